@@ -1,0 +1,64 @@
+//! What is fixed for a run and known to a scheme before it starts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::AppId;
+
+/// The machine and the applications of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// Streaming multiprocessors.
+    pub sms: u16,
+    /// Resident CTAs of one SM.
+    pub max_ctas_per_sm: u32,
+    /// Resident warps of one SM.
+    pub max_warps_per_sm: u32,
+    /// 32-bit registers of one SM.
+    pub registers_per_sm: u32,
+    /// Shared bytes of one SM.
+    pub shared_bytes_per_sm: u32,
+    /// Memory channels.
+    pub channels: u32,
+    /// SM clock.
+    pub core_mhz: f64,
+    /// Peak DRAM bandwidth of all channels.
+    pub peak_dram_gb_per_s: f64,
+    /// Peak L2 bandwidth of all slices.
+    pub peak_l2_gb_per_s: f64,
+    /// Thread instructions that one SM issues per cycle at most.
+    pub peak_ipc_per_sm: f64,
+    /// The applications in command-line order; index is the [`AppId`].
+    pub apps: Vec<AppFacts>,
+}
+
+/// One application.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AppFacts {
+    /// Its id.
+    pub app: AppId,
+    /// Its name.
+    pub name: String,
+    /// Its launches in trace order.
+    pub kernels: Vec<KernelFacts>,
+}
+
+/// What one launch needs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KernelFacts {
+    /// Kernel name.
+    pub name: String,
+    /// CTAs of the grid.
+    pub ctas: u64,
+    /// Threads of a CTA.
+    pub threads_per_cta: u32,
+    /// Warps of a CTA.
+    pub warps_per_cta: u32,
+    /// Registers of a CTA after allocation granularity.
+    pub registers_per_cta: u32,
+    /// Shared bytes of a CTA after allocation granularity.
+    pub shared_bytes_per_cta: u32,
+    /// CTAs that one empty SM holds.
+    pub ctas_per_sm: u32,
+    /// Warp instructions of the whole launch.
+    pub warp_instructions: u64,
+}

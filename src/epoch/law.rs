@@ -1,0 +1,169 @@
+//! The laws that every plan keeps.
+
+use thiserror::Error;
+
+use crate::units::AppId;
+
+use super::{DispatchOrder, Facts, PlanDraft, Share};
+
+/// Which law a draft breaks.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LawBroken {
+    /// Shares and applications differ in number.
+    #[error("the plan has {found} shares for {expected} applications")]
+    ShareCount {
+        /// Applications of the run.
+        expected: usize,
+        /// Shares in the draft.
+        found: usize,
+    },
+    /// A quota list does not cover the SMs.
+    #[error("application {app:?} has quotas for {found} SMs; the machine has {expected}")]
+    QuotaLength {
+        /// Whose quotas.
+        app: AppId,
+        /// SMs of the machine.
+        expected: usize,
+        /// Entries in the list.
+        found: usize,
+    },
+    /// An SM would hold more CTAs than it has slots.
+    #[error("application {app:?} is given {quota} CTAs on SM {sm}; an SM holds {limit}")]
+    QuotaTooLarge {
+        /// Whose quota.
+        app: AppId,
+        /// Which SM.
+        sm: usize,
+        /// The quota.
+        quota: u32,
+        /// CTA slots of an SM.
+        limit: u32,
+    },
+    /// A channel does not exist or has two owners.
+    #[error("channel {channel} of application {app:?} does not exist or is owned twice")]
+    Channel {
+        /// Whose channel list.
+        app: AppId,
+        /// Which channel.
+        channel: u32,
+    },
+    /// Nobody runs and nothing would ever wake the scheme.
+    #[error("no application has a share and no wake condition is set")]
+    Asleep,
+    /// A priority list names an application twice or one that does not exist.
+    #[error("the priority list names application {0:?} twice or it does not exist")]
+    Priority(AppId),
+}
+
+pub(super) fn check(facts: &Facts, draft: &PlanDraft) -> Result<(), LawBroken> {
+    let apps = facts.apps.len();
+    if draft.shares.len() != apps {
+        return Err(LawBroken::ShareCount { expected: apps, found: draft.shares.len() });
+    }
+    for (index, share) in draft.shares.iter().enumerate() {
+        check_share(facts, app_id(index), share)?;
+    }
+    let runs = |share: &Share| matches!(share, Share::Quota(by_sm) if by_sm.iter().any(|&q| q > 0));
+    if !draft.shares.iter().any(runs) && draft.wake.is_empty() {
+        return Err(LawBroken::Asleep);
+    }
+    check_channels(facts, &draft.channels)?;
+    check_priority(apps, &draft.order)
+}
+
+fn app_id(index: usize) -> AppId {
+    AppId(crate::units::to_u16(index))
+}
+
+fn check_share(facts: &Facts, app: AppId, share: &Share) -> Result<(), LawBroken> {
+    let Share::Quota(by_sm) = share else { return Ok(()) };
+    let expected = usize::from(facts.sms);
+    if by_sm.len() != expected {
+        return Err(LawBroken::QuotaLength { app, expected, found: by_sm.len() });
+    }
+    let limit = facts.max_ctas_per_sm;
+    match by_sm.iter().enumerate().find(|&(_, &quota)| quota > limit) {
+        Some((sm, &quota)) => Err(LawBroken::QuotaTooLarge { app, sm, quota, limit }),
+        None => Ok(()),
+    }
+}
+
+fn check_channels(facts: &Facts, channels: &[Vec<u32>]) -> Result<(), LawBroken> {
+    let mut owned = vec![false; crate::units::to_usize(facts.channels)];
+    for (index, list) in channels.iter().enumerate() {
+        for &channel in list {
+            match owned.get_mut(crate::units::to_usize(channel)) {
+                Some(slot) if !*slot => *slot = true,
+                _ => return Err(LawBroken::Channel { app: app_id(index), channel }),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_priority(apps: usize, order: &DispatchOrder) -> Result<(), LawBroken> {
+    let DispatchOrder::Priority(list) = order else { return Ok(()) };
+    let mut seen = vec![false; apps];
+    for &app in list {
+        match seen.get_mut(app.index()) {
+            Some(slot) if !*slot => *slot = true,
+            _ => return Err(LawBroken::Priority(app)),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LawBroken;
+    use crate::epoch::{AppFacts, Facts, Plan, PlanDraft, Share};
+    use crate::units::AppId;
+
+    fn facts() -> Facts {
+        let app = |n| AppFacts { app: AppId(n), name: format!("a{n}"), kernels: vec![] };
+        Facts {
+            sms: 2,
+            max_ctas_per_sm: 8,
+            max_warps_per_sm: 48,
+            registers_per_sm: 32_768,
+            shared_bytes_per_sm: 49_152,
+            channels: 6,
+            core_mhz: 1400.0,
+            peak_dram_gb_per_s: 177.4,
+            peak_l2_gb_per_s: 300.0,
+            peak_ipc_per_sm: 64.0,
+            apps: vec![app(0), app(1)],
+        }
+    }
+
+    fn draft() -> PlanDraft {
+        PlanDraft { shares: vec![Share::Quota(vec![8, 1]), Share::Waiting], ..PlanDraft::default() }
+    }
+
+    #[test]
+    fn a_lawful_plan_tells_its_quotas() {
+        let plan = Plan::new(&facts(), draft()).unwrap();
+        assert_eq!(plan.quota(AppId(0), 1), 1);
+        assert_eq!(plan.quota(AppId(1), 0), 0);
+    }
+
+    #[test]
+    fn each_law_is_kept() {
+        let broken = |change: &dyn Fn(&mut PlanDraft)| {
+            let mut draft = draft();
+            change(&mut draft);
+            Plan::new(&facts(), draft).unwrap_err()
+        };
+        let missing = broken(&|d| d.shares.truncate(1));
+        assert_eq!(missing, LawBroken::ShareCount { expected: 2, found: 1 });
+        let long = broken(&|d| d.shares[0] = Share::Quota(vec![1; 3]));
+        assert!(matches!(long, LawBroken::QuotaLength { expected: 2, found: 3, .. }));
+        let large = broken(&|d| d.shares[1] = Share::Quota(vec![0, 9]));
+        assert!(matches!(large, LawBroken::QuotaTooLarge { sm: 1, quota: 9, limit: 8, .. }));
+        let twice = broken(&|d| d.channels = vec![vec![0, 1], vec![1]]);
+        assert_eq!(twice, LawBroken::Channel { app: AppId(1), channel: 1 });
+        let beyond = broken(&|d| d.channels = vec![vec![6]]);
+        assert_eq!(beyond, LawBroken::Channel { app: AppId(0), channel: 6 });
+        assert_eq!(broken(&|d| d.shares[0] = Share::Waiting), LawBroken::Asleep);
+    }
+}

@@ -1,0 +1,19 @@
+//! The contract between machine and scheme: Facts, Probe, View, Plan and the
+//! Plan's laws. Plain data, versioned, printable.
+//!
+//! The machine does not know who rules; the ruler does not touch the machine.
+
+mod facts;
+mod law;
+mod plan;
+mod probe;
+mod view;
+
+pub use facts::{AppFacts, Facts, KernelFacts};
+pub use law::LawBroken;
+pub use plan::{DispatchOrder, Plan, PlanDraft, Share, TimeSlice, Vacate, WakeOn};
+pub use probe::{Probe, ProbeApp, ProbeResult};
+pub use view::{AppView, View, Wake};
+
+/// Version of these types, written into every record of a decision.
+pub const VERSION: u32 = 1;

@@ -1,0 +1,65 @@
+//! What a scheme sees when it is asked.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{AppId, Cycle};
+
+/// Why a scheme is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wake {
+    /// The cycle that the last plan named has come.
+    At(Cycle),
+    /// An application arrived.
+    Arrival(AppId),
+    /// A launch retired its last CTA.
+    KernelEnd(AppId),
+    /// An application finished its last launch.
+    AppEnd(AppId),
+    /// The last task of a persistent kernel was started.
+    LastTaskStarted(AppId),
+    /// A vacating SM holds no CTA of the application any more.
+    CtaDrained(AppId),
+    /// An application's IPC left the band that the last plan named.
+    IpcShift(AppId),
+}
+
+/// One decision's picture of the run; counters are since the last decision.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct View {
+    /// The cycle of the decision.
+    pub now: Cycle,
+    /// Why it is asked.
+    pub wake: Wake,
+    /// The cycle of the last decision.
+    pub since: Cycle,
+    /// One entry per application, by [`AppId`].
+    pub apps: Vec<AppView>,
+    /// Applications that have arrived and hold no share, in arrival order.
+    pub queue: Vec<AppId>,
+    /// Owner of each memory channel; `None`: shared by all.
+    pub channel_owner: Vec<Option<AppId>>,
+}
+
+/// One application in a [`View`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AppView {
+    /// Has arrived and not finished.
+    pub active: bool,
+    /// CTAs resident on each SM.
+    pub ctas_by_sm: Vec<u32>,
+    /// CTAs of the running launch that have not started.
+    pub ctas_left: u64,
+    /// Warp instructions on each SM.
+    pub warp_instructions_by_sm: Vec<u64>,
+    /// Thread instructions over all SMs.
+    pub thread_instructions: u64,
+    /// Long-memory-latency slot-cycles on each SM.
+    pub memory_stall_slots_by_sm: Vec<u64>,
+    /// Sector requests to L1 and misses.
+    pub l1: (u64, u64),
+    /// Sector requests to L2 and misses.
+    pub l2: (u64, u64),
+    /// Bytes over the DRAM pins.
+    pub dram_bytes: u64,
+}

@@ -1,0 +1,88 @@
+//! The static side of a kernel: instructions, segments and the launch.
+
+use crate::units::Dim3;
+
+use super::Register;
+
+/// One static instruction: what every execution of it shares.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Instruction {
+    /// Byte offset in the function. Not unique over device functions that were
+    /// not inlined.
+    pub pc: u64,
+    /// Index into [`Code::opcodes`].
+    pub opcode: u32,
+    /// Destination registers as listed (traces name only the first of a wide result).
+    pub destinations: Box<[Register]>,
+    /// Source registers as listed.
+    pub sources: Box<[Register]>,
+    /// The trace's width field in bytes; 0 means that it carries no address.
+    pub width: u8,
+    /// Immediates as listed: none before late tracer 4, one or two after.
+    pub immediates: Box<[i64]>,
+    /// Source line; `None` where the trace has no line information.
+    pub line: Option<u32>,
+}
+
+/// A straight-line run of static instructions: `length` entries of
+/// [`Code::instructions`] from `first` on, executed in table order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Segment {
+    /// Index of the first instruction.
+    pub first: u32,
+    /// Number of instructions, at least 1.
+    pub length: u32,
+}
+
+impl Segment {
+    /// The instruction indices of the segment.
+    #[must_use]
+    pub fn range(self) -> std::ops::Range<usize> {
+        let first = crate::units::to_usize(self.first);
+        first..first + crate::units::to_usize(self.length)
+    }
+}
+
+/// The static tables of one kernel launch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Code {
+    /// Dotted SASS names, each once.
+    pub opcodes: Vec<String>,
+    /// Static instructions in order of first appearance in the trace.
+    pub instructions: Vec<Instruction>,
+    /// Segments; warps' paths are sequences of indices into this table.
+    pub segments: Vec<Segment>,
+}
+
+/// One kernel launch as its trace header states it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Launch {
+    /// Kernel name as printed, usually mangled.
+    pub name: String,
+    /// The trace's kernel id (counts launches from 1).
+    pub id: u32,
+    /// CTAs.
+    pub grid: Dim3,
+    /// Threads of a CTA.
+    pub block: Dim3,
+    /// Static plus dynamic shared bytes per CTA.
+    pub shared_bytes: u32,
+    /// Registers per thread.
+    pub registers: u32,
+    /// SASS target (70 for sm_70); 0 when the header has none.
+    pub binary_version: u32,
+    /// CUDA stream, the raw pointer value; 0 is the default stream.
+    pub stream: u64,
+    /// Start of the 16 MB window of shared memory in generic addresses; 0 when unknown.
+    pub shared_window: u64,
+    /// Start of the 16 MB window of local memory in generic addresses; 0 when unknown.
+    pub local_window: u64,
+}
+
+impl Launch {
+    /// Warps of one CTA: threads over 32, rounded up.
+    #[must_use]
+    pub fn warps_per_cta(&self) -> u32 {
+        u32::try_from(self.block.count().div_ceil(32)).unwrap_or(u32::MAX)
+    }
+}

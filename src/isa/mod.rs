@@ -1,0 +1,12 @@
+//! What an instruction is to us: the plain types that trace, synth and machine
+//! share. No file formats and no timing of a particular GPU live here.
+
+mod access;
+mod code;
+mod opcode;
+mod register;
+
+pub use access::{Access, AddressMode};
+pub use code::{Code, Instruction, Launch, Segment};
+pub use opcode::{Effect, Opcode, Space, Unit};
+pub use register::{Register, RegisterFile};

@@ -1,0 +1,166 @@
+//! What an opcode does to the machine: which unit runs it and what it touches.
+
+/// The execution unit that an instruction occupies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Unit {
+    /// 32-bit integer, logic, moves, conversions on the integer pipe.
+    Int,
+    /// 32-bit floating point.
+    Fp32,
+    /// 64-bit floating point.
+    Fp64,
+    /// 16-bit packed floating point.
+    Half,
+    /// Transcendentals and slow conversions (`MUFU`, `F2F` and friends).
+    Sfu,
+    /// Matrix units.
+    Tensor,
+    /// Branches and control transfer.
+    Branch,
+    /// Texture units.
+    Texture,
+    /// The uniform datapath.
+    Uniform,
+    /// The load/store path: everything with an address.
+    Memory,
+    /// Issue slot only (`NOP`, `DEPBAR`, `EXIT` where no unit is used).
+    Control,
+}
+
+impl Unit {
+    /// Every unit, in the order in which tables print them.
+    pub const ALL: [Self; 11] = [
+        Self::Int,
+        Self::Fp32,
+        Self::Fp64,
+        Self::Half,
+        Self::Sfu,
+        Self::Tensor,
+        Self::Branch,
+        Self::Texture,
+        Self::Uniform,
+        Self::Memory,
+        Self::Control,
+    ];
+
+    /// The name in model files and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Int => "int",
+            Self::Fp32 => "fp32",
+            Self::Fp64 => "fp64",
+            Self::Half => "half",
+            Self::Sfu => "sfu",
+            Self::Tensor => "tensor",
+            Self::Branch => "branch",
+            Self::Texture => "texture",
+            Self::Uniform => "uniform",
+            Self::Memory => "memory",
+            Self::Control => "control",
+        }
+    }
+
+    /// The unit of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|unit| unit.name() == name)
+    }
+
+    /// Position in [`Unit::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// The memory space an access goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Space {
+    /// Device memory.
+    Global,
+    /// The CTA's shared memory; addresses are byte offsets.
+    Shared,
+    /// Per-thread memory; addresses are per-thread offsets that the hardware
+    /// interleaves by lane.
+    Local,
+    /// The constant bank.
+    Constant,
+    /// Textures and surfaces.
+    Texture,
+    /// Decided per address by the kernel's shared and local windows.
+    Generic,
+}
+
+/// What an instruction does beyond computing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Effect {
+    /// Register to register.
+    Compute,
+    /// Reads memory into registers.
+    Load(Space),
+    /// Writes memory.
+    Store(Space),
+    /// Read-modify-write that returns the old value.
+    Atomic(Space),
+    /// Read-modify-write without a result.
+    Reduction(Space),
+    /// Global to shared without registers (`LDGSTS`); completion is awaited by
+    /// [`Effect::AsyncWait`].
+    AsyncCopy,
+    /// Waits until at most the immediate's number of async groups is pending
+    /// (`DEPBAR`, `LDGDEPBAR`).
+    AsyncWait,
+    /// CTA-wide barrier.
+    Barrier,
+    /// Memory fence.
+    Fence,
+    /// Ends the warp when no lane is left.
+    Exit,
+    /// May change the program counter.
+    Branch,
+}
+
+impl Effect {
+    /// The memory space touched, if any.
+    #[must_use]
+    pub const fn space(self) -> Option<Space> {
+        match self {
+            Self::Load(space)
+            | Self::Store(space)
+            | Self::Atomic(space)
+            | Self::Reduction(space) => Some(space),
+            Self::AsyncCopy => Some(Space::Global),
+            _ => None,
+        }
+    }
+
+    /// True when registers wait for an answer of the memory system.
+    #[must_use]
+    pub const fn returns_data(self) -> bool {
+        matches!(self, Self::Load(_) | Self::Atomic(_))
+    }
+}
+
+/// One opcode of one kernel as a machine sees it: class and timing.
+///
+/// Resolved once per kernel and machine from the dotted SASS text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opcode {
+    /// The unit that runs it.
+    pub unit: Unit,
+    /// What it does.
+    pub effect: Effect,
+    /// Cycles from issue until a dependent instruction may issue. For memory
+    /// instructions: the part that is spent before the memory system.
+    pub latency_cycles: u32,
+    /// Cycles for which the unit's issue port is taken by one warp instruction.
+    pub initiation_cycles: u32,
+    /// Consecutive 32-bit registers that each general destination stands for
+    /// (traces name only the first): 2 for 64-bit results, 4 for 128-bit.
+    pub registers_per_destination: u8,
+    /// Bypasses the L1 (`.STRONG.GPU`, `.STRONG.SYS`, atomics).
+    pub bypasses_l1: bool,
+    /// False when the table did not know the opcode and a prefix rule chose.
+    pub known: bool,
+}

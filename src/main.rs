@@ -1,0 +1,7 @@
+//! Starts the program: parse, call, print the error, exit code.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    gpumodel::cli::main()
+}

@@ -1,0 +1,241 @@
+//! The JSON record of `analyze`: schema `gpumodel.analysis/1`.
+//!
+//! Keys may be added, never renamed; units are in the key names.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Cycle, Dim3};
+
+use super::{CacheCounters, DramCounters};
+
+/// Value of [`Analysis::schema`].
+pub const SCHEMA: &str = "gpumodel.analysis/1";
+
+/// One run of `gpumodel analyze`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Analysis {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// Program name and version.
+    pub program: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Machine keys overridden by `--set`, as typed.
+    pub overrides: BTreeMap<String, String>,
+    /// The machine and its limits.
+    pub machine: MachineRecord,
+    /// Each application alone.
+    pub solo: Vec<AppRecord>,
+    /// The applications together, one entry per scheme.
+    pub coruns: Vec<CoRun>,
+    /// What the numbers lean on: assumptions that were needed, each once.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// The machine of a run, with the peaks that figures need.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MachineRecord {
+    /// Name of the machine file.
+    pub name: String,
+    /// Hash of the resolved description, overrides included.
+    pub hash: String,
+    /// Streaming multiprocessors.
+    #[serde(default)]
+    pub sms: u64,
+    /// SM clock.
+    #[serde(default)]
+    pub core_mhz: f64,
+    /// Peak DRAM bandwidth over all channels.
+    #[serde(default)]
+    pub peak_dram_gb_per_s: f64,
+    /// Peak L2 bandwidth over all slices.
+    #[serde(default)]
+    pub peak_l2_gb_per_s: f64,
+    /// Warp instructions that all schedulers can issue in one cycle.
+    #[serde(default)]
+    pub peak_warp_instructions_per_cycle: f64,
+}
+
+/// One application alone on the machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AppRecord {
+    /// Application name.
+    pub app: String,
+    /// Hash of the store's content.
+    pub store_hash: String,
+    /// From the first launch to the last kernel's end, launch latencies included.
+    pub cycles: Cycle,
+    /// The part of `cycles` that is launch latency.
+    pub launch_cycles: Cycle,
+    /// Warp instructions executed (a zero mask counts).
+    pub warp_instructions: u64,
+    /// Active lanes summed over warp instructions.
+    pub thread_instructions: u64,
+    /// Thread instructions per cycle.
+    pub ipc: f64,
+    /// L1 totals.
+    pub l1: CacheCounters,
+    /// L2 totals.
+    pub l2: CacheCounters,
+    /// DRAM totals.
+    pub dram: DramCounters,
+    /// Launches in start order.
+    pub kernels: Vec<KernelRecord>,
+    /// Activity over time, for the timeline figure.
+    #[serde(default)]
+    pub timeline: Vec<Interval>,
+}
+
+/// One kernel launch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KernelRecord {
+    /// Kernel name as traced.
+    pub name: String,
+    /// Trace kernel id.
+    pub id: u32,
+    /// CUDA stream.
+    pub stream: u64,
+    /// When its launch began.
+    pub start_cycle: Cycle,
+    /// When its last CTA retired.
+    pub end_cycle: Cycle,
+    /// CTAs.
+    pub grid: Dim3,
+    /// Threads per CTA.
+    pub block: Dim3,
+    /// Registers per thread.
+    pub registers: u32,
+    /// Shared bytes per CTA.
+    pub shared_bytes: u32,
+    /// `end_cycle - start_cycle`.
+    pub cycles: Cycle,
+    /// The part of `cycles` that is launch latency.
+    pub launch_cycles: Cycle,
+    /// Warp instructions.
+    pub warp_instructions: u64,
+    /// Thread instructions.
+    pub thread_instructions: u64,
+    /// Thread instructions per cycle.
+    pub ipc: f64,
+    /// CTAs that fit one SM.
+    pub ctas_per_sm: u32,
+    /// Warps that fit one SM over the SM's warp slots, 0 to 1.
+    pub occupancy: f64,
+    /// What limits `ctas_per_sm`: `warps`, `ctas`, `registers`, `shared` or `grid`.
+    #[serde(default)]
+    pub occupancy_limit: String,
+    /// L1 counters, all SMs.
+    pub l1: CacheCounters,
+    /// L2 counters, all slices.
+    pub l2: CacheCounters,
+    /// DRAM counters, all channels.
+    pub dram: DramCounters,
+    /// Share of scheduler slot-cycles by cause; sums to 1.
+    pub stall_fractions: BTreeMap<String, f64>,
+    /// Warp instructions by execution unit.
+    #[serde(default)]
+    pub instruction_mix: BTreeMap<String, u64>,
+    /// Warp instructions whose opcode no table row knew.
+    #[serde(default)]
+    pub unknown_opcode_instructions: u64,
+}
+
+/// Activity between two moments of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// First cycle.
+    pub start_cycle: Cycle,
+    /// One past the last cycle.
+    pub end_cycle: Cycle,
+    /// Warp instructions issued.
+    pub warp_instructions: u64,
+    /// DRAM sectors moved.
+    pub dram_sectors: u64,
+    /// Resident CTAs, mean over the interval and summed over SMs.
+    pub resident_ctas: f64,
+}
+
+/// The applications together under one scheme.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CoRun {
+    /// Scheme name.
+    pub scheme: String,
+    /// Scheme parameters, defaults included.
+    pub parameters: BTreeMap<String, String>,
+    /// The end condition as typed.
+    pub until: String,
+    /// Length of the run.
+    pub cycles: Cycle,
+    /// One row per application.
+    pub apps: Vec<CoRunApp>,
+    /// Sum of normalised progress (UGPU eq. 3).
+    pub stp: f64,
+    /// Mean of solo IPC over shared IPC (UGPU eq. 4).
+    pub antt: f64,
+    /// Smallest normalised progress.
+    pub fairness_min_speedup: f64,
+    /// Thread instructions of all applications per cycle.
+    pub ipc_throughput: f64,
+    /// Until the last application finished.
+    pub makespan_cycles: Cycle,
+    /// Sum of solo makespans over the shared makespan.
+    pub makespan_speedup: f64,
+    /// Energy of the run; 0 where the machine has no energy table.
+    pub energy_joules: f64,
+    /// Every decision of the scheme.
+    pub decisions: Vec<DecisionRecord>,
+}
+
+/// One application within a co-run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CoRunApp {
+    /// Application name.
+    pub app: String,
+    /// Cycles of its reported run.
+    pub cycles: Cycle,
+    /// Thread instructions per cycle.
+    pub ipc: f64,
+    /// Solo IPC over shared IPC.
+    pub slowdown: f64,
+    /// Shared IPC over solo IPC.
+    pub normalized_progress: f64,
+    /// L2 misses per thousand warp instructions.
+    pub mpki_warp: f64,
+    /// L2 misses per thousand thread instructions.
+    pub mpki_thread: f64,
+    /// SMs held at the end.
+    pub sms: u64,
+    /// CTAs per SM held at the end.
+    pub ctas_per_sm: u64,
+    /// Memory channels held at the end.
+    pub channels: u64,
+    /// Its launches.
+    pub kernels: Vec<CoRunKernel>,
+}
+
+/// One launch within a co-run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CoRunKernel {
+    /// Kernel name.
+    pub name: String,
+    /// When its launch began.
+    pub start_cycle: Cycle,
+    /// When its last CTA retired.
+    pub end_cycle: Cycle,
+}
+
+/// One decision of a scheme.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DecisionRecord {
+    /// When it was taken.
+    pub cycle: Cycle,
+    /// Why the scheme was asked.
+    pub wake: String,
+    /// The plan it answered.
+    pub plan: serde_json::Value,
+    /// The scheme's reason.
+    pub reason: String,
+}

@@ -1,0 +1,69 @@
+//! Counters of caches and DRAM, counted as the command-line contract says:
+//! in 32-byte sectors, hits = accesses - misses, merges are hits.
+
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+/// Sector requests of one cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheCounters {
+    /// Sector requests, reads and writes; refused reservations are not counted again.
+    pub accesses: u64,
+    /// Accesses that found their sector, or merged into an outstanding miss.
+    pub hits: u64,
+    /// Accesses that merged into an outstanding miss (also in `hits`).
+    pub merged: u64,
+    /// Sector requests that read.
+    pub reads: u64,
+    /// Reads that hit (merges included).
+    pub read_hits: u64,
+}
+
+impl CacheCounters {
+    /// Accesses that missed: sector misses and write misses.
+    #[must_use]
+    pub fn misses(&self) -> u64 {
+        self.accesses - self.hits
+    }
+
+    /// Hits over accesses; `None` without accesses.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn hit_rate(&self) -> Option<f64> {
+        (self.accesses > 0).then(|| self.hits as f64 / self.accesses as f64)
+    }
+}
+
+impl AddAssign for CacheCounters {
+    fn add_assign(&mut self, other: Self) {
+        self.accesses += other.accesses;
+        self.hits += other.hits;
+        self.merged += other.merged;
+        self.reads += other.reads;
+        self.read_hits += other.read_hits;
+    }
+}
+
+/// Sectors moved over the DRAM pins and what the row buffers did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DramCounters {
+    /// 32-byte sectors read.
+    pub read_sectors: u64,
+    /// 32-byte sectors written; nothing is flushed at the end of a run.
+    pub write_sectors: u64,
+    /// Column accesses that found their row open.
+    pub row_hits: u64,
+    /// Column accesses that needed an activate first.
+    pub row_misses: u64,
+    /// Share of the peak bandwidth of all channels over the cycles of the row, 0 to 1.
+    pub bandwidth_utilization: f64,
+}
+
+impl DramCounters {
+    /// Bytes moved in both directions.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        (self.read_sectors + self.write_sectors) * crate::units::SECTOR_BYTES
+    }
+}

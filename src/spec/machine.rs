@@ -1,0 +1,338 @@
+//! A machine description, resolved: inheritance merged, units converted,
+//! checked. The fields are the keys of `models/gpus/*.toml`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One GPU, as the engine sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Name of the machine: the file's stem unless it says otherwise.
+    pub name: String,
+    /// Name under which reference tables know it; defaults to `name`.
+    pub reference_name: String,
+    /// One sentence: which part this is.
+    pub description: String,
+    /// The opcode table, a stem in `models/isa`.
+    pub isa: String,
+    /// Clock domains.
+    pub clocks: Clocks,
+    /// Launching kernels and CTAs.
+    pub dispatch: Dispatch,
+    /// One streaming multiprocessor.
+    pub sm: SmSpec,
+    /// Execution units by name (see `isa::Unit`), per SM.
+    pub units: BTreeMap<String, UnitSpec>,
+    /// Shared memory.
+    pub shared: SharedSpec,
+    /// The L1 data cache of an SM.
+    pub l1: L1Spec,
+    /// Between SMs and L2 slices.
+    pub interconnect: Interconnect,
+    /// The L2.
+    pub l2: L2Spec,
+    /// Memory channels.
+    pub dram: DramSpec,
+    /// What this machine does differently from hardware; all off by default.
+    #[serde(default)]
+    pub quirks: Quirks,
+}
+
+/// Clock domains in MHz. The DRAM clock is the memory standard's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clocks {
+    /// SM clock.
+    pub core_mhz: f64,
+    /// Crossbar clock.
+    pub interconnect_mhz: f64,
+    /// L2 clock.
+    pub l2_mhz: f64,
+    /// Memory command clock; overrides the memory standard's where given.
+    pub dram_mhz: Option<f64>,
+}
+
+/// Launching kernels and CTAs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dispatch {
+    /// Streaming multiprocessors.
+    pub sms: u16,
+    /// Cycles from a launch command until its first CTA may start.
+    pub kernel_launch_cycles: u64,
+    /// CTAs that the whole GPU may start in one cycle; each SM starts at most one.
+    pub ctas_per_cycle: u32,
+    /// Cycles from a CTA's start until its warps may issue.
+    pub cta_launch_cycles: u64,
+    /// Cycles from a kernel's last retired CTA until the next launch of its stream begins.
+    pub kernel_retire_cycles: u64,
+    /// Which SM gets the next CTA.
+    pub order: CtaOrder,
+    /// Host-to-device copies of the command list leave their lines in the L2.
+    pub memcpy_fills_l2: bool,
+}
+
+/// Which SM gets the next CTA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CtaOrder {
+    /// Round robin over SMs from the last one served.
+    RoundRobin,
+    /// The SM with the most free room, ties to the lowest number.
+    MostRoom,
+}
+
+/// One streaming multiprocessor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SmSpec {
+    /// Resident warps.
+    pub max_warps: u32,
+    /// Resident CTAs.
+    pub max_ctas: u32,
+    /// 32-bit registers.
+    pub registers: u32,
+    /// Registers are handed out to a warp in multiples of this many.
+    pub register_unit: u32,
+    /// Warp schedulers (sub-cores).
+    pub schedulers: u32,
+    /// How a scheduler picks among ready warps.
+    pub policy: SchedulerPolicy,
+    /// Instructions that a scheduler issues per cycle from one warp (2: dual issue).
+    pub issue_width: u32,
+    /// Cycles added to every dependent issue distance beyond the unit's latency.
+    pub dependent_issue_cycles: u32,
+    /// Register-file banks of one scheduler; 0: operand reads never conflict.
+    pub register_banks: u32,
+    /// Registers that one bank delivers per cycle.
+    pub register_bank_ports: u32,
+    /// Cycles from fetch to issue after a taken branch.
+    pub branch_cycles: u32,
+}
+
+/// How a scheduler picks among ready warps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SchedulerPolicy {
+    /// Loose round robin.
+    Lrr,
+    /// Greedy, then oldest.
+    Gto,
+    /// Two-level: an active set in round robin.
+    TwoLevel,
+    /// Oldest first.
+    Oldest,
+}
+
+/// One kind of execution unit of an SM.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnitSpec {
+    /// Units in the SM; fewer than schedulers means that schedulers share.
+    pub count: u32,
+    /// Cycles from issue until a dependent instruction may issue, where the
+    /// opcode table has no figure of its own.
+    pub latency_cycles: u32,
+    /// Cycles for which one warp instruction takes one unit's issue port, where
+    /// the opcode table has no figure of its own.
+    pub initiation_cycles: u32,
+    /// Overrides the opcode table's own figures with these (imported machines).
+    #[serde(default)]
+    pub overrides_isa: bool,
+}
+
+/// Shared memory of an SM.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharedSpec {
+    /// Bytes that CTAs can share out.
+    pub bytes: u32,
+    /// Bytes are handed out to a CTA in multiples of this many.
+    pub unit_bytes: u32,
+    /// Bytes that the system takes from every CTA's allocation.
+    pub reserved_bytes_per_cta: u32,
+    /// Cycles from issue until the loaded value may be used, without conflicts.
+    pub latency_cycles: u32,
+    /// Banks.
+    pub banks: u32,
+    /// Bytes per bank and cycle.
+    pub bank_bytes: u32,
+    /// How conflicts are counted.
+    pub conflicts: BankConflicts,
+}
+
+/// How shared-memory bank conflicts are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BankConflicts {
+    /// Every word of every lane, wide accesses in several passes, as hardware does.
+    AllWords,
+    /// Only the first word of each lane.
+    FirstWord,
+}
+
+/// Geometry of a sectored cache.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cache {
+    /// Sets.
+    pub sets: u32,
+    /// Ways. For an L1 with carve-out: at its largest size.
+    pub ways: u32,
+    /// Bytes of a line (one tag).
+    pub line_bytes: u32,
+    /// Set index function.
+    pub hash: SetHash,
+    /// Outstanding sectors (or lines, see `mshr_tracks_sectors`).
+    pub mshr_entries: u32,
+    /// Requests that may wait on one entry, the first included.
+    pub mshr_merge: u32,
+    /// Misses that may wait for the way down.
+    pub miss_queue: u32,
+    /// What a write does.
+    pub write: WritePolicy,
+    /// What a miss does to the array.
+    pub allocate: AllocatePolicy,
+}
+
+/// Set index function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SetHash {
+    /// Low line-address bits.
+    Linear,
+    /// Low bits XOR the next higher bits.
+    Xor,
+    /// Irreducible-polynomial hash (Rau, ISCA'91).
+    Ipoly,
+}
+
+/// What a write does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WritePolicy {
+    /// To the next level at once; a present sector is updated.
+    WriteThrough,
+    /// To the next level at once; a present sector is invalidated.
+    WriteEvict,
+    /// Kept until eviction; a partly written sector is fetched when read.
+    WriteBack,
+}
+
+/// What a miss does to the array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AllocatePolicy {
+    /// A way is reserved when the miss leaves.
+    OnMiss,
+    /// A way is taken when the data arrives.
+    OnFill,
+}
+
+/// The L1 data cache of an SM.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct L1Spec {
+    /// Global loads use it; false: only local memory does (Kepler, Maxwell).
+    pub caches_global: bool,
+    /// Geometry at the largest size.
+    pub cache: Cache,
+    /// Bytes of the array shared with shared memory; 0: the L1 has its own.
+    pub unified_bytes: u32,
+    /// Selectable shared-memory sizes, ascending; empty: no carve-out.
+    pub carve_outs_bytes: Vec<u32>,
+    /// Load-to-use cycles on a hit.
+    pub latency_cycles: u32,
+    /// Banks: sectors looked up per cycle.
+    pub banks: u32,
+    /// Tags (lines) looked up per cycle for one instruction.
+    pub tags_per_cycle: u32,
+    /// A write that misses takes a way.
+    pub write_allocate: bool,
+    /// Share of dirty lines, in percent, below which dirty lines are not replaced first.
+    pub dirty_percent: u32,
+    /// Memory instructions that may queue in front of the load/store unit.
+    pub queue: u32,
+    /// Contents are dropped at the start of every kernel.
+    pub flushed_at_kernel_start: bool,
+}
+
+/// Between SMs and L2 slices: one crossbar per direction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interconnect {
+    /// Cycles (crossbar clock) for one packet through an empty crossbar.
+    pub latency_cycles: u32,
+    /// Bytes that a port moves per crossbar cycle; 0: one packet of any size.
+    pub flit_bytes: u32,
+    /// Bytes of a packet's header.
+    pub header_bytes: u32,
+    /// Packets that a source port holds.
+    pub input_queue: u32,
+    /// Packets that a destination port holds.
+    pub output_queue: u32,
+    /// SMs that share one port (a TPC or cluster).
+    pub sms_per_port: u32,
+}
+
+/// The L2.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct L2Spec {
+    /// Slices over all channels; a multiple of the channel count.
+    pub slices: u32,
+    /// Geometry of one slice.
+    pub cache: Cache,
+    /// Core cycles from arrival at a slice until the look-up.
+    pub latency_cycles: u32,
+    /// Sector requests that a slice accepts per L2 cycle.
+    pub accesses_per_cycle: u32,
+    /// Requests that wait in front of a slice.
+    pub input_queue: u32,
+    /// Requests between a slice and its channel.
+    pub dram_queue: u32,
+    /// Answers between a slice and the crossbar.
+    pub reply_queue: u32,
+}
+
+/// Memory channels.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DramSpec {
+    /// The memory standard, a stem in `models/memory`.
+    pub standard: String,
+    /// Channels of the whole GPU.
+    pub channels: u32,
+    /// Standard parameters that this machine sets itself.
+    #[serde(default)]
+    pub timing: BTreeMap<String, f64>,
+    /// The address mapping, a stem in `models/memory/mappings`.
+    pub mapping: String,
+    /// Core cycles between L2 and the controller, one way or both together.
+    pub latency_cycles: u32,
+    /// Entries of the controller's queue of one channel.
+    pub queue: u32,
+}
+
+/// What a given machine does differently from hardware; each is off by default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Quirks {
+    /// A warp's instruction buffer holds this many and is refilled only when
+    /// empty; 0: fetch never limits.
+    pub instruction_buffer: u32,
+    /// Warps that the SM's fetch stage serves per cycle, with the buffer above.
+    pub fetches_per_cycle: u32,
+    /// A grid smaller than the GPU's room is spread over all SMs.
+    pub spreads_small_grids: bool,
+    /// Write misses allocate without fetching the rest of the sector.
+    pub lazy_fetch_on_read: bool,
+    /// Predicates carry no dependency.
+    pub ignores_predicates: bool,
+    /// DRAM is never refreshed.
+    pub no_refresh: bool,
+    /// Texture instructions take a fixed time and touch no memory.
+    pub textures_are_latency: bool,
+}

@@ -1,0 +1,1 @@
+//! The binary store: layout, writer, mmap reader, importers of trace text.

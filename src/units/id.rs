@@ -1,0 +1,33 @@
+//! Identifiers. Each is an index into a table of its owner.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! index_id {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub $inner);
+
+        impl $name {
+            /// The id as an index.
+            #[must_use]
+            pub fn index(self) -> usize {
+                usize::try_from(self.0).expect("an id is an index that was made from a usize")
+            }
+        }
+    };
+}
+
+index_id!(
+    /// An application of a run: the position in the command line, from 0.
+    AppId(u16)
+);
+index_id!(
+    /// A streaming multiprocessor, from 0.
+    SmId(u16)
+);
+index_id!(
+    /// A kernel launch of a run, over all applications, from 0 in launch-table order.
+    KernelId(u32)
+);

@@ -1,0 +1,23 @@
+//! Cycles, bytes, addresses, ids and seeds: the words every other room uses.
+//!
+//! Imports nothing of the project. Nothing here knows what a GPU is.
+
+mod clock;
+mod dim;
+mod id;
+mod narrow;
+
+pub use clock::ClockRatio;
+pub use dim::Dim3;
+pub use id::{AppId, KernelId, SmId};
+pub use narrow::{to_u16, to_u32, to_u64, to_usize};
+
+/// A point in time or a duration in cycles of the SM clock, unless a name says
+/// otherwise (`_dram_cycles`, `_l2_cycles`).
+pub type Cycle = u64;
+
+/// Bytes of one sector: the unit in which caches and DRAM count accesses.
+pub const SECTOR_BYTES: u64 = 32;
+
+/// Threads of one warp, on every NVIDIA GPU so far.
+pub const WARP_LANES: usize = 32;
