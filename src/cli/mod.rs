@@ -1,9 +1,63 @@
 //! Typed words to requests, one file per verb. No computation.
+//!
+//! To add a verb: one file here and one row in [`Verb`].
 
+use std::error::Error;
+use std::io;
 use std::process::ExitCode;
 
-/// Runs the program named on the command line.
+use clap::{Parser, Subcommand};
+
+use crate::units::remove_unfinished;
+
+/// What a verb gives back: an exit code, or an error for the user (exit code 2).
+pub(crate) type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
+
+/// What happens when several GPU kernels share one GPU, from their traces.
+#[derive(Debug, Parser)]
+#[command(name = "gpumodel", version, about, propagate_version = true)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {}
+
+/// Runs the program named on the command line and maps its end to an exit code:
+/// 0 done, 1 a check that was asked for failed, 2 bad usage or bad input.
 #[must_use]
 pub fn main() -> ExitCode {
-    ExitCode::from(2)
+    let arguments = Arguments::parse();
+    // Without a handler an interrupt still ends the program, only less tidily.
+    let _ = ctrlc::set_handler(|| {
+        remove_unfinished();
+        std::process::exit(130);
+    });
+    match run(arguments.verb) {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report(error.as_ref());
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(verb: Verb) -> Outcome {
+    match verb {}
+}
+
+fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[allow(clippy::print_stderr)]
+fn report(error: &(dyn Error + 'static)) {
+    eprintln!("error: {error}");
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        eprintln!("  because: {inner}");
+        cause = inner.source();
+    }
 }

@@ -6,11 +6,13 @@ mod clock;
 mod dim;
 mod id;
 mod narrow;
+mod output;
 
 pub use clock::ClockRatio;
 pub use dim::Dim3;
 pub use id::{AppId, KernelId, SmId};
 pub use narrow::{to_u16, to_u32, to_u64, to_usize};
+pub use output::{WholeFile, remove_unfinished};
 
 /// A point in time or a duration in cycles of the SM clock, unless a name says
 /// otherwise (`_dram_cycles`, `_l2_cycles`).

@@ -1,0 +1,123 @@
+//! Output files that appear whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// Temporary files of outputs that are not finished yet.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// A buffered output file under a temporary name in the target's own folder.
+///
+/// [`WholeFile::finish`] renames it to its target; dropping it without that
+/// removes it. [`remove_unfinished`] removes those of an interrupted program.
+#[derive(Debug)]
+pub struct WholeFile {
+    writer: Option<BufWriter<File>>,
+    temporary: PathBuf,
+    target: PathBuf,
+}
+
+impl WholeFile {
+    /// Opens a temporary file beside `target`.
+    ///
+    /// # Errors
+    /// Whatever the file system says; the message names the target.
+    pub fn create(target: &Path) -> io::Result<Self> {
+        let name = target.file_name().ok_or_else(|| {
+            io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("{} is no file name", target.display()),
+            )
+        })?;
+        let hidden = format!(".{}.{}.partial", name.to_string_lossy(), std::process::id());
+        let temporary = target.with_file_name(hidden);
+        let file = File::create(&temporary).map_err(|e| {
+            io::Error::new(e.kind(), format!("cannot write {}: {e}", target.display()))
+        })?;
+        registry().push(temporary.clone());
+        let writer = Some(BufWriter::with_capacity(1 << 18, file));
+        Ok(Self { writer, temporary, target: target.to_path_buf() })
+    }
+
+    /// The file itself, for seeking back to a header; flush first.
+    ///
+    /// # Panics
+    /// Never: the writer is only taken by [`WholeFile::finish`], which consumes `self`.
+    pub fn writer(&mut self) -> &mut BufWriter<File> {
+        self.writer.as_mut().expect("the writer lives until finish")
+    }
+
+    /// Flushes, syncs and gives the file its name.
+    ///
+    /// # Errors
+    /// Whatever the file system says; the temporary file is then removed.
+    pub fn finish(mut self) -> io::Result<()> {
+        if let Some(mut writer) = self.writer.take() {
+            writer.flush()?;
+            writer.get_ref().sync_all()?;
+        }
+        fs::rename(&self.temporary, &self.target)
+    }
+
+    /// Writes `bytes` as the whole content of `target`.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn write(target: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut file = Self::create(target)?;
+        file.write_all(bytes)?;
+        file.finish()
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer().flush()
+    }
+}
+
+impl Drop for WholeFile {
+    fn drop(&mut self) {
+        drop(self.writer.take());
+        // After a successful rename the temporary name is gone: nothing to remove.
+        let _ = fs::remove_file(&self.temporary);
+        registry().retain(|path| *path != self.temporary);
+    }
+}
+
+fn registry() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Removes the temporary files of unfinished outputs: for an interrupt handler
+/// that ends the program.
+pub fn remove_unfinished() {
+    for path in registry().drain(..) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WholeFile;
+    use std::io::Write;
+
+    #[test]
+    fn a_dropped_file_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("out.txt");
+        let mut file = WholeFile::create(&target).unwrap();
+        file.write_all(b"half").unwrap();
+        drop(file);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        WholeFile::write(&target, b"whole").unwrap();
+        assert_eq!(std::fs::read(&target).unwrap(), b"whole");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}
