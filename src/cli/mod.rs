@@ -2,6 +2,8 @@
 //!
 //! To add a verb: one file here and one row in [`Verb`].
 
+mod synth;
+
 use std::error::Error;
 use std::io;
 use std::process::ExitCode;
@@ -22,7 +24,9 @@ struct Arguments {
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {}
+enum Verb {
+    Synth(synth::Arguments),
+}
 
 /// Runs the program named on the command line and maps its end to an exit code:
 /// 0 done, 1 a check that was asked for failed, 2 bad usage or bad input.
@@ -45,7 +49,9 @@ pub fn main() -> ExitCode {
 }
 
 fn run(verb: Verb) -> Outcome {
-    match verb {}
+    match verb {
+        Verb::Synth(arguments) => synth::run(arguments),
+    }
 }
 
 fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {

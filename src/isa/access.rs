@@ -39,6 +39,34 @@ impl Default for Access {
 }
 
 impl Access {
+    /// Fills the access from one address per active lane, choosing the mode by
+    /// the Accel-Sim tracer's rule: no lane: stride mode with base and stride 0;
+    /// one lane: differences, none listed; contiguous lanes at one step: stride;
+    /// else differences.
+    pub fn set(&mut self, mask: u32, lanes: &[u64; WARP_LANES]) {
+        self.mask = mask;
+        self.lanes = *lanes;
+        self.stride = 0;
+        self.base = 0;
+        self.mode = AddressMode::Stride;
+        if mask == 0 {
+            return;
+        }
+        let first = crate::units::to_usize(mask.trailing_zeros());
+        let count = crate::units::to_usize(mask.count_ones());
+        self.base = lanes[first];
+        self.mode = AddressMode::Delta;
+        if count < 2 || u64::from(mask) >> first != (1 << count) - 1 {
+            return;
+        }
+        let run = &lanes[first..first + count];
+        let step = run[1].wrapping_sub(run[0]);
+        if run.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == step) {
+            self.mode = AddressMode::Stride;
+            self.stride = step.cast_signed();
+        }
+    }
+
     /// Iterates over `(lane, address)` of the active lanes in lane order.
     ///
     /// In stride mode the k-th *active* lane has `base + k * stride`, which for
@@ -65,6 +93,27 @@ impl Access {
 #[cfg(test)]
 mod tests {
     use super::{Access, AddressMode};
+
+    #[test]
+    fn the_mode_follows_the_tracers_rule() {
+        let mut access = Access::default();
+        let lanes = std::array::from_fn(|lane| 1000 - 4 * lane as u64);
+        for (mask, mode, base, stride) in [
+            (0, AddressMode::Stride, 0, 0),
+            (0b100, AddressMode::Delta, 992, 0),
+            (0b1100, AddressMode::Stride, 992, -4),
+            (0b1010, AddressMode::Delta, 996, 0),
+            (u32::MAX, AddressMode::Stride, 1000, -4),
+        ] {
+            access.set(mask, &lanes);
+            assert_eq!((access.mode, access.base, access.stride), (mode, base, stride), "{mask:x}");
+            assert!(access.active().all(|(lane, address)| address == lanes[lane]));
+        }
+        let mut bent = lanes;
+        bent[31] = 0;
+        access.set(u32::MAX, &bent);
+        assert_eq!(access.mode, AddressMode::Delta);
+    }
 
     #[test]
     fn stride_counts_active_lanes() {

@@ -1,1 +1,42 @@
-//! Under construction.
+//! Workload models: a kernel declared in a file becomes the same instructions
+//! as a trace of it.
+//!
+//! A workload file (`models/workloads/*.toml`; keys in `description.rs`,
+//! instructions in `listing.rs`, expressions in `term.rs`) is read and compiled
+//! once; [`Workload`] then gives launches, CTAs and warps, and a [`WarpStream`]
+//! walks one warp's dynamic instructions: segments, masks and addresses, all
+//! pure functions of the file, the scale and the position, so that any warp can
+//! be walked at any time, in any order, on any thread.
+//!
+//! [`write_folder`] writes the same instructions as an Accel-Sim trace folder.
+//!
+//! Stations: TOML -> `document` -> `description` + `body` (terms and lines as
+//! written) -> `names` + `compile` (a program of segments and moves) ->
+//! `stream` -> `text`.
+//!
+//! Knows nothing of machines, schemes or stores.
+
+mod body;
+mod compile;
+mod description;
+mod document;
+mod error;
+mod expression;
+mod folder;
+mod kernel;
+mod library;
+mod listing;
+mod names;
+mod program;
+mod reader;
+mod stream;
+mod term;
+mod text;
+mod workload;
+
+pub use error::SynthError;
+pub use folder::{Compression, FolderReport, write_folder};
+pub use kernel::{Cta, Kernel};
+pub use library::names;
+pub use stream::WarpStream;
+pub use workload::{Command, Workload};

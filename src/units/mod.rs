@@ -4,14 +4,18 @@
 
 mod clock;
 mod dim;
+mod folder;
 mod id;
 mod narrow;
+mod nearest;
 mod output;
 
 pub use clock::ClockRatio;
 pub use dim::Dim3;
+pub use folder::WholeFolder;
 pub use id::{AppId, KernelId, SmId};
 pub use narrow::{to_u16, to_u32, to_u64, to_usize};
+pub use nearest::nearest;
 pub use output::{WholeFile, remove_unfinished};
 
 /// A point in time or a duration in cycles of the SM clock, unless a name says

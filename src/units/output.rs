@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// Temporary files of outputs that are not finished yet.
+/// Temporary files and folders of outputs that are not finished yet.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// A buffered output file under a temporary name in the target's own folder.
@@ -36,7 +36,7 @@ impl WholeFile {
         let file = File::create(&temporary).map_err(|e| {
             io::Error::new(e.kind(), format!("cannot write {}: {e}", target.display()))
         })?;
-        registry().push(temporary.clone());
+        register_unfinished(&temporary);
         let writer = Some(BufWriter::with_capacity(1 << 18, file));
         Ok(Self { writer, temporary, target: target.to_path_buf() })
     }
@@ -87,7 +87,7 @@ impl Drop for WholeFile {
         drop(self.writer.take());
         // After a successful rename the temporary name is gone: nothing to remove.
         let _ = fs::remove_file(&self.temporary);
-        registry().retain(|path| *path != self.temporary);
+        forget_unfinished(&self.temporary);
     }
 }
 
@@ -95,11 +95,21 @@ fn registry() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Removes the temporary files of unfinished outputs: for an interrupt handler
-/// that ends the program.
+/// Remembers a temporary file or folder for [`remove_unfinished`].
+pub(super) fn register_unfinished(temporary: &Path) {
+    registry().push(temporary.to_path_buf());
+}
+
+/// Forgets a temporary file or folder that is finished or removed.
+pub(super) fn forget_unfinished(temporary: &Path) {
+    registry().retain(|path| path != temporary);
+}
+
+/// Removes the temporary files and folders of unfinished outputs: for an
+/// interrupt handler that ends the program.
 pub fn remove_unfinished() {
     for path in registry().drain(..) {
-        let _ = fs::remove_file(path);
+        let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     }
 }
 

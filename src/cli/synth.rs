@@ -1,0 +1,102 @@
+//! `gpumodel synth`: a workload model as a trace folder.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::synth::{self, Compression, Workload, write_folder};
+use crate::units::to_u64;
+
+use super::Outcome;
+
+/// Writes a workload model as an Accel-Sim trace folder that `convert` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gpumodel synth --list                          the workloads that come with the program
+  gpumodel synth saxpy -o traces/local/saxpy     one of them
+  gpumodel synth my.toml -o out --scale 0.25     a file, with a quarter of its CTAs
+  gpumodel convert out -o my.gpt                 the folder as a store")]
+pub(crate) struct Arguments {
+    /// A name in models/workloads, or a file (with a `/` or the ending .toml).
+    #[arg(value_name = "NAME|FILE", required_unless_present = "list")]
+    workload: Option<String>,
+
+    /// The folder to write: kernelslist.g and one kernel-N.traceg per launch.
+    #[arg(short, long, value_name = "DIR", required_unless_present = "list")]
+    output: Option<PathBuf>,
+
+    /// Multiplies the number of CTAs (the file's scaled constants).
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    scale: f64,
+
+    /// How the trace files are kept.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Packing::None)]
+    compress: Packing,
+
+    /// A folder whose workloads/*.toml come before the program's own.
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
+
+    /// Prints the workloads that come with the program and ends.
+    #[arg(long)]
+    list: bool,
+}
+
+/// How trace files are kept.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Packing {
+    /// Plain text.
+    None,
+    /// One xz stream per file.
+    Xz,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    if arguments.list {
+        return list(&arguments);
+    }
+    let name = arguments.workload.expect("required without --list");
+    let folder = arguments.output.expect("required without --list");
+    let workload = Workload::load_scaled(&name, arguments.models.as_deref(), arguments.scale)?;
+    let compression = match arguments.compress {
+        Packing::None => Compression::None,
+        Packing::Xz => Compression::Xz,
+    };
+    let bar = bar(workload.kernel_count());
+    let report =
+        write_folder(&workload, &folder, compression, &mut |done| bar.set_position(to_u64(done)))?;
+    bar.finish_and_clear();
+    message(&format!(
+        "{}: {} launches, {} warp instructions, {} thread instructions, {} bytes of text",
+        folder.display(),
+        report.kernels,
+        report.warp_instructions,
+        report.thread_instructions,
+        report.text_bytes
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+#[allow(clippy::print_stdout, reason = "the list is what was asked for")]
+fn list(arguments: &Arguments) -> Outcome {
+    for name in synth::names() {
+        let workload = Workload::load(name, arguments.models.as_deref())?;
+        println!("{name:<14}{}", workload.description());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[allow(clippy::print_stderr, reason = "messages go to standard error")]
+fn message(text: &str) {
+    eprintln!("{text}");
+}
+
+/// A bar over launches; hidden where standard error is no terminal.
+fn bar(launches: usize) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(to_u64(launches)), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} launches");
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}

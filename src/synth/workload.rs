@@ -1,0 +1,226 @@
+//! A workload: its launches and copies in order.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use toml::de::DeTable;
+
+use crate::units::nearest;
+
+use super::description::{Description, KernelDescription, describe};
+use super::error::{Fault, SynthError};
+use super::kernel::Kernel;
+use super::library;
+use super::program::Program;
+
+/// Largest workload file.
+const BYTES: usize = 1 << 18;
+
+/// One entry of a workload's command list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// A copy from the host to the device.
+    MemcpyHtoD {
+        /// Device address.
+        destination: u64,
+        /// Bytes.
+        bytes: u64,
+    },
+    /// The launch of that index; see [`Workload::kernel`].
+    Kernel(usize),
+}
+
+/// A workload model at one scale, ready to run.
+#[derive(Debug)]
+pub struct Workload {
+    name: String,
+    text: String,
+    description: Description,
+    /// One per kernel of the file.
+    programs: Vec<Arc<Program>>,
+    /// Per launch: kernel of the file, and which of its launches.
+    launches: Vec<(usize, u32)>,
+}
+
+impl Workload {
+    /// Loads a workload at scale 1: a name in `models/workloads` (of
+    /// `models`, where given and present there, else of the program itself), or
+    /// the path of a file, told by a `/` or the ending `.toml`.
+    ///
+    /// # Errors
+    /// When there is no such workload, it cannot be read, or what it says makes
+    /// no sense: the error names file, line, what was found and what was expected.
+    pub fn load(name_or_path: &str, models: Option<&Path>) -> Result<Self, SynthError> {
+        Self::load_scaled(name_or_path, models, 1.0)
+    }
+
+    /// Loads a workload with its scaled constants multiplied by `scale`,
+    /// rounded to the nearest integer but at least 1.
+    ///
+    /// # Errors
+    /// As [`Workload::load`]; also when the scale is no number above 0 or the
+    /// workload has nothing to scale.
+    pub fn load_scaled(
+        name_or_path: &str,
+        models: Option<&Path>,
+        scale: f64,
+    ) -> Result<Self, SynthError> {
+        let (file, text) = read(name_or_path, models)?;
+        let stem = Path::new(name_or_path).file_stem().unwrap_or_default();
+        Self::parse(&stem.to_string_lossy(), &file, text, scale)
+    }
+
+    /// Reads a workload from the text of a file; `file` names it in errors.
+    ///
+    /// # Errors
+    /// As [`Workload::load_scaled`].
+    pub fn parse(name: &str, file: &str, text: String, scale: f64) -> Result<Self, SynthError> {
+        let description = parse(&text, scale).map_err(|fault| fault.located(file, &text))?;
+        if scale.to_bits() != 1.0_f64.to_bits() && !description.scales {
+            let what = "the workload has no `[scaled]` constants, so only scale 1 is possible";
+            return Err(SynthError::Scale { file: file.to_owned(), what: what.to_owned() });
+        }
+        let mut launches = Vec::new();
+        for round in 0..description.rounds {
+            for (index, kernel) in description.kernels.iter().enumerate() {
+                let first = round * kernel.launches;
+                launches.extend((first..first + kernel.launches).map(|number| (index, number)));
+            }
+        }
+        let programs = description.kernels.iter().map(|k| Arc::clone(&k.program)).collect();
+        Ok(Self { name: name.to_owned(), text, description, programs, launches })
+    }
+
+    /// The file's stem.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// One line: what it computes.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.description.description
+    }
+
+    /// What a machine should find hard about it.
+    #[must_use]
+    pub fn behaviour(&self) -> &str {
+        &self.description.behaviour
+    }
+
+    /// Where the workload's numbers are from.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.description.source
+    }
+
+    /// The seed of its random numbers.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.description.seed
+    }
+
+    /// Copies and launches in order.
+    pub fn commands(&self) -> impl Iterator<Item = Command> + '_ {
+        let copies = self.description.buffers.iter().filter(|buffer| buffer.copied);
+        let copies = copies
+            .map(|buffer| Command::MemcpyHtoD { destination: buffer.base, bytes: buffer.bytes });
+        copies.chain((0..self.launches.len()).map(Command::Kernel))
+    }
+
+    /// Launches.
+    #[must_use]
+    pub fn kernel_count(&self) -> usize {
+        self.launches.len()
+    }
+
+    /// A launch.
+    ///
+    /// # Panics
+    /// When the workload has no launch of that index.
+    #[must_use]
+    pub fn kernel(&self, index: usize) -> Kernel {
+        let (kernel, number) = self.launches[index];
+        let KernelDescription { launch, .. } = &self.description.kernels[kernel];
+        let mut launch = launch.clone();
+        launch.id = crate::units::to_u32(index + 1);
+        Kernel::new(launch, Arc::clone(&self.programs[kernel]), number)
+    }
+
+    /// Why `width` bytes at `address` lie in no buffer; `None` where they do.
+    pub(super) fn outside(&self, address: u64, width: u64) -> Option<String> {
+        let inside = |base: u64, bytes: u64| {
+            address >= base && address.saturating_add(width) <= base + bytes
+        };
+        let buffers = &self.description.buffers;
+        if buffers.iter().any(|buffer| inside(buffer.base, buffer.bytes)) {
+            return None;
+        }
+        let near = buffers.iter().min_by_key(|buffer| {
+            let last = buffer.base + buffer.bytes - 1;
+            buffer.base.saturating_sub(address).max(address.saturating_sub(last))
+        });
+        let near = near.map_or_else(String::new, |buffer| {
+            format!(
+                "; the nearest is `{}`, {} bytes from {:#x}",
+                buffer.name, buffer.bytes, buffer.base
+            )
+        });
+        Some(format!("{width} bytes at {address:#x} lie in no buffer{near}"))
+    }
+
+    /// The error for a fault that shows only when the workload runs.
+    pub(super) fn fault(&self, fault: Fault) -> SynthError {
+        fault.located(&self.name, &self.text)
+    }
+}
+
+fn parse(text: &str, scale: f64) -> Result<Description, Fault> {
+    if text.len() > BYTES {
+        return Err(Fault::new(
+            0,
+            format!("the file has {} bytes, expected at most {BYTES}", text.len()),
+        ));
+    }
+    if !(scale.is_finite() && scale > 0.0 && scale <= 1e6) {
+        return Err(Fault::new(
+            0,
+            format!("scale {scale}, expected a number above 0, at most 1e6"),
+        ));
+    }
+    let table = DeTable::parse(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        Fault::new(at, error.message().to_owned())
+    })?;
+    describe(table.get_ref(), scale)
+}
+
+/// The name for errors and the text of a workload.
+fn read(name_or_path: &str, models: Option<&Path>) -> Result<(String, String), SynthError> {
+    if name_or_path.contains('/') || name_or_path.ends_with(".toml") {
+        return read_file(Path::new(name_or_path));
+    }
+    let own = models.map(|models| models.join("workloads").join(format!("{name_or_path}.toml")));
+    if let Some(path) = own.filter(|path| path.exists()) {
+        return read_file(&path);
+    }
+    if let Some(text) = library::text(name_or_path) {
+        return Ok((format!("models/workloads/{name_or_path}.toml"), text.to_owned()));
+    }
+    let known: Vec<&str> = library::names().collect();
+    let near = nearest(name_or_path, known.iter().copied())
+        .map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+    let hint = format!(
+        "{near}known are {}; a file is named by a path with `/` or `.toml`",
+        known.join(", ")
+    );
+    Err(SynthError::Unknown { name: name_or_path.to_owned(), hint })
+}
+
+fn read_file(path: &Path) -> Result<(String, String), SynthError> {
+    let text = fs::read_to_string(path)
+        .map_err(|source| SynthError::Read { path: path.to_path_buf(), source })?;
+    Ok((path.display().to_string(), text))
+}

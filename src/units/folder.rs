@@ -1,0 +1,97 @@
+//! Output folders that appear whole or not at all.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::output::{forget_unfinished, register_unfinished};
+
+/// An output folder that is filled under a temporary name beside its target.
+///
+/// [`WholeFolder::finish`] gives it its name; dropping it without that removes
+/// it. An interrupted program removes it through
+/// [`remove_unfinished`](super::remove_unfinished).
+#[derive(Debug)]
+pub struct WholeFolder {
+    temporary: PathBuf,
+    target: PathBuf,
+}
+
+impl WholeFolder {
+    /// Makes the temporary folder, and the parents of `target` where missing.
+    ///
+    /// # Errors
+    /// Whatever the file system says; also when `target` is a file.
+    pub fn create(target: &Path) -> io::Result<Self> {
+        let fail = |kind, what: &str| {
+            Err(io::Error::new(kind, format!("cannot write {}: {what}", target.display())))
+        };
+        let Some(name) = target.file_name() else {
+            return fail(io::ErrorKind::InvalidInput, "it is no folder name");
+        };
+        if target.exists() && !target.is_dir() {
+            return fail(io::ErrorKind::AlreadyExists, "it is a file, not a folder");
+        }
+        let hidden = format!(".{}.{}.partial", name.to_string_lossy(), std::process::id());
+        let temporary = target.with_file_name(hidden);
+        if let Err(error) = fs::create_dir_all(&temporary) {
+            return fail(error.kind(), &error.to_string());
+        }
+        register_unfinished(&temporary);
+        Ok(Self { temporary, target: target.to_path_buf() })
+    }
+
+    /// The temporary folder to write into.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// Gives the folder its name. Where the target exists already, its files of
+    /// the same names are replaced one by one, in the order of `names`, and
+    /// others are left alone.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn finish(self, names: &[String]) -> io::Result<()> {
+        if !self.target.exists() {
+            return fs::rename(&self.temporary, &self.target);
+        }
+        for name in names {
+            fs::rename(self.temporary.join(name), self.target.join(name))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for WholeFolder {
+    fn drop(&mut self) {
+        // After a rename the temporary name is gone: nothing to remove.
+        let _ = fs::remove_dir_all(&self.temporary);
+        forget_unfinished(&self.temporary);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WholeFolder;
+
+    #[test]
+    fn a_dropped_folder_leaves_nothing_and_a_finished_one_keeps_its_neighbours() {
+        let parent = tempfile::tempdir().unwrap();
+        let target = parent.path().join("out");
+        let half = WholeFolder::create(&target).unwrap();
+        std::fs::write(half.path().join("a"), "half").unwrap();
+        drop(half);
+        assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
+        for text in ["first", "second"] {
+            let whole = WholeFolder::create(&target).unwrap();
+            std::fs::write(whole.path().join("a"), text).unwrap();
+            whole.finish(&["a".to_owned()]).unwrap();
+            assert_eq!(std::fs::read_to_string(target.join("a")).unwrap(), text);
+            std::fs::write(target.join("neighbour"), "kept").unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(target.join("neighbour")).unwrap(), "kept");
+        assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 1);
+    }
+}
