@@ -242,7 +242,7 @@ mod tests {
             ("FADD R1, R2, R3, R4, R5", "at most 4"),
             ("LDG R1 [x", "`]`"),
             ("MOV #x", "number"),
-            ("@ MOV", "the end"),
+            ("@ MOV", "opcode"),
         ] {
             let fault = Line::parse(text).unwrap_err();
             assert!(fault.contains(word), "{text}: {fault}");

@@ -54,7 +54,7 @@ enum Around {
     /// The lanes that came to a branch.
     Branch(u32),
     /// The lanes that came to a loop, and how often each runs it.
-    Loop(u32, Lanes),
+    Loop(u32, Box<Lanes>),
 }
 
 impl WarpStream {
@@ -121,7 +121,7 @@ impl WarpStream {
             Move::Start { count, end } => {
                 let trips = count.lanes(&self.scope());
                 let running = trips.mask(|trips| trips > 0);
-                self.around.push(Around::Loop(self.active, trips));
+                self.around.push(Around::Loop(self.active, Box::new(trips)));
                 self.indices[self.loops] = 0;
                 self.loops += 1;
                 self.active &= running;

@@ -12,8 +12,9 @@ use super::listing::AddressSpace;
 use super::stream::WarpStream;
 use super::workload::Workload;
 
-/// Most dynamic instructions of one warp in a text.
-const WARP_INSTRUCTIONS: u64 = 1 << 24;
+/// Most dynamic instructions of one warp in a text: its lines are held until
+/// their number is known.
+const WARP_INSTRUCTIONS: u64 = 1 << 20;
 /// Bytes of a thread's local memory.
 const LOCAL_BYTES: u64 = 1 << 24;
 

@@ -1,0 +1,3 @@
+MemcpyHtoD,0x00007f4000000000,16777216
+MemcpyHtoD,0x00007f4001000000,81920
+kernel-1.traceg.xz

@@ -1,0 +1,3 @@
+MemcpyHtoD,0x00007f4000000000,16384
+MemcpyHtoD,0x00007f4000004000,32768
+kernel-1.traceg.xz

@@ -1,0 +1,3 @@
+MemcpyHtoD,0x00007f4000000000,163840
+MemcpyHtoD,0x00007f4000028000,163840
+kernel-1.traceg.xz
