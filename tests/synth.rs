@@ -307,7 +307,9 @@ pub(crate) fn workloads() -> PathBuf {
 fn every_workload_file_is_known_and_says_what_it_is() {
     let files: BTreeSet<String> = fs::read_dir(workloads())
         .unwrap()
-        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
     assert_eq!(files, synth::names().map(str::to_owned).collect());
     for name in synth::names() {

@@ -1,22 +1,5 @@
-//! The workload file, key by key.
-//!
-//! | key | meaning |
-//! |---|---|
-//! | `description` | one line: what it computes |
-//! | `behaviour` | what a machine should find hard about it |
-//! | `source` | where its numbers are from |
-//! | `seed` | of `hash`; 0 |
-//! | `rounds` | times that the kernels are launched in order; 1 |
-//! | `[constants]` | named integers |
-//! | `[scaled]` | named integers that `--scale` multiplies |
-//! | `[buffers]` | `name = { bytes = …, copy = true }`: device memory, and whether the host copies it there first |
-//! | `[[kernel]]` | `name`, `grid`, `block`, `registers`, `shared_bytes`, `stream`, `binary_version`, `launches` in a row, `let` (named expressions), `code` |
-//!
-//! `grid`, `block` and `bytes` may be expressions over constants. Entries of
-//! `code` are instructions (see `listing.rs`) or one of the tables
-//! `{ loop = "k", count = …, counter = "R7", body = […] }`,
-//! `{ copies = "u", count = …, body = […] }`,
-//! `{ when = "…", body = […], else = […] }`.
+//! The workload file, key by key; the keys are documented in
+//! `models/workloads/README.md`.
 
 use std::sync::Arc;
 

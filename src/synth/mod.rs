@@ -1,8 +1,7 @@
 //! Workload models: a kernel declared in a file becomes the same instructions
 //! as a trace of it.
 //!
-//! A workload file (`models/workloads/*.toml`; keys in `description.rs`,
-//! instructions in `listing.rs`, expressions in `term.rs`) is read and compiled
+//! A workload file (its language: `models/workloads/README.md`) is read and compiled
 //! once; [`Workload`] then gives launches, CTAs and warps, and a [`WarpStream`]
 //! walks one warp's dynamic instructions: segments, masks and addresses, all
 //! pure functions of the file, the scale and the position, so that any warp can
