@@ -42,8 +42,11 @@ fn faults_name_file_line_and_the_nearest_word() {
         assert!(message.starts_with(&format!("test.toml, line {line}: ")), "{new}: {message}");
         assert!(message.contains(word), "{new}: {message}");
     }
-    let scaled = Workload::parse("test", "test.toml", good, 2.0).unwrap_err().to_string();
-    assert!(scaled.contains("[scaled]"), "{scaled}");
+    for (scale, word) in [(2.0, "[scaled]"), (0.0, "above 0"), (f64::NAN, "above 0")] {
+        let text = good.clone();
+        let message = Workload::parse("test", "test.toml", text, scale).unwrap_err().to_string();
+        assert!(message.starts_with("test.toml: ") && message.contains(word), "{message}");
+    }
 }
 
 #[test]
@@ -79,6 +82,22 @@ fn a_warp_that_hardly_ends_can_be_walked_but_not_written() {
     let target = folder.path().join("out");
     let error = write_folder(&workload, &target, Compression::None, &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("more than 1048576 instructions"), "{error}");
+}
+
+#[test]
+fn a_short_file_cannot_fill_the_memory() {
+    let copies = |inner: &str| {
+        format!(
+            "{{ copies = 'a', count = 4096, body = [{{ copies = 'b', count = 4096, body = [{inner}] }}] }}, 'EXIT'"
+        )
+    };
+    let long = "lane + ".repeat(40) + "lane";
+    for (inner, word) in
+        [("'FADD'".to_owned(), "static instructions"), (format!("'@({long}) FADD'"), "parts")]
+    {
+        let message = parse(&small(&copies(&inner))).unwrap_err().to_string();
+        assert!(message.contains(word), "{message}");
+    }
 }
 
 #[test]

@@ -272,6 +272,33 @@ fn a_header_says_what_the_file_says() {
 }
 
 #[test]
+fn launches_repeat_in_rows_and_rounds() {
+    let kernel = |name: &str, launches: u32| {
+        format!(
+            "[[kernel]]\nname = '{name}'\ngrid = [1]\nblock = [32]\nlaunches = {launches}\n\
+             code = ['@(launch % 2) FADD', 'EXIT']\n"
+        )
+    };
+    let head = "description = 'd'\nbehaviour = 'b'\nsource = 's'\nrounds = 2\n";
+    let workload = parse(&[head, &kernel("a", 2), &kernel("b", 1)].concat()).unwrap();
+    let names: Vec<String> =
+        (0..workload.kernel_count()).map(|k| workload.kernel(k).launch().name.clone()).collect();
+    assert_eq!(names, ["a", "a", "b", "a", "a", "b"]);
+    let first: Vec<String> = texts(&workload).iter().map(|text| masks(text, 0).remove(0)).collect();
+    // Launches of `a` are numbered 0 to 3, those of `b` 0 and 1.
+    let (none, all) = ("0000 00000000", "0000 ffffffff");
+    assert_eq!(first, [none, all, none, none, all, all]);
+}
+
+#[test]
+fn a_barrier_may_stand_in_a_loop_that_a_cta_runs_alike() {
+    let code = "{ loop = 'k', count = '1 + hash(cta, 4)', body = ['BAR.SYNC'] }, 'EXIT'";
+    let workload = parse(&small(code)).unwrap();
+    let barriers = |warp| streamed(&workload.kernel(0), 1, warp).len();
+    assert_eq!(barriers(0), barriers(1));
+}
+
+#[test]
 fn equal_seeds_give_equal_traces_and_others_do_not() {
     let text = fs::read_to_string(workloads().join("gather.toml")).unwrap();
     let with = |text: &str| {

@@ -13,8 +13,41 @@ use super::names::Names;
 use super::program::{Action, Guard, LOOPS, Move, Program, TRIPS};
 use super::term::Term;
 
-/// Most static instructions of a kernel.
-const INSTRUCTIONS: usize = 1 << 16;
+/// What all kernels of a workload may still use, so that no file, however
+/// short, fills the memory.
+#[derive(Debug)]
+pub(super) struct Budget {
+    instructions: usize,
+    parts: usize,
+}
+
+impl Budget {
+    /// Static instructions of a workload.
+    const INSTRUCTIONS: usize = 1 << 18;
+    /// Parts of its expressions.
+    const PARTS: usize = 1 << 21;
+
+    /// The whole budget.
+    pub(super) fn new() -> Self {
+        Self { instructions: Self::INSTRUCTIONS, parts: Self::PARTS }
+    }
+
+    fn take_instruction(&mut self) -> Result<(), String> {
+        let left = self.instructions.checked_sub(1).ok_or_else(|| {
+            format!("a workload has more than {} static instructions", Self::INSTRUCTIONS)
+        })?;
+        self.instructions = left;
+        Ok(())
+    }
+
+    fn take_parts(&mut self, parts: usize) -> Result<(), String> {
+        let left = self.parts.checked_sub(parts).ok_or_else(|| {
+            format!("the expressions of a workload have more than {} parts", Self::PARTS)
+        })?;
+        self.parts = left;
+        Ok(())
+    }
+}
 
 /// What a body is compiled for.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +63,15 @@ pub(super) struct Frame {
 }
 
 /// Compiles a kernel's body.
-pub(super) fn compile(steps: &[Step], names: Names, frame: Frame) -> Result<Program, Fault> {
+pub(super) fn compile(
+    steps: &[Step],
+    names: Names,
+    frame: Frame,
+    budget: &mut Budget,
+) -> Result<Program, Fault> {
     let mut compiler = Compiler {
         names,
+        budget,
         frame,
         code: Code::default(),
         actions: Vec::new(),
@@ -54,8 +93,9 @@ pub(super) fn compile(steps: &[Step], names: Names, frame: Frame) -> Result<Prog
     Ok(Program { code: Arc::new(code), actions, moves, grid: frame.grid, block: frame.block })
 }
 
-struct Compiler {
+struct Compiler<'a> {
     names: Names,
+    budget: &'a mut Budget,
     frame: Frame,
     code: Code,
     actions: Vec<Action>,
@@ -66,7 +106,7 @@ struct Compiler {
     reach: Reach,
 }
 
-impl Compiler {
+impl Compiler<'_> {
     fn steps(&mut self, steps: &[Step]) -> Result<(), Fault> {
         steps.iter().try_for_each(|step| match &step.kind {
             StepKind::Line(line) => self.line(line, step.at),
@@ -197,8 +237,10 @@ impl Compiler {
         std::mem::replace(&mut self.reach, further)
     }
 
-    fn resolve(&self, term: &Term, at: usize) -> Result<Expression, Fault> {
-        self.names.resolve(term).map_err(|e| Fault::new(at, e))
+    fn resolve(&mut self, term: &Term, at: usize) -> Result<Expression, Fault> {
+        let (expression, parts) = self.names.resolve(term).map_err(|e| Fault::new(at, e))?;
+        self.budget.take_parts(parts).map_err(|e| Fault::new(at, e))?;
+        Ok(expression)
     }
 
     /// Ends the open segment, if it holds an instruction.
@@ -232,11 +274,8 @@ impl Compiler {
     }
 
     fn emit(&mut self, line: &Line, guard: Guard, at: usize) -> Result<(), Fault> {
+        self.budget.take_instruction().map_err(|e| Fault::new(at, e))?;
         let number = self.code.instructions.len();
-        if number >= INSTRUCTIONS {
-            let what = format!("a kernel has more than {INSTRUCTIONS} static instructions");
-            return Err(Fault::new(at, what));
-        }
         let opcode = self.opcode(&line.opcode);
         let destinations =
             line.destination.iter().map(|d| self.register(d, at)).collect::<Result<_, _>>()?;

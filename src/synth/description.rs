@@ -10,7 +10,7 @@ use crate::isa::Launch;
 use crate::units::{Dim3, to_u32};
 
 use super::body::{read_body, read_term};
-use super::compile::{Frame, compile};
+use super::compile::{Budget, Frame, compile};
 use super::document::{Entry, Keys, mismatch};
 use super::error::Fault;
 use super::names::Names;
@@ -85,8 +85,11 @@ pub(super) fn describe(table: &DeTable<'_>, scale: f64) -> Result<Description, F
     read_constants(&scaled, &mut names, Some(scale))?;
     let buffers = read_buffers(&keys.entries("buffers")?, &mut names)?;
     let kernels = keys.items("kernel")?;
-    let kernels: Vec<_> =
-        kernels.into_iter().map(|kernel| read_kernel(kernel, &names)).collect::<Result<_, _>>()?;
+    let mut budget = Budget::new();
+    let kernels: Vec<_> = kernels
+        .into_iter()
+        .map(|kernel| read_kernel(kernel, &names, &mut budget))
+        .collect::<Result<_, _>>()?;
     let launches: i64 = rounds * kernels.iter().map(|k| i64::from(k.launches)).sum::<i64>();
     if launches > LAUNCHES {
         let what = format!("{launches} launches, expected at most {LAUNCHES}");
@@ -171,7 +174,11 @@ fn read_buffers(entries: &[Entry<'_>], names: &mut Names) -> Result<Vec<Buffer>,
     Ok(buffers)
 }
 
-fn read_kernel(value: &Spanned<DeValue<'_>>, names: &Names) -> Result<KernelDescription, Fault> {
+fn read_kernel(
+    value: &Spanned<DeValue<'_>>,
+    names: &Names,
+    budget: &mut Budget,
+) -> Result<KernelDescription, Fault> {
     let at = value.span().start;
     let table = value.get_ref().as_table();
     let table = table.ok_or_else(|| mismatch(value, "kernel", "a table `[[kernel]]`"))?;
@@ -201,7 +208,7 @@ fn read_kernel(value: &Spanned<DeValue<'_>>, names: &Names) -> Result<KernelDesc
         registers: launch.registers,
         binary_version: launch.binary_version,
     };
-    let program = compile(&read_body(&keys, "code")?, names, frame)?;
+    let program = compile(&read_body(&keys, "code")?, names, frame, budget)?;
     let launches = to_u32(keys.integer("launches", 1..=LAUNCHES, 1)?);
     Ok(KernelDescription { launch, launches, program: Arc::new(program) })
 }

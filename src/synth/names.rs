@@ -143,15 +143,16 @@ impl Names {
         positions.chain(self.constants.keys().map(String::as_str)).chain(lets).chain(locals)
     }
 
-    /// The expression that `term` means here.
-    pub(super) fn resolve(&self, term: &Term) -> Result<Expression, String> {
+    /// The expression that `term` means here, and the number of its parts.
+    pub(super) fn resolve(&self, term: &Term) -> Result<(Expression, usize), String> {
         let mut resolver = Resolver { names: self, lets: self.lets.len(), parts: 0, depth: 0 };
-        resolver.term(term)
+        let expression = resolver.term(term)?;
+        Ok((expression, resolver.parts))
     }
 
     /// The constant that `term` means here.
     pub(super) fn constant(&self, term: &Term) -> Result<i64, String> {
-        self.resolve(term)?.constant().ok_or_else(|| {
+        self.resolve(term)?.0.constant().ok_or_else(|| {
             "the value must be the same everywhere: only constants may be used here".to_owned()
         })
     }

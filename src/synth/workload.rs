@@ -16,6 +16,8 @@ use super::program::Program;
 
 /// Largest workload file.
 const BYTES: usize = 1 << 18;
+/// Largest scale.
+const LARGEST_SCALE: f64 = 1e6;
 
 /// One entry of a workload's command list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,10 +78,15 @@ impl Workload {
     /// # Errors
     /// As [`Workload::load_scaled`].
     pub fn parse(name: &str, file: &str, text: String, scale: f64) -> Result<Self, SynthError> {
+        let wrong = |what: String| SynthError::Scale { file: file.to_owned(), what };
+        if !(scale.is_finite() && scale > 0.0 && scale <= LARGEST_SCALE) {
+            let most = LARGEST_SCALE;
+            return Err(wrong(format!("scale {scale}, expected a number above 0, at most {most}")));
+        }
         let description = parse(&text, scale).map_err(|fault| fault.located(file, &text))?;
         if scale.to_bits() != 1.0_f64.to_bits() && !description.scales {
             let what = "the workload has no `[scaled]` constants, so only scale 1 is possible";
-            return Err(SynthError::Scale { file: file.to_owned(), what: what.to_owned() });
+            return Err(wrong(what.to_owned()));
         }
         let mut launches = Vec::new();
         for round in 0..description.rounds {
@@ -182,12 +189,6 @@ fn parse(text: &str, scale: f64) -> Result<Description, Fault> {
         return Err(Fault::new(
             0,
             format!("the file has {} bytes, expected at most {BYTES}", text.len()),
-        ));
-    }
-    if !(scale.is_finite() && scale > 0.0 && scale <= 1e6) {
-        return Err(Fault::new(
-            0,
-            format!("scale {scale}, expected a number above 0, at most 1e6"),
         ));
     }
     let table = DeTable::parse(text).map_err(|error| {
