@@ -109,6 +109,8 @@ pub(super) struct Scope<'a> {
 pub(super) enum Lanes {
     /// One value in every lane.
     Same(i64),
+    /// A value in lane 0 and what every further lane adds.
+    Step(i64, i64),
     /// One value per lane.
     Each([i64; WARP_LANES]),
 }
@@ -118,19 +120,70 @@ impl Lanes {
     pub(super) fn get(&self, lane: usize) -> i64 {
         match self {
             Self::Same(value) => *value,
+            Self::Step(first, step) => {
+                first.wrapping_add(step.wrapping_mul(i64::from(to_u32(lane))))
+            }
             Self::Each(values) => values[lane],
+        }
+    }
+
+    /// The values, one per lane.
+    pub(super) fn each(&self) -> [i64; WARP_LANES] {
+        match self {
+            Self::Same(value) => [*value; WARP_LANES],
+            Self::Step(first, step) => {
+                let mut next = *first;
+                std::array::from_fn(|_| {
+                    let value = next;
+                    next = next.wrapping_add(*step);
+                    value
+                })
+            }
+            Self::Each(values) => *values,
         }
     }
 
     /// The lanes in which `test` holds.
     pub(super) fn mask(&self, test: impl Fn(i64) -> bool) -> u32 {
-        match self {
-            Self::Same(value) => u32::MAX * u32::from(test(*value)),
-            Self::Each(values) => {
-                let bit = |(lane, &value): (usize, &i64)| u32::from(test(value)) << lane;
-                values.iter().enumerate().map(bit).fold(0, |mask, bit| mask | bit)
-            }
+        if let Self::Same(value) = self {
+            return u32::MAX * u32::from(test(*value));
         }
+        let bit = |(lane, &value): (usize, &i64)| u32::from(test(value)) << lane;
+        self.each().iter().enumerate().map(bit).fold(0, |mask, bit| mask | bit)
+    }
+
+    /// The operator in every lane.
+    fn combine(operator: Operator, left: &Self, right: &Self) -> Self {
+        let (l, r) = match (left, right) {
+            (Self::Same(left), Self::Same(right)) => {
+                return Self::Same(apply(operator, *left, *right));
+            }
+            (Self::Same(left), Self::Step(first, step)) => ((*left, 0), (*first, *step)),
+            (Self::Step(first, step), Self::Same(right)) => ((*first, *step), (*right, 0)),
+            (Self::Step(first, step), Self::Step(other, by)) => ((*first, *step), (*other, *by)),
+            _ => return Self::apply_each(operator, left, right),
+        };
+        // Steps stay steps under sums and under products with one value.
+        let linear = match operator {
+            Operator::Add | Operator::Subtract => true,
+            Operator::Multiply => l.1 == 0 || r.1 == 0,
+            Operator::ShiftLeft => r.1 == 0,
+            _ => false,
+        };
+        if !linear {
+            return Self::apply_each(operator, left, right);
+        }
+        let step = match operator {
+            Operator::Multiply if l.1 == 0 => apply(operator, l.0, r.1),
+            Operator::Multiply | Operator::ShiftLeft => apply(operator, l.1, r.0),
+            _ => apply(operator, l.1, r.1),
+        };
+        Self::Step(apply(operator, l.0, r.0), step)
+    }
+
+    fn apply_each(operator: Operator, left: &Self, right: &Self) -> Self {
+        let (left, right) = (left.each(), right.each());
+        each(|lane| apply(operator, left[lane], right[lane]))
     }
 }
 
@@ -157,11 +210,7 @@ impl Expression {
             Self::Constant(value) => Lanes::Same(*value),
             Self::Variable(variable) => read(*variable, scope),
             Self::Binary(operator, operands) => {
-                let (left, right) = (operands.0.lanes(scope), operands.1.lanes(scope));
-                if let (Lanes::Same(left), Lanes::Same(right)) = (&left, &right) {
-                    return Lanes::Same(apply(*operator, *left, *right));
-                }
-                each(|lane| apply(*operator, left.get(lane), right.get(lane)))
+                Lanes::combine(*operator, &operands.0.lanes(scope), &operands.1.lanes(scope))
             }
             Self::Select(parts) => {
                 let condition = parts.0.lanes(scope);
@@ -169,7 +218,7 @@ impl Expression {
                     return if value == 0 { &parts.2 } else { &parts.1 }.lanes(scope);
                 }
                 let (yes, no) = (parts.1.lanes(scope), parts.2.lanes(scope));
-                each(|lane| if condition.get(lane) == 0 { no.get(lane) } else { yes.get(lane) })
+                each(|lane| if condition.get(lane) == 0 { &no } else { &yes }.get(lane))
             }
             Self::Hash { seed, keys, range } => hash_lanes(*seed, keys, *range, scope),
         }
@@ -182,18 +231,16 @@ fn each(value: impl Fn(usize) -> i64) -> Lanes {
 
 fn read(variable: Variable, scope: &Scope<'_>) -> Lanes {
     let first = scope.warp * to_u32(WARP_LANES);
-    let threads = |value: &dyn Fn(u32) -> i64| each(|lane| value(first + to_u32(lane)));
-    let (width, height) = (scope.block.x, scope.block.y);
     let same = |value: u64| Lanes::Same(value.cast_signed());
     match variable {
-        Variable::Lane => each(|lane| i64::from(to_u32(lane))),
-        Variable::Thread => threads(&|thread| i64::from(thread)),
-        Variable::ThreadX => threads(&|thread| i64::from(thread % width)),
-        Variable::ThreadY => threads(&|thread| i64::from(thread / width % height)),
-        Variable::ThreadZ => threads(&|thread| i64::from(thread / width / height)),
+        Variable::Lane => Lanes::Step(0, 1),
+        Variable::Thread => Lanes::Step(i64::from(first), 1),
+        Variable::ThreadX | Variable::ThreadY | Variable::ThreadZ => {
+            read_thread(variable, first, scope.block)
+        }
         Variable::Global => {
             let start = scope.cta.wrapping_mul(scope.block.count()).cast_signed();
-            threads(&|thread| start.wrapping_add(i64::from(thread)))
+            Lanes::Step(start.wrapping_add(i64::from(first)), 1)
         }
         Variable::Warp => same(u64::from(scope.warp)),
         Variable::Cta => same(scope.cta),
@@ -203,6 +250,25 @@ fn read(variable: Variable, scope: &Scope<'_>) -> Lanes {
         Variable::Launch => same(u64::from(scope.launch)),
         Variable::Loop(depth) => Lanes::Same(scope.loops[usize::from(depth)]),
     }
+}
+
+/// A thread position for the warp that starts at thread `first`.
+fn read_thread(variable: Variable, first: u32, block: Dim3) -> Lanes {
+    let (width, height) = (block.x, block.y);
+    let value = |thread: u32| {
+        i64::from(match variable {
+            Variable::ThreadX => thread % width,
+            Variable::ThreadY => thread / width % height,
+            _ => thread / width / height,
+        })
+    };
+    // A warp within one row of the CTA needs one division, not 32.
+    if width.is_multiple_of(to_u32(WARP_LANES)) {
+        let start = value(first);
+        let along = variable == Variable::ThreadX;
+        return if along { Lanes::Step(start, 1) } else { Lanes::Same(start) };
+    }
+    each(|lane| value(first + to_u32(lane)))
 }
 
 /// The operator on two values. A divisor of 0 gives 0; it cannot occur in a
@@ -265,7 +331,7 @@ fn scale(bits: u64, range: u64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Expression, Lanes, Scope, Variable, scale};
+    use super::{Expression, Lanes, Scope, Variable, apply, scale};
     use crate::units::Dim3;
 
     fn scope() -> Scope<'static> {
@@ -284,6 +350,22 @@ mod tests {
         );
         assert_eq!(at(Variable::Global), 7 * 128 + 41);
         assert_eq!(at(Variable::Loop(0)), 5);
+    }
+
+    #[test]
+    fn steps_are_what_every_lane_computes() {
+        let values =
+            [Lanes::Same(-3), Lanes::Same(5), Lanes::Step(7, 4), Lanes::Step(-9, i64::MAX)];
+        for &(_, operator, _) in crate::synth::term::SYMBOLS {
+            for (left, right) in values.iter().flat_map(|l| values.iter().map(move |r| (l, r))) {
+                let combined = Lanes::combine(operator, left, right);
+                for lane in 0..32 {
+                    let alone = apply(operator, left.get(lane), right.get(lane));
+                    assert_eq!(combined.get(lane), alone, "{operator:?} {left:?} {right:?}");
+                    assert_eq!(combined.each()[lane], alone);
+                }
+            }
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::isa::{Access, Segment};
-use crate::units::{Dim3, WARP_LANES, to_u32, to_usize};
+use crate::units::{Dim3, to_u32, to_usize};
 
 use super::expression::{Lanes, Scope};
 use super::listing::AddressSpace;
@@ -215,8 +215,7 @@ impl WarpStream {
         let mask = self.mask();
         let (_, address) =
             self.action().address.as_ref().expect("asked only at instructions with a width");
-        let values = address.lanes(&self.scope());
-        let lanes: [u64; WARP_LANES] = std::array::from_fn(|lane| values.get(lane).cast_unsigned());
+        let lanes = address.lanes(&self.scope()).each().map(i64::cast_unsigned);
         into.set(mask, &lanes);
         self.pass(mask);
     }

@@ -49,7 +49,7 @@ pub(super) enum Operator {
 }
 
 /// Symbols of operators with their strength; longer symbols first.
-const SYMBOLS: &[(&str, Operator, u8)] = &[
+pub(super) const SYMBOLS: &[(&str, Operator, u8)] = &[
     ("<<", Operator::ShiftLeft, 7),
     (">>", Operator::ShiftRight, 7),
     ("<=", Operator::AtMost, 3),
