@@ -5,7 +5,8 @@ use std::fs;
 
 use gpumodel::synth::{Compression, Workload, write_folder};
 
-use crate::synth::{parse, small, workloads};
+use crate::synth::{parse, small};
+use crate::workloads::workloads;
 
 #[test]
 fn faults_name_file_line_and_the_nearest_word() {
@@ -63,7 +64,10 @@ fn an_address_outside_its_space_is_refused_and_leaves_nothing() {
         let target = folder.path().join("out");
         let error = write_folder(&workload, &target, Compression::None, &mut |_| {}).unwrap_err();
         let message = error.to_string();
-        assert!(message.contains(word) && message.contains("line 13"), "{code}: {message}");
+        assert!(
+            message.contains(word) && message.starts_with("test.toml, line 13: "),
+            "{code}: {message}"
+        );
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{code}");
     }
 }

@@ -5,3 +5,4 @@ mod faults;
 mod layers;
 mod samples;
 mod synth;
+mod workloads;

@@ -1,13 +1,14 @@
 //! Is a workload model's trace a trace, and the same however it is asked for?
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use assert_cmd::Command as Program;
 use gpumodel::isa::{Access, AddressMode, Register};
 use gpumodel::synth::{self, Compression, Kernel, SynthError, Workload, write_folder};
 use gpumodel::units::Dim3;
+
+use crate::workloads::workloads;
 
 /// A kernel of one CTA of 40 threads around `code`.
 pub(crate) fn small(code: &str) -> String {
@@ -250,6 +251,24 @@ fn texts_and_streams_say_the_same() {
 }
 
 #[test]
+fn warps_walked_on_other_threads_say_the_same() {
+    let workload = Workload::load_scaled("two-streams", None, 0.02).unwrap();
+    let kernel = workload.kernel(1);
+    let here: Vec<_> = (0..2).map(|warp| streamed(&kernel, 0, warp)).collect();
+    let there: Vec<_> = std::thread::scope(|scope| {
+        let walks = [0, 1].map(|warp| {
+            scope.spawn({
+                let k = &kernel;
+                move || streamed(k, 0, warp)
+            })
+        });
+        walks.into_iter().map(|walk| walk.join().unwrap()).collect()
+    });
+    assert_eq!(here, there);
+    assert_ne!(here[0], here[1], "lists differ from warp to warp");
+}
+
+#[test]
 fn a_header_says_what_the_file_says() {
     let workload = Workload::load_scaled("two-streams", None, 0.01).unwrap();
     let text = &texts(&workload)[3];
@@ -309,45 +328,6 @@ fn equal_seeds_give_equal_traces_and_others_do_not() {
     assert_ne!(other, text);
     assert_eq!(with(&text), with(&text));
     assert_ne!(with(&text), with(&other));
-}
-
-#[test]
-fn scale_multiplies_ctas() {
-    for name in synth::names() {
-        let ctas = |scale| {
-            let workload = Workload::load_scaled(name, None, scale).unwrap();
-            (0..workload.kernel_count()).map(|k| workload.kernel(k).cta_count()).collect::<Vec<_>>()
-        };
-        let whole = ctas(1.0);
-        let twice: Vec<u64> = whole.iter().map(|ctas| 2 * ctas).collect();
-        assert_eq!(ctas(2.0), twice, "{name}");
-        assert!(whole.iter().sum::<u64>() >= 80, "{name} fills no GPU at scale 1: {whole:?}");
-        assert!(ctas(1e-6).iter().all(|&ctas| ctas > 0), "{name}");
-    }
-}
-
-pub(crate) fn workloads() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("models/workloads")
-}
-
-#[test]
-fn every_workload_file_is_known_and_says_what_it_is() {
-    let files: BTreeSet<String> = fs::read_dir(workloads())
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
-        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
-        .collect();
-    assert_eq!(files, synth::names().map(str::to_owned).collect());
-    for name in synth::names() {
-        let workload = Workload::load(name, None).unwrap();
-        assert!(
-            !workload.description().contains('\n') && workload.description().len() < 80,
-            "{name}"
-        );
-        assert!(workload.behaviour().len() > 40, "{name}: say what is hard about it");
-        assert!(!workload.source().is_empty(), "{name}");
-    }
 }
 
 fn program() -> Program {

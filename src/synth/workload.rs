@@ -37,6 +37,8 @@ pub enum Command {
 #[derive(Debug)]
 pub struct Workload {
     name: String,
+    /// Names the file in errors.
+    file: String,
     text: String,
     description: Description,
     /// One per kernel of the file.
@@ -96,7 +98,8 @@ impl Workload {
             }
         }
         let programs = description.kernels.iter().map(|k| Arc::clone(&k.program)).collect();
-        Ok(Self { name: name.to_owned(), text, description, programs, launches })
+        let (name, file) = (name.to_owned(), file.to_owned());
+        Ok(Self { name, file, text, description, programs, launches })
     }
 
     /// The file's stem.
@@ -180,7 +183,7 @@ impl Workload {
 
     /// The error for a fault that shows only when the workload runs.
     pub(super) fn fault(&self, fault: Fault) -> SynthError {
-        fault.located(&self.name, &self.text)
+        fault.located(&self.file, &self.text)
     }
 }
 

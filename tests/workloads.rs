@@ -1,0 +1,46 @@
+//! Is every workload file known, described and scalable?
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gpumodel::synth::{self, Workload};
+
+#[test]
+fn scale_multiplies_ctas() {
+    for name in synth::names() {
+        let ctas = |scale| {
+            let workload = Workload::load_scaled(name, None, scale).unwrap();
+            (0..workload.kernel_count()).map(|k| workload.kernel(k).cta_count()).collect::<Vec<_>>()
+        };
+        let whole = ctas(1.0);
+        let twice: Vec<u64> = whole.iter().map(|ctas| 2 * ctas).collect();
+        assert_eq!(ctas(2.0), twice, "{name}");
+        assert!(whole.iter().sum::<u64>() >= 80, "{name} fills no GPU at scale 1: {whole:?}");
+        assert!(ctas(1e-6).iter().all(|&ctas| ctas > 0), "{name}");
+    }
+}
+
+pub(crate) fn workloads() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("models/workloads")
+}
+
+#[test]
+fn every_workload_file_is_known_and_says_what_it_is() {
+    let files: BTreeSet<String> = fs::read_dir(workloads())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(files, synth::names().map(str::to_owned).collect());
+    for name in synth::names() {
+        let workload = Workload::load(name, None).unwrap();
+        assert!(
+            !workload.description().contains('\n') && workload.description().len() < 80,
+            "{name}"
+        );
+        assert!(workload.behaviour().len() > 40, "{name}: say what is hard about it");
+        assert!(!workload.source().is_empty(), "{name}");
+    }
+}
