@@ -40,6 +40,9 @@ pub struct Analysis {
 pub struct MachineRecord {
     /// Name of the machine file.
     pub name: String,
+    /// Name under which reference tables know it; empty: the same name.
+    #[serde(default)]
+    pub reference_name: String,
     /// Hash of the resolved description, overrides included.
     pub hash: String,
     /// Streaming multiprocessors.
@@ -96,6 +99,9 @@ pub struct KernelRecord {
     pub name: String,
     /// Trace kernel id.
     pub id: u32,
+    /// Position in the trace's launch list, from 1; 0: the record does not say.
+    #[serde(default)]
+    pub launch: u32,
     /// CUDA stream.
     pub stream: u64,
     /// When its launch began.

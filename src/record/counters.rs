@@ -24,7 +24,7 @@ impl CacheCounters {
     /// Accesses that missed: sector misses and write misses.
     #[must_use]
     pub fn misses(&self) -> u64 {
-        self.accesses - self.hits
+        self.accesses.saturating_sub(self.hits)
     }
 
     /// Hits over accesses; `None` without accesses.
@@ -37,11 +37,11 @@ impl CacheCounters {
 
 impl AddAssign for CacheCounters {
     fn add_assign(&mut self, other: Self) {
-        self.accesses += other.accesses;
-        self.hits += other.hits;
-        self.merged += other.merged;
-        self.reads += other.reads;
-        self.read_hits += other.read_hits;
+        self.accesses = self.accesses.saturating_add(other.accesses);
+        self.hits = self.hits.saturating_add(other.hits);
+        self.merged = self.merged.saturating_add(other.merged);
+        self.reads = self.reads.saturating_add(other.reads);
+        self.read_hits = self.read_hits.saturating_add(other.read_hits);
     }
 }
 
@@ -64,6 +64,8 @@ impl DramCounters {
     /// Bytes moved in both directions.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        (self.read_sectors + self.write_sectors) * crate::units::SECTOR_BYTES
+        self.read_sectors
+            .saturating_add(self.write_sectors)
+            .saturating_mul(crate::units::SECTOR_BYTES)
     }
 }

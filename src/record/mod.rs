@@ -4,10 +4,24 @@
 //! Knows no machine, no trace and no drawing.
 
 mod analysis;
+mod comparison;
 mod counters;
+mod document;
+mod error;
+mod launches;
+mod quantity;
+mod reference;
+mod rows;
+mod summary;
 
 pub use analysis::{
     Analysis, AppRecord, CoRun, CoRunApp, CoRunKernel, DecisionRecord, Interval, KernelRecord,
     MachineRecord, SCHEMA,
 };
+pub use comparison::{COMPARISON_SCHEMA, ComparedRow, Comparison, Coverage, Pair};
 pub use counters::{CacheCounters, DramCounters};
+pub use error::RecordError;
+pub use launches::Launches;
+pub use quantity::{ErrorUnit, Quantity};
+pub use reference::{ReferenceRow, ReferenceTable};
+pub use summary::Summary;

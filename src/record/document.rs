@@ -1,0 +1,139 @@
+//! Reading and writing the JSON document of `analyze`.
+//!
+//! A document is checked once, here: whoever holds an [`Analysis`] that was
+//! read from a file may rely on the counting rules.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::{Analysis, CacheCounters, KernelRecord, RecordError, SCHEMA};
+
+/// Only the key that says how to read the rest.
+#[derive(Deserialize)]
+struct Header {
+    schema: Option<String>,
+}
+
+impl Analysis {
+    /// Reads the record at `path` and checks its schema and its counting rules.
+    ///
+    /// # Errors
+    /// [`RecordError`] with the file and the line of the first thing wrong.
+    pub fn read(path: &Path) -> Result<Self, RecordError> {
+        let bytes = fs::read(path).map_err(|e| RecordError::file(path, e))?;
+        Self::from_json(&bytes, path)
+    }
+
+    /// Reads a record from `bytes`; `path` is the name for error messages.
+    ///
+    /// # Errors
+    /// As [`Analysis::read`].
+    pub fn from_json(bytes: &[u8], path: &Path) -> Result<Self, RecordError> {
+        let header: Header = serde_json::from_slice(bytes).map_err(|e| json_error(path, &e))?;
+        if header.schema.as_deref() != Some(SCHEMA) {
+            return Err(RecordError::Schema {
+                path: path.to_path_buf(),
+                line: schema_line(bytes),
+                expected: SCHEMA,
+                found: header.schema.map_or_else(|| "none".into(), |s| format!("{s:?}")),
+            });
+        }
+        let analysis: Self = serde_json::from_slice(bytes).map_err(|e| json_error(path, &e))?;
+        analysis.check().map_err(|(key, message)| RecordError::Value {
+            path: path.to_path_buf(),
+            key,
+            message,
+        })?;
+        Ok(analysis)
+    }
+
+    /// The document as pretty JSON with a final newline: same record, same bytes.
+    ///
+    /// # Panics
+    /// Never: the types have string keys only, which JSON can always say.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("keys are strings");
+        text.push('\n');
+        text
+    }
+
+    /// Checks the counting rules: hits within accesses, ends after starts,
+    /// fractions between 0 and 1.
+    fn check(&self) -> Result<(), (String, String)> {
+        for (a, app) in self.solo.iter().enumerate() {
+            check_cache(&app.l1).map_err(|m| (format!("solo[{a}].l1"), m))?;
+            check_cache(&app.l2).map_err(|m| (format!("solo[{a}].l2"), m))?;
+            for (k, kernel) in app.kernels.iter().enumerate() {
+                check_kernel(kernel)
+                    .map_err(|(key, m)| (format!("solo[{a}].kernels[{k}].{key}"), m))?;
+            }
+            for (i, interval) in app.timeline.iter().enumerate() {
+                check_span(interval.start_cycle, interval.end_cycle)
+                    .map_err(|m| (format!("solo[{a}].timeline[{i}]"), m))?;
+            }
+        }
+        for (c, corun) in self.coruns.iter().enumerate() {
+            for (a, app) in corun.apps.iter().enumerate() {
+                for (k, kernel) in app.kernels.iter().enumerate() {
+                    check_span(kernel.start_cycle, kernel.end_cycle)
+                        .map_err(|m| (format!("coruns[{c}].apps[{a}].kernels[{k}]"), m))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_kernel(kernel: &KernelRecord) -> Result<(), (String, String)> {
+    check_span(kernel.start_cycle, kernel.end_cycle).map_err(|m| ("end_cycle".into(), m))?;
+    check_cache(&kernel.l1).map_err(|m| ("l1".into(), m))?;
+    check_cache(&kernel.l2).map_err(|m| ("l2".into(), m))?;
+    for (cause, share) in &kernel.stall_fractions {
+        if !(0.0..=1.0 + 1e-9).contains(share) {
+            let key = format!("stall_fractions.{cause}");
+            return Err((key, format!("expected a share from 0 to 1, found {share}")));
+        }
+    }
+    Ok(())
+}
+
+fn check_span(start: u64, end: u64) -> Result<(), String> {
+    if end < start {
+        return Err(format!("expected an end at or after cycle {start}, found {end}"));
+    }
+    Ok(())
+}
+
+fn check_cache(cache: &CacheCounters) -> Result<(), String> {
+    let rules = [
+        ("hits", cache.hits, "accesses", cache.accesses),
+        ("merged", cache.merged, "hits", cache.hits),
+        ("reads", cache.reads, "accesses", cache.accesses),
+        ("read_hits", cache.read_hits, "reads", cache.reads),
+    ];
+    for (part, of_part, whole, of_whole) in rules {
+        if of_part > of_whole {
+            return Err(format!("expected {part} <= {whole}, found {of_part} > {of_whole}"));
+        }
+    }
+    Ok(())
+}
+
+fn json_error(path: &Path, error: &serde_json::Error) -> RecordError {
+    RecordError::Json {
+        path: path.to_path_buf(),
+        line: error.line(),
+        column: error.column(),
+        message: error.to_string(),
+    }
+}
+
+/// The line of the first `"schema"` in the text, 1 where there is none.
+fn schema_line(bytes: &[u8]) -> usize {
+    let key = b"\"schema\"";
+    let at = bytes.windows(key.len()).position(|window| window == key).unwrap_or(0);
+    bytes[..at].iter().filter(|&&b| b == b'\n').count() + 1
+}

@@ -1,0 +1,81 @@
+//! What can be wrong with a record or a reference table, said to the user.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// A record or reference table that could not be read, or a comparison that
+/// could not be made. Every message names the file and what to do next.
+#[derive(Debug, Error)]
+pub enum RecordError {
+    /// The file could not be read or written.
+    #[error("cannot read {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the file system said.
+        source: io::Error,
+    },
+    /// The file is not the JSON that was expected.
+    #[error("{}:{line}:{column}: not a record of `gpumodel analyze`: {message}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// What was expected and found.
+        message: String,
+    },
+    /// The file is a JSON document of another schema.
+    #[error(
+        "{}:{line}: expected schema \"{expected}\", found {found}; make the record with `gpumodel analyze APP --machine M --json FILE`",
+        path.display()
+    )]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// Line of the `schema` key; 1 where there is none.
+        line: usize,
+        /// The schema this version reads.
+        expected: &'static str,
+        /// The schema of the file, quoted, or `none`.
+        found: String,
+    },
+    /// A value contradicts the counting rules.
+    #[error("{}: {key}: {message}; make the record again with `gpumodel analyze`", path.display())]
+    Value {
+        /// The file.
+        path: PathBuf,
+        /// Where in the document, e.g. `solo[0].kernels[2].l1`.
+        key: String,
+        /// What was expected and found.
+        message: String,
+    },
+    /// A row of a reference table is wrong.
+    #[error("{}:{line}: {message}", path.display())]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: u64,
+        /// What was expected, what was found, and what to do next.
+        message: String,
+    },
+}
+
+impl RecordError {
+    /// A failure of the file system at `path`.
+    #[must_use]
+    pub fn file(path: &Path, source: io::Error) -> Self {
+        Self::File { path: path.to_path_buf(), source }
+    }
+
+    /// A wrong row at `line` of the table at `path`.
+    #[must_use]
+    pub fn table(path: &Path, line: u64, message: impl Into<String>) -> Self {
+        Self::Table { path: path.to_path_buf(), line, message: message.into() }
+    }
+}
