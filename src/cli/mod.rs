@@ -1,7 +1,9 @@
 //! Typed words to requests, one file per verb. No computation.
 //!
-//! To add a verb: one file here and one row in [`Verb`].
+//! To add a verb: one file here and one row in `Verb`.
 
+mod compare;
+mod plot;
 mod synth;
 
 use std::error::Error;
@@ -25,6 +27,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Compare(compare::Arguments),
+    Plot(plot::Arguments),
     Synth(synth::Arguments),
 }
 
@@ -50,6 +54,8 @@ pub fn main() -> ExitCode {
 
 fn run(verb: Verb) -> Outcome {
     match verb {
+        Verb::Compare(arguments) => compare::run(arguments),
+        Verb::Plot(arguments) => plot::run(arguments),
         Verb::Synth(arguments) => synth::run(arguments),
     }
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::quantity::float;
 use super::{
-    Analysis, AppRecord, ErrorUnit, KernelRecord, Launches, MachineRecord, Quantity, ReferenceRow,
-    ReferenceTable, Summary,
+    Analysis, AppRecord, ErrorUnit, KernelRecord, Launches, MachineRecord, Quantity, RecordError,
+    ReferenceRow, ReferenceTable, Summary,
 };
 
 /// Value of [`Comparison::schema`].
@@ -126,6 +126,25 @@ impl Comparison {
             rows,
             coverage,
         }
+    }
+
+    /// Refuses a comparison without a single row.
+    ///
+    /// # Errors
+    /// [`RecordError::Table`] with the names on both sides.
+    pub fn answered(&self, table: &ReferenceTable) -> Result<(), RecordError> {
+        if !self.rows.is_empty() {
+            return Ok(());
+        }
+        let machines: BTreeSet<&str> = table.rows.iter().map(|row| row.machine.as_str()).collect();
+        let found =
+            [&self.coverage.records_without_row[..], &self.coverage.not_comparable].concat();
+        let message = format!(
+            "expected a row about one of the records ({}), found rows about the machines {}; name an application as the table does with `analyze NAME=APP`",
+            found.join("; "),
+            machines.into_iter().collect::<Vec<_>>().join(", ")
+        );
+        Err(RecordError::table(&table.path, 1, message))
     }
 
     /// The document as pretty JSON with a final newline: same input, same bytes.

@@ -1,1 +1,37 @@
-//! Under construction.
+//! Tables, figures and pages from records alone.
+//!
+//! Knows no machine and no trace: whatever it shows is in the record. Same
+//! record, same bytes.
+
+mod cause;
+mod chart;
+mod error;
+pub mod figure;
+mod folder;
+mod group;
+mod name;
+mod number;
+mod page;
+pub mod table;
+
+pub use error::ReportError;
+pub use folder::write_all;
+pub use name::plain_name;
+pub use page::{Plate, page};
+
+/// `text` with the characters that XML and HTML give a meaning written as entities.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}

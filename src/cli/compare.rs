@@ -1,0 +1,61 @@
+//! `gpumodel compare`: records beside a reference table.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::Outcome;
+use super::plot::{read_all, write_text};
+use crate::record::{Comparison, ReferenceTable};
+use crate::report::figure::{Figure, Scene};
+use crate::report::table;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A row of the table is about a record when its `machine` is the record's machine
+and its `trace` the application's name. Tables are CSV with the columns
+  machine,trace,launches,kernels,cycles,...   runs of a cycle simulator
+  machine,trace,launch,name,cycles,...        single launches of one
+  machine,trace,kernel,elapsed_cycles,...     hardware counters, means per launch
+Cycles are compared without launch latency.
+
+Examples:
+  gpumodel compare bfs.json lud.json --reference results.csv
+  gpumodel compare *.json --reference silicon.csv --json errors.json -o errors.svg")]
+pub(crate) struct Arguments {
+    /// Records that `gpumodel analyze --json` wrote
+    #[arg(value_name = "RECORD", required = true)]
+    records: Vec<PathBuf>,
+    /// The reference table
+    #[arg(long, value_name = "FILE.csv")]
+    reference: PathBuf,
+    /// Launch latency within the table's cycles, per launch; default: that of the record's
+    /// machine
+    #[arg(long, value_name = "CYCLES")]
+    launch_cycles: Option<u64>,
+    /// Writes the comparison as JSON; `-` is standard output, without the tables
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Draws the correlation plot
+    #[arg(short, long, value_name = "FILE.svg")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    let records = read_all(&arguments.records)?;
+    let reference = ReferenceTable::read(&arguments.reference)?;
+    let comparison = Comparison::new(&records, &reference, arguments.launch_cycles);
+    comparison.answered(&reference)?;
+    if let Some(path) = &arguments.output {
+        let scene = Scene::new(&records).with(&comparison);
+        write_text(path, &Figure::named("correlation")?.draw(&scene)?.svg)?;
+    }
+    if let Some(path) = &arguments.json {
+        write_text(path, &comparison.to_json())?;
+    }
+    if arguments.json.as_deref() != Some(Path::new("-")) {
+        write_text(Path::new("-"), &table::comparison(&comparison))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,80 @@
+//! `gpumodel plot`: a figure from records alone.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::Outcome;
+use crate::record::{Analysis, Comparison, ReferenceTable};
+use crate::report::figure::{FIGURES, Figure, Scene};
+use crate::units::WholeFile;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gpumodel plot --list
+  gpumodel plot bfs.json --figure stalls -o stalls.svg
+  gpumodel plot mix.json --figure timeline --app apps/bfs -o timeline.svg
+  gpumodel plot *.json --figure correlation --reference results.csv -o correlation.svg")]
+pub(crate) struct Arguments {
+    /// Records that `gpumodel analyze --json` wrote
+    #[arg(value_name = "RECORD", required_unless_present = "list")]
+    records: Vec<PathBuf>,
+    /// Which figure to draw; --list names them
+    #[arg(long, value_name = "NAME", required_unless_present = "list")]
+    figure: Option<String>,
+    /// Where the SVG goes; `-` is standard output
+    #[arg(short, long, value_name = "FILE.svg", required_unless_present = "list")]
+    output: Option<PathBuf>,
+    /// Only this application of the records
+    #[arg(long, value_name = "NAME")]
+    app: Option<String>,
+    /// A reference table, for figures beside one
+    #[arg(long, value_name = "FILE.csv")]
+    reference: Option<PathBuf>,
+    /// Names the figures and what each shows
+    #[arg(long, exclusive = true)]
+    list: bool,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    let (Some(name), Some(output)) = (&arguments.figure, &arguments.output) else {
+        return list();
+    };
+    let figure = Figure::named(name)?;
+    let records = read_all(&arguments.records)?;
+    let table = arguments.reference.as_deref().map(ReferenceTable::read).transpose()?;
+    let comparison = table.map(|table| Comparison::new(&records, &table, None));
+    let mut scene = Scene::new(&records);
+    if let Some(app) = &arguments.app {
+        scene = scene.only(app)?;
+    }
+    if let Some(comparison) = &comparison {
+        scene = scene.with(comparison);
+    }
+    write_text(output, &figure.draw(&scene)?.svg)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list() -> Outcome {
+    let mut out = io::stdout().lock();
+    for figure in FIGURES {
+        writeln!(out, "{:12} {}", figure.name, figure.about)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Every record of `paths`, in order.
+pub(super) fn read_all(paths: &[PathBuf]) -> Result<Vec<Analysis>, crate::record::RecordError> {
+    paths.iter().map(|path| Analysis::read(path)).collect()
+}
+
+/// Writes `text` to `path`, or to standard output for `-`.
+pub(super) fn write_text(path: &Path, text: &str) -> io::Result<()> {
+    if path == Path::new("-") {
+        return io::stdout().lock().write_all(text.as_bytes());
+    }
+    WholeFile::write(path, text.as_bytes())
+}

@@ -1,0 +1,51 @@
+//! Axes: grid lines, tick labels and titles around a plot area.
+
+use super::canvas::Canvas;
+use super::text::{Anchor, text_area};
+use super::{Area, INK, LABEL, Label, Scale};
+
+/// Draws the horizontal axis of `scale` below `area`: grid lines within it, tick
+/// labels and `title` beneath. Takes 32 units of height; without a title 16.
+pub(crate) fn across(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &str) {
+    let mut taken: Option<Area> = None;
+    for (value, label) in scale.ticks() {
+        let x = scale.at(value);
+        canvas.grid((x, area.y), (x, area.bottom()));
+        let at = (x, area.bottom() + 9.0);
+        let mut room = text_area(&label, LABEL, Anchor::Centre, at.0, at.1);
+        room.width += 4.0;
+        if taken.is_some_and(|previous| previous.overlaps(&room)) {
+            continue;
+        }
+        taken = Some(room);
+        canvas.text(Label::new(label, at, LABEL, Anchor::Centre));
+    }
+    if !title.is_empty() {
+        let at = (area.x + area.width / 2.0, area.bottom() + 25.0);
+        canvas.text(Label::new(title, at, LABEL, Anchor::Centre));
+    }
+}
+
+/// Draws the vertical axis of `scale` left of `area`: grid lines within it, tick
+/// labels, and `title` upwards at `title_x`.
+pub(crate) fn down(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &str, title_x: f64) {
+    let mut taken: Option<Area> = None;
+    for (value, label) in scale.ticks() {
+        let y = scale.at(value);
+        canvas.grid((area.x, y), (area.right(), y));
+        let room = text_area(&label, LABEL, Anchor::Right, area.x - 4.0, y);
+        if taken.is_some_and(|previous| previous.overlaps(&room)) {
+            continue;
+        }
+        taken = Some(room);
+        canvas.text(Label::new(label, (area.x - 4.0, y), LABEL, Anchor::Right));
+    }
+    let at = (title_x, area.y + area.height / 2.0);
+    canvas.text(Label::new(title, at, LABEL, Anchor::Centre).upwards());
+}
+
+/// Draws the left and lower edge of `area`.
+pub(crate) fn outline(canvas: &mut Canvas, area: &Area) {
+    let points = vec![(area.x, area.y), (area.x, area.bottom()), (area.right(), area.bottom())];
+    canvas.line(points, INK, 1.0);
+}

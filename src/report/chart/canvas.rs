@@ -1,0 +1,282 @@
+//! Marks on a sheet and their rendering as SVG through plotters.
+//!
+//! Positions are user units; the SVG's view box counts tenths of them, since
+//! plotters draws on whole numbers.
+
+use plotters::backend::{DrawingBackend, SVGBackend};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::{Color, FontTransform, IntoFont, RGBAColor, RGBColor, ShapeStyle, TextStyle};
+
+use super::colour::{Colour, Fill, GRID, Hatch, INK, PAPER};
+use super::text::{Anchor, printable};
+use super::{Area, text_area};
+
+/// Tenths of a user unit are the SVG's own unit.
+const STEPS: f64 = 10.0;
+
+/// plotters divides font sizes by this to get the em size.
+const FONT_RATIO: f64 = 1.24;
+
+/// One thing to draw.
+#[derive(Clone, Debug)]
+enum Mark {
+    Box(Area, Colour),
+    Line(Vec<(f64, f64)>, Colour, f64),
+    Polygon(Vec<(f64, f64)>, Colour, f64),
+    Circle((f64, f64), f64, Colour, bool),
+    Text(Label),
+}
+
+/// Text with its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Label {
+    /// What it says.
+    pub(crate) text: String,
+    /// Position of `anchor`; the middle of the line vertically.
+    pub(crate) at: (f64, f64),
+    /// Em size in user units.
+    pub(crate) size: f64,
+    /// Which point of it `at` names.
+    pub(crate) anchor: Anchor,
+    /// Colour.
+    pub(crate) colour: Colour,
+    /// Heavy.
+    pub(crate) bold: bool,
+    /// Read from below to above.
+    pub(crate) upwards: bool,
+}
+
+impl Label {
+    /// Dark upright text.
+    pub(crate) fn new(text: impl Into<String>, at: (f64, f64), size: f64, anchor: Anchor) -> Self {
+        let text = printable(&text.into());
+        Self { text, at, size, anchor, colour: INK, bold: false, upwards: false }
+    }
+
+    /// The same in `colour`.
+    pub(crate) fn coloured(mut self, colour: Colour) -> Self {
+        self.colour = colour;
+        self
+    }
+
+    /// The same, heavy.
+    pub(crate) fn bold(mut self) -> Self {
+        self.bold = true;
+        self
+    }
+
+    /// The same, read from below to above.
+    pub(crate) fn upwards(mut self) -> Self {
+        self.upwards = true;
+        self
+    }
+
+    /// The box it covers (of upright text).
+    pub(crate) fn area(&self) -> Area {
+        text_area(&self.text, self.size, self.anchor, self.at.0, self.at.1)
+    }
+}
+
+/// Marks in drawing order.
+#[derive(Debug, Default)]
+pub(crate) struct Canvas {
+    marks: Vec<Mark>,
+}
+
+impl Canvas {
+    /// A filled rectangle, with the lines of its hatch.
+    pub(crate) fn fill(&mut self, area: Area, fill: Fill) {
+        self.marks.push(Mark::Box(area, fill.colour));
+        let lines = hatch_lines(&area, fill.hatch);
+        if lines.len() > 1 {
+            self.marks.push(Mark::Line(lines, INK, 0.5));
+        }
+    }
+
+    /// The frame of a rectangle.
+    pub(crate) fn frame(&mut self, area: &Area, colour: Colour, width: f64) {
+        let (left, top, right, bottom) = (area.x, area.y, area.right(), area.bottom());
+        let corners = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)];
+        self.line(corners.to_vec(), colour, width);
+    }
+
+    /// Connected lines through `points`.
+    pub(crate) fn line(&mut self, points: Vec<(f64, f64)>, colour: Colour, width: f64) {
+        self.marks.push(Mark::Line(points, colour, width));
+    }
+
+    /// A dashed straight line.
+    pub(crate) fn dashes(&mut self, from: (f64, f64), to: (f64, f64), colour: Colour, width: f64) {
+        let (dash, gap) = (4.0, 3.0);
+        let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+        let length = dx.hypot(dy);
+        let mut at = 0.0;
+        while at < length {
+            let end = (at + dash).min(length);
+            let point = |t: f64| (from.0 + dx * t / length, from.1 + dy * t / length);
+            self.line(vec![point(at), point(end)], colour, width);
+            at = end + gap;
+        }
+    }
+
+    /// A thin grid line.
+    pub(crate) fn grid(&mut self, from: (f64, f64), to: (f64, f64)) {
+        self.line(vec![from, to], GRID, 0.6);
+    }
+
+    /// A filled polygon, `alpha` from 0 (clear) to 1.
+    pub(crate) fn polygon(&mut self, points: Vec<(f64, f64)>, colour: Colour, alpha: f64) {
+        self.marks.push(Mark::Polygon(points, colour, alpha));
+    }
+
+    /// A circle, filled or as a ring.
+    pub(crate) fn circle(&mut self, centre: (f64, f64), radius: f64, colour: Colour, full: bool) {
+        self.marks.push(Mark::Circle(centre, radius, colour, full));
+    }
+
+    /// Text.
+    pub(crate) fn text(&mut self, label: Label) {
+        self.marks.push(Mark::Text(label));
+    }
+
+    /// The drawing as an SVG document of `width` x `height` user units.
+    pub(crate) fn svg(&self, width: f64, height: f64, title: &str) -> String {
+        let (wide, high) = (whole(width).unsigned_abs(), whole(height).unsigned_abs());
+        let mut body = String::new();
+        let mut backend = SVGBackend::with_string(&mut body, (wide, high));
+        let paper = Mark::Box(Area::new(0.0, 0.0, width, height), PAPER);
+        for mark in std::iter::once(&paper).chain(&self.marks) {
+            mark.draw(&mut backend);
+        }
+        backend.present().expect(MEMORY);
+        drop(backend);
+        let size = format!("width=\"{wide}\" height=\"{high}\"");
+        let sized =
+            body.replacen(&size, &format!("width=\"{width}\" height=\"{height}\" role=\"img\""), 1);
+        let title = format!(">\n<title>{}</title>\n", crate::report::escape(&printable(title)));
+        sized.replacen(">\n", &title, 1)
+    }
+}
+
+/// Why drawing cannot fail: the document is a string.
+const MEMORY: &str = "memory takes every write";
+
+impl Mark {
+    fn draw(&self, backend: &mut SVGBackend<'_>) {
+        match self {
+            Self::Box(area, colour) => {
+                let corner = place((area.right(), area.bottom()));
+                let style = shape(*colour, 1.0, 0.0);
+                backend.draw_rect(place((area.x, area.y)), corner, &style, true).expect(MEMORY);
+            }
+            Self::Line(points, colour, width) => {
+                let points: Vec<_> = points.iter().copied().map(place).collect();
+                backend.draw_path(points, &shape(*colour, 1.0, *width)).expect(MEMORY);
+            }
+            Self::Polygon(points, colour, alpha) => {
+                let points: Vec<_> = points.iter().copied().map(place).collect();
+                backend.fill_polygon(points, &shape(*colour, *alpha, 0.0)).expect(MEMORY);
+            }
+            Self::Circle(centre, radius, colour, full) => {
+                let radius = whole(*radius).unsigned_abs();
+                let style = shape(*colour, 1.0, 1.4);
+                backend.draw_circle(place(*centre), radius, &style, *full).expect(MEMORY);
+            }
+            Self::Text(label) => draw_text(backend, label),
+        }
+    }
+}
+
+fn draw_text(backend: &mut SVGBackend<'_>, label: &Label) {
+    let across = match label.anchor {
+        Anchor::Left => HPos::Left,
+        Anchor::Centre => HPos::Center,
+        Anchor::Right => HPos::Right,
+    };
+    let turn = if label.upwards { FontTransform::Rotate270 } else { FontTransform::None };
+    let face = if label.bold {
+        plotters::style::FontStyle::Bold
+    } else {
+        plotters::style::FontStyle::Normal
+    };
+    let font =
+        ("sans-serif", label.size * STEPS * FONT_RATIO).into_font().style(face).transform(turn);
+    let colour = rgb(label.colour);
+    let style = TextStyle::from(font).color(&colour).pos(Pos::new(across, VPos::Center));
+    backend.draw_text(&label.text, &style, place(label.at)).expect(MEMORY);
+}
+
+fn shape(colour: Colour, alpha: f64, width: f64) -> ShapeStyle {
+    ShapeStyle {
+        color: rgba(colour, alpha),
+        filled: true,
+        stroke_width: whole(width).unsigned_abs(),
+    }
+}
+
+fn rgb(colour: Colour) -> RGBColor {
+    RGBColor(colour.0, colour.1, colour.2)
+}
+
+fn rgba(colour: Colour, alpha: f64) -> RGBAColor {
+    rgb(colour).mix(alpha)
+}
+
+fn place((x, y): (f64, f64)) -> (i32, i32) {
+    (whole(x), whole(y))
+}
+
+/// User units to the SVG's own unit; far outside stays far outside.
+#[allow(clippy::cast_possible_truncation)] // a float's `as` saturates
+fn whole(value: f64) -> i32 {
+    (value * STEPS).round().clamp(-1e6, 1e6) as i32
+}
+
+/// One connected line that hatches `area`: back and forth between its edges.
+fn hatch_lines(area: &Area, hatch: Hatch) -> Vec<(f64, f64)> {
+    const GAP: f64 = 5.0;
+    let (w, h) = (area.width, area.height);
+    if w < 2.0 || h < 2.0 {
+        return Vec::new();
+    }
+    let span = match hatch {
+        Hatch::Plain => return Vec::new(),
+        Hatch::Rising | Hatch::Falling => w + h,
+        Hatch::Level => h,
+        Hatch::Upright => w,
+    };
+    let mut points = Vec::new();
+    let mut at = GAP / 2.0;
+    while at < span {
+        let (a, b) = match hatch {
+            Hatch::Level => ((0.0, at), (w, at)),
+            Hatch::Upright => ((at, 0.0), (at, h)),
+            _ => ((at - at.min(h), at.min(h)), (at.min(w), at - at.min(w))),
+        };
+        let there = points.len() % 4 == 0;
+        for (x, y) in if there { [a, b] } else { [b, a] } {
+            let x = if hatch == Hatch::Falling { w - x } else { x };
+            points.push((area.x + x, area.y + y));
+        }
+        at += GAP;
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Area, Hatch, hatch_lines};
+
+    #[test]
+    fn hatching_stays_within_its_area() {
+        let area = Area::new(10.0, 20.0, 33.0, 12.0);
+        for hatch in [Hatch::Rising, Hatch::Falling, Hatch::Level, Hatch::Upright] {
+            let lines = hatch_lines(&area, hatch);
+            assert!(lines.len() > 3, "{hatch:?} draws lines");
+            for (x, y) in lines {
+                let inside = area.holds(&Area::new(x, y, 0.0, 0.0));
+                assert!(inside, "{hatch:?} leaves its area at {x},{y}");
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The palette: colours that stay apart for colour-blind readers and in grey.
+//!
+//! Values after M. Okabe and K. Ito, "Color Universal Design" (2008).
+
+/// A colour as red, green, blue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Colour(pub(crate) u8, pub(crate) u8, pub(crate) u8);
+
+/// Text and frames.
+pub(crate) const INK: Colour = Colour(0x20, 0x20, 0x20);
+/// Secondary text.
+pub(crate) const SOFT_INK: Colour = Colour(0x55, 0x55, 0x55);
+/// Grid lines.
+pub(crate) const GRID: Colour = Colour(0xdd, 0xdd, 0xdd);
+/// Background.
+pub(crate) const PAPER: Colour = Colour(0xff, 0xff, 0xff);
+/// What is left over.
+pub(crate) const REST: Colour = Colour(0xbb, 0xbb, 0xbb);
+
+const PALETTE: [Colour; 7] = [
+    Colour(0x00, 0x72, 0xb2), // blue
+    Colour(0xe6, 0x9f, 0x00), // orange
+    Colour(0x00, 0x9e, 0x73), // bluish green
+    Colour(0xcc, 0x79, 0xa7), // reddish purple
+    Colour(0x56, 0xb4, 0xe9), // sky blue
+    Colour(0xd5, 0x5e, 0x00), // vermilion
+    Colour(0xf0, 0xe4, 0x42), // yellow
+];
+
+/// Lines over a fill, so that fills differ without colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hatch {
+    /// No lines.
+    Plain,
+    /// Lines rising to the right.
+    Rising,
+    /// Lines falling to the right.
+    Falling,
+    /// Horizontal lines.
+    Level,
+    /// Vertical lines.
+    Upright,
+}
+
+const HATCHES: [Hatch; 5] =
+    [Hatch::Plain, Hatch::Rising, Hatch::Falling, Hatch::Upright, Hatch::Level];
+
+/// A fill: colour and lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fill {
+    /// The colour.
+    pub(crate) colour: Colour,
+    /// The lines over it.
+    pub(crate) hatch: Hatch,
+}
+
+impl Fill {
+    /// A plain fill.
+    pub(crate) const fn plain(colour: Colour) -> Self {
+        Self { colour, hatch: Hatch::Plain }
+    }
+
+    /// Fill number `index` of a series: 35 before one comes again.
+    pub(crate) fn of(index: usize) -> Self {
+        Self { colour: PALETTE[index % PALETTE.len()], hatch: HATCHES[index % HATCHES.len()] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Fill;
+
+    #[test]
+    fn thirty_five_fills_differ() {
+        let fills: Vec<Fill> = (0..35).map(Fill::of).collect();
+        for (i, fill) in fills.iter().enumerate() {
+            assert!(!fills[..i].contains(fill), "fill {i} comes twice");
+        }
+    }
+}

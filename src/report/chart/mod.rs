@@ -1,0 +1,25 @@
+//! The parts that figures are made of: a sheet with a title, a legend, plot
+//! areas with axes, and a footer. Text never covers text, legends lie outside
+//! the plot areas, and the same input gives the same bytes.
+//!
+//! Knows no record: only shapes, text and numbers.
+
+mod area;
+mod axis;
+mod canvas;
+mod colour;
+mod placement;
+mod scale;
+mod sheet;
+mod text;
+
+pub use area::Area;
+pub use sheet::Drawing;
+
+pub(crate) use axis::{across, down, outline};
+pub(crate) use canvas::Label;
+pub(crate) use colour::{Colour, Fill, INK, PAPER, REST, SOFT_INK};
+pub(crate) use placement::Placement;
+pub(crate) use scale::Scale;
+pub(crate) use sheet::{Entry, LABEL, NOTE, Sheet, Swatch, WIDTH};
+pub(crate) use text::{Anchor, fit, text_area, text_width};

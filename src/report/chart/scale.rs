@@ -1,0 +1,125 @@
+//! From values to positions, and the round values that deserve a label.
+
+use crate::report::number::short;
+
+/// A linear or logarithmic scale from a range of values to a range of positions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Scale {
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+    log: bool,
+}
+
+impl Scale {
+    /// A linear scale; an empty range is widened.
+    pub(crate) fn linear(low: f64, high: f64, from: f64, to: f64) -> Self {
+        let high = if high > low { high } else { low + 1.0 };
+        Self { low, high, from, to, log: false }
+    }
+
+    /// A linear scale from 0 to a round value at or above `high`.
+    pub(crate) fn from_zero(high: f64, from: f64, to: f64) -> Self {
+        let high = if high > 0.0 { high } else { 1.0 };
+        let step = round_step(high / 4.0);
+        Self::linear(0.0, (high / step - 1e-9).ceil() * step, from, to)
+    }
+
+    /// A logarithmic scale; both ends above zero.
+    pub(crate) fn log(low: f64, high: f64, from: f64, to: f64) -> Self {
+        let low = low.max(f64::MIN_POSITIVE);
+        let high = if high > low { high } else { low * 10.0 };
+        Self { low, high, from, to, log: true }
+    }
+
+    /// The position of `value`, kept within the range of positions.
+    pub(crate) fn at(&self, value: f64) -> f64 {
+        let share = if self.log {
+            (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (value - self.low) / (self.high - self.low)
+        };
+        self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
+    }
+
+    /// The smallest value.
+    pub(crate) fn low(&self) -> f64 {
+        self.low
+    }
+
+    /// The largest value.
+    pub(crate) fn high(&self) -> f64 {
+        self.high
+    }
+
+    /// Round values within the range and their labels.
+    pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
+        let values = if self.log { self.decades() } else { self.steps() };
+        values.into_iter().map(|v| (v, short(v))).collect()
+    }
+
+    fn steps(&self) -> Vec<f64> {
+        let step = round_step((self.high - self.low) / 4.0);
+        let first = (self.low / step - 1e-9).ceil();
+        let mut values = Vec::new();
+        while (first + count(&values)) * step <= self.high + step * 1e-9 {
+            values.push((first + count(&values)) * step);
+        }
+        values
+    }
+
+    /// Powers of ten; with their double and fivefold where that leaves few.
+    fn decades(&self) -> Vec<f64> {
+        let (first, last) = (self.low.log10().floor(), self.high.log10().ceil());
+        let multiples: &[f64] = if last - first <= 3.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let mut values = Vec::new();
+        let mut power = first;
+        while power <= last {
+            let base = 10f64.powf(power);
+            values.extend(
+                multiples
+                    .iter()
+                    .map(|m| m * base)
+                    .filter(|v| *v >= self.low * (1.0 - 1e-9) && *v <= self.high * (1.0 + 1e-9)),
+            );
+            power += 1.0;
+        }
+        values
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // a handful of ticks
+fn count(values: &[f64]) -> f64 {
+    values.len() as f64
+}
+
+/// The next of 1, 2, 5 times a power of ten at or above `rough`.
+fn round_step(rough: f64) -> f64 {
+    let power = 10f64.powf(rough.max(1e-300).log10().floor());
+    let factor = [1.0, 2.0, 5.0].into_iter().find(|f| f * power >= rough * (1.0 - 1e-9));
+    factor.unwrap_or(10.0) * power
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Scale;
+
+    #[test]
+    fn ticks_are_round_and_within_range() {
+        let labels = |scale: Scale| -> Vec<String> {
+            scale.ticks().into_iter().map(|(_, label)| label).collect()
+        };
+        assert_eq!(labels(Scale::from_zero(0.93, 0.0, 100.0)), ["0", "0.5", "1"]);
+        assert_eq!(labels(Scale::log(0.5, 2e5, 0.0, 1.0)), ["1", "10", "100", "1k", "10k", "100k"]);
+        assert_eq!(labels(Scale::log(8.0, 60.0, 0.0, 1.0)), ["10", "20", "50"]);
+    }
+
+    #[test]
+    fn positions_are_kept_within_the_range() {
+        let scale = Scale::log(1.0, 100.0, 50.0, 150.0);
+        assert!((scale.at(10.0) - 100.0).abs() < 1e-9);
+        assert!((scale.at(0.0) - 50.0).abs() < 1e-9);
+        assert!((scale.at(1e9) - 150.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,201 @@
+//! A sheet that is filled from above to below: title, caption, legend, plot
+//! areas, notes, footer.
+
+use super::canvas::{Canvas, Label};
+use super::text::{Anchor, fit, text_width};
+use super::{Area, Colour, Fill, INK, SOFT_INK};
+
+/// Width of every figure in user units: printed 8.5 cm wide, 12 units are 6 pt.
+pub(crate) const WIDTH: f64 = 480.0;
+
+/// Em size of axis labels, legends and names.
+pub(crate) const LABEL: f64 = 12.0;
+
+/// Em size of notes and the footer.
+pub(crate) const NOTE: f64 = 10.0;
+
+const TITLE: f64 = 14.0;
+const MARGIN: f64 = 8.0;
+
+/// A finished figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawing {
+    /// The SVG document.
+    pub svg: String,
+    /// Width and height in user units; the SVG's own unit is a tenth of it.
+    pub size: (f64, f64),
+    /// Where data is drawn, in user units.
+    pub plots: Vec<Area>,
+    /// Where the legends are, in user units.
+    pub legends: Vec<Area>,
+}
+
+/// What a legend shows before a name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Swatch {
+    /// A filled box.
+    Fill(Fill),
+    /// A solid line.
+    Line(Colour),
+    /// A dashed line.
+    Dashes(Colour),
+    /// A full circle.
+    Dot(Colour),
+    /// A ring.
+    Ring(Colour),
+}
+
+/// One entry of a legend.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    /// What is shown.
+    pub(crate) swatch: Swatch,
+    /// What it means.
+    pub(crate) name: String,
+}
+
+impl Entry {
+    /// An entry of a legend.
+    pub(crate) fn new(swatch: Swatch, name: impl Into<String>) -> Self {
+        Self { swatch, name: name.into() }
+    }
+}
+
+/// A sheet being filled; `top` is the first free height.
+#[derive(Debug)]
+pub(crate) struct Sheet {
+    /// Where marks go.
+    pub(crate) canvas: Canvas,
+    title: String,
+    top: f64,
+    plots: Vec<Area>,
+    legends: Vec<Area>,
+}
+
+impl Sheet {
+    /// A sheet with `title` above everything.
+    pub(crate) fn new(title: &str) -> Self {
+        let mut canvas = Canvas::default();
+        let line = fit(title, TITLE, WIDTH - 2.0 * MARGIN);
+        let at = (MARGIN, MARGIN + TITLE / 2.0);
+        canvas.text(Label::new(line, at, TITLE, Anchor::Left).bold());
+        let top = MARGIN + TITLE + 6.0;
+        Self { canvas, title: title.to_string(), top, plots: Vec::new(), legends: Vec::new() }
+    }
+
+    /// The first free height.
+    pub(crate) fn top(&self) -> f64 {
+        self.top
+    }
+
+    /// Leaves `height` free.
+    pub(crate) fn skip(&mut self, height: f64) {
+        self.top += height;
+    }
+
+    /// Lines of secondary text, broken at spaces to the sheet's width.
+    pub(crate) fn note(&mut self, text: &str) {
+        for line in wrap(text, NOTE, WIDTH - 2.0 * MARGIN) {
+            let at = (MARGIN, self.top + NOTE / 2.0);
+            let label = Label::new(line, at, NOTE, Anchor::Left).coloured(SOFT_INK);
+            self.canvas.text(label);
+            self.top += NOTE + 3.0;
+        }
+    }
+
+    /// A legend of as many rows as it needs.
+    pub(crate) fn legend(&mut self, entries: &[Entry]) {
+        const BOX: f64 = 14.0;
+        let room = WIDTH - 2.0 * MARGIN;
+        let start = self.top;
+        let (mut x, mut widest) = (MARGIN, 0.0_f64);
+        for entry in entries {
+            let name = fit(&entry.name, LABEL, room - BOX - 5.0);
+            let width = BOX + 5.0 + text_width(&name, LABEL);
+            if x > MARGIN && x + width > MARGIN + room {
+                x = MARGIN;
+                self.top += LABEL + 5.0;
+            }
+            let middle = self.top + LABEL / 2.0;
+            self.swatch(entry.swatch, x, middle, BOX);
+            self.canvas.text(Label::new(name, (x + BOX + 5.0, middle), LABEL, Anchor::Left));
+            widest = widest.max(x + width - MARGIN);
+            x += width + 12.0;
+        }
+        self.top += LABEL + 2.0;
+        self.legends.push(Area::new(MARGIN, start, widest, self.top - start));
+        self.top += 6.0;
+    }
+
+    fn swatch(&mut self, swatch: Swatch, x: f64, middle: f64, width: f64) {
+        let centre = (x + width / 2.0, middle);
+        let ends = ((x, middle), (x + width, middle));
+        match swatch {
+            Swatch::Fill(fill) => {
+                let area = Area::new(x, middle - 5.5, width, 11.0);
+                self.canvas.fill(area, fill);
+                self.canvas.frame(&area, INK, 0.5);
+            }
+            Swatch::Line(colour) => self.canvas.line(vec![ends.0, ends.1], colour, 1.8),
+            Swatch::Dashes(colour) => self.canvas.dashes(ends.0, ends.1, colour, 1.8),
+            Swatch::Dot(colour) => self.canvas.circle(centre, 4.0, colour, true),
+            Swatch::Ring(colour) => self.canvas.circle(centre, 4.0, colour, false),
+        }
+    }
+
+    /// Keeps a plot area of `height`, with `left` and `right` free beside it.
+    pub(crate) fn plot(&mut self, left: f64, right: f64, height: f64) -> Area {
+        let area = Area::new(left, self.top, WIDTH - left - right, height);
+        self.top += height;
+        self.plots.push(area);
+        area
+    }
+
+    /// Notes that `area` is a plot area, for figures that divide one.
+    pub(crate) fn mark_plot(&mut self, area: Area) {
+        self.plots.push(area);
+    }
+
+    /// The finished figure with `footer` in its last line.
+    pub(crate) fn finish(mut self, footer: &str) -> Drawing {
+        self.top += 4.0;
+        self.note(footer);
+        let height = (self.top + 3.0).ceil();
+        Drawing {
+            svg: self.canvas.svg(WIDTH, height, &self.title),
+            size: (WIDTH, height),
+            plots: self.plots,
+            legends: self.legends,
+        }
+    }
+}
+
+/// `text` in lines of at most `room`, broken at spaces; longer words are shortened.
+fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let word = fit(word, size, room);
+        match lines.last_mut() {
+            Some(line) if text_width(line, size) + text_width(&word, size) + size * 0.4 <= room => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            _ => lines.push(word),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{text_width, wrap};
+
+    #[test]
+    fn wrapped_lines_keep_every_word_and_the_room() {
+        let text = "one two three four five six seven eight nine ten";
+        let lines = wrap(text, 10.0, 100.0);
+        assert!(lines.len() > 1);
+        assert!(lines.iter().all(|line| text_width(line, 10.0) <= 100.0));
+        assert_eq!(lines.join(" "), text);
+    }
+}

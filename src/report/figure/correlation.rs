@@ -1,0 +1,157 @@
+//! Cycles of records beside a reference: one mark per row, the diagonal of
+//! agreement and the band of 20 % error around it.
+
+use std::collections::BTreeSet;
+
+use super::{Drawing, ReportError, Scene, empty};
+use crate::record::{ComparedRow, Comparison, Pair, Quantity};
+use crate::report::chart::{
+    Anchor, Area, Entry, Fill, INK, Label, NOTE, Placement, REST, SOFT_INK, Scale, Sheet, Swatch,
+    across, down, fit, outline,
+};
+use crate::report::number::float;
+use crate::units::to_u64;
+
+/// Half the width of the band, as a share.
+const BAND: f64 = 0.2;
+const LABELS: usize = 10;
+const LEFT: f64 = 62.0;
+const SIDE: f64 = 330.0;
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let comparison = scene.comparison().ok_or_else(|| {
+        empty("correlation", "needs a reference table; give one with --reference FILE.csv")
+    })?;
+    let points = points(comparison);
+    if points.is_empty() {
+        let missing = "no row of the reference table is about the machine and application of a record with cycles above zero";
+        return Err(empty("correlation", missing));
+    }
+    let machines: BTreeSet<&str> = points.iter().map(|(row, _)| row.machine.as_str()).collect();
+    let machines: Vec<&str> = machines.into_iter().collect();
+    let mut sheet = Sheet::new("Cycles beside the reference");
+    sheet.note(&caption(comparison, &points));
+    sheet.skip(3.0);
+    sheet.legend(&entries(&machines));
+    let area = sheet.plot(LEFT, 14.0, SIDE);
+    let (x, y) = scales(&area, &points);
+    band(&mut sheet, &x, &y);
+    across(
+        &mut sheet.canvas,
+        &area,
+        &x,
+        &format!("reference: cycles beyond launch ({})", comparison.reference),
+    );
+    down(&mut sheet.canvas, &area, &y, "gpumodel: cycles beyond launch", 12.0);
+    let ends = ((x.at(x.low()), y.at(x.low())), (x.at(x.high()), y.at(x.high())));
+    sheet.canvas.line(vec![ends.0, ends.1], INK, 1.0);
+    let mut free = Placement::new(area);
+    free.take_line(ends.0, ends.1);
+    marks(&mut sheet, &points, &machines, &x, &y, &mut free);
+    outline(&mut sheet.canvas, &area);
+    sheet.skip(36.0);
+    Ok(sheet.finish(&scene.footer()))
+}
+
+/// The rows with cycles above zero on both sides.
+fn points(comparison: &Comparison) -> Vec<(&ComparedRow, Pair)> {
+    let cycles = |row: &ComparedRow| row.pairs.get(&Quantity::CyclesBeyondLaunch).copied();
+    let rows = comparison.rows.iter().filter_map(|row| cycles(row).map(|pair| (row, pair)));
+    rows.filter(|(_, pair)| pair.model > 0.0 && pair.reference > 0.0).collect()
+}
+
+fn caption(comparison: &Comparison, points: &[(&ComparedRow, Pair)]) -> String {
+    let inside = points.iter().filter(|(_, pair)| size(pair) <= BAND * 100.0).count();
+    let of = comparison.coverage.reference_rows;
+    let mut text = format!("{} of {of} reference rows; {inside} within ±20 %", points.len());
+    let cycles = |s: &&crate::record::Summary| s.quantity == Quantity::CyclesBeyondLaunch;
+    if let Some(summary) = comparison.summary.iter().find(cycles) {
+        text += &format!(
+            "; mean absolute error {:.1} %, median {:.1} %",
+            summary.mean_absolute, summary.median_absolute
+        );
+        if let Some(r) = summary.correlation {
+            text += &format!("; r of logarithms {r:.4}");
+        }
+    }
+    text + "."
+}
+
+fn entries(machines: &[&str]) -> Vec<Entry> {
+    let mut entries = vec![
+        Entry::new(Swatch::Line(INK), "equal"),
+        Entry::new(Swatch::Fill(Fill::plain(REST)), "±20 %"),
+    ];
+    for (i, machine) in machines.iter().enumerate() {
+        let colour = Fill::of(i).colour;
+        let swatch = if i % 2 == 0 { Swatch::Dot(colour) } else { Swatch::Ring(colour) };
+        entries.push(Entry::new(swatch, *machine));
+    }
+    entries
+}
+
+/// The same range on both axes, so that the diagonal is equality.
+fn scales(area: &Area, points: &[(&ComparedRow, Pair)]) -> (Scale, Scale) {
+    let values = points.iter().flat_map(|(_, pair)| [pair.model, pair.reference]);
+    let (low, high) = values.fold((f64::MAX, 0.0_f64), |(l, h), v| (l.min(v), h.max(v)));
+    let (low, high) = (low / 1.6, high * 1.6);
+    (Scale::log(low, high, area.x, area.right()), Scale::log(low, high, area.bottom(), area.y))
+}
+
+fn band(sheet: &mut Sheet, x: &Scale, y: &Scale) {
+    let (low, high) = (x.low(), x.high());
+    let corner = |reference: f64, model: f64| (x.at(reference), y.at(model));
+    let (more, less) = (1.0 + BAND, 1.0 - BAND);
+    let points = vec![
+        corner(low, low),
+        corner(low, low * more),
+        corner(high / more, high),
+        corner(high, high),
+        corner(high, high * less),
+        corner(low / less, low),
+    ];
+    sheet.canvas.polygon(points, REST, 0.45);
+}
+
+fn size(pair: &Pair) -> f64 {
+    pair.error.map_or(0.0, f64::abs)
+}
+
+fn marks(
+    sheet: &mut Sheet,
+    points: &[(&ComparedRow, Pair)],
+    machines: &[&str],
+    x: &Scale,
+    y: &Scale,
+    free: &mut Placement,
+) {
+    for (row, pair) in points {
+        let at = (x.at(pair.reference), y.at(pair.model));
+        let index = machines.iter().position(|name| *name == row.machine).unwrap_or(0);
+        sheet.canvas.circle(at, 3.4, Fill::of(index).colour, index % 2 == 0);
+        free.take_point(at, 4.5);
+    }
+    let mut outliers: Vec<_> = points.iter().filter(|(_, p)| size(p) > BAND * 100.0).collect();
+    outliers.sort_by(|a, b| ratio(&b.1).total_cmp(&ratio(&a.1)));
+    let named = outliers.len().min(LABELS);
+    for (row, pair) in &outliers[..named] {
+        let at = (x.at(pair.reference), y.at(pair.model));
+        let text =
+            format!("{} {:+.0} %", fit(&row.label(), NOTE, 120.0), pair.error.unwrap_or(0.0));
+        if let Some(place) = free.beside(&text, NOTE, at) {
+            sheet.canvas.text(Label::new(text, place, NOTE, Anchor::Left).coloured(SOFT_INK));
+        }
+    }
+    let left = to_u64(outliers.len() - named);
+    if left > 0 {
+        sheet.skip(0.0);
+        let text = format!("{} more outside the band", float(left));
+        let at = (x.at(x.high()) - 6.0, y.at(y.low()) - 10.0);
+        sheet.canvas.text(Label::new(text, at, NOTE, Anchor::Right).coloured(SOFT_INK));
+    }
+}
+
+/// How many times one side is the other, above 1, as a logarithm.
+fn ratio(pair: &Pair) -> f64 {
+    (pair.model / pair.reference).ln().abs()
+}

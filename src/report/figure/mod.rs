@@ -1,0 +1,115 @@
+//! The figures: one file each, and one row each in [`FIGURES`].
+//!
+//! A figure takes a [`Scene`] and gives a [`Drawing`], or says what is missing:
+//! there is no empty plot.
+
+mod correlation;
+mod roofline;
+mod scene;
+mod schemes;
+mod sharing;
+mod stalls;
+mod timeline;
+mod traffic;
+
+pub use super::chart::{Area, Drawing};
+pub use scene::Scene;
+
+use super::ReportError;
+
+/// A figure that can be asked for by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Figure {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// One line for `plot --list`.
+    pub about: &'static str,
+    /// What it is drawn from.
+    pub source: Source,
+    draw: fn(&Scene<'_>) -> Result<Drawing, ReportError>,
+}
+
+/// What a figure is drawn from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Solo runs, any number together.
+    Apps,
+    /// One solo run.
+    OneApp,
+    /// Co-runs.
+    CoRuns,
+    /// Records beside a reference table.
+    Reference,
+}
+
+/// Every figure, in printing order.
+pub const FIGURES: &[Figure] = &[
+    Figure {
+        name: "stalls",
+        about: "where scheduler slots go, one stacked bar per kernel",
+        source: Source::Apps,
+        draw: stalls::draw,
+    },
+    Figure {
+        name: "roofline",
+        about: "instructions per second against instructions per sector, with the machine's roofs",
+        source: Source::Apps,
+        draw: roofline::draw,
+    },
+    Figure {
+        name: "traffic",
+        about: "bytes through L1, L2 and DRAM per kernel, with hit rates",
+        source: Source::Apps,
+        draw: traffic::draw,
+    },
+    Figure {
+        name: "timeline",
+        about: "kernels by stream over time, with instructions per cycle and DRAM bandwidth",
+        source: Source::OneApp,
+        draw: timeline::draw,
+    },
+    Figure {
+        name: "schemes",
+        about: "throughput, turnaround and fairness of the sharing schemes side by side",
+        source: Source::CoRuns,
+        draw: schemes::draw,
+    },
+    Figure {
+        name: "sharing",
+        about: "when each application ran under each sharing scheme",
+        source: Source::CoRuns,
+        draw: sharing::draw,
+    },
+    Figure {
+        name: "correlation",
+        about: "cycles beside a reference table, with the band of 20 % error (needs --reference)",
+        source: Source::Reference,
+        draw: correlation::draw,
+    },
+];
+
+impl Figure {
+    /// The figure called `name`.
+    ///
+    /// # Errors
+    /// [`ReportError::UnknownFigure`] with the names there are.
+    pub fn named(name: &str) -> Result<&'static Self, ReportError> {
+        FIGURES.iter().find(|figure| figure.name == name).ok_or_else(|| {
+            let known: Vec<&str> = FIGURES.iter().map(|figure| figure.name).collect();
+            ReportError::UnknownFigure { name: name.into(), known: known.join(", ") }
+        })
+    }
+
+    /// Draws it: the same scene gives the same bytes.
+    ///
+    /// # Errors
+    /// [`ReportError::Empty`] when the scene holds nothing that it shows.
+    pub fn draw(&self, scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+        (self.draw)(scene)
+    }
+}
+
+/// The error for a scene without what `figure` shows.
+fn empty(figure: &'static str, missing: &str) -> ReportError {
+    ReportError::Empty { figure, missing: missing.into() }
+}

@@ -1,0 +1,181 @@
+//! The instruction roofline: warp instructions per second against warp
+//! instructions per 32-byte sector, after N. Ding and S. Williams, "An
+//! Instruction Roofline Model for GPUs" (PMBS 2019). Each kernel is a full
+//! mark at its DRAM intensity and a ring at its L2 intensity.
+
+use super::{Drawing, ReportError, Scene, empty};
+use crate::record::MachineRecord;
+use crate::report::chart::{
+    Anchor, Area, Colour, Entry, Fill, INK, Label, NOTE, PAPER, Placement, SOFT_INK, Scale, Sheet,
+    Swatch, across, down, fit, outline,
+};
+use crate::report::group::{Group, groups};
+use crate::report::number::{float, percent, ratio, short};
+use crate::units::SECTOR_BYTES;
+
+const POINTS: usize = 10;
+const LEFT: f64 = 62.0;
+const HEIGHT: f64 = 250.0;
+
+/// A kernel's place: instruction rate and intensity at both levels.
+struct Point {
+    rate: f64,
+    dram: Option<f64>,
+    l2: Option<f64>,
+    colour: Colour,
+}
+
+/// The machine's limits in warp instructions and sectors, both in 10^9 per second.
+struct Roofs {
+    issue: f64,
+    dram: f64,
+    l2: f64,
+}
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let missing = "the records are of several machines or hold no kernels; choose records of one";
+    let machine = scene.machine().ok_or_else(|| empty("roofline", missing))?;
+    let roofs = roofs(machine)?;
+    let mut groups = groups(&scene.apps(), POINTS);
+    groups.retain(|group| group.busy_cycles() > 0 && group.warp_instructions > 0);
+    if groups.is_empty() {
+        return Err(empty("roofline", "the records hold no kernel with instructions"));
+    }
+    let points: Vec<Point> =
+        groups.iter().enumerate().map(|(i, group)| point(i, group, machine)).collect();
+    let mut sheet = Sheet::new("Instruction roofline");
+    sheet.legend(&[
+        Entry::new(Swatch::Line(INK), "DRAM roof"),
+        Entry::new(Swatch::Dashes(SOFT_INK), "L2 roof"),
+        Entry::new(Swatch::Dot(INK), "per DRAM sector"),
+        Entry::new(Swatch::Ring(INK), "per L2 sector"),
+    ]);
+    let area = sheet.plot(LEFT, 14.0, HEIGHT);
+    let (x, y) = scales(&area, &points, &roofs);
+    across(&mut sheet.canvas, &area, &x, "warp instructions per 32-byte sector");
+    down(&mut sheet.canvas, &area, &y, "10⁹ warp instructions per second", 12.0);
+    let mut free = Placement::new(area);
+    draw_roofs(&mut sheet, &roofs, &x, &y, &mut free);
+    draw_points(&mut sheet, &points, &x, &y, &mut free);
+    outline(&mut sheet.canvas, &area);
+    sheet.skip(38.0);
+    key(&mut sheet, &groups, &points);
+    Ok(sheet.finish(&scene.footer()))
+}
+
+fn roofs(machine: &MachineRecord) -> Result<Roofs, ReportError> {
+    let giga_sectors = |gb_per_s: f64| gb_per_s / float(SECTOR_BYTES);
+    let roofs = Roofs {
+        issue: machine.peak_warp_instructions_per_cycle * machine.core_mhz / 1000.0,
+        dram: giga_sectors(machine.peak_dram_gb_per_s),
+        l2: giga_sectors(machine.peak_l2_gb_per_s),
+    };
+    let known = |peak: f64| peak.is_finite() && peak > 0.0;
+    if known(roofs.issue) && known(roofs.dram) && known(roofs.l2) {
+        return Ok(roofs);
+    }
+    Err(empty(
+        "roofline",
+        "the record does not hold the machine's peaks; make it again with `gpumodel analyze`",
+    ))
+}
+
+fn point(index: usize, group: &Group, machine: &MachineRecord) -> Point {
+    let instructions = float(group.warp_instructions);
+    Point {
+        rate: instructions / float(group.busy_cycles()) * machine.core_mhz / 1000.0,
+        dram: ratio(instructions, float(group.dram_sectors())),
+        l2: ratio(instructions, float(group.l2.accesses)),
+        colour: Fill::of(index).colour,
+    }
+}
+
+fn scales(area: &Area, points: &[Point], roofs: &Roofs) -> (Scale, Scale) {
+    let ridges = [roofs.issue / roofs.dram, roofs.issue / roofs.l2];
+    let known = points.iter().flat_map(|p| [p.dram, p.l2]).flatten().chain(ridges);
+    let (low, high) = known.fold((f64::MAX, 0.0_f64), |(l, h), v| (l.min(v), h.max(v)));
+    let slowest = points.iter().map(|p| p.rate).fold(roofs.issue, f64::min);
+    let decade_below = |v: f64| 10f64.powf((v * 0.7).log10().floor());
+    let decade_above = |v: f64| 10f64.powf((v * 1.4).log10().ceil());
+    let x = Scale::log(decade_below(low), decade_above(high), area.x, area.right());
+    let y = Scale::log(decade_below(slowest), roofs.issue * 2.5, area.bottom(), area.y);
+    (x, y)
+}
+
+fn draw_roofs(sheet: &mut Sheet, roofs: &Roofs, x: &Scale, y: &Scale, free: &mut Placement) {
+    let corner = |peak: f64| (x.at(roofs.issue / peak), y.at(roofs.issue));
+    let foot = |peak: f64| {
+        let low = x.low().max(y.low() / peak);
+        (x.at(low), y.at(low * peak))
+    };
+    let end = (x.at(x.high()), y.at(roofs.issue));
+    let (dram, l2) = (corner(roofs.dram), corner(roofs.l2));
+    let both = if l2.0 < dram.0 { l2 } else { dram };
+    sheet.canvas.line(vec![foot(roofs.dram), dram, end], INK, 1.6);
+    sheet.canvas.dashes(foot(roofs.l2), l2, SOFT_INK, 1.4);
+    sheet.canvas.dashes(both, dram, SOFT_INK, 1.4);
+    for (from, to) in [(foot(roofs.dram), dram), (foot(roofs.l2), l2), (both, end)] {
+        free.take_line(from, to);
+    }
+    let text = format!("{} issue", short(roofs.issue));
+    let at = (end.0 - 4.0, end.1 - 9.0);
+    let label = Label::new(text, at, NOTE, Anchor::Right);
+    free.take(label.area());
+    sheet.canvas.text(label);
+    let sides = [("DRAM", roofs.dram, INK), ("L2", roofs.l2, SOFT_INK)];
+    for (name, peak, colour) in sides {
+        let (from, to) = (foot(peak), corner(peak));
+        let text = format!("{name} {} GB/s", short(peak * float(SECTOR_BYTES)));
+        let near = (from.0 + (to.0 - from.0) * 0.35, from.1 + (to.1 - from.1) * 0.35);
+        if let Some(at) = free.beside(&text, NOTE, near) {
+            sheet.canvas.text(Label::new(text, at, NOTE, Anchor::Left).coloured(colour));
+        }
+    }
+}
+
+fn draw_points(sheet: &mut Sheet, points: &[Point], x: &Scale, y: &Scale, free: &mut Placement) {
+    let place = |p: &Point, intensity: Option<f64>| {
+        (intensity.map_or(x.at(x.high()), |v| x.at(v)), y.at(p.rate))
+    };
+    for p in points {
+        let (dram, l2) = (place(p, p.dram), place(p, p.l2));
+        sheet.canvas.line(vec![dram, l2], p.colour, 0.8);
+        free.take_point(dram, 5.0);
+        free.take_point(l2, 5.0);
+    }
+    for (number, p) in (1..).zip(points) {
+        let (dram, l2) = (place(p, p.dram), place(p, p.l2));
+        sheet.canvas.circle(l2, 3.6, PAPER, true);
+        sheet.canvas.circle(l2, 3.6, p.colour, false);
+        sheet.canvas.circle(dram, 4.4, p.colour, true);
+        let text = number_text(number);
+        if let Some(at) = free.beside(&text, NOTE, dram) {
+            sheet.canvas.text(Label::new(text, at, NOTE, Anchor::Left).bold());
+        }
+    }
+}
+
+fn number_text(number: usize) -> String {
+    number.to_string()
+}
+
+/// What the numbers beside the points mean, in two columns.
+fn key(sheet: &mut Sheet, groups: &[Group], points: &[Point]) {
+    const COLUMN: f64 = 232.0;
+    let whole: u64 = groups.iter().map(|g| g.cycles).fold(0, u64::saturating_add);
+    let top = sheet.top();
+    let rows = groups.len().div_ceil(2);
+    for (i, (group, point)) in groups.iter().zip(points).enumerate() {
+        let line = float(crate::units::to_u64(i % rows)) * (NOTE + 4.0);
+        let x = if i < rows { 8.0 } else { 8.0 + COLUMN };
+        let y = top + line + NOTE / 2.0;
+        sheet.canvas.circle((x + 4.0, y), 4.0, point.colour, true);
+        let share = percent(ratio(float(group.cycles), float(whole)));
+        let traffic = if point.dram.is_none() { ", no DRAM traffic" } else { "" };
+        let tail = format!(" ({share} of cycles{traffic})");
+        let room = COLUMN - 22.0 - crate::report::chart::text_width(&tail, NOTE);
+        let name = fit(&format!("{} {}", i + 1, group.title()), NOTE, room);
+        sheet.canvas.text(Label::new(name + &tail, (x + 12.0, y), NOTE, Anchor::Left));
+    }
+    sheet.skip(float(crate::units::to_u64(rows)) * (NOTE + 4.0) + 2.0);
+}

@@ -1,0 +1,103 @@
+//! When each application ran under each sharing scheme: a band per co-run, a
+//! lane per application, a bar per launch.
+
+use super::{Drawing, ReportError, Scene, empty};
+use crate::record::{CoRun, CoRunApp};
+use crate::report::chart::{
+    Anchor, Area, Entry, Fill, INK, LABEL, Label, NOTE, PAPER, SOFT_INK, Scale, Sheet, Swatch,
+    across, fit, outline, text_width,
+};
+use crate::report::number::{float, short};
+use crate::units::to_u64;
+
+const LEFT: f64 = 112.0;
+const RIGHT: f64 = 14.0;
+const LANE: f64 = 18.0;
+const BAR: f64 = 14.0;
+/// Launches of one lane that are drawn apart; beyond it neighbours are joined.
+const NEAR: f64 = 0.8;
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let runs = scene.coruns();
+    let end = runs.iter().map(|run| span(run)).max().unwrap_or(0);
+    if end == 0 {
+        let missing = "the records hold no co-runs; run `gpumodel analyze A B --scheme S,…`";
+        return Err(empty("sharing", missing));
+    }
+    let mut sheet = Sheet::new("Applications over time, by sharing scheme");
+    sheet.legend(&entries(&runs));
+    let last = runs.len() - 1;
+    for (index, run) in runs.iter().enumerate() {
+        let area = sheet.plot(LEFT, RIGHT, LANE * float(to_u64(run.apps.len())) + 8.0);
+        let time = Scale::linear(0.0, float(end), area.x, area.right());
+        if index == last {
+            across(&mut sheet.canvas, &area, &time, "cycle");
+        }
+        band(&mut sheet, run, &area, &time);
+        sheet.skip(if index == last { 36.0 } else { 6.0 });
+    }
+    sheet.note("Ticks above a band: decisions of the scheme. ×: slowdown against running alone.");
+    Ok(sheet.finish(&scene.footer()))
+}
+
+fn span(run: &CoRun) -> u64 {
+    let ends = run.apps.iter().flat_map(|app| app.kernels.iter().map(|k| k.end_cycle));
+    ends.fold(run.cycles.max(run.makespan_cycles), u64::max)
+}
+
+/// One entry per lane number: the application's name where all runs agree on it.
+fn entries(runs: &[&CoRun]) -> Vec<Entry> {
+    let lanes = runs.iter().map(|run| run.apps.len()).max().unwrap_or(0);
+    let name = |lane: usize| {
+        let mut names: Vec<&str> =
+            runs.iter().filter_map(|run| run.apps.get(lane).map(|app| app.app.as_str())).collect();
+        names.dedup();
+        if names.len() == 1 { names[0].to_string() } else { format!("application {}", lane + 1) }
+    };
+    (0..lanes)
+        .map(|lane| Entry::new(Swatch::Fill(Fill::of(lane)), fit(&name(lane), LABEL, 210.0)))
+        .collect()
+}
+
+fn band(sheet: &mut Sheet, run: &CoRun, area: &Area, time: &Scale) {
+    outline(&mut sheet.canvas, area);
+    let name = fit(&run.scheme, LABEL, LEFT - 14.0);
+    let at = (LEFT - 6.0, area.y + area.height / 2.0);
+    sheet.canvas.text(Label::new(name, at, LABEL, Anchor::Right));
+    let mut ticked = f64::MIN;
+    for decision in &run.decisions {
+        let x = time.at(float(decision.cycle));
+        if x - ticked >= NEAR {
+            sheet.canvas.line(vec![(x, area.y), (x, area.y + 4.0)], SOFT_INK, 0.8);
+            ticked = x;
+        }
+    }
+    for (lane, app) in run.apps.iter().enumerate() {
+        let top = area.y + 6.0 + LANE * float(to_u64(lane));
+        bars(sheet, app, top, time, Fill::of(lane));
+    }
+}
+
+fn bars(sheet: &mut Sheet, app: &CoRunApp, top: f64, time: &Scale, fill: Fill) {
+    let spans =
+        app.kernels.iter().map(|k| (time.at(float(k.start_cycle)), time.at(float(k.end_cycle))));
+    let mut joined: Vec<(f64, f64)> = Vec::new();
+    for (from, to) in spans {
+        match joined.last_mut() {
+            Some(last) if from - last.1 < NEAR && to - last.0 < 3.0 => last.1 = last.1.max(to),
+            _ => joined.push((from, to)),
+        }
+    }
+    for &(from, to) in &joined {
+        let bar = Area::new(from, top, (to - from).max(0.4), BAR - 2.0);
+        sheet.canvas.fill(bar, fill);
+        sheet.canvas.frame(&bar, INK, 0.4);
+    }
+    let (Some(first), true) = (joined.first(), app.slowdown > 0.0) else { return };
+    let text = format!("{}×", short(app.slowdown));
+    let width = text_width(&text, NOTE);
+    let patch = Area::new(first.0 + 3.0, top + 0.5, width + 4.0, BAR - 3.0);
+    sheet.canvas.fill(patch, Fill::plain(PAPER));
+    let at = (patch.x + 2.0, top + BAR / 2.0 - 1.0);
+    sheet.canvas.text(Label::new(text, at, NOTE, Anchor::Left));
+}

@@ -1,0 +1,88 @@
+//! Where scheduler slots go: one stacked bar per kernel, causes of every
+//! slot-cycle; the bar is full because every slot-cycle has one cause.
+
+use super::{Drawing, ReportError, Scene, empty};
+use crate::report::cause::{ROUNDING, causes, shares};
+use crate::report::chart::{
+    Anchor, Area, Entry, Fill, INK, LABEL, Label, NOTE, PAPER, Scale, Sheet, Swatch, across, fit,
+    outline, text_width,
+};
+use crate::report::group::{Group, groups};
+use crate::report::number::{float, percent, ratio};
+
+const ROWS: usize = 12;
+const ROW: f64 = 24.0;
+const BAR: f64 = 18.0;
+const LEFT: f64 = 150.0;
+const RIGHT: f64 = 48.0;
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let groups = groups(&scene.apps(), ROWS);
+    if groups.iter().all(|group| group.stalls.is_empty()) {
+        return Err(empty("stalls", "the records hold no stall stacks; run `gpumodel analyze`"));
+    }
+    let causes = causes(groups.iter().map(|group| &group.stalls));
+    let mut sheet = Sheet::new("Where scheduler slots go");
+    let entries: Vec<Entry> =
+        causes.iter().map(|(name, fill)| Entry::new(Swatch::Fill(*fill), name.clone())).collect();
+    sheet.legend(&entries);
+    heading(&mut sheet);
+    let area = sheet.plot(LEFT, RIGHT, ROW * float(crate::units::to_u64(groups.len())) + 4.0);
+    let scale = Scale::linear(0.0, 1.0, area.x, area.right());
+    across(&mut sheet.canvas, &area, &scale, "share of scheduler slot-cycles");
+    let whole: u64 = groups.iter().map(|group| group.cycles).fold(0, u64::saturating_add);
+    let mut y = area.y + 2.0 + ROW / 2.0;
+    for group in &groups {
+        row(&mut sheet, group, &causes, &area, y, whole);
+        y += ROW;
+    }
+    outline(&mut sheet.canvas, &area);
+    sheet.skip(34.0);
+    Ok(sheet.finish(&scene.footer()))
+}
+
+fn heading(sheet: &mut Sheet) {
+    let y = sheet.top() + NOTE / 2.0;
+    let right = crate::report::chart::WIDTH - 6.0;
+    sheet.canvas.text(Label::new("kernel", (LEFT - 6.0, y), NOTE, Anchor::Right));
+    sheet.canvas.text(Label::new("cycles", (right, y), NOTE, Anchor::Right));
+    sheet.skip(NOTE + 3.0);
+}
+
+fn row(
+    sheet: &mut Sheet,
+    group: &Group,
+    causes: &[(String, Fill)],
+    area: &Area,
+    y: f64,
+    whole: u64,
+) {
+    let name = fit(&group.title(), LABEL, LEFT - 14.0);
+    sheet.canvas.text(Label::new(name, (LEFT - 6.0, y), LABEL, Anchor::Right));
+    let mut x = area.x;
+    for (share, (_, fill)) in shares(&group.stalls, causes).into_iter().zip(causes) {
+        let part = Area::new(x, y - BAR / 2.0, share * area.width, BAR);
+        x = part.right();
+        if share <= ROUNDING {
+            continue;
+        }
+        sheet.canvas.fill(part, *fill);
+        sheet.canvas.frame(&part, INK, 0.4);
+        inscribe(sheet, &part, &percent(Some(share)));
+    }
+    let cycles = percent(ratio(float(group.cycles), float(whole)));
+    let right = crate::report::chart::WIDTH - 6.0;
+    sheet.canvas.text(Label::new(cycles, (right, y), LABEL, Anchor::Right));
+}
+
+/// Writes `text` into `part` on a light patch, where there is room.
+fn inscribe(sheet: &mut Sheet, part: &Area, text: &str) {
+    let width = text_width(text, NOTE);
+    if width + 8.0 > part.width {
+        return;
+    }
+    let centre = (part.x + part.width / 2.0, part.y + part.height / 2.0);
+    let patch = Area::new(centre.0 - width / 2.0 - 1.0, centre.1 - 6.0, width + 2.0, 12.0);
+    sheet.canvas.fill(patch, Fill::plain(PAPER));
+    sheet.canvas.text(Label::new(text, centre, NOTE, Anchor::Centre));
+}

@@ -1,0 +1,212 @@
+//! One solo run over time: kernels by stream above, activity below.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Drawing, ReportError, Scene, empty};
+use crate::record::{AppRecord, Interval};
+use crate::report::chart::{
+    Anchor, Area, Colour, Entry, Fill, INK, LABEL, Label, NOTE, PAPER, REST, Scale, Sheet, Swatch,
+    across, down, fit, outline, text_width,
+};
+use crate::report::name::plain_name;
+use crate::report::number::float;
+use crate::units::{SECTOR_BYTES, to_u64};
+
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 14.0;
+const LANES: usize = 12;
+const COLOURED: usize = 7;
+const STEPS: u64 = 400;
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let apps = scene.apps();
+    let [app] = apps[..] else {
+        let names: Vec<&str> = apps.iter().map(|app| app.app.as_str()).collect();
+        let missing = format!(
+            "shows one application, the records hold {}; choose with --app NAME: {}",
+            names.len(),
+            names.join(", ")
+        );
+        return Err(empty("timeline", &missing));
+    };
+    let end = app.kernels.iter().map(|kernel| kernel.end_cycle).max().unwrap_or(0);
+    if end == 0 {
+        return Err(empty("timeline", "the record holds no kernel that took time"));
+    }
+    let mut sheet = Sheet::new(&format!("{} over time", app.app));
+    let fills = fills(app);
+    legend(&mut sheet, app, &fills);
+    let lanes = lanes(app);
+    let area = sheet.plot(LEFT, RIGHT, 4.0 + 22.0 * float(to_u64(lanes.len())));
+    let time = Scale::linear(0.0, float(end), area.x, area.right());
+    gantt(&mut sheet, app, &area, &time, &lanes, &fills);
+    let axis = if app.timeline.is_empty() { "cycle" } else { "" };
+    across(&mut sheet.canvas, &area, &time, axis);
+    outline(&mut sheet.canvas, &area);
+    sheet.skip(if app.timeline.is_empty() { 36.0 } else { 26.0 });
+    if !app.timeline.is_empty() {
+        activity(&mut sheet, scene, app, end);
+    }
+    Ok(sheet.finish(&scene.footer()))
+}
+
+/// The fill of every kernel name: the longest-running ones have their own.
+fn fills(app: &AppRecord) -> BTreeMap<&str, Fill> {
+    let mut cycles: BTreeMap<&str, u64> = BTreeMap::new();
+    for kernel in &app.kernels {
+        let sum = cycles.entry(&kernel.name).or_default();
+        *sum = sum.saturating_add(kernel.cycles);
+    }
+    let mut names: Vec<(&str, u64)> = cycles.into_iter().collect();
+    names.sort_by(|a, b| b.1.cmp(&a.1));
+    let fill = |i: usize| if i < COLOURED { Fill::of(i) } else { Fill::plain(REST) };
+    names.into_iter().enumerate().map(|(i, (name, _))| (name, fill(i))).collect()
+}
+
+fn legend(sheet: &mut Sheet, app: &AppRecord, fills: &BTreeMap<&str, Fill>) {
+    let mut entries = Vec::new();
+    for index in 0..COLOURED {
+        let name = fills.iter().find(|(_, fill)| **fill == Fill::of(index)).map(|(name, _)| name);
+        if let Some(name) = name {
+            let count = app.kernels.iter().filter(|kernel| kernel.name == **name).count();
+            let times = if count > 1 { format!(" ×{count}") } else { String::new() };
+            let plain = fit(&plain_name(name), LABEL, 200.0);
+            entries.push(Entry::new(Swatch::Fill(Fill::of(index)), format!("{plain}{times}")));
+        }
+    }
+    if fills.len() > COLOURED {
+        let rest = format!("other ({} kernels)", fills.len() - COLOURED);
+        entries.push(Entry::new(Swatch::Fill(Fill::plain(REST)), rest));
+    }
+    sheet.legend(&entries);
+}
+
+/// The stream of every lane; streams beyond the last lane share it.
+fn lanes(app: &AppRecord) -> Vec<u64> {
+    let streams: BTreeSet<u64> = app.kernels.iter().map(|kernel| kernel.stream).collect();
+    streams.into_iter().take(LANES).collect()
+}
+
+fn gantt(
+    sheet: &mut Sheet,
+    app: &AppRecord,
+    area: &Area,
+    time: &Scale,
+    lanes: &[u64],
+    fills: &BTreeMap<&str, Fill>,
+) {
+    for kernel in &app.kernels {
+        let lane = lanes.iter().position(|stream| *stream == kernel.stream);
+        let row = float(to_u64(lane.unwrap_or(lanes.len() - 1)));
+        let (from, to) = (time.at(float(kernel.start_cycle)), time.at(float(kernel.end_cycle)));
+        let bar = Area::new(from, area.y + 4.0 + 22.0 * row, (to - from).max(0.4), 16.0);
+        sheet.canvas.fill(bar, fills[kernel.name.as_str()]);
+        sheet.canvas.frame(&bar, INK, 0.4);
+        let name = plain_name(&kernel.name);
+        let width = text_width(&name, NOTE);
+        if width + 8.0 < bar.width {
+            let centre = (bar.x + bar.width / 2.0, bar.y + 8.0);
+            let patch = Area::new(centre.0 - width / 2.0 - 2.0, bar.y + 2.0, width + 4.0, 12.0);
+            sheet.canvas.fill(patch, Fill::plain(PAPER));
+            sheet.canvas.text(Label::new(name, centre, NOTE, Anchor::Centre));
+        }
+    }
+    let streams: BTreeSet<u64> = app.kernels.iter().map(|kernel| kernel.stream).collect();
+    for (row, stream) in lanes.iter().enumerate() {
+        let shared = row + 1 == lanes.len() && streams.len() > lanes.len();
+        let name = if shared { "others".into() } else { format!("stream {stream}") };
+        let y = area.y + 12.0 + 22.0 * float(to_u64(row));
+        let name = fit(&name, NOTE, LEFT - 8.0);
+        sheet.canvas.text(Label::new(name, (LEFT - 5.0, y), NOTE, Anchor::Right));
+    }
+}
+
+/// Two curves over the same time: instructions per cycle and DRAM bandwidth.
+fn activity(sheet: &mut Sheet, scene: &Scene<'_>, app: &AppRecord, end: u64) {
+    let ghz = scene.machine().map_or(0.0, |machine| machine.core_mhz / 1000.0);
+    let (unit, factor) = if ghz > 0.0 { ("DRAM GB/s", ghz) } else { ("DRAM B/cycle", 1.0) };
+    let bytes = float(SECTOR_BYTES) * factor;
+    let instructions = resampled(&app.timeline, end, |i| float(i.warp_instructions));
+    let sectors = resampled(&app.timeline, end, |i| float(i.dram_sectors) * bytes);
+    curve(sheet, &instructions, end, "warp IPC", "", Fill::of(0).colour);
+    sheet.skip(12.0);
+    curve(sheet, &sectors, end, unit, "cycle", Fill::of(5).colour);
+    sheet.skip(36.0);
+}
+
+fn curve(sheet: &mut Sheet, values: &[f64], end: u64, title: &str, axis: &str, colour: Colour) {
+    let area = sheet.plot(LEFT, RIGHT, 84.0);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    let time = Scale::linear(0.0, float(end), area.x, area.right());
+    let level = Scale::from_zero(most, area.bottom(), area.y);
+    if axis.is_empty() {
+        for (cycle, _) in time.ticks() {
+            sheet.canvas.grid((time.at(cycle), area.y), (time.at(cycle), area.bottom()));
+        }
+    } else {
+        across(&mut sheet.canvas, &area, &time, axis);
+    }
+    down(&mut sheet.canvas, &area, &level, title, 12.0);
+    let step = area.width / float(to_u64(values.len()));
+    let mut points = vec![(area.x, area.bottom())];
+    let mut x = area.x;
+    for value in values {
+        points.extend([(x, level.at(*value)), (x + step, level.at(*value))]);
+        x += step;
+    }
+    points.push((area.right(), area.bottom()));
+    sheet.canvas.polygon(points.clone(), colour, 0.3);
+    sheet.canvas.line(points, colour, 1.0);
+    outline(&mut sheet.canvas, &area);
+}
+
+/// What `of` counts, per cycle, in equal steps from 0 to `end`.
+fn resampled(timeline: &[Interval], end: u64, of: impl Fn(&Interval) -> f64) -> Vec<f64> {
+    let steps = STEPS.min(end);
+    let width = float(end) / float(steps);
+    let mut sums = vec![0.0; crate::units::to_usize(steps)];
+    for interval in timeline {
+        let (from, to) = (float(interval.start_cycle), float(interval.end_cycle.min(end)));
+        let length = float(interval.end_cycle - interval.start_cycle);
+        if length <= 0.0 || to <= from {
+            continue;
+        }
+        let rate = of(interval) / length;
+        let mut at = from;
+        while at < to {
+            let step = whole(at / width).min(sums.len() - 1);
+            let next = (float(to_u64(step)) + 1.0) * width;
+            let until = if step + 1 == sums.len() { to } else { next.min(to) };
+            sums[step] += rate * (until - at).max(0.0) / width;
+            at = if until > at { until } else { to };
+        }
+    }
+    sums
+}
+
+/// The step that a position lies in.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to STEPS
+fn whole(position: f64) -> usize {
+    (position + 1e-9).floor() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Interval, resampled};
+
+    #[test]
+    fn resampling_keeps_the_total() {
+        let interval = |start_cycle, end_cycle, warp_instructions| Interval {
+            start_cycle,
+            end_cycle,
+            warp_instructions,
+            ..Interval::default()
+        };
+        let timeline = [interval(0, 7, 70), interval(7, 9_001, 5_000), interval(9_001, 9_001, 0)];
+        let steps = resampled(&timeline, 10_000, |i| {
+            f64::from(u32::try_from(i.warp_instructions).unwrap())
+        });
+        let total: f64 = steps.iter().map(|rate| rate * 10_000.0 / 400.0).sum();
+        assert!((total - 5_070.0).abs() < 1e-6, "{total}");
+    }
+}

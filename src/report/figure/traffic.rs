@@ -1,0 +1,106 @@
+//! Bytes through L1, L2 and DRAM per kernel: three bars each, with hit rates.
+
+use super::{Drawing, ReportError, Scene, empty};
+use crate::report::chart::{
+    Anchor, Area, Entry, Fill, INK, LABEL, Label, NOTE, Scale, Sheet, Swatch, across, fit, outline,
+    text_width,
+};
+use crate::report::group::{Group, groups};
+use crate::report::number::{bytes, float, percent};
+use crate::units::{SECTOR_BYTES, to_u64};
+
+const ROWS: usize = 8;
+const ROW: f64 = 46.0;
+const BAR: f64 = 13.0;
+const LEFT: f64 = 130.0;
+
+/// One bar: its part in another fill at the end, and what is written after it.
+struct Bar {
+    value: f64,
+    fill: Fill,
+    tail: f64,
+    text: String,
+}
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let groups = groups(&scene.apps(), ROWS);
+    if groups.is_empty() {
+        return Err(empty("traffic", "the records hold no kernels; run `gpumodel analyze`"));
+    }
+    let rows: Vec<[Bar; 3]> = groups.iter().map(bars).collect();
+    let mut sheet = Sheet::new("Bytes through the memory hierarchy");
+    sheet.legend(&[
+        Entry::new(Swatch::Fill(Fill::of(4)), "L1"),
+        Entry::new(Swatch::Fill(Fill::of(1)), "L2"),
+        Entry::new(Swatch::Fill(Fill::of(0)), "DRAM read"),
+        Entry::new(Swatch::Fill(Fill::of(5)), "DRAM write"),
+    ]);
+    let texts = rows.iter().flatten().map(|bar| text_width(&bar.text, NOTE)).fold(0.0, f64::max);
+    let area = sheet.plot(LEFT, 10.0, ROW * float(to_u64(rows.len())));
+    let most = rows.iter().flatten().map(|bar| bar.value).fold(0.0, f64::max);
+    let room = area.right() - texts - 8.0;
+    let scale = Scale::from_zero(most, area.x, room.max(area.x + 60.0));
+    across(&mut sheet.canvas, &area, &scale, "bytes (32-byte sectors)");
+    let mut y = area.y;
+    for (group, bars) in groups.iter().zip(&rows) {
+        let name = fit(&group.title(), LABEL, LEFT - 14.0);
+        let at = (LEFT - 6.0, y + ROW / 2.0);
+        sheet.canvas.text(Label::new(name, at, LABEL, Anchor::Right));
+        for (bar, line) in bars.iter().zip([0.0, 1.0, 2.0]) {
+            draw_bar(&mut sheet, bar, &scale, y + 3.5 + line * BAR);
+        }
+        y += ROW;
+    }
+    outline(&mut sheet.canvas, &area);
+    sheet.skip(34.0);
+    sheet.note(&total(&groups));
+    Ok(sheet.finish(&scene.footer()))
+}
+
+fn draw_bar(sheet: &mut Sheet, bar: &Bar, scale: &Scale, top: f64) {
+    let (left, right) = (scale.at(0.0), scale.at(bar.value));
+    let split = scale.at(bar.value - bar.tail);
+    for (from, to, fill) in [(left, split, bar.fill), (split, right, Fill::of(5))] {
+        if to - from > 0.05 {
+            let area = Area::new(from, top, to - from, BAR - 2.0);
+            sheet.canvas.fill(area, fill);
+            sheet.canvas.frame(&area, INK, 0.4);
+        }
+    }
+    let at = (right + 4.0, top + BAR / 2.0 - 1.0);
+    sheet.canvas.text(Label::new(bar.text.clone(), at, NOTE, Anchor::Left));
+}
+
+fn bars(group: &Group) -> [Bar; 3] {
+    let size = |sectors: u64| float(sectors.saturating_mul(SECTOR_BYTES));
+    let cache = |accesses: u64, rate: Option<f64>, fill: Fill| Bar {
+        value: size(accesses),
+        fill,
+        tail: 0.0,
+        text: match rate {
+            Some(_) => format!("{}, {} hit", bytes(size(accesses)), percent(rate)),
+            None => "no access".into(),
+        },
+    };
+    let dram = size(group.dram_sectors());
+    [
+        cache(group.l1.accesses, group.l1.hit_rate(), Fill::of(4)),
+        cache(group.l2.accesses, group.l2.hit_rate(), Fill::of(1)),
+        Bar {
+            value: dram,
+            fill: Fill::of(0),
+            tail: size(group.dram_writes),
+            text: if dram > 0.0 { bytes(dram) } else { "no access".into() },
+        },
+    ]
+}
+
+fn total(groups: &[Group]) -> String {
+    let sum = |of: fn(&Group) -> u64| {
+        bytes(float(
+            groups.iter().map(of).fold(0, u64::saturating_add).saturating_mul(SECTOR_BYTES),
+        ))
+    };
+    let (l1, l2) = (sum(|g| g.l1.accesses), sum(|g| g.l2.accesses));
+    format!("All kernels: L1 {l1}, L2 {l2}, DRAM {}.", sum(Group::dram_sectors))
+}

@@ -1,0 +1,88 @@
+//! A report folder: the record, its figures and the page that shows them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::figure::{FIGURES, Scene, Source};
+use super::{Plate, ReportError, page};
+use crate::record::Analysis;
+use crate::units::WholeFile;
+
+/// Writes `record.json`, `kernels.csv`, the figures (`NAME.svg`, with the
+/// application before the name where there are several) and `index.html` into
+/// `dir`, which is made where it is missing. Figures that the record has no data for
+/// are left out and named on the page. Returns the files written, in order.
+///
+/// # Errors
+/// [`ReportError::File`] with the file that could not be written.
+pub fn write_all(analysis: &Analysis, dir: &Path) -> Result<Vec<PathBuf>, ReportError> {
+    fs::create_dir_all(dir)
+        .map_err(|source| ReportError::File { path: dir.to_path_buf(), source })?;
+    let plates = plates(analysis)?;
+    let mut files = vec![
+        ("record.json".to_string(), analysis.to_json()),
+        ("kernels.csv".to_string(), analysis.kernels_csv()),
+    ];
+    let page = page(analysis, &plates);
+    for plate in plates {
+        if let Ok(drawing) = plate.drawing {
+            files.push((format!("{}.svg", plate.file), drawing.svg));
+        }
+    }
+    files.push(("index.html".to_string(), page));
+    files.into_iter().map(|(name, text)| write(dir.join(name), &text)).collect()
+}
+
+fn write(path: PathBuf, text: &str) -> Result<PathBuf, ReportError> {
+    match WholeFile::write(&path, text.as_bytes()) {
+        Ok(()) => Ok(path),
+        Err(source) => Err(ReportError::File { path, source }),
+    }
+}
+
+/// Every figure of `analysis`: those of each application, then those of the co-runs.
+fn plates(analysis: &Analysis) -> Result<Vec<Plate>, ReportError> {
+    let mut plates = Vec::new();
+    let mut used = BTreeSet::new();
+    for app in &analysis.solo {
+        let prefix = match analysis.solo.len() {
+            1 => String::new(),
+            _ => unused(&format!("{}-", file_word(&app.app)), &mut used),
+        };
+        let scene = Scene::new(std::slice::from_ref(analysis)).only(&app.app)?;
+        for figure in FIGURES.iter().filter(|f| matches!(f.source, Source::Apps | Source::OneApp)) {
+            plates.push(Plate {
+                file: format!("{prefix}{}", figure.name),
+                about: figure.about,
+                app: Some(app.app.clone()),
+                drawing: figure.draw(&scene),
+            });
+        }
+    }
+    let scene = Scene::new(std::slice::from_ref(analysis));
+    for figure in FIGURES.iter().filter(|f| f.source == Source::CoRuns) {
+        if !analysis.coruns.is_empty() {
+            let (file, drawing) = (figure.name.to_string(), figure.draw(&scene));
+            plates.push(Plate { file, about: figure.about, app: None, drawing });
+        }
+    }
+    Ok(plates)
+}
+
+/// `name` with every character that file systems or links may not like as `-`.
+fn file_word(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    name.chars().map(|c| if plain(c) { c } else { '-' }).collect()
+}
+
+/// `word`, numbered where it is taken.
+fn unused(word: &str, used: &mut BTreeSet<String>) -> String {
+    let mut name = word.to_string();
+    let mut number = 2;
+    while !used.insert(name.clone()) {
+        name = format!("{word}{number}-");
+        number += 1;
+    }
+    name
+}

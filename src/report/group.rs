@@ -1,0 +1,190 @@
+//! Launches of one kernel taken together: what figures show when a program
+//! launches the same kernel a hundred times.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::record::{AppRecord, CacheCounters, KernelRecord};
+
+use super::name::plain_name;
+use super::number::{float, ratio};
+use crate::units::SECTOR_BYTES;
+
+/// Launches of one kernel (or the rest of a long list) added up.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Group {
+    /// What to call it: plain name, with the application where there are several.
+    pub(crate) label: String,
+    /// Position of its application in the list.
+    pub(crate) app: usize,
+    /// Kernels with different names in it; above 1 only for the rest.
+    pub(crate) kernels: u64,
+    /// Launches.
+    pub(crate) launches: u64,
+    /// Cycles, launch latencies included.
+    pub(crate) cycles: u64,
+    /// Launch latencies.
+    pub(crate) launch_cycles: u64,
+    /// Warp instructions.
+    pub(crate) warp_instructions: u64,
+    /// Thread instructions.
+    pub(crate) thread_instructions: u64,
+    /// Warps that fit one SM over its warp slots, the mean weighted by cycles.
+    pub(crate) occupancy: f64,
+    /// L1 totals.
+    pub(crate) l1: CacheCounters,
+    /// L2 totals.
+    pub(crate) l2: CacheCounters,
+    /// DRAM sectors read.
+    pub(crate) dram_reads: u64,
+    /// DRAM sectors written.
+    pub(crate) dram_writes: u64,
+    /// Share of slot-cycles by cause, the mean weighted by cycles.
+    pub(crate) stalls: BTreeMap<String, f64>,
+    /// Cycles of the launches behind `stalls`.
+    weight: f64,
+}
+
+impl Group {
+    /// Every launch of `app` on its own, in record order.
+    pub(crate) fn each(app: &AppRecord) -> Vec<Self> {
+        let label = |kernel: &KernelRecord| plain_name(&kernel.name);
+        let one = |kernel| Self { label: label(kernel), kernels: 1, ..Self::of(kernel) };
+        app.kernels.iter().map(one).collect()
+    }
+
+    /// Cycles without launch latencies.
+    pub(crate) fn busy_cycles(&self) -> u64 {
+        self.cycles.saturating_sub(self.launch_cycles)
+    }
+
+    /// DRAM sectors, both directions.
+    pub(crate) fn dram_sectors(&self) -> u64 {
+        self.dram_reads.saturating_add(self.dram_writes)
+    }
+
+    /// Thread instructions per cycle, launch latencies included; `None` without cycles.
+    pub(crate) fn ipc(&self) -> Option<f64> {
+        ratio(float(self.thread_instructions), float(self.cycles))
+    }
+
+    /// DRAM traffic in GB/s at an SM clock of `core_mhz`; `None` where either is unknown.
+    pub(crate) fn dram_gb_per_s(&self, core_mhz: f64) -> Option<f64> {
+        let bytes = float(self.dram_sectors()) * float(SECTOR_BYTES);
+        let per_cycle = ratio(bytes, float(self.busy_cycles()))?;
+        (core_mhz > 0.0).then(|| per_cycle * core_mhz / 1000.0)
+    }
+
+    /// The label with the number of launches where there are several.
+    pub(crate) fn title(&self) -> String {
+        if self.launches > 1 {
+            format!("{} ×{}", self.label, self.launches)
+        } else {
+            self.label.clone()
+        }
+    }
+
+    /// One launch.
+    fn of(kernel: &KernelRecord) -> Self {
+        let weight = if kernel.stall_fractions.is_empty() { 0.0 } else { float(kernel.cycles) };
+        Self {
+            launches: 1,
+            cycles: kernel.cycles,
+            launch_cycles: kernel.launch_cycles,
+            warp_instructions: kernel.warp_instructions,
+            thread_instructions: kernel.thread_instructions,
+            occupancy: kernel.occupancy,
+            l1: kernel.l1,
+            l2: kernel.l2,
+            dram_reads: kernel.dram.read_sectors,
+            dram_writes: kernel.dram.write_sectors,
+            stalls: kernel.stall_fractions.clone(),
+            weight,
+            ..Self::default()
+        }
+    }
+
+    fn join(&mut self, other: &Self) {
+        let cycles = float(self.cycles) + float(other.cycles);
+        let share = if cycles > 0.0 { float(other.cycles) / cycles } else { 1.0 };
+        self.occupancy += (other.occupancy - self.occupancy) * share;
+        self.kernels += other.kernels;
+        self.launches += other.launches;
+        self.cycles = self.cycles.saturating_add(other.cycles);
+        self.launch_cycles = self.launch_cycles.saturating_add(other.launch_cycles);
+        self.warp_instructions = self.warp_instructions.saturating_add(other.warp_instructions);
+        self.thread_instructions =
+            self.thread_instructions.saturating_add(other.thread_instructions);
+        self.l1 += other.l1;
+        self.l2 += other.l2;
+        self.dram_reads = self.dram_reads.saturating_add(other.dram_reads);
+        self.dram_writes = self.dram_writes.saturating_add(other.dram_writes);
+        self.blend(&other.stalls, other.weight);
+    }
+
+    /// Takes `stalls` of `weight` into the weighted mean.
+    fn blend(&mut self, stalls: &BTreeMap<String, f64>, weight: f64) {
+        let total = self.weight + weight;
+        if stalls.is_empty() || weight <= 0.0 {
+            return;
+        }
+        for share in self.stalls.values_mut() {
+            *share *= self.weight / total;
+        }
+        for (cause, share) in stalls {
+            *self.stalls.entry(cause.clone()).or_default() += share * weight / total;
+        }
+        self.weight = total;
+    }
+}
+
+/// The kernels of `apps` by cycles, largest first; all beyond `most` are one
+/// group at the end.
+pub(crate) fn groups(apps: &[&AppRecord], most: usize) -> Vec<Group> {
+    let mut found: BTreeMap<(usize, &str), Group> = BTreeMap::new();
+    for (index, app) in apps.iter().enumerate() {
+        for kernel in &app.kernels {
+            let group = found.entry((index, &kernel.name)).or_insert_with(|| Group {
+                label: plain_name(&kernel.name),
+                app: index,
+                kernels: 1,
+                ..Group::default()
+            });
+            group.join(&Group::of(kernel));
+        }
+    }
+    let mut groups: Vec<Group> = found.into_values().collect();
+    groups.sort_by(|a, b| b.cycles.cmp(&a.cycles));
+    if groups.len() > most {
+        let rest = groups.split_off(most.saturating_sub(1));
+        groups.push(joined(&rest));
+    }
+    name_apart(&mut groups, apps);
+    groups
+}
+
+fn joined(groups: &[Group]) -> Group {
+    let mut rest = Group::default();
+    for group in groups {
+        rest.join(group);
+    }
+    rest.label = format!("other ({} kernels)", rest.kernels);
+    rest
+}
+
+/// Puts the application before the label where there are several, and numbers
+/// labels that are still the same.
+fn name_apart(groups: &mut [Group], apps: &[&AppRecord]) {
+    let mut used = BTreeSet::new();
+    for group in groups {
+        if apps.len() > 1 && group.kernels == 1 {
+            group.label = format!("{}: {}", apps[group.app].app, group.label);
+        }
+        let mut label = group.label.clone();
+        let mut number = 2;
+        while !used.insert(label.clone()) {
+            label = format!("{} [{number}]", group.label);
+            number += 1;
+        }
+        group.label = label;
+    }
+}

@@ -1,0 +1,94 @@
+//! Numbers for readers: few digits, one way everywhere.
+
+/// A value with a metric prefix and three significant digits at most: `0`,
+/// `0.25`, `1.5`, `12`, `5k`, `1.25M`. For axes and labels.
+pub(crate) fn short(value: f64) -> String {
+    let size = value.abs();
+    if !size.is_finite() {
+        return value.to_string();
+    }
+    let scaled = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    for (unit, prefix) in scaled {
+        if size >= unit * 0.9995 {
+            return format!("{}{prefix}", digits(value / unit));
+        }
+    }
+    if size > 0.0 && size < 0.001 { format!("{value:.0e}") } else { digits(value) }
+}
+
+/// Three significant digits without trailing zeros.
+fn digits(value: f64) -> String {
+    let places = match value.abs() {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        v if v >= 0.9995 => 2,
+        _ => 3,
+    };
+    let text = format!("{value:.places$}");
+    let trimmed =
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    if trimmed == "-0" { "0".into() } else { trimmed.into() }
+}
+
+/// Bytes with a binary-free metric unit: `320 B`, `1.5 kB`, `12 MB`.
+pub(crate) fn bytes(value: f64) -> String {
+    let text = short(value);
+    match text.char_indices().last() {
+        Some((at, prefix)) if prefix.is_ascii_alphabetic() => {
+            format!("{} {prefix}B", &text[..at])
+        }
+        _ => format!("{text} B"),
+    }
+}
+
+/// A share in percent with one decimal below 10: `4.2 %`, `57 %`; `–` for none.
+pub(crate) fn percent(share: Option<f64>) -> String {
+    match share.map(|s| s * 100.0) {
+        None => "–".into(),
+        Some(p) if p.abs() < 9.95 && p.abs() >= 0.05 => format!("{p:.1} %"),
+        Some(p) => format!("{:.0} %", p + 0.0),
+    }
+}
+
+/// A count with thin groups of three digits: `1 234 567`.
+pub(crate) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push('\u{a0}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A counter as a float: exact up to 2^53, far beyond a run's counts.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn float(count: u64) -> f64 {
+    count as f64
+}
+
+/// `part / whole`; `None` when there is no whole.
+pub(crate) fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bytes, grouped, percent, short};
+
+    #[test]
+    fn numbers_are_short() {
+        let cases = [(0.0, "0"), (0.25, "0.25"), (12.34, "12.3"), (999.9, "1k"), (5000.0, "5k")];
+        for (value, text) in cases {
+            assert_eq!(short(value), text);
+        }
+        assert_eq!(bytes(1536.0), "1.54 kB");
+        assert_eq!(bytes(320.0), "320 B");
+        assert_eq!(percent(Some(0.042)), "4.2 %");
+        assert_eq!(percent(Some(1.0)), "100 %");
+        assert_eq!(percent(None), "–");
+        assert_eq!(grouped(1_234_567), "1\u{a0}234\u{a0}567");
+    }
+}

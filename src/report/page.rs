@@ -1,0 +1,246 @@
+//! The page of a report: numbers, figures and where they come from, in one
+//! self-contained HTML file.
+
+use std::fmt::Write as _;
+
+use super::cause::top_cause;
+use super::figure::Drawing;
+use super::group::{Group, groups};
+use super::number::{float, grouped, percent, ratio, short};
+use super::{ReportError, escape};
+use crate::record::{Analysis, AppRecord, CoRun};
+
+/// Launches up to which every launch has its own line.
+const LINES: usize = 60;
+
+/// One figure of a report.
+#[derive(Debug)]
+pub struct Plate {
+    /// File name without extension.
+    pub file: String,
+    /// What it shows.
+    pub about: &'static str,
+    /// The application it is about; `None`: all together.
+    pub app: Option<String>,
+    /// The figure, or why there is none.
+    pub drawing: Result<Drawing, ReportError>,
+}
+
+/// The page of `analysis` with `plates`: same input, same bytes. Everything
+/// from the record is escaped.
+#[must_use]
+pub fn page(analysis: &Analysis, plates: &[Plate]) -> String {
+    let apps: Vec<&str> = analysis.solo.iter().map(|app| app.app.as_str()).collect();
+    let title = escape(&format!("{} on {}", apps.join(", "), analysis.machine.name));
+    let mut text = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
+    );
+    provenance(&mut text, analysis);
+    if !analysis.coruns.is_empty() {
+        text += "<h2>Together</h2>\n";
+        coruns(&mut text, &analysis.coruns);
+        figures(&mut text, plates.iter().filter(|plate| plate.app.is_none()));
+    }
+    for app in &analysis.solo {
+        let _ = writeln!(text, "<h2>{} alone</h2>", escape(&app.app));
+        totals(&mut text, app);
+        kernels(&mut text, app, analysis.machine.core_mhz);
+        figures(&mut text, plates.iter().filter(|p| p.app.as_deref() == Some(&app.app)));
+    }
+    text += "</main>\n</body>\n</html>\n";
+    text
+}
+
+fn provenance(text: &mut String, analysis: &Analysis) {
+    let machine = &analysis.machine;
+    let mut facts = vec![
+        ("Machine", format!("{} (hash {})", machine.name, machine.hash)),
+        ("Program", format!("{}, seed {}", analysis.program, analysis.seed)),
+    ];
+    if !analysis.overrides.is_empty() {
+        let set: Vec<String> =
+            analysis.overrides.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+        facts.push(("Overrides", set.join(", ")));
+    }
+    facts.extend(
+        analysis.solo.iter().map(|a| ("Trace", format!("{} (hash {})", a.app, a.store_hash))),
+    );
+    *text += "<dl>\n";
+    for (name, value) in facts {
+        let _ = writeln!(text, "<dt>{name}</dt><dd>{}</dd>", escape(&value));
+    }
+    *text += "</dl>\n<p>The numbers: <a href=\"record.json\">record.json</a>, <a href=\"kernels.csv\">kernels.csv</a>.</p>\n";
+    if !analysis.notes.is_empty() {
+        *text += "<h2>What the numbers lean on</h2>\n<ul>\n";
+        for note in &analysis.notes {
+            let _ = writeln!(text, "<li>{}</li>", escape(note));
+        }
+        *text += "</ul>\n";
+    }
+}
+
+fn totals(text: &mut String, app: &AppRecord) {
+    let _ = writeln!(
+        text,
+        "<p>{} cycles, {} of them launch latency; {} launches; {} warp instructions; IPC {:.2}; L1 hits {}, L2 hits {}; DRAM {} read, {} written.</p>",
+        grouped(app.cycles),
+        grouped(app.launch_cycles),
+        grouped(crate::units::to_u64(app.kernels.len())),
+        grouped(app.warp_instructions),
+        app.ipc,
+        percent(app.l1.hit_rate()),
+        percent(app.l2.hit_rate()),
+        super::number::bytes(float(app.dram.read_sectors) * 32.0),
+        super::number::bytes(float(app.dram.write_sectors) * 32.0),
+    );
+}
+
+fn kernels(text: &mut String, app: &AppRecord, core_mhz: f64) {
+    let single = app.kernels.len() <= LINES;
+    let groups = if single { Group::each(app) } else { groups(&[app], LINES) };
+    if !single {
+        *text += "<p>Launches of one kernel are added up; <a href=\"kernels.csv\">kernels.csv</a> has each.</p>\n";
+    }
+    let header = [
+        "Kernel",
+        "Launches",
+        "Cycles",
+        "IPC",
+        "Occupancy",
+        "L1 hits",
+        "L2 hits",
+        "DRAM GB/s",
+        "Top stall",
+    ];
+    let rows = groups.iter().map(|group| {
+        let stall = top_cause(&group.stalls).map_or_else(
+            || "–".into(),
+            |(cause, share)| format!("{cause} {}", percent(Some(share))),
+        );
+        let number = |value: Option<f64>| value.map_or_else(|| "–".into(), |v| format!("{v:.2}"));
+        vec![
+            group.label.clone(),
+            group.launches.to_string(),
+            grouped(group.cycles),
+            number(group.ipc()),
+            percent(Some(group.occupancy)),
+            percent(group.l1.hit_rate()),
+            percent(group.l2.hit_rate()),
+            number(group.dram_gb_per_s(core_mhz)),
+            stall,
+        ]
+    });
+    table(text, &header, rows);
+}
+
+fn coruns(text: &mut String, runs: &[CoRun]) {
+    let header = [
+        "Scheme",
+        "STP",
+        "ANTT",
+        "Fairness",
+        "IPC",
+        "Makespan",
+        "Speedup",
+        "Energy J",
+        "Decisions",
+    ];
+    let rows = runs.iter().map(|run| {
+        vec![
+            run.scheme.clone(),
+            format!("{:.3}", run.stp),
+            format!("{:.3}", run.antt),
+            format!("{:.3}", run.fairness_min_speedup),
+            format!("{:.2}", run.ipc_throughput),
+            grouped(run.makespan_cycles),
+            format!("{:.3}", run.makespan_speedup),
+            ratio(run.energy_joules, 1.0).filter(|e| *e > 0.0).map_or_else(|| "–".into(), short),
+            run.decisions.len().to_string(),
+        ]
+    });
+    table(text, &header, rows);
+    let header = [
+        "Scheme",
+        "Application",
+        "Cycles",
+        "IPC",
+        "Slowdown",
+        "Progress",
+        "SMs",
+        "CTAs/SM",
+        "Channels",
+    ];
+    let rows = runs.iter().flat_map(|run| {
+        run.apps.iter().map(move |app| {
+            vec![
+                run.scheme.clone(),
+                app.app.clone(),
+                grouped(app.cycles),
+                format!("{:.2}", app.ipc),
+                format!("{:.3}", app.slowdown),
+                format!("{:.3}", app.normalized_progress),
+                app.sms.to_string(),
+                app.ctas_per_sm.to_string(),
+                app.channels.to_string(),
+            ]
+        })
+    });
+    table(text, &header, rows);
+}
+
+fn table(text: &mut String, header: &[&str], rows: impl Iterator<Item = Vec<String>>) {
+    *text += "<div class=\"scroll\"><table>\n<thead><tr>";
+    for name in header {
+        let _ = write!(text, "<th scope=\"col\">{}</th>", escape(name));
+    }
+    *text += "</tr></thead>\n<tbody>\n";
+    for row in rows {
+        *text += "<tr>";
+        for cell in row {
+            let _ = write!(text, "<td>{}</td>", escape(&cell));
+        }
+        *text += "</tr>\n";
+    }
+    *text += "</tbody>\n</table></div>\n";
+}
+
+fn figures<'p>(text: &mut String, plates: impl Iterator<Item = &'p Plate>) {
+    for plate in plates {
+        match &plate.drawing {
+            Ok(drawing) => {
+                let file = escape(&plate.file);
+                let _ = writeln!(
+                    text,
+                    "<figure id=\"{file}\">\n{}<figcaption>{} (<a href=\"{file}.svg\">{file}.svg</a>)</figcaption>\n</figure>",
+                    drawing.svg,
+                    escape(plate.about)
+                );
+            }
+            Err(error) => {
+                let _ = writeln!(
+                    text,
+                    "<p class=\"soft\">Not drawn: {}</p>",
+                    escape(&error.to_string())
+                );
+            }
+        }
+    }
+}
+
+const STYLE: &str = "
+:root { color-scheme: light dark; --ink: #202020; --soft: #555; --paper: #fff; --line: #ccc; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --soft: #aaa; --paper: #161616; --line: #444; } }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
+main { max-width: 62rem; margin: 0 auto; padding: 1.5rem 1rem; }
+h1 { font-size: 1.5rem; overflow-wrap: anywhere; } h2 { font-size: 1.2rem; margin-top: 2rem; overflow-wrap: anywhere; }
+a { color: inherit; } .soft, figcaption, dt { color: var(--soft); }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; } dd { margin: 0; overflow-wrap: anywhere; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .875rem; margin: .5rem 0; }
+th, td { padding: .2rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 10rem; }
+td:last-child, th:last-child { text-align: left; }
+figure { display: inline-block; vertical-align: top; margin: .8rem .8rem .8rem 0; max-width: 30rem; width: 100%; }
+figure svg { width: 100%; height: auto; background: #fff; border: 1px solid var(--line); border-radius: 4px; }
+figcaption { font-size: .85rem; }
+@media print { body { font-size: 10pt; } main { max-width: none; padding: 0; } figure, tr { break-inside: avoid; } .scroll { overflow: visible; } }
+";

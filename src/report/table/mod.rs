@@ -1,0 +1,46 @@
+//! Tables for the terminal: plain text, no colour, the same on a terminal and
+//! in a pipe.
+
+mod comparison;
+mod corun;
+mod solo;
+
+pub use comparison::comparison;
+pub use corun::corun;
+pub use solo::solo;
+
+use comfy_table::{CellAlignment, Table, presets};
+
+/// A table without frames: `header` above, the first column to the left and
+/// numbers to the right.
+fn plain<const N: usize>(header: [&str; N], rows: Vec<[String; N]>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(header);
+    for row in rows {
+        table.add_row(row);
+    }
+    for column in table.column_iter_mut() {
+        let first = column.index == 0;
+        column.set_padding((if first { 2 } else { 1 }, 1));
+        column.set_cell_alignment(if first { CellAlignment::Left } else { CellAlignment::Right });
+    }
+    table.trim_fmt() + "\n"
+}
+
+/// `name`, cut in the middle to `most` characters.
+fn brief(name: &str, most: usize) -> String {
+    let letters: Vec<char> = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    if letters.len() <= most {
+        return letters.into_iter().collect();
+    }
+    let tail = most / 3;
+    let head: String = letters[..most - tail - 1].iter().collect();
+    let end: String = letters[letters.len() - tail..].iter().collect();
+    format!("{head}…{end}")
+}
+
+/// A value with `places` decimals; `–` for none.
+fn decimal(value: Option<f64>, places: usize) -> String {
+    value.map_or_else(|| "–".into(), |value| format!("{value:.places$}"))
+}

@@ -1,0 +1,77 @@
+//! Each application alone: totals, then one line per kernel.
+
+use std::fmt::Write as _;
+
+use super::{brief, decimal, plain};
+use crate::record::{Analysis, AppRecord};
+use crate::report::cause::top_cause;
+use crate::report::group::{Group, groups};
+use crate::report::number::{bytes, float, percent};
+
+const ROWS: usize = 24;
+
+/// The solo runs of `analysis` as text: per application its totals and one line
+/// per kernel name, longest-running first. Empty without solo runs.
+#[must_use]
+pub fn solo(analysis: &Analysis) -> String {
+    let mut text = String::new();
+    for app in &analysis.solo {
+        heading(&mut text, analysis, app);
+        let groups = groups(&[app], ROWS);
+        if !groups.is_empty() {
+            let rows = groups.iter().map(|g| row(g, analysis.machine.core_mhz)).collect();
+            text += &plain(COLUMNS, rows);
+        }
+        text.push('\n');
+    }
+    for note in &analysis.notes {
+        let _ = writeln!(text, "note: {note}");
+    }
+    text
+}
+
+fn heading(text: &mut String, analysis: &Analysis, app: &AppRecord) {
+    let launches = app.kernels.len();
+    let plural = if launches == 1 { "" } else { "es" };
+    let _ = writeln!(
+        text,
+        "{} on {}: {} cycles ({} of them launch latency), {launches} launch{plural}, IPC {:.2}",
+        app.app, analysis.machine.name, app.cycles, app.launch_cycles, app.ipc
+    );
+    let _ = writeln!(
+        text,
+        "  L1 hits {}, L2 hits {}, DRAM {} read and {} written",
+        percent(app.l1.hit_rate()),
+        percent(app.l2.hit_rate()),
+        bytes(float(app.dram.read_sectors) * 32.0),
+        bytes(float(app.dram.write_sectors) * 32.0),
+    );
+}
+
+const COLUMNS: [&str; 9] = [
+    "kernel",
+    "launches",
+    "cycles",
+    "IPC",
+    "occupancy",
+    "L1 hit",
+    "L2 hit",
+    "DRAM GB/s",
+    "top stall",
+];
+
+fn row(group: &Group, core_mhz: f64) -> [String; COLUMNS.len()] {
+    let stall = top_cause(&group.stalls)
+        .map_or_else(|| "–".into(), |(cause, share)| format!("{cause} {}", percent(Some(share))));
+    [
+        brief(&group.label, 36),
+        group.launches.to_string(),
+        group.cycles.to_string(),
+        decimal(group.ipc(), 2),
+        percent(Some(group.occupancy)),
+        percent(group.l1.hit_rate()),
+        percent(group.l2.hit_rate()),
+        decimal(group.dram_gb_per_s(core_mhz), 1),
+        stall,
+    ]
+}
