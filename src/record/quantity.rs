@@ -74,11 +74,12 @@ impl Quantity {
     }
 
     /// The smallest reference value that counts in the means: below it a
-    /// relative error says nothing. 1000 sectors for DRAM traffic.
+    /// relative error says nothing. 1000 sectors for L1 and DRAM traffic.
     #[must_use]
     pub fn least_reference(self) -> f64 {
         match self {
             Self::DramBytes | Self::DramReadBytes | Self::DramWriteBytes => 1000.0 * SECTOR,
+            Self::L1ReadHits => 1000.0,
             _ => 0.0,
         }
     }

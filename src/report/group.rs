@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{AppRecord, CacheCounters, KernelRecord};
 
+use super::chart::{fit, text_width};
 use super::name::plain_name;
 use super::number::{float, ratio};
 use crate::units::SECTOR_BYTES;
@@ -74,13 +75,14 @@ impl Group {
         (core_mhz > 0.0).then(|| per_cycle * core_mhz / 1000.0)
     }
 
-    /// The label with the number of launches where there are several.
-    pub(crate) fn title(&self) -> String {
-        if self.launches > 1 {
-            format!("{} ×{}", self.label, self.launches)
-        } else {
-            self.label.clone()
+    /// The label with the number of launches where there are several, at most
+    /// `room` wide at text `size`; the number is never cut.
+    pub(crate) fn title(&self, size: f64, room: f64) -> String {
+        if self.launches < 2 {
+            return fit(&self.label, size, room);
         }
+        let times = format!(" ×{}", self.launches);
+        fit(&self.label, size, room - text_width(&times, size)) + &times
     }
 
     /// One launch.
@@ -153,7 +155,7 @@ pub(crate) fn groups(apps: &[&AppRecord], most: usize) -> Vec<Group> {
         }
     }
     let mut groups: Vec<Group> = found.into_values().collect();
-    groups.sort_by(|a, b| b.cycles.cmp(&a.cycles));
+    groups.sort_by_key(|group| std::cmp::Reverse(group.cycles));
     if groups.len() > most {
         let rest = groups.split_off(most.saturating_sub(1));
         groups.push(joined(&rest));
@@ -171,13 +173,18 @@ fn joined(groups: &[Group]) -> Group {
     rest
 }
 
+/// The last part of an application's path.
+pub(crate) fn short_app(app: &str) -> &str {
+    app.rsplit('/').find(|part| !part.is_empty()).unwrap_or(app)
+}
+
 /// Puts the application before the label where there are several, and numbers
 /// labels that are still the same.
 fn name_apart(groups: &mut [Group], apps: &[&AppRecord]) {
     let mut used = BTreeSet::new();
     for group in groups {
         if apps.len() > 1 && group.kernels == 1 {
-            group.label = format!("{}: {}", apps[group.app].app, group.label);
+            group.label = format!("{}: {}", short_app(&apps[group.app].app), group.label);
         }
         let mut label = group.label.clone();
         let mut number = 2;

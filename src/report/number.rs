@@ -41,6 +41,11 @@ pub(crate) fn bytes(value: f64) -> String {
     }
 }
 
+/// The bytes of a count of 32-byte sectors, as [`bytes`].
+pub(crate) fn sectors(count: u64) -> String {
+    bytes(float(count.saturating_mul(crate::units::SECTOR_BYTES)))
+}
+
 /// A share in percent with one decimal below 10: `4.2 %`, `57 %`; `–` for none.
 pub(crate) fn percent(share: Option<f64>) -> String {
     match share.map(|s| s * 100.0) {
@@ -55,7 +60,7 @@ pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             text.push('\u{a0}');
         }
         text.push(digit);

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::cause::top_cause;
 use super::figure::Drawing;
 use super::group::{Group, groups};
-use super::number::{float, grouped, percent, ratio, short};
+use super::number::{grouped, percent, sectors, short};
 use super::{ReportError, escape};
 use crate::record::{Analysis, AppRecord, CoRun};
 
@@ -38,7 +38,8 @@ pub fn page(analysis: &Analysis, plates: &[Plate]) -> String {
     provenance(&mut text, analysis);
     if !analysis.coruns.is_empty() {
         text += "<h2>Together</h2>\n";
-        coruns(&mut text, &analysis.coruns);
+        schemes(&mut text, &analysis.coruns);
+        shares(&mut text, &analysis.coruns);
         figures(&mut text, plates.iter().filter(|plate| plate.app.is_none()));
     }
     for app in &analysis.solo {
@@ -90,8 +91,8 @@ fn totals(text: &mut String, app: &AppRecord) {
         app.ipc,
         percent(app.l1.hit_rate()),
         percent(app.l2.hit_rate()),
-        super::number::bytes(float(app.dram.read_sectors) * 32.0),
-        super::number::bytes(float(app.dram.write_sectors) * 32.0),
+        sectors(app.dram.read_sectors),
+        sectors(app.dram.write_sectors),
     );
 }
 
@@ -133,7 +134,7 @@ fn kernels(text: &mut String, app: &AppRecord, core_mhz: f64) {
     table(text, &header, rows);
 }
 
-fn coruns(text: &mut String, runs: &[CoRun]) {
+fn schemes(text: &mut String, runs: &[CoRun]) {
     let header = [
         "Scheme",
         "STP",
@@ -154,11 +155,14 @@ fn coruns(text: &mut String, runs: &[CoRun]) {
             format!("{:.2}", run.ipc_throughput),
             grouped(run.makespan_cycles),
             format!("{:.3}", run.makespan_speedup),
-            ratio(run.energy_joules, 1.0).filter(|e| *e > 0.0).map_or_else(|| "–".into(), short),
+            if run.energy_joules > 0.0 { short(run.energy_joules) } else { "–".into() },
             run.decisions.len().to_string(),
         ]
     });
     table(text, &header, rows);
+}
+
+fn shares(text: &mut String, runs: &[CoRun]) {
     let header = [
         "Scheme",
         "Application",

@@ -5,13 +5,13 @@ use super::text::{Anchor, text_area};
 use super::{Area, INK, LABEL, Label, Scale};
 
 /// Draws the horizontal axis of `scale` below `area`: grid lines within it, tick
-/// labels and `title` beneath. Takes 32 units of height; without a title 16.
+/// labels and `title` beneath. Takes 34 units of height; without a title 19.
 pub(crate) fn across(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &str) {
     let mut taken: Option<Area> = None;
     for (value, label) in scale.ticks() {
         let x = scale.at(value);
         canvas.grid((x, area.y), (x, area.bottom()));
-        let at = (x, area.bottom() + 9.0);
+        let at = (x, area.bottom() + 12.5);
         let mut room = text_area(&label, LABEL, Anchor::Centre, at.0, at.1);
         room.width += 4.0;
         if taken.is_some_and(|previous| previous.overlaps(&room)) {
@@ -21,7 +21,7 @@ pub(crate) fn across(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &st
         canvas.text(Label::new(label, at, LABEL, Anchor::Centre));
     }
     if !title.is_empty() {
-        let at = (area.x + area.width / 2.0, area.bottom() + 25.0);
+        let at = (area.x + area.width / 2.0, area.bottom() + 28.0);
         canvas.text(Label::new(title, at, LABEL, Anchor::Centre));
     }
 }

@@ -9,7 +9,7 @@ use crate::report::chart::{
     Anchor, Area, Entry, Fill, INK, Label, NOTE, Placement, REST, SOFT_INK, Scale, Sheet, Swatch,
     across, down, fit, outline,
 };
-use crate::report::number::float;
+use crate::report::group::short_app;
 use crate::units::to_u64;
 
 /// Half the width of the band, as a share.
@@ -136,18 +136,33 @@ fn marks(
     let named = outliers.len().min(LABELS);
     for (row, pair) in &outliers[..named] {
         let at = (x.at(pair.reference), y.at(pair.model));
-        let text =
-            format!("{} {:+.0} %", fit(&row.label(), NOTE, 120.0), pair.error.unwrap_or(0.0));
+        let text = format!(
+            "{} {:+.0} %",
+            fit(short_app(&row.label()), NOTE, 130.0),
+            pair.error.unwrap_or(0.0)
+        );
         if let Some(place) = free.beside(&text, NOTE, at) {
-            sheet.canvas.text(Label::new(text, place, NOTE, Anchor::Left).coloured(SOFT_INK));
+            let label = Label::new(text, place, NOTE, Anchor::Left);
+            leader(sheet, &label.area(), at);
+            sheet.canvas.text(label);
         }
     }
     let left = to_u64(outliers.len() - named);
     if left > 0 {
-        sheet.skip(0.0);
-        let text = format!("{} more outside the band", float(left));
+        let text = format!("{left} more outside the band");
         let at = (x.at(x.high()) - 6.0, y.at(y.low()) - 10.0);
         sheet.canvas.text(Label::new(text, at, NOTE, Anchor::Right).coloured(SOFT_INK));
+    }
+}
+
+/// A thin line from the nearest edge of `label` to the point at `to`.
+fn leader(sheet: &mut Sheet, label: &Area, to: (f64, f64)) {
+    let from = (
+        to.0.clamp(label.x - 1.0, label.right() + 1.0),
+        to.1.clamp(label.y + 1.0, label.bottom() - 1.0),
+    );
+    if (from.0 - to.0).hypot(from.1 - to.1) > 8.0 {
+        sheet.canvas.line(vec![from, to], SOFT_INK, 0.5);
     }
 }
 

@@ -7,7 +7,7 @@ use super::{Drawing, ReportError, Scene, empty};
 use crate::record::MachineRecord;
 use crate::report::chart::{
     Anchor, Area, Colour, Entry, Fill, INK, Label, NOTE, PAPER, Placement, SOFT_INK, Scale, Sheet,
-    Swatch, across, down, fit, outline,
+    Swatch, across, down, outline, text_width,
 };
 use crate::report::group::{Group, groups};
 use crate::report::number::{float, percent, ratio, short};
@@ -117,7 +117,7 @@ fn draw_roofs(sheet: &mut Sheet, roofs: &Roofs, x: &Scale, y: &Scale, free: &mut
     for (from, to) in [(foot(roofs.dram), dram), (foot(roofs.l2), l2), (both, end)] {
         free.take_line(from, to);
     }
-    let text = format!("{} issue", short(roofs.issue));
+    let text = format!("issue peak {}", short(roofs.issue));
     let at = (end.0 - 4.0, end.1 - 9.0);
     let label = Label::new(text, at, NOTE, Anchor::Right);
     free.take(label.area());
@@ -142,26 +142,25 @@ fn draw_points(sheet: &mut Sheet, points: &[Point], x: &Scale, y: &Scale, free: 
         sheet.canvas.line(vec![dram, l2], p.colour, 0.8);
         free.take_point(dram, 5.0);
         free.take_point(l2, 5.0);
+        free.take_line(dram, l2);
     }
-    for (number, p) in (1..).zip(points) {
+    for (number, p) in (1_usize..).zip(points) {
         let (dram, l2) = (place(p, p.dram), place(p, p.l2));
         sheet.canvas.circle(l2, 3.6, PAPER, true);
         sheet.canvas.circle(l2, 3.6, p.colour, false);
         sheet.canvas.circle(dram, 4.4, p.colour, true);
-        let text = number_text(number);
+        let text = number.to_string();
         if let Some(at) = free.beside(&text, NOTE, dram) {
             sheet.canvas.text(Label::new(text, at, NOTE, Anchor::Left).bold());
         }
     }
 }
 
-fn number_text(number: usize) -> String {
-    number.to_string()
-}
-
 /// What the numbers beside the points mean, in two columns.
 fn key(sheet: &mut Sheet, groups: &[Group], points: &[Point]) {
     const COLUMN: f64 = 232.0;
+    sheet
+        .note("Kernels with their share of cycles; a kernel without traffic is at the right edge.");
     let whole: u64 = groups.iter().map(|g| g.cycles).fold(0, u64::saturating_add);
     let top = sheet.top();
     let rows = groups.len().div_ceil(2);
@@ -172,10 +171,11 @@ fn key(sheet: &mut Sheet, groups: &[Group], points: &[Point]) {
         sheet.canvas.circle((x + 4.0, y), 4.0, point.colour, true);
         let share = percent(ratio(float(group.cycles), float(whole)));
         let traffic = if point.dram.is_none() { ", no DRAM traffic" } else { "" };
-        let tail = format!(" ({share} of cycles{traffic})");
-        let room = COLUMN - 22.0 - crate::report::chart::text_width(&tail, NOTE);
-        let name = fit(&format!("{} {}", i + 1, group.title()), NOTE, room);
-        sheet.canvas.text(Label::new(name + &tail, (x + 12.0, y), NOTE, Anchor::Left));
+        let tail = format!(" – {share}{traffic}");
+        let room = COLUMN - 22.0 - text_width(&tail, NOTE);
+        let number = format!("{}  ", i + 1);
+        let name = group.title(NOTE, room - text_width(&number, NOTE));
+        sheet.canvas.text(Label::new(number + &name + &tail, (x + 12.0, y), NOTE, Anchor::Left));
     }
     sheet.skip(float(crate::units::to_u64(rows)) * (NOTE + 4.0) + 2.0);
 }

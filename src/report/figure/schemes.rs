@@ -15,18 +15,18 @@ const ROW: f64 = 24.0;
 const BAR: f64 = 14.0;
 const GAP: f64 = 12.0;
 
-/// A metric: its name, which way is better, and its value.
+/// A metric: its name, whether more of it is better, and its value.
 struct Panel {
     name: &'static str,
-    better: &'static str,
+    more: bool,
     of: fn(&CoRun) -> f64,
 }
 
 const PANELS: [Panel; 4] = [
-    Panel { name: "STP", better: "more is better", of: |run| run.stp },
-    Panel { name: "ANTT", better: "less is better", of: |run| run.antt },
-    Panel { name: "fairness", better: "more is better", of: |run| run.fairness_min_speedup },
-    Panel { name: "speedup", better: "more is better", of: |run| run.makespan_speedup },
+    Panel { name: "STP", more: true, of: |run| run.stp },
+    Panel { name: "ANTT", more: false, of: |run| run.antt },
+    Panel { name: "fairness", more: true, of: |run| run.fairness_min_speedup },
+    Panel { name: "speedup", more: true, of: |run| run.makespan_speedup },
 ];
 
 pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
@@ -45,7 +45,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     for (index, panel) in PANELS.iter().enumerate() {
         let area = Area::new(x, top, width, rows * ROW + 6.0);
         sheet.mark_plot(area);
-        draw_panel(&mut sheet, panel, &area, &runs, Fill::of(index));
+        draw_panel(&mut sheet, panel, &area, &runs, Fill::plain(Fill::of(index).colour));
         x += width + GAP;
     }
     let mut y = top + 3.0 + ROW / 2.0;
@@ -54,8 +54,8 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         sheet.canvas.text(Label::new(name, (LEFT - 6.0, y), LABEL, Anchor::Right));
         y += ROW;
     }
-    sheet.skip(30.0 + rows * ROW + 6.0 + 22.0);
-    sheet.note("STP: sum of normalised progress; ANTT: mean slowdown; fairness: least normalised progress; speedup: makespans in sequence over the shared makespan.");
+    sheet.skip(30.0 + rows * ROW + 6.0 + 24.0);
+    sheet.note("Bold: the best. STP: sum of normalised progress; ANTT: mean slowdown; fairness: least normalised progress; speedup: makespans in sequence over the shared makespan.");
     Ok(sheet.finish(&scene.footer()))
 }
 
@@ -74,27 +74,23 @@ fn draw_panel(sheet: &mut Sheet, panel: &Panel, area: &Area, runs: &[&CoRun], fi
     let centre = area.x + area.width / 2.0;
     let title = Label::new(panel.name, (centre, area.y - 22.0), LABEL, Anchor::Centre);
     sheet.canvas.text(title.bold());
-    let better = Label::new(panel.better, (centre, area.y - 8.0), NOTE, Anchor::Centre);
+    let better = if panel.more { "more is better" } else { "less is better" };
+    let better = Label::new(better, (centre, area.y - 8.0), NOTE, Anchor::Centre);
     sheet.canvas.text(better.coloured(SOFT_INK));
     let values: Vec<f64> = runs.iter().map(|run| (panel.of)(run)).collect();
     let most = values.iter().copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
-    let scale = Scale::from_zero(most * 1.05, area.x, area.right() - 36.0);
-    let few = Scale::linear(0.0, scale.high() / 2.0, scale.at(0.0), scale.at(scale.high() / 2.0));
-    across(&mut sheet.canvas, area, &ends(&few, &scale), "");
+    let scale = Scale::linear(0.0, most, area.x, area.right() - 36.0);
+    across(&mut sheet.canvas, area, &scale, "");
+    let best = values.iter().copied().reduce(if panel.more { f64::max } else { f64::min });
     let mut y = area.y + 3.0 + ROW / 2.0;
     for value in values {
         let right = scale.at(value);
         let bar = Area::new(area.x, y - BAR / 2.0, right - area.x, BAR);
         sheet.canvas.fill(bar, fill);
         sheet.canvas.frame(&bar, INK, 0.4);
-        let text = short(value);
-        sheet.canvas.text(Label::new(text, (right + 3.0, y), NOTE, Anchor::Left));
+        let label = Label::new(short(value), (right + 3.0, y), NOTE, Anchor::Left);
+        sheet.canvas.text(if best == Some(value) { label.bold() } else { label });
         y += ROW;
     }
     outline(&mut sheet.canvas, area);
-}
-
-/// A narrow panel has room for the labels of half its range.
-fn ends(half: &Scale, whole: &Scale) -> Scale {
-    if whole.ticks().len() > 3 { *half } else { *whole }
 }

@@ -4,14 +4,14 @@
 use super::{Drawing, ReportError, Scene, empty};
 use crate::record::{CoRun, CoRunApp};
 use crate::report::chart::{
-    Anchor, Area, Entry, Fill, INK, LABEL, Label, NOTE, PAPER, SOFT_INK, Scale, Sheet, Swatch,
-    across, fit, outline, text_width,
+    Anchor, Area, Entry, Fill, INK, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, Swatch, across,
+    fit, outline,
 };
 use crate::report::number::{float, short};
 use crate::units::to_u64;
 
 const LEFT: f64 = 112.0;
-const RIGHT: f64 = 14.0;
+const RIGHT: f64 = 46.0;
 const LANE: f64 = 18.0;
 const BAR: f64 = 14.0;
 /// Launches of one lane that are drawn apart; beyond it neighbours are joined.
@@ -93,11 +93,8 @@ fn bars(sheet: &mut Sheet, app: &CoRunApp, top: f64, time: &Scale, fill: Fill) {
         sheet.canvas.fill(bar, fill);
         sheet.canvas.frame(&bar, INK, 0.4);
     }
-    let (Some(first), true) = (joined.first(), app.slowdown > 0.0) else { return };
+    let (Some(last), true) = (joined.last(), app.slowdown > 0.0) else { return };
     let text = format!("{}×", short(app.slowdown));
-    let width = text_width(&text, NOTE);
-    let patch = Area::new(first.0 + 3.0, top + 0.5, width + 4.0, BAR - 3.0);
-    sheet.canvas.fill(patch, Fill::plain(PAPER));
-    let at = (patch.x + 2.0, top + BAR / 2.0 - 1.0);
+    let at = (last.1 + 4.0, top + BAR / 2.0 - 1.0);
     sheet.canvas.text(Label::new(text, at, NOTE, Anchor::Left));
 }

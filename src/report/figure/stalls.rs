@@ -4,7 +4,7 @@
 use super::{Drawing, ReportError, Scene, empty};
 use crate::report::cause::{ROUNDING, causes, shares};
 use crate::report::chart::{
-    Anchor, Area, Entry, Fill, INK, LABEL, Label, NOTE, PAPER, Scale, Sheet, Swatch, across, fit,
+    Anchor, Area, Entry, Fill, INK, LABEL, Label, NOTE, PAPER, Scale, Sheet, Swatch, across,
     outline, text_width,
 };
 use crate::report::group::{Group, groups};
@@ -13,7 +13,7 @@ use crate::report::number::{float, percent, ratio};
 const ROWS: usize = 12;
 const ROW: f64 = 24.0;
 const BAR: f64 = 18.0;
-const LEFT: f64 = 150.0;
+const LEFT: f64 = 164.0;
 const RIGHT: f64 = 48.0;
 
 pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
@@ -23,8 +23,10 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     let causes = causes(groups.iter().map(|group| &group.stalls));
     let mut sheet = Sheet::new("Where scheduler slots go");
-    let entries: Vec<Entry> =
-        causes.iter().map(|(name, fill)| Entry::new(Swatch::Fill(*fill), name.clone())).collect();
+    let entries: Vec<Entry> = causes
+        .iter()
+        .map(|(name, fill)| Entry::new(Swatch::Fill(*fill), name.replace('_', " ")))
+        .collect();
     sheet.legend(&entries);
     heading(&mut sheet);
     let area = sheet.plot(LEFT, RIGHT, ROW * float(crate::units::to_u64(groups.len())) + 4.0);
@@ -37,7 +39,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         y += ROW;
     }
     outline(&mut sheet.canvas, &area);
-    sheet.skip(34.0);
+    sheet.skip(38.0);
     Ok(sheet.finish(&scene.footer()))
 }
 
@@ -57,7 +59,7 @@ fn row(
     y: f64,
     whole: u64,
 ) {
-    let name = fit(&group.title(), LABEL, LEFT - 14.0);
+    let name = group.title(LABEL, LEFT - 14.0);
     sheet.canvas.text(Label::new(name, (LEFT - 6.0, y), LABEL, Anchor::Right));
     let mut x = area.x;
     for (share, (_, fill)) in shares(&group.stalls, causes).into_iter().zip(causes) {

@@ -39,9 +39,9 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let lanes = lanes(app);
     let area = sheet.plot(LEFT, RIGHT, 4.0 + 22.0 * float(to_u64(lanes.len())));
     let time = Scale::linear(0.0, float(end), area.x, area.right());
-    gantt(&mut sheet, app, &area, &time, &lanes, &fills);
     let axis = if app.timeline.is_empty() { "cycle" } else { "" };
     across(&mut sheet.canvas, &area, &time, axis);
+    gantt(&mut sheet, app, &area, &time, &lanes, &fills);
     outline(&mut sheet.canvas, &area);
     sheet.skip(if app.timeline.is_empty() { 36.0 } else { 26.0 });
     if !app.timeline.is_empty() {
@@ -58,7 +58,7 @@ fn fills(app: &AppRecord) -> BTreeMap<&str, Fill> {
         *sum = sum.saturating_add(kernel.cycles);
     }
     let mut names: Vec<(&str, u64)> = cycles.into_iter().collect();
-    names.sort_by(|a, b| b.1.cmp(&a.1));
+    names.sort_by_key(|&(_, cycles)| std::cmp::Reverse(cycles));
     let fill = |i: usize| if i < COLOURED { Fill::of(i) } else { Fill::plain(REST) };
     names.into_iter().enumerate().map(|(i, (name, _))| (name, fill(i))).collect()
 }
@@ -114,7 +114,13 @@ fn gantt(
     let streams: BTreeSet<u64> = app.kernels.iter().map(|kernel| kernel.stream).collect();
     for (row, stream) in lanes.iter().enumerate() {
         let shared = row + 1 == lanes.len() && streams.len() > lanes.len();
-        let name = if shared { "others".into() } else { format!("stream {stream}") };
+        let long = format!("stream {stream}");
+        let fits = text_width(&long, NOTE) <= LEFT - 8.0;
+        let name = match (shared, fits) {
+            (true, _) => "others".into(),
+            (false, true) => long,
+            (false, false) => stream.to_string(),
+        };
         let y = area.y + 12.0 + 22.0 * float(to_u64(row));
         let name = fit(&name, NOTE, LEFT - 8.0);
         sheet.canvas.text(Label::new(name, (LEFT - 5.0, y), NOTE, Anchor::Right));

@@ -2,7 +2,7 @@
 
 use super::{Drawing, ReportError, Scene, empty};
 use crate::report::chart::{
-    Anchor, Area, Entry, Fill, INK, LABEL, Label, NOTE, Scale, Sheet, Swatch, across, fit, outline,
+    Anchor, Area, Entry, Fill, INK, LABEL, Label, NOTE, Scale, Sheet, Swatch, across, outline,
     text_width,
 };
 use crate::report::group::{Group, groups};
@@ -12,7 +12,7 @@ use crate::units::{SECTOR_BYTES, to_u64};
 const ROWS: usize = 8;
 const ROW: f64 = 46.0;
 const BAR: f64 = 13.0;
-const LEFT: f64 = 130.0;
+const LEFT: f64 = 148.0;
 
 /// One bar: its part in another fill at the end, and what is written after it.
 struct Bar {
@@ -43,7 +43,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     across(&mut sheet.canvas, &area, &scale, "bytes (32-byte sectors)");
     let mut y = area.y;
     for (group, bars) in groups.iter().zip(&rows) {
-        let name = fit(&group.title(), LABEL, LEFT - 14.0);
+        let name = group.title(LABEL, LEFT - 14.0);
         let at = (LEFT - 6.0, y + ROW / 2.0);
         sheet.canvas.text(Label::new(name, at, LABEL, Anchor::Right));
         for (bar, line) in bars.iter().zip([0.0, 1.0, 2.0]) {
@@ -52,7 +52,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         y += ROW;
     }
     outline(&mut sheet.canvas, &area);
-    sheet.skip(34.0);
+    sheet.skip(38.0);
     sheet.note(&total(&groups));
     Ok(sheet.finish(&scene.footer()))
 }

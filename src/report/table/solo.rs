@@ -6,7 +6,7 @@ use super::{brief, decimal, plain};
 use crate::record::{Analysis, AppRecord};
 use crate::report::cause::top_cause;
 use crate::report::group::{Group, groups};
-use crate::report::number::{bytes, float, percent};
+use crate::report::number::{percent, sectors};
 
 const ROWS: usize = 24;
 
@@ -43,8 +43,8 @@ fn heading(text: &mut String, analysis: &Analysis, app: &AppRecord) {
         "  L1 hits {}, L2 hits {}, DRAM {} read and {} written",
         percent(app.l1.hit_rate()),
         percent(app.l2.hit_rate()),
-        bytes(float(app.dram.read_sectors) * 32.0),
-        bytes(float(app.dram.write_sectors) * 32.0),
+        sectors(app.dram.read_sectors),
+        sectors(app.dram.write_sectors),
     );
 }
 

@@ -1,0 +1,203 @@
+//! Are records put beside a reference as the counting rules say?
+
+use assert_cmd::Command;
+use gpumodel::record::{ComparedRow, Comparison, Quantity, ReferenceTable, Summary};
+
+use crate::sample::{data, small};
+
+fn compare(table: &str) -> Comparison {
+    let table = ReferenceTable::read(&data(table)).unwrap();
+    Comparison::new(&[small()], &table, None)
+}
+
+fn row(comparison: &Comparison, line: u64) -> &ComparedRow {
+    comparison.rows.iter().find(|row| row.line == line).unwrap()
+}
+
+fn error(row: &ComparedRow, quantity: Quantity) -> f64 {
+    row.pairs[&quantity].error.unwrap()
+}
+
+fn close(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 1e-9, "{found} is not {expected}");
+}
+
+#[test]
+fn a_run_is_compared_beyond_launch_latency() {
+    let comparison = compare("runs.csv");
+    let all = row(&comparison, 2);
+    // 6500 - 3 x 1000 cycles beside 5800 - 3 x 1000.
+    close(error(all, Quantity::CyclesBeyondLaunch), 25.0);
+    // 1200 of 2000 sectors hit beside 1000 of 2000; 400 of 800 beside 320 of 800.
+    close(error(all, Quantity::L1HitRate), 10.0);
+    close(error(all, Quantity::L2HitRate), 10.0);
+    // Merged reads are hits: 1090 beside 1000 + 90.
+    close(error(all, Quantity::L1ReadHits), 0.0);
+    // 1500 sectors beside 1000.
+    close(error(all, Quantity::DramBytes), 50.0);
+    close(all.pairs[&Quantity::DramBytes].model, 48_000.0);
+    close(error(all, Quantity::ThreadInstructions), 0.0);
+}
+
+#[test]
+fn a_subset_of_launches_is_compared_with_that_subset() {
+    let comparison = compare("runs.csv");
+    let some = row(&comparison, 3);
+    // 2000 + 3000 - 2 x 1000 beside 5500 - 2 x 1000.
+    close(error(some, Quantity::CyclesBeyondLaunch), -100.0 / 7.0);
+    close(some.pairs[&Quantity::L1HitRate].model, 0.5);
+    assert!(!some.pairs.contains_key(&Quantity::L1ReadHits), "the row does not say");
+    // 160 write sectors are too few for a relative error to count.
+    assert!(!some.pairs[&Quantity::DramWriteBytes].counted);
+    assert!(some.pairs[&Quantity::DramReadBytes].counted);
+}
+
+#[test]
+fn the_launch_latency_of_the_table_can_be_given() {
+    let table = ReferenceTable::read(&data("runs.csv")).unwrap();
+    let comparison = Comparison::new(&[small()], &table, Some(600));
+    // 3500 beside 5800 - 3 x 600.
+    close(error(row(&comparison, 2), Quantity::CyclesBeyondLaunch), -12.5);
+}
+
+#[test]
+fn coverage_names_what_was_left_out() {
+    let coverage = compare("runs.csv").coverage;
+    assert_eq!((coverage.compared_rows, coverage.reference_rows), (3, 5));
+    assert_eq!(coverage.rows_without_record, ["apps/missing", "apps/one (launches 1-8)"]);
+    assert!(coverage.records_without_row.is_empty());
+    assert!(coverage.not_comparable[0].contains("8 launches"), "{:?}", coverage.not_comparable);
+}
+
+#[test]
+fn summaries_are_mean_median_and_worst_of_the_rows_that_count() {
+    let comparison = compare("runs.csv");
+    let of = |quantity| comparison.summary.iter().find(|s| s.quantity == quantity).unwrap();
+    let cycles: &Summary = of(Quantity::CyclesBeyondLaunch);
+    // +25 %, -14.29 %, and 8 cycles beside 10: -20 %.
+    assert_eq!(cycles.counted, 3);
+    close(cycles.mean_absolute, (25.0 + 100.0 / 7.0 + 20.0) / 3.0);
+    close(cycles.median_absolute, 20.0);
+    close(cycles.mean_signed, (25.0 - 100.0 / 7.0 - 20.0) / 3.0);
+    close(cycles.worst, 25.0);
+    assert_eq!(cycles.worst_trace, "apps/one");
+    let dram = of(Quantity::DramBytes);
+    assert_eq!((dram.counted, dram.pairs), (2, 3), "0 sectors do not count");
+}
+
+#[test]
+fn correlation_is_pearsons_of_the_logarithms() {
+    let comparison = compare("runs.csv");
+    let cycles = comparison.summary.iter().find(|s| s.quantity == Quantity::CyclesBeyondLaunch);
+    let points: [(f64, f64); 3] = [(3500.0, 2800.0), (3000.0, 3500.0), (8.0, 10.0)];
+    let (x, y): (Vec<f64>, Vec<f64>) = points.iter().map(|(m, r)| (m.ln(), r.ln())).unzip();
+    let mean = |v: &[f64]| v.iter().sum::<f64>() / 3.0;
+    let (mx, my) = (mean(&x), mean(&y));
+    let dot = |a: &[f64], ma: f64, b: &[f64], mb: f64| -> f64 {
+        a.iter().zip(b).map(|(p, q)| (p - ma) * (q - mb)).sum()
+    };
+    let r = dot(&x, mx, &y, my) / (dot(&x, mx, &x, mx) * dot(&y, my, &y, my)).sqrt();
+    close(cycles.unwrap().correlation.unwrap(), r);
+}
+
+#[test]
+fn a_table_of_launches_is_compared_launch_by_launch() {
+    let comparison = compare("launches.csv");
+    let errors: Vec<f64> =
+        comparison.rows.iter().map(|row| error(row, Quantity::CyclesBeyondLaunch)).collect();
+    // 1000 beside 800, 2000 beside 3000, 500 beside 500; the record has no fourth launch.
+    assert_eq!(errors.len(), 3);
+    close(errors[0], 25.0);
+    close(errors[1], -100.0 / 3.0);
+    close(errors[2], 0.0);
+    assert_eq!(comparison.rows[1].kernel.as_deref(), Some("scale<float, 4> & \"co\""));
+    assert_eq!(comparison.coverage.not_comparable.len(), 1);
+}
+
+#[test]
+fn hardware_counters_are_means_per_launch_without_launch_latency() {
+    let comparison = compare("hardware.csv");
+    let row = &comparison.rows[0];
+    // Two launches named Kernel: 3500 - 2 x 1000 cycles, 750 each, beside 1000.
+    close(row.pairs[&Quantity::CyclesBeyondLaunch].model, 750.0);
+    close(error(row, Quantity::CyclesBeyondLaunch), -25.0);
+    // 560 + 380 read hits, 470 each, beside 940.
+    close(row.pairs[&Quantity::L1ReadHits].model, 470.0);
+    // 350 of 450 beside 175 of 225.
+    close(error(row, Quantity::L2HitRate), 0.0);
+    // 500 read sectors per launch beside 2000.
+    close(error(row, Quantity::DramReadBytes), -75.0);
+}
+
+#[test]
+fn the_command_prints_the_table_or_the_json() {
+    let run = |arguments: &[&str]| {
+        let mut command = Command::cargo_bin("gpumodel").unwrap();
+        command.arg("compare").arg(data("record.json")).args(arguments);
+        let reference = data("runs.csv");
+        let assert = command.arg("--reference").arg(reference).assert().success();
+        String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+    };
+    let text = run(&[]);
+    let line = text.lines().find(|line| line.contains("apps/one ")).unwrap();
+    for cell in ["3500", "2800", "+25.0 %", "60 %", "50 %", "+10.0", "48 kB", "32 kB", "+50.0 %"] {
+        assert!(line.contains(cell), "{cell} is not in {line}");
+    }
+    assert!(text.contains("coverage: 3 of 5 reference rows"));
+    let json: Comparison = serde_json::from_str(&run(&["--json", "-"])).unwrap();
+    assert_eq!(json.rows, compare("runs.csv").rows);
+}
+
+#[test]
+fn records_that_no_row_is_about_are_refused_with_both_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("other.csv");
+    std::fs::write(&table, "machine,trace,cycles\nm,apps/one,5\n").unwrap();
+    let mut command = Command::cargo_bin("gpumodel").unwrap();
+    command.arg("compare").arg(data("record.json")).arg("--reference").arg(&table);
+    let assert = command.assert().code(2);
+    let message = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert!(message.contains("other.csv") && message.contains("tiny apps/one"), "{message}");
+}
+
+#[test]
+fn malformed_tables_are_refused_with_file_and_line() {
+    let header = "machine,trace,launches,kernels,cycles,l1_accesses,l1_misses\n";
+    let cases = [
+        ("", 1, "machine"),
+        ("pair,done\na,1\n", 1, "machine"),
+        (header, 1, "rows"),
+        (&format!("{header}m,t,all,1,5,1,0\nm,t,all,1,many,1,0\n"), 3, "cycles"),
+        (&format!("{header}m,t,all,1,-5,1,0\n"), 2, "cycles"),
+        (&format!("{header}m,t,all,1,inf,1,0\n"), 2, "cycles"),
+        (&format!("{header}m,t,8-1,1,5,1,0\n"), 2, "launches"),
+        (&format!("{header}m,t,all,none,5,1,0\n"), 2, "kernels"),
+        (&format!("{header}m,t,all,1,5,1,2\n"), 2, "misses"),
+        (&format!("{header}m,t,all\n"), 2, "CSV"),
+        (&format!("{header},t,all,1,5,1,1\n"), 2, "machine"),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("table.csv");
+    for (text, line, word) in cases {
+        std::fs::write(&path, text).unwrap();
+        let message = ReferenceTable::read(&path).unwrap_err().to_string();
+        let place = format!("table.csv:{line}: ");
+        assert!(message.contains(&place) && message.contains(word), "{text:?}: {message}");
+    }
+    std::fs::write(&path, b"machine,trace,cycles\n\xff,a,1\n").unwrap();
+    assert!(ReferenceTable::read(&path).unwrap_err().to_string().contains("table.csv:2: "));
+}
+
+#[test]
+fn the_reference_tables_beside_the_project_are_read() {
+    let tables = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference");
+    if !tables.exists() {
+        println!("skipped: reference traces not present");
+        return;
+    }
+    for name in ["cyclesim/results.csv", "cyclesim/kernels.csv", "hardware/silicon.csv"] {
+        let table = ReferenceTable::read(&tables.join(name)).unwrap();
+        assert!(table.rows.len() >= 11, "{name}");
+        assert!(table.rows.iter().all(|row| row.cycles > 0.0), "{name}");
+    }
+}

@@ -1,0 +1,130 @@
+//! Does a record come back as it was written, and is a wrong one refused?
+
+use std::path::Path;
+
+use gpumodel::record::{Analysis, AppRecord, CacheCounters, Interval, KernelRecord, SCHEMA};
+use proptest::prelude::*;
+
+use crate::sample::{crowded, data, small};
+
+fn reread(analysis: &Analysis) -> Analysis {
+    Analysis::from_json(analysis.to_json().as_bytes(), Path::new("r.json")).unwrap()
+}
+
+#[test]
+fn records_come_back_as_written() {
+    for record in [small(), crowded(118), Analysis { schema: SCHEMA.into(), ..Analysis::default() }]
+    {
+        assert_eq!(reread(&record), record);
+    }
+}
+
+#[test]
+fn keys_of_later_versions_are_ignored_and_optional_ones_may_be_missing() {
+    let text = small().to_json();
+    let later = text.replacen("\"seed\"", "\"colour\": {\"a\": [1]},\n  \"seed\"", 1);
+    assert_eq!(Analysis::from_json(later.as_bytes(), Path::new("r.json")).unwrap(), small());
+    let earlier = text.replace("      \"launch\": 3,\n", "").replace("\"reference_name\"", "\"x\"");
+    let read = Analysis::from_json(earlier.as_bytes(), Path::new("r.json")).unwrap();
+    assert_eq!(read.machine.reference_name, "");
+}
+
+#[test]
+fn malformed_records_are_refused_with_file_and_line() {
+    let text = small().to_json();
+    let cases = [
+        (text.replacen("\"seed\": 7", "\"seed\": -7", 1), "r.json:4:"),
+        (text.replacen("\"seed\": 7", "\"seed\" 7", 1), "r.json:4:"),
+        (text.replacen("analysis/1", "analysis/2", 1), "r.json:2: expected schema"),
+        (text.replacen("\"schema\"", "\"scheme\"", 1), "found none"),
+        (text[..text.len() / 2].to_string(), "r.json:"),
+        (String::new(), "r.json:1:"),
+        ("[]".into(), "r.json:1:"),
+    ];
+    for (wrong, place) in cases {
+        let error = Analysis::from_json(wrong.as_bytes(), Path::new("r.json")).unwrap_err();
+        assert!(error.to_string().contains(place), "{place}: {error}");
+    }
+    let nowhere = Analysis::read(&data("nowhere.json")).unwrap_err().to_string();
+    assert!(nowhere.contains("nowhere.json"), "{nowhere}");
+}
+
+#[test]
+fn records_that_break_the_counting_rules_are_refused_with_the_key() {
+    let broken = |change: fn(&mut Analysis)| {
+        let mut record = small();
+        change(&mut record);
+        let text = record.to_json();
+        Analysis::from_json(text.as_bytes(), Path::new("r.json")).unwrap_err().to_string()
+    };
+    let message = broken(|r| r.solo[0].kernels[2].l2.hits = 51);
+    assert!(message.contains("solo[0].kernels[2].l2: expected hits <= accesses"), "{message}");
+    let message = broken(|r| r.solo[0].kernels[1].end_cycle = 5);
+    assert!(message.contains("solo[0].kernels[1].end_cycle: expected an end"), "{message}");
+    let message = broken(|r| r.solo[0].timeline[1].end_cycle = 3);
+    assert!(message.contains("solo[0].timeline[1]"), "{message}");
+    let message = broken(|r| {
+        r.solo[0].kernels[0].stall_fractions.insert("idle".into(), 1.5);
+    });
+    assert!(message.contains("stall_fractions.idle"), "{message}");
+}
+
+#[test]
+fn the_csv_has_a_line_per_launch_and_quotes_names() {
+    let csv = small().kernels_csv();
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.unwrap()).collect();
+    assert_eq!(rows.len(), 4);
+    assert_eq!(&rows[1][5], "scale<float, 4> & \"co\"");
+    assert_eq!((&rows[1][10], &rows[1][16], &rows[1][17]), ("3000", "500", "150"));
+}
+
+prop_compose! {
+    fn cache()(accesses in any::<u64>(), shares in any::<[u32; 4]>()) -> CacheCounters {
+        let part = |whole: u64, share: u32| whole / (u64::from(share) + 1);
+        let (hits, reads) = (part(accesses, shares[0]), part(accesses, shares[1]));
+        CacheCounters {
+            accesses, hits, merged: part(hits, shares[2]), reads, read_hits: part(reads, shares[3]),
+        }
+    }
+}
+
+prop_compose! {
+    fn kernel()(
+        name in ".*",
+        start in any::<u32>(),
+        cycles in any::<u32>(),
+        l1 in cache(),
+        ipc in -1e300_f64..1e300,
+        stalls in prop::collection::btree_map(".{0,8}", 0.0..1.0_f64, 0..5),
+    ) -> KernelRecord {
+        let (start_cycle, cycles) = (u64::from(start), u64::from(cycles));
+        KernelRecord {
+            name, start_cycle, end_cycle: start_cycle + cycles, cycles, ipc, l1,
+            stall_fractions: stalls, ..KernelRecord::default()
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_record_comes_back_as_written(
+        kernels in prop::collection::vec(kernel(), 0..4),
+        seed in any::<u64>(),
+        resident_ctas in any::<f64>().prop_filter("finite", |v| v.is_finite()),
+        note in ".*",
+    ) {
+        let timeline = vec![Interval { resident_ctas, ..Interval::default() }];
+        let app = AppRecord { kernels, timeline, ..AppRecord::default() };
+        let record = Analysis {
+            schema: SCHEMA.into(), seed, solo: vec![app], notes: vec![note], ..Analysis::default()
+        };
+        prop_assert_eq!(reread(&record), record);
+    }
+
+    #[test]
+    fn hostile_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        prop_assert!(Analysis::from_json(&bytes, Path::new("r.json")).is_err());
+    }
+}

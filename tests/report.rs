@@ -1,0 +1,211 @@
+//! Do the pictures follow from the numbers?
+
+use std::fs;
+
+use assert_cmd::Command;
+use gpumodel::record::{Analysis, Comparison, ReferenceTable};
+use gpumodel::report::figure::{Drawing, FIGURES, Figure, Scene};
+use gpumodel::report::{ReportError, page, table, write_all};
+
+use crate::picture::{boxes, texts};
+use crate::sample::{crowded, data, small};
+
+fn draw(name: &str, record: &Analysis) -> Result<Drawing, ReportError> {
+    let records = std::slice::from_ref(record);
+    let table = ReferenceTable::read(&data("runs.csv")).unwrap();
+    let comparison = Comparison::new(records, &table, None);
+    let mut scene = Scene::new(records).with(&comparison);
+    if name == "timeline" {
+        scene = scene.only(&record.solo[0].app)?;
+    }
+    Figure::named(name)?.draw(&scene)
+}
+
+/// Every figure of the small record, and those of solo runs of crowded ones.
+fn gallery() -> Vec<(String, Drawing)> {
+    let mut drawings = Vec::new();
+    for figure in FIGURES {
+        drawings.push((figure.name.to_string(), draw(figure.name, &small()).unwrap()));
+    }
+    for launches in [1, 16, 118, 600] {
+        let record = crowded(launches);
+        for name in ["stalls", "roofline", "traffic", "timeline"] {
+            drawings.push((format!("{name} of {launches}"), draw(name, &record).unwrap()));
+        }
+    }
+    drawings
+}
+
+#[test]
+fn figures_of_the_committed_record_are_the_committed_figures() {
+    for figure in FIGURES {
+        let drawn = draw(figure.name, &small()).unwrap().svg;
+        let path = data("figures").join(format!("{}.svg", figure.name));
+        if std::env::var_os("BLESS").is_some() {
+            fs::write(&path, &drawn).unwrap();
+        }
+        let kept = fs::read_to_string(&path).unwrap();
+        assert!(drawn == kept, "{} changed: BLESS=1 rewrites it, then read the diff", figure.name);
+    }
+}
+
+#[test]
+fn no_text_covers_another_or_leaves_the_sheet() {
+    for (name, drawing) in gallery() {
+        let texts = texts(&drawing.svg);
+        let sheet = gpumodel::report::figure::Area::new(0.0, 0.0, drawing.size.0, drawing.size.1);
+        for (i, text) in texts.iter().enumerate() {
+            assert!(sheet.holds(&text.area), "{name}: {text:?} leaves the sheet");
+            assert!(text.size >= 10.0, "{name}: {text:?} is too small to read");
+            for other in &texts[..i] {
+                assert!(!text.area.overlaps(&other.area), "{name}: {text:?} covers {other:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn legends_lie_outside_the_plots() {
+    for (name, drawing) in gallery() {
+        assert!(!drawing.plots.is_empty(), "{name} has a plot");
+        for legend in &drawing.legends {
+            for plot in &drawing.plots {
+                assert!(!legend.overlaps(plot), "{name}: {legend:?} covers {plot:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn stall_bars_are_full() {
+    let mut gap = small();
+    gap.solo[0].kernels[1].stall_fractions.insert("barrier".into(), 0.05);
+    for record in [small(), gap, crowded(118)] {
+        let drawing = draw("stalls", &record).unwrap();
+        let plot = drawing.plots[0];
+        let bars = boxes(&drawing.svg);
+        let parts: Vec<_> =
+            bars.iter().filter(|(area, _)| (area.height - 18.0).abs() < 0.01).collect();
+        let mut rows: Vec<f64> = parts.iter().map(|(area, _)| area.y).collect();
+        rows.dedup();
+        assert!(rows.len() > 2, "several kernels");
+        for row in rows {
+            let widths =
+                parts.iter().filter(|(a, _)| (a.y - row).abs() < 0.01).map(|(a, _)| a.width);
+            let whole: f64 = widths.sum();
+            assert!((whole - plot.width).abs() < 1.5, "row at {row}: {whole} of {}", plot.width);
+        }
+    }
+}
+
+#[test]
+fn launches_of_one_kernel_are_weighted_by_cycles() {
+    // Kernel: 2000 cycles at 25 % and 1500 at 10 % long memory: 18.57 %, beside 50 % issued.
+    let words: Vec<String> =
+        texts(&draw("stalls", &small()).unwrap().svg).into_iter().map(|t| t.words).collect();
+    assert!(words.contains(&"one: Kernel ×2".to_string()), "{words:?}");
+    assert!(words.contains(&"19 %".to_string()), "{words:?}");
+    assert!(words.contains(&"62 %".to_string()), "the other kernel: {words:?}");
+}
+
+#[test]
+fn hit_rates_and_bytes_in_the_figure_are_those_of_the_counters() {
+    let svg = draw("traffic", &small()).unwrap().svg;
+    let words: Vec<String> = texts(&svg).into_iter().map(|text| text.words).collect();
+    // Kernel, two launches: L1 1500 sectors, 1050 hits; L2 450, 350; DRAM 1200.
+    for expected in ["48 kB, 70 % hit", "14.4 kB, 78 % hit", "38.4 kB", "no access"] {
+        assert!(words.contains(&expected.to_string()), "{expected} is not among {words:?}");
+    }
+}
+
+#[test]
+fn a_figure_without_data_is_an_error_that_says_what_is_missing() {
+    let nothing = Analysis { schema: gpumodel::record::SCHEMA.into(), ..Analysis::default() };
+    for figure in FIGURES {
+        let scene = Scene::new(std::slice::from_ref(&nothing));
+        let message = figure.draw(&scene).unwrap_err().to_string();
+        assert!(message.starts_with(&format!("figure `{}`: ", figure.name)), "{message}");
+    }
+    let mut old = small();
+    old.machine.peak_dram_gb_per_s = 0.0;
+    assert!(draw("roofline", &old).unwrap_err().to_string().contains("peaks"));
+}
+
+#[test]
+fn the_report_folder_is_whole_and_the_same_twice() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let names: Vec<Vec<String>> = folders
+        .iter()
+        .map(|folder| {
+            let paths = write_all(&small(), &folder.path().join("new/report")).unwrap();
+            let name =
+                |p: &std::path::PathBuf| p.file_name().unwrap().to_string_lossy().into_owned();
+            paths.iter().map(name).collect()
+        })
+        .collect();
+    assert_eq!(names[0], names[1]);
+    for expected in [
+        "record.json",
+        "kernels.csv",
+        "apps-one-stalls.svg",
+        "apps-two-timeline.svg",
+        "schemes.svg",
+        "index.html",
+    ] {
+        assert!(
+            names[0].iter().any(|name| name == expected),
+            "{expected} is not among {:?}",
+            names[0]
+        );
+    }
+    for name in &names[0] {
+        let read = |at: usize| fs::read(folders[at].path().join("new/report").join(name)).unwrap();
+        assert!(read(0) == read(1), "{name} differs");
+    }
+    let record = folders[0].path().join("new/report/record.json");
+    assert_eq!(Analysis::read(&record).unwrap(), small());
+}
+
+#[test]
+fn the_page_escapes_what_comes_from_the_record() {
+    let mut record = small();
+    record.notes.push("<script>alert(1)</script>".into());
+    let page = page(&record, &[]);
+    assert!(!page.contains("<script>"));
+    assert!(page.contains("scale&lt;float, 4&gt; &amp; &quot;co&quot;"));
+    assert!(page.contains("0123456789abcdef") && page.contains("feedc0de00112233"));
+}
+
+#[test]
+fn the_terminal_tables_show_the_record() {
+    let solo = table::solo(&small());
+    let line = solo.lines().find(|line| line.trim_start().starts_with("Kernel ")).unwrap();
+    let cells: Vec<&str> = line.split_whitespace().collect();
+    // 184 000 thread instructions in 3500 cycles; 38 400 B in 1500 cycles beyond launch at 1 GHz.
+    let expected = ["Kernel", "2", "3500", "52.57", "50", "%", "70", "%", "78", "%", "25.6"];
+    assert_eq!(cells[..expected.len()], expected, "{line}");
+    let corun = table::corun(&small());
+    assert!(corun.lines().any(|l| l.contains("even") && l.contains("1.678") && l.contains("8450")));
+    assert!(solo.lines().chain(corun.lines()).all(|line| line.chars().count() <= 120));
+}
+
+#[test]
+fn plot_draws_from_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("stalls.svg");
+    let gpumodel = || Command::cargo_bin("gpumodel").unwrap();
+    let listed = gpumodel().args(["plot", "--list"]).assert().success();
+    let list = String::from_utf8(listed.get_output().stdout.clone()).unwrap();
+    assert_eq!(list.lines().count(), FIGURES.len());
+    let record = data("record.json");
+    gpumodel()
+        .arg("plot")
+        .arg(&record)
+        .args(["--figure", "stalls", "-o"])
+        .arg(&target)
+        .assert()
+        .success();
+    assert_eq!(fs::read_to_string(&target).unwrap(), draw("stalls", &small()).unwrap().svg);
+    gpumodel().arg("plot").arg(&record).args(["--figure", "nonsense", "-o", "-"]).assert().code(2);
+    gpumodel().arg("plot").arg(&record).args(["--figure", "timeline", "-o", "-"]).assert().code(2);
+}
