@@ -132,6 +132,47 @@ fn a_figure_without_data_is_an_error_that_says_what_is_missing() {
 }
 
 #[test]
+fn extreme_values_draw_or_refuse_and_end() {
+    for (count, value) in [(u64::MAX, f64::MAX), (0, -1e300), (1, 5e-324), (u64::MAX / 2, 1e30)] {
+        let mut record = small();
+        let machine = &mut record.machine;
+        (machine.core_mhz, machine.peak_dram_gb_per_s) = (value, value);
+        (machine.peak_l2_gb_per_s, machine.peak_warp_instructions_per_cycle) = (value, value);
+        for kernel in &mut record.solo[0].kernels {
+            (kernel.cycles, kernel.end_cycle) = (count, u64::MAX);
+            (kernel.warp_instructions, kernel.thread_instructions) = (count, count);
+            (kernel.l1.accesses, kernel.l1.hits) = (count, count);
+            (kernel.dram.read_sectors, kernel.dram.write_sectors) = (count, count);
+            kernel.occupancy = value;
+        }
+        for interval in &mut record.solo[0].timeline {
+            (interval.warp_instructions, interval.dram_sectors) = (count, count);
+            interval.end_cycle = u64::MAX;
+        }
+        for run in &mut record.coruns {
+            (run.stp, run.antt, run.cycles) = (value, value, count);
+            run.apps[0].kernels[0].end_cycle = u64::MAX;
+        }
+        for figure in FIGURES {
+            match draw(figure.name, &record) {
+                Ok(drawing) => assert!(drawing.svg.len() < 1 << 20, "{}", figure.name),
+                Err(error) => assert!(matches!(error, ReportError::Empty { .. }), "{error}"),
+            }
+        }
+        assert!(!table::solo(&record).is_empty() && !table::corun(&record).is_empty());
+    }
+}
+
+#[test]
+fn long_programs_have_small_figures() {
+    let record = crowded(100_000);
+    for name in ["stalls", "roofline", "traffic", "timeline"] {
+        let size = draw(name, &record).unwrap().svg.len();
+        assert!(size < 1 << 20, "{name} of 100 000 launches takes {size} bytes");
+    }
+}
+
+#[test]
 fn the_report_folder_is_whole_and_the_same_twice() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let names: Vec<Vec<String>> = folders

@@ -19,7 +19,7 @@ use crate::units::WholeFile;
 pub fn write_all(analysis: &Analysis, dir: &Path) -> Result<Vec<PathBuf>, ReportError> {
     fs::create_dir_all(dir)
         .map_err(|source| ReportError::File { path: dir.to_path_buf(), source })?;
-    let plates = plates(analysis)?;
+    let plates = plates(analysis);
     let mut files = vec![
         ("record.json".to_string(), analysis.to_json()),
         ("kernels.csv".to_string(), analysis.kernels_csv()),
@@ -42,20 +42,20 @@ fn write(path: PathBuf, text: &str) -> Result<PathBuf, ReportError> {
 }
 
 /// Every figure of `analysis`: those of each application, then those of the co-runs.
-fn plates(analysis: &Analysis) -> Result<Vec<Plate>, ReportError> {
+fn plates(analysis: &Analysis) -> Vec<Plate> {
     let mut plates = Vec::new();
     let mut used = BTreeSet::new();
-    for app in &analysis.solo {
+    for (index, app) in analysis.solo.iter().enumerate() {
         let prefix = match analysis.solo.len() {
             1 => String::new(),
             _ => unused(&format!("{}-", file_word(&app.app)), &mut used),
         };
-        let scene = Scene::new(std::slice::from_ref(analysis)).only(&app.app)?;
+        let scene = Scene::one(analysis, index);
         for figure in FIGURES.iter().filter(|f| matches!(f.source, Source::Apps | Source::OneApp)) {
             plates.push(Plate {
                 file: format!("{prefix}{}", figure.name),
                 about: figure.about,
-                app: Some(app.app.clone()),
+                app: Some(index),
                 drawing: figure.draw(&scene),
             });
         }
@@ -67,7 +67,7 @@ fn plates(analysis: &Analysis) -> Result<Vec<Plate>, ReportError> {
             plates.push(Plate { file, about: figure.about, app: None, drawing });
         }
     }
-    Ok(plates)
+    plates
 }
 
 /// `name` with every character that file systems or links may not like as `-`.

@@ -35,6 +35,18 @@ fn source_name(text: &str) -> Option<(&str, &str)> {
     Some(rest.split_at(cut))
 }
 
+/// `name`, cut in the middle to `most` characters.
+pub(crate) fn brief(name: &str, most: usize) -> String {
+    let letters: Vec<char> = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    if letters.len() <= most {
+        return letters.into_iter().collect();
+    }
+    let tail = most / 3;
+    let head: String = letters[..most - tail - 1].iter().collect();
+    let end: String = letters[letters.len() - tail..].iter().collect();
+    format!("{head}…{end}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::plain_name;

@@ -6,12 +6,19 @@ use std::fmt::Write as _;
 use super::cause::top_cause;
 use super::figure::Drawing;
 use super::group::{Group, groups};
+use super::name::brief;
 use super::number::{grouped, percent, sectors, short};
 use super::{ReportError, escape};
 use crate::record::{Analysis, AppRecord, CoRun};
 
+/// Kernels with their own line; the rest are one.
+const KERNELS: usize = 60;
+
 /// Launches up to which every launch has its own line.
-const LINES: usize = 60;
+const LAUNCHES: usize = 500;
+
+/// Characters of a cell; longer text is shown when pointed at.
+const CELL: usize = 44;
 
 /// One figure of a report.
 #[derive(Debug)]
@@ -20,8 +27,8 @@ pub struct Plate {
     pub file: String,
     /// What it shows.
     pub about: &'static str,
-    /// The application it is about; `None`: all together.
-    pub app: Option<String>,
+    /// The position of the solo run it is about; `None`: all together.
+    pub app: Option<usize>,
     /// The figure, or why there is none.
     pub drawing: Result<Drawing, ReportError>,
 }
@@ -42,11 +49,12 @@ pub fn page(analysis: &Analysis, plates: &[Plate]) -> String {
         shares(&mut text, &analysis.coruns);
         figures(&mut text, plates.iter().filter(|plate| plate.app.is_none()));
     }
-    for app in &analysis.solo {
+    for (index, app) in analysis.solo.iter().enumerate() {
         let _ = writeln!(text, "<h2>{} alone</h2>", escape(&app.app));
         totals(&mut text, app);
         kernels(&mut text, app, analysis.machine.core_mhz);
-        figures(&mut text, plates.iter().filter(|p| p.app.as_deref() == Some(&app.app)));
+        figures(&mut text, plates.iter().filter(|p| p.app == Some(index)));
+        launches(&mut text, app, analysis.machine.core_mhz);
     }
     text += "</main>\n</body>\n</html>\n";
     text
@@ -96,12 +104,8 @@ fn totals(text: &mut String, app: &AppRecord) {
     );
 }
 
+/// One line per kernel name.
 fn kernels(text: &mut String, app: &AppRecord, core_mhz: f64) {
-    let single = app.kernels.len() <= LINES;
-    let groups = if single { Group::each(app) } else { groups(&[app], LINES) };
-    if !single {
-        *text += "<p>Launches of one kernel are added up; <a href=\"kernels.csv\">kernels.csv</a> has each.</p>\n";
-    }
     let header = [
         "Kernel",
         "Launches",
@@ -113,25 +117,66 @@ fn kernels(text: &mut String, app: &AppRecord, core_mhz: f64) {
         "DRAM GB/s",
         "Top stall",
     ];
-    let rows = groups.iter().map(|group| {
-        let stall = top_cause(&group.stalls).map_or_else(
-            || "–".into(),
-            |(cause, share)| format!("{cause} {}", percent(Some(share))),
-        );
-        let number = |value: Option<f64>| value.map_or_else(|| "–".into(), |v| format!("{v:.2}"));
-        vec![
-            group.label.clone(),
-            group.launches.to_string(),
-            grouped(group.cycles),
-            number(group.ipc()),
-            percent(Some(group.occupancy)),
-            percent(group.l1.hit_rate()),
-            percent(group.l2.hit_rate()),
-            number(group.dram_gb_per_s(core_mhz)),
-            stall,
-        ]
+    let rows = groups(&[app], KERNELS).into_iter().map(|group| {
+        let mut row = vec![group.label.clone(), group.launches.to_string()];
+        row.extend(measures(&group, core_mhz));
+        row
     });
     table(text, &header, rows);
+}
+
+/// Every launch, folded; nothing where there is one or are too many.
+fn launches(text: &mut String, app: &AppRecord, core_mhz: f64) {
+    if !(2..=LAUNCHES).contains(&app.kernels.len()) {
+        return;
+    }
+    let header = [
+        "Kernel",
+        "Id",
+        "Stream",
+        "Grid",
+        "Block",
+        "Start",
+        "Cycles",
+        "IPC",
+        "Occupancy",
+        "L1 hits",
+        "L2 hits",
+        "DRAM GB/s",
+        "Top stall",
+    ];
+    let rows = app.kernels.iter().zip(Group::each(app)).map(|(kernel, group)| {
+        let mut row = vec![
+            group.label.clone(),
+            kernel.id.to_string(),
+            kernel.stream.to_string(),
+            kernel.grid.to_string(),
+            kernel.block.to_string(),
+            grouped(kernel.start_cycle),
+        ];
+        row.extend(measures(&group, core_mhz));
+        row
+    });
+    *text += "<details>\n<summary>Every launch</summary>\n";
+    table(text, &header, rows);
+    *text += "</details>\n";
+}
+
+/// Cycles, IPC, occupancy, hit rates, DRAM bandwidth and the largest stall of `group`.
+fn measures(group: &Group, core_mhz: f64) -> [String; 7] {
+    let number = |value: Option<f64>| value.map_or_else(|| "–".into(), |v| format!("{v:.2}"));
+    [
+        grouped(group.cycles),
+        number(group.ipc()),
+        percent(Some(group.occupancy)),
+        percent(group.l1.hit_rate()),
+        percent(group.l2.hit_rate()),
+        number(group.dram_gb_per_s(core_mhz)),
+        top_cause(&group.stalls).map_or_else(
+            || "–".into(),
+            |(cause, share)| format!("{} {}", cause.replace('_', " "), percent(Some(share))),
+        ),
+    ]
 }
 
 fn schemes(text: &mut String, runs: &[CoRun]) {
@@ -201,7 +246,12 @@ fn table(text: &mut String, header: &[&str], rows: impl Iterator<Item = Vec<Stri
     for row in rows {
         *text += "<tr>";
         for cell in row {
-            let _ = write!(text, "<td>{}</td>", escape(&cell));
+            let short = brief(&cell, CELL);
+            if short == cell {
+                let _ = write!(text, "<td>{}</td>", escape(&cell));
+            } else {
+                let _ = write!(text, "<td title=\"{}\">{}</td>", escape(&cell), escape(&short));
+            }
         }
         *text += "</tr>\n";
     }
@@ -245,6 +295,11 @@ th:first-child, td:first-child { text-align: left; white-space: normal; overflow
 td:last-child, th:last-child { text-align: left; }
 figure { display: inline-block; vertical-align: top; margin: .8rem .8rem .8rem 0; max-width: 30rem; width: 100%; }
 figure svg { width: 100%; height: auto; background: #fff; border: 1px solid var(--line); border-radius: 4px; }
-figcaption { font-size: .85rem; }
-@media print { body { font-size: 10pt; } main { max-width: none; padding: 0; } figure, tr { break-inside: avoid; } .scroll { overflow: visible; } }
+figcaption { font-size: .85rem; } figcaption::first-letter { text-transform: uppercase; }
+summary { cursor: pointer; }
+@media print {
+:root { --ink: #000; --soft: #444; --paper: #fff; --line: #bbb; }
+body { font-size: 9pt; } main { max-width: none; padding: 0; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; }
+.scroll { overflow: visible; } table { font-size: 7.5pt; } th, td { padding: .1rem .25rem; } th { white-space: normal; } th:first-child, td:first-child { min-width: 6rem; } figure { width: 8.5cm; }
+}
 ";

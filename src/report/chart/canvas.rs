@@ -100,6 +100,14 @@ impl Canvas {
         self.line(corners.to_vec(), colour, width);
     }
 
+    /// A filled bar with a thin frame, where it is wide enough to show one.
+    pub(crate) fn bar(&mut self, area: Area, fill: Fill) {
+        self.fill(area, fill);
+        if area.width > 2.0 {
+            self.frame(&area, INK, 0.4);
+        }
+    }
+
     /// Connected lines through `points`.
     pub(crate) fn line(&mut self, points: Vec<(f64, f64)>, colour: Colour, width: f64) {
         self.marks.push(Mark::Line(points, colour, width));

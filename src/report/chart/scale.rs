@@ -2,6 +2,12 @@
 
 use crate::report::number::short;
 
+/// Values further from zero than this are drawn as this far.
+const MOST: f64 = 1e30;
+
+/// Values nearer to zero than this are drawn as this near on a logarithmic scale.
+const LEAST: f64 = 1e-30;
+
 /// A linear or logarithmic scale from a range of values to a range of positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scale {
@@ -15,12 +21,14 @@ pub(crate) struct Scale {
 impl Scale {
     /// A linear scale; an empty range is widened.
     pub(crate) fn linear(low: f64, high: f64, from: f64, to: f64) -> Self {
-        let high = if high > low { high } else { low + 1.0 };
+        let (low, high) = (drawable(low), drawable(high));
+        let high = if high > low { high } else { low + low.abs().max(1.0) };
         Self { low, high, from, to, log: false }
     }
 
     /// A linear scale from 0 to a round value at or above `high`.
     pub(crate) fn from_zero(high: f64, from: f64, to: f64) -> Self {
+        let high = drawable(high);
         let high = if high > 0.0 { high } else { 1.0 };
         let step = round_step(high / 4.0);
         Self::linear(0.0, (high / step - 1e-9).ceil() * step, from, to)
@@ -28,7 +36,7 @@ impl Scale {
 
     /// A logarithmic scale; both ends above zero.
     pub(crate) fn log(low: f64, high: f64, from: f64, to: f64) -> Self {
-        let low = low.max(f64::MIN_POSITIVE);
+        let (low, high) = (drawable(low).max(LEAST), drawable(high));
         let high = if high > low { high } else { low * 10.0 };
         Self { low, high, from, to, log: true }
     }
@@ -36,7 +44,7 @@ impl Scale {
     /// The position of `value`, kept within the range of positions.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let share = if self.log {
-            (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
+            (value.max(LEAST) / self.low).ln() / (self.high / self.low).ln()
         } else {
             (value - self.low) / (self.high - self.low)
         };
@@ -89,6 +97,11 @@ impl Scale {
     }
 }
 
+/// `value` within what can be drawn; no number is 0.
+fn drawable(value: f64) -> f64 {
+    if value.is_nan() { 0.0 } else { value.clamp(-MOST, MOST) }
+}
+
 #[allow(clippy::cast_precision_loss)] // a handful of ticks
 fn count(values: &[f64]) -> f64 {
     values.len() as f64
@@ -113,6 +126,20 @@ mod tests {
         assert_eq!(labels(Scale::from_zero(0.93, 0.0, 100.0)), ["0", "0.5", "1"]);
         assert_eq!(labels(Scale::log(0.5, 2e5, 0.0, 1.0)), ["1", "10", "100", "1k", "10k", "100k"]);
         assert_eq!(labels(Scale::log(8.0, 60.0, 0.0, 1.0)), ["10", "20", "50"]);
+    }
+
+    #[test]
+    fn extreme_ranges_have_few_ticks() {
+        let ends = [f64::NAN, f64::INFINITY, -f64::INFINITY, 0.0, 1e308, -1e308, 5e-324];
+        for low in ends {
+            for high in ends {
+                let scales = [Scale::linear(low, high, 0.0, 1.0), Scale::log(low, high, 0.0, 1.0)];
+                for scale in scales.into_iter().chain([Scale::from_zero(high, 0.0, 1.0)]) {
+                    assert!(scale.ticks().len() <= 64, "{scale:?}");
+                    assert!((0.0..=1.0).contains(&scale.at(3.0)), "{scale:?}");
+                }
+            }
+        }
     }
 
     #[test]

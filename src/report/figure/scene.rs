@@ -22,6 +22,16 @@ impl<'a> Scene<'a> {
         Self { records, apps, comparison: None }
     }
 
+    /// Only the solo run at `index` of `record`.
+    ///
+    /// # Panics
+    /// When there is no such run: the caller counts them.
+    #[must_use]
+    pub fn one(record: &'a Analysis, index: usize) -> Self {
+        let apps = vec![(record, &record.solo[index])];
+        Self { records: std::slice::from_ref(record), apps, comparison: None }
+    }
+
     /// Only the applications called `name`.
     ///
     /// # Errors

@@ -4,8 +4,7 @@
 use super::{Drawing, ReportError, Scene, empty};
 use crate::record::CoRun;
 use crate::report::chart::{
-    Anchor, Area, Fill, INK, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, WIDTH, across, fit,
-    outline,
+    Anchor, Area, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, WIDTH, across, fit, outline,
 };
 use crate::report::number::{float, short};
 use crate::units::to_u64;
@@ -86,8 +85,7 @@ fn draw_panel(sheet: &mut Sheet, panel: &Panel, area: &Area, runs: &[&CoRun], fi
     for value in values {
         let right = scale.at(value);
         let bar = Area::new(area.x, y - BAR / 2.0, right - area.x, BAR);
-        sheet.canvas.fill(bar, fill);
-        sheet.canvas.frame(&bar, INK, 0.4);
+        sheet.canvas.bar(bar, fill);
         let label = Label::new(short(value), (right + 3.0, y), NOTE, Anchor::Left);
         sheet.canvas.text(if best == Some(value) { label.bold() } else { label });
         y += ROW;

@@ -4,7 +4,7 @@
 use super::{Drawing, ReportError, Scene, empty};
 use crate::record::{CoRun, CoRunApp};
 use crate::report::chart::{
-    Anchor, Area, Entry, Fill, INK, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, Swatch, across,
+    Anchor, Area, Entry, Fill, LABEL, Label, Lane, NOTE, SOFT_INK, Scale, Sheet, Swatch, across,
     fit, outline,
 };
 use crate::report::number::{float, short};
@@ -14,7 +14,7 @@ const LEFT: f64 = 112.0;
 const RIGHT: f64 = 46.0;
 const LANE: f64 = 18.0;
 const BAR: f64 = 14.0;
-/// Launches of one lane that are drawn apart; beyond it neighbours are joined.
+/// Decisions nearer to each other share a tick.
 const NEAR: f64 = 0.8;
 
 pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
@@ -79,22 +79,15 @@ fn band(sheet: &mut Sheet, run: &CoRun, area: &Area, time: &Scale) {
 }
 
 fn bars(sheet: &mut Sheet, app: &CoRunApp, top: f64, time: &Scale, fill: Fill) {
-    let spans =
-        app.kernels.iter().map(|k| (time.at(float(k.start_cycle)), time.at(float(k.end_cycle))));
-    let mut joined: Vec<(f64, f64)> = Vec::new();
-    for (from, to) in spans {
-        match joined.last_mut() {
-            Some(last) if from - last.1 < NEAR && to - last.0 < 3.0 => last.1 = last.1.max(to),
-            _ => joined.push((from, to)),
-        }
+    let mut lane = Lane::default();
+    for kernel in &app.kernels {
+        let ends = (time.at(float(kernel.start_cycle)), time.at(float(kernel.end_cycle)));
+        let Some((from, to)) = lane.add(ends.0, ends.1) else { continue };
+        let bar = Area::new(from, top, to - from, BAR - 2.0);
+        sheet.canvas.bar(bar, fill);
     }
-    for &(from, to) in &joined {
-        let bar = Area::new(from, top, (to - from).max(0.4), BAR - 2.0);
-        sheet.canvas.fill(bar, fill);
-        sheet.canvas.frame(&bar, INK, 0.4);
-    }
-    let (Some(last), true) = (joined.last(), app.slowdown > 0.0) else { return };
+    let (Some(end), true) = (lane.end(), app.slowdown > 0.0) else { return };
     let text = format!("{}×", short(app.slowdown));
-    let at = (last.1 + 4.0, top + BAR / 2.0 - 1.0);
+    let at = (end + 4.0, top + BAR / 2.0 - 1.0);
     sheet.canvas.text(Label::new(text, at, NOTE, Anchor::Left));
 }

@@ -4,8 +4,8 @@
 use super::{Drawing, ReportError, Scene, empty};
 use crate::report::cause::{ROUNDING, causes, shares};
 use crate::report::chart::{
-    Anchor, Area, Entry, Fill, INK, LABEL, Label, NOTE, PAPER, Scale, Sheet, Swatch, across,
-    outline, text_width,
+    Anchor, Area, Entry, Fill, LABEL, Label, NOTE, PAPER, Scale, Sheet, Swatch, across, outline,
+    text_width,
 };
 use crate::report::group::{Group, groups};
 use crate::report::number::{float, percent, ratio};
@@ -68,8 +68,7 @@ fn row(
         if share <= ROUNDING {
             continue;
         }
-        sheet.canvas.fill(part, *fill);
-        sheet.canvas.frame(&part, INK, 0.4);
+        sheet.canvas.bar(part, *fill);
         inscribe(sheet, &part, &percent(Some(share)));
     }
     let cycles = percent(ratio(float(group.cycles), float(whole)));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Drawing, ReportError, Scene, empty};
 use crate::record::{AppRecord, Interval};
 use crate::report::chart::{
-    Anchor, Area, Colour, Entry, Fill, INK, LABEL, Label, NOTE, PAPER, REST, Scale, Sheet, Swatch,
+    Anchor, Area, Colour, Entry, Fill, LABEL, Label, Lane, NOTE, PAPER, REST, Scale, Sheet, Swatch,
     across, down, fit, outline, text_width,
 };
 use crate::report::name::plain_name;
@@ -95,13 +95,15 @@ fn gantt(
     lanes: &[u64],
     fills: &BTreeMap<&str, Fill>,
 ) {
+    let mut rows = vec![Lane::default(); lanes.len()];
     for kernel in &app.kernels {
         let lane = lanes.iter().position(|stream| *stream == kernel.stream);
-        let row = float(to_u64(lane.unwrap_or(lanes.len() - 1)));
-        let (from, to) = (time.at(float(kernel.start_cycle)), time.at(float(kernel.end_cycle)));
-        let bar = Area::new(from, area.y + 4.0 + 22.0 * row, (to - from).max(0.4), 16.0);
-        sheet.canvas.fill(bar, fills[kernel.name.as_str()]);
-        sheet.canvas.frame(&bar, INK, 0.4);
+        let lane = lane.unwrap_or(lanes.len() - 1);
+        let ends = (time.at(float(kernel.start_cycle)), time.at(float(kernel.end_cycle)));
+        let Some((from, to)) = rows[lane].add(ends.0, ends.1) else { continue };
+        let y = area.y + 4.0 + 22.0 * float(to_u64(lane));
+        let bar = Area::new(from, y, to - from, 16.0);
+        sheet.canvas.bar(bar, fills[kernel.name.as_str()]);
         let name = plain_name(&kernel.name);
         let width = text_width(&name, NOTE);
         if width + 8.0 < bar.width {

@@ -2,7 +2,7 @@
 
 use super::{Drawing, ReportError, Scene, empty};
 use crate::report::chart::{
-    Anchor, Area, Entry, Fill, INK, LABEL, Label, NOTE, Scale, Sheet, Swatch, across, outline,
+    Anchor, Area, Entry, Fill, LABEL, Label, NOTE, Scale, Sheet, Swatch, across, outline,
     text_width,
 };
 use crate::report::group::{Group, groups};
@@ -63,8 +63,7 @@ fn draw_bar(sheet: &mut Sheet, bar: &Bar, scale: &Scale, top: f64) {
     for (from, to, fill) in [(left, split, bar.fill), (split, right, Fill::of(5))] {
         if to - from > 0.05 {
             let area = Area::new(from, top, to - from, BAR - 2.0);
-            sheet.canvas.fill(area, fill);
-            sheet.canvas.frame(&area, INK, 0.4);
+            sheet.canvas.bar(area, fill);
         }
     }
     let at = (right + 4.0, top + BAR / 2.0 - 1.0);

@@ -9,6 +9,7 @@ pub use comparison::comparison;
 pub use corun::corun;
 pub use solo::solo;
 
+use super::name::brief;
 use comfy_table::{CellAlignment, Table, presets};
 
 /// A table without frames: `header` above, the first column to the left and
@@ -26,18 +27,6 @@ fn plain<const N: usize>(header: [&str; N], rows: Vec<[String; N]>) -> String {
         column.set_cell_alignment(if first { CellAlignment::Left } else { CellAlignment::Right });
     }
     table.trim_fmt() + "\n"
-}
-
-/// `name`, cut in the middle to `most` characters.
-fn brief(name: &str, most: usize) -> String {
-    let letters: Vec<char> = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-    if letters.len() <= most {
-        return letters.into_iter().collect();
-    }
-    let tail = most / 3;
-    let head: String = letters[..most - tail - 1].iter().collect();
-    let end: String = letters[letters.len() - tail..].iter().collect();
-    format!("{head}…{end}")
 }
 
 /// A value with `places` decimals; `–` for none.

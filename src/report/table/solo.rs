@@ -61,8 +61,10 @@ const COLUMNS: [&str; 9] = [
 ];
 
 fn row(group: &Group, core_mhz: f64) -> [String; COLUMNS.len()] {
-    let stall = top_cause(&group.stalls)
-        .map_or_else(|| "–".into(), |(cause, share)| format!("{cause} {}", percent(Some(share))));
+    let stall = top_cause(&group.stalls).map_or_else(
+        || "–".into(),
+        |(cause, share)| format!("{} {}", cause.replace('_', " "), percent(Some(share))),
+    );
     [
         brief(&group.label, 36),
         group.launches.to_string(),
