@@ -111,7 +111,9 @@ fn a_table_of_launches_is_compared_launch_by_launch() {
     close(errors[1], -100.0 / 3.0);
     close(errors[2], 0.0);
     assert_eq!(comparison.rows[1].kernel.as_deref(), Some("scale<float, 4> & \"co\""));
-    assert_eq!(comparison.coverage.not_comparable.len(), 1);
+    let refused = &comparison.coverage.not_comparable;
+    assert_eq!(refused.len(), 2);
+    assert!(refused[1].contains("`another_kernel`") && refused[1].contains("`u_empty`"));
 }
 
 #[test]

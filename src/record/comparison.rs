@@ -231,6 +231,16 @@ fn choose<'a>(row: &ReferenceRow, app: &'a AppRecord) -> Result<Vec<&'a KernelRe
             "{}: line {} is about {expected} launches ({}), the record holds {found} of them",
             app.app, row.line, row.launches
         )),
+        Some(1) if row.name_start.as_ref().is_some_and(|n| !chosen[0].name.starts_with(n)) => {
+            Err(format!(
+                "{}: launch {} is `{}` in line {}, `{}` in the record",
+                app.app,
+                row.launches,
+                row.name_start.as_deref().unwrap_or_default(),
+                row.line,
+                chosen[0].name
+            ))
+        }
         _ if chosen.is_empty() => Err(format!("{}: the record holds no launch", app.app)),
         _ => Ok(chosen),
     }

@@ -37,6 +37,8 @@ pub struct ReferenceRow {
     pub launches: Launches,
     /// Part of the kernel's name, where the row is about one kernel.
     pub kernel: Option<String>,
+    /// Beginning of the launch's kernel name, where the row is about one launch.
+    pub name_start: Option<String>,
     /// Number of launches, where the table says it.
     pub launch_count: Option<u64>,
     /// Values are means per launch (else totals).
@@ -170,6 +172,7 @@ impl Shape {
             line,
             launches: Launches::All,
             kernel: None,
+            name_start: None,
             launch_count: None,
             mean_per_launch: false,
             cycles: 0.0,
@@ -187,6 +190,7 @@ impl Shape {
                 let launch = cells.count("launch")?.ok_or("column `launch`: found nothing")?;
                 row.launches = Launches::one(launch);
                 row.launch_count = Some(1);
+                row.name_start = cells.text("name").filter(|n| !n.is_empty()).map(str::to_string);
                 row.cycles = cells.needed("cycles")?;
             }
             Self::Hardware => fill_hardware(&mut row, cells)?,

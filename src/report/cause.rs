@@ -24,9 +24,9 @@ pub(crate) fn causes<'a>(
     let mut found: Vec<(String, Fill)> = Vec::new();
     let middle = names.iter().filter(|name| !matches!(name.as_str(), "issued" | "idle"));
     if names.contains(&"issued".to_string()) {
-        found.push(("issued".into(), Fill::plain(Colour(0x3b, 0x3b, 0x3b))));
+        found.push(("issued".into(), Fill::plain(Colour(0x2b, 0x2b, 0x2b))));
     }
-    found.extend(middle.enumerate().map(|(i, name)| ((*name).clone(), Fill::of(i))));
+    found.extend(middle.zip(1..).map(|(name, i)| ((*name).clone(), Fill::of(i))));
     if names.contains(&"idle".to_string()) {
         found.push(("idle".into(), Fill::plain(Colour(0xe4, 0xe4, 0xe4))));
     }
