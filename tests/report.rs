@@ -132,6 +132,22 @@ fn a_figure_without_data_is_an_error_that_says_what_is_missing() {
 }
 
 #[test]
+fn names_with_markup_stay_text() {
+    let mut record = small();
+    record.solo[0].app = "a<b>&\"c\"'d\u{7}".into();
+    record.solo[0].kernels[0].name = "<&>".into();
+    for name in ["stalls", "roofline", "traffic", "timeline"] {
+        let words: Vec<String> =
+            texts(&draw(name, &record).unwrap().svg).into_iter().map(|t| t.words).collect();
+        assert!(words.iter().any(|text| text.contains("<&>")), "{name}: {words:?}");
+        assert!(
+            words.iter().any(|text| text.contains("a<b>&\"c\"'d\u{fffd}")),
+            "{name}: {words:?}"
+        );
+    }
+}
+
+#[test]
 fn extreme_values_draw_or_refuse_and_end() {
     for (count, value) in [(u64::MAX, f64::MAX), (0, -1e300), (1, 5e-324), (u64::MAX / 2, 1e30)] {
         let mut record = small();

@@ -74,9 +74,11 @@ fn kernel(dice: &mut Dice, launch: u32, start_cycle: u64, cycles: u64) -> Kernel
     let (few, many) = (dice.roll(16), dice.roll(18));
     let (instructions, sectors) = (1 + dice.roll(16 << few), dice.roll(2 << many));
     KernelRecord {
-        name: format!(
-            "void library::detail::kernel_with_a_long_name<{variant}, float & \"half\">(int)"
-        ),
+        name: match variant % 3 {
+            0 => format!("void library::kernel_with_a_long_name<{variant}, float & \"half\">(int)"),
+            1 => format!("a_kernel_of_the_library_that_has_a_name_of_many_words_{variant}"),
+            _ => format!("_ZN7library6detail6stage{}ILi4EEvPf", variant % 10),
+        },
         id: launch,
         launch,
         stream: u64::from(launch % 4) * 4_000_000_000,

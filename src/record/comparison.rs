@@ -15,6 +15,9 @@ use super::{
 /// Value of [`Comparison::schema`].
 pub const COMPARISON_SCHEMA: &str = "gpumodel.comparison/1";
 
+/// Names in an error message.
+const NAMED: usize = 5;
+
 /// Records beside one reference table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
@@ -137,11 +140,13 @@ impl Comparison {
             return Ok(());
         }
         let machines: BTreeSet<&str> = table.rows.iter().map(|row| row.machine.as_str()).collect();
-        let found =
-            [&self.coverage.records_without_row[..], &self.coverage.not_comparable].concat();
+        let left = [&self.coverage.records_without_row[..], &self.coverage.not_comparable].concat();
+        let more = left.len().saturating_sub(NAMED);
+        let found = left[..left.len() - more].join("; ");
+        let found = if more > 0 { format!("{found} and {more} more") } else { found };
         let message = format!(
             "expected a row about one of the records ({}), found rows about the machines {}; name an application as the table does with `analyze NAME=APP`",
-            found.join("; "),
+            found,
             machines.into_iter().collect::<Vec<_>>().join(", ")
         );
         Err(RecordError::table(&table.path, 1, message))

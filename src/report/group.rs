@@ -13,6 +13,8 @@ use crate::units::SECTOR_BYTES;
 /// Launches of one kernel (or the rest of a long list) added up.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Group {
+    /// Name as traced; empty for the rest.
+    pub(crate) name: String,
     /// What to call it: plain name, with the application where there are several.
     pub(crate) label: String,
     /// Position of its application in the list.
@@ -48,8 +50,12 @@ pub(crate) struct Group {
 impl Group {
     /// Every launch of `app` on its own, in record order.
     pub(crate) fn each(app: &AppRecord) -> Vec<Self> {
-        let label = |kernel: &KernelRecord| plain_name(&kernel.name);
-        let one = |kernel| Self { label: label(kernel), kernels: 1, ..Self::of(kernel) };
+        let one = |kernel: &KernelRecord| Self {
+            name: kernel.name.clone(),
+            label: plain_name(&kernel.name),
+            kernels: 1,
+            ..Self::of(kernel)
+        };
         app.kernels.iter().map(one).collect()
     }
 
@@ -146,6 +152,7 @@ pub(crate) fn groups(apps: &[&AppRecord], most: usize) -> Vec<Group> {
     for (index, app) in apps.iter().enumerate() {
         for kernel in &app.kernels {
             let group = found.entry((index, &kernel.name)).or_insert_with(|| Group {
+                name: kernel.name.clone(),
                 label: plain_name(&kernel.name),
                 app: index,
                 kernels: 1,

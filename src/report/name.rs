@@ -1,11 +1,21 @@
 //! Kernel names for readers: the plain name out of a mangled one.
 
-/// The last plain name within a mangled C++ name (`_Z6KernelP4Node` gives
-/// `Kernel`, `_ZN2at6native4fill…` gives `fill`); any other name as it is.
-/// Names cut short by the tracer are read as far as they go.
+/// The last plain name within a C++ name, mangled or not: `_Z6KernelP4Node`
+/// gives `Kernel`, `_ZN2at6native4fill…` and `void at::native::fill<float>(int)`
+/// give `fill`. Names cut short by the tracer are read as far as they go; what is
+/// no such name stays as it is.
 #[must_use]
 pub fn plain_name(name: &str) -> String {
-    mangled(name).unwrap_or(name).to_string()
+    mangled(name).or_else(|| written(name)).unwrap_or(name).to_string()
+}
+
+/// The name before template and call arguments, without return type and scopes.
+fn written(name: &str) -> Option<&str> {
+    let scoped = name.rsplit_once("(anonymous namespace)::").map_or(name, |(_, inner)| inner);
+    let head = scoped.split(['<', '(']).next()?;
+    let plain = head.rsplit("::").next()?.split_whitespace().next_back()?;
+    let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | '-' | '~');
+    plain.chars().all(word).then_some(plain)
 }
 
 fn mangled(name: &str) -> Option<&str> {
@@ -61,7 +71,11 @@ mod tests {
                 "SinglePrefillWithKVCacheKernel",
             ),
             ("_ZN2at6native40_GLOBAL__N__4db7300b_8_Shape_cu_49f7391c26Cat", "Cat"),
-            ("void k<int>(float&)", "void k<int>(float&)"),
+            ("void at::native::k<int, a::b>(float&)", "k"),
+            ("void (anonymous namespace)::k(int)", "k"),
+            ("volta_sgemm_128x64_nn", "volta_sgemm_128x64_nn"),
+            ("<lambda>", "<lambda>"),
+            ("operator&&(int)", "operator&&(int)"),
             ("_Z", "_Z"),
             ("_Z9", "_Z9"),
             ("_Z99999999999999999999999x", "_Z99999999999999999999999x"),

@@ -17,7 +17,7 @@ const KERNELS: usize = 60;
 /// Launches up to which every launch has its own line.
 const LAUNCHES: usize = 500;
 
-/// Characters of a cell; longer text is shown when pointed at.
+/// Characters of a kernel's name; the whole one is shown when pointed at.
 const CELL: usize = 44;
 
 /// One figure of a report.
@@ -118,7 +118,7 @@ fn kernels(text: &mut String, app: &AppRecord, core_mhz: f64) {
         "Top stall",
     ];
     let rows = groups(&[app], KERNELS).into_iter().map(|group| {
-        let mut row = vec![group.label.clone(), group.launches.to_string()];
+        let mut row = vec![kernel_cell(&group), group.launches.to_string()];
         row.extend(measures(&group, core_mhz));
         row
     });
@@ -147,7 +147,7 @@ fn launches(text: &mut String, app: &AppRecord, core_mhz: f64) {
     ];
     let rows = app.kernels.iter().zip(Group::each(app)).map(|(kernel, group)| {
         let mut row = vec![
-            group.label.clone(),
+            kernel_cell(&group),
             kernel.id.to_string(),
             kernel.stream.to_string(),
             kernel.grid.to_string(),
@@ -162,6 +162,15 @@ fn launches(text: &mut String, app: &AppRecord, core_mhz: f64) {
     *text += "</details>\n";
 }
 
+/// The kernel's plain name, with the traced one to point at.
+fn kernel_cell(group: &Group) -> String {
+    let short = escape(&brief(&group.label, CELL));
+    if group.name.is_empty() || group.name == group.label {
+        return short;
+    }
+    format!("<span title=\"{}\">{short}</span>", escape(&group.name))
+}
+
 /// Cycles, IPC, occupancy, hit rates, DRAM bandwidth and the largest stall of `group`.
 fn measures(group: &Group, core_mhz: f64) -> [String; 7] {
     let number = |value: Option<f64>| value.map_or_else(|| "–".into(), |v| format!("{v:.2}"));
@@ -174,7 +183,9 @@ fn measures(group: &Group, core_mhz: f64) -> [String; 7] {
         number(group.dram_gb_per_s(core_mhz)),
         top_cause(&group.stalls).map_or_else(
             || "–".into(),
-            |(cause, share)| format!("{} {}", cause.replace('_', " "), percent(Some(share))),
+            |(cause, share)| {
+                format!("{} {}", escape(&cause.replace('_', " ")), percent(Some(share)))
+            },
         ),
     ]
 }
@@ -193,7 +204,7 @@ fn schemes(text: &mut String, runs: &[CoRun]) {
     ];
     let rows = runs.iter().map(|run| {
         vec![
-            run.scheme.clone(),
+            escape(&run.scheme),
             format!("{:.3}", run.stp),
             format!("{:.3}", run.antt),
             format!("{:.3}", run.fairness_min_speedup),
@@ -222,8 +233,8 @@ fn shares(text: &mut String, runs: &[CoRun]) {
     let rows = runs.iter().flat_map(|run| {
         run.apps.iter().map(move |app| {
             vec![
-                run.scheme.clone(),
-                app.app.clone(),
+                escape(&run.scheme),
+                escape(&app.app),
                 grouped(app.cycles),
                 format!("{:.2}", app.ipc),
                 format!("{:.3}", app.slowdown),
@@ -237,6 +248,7 @@ fn shares(text: &mut String, runs: &[CoRun]) {
     table(text, &header, rows);
 }
 
+/// Rows of cells that are HTML already.
 fn table(text: &mut String, header: &[&str], rows: impl Iterator<Item = Vec<String>>) {
     *text += "<div class=\"scroll\"><table>\n<thead><tr>";
     for name in header {
@@ -246,12 +258,7 @@ fn table(text: &mut String, header: &[&str], rows: impl Iterator<Item = Vec<Stri
     for row in rows {
         *text += "<tr>";
         for cell in row {
-            let short = brief(&cell, CELL);
-            if short == cell {
-                let _ = write!(text, "<td>{}</td>", escape(&cell));
-            } else {
-                let _ = write!(text, "<td title=\"{}\">{}</td>", escape(&cell), escape(&short));
-            }
+            let _ = write!(text, "<td>{cell}</td>");
         }
         *text += "</tr>\n";
     }
