@@ -190,6 +190,20 @@ fn malformed_tables_are_refused_with_file_and_line() {
     assert!(ReferenceTable::read(&path).unwrap_err().to_string().contains("table.csv:2: "));
 }
 
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+    #[test]
+    fn hostile_tables_are_read_or_refused(rows in "[a-z0-9,.\"\n-]{0,80}", bytes in ".{0,40}") {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text = format!("machine,trace,launches,kernels,cycles,l1_accesses,l1_misses\n{rows}{bytes}");
+        std::fs::write(file.path(), text).unwrap();
+        match ReferenceTable::read(file.path()) {
+            Ok(table) => proptest::prop_assert!(table.rows.iter().all(|row| row.line > 1)),
+            Err(error) => proptest::prop_assert!(error.to_string().contains(':')),
+        }
+    }
+}
+
 #[test]
 fn the_reference_tables_beside_the_project_are_read() {
     let tables = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference");

@@ -185,6 +185,12 @@ pub(crate) fn short_app(app: &str) -> &str {
     app.rsplit('/').find(|part| !part.is_empty()).unwrap_or(app)
 }
 
+/// The room that the titles of `groups` need at text `size`, at most `most`.
+pub(crate) fn title_room(groups: &[Group], size: f64, most: f64) -> f64 {
+    let width = |group: &Group| text_width(&group.title(size, f64::MAX), size);
+    groups.iter().map(width).fold(0.0, f64::max).min(most)
+}
+
 /// Puts the application before the label where there are several, and numbers
 /// labels that are still the same.
 fn name_apart(groups: &mut [Group], apps: &[&AppRecord]) {

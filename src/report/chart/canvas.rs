@@ -7,7 +7,7 @@ use plotters::backend::{DrawingBackend, SVGBackend};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontTransform, IntoFont, RGBAColor, RGBColor, ShapeStyle, TextStyle};
 
-use super::colour::{Colour, Fill, GRID, Hatch, INK, PAPER};
+use super::colour::{Colour, Fill, GRID, Hatch, INK, PAPER, SOFT_INK};
 use super::text::{Anchor, printable};
 use super::{Area, text_area};
 
@@ -124,6 +124,17 @@ impl Canvas {
             let point = |t: f64| (from.0 + dx * t / length, from.1 + dy * t / length);
             self.line(vec![point(at), point(end)], colour, width);
             at = end + gap;
+        }
+    }
+
+    /// A thin line from the nearest edge of a text's area to the distant point it names.
+    pub(crate) fn leader(&mut self, text: &Area, to: (f64, f64)) {
+        let from = (
+            to.0.clamp(text.x - 1.0, text.right() + 1.0),
+            to.1.clamp(text.y + 1.0, text.bottom() - 1.0),
+        );
+        if (from.0 - to.0).hypot(from.1 - to.1) > 8.0 {
+            self.line(vec![from, to], SOFT_INK, 0.5);
         }
     }
 

@@ -143,7 +143,7 @@ fn marks(
         );
         if let Some(place) = free.beside(&text, NOTE, at) {
             let label = Label::new(text, place, NOTE, Anchor::Left);
-            leader(sheet, &label.area(), at);
+            sheet.canvas.leader(&label.area(), at);
             sheet.canvas.text(label);
         }
     }
@@ -152,17 +152,6 @@ fn marks(
         let text = format!("{left} more outside the band");
         let at = (x.at(x.high()) - 6.0, y.at(y.low()) - 10.0);
         sheet.canvas.text(Label::new(text, at, NOTE, Anchor::Right).coloured(SOFT_INK));
-    }
-}
-
-/// A thin line from the nearest edge of `label` to the point at `to`.
-fn leader(sheet: &mut Sheet, label: &Area, to: (f64, f64)) {
-    let from = (
-        to.0.clamp(label.x - 1.0, label.right() + 1.0),
-        to.1.clamp(label.y + 1.0, label.bottom() - 1.0),
-    );
-    if (from.0 - to.0).hypot(from.1 - to.1) > 8.0 {
-        sheet.canvas.line(vec![from, to], SOFT_INK, 0.5);
     }
 }
 

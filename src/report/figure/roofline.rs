@@ -25,6 +25,14 @@ struct Point {
     colour: Colour,
 }
 
+impl Point {
+    /// Where its DRAM and its L2 mark are; without traffic at the right edge.
+    fn places(&self, x: &Scale, y: &Scale) -> ((f64, f64), (f64, f64)) {
+        let place = |intensity: Option<f64>| (x.at(intensity.unwrap_or(x.high())), y.at(self.rate));
+        (place(self.dram), place(self.l2))
+    }
+}
+
 /// The machine's limits in warp instructions and sectors, both in 10^9 per second.
 struct Roofs {
     issue: f64,
@@ -55,6 +63,12 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     across(&mut sheet.canvas, &area, &x, "warp instructions per 32-byte sector");
     down(&mut sheet.canvas, &area, &y, "10⁹ warp instructions per second", 12.0);
     let mut free = Placement::new(area);
+    for point in &points {
+        let (dram, l2) = point.places(&x, &y);
+        free.take_point(dram, 5.0);
+        free.take_point(l2, 5.0);
+        free.take_line(dram, l2);
+    }
     draw_roofs(&mut sheet, &roofs, &x, &y, &mut free);
     draw_points(&mut sheet, &points, &x, &y, &mut free);
     outline(&mut sheet.canvas, &area);
@@ -134,24 +148,20 @@ fn draw_roofs(sheet: &mut Sheet, roofs: &Roofs, x: &Scale, y: &Scale, free: &mut
 }
 
 fn draw_points(sheet: &mut Sheet, points: &[Point], x: &Scale, y: &Scale, free: &mut Placement) {
-    let place = |p: &Point, intensity: Option<f64>| {
-        (intensity.map_or(x.at(x.high()), |v| x.at(v)), y.at(p.rate))
-    };
     for p in points {
-        let (dram, l2) = (place(p, p.dram), place(p, p.l2));
+        let (dram, l2) = p.places(x, y);
         sheet.canvas.line(vec![dram, l2], p.colour, 0.8);
-        free.take_point(dram, 5.0);
-        free.take_point(l2, 5.0);
-        free.take_line(dram, l2);
     }
     for (number, p) in (1_usize..).zip(points) {
-        let (dram, l2) = (place(p, p.dram), place(p, p.l2));
+        let (dram, l2) = p.places(x, y);
         sheet.canvas.circle(l2, 3.6, PAPER, true);
         sheet.canvas.circle(l2, 3.6, p.colour, false);
         sheet.canvas.circle(dram, 4.4, p.colour, true);
         let text = number.to_string();
         if let Some(at) = free.beside(&text, NOTE, dram) {
-            sheet.canvas.text(Label::new(text, at, NOTE, Anchor::Left).bold());
+            let label = Label::new(text, at, NOTE, Anchor::Left).bold();
+            sheet.canvas.leader(&label.area(), dram);
+            sheet.canvas.text(label);
         }
     }
 }

@@ -7,13 +7,13 @@ use crate::report::chart::{
     Anchor, Area, Entry, Fill, LABEL, Label, NOTE, PAPER, Scale, Sheet, Swatch, across, outline,
     text_width,
 };
-use crate::report::group::{Group, groups};
+use crate::report::group::{Group, groups, title_room};
 use crate::report::number::{float, percent, ratio};
 
 const ROWS: usize = 12;
 const ROW: f64 = 24.0;
 const BAR: f64 = 18.0;
-const LEFT: f64 = 164.0;
+const NAMES: f64 = 180.0;
 const RIGHT: f64 = 48.0;
 
 pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
@@ -28,8 +28,9 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         .map(|(name, fill)| Entry::new(Swatch::Fill(*fill), name.replace('_', " ")))
         .collect();
     sheet.legend(&entries);
-    heading(&mut sheet);
-    let area = sheet.plot(LEFT, RIGHT, ROW * float(crate::units::to_u64(groups.len())) + 4.0);
+    let left = title_room(&groups, LABEL, NAMES) + 14.0;
+    heading(&mut sheet, left);
+    let area = sheet.plot(left, RIGHT, ROW * float(crate::units::to_u64(groups.len())) + 4.0);
     let scale = Scale::linear(0.0, 1.0, area.x, area.right());
     across(&mut sheet.canvas, &area, &scale, "share of scheduler slot-cycles");
     let whole: u64 = groups.iter().map(|group| group.cycles).fold(0, u64::saturating_add);
@@ -43,10 +44,10 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     Ok(sheet.finish(&scene.footer()))
 }
 
-fn heading(sheet: &mut Sheet) {
+fn heading(sheet: &mut Sheet, left: f64) {
     let y = sheet.top() + NOTE / 2.0;
     let right = crate::report::chart::WIDTH - 6.0;
-    sheet.canvas.text(Label::new("kernel", (LEFT - 6.0, y), NOTE, Anchor::Right));
+    sheet.canvas.text(Label::new("kernel", (left - 6.0, y), NOTE, Anchor::Right));
     sheet.canvas.text(Label::new("cycles", (right, y), NOTE, Anchor::Right));
     sheet.skip(NOTE + 3.0);
 }
@@ -59,8 +60,8 @@ fn row(
     y: f64,
     whole: u64,
 ) {
-    let name = group.title(LABEL, LEFT - 14.0);
-    sheet.canvas.text(Label::new(name, (LEFT - 6.0, y), LABEL, Anchor::Right));
+    let name = group.title(LABEL, area.x - 14.0);
+    sheet.canvas.text(Label::new(name, (area.x - 6.0, y), LABEL, Anchor::Right));
     let mut x = area.x;
     for (share, (_, fill)) in shares(&group.stalls, causes).into_iter().zip(causes) {
         let part = Area::new(x, y - BAR / 2.0, share * area.width, BAR);

@@ -5,14 +5,14 @@ use crate::report::chart::{
     Anchor, Area, Entry, Fill, LABEL, Label, NOTE, Scale, Sheet, Swatch, across, outline,
     text_width,
 };
-use crate::report::group::{Group, groups};
+use crate::report::group::{Group, groups, title_room};
 use crate::report::number::{bytes, float, percent};
 use crate::units::{SECTOR_BYTES, to_u64};
 
 const ROWS: usize = 8;
 const ROW: f64 = 46.0;
 const BAR: f64 = 13.0;
-const LEFT: f64 = 148.0;
+const NAMES: f64 = 160.0;
 
 /// One bar: its part in another fill at the end, and what is written after it.
 struct Bar {
@@ -36,15 +36,16 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         Entry::new(Swatch::Fill(Fill::of(5)), "DRAM write"),
     ]);
     let texts = rows.iter().flatten().map(|bar| text_width(&bar.text, NOTE)).fold(0.0, f64::max);
-    let area = sheet.plot(LEFT, 10.0, ROW * float(to_u64(rows.len())));
+    let left = title_room(&groups, LABEL, NAMES) + 14.0;
+    let area = sheet.plot(left, 10.0, ROW * float(to_u64(rows.len())));
     let most = rows.iter().flatten().map(|bar| bar.value).fold(0.0, f64::max);
     let room = area.right() - texts - 8.0;
     let scale = Scale::from_zero(most, area.x, room.max(area.x + 60.0));
     across(&mut sheet.canvas, &area, &scale, "bytes (32-byte sectors)");
     let mut y = area.y;
     for (group, bars) in groups.iter().zip(&rows) {
-        let name = group.title(LABEL, LEFT - 14.0);
-        let at = (LEFT - 6.0, y + ROW / 2.0);
+        let name = group.title(LABEL, left - 14.0);
+        let at = (left - 6.0, y + ROW / 2.0);
         sheet.canvas.text(Label::new(name, at, LABEL, Anchor::Right));
         for (bar, line) in bars.iter().zip([0.0, 1.0, 2.0]) {
             draw_bar(&mut sheet, bar, &scale, y + 3.5 + line * BAR);
