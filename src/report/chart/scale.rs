@@ -41,14 +41,15 @@ impl Scale {
         Self { low, high, from, to, log: true }
     }
 
-    /// The position of `value`, kept within the range of positions.
+    /// The position of `value`, kept within the range of positions; no number is at its start.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let share = if self.log {
             (value.max(LEAST) / self.low).ln() / (self.high / self.low).ln()
         } else {
             (value - self.low) / (self.high - self.low)
         };
-        self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
+        let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
+        self.from + share * (self.to - self.from)
     }
 
     /// The smallest value.
@@ -148,5 +149,6 @@ mod tests {
         assert!((scale.at(10.0) - 100.0).abs() < 1e-9);
         assert!((scale.at(0.0) - 50.0).abs() < 1e-9);
         assert!((scale.at(1e9) - 150.0).abs() < 1e-9);
+        assert!((Scale::linear(0.0, 1.0, 5.0, 9.0).at(f64::NAN) - 5.0).abs() < 1e-9);
     }
 }

@@ -25,7 +25,7 @@ pub fn solo(analysis: &Analysis) -> String {
         text.push('\n');
     }
     for note in &analysis.notes {
-        let _ = writeln!(text, "note: {note}");
+        let _ = writeln!(text, "note: {}", brief(note, 400));
     }
     text
 }
@@ -36,7 +36,11 @@ fn heading(text: &mut String, analysis: &Analysis, app: &AppRecord) {
     let _ = writeln!(
         text,
         "{} on {}: {} cycles ({} of them launch latency), {launches} launch{plural}, IPC {:.2}",
-        app.app, analysis.machine.name, app.cycles, app.launch_cycles, app.ipc
+        brief(&app.app, 60),
+        brief(&analysis.machine.name, 40),
+        app.cycles,
+        app.launch_cycles,
+        app.ipc
     );
     let _ = writeln!(
         text,
