@@ -4,6 +4,7 @@
 mod compare;
 mod faults;
 mod layers;
+mod models;
 mod picture;
 mod record;
 mod report;

@@ -4,10 +4,26 @@
 //! What comes out of here needs no further checks: sizes divide, clocks tick,
 //! every number has a source. Knows no trace and no scheme.
 
+mod check;
+mod decode;
+mod error;
+mod isa_table;
 mod machine;
+mod models;
+mod nearest;
+mod pattern;
+mod resolve;
+mod source;
+mod tree;
 
+pub use check::Problem;
+pub use error::{Place, SpecError};
+pub use isa_table::IsaTable;
 pub use machine::{
     AllocatePolicy, BankConflicts, Cache, Clocks, CtaOrder, Dispatch, DramSpec, Interconnect,
     L1Spec, L2Spec, Machine, Quirks, SchedulerPolicy, SetHash, SharedSpec, SmSpec, UnitSpec,
     WritePolicy,
 };
+pub use models::{ModelText, Models};
+pub use resolve::Resolved;
+pub use source::{Kind, Provenance, Source};

@@ -1,0 +1,282 @@
+//! The checks that a machine must pass: each a small named fact.
+
+use std::fmt;
+
+use crate::units::SECTOR_BYTES;
+
+use super::isa_table::IsaTable;
+use super::machine::{Cache, Machine};
+
+/// A check that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The fact that does not hold.
+    pub check: &'static str,
+    /// What was found.
+    pub found: String,
+}
+
+impl Problem {
+    pub(super) fn new(check: &'static str, found: impl fmt::Display) -> Self {
+        Self { check, found: found.to_string() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.check, self.found)
+    }
+}
+
+/// A fact, and what is found where it does not hold (empty: it holds).
+type Check = (&'static str, fn(&Machine) -> Vec<String>);
+
+/// One row per fact.
+const CHECKS: [Check; 16] = [
+    ("clocks tick: above 0 and below 100000 MHz", clocks),
+    ("a count is at least 1", counts),
+    ("a size is a power of two where its bits are used", powers),
+    ("a latency is below 100000 cycles", latencies),
+    ("a queue is at most 1048576 long", queues),
+    ("schedulers divide the warps of an SM", schedulers),
+    ("a line is a multiple of the 32-byte sector, at most 8 of them", lines),
+    ("all slices together hold at most 1 GiB", l2_size),
+    ("L2 slices are a multiple of the channels", slices),
+    ("carve-outs ascend and fit the unified array", carve_outs),
+    ("the L1 at its largest size is the unified array", unified),
+    ("shared memory is handed out in units that divide it", shared),
+    ("the registers of an SM are a multiple of the unit", registers),
+    ("SMs fill their ports", ports),
+    ("a percentage is at most 100", percentages),
+    ("timing parameters are at least 0", timing),
+];
+
+/// Every check that `machine` with the opcode table `isa` fails.
+pub(super) fn problems(machine: &Machine, isa: &IsaTable) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (check, failed) in CHECKS {
+        problems.extend(failed(machine).into_iter().map(|found| Problem::new(check, found)));
+    }
+    for unit in isa.units().into_iter().map(crate::isa::Unit::name) {
+        if !machine.units.contains_key(unit) {
+            let found = format!("models/isa/{}.toml uses `{unit}`, `units` lacks it", isa.name);
+            problems.push(Problem::new("every unit of the opcode table exists", found));
+        }
+    }
+    for unit in machine.units.keys() {
+        if crate::isa::Unit::from_name(unit).is_none() {
+            let known = crate::isa::Unit::ALL.map(crate::isa::Unit::name).join(", ");
+            let found = format!("`units.{unit}`; known: {known}");
+            problems.push(Problem::new("a unit has a known name", found));
+        }
+    }
+    problems
+}
+
+/// The rows of `values` that `holds` refuses, as `key = value`.
+fn refused<T: fmt::Display + Copy>(values: &[(&str, T)], holds: impl Fn(T) -> bool) -> Vec<String> {
+    let wrong = values.iter().filter(|(_, value)| !holds(*value));
+    wrong.map(|(key, value)| format!("{key} = {value}")).collect()
+}
+
+fn clocks(m: &Machine) -> Vec<String> {
+    let mut clocks = vec![
+        ("clocks.core_mhz", m.clocks.core_mhz),
+        ("clocks.interconnect_mhz", m.clocks.interconnect_mhz),
+        ("clocks.l2_mhz", m.clocks.l2_mhz),
+    ];
+    clocks.extend(m.clocks.dram_mhz.map(|mhz| ("clocks.dram_mhz", mhz)));
+    refused(&clocks, |mhz| mhz > 0.0 && mhz < 100_000.0)
+}
+
+fn counts(m: &Machine) -> Vec<String> {
+    let mut counts = vec![
+        ("dispatch.sms", u32::from(m.dispatch.sms)),
+        ("dispatch.ctas_per_cycle", m.dispatch.ctas_per_cycle),
+        ("sm.max_warps", m.sm.max_warps),
+        ("sm.max_ctas", m.sm.max_ctas),
+        ("sm.registers", m.sm.registers),
+        ("sm.register_unit", m.sm.register_unit),
+        ("sm.schedulers", m.sm.schedulers),
+        ("sm.issue_width", m.sm.issue_width),
+        ("shared.unit_bytes", m.shared.unit_bytes),
+        ("shared.banks", m.shared.banks),
+        ("shared.bank_bytes", m.shared.bank_bytes),
+        ("l1.banks", m.l1.banks),
+        ("l1.tags_per_cycle", m.l1.tags_per_cycle),
+        ("interconnect.sms_per_port", m.interconnect.sms_per_port),
+        ("l2.slices", m.l2.slices),
+        ("l2.accesses_per_cycle", m.l2.accesses_per_cycle),
+        ("dram.channels", m.dram.channels),
+    ];
+    counts.extend(cache_counts("l1.cache", &m.l1.cache));
+    counts.extend(cache_counts("l2.cache", &m.l2.cache));
+    let mut wrong = refused(&counts, |count| count > 0);
+    for (name, unit) in &m.units {
+        if unit.count == 0 || unit.initiation_cycles == 0 {
+            let (count, initiation) = (unit.count, unit.initiation_cycles);
+            wrong.push(format!("units.{name}: count {count}, initiation_cycles {initiation}"));
+        }
+    }
+    wrong
+}
+
+/// The counts of a cache that must not be 0. The names tell the two caches apart.
+fn cache_counts(key: &str, cache: &Cache) -> Vec<(&'static str, u32)> {
+    let names = if key == "l1.cache" {
+        [
+            "l1.cache.sets",
+            "l1.cache.ways",
+            "l1.cache.mshr_entries",
+            "l1.cache.mshr_merge",
+            "l1.cache.miss_queue",
+        ]
+    } else {
+        [
+            "l2.cache.sets",
+            "l2.cache.ways",
+            "l2.cache.mshr_entries",
+            "l2.cache.mshr_merge",
+            "l2.cache.miss_queue",
+        ]
+    };
+    let values = [cache.sets, cache.ways, cache.mshr_entries, cache.mshr_merge, cache.miss_queue];
+    names.into_iter().zip(values).collect()
+}
+
+fn powers(m: &Machine) -> Vec<String> {
+    let sizes = [
+        ("l1.cache.line_bytes", m.l1.cache.line_bytes),
+        ("l2.cache.line_bytes", m.l2.cache.line_bytes),
+        ("shared.banks", m.shared.banks),
+        ("shared.bank_bytes", m.shared.bank_bytes),
+    ];
+    refused(&sizes, u32::is_power_of_two)
+}
+
+fn latencies(m: &Machine) -> Vec<String> {
+    let mut latencies = vec![
+        ("shared.latency_cycles", m.shared.latency_cycles),
+        ("l1.latency_cycles", m.l1.latency_cycles),
+        ("interconnect.latency_cycles", m.interconnect.latency_cycles),
+        ("l2.latency_cycles", m.l2.latency_cycles),
+        ("dram.latency_cycles", m.dram.latency_cycles),
+        ("sm.dependent_issue_cycles", m.sm.dependent_issue_cycles),
+        ("sm.branch_cycles", m.sm.branch_cycles),
+    ];
+    for (name, unit) in &m.units {
+        latencies.push((name, unit.latency_cycles));
+        latencies.push((name, unit.initiation_cycles));
+    }
+    refused(&latencies, |cycles| cycles < 100_000)
+}
+
+fn queues(m: &Machine) -> Vec<String> {
+    let queues = [
+        ("l1.queue", m.l1.queue),
+        ("interconnect.input_queue", m.interconnect.input_queue),
+        ("interconnect.output_queue", m.interconnect.output_queue),
+        ("l2.input_queue", m.l2.input_queue),
+        ("l2.dram_queue", m.l2.dram_queue),
+        ("l2.reply_queue", m.l2.reply_queue),
+        ("dram.queue", m.dram.queue),
+    ];
+    let mut wrong = refused(&queues, |entries| entries > 0 && entries <= 1 << 20);
+    let caches = [
+        ("l1.cache.miss_queue", m.l1.cache.miss_queue),
+        ("l2.cache.miss_queue", m.l2.cache.miss_queue),
+        ("l1.cache.mshr_entries", m.l1.cache.mshr_entries),
+        ("l2.cache.mshr_entries", m.l2.cache.mshr_entries),
+    ];
+    wrong.extend(refused(&caches, |entries| entries <= 1 << 20));
+    wrong
+}
+
+fn schedulers(m: &Machine) -> Vec<String> {
+    let whole = m.sm.max_warps.checked_rem(m.sm.schedulers) == Some(0) && m.sm.max_warps <= 256;
+    let found = format!("{} warps on {} schedulers", m.sm.max_warps, m.sm.schedulers);
+    if whole { Vec::new() } else { vec![found] }
+}
+
+fn lines(m: &Machine) -> Vec<String> {
+    let sizes = [
+        ("l1.cache.line_bytes", m.l1.cache.line_bytes),
+        ("l2.cache.line_bytes", m.l2.cache.line_bytes),
+    ];
+    refused(&sizes, |bytes| {
+        let bytes = u64::from(bytes);
+        bytes >= SECTOR_BYTES && bytes.is_multiple_of(SECTOR_BYTES) && bytes <= 8 * SECTOR_BYTES
+    })
+}
+
+fn bytes(cache: &Cache) -> u64 {
+    u64::from(cache.sets)
+        .saturating_mul(u64::from(cache.ways))
+        .saturating_mul(u64::from(cache.line_bytes))
+}
+
+fn l2_size(m: &Machine) -> Vec<String> {
+    let total = bytes(&m.l2.cache).saturating_mul(u64::from(m.l2.slices));
+    refused(&[("bytes of all slices", total)], |bytes| bytes <= 1 << 30)
+}
+
+fn slices(m: &Machine) -> Vec<String> {
+    let whole = m.l2.slices.checked_rem(m.dram.channels) == Some(0) && m.l2.slices <= 4096;
+    let found = format!("{} slices on {} channels", m.l2.slices, m.dram.channels);
+    if whole { Vec::new() } else { vec![found] }
+}
+
+fn carve_outs(m: &Machine) -> Vec<String> {
+    let sizes = &m.l1.carve_outs_bytes;
+    let mut wrong = Vec::new();
+    if !sizes.is_sorted_by(|a, b| a < b) {
+        wrong.push(format!("{sizes:?} does not ascend"));
+    }
+    if sizes.last().is_some_and(|&largest| largest > m.l1.unified_bytes) {
+        wrong.push(format!("{sizes:?} exceeds l1.unified_bytes = {}", m.l1.unified_bytes));
+    }
+    if sizes.last().is_some_and(|&largest| largest < m.shared.bytes) {
+        wrong.push(format!("{sizes:?} has no room for shared.bytes = {}", m.shared.bytes));
+    }
+    wrong
+}
+
+fn unified(m: &Machine) -> Vec<String> {
+    let (array, unified) = (bytes(&m.l1.cache), u64::from(m.l1.unified_bytes));
+    let smallest = m.l1.carve_outs_bytes.first().copied().map_or(0, u64::from);
+    if unified == 0 || array + smallest == unified {
+        return Vec::new();
+    }
+    vec![format!(
+        "l1.cache has {array} bytes; {unified} unified less the smallest carve-out is {}",
+        unified.saturating_sub(smallest)
+    )]
+}
+
+fn shared(m: &Machine) -> Vec<String> {
+    let whole = m.shared.bytes.checked_rem(m.shared.unit_bytes) == Some(0);
+    let found = format!("{} bytes in units of {}", m.shared.bytes, m.shared.unit_bytes);
+    if whole { Vec::new() } else { vec![found] }
+}
+
+fn registers(m: &Machine) -> Vec<String> {
+    let whole = m.sm.registers.checked_rem(m.sm.register_unit) == Some(0);
+    let found = format!("{} registers in units of {}", m.sm.registers, m.sm.register_unit);
+    if whole { Vec::new() } else { vec![found] }
+}
+
+fn ports(m: &Machine) -> Vec<String> {
+    let sms = u32::from(m.dispatch.sms);
+    let whole = sms.checked_rem(m.interconnect.sms_per_port) == Some(0);
+    let found = format!("{sms} SMs in groups of {}", m.interconnect.sms_per_port);
+    if whole { Vec::new() } else { vec![found] }
+}
+
+fn percentages(m: &Machine) -> Vec<String> {
+    refused(&[("l1.dirty_percent", m.l1.dirty_percent)], |percent| percent <= 100)
+}
+
+fn timing(m: &Machine) -> Vec<String> {
+    let wrong = m.dram.timing.iter().filter(|(_, value)| !(value.is_finite() && **value >= 0.0));
+    wrong.map(|(key, value)| format!("dram.timing.{key} = {value}")).collect()
+}

@@ -1,0 +1,166 @@
+//! What can be wrong with a model file, told to the user: where it is, what
+//! was expected, what was found and, for a name, which known one is nearest.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::check::Problem;
+
+/// A file and a line in it, or a word of the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    file: Arc<str>,
+    line: u32,
+}
+
+impl Place {
+    /// Line `line` (from 1) of `file`; line 0 means the file as a whole.
+    #[must_use]
+    pub fn new(file: Arc<str>, line: u32) -> Self {
+        Self { file, line }
+    }
+
+    /// The file as the user knows it: a path, `models/…` for a built-in file,
+    /// or the `--set` word.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The line, from 1; 0 when the whole file is meant.
+    #[must_use]
+    pub fn line(&self) -> u32 {
+        self.line
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.file),
+            line => write!(f, "{}:{line}", self.file),
+        }
+    }
+}
+
+/// Why a model could not be read.
+#[derive(Debug, Error)]
+pub enum SpecError {
+    /// The file system refused.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the file system says.
+        source: io::Error,
+    },
+    /// The file is larger than any model file.
+    #[error("{}: {bytes} bytes, a model file has at most {limit}; is this the right file?", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        bytes: u64,
+        /// The largest size that is read.
+        limit: u64,
+    },
+    /// The text is no TOML.
+    #[error("{place}: not TOML: {message}")]
+    Syntax {
+        /// Where reading stopped.
+        place: Place,
+        /// What the parser expected.
+        message: String,
+    },
+    /// A key that the description does not have.
+    #[error("{place}: unknown key `{key}`{}", hint(nearest.as_deref()))]
+    UnknownKey {
+        /// Where the key stands.
+        place: Place,
+        /// The dotted key.
+        key: String,
+        /// The known key that is spelt most alike.
+        nearest: Option<String>,
+    },
+    /// A value of the wrong kind or out of its range.
+    #[error("{place}: `{key}`: expected {expected}, found {found}{}", hint(nearest.as_deref()))]
+    Value {
+        /// Where the value stands.
+        place: Place,
+        /// The dotted key.
+        key: String,
+        /// What the description takes there.
+        expected: String,
+        /// What the file has.
+        found: String,
+        /// The known word that is spelt most alike.
+        nearest: Option<String>,
+    },
+    /// A key that must be there and is not.
+    #[error("{place}: `{key}` is missing; give it as `{key} = {{ value = …, published = \"…\" }}`")]
+    Missing {
+        /// The section that lacks it.
+        place: Place,
+        /// The dotted key.
+        key: String,
+    },
+    /// A number that does not say where it is from.
+    #[error(
+        "{place}: `{key}` must say where it is from: expected {{ value = …, and exactly one of \
+         published, measured, fitted, assumed = \"source\" }}, found {found}"
+    )]
+    Source {
+        /// Where the value stands.
+        place: Place,
+        /// The dotted key.
+        key: String,
+        /// What the file has.
+        found: String,
+    },
+    /// `base` leads back to a file that is already being read.
+    #[error("{place}: `base` goes round in a circle: {chain}")]
+    BaseLoop {
+        /// The `base` key that closes the circle.
+        place: Place,
+        /// The names in order.
+        chain: String,
+    },
+    /// No model of that name.
+    #[error("no `{name}` in models/{folder}{}; known: {known}", hint(nearest.as_deref()))]
+    NoModel {
+        /// The folder under `models/`.
+        folder: &'static str,
+        /// The name that was asked for.
+        name: String,
+        /// The known name that is spelt most alike.
+        nearest: Option<String>,
+        /// Every known name.
+        known: String,
+    },
+    /// A `--set` word without `=`.
+    #[error("--set {word}: expected SECTION.KEY=VALUE, as in --set l1.latency_cycles=30")]
+    Override {
+        /// The word.
+        word: String,
+    },
+    /// The description is readable but no machine can be like this.
+    #[error("{machine} is not a consistent machine:{}", listed(problems))]
+    Inconsistent {
+        /// The machine.
+        machine: String,
+        /// Every check that failed.
+        problems: Vec<Problem>,
+    },
+}
+
+fn hint(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
+}
+
+fn listed(problems: &[Problem]) -> String {
+    problems.iter().map(|problem| format!("\n  {problem}")).collect()
+}

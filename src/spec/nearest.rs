@@ -1,0 +1,47 @@
+//! The known name that a misspelt one most likely means.
+
+/// The name among `known` with the smallest edit distance to `word`, the first
+/// of equals; `None` when even that one shares less than half of its letters.
+pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let (distance, name) = known
+        .into_iter()
+        .map(|name| (distance(word, name), name))
+        .min_by_key(|&(distance, _)| distance)?;
+    (distance * 2 <= name.chars().count().max(word.chars().count())).then(|| name.to_owned())
+}
+
+/// Letters to insert, remove or replace to get from one word to the other
+/// (Levenshtein). Words are cut at 64 letters: names are shorter.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().take(64).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &b) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{distance, nearest};
+
+    #[test]
+    fn distances_count_single_letter_edits() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("abc", "abc"), 0);
+    }
+
+    #[test]
+    fn a_word_like_nothing_has_no_neighbour() {
+        let known = ["latency_cycles", "banks", "queue"];
+        assert_eq!(nearest("latency_cyles", known).as_deref(), Some("latency_cycles"));
+        assert_eq!(nearest("zzzz", known), None);
+    }
+}
