@@ -3,6 +3,7 @@
 //! To add a verb: one file here and one row in `Verb`.
 
 mod compare;
+mod machine;
 mod plot;
 mod synth;
 
@@ -29,6 +30,7 @@ struct Arguments {
 enum Verb {
     Compare(compare::Arguments),
     Plot(plot::Arguments),
+    Machine(machine::Arguments),
     Synth(synth::Arguments),
 }
 
@@ -56,6 +58,7 @@ fn run(verb: Verb) -> Outcome {
     match verb {
         Verb::Compare(arguments) => compare::run(arguments),
         Verb::Plot(arguments) => plot::run(arguments),
+        Verb::Machine(arguments) => machine::run(arguments),
         Verb::Synth(arguments) => synth::run(arguments),
     }
 }

@@ -108,8 +108,10 @@ pub enum Effect {
     /// Global to shared without registers (`LDGSTS`); completion is awaited by
     /// [`Effect::AsyncWait`].
     AsyncCopy,
+    /// Closes a group of the async copies so far (`LDGDEPBAR`).
+    AsyncCommit,
     /// Waits until at most the immediate's number of async groups is pending
-    /// (`DEPBAR`, `LDGDEPBAR`).
+    /// (`DEPBAR`); without open groups it waits for nothing.
     AsyncWait,
     /// CTA-wide barrier.
     Barrier,

@@ -108,6 +108,7 @@ fn counts(m: &Machine) -> Vec<String> {
         ("l2.slices", m.l2.slices),
         ("l2.accesses_per_cycle", m.l2.accesses_per_cycle),
         ("dram.channels", m.dram.channels),
+        ("dram.channel_bytes_per_clock", m.dram.channel_bytes_per_clock),
     ];
     counts.extend(cache_counts("l1.cache", &m.l1.cache));
     counts.extend(cache_counts("l2.cache", &m.l2.cache));

@@ -141,6 +141,22 @@ pub enum SpecError {
         /// Every known name.
         known: String,
     },
+    /// A line of a foreign configuration that is no option.
+    #[error("{place}: {message}")]
+    Option {
+        /// Where the line stands.
+        place: Place,
+        /// What was expected and found.
+        message: String,
+    },
+    /// A foreign configuration without an option that the machine needs.
+    #[error("the configuration has no `{key}` ({meaning}); is this a gpgpusim.config?")]
+    MissingOption {
+        /// The option.
+        key: String,
+        /// What it says.
+        meaning: &'static str,
+    },
     /// A `--set` word without `=`.
     #[error("--set {word}: expected SECTION.KEY=VALUE, as in --set l1.latency_cycles=30")]
     Override {

@@ -40,6 +40,16 @@ pub struct Machine {
     pub quirks: Quirks,
 }
 
+impl Machine {
+    /// Peak bandwidth of all memory channels in GB/s (10^9 bytes); `None` when
+    /// only the memory standard knows the memory clock.
+    #[must_use]
+    pub fn peak_gb_per_s(&self) -> Option<f64> {
+        let bytes = f64::from(self.dram.channels) * f64::from(self.dram.channel_bytes_per_clock);
+        Some(bytes * self.clocks.dram_mhz? / 1000.0)
+    }
+}
+
 /// Clock domains in MHz. The DRAM clock is the memory standard's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -185,7 +195,7 @@ pub struct Cache {
     pub line_bytes: u32,
     /// Set index function.
     pub hash: SetHash,
-    /// Outstanding sectors (or lines, see `mshr_tracks_sectors`).
+    /// Outstanding sectors.
     pub mshr_entries: u32,
     /// Requests that may wait on one entry, the first included.
     pub mshr_merge: u32,
@@ -305,6 +315,9 @@ pub struct DramSpec {
     pub standard: String,
     /// Channels of the whole GPU.
     pub channels: u32,
+    /// Bytes that one channel moves per memory clock at its peak; the memory
+    /// standard says the same in its own words.
+    pub channel_bytes_per_clock: u32,
     /// Standard parameters that this machine sets itself.
     #[serde(default)]
     pub timing: BTreeMap<String, f64>,

@@ -7,7 +7,9 @@
 mod check;
 mod decode;
 mod error;
+mod import;
 mod isa_table;
+mod listing;
 mod machine;
 mod models;
 mod nearest;
@@ -18,7 +20,9 @@ mod tree;
 
 pub use check::Problem;
 pub use error::{Place, SpecError};
+pub use import::{Import, ImportLabel, import_accelsim};
 pub use isa_table::IsaTable;
+pub use listing::Listed;
 pub use machine::{
     AllocatePolicy, BankConflicts, Cache, Clocks, CtaOrder, Dispatch, DramSpec, Interconnect,
     L1Spec, L2Spec, Machine, Quirks, SchedulerPolicy, SetHash, SharedSpec, SmSpec, UnitSpec,

@@ -68,7 +68,10 @@ impl Models {
             let start = folder.len() + 1;
             (!rest.contains('/')).then_some((start, start + rest.len()))
         };
-        self.files.keys().filter_map(|path| stem(path).map(|(a, b)| &path[a..b])).collect()
+        let stems = self.files.keys().filter_map(|path| stem(path).map(|(a, b)| &path[a..b]));
+        let mut names: Vec<&str> = stems.collect();
+        names.sort_unstable();
+        names
     }
 
     /// The names of the machines.

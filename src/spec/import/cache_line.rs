@@ -1,0 +1,101 @@
+//! GPGPU-Sim's one-line cache description:
+//! `kind:sets:line:ways,replacement:write:allocate:write-allocate:hash,mshr:entries:merge,queue:fifo,port`.
+
+use nom::bytes::complete::tag;
+use nom::character::complete::{anychar, char, u32 as number};
+use nom::combinator::{eof, opt};
+use nom::sequence::preceded;
+use nom::{IResult, Parser};
+
+/// The parts that the model uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CacheLine {
+    /// `S` sectored, `N` not.
+    pub(super) kind: char,
+    /// Sets.
+    pub(super) sets: u32,
+    /// Bytes of a line.
+    pub(super) line_bytes: u32,
+    /// Ways.
+    pub(super) ways: u32,
+    /// `R` read-only, `B` write-back, `T` write-through, `E` write-evict, `L`
+    /// local write-back and global write-evict.
+    pub(super) write: char,
+    /// `m` on miss, `f` on fill, `s` streaming.
+    pub(super) allocate: char,
+    /// `N` no, `W` write, `F` fetch on write, `L` lazy fetch on read.
+    pub(super) write_allocate: char,
+    /// `L` linear, `X` xor, `P` polynomial, `H` Fermi's, `C` custom.
+    pub(super) hash: char,
+    /// Outstanding misses.
+    pub(super) mshr_entries: u32,
+    /// Requests on one of them.
+    pub(super) mshr_merge: u32,
+    /// Misses that wait for the way down.
+    pub(super) miss_queue: u32,
+}
+
+impl CacheLine {
+    /// Reads the whole of `text`.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        line(text).ok().map(|(_, line)| line)
+    }
+}
+
+fn line(input: &str) -> IResult<&str, CacheLine> {
+    let colon = |input| char(':').parse(input);
+    let (input, (kind, sets, line_bytes, ways)) =
+        (anychar, preceded(colon, number), preceded(colon, number), preceded(colon, number))
+            .parse(input)?;
+    let (input, (_replacement, write, allocate, write_allocate, hash)) = (
+        preceded(tag(","), anychar),
+        preceded(colon, anychar),
+        preceded(colon, anychar),
+        preceded(colon, anychar),
+        preceded(colon, anychar),
+    )
+        .parse(input)?;
+    let (input, (_kind, mshr_entries, mshr_merge)) =
+        (preceded(tag(","), anychar), preceded(colon, number), preceded(colon, number))
+            .parse(input)?;
+    let (input, miss_queue) = preceded(tag(","), number).parse(input)?;
+    let (input, _) =
+        (opt(preceded(colon, number)), opt(preceded(tag(","), number))).parse(input)?;
+    let (input, _) = eof.parse(input)?;
+    let found = CacheLine {
+        kind,
+        sets,
+        line_bytes,
+        ways,
+        write,
+        allocate,
+        write_allocate,
+        hash,
+        mshr_entries,
+        mshr_merge,
+        miss_queue,
+    };
+    Ok((input, found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CacheLine;
+
+    #[test]
+    fn the_parts_are_in_their_places() {
+        let line = CacheLine::read("S:4:128:64,L:T:m:L:X,A:512:8,16:0,32").unwrap();
+        assert_eq!((line.kind, line.sets, line.line_bytes, line.ways), ('S', 4, 128, 64));
+        assert_eq!(
+            (line.write, line.allocate, line.write_allocate, line.hash),
+            ('T', 'm', 'L', 'X')
+        );
+        assert_eq!((line.mshr_entries, line.mshr_merge, line.miss_queue), (512, 8, 16));
+        assert!(CacheLine::read("N:64:128:16,L:R:f:N:L,S:2:48,4").is_some());
+        for bad in
+            ["", "none", "S:4:128", "S:4:128:64,L:T:m:L:X,A:512:8,16:0,32 x", "S:99999999999:1:1"]
+        {
+            assert_eq!(CacheLine::read(bad), None, "{bad}");
+        }
+    }
+}

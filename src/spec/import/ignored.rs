@@ -1,0 +1,89 @@
+//! Options that the importer knows and the model has no counterpart for.
+
+/// Prefix of the key, the only value for which leaving it out is right (where
+/// that matters), and why it is left out. The longest prefix counts.
+const IGNORED: [(&str, Option<&str>, &str); 50] = [
+    ("-dram_bnk_indexing_policy", Some("0"), "the mapping's bank bits are linear"),
+    (
+        "-dram_bnkgrp_indexing_policy",
+        None,
+        "part of the memory standard: low bank bits choose the group",
+    ),
+    ("-dram_seperate_write_queue_enable", Some("0"), "one queue for reads and writes"),
+    ("-enable_ptx_file_line_stats", None, "statistics"),
+    ("-gpgpu_cache:dl1Pref", None, "cache preference calls are not in traces"),
+    ("-gpgpu_cache:dl2_texture_only", Some("0"), "the L2 serves everything"),
+    ("-gpgpu_cache:il1", None, "instruction cache: perfect in trace mode"),
+    ("-gpgpu_clock_gated_lanes", None, "power"),
+    ("-gpgpu_coalesce_arch", None, "32-byte sectors from compute capability 4.0 on"),
+    ("-gpgpu_compute_capability", None, "the opcode table holds all architectures"),
+    ("-gpgpu_concurrent_kernel_sm", None, "kernels share SMs as the scheme says"),
+    ("-gpgpu_const_cache", None, "constant loads are arithmetic in trace mode"),
+    ("-gpgpu_dram_return_queue_size", None, "answers leave the channel when the L2 takes them"),
+    ("-gpgpu_dram_scheduler", Some("1"), "FR-FCFS"),
+    ("-gpgpu_dual_issue_diff_exec_units", None, "dual issue goes to different units"),
+    (
+        "-gpgpu_enable_specialized_operand_collector",
+        None,
+        "operand collectors are not modelled one by one",
+    ),
+    ("-gpgpu_flush_l2_cache", None, "the L2 keeps its content between kernels"),
+    ("-gpgpu_heap_size_limit", None, "functional simulation"),
+    ("-gpgpu_ignore_resources_limitation", None, "CTAs need their resources"),
+    ("-gpgpu_max_concurrent_kernel", None, "kernels run together as the scheme says"),
+    ("-gpgpu_mem_address_mask", None, "part of the address mapping"),
+    ("-gpgpu_memlatency_stat", None, "statistics"),
+    ("-gpgpu_n_cluster_ejection_buffer_size", None, "the crossbar's output queue stands for it"),
+    ("-gpgpu_n_mem_per_ctrlr", Some("1"), "one device per controller"),
+    ("-gpgpu_num_tensor_core_units", None, "HMMA runs on specialised unit 3 in trace mode"),
+    ("-gpgpu_operand_collector", None, "operand collectors are not modelled one by one"),
+    ("-gpgpu_perfect_inst_const_cache", None, "instruction and constant caches are perfect"),
+    ("-gpgpu_pipeline_widths", None, "pipeline registers are not modelled one by one"),
+    ("-gpgpu_ptx", None, "functional simulation"),
+    ("-gpgpu_reg_file_port_throughput", None, "a bank delivers one register per cycle"),
+    ("-gpgpu_registers_per_block", None, "launches in traces fit"),
+    ("-gpgpu_runtime", None, "statistics and device runtime"),
+    ("-gpgpu_shmem_limited_broadcast", Some("0"), "every word is broadcast"),
+    ("-gpgpu_shmem_per_block", None, "launches in traces fit"),
+    ("-gpgpu_shmem_sizeDefault", None, "cache preference calls are not in traces"),
+    ("-gpgpu_shmem_size_Pref", None, "cache preference calls are not in traces"),
+    ("-gpgpu_shmem_warp_parts", Some("1"), "a warp is served as a whole"),
+    ("-gpgpu_simd_model", None, "the trace's masks are used"),
+    ("-gpgpu_stack_size_limit", None, "functional simulation"),
+    ("-gpgpu_tensor_core_avail", None, "HMMA runs on specialised unit 3 in trace mode"),
+    ("-gpgpu_tex_cache", None, "texture instructions take a fixed time"),
+    ("-icnt_arbiter_algo", None, "grants go round, as iSLIP's"),
+    ("-icnt_flit_size", None, "the built-in crossbar moves whole packets"),
+    ("-icnt_subnets", None, "one crossbar per direction"),
+    ("-inter_config_file", None, "network details of the external simulator"),
+    ("-power_simulation_enabled", None, "power"),
+    ("-ptx_opcode", None, "PTX mode; trace mode has its own figures"),
+    ("-specialized_unit", None, "units are counted from their timing lines"),
+    (
+        "-trace_opcode_latency_initiation_tensor",
+        None,
+        "HMMA runs on specialised unit 3 in trace mode",
+    ),
+    ("-visualizer_enabled", None, "statistics"),
+];
+
+/// Why the model leaves out the option `key` with this `value`; `None` for an
+/// option or a value that it does not know.
+pub(super) fn reason(key: &str, value: &str) -> Option<&'static str> {
+    let matching = IGNORED.iter().filter(|row| key.starts_with(row.0));
+    let row = matching.max_by_key(|row| row.0.len())?;
+    row.1.is_none_or(|only| only == value).then_some(row.2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reason;
+
+    #[test]
+    fn an_option_is_left_out_only_at_the_value_that_the_model_stands_for() {
+        assert_eq!(reason("-gpgpu_dram_scheduler", "1"), Some("FR-FCFS"));
+        assert_eq!(reason("-gpgpu_dram_scheduler", "0"), None);
+        assert_eq!(reason("-gpgpu_runtime_stat", "500"), Some("statistics and device runtime"));
+        assert_eq!(reason("-no_such_option", "1"), None);
+    }
+}
