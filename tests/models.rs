@@ -1,6 +1,6 @@
 //! Is every model file right?
 
-use gpumodel::spec::Models;
+use gpumodel::spec::{IsaTable, Models};
 
 #[test]
 fn every_machine_loads_and_passes_its_checks() {
@@ -12,4 +12,13 @@ fn every_machine_loads_and_passes_its_checks() {
         .map(|error| error.to_string())
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_opcode_table_loads() {
+    let models = Models::builtin();
+    for name in models.names("isa") {
+        let table = IsaTable::load(&models, name).unwrap_or_else(|error| panic!("{error}"));
+        assert!(table.opcodes().count() > 80, "{name}");
+    }
 }
