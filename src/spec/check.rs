@@ -5,7 +5,7 @@ use std::fmt;
 use crate::units::SECTOR_BYTES;
 
 use super::isa_table::IsaTable;
-use super::machine::{Cache, Machine};
+use super::machine::{Cache, Machine, SetHash};
 
 /// A check that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl fmt::Display for Problem {
 type Check = (&'static str, fn(&Machine) -> Vec<String>);
 
 /// One row per fact.
-const CHECKS: [Check; 16] = [
+const CHECKS: [Check; 19] = [
     ("clocks tick: above 0 and below 100000 MHz", clocks),
     ("a count is at least 1", counts),
     ("a size is a power of two where its bits are used", powers),
@@ -49,6 +49,9 @@ const CHECKS: [Check; 16] = [
     ("SMs fill their ports", ports),
     ("a percentage is at most 100", percentages),
     ("timing parameters are at least 0", timing),
+    ("a hashed cache has a power of two of sets", hashed_sets),
+    ("pages and TLBs hold together", translation),
+    ("energies are at least 0", energy),
 ];
 
 /// Every check that `machine` with the opcode table `isa` fails.
@@ -280,4 +283,45 @@ fn percentages(m: &Machine) -> Vec<String> {
 fn timing(m: &Machine) -> Vec<String> {
     let wrong = m.dram.timing.iter().filter(|(_, value)| !(value.is_finite() && **value >= 0.0));
     wrong.map(|(key, value)| format!("dram.timing.{key} = {value}")).collect()
+}
+
+fn hashed_sets(m: &Machine) -> Vec<String> {
+    let caches = [("l1.cache", &m.l1.cache), ("l2.cache", &m.l2.cache)];
+    let wrong = caches
+        .iter()
+        .filter(|(_, cache)| cache.hash != SetHash::Linear && !cache.sets.is_power_of_two());
+    wrong.map(|(key, cache)| format!("{key}: {} sets with {:?}", cache.sets, cache.hash)).collect()
+}
+
+fn translation(m: &Machine) -> Vec<String> {
+    let Some(t) = &m.translation else { return Vec::new() };
+    let mut wrong = refused(&[("translation.page_bytes", t.page_bytes)], |bytes| {
+        bytes.is_power_of_two() && (1 << 12..=1 << 30).contains(&bytes)
+    });
+    let counts = [("translation.walkers", t.walkers), ("translation.walk_levels", t.walk_levels)];
+    wrong.extend(refused(&counts, |count| count > 0));
+    for (key, entries, ways) in [
+        ("translation.l1_ways", t.l1_entries, t.l1_ways),
+        ("translation.l2_ways", t.l2_entries, t.l2_ways),
+    ] {
+        if entries == 0 || entries.checked_rem(ways) != Some(0) {
+            wrong.push(format!("{key} = {ways} of {entries} entries"));
+        }
+    }
+    wrong
+}
+
+fn energy(m: &Machine) -> Vec<String> {
+    let Some(e) = &m.energy else { return Vec::new() };
+    let values = [
+        ("energy.static_watts", e.static_watts),
+        ("energy.dram_static_watts", e.dram_static_watts),
+        ("energy.thread_instruction_pj", e.thread_instruction_pj),
+        ("energy.l1_sector_pj", e.l1_sector_pj),
+        ("energy.interconnect_sector_pj", e.interconnect_sector_pj),
+        ("energy.l2_sector_pj", e.l2_sector_pj),
+        ("energy.dram_sector_pj", e.dram_sector_pj),
+        ("energy.dram_activate_pj", e.dram_activate_pj),
+    ];
+    refused(&values, |value| value.is_finite() && value >= 0.0)
 }

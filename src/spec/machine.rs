@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::energy::Energy;
+use super::translation::Translation;
+
 /// One GPU, as the engine sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,6 +38,12 @@ pub struct Machine {
     pub l2: L2Spec,
     /// Memory channels.
     pub dram: DramSpec,
+    /// Address translation; absent: every address is physical and free.
+    #[serde(default)]
+    pub translation: Option<Translation>,
+    /// Energy per event; absent: no energy is reported.
+    #[serde(default)]
+    pub energy: Option<Energy>,
     /// What this machine does differently from hardware; all off by default.
     #[serde(default)]
     pub quirks: Quirks,

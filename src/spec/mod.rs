@@ -6,6 +6,7 @@
 
 mod check;
 mod decode;
+mod energy;
 mod error;
 mod import;
 mod isa_table;
@@ -16,9 +17,11 @@ mod nearest;
 mod pattern;
 mod resolve;
 mod source;
+mod translation;
 mod tree;
 
 pub use check::Problem;
+pub use energy::Energy;
 pub use error::{Place, SpecError};
 pub use import::{Import, ImportLabel, import_accelsim};
 pub use isa_table::IsaTable;
@@ -31,3 +34,4 @@ pub use machine::{
 pub use models::{ModelText, Models};
 pub use resolve::Resolved;
 pub use source::{Kind, Provenance, Source};
+pub use translation::Translation;

@@ -1,5 +1,7 @@
 //! Caches, crossbar and memory of an imported machine.
 
+use std::collections::BTreeMap;
+
 use crate::spec::error::SpecError;
 use crate::spec::source::Kind;
 
@@ -255,6 +257,7 @@ fn peak(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
 
 fn timing(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     let entry = options.need("-gpgpu_dram_timing_opt", "DRAM timing")?;
+    let mut named = BTreeMap::new();
     sheet.section("dram.timing");
     for part in entry.value.split([':', ' ']).map(str::trim).filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
@@ -265,6 +268,11 @@ fn timing(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
         }
         let source = format!("{} {} {part}", entry.place, entry.key);
         sheet.published(name, value, &source);
+        named.insert(name, value);
+    }
+    if let (Some(rcd), Some(wl)) = (named.get("RCD"), named.get("WL")) {
+        let source = "GPGPU-Sim memory_config::init: tRCDWR = tRCD - (WL + 1)";
+        sheet.published("RCDWR", rcd.saturating_sub(wl.saturating_add(1)), source);
     }
     for (key, option) in [
         ("bus_bytes", "-gpgpu_dram_buswidth"),
