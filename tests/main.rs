@@ -3,8 +3,12 @@
 
 mod compare;
 mod faults;
+mod imports;
 mod layers;
+mod machine_verb;
+mod model_errors;
 mod models;
+mod opcodes;
 mod picture;
 mod record;
 mod report;

@@ -1,6 +1,6 @@
 //! Is every model file right?
 
-use gpumodel::spec::{IsaTable, Models};
+use gpumodel::spec::{IsaTable, Kind, Models};
 
 #[test]
 fn every_machine_loads_and_passes_its_checks() {
@@ -21,4 +21,99 @@ fn every_opcode_table_loads() {
         let table = IsaTable::load(&models, name).unwrap_or_else(|error| panic!("{error}"));
         assert!(table.opcodes().count() > 80, "{name}");
     }
+}
+
+/// Keys that may stand without a source: words that describe, and documented
+/// defaults (everything off).
+fn needs_no_source(key: &str, value: &serde_json::Value) -> bool {
+    let describing = ["name", "reference_name", "description", "isa"].contains(&key);
+    let off = value.is_null() || *value == false || *value == 0;
+    let optional = key.starts_with("quirks.")
+        || key.ends_with(".overrides_isa")
+        || ["translation", "energy"].contains(&key);
+    describing || (optional && off)
+}
+
+#[test]
+fn every_number_says_where_it_is_from() {
+    let models = Models::builtin();
+    for name in models.machine_names() {
+        for row in models.machine(name, &[]).unwrap().listing() {
+            let sourced =
+                row.source.as_ref().is_some_and(|s| s.text.len() > 3 && s.kind != Kind::Set);
+            assert!(sourced || needs_no_source(&row.key, &row.value), "{name}: {}", row.key);
+        }
+    }
+}
+
+/// Machine, GB/s, MiB of L2, FP32 lanes, as the makers and papers print them.
+const PRINTED: &[(&str, f64, f64, u32)] = &[
+    ("v100", 900.0, 6.0, 5120),
+    ("gv100", 870.0, 6.0, 5120),
+    ("a100", 1555.0, 40.0, 6912),
+    ("h100", 3352.0, 50.0, 16896),
+    ("h100-pcie", 2039.0, 50.0, 14592),
+    ("rtx-2060", 336.0, 3.0, 1920),
+    ("rtx-3070", 448.0, 4.0, 5888),
+    ("gtx-1080", 320.0, 2.0, 2560),
+    ("titan-xp", 547.7, 3.0, 3840),
+    ("k40c", 288.0, 1.5, 2880),
+    ("warped-slicer", 177.4, 0.75, 1024),
+    ("ilp-smra", 177.4, 0.75, 3840),
+    ("ugpu", 900.0, 6.0, 5120),
+    ("accelsim-qv100", 870.4, 6.0, 5120),
+    ("accelsim-rtx3070", 448.1, 4.0, 5888),
+    ("accelsim-rtx2060", 336.0, 3.0, 1920),
+];
+
+#[test]
+fn machines_meet_the_printed_figures() {
+    let models = Models::builtin();
+    for &(name, gb_per_s, l2_mib, lanes) in PRINTED {
+        let machine = models.machine(name, &[]).unwrap().machine;
+        let peak = machine.peak_gb_per_s().unwrap();
+        assert!((peak / gb_per_s - 1.0).abs() < 0.005, "{name}: {peak} GB/s");
+        let l2 = &machine.l2.cache;
+        let bytes = f64::from(l2.sets * l2.ways * l2.line_bytes) * f64::from(machine.l2.slices);
+        assert_eq!(bytes / f64::from(1 << 20), l2_mib, "{name}");
+        let fp32 = &machine.units["fp32"];
+        let found = fp32.count * 32 / fp32.initiation_cycles * u32::from(machine.dispatch.sms);
+        assert_eq!(found, lanes, "{name}");
+    }
+}
+
+#[test]
+fn the_load_path_of_volta_adds_up_to_the_measured_latencies() {
+    let m = Models::builtin().machine("v100", &[]).unwrap().machine;
+    let l2_hit = m.l1.latency_cycles + 2 * m.interconnect.latency_cycles + m.l2.latency_cycles;
+    assert_eq!((m.l1.latency_cycles, l2_hit), (28, 193), "Jia et al. 2018, table 3.1");
+}
+
+#[test]
+fn an_override_changes_the_machine_its_source_and_its_hash() {
+    let models = Models::builtin();
+    let plain = models.machine("v100", &[]).unwrap();
+    let set = |key: &str, value: &str| {
+        models.machine("v100", &[(key.to_owned(), value.to_owned())]).unwrap()
+    };
+    let changed = set("l1.latency_cycles", "30");
+    assert_eq!(changed.machine.l1.latency_cycles, 30);
+    assert_eq!(changed.provenance["l1.latency_cycles"].kind, Kind::Set);
+    assert_ne!(changed.hash, plain.hash);
+    assert_eq!(changed.overrides["l1.latency_cycles"], "30");
+    assert_eq!(models.machine("v100", &[]).unwrap().hash, plain.hash);
+    assert_eq!(set("l1.latency_cycles", "28").hash, plain.hash, "the same hardware");
+    assert!(set("quirks.no_refresh", "true").machine.quirks.no_refresh);
+    assert_eq!(set("dram.timing.tRP", "20").machine.dram.timing["tRP"], 20.0);
+    assert_eq!(set("clocks.core_mhz", "1000").machine.clocks.core_mhz, 1000.0);
+    assert_eq!(set("l1.carve_outs_bytes", "[0, 98304]").machine.l1.carve_outs_bytes, [0, 98304]);
+    assert_eq!(set("description", "7").hash, plain.hash, "words do not count");
+}
+
+#[test]
+fn a_description_that_inherits_keeps_its_own_name() {
+    let models = Models::builtin();
+    let gv100 = models.machine("gv100", &[]).unwrap().machine;
+    assert_eq!((gv100.name.as_str(), gv100.reference_name.as_str()), ("gv100", "gv100"));
+    assert_eq!(gv100.sm, models.machine("v100", &[]).unwrap().machine.sm);
 }

@@ -1,14 +1,20 @@
 //! The known name that a misspelt one most likely means.
 
-/// The name among `known` with the smallest edit distance to `word`, the first
-/// of equals; `None` when even that one shares less than half of its letters.
+/// The name among `known` that begins with `word`, else the one with the smallest
+/// edit distance to it, the first of equals; `None` when even that one shares
+/// less than half of its letters.
 pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let (distance, name) = known
-        .into_iter()
-        .map(|name| (distance(word, name), name))
-        .min_by_key(|&(distance, _)| distance)?;
-    (distance * 2 <= name.chars().count().max(word.chars().count())).then(|| name.to_owned())
+    let cost = |name: &str| {
+        let begins = word.len() >= SHORTEST_BEGINNING && name.starts_with(word);
+        if begins { 0 } else { distance(word, name) }
+    };
+    let (cost, name) =
+        known.into_iter().map(|name| (cost(name), name)).min_by_key(|&(cost, _)| cost)?;
+    (cost * 2 <= name.chars().count().max(word.chars().count())).then(|| name.to_owned())
 }
+
+/// Letters from which on a beginning counts as the name.
+const SHORTEST_BEGINNING: usize = 3;
 
 /// Letters to insert, remove or replace to get from one word to the other
 /// (Levenshtein). Words are cut at 64 letters: names are shorter.
@@ -42,6 +48,7 @@ mod tests {
     fn a_word_like_nothing_has_no_neighbour() {
         let known = ["latency_cycles", "banks", "queue"];
         assert_eq!(nearest("latency_cyles", known).as_deref(), Some("latency_cycles"));
+        assert_eq!(nearest("latency", known).as_deref(), Some("latency_cycles"));
         assert_eq!(nearest("zzzz", known), None);
     }
 }

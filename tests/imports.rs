@@ -1,0 +1,137 @@
+//! Does an imported configuration become the machine that it describes?
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gpumodel::spec::{
+    AllocatePolicy, BankConflicts, ImportLabel, Machine, Models, SchedulerPolicy, SetHash,
+    WritePolicy, import_accelsim,
+};
+
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn label(name: &str, description: &str) -> ImportLabel {
+    ImportLabel { name: name.to_owned(), description: description.to_owned() }
+}
+
+fn small() -> gpumodel::spec::Import {
+    let folder = here().join("tests/data/accelsim-small");
+    let files = [folder.join("gpgpusim.config"), folder.join("trace.config")];
+    import_accelsim(&files, &label("small", "made for the tests")).unwrap()
+}
+
+fn resolve(text: &str) -> Machine {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("small.toml");
+    fs::write(&file, text).unwrap();
+    Models::builtin().machine(file.to_str().unwrap(), &[]).unwrap().machine
+}
+
+#[test]
+fn every_part_of_the_configuration_arrives() {
+    let m = resolve(&small().text);
+    assert_eq!((m.name.as_str(), m.reference_name.as_str()), ("small", "small"));
+    assert_eq!(
+        (m.dispatch.sms, m.interconnect.sms_per_port, m.dispatch.ctas_per_cycle),
+        (12, 2, 6)
+    );
+    assert_eq!((m.clocks.core_mhz, m.clocks.interconnect_mhz), (1000.0, 900.0));
+    assert_eq!((m.clocks.l2_mhz, m.clocks.dram_mhz), (800.0, Some(700.5)));
+    assert_eq!((m.sm.max_warps, m.sm.policy, m.sm.register_banks), (32, SchedulerPolicy::Gto, 2));
+    let unit = |name: &str| {
+        let unit = &m.units[name];
+        (unit.count, unit.latency_cycles, unit.initiation_cycles, unit.overrides_isa)
+    };
+    assert_eq!(unit("int"), (4, 3, 2, true));
+    assert_eq!(unit("fp32"), (4, 5, 4, true));
+    assert_eq!(unit("half"), (4, 5, 2, true), "half the interval of fp32");
+    assert_eq!(unit("branch"), (2, 6, 3, true));
+    assert_eq!(m.shared.conflicts, BankConflicts::FirstWord);
+    assert_eq!(
+        (m.l1.cache.sets, m.l1.cache.ways, m.l1.latency_cycles),
+        (4, 128, 32),
+        "64 KB at most"
+    );
+    assert_eq!(
+        (m.l1.cache.write, m.l1.cache.allocate),
+        (WritePolicy::WriteThrough, AllocatePolicy::OnMiss)
+    );
+    assert_eq!(
+        (m.l2.slices, m.l2.cache.hash, m.l2.cache.write),
+        (24, SetHash::Ipoly, WritePolicy::WriteBack)
+    );
+    assert_eq!((m.l2.input_queue, m.l2.dram_queue, m.l2.reply_queue), (64, 32, 8));
+    assert_eq!(
+        (m.dram.standard.as_str(), m.dram.mapping.as_str()),
+        ("accelsim-gddr", "accelsim-rtx2060")
+    );
+    assert_eq!((m.dram.timing["CCDL"], m.dram.timing["RCDWR"]), (6.0, 15.0));
+    assert!(m.quirks.spreads_small_grids && m.quirks.lazy_fetch_on_read && m.quirks.no_refresh);
+    assert_eq!(m.quirks.instruction_buffer, 2);
+}
+
+#[test]
+fn what_is_not_used_is_listed() {
+    let import = small();
+    assert_eq!(
+        import.unknown,
+        ["gpgpusim.config:40 -frobnicate 17", "gpgpusim.config:38 -gpgpu_dram_scheduler 0"]
+    );
+    assert_eq!(import.ignored, ["gpgpusim.config:39 -gpgpu_runtime_stat 500"]);
+    assert!(import.text.contains("#   gpgpusim.config:40 -frobnicate 17"), "also in the file");
+    assert!(import.text.contains("-gpgpu_n_clusters 6"), "values cite their line");
+}
+
+#[test]
+fn wrong_values_name_file_and_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("gpgpusim.config");
+    let good =
+        fs::read_to_string(here().join("tests/data/accelsim-small/gpgpusim.config")).unwrap();
+    let refused = |from: &str, to: &str| {
+        fs::write(&config, good.replace(from, to)).unwrap();
+        let error = import_accelsim(std::slice::from_ref(&config), &label("x", "x")).unwrap_err();
+        error.to_string()
+    };
+    let error = refused("-gpgpu_n_clusters 6", "-gpgpu_n_clusters six");
+    assert!(error.starts_with("gpgpusim.config:2: `-gpgpu_n_clusters`"), "{error}");
+    let error = refused("S:64:128:16,", "S:64:128,");
+    assert!(error.starts_with("gpgpusim.config:26: `-gpgpu_cache:dl2`"), "{error}");
+    let error = refused("-gpgpu_shader_cta 16", "");
+    assert!(error.contains("no `-gpgpu_shader_cta` (CTAs per SM)"), "{error}");
+    let error = refused("-gpgpu_scheduler gto", "-gpgpu_scheduler magic");
+    assert!(error.contains("expected lrr, gto"), "{error}");
+    let error = refused("-frobnicate 17", "frobnicate");
+    assert!(error.starts_with("gpgpusim.config:40: expected `-key value`"), "{error}");
+    let error = refused("0000RRRR", "00RRRRRR");
+    assert!(error.contains("an address layout") || error.contains("a layout"), "{error}");
+}
+
+/// Configuration folder, machine file.
+const COMMITTED: &[(&str, &str)] = &[
+    ("QV100", "accelsim-qv100"),
+    ("QV100_fixed_l1", "accelsim-qv100-fixed-l1"),
+    ("RTX3070", "accelsim-rtx3070"),
+    ("RTX2060", "accelsim-rtx2060"),
+    ("TITANX", "accelsim-titanx"),
+    ("A100", "accelsim-a100"),
+];
+
+#[test]
+fn the_committed_machines_are_what_the_importer_writes() {
+    let configs: PathBuf = here().join("../shared/reference/cyclesim/configs");
+    if !configs.is_dir() {
+        println!("skipped: reference configurations not present");
+        return;
+    }
+    let models = Models::builtin();
+    for (folder, name) in COMMITTED {
+        let files = ["gpgpusim.config", "trace.config"].map(|file| configs.join(folder).join(file));
+        let description = models.machine(name, &[]).unwrap().machine.description;
+        let import = import_accelsim(&files, &label(name, &description)).unwrap();
+        assert_eq!(import.text, models.text("gpus", name).unwrap().text, "{name}: import it again");
+        assert_eq!(import.unknown, Vec::<String>::new(), "{name}");
+    }
+}

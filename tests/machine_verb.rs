@@ -1,0 +1,66 @@
+//! Does `gpumodel machine` keep its promises to scripts?
+
+use std::fs;
+
+use assert_cmd::Command;
+
+fn gpumodel(words: &[&str]) -> assert_cmd::assert::Assert {
+    Command::new(assert_cmd::cargo::cargo_bin!("gpumodel")).args(words).assert()
+}
+
+fn stdout(assert: &assert_cmd::assert::Assert) -> String {
+    String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+}
+
+#[test]
+fn list_and_show_give_json() {
+    let list = gpumodel(&["machine", "list", "--json", "-"]).success();
+    let list: serde_json::Value = serde_json::from_str(&stdout(&list)).unwrap();
+    let names: Vec<&str> =
+        list["machines"].as_array().unwrap().iter().map(|m| m["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"gv100") && names.is_sorted());
+    let show =
+        gpumodel(&["machine", "show", "v100", "--set", "l1.banks=8", "--json", "-"]).success();
+    let show: serde_json::Value = serde_json::from_str(&stdout(&show)).unwrap();
+    let row = show["keys"].as_array().unwrap().iter().find(|row| row["key"] == "l1.banks").unwrap();
+    assert_eq!((row["value"].as_u64(), row["kind"].as_str()), (Some(8), Some("set")));
+    assert_eq!(show["overrides"]["l1.banks"], "8");
+}
+
+#[test]
+fn check_tells_by_its_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    let path = file.to_str().unwrap();
+    fs::write(&file, "base = \"v100\"\ndescription = \"mine\"\n").unwrap();
+    gpumodel(&["machine", "check", path]).code(0);
+    fs::write(&file, "base = \"v100\"\ndescription = \"mine\"\n[sm]\nmax_ctas = 3\nschedulers = { value = 7, assumed = \"x\" }\n").unwrap();
+    let found = stdout(&gpumodel(&["machine", "check", path]).code(1));
+    assert!(
+        found.contains("mine.toml:4: `sm.max_ctas`") && found.contains("64 warps on 7 schedulers"),
+        "{found}"
+    );
+    fs::write(&file, "base = ").unwrap();
+    gpumodel(&["machine", "check", path]).code(2);
+    gpumodel(&["machine", "check", "no-such-machine"]).code(2);
+}
+
+#[test]
+fn import_writes_a_whole_file_or_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("small.toml");
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/accelsim-small");
+    let (config, trace) = (format!("{data}/gpgpusim.config"), format!("{data}/trace.config"));
+    let target_word = target.to_str().unwrap();
+    let done = gpumodel(&["machine", "import", &config, &trace, "-o", target_word]).success();
+    let messages = String::from_utf8(done.get_output().stderr.clone()).unwrap();
+    assert!(
+        messages.contains("unknown option, not used: gpgpusim.config:40 -frobnicate 17"),
+        "{messages}"
+    );
+    assert!(fs::read_to_string(&target).unwrap().contains("name = \"small\""));
+    gpumodel(&["machine", "check", target_word]).success();
+    fs::remove_file(&target).unwrap();
+    gpumodel(&["machine", "import", &trace, "-o", target_word]).code(2);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
