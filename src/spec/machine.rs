@@ -345,8 +345,16 @@ pub struct Quirks {
     /// A warp's instruction buffer holds this many and is refilled only when
     /// empty; 0: fetch never limits.
     pub instruction_buffer: u32,
+    /// Cycles from the issue of the buffer's last instruction, beyond the next
+    /// one, until the refilled buffer issues again.
+    pub refetch_cycles: u32,
     /// Warps that the SM's fetch stage serves per cycle, with the buffer above.
     pub fetches_per_cycle: u32,
+    /// Only the registers that the trace lists carry dependencies: a wide load
+    /// covers its first register alone.
+    pub listed_registers_only: bool,
+    /// Kernels run one at a time, whatever their streams.
+    pub serial_kernels: bool,
     /// A grid smaller than the GPU's room is spread over all SMs.
     pub spreads_small_grids: bool,
     /// Write misses allocate without fetching the rest of the sector.

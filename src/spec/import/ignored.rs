@@ -2,7 +2,7 @@
 
 /// Prefix of the key, the only value for which leaving it out is right (where
 /// that matters), and why it is left out. The longest prefix counts.
-const IGNORED: [(&str, Option<&str>, &str); 50] = [
+const IGNORED: [(&str, Option<&str>, &str); 49] = [
     ("-dram_bnk_indexing_policy", Some("0"), "the mapping's bank bits are linear"),
     (
         "-dram_bnkgrp_indexing_policy",
@@ -17,7 +17,6 @@ const IGNORED: [(&str, Option<&str>, &str); 50] = [
     ("-gpgpu_clock_gated_lanes", None, "power"),
     ("-gpgpu_coalesce_arch", None, "32-byte sectors from compute capability 4.0 on"),
     ("-gpgpu_compute_capability", None, "the opcode table holds all architectures"),
-    ("-gpgpu_concurrent_kernel_sm", None, "kernels share SMs as the scheme says"),
     ("-gpgpu_const_cache", None, "constant loads are arithmetic in trace mode"),
     ("-gpgpu_dram_return_queue_size", None, "answers leave the channel when the L2 takes them"),
     ("-gpgpu_dram_scheduler", Some("1"), "FR-FCFS"),

@@ -288,12 +288,18 @@ fn timing(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
 fn quirks(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     sheet.section("quirks");
     sheet.published("instruction_buffer", 2, "GPGPU-Sim IBUFFER_SIZE");
+    let lone =
+        "Accel-Sim run of one warp on QV100: 0.42 independent FFMA per cycle, two per refill";
+    sheet.leaf("refetch_cycles", &2, Kind::Fitted, lone);
     let fetch = options.or("-gpgpu_inst_fetch_throughput", "1");
     sheet.published("fetches_per_cycle", fetch.number::<u32>()?, &fetch.cite());
+    let together = options.or("-gpgpu_concurrent_kernel_sm", "0");
+    sheet.published("serial_kernels", !together.flag()?, &together.cite());
     let line = options.need("-gpgpu_cache:dl1", "the L1 data cache")?;
     let lazy = cache(&line)?.write_allocate == 'L';
     sheet.published("lazy_fetch_on_read", lazy, &line.cite());
     for (key, source) in [
+        ("listed_registers_only", "Accel-Sim scoreboard: the registers of the trace line"),
         ("spreads_small_grids", "GPGPU-Sim max_cta: a grid that does not fill the GPU is spread"),
         ("ignores_predicates", "Accel-Sim traces list no predicate registers"),
         ("no_refresh", "GPGPU-Sim dram_t has no refresh"),
