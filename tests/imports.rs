@@ -98,6 +98,8 @@ fn wrong_values_name_file_and_line() {
     };
     let error = refused("-gpgpu_n_clusters 6", "-gpgpu_n_clusters six");
     assert!(error.starts_with("gpgpusim.config:2: `-gpgpu_n_clusters`"), "{error}");
+    let error = refused("1000.0:900.0", "inf:900.0");
+    assert!(error.contains("four clocks in MHz"), "{error}");
     let error = refused("S:64:128:16,", "S:64:128,");
     assert!(error.starts_with("gpgpusim.config:26: `-gpgpu_cache:dl2`"), "{error}");
     let error = refused("-gpgpu_shader_cta 16", "");

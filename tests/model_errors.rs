@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use gpumodel::spec::Models;
+use gpumodel::spec::{ImportLabel, IsaTable, Models, import_accelsim};
+use proptest::prelude::*;
 
 /// The error for a machine file that inherits from `v100` and adds `text`.
 fn error(text: &str) -> String {
@@ -122,4 +123,67 @@ fn hostile_files_end_in_an_error() {
     }
     fs::write(&file, [0xff, 0xfe, 0x00]).unwrap();
     assert!(models.machine(file.to_str().unwrap(), &[]).is_err());
+}
+
+/// The error for an opcode table of the one class `body`.
+fn table_error(body: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("isa")).unwrap();
+    let text = format!("description = \"x\"\n[classes.a]\n{body}\n[prefixes]\n\"\" = \"a\"\n");
+    fs::write(folder.path().join("isa/mine.toml"), text).unwrap();
+    let models = Models::with_overrides(Some(folder.path())).unwrap();
+    let error = IsaTable::load(&models, "mine").unwrap_err().to_string();
+    error.replace(folder.path().to_str().unwrap(), "")
+}
+
+#[test]
+fn an_incomplete_opcode_table_is_refused() {
+    let found = table_error("unit = \"int\"");
+    assert!(
+        found.starts_with("/isa/mine.toml:2: `classes.a` must say where it is from"),
+        "{found}"
+    );
+    let found = table_error("published = \"y\"");
+    assert!(found.contains("`classes.a.unit` is missing"), "{found}");
+    let found = table_error("published = \"y\"\nunit = \"memory\"\neffect = \"load\"");
+    assert!(found.contains("`classes.a.space` is missing"), "{found}");
+    let found = table_error("published = \"y\"\nunit = \"fpu\"");
+    assert!(found.contains("`classes.a.unit`: expected one of int, fp32"), "{found}");
+    let body = "published = \"y\"\nunit = \"int\"\nopcodes = [\"X\"]\n\
+                [classes.b]\npublished = \"y\"\nunit = \"int\"\nopcodes = [\"X\"]";
+    assert!(table_error(body).contains("found X, which class `a` also has"));
+}
+
+/// `text` with some bytes replaced.
+fn damaged(text: &str, changes: &[(usize, u8)]) -> Vec<u8> {
+    let mut bytes = text.as_bytes().to_vec();
+    for &(at, byte) in changes {
+        let at = at % bytes.len();
+        bytes[at] = byte;
+    }
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_damaged_file_ends_in_an_error_or_a_machine(
+        changes in prop::collection::vec((any::<usize>(), any::<u8>()), 1..40),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let models = Models::builtin();
+        let file = folder.path().join("damaged.toml");
+        fs::write(&file, damaged(&models.text("gpus", "v100").unwrap().text, &changes)).unwrap();
+        let _ = models.machine(file.to_str().unwrap(), &[]);
+        let config = folder.path().join("gpgpusim.config");
+        let good = include_str!("data/accelsim-small/gpgpusim.config");
+        fs::write(&config, damaged(good, &changes)).unwrap();
+        let label = ImportLabel { name: "x".to_owned(), description: "x".to_owned() };
+        if let Ok(import) = import_accelsim(&[config], &label) {
+            fs::write(&file, import.text).unwrap();
+            // Whatever is imported is at least a readable machine file.
+            models.examine(file.to_str().unwrap(), &[]).unwrap();
+        }
+    }
 }

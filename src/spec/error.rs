@@ -101,7 +101,7 @@ pub enum SpecError {
         nearest: Option<String>,
     },
     /// A key that must be there and is not.
-    #[error("{place}: `{key}` is missing; give it as `{key} = {{ value = …, published = \"…\" }}`")]
+    #[error("{place}: `{key}` is missing; see models/README.md for what belongs there")]
     Missing {
         /// The section that lacks it.
         place: Place,

@@ -109,7 +109,7 @@ impl IsaTable {
         let file: File = decode(&tree)?;
         let mut modifiers = Vec::new();
         for row in file.modifiers.values() {
-            modifiers.extend(row.opcodes.iter().map(|text| (Pattern::new(text), row.clone())));
+            modifiers.extend(row.opcodes.iter().map(|text| (Pattern::new(text), row.rule())));
         }
         modifiers.sort_by_key(|(pattern, _)| pattern.literals());
         let roots = roots(&tree, &file.classes)?;
@@ -136,7 +136,7 @@ impl IsaTable {
                 row.change(change);
             }
         }
-        let unit = row.unit.unwrap_or(Unit::Control);
+        let unit = row.unit.expect("a class has a unit");
         let spec = machine.units.get(unit.name()).expect("a checked machine has all units");
         let timing =
             |own: Option<u32>, of_unit: u32| own.filter(|_| !spec.overrides_isa).unwrap_or(of_unit);
@@ -174,6 +174,24 @@ impl IsaTable {
 }
 
 impl Row {
+    /// What the row says, without the opcodes that it says it of.
+    fn rule(&self) -> Self {
+        Self { opcodes: Vec::new(), ..self.clone() }
+    }
+
+    /// The key that a class still lacks: each has a unit, and a space where its
+    /// effect reaches memory.
+    fn lacks(&self) -> Option<&'static str> {
+        let reaches = matches!(
+            self.effect,
+            Some(EffectName::Load | EffectName::Store | EffectName::Atomic | EffectName::Reduction)
+        );
+        if self.unit.is_none() {
+            return Some("unit");
+        }
+        (reaches && self.space.is_none()).then_some("space")
+    }
+
     /// Takes over what `change` says.
     fn change(&mut self, change: &Self) {
         self.unit = change.unit.or(self.unit);
@@ -188,6 +206,7 @@ impl Row {
 
     fn effect(&self) -> Effect {
         let space = match self.space {
+            // Only effects without a space have none.
             Some(SpaceName::Global) | None => Space::Global,
             Some(SpaceName::Shared) => Space::Shared,
             Some(SpaceName::Local) => Space::Local,
@@ -212,11 +231,15 @@ impl Row {
     }
 }
 
-/// Opcode root to row; refuses a root in two classes.
+/// Opcode root to row; refuses an incomplete class and a root in two classes.
 fn roots(tree: &Node, classes: &BTreeMap<String, Row>) -> Result<BTreeMap<String, Row>, SpecError> {
     let mut owner: BTreeMap<&str, &str> = BTreeMap::new();
     let mut found = BTreeMap::new();
     for (class, row) in classes {
+        if let Some(key) = row.lacks() {
+            let place = place_of(tree, "classes", class);
+            return Err(SpecError::Missing { place, key: format!("classes.{class}.{key}") });
+        }
         for root in &row.opcodes {
             if let Some(other) = owner.insert(root, class) {
                 return Err(SpecError::Value {
@@ -227,7 +250,7 @@ fn roots(tree: &Node, classes: &BTreeMap<String, Row>) -> Result<BTreeMap<String
                     nearest: None,
                 });
             }
-            found.insert(root.clone(), row.clone());
+            found.insert(root.clone(), row.rule());
         }
     }
     Ok(found)
@@ -244,7 +267,7 @@ fn prefixes(tree: &Node, file: &File) -> Result<Vec<(String, Row)>, SpecError> {
             found: format!("\"{class}\""),
             nearest: super::nearest::nearest(class, file.classes.keys().map(String::as_str)),
         })?;
-        found.push((prefix.clone(), row.clone()));
+        found.push((prefix.clone(), row.rule()));
     }
     if !file.prefixes.contains_key("") {
         let key = "prefixes.\"\"".to_owned();

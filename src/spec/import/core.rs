@@ -35,7 +35,11 @@ fn clocks(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     let entry = options.need("-gpgpu_clock_domains", "core:crossbar:L2:DRAM in MHz")?;
     sheet.section("clocks");
     for (index, key) in ["core_mhz", "interconnect_mhz", "l2_mhz", "dram_mhz"].iter().enumerate() {
-        sheet.published(key, format!("{:?}", entry.part::<f64>(index)?), &entry.cite());
+        let mhz: f64 = entry.part(index)?;
+        if !mhz.is_finite() {
+            return Err(entry.refuse("four clocks in MHz"));
+        }
+        sheet.published(key, format!("{mhz:?}"), &entry.cite());
     }
     Ok(())
 }

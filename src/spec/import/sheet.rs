@@ -11,10 +11,11 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
-    /// A comment line; long text is cut into several.
+    /// A comment, a line for each of the text's. Control characters, which TOML
+    /// does not allow there, are replaced.
     pub(super) fn comment(&mut self, text: &str) {
         for line in text.lines() {
-            self.line(&format!("# {line}"));
+            self.line(&format!("# {line}").replace(char::is_control, "\u{fffd}"));
         }
     }
 
