@@ -32,15 +32,16 @@ impl fmt::Display for Problem {
 type Check = (&'static str, fn(&Machine) -> Vec<String>);
 
 /// One row per fact.
-const CHECKS: [Check; 19] = [
+const CHECKS: [Check; 20] = [
     ("clocks tick: above 0 and below 100000 MHz", clocks),
     ("a count is at least 1", counts),
+    ("a count is no larger than any GPU's", largest),
     ("a size is a power of two where its bits are used", powers),
     ("a latency is below 100000 cycles", latencies),
     ("a queue is at most 1048576 long", queues),
     ("schedulers divide the warps of an SM", schedulers),
     ("a line is a multiple of the 32-byte sector, at most 8 of them", lines),
-    ("all slices together hold at most 1 GiB", l2_size),
+    ("all slices and all L1s together hold at most 1 GiB each", cache_sizes),
     ("L2 slices are a multiple of the channels", slices),
     ("carve-outs ascend and fit the unified array", carve_outs),
     ("the L1 at its largest size is the unified array", unified),
@@ -77,7 +78,10 @@ pub(super) fn problems(machine: &Machine, isa: &IsaTable) -> Vec<Problem> {
 }
 
 /// The rows of `values` that `holds` refuses, as `key = value`.
-fn refused<T: fmt::Display + Copy>(values: &[(&str, T)], holds: impl Fn(T) -> bool) -> Vec<String> {
+fn refused<K: fmt::Display, T: fmt::Display + Copy>(
+    values: &[(K, T)],
+    holds: impl Fn(T) -> bool,
+) -> Vec<String> {
     let wrong = values.iter().filter(|(_, value)| !holds(*value));
     wrong.map(|(key, value)| format!("{key} = {value}")).collect()
 }
@@ -93,7 +97,7 @@ fn clocks(m: &Machine) -> Vec<String> {
 }
 
 fn counts(m: &Machine) -> Vec<String> {
-    let mut counts = vec![
+    let counts = [
         ("dispatch.sms", u32::from(m.dispatch.sms)),
         ("dispatch.ctas_per_cycle", m.dispatch.ctas_per_cycle),
         ("sm.max_warps", m.sm.max_warps),
@@ -113,9 +117,10 @@ fn counts(m: &Machine) -> Vec<String> {
         ("dram.channels", m.dram.channels),
         ("dram.channel_bytes_per_clock", m.dram.channel_bytes_per_clock),
     ];
-    counts.extend(cache_counts("l1.cache", &m.l1.cache));
-    counts.extend(cache_counts("l2.cache", &m.l2.cache));
     let mut wrong = refused(&counts, |count| count > 0);
+    for (key, cache) in [("l1.cache", &m.l1.cache), ("l2.cache", &m.l2.cache)] {
+        wrong.extend(refused(&cache_counts(key, cache), |count| count > 0));
+    }
     for (name, unit) in &m.units {
         if unit.count == 0 || unit.initiation_cycles == 0 {
             let (count, initiation) = (unit.count, unit.initiation_cycles);
@@ -125,27 +130,37 @@ fn counts(m: &Machine) -> Vec<String> {
     wrong
 }
 
-/// The counts of a cache that must not be 0. The names tell the two caches apart.
-fn cache_counts(key: &str, cache: &Cache) -> Vec<(&'static str, u32)> {
-    let names = if key == "l1.cache" {
-        [
-            "l1.cache.sets",
-            "l1.cache.ways",
-            "l1.cache.mshr_entries",
-            "l1.cache.mshr_merge",
-            "l1.cache.miss_queue",
-        ]
-    } else {
-        [
-            "l2.cache.sets",
-            "l2.cache.ways",
-            "l2.cache.mshr_entries",
-            "l2.cache.mshr_merge",
-            "l2.cache.miss_queue",
-        ]
-    };
-    let values = [cache.sets, cache.ways, cache.mshr_entries, cache.mshr_merge, cache.miss_queue];
-    names.into_iter().zip(values).collect()
+/// Counts that the engine's tables grow with.
+fn largest(m: &Machine) -> Vec<String> {
+    let limited = [
+        ("dispatch.sms", u32::from(m.dispatch.sms), 4096),
+        ("sm.max_ctas", m.sm.max_ctas, 256),
+        ("sm.schedulers", m.sm.schedulers, 64),
+        ("sm.issue_width", m.sm.issue_width, 8),
+        ("sm.register_banks", m.sm.register_banks, 1024),
+        ("shared.banks", m.shared.banks, 1024),
+        ("l1.banks", m.l1.banks, 1024),
+        ("dram.channels", m.dram.channels, 1024),
+    ];
+    let mut wrong = Vec::new();
+    for (key, value, limit) in limited {
+        wrong.extend(refused(&[(key, value)], |value| value <= limit));
+    }
+    for (name, unit) in &m.units {
+        wrong.extend(refused(&[(format!("units.{name}.count"), unit.count)], |n| n <= 1024));
+    }
+    wrong
+}
+
+/// The counts of a cache that must not be 0.
+fn cache_counts(key: &str, cache: &Cache) -> [(String, u32); 5] {
+    [
+        (format!("{key}.sets"), cache.sets),
+        (format!("{key}.ways"), cache.ways),
+        (format!("{key}.mshr_entries"), cache.mshr_entries),
+        (format!("{key}.mshr_merge"), cache.mshr_merge),
+        (format!("{key}.miss_queue"), cache.miss_queue),
+    ]
 }
 
 fn powers(m: &Machine) -> Vec<String> {
@@ -219,9 +234,11 @@ fn bytes(cache: &Cache) -> u64 {
         .saturating_mul(u64::from(cache.line_bytes))
 }
 
-fn l2_size(m: &Machine) -> Vec<String> {
-    let total = bytes(&m.l2.cache).saturating_mul(u64::from(m.l2.slices));
-    refused(&[("bytes of all slices", total)], |bytes| bytes <= 1 << 30)
+fn cache_sizes(m: &Machine) -> Vec<String> {
+    let l1 = bytes(&m.l1.cache).saturating_mul(u64::from(m.dispatch.sms));
+    let l2 = bytes(&m.l2.cache).saturating_mul(u64::from(m.l2.slices));
+    let totals = [("bytes of all L1s", l1), ("bytes of all slices", l2)];
+    refused(&totals, |bytes| bytes <= 1 << 30)
 }
 
 fn slices(m: &Machine) -> Vec<String> {
