@@ -12,8 +12,8 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 
 use super::error::{Place, SpecError};
-use super::nearest::nearest;
 use super::tree::{Content, Node, dotted};
+use crate::units::nearest;
 
 /// Reads a `T` from `node`.
 ///

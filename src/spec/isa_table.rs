@@ -265,7 +265,7 @@ fn prefixes(tree: &Node, file: &File) -> Result<Vec<(String, Row)>, SpecError> {
             key: dotted("prefixes", prefix),
             expected: "the name of a class".to_owned(),
             found: format!("\"{class}\""),
-            nearest: super::nearest::nearest(class, file.classes.keys().map(String::as_str)),
+            nearest: crate::units::nearest(class, file.classes.keys().map(String::as_str)),
         })?;
         found.push((prefix.clone(), row.rule()));
     }

@@ -208,8 +208,6 @@ pub struct Cache {
     pub mshr_entries: u32,
     /// Requests that may wait on one entry, the first included.
     pub mshr_merge: u32,
-    /// Misses that may wait for the way down.
-    pub miss_queue: u32,
     /// What a write does.
     pub write: WritePolicy,
     /// What a miss does to the array.
@@ -348,8 +346,6 @@ pub struct Quirks {
     /// Cycles from the issue of the buffer's last instruction, beyond the next
     /// one, until the refilled buffer issues again.
     pub refetch_cycles: u32,
-    /// Warps that the SM's fetch stage serves per cycle, with the buffer above.
-    pub fetches_per_cycle: u32,
     /// Only the registers that the trace lists carry dependencies: a wide load
     /// covers its first register alone.
     pub listed_registers_only: bool,

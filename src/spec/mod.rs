@@ -13,7 +13,6 @@ mod isa_table;
 mod listing;
 mod machine;
 mod models;
-mod nearest;
 mod pattern;
 mod resolve;
 mod source;

@@ -7,8 +7,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::error::SpecError;
-use super::nearest::nearest;
 use super::tree::Node;
+use crate::units::nearest;
 
 /// The carried files, made by `build.rs`: path below `models/`, and text.
 const CARRIED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/models.rs"));

@@ -1,28 +1,34 @@
-//! "Did you mean": the known name that a mistyped one is closest to.
+//! The known name that a misspelt one most likely means.
 
-/// The name among `known` with the smallest edit distance to `word`, the first
-/// of equals; `None` when none is within half of the longer name's length.
+/// The name among `known` that begins with `word`, else the one with the smallest
+/// edit distance to it, the first of equals; `None` when even that one shares
+/// less than half of its letters.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let (distance, name) = known
-        .into_iter()
-        .map(|name| (edit_distance(word, name), name))
-        .min_by_key(|&(distance, _)| distance)?;
-    let longer = name.chars().count().max(word.chars().count());
-    (distance * 2 <= longer).then(|| name.to_owned())
+    let cost = |name: &str| {
+        let begins = word.len() >= SHORTEST_BEGINNING && name.starts_with(word);
+        if begins { 0 } else { distance(word, name) }
+    };
+    let (cost, name) =
+        known.into_iter().map(|name| (cost(name), name)).min_by_key(|&(cost, _)| cost)?;
+    (cost * 2 <= name.chars().count().max(word.chars().count())).then(|| name.to_owned())
 }
 
-/// Levenshtein distance: insertions, deletions and replacements of characters.
-fn edit_distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
+/// Letters from which on a beginning counts as the name.
+const SHORTEST_BEGINNING: usize = 3;
+
+/// Letters to insert, remove or replace to get from one word to the other
+/// (Levenshtein). Words are cut at 64 letters: names are shorter.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (done, c) in from.chars().enumerate() {
+    for (i, a) in from.chars().take(64).enumerate() {
         let mut diagonal = row[0];
-        row[0] = done + 1;
-        for (column, &other) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(c != other);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(row[column] + 1).min(diagonal + 1);
+        row[0] = i + 1;
+        for (j, &b) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
         }
     }
     row[to.len()]
@@ -30,14 +36,20 @@ fn edit_distance(from: &str, to: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{distance, nearest};
 
     #[test]
-    fn near_names_are_offered_and_far_ones_are_not() {
-        let known = ["registers", "shared_bytes", "stream"];
-        assert_eq!(nearest("regsters", known).as_deref(), Some("registers"));
-        assert_eq!(nearest("steram", known).as_deref(), Some("stream"));
-        assert_eq!(nearest("zzzzzz", known), None);
-        assert_eq!(nearest("", []), None);
+    fn distances_count_single_letter_edits() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("abc", "abc"), 0);
+    }
+
+    #[test]
+    fn a_word_like_nothing_has_no_neighbour() {
+        let known = ["latency_cycles", "banks", "queue"];
+        assert_eq!(nearest("latency_cyles", known).as_deref(), Some("latency_cycles"));
+        assert_eq!(nearest("latency", known).as_deref(), Some("latency_cycles"));
+        assert_eq!(nearest("zzzz", known), None);
     }
 }

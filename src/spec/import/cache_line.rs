@@ -31,8 +31,6 @@ pub(super) struct CacheLine {
     pub(super) mshr_entries: u32,
     /// Requests on one of them.
     pub(super) mshr_merge: u32,
-    /// Misses that wait for the way down.
-    pub(super) miss_queue: u32,
 }
 
 impl CacheLine {
@@ -58,9 +56,10 @@ fn line(input: &str) -> IResult<&str, CacheLine> {
     let (input, (_kind, mshr_entries, mshr_merge)) =
         (preceded(tag(","), anychar), preceded(colon, number), preceded(colon, number))
             .parse(input)?;
-    let (input, miss_queue) = preceded(tag(","), number).parse(input)?;
+    // The miss queue: here the network's own queue holds misses on their way.
     let (input, _) =
-        (opt(preceded(colon, number)), opt(preceded(tag(","), number))).parse(input)?;
+        (preceded(tag(","), number), opt(preceded(colon, number)), opt(preceded(tag(","), number)))
+            .parse(input)?;
     let (input, _) = eof.parse(input)?;
     let found = CacheLine {
         kind,
@@ -73,7 +72,6 @@ fn line(input: &str) -> IResult<&str, CacheLine> {
         hash,
         mshr_entries,
         mshr_merge,
-        miss_queue,
     };
     Ok((input, found))
 }
@@ -90,7 +88,7 @@ mod tests {
             (line.write, line.allocate, line.write_allocate, line.hash),
             ('T', 'm', 'L', 'X')
         );
-        assert_eq!((line.mshr_entries, line.mshr_merge, line.miss_queue), (512, 8, 16));
+        assert_eq!((line.mshr_entries, line.mshr_merge), (512, 8));
         assert!(CacheLine::read("N:64:128:16,L:R:f:N:L,S:2:48,4").is_some());
         for bad in
             ["", "none", "S:4:128", "S:4:128:64,L:T:m:L:X,A:512:8,16:0,32 x", "S:99999999999:1:1"]

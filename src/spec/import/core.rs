@@ -61,7 +61,10 @@ fn dispatch(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     sheet.leaf("kernel_retire_cycles", &0, Kind::Assumed, empty);
     sheet.choice("order", "round-robin", "GPGPU-Sim issue_block2core: clusters in turn");
     let copies = options.or("-gpgpu_perf_sim_memcpy", "1");
-    sheet.published("memcpy_fills_l2", copies.flag()?, &copies.cite());
+    let source =
+        format!("{}: yet the first reads after copies miss the L2 in its runs", copies.cite());
+    copies.flag()?;
+    sheet.leaf("memcpy_fills_l2", &false, Kind::Measured, &source);
     Ok(())
 }
 
@@ -114,8 +117,9 @@ fn register_banks(
     let share = banks.number::<u32>()?.checked_div(schedulers);
     let share = share.ok_or_else(|| banks.refuse("at least one scheduler"))?;
     sheet.published("register_banks", share, &source);
-    let port = "GPGPU-Sim opndcoll_rfu_t: one read per bank and cycle";
-    sheet.published("register_bank_ports", 1, port);
+    let ports = options.or("-gpgpu_reg_file_port_throughput", "1");
+    let source = format!("{}: the collectors step as often per cycle", ports.cite());
+    sheet.published("register_bank_ports", ports.number::<u32>()?, &source);
     Ok(())
 }
 

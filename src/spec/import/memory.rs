@@ -67,7 +67,6 @@ fn geometry(
         sheet.published("mshr_entries", line.mshr_entries, &cite);
         sheet.published("mshr_merge", line.mshr_merge, &cite);
     }
-    sheet.published("miss_queue", line.miss_queue, &cite);
     sheet.choice("write", write, &cite);
     let allocate = match line.allocate {
         'm' => "on-miss",
@@ -291,8 +290,6 @@ fn quirks(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     let lone =
         "Accel-Sim run of one warp on QV100: 0.42 independent FFMA per cycle, two per refill";
     sheet.leaf("refetch_cycles", &2, Kind::Fitted, lone);
-    let fetch = options.or("-gpgpu_inst_fetch_throughput", "1");
-    sheet.published("fetches_per_cycle", fetch.number::<u32>()?, &fetch.cite());
     let together = options.or("-gpgpu_concurrent_kernel_sm", "0");
     sheet.published("serial_kernels", !together.flag()?, &together.cite());
     let line = options.need("-gpgpu_cache:dl1", "the L1 data cache")?;
