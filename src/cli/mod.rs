@@ -3,6 +3,7 @@
 //! To add a verb: one file here and one row in `Verb`.
 
 mod compare;
+mod convert;
 mod machine;
 mod plot;
 mod synth;
@@ -28,6 +29,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Convert(convert::Arguments),
     Compare(compare::Arguments),
     Plot(plot::Arguments),
     Machine(machine::Arguments),
@@ -56,6 +58,7 @@ pub fn main() -> ExitCode {
 
 fn run(verb: Verb) -> Outcome {
     match verb {
+        Verb::Convert(arguments) => convert::run(arguments),
         Verb::Compare(arguments) => compare::run(arguments),
         Verb::Plot(arguments) => plot::run(arguments),
         Verb::Machine(arguments) => machine::run(arguments),

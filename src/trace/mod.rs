@@ -1,1 +1,58 @@
 //! The binary store: layout, writer, mmap reader, importers of trace text.
+//!
+//! [`convert`] makes a store of traces; [`Store`] opens one; [`Store::cta`]
+//! gives a CTA, [`Cta::warp`] a [`WarpCursor`] that walks a warp's segments,
+//! masks and addresses.
+//!
+//! Knows trace files and bytes. Must not know what an opcode does, which GPU
+//! runs it, or who asks.
+//!
+//! # How records become small
+//! * A kernel's static instructions are numbered in order of first appearance
+//!   and kept once, with opcodes as text. Runs of consecutive numbers are
+//!   segments; a warp's path is a sequence of segments, and warps share paths.
+//! * Masks are runs of equal values per warp ([`mask`]).
+//! * Addresses are predicted ([`predict`]): an affine model per memory
+//!   instruction and chunk for a warp's first access, the warp's own past after
+//!   that. Only what differs is stored ([`stream`]); lane patterns that come back
+//!   are kept once per chunk ([`lanes`]). The address mode follows from the
+//!   tracer's rule and is stored where it does not.
+//! * A chunk is a range of CTAs in file order with at least 65 536 warp
+//!   instructions, compressed with zstd ([`chunk`] draws it; [`layout`] draws
+//!   the file).
+//!
+//! A reading order: [`layout`], [`records`], [`pack`], [`chunk`], [`cursor`],
+//! [`store`], then `import`.
+
+mod access;
+mod block;
+mod cache;
+mod chunk;
+mod content;
+mod cursor;
+mod dictionary;
+mod error;
+mod fit;
+mod import;
+mod index;
+mod lanes;
+mod layout;
+mod map;
+mod mask;
+mod number;
+mod pack;
+mod path;
+mod predict;
+mod program;
+mod records;
+mod store;
+mod strands;
+mod stream;
+mod tails;
+mod writer;
+
+pub use cursor::{Cta, WarpCursor};
+pub use error::TraceError;
+pub use import::{ConvertReport, ConvertRequest, KernelIds, Progress, Silent, convert};
+pub use store::{Command, KernelSummary, Store};
+pub use tails::CtaTails;

@@ -1,0 +1,171 @@
+//! Walking through a store: CTAs and the warps in them.
+
+use std::sync::Arc;
+
+use crate::isa::Access;
+use crate::units::{Dim3, to_usize};
+
+use super::chunk::Chunk;
+use super::mask::Masks;
+use super::path::Path;
+use super::program::Program;
+use super::stream::{Stream, StreamSource};
+
+/// One CTA of a kernel. Holds its decoded chunk; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Cta {
+    /// Position in the grid.
+    pub position: Dim3,
+    pub(super) index: u32,
+    pub(super) chunk: Arc<Chunk>,
+    pub(super) program: Arc<Program>,
+}
+
+impl Cta {
+    /// Warps of the CTA: those of the launch, also when the trace has no
+    /// instruction for some of them.
+    #[must_use]
+    pub fn warp_count(&self) -> u32 {
+        self.chunk.warps_per_cta
+    }
+
+    /// Warp instructions of warp `warp`.
+    ///
+    /// # Panics
+    /// When `warp` is not below [`Cta::warp_count`].
+    #[must_use]
+    pub fn warp_instructions(&self, warp: u32) -> u64 {
+        assert!(warp < self.warp_count(), "warp {warp} of {}", self.warp_count());
+        self.chunk.warp(self.index, warp).1.instructions
+    }
+
+    /// A cursor before the first instruction of warp `warp`.
+    ///
+    /// # Panics
+    /// When `warp` is not below [`Cta::warp_count`].
+    #[must_use]
+    pub fn warp(&self, warp: u32) -> WarpCursor {
+        assert!(warp < self.warp_count(), "warp {warp} of {}", self.warp_count());
+        let (place, path) = self.chunk.warp(self.index, warp);
+        WarpCursor {
+            path: Path::new(to_usize(path.start), to_usize(path.end)),
+            masks: Masks::new(to_usize(place.masks)),
+            stream: Stream::new(to_usize(place.memory), self.chunk.models.len()),
+            next: 0,
+            end: 0,
+            memory: 0,
+            cta: self.position,
+            warp,
+            chunk: Arc::clone(&self.chunk),
+            program: Arc::clone(&self.program),
+        }
+    }
+}
+
+/// A position in one warp's instructions: owned, small, independent of all
+/// other cursors.
+#[derive(Clone, Debug)]
+pub struct WarpCursor {
+    path: Path,
+    masks: Masks,
+    stream: Stream,
+    /// The next static instruction, and where the current segment ends.
+    next: u32,
+    end: u32,
+    /// The memory number of the next static with a width.
+    memory: u32,
+    cta: Dim3,
+    warp: u32,
+    chunk: Arc<Chunk>,
+    program: Arc<Program>,
+}
+
+impl WarpCursor {
+    /// Enters the next segment of the path and gives its index in
+    /// [`crate::isa::Code::segments`]; passes over what is left of the current
+    /// one. `None` at the end of the warp.
+    pub fn next_segment(&mut self) -> Option<u32> {
+        if self.next < self.end {
+            self.skip(self.end - self.next);
+        }
+        let step = self.path.next(&self.chunk.bytes)?;
+        let number = *self.chunk.segments.get(to_usize(step))?;
+        let segment = self.program.segment(number)?;
+        self.next = segment.first;
+        self.end = segment.first + segment.length;
+        self.memory = self.program.memory_from(segment.first);
+        Some(number)
+    }
+
+    /// Instructions of the current segment that are not consumed yet.
+    #[must_use]
+    pub fn left(&self) -> u32 {
+        self.end - self.next
+    }
+
+    /// The next instruction as an index in [`crate::isa::Code::instructions`];
+    /// `None` at the end of the segment.
+    #[must_use]
+    pub fn instruction(&self) -> Option<u32> {
+        (self.next < self.end).then_some(self.next)
+    }
+
+    /// Consumes `count` instructions, at most those that are left in the
+    /// segment, passing over their addresses; gives their active lanes, summed.
+    pub fn skip(&mut self, count: u32) -> u64 {
+        let end = self.next + count.min(self.left());
+        let mut lanes = 0;
+        while let Some(number) = self.memory_before(end) {
+            lanes += self.masks.skip(&self.chunk.bytes, u64::from(number - self.next));
+            self.next = number;
+            lanes += u64::from(self.pass(None).count_ones());
+        }
+        lanes += self.masks.skip(&self.chunk.bytes, u64::from(end - self.next));
+        self.next = end;
+        lanes
+    }
+
+    /// Active lanes of the next instruction, without consuming it.
+    pub fn mask(&mut self) -> u32 {
+        self.masks.peek(&self.chunk.bytes)
+    }
+
+    /// Consumes the next instruction, one with addresses (its width is above
+    /// 0), and fills `into`. An instruction without addresses gives an access
+    /// with its mask at address 0; at the end of the segment nothing happens.
+    pub fn access(&mut self, into: &mut Access) {
+        if self.next >= self.end {
+            return;
+        }
+        if self.memory_before(self.next + 1).is_some() {
+            self.pass(Some(into));
+            return;
+        }
+        *into = Access { mask: self.masks.next(&self.chunk.bytes), ..Access::default() };
+        self.next += 1;
+    }
+
+    /// The next static with a width, when it comes before `end`.
+    #[inline]
+    fn memory_before(&self, end: u32) -> Option<u32> {
+        let number = *self.program.memory.get(to_usize(self.memory))?;
+        (number < end).then_some(number)
+    }
+
+    /// Consumes the memory instruction that is next; gives its mask.
+    #[inline]
+    fn pass(&mut self, into: Option<&mut Access>) -> u32 {
+        let mask = self.masks.next(&self.chunk.bytes);
+        let source = StreamSource {
+            bytes: &self.chunk.bytes,
+            models: &self.chunk.models,
+            lists: &self.chunk.lists,
+            cta: self.cta,
+            warp: self.warp,
+        };
+        self.stream.next(source, self.chunk.slot(self.memory), mask, into);
+        self.memory += 1;
+        self.next += 1;
+        mask
+    }
+}

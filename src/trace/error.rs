@@ -1,0 +1,100 @@
+//! What can be wrong with a trace or a store, in the user's words.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// Why a trace could not be converted or a store could not be read.
+#[derive(Debug, Error)]
+pub enum TraceError {
+    /// The operating system refused.
+    #[error("cannot {what} {}", path.display())]
+    Io {
+        /// What was tried: `read`, `write`, …
+        what: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A line of text (of a trace or of a command list) is not what it should be.
+    #[error("{}:{line}: expected {expected}, found {found}", path.display())]
+    Text {
+        /// The file as named on the command line or in its list.
+        path: PathBuf,
+        /// Line in the decompressed text, from 1.
+        line: u64,
+        /// What the format wants there.
+        expected: String,
+        /// What stands there, shortened.
+        found: String,
+    },
+    /// A store's bytes are not what they should be.
+    #[error(
+        "{}: byte {offset}: expected {expected}, found {found}; convert the trace again",
+        path.display()
+    )]
+    Store {
+        /// The store.
+        path: PathBuf,
+        /// Position in the file.
+        offset: u64,
+        /// What the layout wants there.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// The request itself makes no sense.
+    #[error("{0}")]
+    Request(String),
+}
+
+impl TraceError {
+    /// An operating-system error with its file.
+    pub(super) fn io(what: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { what, path: path.to_path_buf(), source }
+    }
+}
+
+/// What is wrong in a block of bytes, before the file is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// Byte in the block.
+    pub(super) at: usize,
+    /// What should be there.
+    pub(super) expected: String,
+    /// What is there.
+    pub(super) found: String,
+}
+
+impl Fault {
+    /// A fault at byte `at`.
+    pub(super) fn new(at: usize, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        Self { at, expected: expected.into(), found: found.into() }
+    }
+
+    /// The error of the store at `path` whose block starts at `offset`.
+    ///
+    /// For compressed blocks the position within is that of the decompressed
+    /// bytes, so only the start of the block is given.
+    pub(super) fn in_store(self, path: &Path, offset: u64) -> TraceError {
+        TraceError::Store {
+            path: path.to_path_buf(),
+            offset,
+            expected: self.expected,
+            found: self.found,
+        }
+    }
+}
+
+/// `bytes` as one shortened, printable, quoted line.
+pub(super) fn quoted(bytes: &[u8]) -> String {
+    const LONGEST: usize = 60;
+    if bytes.is_empty() {
+        return "nothing".to_owned();
+    }
+    let shown = &bytes[..bytes.len().min(LONGEST)];
+    let dots = if bytes.len() > LONGEST { "…" } else { "" };
+    format!("`{}{dots}`", String::from_utf8_lossy(shown).escape_debug())
+}

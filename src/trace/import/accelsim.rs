@@ -1,0 +1,235 @@
+//! Traces of the Accel-Sim tracer, grouped or raw, of every version.
+//!
+//! One thread decompresses; blocks of text are parsed in parallel, put together
+//! in file order, packed in parallel, and written in file order: the bytes of
+//! the store do not depend on the number of threads.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use rayon::prelude::*;
+
+use crate::trace::error::{TraceError, quoted};
+use crate::trace::layout::MOST_STATICS;
+use crate::trace::store::Command;
+use crate::trace::writer::StoreWriter;
+use crate::units::to_u64;
+
+use super::grouped::{Frames, Numbered};
+use super::header::{self, Header};
+use super::kernel::Kernel;
+use super::piece::{Dialect, Piece, parse};
+use super::raw::Warps;
+use super::request::{Filter, Progress};
+use super::source::{Source, TextBlock};
+use super::text::Fault;
+
+/// Blocks that wait between the reader and the parsers, per thread.
+const WAITING: usize = 1;
+/// Blocks of a raw trace that are packed at once, in warp instructions.
+const RAW_BATCH: usize = 1 << 19;
+
+/// What one file adds to the report.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Imported {
+    pub(super) text_bytes: u64,
+    pub(super) file_bytes: u64,
+    /// Lines with unknown tails, and unknown lines of thread blocks.
+    pub(super) tails: u64,
+    pub(super) notes: u64,
+}
+
+/// True when the start of `text` is a trace of this family.
+pub(super) fn recognise(text: &[u8]) -> bool {
+    text.trim_ascii_start().starts_with(b"-kernel")
+}
+
+/// Imports the trace in `source`, whose first block was read; `None` when
+/// `filter` leaves the kernel out.
+pub(super) fn import(
+    source: Source,
+    first: TextBlock,
+    filter: &Filter,
+    writer: &mut StoreWriter,
+    progress: &dyn Progress,
+) -> Result<Option<Imported>, TraceError> {
+    let path = source.path().to_path_buf();
+    let header = header::read(&first.bytes);
+    let header = header.map_err(|fault| fault.in_file(&path, first.first_line))?;
+    if !filter.takes(&header.launch) {
+        return Ok(None);
+    }
+    let body = &first.bytes[header.bytes..];
+    let dialect = dialect(body, &header).map_err(|f| f.in_file(&path, first.first_line))?;
+    let launch = &header.launch;
+    let index = writer.kernel(launch, &header.text);
+    writer.command(Command::Kernel(index));
+    let mut import = Import {
+        path: path.clone(),
+        dialect,
+        kernel: Kernel::new(writer, launch.grid),
+        frames: Frames::new(dialect),
+        warps: Warps::new(header.tracer),
+        imported: Imported::default(),
+        last_line: 1,
+    };
+    let rest = TextBlock { bytes: body.to_vec(), first_line: first.first_line + header.lines };
+    import.all(source, rest, progress)?;
+    import.end().map(Some)
+}
+
+/// The form of the lines, from the first ones after the header.
+fn dialect(body: &[u8], header: &Header) -> Result<Dialect, Fault> {
+    let mut lines = body.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    let raw = lines
+        .clone()
+        .find(|line| !line.is_empty() && **line != *b"#")
+        .is_some_and(|line| !line.starts_with(b"#"));
+    let instruction =
+        lines.find(|l| l.first().is_some_and(u8::is_ascii_hexdigit) && !l.contains(&b'='));
+    let mut fields = instruction.unwrap_or_default().split(|&byte| byte == b' ');
+    let is_mask = |field: &[u8]| field.len() == 8 && field.iter().all(u8::is_ascii_hexdigit);
+    let before_mask = fields.position(is_mask).unwrap_or(0);
+    let leading = before_mask.saturating_sub(1 + usize::from(header.line_info));
+    if raw && leading < 4 {
+        let expected = "`#BEGIN_TB`, or raw lines of CTA x, y, z, warp, PC and mask".to_owned();
+        let found = quoted(instruction.unwrap_or_default());
+        return Err(Fault { line: header.lines, expected, found });
+    }
+    let leading = if leading < 4 { 0 } else { leading };
+    let (grid, warps_per_cta) = (header.launch.grid, header.launch.warps_per_cta());
+    Ok(Dialect { leading, line_info: header.line_info, raw, grid, warps_per_cta })
+}
+
+/// One file on its way.
+struct Import<'w> {
+    path: std::path::PathBuf,
+    dialect: Dialect,
+    kernel: Kernel<'w>,
+    frames: Frames,
+    warps: Warps,
+    imported: Imported,
+    last_line: u64,
+}
+
+type Message = Result<(TextBlock, u64), TraceError>;
+
+impl Import<'_> {
+    /// Reads, parses and takes everything.
+    fn all(
+        &mut self,
+        mut source: Source,
+        first: TextBlock,
+        progress: &dyn Progress,
+    ) -> Result<(), TraceError> {
+        let threads = rayon::current_num_threads();
+        self.take(&[first])?;
+        if !source.ended() {
+            source = std::thread::scope(|scope| {
+                let (send, receive) = sync_channel::<Message>(threads * WAITING);
+                let reader = scope.spawn(move || {
+                    loop {
+                        let message = match source.block() {
+                            Ok(None) => return source,
+                            Ok(Some(block)) => Ok((block, source.advanced())),
+                            Err(error) => Err(error),
+                        };
+                        let over = message.is_err();
+                        // A closed channel means that parsing failed.
+                        if send.send(message).is_err() || over {
+                            return source;
+                        }
+                    }
+                });
+                let taken = self.receive(&receive, threads, progress);
+                drop(receive);
+                let source = reader.join().expect("reading does not panic");
+                taken.map(|()| source)
+            })?;
+        }
+        progress.advance(source.advanced());
+        self.imported.text_bytes = source.text_bytes;
+        self.imported.file_bytes = source.file_bytes;
+        Ok(())
+    }
+
+    fn receive(
+        &mut self,
+        blocks: &Receiver<Message>,
+        threads: usize,
+        progress: &dyn Progress,
+    ) -> Result<(), TraceError> {
+        loop {
+            let group: Result<Vec<(TextBlock, u64)>, TraceError> =
+                blocks.iter().take(threads).collect();
+            let (group, read): (Vec<TextBlock>, Vec<u64>) = group?.into_iter().unzip();
+            if group.is_empty() {
+                return Ok(());
+            }
+            self.take(&group)?;
+            progress.advance(read.iter().sum());
+        }
+    }
+
+    /// Parses `blocks` in parallel and takes them in order.
+    fn take(&mut self, blocks: &[TextBlock]) -> Result<(), TraceError> {
+        let dialect = self.dialect;
+        let pieces: Vec<Result<Piece, Fault>> =
+            blocks.par_iter().map(|block| parse(&block.bytes, &dialect)).collect();
+        for (piece, block) in pieces.into_iter().zip(blocks) {
+            let first = block.first_line;
+            let taken = piece.and_then(|piece| self.piece(piece));
+            taken.map_err(|fault| fault.in_file(&self.path, first))?;
+            self.last_line = first + to_u64(block.bytes.iter().filter(|b| **b == b'\n').count());
+        }
+        self.kernel.flush()
+    }
+
+    fn piece(&mut self, piece: Piece) -> Result<(), Fault> {
+        self.imported.tails += to_u64(piece.batch.tails.len());
+        let fault = |line, expected: &str, found: &str| Fault {
+            line,
+            expected: expected.to_owned(),
+            found: found.to_owned(),
+        };
+        if self.dialect.raw {
+            if let Some(mark) = piece.marks.first() {
+                let found = format!("{:?}", mark.mark);
+                return Err(fault(mark.line, "only instruction lines in a raw trace", &found));
+            }
+            self.warps.piece(&piece);
+            let few = self.warps.statics() <= MOST_STATICS;
+            return few
+                .then_some(())
+                .ok_or_else(|| fault(0, "at most a million distinct instructions", "more"));
+        }
+        let numbers = self.kernel.numbers(&piece.batch);
+        let numbers =
+            numbers.ok_or_else(|| fault(0, "at most a million distinct instructions", "more"))?;
+        let numbered = Numbered { batch: Arc::new(piece.batch), numbers };
+        let (kernel, notes) = (&mut self.kernel, &mut self.imported.notes);
+        self.frames.piece(&numbered, &piece.marks, |block| {
+            *notes += u64::from(!block.note.is_empty());
+            kernel.push(block);
+        })
+    }
+
+    fn end(mut self) -> Result<Imported, TraceError> {
+        self.frames.end().map_err(|fault| fault.in_file(&self.path, self.last_line))?;
+        let mut waiting = 0;
+        let Dialect { grid, warps_per_cta, .. } = self.dialect;
+        for block in self.warps.blocks(grid, warps_per_cta) {
+            let numbers = self.kernel.numbers(&block.batch);
+            let numbers = numbers.expect("no more statics than the pieces had");
+            waiting += block.batch.records.len();
+            self.kernel.push(block.numbered(&numbers));
+            if waiting > RAW_BATCH {
+                self.kernel.flush()?;
+                waiting = 0;
+            }
+        }
+        let Imported { text_bytes, file_bytes, .. } = self.imported;
+        self.kernel.end(text_bytes, file_bytes)?;
+        Ok(self.imported)
+    }
+}

@@ -1,0 +1,200 @@
+//! Grouped text: thread blocks one after the other, their warps in them.
+
+use std::sync::Arc;
+
+use crate::trace::records::{self, Batch, Block};
+use crate::units::{to_u64, to_usize};
+
+use super::kernel::MOST_CTA_INSTRUCTIONS;
+use super::piece::{Dialect, Mark, Marked};
+use super::text::Fault;
+
+/// Where in the frame the text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Between thread blocks.
+    Outside,
+    /// After `#BEGIN_TB`.
+    Begun,
+    /// After `thread block =`.
+    Placed,
+    /// After `warp =`.
+    Named(usize),
+    /// After `insts =`: so many lines are to come, of so many in all.
+    Counted { warp: usize, left: u64, declared: u64 },
+}
+
+/// Puts marks and records of successive pieces together.
+#[derive(Debug)]
+pub(super) struct Frames {
+    dialect: Dialect,
+    state: State,
+    block: Block,
+    /// Warps of the block that were named.
+    named: Vec<bool>,
+    instructions: usize,
+}
+
+/// A piece's records with the kernel's numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Numbered {
+    pub(super) batch: Arc<Batch>,
+    pub(super) numbers: Arc<Vec<u32>>,
+}
+
+impl Frames {
+    /// Before the first thread block.
+    pub(super) fn new(dialect: Dialect) -> Self {
+        let (state, block) = (State::Outside, Block::default());
+        Self { dialect, state, block, named: Vec::new(), instructions: 0 }
+    }
+
+    /// Takes the next piece; gives finished thread blocks to `done`.
+    ///
+    /// # Errors
+    /// A [`Fault`] where the frame breaks, its line counted in the piece.
+    pub(super) fn piece(
+        &mut self,
+        numbered: &Numbered,
+        marks: &[Marked],
+        mut done: impl FnMut(Block),
+    ) -> Result<(), Fault> {
+        let (mut record, mut access) = (0, 0);
+        for marked in marks {
+            self.records(numbered, record..marked.record, access, marked.line)?;
+            (record, access) = (marked.record, marked.access);
+            if let Some(block) = self.mark(marked)? {
+                done(block);
+            }
+        }
+        self.records(numbered, record..numbered.batch.records.len(), access, 0)
+    }
+
+    fn records(
+        &mut self,
+        numbered: &Numbered,
+        range: std::ops::Range<usize>,
+        access: usize,
+        line: u64,
+    ) -> Result<(), Fault> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        let State::Counted { warp, left, declared } = self.state else {
+            let found = "an instruction".to_owned();
+            return Err(Fault { line, expected: self.expected(), found });
+        };
+        let count = to_u64(range.len());
+        self.instructions += range.len();
+        if count > left || self.instructions > MOST_CTA_INSTRUCTIONS {
+            let expected = match count > left {
+                true => format!("{declared} instruction lines, as `insts` says"),
+                false => format!("at most {MOST_CTA_INSTRUCTIONS} instructions in a thread block"),
+            };
+            return Err(Fault { line, expected, found: "more".to_owned() });
+        }
+        self.state = State::Counted { warp, left: left - count, declared };
+        self.block.warps[warp].push(records::Piece {
+            batch: Arc::clone(&numbered.batch),
+            numbers: Arc::clone(&numbered.numbers),
+            records: range,
+            access,
+        });
+        Ok(())
+    }
+
+    fn expected(&self) -> String {
+        let text = match self.state {
+            State::Outside => "`#BEGIN_TB`",
+            State::Begun => "`thread block = x,y,z`",
+            State::Placed => "`warp = 0`",
+            State::Named(_) => "`insts = NUMBER`",
+            State::Counted { left: 0, .. } => "`warp = NUMBER` or `#END_TB`",
+            State::Counted { left, declared, .. } => {
+                let so_far = declared - left;
+                return format!("{declared} instruction lines, as `insts` says, not {so_far}");
+            }
+        };
+        text.to_owned()
+    }
+
+    fn mark(&mut self, marked: &Marked) -> Result<Option<Block>, Fault> {
+        let between = matches!(self.state, State::Placed | State::Counted { left: 0, .. });
+        match (&marked.mark, self.state) {
+            (Mark::Begin, State::Outside) => self.state = State::Begun,
+            (Mark::Position(_), State::Begun) => self.position(marked)?,
+            (Mark::Note(text), State::Begun | State::Placed) => self.note(text),
+            (Mark::Warp(_), _) if between => self.warp(marked)?,
+            (Mark::Instructions(declared), State::Named(warp)) => {
+                self.state = State::Counted { warp, left: *declared, declared: *declared };
+            }
+            (Mark::End, _) if between => {
+                self.state = State::Outside;
+                self.instructions = 0;
+                return Ok(Some(std::mem::take(&mut self.block)));
+            }
+            _ => return Err(self.unexpected(marked)),
+        }
+        Ok(None)
+    }
+
+    fn unexpected(&self, marked: &Marked) -> Fault {
+        let found = match &marked.mark {
+            Mark::Begin => "`#BEGIN_TB`".to_owned(),
+            Mark::Position(cta) => format!("`thread block = {},{},{}`", cta.x, cta.y, cta.z),
+            Mark::Warp(warp) => format!("`warp = {warp}`"),
+            Mark::Instructions(count) => format!("`insts = {count}`"),
+            Mark::End => "`#END_TB`".to_owned(),
+            Mark::Note(text) => crate::trace::error::quoted(text),
+            Mark::Stray => "an instruction".to_owned(),
+        };
+        Fault { line: marked.line, expected: self.expected(), found }
+    }
+
+    fn position(&mut self, marked: &Marked) -> Result<(), Fault> {
+        let Mark::Position(cta) = marked.mark else { return Ok(()) };
+        if !cta.inside(self.dialect.grid) {
+            let expected = format!("a thread block inside the grid {}", self.dialect.grid);
+            return Err(Fault { expected, ..self.unexpected(marked) });
+        }
+        let warps = to_usize(self.dialect.warps_per_cta);
+        self.block.position = cta;
+        self.block.warps = vec![Vec::new(); warps];
+        self.named = vec![false; warps];
+        self.state = State::Placed;
+        Ok(())
+    }
+
+    fn note(&mut self, text: &[u8]) {
+        if !self.block.note.is_empty() {
+            self.block.note.push(b'\n');
+        }
+        self.block.note.extend_from_slice(text);
+    }
+
+    fn warp(&mut self, marked: &Marked) -> Result<(), Fault> {
+        let Mark::Warp(warp) = marked.mark else { return Ok(()) };
+        let expected = match self.named.get_mut(to_usize(warp)) {
+            None => format!("a warp below {}, as the block says", self.dialect.warps_per_cta),
+            Some(named) if *named => "every warp once".to_owned(),
+            Some(named) => {
+                *named = true;
+                self.state = State::Named(to_usize(warp));
+                return Ok(());
+            }
+        };
+        Err(Fault { expected, ..self.unexpected(marked) })
+    }
+
+    /// Ends the text.
+    ///
+    /// # Errors
+    /// What is missing, when the text ends inside a thread block.
+    pub(super) fn end(&self) -> Result<(), Fault> {
+        if self.state == State::Outside {
+            return Ok(());
+        }
+        let found = "the end of the file: it is cut off".to_owned();
+        Err(Fault { line: 0, expected: self.expected(), found })
+    }
+}

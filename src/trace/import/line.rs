@@ -1,0 +1,259 @@
+//! One instruction line, field by field.
+//!
+//! `[cta_x cta_y cta_z warp …] [line] PC mask nd dest* opcode ns src* width
+//! [mode address…] [immediates] [tail]`. Only lines that the piece's memory of
+//! earlier lines does not explain come here ([`super::piece`]).
+
+use nom::branch::alt;
+use nom::bytes::complete::{tag, take_till1};
+use nom::character::complete::{digit1, hex_digit1, space0, space1};
+use nom::combinator::{map_opt, opt, recognize, verify};
+use nom::error::{ErrorKind, ParseError};
+use nom::multi::count;
+use nom::sequence::preceded;
+use nom::{IResult, Parser};
+
+use crate::isa::{AddressMode, Register, RegisterFile};
+use crate::trace::lanes;
+use crate::trace::records::Static;
+use crate::units::to_usize;
+
+/// Most registers that one list may name.
+const MOST_REGISTERS: usize = 255;
+/// Most immediates; more numbers are a tail.
+const MOST_IMMEDIATES: usize = 2;
+
+/// What was wanted where the parser stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wanted<'a> {
+    pub(super) at: &'a [u8],
+    pub(super) what: &'static str,
+}
+
+impl<'a> ParseError<&'a [u8]> for Wanted<'a> {
+    fn from_error_kind(at: &'a [u8], _: ErrorKind) -> Self {
+        Self { at, what: "a field" }
+    }
+
+    fn append(_: &'a [u8], _: ErrorKind, other: Self) -> Self {
+        other
+    }
+}
+
+type Parsed<'a, T> = IResult<&'a [u8], T, Wanted<'a>>;
+
+/// Addresses of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Addresses {
+    pub(super) mode: AddressMode,
+    pub(super) base: u64,
+    pub(super) stride: i64,
+    pub(super) deltas: Vec<i64>,
+}
+
+/// A parsed line. The slices are what follows the mask, the width and the
+/// addresses: with them the same text is known again without parsing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fields<'a> {
+    pub(super) fixed: Static,
+    pub(super) mask: u32,
+    pub(super) addresses: Option<Addresses>,
+    pub(super) tail: &'a [u8],
+    pub(super) from_mask: &'a [u8],
+    pub(super) after_width: &'a [u8],
+    pub(super) after_addresses: &'a [u8],
+}
+
+fn want<'a, T>(
+    what: &'static str,
+    mut parser: impl Parser<&'a [u8], Output = T, Error = Wanted<'a>>,
+) -> impl FnMut(&'a [u8]) -> Parsed<'a, T> {
+    move |input| parser.parse(input).map_err(|e| e.map(|_| Wanted { at: input, what }))
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap_or_default()
+}
+
+fn field<'a, T>(
+    parser: impl Parser<&'a [u8], Output = T, Error = Wanted<'a>>,
+) -> impl Parser<&'a [u8], Output = T, Error = Wanted<'a>> {
+    preceded(space0, parser)
+}
+
+fn hexadecimal(input: &[u8]) -> Parsed<'_, u64> {
+    map_opt(hex_digit1, |digits| u64::from_str_radix(text(digits), 16).ok()).parse(input)
+}
+
+fn decimal(input: &[u8]) -> Parsed<'_, u64> {
+    map_opt(digit1, |digits| text(digits).parse().ok()).parse(input)
+}
+
+fn signed(input: &[u8]) -> Parsed<'_, i64> {
+    let digits = recognize((opt(tag("-")), digit1));
+    map_opt(digits, |digits| text(digits).parse().ok()).parse(input)
+}
+
+fn address(input: &[u8]) -> Parsed<'_, u64> {
+    preceded(opt(tag("0x")), hexadecimal).parse(input)
+}
+
+fn word(input: &[u8]) -> Parsed<'_, &[u8]> {
+    take_till1(|byte: u8| byte.is_ascii_whitespace()).parse(input)
+}
+
+fn mask(input: &[u8]) -> Parsed<'_, u32> {
+    let digits = verify(hex_digit1, |digits: &[u8]| digits.len() == 8);
+    map_opt(digits, |digits| u32::from_str_radix(text(digits), 16).ok()).parse(input)
+}
+
+fn register(input: &[u8]) -> Parsed<'_, Register> {
+    let file = alt((
+        nom::combinator::value(RegisterFile::UniformPredicate, tag("UP")),
+        nom::combinator::value(RegisterFile::Uniform, tag("UR")),
+        nom::combinator::value(RegisterFile::General, tag("R")),
+        nom::combinator::value(RegisterFile::Predicate, tag("P")),
+    ));
+    let number = map_opt(decimal, |number| u16::try_from(number).ok());
+    map_opt((file, number), |(file, number)| Register::new(file, number)).parse(input)
+}
+
+fn registers<'a>(what: &'static str, input: &'a [u8]) -> Parsed<'a, Vec<Register>> {
+    let few = |number: &u64| *number <= crate::units::to_u64(MOST_REGISTERS);
+    let (rest, number) = want(what, field(verify(decimal, few))).parse(input)?;
+    count(want("a register", field(register)), to_usize(number)).parse(rest)
+}
+
+fn opcode(input: &[u8]) -> Parsed<'_, Box<str>> {
+    map_opt(word, |word| std::str::from_utf8(word).ok().map(Into::into)).parse(input)
+}
+
+fn addresses(mask: u32, input: &[u8]) -> Parsed<'_, Addresses> {
+    let first = u8::try_from(mask.count_ones()).unwrap_or_default();
+    let further = to_usize(lanes::delta_count(mask));
+    let known = verify(decimal, |mode: &u64| *mode <= 2);
+    let (rest, mode) = want("an address mode 0, 1 or 2", field(known)).parse(input)?;
+    let mut one = want("an address", field(address));
+    if mode == 0 {
+        let (rest, all) = count(one, usize::from(first)).parse(rest)?;
+        let deltas = all.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]).cast_signed());
+        let base = all.first().copied().unwrap_or(0);
+        let deltas = deltas.collect();
+        return Ok((rest, Addresses { mode: AddressMode::List, base, stride: 0, deltas }));
+    }
+    let (rest, base) = one.parse(rest)?;
+    if mode == 1 {
+        let (rest, stride) = want("a stride", field(signed)).parse(rest)?;
+        return Ok((
+            rest,
+            Addresses { mode: AddressMode::Stride, base, stride, deltas: Vec::new() },
+        ));
+    }
+    let difference = want("one difference per further active lane", field(signed));
+    let (rest, deltas) = count(difference, further).parse(rest)?;
+    Ok((rest, Addresses { mode: AddressMode::Delta, base, stride: 0, deltas }))
+}
+
+/// The numbers after the addresses, and what is left from the first word on
+/// that is not a number as tracers print it.
+fn immediates(input: &[u8]) -> (Vec<i64>, &[u8]) {
+    let mut found = Vec::new();
+    let mut rest = input.trim_ascii();
+    while found.len() < MOST_IMMEDIATES && !rest.is_empty() {
+        let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+        let word = text(&rest[..end]);
+        match word.parse::<i64>() {
+            Ok(value) if value.to_string() == word => found.push(value),
+            _ => break,
+        }
+        rest = rest[end..].trim_ascii_start();
+    }
+    (found, rest)
+}
+
+/// Parses `line` (without leading CTA fields); `line_info` says that a source
+/// line number comes first.
+///
+/// # Errors
+/// The first field that is not what the format says.
+pub(super) fn parse(line: &[u8], line_info: bool) -> Result<Fields<'_>, Wanted<'_>> {
+    match fields(line, line_info) {
+        Ok((_, fields)) => Ok(fields),
+        Err(nom::Err::Error(wanted) | nom::Err::Failure(wanted)) => Err(wanted),
+        Err(nom::Err::Incomplete(_)) => Err(Wanted { at: line, what: "a whole line" }),
+    }
+}
+
+fn fields(input: &[u8], line_info: bool) -> Parsed<'_, Fields<'_>> {
+    let number = map_opt(decimal, |number| u32::try_from(number).ok());
+    let (rest, line) = match line_info {
+        true => want("a source line number", field(number)).map(Some).parse(input)?,
+        false => (input, None),
+    };
+    let (rest, pc) = want("a program counter", field(hexadecimal)).parse(rest)?;
+    let (from_mask, _) = want("a space", space1).parse(rest)?;
+    let (rest, mask) = want("a mask of 8 hexadecimal digits", mask).parse(from_mask)?;
+    let (rest, destinations) = registers("a count of destinations", rest)?;
+    let (rest, opcode) = want("an opcode", field(opcode)).parse(rest)?;
+    let (rest, sources) = registers("a count of sources", rest)?;
+    let narrow = map_opt(decimal, |width| u8::try_from(width).ok());
+    let (after_width, width) = want("a width in bytes", field(narrow)).parse(rest)?;
+    let (after_addresses, addresses) = match width {
+        0 => (after_width, None),
+        _ => (|rest| addresses(mask, rest)).map(Some).parse(after_width)?,
+    };
+    let separate = after_addresses.first().is_none_or(u8::is_ascii_whitespace);
+    if !separate {
+        return Err(nom::Err::Error(Wanted { at: after_addresses, what: "a space" }));
+    }
+    let (immediates, tail) = immediates(after_addresses);
+    let fixed = Static {
+        pc,
+        opcode,
+        destinations: destinations.into(),
+        sources: sources.into(),
+        width,
+        immediates: immediates.into(),
+        line,
+    };
+    let fields = Fields { fixed, mask, addresses, tail, from_mask, after_width, after_addresses };
+    Ok((&[], fields))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use crate::isa::AddressMode;
+
+    #[test]
+    fn every_field_of_a_late_line() {
+        let line = b"12 00a0 0000000b 1 UR4 LDG.E 2 R4 P0 4 2 0x7f4001030e00 4 -8 -1 192 NoVal x ";
+        let fields = parse(line, true).unwrap();
+        assert_eq!((fields.fixed.pc, fields.fixed.line, fields.mask), (0xa0, Some(12), 0xb));
+        assert_eq!(fields.fixed.destinations[0].to_string(), "UR4");
+        assert_eq!(&*fields.fixed.immediates, [-1, 192]);
+        let addresses = fields.addresses.unwrap();
+        assert_eq!((addresses.mode, addresses.deltas), (AddressMode::Delta, vec![4, -8]));
+        assert_eq!(fields.tail, b"NoVal x");
+    }
+
+    #[test]
+    fn lines_without_immediates_and_with_odd_ones() {
+        assert!(parse(b"0010 ffffffff 0 EXIT 0 0", false).unwrap().fixed.immediates.is_empty());
+        assert_eq!(parse(b"0010 ffffffff 0 EXIT 0 0 007", false).unwrap().tail, b"007");
+    }
+
+    #[test]
+    fn wants_are_named() {
+        let what = |line: &'static [u8]| parse(line, false).unwrap_err().what;
+        assert_eq!(what(b"zz ffffffff 0 EXIT 0 0"), "a program counter");
+        assert_eq!(what(b"0010 ffff 0 EXIT 0 0"), "a mask of 8 hexadecimal digits");
+        assert_eq!(what(b"0010 ffffffff 1 X7 MOV 0 0"), "a register");
+        assert_eq!(what(b"0010 ffffffff 0 LDG 0 4 3 0x0"), "an address mode 0, 1 or 2");
+        assert_eq!(
+            what(b"0010 00000003 0 LDG 0 4 2 0x0"),
+            "one difference per further active lane"
+        );
+        assert_eq!(what(b"0010 ffffffff 0 EXIT 0"), "a width in bytes");
+    }
+}

@@ -1,0 +1,277 @@
+//! What to convert, in order: command lists, folders and single files.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::trace::error::{TraceError, quoted};
+use crate::units::to_u64;
+
+use super::source::Source;
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A copy from host to device.
+    Copy {
+        /// Device address.
+        destination: u64,
+        /// Length.
+        bytes: u64,
+    },
+    /// A kernel's trace file.
+    Trace(PathBuf),
+}
+
+/// The steps of all inputs, and what the user should know about them.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub(super) steps: Vec<Step>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Most bytes of a command list's text.
+const LONGEST_LIST: u64 = 1 << 28;
+
+impl Plan {
+    /// The steps of `inputs`: trace folders, command lists, trace files.
+    ///
+    /// # Errors
+    /// When an input does not exist, holds no trace, or is a list with a line
+    /// that cannot be followed.
+    pub(super) fn new(inputs: &[PathBuf]) -> Result<Self, TraceError> {
+        let mut plan = Self::default();
+        for input in inputs {
+            let kind = fs::metadata(input).map_err(|e| TraceError::io("read", input, e))?;
+            if kind.is_dir() {
+                plan.folder(input)?;
+            } else if is_list(input)? {
+                plan.list(input)?;
+            } else {
+                plan.steps.push(Step::Trace(input.clone()));
+            }
+        }
+        plan.prefer_grouped();
+        Ok(plan)
+    }
+
+    /// A folder: its processed lists, else its raw lists, else its traces.
+    fn folder(&mut self, folder: &Path) -> Result<(), TraceError> {
+        let mut names = Vec::new();
+        let wrong = |e| TraceError::io("read", folder, e);
+        for entry in fs::read_dir(folder).map_err(wrong)? {
+            names.push(entry.map_err(wrong)?.file_name().to_string_lossy().into_owned());
+        }
+        names.sort_by_cached_key(|name| natural(name));
+        let lists: Vec<&String> = names.iter().filter(|n| n.starts_with("kernelslist")).collect();
+        let (mut chosen, raw): (Vec<&String>, Vec<&String>) =
+            lists.into_iter().partition(|name| plain_name(name).ends_with(".g"));
+        if chosen.is_empty() {
+            chosen = raw;
+        }
+        // `kernelslist.g` first, then those of further contexts.
+        chosen.sort_by_key(|name| name.len());
+        chosen.dedup_by_key(|name| plain_name(name));
+        let traces: Vec<&String> = names.iter().filter(|name| form(name).is_some()).collect();
+        let before = self.steps.len();
+        for list in &chosen {
+            self.list(&folder.join(list))?;
+        }
+        if chosen.is_empty() {
+            self.steps.extend(traces.iter().map(|name| Step::Trace(folder.join(name))));
+            if traces.is_empty() {
+                let text = "no kernelslist and no trace file (`*.trace`, `*.traceg`) in";
+                return Err(TraceError::Request(format!("{text} {}", folder.display())));
+            }
+        } else {
+            self.unlisted(folder, &traces, before);
+        }
+        Ok(())
+    }
+
+    /// Warns once of traces in `folder` that no list named.
+    fn unlisted(&mut self, folder: &Path, traces: &[&String], before: usize) {
+        let named: BTreeSet<PathBuf> = self.steps[before..].iter().filter_map(kernel_key).collect();
+        let left: Vec<&&String> =
+            traces.iter().filter(|name| !named.contains(&folder.join(stem(name)))).collect();
+        if let Some(first) = left.first() {
+            let count = left.len();
+            self.warnings.push(format!(
+                "{}: {count} trace file(s) that no list names are left out, the first is {first}",
+                folder.display()
+            ));
+        }
+    }
+
+    /// The commands of the list at `path`.
+    fn list(&mut self, path: &Path) -> Result<(), TraceError> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let mut source = Source::open(path)?;
+        let mut skipped = (0_u64, 0_u64);
+        while let Some(block) = source.block()? {
+            if source.text_bytes > LONGEST_LIST {
+                let text = format!("{}: a command list of more than 256 MiB", path.display());
+                return Err(TraceError::Request(text));
+            }
+            for (index, line) in block.bytes.split(|&byte| byte == b'\n').enumerate() {
+                let number = block.first_line + to_u64(index);
+                match command(line.trim_ascii(), folder) {
+                    Ok(Some(step)) => self.steps.push(step),
+                    Ok(None) if line.trim_ascii().is_empty() => {}
+                    Ok(None) => {
+                        skipped.0 += 1;
+                        skipped.1 = if skipped.1 == 0 { number } else { skipped.1 };
+                    }
+                    Err(expected) => return Err(wrong(path, number, expected, line)),
+                }
+            }
+        }
+        if skipped.0 > 0 {
+            let (count, first) = skipped;
+            let path = path.display();
+            self.warnings.push(format!(
+                "{path}: {count} line(s) are neither a kernel nor a MemcpyHtoD and are left out, \
+                 the first is line {first}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Drops the raw form of kernels whose grouped form is there too.
+    fn prefer_grouped(&mut self) {
+        let grouped = |step: &Step| matches!(step, Step::Trace(p) if form(&name(p)) == Some(true));
+        let keys: BTreeSet<PathBuf> =
+            self.steps.iter().filter(|step| grouped(step)).filter_map(kernel_key).collect();
+        self.steps.retain(|step| {
+            grouped(step) || !kernel_key(step).is_some_and(|key| keys.contains(&key))
+        });
+    }
+}
+
+fn wrong(path: &Path, line: u64, expected: &str, found: &[u8]) -> TraceError {
+    TraceError::Text {
+        path: path.to_path_buf(),
+        line,
+        expected: expected.to_owned(),
+        found: quoted(found.trim_ascii()),
+    }
+}
+
+/// The step of a list's line; `None` for lines that are no command of ours.
+fn command(line: &[u8], folder: &Path) -> Result<Option<Step>, &'static str> {
+    let text = String::from_utf8_lossy(line);
+    if text.starts_with("kernel") {
+        let path = folder.join(&*text);
+        let exists = fs::metadata(&path).is_ok_and(|found| found.is_file());
+        return if exists { Ok(Some(Step::Trace(path))) } else { Err("a trace file that exists") };
+    }
+    let Some(fields) = text.strip_prefix("MemcpyHtoD") else { return Ok(None) };
+    let mut fields = fields.split(',').skip(1).map(str::trim);
+    let destination = fields.next().map(|field| field.strip_prefix("0x").unwrap_or(field));
+    let destination = destination.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    let bytes = fields.next().and_then(|field| field.parse().ok());
+    match (destination, bytes) {
+        (Some(destination), Some(bytes)) => Ok(Some(Step::Copy { destination, bytes })),
+        _ => Err("`MemcpyHtoD,0xADDRESS,BYTES`"),
+    }
+}
+
+/// True when the file at `path` holds a command list.
+fn is_list(path: &Path) -> Result<bool, TraceError> {
+    let mut source = Source::open(path)?;
+    let Some(block) = source.block()? else { return Ok(false) };
+    let mut lines = block.bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    let first = lines.find(|line| !line.is_empty());
+    let is_command = |line: &[u8]| line.starts_with(b"kernel") || line.starts_with(b"Memcpy");
+    let header = first.is_some_and(|line| line.starts_with(b"-"));
+    Ok(!header && (first.is_some_and(is_command) || lines.any(is_command)))
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// A file name without the ending of a compression.
+fn plain_name(name: &str) -> &str {
+    let endings = [".xz", ".gz", ".zst"];
+    endings.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
+}
+
+/// For names of trace files: whether they say grouped.
+fn form(name: &str) -> Option<bool> {
+    let plain = plain_name(name);
+    if plain.ends_with(".traceg") {
+        return Some(true);
+    }
+    plain.ends_with(".trace").then_some(false)
+}
+
+/// A trace file's name without form and compression.
+fn stem(name: &str) -> &str {
+    let plain = plain_name(name);
+    plain.strip_suffix(".traceg").or_else(|| plain.strip_suffix(".trace")).unwrap_or(plain)
+}
+
+/// What both forms of one kernel's trace have in common.
+fn kernel_key(step: &Step) -> Option<PathBuf> {
+    let Step::Trace(path) = step else { return None };
+    Some(path.with_file_name(stem(&name(path))))
+}
+
+/// A key that sorts numbers in names by value.
+fn natural(name: &str) -> Vec<(u64, String)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let text = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let digits = &rest[text..];
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        // The text before a number decides first, then the number.
+        parts.push((0, rest[..text].to_owned()));
+        parts.push((digits[..end].parse().unwrap_or(u64::MAX), String::new()));
+        rest = &digits[end..];
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Plan, Step, natural};
+    use std::fs;
+
+    #[test]
+    fn numbers_in_names_sort_by_value() {
+        let mut names = ["kernel-10.traceg", "kernel-9.traceg", "kernel-1-ctx_2.trace"];
+        names.sort_by_cached_key(|name| natural(name));
+        assert_eq!(names, ["kernel-1-ctx_2.trace", "kernel-9.traceg", "kernel-10.traceg"]);
+    }
+
+    #[test]
+    fn a_folder_without_list_prefers_grouped_files() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["kernel-2.trace.xz", "kernel-2.traceg", "kernel-10.trace", "notes.txt"] {
+            fs::write(folder.path().join(name), "-kernel name = x\n").unwrap();
+        }
+        let plan = Plan::new(&[folder.path().to_path_buf()]).unwrap();
+        let named = |name: &str| Step::Trace(folder.path().join(name));
+        assert_eq!(plan.steps, [named("kernel-2.traceg"), named("kernel-10.trace")]);
+    }
+
+    #[test]
+    fn lists_are_followed_and_strays_reported_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        for name in ["kernel-1.traceg", "kernel-1.trace", "kernel-7.traceg", "kernel-8.traceg"] {
+            write(name, "-kernel name = x\n");
+        }
+        write("kernelslist", "kernel-1.trace\n");
+        write("kernelslist.g", "MemcpyHtoD,0x10,4,dump.bin\r\nMemcpyDtoH,1\n\nkernel-1.traceg\n");
+        let plan = Plan::new(&[folder.path().to_path_buf()]).unwrap();
+        let copy = Step::Copy { destination: 16, bytes: 4 };
+        assert_eq!(plan.steps, [copy, Step::Trace(folder.path().join("kernel-1.traceg"))]);
+        assert_eq!(plan.warnings.len(), 2);
+        write("kernelslist.g", "kernel-1.traceg\nkernel-99.traceg\n");
+        let error = Plan::new(&[folder.path().join("kernelslist.g")]).unwrap_err().to_string();
+        assert!(error.contains("kernelslist.g:2: expected a trace file that exists"), "{error}");
+    }
+}

@@ -1,0 +1,171 @@
+//! A text file as blocks of whole lines, whatever it is compressed with.
+//!
+//! The compression is found from the first bytes, never from the name.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::bufread::MultiGzDecoder;
+use liblzma::bufread::XzDecoder;
+use liblzma::stream::{CONCATENATED, Stream};
+
+use crate::trace::error::TraceError;
+use crate::units::to_u64;
+
+/// Bytes of text per block, unless a line is longer.
+const BLOCK_BYTES: usize = 2 << 20;
+/// Most memory that an xz file may ask for; `xz -9` asks for 65 MiB.
+const XZ_MEMORY: u64 = 256 << 20;
+
+/// The compressions that are understood: name and first bytes.
+const COMPRESSIONS: &[(Compression, &[u8])] = &[
+    (Compression::Xz, &[0xfd, b'7', b'z', b'X', b'Z', 0]),
+    (Compression::Gzip, &[0x1f, 0x8b]),
+    (Compression::Zstd, &[0x28, 0xb5, 0x2f, 0xfd]),
+];
+
+#[derive(Clone, Copy, Debug)]
+enum Compression {
+    Xz,
+    Gzip,
+    Zstd,
+}
+
+/// Counts the bytes that pass.
+struct Counted<R> {
+    inner: R,
+    count: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(into)?;
+        self.count.fetch_add(to_u64(read), Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// Whole lines of text, the last one of a file with LF added where it is missing.
+#[derive(Debug)]
+pub(super) struct TextBlock {
+    pub(super) bytes: Vec<u8>,
+    /// Line number of the first line, from 1.
+    pub(super) first_line: u64,
+}
+
+/// An open text file.
+pub(super) struct Source {
+    path: PathBuf,
+    reader: Box<dyn Read + Send>,
+    /// The start of a line that the last block cut.
+    rest: Vec<u8>,
+    next_line: u64,
+    /// Bytes of decompressed text so far.
+    pub(super) text_bytes: u64,
+    /// Bytes of the file as it is.
+    pub(super) file_bytes: u64,
+    read_bytes: Arc<AtomicU64>,
+    reported: u64,
+    ended: bool,
+}
+
+impl Source {
+    /// Opens the file at `path`.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] when it cannot be read.
+    pub(super) fn open(path: &Path) -> Result<Self, TraceError> {
+        let wrong = |error| TraceError::io("read", path, error);
+        let file = File::open(path).map_err(wrong)?;
+        let metadata = file.metadata().map_err(wrong)?;
+        let read_bytes = Arc::new(AtomicU64::new(0));
+        let counted = Counted { inner: file, count: Arc::clone(&read_bytes) };
+        let mut plain = BufReader::with_capacity(1 << 17, counted);
+        let start = plain.fill_buf().map_err(wrong)?;
+        let found = COMPRESSIONS.iter().find(|(_, magic)| start.starts_with(magic));
+        let reader: Box<dyn Read + Send> = match found.map(|(compression, _)| compression) {
+            None => Box::new(plain),
+            Some(Compression::Xz) => {
+                let stream = Stream::new_stream_decoder(XZ_MEMORY, CONCATENATED);
+                let stream = stream.map_err(|e| wrong(e.into()))?;
+                Box::new(XzDecoder::new_stream(plain, stream))
+            }
+            Some(Compression::Gzip) => Box::new(MultiGzDecoder::new(plain)),
+            Some(Compression::Zstd) => {
+                Box::new(zstd::stream::read::Decoder::with_buffer(plain).map_err(wrong)?)
+            }
+        };
+        Ok(Self {
+            path: path.to_path_buf(),
+            reader,
+            rest: Vec::new(),
+            next_line: 1,
+            text_bytes: 0,
+            file_bytes: metadata.len(),
+            read_bytes,
+            reported: 0,
+            ended: false,
+        })
+    }
+
+    /// The file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Nothing follows the last block.
+    pub(super) fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Bytes of the file consumed since the last call.
+    pub(super) fn advanced(&mut self) -> u64 {
+        let now = self.read_bytes.load(Ordering::Relaxed);
+        let new = now - self.reported;
+        self.reported = now;
+        new
+    }
+
+    /// The next whole lines; `None` at the end.
+    ///
+    /// # Errors
+    /// When the file cannot be read or decompressed, or a line is longer than a
+    /// block.
+    pub(super) fn block(&mut self) -> Result<Option<TextBlock>, TraceError> {
+        let mut bytes = std::mem::take(&mut self.rest);
+        let room = BLOCK_BYTES - bytes.len();
+        bytes.reserve_exact(room + 1);
+        let read = (&mut self.reader).take(to_u64(room)).read_to_end(&mut bytes);
+        let read = read.map_err(|e| TraceError::io("read", &self.path, e))?;
+        self.text_bytes += to_u64(read);
+        self.ended = read < room;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let last = bytes.iter().rposition(|&byte| byte == b'\n');
+        match last {
+            _ if read < room => {
+                if bytes.last() != Some(&b'\n') {
+                    bytes.push(b'\n');
+                }
+            }
+            Some(last) => self.rest = bytes.split_off(last + 1),
+            None => return Err(self.endless(&bytes)),
+        }
+        let first_line = self.next_line;
+        self.next_line += to_u64(bytes.iter().filter(|&&byte| byte == b'\n').count());
+        Ok(Some(TextBlock { bytes, first_line }))
+    }
+
+    fn endless(&self, bytes: &[u8]) -> TraceError {
+        TraceError::Text {
+            path: self.path.clone(),
+            line: self.next_line,
+            expected: format!("a line of less than {} MiB", BLOCK_BYTES >> 20),
+            found: crate::trace::error::quoted(bytes),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Trace records between parsing and packing: flat arrays per parsed piece of
+//! text, and CTAs as ranges of them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::isa::{AddressMode, Register};
+use crate::units::Dim3;
+
+/// A static instruction as parsed, its opcode still text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Static {
+    pub(super) pc: u64,
+    pub(super) opcode: Box<str>,
+    pub(super) destinations: Box<[Register]>,
+    pub(super) sources: Box<[Register]>,
+    pub(super) width: u8,
+    pub(super) immediates: Box<[i64]>,
+    pub(super) line: Option<u32>,
+}
+
+/// One dynamic instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    /// Index into the batch's statics; above them, for packing, the kernel's.
+    pub(super) number: u32,
+    pub(super) mask: u32,
+}
+
+/// The addresses of one dynamic memory instruction. `List` and `Delta` have
+/// their differences in the batch, one per further active lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lines {
+    pub(super) mode: AddressMode,
+    pub(super) base: u64,
+    /// For `Stride` the step; else 0.
+    pub(super) stride: i64,
+    /// Index of the first difference.
+    pub(super) deltas: u32,
+    pub(super) delta_count: u8,
+}
+
+/// Records of one piece of text, in its order.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pub(super) statics: Arc<Vec<Static>>,
+    /// Statics in order of first appearance.
+    pub(super) order: Vec<u32>,
+    pub(super) records: Vec<Record>,
+    /// One per record whose static has a width.
+    pub(super) accesses: Vec<Lines>,
+    pub(super) deltas: Vec<i64>,
+    /// Record index and line tail, ascending.
+    pub(super) tails: Vec<(u32, Box<[u8]>)>,
+}
+
+impl Batch {
+    /// The differences of `access`.
+    pub(super) fn deltas(&self, access: &Lines) -> &[i64] {
+        let from = crate::units::to_usize(access.deltas);
+        &self.deltas[from..from + usize::from(access.delta_count)]
+    }
+}
+
+/// A range of a batch that belongs to one warp.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    pub(super) batch: Arc<Batch>,
+    /// From the batch's statics to the kernel's.
+    pub(super) numbers: Arc<Vec<u32>>,
+    pub(super) records: Range<usize>,
+    /// Index of the first access of the range.
+    pub(super) access: usize,
+}
+
+/// One CTA: per warp its pieces in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Block {
+    pub(super) position: Dim3,
+    pub(super) warps: Vec<Vec<Piece>>,
+    /// Further lines of its frame, verbatim, LF between.
+    pub(super) note: Vec<u8>,
+}
+
+impl Block {
+    /// Warp instructions.
+    pub(super) fn instructions(&self) -> usize {
+        self.warps.iter().flatten().map(|piece| piece.records.len()).sum()
+    }
+}

@@ -1,0 +1,318 @@
+//! A store opened for reading: shared by threads, random access by CTA.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use crate::isa::{Code, Launch};
+use crate::units::{to_u32, to_u64, to_usize};
+
+use super::block;
+use super::cache::Cache;
+use super::chunk::{Chunk, Frame};
+use super::content::Content;
+use super::cursor::Cta;
+use super::dictionary;
+use super::error::{Fault, TraceError};
+use super::index::{self, Index};
+use super::layout::{ChunkRow, KernelRow};
+use super::map::Map;
+use super::program::Program;
+use super::tails::{self, CtaTails};
+
+/// One command of an application, in API order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// A copy from host to device.
+    MemcpyHtoD {
+        /// Device address.
+        destination: u64,
+        /// Length.
+        bytes: u64,
+    },
+    /// The launch of the kernel with this index in the store.
+    Kernel(usize),
+}
+
+/// An application's trace in memory-mapped form.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    map: Map,
+    index: Index,
+    programs: Vec<OnceLock<Arc<Program>>>,
+    cache: Cache,
+}
+
+impl Store {
+    /// Opens the store at `path`: maps it and checks its header and index.
+    /// Chunks are checked when they are first used.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] when the file cannot be mapped, [`TraceError::Store`]
+    /// when it is not a store of this version or its index is damaged.
+    pub fn open(path: &Path) -> Result<Self, TraceError> {
+        let map = Map::open(path).map_err(|e| TraceError::io("read", path, e))?;
+        let index = Index::open(path, &map)?;
+        let programs = index.codes(&map).iter().map(|_| OnceLock::new()).collect();
+        Ok(Self { path: path.to_path_buf(), map, index, programs, cache: Cache::default() })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes of the file.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        to_u64(self.map.len())
+    }
+
+    /// 32 hex digits; equal for equal content, whatever the source's file names
+    /// and compression and whether it was raw or grouped.
+    #[must_use]
+    pub fn content_hash(&self) -> String {
+        // Checked by `open`; a header is read in place every time.
+        let content = index::header(&self.path, &self.map).map(|header| header.content);
+        let digits = |content: [u8; 16]| content.iter().map(|byte| format!("{byte:02x}")).collect();
+        content.map_or_else(|_| String::new(), digits)
+    }
+
+    /// The commands in list order.
+    pub fn commands(&self) -> impl Iterator<Item = Command> + '_ {
+        self.index.commands(&self.map).iter().map(|row| match row.kind.get() {
+            0 => Command::Kernel(to_usize(row.first.get())),
+            _ => Command::MemcpyHtoD { destination: row.first.get(), bytes: row.second.get() },
+        })
+    }
+
+    /// How many kernel launches there are.
+    #[must_use]
+    pub fn kernel_count(&self) -> usize {
+        self.index.kernels(&self.map).len()
+    }
+
+    /// The launch with index `kernel`.
+    ///
+    /// # Panics
+    /// When `kernel` is not below [`Store::kernel_count`].
+    #[must_use]
+    pub fn kernel(&self, kernel: usize) -> KernelSummary<'_> {
+        let row = &self.index.kernels(&self.map)[kernel];
+        let chunks = self.index.chunks_of(&self.map, row).1;
+        let name = self.index.text(row.name);
+        KernelSummary { row, chunks, name, header: self.index.text(row.header) }
+    }
+
+    /// The static tables of a launch; launches with equal code share them.
+    ///
+    /// # Errors
+    /// [`TraceError::Store`] when the code block is damaged.
+    ///
+    /// # Panics
+    /// When `kernel` is not below [`Store::kernel_count`].
+    pub fn code(&self, kernel: usize) -> Result<Arc<Code>, TraceError> {
+        Ok(Arc::clone(&self.program(kernel)?.code))
+    }
+
+    fn program(&self, kernel: usize) -> Result<&Arc<Program>, TraceError> {
+        let number = to_usize(self.index.kernels(&self.map)[kernel].code.get());
+        let place = &self.programs[number];
+        if let Some(program) = place.get() {
+            return Ok(program);
+        }
+        let row = self.index.codes(&self.map)[number].body;
+        let code = block::read(&self.map, &row).and_then(|raw| dictionary::read(&raw));
+        let code = code.map_err(|fault| fault.in_store(&self.path, row.offset.get()))?;
+        Ok(place.get_or_init(|| Arc::new(Program::new(Arc::new(code)))))
+    }
+
+    /// The CTA at position `ordinal` in file order, from 0.
+    ///
+    /// # Errors
+    /// [`TraceError::Store`] when its chunk is damaged.
+    ///
+    /// # Panics
+    /// When `kernel` or `ordinal` is not below its count.
+    pub fn cta(&self, kernel: usize, ordinal: u64) -> Result<Cta, TraceError> {
+        let (number, row, index) = self.locate(kernel, ordinal);
+        let program = Arc::clone(self.program(kernel)?);
+        let chunk = match self.cache.get(number) {
+            Some(chunk) => chunk,
+            None => self.cache.put(number, self.chunk(kernel, row, &program)?),
+        };
+        let position = chunk.positions[to_usize(index)];
+        Ok(Cta { position, index, chunk, program })
+    }
+
+    /// Number and row of the chunk with a CTA, and the CTA's index in it.
+    fn locate(&self, kernel: usize, ordinal: u64) -> (u32, &ChunkRow, u32) {
+        let row = &self.index.kernels(&self.map)[kernel];
+        assert!(ordinal < row.ctas.get(), "CTA {ordinal} of {}", row.ctas);
+        let (first, chunks) = self.index.chunks_of(&self.map, row);
+        let after = chunks.partition_point(|chunk| chunk.first_cta.get() <= ordinal);
+        let chunk = &chunks[after - 1];
+        (first + to_u32(after - 1), chunk, to_u32(ordinal - chunk.first_cta.get()))
+    }
+
+    fn chunk(&self, kernel: usize, row: &ChunkRow, program: &Program) -> Result<Chunk, TraceError> {
+        let frame = self.frame(kernel, row, program);
+        let chunk = block::read(&self.map, &row.body).and_then(|raw| Chunk::decode(raw, frame));
+        chunk.map_err(|fault| fault.in_store(&self.path, row.body.offset.get()))
+    }
+
+    fn frame<'a>(&self, kernel: usize, row: &ChunkRow, program: &'a Program) -> Frame<'a> {
+        let launch = self.kernel(kernel).row;
+        let warps = index::dim(launch.block).count().div_ceil(32);
+        let grid = index::dim(launch.grid);
+        Frame { program, grid, warps_per_cta: to_u32(warps), ctas: row.ctas.get() }
+    }
+
+    /// Line tails and frame notes of a CTA: nothing when the trace has none.
+    ///
+    /// # Errors
+    /// [`TraceError::Store`] when the block is damaged.
+    ///
+    /// # Panics
+    /// When `kernel` or `ordinal` is not below its count.
+    pub fn tails(&self, kernel: usize, ordinal: u64) -> Result<CtaTails, TraceError> {
+        let (_, row, index) = self.locate(kernel, ordinal);
+        if row.tails.raw == 0 {
+            return Ok(CtaTails::default());
+        }
+        let mut all = self.chunk_tails(kernel, row)?;
+        Ok(all.swap_remove(to_usize(index)))
+    }
+
+    fn chunk_tails(&self, kernel: usize, row: &ChunkRow) -> Result<Vec<CtaTails>, TraceError> {
+        let block = index::dim(self.kernel(kernel).row.block).count();
+        let (ctas, warps) = (to_usize(row.ctas.get()), to_usize(block.div_ceil(32)));
+        let all = block::read(&self.map, &row.tails);
+        let all = all.and_then(|raw| tails::unpack(&raw, ctas, warps));
+        all.map_err(|fault| fault.in_store(&self.path, row.tails.offset.get()))
+    }
+
+    /// Decompresses and checks every block, and compares the content hash.
+    ///
+    /// # Errors
+    /// [`TraceError::Store`] with the first thing that is wrong.
+    pub fn verify(&self) -> Result<(), TraceError> {
+        let mut content = Content::new();
+        for kernel in 0..self.kernel_count() {
+            let summary = self.kernel(kernel);
+            content.kernel(summary.row, summary.name.as_bytes(), summary.header.as_bytes());
+            let program = self.program(kernel)?;
+            for row in summary.chunks {
+                let chunk = self.chunk(kernel, row, program)?;
+                content.block(&chunk.bytes);
+                if row.tails.raw > 0 {
+                    self.chunk_tails(kernel, row)?;
+                    content.block(&self.raw(&row.tails)?);
+                }
+            }
+            let code = self.index.codes(&self.map)[to_usize(summary.row.code.get())];
+            content.block(&self.raw(&code.body)?);
+        }
+        let header = index::header(&self.path, &self.map)?;
+        if content.finish(self.index.commands(&self.map)) != header.content {
+            return Err(Fault::new(48, "the content's hash", "another").in_store(&self.path, 48));
+        }
+        Ok(())
+    }
+
+    fn raw(&self, row: &super::layout::BlockRow) -> Result<Vec<u8>, TraceError> {
+        block::read(&self.map, row).map_err(|fault| fault.in_store(&self.path, row.offset.get()))
+    }
+}
+
+/// What the index says of one launch: a view into the mapped file.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelSummary<'a> {
+    row: &'a KernelRow,
+    chunks: &'a [ChunkRow],
+    name: &'a str,
+    header: &'a str,
+}
+
+impl<'a> KernelSummary<'a> {
+    /// The launch as its header states it.
+    #[must_use]
+    pub fn launch(&self) -> Launch {
+        Launch {
+            name: self.name.to_owned(),
+            id: self.row.id.get(),
+            grid: index::dim(self.row.grid),
+            block: index::dim(self.row.block),
+            shared_bytes: self.row.shared_bytes.get(),
+            registers: self.row.registers.get(),
+            binary_version: self.row.binary_version.get(),
+            stream: self.row.stream.get(),
+            shared_window: self.row.shared_window.get(),
+            local_window: self.row.local_window.get(),
+        }
+    }
+
+    /// The kernel's name as printed, usually mangled.
+    #[must_use]
+    pub const fn name(&self) -> &'a str {
+        self.name
+    }
+
+    /// The header lines of the trace, LF between them.
+    #[must_use]
+    pub const fn header(&self) -> &'a str {
+        self.header
+    }
+
+    /// CTAs in the trace: tracers leave out those without an instruction.
+    #[must_use]
+    pub fn cta_count(&self) -> u64 {
+        self.row.ctas.get()
+    }
+
+    /// Warp instructions.
+    #[must_use]
+    pub fn warp_instructions(&self) -> u64 {
+        self.row.warp_instructions.get()
+    }
+
+    /// Active lanes, summed over all warp instructions.
+    #[must_use]
+    pub fn thread_instructions(&self) -> u64 {
+        self.row.thread_instructions.get()
+    }
+
+    /// Warp instructions with addresses.
+    #[must_use]
+    pub fn memory_instructions(&self) -> u64 {
+        self.row.memory_instructions.get()
+    }
+
+    /// Bytes of the source's decompressed text.
+    #[must_use]
+    pub fn text_bytes(&self) -> u64 {
+        self.row.text_bytes.get()
+    }
+
+    /// Bytes of the source file as it was.
+    #[must_use]
+    pub fn source_bytes(&self) -> u64 {
+        self.row.source_bytes.get()
+    }
+
+    /// Bytes of the launch's chunks in the store, without its code.
+    #[must_use]
+    pub fn compressed_bytes(&self) -> u64 {
+        let stored =
+            |chunk: &ChunkRow| u64::from(chunk.body.stored) + u64::from(chunk.tails.stored);
+        self.chunks.iter().map(stored).sum()
+    }
+
+    /// Bytes of the launch's chunks once decompressed, tails left out: what
+    /// cursors over all of it need in memory.
+    #[must_use]
+    pub fn decoded_bytes(&self) -> u64 {
+        self.chunks.iter().map(|chunk| u64::from(chunk.body.raw)).sum()
+    }
+}
