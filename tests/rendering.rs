@@ -1,0 +1,206 @@
+//! Records of a store as trace text, and trace text as records: the two sides
+//! that round trips compare. Knows the text format on its own terms and uses
+//! nothing of the importer.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use gpumodel::isa::{Access, AddressMode, Code, Instruction};
+use gpumodel::trace::{ConvertRequest, CtaTails, Silent, Store, convert};
+use gpumodel::units::Dim3;
+
+/// The reference traces, if this machine has them.
+pub(crate) fn reference() -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference/traces");
+    if path.is_dir() {
+        return Some(path);
+    }
+    println!("skipped: reference traces not present");
+    None
+}
+
+/// Converts `input` into `folder` and opens the store.
+pub(crate) fn converted(input: &Path, folder: &Path) -> Store {
+    let output = folder.join("out.gpt");
+    let inputs = vec![input.to_path_buf()];
+    let request = ConvertRequest { inputs, output: output.clone(), ..ConvertRequest::default() };
+    convert(&request, &Silent).unwrap();
+    Store::open(&output).unwrap()
+}
+
+/// The decompressed text of a file.
+pub(crate) fn text(path: &Path) -> String {
+    let bytes = fs::read(path).unwrap();
+    if !bytes.starts_with(&[0xfd, b'7', b'z']) {
+        return String::from_utf8(bytes).unwrap();
+    }
+    let mut text = String::new();
+    liblzma::read::XzDecoder::new_multi_decoder(&*bytes).read_to_string(&mut text).unwrap();
+    text
+}
+
+/// One CTA as text: position, notes, and per warp its lines without CTA fields.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lines<'a> {
+    pub(crate) position: Dim3,
+    pub(crate) notes: Vec<&'a str>,
+    pub(crate) warps: BTreeMap<u32, Vec<&'a str>>,
+}
+
+fn position(text: &str) -> Dim3 {
+    let parts: Vec<u32> = text.trim().split(',').map(|part| part.parse().unwrap()).collect();
+    Dim3::new(parts[0], parts[1], parts[2])
+}
+
+/// The CTAs of grouped text.
+pub(crate) fn grouped(text: &str) -> Vec<Lines<'_>> {
+    let mut all: Vec<Lines<'_>> = Vec::new();
+    let mut warp = 0;
+    for line in text.lines().map(str::trim) {
+        if let Some(at) = line.strip_prefix("thread block = ") {
+            all.push(Lines { position: position(at), ..Lines::default() });
+        } else if let Some(number) = line.strip_prefix("warp = ") {
+            warp = number.parse().unwrap();
+        } else if line.starts_with("insts") || line.starts_with(['#', '-']) || line.is_empty() {
+        } else if line.contains(" = ") {
+            all.last_mut().unwrap().notes.push(line);
+        } else {
+            all.last_mut().unwrap().warps.entry(warp).or_default().push(line);
+        }
+    }
+    all.retain(|cta| !cta.warps.is_empty() || !cta.notes.is_empty());
+    all
+}
+
+/// The CTAs of raw text, grouped by the tracer's own rule.
+pub(crate) fn raw(text: &str) -> Vec<Lines<'_>> {
+    let late = text.contains("-accelsim tracer version = 5");
+    let mut all: BTreeMap<[u32; 3], Lines<'_>> = BTreeMap::new();
+    let mut halves: BTreeMap<([u32; 3], u32), bool> = BTreeMap::new();
+    for line in text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())) {
+        let mut fields = line.splitn(5, ' ');
+        let mut number = || fields.next().unwrap().parse::<u32>().unwrap();
+        let (x, y, z, warp) = (number(), number(), number(), number());
+        if late && line.contains(" LDGSTS") {
+            let half = halves.entry(([z, y, x], warp)).or_default();
+            *half = !*half;
+            if *half {
+                continue;
+            }
+        }
+        let cta = all.entry([z, y, x]).or_default();
+        cta.position = Dim3::new(x, y, z);
+        cta.warps.entry(warp).or_default().push(fields.next().unwrap().trim());
+    }
+    all.into_values().collect()
+}
+
+/// Writes one record as a line of canonical text.
+fn render(instruction: &Instruction, code: &Code, access: &Access, out: &mut String) {
+    out.clear();
+    if let Some(line) = instruction.line {
+        write!(out, "{line} ").unwrap();
+    }
+    write!(out, "{:04x} {:08x}", instruction.pc, access.mask).unwrap();
+    write!(out, " {}", instruction.destinations.len()).unwrap();
+    for register in &instruction.destinations {
+        write!(out, " {register}").unwrap();
+    }
+    let opcode = &code.opcodes[usize::try_from(instruction.opcode).unwrap()];
+    write!(out, " {opcode} {}", instruction.sources.len()).unwrap();
+    for register in &instruction.sources {
+        write!(out, " {register}").unwrap();
+    }
+    write!(out, " {}", instruction.width).unwrap();
+    if instruction.width > 0 {
+        render_addresses(access, out);
+    }
+    for immediate in &instruction.immediates {
+        write!(out, " {immediate}").unwrap();
+    }
+}
+
+fn render_addresses(access: &Access, out: &mut String) {
+    match access.mode {
+        AddressMode::Stride => write!(out, " 1 0x{:x} {}", access.base, access.stride).unwrap(),
+        AddressMode::List => {
+            out.push_str(" 0");
+            for (_, address) in access.active() {
+                write!(out, " 0x{address:x}").unwrap();
+            }
+        }
+        AddressMode::Delta => {
+            write!(out, " 2 0x{:x}", access.base).unwrap();
+            let mut last = access.base;
+            for (_, address) in access.active().skip(1) {
+                write!(out, " {}", address.wrapping_sub(last).cast_signed()).unwrap();
+                last = address;
+            }
+        }
+    }
+}
+
+/// The fields of a line, with addresses brought to one spelling.
+fn fields(line: &str) -> impl Iterator<Item = &str> {
+    line.split_ascii_whitespace().map(|field| match field.strip_prefix("0x") {
+        Some(digits) if digits.len() > 1 => digits.trim_start_matches('0'),
+        Some("0") => "",
+        Some(digits) => digits,
+        None => field,
+    })
+}
+
+/// Compares every record of CTA `ordinal` with `expected`.
+pub(crate) fn compare(store: &Store, kernel: usize, ordinal: u64, expected: &Lines<'_>) {
+    let code = store.code(kernel).unwrap();
+    let cta = store.cta(kernel, ordinal).unwrap();
+    let CtaTails { note, warps: tails } = store.tails(kernel, ordinal).unwrap();
+    assert_eq!(cta.position, expected.position);
+    assert_eq!(String::from_utf8(note).unwrap(), expected.notes.join("\n"));
+    let (mut line, mut access) = (String::new(), Access::default());
+    for warp in 0..cta.warp_count() {
+        let lines = expected.warps.get(&warp).map_or(&[][..], |lines| &lines[..]);
+        let mut tails = tails.get(usize::try_from(warp).unwrap()).into_iter().flatten().peekable();
+        let mut cursor = cta.warp(warp);
+        let mut at = 0_usize;
+        while let Some(segment) = cursor.next_segment() {
+            for number in code.segments[usize::try_from(segment).unwrap()].range() {
+                let instruction = &code.instructions[number];
+                access.mask = cursor.mask();
+                if instruction.width > 0 {
+                    cursor.access(&mut access);
+                } else {
+                    assert_eq!(cursor.skip(1), u64::from(access.mask.count_ones()));
+                }
+                render(instruction, &code, &access, &mut line);
+                if let Some((_, tail)) = tails.next_if(|tail| tail.0 == u64::try_from(at).unwrap())
+                {
+                    line.push(' ');
+                    line.push_str(std::str::from_utf8(tail).unwrap());
+                }
+                let same = at < lines.len() && fields(&line).eq(fields(lines[at]));
+                assert!(
+                    same,
+                    "CTA {} warp {warp}: {line} is not {:?}",
+                    cta.position,
+                    lines.get(at)
+                );
+                at += 1;
+            }
+        }
+        assert_eq!((at, tails.next()), (lines.len(), None), "CTA {} warp {warp}", cta.position);
+        assert_eq!(cta.warp_instructions(warp), u64::try_from(at).unwrap());
+    }
+}
+
+/// Compares every record of a kernel with the text it came from.
+pub(crate) fn compare_all(store: &Store, kernel: usize, text: &str) {
+    let expected = if text.contains("#BEGIN_TB") { grouped(text) } else { raw(text) };
+    assert_eq!(store.kernel(kernel).cta_count(), u64::try_from(expected.len()).unwrap());
+    for (ordinal, lines) in expected.iter().enumerate() {
+        compare(store, kernel, u64::try_from(ordinal).unwrap(), lines);
+    }
+}
