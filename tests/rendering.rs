@@ -13,6 +13,7 @@ use gpumodel::trace::{ConvertRequest, CtaTails, Silent, Store, convert};
 use gpumodel::units::Dim3;
 
 /// The reference traces, if this machine has them.
+#[allow(clippy::print_stdout)]
 pub(crate) fn reference() -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference/traces");
     if path.is_dir() {

@@ -99,7 +99,6 @@ fn stores_are_as_small_as_promised() {
             stored += store.file_bytes();
         }
     }
-    println!("{stored} bytes for {text} of text and {source} as compressed");
     // Measured 2026-11-21: 0.79 % of the text, 0.54 of the compressed files.
     assert!(stored * 100 <= text, "{stored} of {text}");
     assert!(stored * 4 <= source * 3, "{stored} of {source}");

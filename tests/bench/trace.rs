@@ -1,0 +1,155 @@
+//! How fast are the store and its importer? Bytes of decompressed text per
+//! second for converting, warp instructions per second for walking.
+//!
+//! One thread unless a name says otherwise; the trace is made here: loops with
+//! strided loads, one scattered load, a divergent branch.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use divan::counter::{BytesCount, ItemsCount};
+use divan::{Bencher, black_box};
+use gpumodel::isa::Access;
+use gpumodel::trace::{ConvertRequest, Silent, Store, convert};
+
+const CTAS: u64 = 128;
+const WARPS: u64 = 8;
+const TURNS: u64 = 60;
+
+fn main() {
+    divan::main();
+}
+
+/// A folder with the trace, in plain and compressed form, and its store.
+struct Made {
+    folder: tempfile::TempDir,
+    text_bytes: usize,
+    instructions: u64,
+}
+
+static MADE: LazyLock<Made> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    let text = trace();
+    std::fs::write(folder.path().join("plain.traceg"), &text).unwrap();
+    let packed = zstd::bulk::compress(text.as_bytes(), 3).unwrap();
+    std::fs::write(folder.path().join("packed.traceg.zst"), packed).unwrap();
+    let made = Made { folder, text_bytes: text.len(), instructions: 0 };
+    store_of(&made, "plain.traceg", "walk.gpt");
+    let store = Store::open(&made.folder.path().join("walk.gpt")).unwrap();
+    Made { instructions: store.kernel(0).warp_instructions(), ..made }
+});
+
+fn trace() -> String {
+    let mut text = format!(
+        "-kernel name = bench\n-kernel id = 1\n-grid dim = ({CTAS},1,1)\n-block dim = (256,1,1)\n\
+         -shmem = 0\n-nregs = 32\n-accelsim tracer version = 4\n#traces format = bench\n"
+    );
+    for cta in 0..CTAS {
+        write!(text, "\n#BEGIN_TB\n\nthread block = {cta},0,0\n").unwrap();
+        for warp in 0..WARPS {
+            write!(text, "\nwarp = {warp}\ninsts = {}\n", 2 + TURNS * 12).unwrap();
+            warp_lines(&mut text, cta * WARPS + warp);
+        }
+        text.push_str("\n#END_TB\n");
+    }
+    text
+}
+
+fn warp_lines(text: &mut String, warp: u64) {
+    text.push_str("0000 ffffffff 1 R1 MOV 0 0 0 \n");
+    for turn in 0..TURNS {
+        let base = 0x7f00_0000_0000 + warp * 128 + turn * 0x20000;
+        let scattered = 0x7f10_0000_0000 + (warp * 7919 + turn * 104_729) % 4096 * 64;
+        let mask = 0xffff_ffff_u64 >> (turn % 3 * 7);
+        writeln!(text, "0010 ffffffff 1 R4 LDG.E 1 R2 4 1 0x{base:x} 4 0 ").unwrap();
+        writeln!(text, "0020 ffffffff 1 R5 LDG.E 1 R8 4 1 0x{:x} 4 0 ", base + 64).unwrap();
+        for pc in (0x30..0x90).step_by(0x10) {
+            writeln!(text, "{pc:04x} ffffffff 1 R6 FFMA 3 R4 R5 R6 0 0 ").unwrap();
+        }
+        write!(text, "0090 {mask:08x} 1 R7 LDG.E 1 R10 4 2 0x{scattered:x}").unwrap();
+        for lane in 1..mask.count_ones() {
+            write!(text, " {}", i64::from(lane * 37 % 64) * 4 - 100).unwrap();
+        }
+        text.push_str(" 0 \n");
+        writeln!(text, "00a0 {mask:08x} 1 R6 FADD 2 R6 R7 0 0 ").unwrap();
+        writeln!(text, "00b0 ffffffff 0 STG.E 2 R2 R6 4 1 0x{base:x} 4 0 ").unwrap();
+        text.push_str("00c0 ffffffff 0 BRA 0 0 0 \n");
+    }
+    text.push_str("00d0 ffffffff 0 EXIT 0 0 0 \n");
+}
+
+fn store_of(made: &Made, name: &str, output: &str) -> PathBuf {
+    let output = made.folder.path().join(output);
+    let inputs = vec![made.folder.path().join(name)];
+    let request = ConvertRequest { inputs, output: output.clone(), ..ConvertRequest::default() };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    pool.install(|| convert(&request, &Silent)).unwrap();
+    output
+}
+
+#[divan::bench(args = ["plain.traceg", "packed.traceg.zst"], sample_count = 5)]
+fn convert_text(bencher: Bencher<'_, '_>, name: &str) {
+    let made = &*MADE;
+    bencher
+        .counter(BytesCount::new(made.text_bytes))
+        .bench_local(|| store_of(made, name, "bench.gpt"));
+}
+
+#[divan::bench]
+fn open(bencher: Bencher<'_, '_>) {
+    let path = MADE.folder.path().join("walk.gpt");
+    bencher.bench_local(|| Store::open(black_box(&path)).unwrap());
+}
+
+/// Walks every warp; `visit` consumes one segment.
+fn walk(visit: impl Fn(&mut gpumodel::trace::WarpCursor, &[u32], &mut Access) -> u64) -> u64 {
+    let store = Store::open(&MADE.folder.path().join("walk.gpt")).unwrap();
+    let code = store.code(0).unwrap();
+    // Per segment: instructions before each one with addresses, and after the last.
+    let gaps: Vec<Vec<u32>> = code
+        .segments
+        .iter()
+        .map(|segment| {
+            let statics = &code.instructions[segment.range()];
+            let runs = statics.split(|instruction| instruction.width > 0);
+            runs.map(|run| u32::try_from(run.len()).unwrap()).collect()
+        })
+        .collect();
+    let mut access = Access::default();
+    let mut sum = 0_u64;
+    for ordinal in 0..store.kernel(0).cta_count() {
+        let cta = store.cta(0, ordinal).unwrap();
+        for warp in 0..cta.warp_count() {
+            let mut cursor = cta.warp(warp);
+            while let Some(segment) = cursor.next_segment() {
+                let gaps = &gaps[usize::try_from(segment).unwrap()];
+                sum = sum.wrapping_add(visit(&mut cursor, gaps, &mut access));
+            }
+        }
+    }
+    sum
+}
+
+#[divan::bench]
+fn walk_without_addresses(bencher: Bencher<'_, '_>) {
+    bencher
+        .counter(ItemsCount::new(MADE.instructions))
+        .bench_local(|| walk(|cursor, _, _| cursor.skip(cursor.left())));
+}
+
+#[divan::bench]
+fn walk_with_addresses(bencher: Bencher<'_, '_>) {
+    bencher.counter(ItemsCount::new(MADE.instructions)).bench_local(|| {
+        walk(|cursor, gaps, access| {
+            let mut sum = cursor.skip(gaps[0]);
+            for gap in &gaps[1..] {
+                cursor.access(access);
+                sum = sum.wrapping_add(access.base);
+                sum += cursor.skip(*gap);
+            }
+            sum
+        })
+    });
+}
