@@ -16,5 +16,7 @@ mod report;
 mod sample;
 mod samples;
 mod synth;
+mod trace_bad_input;
+mod trace_generated;
 mod trace_round_trip;
 mod workloads;

@@ -4,6 +4,7 @@
 
 mod compare;
 mod convert;
+mod inspect;
 mod machine;
 mod plot;
 mod synth;
@@ -30,6 +31,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Convert(convert::Arguments),
+    Inspect(inspect::Arguments),
     Compare(compare::Arguments),
     Plot(plot::Arguments),
     Machine(machine::Arguments),
@@ -59,6 +61,7 @@ pub fn main() -> ExitCode {
 fn run(verb: Verb) -> Outcome {
     match verb {
         Verb::Convert(arguments) => convert::run(arguments),
+        Verb::Inspect(arguments) => inspect::run(arguments),
         Verb::Compare(arguments) => compare::run(arguments),
         Verb::Plot(arguments) => plot::run(arguments),
         Verb::Machine(arguments) => machine::run(arguments),

@@ -12,6 +12,7 @@ use crate::isa::{Code, Instruction, Register, Segment};
 use crate::units::{to_u32, to_u64, to_usize};
 
 use super::error::Fault;
+use super::layout::MOST_STATICS;
 use super::number::{self, Reader};
 use super::pack::NO_MEMORY;
 use super::records::Static;
@@ -137,6 +138,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Code, Fault> {
     let mut reader = Reader::new(bytes);
     let opcodes = read_opcodes(&mut reader)?;
     let count = reader.count(7);
+    if count > MOST_STATICS {
+        return Err(Fault::new(reader.at(), "at most a million instructions", count.to_string()));
+    }
     let mut instructions = Vec::with_capacity(count);
     let mut pc = 0_u64;
     for _ in 0..count {
@@ -157,7 +161,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Code, Fault> {
 
 fn read_opcodes(reader: &mut Reader<'_>) -> Result<Vec<String>, Fault> {
     let mut opcodes = Vec::new();
-    for _ in 0..reader.count(1) {
+    for _ in 0..reader.count(1).min(MOST_STATICS) {
         let length = reader.count(1);
         let text = std::str::from_utf8(reader.take(length));
         opcodes.push(text.map_err(|e| Fault::new(0, "an opcode", e.to_string()))?.to_owned());

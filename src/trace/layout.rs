@@ -43,11 +43,12 @@ pub(super) const HEADER_CHECKED: usize = 72;
 
 /// Largest chunk or code block after decompression: a bound on what a damaged
 /// store can make us allocate.
-pub(super) const LARGEST_BLOCK: u64 = 1 << 30;
+pub(super) const LARGEST_BLOCK: u64 = 1 << 28;
 /// Most static instructions of one kernel.
 pub(super) const MOST_STATICS: usize = 1 << 20;
-/// Most threads of a CTA that a header may claim (CUDA allows 1024).
-pub(super) const MOST_THREADS: u64 = 1 << 16;
+/// Most threads of a CTA: CUDA's limit on every GPU so far (CUDA C++ Programming
+/// Guide, technical specifications per compute capability).
+pub(super) const MOST_THREADS: u64 = 1024;
 /// Most CTAs of a grid: CUDA's own limit in x times those in y and z, rounded up.
 pub(super) const MOST_CTAS: u64 = 1 << 50;
 

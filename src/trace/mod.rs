@@ -48,6 +48,7 @@ mod records;
 mod store;
 mod strands;
 mod stream;
+mod survey;
 mod tails;
 mod writer;
 
@@ -55,4 +56,5 @@ pub use cursor::{Cta, WarpCursor};
 pub use error::TraceError;
 pub use import::{ConvertReport, ConvertRequest, KernelIds, Progress, Silent, convert};
 pub use store::{Command, KernelSummary, Store};
+pub use survey::Survey;
 pub use tails::CtaTails;

@@ -181,13 +181,13 @@ impl StoreWriter {
         self.file.write_all(bytes).map_err(|e| TraceError::io("write", &self.path, e))
     }
 
-    /// Ends the last kernel: its code, and the size of its source.
+    /// Ends the last kernel: its code, and the size of its source. Gives its CTAs.
     pub(super) fn end(
         &mut self,
         dictionary: &Dictionary,
         text_bytes: u64,
         source_bytes: u64,
-    ) -> Result<(), TraceError> {
+    ) -> Result<u64, TraceError> {
         let raw = dictionary.write();
         let hash = xxh3_128(&raw);
         self.content.digest(hash);
@@ -202,7 +202,7 @@ impl StoreWriter {
         kernel.code = number.into();
         kernel.text_bytes = text_bytes.into();
         kernel.source_bytes = source_bytes.into();
-        Ok(())
+        Ok(kernel.ctas.get())
     }
 
     /// Appends a command of the list.

@@ -37,6 +37,8 @@ pub(super) struct Imported {
     /// Lines with unknown tails, and unknown lines of thread blocks.
     pub(super) tails: u64,
     pub(super) notes: u64,
+    /// Thread blocks with an instruction.
+    pub(super) ctas: u64,
 }
 
 /// True when the start of `text` is a trace of this family.
@@ -229,7 +231,7 @@ impl Import<'_> {
             }
         }
         let Imported { text_bytes, file_bytes, .. } = self.imported;
-        self.kernel.end(text_bytes, file_bytes)?;
-        Ok(self.imported)
+        let ctas = self.kernel.end(text_bytes, file_bytes)?;
+        Ok(Imported { ctas, ..self.imported })
     }
 }

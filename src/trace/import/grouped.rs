@@ -1,5 +1,6 @@
 //! Grouped text: thread blocks one after the other, their warps in them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::trace::records::{self, Batch, Block};
@@ -33,6 +34,28 @@ pub(super) struct Frames {
     /// Warps of the block that were named.
     named: Vec<bool>,
     instructions: usize,
+    placed: Placed,
+}
+
+/// Linear positions that were taken, as ranges: first to end.
+#[derive(Debug, Default)]
+struct Placed(BTreeMap<u64, u64>);
+
+impl Placed {
+    /// Takes `linear`; false when it was taken before.
+    fn take(&mut self, linear: u64) -> bool {
+        if let Some((_, end)) = self.0.range_mut(..=linear).next_back() {
+            if linear < *end {
+                return false;
+            }
+            if linear == *end {
+                *end += 1;
+                return true;
+            }
+        }
+        self.0.insert(linear, linear + 1);
+        true
+    }
 }
 
 /// A piece's records with the kernel's numbers.
@@ -46,7 +69,8 @@ impl Frames {
     /// Before the first thread block.
     pub(super) fn new(dialect: Dialect) -> Self {
         let (state, block) = (State::Outside, Block::default());
-        Self { dialect, state, block, named: Vec::new(), instructions: 0 }
+        let (named, placed) = (Vec::new(), Placed::default());
+        Self { dialect, state, block, named, instructions: 0, placed }
     }
 
     /// Takes the next piece; gives finished thread blocks to `done`.
@@ -155,6 +179,10 @@ impl Frames {
         let Mark::Position(cta) = marked.mark else { return Ok(()) };
         if !cta.inside(self.dialect.grid) {
             let expected = format!("a thread block inside the grid {}", self.dialect.grid);
+            return Err(Fault { expected, ..self.unexpected(marked) });
+        }
+        if !self.placed.take(cta.linear(self.dialect.grid)) {
+            let expected = "every thread block once".to_owned();
             return Err(Fault { expected, ..self.unexpected(marked) });
         }
         let warps = to_usize(self.dialect.warps_per_cta);

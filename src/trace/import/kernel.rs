@@ -14,6 +14,9 @@ use crate::units::{Dim3, to_usize};
 
 /// A chunk is closed when it has this many warp instructions.
 const CHUNK_INSTRUCTIONS: usize = 1 << 16;
+/// A chunk is also closed when it has this many warps: a bound on memory for
+/// warps that hardly do anything.
+const CHUNK_WARPS: usize = 1 << 16;
 /// Most warp instructions of one CTA: a bound on memory.
 pub(super) const MOST_CTA_INSTRUCTIONS: usize = 1 << 26;
 
@@ -25,6 +28,7 @@ pub(super) struct Kernel<'w> {
     /// The chunk that is not full yet.
     open: Vec<Block>,
     open_instructions: usize,
+    open_warps: usize,
     /// Full chunks that wait for [`Kernel::flush`].
     ready: Vec<Vec<Block>>,
 }
@@ -33,7 +37,7 @@ impl<'w> Kernel<'w> {
     /// A kernel that `writer` was just told of.
     pub(super) fn new(writer: &'w mut StoreWriter, grid: Dim3) -> Self {
         let (dictionary, open, ready) = (Dictionary::default(), Vec::new(), Vec::new());
-        Self { writer, grid, dictionary, open, open_instructions: 0, ready }
+        Self { writer, grid, dictionary, open, open_instructions: 0, open_warps: 0, ready }
     }
 
     /// The kernel's numbers of the batch's statics; `None` when there are more
@@ -52,9 +56,10 @@ impl<'w> Kernel<'w> {
         if instructions == 0 && block.note.is_empty() {
             return;
         }
-        self.open.push(block);
+        self.open_warps += block.warps.len();
         self.open_instructions += instructions;
-        if self.open_instructions >= CHUNK_INSTRUCTIONS {
+        self.open.push(block);
+        if self.open_instructions >= CHUNK_INSTRUCTIONS || self.open_warps >= CHUNK_WARPS {
             self.close();
         }
     }
@@ -63,7 +68,7 @@ impl<'w> Kernel<'w> {
         if !self.open.is_empty() {
             self.ready.push(std::mem::take(&mut self.open));
         }
-        self.open_instructions = 0;
+        (self.open_instructions, self.open_warps) = (0, 0);
     }
 
     /// Packs and writes the full chunks.
@@ -75,8 +80,8 @@ impl<'w> Kernel<'w> {
         self.writer.chunks(&mut self.dictionary, packed)
     }
 
-    /// Writes what is left, and the code.
-    pub(super) fn end(mut self, text_bytes: u64, file_bytes: u64) -> Result<(), TraceError> {
+    /// Writes what is left, and the code; gives the CTAs of the kernel.
+    pub(super) fn end(mut self, text_bytes: u64, file_bytes: u64) -> Result<u64, TraceError> {
         self.close();
         self.flush()?;
         self.writer.end(&self.dictionary, text_bytes, file_bytes)

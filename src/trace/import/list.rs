@@ -182,7 +182,9 @@ fn is_list(path: &Path) -> Result<bool, TraceError> {
     let Some(block) = source.block()? else { return Ok(false) };
     let mut lines = block.bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     let first = lines.find(|line| !line.is_empty());
-    let is_command = |line: &[u8]| line.starts_with(b"kernel") || line.starts_with(b"Memcpy");
+    let is_command = |line: &[u8]| {
+        (line.starts_with(b"kernel") && !line.contains(&b'=')) || line.starts_with(b"Memcpy")
+    };
     let header = first.is_some_and(|line| line.starts_with(b"-"));
     Ok(!header && (first.is_some_and(is_command) || lines.any(is_command)))
 }

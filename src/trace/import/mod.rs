@@ -136,6 +136,9 @@ impl ConvertReport {
                 imported.tails
             ));
         }
+        if imported.ctas == 0 {
+            self.warnings.push(format!("{path}: no instruction in the whole file"));
+        }
         if imported.notes > 0 {
             self.warnings.push(format!(
                 "{path}: {} thread block(s) have further lines; kept as they stand",

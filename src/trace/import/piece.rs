@@ -130,8 +130,11 @@ impl Parser<'_> {
         let whole = &text[..bytes];
         match whole.trim_ascii() {
             b"" => {}
-            content if content[0] == b'#' || content.contains(&b'=') => self.frame(content)?,
-            _ => self.instruction(&whole[skipped..], place, last)?,
+            content if content[0] == b'#' || is_frame(content) => self.frame(content)?,
+            content => match self.instruction(&whole[skipped..], place, last) {
+                Err(_) if is_note(content) => self.frame(content)?,
+                taken => taken?,
+            },
         }
         Ok(bytes)
     }
@@ -212,12 +215,12 @@ impl Parser<'_> {
         Fault { line: self.line, expected: expected.into(), found: quoted(found.trim_ascii_end()) }
     }
 
-    /// Takes a line of the frame, or a comment.
+    /// Takes a line of the frame.
     fn frame(&mut self, content: &[u8]) -> Result<(), Fault> {
         match content {
             b"#BEGIN_TB" => self.mark(Mark::Begin),
             b"#END_TB" => self.mark(Mark::End),
-            _ if content[0] == b'#' => {}
+            _ if content[0] == b'#' => return Err(self.fault("`#BEGIN_TB` or `#END_TB`", content)),
             _ => {
                 let mark = assignment(content);
                 let mark = mark.map_err(|expected| self.fault(expected, content))?;
@@ -284,6 +287,16 @@ impl Parser<'_> {
         let line::Addresses { mode, base, stride, .. } = *addresses;
         Lines { mode, base, stride, deltas: start, delta_count }
     }
+}
+
+/// True for the lines that every thread block has.
+fn is_frame(content: &[u8]) -> bool {
+    [&b"thread block"[..], b"warp", b"insts"].iter().any(|key| content.starts_with(key))
+}
+
+/// True for any other `key = value`.
+fn is_note(content: &[u8]) -> bool {
+    content[0].is_ascii_lowercase() && content.windows(3).any(|three| three == b" = ")
 }
 
 /// A `key = value` line of the frame; fails with what was expected.
