@@ -18,5 +18,6 @@ mod samples;
 mod synth;
 mod trace_bad_input;
 mod trace_generated;
+mod trace_golden;
 mod trace_round_trip;
 mod workloads;

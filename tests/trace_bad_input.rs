@@ -9,51 +9,7 @@ use gpumodel::trace::{ConvertRequest, Silent, Store, TraceError, convert};
 use proptest::prelude::*;
 
 /// A small grouped trace with every address mode, tails and an empty warp.
-pub(crate) const GROUPED: &str = "\
--kernel name = small
--kernel id = 3
--grid dim = (2,1,1)
--block dim = (64,1,1)
--shmem = 0
--nregs = 8
--binary version = 80
--cuda stream id = 0
--accelsim tracer version = 5
--enable lineinfo = 0
-#traces format = small
-
-#BEGIN_TB
-
-thread block = 0,0,0
-
-warp = 0
-insts = 4
-0000 ffffffff 1 R1 MOV 0 0 7 
-0010 ffffffff 1 R2 LDG.E 1 R1 4 1 0x7f0000000000 4 0 
-0020 00000013 0 STG.E 2 R1 R2 4 2 0x7f0000001000 8 -16 0 STORE_DATA x=1 
-0030 ffffffff 0 EXIT 0 0 0 
-
-warp = 1
-insts = 0
-
-#END_TB
-
-#BEGIN_TB
-
-thread block = 1,0,0
-cluster rank = 0
-
-warp = 0
-insts = 1
-0030 ffffffff 0 EXIT 0 0 0 
-
-warp = 1
-insts = 2
-0010 00000003 1 R2 LDG.E 1 R1 4 0 0x7f0000000100 0x7f0000000300 0 
-0030 ffffffff 0 EXIT 0 0 0 
-
-#END_TB
-";
+const GROUPED: &str = include_str!("../traces/golden/v1.traceg");
 
 const RAW: &str = "\
 -kernel name = small

@@ -218,7 +218,7 @@ fn table(header: &[&str]) -> Table {
     table
 }
 
-fn show(document: &Document, top: usize) -> io::Result<()> {
+fn kernel_table(document: &Document) -> Table {
     let mut kernels = table(&[
         "kernel",
         "id",
@@ -251,6 +251,11 @@ fn show(document: &Document, top: usize) -> io::Result<()> {
             kernel.store_bytes.to_string(),
         ]);
     }
+    kernels
+}
+
+fn show(document: &Document, top: usize) -> io::Result<()> {
+    let kernels = kernel_table(document);
     let mut mix = table(&["opcode", "warp instr", "share"]);
     for row in document.mix.iter().take(top) {
         let share = 100.0 * ratio(row.warp_instructions, document.warp_instructions);
