@@ -24,6 +24,8 @@ use super::store::Command;
 
 /// Compression of chunks: small enough to keep up with parsing.
 const CHUNK_LEVEL: i32 = 9;
+/// Compression of tails, which may be most of a trace.
+const TAILS_LEVEL: i32 = 4;
 /// Compression of the few small blocks.
 const SMALL_LEVEL: i32 = 19;
 
@@ -127,7 +129,7 @@ impl StoreWriter {
         let stored = self.compress(&raw, CHUNK_LEVEL)?;
         let tails_stored = match packed.tails.is_empty() {
             true => Vec::new(),
-            false => self.compress(&packed.tails, CHUNK_LEVEL)?,
+            false => self.compress(&packed.tails, TAILS_LEVEL)?,
         };
         let hash = xxh3_128(&raw);
         Ok(Compressed { packed, raw, hash, stored, tails_stored })

@@ -180,9 +180,11 @@ impl Import<'_> {
             blocks.par_iter().map(|block| parse(&block.bytes, &dialect)).collect();
         for (piece, block) in pieces.into_iter().zip(blocks) {
             let first = block.first_line;
-            let taken = piece.and_then(|piece| self.piece(piece));
+            let taken = piece.and_then(|piece| {
+                self.last_line = first + piece.lines;
+                self.piece(piece)
+            });
             taken.map_err(|fault| fault.in_file(&self.path, first))?;
-            self.last_line = first + to_u64(block.bytes.iter().filter(|b| **b == b'\n').count());
         }
         self.kernel.flush()
     }

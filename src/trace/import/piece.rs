@@ -64,6 +64,8 @@ pub(super) struct Piece {
     pub(super) marks: Vec<Marked>,
     /// Raw form: linear CTA times warps plus warp, per record.
     pub(super) places: Vec<u64>,
+    /// Lines of the block.
+    pub(super) lines: u64,
 }
 
 /// Guesses per warp of raw text; a power of two.
@@ -102,6 +104,7 @@ pub(super) fn parse(text: &[u8], dialect: &Dialect) -> Result<Piece, Fault> {
         parser.line += 1;
     }
     let mut piece = parser.piece;
+    piece.lines = parser.line;
     piece.batch.order = (0..to_u32(parser.statics.len())).collect();
     piece.batch.statics = Arc::new(parser.statics);
     Ok(piece)
