@@ -178,3 +178,71 @@ proptest! {
         prop_assert_eq!(&hashes[0], &hashes[1]);
     }
 }
+
+/// Raw text with `extra` fields after the warp, and a pair of records per copy.
+fn copies(extra: &str, version: u32, immediate: &str) -> String {
+    let copy = "0010 ffffffff 0 LDGSTS.E.128 2 R2 R4 16 1 ";
+    format!(
+        "-kernel name = c\n-kernel id = 1\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-shmem = 0\n\
+         -nregs = 8\n-accelsim tracer version = {version}\n#traces format = c\n\n\
+         0 0 0 0 {extra}0000 ffffffff 1 R2 MOV 0 0{immediate}\n\
+         0 0 0 0 {extra}{copy}0x80 16{immediate}\n\
+         0 0 0 0 {extra}{copy}0x7f0000000000 16{immediate}\n\
+         0 0 0 0 {extra}{copy}0x280 16{immediate}\n\
+         0 0 0 0 {extra}{copy}0x7f0000000400 16{immediate}\n\
+         0 0 0 0 {extra}0020 ffffffff 0 EXIT 0 0{immediate}\n"
+    )
+}
+
+/// The addresses that the store of `text` has, and its instruction count.
+fn bases(text: &str) -> (Vec<u64>, u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("kernel-1.trace");
+    fs::write(&input, text).unwrap();
+    let store = converted(&input, folder.path());
+    let code = store.code(0).unwrap();
+    let mut cursor = store.cta(0, 0).unwrap().warp(0);
+    let (mut bases, mut access) = (Vec::new(), gpumodel::isa::Access::default());
+    while cursor.next_segment().is_some() {
+        while let Some(number) = cursor.instruction() {
+            if code.instructions[usize::try_from(number).unwrap()].width == 0 {
+                cursor.skip(1);
+            } else {
+                cursor.access(&mut access);
+                bases.push(access.base);
+            }
+        }
+    }
+    (bases, store.kernel(0).warp_instructions())
+}
+
+#[test]
+fn the_shared_half_of_an_asynchronous_copy_goes() {
+    let global = vec![0x7f00_0000_0000, 0x7f00_0000_0400];
+    assert_eq!(bases(&copies("", 5, " 0")), (global.clone(), 4));
+    // Late version 4 prints immediates and doubles; early version 4 does neither.
+    assert_eq!(bases(&copies("", 4, " 0")), (global, 4));
+    assert_eq!(bases(&copies("", 4, "")).1, 6);
+}
+
+#[test]
+fn further_leading_fields_are_passed_over() {
+    assert_eq!(bases(&copies("17 3 ", 5, " 0")), bases(&copies("", 5, " 0")));
+    assert_eq!(bases(&copies("1 2 3 4 5 6 7 ", 6, " 0")), bases(&copies("", 6, " 0")));
+}
+
+#[test]
+fn old_grouped_lines_keep_their_leading_fields() {
+    let text = "-kernel name = old\n-kernel id = 1\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n\
+        -shmem = 0\n-nregs = 8\n\n#traces format = old\n\n#BEGIN_TB\n\nthread block = 0,0,0\n\n\
+        warp = 0\ninsts = 2\n0 0 0 0 0008 ffffffff 1 R2 LDG 1 R1 4 1 0x00000b0000000100 4\n\
+        0 0 0 0 0010 ffffffff 0 EXIT 0 0\n\n#END_TB\n";
+    assert_eq!(bases(text), (vec![0xb00_0000_0100], 2));
+}
+
+#[test]
+fn stores_and_cursors_can_be_shared_and_sent() {
+    fn shared<T: Send + Sync>() {}
+    shared::<gpumodel::trace::Store>();
+    shared::<gpumodel::trace::WarpCursor>();
+}

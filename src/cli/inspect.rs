@@ -90,6 +90,7 @@ struct KernelRow {
     text_bytes: u64,
     source_bytes: u64,
     store_bytes: u64,
+    decoded_bytes: u64,
     footprint: Footprint,
     mix: Vec<MixRow>,
 }
@@ -177,6 +178,7 @@ fn kernel_row(kernel: &KernelSummary<'_>, survey: &Survey) -> KernelRow {
         text_bytes: kernel.text_bytes(),
         source_bytes: kernel.source_bytes(),
         store_bytes: kernel.compressed_bytes(),
+        decoded_bytes: kernel.decoded_bytes(),
         footprint: footprint(survey),
         mix: mix(survey),
     }

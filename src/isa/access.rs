@@ -17,7 +17,7 @@ pub enum AddressMode {
 ///
 /// A reused buffer: [`Access::lanes`] is meaningful only for active lanes and
 /// only when [`Access::mode`] is not [`AddressMode::Stride`]; use
-/// [`Access::address`] when the mode does not matter.
+/// [`Access::active`] when the mode does not matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     /// Active lanes, bit 0 is lane 0.

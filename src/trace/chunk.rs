@@ -202,7 +202,7 @@ fn read_positions(reader: &mut Reader<'_>, frame: Frame<'_>) -> Result<Vec<Dim3>
         if end > frame.grid.count() || length > room {
             return Err(Fault::new(reader.at(), "CTAs inside the grid", end.to_string()));
         }
-        positions.extend((first..end).map(|linear| position(linear, frame.grid)));
+        positions.extend((first..end).map(|linear| frame.grid.position(linear)));
     }
     reader.check("positions")?;
     if positions.len() != to_usize(frame.ctas) {
@@ -210,12 +210,6 @@ fn read_positions(reader: &mut Reader<'_>, frame: Frame<'_>) -> Result<Vec<Dim3>
         return Err(Fault::new(reader.at(), format!("{} CTAs", frame.ctas), found));
     }
     Ok(positions)
-}
-
-/// The inverse of [`Dim3::linear`].
-fn position(linear: u64, grid: Dim3) -> Dim3 {
-    let (x, y) = (u64::from(grid.x), u64::from(grid.y));
-    Dim3::new(to_u32(linear % x), to_u32(linear / x % y), to_u32(linear / x / y))
 }
 
 fn read_paths(

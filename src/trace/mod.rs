@@ -24,6 +24,9 @@
 //! A reading order: [`layout`], [`records`], [`pack`], [`chunk`], [`cursor`],
 //! [`store`], then `import`.
 
+// The map above links to this room's private files.
+#![allow(rustdoc::private_intra_doc_links)]
+
 mod access;
 mod block;
 mod cache;
@@ -33,6 +36,8 @@ mod cursor;
 mod dictionary;
 mod error;
 mod fit;
+#[cfg(test)]
+mod hostile;
 mod import;
 mod index;
 mod lanes;

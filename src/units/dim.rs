@@ -40,6 +40,19 @@ impl Dim3 {
             .saturating_add(u64::from(self.x))
     }
 
+    /// The position with the number `linear` in this extent: the inverse of
+    /// [`Dim3::linear`].
+    ///
+    /// # Panics
+    /// When `linear` is not below [`Dim3::count`].
+    #[must_use]
+    pub fn position(self, linear: u64) -> Self {
+        assert!(linear < self.count(), "position {linear} in an extent of {self}");
+        let (x, y) = (u64::from(self.x), u64::from(self.y));
+        let narrow = super::to_u32::<u64>;
+        Self::new(narrow(linear % x), narrow(linear / x % y), narrow(linear / x / y))
+    }
+
     /// True when the position lies inside the extent `within`.
     #[must_use]
     pub fn inside(self, within: Self) -> bool {
@@ -76,5 +89,8 @@ mod tests {
         assert_eq!(Dim3::new(0, 1, 0).linear(grid), 4);
         assert_eq!(Dim3::new(3, 2, 1).linear(grid), grid.count() - 1);
         assert!(!Dim3::new(4, 0, 0).inside(grid));
+        for linear in 0..grid.count() {
+            assert_eq!(grid.position(linear).linear(grid), linear);
+        }
     }
 }

@@ -169,9 +169,7 @@ impl Iterator for Blocks {
             ranges.push((records..batch.records.len(), access));
         }
         order(&mut batch);
-        let (x, y) = (u64::from(self.grid.x), u64::from(self.grid.y));
-        let position =
-            Dim3::new(to_u32(linear % x), to_u32(linear / x % y), to_u32(linear / x / y));
+        let position = self.grid.position(linear);
         Some(RawBlock { batch, position, warps: ranges })
     }
 }
