@@ -45,6 +45,9 @@ pub enum TraceError {
         /// What is there.
         found: String,
     },
+    /// The output cannot be created; the message names it.
+    #[error(transparent)]
+    Output(io::Error),
     /// The request itself makes no sense.
     #[error("{0}")]
     Request(String),

@@ -57,7 +57,7 @@ struct Compressed {
 impl StoreWriter {
     /// Starts a store that will appear at `path`.
     pub(super) fn create(path: &Path) -> Result<Self, TraceError> {
-        let mut file = WholeFile::create(path).map_err(|e| TraceError::io("write", path, e))?;
+        let mut file = WholeFile::create(path).map_err(TraceError::Output)?;
         let blank = Header::new_zeroed();
         file.write_all(blank.as_bytes()).map_err(|e| TraceError::io("write", path, e))?;
         Ok(Self {

@@ -45,6 +45,9 @@ impl Plan {
             let kind = fs::metadata(input).map_err(|e| TraceError::io("read", input, e))?;
             if kind.is_dir() {
                 plan.folder(input)?;
+            } else if !kind.is_file() {
+                let text = "a pipe or device is no trace: write it to a file first";
+                return Err(TraceError::Request(format!("{}: {text}", input.display())));
             } else if is_list(input)? {
                 plan.list(input)?;
             } else {

@@ -21,10 +21,10 @@ const BLOCK_BYTES: usize = 2 << 20;
 const XZ_MEMORY: u64 = 256 << 20;
 
 /// The compressions that are understood: name and first bytes.
-const COMPRESSIONS: &[(Compression, &[u8])] = &[
-    (Compression::Xz, &[0xfd, b'7', b'z', b'X', b'Z', 0]),
-    (Compression::Gzip, &[0x1f, 0x8b]),
-    (Compression::Zstd, &[0x28, 0xb5, 0x2f, 0xfd]),
+const COMPRESSIONS: &[(Compression, &str, &[u8])] = &[
+    (Compression::Xz, "xz", &[0xfd, b'7', b'z', b'X', b'Z', 0]),
+    (Compression::Gzip, "gzip", &[0x1f, 0x8b]),
+    (Compression::Zstd, "zstd", &[0x28, 0xb5, 0x2f, 0xfd]),
 ];
 
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +59,8 @@ pub(super) struct TextBlock {
 /// An open text file.
 pub(super) struct Source {
     path: PathBuf,
+    /// The name of its compression.
+    compression: Option<&'static str>,
     reader: Box<dyn Read + Send>,
     /// The start of a line that the last block cut.
     rest: Vec<u8>,
@@ -85,8 +87,8 @@ impl Source {
         let counted = Counted { inner: file, count: Arc::clone(&read_bytes) };
         let mut plain = BufReader::with_capacity(1 << 17, counted);
         let start = plain.fill_buf().map_err(wrong)?;
-        let found = COMPRESSIONS.iter().find(|(_, magic)| start.starts_with(magic));
-        let reader: Box<dyn Read + Send> = match found.map(|(compression, _)| compression) {
+        let found = COMPRESSIONS.iter().find(|(_, _, magic)| start.starts_with(magic));
+        let reader: Box<dyn Read + Send> = match found.map(|(compression, _, _)| compression) {
             None => Box::new(plain),
             Some(Compression::Xz) => {
                 let stream = Stream::new_stream_decoder(XZ_MEMORY, CONCATENATED);
@@ -100,6 +102,7 @@ impl Source {
         };
         Ok(Self {
             path: path.to_path_buf(),
+            compression: found.map(|(_, name, _)| *name),
             reader,
             rest: Vec::new(),
             next_line: 1,
@@ -139,7 +142,7 @@ impl Source {
         let room = BLOCK_BYTES - bytes.len();
         bytes.reserve_exact(room + 1);
         let read = (&mut self.reader).take(to_u64(room)).read_to_end(&mut bytes);
-        let read = read.map_err(|e| TraceError::io("read", &self.path, e))?;
+        let read = read.map_err(|error| self.broken(&bytes, error))?;
         self.text_bytes += to_u64(read);
         self.ended = read < room;
         if bytes.is_empty() {
@@ -158,6 +161,19 @@ impl Source {
         let first_line = self.next_line;
         self.next_line += lines(&bytes);
         Ok(Some(TextBlock { bytes, first_line }))
+    }
+
+    /// The error of a file that ends or breaks after `bytes`.
+    fn broken(&self, bytes: &[u8], error: io::Error) -> TraceError {
+        let Some(name) = self.compression else {
+            return TraceError::io("read", &self.path, error);
+        };
+        TraceError::Text {
+            path: self.path.clone(),
+            line: self.next_line + lines(bytes),
+            expected: format!("whole {name} data"),
+            found: format!("damage or the end of the file ({error})"),
+        }
     }
 
     fn endless(&self, bytes: &[u8]) -> TraceError {
