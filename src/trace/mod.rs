@@ -18,8 +18,8 @@
 //!   are kept once per chunk ([`lanes`]). The address mode follows from the
 //!   tracer's rule and is stored where it does not.
 //! * A chunk is a range of CTAs in file order with at least 65 536 warp
-//!   instructions, compressed with zstd ([`chunk`] draws it; [`layout`] draws
-//!   the file).
+//!   instructions, up to 16 times as many where CTAs repeat each other, and is
+//!   compressed with zstd ([`chunk`] draws it; [`layout`] draws the file).
 //!
 //! A reading order: [`layout`], [`records`], [`pack`], [`chunk`], [`cursor`],
 //! [`store`], then `import`.

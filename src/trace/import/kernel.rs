@@ -12,31 +12,61 @@ use crate::trace::records::{Batch, Block};
 use crate::trace::writer::StoreWriter;
 use crate::units::{Dim3, to_usize};
 
-/// A chunk is closed when it has this many warp instructions.
+/// A chunk has at least this many warp instructions, unless it is the last one.
 const CHUNK_INSTRUCTIONS: usize = 1 << 16;
+/// So many successive chunks become one when CTAs repeat each other.
+const GROUP_CHUNKS: usize = 16;
 /// A chunk is also closed when it has this many warps: a bound on memory for
 /// warps that hardly do anything.
 const CHUNK_WARPS: usize = 1 << 16;
 /// Most warp instructions of one CTA: a bound on memory.
 pub(super) const MOST_CTA_INSTRUCTIONS: usize = 1 << 26;
 
+/// Successive CTAs, and where chunks end in them.
+#[derive(Debug, Default)]
+struct Group {
+    blocks: Vec<Block>,
+    ends: Vec<usize>,
+}
+
+impl Group {
+    /// Packs the group: as one chunk when its second chunk adds little to its
+    /// first one (CTAs of many kernels repeat each other but for what the models
+    /// predict), else chunk by chunk. Depends on the records alone.
+    fn pack(&self, grid: Dim3, memory: &[u32]) -> Vec<Packed> {
+        let pack = |from: usize, to: usize| pack(&self.blocks[from..to], grid, memory);
+        let Some((&first_end, further)) = self.ends.split_first() else { return Vec::new() };
+        let first = pack(0, first_end);
+        let repeats = |whole: &Packed| {
+            let size = |packed: &Packed| packed.body.len() + packed.tails.len();
+            size(whole) <= size(&first) + size(&first) / 4
+        };
+        if further.first().is_some_and(|&end| repeats(&pack(0, end))) {
+            return vec![pack(0, self.blocks.len())];
+        }
+        let starts = self.ends.par_iter().zip(further);
+        let rest: Vec<Packed> = starts.map(|(&from, &to)| pack(from, to)).collect();
+        std::iter::once(first).chain(rest).collect()
+    }
+}
+
 /// One kernel on its way into a store.
 pub(super) struct Kernel<'w> {
     writer: &'w mut StoreWriter,
     grid: Dim3,
     dictionary: Dictionary,
-    /// The chunk that is not full yet.
-    open: Vec<Block>,
+    /// The group that is not full yet, and its last chunk's size.
+    open: Group,
     open_instructions: usize,
     open_warps: usize,
-    /// Full chunks that wait for [`Kernel::flush`].
-    ready: Vec<Vec<Block>>,
+    /// Full groups that wait for [`Kernel::flush`].
+    ready: Vec<Group>,
 }
 
 impl<'w> Kernel<'w> {
     /// A kernel that `writer` was just told of.
     pub(super) fn new(writer: &'w mut StoreWriter, grid: Dim3) -> Self {
-        let (dictionary, open, ready) = (Dictionary::default(), Vec::new(), Vec::new());
+        let (dictionary, open, ready) = (Dictionary::default(), Group::default(), Vec::new());
         Self { writer, grid, dictionary, open, open_instructions: 0, open_warps: 0, ready }
     }
 
@@ -58,31 +88,37 @@ impl<'w> Kernel<'w> {
         }
         self.open_warps += block.warps.len();
         self.open_instructions += instructions;
-        self.open.push(block);
+        self.open.blocks.push(block);
         if self.open_instructions >= CHUNK_INSTRUCTIONS || self.open_warps >= CHUNK_WARPS {
             self.close();
         }
     }
 
+    /// Ends the last chunk of the open group.
     fn close(&mut self) {
-        if !self.open.is_empty() {
+        let end = self.open.blocks.len();
+        if end > self.open.ends.last().copied().unwrap_or(0) {
+            self.open.ends.push(end);
+        }
+        if self.open.ends.len() == GROUP_CHUNKS {
             self.ready.push(std::mem::take(&mut self.open));
         }
         (self.open_instructions, self.open_warps) = (0, 0);
     }
 
-    /// Packs and writes the full chunks.
+    /// Packs and writes the full groups.
     pub(super) fn flush(&mut self) -> Result<(), TraceError> {
         let (grid, memory) = (self.grid, &self.dictionary.memory);
         let ready = std::mem::take(&mut self.ready);
         let packed: Vec<Packed> =
-            ready.par_iter().map(|blocks| pack(blocks, grid, memory)).collect();
+            ready.par_iter().flat_map(|group| group.pack(grid, memory)).collect();
         self.writer.chunks(&mut self.dictionary, packed)
     }
 
     /// Writes what is left, and the code; gives the CTAs of the kernel.
     pub(super) fn end(mut self, text_bytes: u64, file_bytes: u64) -> Result<u64, TraceError> {
         self.close();
+        self.ready.push(std::mem::take(&mut self.open));
         self.flush()?;
         self.writer.end(&self.dictionary, text_bytes, file_bytes)
     }
