@@ -246,3 +246,49 @@ fn stores_and_cursors_can_be_shared_and_sent() {
     shared::<gpumodel::trace::Store>();
     shared::<gpumodel::trace::WarpCursor>();
 }
+
+/// A kernel of several chunks: `ctas` CTAs of 8 warps that run a loop of 40
+/// turns; `scatter` makes the addresses of every CTA its own.
+fn long(ctas: u64, scatter: u64) -> String {
+    let mut text = format!(
+        "-kernel name = l\n-kernel id = 1\n-grid dim = ({ctas},1,1)\n-block dim = (256,1,1)\n\
+         -shmem = 0\n-nregs = 8\n-accelsim tracer version = 3\n#traces format = l\n"
+    );
+    for cta in 0..ctas {
+        write!(text, "\n#BEGIN_TB\n\nthread block = {cta},0,0\n").unwrap();
+        for warp in 0..8 {
+            write!(text, "\nwarp = {warp}\ninsts = 121\n").unwrap();
+            for turn in 0..40_u64 {
+                let base =
+                    4096 + warp * 128 + turn * 8192 + (cta * 97 + turn * turn) % 1013 * scatter;
+                writeln!(text, "0010 ffffffff 1 R1 LDS 1 R2 4 1 0x{base:x} 4 ").unwrap();
+                writeln!(text, "0020 ffffffff 1 R1 FADD 2 R1 R1 0 ").unwrap();
+                writeln!(text, "0030 ffffffff 0 BRA 0 0 ").unwrap();
+            }
+            text.push_str("0040 ffffffff 0 EXIT 0 0 \n");
+        }
+        text.push_str("\n#END_TB\n");
+    }
+    text
+}
+
+#[test]
+fn kernels_of_many_chunks_survive() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("kernel-1.traceg");
+    let sizes = [0, 4096].map(|scatter| {
+        // 213 CTAs of 968 warp instructions: three chunks and a bit.
+        let text = long(213, scatter);
+        fs::write(&input, &text).unwrap();
+        let store = converted(&input, folder.path());
+        store.verify().unwrap();
+        compare_all(&store, 0, &text);
+        let kernel = store.kernel(0);
+        assert_eq!(kernel.warp_instructions(), 213 * 968);
+        kernel.decoded_bytes()
+    });
+    // CTAs that repeat each other share everything but a few bytes per warp.
+    assert!(sizes[0] < 213 * 8 * 4, "{sizes:?}");
+    // Otherwise each CTA has 40 residues of its own, which its warps still share.
+    assert!((213 * 40 * 2..213 * 40 * 6).contains(&sizes[1]), "{sizes:?}");
+}

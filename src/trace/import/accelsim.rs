@@ -222,10 +222,11 @@ impl Import<'_> {
         self.frames.end().map_err(|fault| fault.in_file(&self.path, self.last_line))?;
         let mut waiting = 0;
         let Dialect { grid, warps_per_cta, .. } = self.dialect;
-        for block in self.warps.blocks(grid, warps_per_cta) {
-            let numbers = self.kernel.numbers(&block.batch);
-            let numbers = numbers.expect("no more statics than the pieces had");
-            waiting += block.batch.records.len();
+        let blocks = self.warps.blocks(grid, warps_per_cta);
+        let numbers = self.kernel.numbers(&blocks.statics());
+        let numbers = numbers.expect("no more statics than the pieces had");
+        for block in blocks {
+            waiting += block.instructions();
             self.kernel.push(block.numbered(&numbers));
             if waiting > RAW_BATCH {
                 self.kernel.flush()?;

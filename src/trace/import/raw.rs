@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::isa::AddressMode;
 use crate::trace::number::{self, get};
 use crate::trace::records::{Batch, Block, Lines, Piece, Record, Static};
-use crate::units::{Dim3, to_u32, to_u64, to_usize};
+use crate::units::{Dim3, to_u32, to_usize};
 
 use super::piece;
 
@@ -127,15 +127,20 @@ pub(super) struct Blocks {
     warps_per_cta: u32,
 }
 
-/// A thread block and its records, whose statics still need the kernel's numbers.
+/// A thread block and its records, which still need the kernel's numbers.
 pub(super) struct RawBlock {
-    pub(super) batch: Batch,
+    batch: Batch,
     position: Dim3,
     /// Per warp its records and its first access.
     warps: Vec<(std::ops::Range<usize>, usize)>,
 }
 
 impl RawBlock {
+    /// Warp instructions.
+    pub(super) fn instructions(&self) -> usize {
+        self.batch.records.len()
+    }
+
     /// The block with the kernel's `numbers`.
     pub(super) fn numbered(self, numbers: &Arc<Vec<u32>>) -> Block {
         let batch = Arc::new(self.batch);
@@ -145,6 +150,32 @@ impl RawBlock {
         };
         let warps = self.warps.into_iter().map(piece).collect();
         Block { position: self.position, warps, note: Vec::new() }
+    }
+}
+
+impl Blocks {
+    /// An empty batch with all statics, in order of first appearance in the
+    /// blocks: what the kernel numbers them by, once.
+    pub(super) fn statics(&self) -> Batch {
+        let mut batch = Batch { statics: Arc::clone(&self.statics), ..Batch::default() };
+        let mut seen = vec![false; self.statics.len()];
+        for &(_, strand) in &self.places {
+            if batch.order.len() == seen.len() {
+                break;
+            }
+            let Some(strand) = &self.strands[to_usize(strand)] else { continue };
+            let mut walk = Walk::default();
+            while let Some(record) = walk.next(&strand.bytes) {
+                let number = record.number;
+                if !std::mem::replace(&mut seen[to_usize(number)], true) {
+                    batch.order.push(number);
+                }
+                if self.statics[to_usize(number)].width > 0 {
+                    walk.access(&strand.bytes, &mut Vec::new());
+                }
+            }
+        }
+        batch
     }
 }
 
@@ -168,19 +199,8 @@ impl Iterator for Blocks {
             }
             ranges.push((records..batch.records.len(), access));
         }
-        order(&mut batch);
         let position = self.grid.position(linear);
         Some(RawBlock { batch, position, warps: ranges })
-    }
-}
-
-/// Finds the statics of `batch` in order of first appearance.
-fn order(batch: &mut Batch) {
-    let mut seen = vec![false; batch.statics.len()];
-    for record in &batch.records {
-        if !std::mem::replace(&mut seen[to_usize(record.number)], true) {
-            batch.order.push(record.number);
-        }
     }
 }
 
@@ -214,33 +234,53 @@ impl Strand {
     fn expand(mut self, batch: &mut Batch) {
         let first = to_u32(batch.records.len());
         batch.tails.extend(self.tails.drain(..).map(|(at, tail)| (first + at, tail)));
-        let (mut at, mut number, mut mask, mut base) = (0, 0_i64, 0, 0_u64);
-        let bytes = &self.bytes;
-        while at < bytes.len() {
-            let head = get(bytes, &mut at);
-            number += 1 + number::unfold(head >> 1);
-            if head & 1 == 1 {
-                let spelled = bytes[at..].first_chunk().expect("written by push");
-                mask = u32::from_le_bytes(*spelled);
-                at += 4;
-            }
-            let record = Record { number: to_u32(number), mask };
+        let mut walk = Walk::default();
+        while let Some(record) = walk.next(&self.bytes) {
             batch.records.push(record);
-            if batch.statics[to_usize(record.number)].width == 0 {
-                continue;
+            if batch.statics[to_usize(record.number)].width > 0 {
+                let lines = walk.access(&self.bytes, &mut batch.deltas);
+                batch.accesses.push(lines);
             }
-            let mode = [AddressMode::List, AddressMode::Stride, AddressMode::Delta];
-            let mode = mode[usize::from(bytes[at])];
-            at += 1;
-            base = base.wrapping_add_signed(number::unfold(get(bytes, &mut at)));
-            let stride = number::unfold(get(bytes, &mut at));
-            let delta_count = bytes[at];
-            at += 1;
-            let deltas = to_u32(batch.deltas.len());
-            let next = (0..delta_count).map(|_| number::unfold(get(bytes, &mut at)));
-            batch.deltas.extend(next);
-            batch.accesses.push(Lines { mode, base, stride, deltas, delta_count });
         }
-        debug_assert_eq!(to_u64(batch.records.len()), u64::from(first + self.records));
+    }
+}
+
+/// A position in the bytes of a strand, which only [`Strand::push`] writes.
+#[derive(Debug, Default)]
+struct Walk {
+    at: usize,
+    number: i64,
+    mask: u32,
+    base: u64,
+}
+
+impl Walk {
+    /// The next record; for one with addresses [`Walk::access`] must follow.
+    fn next(&mut self, bytes: &[u8]) -> Option<Record> {
+        if self.at >= bytes.len() {
+            return None;
+        }
+        let head = get(bytes, &mut self.at);
+        self.number += 1 + number::unfold(head >> 1);
+        if head & 1 == 1 {
+            let spelled = bytes[self.at..].first_chunk().expect("written by push");
+            self.mask = u32::from_le_bytes(*spelled);
+            self.at += 4;
+        }
+        Some(Record { number: to_u32(self.number), mask: self.mask })
+    }
+
+    /// The addresses of the record; differences go to `deltas`.
+    fn access(&mut self, bytes: &[u8], deltas: &mut Vec<i64>) -> Lines {
+        let mode = [AddressMode::List, AddressMode::Stride, AddressMode::Delta];
+        let mode = mode[usize::from(bytes[self.at])];
+        self.at += 1;
+        self.base = self.base.wrapping_add_signed(number::unfold(get(bytes, &mut self.at)));
+        let stride = number::unfold(get(bytes, &mut self.at));
+        let delta_count = bytes[self.at];
+        self.at += 1;
+        let first = to_u32(deltas.len());
+        deltas.extend((0..delta_count).map(|_| number::unfold(get(bytes, &mut self.at))));
+        Lines { mode, base: self.base, stride, deltas: first, delta_count }
     }
 }
