@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use gpumodel::isa::{Access, AddressMode, Code, Instruction, Register};
-use gpumodel::trace::{ConvertRequest, CtaTails, Silent, Store, convert};
+use gpumodel::trace::{ConvertRequest, CtaTails, Silent, Store, WarpCursor, convert};
 use gpumodel::units::Dim3;
 
 /// The reference traces, if this machine has them.
@@ -179,42 +179,44 @@ fn compare(store: &Store, kernel: usize, ordinal: u64, parts: &[Parts], expected
     let CtaTails { note, warps: tails } = store.tails(kernel, ordinal).unwrap();
     assert_eq!(cta.position, expected.position);
     assert_eq!(String::from_utf8(note).unwrap(), expected.notes.join("\n"));
-    let (mut line, mut access) = (String::new(), Access::default());
     for warp in 0..cta.warp_count() {
         let lines = expected.warps.get(&warp).map_or(&[][..], |lines| &lines[..]);
-        let mut tails = tails.get(usize::try_from(warp).unwrap()).into_iter().flatten().peekable();
-        let mut cursor = cta.warp(warp);
-        let mut at = 0_usize;
-        while let Some(segment) = cursor.next_segment() {
-            for number in code.segments[usize::try_from(segment).unwrap()].range() {
-                let parts = &parts[number];
-                access.mask = cursor.mask();
-                if parts.addressed {
-                    cursor.access(&mut access);
-                } else {
-                    assert_eq!(cursor.skip(1), u64::from(access.mask.count_ones()));
-                }
-                parts.render(&access, &mut line);
-                if let Some((_, tail)) = tails.next_if(|tail| tail.0 == u64::try_from(at).unwrap())
-                {
-                    line.push(' ');
-                    line.push_str(std::str::from_utf8(tail).unwrap());
-                }
-                let same = lines.get(at).is_some_and(|expected| {
-                    line == *expected || fields(&line).eq(fields(expected))
-                });
-                assert!(
-                    same,
-                    "CTA {} warp {warp}: {line} is not {:?}",
-                    cta.position,
-                    lines.get(at)
-                );
-                at += 1;
-            }
-        }
-        assert_eq!((at, tails.next()), (lines.len(), None), "CTA {} warp {warp}", cta.position);
-        assert_eq!(cta.warp_instructions(warp), u64::try_from(at).unwrap());
+        let tails = tails.get(usize::try_from(warp).unwrap()).map_or(&[][..], |tails| &tails[..]);
+        assert_eq!(cta.warp_instructions(warp), u64::try_from(lines.len()).unwrap());
+        compare_warp(cta.warp(warp), &code, parts, lines, tails);
     }
+}
+
+fn compare_warp(
+    mut cursor: WarpCursor,
+    code: &Code,
+    parts: &[Parts],
+    lines: &[&str],
+    tails: &[(u64, Vec<u8>)],
+) {
+    let (mut line, mut access) = (String::new(), Access::default());
+    let mut expected = lines.iter().zip(0_u64..);
+    let mut tails = tails.iter().peekable();
+    while let Some(segment) = cursor.next_segment() {
+        for number in code.segments[usize::try_from(segment).unwrap()].range() {
+            let parts = &parts[number];
+            access.mask = cursor.mask();
+            if parts.addressed {
+                cursor.access(&mut access);
+            } else {
+                assert_eq!(cursor.skip(1), u64::from(access.mask.count_ones()));
+            }
+            parts.render(&access, &mut line);
+            let (expected, at) = expected.next().unwrap();
+            if let Some((_, tail)) = tails.next_if(|tail| tail.0 == at) {
+                line.push(' ');
+                line.push_str(std::str::from_utf8(tail).unwrap());
+            }
+            let same = line == *expected || fields(&line).eq(fields(expected));
+            assert!(same, "instruction {at}: {line} is not {expected}");
+        }
+    }
+    assert_eq!((expected.next(), tails.next()), (None, None));
 }
 
 /// Compares every record of a kernel with the text it came from.
