@@ -133,7 +133,7 @@ fn cut_archives_are_refused() {
     assert!(cut.contains("kernel-3.traceg:1: expected whole zstd data"), "{cut}");
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut gzip, GROUPED.as_bytes()).unwrap();
-    let gzip = gzip.finish().unwrap();
+    let gzip: Vec<u8> = gzip.finish().unwrap();
     assert!(try_text(&gzip).1.is_ok());
     error(&gzip[..gzip.len() - 5]);
 }
@@ -157,6 +157,23 @@ fn the_program_ends_with_2_and_says_where() {
     let (code, text) = program(&[Path::new("inspect"), &list]);
     assert_eq!(code, Some(2));
     assert!(text.contains("byte 0: expected a store"), "{text}");
+}
+
+#[test]
+fn archives_of_several_streams_are_read_to_their_end() {
+    let (first, second) = GROUPED.as_bytes().split_at(GROUPED.len() / 2);
+    let xz = |text: &[u8]| {
+        let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 1);
+        std::io::Write::write_all(&mut encoder, text).unwrap();
+        encoder.finish().unwrap()
+    };
+    let both = [xz(first), xz(second)].concat();
+    let (_folder, output) = try_text(&both);
+    let store = Store::open(&output.unwrap()).unwrap();
+    assert_eq!(store.kernel(0).cta_count(), 2);
+    assert_eq!(store.kernel(0).text_bytes(), u64::try_from(GROUPED.len()).unwrap());
+    error(&both[..both.len() - 20]);
+    error(&xz(first));
 }
 
 /// The bytes of a good store.
