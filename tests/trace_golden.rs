@@ -70,3 +70,22 @@ fn verify_ends_with_1_on_damage() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.contains("byte 80: expected the block's checksum"), "{text}");
 }
+
+#[test]
+fn the_program_writes_a_store_back_as_text() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("text");
+    let convert = |arguments: &[&str]| {
+        let mut program = assert_cmd::Command::cargo_bin("gpumodel").unwrap();
+        let program = program.arg("convert").arg(golden("v1.gpt")).arg("-o").arg(&folder);
+        program.args(arguments).output().unwrap().status.code()
+    };
+    // A store is no trace.
+    assert_eq!(convert(&[]), Some(2));
+    assert_eq!(convert(&["--to", "traceg"]), Some(0));
+    assert_eq!(convert(&["--to", "traceg"]), Some(2));
+    assert_eq!(fs::read_to_string(folder.join("kernelslist.g")).unwrap(), "kernel-1.traceg\n");
+    let golden = Store::open(&golden("v1.gpt")).unwrap();
+    assert_eq!(converted(&folder, scratch.path()).content_hash(), golden.content_hash());
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 2);
+}

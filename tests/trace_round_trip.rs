@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpumodel::trace::{Command, ConvertRequest, Silent, Store, convert};
+use gpumodel::trace::{Command, ConvertRequest, Silent, Store, convert, export};
 
 use crate::rendering::{compare_all, converted, reference, text};
 
@@ -146,4 +146,26 @@ fn any_number_of_threads_gives_the_same_bytes() {
         fs::read(output).unwrap()
     });
     assert!(stores[0] == stores[1] && stores[1] == stores[2]);
+}
+
+#[test]
+fn text_written_from_a_store_says_the_same() {
+    let Some(reference) = reference() else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let folders = ["apps/bfs", "real/atax_v6_sm90", "real/decoder_sm89_raw_and_grouped"];
+    for (number, folder) in folders.into_iter().enumerate() {
+        let store = converted(&reference.join(folder), scratch.path());
+        let output = scratch.path().join(number.to_string());
+        let request = ConvertRequest { output: output.clone(), ..Default::default() };
+        assert_eq!(export(&store, &request).unwrap(), store.kernel_count());
+        let hash = store.content_hash();
+        assert_eq!(converted(&output, scratch.path()).content_hash(), hash, "{folder}");
+        assert!(export(&store, &request).unwrap_err().to_string().contains("exists"));
+    }
+    let grouped = text(&scratch.path().join("2/kernel-1.traceg"));
+    let folder = reference.join("real/decoder_sm89_raw_and_grouped");
+    let original = text(&folder.join("kernel-1-ctx_0x55ddb0567af0.traceg.xz"));
+    let lines = |text: &str| text.lines().filter(|l| !l.is_empty()).map(str::to_owned).collect();
+    let [grouped, original]: [Vec<String>; 2] = [lines(&grouped), lines(&original)];
+    assert!(grouped == original, "the tracer's own lines, byte by byte");
 }

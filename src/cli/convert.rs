@@ -1,12 +1,15 @@
 //! `gpumodel convert`: traces to a store.
 
+use std::error::Error;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::trace::{ConvertReport, ConvertRequest, KernelIds, Progress, Silent, convert};
+use crate::trace::{
+    ConvertReport, ConvertRequest, KernelIds, Progress, Silent, Store, TraceError, convert, export,
+};
 
 use super::Outcome;
 
@@ -15,22 +18,33 @@ use super::Outcome;
 #[command(after_help = "EXAMPLES:\n  \
     gpumodel convert traces/bfs -o bfs.gpt\n  \
     gpumodel convert kernelslist.g -o app.gpt --kernels 1-12,40\n  \
-    gpumodel convert kernel-1.traceg.xz kernel-2.trace -o two.gpt --names 'gemm|conv'\n\n\
+    gpumodel convert kernel-1.traceg.xz kernel-2.trace -o two.gpt --names 'gemm|conv'\n  \
+    gpumodel convert app.gpt --to traceg -o app-text\n\n\
     Formats and compressions (xz, gzip, zstd) are found from the content of a file.")]
 pub(crate) struct Arguments {
     /// Trace folder (its kernelslist.g, else its raw lists, else its trace
-    /// files), command list, or trace files
+    /// files), command list, or trace files; with `--to traceg` also a store
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// The store to write
+    /// The store, or the folder, to write
     #[arg(short, long, value_name = "OUT.gpt")]
     output: PathBuf,
+    /// What to write: a store, or a new folder of grouped traces and their list
+    #[arg(long, value_enum, default_value_t = Form::Store)]
+    to: Form,
     /// Only launches with these ids, as `1-12,40`
     #[arg(long, value_name = "IDS")]
     kernels: Option<KernelIds>,
     /// Only launches whose name matches this regular expression somewhere
     #[arg(long, value_name = "REGEX")]
     names: Option<String>,
+}
+
+/// What a conversion writes.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Form {
+    Store,
+    Traceg,
 }
 
 /// A progress bar on standard error.
@@ -47,19 +61,42 @@ impl Progress for Bar {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
-    let Arguments { inputs, output, kernels, names } = arguments;
+    let Arguments { inputs, output, kernels, names, to } = arguments;
     let request = ConvertRequest { inputs, output, kernels, names };
-    let report = if io::stderr().is_terminal() {
-        let style = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes} {eta}")?;
-        let bar = Bar(ProgressBar::new(0).with_style(style));
-        let report = convert(&request, &bar);
-        bar.0.finish_and_clear();
-        report
-    } else {
-        convert(&request, &Silent)
-    };
-    tell(&report?);
+    match to {
+        Form::Store => tell(&converted(&request)?),
+        Form::Traceg => to_text(&request)?,
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn converted(request: &ConvertRequest) -> Result<ConvertReport, TraceError> {
+    if !io::stderr().is_terminal() {
+        return convert(request, &Silent);
+    }
+    let style = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes} {eta}");
+    let style = style.expect("a template of known fields");
+    let bar = Bar(ProgressBar::new(0).with_style(style));
+    let report = convert(request, &bar);
+    bar.0.finish_and_clear();
+    report
+}
+
+/// Writes text, by way of a passing store unless the input is one.
+#[allow(clippy::print_stderr)]
+fn to_text(request: &ConvertRequest) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let scratch = tempfile::tempdir()?;
+    let store = match &request.inputs[..] {
+        [input] if Store::recognise(input) => Store::open(input)?,
+        _ => {
+            let passing = scratch.path().join("passing.gpt");
+            tell(&converted(&ConvertRequest { output: passing.clone(), ..request.clone() })?);
+            Store::open(&passing)?
+        }
+    };
+    let kernels = export(&store, request)?;
+    eprintln!("{kernels} kernel(s) as text in {}", request.output.display());
+    Ok(())
 }
 
 #[allow(clippy::print_stderr)]

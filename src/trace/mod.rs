@@ -35,6 +35,7 @@ mod content;
 mod cursor;
 mod dictionary;
 mod error;
+mod export;
 mod fit;
 #[cfg(test)]
 mod hostile;
@@ -59,6 +60,7 @@ mod writer;
 
 pub use cursor::{Cta, WarpCursor};
 pub use error::TraceError;
+pub use export::export;
 pub use import::{ConvertReport, ConvertRequest, KernelIds, Progress, Silent, convert};
 pub use store::{Command, KernelSummary, Store};
 pub use survey::Survey;

@@ -14,7 +14,7 @@ use super::cursor::Cta;
 use super::dictionary;
 use super::error::{Fault, TraceError};
 use super::index::{self, Index};
-use super::layout::{ChunkRow, KernelRow};
+use super::layout::{ChunkRow, KernelRow, MAGIC};
 use super::map::Map;
 use super::program::Program;
 use super::tails::{self, CtaTails};
@@ -55,6 +55,12 @@ impl Store {
         let index = Index::open(path, &map)?;
         let programs = index.codes(&map).iter().map(|_| OnceLock::new()).collect();
         Ok(Self { path: path.to_path_buf(), map, index, programs, cache: Cache::default() })
+    }
+
+    /// True when the file at `path` starts as a store does.
+    #[must_use]
+    pub fn recognise(path: &Path) -> bool {
+        Map::open(path).is_ok_and(|file| file.starts_with(&MAGIC))
     }
 
     /// The file.

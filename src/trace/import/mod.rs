@@ -25,7 +25,7 @@ use super::writer::StoreWriter;
 
 use accelsim::Imported;
 use list::{Plan, Step};
-use request::Filter;
+pub(super) use request::Filter;
 use source::{Source, TextBlock};
 
 pub use request::{ConvertReport, ConvertRequest, KernelIds, Progress, Silent};

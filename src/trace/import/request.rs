@@ -53,14 +53,14 @@ impl FromStr for KernelIds {
 
 /// Which launches are taken.
 #[derive(Debug)]
-pub(super) struct Filter {
+pub(in crate::trace) struct Filter {
     kernels: Option<KernelIds>,
     names: Option<Regex>,
 }
 
 impl Filter {
     /// The filter of `request`.
-    pub(super) fn new(request: &ConvertRequest) -> Result<Self, TraceError> {
+    pub(in crate::trace) fn new(request: &ConvertRequest) -> Result<Self, TraceError> {
         let names = request.names.as_ref().map(|pattern| {
             Regex::new(pattern).map_err(|error| {
                 TraceError::Request(format!("`{pattern}` is no regular expression: {error}"))
@@ -70,7 +70,7 @@ impl Filter {
     }
 
     /// True when `launch` is wanted.
-    pub(super) fn takes(&self, launch: &Launch) -> bool {
+    pub(in crate::trace) fn takes(&self, launch: &Launch) -> bool {
         self.kernels.as_ref().is_none_or(|ids| ids.contains(launch.id))
             && self.names.as_ref().is_none_or(|names| names.is_match(&launch.name))
     }
