@@ -126,7 +126,8 @@ impl WarpCursor {
     }
 
     /// Active lanes of the next instruction, without consuming it.
-    pub fn mask(&mut self) -> u32 {
+    #[must_use]
+    pub fn mask(&self) -> u32 {
         self.masks.peek(&self.chunk.bytes)
     }
 

@@ -57,7 +57,7 @@ fn walk(chunk: Chunk, program: &Arc<Program>) {
                 if cursor.next_segment().is_none() {
                     break;
                 }
-                cursor.mask();
+                let _ = cursor.mask();
                 cursor.access(&mut access);
                 cursor.skip(1);
                 while cursor.left() > 0 {
