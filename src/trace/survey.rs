@@ -15,8 +15,8 @@ const PAGE_BYTES: u64 = 4096;
 /// Bytes of the windows of shared and local memory in generic addresses.
 const WINDOW_BYTES: u64 = 16 << 20;
 
-/// Opcode roots (the part before the first dot) whose addresses are global, as
-/// `TRACE-FORMAT` notes and SASS listings name them.
+/// Opcode roots (the part before the first dot) whose addresses are global (CUDA
+/// Binary Utilities, instruction set reference).
 const GLOBAL: &[&str] = &["LDG", "STG", "LDGSTS", "ATOMG", "RED", "REDG"];
 /// Roots with generic addresses: global outside the two windows.
 const GENERIC: &[&str] = &["LD", "ST", "ATOM"];
