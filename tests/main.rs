@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod compare;
+mod dram;
 mod faults;
 mod imports;
 mod layers;

@@ -25,6 +25,20 @@ pub use error::{Place, SpecError};
 pub use import::{Import, ImportLabel, import_accelsim};
 pub use isa_table::IsaTable;
 pub use listing::Listed;
+mod address_map;
+mod machine;
+mod mapping;
+mod memory;
+mod memory_command;
+mod memory_error;
+mod memory_expression;
+mod memory_file;
+mod memory_gap;
+mod memory_policy;
+mod memory_resolve;
+mod memory_shipped;
+
+pub use address_map::AddressMap;
 pub use machine::{
     AllocatePolicy, BankConflicts, Cache, Clocks, CtaOrder, Dispatch, DramSpec, Interconnect,
     L1Spec, L2Spec, Machine, Quirks, SchedulerPolicy, SetHash, SharedSpec, SmSpec, UnitSpec,
@@ -34,3 +48,8 @@ pub use models::{ModelText, Models};
 pub use resolve::Resolved;
 pub use source::{Kind, Provenance, Source};
 pub use translation::Translation;
+pub use mapping::{Location, Mapping};
+pub use memory::MemoryStandard;
+pub use memory_command::{Command, Gap, Level};
+pub use memory_error::MemoryError;
+pub use memory_policy::{ControllerOptions, Order, PagePolicy, Refresh};

@@ -1,0 +1,25 @@
+//! The memory of one channel: the device that knows when a command is legal,
+//! and the controller that chooses among waiting requests.
+//!
+//! Time is counted in memory command clocks. A [`Channel`] sleeps until the next
+//! clock at which something can happen, and yet sends the same commands at the
+//! same clocks as one that is visited every clock. Knows no address, no cache and
+//! no application.
+
+mod channel;
+mod choice;
+mod counters;
+mod device;
+mod drain;
+mod queue;
+mod refresh;
+mod scan;
+mod scheduler;
+mod sending;
+
+pub use channel::{Channel, Done, Issued, Request};
+pub use counters::DramCounters;
+pub use device::{CLOSED, Device, bank_index};
+pub use scheduler::{Candidate, Scheduler};
+
+pub use crate::spec::ControllerOptions;

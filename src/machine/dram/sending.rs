@@ -1,0 +1,156 @@
+//! Sending: one clock of the controller, and what a sent command changes.
+
+use super::channel::{Channel, Done, Issued};
+use super::device::CLOSED;
+use super::queue::{KINDS, NONE, READ, WRITE};
+use super::scan::{Pick, Scan};
+use super::scheduler::Scheduler;
+use crate::spec::{Command, PagePolicy};
+use crate::units::to_u32;
+
+impl<S: Scheduler> Channel<S> {
+    /// One clock: at most one command per bus, column bus first.
+    pub(super) fn step(&mut self, clock: u64, done: &mut Vec<Done>) {
+        self.drain.settle(clock, self.queue.waiting);
+        self.held = self.refresh.due(clock).fold(0, |held, due| held | due.mask());
+        let scan = self.scan(clock);
+        self.wake = if scan.lost { clock + 1 } else { scan.next };
+        let Some(first) = scan.column.or(scan.row) else { return };
+        self.send(first, clock, done);
+        if let (Some(_), Some(wanted)) = (scan.column, scan.row) {
+            let row = self.row_after(wanted, clock);
+            if let Some(row) = row {
+                self.send(row, clock, done);
+                self.settle_wake(row, clock);
+            }
+            if row.is_none_or(|row| row.entry != wanted.entry || row.bank != wanted.bank) {
+                self.wake = clock + 1;
+            }
+        }
+        self.settle_wake(first, clock);
+        if self.drain.change(clock, self.queue.waiting) {
+            self.wake = clock + 1;
+        }
+    }
+
+    /// The row command beside a column command that was just sent.
+    fn row_after(&self, wanted: Pick, clock: u64) -> Option<Pick> {
+        if self.device.earliest(wanted.command, wanted.bank) <= clock {
+            return Some(wanted);
+        }
+        self.scan(clock).row
+    }
+
+    /// Lowers the wake to what the bank of a sent command offers next.
+    fn settle_wake(&mut self, pick: Pick, clock: u64) {
+        if pick.entry == NONE || self.scheduler.in_order() {
+            self.wake = clock + 1;
+            return;
+        }
+        let mut own = Scan::new(clock, self.shape.separate_buses, false);
+        self.weigh(pick.bank, &mut own);
+        let ready = own.lost || own.column.is_some() || own.row.is_some();
+        let next = if ready { clock + 1 } else { own.next };
+        self.wake = self.wake.min(next.max(clock + 1));
+    }
+
+    fn send(&mut self, pick: Pick, clock: u64, done: &mut Vec<Done>) {
+        let Pick { bank, entry, .. } = pick;
+        let command = self.closing(pick, clock);
+        let (mut row, mut column) = (0, 0);
+        if entry != NONE {
+            row = self.queue.entry(entry).row;
+            if command.is_column() {
+                column = self.queue.entry(entry).column;
+            }
+        }
+        self.device.issue(command, bank, row, clock);
+        if let Some(log) = &mut self.log {
+            log.push(Issued { clock, command, bank: to_u32(bank), row, column });
+        }
+        match command {
+            Command::Activate => self.after_activate(pick, row, clock),
+            Command::Precharge | Command::PrechargeAll => self.after_close(pick, command),
+            Command::RefreshAll | Command::RefreshBank => {
+                self.counters.refreshes += 1;
+                self.refresh.sent(pick.kind);
+            }
+            _ => self.after_column(pick, command, clock, done),
+        }
+    }
+
+    /// With closed pages the last access to a row closes it.
+    fn closing(&self, pick: Pick, clock: u64) -> Command {
+        if self.options.page_policy != PagePolicy::Closed || !pick.command.is_column() {
+            return pick.command;
+        }
+        let closing = if pick.kind == READ { Command::ReadClose } else { Command::WriteClose };
+        let other = self.queue.list(pick.bank, READ + WRITE - pick.kind).hit;
+        let more = self.queue.hits_behind(pick.entry);
+        let legal = self.device.earliest(closing, pick.bank) <= clock;
+        if other == NONE && !more && legal { closing } else { pick.command }
+    }
+
+    fn after_activate(&mut self, pick: Pick, row: u32, clock: u64) {
+        let Pick { bank, kind, entry, .. } = pick;
+        self.counters.activates += 1;
+        if !std::mem::replace(&mut self.queue.entry_mut(entry).touched, true) {
+            self.counters.row_misses += 1;
+        }
+        let note = &mut self.banks[bank];
+        (note.opener, note.served, note.used) = (kind, 0, clock);
+        self.open |= 1 << bank;
+        self.queue.find_hit(bank, READ, row);
+        self.queue.find_hit(bank, WRITE, row);
+        if self.options.opened_leaves_queue && self.options.bank_queue == 0 {
+            self.queue.leave(kind, entry);
+        }
+    }
+
+    fn after_close(&mut self, pick: Pick, command: Command) {
+        self.counters.precharges += 1;
+        if pick.entry != NONE {
+            let touched = &mut self.queue.entry_mut(pick.entry).touched;
+            if !std::mem::replace(touched, true) {
+                self.counters.row_conflicts += 1;
+            }
+        }
+        let one = pick.bank..pick.bank + 1;
+        let all = command == Command::PrechargeAll;
+        let banks = if all { self.device.banks_beside(pick.bank) } else { one };
+        for bank in banks {
+            self.open &= !(1 << bank);
+            self.queue.forget_hits(bank);
+        }
+    }
+
+    fn after_column(&mut self, pick: Pick, command: Command, clock: u64, done: &mut Vec<Done>) {
+        let Pick { bank, kind, entry, .. } = pick;
+        if !self.queue.entry(entry).touched {
+            self.counters.row_hits += 1;
+        }
+        let note = &mut self.banks[bank];
+        if note.opener == kind {
+            note.opener = KINDS;
+        }
+        note.served += 1;
+        note.used = clock;
+        let write = kind == WRITE;
+        let counter = if write { &mut self.counters.writes } else { &mut self.counters.reads };
+        *counter += 1;
+        self.counters.busy_clocks += self.shape.burst_clocks;
+        let open = self.device.open_row(bank);
+        self.queue.remove(bank, kind, entry, open);
+        if open == CLOSED {
+            debug_assert!(matches!(command, Command::ReadClose | Command::WriteClose));
+            self.counters.precharges += 1;
+            self.open &= !(1 << bank);
+            self.queue.forget_hits(bank);
+        }
+        if self.queue.is_empty(bank) {
+            self.busy &= !(1 << bank);
+        }
+        let end = if write { clock } else { clock + self.shape.read_clocks };
+        self.finish(entry, write, end, done);
+    }
+}

@@ -1,0 +1,158 @@
+//! The commands of a DRAM, and the sentences of a standard as data.
+
+use serde::{Deserialize, Serialize};
+
+/// A DRAM command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Command {
+    /// Opens a row.
+    #[serde(rename = "ACT")]
+    Activate,
+    /// Closes the row of one bank.
+    #[serde(rename = "PRE")]
+    Precharge,
+    /// Closes the rows of all banks of a pseudo channel.
+    #[serde(rename = "PREA")]
+    PrechargeAll,
+    /// Reads one access.
+    #[serde(rename = "RD")]
+    Read,
+    /// Writes one access.
+    #[serde(rename = "WR")]
+    Write,
+    /// Reads one access and closes the row.
+    #[serde(rename = "RDA")]
+    ReadClose,
+    /// Writes one access and closes the row.
+    #[serde(rename = "WRA")]
+    WriteClose,
+    /// Refreshes all banks of a pseudo channel.
+    #[serde(rename = "REFab")]
+    RefreshAll,
+    /// Refreshes one bank.
+    #[serde(rename = "REFpb")]
+    RefreshBank,
+    /// Moves one column between banks (UGPU's page migration).
+    #[serde(rename = "MIG")]
+    Migrate,
+}
+
+impl Command {
+    /// How many commands there are.
+    pub const COUNT: usize = 10;
+
+    /// Every command, by [`Command::index`].
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Activate,
+        Self::Precharge,
+        Self::PrechargeAll,
+        Self::Read,
+        Self::Write,
+        Self::ReadClose,
+        Self::WriteClose,
+        Self::RefreshAll,
+        Self::RefreshBank,
+        Self::Migrate,
+    ];
+
+    /// Position in [`Command::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name in files and command lists, as the standards write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Activate => "ACT",
+            Self::Precharge => "PRE",
+            Self::PrechargeAll => "PREA",
+            Self::Read => "RD",
+            Self::Write => "WR",
+            Self::ReadClose => "RDA",
+            Self::WriteClose => "WRA",
+            Self::RefreshAll => "REFab",
+            Self::RefreshBank => "REFpb",
+            Self::Migrate => "MIG",
+        }
+    }
+
+    /// The command of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|command| command.name() == name)
+    }
+
+    /// True for commands that move data: they use the column bus.
+    #[must_use]
+    pub const fn is_column(self) -> bool {
+        matches!(
+            self,
+            Self::Read | Self::Write | Self::ReadClose | Self::WriteClose | Self::Migrate
+        )
+    }
+
+    /// True for commands that go to all banks of a pseudo channel.
+    #[must_use]
+    pub const fn is_for_all_banks(self) -> bool {
+        matches!(self, Self::PrechargeAll | Self::RefreshAll)
+    }
+}
+
+/// A part of the memory inside which a sentence of the standard holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// The whole channel: its command buses.
+    Channel,
+    /// One pseudo channel: its data bus.
+    PseudoChannel,
+    /// One bank group.
+    BankGroup,
+    /// One bank.
+    Bank,
+}
+
+impl Level {
+    /// How many levels there are.
+    pub const COUNT: usize = 4;
+
+    /// Every level, outermost first.
+    pub const ALL: [Self; Self::COUNT] =
+        [Self::Channel, Self::PseudoChannel, Self::BankGroup, Self::Bank];
+
+    /// Position in [`Level::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Channel => "channel",
+            Self::PseudoChannel => "pseudo_channel",
+            Self::BankGroup => "bank_group",
+            Self::Bank => "bank",
+        }
+    }
+}
+
+/// One sentence of a standard: inside one `level`, the command `to` comes at
+/// least `wait` clocks after the `window`-th last command `from`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Gap {
+    /// Where the sentence holds.
+    pub level: Level,
+    /// The earlier command.
+    pub from: Command,
+    /// The later command.
+    pub to: Command,
+    /// How many commands `from` may lie inside one wait: 1 for an ordinary gap,
+    /// 4 for the four-activate window.
+    pub window: u32,
+    /// Clocks from the first clock of `from` to the first clock of `to`.
+    pub wait: u32,
+}

@@ -1,0 +1,70 @@
+//! The memory files that are built into the program.
+
+/// A folder of memory files under `models/`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Folder {
+    /// Memory standards.
+    Memory,
+    /// Address mappings.
+    Mappings,
+}
+
+macro_rules! shipped {
+    ($folder:literal: $($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../models/", $folder, "/", $name, ".toml")))),*]
+    };
+}
+
+/// Name and text, in the order of names.
+const MEMORY: &[(&str, &str)] = shipped!("memory": "hbm", "ugpu-hbm");
+
+/// Name and text, in the order of names.
+const MAPPINGS: &[(&str, &str)] = shipped!("memory/mappings": "accelsim-qv100");
+
+impl Folder {
+    /// The folder's path under `models/`.
+    pub(super) fn path(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Mappings => "memory/mappings",
+        }
+    }
+
+    fn rows(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Memory => MEMORY,
+            Self::Mappings => MAPPINGS,
+        }
+    }
+
+    /// The text of the shipped file `name`.
+    pub(super) fn text(self, name: &str) -> Option<&'static str> {
+        self.rows().iter().find(|row| row.0 == name).map(|row| row.1)
+    }
+
+    /// The names of the shipped files.
+    pub(super) fn names(self) -> impl Iterator<Item = &'static str> {
+        self.rows().iter().map(|row| row.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Folder;
+    use std::path::Path;
+
+    #[test]
+    fn every_file_of_a_folder_is_shipped() {
+        for folder in [Folder::Memory, Folder::Mappings] {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models").join(folder.path());
+            let mut found: Vec<String> = std::fs::read_dir(path)
+                .unwrap()
+                .map(|entry| entry.unwrap().path())
+                .filter(|path| path.extension().is_some_and(|e| e == "toml"))
+                .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+                .collect();
+            found.sort();
+            assert_eq!(found, folder.names().collect::<Vec<_>>(), "{folder:?}");
+        }
+    }
+}
