@@ -4,6 +4,7 @@
 
 mod compare;
 mod convert;
+mod dram;
 mod inspect;
 mod machine;
 mod plot;
@@ -36,6 +37,7 @@ enum Verb {
     Plot(plot::Arguments),
     Machine(machine::Arguments),
     Synth(synth::Arguments),
+    Dram(dram::Arguments),
 }
 
 /// Runs the program named on the command line and maps its end to an exit code:
@@ -66,6 +68,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Plot(arguments) => plot::run(arguments),
         Verb::Machine(arguments) => machine::run(arguments),
         Verb::Synth(arguments) => synth::run(arguments),
+        Verb::Dram(arguments) => dram::run(arguments),
     }
 }
 

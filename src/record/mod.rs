@@ -13,6 +13,7 @@ mod quantity;
 mod reference;
 mod rows;
 mod summary;
+mod dram;
 
 pub use analysis::{
     Analysis, AppRecord, CoRun, CoRunApp, CoRunKernel, DecisionRecord, Interval, KernelRecord,
@@ -25,3 +26,4 @@ pub use launches::Launches;
 pub use quantity::{ErrorUnit, Quantity};
 pub use reference::{ReferenceRow, ReferenceTable};
 pub use summary::Summary;
+pub use dram::DramRecord;

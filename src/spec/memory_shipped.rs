@@ -16,7 +16,10 @@ macro_rules! shipped {
 }
 
 /// Name and text, in the order of names.
-const MEMORY: &[(&str, &str)] = shipped!("memory": "hbm", "ugpu-hbm");
+const MEMORY: &[(&str, &str)] = shipped!(
+    "memory": "common", "gddr5", "hbm", "hbm2", "hbm2-legacy", "hbm2-pc", "ugpu-hbm",
+    "warped-slicer-gddr5"
+);
 
 /// Name and text, in the order of names.
 const MAPPINGS: &[(&str, &str)] = shipped!("memory/mappings": "accelsim-qv100");

@@ -90,6 +90,7 @@ fn check(spec: &str, act_clocks: Option<f64>, config: &str, cases: &[u32]) {
 }
 
 const TIMING: [u32; 14] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];
+const GDDR5: [u32; 10] = [1, 2, 3, 4, 5, 10, 11, 12, 13, 14];
 const POLICY: [u32; 4] = [15, 17, 18, 19];
 
 #[test]
@@ -106,4 +107,15 @@ fn two_clock_activates_agree_with_ramulator() {
 fn one_kind_of_request_at_one_address_agrees_with_ramulator() {
     check("ugpu-hbm", Some(1.0), "r2_pub440_act1", &POLICY);
     check("ugpu-hbm", Some(2.0), "r2_pub440_rowhit", &POLICY);
+    check("warped-slicer-gddr5", None, "r2_gddr5_924_rowhit", &POLICY);
+}
+
+#[test]
+fn published_gddr5_set_agrees_with_both_simulators() {
+    check("warped-slicer-gddr5", None, "r2_gddr5_924_rowhit", &GDDR5);
+}
+
+#[test]
+fn two_pseudo_channels_share_the_row_bus() {
+    check("hbm2-pc", None, "r2_hbm2_rowhit_noref", &[16]);
 }

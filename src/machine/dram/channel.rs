@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::counters::DramCounters;
+use super::counters::ChannelCounters;
 use super::device::Device;
 use super::drain::Drain;
 use super::queue::{KINDS, NONE, Queue, READ, WRITE};
@@ -78,7 +78,7 @@ pub struct Channel<S = Order> {
     pub(super) held: u64,
     /// No command can be sent before this clock.
     pub(super) wake: u64,
-    pub(super) counters: DramCounters,
+    pub(super) counters: ChannelCounters,
     pub(super) log: Option<Vec<Issued>>,
     ready: VecDeque<Done>,
     absorbed: usize,
@@ -142,7 +142,7 @@ impl<S: Scheduler> Channel<S> {
             busy: 0,
             open: 0,
             held: 0,
-            counters: DramCounters::default(),
+            counters: ChannelCounters::default(),
             log: None,
             ready: VecDeque::new(),
             absorbed: 0,
@@ -254,9 +254,15 @@ impl<S: Scheduler> Channel<S> {
         self.queue.held[READ] + self.queue.held[WRITE]
     }
 
+    /// True when no accepted request is still to be reported.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.waiting() == 0 && self.ready.is_empty()
+    }
+
     /// What was counted so far.
     #[must_use]
-    pub fn counters(&self) -> &DramCounters {
+    pub fn counters(&self) -> &ChannelCounters {
         &self.counters
     }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Counts of one channel since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DramCounters {
+pub struct ChannelCounters {
     /// RD and RDA commands.
     pub reads: u64,
     /// WR and WRA commands.
@@ -27,7 +27,7 @@ pub struct DramCounters {
     pub busy_clocks: u64,
 }
 
-impl DramCounters {
+impl ChannelCounters {
     /// Adds the counts of another channel.
     pub fn add(&mut self, other: &Self) {
         self.reads += other.reads;

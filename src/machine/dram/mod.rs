@@ -18,7 +18,7 @@ mod scheduler;
 mod sending;
 
 pub use channel::{Channel, Done, Issued, Request};
-pub use counters::DramCounters;
+pub use counters::ChannelCounters;
 pub use device::{CLOSED, Device, bank_index};
 pub use scheduler::{Candidate, Scheduler};
 
