@@ -53,6 +53,9 @@ pub struct MemoryStandard {
     pub controller: ControllerOptions,
     /// Every named parameter as it was used, overrides included.
     pub parameters: BTreeMap<String, i64>,
+    /// `section.key` of every number to the kind of its source (`published`,
+    /// `measured`, `fitted`, `assumed`) and the source.
+    pub sources: BTreeMap<String, (String, String)>,
 }
 
 impl MemoryStandard {
@@ -72,9 +75,10 @@ impl MemoryStandard {
         memory_resolve::resolve(&file, overrides)
     }
 
-    /// The names of the shipped standards.
+    /// The names of the shipped standards; `common` holds their shared sentences
+    /// and is none.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        Folder::Memory.names()
+        Folder::Memory.names().filter(|name| *name != "common")
     }
 
     /// Banks of the whole channel.

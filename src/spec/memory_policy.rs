@@ -49,6 +49,8 @@ pub enum Order {
     FrFcfs,
     /// First come, first served.
     Fcfs,
+    /// Ready commands of the bank after the last one served, then first come.
+    RoundRobin,
 }
 
 /// Which refresh commands are sent.
@@ -128,7 +130,7 @@ impl ControllerOptions {
     }
 
     /// Sets the option `key` (a field's name) from its text: numbers, `true`,
-    /// `false`, `1`, `0`, and for `scheduler` `fr-fcfs` or `fcfs`, for `refresh`
+    /// `false`, `1`, `0`, and for `scheduler` `fr-fcfs`, `fcfs` or `round-robin`, for `refresh`
     /// `none`, `all-bank` or `per-bank`, for `page_policy` `open`, `closed` or
     /// `timeout`. `place` (a file and line, or `--set`) goes into the error.
     ///
@@ -138,8 +140,11 @@ impl ControllerOptions {
         let word = Word { place, key, text };
         match key {
             "scheduler" => {
-                self.scheduler =
-                    word.one_of(&[("fr-fcfs", Order::FrFcfs), ("fcfs", Order::Fcfs)])?;
+                self.scheduler = word.one_of(&[
+                    ("fr-fcfs", Order::FrFcfs),
+                    ("fcfs", Order::Fcfs),
+                    ("round-robin", Order::RoundRobin),
+                ])?;
             }
             "row_hit_first" => self.row_hit_first = word.flag()?,
             "hit_cap" => self.hit_cap = word.count(0, u32::MAX)?,

@@ -279,5 +279,6 @@ fn standard(
         gaps: memory_gap::gaps(file, &parameters, separate_buses, &command_clocks)?,
         controller,
         parameters,
+        sources: file.leaves.iter().map(|(k, leaf)| (k.clone(), leaf.source.clone())).collect(),
     })
 }

@@ -7,8 +7,8 @@ use super::device::Device;
 use super::drain::Drain;
 use super::queue::{KINDS, NONE, Queue, READ, WRITE};
 use super::refresh::RefreshTimer;
-use super::scheduler::Scheduler;
-use crate::spec::{Command, ControllerOptions, MemoryStandard, Order};
+use super::scheduler::{Named, Scheduler};
+use crate::spec::{Command, ControllerOptions, MemoryStandard};
 use crate::units::{to_u64, to_usize};
 
 /// Requests that may wait merged into others or for their answer from the queue.
@@ -61,7 +61,7 @@ pub struct Issued {
 
 /// The controller and the device of one channel.
 #[derive(Clone, Debug)]
-pub struct Channel<S = Order> {
+pub struct Channel<S = Named> {
     pub(super) device: Device,
     pub(super) queue: Queue,
     pub(super) scheduler: S,
@@ -105,11 +105,12 @@ pub(super) struct BankNote {
     pub(super) used: u64,
 }
 
-impl Channel<Order> {
+impl Channel<Named> {
     /// A channel of `standard` whose controller follows `options`.
     #[must_use]
     pub fn new(standard: &MemoryStandard, options: &ControllerOptions) -> Self {
-        Self::with_scheduler(standard, options, options.scheduler)
+        let scheduler = Named::new(options.scheduler, standard);
+        Self::with_scheduler(standard, options, scheduler)
     }
 }
 
@@ -188,12 +189,12 @@ impl<S: Scheduler> Channel<S> {
         if (self.options.forward || self.options.merge) && self.absorb(now, bank, kind, &request) {
             return true;
         }
-        self.drain.settle(now, self.queue.waiting);
+        self.drain.settle(now, self.queue.sizes());
         let open = self.device.open_row(bank);
         let place = (request.row, request.column);
         let candidate = self.queue.push((bank, kind), request.token, place, open);
         self.busy |= 1 << bank;
-        let switches = self.drain.change(now, self.queue.waiting);
+        let switches = self.drain.change(now, self.queue.sizes());
         if candidate || switches || !self.options.row_hit_first {
             self.wake = self.wake.min(now + 1);
         }

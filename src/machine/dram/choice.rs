@@ -7,7 +7,7 @@ use super::refresh::Due;
 use super::scan::{IDLE, MAINTENANCE, OPENER, ORDINARY, Pick, Scan};
 use super::scheduler::{Candidate, Scheduler};
 use crate::spec::{Command, PagePolicy};
-use crate::units::to_u64;
+use crate::units::{to_u32, to_u64};
 
 impl<S: Scheduler> Channel<S> {
     /// Looks at every candidate at `clock`.
@@ -86,9 +86,10 @@ impl<S: Scheduler> Channel<S> {
             if list.head == NONE || !self.drain.serves(kind) {
                 continue;
             }
-            let miss = if self.options.row_hit_first {
+            let in_order = self.scheduler.in_order();
+            let miss = if self.options.row_hit_first || in_order {
                 // Older hits keep the row open; younger ones until the cap.
-                let capped = self.banks[bank].served >= self.options.hit_cap;
+                let capped = in_order || self.banks[bank].served >= self.options.hit_cap;
                 let closes = list.hit != list.head && (list.hit == NONE || capped);
                 if closes { list.head } else { NONE }
             } else {
@@ -144,6 +145,7 @@ impl<S: Scheduler> Channel<S> {
             token: entry.token,
             write: kind == WRITE,
             column: command.is_column(),
+            bank: to_u32(bank),
             sequence: entry.sequence,
         };
         let rank = class | self.scheduler.rank(&candidate);

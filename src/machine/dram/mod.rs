@@ -20,6 +20,6 @@ mod sending;
 pub use channel::{Channel, Done, Issued, Request};
 pub use counters::ChannelCounters;
 pub use device::{CLOSED, Device, bank_index};
-pub use scheduler::{Candidate, Scheduler};
+pub use scheduler::{Candidate, Named, Scheduler};
 
 pub use crate::spec::ControllerOptions;

@@ -78,6 +78,12 @@ impl Queue {
         }
     }
 
+    /// Reads and writes that wait for their turn, as the drain counts them.
+    #[inline]
+    pub(super) fn sizes(&self) -> [u32; KINDS] {
+        if self.sight == u32::MAX { self.waiting } else { self.held }
+    }
+
     #[inline]
     pub(super) fn list(&self, bank: usize, kind: usize) -> &List {
         &self.lists[bank][kind]

@@ -1,7 +1,8 @@
 //! Which ready command goes first. The seam for application-aware schedulers:
 //! one that knows whose request a token is may rank by it.
 
-use crate::spec::Order;
+use crate::spec::{MemoryStandard, Order};
+use crate::units::to_u64;
 
 /// A command that could be sent for a waiting request.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +13,9 @@ pub struct Candidate {
     pub write: bool,
     /// The command moves data: the request's row is open.
     pub column: bool,
-    /// Order of arrival in the channel; below 2^60.
+    /// The bank in the channel.
+    pub bank: u32,
+    /// Order of arrival in the channel; below 2^52.
     pub sequence: u64,
 }
 
@@ -22,19 +25,51 @@ pub struct Candidate {
 /// be closed, refresh goes before new work, and each gap of the standard holds.
 pub trait Scheduler {
     /// Rank of a candidate: the lowest goes first. Below 2^60, and the same
-    /// whenever it is asked for the same candidate.
+    /// until the next call of [`Scheduler::sent`].
     fn rank(&self, candidate: &Candidate) -> u64;
 
     /// True when nothing may overtake the lowest-ranked request, ready or not.
     fn in_order(&self) -> bool;
+
+    /// A command was sent to `bank` for a request.
+    fn sent(&mut self, bank: u32);
 }
 
-impl Scheduler for Order {
+/// The schedulers that a memory file can name.
+#[derive(Clone, Debug)]
+pub struct Named {
+    order: Order,
+    banks: u32,
+    last: u32,
+}
+
+impl Named {
+    /// The scheduler `order` for a channel of `standard`.
+    #[must_use]
+    pub fn new(order: Order, standard: &MemoryStandard) -> Self {
+        let banks = standard.banks();
+        Self { order, banks, last: banks - 1 }
+    }
+}
+
+impl Scheduler for Named {
+    #[inline]
     fn rank(&self, candidate: &Candidate) -> u64 {
-        candidate.sequence
+        if self.order != Order::RoundRobin {
+            return candidate.sequence;
+        }
+        // The bank after the last one served comes first.
+        let distance = (candidate.bank + self.banks - self.last - 1) % self.banks;
+        to_u64(distance) << 52 | candidate.sequence
     }
 
+    #[inline]
     fn in_order(&self) -> bool {
-        *self == Self::Fcfs
+        self.order == Order::Fcfs
+    }
+
+    #[inline]
+    fn sent(&mut self, bank: u32) {
+        self.last = bank;
     }
 }

@@ -11,14 +11,14 @@ use crate::units::to_u32;
 impl<S: Scheduler> Channel<S> {
     /// One clock: at most one command per bus, column bus first.
     pub(super) fn step(&mut self, clock: u64, done: &mut Vec<Done>) {
-        self.drain.settle(clock, self.queue.waiting);
+        self.drain.settle(clock, self.queue.sizes());
         self.held = self.refresh.due(clock).fold(0, |held, due| held | due.mask());
         let scan = self.scan(clock);
         self.wake = if scan.lost { clock + 1 } else { scan.next };
         let Some(first) = scan.column.or(scan.row) else { return };
         self.send(first, clock, done);
         if let (Some(_), Some(wanted)) = (scan.column, scan.row) {
-            let row = self.row_after(wanted, clock);
+            let row = self.row_after(first.bank, wanted, clock);
             if let Some(row) = row {
                 self.send(row, clock, done);
                 self.settle_wake(row, clock);
@@ -28,14 +28,14 @@ impl<S: Scheduler> Channel<S> {
             }
         }
         self.settle_wake(first, clock);
-        if self.drain.change(clock, self.queue.waiting) {
+        if self.drain.change(clock, self.queue.sizes()) {
             self.wake = clock + 1;
         }
     }
 
-    /// The row command beside a column command that was just sent.
-    fn row_after(&self, wanted: Pick, clock: u64) -> Option<Pick> {
-        if self.device.earliest(wanted.command, wanted.bank) <= clock {
+    /// The row command beside a column command that was just sent to `bank`.
+    fn row_after(&self, bank: usize, wanted: Pick, clock: u64) -> Option<Pick> {
+        if wanted.bank != bank && self.device.earliest(wanted.command, wanted.bank) <= clock {
             return Some(wanted);
         }
         self.scan(clock).row
@@ -43,7 +43,8 @@ impl<S: Scheduler> Channel<S> {
 
     /// Lowers the wake to what the bank of a sent command offers next.
     fn settle_wake(&mut self, pick: Pick, clock: u64) {
-        if pick.entry == NONE || self.scheduler.in_order() {
+        // Maintenance, kept order and a waiting refresh reach beyond the bank.
+        if pick.entry == NONE || self.held != 0 || self.scheduler.in_order() {
             self.wake = clock + 1;
             return;
         }
@@ -59,6 +60,7 @@ impl<S: Scheduler> Channel<S> {
         let command = self.closing(pick, clock);
         let (mut row, mut column) = (0, 0);
         if entry != NONE {
+            self.scheduler.sent(to_u32(bank));
             row = self.queue.entry(entry).row;
             if command.is_column() {
                 column = self.queue.entry(entry).column;

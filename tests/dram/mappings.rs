@@ -1,0 +1,109 @@
+//! Does every mapping name each address once, and does it spread strides?
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gpumodel::spec::{AddressMap, Mapping, MemoryStandard};
+use proptest::prelude::*;
+
+/// Mapping, channels, slices, standard.
+const MACHINES: [(&str, u32, u32, &str); 16] = [
+    ("accelsim-qv100", 32, 2, "accelsim-hbm"),
+    ("accelsim-a100", 40, 4, "accelsim-hbm"),
+    ("accelsim-rtx3070", 16, 2, "accelsim-gddr"),
+    ("accelsim-rtx2060", 12, 2, "accelsim-gddr"),
+    ("accelsim-titanx", 12, 2, "accelsim-gddr"),
+    ("ugpu", 32, 2, "ugpu-hbm-900"),
+    ("volta", 32, 2, "v100-hbm2"),
+    ("ampere", 40, 2, "a100-hbm2"),
+    ("ampere", 80, 1, "a100-hbm2"),
+    ("hopper", 80, 1, "h100-hbm3"),
+    ("turing", 12, 2, "rtx2060-gddr6"),
+    ("turing", 16, 2, "rtx3070-gddr6"),
+    ("pascal", 8, 2, "gtx1080-gddr5x"),
+    ("kepler", 6, 2, "k40c-gddr5"),
+    ("warped-slicer", 6, 1, "warped-slicer-gddr5"),
+    ("volta", 1, 1, "v100-hbm2"),
+];
+
+fn map(at: usize) -> AddressMap {
+    let (name, channels, slices, _) = MACHINES[at];
+    Mapping::load(name, None).unwrap().for_machine(channels, slices).unwrap()
+}
+
+#[test]
+fn every_machine_has_a_mapping_that_fits_its_memory() {
+    for (at, (name, .., standard)) in MACHINES.into_iter().enumerate() {
+        let standard = MemoryStandard::load(standard, None, &BTreeMap::new()).unwrap();
+        map(at).fits(&standard).unwrap();
+        assert!(map(at).access_bytes() <= u64::from(standard.bytes_per_access), "{name}");
+    }
+}
+
+#[test]
+fn a_mapping_for_other_banks_is_refused() {
+    let standard = MemoryStandard::load("ugpu-hbm", None, &BTreeMap::new()).unwrap();
+    let error = map(6).fits(&standard).unwrap_err();
+    assert!(error.to_string().contains("pseudo_channel"), "{error}");
+}
+
+#[test]
+fn neighbouring_accesses_lie_in_different_places() {
+    for at in 0..MACHINES.len() {
+        let map = map(at);
+        let places: BTreeSet<_> =
+            (0..4096).map(|i| map.locate((7 << 30) + i * map.access_bytes())).collect();
+        assert_eq!(places.len(), 4096, "{:?}", MACHINES[at]);
+    }
+}
+
+#[test]
+fn powers_of_two_spread_over_the_slices_of_hashed_machines() {
+    for at in [0, 2, 6, 7, 9, 10, 11, 12, 13] {
+        let map = map(at);
+        let ports = map.channels() * map.slices();
+        for shift in 8..20 {
+            let mut hits = BTreeMap::new();
+            for i in 0..u64::from(ports) * 64 {
+                let place = map.locate(i << shift);
+                *hits.entry((place.channel, place.slice)).or_insert(0u32) += 1;
+            }
+            let most = hits.values().max().copied().unwrap();
+            assert!(most <= 3 * 64, "{:?}, stride 2^{shift}: {most}", MACHINES[at]);
+        }
+    }
+}
+
+#[test]
+fn qv100_interleaves_channels_at_256_bytes() {
+    let map = map(0);
+    let channel = |address| map.locate(address).channel;
+    assert_eq!(channel(0), channel(255));
+    assert_ne!(channel(0), channel(256));
+    // The sub-partition is address bit 13; IPOLY starts at bit 14 (x^6 + x + 1).
+    assert_eq!(map.locate(1 << 13).slice, 1);
+    let place = map.locate(1 << 14);
+    assert_eq!((place.channel, place.slice), (1, 1));
+}
+
+#[test]
+fn slices_must_be_a_power_of_two() {
+    let error = Mapping::load("volta", None).unwrap().for_machine(32, 3).unwrap_err();
+    assert!(error.to_string().contains("power of two"), "{error}");
+}
+
+proptest! {
+    #[test]
+    fn an_address_comes_back_from_its_location(at in 0..MACHINES.len(), address in 0u64..1 << 47) {
+        let map = map(at);
+        let first = address - address % map.access_bytes();
+        prop_assert_eq!(map.address(map.locate(address)), first);
+    }
+
+    #[test]
+    fn a_location_comes_back_from_its_address(at in 0..MACHINES.len(), address in 0u64..1 << 40) {
+        let map = map(at);
+        let place = map.locate(address);
+        prop_assert!(place.channel < map.channels() && place.slice < map.slices());
+        prop_assert_eq!(map.locate(map.address(place)), place);
+    }
+}
