@@ -76,6 +76,8 @@ pub struct Channel<S = Named> {
     pub(super) open: u64,
     /// Banks that a due refresh keeps from new work.
     pub(super) held: u64,
+    /// By bank, the clock before which it has no candidate.
+    pub(super) sleep: Vec<u64>,
     /// No command can be sent before this clock.
     pub(super) wake: u64,
     pub(super) counters: ChannelCounters,
@@ -143,6 +145,7 @@ impl<S: Scheduler> Channel<S> {
             busy: 0,
             open: 0,
             held: 0,
+            sleep: vec![0; banks],
             counters: ChannelCounters::default(),
             log: None,
             ready: VecDeque::new(),
@@ -189,12 +192,17 @@ impl<S: Scheduler> Channel<S> {
         if (self.options.forward || self.options.merge) && self.absorb(now, bank, kind, &request) {
             return true;
         }
-        self.drain.settle(now, self.queue.sizes());
+        if self.drain.settle(now, self.queue.sizes()) {
+            self.sleep.fill(0);
+        }
         let open = self.device.open_row(bank);
         let place = (request.row, request.column);
         let candidate = self.queue.push((bank, kind), request.token, place, open);
         self.busy |= 1 << bank;
         let switches = self.drain.change(now, self.queue.sizes());
+        if candidate || !self.options.row_hit_first {
+            self.sleep[bank] = 0;
+        }
         if candidate || switches || !self.options.row_hit_first {
             self.wake = self.wake.min(now + 1);
         }
@@ -246,6 +254,7 @@ impl<S: Scheduler> Channel<S> {
     /// sleep: looks at every candidate. For checking that dead clocks are dead.
     pub fn tick(&mut self, now: u64, done: &mut Vec<Done>) {
         done.extend(self.ready.drain(..));
+        self.sleep.fill(0);
         self.step(now, done);
     }
 

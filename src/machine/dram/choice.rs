@@ -10,8 +10,8 @@ use crate::spec::{Command, PagePolicy};
 use crate::units::{to_u32, to_u64};
 
 impl<S: Scheduler> Channel<S> {
-    /// Looks at every candidate at `clock`.
-    pub(super) fn scan(&self, clock: u64) -> Scan {
+    /// Looks at the candidates of every bank that does not sleep at `clock`.
+    pub(super) fn scan(&mut self, clock: u64) -> Scan {
         let in_order = self.scheduler.in_order();
         let mut scan = Scan::new(clock, self.shape.separate_buses, in_order);
         scan.next = self.refresh.next(clock);
@@ -27,28 +27,38 @@ impl<S: Scheduler> Channel<S> {
         while banks != 0 {
             let bank = banks.trailing_zeros() as usize;
             banks &= banks - 1;
-            self.weigh(bank, &mut scan);
+            let asleep = self.sleep[bank];
+            if asleep > clock {
+                scan.next = scan.next.min(asleep);
+            } else {
+                self.sleep[bank] = self.weigh(bank, &mut scan);
+            }
         }
         scan.finish()
     }
 
-    /// What one bank offers.
-    #[inline]
-    pub(super) fn weigh(&self, bank: usize, scan: &mut Scan) {
+    /// What one bank offers; the clock before which it has nothing new to offer.
+    pub(super) fn weigh(&self, bank: usize, scan: &mut Scan) -> u64 {
+        let before = std::mem::replace(&mut scan.next, u64::MAX);
+        let ready = std::mem::replace(&mut scan.ready, false);
         let held = self.held >> bank & 1 == 1;
         let open = self.device.open_row(bank);
         if open == CLOSED {
             if !held {
                 self.weigh_activate(bank, scan);
             }
-            return;
+        } else {
+            for kind in [READ, WRITE] {
+                self.weigh_column(bank, kind, held, scan);
+            }
+            if !held && self.banks[bank].opener == KINDS {
+                self.weigh_close(bank, open, scan);
+            }
         }
-        for kind in [READ, WRITE] {
-            self.weigh_column(bank, kind, held, scan);
-        }
-        if !held && self.banks[bank].opener == KINDS {
-            self.weigh_close(bank, open, scan);
-        }
+        let sleep = if scan.ready { 0 } else { scan.next };
+        scan.next = scan.next.min(before);
+        scan.ready |= ready;
+        sleep
     }
 
     #[inline]
@@ -139,7 +149,19 @@ impl<S: Scheduler> Channel<S> {
         class: u64,
         scan: &mut Scan,
     ) {
+        // Most candidates are not ready: the wide bound tells so without a look
+        // at the bank, and nobody asks for their rank.
+        let in_order = self.scheduler.in_order();
+        let bound = self.device.earliest_outside(command, bank);
+        if bound > scan.clock && !in_order {
+            scan.sleep_until(bound);
+            return;
+        }
         let time = self.device.earliest(command, bank);
+        if time > scan.clock && !in_order {
+            scan.sleep_until(time);
+            return;
+        }
         let entry = self.queue.entry(at);
         let candidate = Candidate {
             token: entry.token,

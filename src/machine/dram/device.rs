@@ -105,10 +105,26 @@ impl Device {
     #[must_use]
     #[inline]
     pub fn earliest(&self, command: Command, bank: usize) -> u64 {
-        let [channel, pseudo_channel, group, own] = self.paths[bank];
-        let gate = |part: u16| self.gates[usize::from(part)][command.index()];
-        let wide = gate(channel).max(gate(pseudo_channel));
-        if command.is_for_all_banks() { wide } else { wide.max(gate(group)).max(gate(own)) }
+        let wide = self.earliest_outside(command, bank);
+        if command.is_for_all_banks() {
+            return wide;
+        }
+        let [_, _, group, own] = self.paths[bank];
+        wide.max(self.gate(group, command)).max(self.gate(own, command))
+    }
+
+    /// [`Device::earliest`] as far as the buses and the pseudo channel go: a
+    /// bound that is the same for all banks beside `bank`.
+    #[must_use]
+    #[inline]
+    pub fn earliest_outside(&self, command: Command, bank: usize) -> u64 {
+        let [channel, pseudo_channel, ..] = self.paths[bank];
+        self.gate(channel, command).max(self.gate(pseudo_channel, command))
+    }
+
+    #[inline]
+    fn gate(&self, part: u16, command: Command) -> u64 {
+        self.gates[usize::from(part)][command.index()]
     }
 
     /// Sends `command` at `clock`; ACT opens `row`.

@@ -41,13 +41,17 @@ impl Drain {
         self.mixed || self.writing == (kind == WRITE)
     }
 
-    /// Judges the mode before something changes at `clock` or is served at it.
+    /// Judges the mode before something changes at `clock` or is served at it;
+    /// true when it changed.
     #[inline]
-    pub(super) fn settle(&mut self, clock: u64, waiting: [u32; KINDS]) {
-        if self.changed_at.is_some_and(|at| at < clock) {
-            self.writing = self.judged(waiting);
-            self.changed_at = None;
+    pub(super) fn settle(&mut self, clock: u64, waiting: [u32; KINDS]) -> bool {
+        if self.changed_at.is_none_or(|at| at >= clock) {
+            return false;
         }
+        self.changed_at = None;
+        let before = self.writing;
+        self.writing = self.judged(waiting);
+        before != self.writing
     }
 
     /// The queues changed at `clock`; true when the mode changes with the next clock.

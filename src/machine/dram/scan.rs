@@ -24,7 +24,7 @@ pub(super) const IDLE: u64 = 3 << 60;
 /// The best candidates at one clock.
 #[derive(Clone, Debug)]
 pub(super) struct Scan {
-    clock: u64,
+    pub(super) clock: u64,
     separate_buses: bool,
     in_order: bool,
     /// Best ready command of the column bus (of the only bus).
@@ -33,6 +33,8 @@ pub(super) struct Scan {
     pub(super) row: Option<Pick>,
     /// Earliest clock of a candidate that is not ready.
     pub(super) next: u64,
+    /// Some candidate was ready, or its turn alone decides.
+    pub(super) ready: bool,
     /// Some ready candidate was not chosen.
     pub(super) lost: bool,
     /// With order kept: the first ordinary candidate and its clock.
@@ -48,14 +50,22 @@ impl Scan {
             column: None,
             row: None,
             next: u64::MAX,
+            ready: false,
             lost: false,
             first: None,
         }
     }
 
+    /// Some candidate is not legal before `time`.
+    #[inline]
+    pub(super) fn sleep_until(&mut self, time: u64) {
+        self.next = self.next.min(time);
+    }
+
     /// A candidate that is legal from `time` on.
     #[inline]
     pub(super) fn offer(&mut self, time: u64, pick: Pick) {
+        self.ready |= self.in_order || time <= self.clock;
         if self.in_order && pick.rank >= ORDINARY && pick.rank < IDLE {
             if self.first.is_none_or(|(first, _)| pick.rank < first.rank) {
                 self.first = Some((pick, time));

@@ -11,8 +11,12 @@ use crate::units::to_u32;
 impl<S: Scheduler> Channel<S> {
     /// One clock: at most one command per bus, column bus first.
     pub(super) fn step(&mut self, clock: u64, done: &mut Vec<Done>) {
-        self.drain.settle(clock, self.queue.sizes());
-        self.held = self.refresh.due(clock).fold(0, |held, due| held | due.mask());
+        let held = self.refresh.due(clock).fold(0, |held, due| held | due.mask());
+        let switched = self.drain.settle(clock, self.queue.sizes());
+        if switched || held != self.held {
+            self.held = held;
+            self.sleep.fill(0);
+        }
         let scan = self.scan(clock);
         self.wake = if scan.lost { clock + 1 } else { scan.next };
         let Some(first) = scan.column.or(scan.row) else { return };
@@ -34,7 +38,7 @@ impl<S: Scheduler> Channel<S> {
     }
 
     /// The row command beside a column command that was just sent to `bank`.
-    fn row_after(&self, bank: usize, wanted: Pick, clock: u64) -> Option<Pick> {
+    fn row_after(&mut self, bank: usize, wanted: Pick, clock: u64) -> Option<Pick> {
         if wanted.bank != bank && self.device.earliest(wanted.command, wanted.bank) <= clock {
             return Some(wanted);
         }
@@ -49,10 +53,9 @@ impl<S: Scheduler> Channel<S> {
             return;
         }
         let mut own = Scan::new(clock, self.shape.separate_buses, false);
-        self.weigh(pick.bank, &mut own);
-        let ready = own.lost || own.column.is_some() || own.row.is_some();
-        let next = if ready { clock + 1 } else { own.next };
-        self.wake = self.wake.min(next.max(clock + 1));
+        let sleep = self.weigh(pick.bank, &mut own);
+        self.sleep[pick.bank] = sleep;
+        self.wake = self.wake.min(sleep.max(clock + 1));
     }
 
     fn send(&mut self, pick: Pick, clock: u64, done: &mut Vec<Done>) {
@@ -66,6 +69,7 @@ impl<S: Scheduler> Channel<S> {
                 column = self.queue.entry(entry).column;
             }
         }
+        self.sleep[bank] = 0;
         self.device.issue(command, bank, row, clock);
         if let Some(log) = &mut self.log {
             log.push(Issued { clock, command, bank: to_u32(bank), row, column });
@@ -123,6 +127,7 @@ impl<S: Scheduler> Channel<S> {
         for bank in banks {
             self.open &= !(1 << bank);
             self.queue.forget_hits(bank);
+            self.sleep[bank] = 0;
         }
     }
 
