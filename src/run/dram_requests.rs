@@ -247,7 +247,7 @@ impl<'a> Words<'a> {
 
     fn next(&mut self) -> Option<&'a [u8]> {
         self.peek()?;
-        let end = self.bytes.iter().position(u8::is_ascii_whitespace);
+        let end = self.bytes.iter().position(|byte| *byte <= b' ');
         let (word, rest) = self.bytes.split_at(end.unwrap_or(self.bytes.len()));
         self.bytes = rest;
         Some(word)
@@ -256,6 +256,19 @@ impl<'a> Words<'a> {
 
 /// A decimal number, or a hexadecimal one with `0x`.
 fn number(word: &[u8]) -> Option<u64> {
+    // Up to 18 digits cannot overflow.
+    if let 1..=18 = word.len() {
+        let mut value = 0;
+        let mut decimal = true;
+        for byte in word {
+            let digit = byte.wrapping_sub(b'0');
+            decimal &= digit < 10;
+            value = u64::wrapping_add(u64::wrapping_mul(value, 10), u64::from(digit));
+        }
+        if decimal {
+            return Some(value);
+        }
+    }
     let hex = word.strip_prefix(b"0x").or_else(|| word.strip_prefix(b"0X"));
     let (digits, base) = hex.map_or((word, 10), |digits| (digits, 16));
     if digits.is_empty() {

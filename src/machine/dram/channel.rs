@@ -8,7 +8,7 @@ use super::drain::Drain;
 use super::queue::{KINDS, NONE, Queue, READ, WRITE};
 use super::refresh::RefreshTimer;
 use super::scheduler::{Named, Scheduler};
-use crate::spec::{Command, ControllerOptions, MemoryStandard};
+use crate::spec::{Command, ControllerOptions, MemoryStandard, PagePolicy};
 use crate::units::{to_u64, to_usize};
 
 /// Requests that may wait merged into others or for their answer from the queue.
@@ -76,6 +76,8 @@ pub struct Channel<S = Named> {
     pub(super) open: u64,
     /// Banks that a due refresh keeps from new work.
     pub(super) held: u64,
+    /// Rows may be closed although the oldest requests hit them.
+    pub(super) closes_early: bool,
     /// By bank, the clock before which it has no candidate.
     pub(super) sleep: Vec<u64>,
     /// No command can be sent before this clock.
@@ -145,6 +147,7 @@ impl<S: Scheduler> Channel<S> {
             busy: 0,
             open: 0,
             held: 0,
+            closes_early: !options.row_hit_first || options.page_policy == PagePolicy::Timeout,
             sleep: vec![0; banks],
             counters: ChannelCounters::default(),
             log: None,

@@ -51,7 +51,7 @@ impl<S: Scheduler> Channel<S> {
             for kind in [READ, WRITE] {
                 self.weigh_column(bank, kind, held, scan);
             }
-            if !held && self.banks[bank].opener == KINDS {
+            if !held && self.banks[bank].opener == KINDS && self.may_close(bank) {
                 self.weigh_close(bank, open, scan);
             }
         }
@@ -71,21 +71,32 @@ impl<S: Scheduler> Channel<S> {
         if !opener && (held || !self.drain.serves(kind)) {
             return;
         }
-        if self.scheduler.in_order() && !opener && list.hit != list.head {
+        if scan.in_order && !opener && list.hit != list.head {
             return;
         }
         let command = if kind == READ { Command::Read } else { Command::Write };
         let class = if opener { OPENER } else { ORDINARY };
-        self.offer(bank, kind, list.hit, command, class, scan);
+        self.offer((bank, kind), list.hit, command, class, scan);
     }
 
     fn weigh_activate(&self, bank: usize, scan: &mut Scan) {
         for kind in [READ, WRITE] {
             let head = self.queue.list(bank, kind).head;
             if head != NONE && self.drain.serves(kind) {
-                self.offer(bank, kind, head, Command::Activate, ORDINARY, scan);
+                self.offer((bank, kind), head, Command::Activate, ORDINARY, scan);
             }
         }
+    }
+
+    /// False when the oldest request of each kind hits the open row, or there is
+    /// none, and nothing else could ask for another row.
+    #[inline]
+    fn may_close(&self, bank: usize) -> bool {
+        let waits = |kind| {
+            let list = self.queue.list(bank, kind);
+            list.head != list.hit
+        };
+        self.closes_early || waits(READ) || waits(WRITE)
     }
 
     /// Closing the open row: for a request that needs another one, or because
@@ -96,7 +107,7 @@ impl<S: Scheduler> Channel<S> {
             if list.head == NONE || !self.drain.serves(kind) {
                 continue;
             }
-            let in_order = self.scheduler.in_order();
+            let in_order = scan.in_order;
             let miss = if self.options.row_hit_first || in_order {
                 // Older hits keep the row open; younger ones until the cap.
                 let capped = in_order || self.banks[bank].served >= self.options.hit_cap;
@@ -106,7 +117,7 @@ impl<S: Scheduler> Channel<S> {
                 self.queue.first_miss(bank, kind, open)
             };
             if miss != NONE {
-                self.offer(bank, kind, miss, Command::Precharge, ORDINARY, scan);
+                self.offer((bank, kind), miss, Command::Precharge, ORDINARY, scan);
             }
         }
         if self.options.page_policy == PagePolicy::Timeout {
@@ -139,26 +150,24 @@ impl<S: Scheduler> Channel<S> {
         scan.offer(time, Pick { command, bank: due.bank, kind: due.lane, entry: NONE, rank });
     }
 
+    /// A command for the request `at`. Most candidates are not ready: the bound
+    /// of the pseudo channel tells so without a look at the bank.
     #[inline]
     fn offer(
         &self,
-        bank: usize,
-        kind: usize,
+        (bank, kind): (usize, usize),
         at: u32,
         command: Command,
         class: u64,
         scan: &mut Scan,
     ) {
-        // Most candidates are not ready: the wide bound tells so without a look
-        // at the bank, and nobody asks for their rank.
-        let in_order = self.scheduler.in_order();
         let bound = self.device.earliest_outside(command, bank);
-        if bound > scan.clock && !in_order {
+        if bound > scan.clock && !scan.in_order {
             scan.sleep_until(bound);
             return;
         }
         let time = self.device.earliest(command, bank);
-        if time > scan.clock && !in_order {
+        if time > scan.clock && !scan.in_order {
             scan.sleep_until(time);
             return;
         }

@@ -26,7 +26,7 @@ pub(super) const IDLE: u64 = 3 << 60;
 pub(super) struct Scan {
     pub(super) clock: u64,
     separate_buses: bool,
-    in_order: bool,
+    pub(super) in_order: bool,
     /// Best ready command of the column bus (of the only bus).
     pub(super) column: Option<Pick>,
     /// Best ready command of the row bus.
