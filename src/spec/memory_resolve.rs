@@ -254,12 +254,6 @@ fn standard(
     let mut command_clocks = [1; Command::COUNT];
     command_clocks[Command::Activate.index()] = count("act_clocks", 1)?;
     let separate_buses = need("separate_buses", 0)? != 0;
-    let mut controller = ControllerOptions::default();
-    for (key, leaf) in &file.leaves {
-        if let Some(("controller", name)) = key.split_once('.') {
-            controller.set(&leaf.place, name, &leaf.text)?;
-        }
-    }
     Ok(MemoryStandard {
         name: file.name.clone(),
         description: file.description.clone(),
@@ -277,8 +271,18 @@ fn standard(
         refresh_interval: count("refresh_interval", 1)?,
         refresh_bank_interval: count("refresh_bank_interval", 1)?,
         gaps: memory_gap::gaps(file, &parameters, separate_buses, &command_clocks)?,
-        controller,
+        controller: controller(file)?,
         parameters,
         sources: file.leaves.iter().map(|(k, leaf)| (k.clone(), leaf.source.clone())).collect(),
     })
+}
+
+fn controller(file: &MemoryFile) -> Result<ControllerOptions, MemoryError> {
+    let mut controller = ControllerOptions::default();
+    for (key, leaf) in &file.leaves {
+        if let Some(("controller", name)) = key.split_once('.') {
+            controller.set(&leaf.place, name, &leaf.text)?;
+        }
+    }
+    Ok(controller)
 }

@@ -25,6 +25,7 @@ pub use error::{Place, SpecError};
 pub use import::{Import, ImportLabel, import_accelsim};
 pub use isa_table::IsaTable;
 pub use listing::Listed;
+mod address_bits;
 mod address_map;
 mod machine;
 mod mapping;

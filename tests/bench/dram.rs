@@ -48,7 +48,7 @@ fn scattered(standard: &MemoryStandard) -> Vec<Request> {
     let mut state = 1;
     let place = |token: u32| Request {
         token,
-        write: random(&mut state) % 3 == 0,
+        write: random(&mut state).is_multiple_of(3),
         pseudo_channel: random(&mut state) % standard.pseudo_channels,
         bank_group: random(&mut state) % standard.bank_groups,
         bank: random(&mut state) % standard.banks_per_group,

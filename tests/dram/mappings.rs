@@ -48,11 +48,11 @@ fn a_mapping_for_other_banks_is_refused() {
 
 #[test]
 fn neighbouring_accesses_lie_in_different_places() {
-    for at in 0..MACHINES.len() {
+    for (at, machine) in MACHINES.iter().enumerate() {
         let map = map(at);
         let places: BTreeSet<_> =
             (0..4096).map(|i| map.locate((7 << 30) + i * map.access_bytes())).collect();
-        assert_eq!(places.len(), 4096, "{:?}", MACHINES[at]);
+        assert_eq!(places.len(), 4096, "{machine:?}");
     }
 }
 

@@ -1,0 +1,118 @@
+//! Does the verb keep what the command line promises?
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+fn verb(folder: &Path, requests: &str, words: &[&str]) -> Command {
+    fs::write(folder.join("requests.txt"), requests).unwrap();
+    let mut command = Command::cargo_bin("gpumodel").unwrap();
+    command.current_dir(folder).args(["dram", "--requests", "requests.txt"]).args(words);
+    command
+}
+
+fn json(folder: &Path, requests: &str, words: &[&str]) -> Value {
+    let output = verb(folder, requests, words).args(["--json", "-"]).assert().success();
+    serde_json::from_slice(&output.get_output().stdout).unwrap()
+}
+
+fn refused(requests: &str, words: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let words = [words, &["--commands", "commands.csv", "--json", "out.json"]].concat();
+    let output = verb(folder.path(), requests, &words).assert().code(2);
+    let left: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["requests.txt"], "no partial output");
+    String::from_utf8(output.get_output().stderr.clone()).unwrap()
+}
+
+const SPEC: [&str; 2] = ["--spec", "ugpu-hbm"];
+
+#[test]
+fn addresses_and_coordinates_name_the_same_accesses() {
+    let folder = tempfile::tempdir().unwrap();
+    let by_address = json(folder.path(), "# two accesses\n0 0x40 R 64\n0 4096 W\n", &SPEC);
+    let words = [&SPEC[..], &["--format", "coordinates"]].concat();
+    let lines = "0 0 R 0 0 0 0 2\n0 0 R 0 0 0 0 3\n1 0 W 0 2 0 0 0\n";
+    assert_eq!(by_address, json(folder.path(), lines, &words));
+    assert_eq!((&by_address["requests"], &by_address["accesses"]), (&2.into(), &3.into()));
+    assert_eq!(by_address["schema"], "gpumodel.dram/1");
+    // ACT 1, RD 15 and 17, data 15 clocks later.
+    assert_eq!(by_address["last_read_done_cycle"], 32);
+}
+
+#[test]
+fn commands_are_listed_as_promised() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = [&SPEC[..], &["--set", "act_clocks=2", "--commands", "commands.csv"]].concat();
+    verb(folder.path(), "0 0x40 R\n", &words).assert().success();
+    let text = fs::read_to_string(folder.path().join("commands.csv")).unwrap();
+    let expected =
+        "cycle,channel,pc,bg,bank,cmd,row,column\n1,0,0,0,0,ACT,0,0\n16,0,0,0,0,RD,0,2\n";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn every_promised_key_can_be_set() {
+    let folder = tempfile::tempdir().unwrap();
+    for word in [
+        "act_clocks=2",
+        "row_hit_first=0",
+        "hit_cap=4",
+        "read_queue=8",
+        "write_queue=8",
+        "unified_queue=1",
+        "write_high=0.5",
+        "write_low=0.1",
+        "posted_writes=1",
+        "forward=0",
+        "merge=1",
+        "refresh=all-bank",
+        "page_policy=closed",
+        "tRCDRD=20",
+        "clock_mhz=500",
+    ] {
+        let words = [&SPEC[..], &["--set", word]].concat();
+        let record = json(folder.path(), "0 0 R\n0 0 W\n5 0 W\n", &words);
+        let key = word.split('=').next().unwrap();
+        assert!(record["overrides"][key].is_string(), "{word} is recorded");
+    }
+}
+
+#[test]
+fn a_year_of_silence_costs_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = [&SPEC[..], &["--set", "refresh=all-bank"]].concat();
+    let record = json(folder.path(), "0 0 R\n1000000000000000 0 R\n", &words);
+    assert_eq!(record["refreshes"].as_u64().unwrap(), 1_000_000_000_000_000 / 1716);
+}
+
+#[test]
+fn an_empty_file_is_no_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = json(folder.path(), "# nothing\n\n", &SPEC);
+    assert_eq!((&record["requests"], &record["cycles"]), (&0.into(), &0.into()));
+}
+
+#[test]
+fn wrong_lines_are_named() {
+    for (requests, words) in [
+        ("0 0 R\n1 x R\n", ["requests.txt:2", "ADDRESS", "`x`"]),
+        ("0 0 Q\n", ["requests.txt:1", "R or W", "`Q`"]),
+        ("0 0\n", ["requests.txt:1", "R or W", "end of the line"]),
+        ("0 0 R 64 7\n", ["requests.txt:1", "end of the line", "`7`"]),
+        ("99999999999999999999 0 R\n", ["requests.txt:1", "CYCLE", "99999999999999999999"]),
+    ] {
+        let error = refused(requests, &SPEC);
+        assert!(words.iter().all(|word| error.contains(word)), "{error}");
+    }
+    let words = [&SPEC[..], &["--format", "coordinates"]].concat();
+    let error = refused("0 0 R 0 4 0 0 0\n", &words);
+    assert!(error.contains("BG (a number below 4)"), "{error}");
+    let error = refused("0 0 R\n", &["--spec", "ugpu-hbm", "--set", "tRCDRX=1"]);
+    assert!(error.contains("did you mean `tRCDRD`"), "{error}");
+    let error = refused(&"9".repeat(10_000), &SPEC);
+    assert!(error.contains("more than 4096 bytes"), "{error}");
+}
