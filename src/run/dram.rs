@@ -175,7 +175,8 @@ impl Bench<'_> {
                     return Ok(());
                 }
             }
-            let event = self.channel.next_event();
+            // An idle channel only refreshes: advancing to the next arrival does that.
+            let event = self.channel.next_event().filter(|_| !self.channel.is_idle());
             let arrival = head.map(|access| access.clock).filter(|arrival| *arrival > clock);
             let next = event.into_iter().chain(arrival).min();
             clock = next.expect("a channel with waiting requests has a next event");

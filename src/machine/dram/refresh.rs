@@ -10,6 +10,9 @@ pub(super) struct RefreshTimer {
     interval: u64,
     banks: usize,
     lanes: Vec<Lane>,
+    /// Clocks after which every bank has been refreshed once more, when refreshes
+    /// come fast enough that none delays the next; else `u64::MAX`.
+    period: u64,
 }
 
 /// Refresh of one pseudo channel.
@@ -47,7 +50,14 @@ impl RefreshTimer {
         };
         let interval = to_u64(interval);
         let lanes = if policy == Refresh::None { 0 } else { to_usize(standard.pseudo_channels) };
+        let turns = match policy {
+            Refresh::PerBank => to_u64(standard.bank_groups * standard.banks_per_group),
+            Refresh::AllBank | Refresh::None => 1,
+        };
+        let longest = standard.gaps.iter().map(|gap| to_u64(gap.wait)).max().unwrap_or(0);
+        let steady = interval > longest || policy == Refresh::None;
         Self {
+            period: if steady { interval * turns } else { u64::MAX },
             policy,
             interval,
             banks: to_usize(standard.bank_groups * standard.banks_per_group),
@@ -71,6 +81,19 @@ impl RefreshTimer {
     pub(super) fn next(&self, clock: u64) -> u64 {
         let later = self.lanes.iter().map(|lane| lane.due).filter(|due| *due > clock);
         later.min().unwrap_or(u64::MAX)
+    }
+
+    /// Skips the refreshes of an idle, closed channel up to a few periods before
+    /// `now`; they are counted and not sent. The last ones are sent, so that the
+    /// device ends as if all had been.
+    pub(super) fn skip(&mut self, now: u64) -> u64 {
+        let mut skipped = 0;
+        for lane in &mut self.lanes {
+            let periods = (now.saturating_sub(lane.due) / self.period).saturating_sub(2);
+            lane.due += periods * self.period;
+            skipped += periods * (self.period / self.interval);
+        }
+        skipped
     }
 
     /// The refresh of `lane` was sent.
