@@ -21,8 +21,9 @@ pub struct ControllerOptions {
     pub unified_queue: bool,
     /// A request leaves its queue when it has opened its row, not when it is served.
     pub opened_leaves_queue: bool,
-    /// Requests of one bank that the scheduler sees, reads and writes apart; the
-    /// queues above then hold those behind them. 0: it sees the whole queue.
+    /// Places of a bank's own queue, reads and writes mixed, which is all that the
+    /// scheduler sees; the queues above then hold those behind, and writes move on
+    /// when their queue is full or no read is left. 0: it sees the whole queue.
     pub bank_queue: u32,
     /// Writes are drained once more than this share of `write_queue` is filled.
     pub write_high: f64,

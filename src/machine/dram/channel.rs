@@ -130,7 +130,7 @@ impl<S: Scheduler> Channel<S> {
         let refresh = RefreshTimer::new(standard, options.refresh);
         Self {
             device: Device::new(standard),
-            queue: Queue::new(banks, options.bank_queue),
+            queue: Queue::new(banks, options),
             scheduler,
             drain: Drain::new(options),
             wake: refresh.next(0),
@@ -202,7 +202,7 @@ impl<S: Scheduler> Channel<S> {
         let place = (request.row, request.column);
         let candidate = self.queue.push((bank, kind), request.token, place, open);
         self.busy |= 1 << bank;
-        let switches = self.drain.change(now, self.queue.sizes());
+        let switches = self.drain.change(now, self.queue.sizes()) || self.stage();
         if candidate || !self.options.row_hit_first {
             self.sleep[bank] = 0;
         }
@@ -210,6 +210,16 @@ impl<S: Scheduler> Channel<S> {
             self.wake = self.wake.min(now + 1);
         }
         true
+    }
+
+    /// Lets the queue begin or end a drain of writes into the banks' places.
+    pub(super) fn stage(&mut self) -> bool {
+        let device = &self.device;
+        let moved = self.queue.stage(self.options.write_queue, |bank| device.open_row(bank));
+        if moved {
+            self.sleep.fill(0);
+        }
+        moved
     }
 
     /// Answers a request from the queue, or joins it to a waiting one.

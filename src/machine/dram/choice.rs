@@ -81,7 +81,7 @@ impl<S: Scheduler> Channel<S> {
 
     fn weigh_activate(&self, bank: usize, scan: &mut Scan) {
         for kind in [READ, WRITE] {
-            let head = self.queue.list(bank, kind).head;
+            let head = self.queue.list(bank, kind).first();
             if head != NONE && self.drain.serves(kind) {
                 self.offer((bank, kind), head, Command::Activate, ORDINARY, scan);
             }
@@ -94,7 +94,7 @@ impl<S: Scheduler> Channel<S> {
     fn may_close(&self, bank: usize) -> bool {
         let waits = |kind| {
             let list = self.queue.list(bank, kind);
-            list.head != list.hit
+            list.first() != list.hit
         };
         self.closes_early || waits(READ) || waits(WRITE)
     }
@@ -104,7 +104,7 @@ impl<S: Scheduler> Channel<S> {
     fn weigh_close(&self, bank: usize, open: u32, scan: &mut Scan) {
         for kind in [READ, WRITE] {
             let list = self.queue.list(bank, kind);
-            if list.head == NONE || !self.drain.serves(kind) {
+            if list.first() == NONE || !self.drain.serves(kind) {
                 continue;
             }
             let in_order = scan.in_order;

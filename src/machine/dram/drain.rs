@@ -27,7 +27,7 @@ impl Drain {
     pub(super) fn new(options: &ControllerOptions) -> Self {
         let queue = f64::from(options.write_queue);
         Self {
-            mixed: options.unified_queue,
+            mixed: options.unified_queue || options.bank_queue > 0,
             writing: false,
             high: whole((options.write_high * queue).floor()),
             low: whole((options.write_low * queue).ceil()),

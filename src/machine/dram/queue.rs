@@ -1,5 +1,6 @@
 //! Requests that wait, by bank and by kind, in order of arrival. Allocated once.
 
+use crate::spec::ControllerOptions;
 use crate::units::to_u32;
 
 /// No entry.
@@ -46,6 +47,16 @@ pub(super) struct List {
     pub(super) hit: u32,
     /// How many wait.
     pub(super) length: u32,
+    /// How many of the oldest the scheduler sees.
+    seen: u32,
+}
+
+impl List {
+    /// The oldest that the scheduler sees.
+    #[inline]
+    pub(super) fn first(&self) -> u32 {
+        if self.seen == 0 { NONE } else { self.head }
+    }
 }
 
 /// All waiting accesses of a channel.
@@ -55,8 +66,15 @@ pub(super) struct Queue {
     free: u32,
     lists: Vec<[List; KINDS]>,
     sequence: u64,
-    /// Entries of a list that the scheduler sees.
-    sight: u32,
+    /// Places of a bank's queue for reads and writes together; `u32::MAX`: the
+    /// scheduler sees all that wait.
+    places: u32,
+    /// Places taken, by bank.
+    placed: Vec<u32>,
+    /// What moves into free places: reads, or writes while they are drained.
+    filling: [bool; KINDS],
+    /// Writes that the drain still moves.
+    draining: u32,
     /// Entries that count for each kind's queue.
     pub(super) waiting: [u32; KINDS],
     /// Entries of each kind.
@@ -64,24 +82,34 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Lists for `banks` banks whose first `sight` entries are seen (0: all).
-    pub(super) fn new(banks: usize, sight: u32) -> Self {
-        let empty = List { head: NONE, tail: NONE, hit: NONE, length: 0 };
+    /// Lists for `banks` banks with the queues that `options` ask for.
+    pub(super) fn new(banks: usize, options: &ControllerOptions) -> Self {
+        let limited = options.bank_queue > 0;
+        let seen = if limited { 0 } else { u32::MAX };
+        let empty = List { head: NONE, tail: NONE, hit: NONE, length: 0, seen };
         Self {
             entries: Vec::new(),
             free: NONE,
             lists: vec![[empty; KINDS]; banks],
             sequence: 0,
-            sight: if sight == 0 { u32::MAX } else { sight },
+            places: if limited { options.bank_queue } else { u32::MAX },
+            placed: vec![0; if limited { banks } else { 0 }],
+            filling: [true, options.unified_queue],
+            draining: 0,
             waiting: [0; KINDS],
             held: [0; KINDS],
         }
     }
 
+    #[inline]
+    fn limited(&self) -> bool {
+        self.places != u32::MAX
+    }
+
     /// Reads and writes that wait for their turn, as the drain counts them.
     #[inline]
     pub(super) fn sizes(&self) -> [u32; KINDS] {
-        if self.sight == u32::MAX { self.waiting } else { self.held }
+        if self.limited() { self.held } else { self.waiting }
     }
 
     #[inline]
@@ -146,10 +174,10 @@ impl Queue {
         open: u32,
     ) -> bool {
         let at = self.allocate(token, row, column);
+        let limited = self.limited();
         let list = &mut self.lists[bank][kind];
-        let seen = list.length < self.sight;
         let (tail, first) = (list.tail, list.length == 0);
-        let hits = seen && list.hit == NONE && row == open;
+        let hits = !limited && list.hit == NONE && row == open;
         list.tail = at;
         list.length += 1;
         if first {
@@ -163,21 +191,62 @@ impl Queue {
             self.entry_mut(tail).next = at;
         }
         self.held[kind] += 1;
-        self.waiting[kind] += u32::from(self.counts_outside(seen));
-        first || hits
+        self.waiting[kind] += 1;
+        if limited { self.place(bank, kind, open) } else { first || hits }
     }
 
-    /// With limited sight the queue's room is for those out of sight.
-    fn counts_outside(&self, seen: bool) -> bool {
-        self.sight == u32::MAX || !seen
+    /// Moves accesses of a bank into its free places; true when any moved.
+    fn place(&mut self, bank: usize, kind: usize, open: u32) -> bool {
+        if !self.filling[kind] {
+            return false;
+        }
+        let list = &mut self.lists[bank][kind];
+        let free = self.places - self.placed[bank];
+        let moved = free.min(list.length - list.seen);
+        list.seen += moved;
+        self.placed[bank] += moved;
+        self.waiting[kind] -= moved;
+        if kind == WRITE {
+            self.draining = self.draining.saturating_sub(moved);
+        }
+        if moved > 0 {
+            self.find_hit(bank, kind, open);
+        }
+        moved > 0
+    }
+
+    /// With places per bank, begins and ends draining writes into them: when
+    /// `most` wait or nothing else does. True when accesses of any bank moved.
+    pub(super) fn stage(&mut self, most: u32, open: impl Fn(usize) -> u32) -> bool {
+        let mut any = false;
+        while self.limited() && self.turns(most) {
+            let kind = if self.filling[READ] { READ } else { WRITE };
+            for bank in 0..self.lists.len() {
+                any |= self.place(bank, kind, open(bank));
+            }
+        }
+        any
+    }
+
+    /// Changes what fills the places, when it is time.
+    fn turns(&mut self, most: u32) -> bool {
+        let writes = self.waiting[WRITE];
+        match self.filling {
+            [true, true] => return false,
+            [true, false] if writes < most && (writes == 0 || self.held[READ] > 0) => return false,
+            [true, false] => self.draining = writes,
+            [false, _] if self.draining > 0 => return false,
+            [false, _] => {}
+        }
+        self.filling = [!self.filling[READ], self.filling[READ]];
+        true
     }
 
     /// Takes an access out of its list; it keeps its content until released.
     pub(super) fn remove(&mut self, bank: usize, kind: usize, at: u32, open: u32) {
         let Entry { next, previous, left_queue, .. } = *self.entry(at);
-        let sight = self.sight;
+        let limited = self.limited();
         let list = &mut self.lists[bank][kind];
-        let moves_up = sight == u32::MAX || list.length > sight;
         list.length -= 1;
         if previous == NONE {
             list.head = next;
@@ -186,6 +255,9 @@ impl Queue {
             list.tail = previous;
         }
         let was_hit = list.hit == at;
+        if limited {
+            list.seen -= 1;
+        }
         if previous != NONE {
             self.entry_mut(previous).next = next;
         }
@@ -193,18 +265,23 @@ impl Queue {
             self.entry_mut(next).previous = previous;
         }
         self.held[kind] -= 1;
-        self.waiting[kind] -= u32::from(moves_up && !left_queue);
-        if sight != u32::MAX {
+        if limited {
+            self.placed[bank] -= 1;
             self.find_hit(bank, kind, open);
-        } else if was_hit {
-            self.lists[bank][kind].hit = self.first_with(next, open, u32::MAX);
+            self.place(bank, READ, open);
+            self.place(bank, WRITE, open);
+        } else {
+            self.waiting[kind] -= u32::from(!left_queue);
+            if was_hit {
+                self.lists[bank][kind].hit = self.first_with(next, open, u32::MAX);
+            }
         }
     }
 
     /// Looks for the oldest access to the row `open` in sight.
     pub(super) fn find_hit(&mut self, bank: usize, kind: usize, open: u32) {
-        let head = self.lists[bank][kind].head;
-        self.lists[bank][kind].hit = self.first_with(head, open, self.sight);
+        let List { head, seen, .. } = self.lists[bank][kind];
+        self.lists[bank][kind].hit = self.first_with(head, open, seen);
     }
 
     /// Forgets the hits of a bank that was closed.
@@ -235,8 +312,7 @@ impl Queue {
 
     /// The oldest access of a list in sight that needs another row than `open`.
     pub(super) fn first_miss(&self, bank: usize, kind: usize, open: u32) -> u32 {
-        let mut at = self.lists[bank][kind].head;
-        let mut left = self.sight;
+        let List { head: mut at, seen: mut left, .. } = self.lists[bank][kind];
         while at != NONE && left > 0 {
             let entry = self.entry(at);
             if entry.row != open {

@@ -32,7 +32,7 @@ impl<S: Scheduler> Channel<S> {
             }
         }
         self.settle_wake(first, clock);
-        if self.drain.change(clock, self.queue.sizes()) {
+        if self.drain.change(clock, self.queue.sizes()) || self.stage() {
             self.wake = clock + 1;
         }
     }
