@@ -6,6 +6,7 @@ mod dram;
 mod faults;
 mod imports;
 mod layers;
+mod machine_memory;
 mod machine_verb;
 mod model_errors;
 mod models;

@@ -7,13 +7,13 @@ mod analysis;
 mod comparison;
 mod counters;
 mod document;
+mod dram;
 mod error;
 mod launches;
 mod quantity;
 mod reference;
 mod rows;
 mod summary;
-mod dram;
 
 pub use analysis::{
     Analysis, AppRecord, CoRun, CoRunApp, CoRunKernel, DecisionRecord, Interval, KernelRecord,
@@ -21,9 +21,9 @@ pub use analysis::{
 };
 pub use comparison::{COMPARISON_SCHEMA, ComparedRow, Comparison, Coverage, Pair};
 pub use counters::{CacheCounters, DramCounters};
+pub use dram::DramRecord;
 pub use error::RecordError;
 pub use launches::Launches;
 pub use quantity::{ErrorUnit, Quantity};
 pub use reference::{ReferenceRow, ReferenceTable};
 pub use summary::Summary;
-pub use dram::DramRecord;

@@ -4,6 +4,8 @@
 //! What comes out of here needs no further checks: sizes divide, clocks tick,
 //! every number has a source. Knows no trace and no scheme.
 
+mod address_bits;
+mod address_map;
 mod check;
 mod decode;
 mod energy;
@@ -11,22 +13,6 @@ mod error;
 mod import;
 mod isa_table;
 mod listing;
-mod machine;
-mod models;
-mod pattern;
-mod resolve;
-mod source;
-mod translation;
-mod tree;
-
-pub use check::Problem;
-pub use energy::Energy;
-pub use error::{Place, SpecError};
-pub use import::{Import, ImportLabel, import_accelsim};
-pub use isa_table::IsaTable;
-pub use listing::Listed;
-mod address_bits;
-mod address_map;
 mod machine;
 mod mapping;
 mod memory;
@@ -38,19 +24,31 @@ mod memory_gap;
 mod memory_policy;
 mod memory_resolve;
 mod memory_shipped;
+mod models;
+mod pattern;
+mod resolve;
+mod source;
+mod translation;
+mod tree;
 
 pub use address_map::AddressMap;
+pub use check::Problem;
+pub use energy::Energy;
+pub use error::{Place, SpecError};
+pub use import::{Import, ImportLabel, import_accelsim};
+pub use isa_table::IsaTable;
+pub use listing::Listed;
 pub use machine::{
     AllocatePolicy, BankConflicts, Cache, Clocks, CtaOrder, Dispatch, DramSpec, Interconnect,
     L1Spec, L2Spec, Machine, Quirks, SchedulerPolicy, SetHash, SharedSpec, SmSpec, UnitSpec,
     WritePolicy,
 };
-pub use models::{ModelText, Models};
-pub use resolve::Resolved;
-pub use source::{Kind, Provenance, Source};
-pub use translation::Translation;
 pub use mapping::{Location, Mapping};
 pub use memory::MemoryStandard;
 pub use memory_command::{Command, Gap, Level};
 pub use memory_error::MemoryError;
 pub use memory_policy::{ControllerOptions, Order, PagePolicy, Refresh};
+pub use models::{ModelText, Models};
+pub use resolve::Resolved;
+pub use source::{Kind, Provenance, Source};
+pub use translation::Translation;

@@ -41,6 +41,8 @@ pub struct Done {
     /// For a read the clock of its last data beat, which may lie ahead; for a
     /// write the clock of its command (posted: the clock after its acceptance).
     pub clock: u64,
+    /// Its row was open when its first command was sent, or it needed none.
+    pub row_hit: bool,
 }
 
 /// A command that was sent.
@@ -190,7 +192,7 @@ impl<S: Scheduler> Channel<S> {
         // The highest row number stands for a closed bank.
         let request = Request { row: request.row & (u32::MAX >> 1), ..request };
         if self.options.posted_writes && request.write {
-            self.ready.push_back(Done { token: request.token, clock: now + 1 });
+            self.ready.push_back(Done { token: request.token, clock: now + 1, row_hit: true });
         }
         if (self.options.forward || self.options.merge) && self.absorb(now, bank, kind, &request) {
             return true;
@@ -226,7 +228,7 @@ impl<S: Scheduler> Channel<S> {
     fn absorb(&mut self, now: u64, bank: usize, kind: usize, request: &Request) -> bool {
         let find = |kind| self.queue.find(bank, kind, request.row, request.column);
         if kind == READ && self.options.forward && find(WRITE) != NONE {
-            self.ready.push_back(Done { token: request.token, clock: now + 1 });
+            self.ready.push_back(Done { token: request.token, clock: now + 1, row_hit: true });
             self.counters.absorbed += 1;
             return true;
         }
@@ -316,12 +318,13 @@ impl<S: Scheduler> Channel<S> {
     /// Reports a served access and everything that was served with it.
     pub(super) fn finish(&mut self, entry: u32, write: bool, clock: u64, done: &mut Vec<Done>) {
         if !(write && self.options.posted_writes) {
-            done.push(Done { token: self.queue.entry(entry).token, clock });
+            let row_hit = !self.queue.entry(entry).touched;
+            done.push(Done { token: self.queue.entry(entry).token, clock, row_hit });
         }
         let mut merged = self.queue.entry(entry).merged;
         while merged != NONE {
             let next = self.queue.entry(merged).next;
-            done.push(Done { token: self.queue.entry(merged).token, clock });
+            done.push(Done { token: self.queue.entry(merged).token, clock, row_hit: true });
             self.queue.release(merged);
             self.absorbed -= 1;
             merged = next;

@@ -1,0 +1,28 @@
+//! Does every machine's memory fit the machine?
+
+use gpumodel::spec::{Machine, Mapping, MemoryError, MemoryStandard, Models};
+
+/// What does not fit, in words.
+fn unfit(machine: &Machine) -> Result<Option<String>, MemoryError> {
+    let dram = &machine.dram;
+    let standard = MemoryStandard::load(&dram.standard, None, &dram.timing)?;
+    let map = Mapping::load(&dram.mapping, None)?;
+    map.for_machine(dram.channels, machine.l2.slices / dram.channels)?.fits(&standard)?;
+    let (said, found) = (f64::from(dram.channel_bytes_per_clock), standard.peak_bytes_per_clock());
+    let differs = (said - found).abs() > 1e-9;
+    Ok(differs.then(|| format!("{said} B per clock, {} has {found}", dram.standard)))
+}
+
+#[test]
+fn every_machine_has_the_memory_that_it_says() {
+    let models = Models::builtin();
+    let mut wrong = Vec::new();
+    for name in models.machine_names() {
+        match unfit(&models.machine(name, &[]).unwrap().machine) {
+            Ok(None) => {}
+            Ok(Some(problem)) => wrong.push(format!("{name}: {problem}")),
+            Err(error) => wrong.push(format!("{name}: {error}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
