@@ -1,3 +1,42 @@
-//! Under construction.
+//! The mechanism: SM interval model, caches, crossbar, DRAM; it moves and
+//! counts. Reads no files and never knows which scheme rules.
+//!
+//! Exact where queues decide (load/store queue, L1, crossbar ports, L2 slices,
+//! memory controllers): event-driven, every queue finite. Analytic where only
+//! arithmetic happens: between memory instructions a warp's instructions are
+//! one burst with a length alone and demands on issue slot and units
+//! (`profile`); the bursts of a scheduler share its slots as fluids
+//! (`sm/share.rs`). Cost grows with memory requests and bursts, not with cycles.
+//!
+//! Order of events: by cycle, then by order of scheduling (`queue.rs`).
 
+mod cache;
+mod chip;
+mod coalesce;
+mod counters;
+mod dispatch;
 pub mod dram;
+mod error;
+mod event;
+mod fabric;
+#[cfg(test)]
+mod facts_tests;
+mod feed;
+mod gpu;
+mod launches;
+mod packet;
+mod profile;
+mod queue;
+#[cfg(test)]
+mod scripted;
+mod slab;
+mod sm;
+mod timeline;
+
+pub use counters::{CacheCounts, Cause, KernelCounts, StallStack};
+pub use error::MachineError;
+pub use feed::{Feed, FeedError, Program, WarpStream};
+pub use gpu::{Gpu, Outcome, Setup};
+pub use launches::Command;
+pub use sm::{Limit, Need};
+pub use timeline::Sample;

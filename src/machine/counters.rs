@@ -1,0 +1,133 @@
+//! What the machine counts, per kernel launch. Plain sums: adding over
+//! launches, applications or intervals is always right.
+
+use crate::isa::Unit;
+use crate::units::Cycle;
+
+/// Causes of scheduler slot-cycles: Warped-Slicer Fig. 1's and those that it
+/// leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// An instruction issued.
+    Issued,
+    /// Every warp waits for memory, most of all.
+    LongMemoryLatency,
+    /// Results of arithmetic are not ready.
+    ShortRaw,
+    /// A unit or the load/store queue is taken.
+    ExecutionResource,
+    /// Branch, fetch or instruction buffer.
+    InstructionBufferEmpty,
+    /// Waiting for the CTA's other warps.
+    Barrier,
+    /// No warp on the scheduler.
+    Idle,
+}
+
+impl Cause {
+    /// Every cause, in the order in which stacks are drawn.
+    pub const ALL: [Self; 7] = [
+        Self::Issued,
+        Self::LongMemoryLatency,
+        Self::ShortRaw,
+        Self::ExecutionResource,
+        Self::InstructionBufferEmpty,
+        Self::Barrier,
+        Self::Idle,
+    ];
+
+    /// The name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Issued => "issued",
+            Self::LongMemoryLatency => "long_memory_latency",
+            Self::ShortRaw => "short_raw",
+            Self::ExecutionResource => "execution_resource",
+            Self::InstructionBufferEmpty => "instruction_buffer_empty",
+            Self::Barrier => "barrier",
+            Self::Idle => "idle",
+        }
+    }
+}
+
+/// Slot-cycles by [`Cause`].
+pub type StallStack = [f64; Cause::ALL.len()];
+
+/// Sector requests of one cache level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheCounts {
+    /// Reads that found their sector.
+    pub read_hits: u64,
+    /// Reads that joined an outstanding miss.
+    pub read_merges: u64,
+    /// Reads that missed.
+    pub read_misses: u64,
+    /// Writes that found their sector.
+    pub write_hits: u64,
+    /// Writes to a sector on its way.
+    pub write_merges: u64,
+    /// Writes that missed.
+    pub write_misses: u64,
+}
+
+impl CacheCounts {
+    /// All sector requests.
+    #[must_use]
+    pub fn accesses(&self) -> u64 {
+        self.reads() + self.write_hits + self.write_merges + self.write_misses
+    }
+
+    /// Reads among them.
+    #[must_use]
+    pub fn reads(&self) -> u64 {
+        self.read_hits + self.read_merges + self.read_misses
+    }
+
+    /// Requests that missed.
+    #[must_use]
+    pub fn misses(&self) -> u64 {
+        self.read_misses + self.write_misses
+    }
+}
+
+/// Everything counted for one launch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KernelCounts {
+    /// When its launch began.
+    pub start: Cycle,
+    /// When its first CTA could start.
+    pub first_cta: Cycle,
+    /// When its last CTA retired; 0 while it runs.
+    pub end: Cycle,
+    /// CTAs started.
+    pub ctas_started: u64,
+    /// CTAs retired.
+    pub ctas_retired: u64,
+    /// Warp instructions.
+    pub warp_instructions: u64,
+    /// Active lanes summed over warp instructions.
+    pub thread_instructions: u64,
+    /// Warp instructions by unit, in the order of [`Unit::ALL`].
+    pub by_unit: [u64; Unit::ALL.len()],
+    /// Warp instructions with an opcode that no table row knows.
+    pub unknown_opcodes: u64,
+    /// Accesses through generic addresses.
+    pub generic_accesses: u64,
+    /// L1 sector requests.
+    pub l1: CacheCounts,
+    /// L2 sector requests.
+    pub l2: CacheCounts,
+    /// Sectors read from DRAM.
+    pub dram_reads: u64,
+    /// Sectors written to DRAM.
+    pub dram_writes: u64,
+    /// DRAM accesses to an open row.
+    pub row_hits: u64,
+    /// DRAM accesses that needed an activate.
+    pub row_misses: u64,
+    /// Slot-cycles by cause on schedulers that held warps of the launch.
+    pub stalls: StallStack,
+    /// Slot-cycles of all schedulers of the GPU from the first CTA on.
+    pub slot_cycles: f64,
+}

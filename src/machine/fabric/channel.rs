@@ -1,0 +1,203 @@
+//! Memory channels on the SM clock's time line: queues in front of the
+//! controllers, and their clock domain.
+
+use std::collections::VecDeque;
+
+use crate::spec::{ControllerOptions, Location, Machine, MemoryStandard, Refresh};
+use crate::units::{ClockRatio, Cycle, SECTOR_BYTES, to_u16, to_usize};
+
+use super::super::counters::KernelCounts;
+use super::super::dram::{Channel, Done, Request};
+use super::super::event::Event;
+use super::super::queue::EventQueue;
+use super::super::slab::Slab;
+use super::kilohertz;
+
+/// One sector between a slice and its channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transfer {
+    pub(super) address: u64,
+    pub(super) place: Location,
+    pub(super) slice: u16,
+    pub(super) kernel: u32,
+    pub(super) write: bool,
+}
+
+/// One channel and what queues in front of it.
+#[derive(Debug)]
+struct Port {
+    controller: Channel,
+    arrived: VecDeque<u32>,
+    /// Transfers that have arrived and are not yet taken by the controller.
+    queued: u32,
+    /// Slices that wait for room.
+    waiting: VecDeque<u16>,
+    /// The cycle of the scheduled work; [`Cycle::MAX`] without one.
+    due: Cycle,
+}
+
+/// All channels.
+#[derive(Debug)]
+pub(super) struct Memory {
+    ports: Vec<Port>,
+    transfers: Slab<Transfer>,
+    clock: ClockRatio,
+    latency: Cycle,
+    limit: u32,
+    done: Vec<Done>,
+}
+
+impl Memory {
+    /// The idle channels of `machine`.
+    pub(super) fn new(
+        machine: &Machine,
+        standard: &MemoryStandard,
+        slices_per_channel: u32,
+    ) -> Self {
+        let mut options =
+            ControllerOptions { read_queue: machine.dram.queue, ..standard.controller.clone() };
+        if machine.quirks.no_refresh {
+            options.refresh = Refresh::None;
+        }
+        // An access wider than a sector brings the sectors beside it too.
+        options.merge |= u64::from(standard.bytes_per_access) > SECTOR_BYTES;
+        let port = || Port {
+            controller: Channel::new(standard, &options),
+            arrived: VecDeque::new(),
+            queued: 0,
+            waiting: VecDeque::new(),
+            due: Cycle::MAX,
+        };
+        let khz = machine.clocks.dram_mhz.map_or(standard.clock_khz, kilohertz);
+        Self {
+            ports: (0..machine.dram.channels).map(|_| port()).collect(),
+            transfers: Slab::new(),
+            clock: ClockRatio::new(khz, kilohertz(machine.clocks.core_mhz)),
+            latency: u64::from(machine.dram.latency_cycles),
+            limit: machine.l2.dram_queue.max(1) * slices_per_channel,
+            done: Vec::new(),
+        }
+    }
+
+    /// True when a slice may send to the channel. Transfers on their way and a
+    /// line's write-back may exceed the limit.
+    pub(super) fn has_room(&self, channel: u32) -> bool {
+        self.ports[to_usize(channel)].queued < self.limit
+    }
+
+    /// Notes that a slice waits for room.
+    pub(super) fn wait_for_room(&mut self, channel: u32, slice: u16) {
+        let waiting = &mut self.ports[to_usize(channel)].waiting;
+        if !waiting.contains(&slice) {
+            waiting.push_back(slice);
+        }
+    }
+
+    /// The next slice that waits for room.
+    pub(super) fn next_waiting(&mut self, channel: u32) -> Option<u16> {
+        self.ports[to_usize(channel)].waiting.pop_front()
+    }
+
+    /// Sends a transfer that leaves its slice at cycle `at`.
+    pub(super) fn send(&mut self, transfer: Transfer, at: Cycle, queue: &mut EventQueue<Event>) {
+        let number = self.transfers.insert(transfer);
+        queue.schedule(at + self.latency, Event::ToChannel { transfer: number });
+    }
+
+    /// A transfer arrives at its channel, whose number is returned.
+    pub(super) fn arrive(
+        &mut self,
+        number: u32,
+        queue: &mut EventQueue<Event>,
+        counts: &mut [KernelCounts],
+    ) -> u32 {
+        let channel = self.transfers.get(number).place.channel;
+        let port = &mut self.ports[to_usize(channel)];
+        port.arrived.push_back(number);
+        port.queued += 1;
+        self.turn(channel, queue, counts);
+        channel
+    }
+
+    /// Lets a channel do what is due.
+    pub(super) fn work(
+        &mut self,
+        channel: u16,
+        queue: &mut EventQueue<Event>,
+        counts: &mut [KernelCounts],
+    ) {
+        let port = &mut self.ports[usize::from(channel)];
+        if port.due == queue.now() {
+            port.due = Cycle::MAX;
+            self.turn(u32::from(channel), queue, counts);
+        }
+    }
+
+    /// Brings a channel to the present, hands it what has arrived, and schedules
+    /// its next turn.
+    fn turn(&mut self, channel: u32, queue: &mut EventQueue<Event>, counts: &mut [KernelCounts]) {
+        let edge = self.clock.part_edge_at_or_after(queue.now() + 1) - 1;
+        let port = &mut self.ports[to_usize(channel)];
+        port.controller.advance(edge, &mut self.done);
+        while let Some(&number) = port.arrived.front() {
+            let transfer = self.transfers.get(number);
+            if !port.controller.push(edge, request(number, transfer)) {
+                break;
+            }
+            port.arrived.pop_front();
+            port.queued -= 1;
+        }
+        if let Some(clock) = port.controller.next_event() {
+            let due = self.clock.core_cycle_at_or_after(clock).max(queue.now() + 1);
+            if due < port.due {
+                port.due = due;
+                queue.schedule(due, Event::Channel { channel: to_u16(channel) });
+            }
+        }
+        self.book(queue, counts);
+    }
+
+    /// Books the served accesses; reads are scheduled for their last data beat.
+    fn book(&mut self, queue: &mut EventQueue<Event>, counts: &mut [KernelCounts]) {
+        for done in self.done.drain(..) {
+            let transfer = *self.transfers.get(done.token);
+            let counts = &mut counts[to_usize(transfer.kernel)];
+            if transfer.write {
+                counts.dram_writes += 1;
+                self.transfers.remove(done.token);
+            } else {
+                counts.dram_reads += 1;
+                let at = self.clock.core_cycle_at_or_after(done.clock);
+                queue.schedule(at, Event::Fill { transfer: done.token });
+            }
+            counts.row_hits += u64::from(done.row_hit);
+            counts.row_misses += u64::from(!done.row_hit);
+        }
+    }
+
+    /// Takes a finished read out.
+    pub(super) fn take(&mut self, number: u32) -> Transfer {
+        self.transfers.remove(number)
+    }
+
+    /// What still queues, for the dump of a stuck run.
+    pub(super) fn describe(&self) -> String {
+        let queued: Vec<String> = self
+            .ports
+            .iter()
+            .enumerate()
+            .filter(|(_, port)| port.queued > 0)
+            .map(|(channel, port)| format!("{channel}:{}", port.queued))
+            .collect();
+        format!(
+            "{} transfers in flight; queued by channel: {}",
+            self.transfers.len(),
+            queued.join(" ")
+        )
+    }
+}
+
+fn request(token: u32, transfer: &Transfer) -> Request {
+    let Location { pseudo_channel, bank_group, bank, row, column, .. } = transfer.place;
+    Request { token, write: transfer.write, pseudo_channel, bank_group, bank, row, column }
+}

@@ -1,0 +1,205 @@
+//! One crossbar per direction: a port per SM (or group of SMs) and per slice.
+//!
+//! A packet takes its source port for its flits, crosses after the latency, and
+//! takes its destination port for its flits. Places in front of a slice are
+//! credits: a packet leaves its source only when it has one, and blocks those
+//! behind it (head of line) while it has none. Answers are always taken.
+
+use std::collections::VecDeque;
+
+use crate::spec::Machine;
+use crate::units::{Cycle, to_u16};
+
+use super::super::packet::Packet;
+use super::{fixed_point, flits, payload};
+
+/// Fixed-point shift of port times: 1/256 SM cycle.
+const SHIFT: u32 = 8;
+
+/// What became of a packet at its source port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leave {
+    /// It arrives at this cycle.
+    At(Cycle),
+    /// It waits at its port.
+    Waits,
+}
+
+/// One port of the SM side.
+#[derive(Debug, Default)]
+struct Source {
+    free_at: u64,
+    waiting: VecDeque<u32>,
+    /// SMs that found the port full.
+    refused: Vec<u16>,
+}
+
+/// Places in front of one slice.
+#[derive(Debug)]
+struct Destination {
+    credits: u32,
+    /// Source ports whose head waits for a place here, oldest first.
+    blocked: VecDeque<u16>,
+}
+
+/// Both directions.
+#[derive(Debug)]
+pub(super) struct Crossbar {
+    sources: Vec<Source>,
+    destinations: Vec<Destination>,
+    answers: Vec<u64>,
+    ejects: Vec<u64>,
+    sms_per_port: u16,
+    latency: u64,
+    flit_time: u64,
+    flit_bytes: u32,
+    header_bytes: u32,
+    input_queue: u64,
+    /// Most that an answer port may be booked ahead: the slice's latency and its queue.
+    answer_limit: u64,
+}
+
+impl Crossbar {
+    /// The crossbars of `machine`, empty.
+    pub(super) fn new(machine: &Machine) -> Self {
+        let spec = &machine.interconnect;
+        let sms_per_port = to_u16(spec.sms_per_port.max(1));
+        let ports = usize::from(machine.dispatch.sms.div_ceil(sms_per_port));
+        let clocks = &machine.clocks;
+        let slices = 0..machine.l2.slices;
+        let credits = spec.output_queue + machine.l2.input_queue;
+        let flit_time = fixed_point(1, clocks.interconnect_mhz, clocks.core_mhz);
+        Self {
+            sources: (0..ports).map(|_| Source::default()).collect(),
+            destinations: slices
+                .map(|_| Destination { credits: credits.max(1), blocked: VecDeque::new() })
+                .collect(),
+            answers: vec![0; crate::units::to_usize(machine.l2.slices)],
+            ejects: vec![0; ports],
+            sms_per_port,
+            latency: fixed_point(spec.latency_cycles, clocks.interconnect_mhz, clocks.core_mhz),
+            flit_time,
+            answer_limit: (u64::from(machine.l2.latency_cycles) << SHIFT)
+                + u64::from(machine.l2.reply_queue) * flit_time,
+            flit_bytes: spec.flit_bytes,
+            header_bytes: spec.header_bytes,
+            input_queue: u64::from(spec.input_queue.max(1)),
+        }
+    }
+
+    fn port_of(&self, sm: u16) -> u16 {
+        sm / self.sms_per_port
+    }
+
+    /// Whether an SM's port takes another packet.
+    ///
+    /// # Errors
+    /// The cycle at which it will, or `None` when the SM is told by
+    /// [`Crossbar::release`].
+    pub(super) fn room(&mut self, sm: u16, now: Cycle) -> Result<(), Option<Cycle>> {
+        let port = self.port_of(sm);
+        let limit = self.input_queue * self.flit_time;
+        let source = &mut self.sources[usize::from(port)];
+        if source.waiting.len() as u64 >= self.input_queue {
+            if !source.refused.contains(&sm) {
+                source.refused.push(sm);
+            }
+            return Err(None);
+        }
+        let backlog = source.free_at.saturating_sub(now << SHIFT);
+        if backlog > limit {
+            return Err(Some(now + ((backlog - limit) >> SHIFT) + 1));
+        }
+        Ok(())
+    }
+
+    /// Takes a packet into its source port.
+    pub(super) fn send(&mut self, number: u32, packet: &Packet) -> Leave {
+        let port = self.port_of(packet.sm);
+        let source = &mut self.sources[usize::from(port)];
+        let destination = &mut self.destinations[usize::from(packet.slice)];
+        if !source.waiting.is_empty() {
+            source.waiting.push_back(number);
+            return Leave::Waits;
+        }
+        if destination.credits == 0 {
+            source.waiting.push_back(number);
+            destination.blocked.push_back(port);
+            return Leave::Waits;
+        }
+        Leave::At(self.depart(port, packet, packet.ready))
+    }
+
+    fn depart(&mut self, port: u16, packet: &Packet, ready: Cycle) -> Cycle {
+        self.destinations[usize::from(packet.slice)].credits -= 1;
+        let length = self.header_bytes + payload(packet.ask.carries_data());
+        let time = u64::from(flits(length, self.flit_bytes)) * self.flit_time;
+        let free_at = &mut self.sources[usize::from(port)].free_at;
+        let start = (ready << SHIFT).max(*free_at);
+        *free_at = start + time;
+        ceil(start + time + self.latency)
+    }
+
+    /// A place in front of `slice` is free again. Packets that leave now are
+    /// appended to `left` with their arrival, SMs that may try again to `woken`.
+    pub(super) fn release(
+        &mut self,
+        slice: u16,
+        now: Cycle,
+        packet_of: impl Fn(u32) -> Packet,
+        left: &mut Vec<(u32, Cycle)>,
+        woken: &mut Vec<u16>,
+    ) {
+        self.destinations[usize::from(slice)].credits += 1;
+        let Some(port) = self.destinations[usize::from(slice)].blocked.pop_front() else { return };
+        while let Some(&head) = self.sources[usize::from(port)].waiting.front() {
+            let packet = packet_of(head);
+            let destination = &mut self.destinations[usize::from(packet.slice)];
+            if destination.credits == 0 {
+                destination.blocked.push_back(port);
+                break;
+            }
+            self.sources[usize::from(port)].waiting.pop_front();
+            left.push((head, self.depart(port, &packet, packet.ready.max(now))));
+        }
+        woken.append(&mut self.sources[usize::from(port)].refused);
+    }
+
+    /// Sends an answer that is ready at cycle `at`: when it arrives at its SM.
+    pub(super) fn answer(&mut self, packet: &Packet, at: Cycle) -> Cycle {
+        let time = self.answer_time(packet);
+        let free_at = &mut self.answers[usize::from(packet.slice)];
+        let start = (at << SHIFT).max(*free_at);
+        *free_at = start + time;
+        ceil(start + time + self.latency)
+    }
+
+    /// Whether a slice's answer port takes another answer.
+    ///
+    /// # Errors
+    /// The cycle at which it will.
+    pub(super) fn answer_room(&self, slice: u16, now: Cycle) -> Result<(), Cycle> {
+        let backlog = self.answers[usize::from(slice)].saturating_sub(now << SHIFT);
+        let over = backlog.saturating_sub(self.answer_limit);
+        if over > 0 { Err(now + (over >> SHIFT) + 1) } else { Ok(()) }
+    }
+
+    /// Takes an answer out at its SM's port: when its last flit is in.
+    pub(super) fn eject(&mut self, packet: &Packet, now: Cycle) -> Cycle {
+        let time = self.answer_time(packet);
+        let free_at = &mut self.ejects[usize::from(packet.sm / self.sms_per_port)];
+        let start = (now << SHIFT).max(*free_at);
+        *free_at = start + time;
+        // The last flit of an answer that finds the port free has just arrived.
+        ceil(start + time - self.flit_time)
+    }
+
+    fn answer_time(&self, packet: &Packet) -> u64 {
+        let length = self.header_bytes + payload(packet.ask.answer_carries_data());
+        u64::from(flits(length, self.flit_bytes)) * self.flit_time
+    }
+}
+
+fn ceil(fixed: u64) -> Cycle {
+    fixed.div_ceil(1 << SHIFT)
+}

@@ -1,0 +1,295 @@
+//! From the SMs to the memory pins: crossbar, L2 slices, channels.
+
+mod channel;
+mod crossbar;
+mod slice;
+
+use std::collections::BTreeMap;
+
+use crate::spec::{AddressMap, Machine, MemoryStandard};
+use crate::units::{Cycle, SECTOR_BYTES, to_u16, to_u32, to_usize};
+
+use super::counters::KernelCounts;
+use super::event::Event;
+use super::packet::Packet;
+use super::queue::EventQueue;
+use super::slab::Slab;
+use channel::{Memory, Transfer};
+use crossbar::{Crossbar, Leave};
+use slice::{Outcome, Slice};
+
+/// The way between SMs and memory.
+#[derive(Debug)]
+pub(super) struct Fabric {
+    crossbar: Crossbar,
+    slices: Vec<Slice>,
+    memory: Memory,
+    mapping: AddressMap,
+    slices_per_channel: u32,
+    packets: Slab<Packet>,
+    answers: Vec<(u32, Cycle)>,
+}
+
+impl Fabric {
+    /// The fabric of `machine` with its memory.
+    pub(super) fn new(machine: &Machine, standard: &MemoryStandard, mapping: AddressMap) -> Self {
+        let slices_per_channel = machine.l2.slices / machine.dram.channels;
+        Self {
+            crossbar: Crossbar::new(machine),
+            slices: (0..machine.l2.slices).map(|_| Slice::new(machine)).collect(),
+            memory: Memory::new(machine, standard, slices_per_channel),
+            mapping,
+            slices_per_channel,
+            packets: Slab::new(),
+            answers: Vec::new(),
+        }
+    }
+
+    /// The slice that holds an address.
+    pub(super) fn slice_of(&self, address: u64) -> u16 {
+        let place = self.mapping.locate(address);
+        to_u16(place.channel * self.slices_per_channel + place.slice)
+    }
+
+    /// Whether an SM's port takes another packet.
+    ///
+    /// # Errors
+    /// The cycle at which it will, or `None` when the SM will be woken.
+    pub(super) fn port_room(&mut self, sm: u16, now: Cycle) -> Result<(), Option<Cycle>> {
+        self.crossbar.room(sm, now)
+    }
+
+    /// Sends a request towards its slice.
+    pub(super) fn send(&mut self, packet: Packet, queue: &mut EventQueue<Event>) {
+        let number = self.packets.insert(packet);
+        if let Leave::At(cycle) = self.crossbar.send(number, &packet) {
+            queue.schedule(cycle, Event::Arrive { packet: number });
+        }
+    }
+
+    /// A request arrives at its slice.
+    pub(super) fn on_arrive(
+        &mut self,
+        number: u32,
+        queue: &mut EventQueue<Event>,
+        counts: &mut [KernelCounts],
+    ) -> Vec<u16> {
+        let packet = self.packets.get_mut(number);
+        packet.ready = queue.now();
+        let slice = packet.slice;
+        self.slices[usize::from(slice)].waiting.push_back(number);
+        self.work_slice(slice, queue, counts)
+    }
+
+    /// Serves the requests in front of a slice until one must wait. The SMs
+    /// whose ports may send again are returned.
+    fn work_slice(
+        &mut self,
+        number: u16,
+        queue: &mut EventQueue<Event>,
+        counts: &mut [KernelCounts],
+    ) -> Vec<u16> {
+        let now = queue.now();
+        let mut woken = Vec::new();
+        while let Some(&head) = self.slices[usize::from(number)].waiting.front() {
+            if !self.may_serve(number, queue) {
+                break;
+            }
+            let packet = *self.packets.get(head);
+            let slice = &mut self.slices[usize::from(number)];
+            let counters = &mut counts[to_usize(packet.kernel)].l2;
+            match slice.serve(head, &packet, now, counters) {
+                Outcome::Refused => break,
+                Outcome::Answer(at) => self.answer(head, at, queue),
+                Outcome::Merged => {}
+                Outcome::Fetch(at) => {
+                    let transfer = self.transfer(packet.address, number, packet.kernel, false);
+                    self.memory.send(transfer, at, queue);
+                }
+            }
+            self.write_back(number, packet.kernel, queue);
+            self.slices[usize::from(number)].waiting.pop_front();
+            self.release(number, now, queue, &mut woken);
+        }
+        woken
+    }
+
+    /// Whether the ways out of a slice have room; if not, it is woken later.
+    fn may_serve(&mut self, number: u16, queue: &mut EventQueue<Event>) -> bool {
+        let channel = u32::from(number) / self.slices_per_channel;
+        if !self.memory.has_room(channel) {
+            self.memory.wait_for_room(channel, number);
+            return false;
+        }
+        let Err(at) = self.crossbar.answer_room(number, queue.now()) else { return true };
+        let slice = &mut self.slices[usize::from(number)];
+        if !slice.resting {
+            slice.resting = true;
+            queue.schedule(at, Event::Slice { slice: number });
+        }
+        false
+    }
+
+    /// A slice's answers have drained.
+    pub(super) fn on_slice(
+        &mut self,
+        slice: u16,
+        queue: &mut EventQueue<Event>,
+        counts: &mut [KernelCounts],
+    ) -> Vec<u16> {
+        self.slices[usize::from(slice)].resting = false;
+        self.work_slice(slice, queue, counts)
+    }
+
+    /// Gives a place in front of a slice free: ports that waited for it send.
+    fn release(
+        &mut self,
+        slice: u16,
+        now: Cycle,
+        queue: &mut EventQueue<Event>,
+        woken: &mut Vec<u16>,
+    ) {
+        let packets = &self.packets;
+        let mut left = Vec::new();
+        self.crossbar.release(slice, now, |n| *packets.get(n), &mut left, woken);
+        for (number, cycle) in left {
+            queue.schedule(cycle, Event::Arrive { packet: number });
+        }
+    }
+
+    /// Sends the dirty sectors of an evicted line down.
+    fn write_back(&mut self, number: u16, kernel: u32, queue: &mut EventQueue<Event>) {
+        let Some((base, dirty, at)) = self.slices[usize::from(number)].take_evicted() else {
+            return;
+        };
+        for sector in (0..8_u64).filter(|s| dirty >> s & 1 == 1) {
+            let transfer = self.transfer(base + sector * SECTOR_BYTES, number, kernel, true);
+            self.memory.send(transfer, at, queue);
+        }
+    }
+
+    fn transfer(&self, address: u64, slice: u16, kernel: u32, write: bool) -> Transfer {
+        Transfer { address, place: self.mapping.locate(address), slice, kernel, write }
+    }
+
+    fn answer(&mut self, number: u32, at: Cycle, queue: &mut EventQueue<Event>) {
+        let packet = *self.packets.get(number);
+        let cycle = self.crossbar.answer(&packet, at);
+        queue.schedule(cycle, Event::Reply { packet: number });
+    }
+
+    /// An answer arrives at its SM: the packet and when its last flit is in.
+    pub(super) fn on_reply(&mut self, number: u32, now: Cycle) -> (Packet, Cycle) {
+        let packet = self.packets.remove(number);
+        (packet, self.crossbar.eject(&packet, now))
+    }
+
+    /// A transfer arrives at its channel.
+    pub(super) fn on_to_channel(
+        &mut self,
+        transfer: u32,
+        queue: &mut EventQueue<Event>,
+        counts: &mut [KernelCounts],
+    ) -> u32 {
+        self.memory.arrive(transfer, queue, counts)
+    }
+
+    /// A channel has something to do; returns the SMs that may send again.
+    pub(super) fn on_channel(
+        &mut self,
+        channel: u16,
+        queue: &mut EventQueue<Event>,
+        counts: &mut [KernelCounts],
+    ) {
+        self.memory.work(channel, queue, counts);
+    }
+
+    /// Slices that waited for room of a channel go on.
+    pub(super) fn on_room(
+        &mut self,
+        channel: u32,
+        queue: &mut EventQueue<Event>,
+        counts: &mut [KernelCounts],
+    ) -> Vec<u16> {
+        let mut woken = Vec::new();
+        while self.memory.has_room(channel) {
+            let Some(slice) = self.memory.next_waiting(channel) else { break };
+            woken.append(&mut self.work_slice(slice, queue, counts));
+        }
+        woken
+    }
+
+    /// A sector arrives at its slice from memory.
+    pub(super) fn on_fill(
+        &mut self,
+        transfer: u32,
+        queue: &mut EventQueue<Event>,
+        counts: &mut [KernelCounts],
+    ) -> Vec<u16> {
+        let transfer = self.memory.take(transfer);
+        let now = queue.now();
+        let mut answers = std::mem::take(&mut self.answers);
+        self.slices[usize::from(transfer.slice)].fill(transfer.address, now, &mut answers);
+        for &(number, at) in &answers {
+            self.answer(number, at, queue);
+        }
+        answers.clear();
+        self.answers = answers;
+        self.work_slice(transfer.slice, queue, counts)
+    }
+
+    /// Leaves the sectors of a host-to-device copy in the L2.
+    pub(super) fn copy_in(&mut self, destination: u64, bytes: u64) {
+        let first = destination / SECTOR_BYTES;
+        let last = destination.saturating_add(bytes).div_ceil(SECTOR_BYTES);
+        // A copy larger than all slices leaves only its end: what comes before is
+        // evicted again, clean, so it need not be looked at.
+        let capacity: u64 = self.slices.iter().map(Slice::sectors).sum();
+        for sector in first.max(last.saturating_sub(2 * capacity))..last {
+            let address = sector * SECTOR_BYTES;
+            let slice = self.slice_of(address);
+            self.slices[usize::from(slice)].copy_in(address);
+        }
+    }
+
+    /// What is still under way, for the dump of a stuck run.
+    pub(super) fn describe(&self) -> String {
+        let mut waiting: BTreeMap<usize, usize> = BTreeMap::new();
+        for (number, slice) in self.slices.iter().enumerate().filter(|(_, s)| !s.waiting.is_empty())
+        {
+            waiting.insert(number, slice.waiting.len());
+        }
+        format!(
+            "{} packets in flight; requests in front of slices: {waiting:?}; {}",
+            self.packets.len(),
+            self.memory.describe()
+        )
+    }
+}
+
+/// Frequency in kHz of a figure in MHz.
+pub(super) fn kilohertz(mhz: f64) -> u64 {
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clocks are checked to be positive"
+    )]
+    let khz = (mhz * 1000.0).round() as u64;
+    khz
+}
+
+/// A duration of a part's cycles in 1/256 of SM cycles.
+fn fixed_point(cycles: u32, part_mhz: f64, core_mhz: f64) -> u64 {
+    let ratio = kilohertz(core_mhz) * 256;
+    (u64::from(cycles) * ratio).div_ceil(kilohertz(part_mhz).max(1))
+}
+
+/// A length in flits; at least 1, and 1 when packets are not cut.
+fn flits(bytes: u32, flit_bytes: u32) -> u32 {
+    bytes.checked_div(flit_bytes).map_or(1, |_| bytes.div_ceil(flit_bytes).max(1))
+}
+
+/// Bytes of a sector as a packet's payload.
+fn payload(carries_data: bool) -> u32 {
+    if carries_data { to_u32(SECTOR_BYTES) } else { 0 }
+}

@@ -1,0 +1,60 @@
+//! Where instructions come from: the trait that `run` fills from a store or a
+//! workload model, and tests with hand-made lists.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use crate::isa::{Access, Code, Launch, Opcode};
+use crate::units::{Dim3, KernelId};
+
+/// An error of the source of instructions, for the user.
+pub type FeedError = Box<dyn Error + Send + Sync>;
+
+/// The instruction stream of one warp, consumed front to back.
+pub trait WarpStream {
+    /// Enters the next segment of the warp's path: an index into
+    /// [`Code::segments`]; `None` at the end. Every instruction of the current
+    /// segment must have been consumed.
+    fn next_segment(&mut self) -> Option<u32>;
+
+    /// Consumes `count` instructions of the current segment and returns their
+    /// active lanes, summed. Addresses among them are passed over.
+    fn skip(&mut self, count: u32) -> u64;
+
+    /// Consumes one instruction that carries addresses.
+    fn access(&mut self, into: &mut Access);
+}
+
+/// The static side of a launch on one machine.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The launch.
+    pub launch: Launch,
+    /// Instructions and segments.
+    pub code: Arc<Code>,
+    /// Class and timing of each entry of [`Code::opcodes`].
+    pub opcodes: Arc<[Opcode]>,
+    /// CTAs that the source has for this launch.
+    pub ctas: u64,
+}
+
+/// A source of programs and warp streams.
+pub trait Feed {
+    /// The streams it opens.
+    type Warp: WarpStream;
+
+    /// The static side of launch `kernel`.
+    fn program(&self, kernel: KernelId) -> &Program;
+
+    /// Opens CTA `ordinal` (in source order, below [`Program::ctas`]): pushes one
+    /// stream per warp and returns the CTA's position.
+    ///
+    /// # Errors
+    /// Whatever reading the source meets.
+    fn open(
+        &self,
+        kernel: KernelId,
+        ordinal: u64,
+        warps: &mut Vec<Self::Warp>,
+    ) -> Result<Dim3, FeedError>;
+}

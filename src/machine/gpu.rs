@@ -1,0 +1,364 @@
+//! The whole machine: wiring and the event loop. Who rules it is not known here.
+
+use crate::epoch::Plan;
+use crate::spec::{AddressMap, Machine, MemoryStandard};
+use crate::units::{AppId, Cycle, KernelId, to_u16, to_u32, to_u64, to_usize};
+
+use super::chip::{Chip, Windows};
+use super::counters::KernelCounts;
+use super::dispatch::{Dispatcher, Grid};
+use super::error::MachineError;
+use super::event::Event;
+use super::fabric::Fabric;
+use super::feed::{Feed, Program};
+use super::launches::{Command, Launches};
+use super::profile::Profile;
+use super::sm::{Need, Sm};
+use super::timeline::{Sample, Timeline, Totals};
+
+/// Cycles without an issued instruction after which a run counts as stuck.
+const PATIENCE: Cycle = 1 << 26;
+
+/// Events between two looks at whether instructions still issue.
+const LOOK_EVERY: u64 = 1 << 20;
+
+/// What a run is made of.
+#[derive(Debug)]
+pub struct Setup<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// Its memory.
+    pub standard: &'a MemoryStandard,
+    /// Where addresses lie.
+    pub mapping: AddressMap,
+    /// The command list of each application; launches are numbered over all.
+    pub apps: Vec<Vec<Command>>,
+}
+
+/// What a run leaves.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// The last cycle.
+    pub cycles: Cycle,
+    /// By launch.
+    pub kernels: Vec<KernelCounts>,
+    /// When each application finished.
+    pub app_ends: Vec<Cycle>,
+    /// Activity over time.
+    pub timeline: Vec<Sample>,
+}
+
+/// One run of one machine.
+#[derive(Debug)]
+pub struct Gpu<'a, F: Feed> {
+    machine: &'a Machine,
+    feed: &'a F,
+    sms: Vec<Sm<F::Warp>>,
+    chip: Chip,
+    dispatcher: Dispatcher,
+    launches: Vec<Launches>,
+    app_ends: Vec<Cycle>,
+    timeline: Timeline,
+    streams: Vec<F::Warp>,
+    retired: Vec<u32>,
+    resident: u64,
+    last_progress: (u64, Cycle),
+}
+
+impl<'a, F: Feed> Gpu<'a, F> {
+    /// An idle machine with its applications at their first commands.
+    ///
+    /// # Errors
+    /// [`MachineError::CtaTooLarge`] when a launch can never start.
+    pub fn new(setup: Setup<'a>, feed: &'a F) -> Result<Self, MachineError> {
+        let machine = setup.machine;
+        let app_of = app_of_kernels(&setup.apps);
+        let mut grids = Vec::with_capacity(app_of.len());
+        for (kernel, &app) in app_of.iter().enumerate() {
+            grids.push(grid(machine, app, feed.program(KernelId(to_u32(kernel))))?);
+        }
+        let fabric = Fabric::new(machine, setup.standard, setup.mapping);
+        let serial = machine.quirks.serial_kernels;
+        Ok(Self {
+            machine,
+            feed,
+            sms: (0..machine.dispatch.sms).map(|id| Sm::new(id, machine)).collect(),
+            chip: chip(machine, feed, app_of.len(), fabric),
+            dispatcher: Dispatcher::new(machine, grids),
+            app_ends: vec![0; setup.apps.len()],
+            launches: setup.apps.into_iter().map(|list| Launches::new(list, serial)).collect(),
+            timeline: Timeline::new(),
+            streams: Vec::new(),
+            retired: Vec::new(),
+            resident: 0,
+            last_progress: (0, 0),
+        })
+    }
+
+    /// Runs every application once to its end under one plan.
+    ///
+    /// # Errors
+    /// When the source fails, the plan asks for what the machine lacks, or
+    /// nothing moves any more.
+    pub fn run(mut self, plan: &Plan) -> Result<Outcome, MachineError> {
+        refuse_unknown_mechanisms(plan)?;
+        for app in 0..self.launches.len() {
+            self.next_commands(app);
+        }
+        let mut events = 0_u64;
+        while let Some(event) = self.chip.queue.next() {
+            if self.chip.queue.now() >= self.timeline.due() {
+                self.note_activity();
+            }
+            self.handle(event, plan)?;
+            events += 1;
+            if events.is_multiple_of(LOOK_EVERY) {
+                self.look_for_progress()?;
+            }
+            if self.launches.iter().all(Launches::is_done) {
+                break;
+            }
+        }
+        if !self.launches.iter().all(Launches::is_done) {
+            return Err(self.stuck());
+        }
+        Ok(self.finish())
+    }
+
+    fn handle(&mut self, event: Event, plan: &Plan) -> Result<(), MachineError> {
+        let chip = &mut self.chip;
+        match event {
+            Event::Scheduler { sm, scheduler } => {
+                self.sms[usize::from(sm)].on_scheduler(scheduler, chip)
+            }
+            Event::Wake { sm, warp } => self.sms[usize::from(sm)].on_wake(warp, chip),
+            Event::LoadStore { sm } => self.sms[usize::from(sm)].on_load_store(chip),
+            Event::Reply { packet } => {
+                let (packet, done) = chip.fabric.on_reply(packet, chip.queue.now());
+                self.sms[usize::from(packet.sm)].on_reply(&packet, done, chip);
+            }
+            Event::Arrive { .. }
+            | Event::ToChannel { .. }
+            | Event::Channel { .. }
+            | Event::Slice { .. }
+            | Event::Fill { .. } => {
+                self.handle_memory(event);
+            }
+            Event::Dispatch => {
+                let (sms, streams) = (&mut self.sms, &mut self.streams);
+                self.dispatcher.on_dispatch(self.feed, plan, sms, streams, chip)?;
+            }
+            Event::Launch { kernel } => self.launch(kernel),
+            Event::Begin { kernel } => self.begin(kernel),
+        }
+        if let Event::Scheduler { sm, .. } | Event::Wake { sm, .. } | Event::LoadStore { sm } =
+            event
+        {
+            self.collect_retired(usize::from(sm));
+        }
+        Ok(())
+    }
+
+    fn handle_memory(&mut self, event: Event) {
+        let Chip { queue, counts, fabric, .. } = &mut self.chip;
+        let woken = match event {
+            Event::Arrive { packet } => fabric.on_arrive(packet, queue, counts),
+            Event::ToChannel { transfer } => {
+                let channel = fabric.on_to_channel(transfer, queue, counts);
+                fabric.on_room(channel, queue, counts)
+            }
+            Event::Channel { channel } => {
+                fabric.on_channel(channel, queue, counts);
+                fabric.on_room(u32::from(channel), queue, counts)
+            }
+            Event::Fill { transfer } => fabric.on_fill(transfer, queue, counts),
+            Event::Slice { slice } => fabric.on_slice(slice, queue, counts),
+            _ => Vec::new(),
+        };
+        for sm in woken {
+            self.sms[usize::from(sm)].retry(&mut self.chip);
+        }
+    }
+
+    /// Begins what an application's list allows now.
+    fn next_commands(&mut self, app: usize) {
+        let now = self.chip.queue.now();
+        while let Some(command) = self.launches[app].next() {
+            match command {
+                Command::Copy { destination, bytes } => {
+                    if self.machine.dispatch.memcpy_fills_l2 {
+                        self.chip.fabric.copy_in(destination, bytes);
+                    }
+                }
+                Command::Launch { kernel, .. } => {
+                    let gap = if now == 0 { 0 } else { self.machine.dispatch.kernel_retire_cycles };
+                    self.chip.queue.schedule(now + gap, Event::Launch { kernel: kernel.0 });
+                }
+            }
+        }
+        if self.launches[app].is_done() {
+            self.app_ends[app] = now;
+        }
+    }
+
+    fn launch(&mut self, kernel: u32) {
+        let now = self.chip.queue.now();
+        let begin = now + self.machine.dispatch.kernel_launch_cycles;
+        let counts = &mut self.chip.counts[to_usize(kernel)];
+        counts.start = now;
+        counts.first_cta = begin;
+        self.chip.queue.schedule(begin, Event::Begin { kernel });
+    }
+
+    fn begin(&mut self, kernel: u32) {
+        let now = self.chip.queue.now();
+        if self.dispatcher.grids[to_usize(kernel)].ctas == 0 {
+            return self.end(kernel);
+        }
+        self.dispatcher.begin(kernel);
+        self.dispatcher.schedule(now, &mut self.chip);
+    }
+
+    fn collect_retired(&mut self, sm: usize) {
+        self.sms[sm].take_retired(&mut self.retired);
+        if self.retired.is_empty() {
+            return;
+        }
+        let next = self.chip.queue.now() + 1;
+        for kernel in std::mem::take(&mut self.retired) {
+            let grid = &mut self.dispatcher.grids[to_usize(kernel)];
+            grid.left(sm);
+            if grid.retired == grid.ctas {
+                self.end(kernel);
+            }
+        }
+        self.dispatcher.schedule(next, &mut self.chip);
+    }
+
+    fn end(&mut self, kernel: u32) {
+        for sm in &mut self.sms {
+            sm.close_books(&mut self.chip);
+        }
+        let counts = &mut self.chip.counts[to_usize(kernel)];
+        counts.end = self.chip.queue.now();
+        let schedulers =
+            f64::from(u32::from(self.machine.dispatch.sms) * self.machine.sm.schedulers);
+        #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
+        let span = (counts.end - counts.first_cta) as f64;
+        counts.slot_cycles = span * schedulers;
+        let app = self.dispatcher.grids[to_usize(kernel)].app.index();
+        self.launches[app].ended(KernelId(kernel));
+        self.next_commands(app);
+    }
+
+    fn note_activity(&mut self) {
+        let mut totals = Totals { resident_ctas: self.resident_ctas(), ..Totals::default() };
+        for counts in &self.chip.counts {
+            totals.warp_instructions += counts.warp_instructions;
+            totals.dram_sectors += counts.dram_reads + counts.dram_writes;
+        }
+        self.timeline.note(self.chip.queue.now(), totals);
+    }
+
+    fn resident_ctas(&mut self) -> u64 {
+        let started: u64 = self.dispatcher.grids.iter().map(|grid| grid.started).sum();
+        let retired: u64 = self.dispatcher.grids.iter().map(|grid| grid.retired).sum();
+        self.resident = started - retired;
+        self.resident
+    }
+
+    fn look_for_progress(&mut self) -> Result<(), MachineError> {
+        let issued = self.chip.counts.iter().map(|c| c.warp_instructions).sum();
+        let now = self.chip.queue.now();
+        if issued != self.last_progress.0 {
+            self.last_progress = (issued, now);
+        } else if now - self.last_progress.1 > PATIENCE {
+            return Err(self.stuck());
+        }
+        Ok(())
+    }
+
+    fn stuck(&self) -> MachineError {
+        let mut lines: Vec<String> = self.sms.iter().filter_map(Sm::describe).take(8).collect();
+        lines.push(self.chip.fabric.describe());
+        MachineError::Stuck { since: self.last_progress.1, dump: lines.join("\n") }
+    }
+
+    fn finish(mut self) -> Outcome {
+        self.note_activity();
+        Outcome {
+            cycles: self.app_ends.iter().copied().max().unwrap_or(0),
+            kernels: self.chip.counts,
+            app_ends: self.app_ends,
+            timeline: self.timeline.into_samples(),
+        }
+    }
+}
+
+/// Which application each launch belongs to; launches are numbered over all lists.
+fn app_of_kernels(apps: &[Vec<Command>]) -> Vec<AppId> {
+    let mut owners: Vec<(KernelId, AppId)> = Vec::new();
+    for (app, list) in apps.iter().enumerate() {
+        for command in list {
+            if let Command::Launch { kernel, .. } = command {
+                owners.push((*kernel, AppId(to_u16(app))));
+            }
+        }
+    }
+    owners.sort_unstable_by_key(|&(kernel, _)| kernel);
+    debug_assert!(owners.iter().enumerate().all(|(k, &(kernel, _))| kernel.index() == k));
+    owners.into_iter().map(|(_, app)| app).collect()
+}
+
+fn grid(machine: &Machine, app: AppId, program: &Program) -> Result<Grid, MachineError> {
+    let need = Need::of(&program.launch, machine);
+    let (fits, limit) = need.fits(machine);
+    if fits == 0 {
+        return Err(MachineError::CtaTooLarge {
+            kernel: program.launch.name.clone(),
+            machine: machine.name.clone(),
+            warps: need.warps,
+            registers: need.registers,
+            shared_bytes: need.shared_bytes,
+            limit: limit.name(),
+        });
+    }
+    Ok(Grid::new(app, need, program.ctas, fits, machine))
+}
+
+/// The shared side of a run; launches with the same code share one profile.
+fn chip<F: Feed>(machine: &Machine, feed: &F, kernels: usize, fabric: Fabric) -> Chip {
+    let mut profiles: Vec<Profile> = Vec::new();
+    let mut owners: Vec<&Program> = Vec::new();
+    let mut profile_of = Vec::with_capacity(kernels);
+    let mut windows = Vec::with_capacity(kernels);
+    for kernel in 0..kernels {
+        let program = feed.program(KernelId(to_u32(kernel)));
+        let same = |other: &&Program| std::sync::Arc::ptr_eq(&other.code, &program.code);
+        let place = owners.iter().position(same).unwrap_or_else(|| {
+            owners.push(program);
+            profiles.push(Profile::new(machine, program));
+            profiles.len() - 1
+        });
+        profile_of.push(to_u32(place));
+        windows.push(Windows {
+            shared: program.launch.shared_window,
+            local: program.launch.local_window,
+        });
+    }
+    debug_assert_eq!(to_u64(profile_of.len()), to_u64(kernels));
+    Chip::new(fabric, profiles, profile_of, windows)
+}
+
+fn refuse_unknown_mechanisms(plan: &Plan) -> Result<(), MachineError> {
+    if !plan.channels().is_empty() {
+        return Err(MachineError::Unsupported("memory channels of its own for an application"));
+    }
+    if plan.time_slice().is_some() {
+        return Err(MachineError::Unsupported("time slices"));
+    }
+    if plan.delay() > 0 {
+        return Err(MachineError::Unsupported("a delay before a plan takes effect"));
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! What travels between SMs, slices and channels.
+
+use crate::units::Cycle;
+
+/// What a request asks of the L2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ask {
+    /// A sector.
+    Read,
+    /// To write bytes of a sector.
+    Write,
+    /// To change bytes of a sector and answer with the old value.
+    Atomic,
+    /// To change bytes of a sector.
+    Reduction,
+}
+
+impl Ask {
+    /// True when the request carries a sector's data.
+    pub(super) fn carries_data(self) -> bool {
+        self != Self::Read
+    }
+
+    /// True when the answer carries a sector's data.
+    pub(super) fn answer_carries_data(self) -> bool {
+        matches!(self, Self::Read | Self::Atomic)
+    }
+}
+
+/// A request of one sector and, on the way back, its answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packet {
+    /// Byte address of the sector.
+    pub(super) address: u64,
+    /// When the packet may leave its source; then, when it arrived at its slice.
+    pub(super) ready: Cycle,
+    /// The memory operation that waits for it.
+    pub(super) operation: u32,
+    /// Whose counters it feeds.
+    pub(super) kernel: u32,
+    /// Bytes written, one bit each.
+    pub(super) bytes: u32,
+    /// Where it comes from.
+    pub(super) sm: u16,
+    /// Where it goes.
+    pub(super) slice: u16,
+    /// What it asks.
+    pub(super) ask: Ask,
+    /// The answer fills the SM's L1.
+    pub(super) fills_l1: bool,
+}
+
+/// What waits for a memory operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// Registers, by the warp's load slot.
+    Slot(u8),
+    /// Nothing but the warp's end and its fences.
+    Nothing,
+    /// A group of asynchronous copies, by its running number.
+    Group(u32),
+}
+
+/// One memory instruction of one warp in flight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operation {
+    pub(super) warp: u16,
+    pub(super) target: Target,
+    /// Sectors whose answers are still to come.
+    pub(super) remaining: u16,
+    /// All of its sectors have been looked up.
+    pub(super) served: bool,
+    /// When the last answer so far came.
+    pub(super) latest: Cycle,
+}

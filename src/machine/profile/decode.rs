@@ -1,0 +1,90 @@
+//! Static instructions with all that the walk and the memory path ask of them.
+
+use crate::isa::{Effect, Instruction, Opcode, Register, RegisterFile, Space, Unit};
+use crate::spec::Machine;
+use crate::units::to_usize;
+
+use super::super::feed::Program;
+
+/// One static instruction, decoded for one machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Decoded {
+    /// Registers read, without constants; wide operands as far as listed.
+    pub(super) sources: Box<[Register]>,
+    /// Registers written, wide results spread out.
+    pub(super) destinations: Box<[Register]>,
+    /// The unit.
+    pub(crate) unit: Unit,
+    /// Cycles until a dependent instruction may issue.
+    pub(super) latency: u32,
+    /// Cycles of the unit's issue port.
+    pub(super) initiation: u32,
+    /// What it does.
+    pub(crate) effect: Effect,
+    /// Carries addresses that go to the memory path.
+    pub(crate) has_addresses: bool,
+    /// Bytes per lane.
+    pub(crate) width: u32,
+    /// Each address names a 16-byte row of a matrix (`LDSM`), whatever the width says.
+    pub(crate) is_matrix_load: bool,
+    /// Goes past the L1.
+    pub(crate) bypasses_l1: bool,
+    /// The opcode's table entry was guessed by prefix.
+    pub(crate) known: bool,
+    /// The last immediate, for waits on asynchronous groups.
+    pub(super) immediate: i64,
+}
+
+/// Decodes every instruction of `program`.
+pub(super) fn decode(machine: &Machine, program: &Program) -> Vec<Decoded> {
+    let one = |instruction: &Instruction| {
+        let number = to_usize(instruction.opcode);
+        let is_matrix_load = program.code.opcodes[number].starts_with("LDSM");
+        let decoded = decode_one(machine, instruction, &program.opcodes[number]);
+        Decoded { is_matrix_load, ..decoded }
+    };
+    program.code.instructions.iter().map(one).collect()
+}
+
+fn decode_one(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> Decoded {
+    let ignores_predicates = machine.quirks.ignores_predicates;
+    let carries = |r: &Register| !r.is_constant() && (!ignores_predicates || !is_predicate(*r));
+    let live = |list: &[Register]| list.iter().copied().filter(carries).collect::<Vec<_>>();
+    let texture =
+        opcode.effect == Effect::Load(Space::Texture) && machine.quirks.textures_are_latency;
+    let has_addresses = instruction.width > 0 && opcode.effect.space().is_some() && !texture;
+    let spread =
+        if machine.quirks.listed_registers_only { 1 } else { opcode.registers_per_destination };
+    let overhead = if has_addresses { 0 } else { machine.sm.dependent_issue_cycles };
+    Decoded {
+        sources: live(&instruction.sources).into(),
+        destinations: spread_out(&live(&instruction.destinations), spread),
+        unit: opcode.unit,
+        latency: opcode.latency_cycles + overhead,
+        initiation: opcode.initiation_cycles,
+        effect: if has_addresses || opcode.effect.space().is_none() {
+            opcode.effect
+        } else {
+            Effect::Compute
+        },
+        has_addresses,
+        width: u32::from(instruction.width),
+        is_matrix_load: false,
+        bypasses_l1: opcode.bypasses_l1,
+        known: opcode.known,
+        immediate: instruction.immediates.first().copied().unwrap_or(0),
+    }
+}
+
+fn is_predicate(register: Register) -> bool {
+    matches!(register.file(), RegisterFile::Predicate | RegisterFile::UniformPredicate)
+}
+
+/// The registers that wide results stand for: `count` in a row from each listed one.
+fn spread_out(listed: &[Register], count: u8) -> Box<[Register]> {
+    let row = |first: &Register| {
+        let (file, number) = (first.file(), first.number());
+        (0..u16::from(count.max(1))).filter_map(move |k| Register::new(file, number + k))
+    };
+    listed.iter().flat_map(row).filter(|r| !r.is_constant()).collect()
+}

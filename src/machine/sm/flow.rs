@@ -1,0 +1,224 @@
+//! How a warp goes from event to event: bursts, waits, barriers, the end.
+
+use crate::units::Cycle;
+
+use super::super::chip::Chip;
+use super::super::event::Event;
+use super::super::feed::WarpStream;
+use super::super::profile::{SlotId, StretchEnd};
+use super::Sm;
+use super::scheduler::{NEVER, Wait};
+use super::warp::{Blocked, Meets};
+
+impl<S: WarpStream> Sm<S> {
+    /// A burst of a scheduler may be complete.
+    pub(in super::super) fn on_scheduler(&mut self, scheduler: u8, chip: &mut Chip) {
+        let now = chip.queue.now();
+        let index = usize::from(scheduler);
+        if self.schedulers[index].due != now {
+            return;
+        }
+        self.schedulers[index].due = NEVER;
+        self.schedulers[index].advance(now, &mut chip.counts);
+        let mut finished = std::mem::take(&mut self.finished);
+        self.schedulers[index].completed(&mut finished, &mut chip.counts);
+        for &(warp, early) in &finished {
+            self.go_on(warp, early, chip);
+        }
+        finished.clear();
+        self.finished = finished;
+        self.settle(index, chip);
+    }
+
+    /// A warp's wait is over, or its CTA has just come.
+    pub(in super::super) fn on_wake(&mut self, warp: u16, chip: &mut Chip) {
+        let now = chip.queue.now();
+        let index = self.scheduler_of(warp);
+        self.schedulers[index].advance(now, &mut chip.counts);
+        let blocked = self.warp(warp).blocked;
+        self.warp(warp).waking = false;
+        if blocked == Blocked::Draining {
+            self.unblock(warp, blocked);
+            return self.end_warp(warp, chip);
+        }
+        if blocked != Blocked::No {
+            self.unblock(warp, blocked);
+            let kernel = self.warp(warp).kernel;
+            let profile = chip.profile(kernel);
+            let resident =
+                self.warps[usize::from(warp)].as_mut().expect("a woken warp is resident");
+            resident.resume(profile, true);
+        }
+        self.begin_burst(warp, 0.0, chip);
+        self.settle(index, chip);
+    }
+
+    /// Schedules the next completion of a scheduler, if it has changed.
+    pub(super) fn settle(&mut self, index: usize, chip: &mut Chip) {
+        let before = self.schedulers[index].due;
+        let due = self.schedulers[index].settle(chip.queue.now());
+        if due != NEVER && due != before {
+            let scheduler = u8::try_from(index).expect("an SM has few schedulers");
+            chip.queue.schedule(due, Event::Scheduler { sm: self.id, scheduler });
+        }
+    }
+
+    /// The next burst of a warp; those without cycles are passed through.
+    fn begin_burst(&mut self, warp: u16, ahead: f64, chip: &mut Chip) {
+        let index = self.scheduler_of(warp);
+        let resident =
+            self.warps[usize::from(warp)].as_mut().expect("only resident warps begin bursts");
+        let kernel = resident.kernel;
+        let (profile, counts) = chip.profile_and_counts(kernel);
+        let (burst, _) = resident.gather(profile, counts);
+        if burst.slots == 0 {
+            return self.go_on(warp, ahead, chip);
+        }
+        let age = resident.age;
+        self.schedulers[index].start(warp, kernel, age, &burst, ahead, &mut counts.stalls);
+    }
+
+    /// A warp has issued its burst, `ahead` cycles before now.
+    fn go_on(&mut self, warp: u16, ahead: f64, chip: &mut Chip) {
+        match self.warp(warp).meets {
+            Meets::More => self.begin_burst(warp, ahead, chip),
+            Meets::Access { instruction, slot } => {
+                if self.load_store.has_room() {
+                    self.issue_access(warp, instruction, slot, chip);
+                    self.begin_burst(warp, ahead, chip);
+                } else {
+                    self.load_store.blocked.push_back(warp);
+                    self.block(warp, Blocked::Queue);
+                }
+            }
+            Meets::Stretch(end) => self.meet(warp, end, ahead, chip),
+            Meets::Exit => self.exit(warp, chip),
+        }
+    }
+
+    /// A place in the load/store queue has become free for a waiting warp.
+    pub(super) fn leave_queue(&mut self, warp: u16, chip: &mut Chip) {
+        let now = chip.queue.now();
+        let index = self.scheduler_of(warp);
+        self.schedulers[index].advance(now, &mut chip.counts);
+        self.unblock(warp, Blocked::Queue);
+        if let Meets::Access { instruction, slot } = self.warp(warp).meets {
+            self.issue_access(warp, instruction, slot, chip);
+        }
+        self.begin_burst(warp, 0.0, chip);
+        self.settle(index, chip);
+    }
+
+    fn meet(&mut self, warp: u16, end: StretchEnd, ahead: f64, chip: &mut Chip) {
+        let now = chip.queue.now();
+        let resident = self.warp(warp);
+        let passes = match end {
+            StretchEnd::Load(slot) => return self.meet_load(warp, slot, ahead, chip),
+            StretchEnd::Barrier => return self.meet_barrier(warp, chip),
+            StretchEnd::Fence => resident.outstanding == 0 && resident.last_done <= now,
+            StretchEnd::AsyncWait(allowed) => resident.groups_done(allowed),
+            StretchEnd::Segment | StretchEnd::AsyncCommit => true,
+        };
+        if passes {
+            return self.pass(warp, ahead, chip);
+        }
+        match end {
+            StretchEnd::AsyncWait(allowed) => self.block(warp, Blocked::Groups(allowed)),
+            _ => self.block(warp, Blocked::Fence),
+        }
+        if self.warp(warp).outstanding == 0 {
+            let at = self.warp(warp).last_done;
+            self.wake_at(warp, at, chip);
+        }
+    }
+
+    fn meet_load(&mut self, warp: u16, slot: SlotId, ahead: f64, chip: &mut Chip) {
+        match self.warp(warp).ready_at(slot) {
+            Some(cycle) if cycle <= chip.queue.now() => self.pass(warp, ahead, chip),
+            Some(cycle) => {
+                self.block(warp, Blocked::Load(slot));
+                self.wake_at(warp, cycle, chip);
+            }
+            None => self.block(warp, Blocked::Load(slot)),
+        }
+    }
+
+    fn meet_barrier(&mut self, warp: u16, chip: &mut Chip) {
+        self.block(warp, Blocked::Barrier);
+        let place = usize::from(self.warp(warp).cta);
+        if let Some(cta) = self.ctas[place].as_mut() {
+            cta.at_barrier += 1;
+        }
+        self.open_barrier(place, chip);
+    }
+
+    fn pass(&mut self, warp: u16, ahead: f64, chip: &mut Chip) {
+        let resident = self.warps[usize::from(warp)].as_mut().expect("only resident warps pass");
+        resident.resume(chip.profile(resident.kernel), false);
+        self.begin_burst(warp, ahead, chip);
+    }
+
+    fn exit(&mut self, warp: u16, chip: &mut Chip) {
+        let now = chip.queue.now();
+        let resident = self.warp(warp);
+        if resident.outstanding == 0 && resident.last_done <= now {
+            return self.end_warp(warp, chip);
+        }
+        let (outstanding, at) = (resident.outstanding, resident.last_done);
+        self.block(warp, Blocked::Draining);
+        if outstanding == 0 {
+            self.wake_at(warp, at, chip);
+        }
+        let place = usize::from(self.warp(warp).cta);
+        self.open_barrier(place, chip);
+    }
+
+    fn block(&mut self, warp: u16, blocked: Blocked) {
+        let index = self.scheduler_of(warp);
+        let resident = self.warp(warp);
+        resident.blocked = blocked;
+        let kernel = resident.kernel;
+        self.schedulers[index].note_wait(kernel, cause(blocked), true);
+    }
+
+    fn unblock(&mut self, warp: u16, blocked: Blocked) {
+        let index = self.scheduler_of(warp);
+        let resident = self.warp(warp);
+        resident.blocked = Blocked::No;
+        let kernel = resident.kernel;
+        self.schedulers[index].note_wait(kernel, cause(blocked), false);
+    }
+
+    /// A warp's access is done at `cycle`: wakes it when that was what it waited for.
+    pub(super) fn wake_if_met(&mut self, warp: u16, cycle: Cycle, chip: &mut Chip) {
+        let resident = self.warp(warp);
+        let met = match resident.blocked {
+            Blocked::Load(slot) => resident.ready_at(slot),
+            Blocked::Fence | Blocked::Draining => {
+                (resident.outstanding == 0).then_some(resident.last_done)
+            }
+            Blocked::Groups(allowed) => resident.groups_done(allowed).then_some(cycle),
+            Blocked::No | Blocked::Queue | Blocked::Barrier => None,
+        };
+        if let Some(at) = met {
+            self.wake_at(warp, at, chip);
+        }
+    }
+
+    /// Schedules the end of a warp's wait, once.
+    pub(super) fn wake_at(&mut self, warp: u16, cycle: Cycle, chip: &mut Chip) {
+        let resident = self.warp(warp);
+        if !resident.waking {
+            resident.waking = true;
+            chip.queue.schedule(cycle, Event::Wake { sm: self.id, warp });
+        }
+    }
+}
+
+fn cause(blocked: Blocked) -> Wait {
+    match blocked {
+        Blocked::Queue => Wait::Resource,
+        Blocked::Barrier => Wait::Barrier,
+        _ => Wait::Memory,
+    }
+}

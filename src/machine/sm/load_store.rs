@@ -1,0 +1,98 @@
+//! The load/store unit of one SM: a queue of memory instructions, served in
+//! order, one L1 look-up per sector.
+
+use std::collections::VecDeque;
+
+use crate::units::Cycle;
+
+use super::super::coalesce::LineRequest;
+use super::super::packet::Ask;
+
+/// Where a queued instruction goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Path {
+    /// Shared memory, in this many passes over the banks.
+    Shared { passes: u32 },
+    /// Through the L1.
+    Cached(Ask),
+    /// Past the L1.
+    Direct(Ask),
+}
+
+/// One queued memory instruction.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) operation: u32,
+    pub(super) kernel: u32,
+    pub(super) path: Path,
+    pub(super) lines: Vec<LineRequest>,
+    /// Sectors already served.
+    pub(super) served: u32,
+}
+
+/// The queue and its clock.
+#[derive(Debug)]
+pub(super) struct LoadStore {
+    queue: VecDeque<Entry>,
+    limit: usize,
+    /// When the unit can take the next instruction.
+    pub(super) free_at: Cycle,
+    /// The cycle of the scheduled service; 0 without one.
+    pub(super) scheduled: Cycle,
+    /// The head waits for an L1 entry or way.
+    pub(super) stalled: bool,
+    /// Warps that wait for a place in the queue, oldest first.
+    pub(super) blocked: VecDeque<u16>,
+    spare: Vec<Vec<LineRequest>>,
+}
+
+impl LoadStore {
+    /// An idle unit whose queue holds `limit` instructions.
+    pub(super) fn new(limit: u32) -> Self {
+        Self {
+            queue: VecDeque::new(),
+            limit: crate::units::to_usize(limit.max(1)),
+            free_at: 0,
+            scheduled: 0,
+            stalled: false,
+            blocked: VecDeque::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// True when one more instruction may queue.
+    pub(super) fn has_room(&self) -> bool {
+        self.queue.len() < self.limit
+    }
+
+    /// An empty list of lines, used before where possible.
+    pub(super) fn list(&mut self) -> Vec<LineRequest> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Queues an instruction.
+    pub(super) fn push(&mut self, entry: Entry) {
+        self.queue.push_back(entry);
+    }
+
+    /// The instruction at the head, taken out while it is served.
+    pub(super) fn take(&mut self) -> Option<Entry> {
+        self.queue.pop_front()
+    }
+
+    /// Puts an instruction back at the head.
+    pub(super) fn put_back(&mut self, entry: Entry) {
+        self.queue.push_front(entry);
+    }
+
+    /// Keeps a served instruction's list for the next one.
+    pub(super) fn recycle(&mut self, mut lines: Vec<LineRequest>) {
+        lines.clear();
+        self.spare.push(lines);
+    }
+
+    /// True when nothing waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+}

@@ -1,0 +1,176 @@
+//! One streaming multiprocessor: resident CTAs and warps, schedulers,
+//! load/store unit, L1.
+
+mod access;
+mod flow;
+mod l1;
+mod load_store;
+mod reside;
+mod room;
+mod scheduler;
+mod serve;
+mod share;
+mod warp;
+
+use crate::isa::{Access, Unit};
+use crate::spec::{Machine, SharedSpec};
+use crate::units::to_usize;
+
+use super::chip::Chip;
+use super::feed::WarpStream;
+use super::packet::Operation;
+use super::profile::OPERANDS;
+use super::slab::Slab;
+use l1::L1;
+use load_store::LoadStore;
+use room::Room;
+pub use room::{Limit, Need};
+use scheduler::Scheduler;
+use share::{ISSUE, PerResource, RESOURCES};
+use warp::Warp;
+
+/// One resident CTA.
+#[derive(Clone, Debug)]
+struct Cta {
+    kernel: u32,
+    need: Need,
+    /// Warps that have not ended.
+    live: u32,
+    /// Warps that wait at the barrier.
+    at_barrier: u32,
+    warps: Vec<u16>,
+}
+
+/// One SM.
+#[derive(Debug)]
+pub(super) struct Sm<S> {
+    id: u16,
+    params: Params,
+    schedulers: Vec<Scheduler>,
+    warps: Vec<Option<Warp<S>>>,
+    ctas: Vec<Option<Cta>>,
+    room: Room,
+    l1: L1,
+    load_store: LoadStore,
+    operations: Slab<Operation>,
+    started: u64,
+    access: Access,
+    /// Bursts that have just completed: warp and cycles ahead.
+    finished: Vec<(u16, f64)>,
+    /// Operations released by a fill.
+    released: Vec<u32>,
+    /// CTAs that retired and are still to be reported, by kernel.
+    retired: Vec<u32>,
+}
+
+/// What an SM needs of the machine beyond its parts.
+#[derive(Clone, Debug)]
+struct Params {
+    shared: SharedSpec,
+    l1_latency: u64,
+    l1_banks: u32,
+    tags_per_cycle: u32,
+    caches_global: bool,
+    flushes_l1: bool,
+    max_warps: u32,
+}
+
+impl<S: WarpStream> Sm<S> {
+    /// An empty SM number `id` of `machine`.
+    pub(super) fn new(id: u16, machine: &Machine) -> Self {
+        let capacity = capacity(machine);
+        let scheduler = || Scheduler::new(machine.sm.policy, capacity);
+        Self {
+            id,
+            params: Params {
+                shared: machine.shared.clone(),
+                l1_latency: u64::from(machine.l1.latency_cycles),
+                l1_banks: machine.l1.banks.max(1),
+                tags_per_cycle: machine.l1.tags_per_cycle.max(1),
+                caches_global: machine.l1.caches_global,
+                flushes_l1: machine.l1.flushed_at_kernel_start,
+                max_warps: machine.sm.max_warps,
+            },
+            schedulers: (0..machine.sm.schedulers).map(|_| scheduler()).collect(),
+            warps: (0..machine.sm.max_warps).map(|_| None).collect(),
+            ctas: (0..machine.sm.max_ctas).map(|_| None).collect(),
+            room: Room::whole(machine),
+            l1: L1::new(&machine.l1),
+            load_store: LoadStore::new(machine.l1.queue),
+            operations: Slab::new(),
+            started: 0,
+            access: Access::default(),
+            finished: Vec::new(),
+            released: Vec::new(),
+            retired: Vec::new(),
+        }
+    }
+
+    /// The scheduler of a warp slot.
+    fn scheduler_of(&self, warp: u16) -> usize {
+        usize::from(warp) % self.schedulers.len()
+    }
+
+    fn warp(&mut self, warp: u16) -> &mut Warp<S> {
+        self.warps[usize::from(warp)].as_mut().expect("an event names a resident warp")
+    }
+
+    /// Free room, for the dispatcher.
+    pub(super) fn free_warps(&self) -> u32 {
+        self.room.free_warps()
+    }
+
+    /// CTAs that have retired since the last call, by launch.
+    pub(super) fn take_retired(&mut self, out: &mut Vec<u32>) {
+        out.append(&mut self.retired);
+    }
+
+    /// Moves all schedulers' books to the present.
+    pub(super) fn close_books(&mut self, chip: &mut Chip) {
+        let now = chip.queue.now();
+        for scheduler in &mut self.schedulers {
+            scheduler.advance(now, &mut chip.counts);
+        }
+    }
+
+    /// One line on what is resident, for the dump of a stuck run.
+    pub(super) fn describe(&self) -> Option<String> {
+        let ctas = self.ctas.iter().flatten().count();
+        let waits: Vec<String> = self
+            .warps
+            .iter()
+            .enumerate()
+            .filter_map(|(slot, warp)| Some(format!("{slot}:{:?}", warp.as_ref()?.blocked)))
+            .take(8)
+            .collect();
+        let stalled = self.load_store.stalled;
+        (ctas > 0).then(|| {
+            format!(
+                "SM {}: {ctas} CTAs, load/store stalled: {stalled}, warps {}",
+                self.id,
+                waits.join(" ")
+            )
+        })
+    }
+}
+
+/// What one scheduler takes of each resource per cycle. Units fewer than
+/// schedulers are shared out evenly, which is exact while the schedulers are
+/// equally loaded.
+fn capacity(machine: &Machine) -> PerResource {
+    let mut capacity = [f32::INFINITY; RESOURCES];
+    let schedulers = f64::from(machine.sm.schedulers.max(1));
+    for unit in Unit::ALL {
+        if let Some(spec) = machine.units.get(unit.name()) {
+            #[allow(clippy::cast_possible_truncation, reason = "a small ratio")]
+            let share = (f64::from(spec.count) / schedulers) as f32;
+            capacity[unit.index()] = share;
+        }
+    }
+    #[allow(clippy::cast_precision_loss, reason = "an issue width is 1 or 2")]
+    let width = machine.sm.issue_width.max(1) as f32;
+    capacity[OPERANDS] = 1.0;
+    capacity[ISSUE] = width;
+    debug_assert!(to_usize(machine.sm.schedulers) <= 64);
+    capacity
+}

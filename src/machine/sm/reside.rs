@@ -1,0 +1,106 @@
+//! CTAs coming to an SM and leaving it.
+
+use crate::units::{Cycle, to_u16, to_u32};
+
+use super::super::chip::Chip;
+use super::super::event::Event;
+use super::super::feed::WarpStream;
+use super::warp::{Blocked, Warp};
+use super::{Cta, Need, Sm};
+
+impl<S: WarpStream> Sm<S> {
+    /// True when a CTA fits now.
+    pub(in super::super) fn holds(&self, need: &Need) -> bool {
+        self.room.holds(need)
+    }
+
+    /// Makes the SM ready for a kernel whose CTAs use `shared_bytes` together:
+    /// an SM without CTAs chooses its carve-out anew and drops its L1.
+    pub(in super::super) fn prepare(&mut self, shared_bytes: u32) {
+        let idle = self.ctas.iter().all(Option::is_none);
+        if idle && self.params.flushes_l1 {
+            self.l1.prepare(shared_bytes, &self.params.shared);
+        }
+    }
+
+    /// Takes a CTA in; its warps issue from `begin` on.
+    ///
+    /// The caller has asked [`Sm::holds`].
+    pub(in super::super) fn admit(
+        &mut self,
+        kernel: u32,
+        need: Need,
+        streams: &mut Vec<S>,
+        begin: Cycle,
+        chip: &mut Chip,
+    ) {
+        self.room.take(&need);
+        let place = self.ctas.iter().position(Option::is_none).expect("the room counts CTA slots");
+        let mut warps = Vec::with_capacity(streams.len());
+        let mut slot = 0;
+        for stream in streams.drain(..) {
+            while self.warps[slot].is_some() {
+                slot += 1;
+            }
+            self.started += 1;
+            let profile = chip.profile(kernel);
+            if let Some(warp) = Warp::start(stream, kernel, to_u16(place), self.started, profile) {
+                self.warps[slot] = Some(warp);
+                warps.push(to_u16(slot));
+            }
+        }
+        let live = to_u32(warps.len());
+        for &warp in &warps {
+            chip.queue.schedule(begin, Event::Wake { sm: self.id, warp });
+        }
+        self.ctas[place] = Some(Cta { kernel, need, live, at_barrier: 0, warps });
+        chip.counts[crate::units::to_usize(kernel)].ctas_started += 1;
+        if live == 0 {
+            self.retire(place, chip);
+        }
+    }
+
+    /// A warp has ended and its accesses are done.
+    pub(super) fn end_warp(&mut self, warp: u16, chip: &mut Chip) {
+        let ended = self.warps[usize::from(warp)].take().expect("only resident warps end");
+        let place = usize::from(ended.cta);
+        let cta = self.ctas[place].as_mut().expect("a warp's CTA is resident");
+        cta.live -= 1;
+        if cta.live == 0 {
+            self.retire(place, chip);
+        } else {
+            self.open_barrier(place, chip);
+        }
+    }
+
+    fn retire(&mut self, place: usize, chip: &mut Chip) {
+        let cta = self.ctas[place].take().expect("only resident CTAs retire");
+        self.room.give_back(&cta.need);
+        self.retired.push(cta.kernel);
+        chip.counts[crate::units::to_usize(cta.kernel)].ctas_retired += 1;
+        chip.retirements += 1;
+    }
+
+    /// Lets the waiting warps of a CTA go when all live warps have arrived.
+    pub(super) fn open_barrier(&mut self, place: usize, chip: &mut Chip) {
+        let Some(cta) = self.ctas[place].as_mut() else { return };
+        let draining = |warp: &u16| {
+            let warp = self.warps[usize::from(*warp)].as_ref();
+            warp.is_some_and(|w| w.blocked == Blocked::Draining && usize::from(w.cta) == place)
+        };
+        let gone = to_u32(cta.warps.iter().filter(|warp| draining(warp)).count());
+        if cta.at_barrier == 0 || cta.at_barrier + gone < cta.live {
+            return;
+        }
+        cta.at_barrier = 0;
+        let waiting = |warp: &u16| {
+            let warp = self.warps[usize::from(*warp)].as_ref();
+            warp.is_some_and(|w| w.blocked == Blocked::Barrier && usize::from(w.cta) == place)
+        };
+        let next = chip.queue.now() + 1;
+        let released: Vec<u16> = cta.warps.iter().copied().filter(waiting).collect();
+        for warp in released {
+            self.wake_at(warp, next, chip);
+        }
+    }
+}

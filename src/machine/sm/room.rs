@@ -1,0 +1,126 @@
+//! What an SM has to hand out to CTAs, and what a CTA takes.
+
+use crate::isa::Launch;
+use crate::spec::Machine;
+use crate::units::to_u32;
+
+/// What one CTA of a launch takes of an SM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Need {
+    /// Warp slots.
+    pub warps: u32,
+    /// Registers, after allocation granularity.
+    pub registers: u32,
+    /// Shared bytes, after allocation granularity.
+    pub shared_bytes: u32,
+}
+
+/// What limits the CTAs of a launch on an SM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Warp slots.
+    Warps,
+    /// CTA slots.
+    Ctas,
+    /// Registers.
+    Registers,
+    /// Shared memory.
+    Shared,
+}
+
+impl Limit {
+    /// The name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Warps => "warps",
+            Self::Ctas => "ctas",
+            Self::Registers => "registers",
+            Self::Shared => "shared",
+        }
+    }
+}
+
+impl Need {
+    /// What a CTA of `launch` takes on `machine`: registers per warp and shared
+    /// bytes per CTA are rounded up to the machine's allocation units (CUDA
+    /// occupancy rules).
+    #[must_use]
+    pub fn of(launch: &Launch, machine: &Machine) -> Self {
+        let warps = launch.warps_per_cta();
+        let unit = u64::from(machine.sm.register_unit.max(1));
+        let per_warp = (u64::from(launch.registers) * 32).div_ceil(unit) * unit;
+        let shared =
+            u64::from(launch.shared_bytes) + u64::from(machine.shared.reserved_bytes_per_cta);
+        let shared_unit = u64::from(machine.shared.unit_bytes.max(1));
+        Self {
+            warps,
+            registers: u32::try_from(per_warp * u64::from(warps)).unwrap_or(u32::MAX),
+            shared_bytes: u32::try_from(shared.div_ceil(shared_unit) * shared_unit)
+                .unwrap_or(u32::MAX),
+        }
+    }
+
+    /// CTAs that an empty SM holds, and what limits them.
+    #[must_use]
+    pub fn fits(&self, machine: &Machine) -> (u32, Limit) {
+        let over = |have: u32, need: u32| have.checked_div(need).unwrap_or(u32::MAX);
+        let limits = [
+            (machine.sm.max_ctas, Limit::Ctas),
+            (over(machine.sm.max_warps, self.warps), Limit::Warps),
+            (over(machine.sm.registers, self.registers), Limit::Registers),
+            (over(machine.shared.bytes, self.shared_bytes), Limit::Shared),
+        ];
+        limits.into_iter().min_by_key(|&(count, _)| count).unwrap_or((0, Limit::Ctas))
+    }
+}
+
+/// What is free on one SM.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    ctas: u32,
+    warps: u32,
+    registers: u32,
+    shared_bytes: u32,
+}
+
+impl Room {
+    /// All of an SM.
+    pub(crate) fn whole(machine: &Machine) -> Self {
+        Self {
+            ctas: machine.sm.max_ctas,
+            warps: machine.sm.max_warps,
+            registers: machine.sm.registers,
+            shared_bytes: machine.shared.bytes,
+        }
+    }
+
+    /// True when one more CTA fits.
+    pub(crate) fn holds(&self, need: &Need) -> bool {
+        self.ctas > 0
+            && self.warps >= need.warps
+            && self.registers >= need.registers
+            && self.shared_bytes >= need.shared_bytes
+    }
+
+    /// Takes a CTA's need; the caller has asked [`Room::holds`].
+    pub(crate) fn take(&mut self, need: &Need) {
+        self.ctas -= 1;
+        self.warps -= need.warps;
+        self.registers -= need.registers;
+        self.shared_bytes -= need.shared_bytes;
+    }
+
+    /// Gives a CTA's need back.
+    pub(crate) fn give_back(&mut self, need: &Need) {
+        self.ctas += 1;
+        self.warps += need.warps;
+        self.registers += need.registers;
+        self.shared_bytes += need.shared_bytes;
+    }
+
+    /// Free warp slots: how the dispatcher compares SMs.
+    pub(crate) fn free_warps(&self) -> u32 {
+        to_u32(self.warps)
+    }
+}

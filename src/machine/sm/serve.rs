@@ -1,0 +1,193 @@
+//! The load/store unit at work: look-ups, misses on their way, answers.
+
+use crate::units::{Cycle, SECTOR_BYTES, to_usize};
+
+use super::super::chip::Chip;
+use super::super::coalesce::LINE_BYTES;
+use super::super::event::Event;
+use super::super::feed::WarpStream;
+use super::super::packet::{Ask, Packet, Target};
+use super::Sm;
+use super::l1::Read;
+use super::load_store::{Entry, Path};
+
+/// What became of one sector of an entry.
+enum Sector {
+    /// Looked up; the answer is there at this cycle.
+    Known(Cycle),
+    /// On its way.
+    Sent,
+    /// The L1 has no entry or way: goes on after a fill.
+    NoEntry,
+    /// The network takes no packet; `Some`: it will at that cycle.
+    NoPort(Option<Cycle>),
+}
+
+impl<S: WarpStream> Sm<S> {
+    /// The load/store unit may go on.
+    pub(in super::super) fn on_load_store(&mut self, chip: &mut Chip) {
+        let now = chip.queue.now();
+        self.load_store.scheduled = 0;
+        if now < self.load_store.free_at {
+            return self.schedule_service(now, chip);
+        }
+        let Some(mut entry) = self.load_store.take() else { return };
+        self.load_store.stalled = false;
+        if let Some(cycles) = self.serve(&mut entry, now, chip) {
+            self.load_store.free_at = now + cycles;
+            self.operations.get_mut(entry.operation).served = true;
+            self.finish_if_done(entry.operation, chip);
+            self.load_store.recycle(entry.lines);
+            self.admit_blocked(chip);
+        } else {
+            self.load_store.put_back(entry);
+        }
+        if !self.load_store.is_empty() {
+            self.schedule_service(now, chip);
+        }
+    }
+
+    fn admit_blocked(&mut self, chip: &mut Chip) {
+        while self.load_store.has_room() {
+            let Some(warp) = self.load_store.blocked.pop_front() else { return };
+            self.leave_queue(warp, chip);
+        }
+    }
+
+    /// Serves an entry as far as possible: the cycles it takes of the unit, or
+    /// `None` when it must go on later.
+    fn serve(&mut self, entry: &mut Entry, now: Cycle, chip: &mut Chip) -> Option<Cycle> {
+        let Path::Shared { passes } = entry.path else { return self.serve_lines(entry, now, chip) };
+        let latency = u64::from(self.params.shared.latency_cycles);
+        let done = now + u64::from(passes - 1) + latency;
+        let operation = self.operations.get_mut(entry.operation);
+        operation.latest = operation.latest.max(done);
+        Some(u64::from(passes))
+    }
+
+    fn serve_lines(&mut self, entry: &mut Entry, now: Cycle, chip: &mut Chip) -> Option<Cycle> {
+        let mut position = 0;
+        for (place, line) in entry.lines.iter().enumerate() {
+            let tag_time = u64::from(crate::units::to_u32(place) / self.params.tags_per_cycle);
+            for sector in 0..4_u64 {
+                if line.sectors >> sector & 1 == 0 {
+                    continue;
+                }
+                position += 1;
+                if position <= entry.served {
+                    continue;
+                }
+                let address = line.line * LINE_BYTES + sector * SECTOR_BYTES;
+                let bytes = line.bytes[to_usize(sector)];
+                let lookup = now + tag_time.max(u64::from((position - 1) / self.params.l1_banks));
+                let outcome = self.sector(entry, address, bytes, lookup, chip);
+                if !self.note(entry.operation, &outcome, chip) {
+                    return None;
+                }
+                entry.served = position;
+            }
+        }
+        let tags = crate::units::to_u32(entry.lines.len()).div_ceil(self.params.tags_per_cycle);
+        Some(u64::from(tags.max(position.div_ceil(self.params.l1_banks)).max(1)))
+    }
+
+    /// Books a sector's outcome; false when the entry must wait.
+    fn note(&mut self, operation: u32, outcome: &Sector, chip: &mut Chip) -> bool {
+        let operation = self.operations.get_mut(operation);
+        match *outcome {
+            Sector::Known(cycle) => operation.latest = operation.latest.max(cycle),
+            Sector::Sent => operation.remaining += 1,
+            Sector::NoEntry => self.load_store.stalled = true,
+            Sector::NoPort(at) => {
+                self.load_store.stalled = true;
+                if let Some(at) = at {
+                    self.load_store.scheduled = at;
+                    chip.queue.schedule(at, Event::LoadStore { sm: self.id });
+                }
+            }
+        }
+        matches!(outcome, Sector::Known(_) | Sector::Sent)
+    }
+
+    fn sector(
+        &mut self,
+        entry: &Entry,
+        address: u64,
+        bytes: u32,
+        lookup: Cycle,
+        chip: &mut Chip,
+    ) -> Sector {
+        if let Err(at) = chip.fabric.port_room(self.id, chip.queue.now()) {
+            return Sector::NoPort(at);
+        }
+        let after = lookup + self.params.l1_latency;
+        let counts = &mut chip.counts[to_usize(entry.kernel)].l1;
+        let (ask, ready, fills_l1) = match entry.path {
+            Path::Cached(Ask::Read) => match self.l1.read(address, entry.operation, counts) {
+                Read::Hit => return Sector::Known(after),
+                Read::Merged => return Sector::Sent,
+                Read::Refused => return Sector::NoEntry,
+                Read::Miss => (Ask::Read, after, true),
+            },
+            Path::Cached(ask) => {
+                self.l1.write(address, bytes, counts);
+                (ask, after, false)
+            }
+            Path::Direct(ask) => (ask, lookup + 1, false),
+            Path::Shared { .. } => return Sector::Known(lookup),
+        };
+        let slice = chip.fabric.slice_of(address);
+        let (operation, kernel, sm) = (entry.operation, entry.kernel, self.id);
+        chip.send(Packet { address, ready, operation, kernel, bytes, sm, slice, ask, fills_l1 });
+        Sector::Sent
+    }
+
+    /// An answer has come.
+    pub(in super::super) fn on_reply(&mut self, packet: &Packet, done: Cycle, chip: &mut Chip) {
+        if packet.fills_l1 {
+            let mut released = std::mem::take(&mut self.released);
+            self.l1.fill(packet.address, &mut released);
+            for &operation in &released {
+                self.answered(operation, done, chip);
+            }
+            released.clear();
+            self.released = released;
+        } else {
+            self.answered(packet.operation, done, chip);
+        }
+        self.retry(chip);
+    }
+
+    /// Lets a stalled load/store unit try again.
+    pub(in super::super) fn retry(&mut self, chip: &mut Chip) {
+        if self.load_store.stalled && self.load_store.scheduled == 0 {
+            self.load_store.stalled = false;
+            self.schedule_service(chip.queue.now(), chip);
+        }
+    }
+
+    fn answered(&mut self, number: u32, done: Cycle, chip: &mut Chip) {
+        let operation = self.operations.get_mut(number);
+        operation.remaining -= 1;
+        operation.latest = operation.latest.max(done);
+        self.finish_if_done(number, chip);
+    }
+
+    /// Ends an operation when all of its sectors are served and answered.
+    fn finish_if_done(&mut self, number: u32, chip: &mut Chip) {
+        let operation = *self.operations.get(number);
+        if !operation.served || operation.remaining > 0 {
+            return;
+        }
+        self.operations.remove(number);
+        let warp = self.warp(operation.warp);
+        warp.outstanding -= 1;
+        warp.last_done = warp.last_done.max(operation.latest);
+        match operation.target {
+            Target::Slot(slot) => warp.loaded(slot, operation.latest),
+            Target::Group(group) => warp.leave_group(group),
+            Target::Nothing => {}
+        }
+        self.wake_if_met(operation.warp, operation.latest, chip);
+    }
+}

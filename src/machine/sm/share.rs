@@ -1,0 +1,196 @@
+//! How the warps of a scheduler share its issue slots and units while several
+//! have something to issue: a fluid model, settled whenever the set changes.
+//!
+//! Every burst would like to run at rate 1, the pace it has alone. Its density
+//! on a resource is what it takes of it per cycle at that pace. Where the sum
+//! of densities exceeds a capacity, the policy decides who slows down:
+//! round robin gives every warp the same *instruction* rate up to its own pace
+//! (max-min fair), age-ordered policies serve the oldest warp first.
+
+use crate::spec::SchedulerPolicy;
+
+use super::super::profile::ASKED;
+
+/// Execution units and operand banks, then the issue slot.
+pub(super) const RESOURCES: usize = ASKED + 1;
+
+/// The issue slot's place among the resources.
+pub(super) const ISSUE: usize = RESOURCES - 1;
+
+/// One number per resource.
+pub(super) type PerResource = [f32; RESOURCES];
+
+/// One contender: densities at its own pace, age, and the rate it is given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Claim {
+    /// What it takes of each resource per cycle at rate 1.
+    pub(super) density: PerResource,
+    /// Order of arrival of its warp; lower is older.
+    pub(super) age: u64,
+    /// Given rate, 0 to 1.
+    pub(super) rate: f32,
+}
+
+/// Tolerance of the capacity comparison: far above rounding, far below one slot
+/// in a thousand cycles.
+const SLACK: f32 = 1e-4;
+
+/// Sets the rate of every claim. True when somebody had to slow down.
+pub(super) fn share(claims: &mut [Claim], capacity: &PerResource, policy: SchedulerPolicy) -> bool {
+    let mut total = [0.0_f32; RESOURCES];
+    for claim in claims.iter_mut() {
+        claim.rate = 1.0;
+        for (sum, density) in total.iter_mut().zip(&claim.density) {
+            *sum += density;
+        }
+    }
+    if total.iter().zip(capacity).all(|(sum, limit)| *sum <= limit + SLACK) {
+        return false;
+    }
+    match policy {
+        SchedulerPolicy::Lrr | SchedulerPolicy::TwoLevel => max_min(claims, capacity),
+        SchedulerPolicy::Gto | SchedulerPolicy::Oldest => oldest_first(claims, capacity),
+    }
+    true
+}
+
+fn oldest_first(claims: &mut [Claim], capacity: &PerResource) {
+    let mut order: Vec<usize> = (0..claims.len()).collect();
+    order.sort_by_key(|&i| claims[i].age);
+    let mut left = *capacity;
+    for index in order {
+        let claim = &mut claims[index];
+        for (rest, density) in left.iter().zip(&claim.density) {
+            if *density > 0.0 {
+                claim.rate = claim.rate.min(rest.max(0.0) / density);
+            }
+        }
+        for (rest, density) in left.iter_mut().zip(&claim.density) {
+            *rest -= density * claim.rate;
+        }
+    }
+}
+
+/// Raises one instruction rate for all until a resource is full, fixes its
+/// users there, and goes on with the others.
+fn max_min(claims: &mut [Claim], capacity: &PerResource) {
+    let mut left = *capacity;
+    let mut open: u64 = (1 << claims.len().min(63)) - 1;
+    while open != 0 {
+        let Some((resource, level)) = tightest(claims, &left, open) else { return };
+        for index in members(open) {
+            let claim = &mut claims[index];
+            if claim.density[resource] <= 0.0 {
+                continue;
+            }
+            claim.rate = (level / claim.density[ISSUE]).clamp(0.0, 1.0);
+            open &= !(1 << index);
+            for (rest, density) in left.iter_mut().zip(&claim.density) {
+                *rest = (*rest - density * claim.rate).max(0.0);
+            }
+        }
+    }
+}
+
+fn members(mut set: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let index = set.trailing_zeros();
+        (set != 0).then(|| {
+            set &= set - 1;
+            crate::units::to_usize(index)
+        })
+    })
+}
+
+/// The resource that fills up at the lowest common instruction rate, and that rate.
+fn tightest(claims: &[Claim], left: &PerResource, open: u64) -> Option<(usize, f32)> {
+    let mut found: Option<(usize, f32)> = None;
+    for (resource, &rest) in left.iter().enumerate() {
+        let total: f32 = members(open).map(|i| claims[i].density[resource]).sum();
+        if total <= rest + SLACK {
+            continue;
+        }
+        let level = level(claims, resource, rest, open);
+        if found.is_none_or(|(_, lowest)| level < lowest) {
+            found = Some((resource, level));
+        }
+    }
+    found
+}
+
+/// The instruction rate at which the open claims fill `rest` of `resource`:
+/// claims that are slower by themselves keep their pace, the others divide what
+/// remains.
+fn level(claims: &[Claim], resource: usize, rest: f32, open: u64) -> f32 {
+    let mut level = 0.0_f32;
+    for _ in 0..=claims.len() {
+        let (mut fixed, mut slope) = (0.0, 0.0);
+        for claim in members(open).map(|i| &claims[i]) {
+            let pace = claim.density[ISSUE];
+            if pace <= level {
+                fixed += claim.density[resource];
+            } else {
+                slope += claim.density[resource] / pace;
+            }
+        }
+        if slope <= 0.0 {
+            break;
+        }
+        let next = ((rest - fixed) / slope).max(0.0);
+        if next <= level * (1.0 + SLACK) {
+            break;
+        }
+        level = next;
+    }
+    level
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Claim, ISSUE, PerResource, RESOURCES, share};
+    use crate::spec::SchedulerPolicy;
+
+    fn claim(age: u64, issue: f32, unit: f32) -> Claim {
+        let mut density: PerResource = [0.0; RESOURCES];
+        density[ISSUE] = issue;
+        density[0] = unit;
+        Claim { density, age, rate: 0.0 }
+    }
+
+    fn rates(claims: &[Claim], policy: SchedulerPolicy) -> Vec<f32> {
+        let mut claims = claims.to_vec();
+        share(&mut claims, &[1.0; RESOURCES], policy);
+        claims.iter().map(|c| c.rate).collect()
+    }
+
+    fn close(found: &[f32], expected: &[f32]) {
+        let near = found.iter().zip(expected).all(|(f, e)| (f - e).abs() < 1e-3);
+        assert!(near && found.len() == expected.len(), "{found:?} is not {expected:?}");
+    }
+
+    #[test]
+    fn nobody_slows_down_while_there_is_room() {
+        let claims = [claim(0, 0.25, 0.5), claim(1, 0.5, 0.5)];
+        close(&rates(&claims, SchedulerPolicy::Lrr), &[1.0, 1.0]);
+    }
+
+    #[test]
+    fn round_robin_is_max_min_fair_in_instructions() {
+        // A dense warp and three sparse ones: 0.2 each is left alone, the dense gets the rest.
+        let claims =
+            [claim(0, 1.0, 0.0), claim(1, 0.2, 0.0), claim(2, 0.2, 0.0), claim(3, 0.2, 0.0)];
+        close(&rates(&claims, SchedulerPolicy::Lrr), &[0.4, 1.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn a_full_unit_slows_its_users_only() {
+        let claims = [claim(0, 0.25, 1.0), claim(1, 0.25, 1.0), claim(2, 0.25, 0.0)];
+        close(&rates(&claims, SchedulerPolicy::Lrr), &[0.5, 0.5, 1.0]);
+    }
+
+    #[test]
+    fn the_oldest_goes_first_under_greedy_then_oldest() {
+        let claims = [claim(2, 1.0, 0.0), claim(0, 0.7, 0.0), claim(1, 0.2, 0.0)];
+        close(&rates(&claims, SchedulerPolicy::Gto), &[0.1, 1.0, 1.0]);
+    }
+}

@@ -1,0 +1,223 @@
+//! One resident warp: its stream, its place in the profile, what it waits for.
+
+use std::collections::VecDeque;
+
+use crate::units::{Cycle, to_usize};
+
+use super::super::counters::KernelCounts;
+use super::super::feed::WarpStream;
+use super::super::profile::{Profile, SlotId, StateId, StepEnd, StretchEnd};
+use super::scheduler::Burst;
+
+/// Bursts without an event are cut here, so that counters never run far ahead
+/// of time.
+const LONGEST_BURST: u32 = 1024;
+
+/// What a warp meets at the end of a burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meets {
+    /// A memory instruction.
+    Access { instruction: u32, slot: Option<SlotId> },
+    /// The end of a stretch.
+    Stretch(StretchEnd),
+    /// More of the same.
+    More,
+    /// The end of its path.
+    Exit,
+}
+
+/// What keeps a warp from going on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blocked {
+    /// It runs.
+    No,
+    /// The load/store queue is full.
+    Queue,
+    /// An outstanding load.
+    Load(SlotId),
+    /// The CTA's other warps.
+    Barrier,
+    /// All its accesses.
+    Fence,
+    /// Groups of asynchronous copies: at most this many may be pending.
+    Groups(u32),
+    /// It has ended; its accesses have not.
+    Draining,
+}
+
+/// One load slot.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    pending: bool,
+    ready: Cycle,
+}
+
+/// One resident warp.
+#[derive(Debug)]
+pub(super) struct Warp<S> {
+    pub(super) stream: S,
+    pub(super) kernel: u32,
+    pub(super) cta: u16,
+    pub(super) age: u64,
+    pub(super) blocked: Blocked,
+    /// A wake-up is scheduled.
+    pub(super) waking: bool,
+    pub(super) meets: Meets,
+    /// Operations in flight.
+    pub(super) outstanding: u32,
+    /// When the last of the finished operations was done.
+    pub(super) last_done: Cycle,
+    slots: Vec<Slot>,
+    groups: VecDeque<u32>,
+    first_group: u32,
+    segment: u32,
+    stretch: u32,
+    step: u32,
+}
+
+impl<S: WarpStream> Warp<S> {
+    /// A warp at the start of its stream; `None` when the stream is empty.
+    pub(super) fn start(
+        mut stream: S,
+        kernel: u32,
+        cta: u16,
+        age: u64,
+        profile: &mut Profile,
+    ) -> Option<Self> {
+        let segment = stream.next_segment()?;
+        let mut warp = Self {
+            stream,
+            kernel,
+            cta,
+            age,
+            blocked: Blocked::No,
+            waking: false,
+            meets: Meets::More,
+            outstanding: 0,
+            last_done: 0,
+            slots: Vec::new(),
+            groups: VecDeque::from([0]),
+            first_group: 0,
+            segment,
+            stretch: 0,
+            step: 0,
+        };
+        warp.enter(profile, segment, 0, profile.fresh());
+        Some(warp)
+    }
+
+    fn enter(&mut self, profile: &mut Profile, segment: u32, offset: u32, state: StateId) {
+        self.segment = segment;
+        self.stretch = profile.enter(segment, offset, state);
+        self.step = profile.stretch(self.stretch).first;
+    }
+
+    /// Goes on behind the end of a stretch; `settled` when the warp really waited.
+    pub(super) fn resume(&mut self, profile: &mut Profile, settled: bool) {
+        let stretch = *profile.stretch(self.stretch);
+        let state = if settled { stretch.settled } else { stretch.ready };
+        self.enter(profile, self.segment, stretch.offset, state);
+    }
+
+    /// Collects instructions up to the next event into one burst.
+    pub(super) fn gather(
+        &mut self,
+        profile: &mut Profile,
+        counts: &mut KernelCounts,
+    ) -> (Burst, Meets) {
+        let mut burst = Burst::default();
+        let meets = loop {
+            if let Some(meets) = self.gather_steps(profile, counts, &mut burst) {
+                break meets;
+            }
+            let stretch = *profile.stretch(self.stretch);
+            match stretch.end {
+                StretchEnd::Segment => match self.stream.next_segment() {
+                    None => break Meets::Exit,
+                    Some(segment) => self.enter(profile, segment, 0, stretch.ready),
+                },
+                StretchEnd::AsyncCommit => {
+                    self.groups.push_back(0);
+                    self.enter(profile, self.segment, stretch.offset, stretch.ready);
+                }
+                end => break Meets::Stretch(end),
+            }
+            if burst.slots >= LONGEST_BURST {
+                break Meets::More;
+            }
+        };
+        counts.warp_instructions += u64::from(burst.slots);
+        self.meets = meets;
+        (burst, meets)
+    }
+
+    /// Steps of the present stretch; stops behind one that carries addresses.
+    fn gather_steps(
+        &mut self,
+        profile: &Profile,
+        counts: &mut KernelCounts,
+        burst: &mut Burst,
+    ) -> Option<Meets> {
+        let stretch = profile.stretch(self.stretch);
+        while self.step < stretch.first + stretch.count {
+            let step = profile.step(self.step);
+            self.step += 1;
+            burst.add(step.cycles, step.slots, &step.demand, step.gaps);
+            for (sum, &n) in counts.by_unit.iter_mut().zip(&step.mix) {
+                *sum += u64::from(n);
+            }
+            counts.unknown_opcodes += u64::from(step.unknown);
+            match step.end {
+                StepEnd::Stretch => counts.thread_instructions += self.stream.skip(step.slots),
+                StepEnd::Access { instruction, slot } => {
+                    counts.thread_instructions += self.stream.skip(step.slots - 1);
+                    return Some(Meets::Access { instruction, slot });
+                }
+            }
+        }
+        None
+    }
+
+    /// Marks a load slot as waiting for memory.
+    pub(super) fn expect(&mut self, slot: SlotId) {
+        let place = usize::from(slot.0);
+        if self.slots.len() <= place {
+            self.slots.resize(place + 1, Slot::default());
+        }
+        self.slots[place] = Slot { pending: true, ready: 0 };
+    }
+
+    /// When the load of `slot` is done; `None` while that is unknown.
+    pub(super) fn ready_at(&self, slot: SlotId) -> Option<Cycle> {
+        let slot = self.slots.get(usize::from(slot.0)).copied().unwrap_or_default();
+        (!slot.pending).then_some(slot.ready)
+    }
+
+    /// Notes that the load of `slot` is done at `cycle`.
+    pub(super) fn loaded(&mut self, slot: u8, cycle: Cycle) {
+        self.slots[usize::from(slot)] = Slot { pending: false, ready: cycle };
+    }
+
+    /// The number of the open group; an operation is added to it.
+    pub(super) fn join_group(&mut self) -> u32 {
+        let open = self.groups.len() - 1;
+        self.groups[open] += 1;
+        self.first_group + crate::units::to_u32(open)
+    }
+
+    /// Notes that an operation of a group is done.
+    pub(super) fn leave_group(&mut self, group: u32) {
+        self.groups[to_usize(group - self.first_group)] -= 1;
+        while self.groups.len() > 1 && self.groups[0] == 0 {
+            self.groups.pop_front();
+            self.first_group += 1;
+        }
+    }
+
+    /// True when all closed groups but the last `allowed` are done.
+    pub(super) fn groups_done(&self, allowed: u32) -> bool {
+        let closed = self.groups.len() - 1;
+        let must = closed.saturating_sub(to_usize(allowed));
+        self.groups.iter().take(must).all(|&pending| pending == 0)
+    }
+}
