@@ -1,6 +1,8 @@
 //! The integration tests: one file per question, one binary.
 #![allow(clippy::unwrap_used)]
 
+mod accuracy;
+mod analyze;
 mod compare;
 mod dram;
 mod faults;

@@ -1,17 +1,13 @@
 //! `gpumodel convert`: traces to a store.
 
 use std::error::Error;
-use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use indicatif::{ProgressBar, ProgressStyle};
-
-use crate::trace::{
-    ConvertReport, ConvertRequest, KernelIds, Progress, Silent, Store, TraceError, convert, export,
-};
+use crate::trace::{ConvertReport, ConvertRequest, KernelIds, Store, TraceError, convert, export};
 
 use super::Outcome;
+use super::bar::with_bar;
 
 /// Converts NVBit-style traces to one memory-mapped store.
 #[derive(Debug, clap::Args)]
@@ -47,19 +43,6 @@ enum Form {
     Traceg,
 }
 
-/// A progress bar on standard error.
-struct Bar(ProgressBar);
-
-impl Progress for Bar {
-    fn begin(&self, bytes: u64) {
-        self.0.set_length(bytes);
-    }
-
-    fn advance(&self, bytes: u64) {
-        self.0.inc(bytes);
-    }
-}
-
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     let Arguments { inputs, output, kernels, names, to } = arguments;
     let request = ConvertRequest { inputs, output, kernels, names };
@@ -71,15 +54,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 }
 
 fn converted(request: &ConvertRequest) -> Result<ConvertReport, TraceError> {
-    if !io::stderr().is_terminal() {
-        return convert(request, &Silent);
-    }
-    let style = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes} {eta}");
-    let style = style.expect("a template of known fields");
-    let bar = Bar(ProgressBar::new(0).with_style(style));
-    let report = convert(request, &bar);
-    bar.0.finish_and_clear();
-    report
+    with_bar(|progress| convert(request, progress))
 }
 
 /// Writes text, by way of a passing store unless the input is one.

@@ -2,6 +2,8 @@
 //!
 //! To add a verb: one file here and one row in `Verb`.
 
+mod analyze;
+mod bar;
 mod compare;
 mod convert;
 mod dram;
@@ -33,6 +35,7 @@ struct Arguments {
 enum Verb {
     Convert(convert::Arguments),
     Inspect(inspect::Arguments),
+    Analyze(analyze::Arguments),
     Compare(compare::Arguments),
     Plot(plot::Arguments),
     Machine(machine::Arguments),
@@ -64,6 +67,7 @@ fn run(verb: Verb) -> Outcome {
     match verb {
         Verb::Convert(arguments) => convert::run(arguments),
         Verb::Inspect(arguments) => inspect::run(arguments),
+        Verb::Analyze(arguments) => analyze::run(arguments),
         Verb::Compare(arguments) => compare::run(arguments),
         Verb::Plot(arguments) => plot::run(arguments),
         Verb::Machine(arguments) => machine::run(arguments),

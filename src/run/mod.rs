@@ -1,8 +1,24 @@
-//! Under construction.
+//! Joins machine, traces and schemes: opens applications, runs them, fills
+//! records.
+//!
+//! Knows no drawing and no command line.
 
+mod app;
+mod cached;
 mod dram;
 mod dram_latency;
 mod dram_requests;
+mod error;
+mod facts;
+mod feed;
+mod memory;
+mod notes;
+mod request;
+mod rows;
+mod solo;
 
+pub use app::{App, AppName, default_name};
 pub use dram::{DramError, DramJob, RequestFormat};
 pub use dram_requests::RequestError;
+pub use error::RunError;
+pub use request::{AnalyzeRequest, analyze};

@@ -1,0 +1,112 @@
+//! `gpumodel analyze`: applications on a machine, alone and together.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::report;
+use crate::run::{AnalyzeRequest, AppName, analyze};
+use crate::trace::KernelIds;
+use crate::units::WholeFile;
+
+use super::Outcome;
+use super::bar::with_bar;
+
+/// Analyzes applications on a machine: cycles, stalls, caches, DRAM
+///
+/// Each application is analyzed alone. An application is a store, a trace, a
+/// list or a folder of traces; what is no store is converted first and kept in
+/// the cache folder.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "EXAMPLES:\n  \
+    gpumodel analyze bfs.gpt --machine v100\n  \
+    gpumodel analyze traces/bfs traces/lud --machine a100 --report out\n  \
+    gpumodel analyze A=one.gpt B=two.gpt --machine my-gpu.toml --json record.json\n  \
+    gpumodel analyze bfs.gpt --machine v100 --set l1.latency_cycles=20 --kernels 1-3\n\n\
+    ENVIRONMENT:\n  \
+    GPUMODEL_CACHE  folder for converted traces (default: gpumodel in the user's cache folder)")]
+pub(crate) struct Arguments {
+    /// Applications, `[NAME=]PATH`
+    #[arg(required = true, value_name = "APP")]
+    apps: Vec<String>,
+    /// A name from `gpumodel machine list`, or a machine file
+    #[arg(short, long, value_name = "M")]
+    machine: String,
+    /// Schemes, separated by commas
+    #[arg(long, value_name = "S", value_delimiter = ',')]
+    scheme: Vec<String>,
+    /// Writes record, SVG figures and an index.html into this folder
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Writes the record as JSON; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Only launches with these ids, as `1-12,40`
+    #[arg(long, value_name = "IDS")]
+    kernels: Option<KernelIds>,
+    /// Overrides a key of the machine for this run
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    set: Vec<(String, String)>,
+    /// A folder of model files that go before the built-in ones
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
+    /// Seed of everything random; kept in the record
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Threads; the result does not depend on it [default: all cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+}
+
+fn key_value(typed: &str) -> Result<(String, String), String> {
+    let (key, value) =
+        typed.split_once('=').ok_or("expected KEY=VALUE, as l1.latency_cycles=20")?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    if let Some(threads) = arguments.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
+    }
+    let request = AnalyzeRequest {
+        apps: arguments.apps.iter().map(|typed| AppName::parse(typed)).collect(),
+        machine: arguments.machine,
+        overrides: arguments.set,
+        kernels: arguments.kernels,
+        schemes: arguments.scheme,
+        models: arguments.models,
+        cache: cache_folder(),
+        seed: arguments.seed,
+    };
+    let analysis = with_bar(|progress| analyze(&request, progress))?;
+    let to_stdout = arguments.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    if let Some(path) = &arguments.json {
+        let text = analysis.to_json();
+        if to_stdout {
+            io::stdout().write_all(text.as_bytes())?;
+        } else {
+            WholeFile::write(path, text.as_bytes())?;
+        }
+    }
+    if !to_stdout {
+        io::stdout().write_all(report::table::solo(&analysis).as_bytes())?;
+    }
+    if let Some(folder) = &arguments.report {
+        report::write_all(&analysis, folder)?;
+        if io::stderr().is_terminal() {
+            writeln!(io::stderr(), "report: {}", folder.join("index.html").display())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where converted traces are kept: `GPUMODEL_CACHE`, else `gpumodel` in the
+/// user's cache folder, else in the folder for temporary files.
+fn cache_folder() -> PathBuf {
+    let variable =
+        |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    variable("GPUMODEL_CACHE")
+        .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("gpumodel")))
+        .or_else(|| variable("HOME").map(|home| home.join(".cache").join("gpumodel")))
+        .unwrap_or_else(|| std::env::temp_dir().join("gpumodel-cache"))
+}

@@ -1,0 +1,105 @@
+//! Applications as users name them: a store, or anything that converts to one.
+
+use std::path::{Path, PathBuf};
+
+use crate::trace::{Progress, Store};
+
+use super::cached::{converted, modelled};
+use super::error::RunError;
+
+/// What a workload model's name begins with.
+const SYNTH: &str = "synth:";
+
+/// An application as typed: `[NAME=]PATH`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppName {
+    /// Its name in records.
+    pub name: String,
+    /// Store, trace, list or folder.
+    pub path: PathBuf,
+}
+
+impl AppName {
+    /// Reads `[NAME=]PATH`; without a name it is [`default_name`]'s.
+    #[must_use]
+    pub fn parse(typed: &str) -> Self {
+        let whole = PathBuf::from(typed);
+        match typed.split_once('=') {
+            Some((name, path)) if !name.is_empty() && !name.contains('/') && !whole.exists() => {
+                Self { name: name.to_owned(), path: PathBuf::from(path) }
+            }
+            _ if typed.starts_with(SYNTH) => Self { name: typed.to_owned(), path: whole },
+            _ => Self { name: default_name(&whole), path: whole },
+        }
+    }
+}
+
+/// The last two components of a path, the last one without its extension.
+#[must_use]
+pub fn default_name(path: &Path) -> String {
+    let full = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let last = if full.is_dir() { full.file_name() } else { full.file_stem() };
+    let last = last.unwrap_or_default().to_string_lossy().into_owned();
+    let parent = full.parent().and_then(Path::file_name);
+    parent.map_or_else(|| last.clone(), |parent| format!("{}/{last}", parent.to_string_lossy()))
+}
+
+/// An application ready to run.
+#[derive(Debug)]
+pub struct App {
+    /// Its name in records.
+    pub name: String,
+    /// Its instructions.
+    pub store: Store,
+    /// What was remarked while converting.
+    pub warnings: Vec<String>,
+}
+
+impl App {
+    /// Opens a store, or converts what is no store into `cache` first (once: the
+    /// cached store is used until the source changes). `synth:NAME` is a workload
+    /// model, looked for in the folder `models` first.
+    ///
+    /// # Errors
+    /// When there is no such file or model, it cannot be read as a trace, or the
+    /// cache folder cannot be written.
+    pub fn open(
+        typed: &AppName,
+        models: Option<&Path>,
+        cache: &Path,
+        progress: &dyn Progress,
+    ) -> Result<Self, RunError> {
+        let path = &typed.path;
+        let name = typed.name.clone();
+        if let Some(workload) = path.to_str().and_then(|text| text.strip_prefix(SYNTH)) {
+            let (stored, warnings) = modelled(workload, models, cache, progress)?;
+            let store = Store::open(&stored);
+            // The map keeps the content; the name is not needed any more.
+            std::fs::remove_file(&stored)
+                .map_err(|source| RunError::Cache { path: stored, source })?;
+            return Ok(Self { name, store: store?, warnings });
+        }
+        if !path.exists() {
+            return Err(RunError::NoApp { path: path.clone() });
+        }
+        if Store::recognise(path) {
+            return Ok(Self { name, store: Store::open(path)?, warnings: Vec::new() });
+        }
+        let (stored, warnings) = converted(path, cache, progress)?;
+        Ok(Self { name, store: Store::open(&stored)?, warnings })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AppName, default_name};
+    use std::path::Path;
+
+    #[test]
+    fn names_are_the_last_two_components() {
+        assert_eq!(default_name(Path::new("/no/such/apps/bfs.gpt")), "apps/bfs");
+        assert_eq!(default_name(Path::new("/no/such/kernel-1.traceg")), "such/kernel-1");
+        assert_eq!(AppName::parse("A=/no/such/x").name, "A");
+        assert_eq!(AppName::parse("/no/such=x/y").name, "such=x/y");
+    }
+}

@@ -1,0 +1,76 @@
+//! What can go wrong between a request and its record.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::epoch::LawBroken;
+use crate::machine::MachineError;
+use crate::spec::{MemoryError, SpecError};
+use crate::synth::SynthError;
+use crate::trace::TraceError;
+
+/// Why a run gave no record.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// A model file is wrong.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A memory standard or an address mapping is wrong.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// A trace or store is wrong.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// A workload model is wrong.
+    #[error(transparent)]
+    Synth(#[from] SynthError),
+    /// The machine could not run an application.
+    #[error("application {app}: {source}")]
+    Machine {
+        /// Which application.
+        app: String,
+        /// Why.
+        source: MachineError,
+    },
+    /// A scheme made an unlawful plan: a defect of the scheme.
+    #[error("scheme {scheme} made an unlawful plan: {source}")]
+    Law {
+        /// Which scheme.
+        scheme: String,
+        /// Which law.
+        source: LawBroken,
+    },
+    /// A scheme that does not exist.
+    #[error("there is no scheme {name}; known are: {known}")]
+    UnknownScheme {
+        /// As typed.
+        name: String,
+        /// Every name.
+        known: String,
+    },
+    /// An application that is neither a file nor a folder.
+    #[error("{path} is neither a store, a trace, a list nor a folder of traces")]
+    NoApp {
+        /// As typed.
+        path: PathBuf,
+    },
+    /// Two applications of the same name.
+    #[error("two applications are called {name}; give one of them another name with NAME={path}")]
+    SameName {
+        /// The name.
+        name: String,
+        /// The second one's path.
+        path: PathBuf,
+    },
+    /// The user's cache folder cannot be used.
+    #[error(
+        "cannot keep converted traces in {path}: {source}; set GPUMODEL_CACHE to a folder that can be written"
+    )]
+    Cache {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}

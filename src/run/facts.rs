@@ -1,0 +1,68 @@
+//! What a scheme may know before a run starts.
+
+use crate::epoch::{AppFacts, Facts, KernelFacts};
+use crate::machine::{Need, Program};
+use crate::record::MachineRecord;
+use crate::spec::{Machine, Resolved};
+use crate::units::{AppId, SECTOR_BYTES, WARP_LANES};
+
+use super::feed::StoreFeed;
+use super::memory::Memory;
+use super::request::Bench;
+
+/// The facts of one application on a machine.
+pub(super) fn facts(bench: &Bench<'_>, app: &str, feed: &StoreFeed<'_>) -> Facts {
+    let machine = &bench.resolved.machine;
+    let peaks = peaks(bench.resolved, bench.memory);
+    let kernels = feed.programs().iter().enumerate();
+    let kernels =
+        kernels.map(|(place, program)| kernel(machine, program, feed.warp_instructions(place)));
+    let lanes = u32::try_from(WARP_LANES).expect("a warp has 32 lanes");
+    Facts {
+        sms: machine.dispatch.sms,
+        max_ctas_per_sm: machine.sm.max_ctas,
+        max_warps_per_sm: machine.sm.max_warps,
+        registers_per_sm: machine.sm.registers,
+        shared_bytes_per_sm: machine.shared.bytes,
+        channels: machine.dram.channels,
+        core_mhz: machine.clocks.core_mhz,
+        peak_dram_gb_per_s: peaks.peak_dram_gb_per_s,
+        peak_l2_gb_per_s: peaks.peak_l2_gb_per_s,
+        peak_ipc_per_sm: f64::from(machine.sm.schedulers * machine.sm.issue_width * lanes),
+        apps: vec![AppFacts { app: AppId(0), name: app.to_owned(), kernels: kernels.collect() }],
+    }
+}
+
+fn kernel(machine: &Machine, program: &Program, warp_instructions: u64) -> KernelFacts {
+    let need = Need::of(&program.launch, machine);
+    KernelFacts {
+        name: program.launch.name.clone(),
+        ctas: program.ctas,
+        threads_per_cta: u32::try_from(program.launch.block.count()).unwrap_or(u32::MAX),
+        warps_per_cta: need.warps,
+        registers_per_cta: need.registers,
+        shared_bytes_per_cta: need.shared_bytes,
+        ctas_per_sm: need.fits(machine).0,
+        warp_instructions,
+    }
+}
+
+/// The machine's row of a record: name, hash and the peaks that follow from its
+/// description.
+pub(super) fn peaks(resolved: &Resolved, memory: &Memory) -> MachineRecord {
+    let machine = &resolved.machine;
+    let slices = f64::from(machine.l2.slices * machine.l2.accesses_per_cycle);
+    #[allow(clippy::cast_precision_loss, reason = "a sector has 32 bytes")]
+    let sector = SECTOR_BYTES as f64;
+    let issue = u32::from(machine.dispatch.sms) * machine.sm.schedulers * machine.sm.issue_width;
+    MachineRecord {
+        name: machine.name.clone(),
+        reference_name: machine.reference_name.clone(),
+        hash: resolved.hash.clone(),
+        sms: u64::from(machine.dispatch.sms),
+        core_mhz: machine.clocks.core_mhz,
+        peak_dram_gb_per_s: memory.peak_gb_per_s,
+        peak_l2_gb_per_s: slices * sector * machine.clocks.l2_mhz / 1000.0,
+        peak_warp_instructions_per_cycle: f64::from(issue),
+    }
+}

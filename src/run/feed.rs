@@ -1,0 +1,113 @@
+//! Stores as the machine's source of instructions.
+
+use std::sync::Arc;
+
+use crate::isa::{Access, Opcode};
+use crate::machine::{Command, Feed, FeedError, Program, WarpStream};
+use crate::spec::Resolved;
+use crate::trace::{self, Store, TraceError, WarpCursor};
+use crate::units::{Dim3, KernelId, to_u32, to_usize};
+
+/// A warp of a store.
+#[derive(Debug)]
+pub(super) struct StoredWarp(WarpCursor);
+
+impl WarpStream for StoredWarp {
+    fn next_segment(&mut self) -> Option<u32> {
+        self.0.next_segment()
+    }
+
+    fn skip(&mut self, count: u32) -> u64 {
+        self.0.skip(count)
+    }
+
+    fn access(&mut self, into: &mut Access) {
+        self.0.access(into);
+    }
+}
+
+/// The launches of one store, or those of them that were asked for.
+#[derive(Debug)]
+pub(super) struct StoreFeed<'a> {
+    store: &'a Store,
+    /// By launch: its kernel in the store.
+    kernels: Vec<usize>,
+    programs: Vec<Program>,
+}
+
+impl<'a> StoreFeed<'a> {
+    /// The chosen kernels of a store, their opcodes resolved on a machine.
+    pub(super) fn new(
+        store: &'a Store,
+        chosen: impl Fn(usize) -> bool,
+        resolved: &Resolved,
+    ) -> Result<Self, TraceError> {
+        let kernels: Vec<usize> = (0..store.kernel_count()).filter(|&k| chosen(k)).collect();
+        let mut programs: Vec<Program> = Vec::with_capacity(kernels.len());
+        for &kernel in &kernels {
+            let code = store.code(kernel)?;
+            let known = programs.iter().find(|program| Arc::ptr_eq(&program.code, &code));
+            let opcodes: Arc<[Opcode]> = known.map_or_else(
+                || {
+                    code.opcodes
+                        .iter()
+                        .map(|text| resolved.isa.opcode(&resolved.machine, text))
+                        .collect()
+                },
+                |program| Arc::clone(&program.opcodes),
+            );
+            let summary = store.kernel(kernel);
+            programs.push(Program {
+                launch: summary.launch(),
+                code,
+                opcodes,
+                ctas: summary.cta_count(),
+            });
+        }
+        Ok(Self { store, kernels, programs })
+    }
+
+    /// The command list, launches numbered by their place among the chosen ones.
+    pub(super) fn commands(&self) -> Vec<Command> {
+        let command = |command| match command {
+            trace::Command::MemcpyHtoD { destination, bytes } => {
+                Some(Command::Copy { destination, bytes })
+            }
+            trace::Command::Kernel(kernel) => {
+                let place = self.kernels.binary_search(&kernel).ok()?;
+                let stream = self.programs[place].launch.stream;
+                Some(Command::Launch { kernel: KernelId(to_u32(place)), stream })
+            }
+        };
+        self.store.commands().filter_map(command).collect()
+    }
+
+    /// The chosen launches.
+    pub(super) fn programs(&self) -> &[Program] {
+        &self.programs
+    }
+
+    /// Warp instructions of a chosen launch.
+    pub(super) fn warp_instructions(&self, place: usize) -> u64 {
+        self.store.kernel(self.kernels[place]).warp_instructions()
+    }
+}
+
+impl Feed for StoreFeed<'_> {
+    type Warp = StoredWarp;
+
+    fn program(&self, kernel: KernelId) -> &Program {
+        &self.programs[kernel.index()]
+    }
+
+    fn open(
+        &self,
+        kernel: KernelId,
+        ordinal: u64,
+        warps: &mut Vec<StoredWarp>,
+    ) -> Result<Dim3, FeedError> {
+        let cta = self.store.cta(self.kernels[to_usize(kernel.0)], ordinal)?;
+        warps.extend((0..cta.warp_count()).map(|warp| StoredWarp(cta.warp(warp))));
+        Ok(cta.position)
+    }
+}

@@ -1,0 +1,32 @@
+//! The memory of a machine: its standard and address map, fitted together.
+
+use std::path::Path;
+
+use crate::spec::{AddressMap, Machine, Mapping, MemoryError, MemoryStandard};
+
+/// The memory side of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Memory {
+    /// The standard with the machine's own parameters.
+    pub(super) standard: MemoryStandard,
+    /// Where addresses lie.
+    pub(super) map: AddressMap,
+    /// Peak bandwidth of all channels in GB/s.
+    pub(super) peak_gb_per_s: f64,
+}
+
+impl Memory {
+    /// Reads what `machine` names, first from the folder `models`.
+    pub(super) fn load(machine: &Machine, models: Option<&Path>) -> Result<Self, MemoryError> {
+        let dram = &machine.dram;
+        let standard = MemoryStandard::load(&dram.standard, models, &dram.timing)?;
+        let mapping = Mapping::load(&dram.mapping, models)?;
+        let map = mapping.for_machine(dram.channels, machine.l2.slices / dram.channels)?;
+        map.fits(&standard)?;
+        #[allow(clippy::cast_precision_loss, reason = "a clock in kHz is far below 2^53")]
+        let standard_mhz = standard.clock_khz as f64 / 1000.0;
+        let mhz = machine.clocks.dram_mhz.unwrap_or(standard_mhz);
+        let bytes = standard.peak_bytes_per_clock() * f64::from(dram.channels);
+        Ok(Self { standard, map, peak_gb_per_s: bytes * mhz / 1000.0 })
+    }
+}

@@ -1,0 +1,65 @@
+//! What a record's numbers lean on: assumptions that a run needed, each said
+//! once per application.
+
+use std::collections::BTreeMap;
+
+use crate::machine::Outcome;
+use crate::spec::Machine;
+
+use super::app::App;
+use super::feed::StoreFeed;
+
+/// The notes of one analysis, in order.
+#[derive(Debug, Default)]
+pub(super) struct Notes(Vec<String>);
+
+impl Notes {
+    /// Adds a sentence, once.
+    pub(super) fn add(&mut self, note: String) {
+        if !self.0.contains(&note) {
+            self.0.push(note);
+        }
+    }
+
+    /// Adds what a run of `app` leant on.
+    pub(super) fn of_run(
+        &mut self,
+        app: &App,
+        feed: &StoreFeed<'_>,
+        outcome: &Outcome,
+        machine: &Machine,
+    ) {
+        let name = &app.name;
+        let mut unknown: BTreeMap<&str, ()> = BTreeMap::new();
+        for program in feed.programs() {
+            let texts = program.code.opcodes.iter().zip(program.opcodes.iter());
+            unknown.extend(
+                texts.filter(|(_, opcode)| !opcode.known).map(|(text, _)| (text.as_str(), ())),
+            );
+        }
+        if !unknown.is_empty() {
+            let executed: u64 = outcome.kernels.iter().map(|k| k.unknown_opcodes).sum();
+            let list: Vec<&str> = unknown.into_keys().take(12).collect();
+            self.add(format!("{name}: opcodes that no table row of this machine knows, classed by prefix: {} ({executed} warp instructions)", list.join(", ")));
+        }
+        let generic: u64 = outcome.kernels.iter().map(|k| k.generic_accesses).sum();
+        if generic > 0 {
+            self.add(format!("{name}: {generic} accesses through generic addresses, told apart by the trace's shared and local windows"));
+        }
+        if machine.quirks.textures_are_latency {
+            self.add(format!(
+                "{}: texture instructions take a fixed time and touch no memory",
+                machine.name
+            ));
+        }
+        let partial = feed.programs().iter().filter(|p| p.ctas < p.launch.grid.count()).count();
+        if partial > 0 {
+            self.add(format!("{name}: {partial} launches have fewer CTAs in the trace than in the grid; only the traced ones run"));
+        }
+    }
+
+    /// The sentences.
+    pub(super) fn into_sentences(self) -> Vec<String> {
+        self.0
+    }
+}

@@ -1,0 +1,121 @@
+//! The request of `analyze` and how it is carried out.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+
+use crate::record::{Analysis, MachineRecord, SCHEMA};
+use crate::scheme;
+use crate::spec::{Models, Resolved};
+use crate::trace::{KernelIds, Progress};
+
+use super::app::{App, AppName};
+use super::error::RunError;
+use super::facts::peaks;
+use super::memory::Memory;
+use super::notes::Notes;
+use super::solo::solo;
+
+/// What `analyze` is asked for.
+#[derive(Clone, Debug)]
+pub struct AnalyzeRequest {
+    /// The applications, each analyzed alone.
+    pub apps: Vec<AppName>,
+    /// The machine: a name or a file.
+    pub machine: String,
+    /// `--set` words.
+    pub overrides: Vec<(String, String)>,
+    /// The launches that run, by their ids; all when `None`.
+    pub kernels: Option<KernelIds>,
+    /// Schemes by name; only `solo` runs one application at a time.
+    pub schemes: Vec<String>,
+    /// A folder of model files before the built-in ones.
+    pub models: Option<PathBuf>,
+    /// Where converted traces are kept.
+    pub cache: PathBuf,
+    /// The seed, recorded in the result.
+    pub seed: u64,
+}
+
+/// What all runs of one analysis share.
+pub(super) struct Bench<'a> {
+    pub(super) resolved: &'a Resolved,
+    pub(super) memory: &'a Memory,
+    kernels: Option<&'a KernelIds>,
+}
+
+impl Bench<'_> {
+    /// Whether a kernel of an application's store runs.
+    pub(super) fn chooses(&self, app: &App, kernel: usize) -> bool {
+        self.kernels.is_none_or(|ids| ids.contains(app.store.kernel(kernel).launch().id))
+    }
+}
+
+/// Analyzes every application alone, side by side on all threads. The record
+/// does not depend on their number.
+///
+/// # Errors
+/// [`RunError`]: a wrong model file, a wrong trace, a machine that cannot run an
+/// application, an unknown scheme.
+pub fn analyze(request: &AnalyzeRequest, progress: &dyn Progress) -> Result<Analysis, RunError> {
+    check_schemes(request)?;
+    check_names(&request.apps)?;
+    let models = Models::with_overrides(request.models.as_deref())?;
+    let resolved = models.machine(&request.machine, &request.overrides)?;
+    let memory = Memory::load(&resolved.machine, request.models.as_deref())?;
+    let kernels = request.kernels.as_ref();
+    let bench = Bench { resolved: &resolved, memory: &memory, kernels };
+    let mut apps = Vec::with_capacity(request.apps.len());
+    for typed in &request.apps {
+        apps.push(App::open(typed, request.models.as_deref(), &request.cache, progress)?);
+    }
+    let rows: Vec<_> = apps
+        .par_iter()
+        .map(|app| {
+            let mut notes = Notes::default();
+            app.warnings.iter().for_each(|warning| notes.add(format!("{}: {warning}", app.name)));
+            solo(&bench, app, &mut notes).map(|row| (row, notes.into_sentences()))
+        })
+        .collect();
+    let mut analysis = empty(request, peaks(&resolved, &memory));
+    let mut notes = Notes::default();
+    for row in rows {
+        let (row, sentences) = row?;
+        analysis.solo.push(row);
+        sentences.into_iter().for_each(|sentence| notes.add(sentence));
+    }
+    analysis.notes = notes.into_sentences();
+    Ok(analysis)
+}
+
+fn empty(request: &AnalyzeRequest, machine: MachineRecord) -> Analysis {
+    let overrides: BTreeMap<String, String> = request.overrides.iter().cloned().collect();
+    Analysis {
+        schema: SCHEMA.to_owned(),
+        program: concat!("gpumodel ", env!("CARGO_PKG_VERSION")).to_owned(),
+        seed: request.seed,
+        overrides,
+        machine,
+        ..Analysis::default()
+    }
+}
+
+fn check_schemes(request: &AnalyzeRequest) -> Result<(), RunError> {
+    for name in &request.schemes {
+        if scheme::find(name).is_none() {
+            let known: Vec<&str> = scheme::TABLE.iter().map(|row| row.name).collect();
+            return Err(RunError::UnknownScheme { name: name.clone(), known: known.join(", ") });
+        }
+    }
+    Ok(())
+}
+
+fn check_names(apps: &[AppName]) -> Result<(), RunError> {
+    for (place, app) in apps.iter().enumerate() {
+        if apps[..place].iter().any(|other| other.name == app.name) {
+            return Err(RunError::SameName { name: app.name.clone(), path: app.path.clone() });
+        }
+    }
+    Ok(())
+}

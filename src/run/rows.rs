@@ -1,0 +1,142 @@
+//! From the machine's counts to rows of a record.
+
+use std::collections::BTreeMap;
+
+use crate::isa::Unit;
+use crate::machine::{CacheCounts, Cause, KernelCounts, Need, Program, Sample};
+use crate::record::{AppRecord, CacheCounters, DramCounters, Interval, KernelRecord};
+use crate::units::{Cycle, SECTOR_BYTES, to_u32};
+
+use super::request::Bench;
+
+/// The row of one launch.
+pub(super) fn kernel(
+    bench: &Bench<'_>,
+    program: &Program,
+    place: usize,
+    counts: &KernelCounts,
+) -> KernelRecord {
+    let machine = &bench.resolved.machine;
+    let launch = &program.launch;
+    let need = Need::of(launch, machine);
+    let (fits, limit) = need.fits(machine);
+    let cycles = counts.end - counts.start;
+    KernelRecord {
+        name: launch.name.clone(),
+        id: launch.id,
+        launch: to_u32(place + 1),
+        stream: launch.stream,
+        start_cycle: counts.start,
+        end_cycle: counts.end,
+        grid: launch.grid,
+        block: launch.block,
+        registers: launch.registers,
+        shared_bytes: launch.shared_bytes,
+        cycles,
+        launch_cycles: counts.first_cta - counts.start,
+        warp_instructions: counts.warp_instructions,
+        thread_instructions: counts.thread_instructions,
+        ipc: ratio(counts.thread_instructions, cycles),
+        ctas_per_sm: fits,
+        occupancy: f64::from(fits * need.warps) / f64::from(machine.sm.max_warps),
+        occupancy_limit: limit.name().to_owned(),
+        l1: cache(&counts.l1),
+        l2: cache(&counts.l2),
+        dram: dram(bench, counts, cycles),
+        stall_fractions: stalls(counts),
+        instruction_mix: mix(counts),
+        unknown_opcode_instructions: counts.unknown_opcodes,
+    }
+}
+
+/// The row of an application from its launches' rows.
+pub(super) fn app(
+    bench: &Bench<'_>,
+    name: &str,
+    store_hash: String,
+    cycles: Cycle,
+    kernels: Vec<KernelRecord>,
+    timeline: &[Sample],
+) -> AppRecord {
+    let mut row = AppRecord { app: name.to_owned(), store_hash, cycles, ..AppRecord::default() };
+    for kernel in &kernels {
+        row.launch_cycles += kernel.launch_cycles;
+        row.warp_instructions += kernel.warp_instructions;
+        row.thread_instructions += kernel.thread_instructions;
+        row.l1 += kernel.l1;
+        row.l2 += kernel.l2;
+        row.dram.read_sectors += kernel.dram.read_sectors;
+        row.dram.write_sectors += kernel.dram.write_sectors;
+        row.dram.row_hits += kernel.dram.row_hits;
+        row.dram.row_misses += kernel.dram.row_misses;
+    }
+    row.launch_cycles = row.launch_cycles.min(cycles);
+    row.ipc = ratio(row.thread_instructions, cycles);
+    row.dram.bandwidth_utilization = utilization(bench, row.dram.bytes(), cycles);
+    row.timeline = timeline.iter().map(interval).collect();
+    row.kernels = kernels;
+    row
+}
+
+#[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+fn ratio(count: u64, cycles: Cycle) -> f64 {
+    if cycles == 0 { 0.0 } else { count as f64 / cycles as f64 }
+}
+
+fn cache(counts: &CacheCounts) -> CacheCounters {
+    CacheCounters {
+        accesses: counts.accesses(),
+        hits: counts.accesses() - counts.misses(),
+        merged: counts.read_merges + counts.write_merges,
+        reads: counts.reads(),
+        read_hits: counts.read_hits + counts.read_merges,
+    }
+}
+
+fn dram(bench: &Bench<'_>, counts: &KernelCounts, cycles: Cycle) -> DramCounters {
+    let bytes = (counts.dram_reads + counts.dram_writes) * SECTOR_BYTES;
+    DramCounters {
+        read_sectors: counts.dram_reads,
+        write_sectors: counts.dram_writes,
+        row_hits: counts.row_hits,
+        row_misses: counts.row_misses,
+        bandwidth_utilization: utilization(bench, bytes, cycles),
+    }
+}
+
+/// Share of the peak bandwidth over `cycles`.
+fn utilization(bench: &Bench<'_>, bytes: u64, cycles: Cycle) -> f64 {
+    let per_cycle = bench.memory.peak_gb_per_s * 1000.0 / bench.resolved.machine.clocks.core_mhz;
+    ratio(bytes, cycles) / per_cycle
+}
+
+/// Shares of slot-cycles by cause. What no warp of the launch stood on is idle.
+fn stalls(counts: &KernelCounts) -> BTreeMap<String, f64> {
+    let booked: f64 = counts.stalls.iter().sum();
+    let whole = counts.slot_cycles.max(booked);
+    let share = |cause: Cause| {
+        let slots = counts.stalls[cause as usize];
+        let slots = if cause == Cause::Idle { slots + whole - booked } else { slots };
+        let alone = f64::from(u8::from(cause == Cause::Idle));
+        (cause.name().to_owned(), if whole > 0.0 { slots / whole } else { alone })
+    };
+    Cause::ALL.into_iter().map(share).collect()
+}
+
+fn mix(counts: &KernelCounts) -> BTreeMap<String, u64> {
+    let counted =
+        Unit::ALL.into_iter().map(|unit| (unit.name().to_owned(), counts.by_unit[unit.index()]));
+    counted.filter(|&(_, count)| count > 0).collect()
+}
+
+#[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+fn interval(sample: &Sample) -> Interval {
+    let cycles = (sample.end - sample.start).max(1);
+    Interval {
+        start_cycle: sample.start,
+        end_cycle: sample.end,
+        warp_instructions: sample.warp_instructions,
+        dram_sectors: sample.dram_sectors,
+        resident_ctas: sample.cta_cycles as f64 / cycles as f64,
+    }
+}

@@ -1,0 +1,49 @@
+//! One application alone on the machine.
+
+use crate::machine::{Gpu, Outcome, Setup};
+use crate::record::AppRecord;
+use crate::scheme;
+
+use super::app::App;
+use super::error::RunError;
+use super::facts::facts;
+use super::feed::StoreFeed;
+use super::notes::Notes;
+use super::request::Bench;
+use super::rows;
+
+/// Runs `app` under the `solo` scheme and fills its row.
+pub(super) fn solo(bench: &Bench<'_>, app: &App, notes: &mut Notes) -> Result<AppRecord, RunError> {
+    let resolved = bench.resolved;
+    let feed = StoreFeed::new(&app.store, |kernel| bench.chooses(app, kernel), resolved)?;
+    let facts = facts(bench, &app.name, &feed);
+    let law = |source| RunError::Law { scheme: String::from("solo"), source };
+    let mut policy = (scheme::find("solo").expect("the table has the baseline").make)();
+    let plan = policy.start(&facts, &[]).map_err(law)?;
+    let outcome = run(bench, app, &feed, &plan)?;
+    let launches = feed.programs().iter().zip(&outcome.kernels);
+    let kernels = launches
+        .enumerate()
+        .map(|(place, (program, counts))| rows::kernel(bench, program, place, counts))
+        .collect();
+    notes.of_run(app, &feed, &outcome, &resolved.machine);
+    let hash = app.store.content_hash();
+    Ok(rows::app(bench, &app.name, hash, outcome.cycles, kernels, &outcome.timeline))
+}
+
+fn run(
+    bench: &Bench<'_>,
+    app: &App,
+    feed: &StoreFeed<'_>,
+    plan: &crate::epoch::Plan,
+) -> Result<Outcome, RunError> {
+    let machine = &bench.resolved.machine;
+    let failed = |source| RunError::Machine { app: app.name.clone(), source };
+    let setup = Setup {
+        machine,
+        standard: &bench.memory.standard,
+        mapping: bench.memory.map.clone(),
+        apps: vec![feed.commands()],
+    };
+    Gpu::new(setup, feed).and_then(|gpu| gpu.run(plan)).map_err(failed)
+}

@@ -1,0 +1,76 @@
+//! Do we agree with a cycle simulator on real and generated traces?
+//!
+//! Uses the reference data beside the project where it is present; the bounds
+//! are what the model reaches now, rounded up.
+
+use std::path::{Path, PathBuf};
+
+use gpumodel::record::{Comparison, Quantity, ReferenceTable};
+use gpumodel::run::{AnalyzeRequest, AppName, analyze};
+use gpumodel::trace::Silent;
+
+#[allow(clippy::print_stdout, reason = "a skipped test says so")]
+fn reference() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference");
+    if folder.join("traces").is_dir() {
+        return Some(folder);
+    }
+    println!("skipped: reference traces not present");
+    None
+}
+
+/// Traces of every kind that take little time.
+const TRACES: &[&str] = &[
+    "generated/u_fadd_dep",
+    "generated/u_dfma_dep",
+    "generated/u_mufu_dep",
+    "generated/u_ffma_16w",
+    "generated/u_chase_l1",
+    "generated/u_chase_dram",
+    "generated/vecadd_s",
+    "generated/stencil_s",
+    "generated/matmul_s",
+    "generated/l1reuse_s",
+    "apps/bfs",
+    "apps/BlackScholes",
+    "apps/hotspot",
+    "apps/lud",
+    "apps/pathfinder",
+];
+
+fn compared(reference: &Path) -> Comparison {
+    let table = ReferenceTable::read(&reference.join("cyclesim/results.csv")).unwrap();
+    let cache = tempfile::tempdir().unwrap();
+    let app = |trace: &&str| AppName::parse(reference.join("traces").join(trace).to_str().unwrap());
+    let request = AnalyzeRequest {
+        apps: TRACES.iter().map(app).collect(),
+        machine: String::from("accelsim-qv100"),
+        overrides: vec![],
+        kernels: None,
+        schemes: vec![],
+        models: None,
+        cache: cache.path().to_path_buf(),
+        seed: 0,
+    };
+    let analysis = analyze(&request, &Silent).unwrap();
+    Comparison::new(&[analysis], &table, None)
+}
+
+#[test]
+fn the_cycle_simulator_s_counters_and_cycles_are_met() {
+    let Some(reference) = reference() else { return };
+    let comparison = compared(&reference);
+    assert_eq!(comparison.rows.len(), TRACES.len());
+    let mean = |quantity: Quantity| {
+        let row = comparison.summary.iter().find(|row| row.quantity == quantity).unwrap();
+        assert!(row.counted > 0);
+        row.mean_absolute
+    };
+    let cycles = mean(Quantity::CyclesBeyondLaunch);
+    assert!(cycles < 8.0, "cycles {cycles} %");
+    for rate in [Quantity::L1HitRate, Quantity::L2HitRate] {
+        assert!(mean(rate) < 0.5, "{rate:?} {} points", mean(rate));
+    }
+    let reads = mean(Quantity::DramReadBytes);
+    assert!(reads < 1.0, "DRAM reads {reads} %");
+}
