@@ -10,6 +10,7 @@ mod dram;
 mod inspect;
 mod machine;
 mod plot;
+mod scheme;
 mod synth;
 
 use std::error::Error;
@@ -39,6 +40,7 @@ enum Verb {
     Compare(compare::Arguments),
     Plot(plot::Arguments),
     Machine(machine::Arguments),
+    Scheme(scheme::Arguments),
     Synth(synth::Arguments),
     Dram(dram::Arguments),
 }
@@ -71,6 +73,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Compare(arguments) => compare::run(arguments),
         Verb::Plot(arguments) => plot::run(arguments),
         Verb::Machine(arguments) => machine::run(arguments),
+        Verb::Scheme(arguments) => scheme::run(arguments),
         Verb::Synth(arguments) => synth::run(arguments),
         Verb::Dram(arguments) => dram::run(arguments),
     }

@@ -15,6 +15,7 @@ mod memory;
 mod notes;
 mod request;
 mod rows;
+mod schemes;
 mod solo;
 
 pub use app::{App, AppName, default_name};
@@ -22,3 +23,4 @@ pub use dram::{DramError, DramJob, RequestFormat};
 pub use dram_requests::RequestError;
 pub use error::RunError;
 pub use request::{AnalyzeRequest, analyze};
+pub use schemes::{SchemeRow, schemes};
