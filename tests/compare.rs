@@ -3,7 +3,7 @@
 use assert_cmd::Command;
 use gpumodel::record::{ComparedRow, Comparison, Quantity, ReferenceTable, Summary};
 
-use crate::sample::{data, small};
+use crate::shown::{data, small};
 
 fn compare(table: &str) -> Comparison {
     let table = ReferenceTable::read(&data(table)).unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 use gpumodel::record::{Analysis, AppRecord, CacheCounters, Interval, KernelRecord, SCHEMA};
 use proptest::prelude::*;
 
-use crate::sample::{crowded, data, small};
+use crate::shown::{crowded, data, small};
 
 fn reread(analysis: &Analysis) -> Analysis {
     Analysis::from_json(analysis.to_json().as_bytes(), Path::new("r.json")).unwrap()

@@ -8,7 +8,7 @@ use gpumodel::report::figure::{Drawing, FIGURES, Figure, Scene};
 use gpumodel::report::{ReportError, page, table, write_all};
 
 use crate::picture::{boxes, texts};
-use crate::sample::{crowded, data, small};
+use crate::shown::{crowded, data, small};
 
 fn draw(name: &str, record: &Analysis) -> Result<Drawing, ReportError> {
     let records = std::slice::from_ref(record);
