@@ -6,8 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use gpumodel::record::{Comparison, Quantity, ReferenceTable};
-use gpumodel::run::{AnalyzeRequest, AppName, analyze};
-use gpumodel::trace::Silent;
+use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
 
 #[allow(clippy::print_stdout, reason = "a skipped test says so")]
 fn reference() -> Option<PathBuf> {
@@ -52,7 +51,7 @@ fn compared(reference: &Path) -> Comparison {
         cache: cache.path().to_path_buf(),
         seed: 0,
     };
-    let analysis = analyze(&request, &Silent).unwrap();
+    let analysis = analyze(&request, &Unwatched).unwrap();
     Comparison::new(&[analysis], &table, None)
 }
 

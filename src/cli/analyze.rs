@@ -10,7 +10,7 @@ use crate::trace::KernelIds;
 use crate::units::WholeFile;
 
 use super::Outcome;
-use super::bar::with_bar;
+use super::bar::with_bars;
 
 /// Analyzes applications on a machine: cycles, stalls, caches, DRAM
 ///
@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         cache: cache_folder(),
         seed: arguments.seed,
     };
-    let analysis = with_bar(|progress| analyze(&request, progress))?;
+    let analysis = with_bars(|watch| analyze(&request, watch))?;
     let to_stdout = arguments.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
     if let Some(path) = &arguments.json {
         let text = analysis.to_json();

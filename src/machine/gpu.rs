@@ -95,12 +95,13 @@ impl<'a, F: Feed> Gpu<'a, F> {
         })
     }
 
-    /// Runs every application once to its end under one plan.
+    /// Runs every application once to its end under one plan; `watch` is told now
+    /// and then how many warp instructions have issued since it was told last.
     ///
     /// # Errors
     /// When the source fails, the plan asks for what the machine lacks, or
     /// nothing moves any more.
-    pub fn run(mut self, plan: &Plan) -> Result<Outcome, MachineError> {
+    pub fn run(mut self, plan: &Plan, watch: &mut dyn FnMut(u64)) -> Result<Outcome, MachineError> {
         refuse_unknown_mechanisms(plan)?;
         for app in 0..self.launches.len() {
             self.next_commands(app);
@@ -113,7 +114,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
             self.handle(event, plan)?;
             events += 1;
             if events.is_multiple_of(LOOK_EVERY) {
-                self.look_for_progress()?;
+                watch(self.look_for_progress()?);
             }
             if self.launches.iter().all(Launches::is_done) {
                 break;
@@ -267,15 +268,18 @@ impl<'a, F: Feed> Gpu<'a, F> {
         self.resident
     }
 
-    fn look_for_progress(&mut self) -> Result<(), MachineError> {
+    /// Warp instructions since the last look; an error when there have been none
+    /// for too long.
+    fn look_for_progress(&mut self) -> Result<u64, MachineError> {
         let issued = self.chip.counts.iter().map(|c| c.warp_instructions).sum();
         let now = self.chip.queue.now();
-        if issued != self.last_progress.0 {
+        let (before, since) = self.last_progress;
+        if issued != before {
             self.last_progress = (issued, now);
-        } else if now - self.last_progress.1 > PATIENCE {
+        } else if now - since > PATIENCE {
             return Err(self.stuck());
         }
-        Ok(())
+        Ok(issued - before)
     }
 
     fn stuck(&self) -> MachineError {

@@ -150,7 +150,7 @@ impl Script {
         let mapping = mapping.for_machine(machine.dram.channels, slices).unwrap();
         let command = Command::Launch { kernel: KernelId(0), stream: 0 };
         let setup = Setup { machine, standard: &standard, mapping, apps: vec![vec![command]] };
-        Gpu::new(setup, self).unwrap().run(&whole(resolved)).unwrap()
+        Gpu::new(setup, self).unwrap().run(&whole(resolved), &mut |_| ()).unwrap()
     }
 }
 

@@ -17,6 +17,7 @@ mod request;
 mod rows;
 mod schemes;
 mod solo;
+mod watch;
 
 pub use app::{App, AppName, default_name};
 pub use dram::{DramError, DramJob, RequestFormat};
@@ -24,3 +25,4 @@ pub use dram_requests::RequestError;
 pub use error::RunError;
 pub use request::{AnalyzeRequest, analyze};
 pub use schemes::{SchemeRow, schemes};
+pub use watch::{Unwatched, Watch};

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use crate::record::{Analysis, MachineRecord, SCHEMA};
 use crate::scheme;
 use crate::spec::{Models, Resolved};
-use crate::trace::{KernelIds, Progress};
+use crate::trace::KernelIds;
 
 use super::app::{App, AppName};
 use super::error::RunError;
@@ -16,6 +16,7 @@ use super::facts::peaks;
 use super::memory::Memory;
 use super::notes::Notes;
 use super::solo::solo;
+use super::watch::Watch;
 
 /// What `analyze` is asked for.
 #[derive(Clone, Debug)]
@@ -42,10 +43,17 @@ pub struct AnalyzeRequest {
 pub(super) struct Bench<'a> {
     pub(super) resolved: &'a Resolved,
     pub(super) memory: &'a Memory,
+    pub(super) watch: &'a dyn Watch,
     kernels: Option<&'a KernelIds>,
 }
 
 impl Bench<'_> {
+    /// Warp instructions of an application that run.
+    fn work(&self, app: &App) -> u64 {
+        let chosen = (0..app.store.kernel_count()).filter(|&kernel| self.chooses(app, kernel));
+        chosen.map(|kernel| app.store.kernel(kernel).warp_instructions()).sum()
+    }
+
     /// Whether a kernel of an application's store runs.
     pub(super) fn chooses(&self, app: &App, kernel: usize) -> bool {
         self.kernels.is_none_or(|ids| ids.contains(app.store.kernel(kernel).launch().id))
@@ -58,18 +66,19 @@ impl Bench<'_> {
 /// # Errors
 /// [`RunError`]: a wrong model file, a wrong trace, a machine that cannot run an
 /// application, an unknown scheme.
-pub fn analyze(request: &AnalyzeRequest, progress: &dyn Progress) -> Result<Analysis, RunError> {
+pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, RunError> {
     check_schemes(request)?;
     check_names(&request.apps)?;
     let models = Models::with_overrides(request.models.as_deref())?;
     let resolved = models.machine(&request.machine, &request.overrides)?;
     let memory = Memory::load(&resolved.machine, request.models.as_deref())?;
     let kernels = request.kernels.as_ref();
-    let bench = Bench { resolved: &resolved, memory: &memory, kernels };
+    let bench = Bench { resolved: &resolved, memory: &memory, watch, kernels };
     let mut apps = Vec::with_capacity(request.apps.len());
     for typed in &request.apps {
-        apps.push(App::open(typed, request.models.as_deref(), &request.cache, progress)?);
+        apps.push(App::open(typed, request.models.as_deref(), &request.cache, watch.converting())?);
     }
+    watch.running().begin(apps.iter().map(|app| bench.work(app)).sum());
     let rows: Vec<_> = apps
         .par_iter()
         .map(|app| {

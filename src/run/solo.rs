@@ -45,5 +45,7 @@ fn run(
         mapping: bench.memory.map.clone(),
         apps: vec![feed.commands()],
     };
-    Gpu::new(setup, feed).and_then(|gpu| gpu.run(plan)).map_err(failed)
+    let running = bench.watch.running();
+    let mut watch = |issued| running.advance(issued);
+    Gpu::new(setup, feed).and_then(|gpu| gpu.run(plan, &mut watch)).map_err(failed)
 }

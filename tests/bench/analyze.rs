@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use gpumodel::run::{AnalyzeRequest, AppName, analyze};
+use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
 use gpumodel::trace::{ConvertRequest, Silent, Store, convert};
 
 fn main() {
@@ -52,7 +52,7 @@ fn bench(bencher: Bencher<'_, '_>, trace: PathBuf) {
         cache: folder.path().to_path_buf(),
         seed: 0,
     };
-    bencher.counter(ItemsCount::new(count)).bench(|| analyze(&request, &Silent));
+    bencher.counter(ItemsCount::new(count)).bench(|| analyze(&request, &Unwatched));
 }
 
 #[divan::bench(args = SAMPLES, sample_count = 10)]
