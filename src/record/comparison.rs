@@ -197,7 +197,10 @@ fn compare(
     launch_cycles: Option<u64>,
 ) -> Result<ComparedRow, String> {
     let chosen = choose(row, app)?;
-    let (sums, count) = (sum(row, app, &chosen), float(crate::units::to_u64(chosen.len())));
+    let (mut sums, count) = (sum(row, app, &chosen), float(crate::units::to_u64(chosen.len())));
+    if !row.includes_launch {
+        sums.launch_cycles = 0;
+    }
     let latency = match (row.includes_launch, launch_cycles) {
         (false, _) => 0.0,
         (true, Some(each)) => float(each) * count,

@@ -5,7 +5,8 @@
 //!   totals of the launches named, cycles with the launch latency included;
 //! - launches of a cycle simulator (`machine,trace,launch,name,cycles,…`);
 //! - hardware counters (`machine,trace,kernel,elapsed_cycles,…`): means per
-//!   launch, cycles without launch latency.
+//!   launch; a profiler's elapsed cycles begin with the launch, so both sides
+//!   are compared whole.
 //!
 //! Other columns are ignored; a missing counter column means that the table
 //! does not say.
@@ -45,7 +46,8 @@ pub struct ReferenceRow {
     pub mean_per_launch: bool,
     /// Cycles; see [`ReferenceRow::includes_launch`].
     pub cycles: f64,
-    /// `cycles` contain one launch latency per launch.
+    /// `cycles` contain one launch latency per launch, which is taken off both
+    /// sides; else cycles are compared whole, launch included.
     pub includes_launch: bool,
     /// Thread instructions.
     pub thread_instructions: Option<f64>,
