@@ -76,33 +76,26 @@ fn slot_of(line: u64, out: &mut Vec<LineRequest>) -> &mut LineRequest {
 /// Passes over the banks of `shared` that one warp instruction takes; at least 1
 /// when a lane is active, 0 otherwise.
 ///
-/// Hardware serves 64-bit accesses by half-warps and 128-bit accesses by
-/// quarter-warps; lanes of a group that read the same word share it (broadcast).
+/// A bank delivers one word per pass, to every lane that wants it: the passes
+/// are the distinct words of the busiest bank. A full warp of 64-bit words takes
+/// two, of 128-bit words four; lanes that read the same words share them.
 pub(super) fn bank_passes(access: &Access, width: u64, shared: &SharedSpec) -> u32 {
     let bank_bytes = u64::from(shared.bank_bytes.max(1));
     let words = match shared.conflicts {
         BankConflicts::AllWords => width.div_ceil(bank_bytes).clamp(1, 4),
         BankConflicts::FirstWord => 1,
     };
-    let group = to_usize(32 / words.next_power_of_two());
-    let mut passes = 0;
     let mut seen = BankWords::new(shared.banks);
-    let mut current = usize::MAX;
-    for (lane, address) in access.active() {
-        if lane / group != current {
-            passes += seen.busiest();
-            seen.clear();
-            current = lane / group;
-        }
+    for (_, address) in access.active() {
         let first = address / bank_bytes;
         for word in first..first.saturating_add(words) {
             seen.insert(word);
         }
     }
-    passes + seen.busiest()
+    seen.busiest()
 }
 
-/// Distinct words by bank, for one group of lanes.
+/// Distinct words by bank.
 struct BankWords {
     banks: u64,
     words: [u64; 128],
@@ -127,11 +120,6 @@ impl BankWords {
 
     fn busiest(&self) -> u32 {
         u32::from(self.load.iter().copied().max().unwrap_or(0))
-    }
-
-    fn clear(&mut self) {
-        self.count = 0;
-        self.load = [0; 64];
     }
 }
 
@@ -216,6 +204,8 @@ mod tests {
         assert_eq!(passes(132, 4), 1);
         assert_eq!(passes(8, 8), 2);
         assert_eq!(passes(16, 16), 4);
+        assert_eq!(passes(0, 16), 1);
+        assert_eq!(passes(16, 8), 4);
         assert_eq!(bank_passes(&Access::default(), 4, &all), 0);
         assert_eq!(bank_passes(&strided(0, 16), 16, &shared(BankConflicts::FirstWord, 4)), 4);
         assert_eq!(bank_passes(&strided(0, 8), 8, &shared(BankConflicts::AllWords, 8)), 1);
