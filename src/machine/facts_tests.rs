@@ -101,6 +101,14 @@ fn a_barrier_waits_for_the_slowest_warp() {
 }
 
 #[test]
+fn ctas_without_instructions_come_and_go() {
+    let outcome = run(&[line(EXIT, None, None)], 0, 300, 64);
+    let counts = &outcome.kernels[0];
+    assert_eq!((counts.ctas_retired, counts.warp_instructions), (300, 0));
+    assert_eq!(outcome.app_ends, [counts.end]);
+}
+
+#[test]
 fn the_same_run_gives_the_same_counts() {
     let lines = [
         memory("LDG.E", Some(2), None, |cta, warp, turn| {

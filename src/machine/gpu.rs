@@ -148,6 +148,8 @@ impl<'a, F: Feed> Gpu<'a, F> {
             Event::Dispatch => {
                 let (sms, streams) = (&mut self.sms, &mut self.streams);
                 self.dispatcher.on_dispatch(self.feed, plan, sms, streams, chip)?;
+                // A CTA without instructions retires as it comes.
+                (0..self.sms.len()).for_each(|sm| self.collect_retired(sm));
             }
             Event::Launch { kernel } => self.launch(kernel),
             Event::Begin { kernel } => self.begin(kernel),
