@@ -75,38 +75,27 @@ fn oldest_first(claims: &mut [Claim], capacity: &PerResource) {
 /// users there, and goes on with the others.
 fn max_min(claims: &mut [Claim], capacity: &PerResource) {
     let mut left = *capacity;
-    let mut open: u64 = (1 << claims.len().min(63)) - 1;
-    while open != 0 {
-        let Some((resource, level)) = tightest(claims, &left, open) else { return };
-        for index in members(open) {
+    let mut open: Vec<usize> = (0..claims.len()).collect();
+    while let Some((resource, level)) = tightest(claims, &left, &open) {
+        open.retain(|&index| {
             let claim = &mut claims[index];
             if claim.density[resource] <= 0.0 {
-                continue;
+                return true;
             }
             claim.rate = (level / claim.density[ISSUE]).clamp(0.0, 1.0);
-            open &= !(1 << index);
             for (rest, density) in left.iter_mut().zip(&claim.density) {
                 *rest = (*rest - density * claim.rate).max(0.0);
             }
-        }
+            false
+        });
     }
 }
 
-fn members(mut set: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let index = set.trailing_zeros();
-        (set != 0).then(|| {
-            set &= set - 1;
-            crate::units::to_usize(index)
-        })
-    })
-}
-
 /// The resource that fills up at the lowest common instruction rate, and that rate.
-fn tightest(claims: &[Claim], left: &PerResource, open: u64) -> Option<(usize, f32)> {
+fn tightest(claims: &[Claim], left: &PerResource, open: &[usize]) -> Option<(usize, f32)> {
     let mut found: Option<(usize, f32)> = None;
     for (resource, &rest) in left.iter().enumerate() {
-        let total: f32 = members(open).map(|i| claims[i].density[resource]).sum();
+        let total: f32 = open.iter().map(|&i| claims[i].density[resource]).sum();
         if total <= rest + SLACK {
             continue;
         }
@@ -121,11 +110,11 @@ fn tightest(claims: &[Claim], left: &PerResource, open: u64) -> Option<(usize, f
 /// The instruction rate at which the open claims fill `rest` of `resource`:
 /// claims that are slower by themselves keep their pace, the others divide what
 /// remains.
-fn level(claims: &[Claim], resource: usize, rest: f32, open: u64) -> f32 {
+fn level(claims: &[Claim], resource: usize, rest: f32, open: &[usize]) -> f32 {
     let mut level = 0.0_f32;
     for _ in 0..=claims.len() {
         let (mut fixed, mut slope) = (0.0, 0.0);
-        for claim in members(open).map(|i| &claims[i]) {
+        for claim in open.iter().map(|&i| &claims[i]) {
             let pace = claim.density[ISSUE];
             if pace <= level {
                 fixed += claim.density[resource];
@@ -186,6 +175,12 @@ mod tests {
     fn a_full_unit_slows_its_users_only() {
         let claims = [claim(0, 0.25, 1.0), claim(1, 0.25, 1.0), claim(2, 0.25, 0.0)];
         close(&rates(&claims, SchedulerPolicy::Lrr), &[0.5, 0.5, 1.0]);
+    }
+
+    #[test]
+    fn many_warps_share_what_there_is() {
+        let claims: Vec<Claim> = (0..200).map(|age| claim(age, 0.5, 0.0)).collect();
+        close(&rates(&claims, SchedulerPolicy::Lrr), &[0.01; 200]);
     }
 
     #[test]
