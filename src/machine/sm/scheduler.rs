@@ -196,7 +196,10 @@ impl Scheduler {
 
     /// Settles the rates and gives the cycle of the next completion.
     pub(super) fn settle(&mut self, now: Cycle) -> Cycle {
-        if !self.stale {
+        // A completion that came a rounding error too early leaves its burst
+        // running with nothing scheduled.
+        let missed = self.due == NEVER && !self.running.is_empty();
+        if !self.stale && !missed {
             return self.due;
         }
         self.stale = false;
@@ -266,4 +269,25 @@ fn book_running(
     stalls[Cause::InstructionBufferEmpty as usize] += scale * parts[0];
     stalls[Cause::ShortRaw as usize] += if sum > 0.0 { scale * parts[1] } else { lost };
     stalls[Cause::ExecutionResource as usize] += scale * parts[2];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Burst, NEVER, RESOURCES, Scheduler};
+    use crate::machine::KernelCounts;
+    use crate::spec::SchedulerPolicy;
+
+    #[test]
+    fn a_burst_left_running_is_scheduled_again() {
+        let mut scheduler = Scheduler::new(SchedulerPolicy::Lrr, [1.0; RESOURCES]);
+        let mut counts = vec![KernelCounts::default()];
+        let burst = Burst { cycles: 10.0, slots: 5, ..Burst::default() };
+        scheduler.start(0, 0, 1, &burst, 0.0, &mut counts[0].stalls);
+        assert_eq!(scheduler.settle(0), 10);
+        // The completion is looked for, and not found.
+        scheduler.due = NEVER;
+        scheduler.advance(9, &mut counts);
+        scheduler.completed(&mut Vec::new(), &mut counts);
+        assert_eq!(scheduler.settle(9), 10);
+    }
 }
