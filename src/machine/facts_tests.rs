@@ -24,6 +24,15 @@ fn a_dependent_chain_costs_latency_plus_pipeline_per_instruction() {
 }
 
 #[test]
+fn a_long_run_of_instructions_is_counted_to_the_last() {
+    let outcome = run(&vec![line("MUFU.RCP", Some(1), Some(1)); 70_000], 1, 1, 32);
+    let counts = &outcome.kernels[0];
+    assert_eq!(counts.by_unit[crate::isa::Unit::Sfu.index()], 70_000);
+    let early = outcome.timeline[0].warp_instructions;
+    assert!(early <= 2_048, "{early} instructions in the first interval");
+}
+
+#[test]
 fn a_busy_unit_limits_many_independent_warps() {
     let chain = [line("FADD", Some(1), Some(1)); 8];
     let cycles = kernel_cycles(&run(&chain, 100, 1, 1024));

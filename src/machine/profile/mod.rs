@@ -46,7 +46,7 @@ pub(super) type Mix = [u16; Unit::ALL.len()];
 /// Ends a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepEnd {
-    /// The stretch ends here.
+    /// The stretch ends here, or goes on with another step.
     Stretch,
     /// The last instruction of the step carries addresses; a load's registers
     /// wait on `slot`.

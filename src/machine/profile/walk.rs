@@ -16,6 +16,10 @@ const COLLECTED: u32 = 2;
 /// Outstanding loads of a warp that the walk tells apart; one more waits for the oldest.
 const SLOTS: u8 = 64;
 
+/// Most instructions of a step: its 16-bit counts hold that many, at up to 255
+/// cycles of a unit each.
+const LONGEST_STEP: u32 = 256;
+
 /// One walk: a clock, the state and the step under way.
 pub(super) struct Walk<'a> {
     rules: &'a Rules,
@@ -73,6 +77,8 @@ impl<'a> Walk<'a> {
                 self.end_step(StepEnd::Access { instruction: index, slot });
             } else if let Some(end) = own_end(instruction) {
                 return self.finish(end, place + 1);
+            } else if self.slots >= LONGEST_STEP {
+                self.end_step(StepEnd::Stretch);
             }
             if place + 1 == segment.length && instruction.effect == Effect::Branch {
                 self.state.hold = self.state.hold.max(self.last + 1 + self.rules.branch_cycles);

@@ -151,7 +151,8 @@ impl<S: WarpStream> Warp<S> {
         (burst, meets)
     }
 
-    /// Steps of the present stretch; stops behind one that carries addresses.
+    /// Steps of the present stretch; stops behind one that carries addresses and
+    /// where the burst is long enough.
     fn gather_steps(
         &mut self,
         profile: &Profile,
@@ -160,6 +161,9 @@ impl<S: WarpStream> Warp<S> {
     ) -> Option<Meets> {
         let stretch = profile.stretch(self.stretch);
         while self.step < stretch.first + stretch.count {
+            if burst.slots >= LONGEST_BURST {
+                return Some(Meets::More);
+            }
             let step = profile.step(self.step);
             self.step += 1;
             burst.add(step.cycles, step.slots, &step.demand, step.gaps);
