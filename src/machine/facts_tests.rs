@@ -94,6 +94,21 @@ fn every_slot_cycle_has_one_cause() {
 }
 
 #[test]
+fn a_wait_for_copies_lasts_until_they_are_there() {
+    let resolved = crate::spec::Models::builtin().machine("a100", &[]).unwrap();
+    let lines = [
+        memory("LDGSTS.E", None, Some(2), |_, _, _| (0x1000, 4)),
+        line("LDGDEPBAR", None, None),
+        line("DEPBAR.LE", None, None),
+    ];
+    let cycles =
+        |repeat| kernel_cycles(&Script::new(&resolved, &lines, repeat, 1, 32).run(&resolved));
+    let per_hit = (cycles(110) - cycles(10)) / 100;
+    let latency = u64::from(resolved.machine.l1.latency_cycles);
+    assert!(per_hit >= latency, "{per_hit} cycles for a hit of {latency}");
+}
+
+#[test]
 fn writes_end_a_warp_only_when_they_are_done() {
     let store = [memory("STG.E", None, Some(2), |_, _, _| (0x1000, 4))];
     let outcome = run(&store, 1, 1, 32);

@@ -41,7 +41,7 @@ impl<S: WarpStream> Sm<S> {
         let space = self.resolve(&decoded, kernel, chip);
         let resident = self.warp(warp);
         let target = match (decoded.effect, slot) {
-            (Effect::AsyncCopy, _) => Target::Group(resident.join_group()),
+            (Effect::AsyncCopy, _) => Target::Group(resident.join_group(now)),
             (_, Some(slot)) => {
                 resident.expect(slot);
                 Target::Slot(slot.0)

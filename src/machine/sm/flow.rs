@@ -5,7 +5,7 @@ use crate::units::Cycle;
 use super::super::chip::Chip;
 use super::super::event::Event;
 use super::super::feed::WarpStream;
-use super::super::profile::{SlotId, StretchEnd};
+use super::super::profile::StretchEnd;
 use super::Sm;
 use super::scheduler::{NEVER, Wait};
 use super::warp::{Blocked, Meets};
@@ -110,36 +110,22 @@ impl<S: WarpStream> Sm<S> {
     }
 
     fn meet(&mut self, warp: u16, end: StretchEnd, ahead: f64, chip: &mut Chip) {
-        let now = chip.queue.now();
         let resident = self.warp(warp);
-        let passes = match end {
-            StretchEnd::Load(slot) => return self.meet_load(warp, slot, ahead, chip),
+        let (done, blocked) = match end {
             StretchEnd::Barrier => return self.meet_barrier(warp, chip),
-            StretchEnd::Fence => resident.outstanding == 0 && resident.last_done <= now,
-            StretchEnd::AsyncWait(allowed) => resident.groups_done(allowed),
-            StretchEnd::Segment | StretchEnd::AsyncCommit => true,
+            StretchEnd::Segment | StretchEnd::AsyncCommit => return self.pass(warp, ahead, chip),
+            StretchEnd::Load(slot) => (resident.ready_at(slot), Blocked::Load(slot)),
+            StretchEnd::Fence => (resident.all_done_at(), Blocked::Fence),
+            StretchEnd::AsyncWait(allowed) => {
+                (resident.groups_done_at(allowed), Blocked::Groups(allowed))
+            }
         };
-        if passes {
+        if done.is_some_and(|cycle| cycle <= chip.queue.now()) {
             return self.pass(warp, ahead, chip);
         }
-        match end {
-            StretchEnd::AsyncWait(allowed) => self.block(warp, Blocked::Groups(allowed)),
-            _ => self.block(warp, Blocked::Fence),
-        }
-        if self.warp(warp).outstanding == 0 {
-            let at = self.warp(warp).last_done;
-            self.wake_at(warp, at, chip);
-        }
-    }
-
-    fn meet_load(&mut self, warp: u16, slot: SlotId, ahead: f64, chip: &mut Chip) {
-        match self.warp(warp).ready_at(slot) {
-            Some(cycle) if cycle <= chip.queue.now() => self.pass(warp, ahead, chip),
-            Some(cycle) => {
-                self.block(warp, Blocked::Load(slot));
-                self.wake_at(warp, cycle, chip);
-            }
-            None => self.block(warp, Blocked::Load(slot)),
+        self.block(warp, blocked);
+        if let Some(cycle) = done {
+            self.wake_at(warp, cycle, chip);
         }
     }
 
@@ -189,15 +175,13 @@ impl<S: WarpStream> Sm<S> {
         self.schedulers[index].note_wait(kernel, cause(blocked), false);
     }
 
-    /// A warp's access is done at `cycle`: wakes it when that was what it waited for.
-    pub(super) fn wake_if_met(&mut self, warp: u16, cycle: Cycle, chip: &mut Chip) {
+    /// A warp's access is done: wakes the warp when that was what it waited for.
+    pub(super) fn wake_if_met(&mut self, warp: u16, chip: &mut Chip) {
         let resident = self.warp(warp);
         let met = match resident.blocked {
             Blocked::Load(slot) => resident.ready_at(slot),
-            Blocked::Fence | Blocked::Draining => {
-                (resident.outstanding == 0).then_some(resident.last_done)
-            }
-            Blocked::Groups(allowed) => resident.groups_done(allowed).then_some(cycle),
+            Blocked::Fence | Blocked::Draining => resident.all_done_at(),
+            Blocked::Groups(allowed) => resident.groups_done_at(allowed),
             Blocked::No | Blocked::Queue | Blocked::Barrier => None,
         };
         if let Some(at) = met {

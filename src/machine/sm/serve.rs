@@ -185,9 +185,9 @@ impl<S: WarpStream> Sm<S> {
         warp.last_done = warp.last_done.max(operation.latest);
         match operation.target {
             Target::Slot(slot) => warp.loaded(slot, operation.latest),
-            Target::Group(group) => warp.leave_group(group),
+            Target::Group(group) => warp.leave_group(group, operation.latest),
             Target::Nothing => {}
         }
-        self.wake_if_met(operation.warp, operation.latest, chip);
+        self.wake_if_met(operation.warp, chip);
     }
 }

@@ -52,6 +52,15 @@ struct Slot {
     ready: Cycle,
 }
 
+/// One group of asynchronous copies.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    /// Copies whose end is not known yet.
+    pending: u32,
+    /// When the last of the others is done.
+    done: Cycle,
+}
+
 /// One resident warp.
 #[derive(Debug)]
 pub(super) struct Warp<S> {
@@ -68,7 +77,8 @@ pub(super) struct Warp<S> {
     /// When the last of the finished operations was done.
     pub(super) last_done: Cycle,
     slots: Vec<Slot>,
-    groups: VecDeque<u32>,
+    /// Groups that may not be done, oldest first; the last one is open.
+    groups: VecDeque<Group>,
     first_group: u32,
     segment: u32,
     stretch: u32,
@@ -96,7 +106,7 @@ impl<S: WarpStream> Warp<S> {
             outstanding: 0,
             last_done: 0,
             slots: Vec::new(),
-            groups: VecDeque::from([0]),
+            groups: VecDeque::from([Group::default()]),
             first_group: 0,
             segment,
             stretch: 0,
@@ -137,7 +147,7 @@ impl<S: WarpStream> Warp<S> {
                     Some(segment) => self.enter(profile, segment, 0, stretch.ready),
                 },
                 StretchEnd::AsyncCommit => {
-                    self.groups.push_back(0);
+                    self.groups.push_back(Group::default());
                     self.enter(profile, self.segment, stretch.offset, stretch.ready);
                 }
                 end => break Meets::Stretch(end),
@@ -202,26 +212,37 @@ impl<S: WarpStream> Warp<S> {
         self.slots[usize::from(slot)] = Slot { pending: false, ready: cycle };
     }
 
-    /// The number of the open group; an operation is added to it.
-    pub(super) fn join_group(&mut self) -> u32 {
-        let open = self.groups.len() - 1;
-        self.groups[open] += 1;
-        self.first_group + crate::units::to_u32(open)
+    /// When all its accesses are done; `None` while that is unknown.
+    pub(super) fn all_done_at(&self) -> Option<Cycle> {
+        (self.outstanding == 0).then_some(self.last_done)
     }
 
-    /// Notes that an operation of a group is done.
-    pub(super) fn leave_group(&mut self, group: u32) {
-        self.groups[to_usize(group - self.first_group)] -= 1;
-        while self.groups.len() > 1 && self.groups[0] == 0 {
+    /// The number of the open group, to which an operation is added; groups that
+    /// are done at `now` are forgotten.
+    pub(super) fn join_group(&mut self, now: Cycle) -> u32 {
+        let over = |group: &Group| group.pending == 0 && group.done <= now;
+        while self.groups.len() > 1 && over(&self.groups[0]) {
             self.groups.pop_front();
             self.first_group += 1;
         }
+        let open = self.groups.len() - 1;
+        self.groups[open].pending += 1;
+        self.first_group + crate::units::to_u32(open)
     }
 
-    /// True when all closed groups but the last `allowed` are done.
-    pub(super) fn groups_done(&self, allowed: u32) -> bool {
+    /// Notes that an operation of a group is done at `cycle`.
+    pub(super) fn leave_group(&mut self, group: u32, cycle: Cycle) {
+        let group = &mut self.groups[to_usize(group - self.first_group)];
+        group.pending -= 1;
+        group.done = group.done.max(cycle);
+    }
+
+    /// When all closed groups but the last `allowed` are done; `None` while that
+    /// is unknown.
+    pub(super) fn groups_done_at(&self, allowed: u32) -> Option<Cycle> {
         let closed = self.groups.len() - 1;
         let must = closed.saturating_sub(to_usize(allowed));
-        self.groups.iter().take(must).all(|&pending| pending == 0)
+        let mut groups = self.groups.iter().take(must);
+        groups.try_fold(0, |at, group| (group.pending == 0).then(|| at.max(group.done)))
     }
 }
