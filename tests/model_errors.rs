@@ -98,7 +98,19 @@ fn a_wrong_override_names_the_word() {
     );
     assert!(set("l1.latency_cycles.x", "3").contains("unknown key"));
     assert!(set("l1..x", "3").contains("expected SECTION.KEY=VALUE"));
-    assert!(set("sm.schedulers", "0").contains("sm.schedulers = 0"));
+    for (key, value) in [
+        ("sm.schedulers", "0"),
+        ("clocks.core_mhz", "0.0001"),
+        ("clocks.dram_mhz", "0.0001"),
+        ("dispatch.kernel_launch_cycles", "9223372036854775807"),
+        ("dispatch.cta_launch_cycles", "9223372036854775807"),
+        ("dispatch.kernel_retire_cycles", "9223372036854775807"),
+        ("quirks.refetch_cycles", "4294967295"),
+        ("interconnect.header_bytes", "4294967295"),
+        ("l2.accesses_per_cycle", "4294967295"),
+    ] {
+        assert!(set(key, value).contains(&format!("{key} = {value}")), "{key}");
+    }
 }
 
 #[test]

@@ -32,12 +32,13 @@ impl fmt::Display for Problem {
 type Check = (&'static str, fn(&Machine) -> Vec<String>);
 
 /// One row per fact.
-const CHECKS: [Check; 20] = [
-    ("clocks tick: above 0 and below 100000 MHz", clocks),
+const CHECKS: [Check; 21] = [
+    ("clocks tick: at least 1 kHz and below 100000 MHz", clocks),
     ("a count is at least 1", counts),
     ("a count is no larger than any GPU's", largest),
     ("a size is a power of two where its bits are used", powers),
     ("a latency is below 100000 cycles", latencies),
+    ("a launch begins and ends within 10000000 cycles", launches),
     ("a queue is at most 1048576 long", queues),
     ("schedulers divide the warps of an SM", schedulers),
     ("a line is a multiple of the 32-byte sector, at most 8 of them", lines),
@@ -93,7 +94,7 @@ fn clocks(m: &Machine) -> Vec<String> {
         ("clocks.l2_mhz", m.clocks.l2_mhz),
     ];
     clocks.extend(m.clocks.dram_mhz.map(|mhz| ("clocks.dram_mhz", mhz)));
-    refused(&clocks, |mhz| mhz > 0.0 && mhz < 100_000.0)
+    refused(&clocks, |mhz| (0.001..100_000.0).contains(&mhz))
 }
 
 fn counts(m: &Machine) -> Vec<String> {
@@ -140,6 +141,9 @@ fn largest(m: &Machine) -> Vec<String> {
         ("sm.register_banks", m.sm.register_banks, 1024),
         ("shared.banks", m.shared.banks, 1024),
         ("l1.banks", m.l1.banks, 1024),
+        ("interconnect.flit_bytes", m.interconnect.flit_bytes, 4096),
+        ("interconnect.header_bytes", m.interconnect.header_bytes, 4096),
+        ("l2.accesses_per_cycle", m.l2.accesses_per_cycle, 1024),
         ("dram.channels", m.dram.channels, 1024),
     ];
     let mut wrong = Vec::new();
@@ -181,12 +185,22 @@ fn latencies(m: &Machine) -> Vec<String> {
         ("dram.latency_cycles", m.dram.latency_cycles),
         ("sm.dependent_issue_cycles", m.sm.dependent_issue_cycles),
         ("sm.branch_cycles", m.sm.branch_cycles),
+        ("quirks.refetch_cycles", m.quirks.refetch_cycles),
     ];
     for (name, unit) in &m.units {
         latencies.push((name, unit.latency_cycles));
         latencies.push((name, unit.initiation_cycles));
     }
     refused(&latencies, |cycles| cycles < 100_000)
+}
+
+fn launches(m: &Machine) -> Vec<String> {
+    let launches = [
+        ("dispatch.kernel_launch_cycles", m.dispatch.kernel_launch_cycles),
+        ("dispatch.cta_launch_cycles", m.dispatch.cta_launch_cycles),
+        ("dispatch.kernel_retire_cycles", m.dispatch.kernel_retire_cycles),
+    ];
+    refused(&launches, |cycles| cycles <= 10_000_000)
 }
 
 fn queues(m: &Machine) -> Vec<String> {
