@@ -132,6 +132,20 @@ fn every_machine_runs_the_smallest_workload() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_broken_link_beside_a_trace_does_no_harm() {
+    let bench = Bench::new();
+    let folder = bench.path("trace");
+    std::fs::create_dir(&folder).unwrap();
+    for entry in std::fs::read_dir(root().join("traces/samples/reduce")).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), folder.join(entry.file_name())).unwrap();
+    }
+    std::os::unix::fs::symlink("/no/such/file", folder.join("gone")).unwrap();
+    bench.record(&[folder.to_str().unwrap(), "--machine", "v100"]);
+}
+
 #[test]
 fn a_workload_model_runs_like_its_sample() {
     let bench = Bench::new();

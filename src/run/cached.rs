@@ -77,7 +77,8 @@ fn source_key(path: &Path) -> std::io::Result<u128> {
     hash.update(concat!(env!("CARGO_PKG_VERSION"), "\n").as_bytes());
     hash.update(full.as_os_str().as_encoded_bytes());
     for file in files {
-        let meta = fs::metadata(&file)?;
+        // A neighbour may be a broken link, or go while we look.
+        let Ok(meta) = fs::metadata(&file) else { continue };
         let changed = meta.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
         hash.update(file.as_os_str().as_encoded_bytes());
         hash.update(&meta.len().to_le_bytes());
