@@ -194,6 +194,13 @@ fn bad_words_and_bad_files_are_refused_by_name() {
     assert!(said.contains("solo"), "{said}");
     let said = bench.refused(&["analyze", sample, sample, "--machine", "v100"]);
     assert!(said.contains("NAME="), "{said}");
+    let said = bench.refused(&["analyze", sample, "--machine", "v100", "--kernels", "99"]);
+    assert!(said.contains("samples/reduce") && said.contains("--kernels"), "{said}");
+    let said = bench.refused(&["analyze", sample, "--machine", "v100", "--threads", "100000"]);
+    assert!(said.contains("1024"), "{said}");
+    let narrow = "sm.registers=512";
+    let said = bench.refused(&["analyze", sample, "--machine", "v100", "--set", narrow]);
+    assert_eq!(said.matches("does not hold that").count(), 1, "{said}");
     let junk = bench.path("junk.gpt");
     std::fs::write(&junk, b"gptrace\nnot a store at all").unwrap();
     let said = bench.refused(&["analyze", junk.to_str().unwrap(), "--machine", "v100"]);

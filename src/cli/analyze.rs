@@ -54,8 +54,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Threads; the result does not depend on it [default: all cores]
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
 }
 
 fn key_value(typed: &str) -> Result<(String, String), String> {
@@ -66,7 +66,7 @@ fn key_value(typed: &str) -> Result<(String, String), String> {
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     if let Some(threads) = arguments.threads {
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
+        rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
     }
     let request = AnalyzeRequest {
         apps: arguments.apps.iter().map(|typed| AppName::parse(typed)).collect(),

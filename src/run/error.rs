@@ -26,7 +26,7 @@ pub enum RunError {
     #[error(transparent)]
     Synth(#[from] SynthError),
     /// The machine could not run an application.
-    #[error("application {app}: {source}")]
+    #[error("application {app} did not run to its end")]
     Machine {
         /// Which application.
         app: String,
@@ -34,7 +34,7 @@ pub enum RunError {
         source: MachineError,
     },
     /// A scheme made an unlawful plan: a defect of the scheme.
-    #[error("scheme {scheme} made an unlawful plan: {source}")]
+    #[error("scheme {scheme} made an unlawful plan")]
     Law {
         /// Which scheme.
         scheme: String,
@@ -55,6 +55,12 @@ pub enum RunError {
         /// As typed.
         path: PathBuf,
     },
+    /// No launch of an application was asked for.
+    #[error("application {app} has no launch with one of the ids asked for with --kernels")]
+    NoKernels {
+        /// Which application.
+        app: String,
+    },
     /// Two applications of the same name.
     #[error("two applications are called {name}; give one of them another name with NAME={path}")]
     SameName {
@@ -65,7 +71,7 @@ pub enum RunError {
     },
     /// The user's cache folder cannot be used.
     #[error(
-        "cannot keep converted traces in {path}: {source}; set GPUMODEL_CACHE to a folder that can be written"
+        "cannot keep converted traces in {path}; set GPUMODEL_CACHE to a folder that can be written"
     )]
     Cache {
         /// The folder.
