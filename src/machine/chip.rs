@@ -24,8 +24,6 @@ pub(super) struct Chip {
     /// By launch.
     pub(super) counts: Vec<KernelCounts>,
     pub(super) fabric: Fabric,
-    /// CTAs retired so far: the sign that a run moves on.
-    pub(super) retirements: u64,
     profiles: Vec<Profile>,
     /// By launch: its profile.
     profile_of: Vec<u32>,
@@ -42,7 +40,7 @@ impl Chip {
     ) -> Self {
         let counts = vec![KernelCounts::default(); profile_of.len()];
         let queue = EventQueue::new();
-        Self { queue, counts, fabric, retirements: 0, profiles, profile_of, windows }
+        Self { queue, counts, fabric, profiles, profile_of, windows }
     }
 
     /// The profile of a launch's code.

@@ -61,7 +61,6 @@ pub struct Gpu<'a, F: Feed> {
     timeline: Timeline,
     streams: Vec<F::Warp>,
     retired: Vec<u32>,
-    resident: u64,
     last_progress: (u64, Cycle),
 }
 
@@ -90,7 +89,6 @@ impl<'a, F: Feed> Gpu<'a, F> {
             timeline: Timeline::new(),
             streams: Vec::new(),
             retired: Vec::new(),
-            resident: 0,
             last_progress: (0, 0),
         })
     }
@@ -263,11 +261,8 @@ impl<'a, F: Feed> Gpu<'a, F> {
         self.timeline.note(self.chip.queue.now(), totals);
     }
 
-    fn resident_ctas(&mut self) -> u64 {
-        let started: u64 = self.dispatcher.grids.iter().map(|grid| grid.started).sum();
-        let retired: u64 = self.dispatcher.grids.iter().map(|grid| grid.retired).sum();
-        self.resident = started - retired;
-        self.resident
+    fn resident_ctas(&self) -> u64 {
+        self.dispatcher.grids.iter().map(|grid| grid.started - grid.retired).sum()
     }
 
     /// Warp instructions since the last look; an error when there have been none

@@ -194,7 +194,7 @@ impl Fabric {
         self.memory.arrive(transfer, queue, counts)
     }
 
-    /// A channel has something to do; returns the SMs that may send again.
+    /// A channel has something to do.
     pub(super) fn on_channel(
         &mut self,
         channel: u16,
@@ -204,7 +204,8 @@ impl Fabric {
         self.memory.work(channel, queue, counts);
     }
 
-    /// Slices that waited for room of a channel go on.
+    /// Slices that waited for room of a channel go on; returns the SMs that may
+    /// send again.
     pub(super) fn on_room(
         &mut self,
         channel: u32,

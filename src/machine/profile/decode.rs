@@ -29,7 +29,7 @@ pub(crate) struct Decoded {
     pub(crate) is_matrix_load: bool,
     /// Goes past the L1.
     pub(crate) bypasses_l1: bool,
-    /// The opcode's table entry was guessed by prefix.
+    /// The opcode is in the table; false: it was classed by prefix.
     pub(crate) known: bool,
     /// The last immediate, for waits on asynchronous groups.
     pub(super) immediate: i64,

@@ -70,7 +70,7 @@ impl<S: WarpStream> Sm<S> {
             self.warps[usize::from(warp)].as_mut().expect("only resident warps begin bursts");
         let kernel = resident.kernel;
         let (profile, counts) = chip.profile_and_counts(kernel);
-        let (burst, _) = resident.gather(profile, counts);
+        let burst = resident.gather(profile, counts);
         if burst.slots == 0 {
             return self.go_on(warp, ahead, chip);
         }

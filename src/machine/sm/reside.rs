@@ -78,7 +78,6 @@ impl<S: WarpStream> Sm<S> {
         self.room.give_back(&cta.need);
         self.retired.push(cta.kernel);
         chip.counts[crate::units::to_usize(cta.kernel)].ctas_retired += 1;
-        chip.retirements += 1;
     }
 
     /// Lets the waiting warps of a CTA go when all live warps have arrived.

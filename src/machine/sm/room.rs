@@ -2,7 +2,6 @@
 
 use crate::isa::Launch;
 use crate::spec::Machine;
-use crate::units::to_u32;
 
 /// What one CTA of a launch takes of an SM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,6 +120,6 @@ impl Room {
 
     /// Free warp slots: how the dispatcher compares SMs.
     pub(crate) fn free_warps(&self) -> u32 {
-        to_u32(self.warps)
+        self.warps
     }
 }

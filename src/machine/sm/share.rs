@@ -35,8 +35,8 @@ pub(super) struct Claim {
 /// in a thousand cycles.
 const SLACK: f32 = 1e-4;
 
-/// Sets the rate of every claim. True when somebody had to slow down.
-pub(super) fn share(claims: &mut [Claim], capacity: &PerResource, policy: SchedulerPolicy) -> bool {
+/// Sets the rate of every claim.
+pub(super) fn share(claims: &mut [Claim], capacity: &PerResource, policy: SchedulerPolicy) {
     let mut total = [0.0_f32; RESOURCES];
     for claim in claims.iter_mut() {
         claim.rate = 1.0;
@@ -45,13 +45,12 @@ pub(super) fn share(claims: &mut [Claim], capacity: &PerResource, policy: Schedu
         }
     }
     if total.iter().zip(capacity).all(|(sum, limit)| *sum <= limit + SLACK) {
-        return false;
+        return;
     }
     match policy {
         SchedulerPolicy::Lrr | SchedulerPolicy::TwoLevel => max_min(claims, capacity),
         SchedulerPolicy::Gto | SchedulerPolicy::Oldest => oldest_first(claims, capacity),
     }
-    true
 }
 
 fn oldest_first(claims: &mut [Claim], capacity: &PerResource) {

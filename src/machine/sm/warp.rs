@@ -129,12 +129,9 @@ impl<S: WarpStream> Warp<S> {
         self.enter(profile, self.segment, stretch.offset, state);
     }
 
-    /// Collects instructions up to the next event into one burst.
-    pub(super) fn gather(
-        &mut self,
-        profile: &mut Profile,
-        counts: &mut KernelCounts,
-    ) -> (Burst, Meets) {
+    /// Collects instructions up to the next event into one burst, and notes what
+    /// it meets there.
+    pub(super) fn gather(&mut self, profile: &mut Profile, counts: &mut KernelCounts) -> Burst {
         let mut burst = Burst::default();
         let meets = loop {
             if let Some(meets) = self.gather_steps(profile, counts, &mut burst) {
@@ -158,7 +155,7 @@ impl<S: WarpStream> Warp<S> {
         };
         counts.warp_instructions += u64::from(burst.slots);
         self.meets = meets;
-        (burst, meets)
+        burst
     }
 
     /// Steps of the present stretch; stops behind one that carries addresses and
