@@ -109,6 +109,11 @@ impl TagArray {
         self.dirty_lines = 0;
     }
 
+    /// The number of ways now.
+    pub(crate) fn ways(&self) -> u32 {
+        self.ways
+    }
+
     /// The line number of a byte address.
     pub(crate) fn line_of(&self, address: u64) -> u64 {
         address >> self.line_shift

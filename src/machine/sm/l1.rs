@@ -37,11 +37,14 @@ impl L1 {
         }
     }
 
-    /// Drops all contents and leaves to shared memory the smallest selectable
-    /// size that holds `shared_bytes`.
+    /// Leaves to shared memory the smallest selectable size that holds
+    /// `shared_bytes`. Contents are dropped where the machine flushes or the
+    /// size changes.
     pub(super) fn prepare(&mut self, shared_bytes: u32, shared: &SharedSpec) {
         let ways = ways_beside(&self.spec, shared_bytes.min(shared.bytes));
-        self.tags.resize(ways);
+        if self.spec.flushed_at_kernel_start || ways != self.tags.ways() {
+            self.tags.resize(ways);
+        }
     }
 
     /// Looks up a sector for reading; `operation` waits for it on a miss.
@@ -145,8 +148,11 @@ fn ways_beside(spec: &L1Spec, shared_bytes: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::ways_beside;
-    use crate::spec::{AllocatePolicy, Cache, L1Spec, SetHash, WritePolicy};
+    use super::{L1, Read, ways_beside};
+    use crate::machine::CacheCounts;
+    use crate::spec::{
+        AllocatePolicy, BankConflicts, Cache, L1Spec, SetHash, SharedSpec, WritePolicy,
+    };
 
     fn spec() -> L1Spec {
         L1Spec {
@@ -179,5 +185,26 @@ mod tests {
         assert_eq!(ways_beside(&spec(), 1), 240);
         assert_eq!(ways_beside(&spec(), 40 * 1024), 128);
         assert_eq!(ways_beside(&spec(), 96 * 1024), 64);
+    }
+
+    #[test]
+    fn an_l1_that_is_not_flushed_keeps_its_lines_while_its_size_stays() {
+        let shared = SharedSpec {
+            bytes: 96 * 1024,
+            unit_bytes: 256,
+            reserved_bytes_per_cta: 0,
+            latency_cycles: 1,
+            banks: 32,
+            bank_bytes: 4,
+            conflicts: BankConflicts::AllWords,
+        };
+        let mut l1 = L1::new(&L1Spec { flushed_at_kernel_start: false, ..spec() });
+        let read = |l1: &mut L1| l1.read(0x1000, 0, &mut CacheCounts::default());
+        assert_eq!(read(&mut l1), Read::Miss);
+        l1.fill(0x1000, &mut Vec::new());
+        l1.prepare(0, &shared);
+        assert_eq!(read(&mut l1), Read::Hit);
+        l1.prepare(1, &shared);
+        assert_eq!(read(&mut l1), Read::Miss);
     }
 }

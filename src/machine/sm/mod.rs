@@ -71,7 +71,6 @@ struct Params {
     l1_banks: u32,
     tags_per_cycle: u32,
     caches_global: bool,
-    flushes_l1: bool,
     max_warps: u32,
 }
 
@@ -88,7 +87,6 @@ impl<S: WarpStream> Sm<S> {
                 l1_banks: machine.l1.banks.max(1),
                 tags_per_cycle: machine.l1.tags_per_cycle.max(1),
                 caches_global: machine.l1.caches_global,
-                flushes_l1: machine.l1.flushed_at_kernel_start,
                 max_warps: machine.sm.max_warps,
             },
             schedulers: (0..machine.sm.schedulers).map(|_| scheduler()).collect(),

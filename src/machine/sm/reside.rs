@@ -15,10 +15,10 @@ impl<S: WarpStream> Sm<S> {
     }
 
     /// Makes the SM ready for a kernel whose CTAs use `shared_bytes` together:
-    /// an SM without CTAs chooses its carve-out anew and drops its L1.
+    /// an SM without CTAs chooses its carve-out anew and flushes its L1.
     pub(in super::super) fn prepare(&mut self, shared_bytes: u32) {
         let idle = self.ctas.iter().all(Option::is_none);
-        if idle && self.params.flushes_l1 {
+        if idle {
             self.l1.prepare(shared_bytes, &self.params.shared);
         }
     }
