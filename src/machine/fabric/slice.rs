@@ -170,28 +170,37 @@ impl Slice {
                 Outcome::Answer(at + 1)
             }
             (Found::Pending, Some(way)) => {
-                match self.outstanding.merge(packet.address / SECTOR_BYTES, (number, at)) {
-                    Merge::Full => Outcome::Refused,
-                    Merge::Merged | Merge::Absent => {
-                        counts.write_merges += 1;
-                        self.tags.soil(way, sector);
-                        Outcome::Merged
-                    }
+                let sector_number = packet.address / SECTOR_BYTES;
+                if self.outstanding.merge(sector_number, (number, at)) == Merge::Full {
+                    return Outcome::Refused;
                 }
+                counts.write_merges += 1;
+                self.tags.soil(way, sector);
+                Outcome::Merged
             }
             (_, way) if whole || (self.lazy_fetch && !modifies) => {
                 self.write_without_fetch(packet, line, sector, way, at, counts)
             }
-            (_, way) => {
-                let outcome = self.fetch(number, packet, way, at);
-                counts.write_misses += u64::from(outcome != Outcome::Refused);
-                if let (Outcome::Fetch(_), (_, Some(way))) = (outcome, self.tags.look(line, sector))
-                {
-                    self.tags.soil(way, sector);
-                }
-                outcome
-            }
+            (_, way) => self.write_with_fetch(number, packet, way, at, counts),
         }
+    }
+
+    fn write_with_fetch(
+        &mut self,
+        number: u32,
+        packet: &Packet,
+        way: Option<usize>,
+        at: Cycle,
+        counts: &mut CacheCounts,
+    ) -> Outcome {
+        let outcome = self.fetch(number, packet, way, at);
+        counts.write_misses += u64::from(outcome != Outcome::Refused);
+        let (line, sector) =
+            (self.tags.line_of(packet.address), self.tags.sector_of(packet.address));
+        if let (Outcome::Fetch(_), (_, Some(way))) = (outcome, self.tags.look(line, sector)) {
+            self.tags.soil(way, sector);
+        }
+        outcome
     }
 
     fn write_without_fetch(
