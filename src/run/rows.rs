@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::isa::Unit;
-use crate::machine::{CacheCounts, Cause, KernelCounts, Need, Program, Sample};
+use crate::machine::{CacheCounts, Cause, KernelCounts, Need, Program, Sample, StallStack};
 use crate::record::{AppRecord, CacheCounters, DramCounters, Interval, KernelRecord};
 use crate::units::{Cycle, SECTOR_BYTES, to_u32};
 
@@ -112,15 +112,29 @@ fn utilization(bench: &Bench<'_>, bytes: u64, cycles: Cycle) -> f64 {
 
 /// Shares of slot-cycles by cause. What no warp of the launch stood on is idle.
 fn stalls(counts: &KernelCounts) -> BTreeMap<String, f64> {
-    let booked: f64 = counts.stalls.iter().sum();
+    let stack = without_debt(counts.stalls);
+    let booked: f64 = stack.iter().sum();
     let whole = counts.slot_cycles.max(booked);
     let share = |cause: Cause| {
-        let slots = counts.stalls[cause as usize];
+        let slots = stack[cause as usize];
         let slots = if cause == Cause::Idle { slots + whole - booked } else { slots };
         let alone = f64::from(u8::from(cause == Cause::Idle));
         (cause.name().to_owned(), if whole > 0.0 { slots / whole } else { alone })
     };
     Cause::ALL.into_iter().map(share).collect()
+}
+
+/// Schedulers move parts of cycles between issue and short waits, which may leave
+/// less than nothing of the latter: the other waits of running warps pay for it.
+fn without_debt(mut stack: StallStack) -> StallStack {
+    let mut debt = (-stack[Cause::ShortRaw as usize]).max(0.0);
+    stack[Cause::ShortRaw as usize] += debt;
+    for cause in [Cause::ExecutionResource, Cause::InstructionBufferEmpty, Cause::Issued] {
+        let paid = debt.min(stack[cause as usize].max(0.0));
+        stack[cause as usize] -= paid;
+        debt -= paid;
+    }
+    stack
 }
 
 fn mix(counts: &KernelCounts) -> BTreeMap<String, u64> {
@@ -138,5 +152,22 @@ fn interval(sample: &Sample) -> Interval {
         warp_instructions: sample.warp_instructions,
         dram_sectors: sample.dram_sectors,
         resident_ctas: sample.cta_cycles as f64 / cycles as f64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cause, stalls};
+    use crate::machine::KernelCounts;
+
+    #[test]
+    fn no_cause_has_less_than_nothing_and_the_whole_stays() {
+        let mut counts = KernelCounts { slot_cycles: 20.0, ..KernelCounts::default() };
+        counts.stalls[Cause::Issued as usize] = 6.0;
+        counts.stalls[Cause::ExecutionResource as usize] = 5.0;
+        counts.stalls[Cause::ShortRaw as usize] = -1.0;
+        let shares = stalls(&counts);
+        assert!(shares.values().all(|&share| share >= 0.0), "{shares:?}");
+        assert!((shares.values().sum::<f64>() - 1.0).abs() < 1e-12, "{shares:?}");
     }
 }
