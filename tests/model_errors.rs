@@ -108,6 +108,7 @@ fn a_wrong_override_names_the_word() {
         ("quirks.refetch_cycles", "4294967295"),
         ("interconnect.header_bytes", "4294967295"),
         ("l2.accesses_per_cycle", "4294967295"),
+        ("shared.banks", "128"),
     ] {
         assert!(set(key, value).contains(&format!("{key} = {value}")), "{key}");
     }
