@@ -47,7 +47,7 @@ pub struct AppFacts {
 pub struct KernelFacts {
     /// Kernel name.
     pub name: String,
-    /// CTAs of the grid.
+    /// CTAs of the launch in its trace: the grid's, or fewer.
     pub ctas: u64,
     /// Threads of a CTA.
     pub threads_per_cta: u32,

@@ -5,7 +5,8 @@
 //! on a resource is what it takes of it per cycle at that pace. Where the sum
 //! of densities exceeds a capacity, the policy decides who slows down:
 //! round robin gives every warp the same *instruction* rate up to its own pace
-//! (max-min fair), age-ordered policies serve the oldest warp first.
+//! (max-min fair), age-ordered policies serve the oldest warp first. Two-level
+//! scheduling counts as round robin, greedy-then-oldest as oldest first.
 
 use crate::spec::SchedulerPolicy;
 
