@@ -47,6 +47,12 @@ impl L1 {
         }
     }
 
+    /// True when a read of the sector sends nothing: it is there, or on its way.
+    pub(super) fn keeps(&self, address: u64) -> bool {
+        let (line, sector) = (self.tags.line_of(address), self.tags.sector_of(address));
+        matches!(self.tags.look(line, sector).0, Found::Hit | Found::Pending)
+    }
+
     /// Looks up a sector for reading; `operation` waits for it on a miss.
     pub(super) fn read(&mut self, address: u64, operation: u32, counts: &mut CacheCounts) -> Read {
         let (line, sector) = (self.tags.line_of(address), self.tags.sector_of(address));

@@ -117,7 +117,8 @@ impl<S: WarpStream> Sm<S> {
         lookup: Cycle,
         chip: &mut Chip,
     ) -> Sector {
-        if let Err(at) = chip.fabric.port_room(self.id, chip.queue.now()) {
+        let stays = entry.path == Path::Cached(Ask::Read) && self.l1.keeps(address);
+        if !stays && let Err(at) = chip.fabric.port_room(self.id, chip.queue.now()) {
             return Sector::NoPort(at);
         }
         let after = lookup + self.params.l1_latency;
