@@ -15,5 +15,5 @@ pub use plan::{DispatchOrder, Plan, PlanDraft, Share, TimeSlice, Vacate, WakeOn}
 pub use probe::{Probe, ProbeApp, ProbeResult};
 pub use view::{AppView, View, Wake};
 
-/// Version of these types, written into every record of a decision.
+/// Version of these types: raised when the meaning of one changes.
 pub const VERSION: u32 = 1;

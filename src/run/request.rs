@@ -94,6 +94,11 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
         analysis.solo.push(row);
         sentences.into_iter().for_each(|sentence| notes.add(sentence));
     }
+    if !request.schemes.is_empty() && request.apps.len() > 1 {
+        notes.add(String::from(
+            "the scheme solo runs one application at a time: nothing ran together",
+        ));
+    }
     analysis.notes = notes.into_sentences();
     Ok(analysis)
 }
