@@ -11,6 +11,7 @@ use crate::record::{Comparison, ReferenceTable};
 use crate::report::figure::{Figure, Scene};
 use crate::report::table;
 
+/// Results beside a reference table: cycles, hit rates and DRAM bytes with their errors.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A row of the table is about a record when its `machine` is the record's machine

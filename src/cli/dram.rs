@@ -28,7 +28,7 @@ unified_queue, opened_leaves_queue, bank_queue, write_high, write_low,
 posted_writes, forward, merge, refresh, page_policy, page_timeout, act_clocks
 and every parameter of the spec's file.";
 
-/// Run requests through one channel of a memory standard
+/// Runs requests through one channel of a memory standard
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

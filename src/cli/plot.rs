@@ -11,6 +11,7 @@ use crate::record::{Analysis, Comparison, ReferenceTable};
 use crate::report::figure::{FIGURES, Figure, Scene};
 use crate::units::WholeFile;
 
+/// Draws a figure as SVG from records alone.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
