@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::trace::{ConvertReport, ConvertRequest, KernelIds, Store, TraceError, convert, export};
+use crate::units::Scratch;
 
 use super::Outcome;
 use super::bar::with_bar;
@@ -60,7 +61,7 @@ fn converted(request: &ConvertRequest) -> Result<ConvertReport, TraceError> {
 /// Writes text, by way of a passing store unless the input is one.
 #[allow(clippy::print_stderr)]
 fn to_text(request: &ConvertRequest) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let scratch = tempfile::tempdir()?;
+    let scratch = Scratch::create(&std::env::temp_dir())?;
     let store = match &request.inputs[..] {
         [input] if Store::recognise(input) => Store::open(input)?,
         _ => {

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::synth::{self, Compression, Workload};
 use crate::trace::{self, ConvertRequest, Progress, Store};
-use crate::units::WholeFile;
+use crate::units::{Scratch, WholeFile};
 
 use super::error::RunError;
 
@@ -41,7 +41,7 @@ pub(super) fn modelled(
     let failed = |source| RunError::Cache { path: cache.to_path_buf(), source };
     let workload = Workload::load(workload, models)?;
     fs::create_dir_all(cache).map_err(failed)?;
-    let folder = tempfile::tempdir_in(cache).map_err(failed)?;
+    let folder = Scratch::create(cache).map_err(failed)?;
     let text = folder.path().join("trace");
     synth::write_folder(&workload, &text, Compression::None, &mut |_| {})?;
     let stored = cache.join(format!("synth-{}-{}.gpt", workload.name(), std::process::id()));

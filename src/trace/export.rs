@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use crate::isa::{Access, AddressMode, Code, Instruction, Register};
-use crate::units::{to_u64, to_usize};
+use crate::units::{Scratch, to_u64, to_usize};
 
 use super::cursor::{Cta, WarpCursor};
 use super::error::TraceError;
@@ -37,7 +37,7 @@ pub fn export(store: &Store, request: &ConvertRequest) -> Result<usize, TraceErr
     }
     let wrong = |error| TraceError::io("write", target, error);
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let scratch = tempfile::tempdir_in(parent.unwrap_or(Path::new("."))).map_err(wrong)?;
+    let scratch = Scratch::create(parent.unwrap_or(Path::new("."))).map_err(wrong)?;
     // A folder of its own inside has the rights that new folders have.
     let folder = scratch.path().join("traces");
     fs::create_dir(&folder).map_err(wrong)?;
