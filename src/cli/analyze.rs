@@ -20,19 +20,20 @@ use super::bar::with_bars;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "EXAMPLES:\n  \
     gpumodel analyze bfs.gpt --machine v100\n  \
+    gpumodel analyze synth:saxpy --machine v100\n  \
     gpumodel analyze traces/bfs traces/lud --machine a100 --report out\n  \
     gpumodel analyze A=one.gpt B=two.gpt --machine my-gpu.toml --json record.json\n  \
     gpumodel analyze bfs.gpt --machine v100 --set l1.latency_cycles=20 --kernels 1-3\n\n\
     ENVIRONMENT:\n  \
     GPUMODEL_CACHE  folder for converted traces (default: gpumodel in the user's cache folder)")]
 pub(crate) struct Arguments {
-    /// Applications, `[NAME=]PATH`
+    /// Applications, `[NAME=]PATH` or `[NAME=]synth:WORKLOAD` (see `gpumodel synth --list`)
     #[arg(required = true, value_name = "APP")]
     apps: Vec<String>,
     /// A name from `gpumodel machine list`, or a machine file
     #[arg(short, long, value_name = "M")]
     machine: String,
-    /// Schemes, separated by commas
+    /// Schemes, separated by commas; `gpumodel scheme list` names them
     #[arg(long, value_name = "S", value_delimiter = ',')]
     scheme: Vec<String>,
     /// Writes record, SVG figures and an index.html into this folder

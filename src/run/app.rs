@@ -10,7 +10,7 @@ use super::error::RunError;
 /// What a workload model's name begins with.
 const SYNTH: &str = "synth:";
 
-/// An application as typed: `[NAME=]PATH`.
+/// An application as typed: `[NAME=]PATH` or `[NAME=]synth:WORKLOAD`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppName {
     /// Its name in records.

@@ -50,7 +50,9 @@ pub enum RunError {
         known: String,
     },
     /// An application that is neither a file nor a folder.
-    #[error("{path} is neither a store, a trace, a list nor a folder of traces")]
+    #[error(
+        "there is no file or folder {path}; expected a store, a trace, a list, a folder of traces or synth:WORKLOAD"
+    )]
     NoApp {
         /// As typed.
         path: PathBuf,
