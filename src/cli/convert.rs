@@ -48,6 +48,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let Arguments { inputs, output, kernels, names, to } = arguments;
     let request = ConvertRequest { inputs, output, kernels, names };
     match to {
+        Form::Store if request.inputs.iter().any(|input| Store::recognise(input)) => {
+            return Err("an input is a store already; `--to traceg` writes one as text".into());
+        }
         Form::Store => tell(&converted(&request)?),
         Form::Traceg => to_text(&request)?,
     }

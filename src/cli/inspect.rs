@@ -110,6 +110,14 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 }
 
 fn open(arguments: &Arguments) -> Result<Store, TraceError> {
+    let path = &arguments.store;
+    if path.is_dir() {
+        let path = path.display();
+        let text = format!(
+            "{path} is a folder; make a store of it with `gpumodel convert {path} -o NAME.gpt`"
+        );
+        return Err(TraceError::Request(text));
+    }
     let store = Store::open(&arguments.store)?;
     if arguments.verify {
         store.verify()?;

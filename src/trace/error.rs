@@ -32,8 +32,9 @@ pub enum TraceError {
     },
     /// A store's bytes are not what they should be.
     #[error(
-        "{}: byte {offset}: expected {expected}, found {found}; convert the trace again",
-        path.display()
+        "{}: byte {offset}: expected {expected}, found {found}; {}",
+        path.display(),
+        remedy(*offset)
     )]
     Store {
         /// The store.
@@ -57,6 +58,15 @@ impl TraceError {
     /// An operating-system error with its file.
     pub(super) fn io(what: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { what, path: path.to_path_buf(), source }
+    }
+}
+
+/// What helps where a store is wrong at byte `offset`: at its first one it is none.
+fn remedy(offset: u64) -> &'static str {
+    if offset == 0 {
+        "`gpumodel convert` makes a store of a trace"
+    } else {
+        "convert the trace again"
     }
 }
 
