@@ -33,7 +33,8 @@ enum Action {
     List(List),
     /// Every key of a machine with its value and where the value is from.
     Show(Show),
-    /// Checks a machine file and lists every problem; exit code 1 when there is one.
+    /// Checks a machine file and lists every failed check; exit code 1 when there is
+    /// one, 2 when the file cannot be read as a machine.
     Check(Check),
     /// Writes a machine file from Accel-Sim's gpgpusim.config and trace.config.
     Import(Import),
