@@ -90,7 +90,7 @@ fn a_wrong_override_names_the_word() {
     };
     assert_eq!(
         set("l1.latency", "3"),
-        "--set l1.latency=3: unknown key `l1.latency`; did you mean `latency_cycles`?"
+        "--set l1.latency=3: unknown key `l1.latency`; did you mean `l1.latency_cycles`?"
     );
     assert!(
         set("l1.latency_cycles", "fast")

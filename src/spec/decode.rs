@@ -57,7 +57,15 @@ impl Fault {
         let place = self.place.expect("decode gives the place of the root");
         let key = self.key;
         match self.wrong {
-            Wrong::Unknown { nearest } => SpecError::UnknownKey { place, key, nearest },
+            Wrong::Unknown { nearest } => {
+                // A word of the command line stands in no section.
+                let section = if place.line() == 0 { key.rsplit_once('.') } else { None };
+                let nearest = nearest.map(|near| match section {
+                    Some((section, _)) => dotted(section, &near),
+                    None => near,
+                });
+                SpecError::UnknownKey { place, key, nearest }
+            }
             Wrong::Missing { field } => SpecError::Missing { place, key: dotted(&key, field) },
             Wrong::Value { expected, found, nearest } => {
                 SpecError::Value { place, key, expected, found, nearest }
