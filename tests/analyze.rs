@@ -223,3 +223,13 @@ fn a_damaged_store_is_refused_and_leaves_no_report() {
     assert!(said.contains("x.gpt"), "{said}");
     assert!(!out.exists());
 }
+
+#[test]
+fn a_report_that_cannot_be_written_is_refused_before_the_run() {
+    let bench = Bench::new();
+    let file = bench.path("taken");
+    std::fs::write(&file, "").unwrap();
+    let words = ["analyze", "traces/samples/saxpy", "--machine", "v100", "--report"];
+    let said = bench.refused(&[&words[..], &[file.to_str().unwrap()]].concat());
+    assert!(said.contains("cannot write") && said.contains("taken"), "{said}");
+}

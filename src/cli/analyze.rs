@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use crate::report;
 use crate::run::{AnalyzeRequest, AppName, analyze};
 use crate::trace::KernelIds;
-use crate::units::WholeFile;
+use crate::units::{WholeFile, check_writable};
 
 use super::Outcome;
 use super::bar::with_bars;
@@ -79,6 +79,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         cache: cache_folder(),
         seed: arguments.seed,
     };
+    if let Some(folder) = &arguments.report {
+        check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
+    }
     let analysis = with_bars(|watch| analyze(&request, watch))?;
     let to_stdout = arguments.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
     if let Some(path) = &arguments.json {

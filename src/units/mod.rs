@@ -18,7 +18,7 @@ pub use id::{AppId, KernelId, SmId};
 pub use narrow::{to_u16, to_u32, to_u64, to_usize};
 pub use nearest::nearest;
 pub use output::{WholeFile, remove_unfinished};
-pub use scratch::Scratch;
+pub use scratch::{Scratch, check_writable};
 
 /// A point in time or a duration in cycles of the SM clock, unless a name says
 /// otherwise (`_dram_cycles`, `_l2_cycles`).

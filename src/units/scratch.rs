@@ -36,3 +36,13 @@ impl Drop for Scratch {
         forget_unfinished(self.0.path());
     }
 }
+
+/// Finds out before long work whether files can be written into `folder`, or
+/// into the nearest folder above it that exists. Leaves nothing behind.
+///
+/// # Errors
+/// Whatever the file system says.
+pub fn check_writable(folder: &Path) -> io::Result<()> {
+    let there = folder.ancestors().find(|one| one.exists()).unwrap_or(Path::new("."));
+    tempfile::tempfile_in(there).map(drop)
+}
