@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         write_folder(&workload, &folder, compression, &mut |done| bar.set_position(to_u64(done)))?;
     bar.finish_and_clear();
     message(&format!(
-        "{}: {} launches, {} warp instructions, {} thread instructions, {} bytes of text",
+        "{}: {} launch(es), {} warp instructions, {} thread instructions, {} bytes of text",
         folder.display(),
         report.kernels,
         report.warp_instructions,

@@ -91,10 +91,13 @@ fn provenance(text: &mut String, analysis: &Analysis) {
 fn totals(text: &mut String, app: &AppRecord) {
     let _ = writeln!(
         text,
-        "<p>{} cycles, {} of them launch latency; {} launches; {} warp instructions; IPC {:.2}; L1 hits {}, L2 hits {}; DRAM {} read, {} written.</p>",
+        "<p>{} cycles, {} of them launch latency; {}; {} warp instructions; IPC {:.2}; L1 hits {}, L2 hits {}; DRAM {} read, {} written.</p>",
         grouped(app.cycles),
         grouped(app.launch_cycles),
-        grouped(crate::units::to_u64(app.kernels.len())),
+        match app.kernels.len() {
+            1 => "1 launch".to_owned(),
+            many => format!("{} launches", grouped(crate::units::to_u64(many))),
+        },
         grouped(app.warp_instructions),
         app.ipc,
         percent(app.l1.hit_rate()),

@@ -60,7 +60,6 @@ pub(super) fn app(
 ) -> AppRecord {
     let mut row = AppRecord { app: name.to_owned(), store_hash, cycles, ..AppRecord::default() };
     for kernel in &kernels {
-        row.launch_cycles += kernel.launch_cycles;
         row.warp_instructions += kernel.warp_instructions;
         row.thread_instructions += kernel.thread_instructions;
         row.l1 += kernel.l1;
@@ -70,12 +69,35 @@ pub(super) fn app(
         row.dram.row_hits += kernel.dram.row_hits;
         row.dram.row_misses += kernel.dram.row_misses;
     }
-    row.launch_cycles = row.launch_cycles.min(cycles);
+    row.launch_cycles = launching(&kernels);
     row.ipc = ratio(row.thread_instructions, cycles);
     row.dram.bandwidth_utilization = utilization(bench, row.dram.bytes(), cycles);
     row.timeline = timeline.iter().map(interval).collect();
     row.kernels = kernels;
     row
+}
+
+/// Cycles in which some launch was in its launch latency and no CTA of another
+/// one could run.
+fn launching(kernels: &[KernelRecord]) -> Cycle {
+    let mut edges: Vec<(Cycle, i64, i64)> = Vec::with_capacity(3 * kernels.len());
+    for kernel in kernels {
+        let first_cta = kernel.start_cycle + kernel.launch_cycles;
+        edges.push((kernel.start_cycle, 1, 0));
+        edges.push((first_cta, -1, 1));
+        edges.push((kernel.end_cycle.max(first_cta), 0, -1));
+    }
+    edges.sort_unstable();
+    let (mut sum, mut since, mut waiting, mut running) = (0, 0, 0, 0);
+    for (cycle, wait, run) in edges {
+        if waiting > 0 && running == 0 {
+            sum += cycle - since;
+        }
+        since = cycle;
+        waiting += wait;
+        running += run;
+    }
+    sum
 }
 
 #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
@@ -157,8 +179,10 @@ fn interval(sample: &Sample) -> Interval {
 
 #[cfg(test)]
 mod tests {
+    use super::launching;
     use super::{Cause, stalls};
     use crate::machine::KernelCounts;
+    use crate::record::KernelRecord;
 
     #[test]
     fn no_cause_has_less_than_nothing_and_the_whole_stays() {
@@ -169,5 +193,19 @@ mod tests {
         let shares = stalls(&counts);
         assert!(shares.values().all(|&share| share >= 0.0), "{shares:?}");
         assert!((shares.values().sum::<f64>() - 1.0).abs() < 1e-12, "{shares:?}");
+    }
+
+    fn kernel(start_cycle: u64, launch_cycles: u64, end_cycle: u64) -> KernelRecord {
+        KernelRecord { start_cycle, launch_cycles, end_cycle, ..KernelRecord::default() }
+    }
+
+    #[test]
+    fn launch_latency_behind_a_running_kernel_is_not_counted() {
+        let serial = [kernel(0, 100, 300), kernel(300, 100, 500)];
+        assert_eq!(launching(&serial), 200);
+        let side_by_side = [kernel(0, 100, 300), kernel(0, 100, 400)];
+        assert_eq!(launching(&side_by_side), 100);
+        let hidden = [kernel(0, 100, 300), kernel(150, 100, 500)];
+        assert_eq!(launching(&hidden), 100);
     }
 }
