@@ -35,7 +35,7 @@ fn heading(text: &mut String, analysis: &Analysis, app: &AppRecord) {
     let plural = if launches == 1 { "" } else { "es" };
     let _ = writeln!(
         text,
-        "{} on {}: {} cycles ({} of them launch latency), {launches} launch{plural}, IPC {:.2}",
+        "{} on {}: {} cycles ({} of them launch latency), {launches} launch{plural}, {:.2} thread instructions per cycle",
         brief(&app.app, 60),
         brief(&analysis.machine.name, 40),
         app.cycles,
@@ -56,8 +56,8 @@ const COLUMNS: [&str; 9] = [
     "kernel",
     "launches",
     "cycles",
-    "IPC",
-    "occupancy",
+    "thread IPC",
+    "max occupancy",
     "L1 hit",
     "L2 hit",
     "DRAM GB/s",
