@@ -186,7 +186,7 @@ pub struct SharedSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BankConflicts {
-    /// Every word of every lane, wide accesses in several passes, as hardware does.
+    /// Every word of every lane; lanes that read the same word share its pass.
     AllWords,
     /// Only the first word of each lane.
     FirstWord,
