@@ -68,7 +68,7 @@ fn every_part_of_the_configuration_arrives() {
         ("accelsim-gddr", "accelsim-rtx2060")
     );
     assert_eq!((m.dram.timing["CCDL"], m.dram.timing["RCDWR"]), (6.0, 15.0));
-    assert!(m.quirks.spreads_small_grids && m.quirks.lazy_fetch_on_read && m.quirks.no_refresh);
+    assert!(m.quirks.spreads_small_grids && m.quirks.no_refresh);
     assert!(m.quirks.listed_registers_only && m.quirks.serial_kernels);
     assert_eq!(m.quirks.instruction_buffer, 2);
 }

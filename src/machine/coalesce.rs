@@ -8,6 +8,9 @@ use crate::units::{SECTOR_BYTES, to_u32, to_u64, to_usize};
 /// Bytes of the line in which the sectors of one request lie.
 pub(super) const LINE_BYTES: u64 = 128;
 
+/// Start of the addresses that stand for local memory; above every real one.
+pub(super) const LOCAL_BASE: u64 = 1 << 48;
+
 const WORD_BYTES: u64 = 4;
 
 /// The sectors of one line that one warp instruction touches.
@@ -131,12 +134,10 @@ pub(super) fn interleave_local(
     warp_slot: u64,
     out: &mut Vec<LineRequest>,
 ) {
-    /// Start of the addresses that stand for local memory; above every real one.
-    const BASE: u64 = 1 << 48;
     /// Bytes of one warp's local memory: 32 lanes of the 16 MB window.
     const SPAN: u64 = 1 << 29;
     out.clear();
-    let start = BASE + warp_slot * SPAN;
+    let start = LOCAL_BASE + warp_slot * SPAN;
     for (lane, offset) in access.active() {
         let first = (offset & 0x00ff_ffff) / WORD_BYTES;
         for word in first..first + width.div_ceil(WORD_BYTES).max(1) {

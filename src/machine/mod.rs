@@ -11,6 +11,8 @@
 //! Order of events: by cycle, then by order of scheduling (`queue.rs`).
 
 mod cache;
+#[cfg(test)]
+mod cache_facts_tests;
 mod chip;
 mod coalesce;
 mod counters;

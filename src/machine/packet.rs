@@ -9,6 +9,8 @@ pub(super) enum Ask {
     Read,
     /// To write bytes of a sector.
     Write,
+    /// To write bytes of a sector that was dirty above; nobody is answered.
+    WriteBack,
     /// To change bytes of a sector and answer with the old value.
     Atomic,
     /// To change bytes of a sector.
@@ -19,6 +21,11 @@ impl Ask {
     /// True when the request carries a sector's data.
     pub(super) fn carries_data(self) -> bool {
         self != Self::Read
+    }
+
+    /// True when the sector must be there to be changed.
+    pub(super) fn modifies(self) -> bool {
+        matches!(self, Self::Atomic | Self::Reduction)
     }
 
     /// True when the answer carries a sector's data.

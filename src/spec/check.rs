@@ -4,8 +4,10 @@ use std::fmt;
 
 use crate::units::SECTOR_BYTES;
 
+use super::cache::{Cache, SetHash};
+use super::cache_policy;
 use super::isa_table::IsaTable;
-use super::machine::{Cache, Machine, SetHash};
+use super::machine::Machine;
 
 /// A check that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +34,7 @@ impl fmt::Display for Problem {
 type Check = (&'static str, fn(&Machine) -> Vec<String>);
 
 /// One row per fact.
-const CHECKS: [Check; 21] = [
+const CHECKS: [Check; 22] = [
     ("clocks tick: at least 1 kHz and below 100000 MHz", clocks),
     ("a count is at least 1", counts),
     ("a count is no larger than any GPU's", largest),
@@ -52,6 +54,7 @@ const CHECKS: [Check; 21] = [
     ("a percentage is at most 100", percentages),
     ("timing parameters are at least 0", timing),
     ("a hashed cache has a power of two of sets", hashed_sets),
+    ("the policies of a cache go together", cache_policy::problems),
     ("pages and TLBs hold together", translation),
     ("energies are at least 0", energy),
 ];

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::cache::Cache;
 use super::energy::Energy;
 use super::translation::Translation;
 
@@ -192,62 +193,6 @@ pub enum BankConflicts {
     FirstWord,
 }
 
-/// Geometry of a sectored cache.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Cache {
-    /// Sets.
-    pub sets: u32,
-    /// Ways. For an L1 with carve-out: at its largest size.
-    pub ways: u32,
-    /// Bytes of a line (one tag).
-    pub line_bytes: u32,
-    /// Set index function.
-    pub hash: SetHash,
-    /// Outstanding sectors.
-    pub mshr_entries: u32,
-    /// Requests that may wait on one entry, the first included.
-    pub mshr_merge: u32,
-    /// What a write does.
-    pub write: WritePolicy,
-    /// What a miss does to the array.
-    pub allocate: AllocatePolicy,
-}
-
-/// Set index function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SetHash {
-    /// Low line-address bits.
-    Linear,
-    /// Low bits XOR the next higher bits.
-    Xor,
-    /// Irreducible-polynomial hash (Rau, ISCA'91).
-    Ipoly,
-}
-
-/// What a write does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WritePolicy {
-    /// To the next level at once; a present sector is updated.
-    WriteThrough,
-    /// To the next level at once; a present sector is invalidated.
-    WriteEvict,
-    /// Kept until eviction; a partly written sector is fetched when read.
-    WriteBack,
-}
-
-/// What a miss does to the array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AllocatePolicy {
-    /// A way is reserved when the miss leaves.
-    OnMiss,
-    /// A way is taken when the data arrives.
-    OnFill,
-}
-
 /// The L1 data cache of an SM.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -266,8 +211,6 @@ pub struct L1Spec {
     pub banks: u32,
     /// Tags (lines) looked up per cycle for one instruction.
     pub tags_per_cycle: u32,
-    /// A write that misses takes a way.
-    pub write_allocate: bool,
     /// Share of dirty lines, in percent, below which dirty lines are not replaced first.
     pub dirty_percent: u32,
     /// Memory instructions that may queue in front of the load/store unit.
@@ -353,8 +296,6 @@ pub struct Quirks {
     pub serial_kernels: bool,
     /// A grid smaller than the GPU's room is spread over all SMs.
     pub spreads_small_grids: bool,
-    /// Write misses allocate without fetching the rest of the sector.
-    pub lazy_fetch_on_read: bool,
     /// Predicates carry no dependency.
     pub ignores_predicates: bool,
     /// DRAM is never refreshed.

@@ -6,6 +6,8 @@
 
 mod address_bits;
 mod address_map;
+mod cache;
+mod cache_policy;
 mod check;
 mod decode;
 mod energy;
@@ -32,6 +34,7 @@ mod translation;
 mod tree;
 
 pub use address_map::AddressMap;
+pub use cache::{AllocatePolicy, Cache, ReplacementPolicy, SetHash, WriteMiss, WritePolicy};
 pub use check::Problem;
 pub use energy::Energy;
 pub use error::{Place, SpecError};
@@ -39,9 +42,8 @@ pub use import::{Import, ImportLabel, import_accelsim};
 pub use isa_table::IsaTable;
 pub use listing::Listed;
 pub use machine::{
-    AllocatePolicy, BankConflicts, Cache, Clocks, CtaOrder, Dispatch, DramSpec, Interconnect,
-    L1Spec, L2Spec, Machine, Quirks, SchedulerPolicy, SetHash, SharedSpec, SmSpec, UnitSpec,
-    WritePolicy,
+    BankConflicts, Clocks, CtaOrder, Dispatch, DramSpec, Interconnect, L1Spec, L2Spec, Machine,
+    Quirks, SchedulerPolicy, SharedSpec, SmSpec, UnitSpec,
 };
 pub use mapping::{Location, Mapping};
 pub use memory::MemoryStandard;

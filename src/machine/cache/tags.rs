@@ -1,26 +1,27 @@
-//! The tag array of a sectored, set-associative cache with LRU replacement.
+//! The tag array of a sectored, set-associative cache.
+
+use std::collections::VecDeque;
 
 use crate::spec::Cache;
 use crate::units::{SECTOR_BYTES, to_u32, to_usize};
 
 use super::SetIndex;
+use super::replacement::{Replacement, Replacing};
 use super::table::Table;
 
 const INVALID: u64 = u64::MAX;
+
+/// Places for leaving sectors at first: more than one look-up makes leave.
+const FEW: usize = 16;
 
 /// One way: a tag with the states of its sectors, one bit each.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     number: u64,
-    /// Neighbours in the set's order of use: the next older, the next younger.
-    older: u32,
-    younger: u32,
     valid: u8,
     pending: u8,
     dirty: u8,
 }
-
-const NONE: u32 = u32::MAX;
 
 /// What a look-up found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,16 +36,16 @@ pub(crate) enum Found {
     LineMiss,
 }
 
-/// A line that made room: the dirty sectors must be written down.
+/// A sector that must be written to the next level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Evicted {
-    /// Line number.
-    pub(crate) line: u64,
-    /// Dirty sectors, bit 0 is the lowest address.
-    pub(crate) dirty: u8,
+pub(crate) struct Leaving {
+    /// Byte address.
+    pub(crate) address: u64,
+    /// Bytes that are written, one bit each.
+    pub(crate) bytes: u32,
 }
 
-/// Tags, sector states and replacement of one cache.
+/// Tags, sector states and replacement of one cache, and what leaves it.
 #[derive(Debug)]
 pub(crate) struct TagArray {
     index: SetIndex,
@@ -54,10 +55,11 @@ pub(crate) struct TagArray {
     lines: Vec<Line>,
     /// Way of each line that is there.
     places: Table,
-    /// By set: the least and the most recently used way.
-    ends: Vec<(u32, u32)>,
+    replacing: Replacing,
     /// Bytes of each sector that were written without fetching it.
     written: Vec<u32>,
+    /// Written sectors on their way out, oldest first.
+    leaving: VecDeque<Leaving>,
     sectors: usize,
     dirty_lines: u64,
     dirty_guard_percent: u64,
@@ -74,8 +76,9 @@ impl TagArray {
             line_shift: spec.line_bytes.trailing_zeros(),
             lines: Vec::new(),
             places: Table::new(to_usize(spec.sets) * to_usize(spec.ways)),
-            ends: Vec::new(),
+            replacing: Replacing::new(spec.replacement),
             written: Vec::new(),
+            leaving: VecDeque::with_capacity(FEW),
             sectors: to_usize(u64::from(spec.line_bytes) / SECTOR_BYTES),
             dirty_lines: 0,
             dirty_guard_percent: u64::from(dirty_guard_percent),
@@ -84,25 +87,13 @@ impl TagArray {
         array
     }
 
-    /// Drops all contents and changes the number of ways, at most to that at first.
+    /// Forgets all contents and changes the number of ways, at most to that at first.
     pub(crate) fn resize(&mut self, ways: u32) {
         self.ways = ways;
-        let last = ways - 1;
-        let way = |number: u32| {
-            let (set, place) = (number / ways * ways, number % ways);
-            Line {
-                number: INVALID,
-                older: if place == 0 { NONE } else { set + place - 1 },
-                younger: if place == last { NONE } else { set + place + 1 },
-                valid: 0,
-                pending: 0,
-                dirty: 0,
-            }
-        };
         self.lines.clear();
-        self.lines.extend((0..self.sets * ways).map(way));
-        self.ends.clear();
-        self.ends.extend((0..self.sets).map(|set| (set * ways, set * ways + last)));
+        let empty = Line { number: INVALID, valid: 0, pending: 0, dirty: 0 };
+        self.lines.resize(to_usize(self.sets) * to_usize(ways), empty);
+        self.replacing.reset(self.sets, ways);
         self.places.clear();
         self.written.clear();
         self.written.resize(self.lines.len() * self.sectors, 0);
@@ -141,43 +132,84 @@ impl TagArray {
     }
 
     /// Marks a way as just used.
+    #[inline]
     pub(crate) fn touch(&mut self, way: usize) {
-        let number = to_u32(way);
-        let set = way / to_usize(self.ways);
-        let (oldest, youngest) = self.ends[set];
-        if youngest == number {
-            return;
-        }
-        let Line { older, younger, .. } = self.lines[way];
-        self.lines[to_usize(younger)].older = older;
-        if oldest == number {
-            self.ends[set].0 = younger;
-        } else {
-            self.lines[to_usize(older)].younger = younger;
-        }
-        self.lines[to_usize(youngest)].younger = number;
-        self.ends[set].1 = number;
-        let line = &mut self.lines[way];
-        (line.older, line.younger) = (youngest, NONE);
+        self.replacing.used(way);
     }
 
-    /// Takes a way for `line`; the least recently used line without a pending
-    /// sector makes room. `None` when every way of the set has pending sectors.
-    pub(crate) fn allocate(&mut self, line: u64) -> Option<(usize, Option<Evicted>)> {
-        let guard = self.dirty_lines * 100 < self.dirty_guard_percent * self.lines.len() as u64;
-        let way = self.victim(to_usize(self.index.of(line)), guard)?;
+    /// Takes a way for `line`; a line without a pending sector makes room, whose
+    /// dirty sectors leave. `None` when every way of the set has pending sectors.
+    pub(crate) fn allocate(&mut self, line: u64) -> Option<usize> {
+        let way = self.victim(to_usize(self.index.of(line)))?;
         let old = self.lines[way];
-        let evicted = (old.number != INVALID && old.dirty != 0)
-            .then_some(Evicted { line: old.number, dirty: old.dirty });
-        self.dirty_lines -= u64::from(old.dirty != 0);
+        if old.dirty != 0 {
+            self.dirty_lines -= 1;
+            self.leave(way);
+        }
         if old.number != INVALID {
             self.places.remove(old.number);
         }
         self.places.insert(line, to_u32(way));
-        self.lines[way] = Line { number: line, valid: 0, pending: 0, dirty: 0, ..old };
+        self.lines[way] = Line { number: line, valid: 0, pending: 0, dirty: 0 };
         self.written[way * self.sectors..(way + 1) * self.sectors].fill(0);
-        self.touch(way);
-        Some((way, evicted))
+        self.replacing.filled(way);
+        Some(way)
+    }
+
+    /// The way of a set that makes room. Dirty lines are spared while few lines
+    /// are dirty, unless the set has nothing else.
+    fn victim(&mut self, set: usize) -> Option<usize> {
+        let lines = &self.lines;
+        let settled = |way: usize| lines[way].pending == 0;
+        if self.dirty_lines * 100 < self.dirty_guard_percent * lines.len() as u64 {
+            let clean = |way: usize| settled(way) && lines[way].dirty == 0;
+            if let Some(way) = self.replacing.victim(set, clean) {
+                return Some(way);
+            }
+        }
+        self.replacing.victim(set, settled)
+    }
+
+    /// Sends the dirty sectors of a way down.
+    fn leave(&mut self, way: usize) {
+        let Line { number, valid, dirty, .. } = self.lines[way];
+        for sector in 0..self.sectors {
+            if dirty >> sector & 1 == 1 {
+                let whole = valid >> sector & 1 == 1;
+                let written = self.written[way * self.sectors + sector];
+                let bytes = if whole { u32::MAX } else { written };
+                self.send_down((number << self.line_shift) + sector as u64 * SECTOR_BYTES, bytes);
+            }
+        }
+    }
+
+    /// Sends `bytes` (one bit each) of the sector at `address` down.
+    pub(crate) fn send_down(&mut self, address: u64, bytes: u32) {
+        self.leaving.push_back(Leaving { address, bytes });
+    }
+
+    /// The next sector to be written to the next level.
+    #[inline]
+    pub(crate) fn next_leaving(&mut self) -> Option<Leaving> {
+        self.leaving.pop_front()
+    }
+
+    /// True when a sector is to be written to the next level.
+    #[inline]
+    pub(crate) fn has_leaving(&self) -> bool {
+        !self.leaving.is_empty()
+    }
+
+    /// Sends the dirty sectors of all lines down but of those whose data is
+    /// `dead`, by their address; they are clean then.
+    pub(crate) fn flush(&mut self, dead: impl Fn(u64) -> bool) {
+        for way in 0..self.lines.len() {
+            if self.lines[way].dirty != 0 && !dead(self.lines[way].number << self.line_shift) {
+                self.leave(way);
+            }
+            self.lines[way].dirty = 0;
+        }
+        self.dirty_lines = 0;
     }
 
     /// Marks a sector as on its way.
@@ -185,13 +217,14 @@ impl TagArray {
         self.lines[way].pending |= 1 << sector;
     }
 
-    /// A sector's data has come; nothing happens when its line is gone.
-    pub(crate) fn fill(&mut self, line: u64, sector: u32) {
-        if let Some(way) = self.find(line) {
-            let entry = &mut self.lines[way];
-            entry.pending &= !(1 << sector);
-            entry.valid |= 1 << sector;
-        }
+    /// A sector's data has come: the way of its line. Nothing happens when the
+    /// line is gone.
+    pub(crate) fn fill(&mut self, line: u64, sector: u32) -> Option<usize> {
+        let way = self.find(line)?;
+        let entry = &mut self.lines[way];
+        entry.pending &= !(1 << sector);
+        entry.valid |= 1 << sector;
+        Some(way)
     }
 
     /// Marks a sector as readable.
@@ -199,7 +232,7 @@ impl TagArray {
         self.lines[way].valid |= 1 << sector;
     }
 
-    /// Marks a sector as no longer there.
+    /// Marks a sector as no longer there. It is not dirty.
     pub(crate) fn invalidate(&mut self, way: usize, sector: u32) {
         self.lines[way].valid &= !(1 << sector);
     }
@@ -224,19 +257,6 @@ impl TagArray {
         *slot == u32::MAX
     }
 
-    /// The least recently used way of a set that may be replaced.
-    fn victim(&self, set: usize, spare_dirty: bool) -> Option<usize> {
-        let mut way = self.ends[set].0;
-        while way != NONE {
-            let line = &self.lines[to_usize(way)];
-            if line.pending == 0 && !(spare_dirty && line.dirty != 0) {
-                return Some(to_usize(way));
-            }
-            way = line.younger;
-        }
-        None
-    }
-
     #[inline]
     fn find(&self, line: u64) -> Option<usize> {
         self.places.get(line).map(to_usize)
@@ -245,30 +265,17 @@ impl TagArray {
 
 #[cfg(test)]
 mod tests {
-    use super::{Evicted, Found, TagArray};
-    use crate::spec::{AllocatePolicy, Cache, SetHash, WritePolicy};
-
-    fn spec(sets: u32, ways: u32) -> Cache {
-        Cache {
-            sets,
-            ways,
-            line_bytes: 128,
-            hash: SetHash::Linear,
-            mshr_entries: 4,
-            mshr_merge: 4,
-            write: WritePolicy::WriteBack,
-            allocate: AllocatePolicy::OnMiss,
-        }
-    }
+    use super::{Found, Leaving, TagArray};
+    use crate::machine::cache::naive::spec;
 
     #[test]
     fn a_sector_is_fetched_alone() {
         let mut tags = TagArray::new(&spec(4, 2), 0);
-        let (way, evicted) = tags.allocate(8).unwrap();
-        assert_eq!(evicted, None);
+        let way = tags.allocate(8).unwrap();
+        assert!(!tags.has_leaving());
         tags.expect(way, 1);
         assert_eq!(tags.look(8, 1).0, Found::Pending);
-        tags.fill(8, 1);
+        assert_eq!(tags.fill(8, 1), Some(way));
         assert_eq!(tags.look(8, 1).0, Found::Hit);
         assert_eq!(tags.look(8, 0).0, Found::SectorMiss);
         assert_eq!(tags.look(12, 0).0, Found::LineMiss);
@@ -277,18 +284,24 @@ mod tests {
     #[test]
     fn the_least_recently_used_line_leaves_with_its_dirty_sectors() {
         let mut tags = TagArray::new(&spec(1, 2), 0);
-        let (first, _) = tags.allocate(1).unwrap();
+        let first = tags.allocate(1).unwrap();
         tags.validate(first, 3);
         tags.soil(first, 3);
-        let (second, _) = tags.allocate(2).unwrap();
+        tags.soil(first, 1);
+        tags.write_bytes(first, 1, 0xff);
+        let second = tags.allocate(2).unwrap();
         tags.touch(second);
-        assert_eq!(tags.allocate(3).unwrap().1, Some(Evicted { line: 1, dirty: 0b1000 }));
+        assert!(tags.allocate(3).is_some());
+        let line = 128;
+        assert_eq!(tags.next_leaving(), Some(Leaving { address: line + 32, bytes: 0xff }));
+        assert_eq!(tags.next_leaving(), Some(Leaving { address: line + 96, bytes: u32::MAX }));
+        assert_eq!(tags.next_leaving(), None);
     }
 
     #[test]
     fn lines_with_sectors_on_the_way_stay() {
         let mut tags = TagArray::new(&spec(1, 1), 0);
-        let (way, _) = tags.allocate(1).unwrap();
+        let way = tags.allocate(1).unwrap();
         tags.expect(way, 0);
         assert!(tags.allocate(2).is_none());
         tags.fill(1, 0);
@@ -298,9 +311,38 @@ mod tests {
     #[test]
     fn a_sector_written_in_parts_is_whole_after_all_its_bytes() {
         let mut tags = TagArray::new(&spec(1, 1), 0);
-        let (way, _) = tags.allocate(1).unwrap();
+        let way = tags.allocate(1).unwrap();
         assert!(!tags.write_bytes(way, 0, 0xffff));
         assert!(tags.partly_written(way, 0));
         assert!(tags.write_bytes(way, 0, 0xffff_0000));
+    }
+
+    #[test]
+    fn a_flush_sends_what_is_alive_once() {
+        let mut tags = TagArray::new(&spec(4, 2), 0);
+        for line in [3, 9] {
+            let way = tags.allocate(line).unwrap();
+            tags.validate(way, 0);
+            tags.soil(way, 0);
+        }
+        tags.flush(|address| address == 9 * 128);
+        assert_eq!(tags.next_leaving(), Some(Leaving { address: 3 * 128, bytes: u32::MAX }));
+        tags.flush(|_| false);
+        assert_eq!(tags.next_leaving(), None);
+    }
+
+    #[test]
+    fn dirty_lines_are_spared_while_they_are_few() {
+        let mut tags = TagArray::new(&spec(2, 2), 50);
+        let way = tags.allocate(0).unwrap();
+        tags.validate(way, 0);
+        tags.soil(way, 0);
+        tags.allocate(2).unwrap();
+        tags.allocate(4).unwrap();
+        assert_eq!(tags.look(0, 0).0, Found::Hit, "one of four lines is dirty");
+        let way = tags.look(4, 0).1.unwrap();
+        tags.soil(way, 0);
+        tags.allocate(6).unwrap();
+        assert_eq!(tags.look(0, 0).0, Found::LineMiss, "two of four are");
     }
 }

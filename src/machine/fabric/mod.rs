@@ -3,6 +3,8 @@
 mod channel;
 mod crossbar;
 mod slice;
+#[cfg(test)]
+mod slice_tests;
 
 use std::collections::BTreeMap;
 
@@ -11,7 +13,7 @@ use crate::units::{Cycle, SECTOR_BYTES, to_u16, to_u32, to_usize};
 
 use super::counters::KernelCounts;
 use super::event::Event;
-use super::packet::Packet;
+use super::packet::{Ask, Packet};
 use super::queue::EventQueue;
 use super::slab::Slab;
 use channel::{Memory, Transfer};
@@ -157,13 +159,10 @@ impl Fabric {
         }
     }
 
-    /// Sends the dirty sectors of an evicted line down.
+    /// Sends down what a slice has written to memory.
     fn write_back(&mut self, number: u16, kernel: u32, queue: &mut EventQueue<Event>) {
-        let Some((base, dirty, at)) = self.slices[usize::from(number)].take_evicted() else {
-            return;
-        };
-        for sector in (0..8_u64).filter(|s| dirty >> s & 1 == 1) {
-            let transfer = self.transfer(base + sector * SECTOR_BYTES, number, kernel, true);
+        while let Some((address, at)) = self.slices[usize::from(number)].next_leaving() {
+            let transfer = self.transfer(address, number, kernel, true);
             self.memory.send(transfer, at, queue);
         }
     }
@@ -174,6 +173,10 @@ impl Fabric {
 
     fn answer(&mut self, number: u32, at: Cycle, queue: &mut EventQueue<Event>) {
         let packet = *self.packets.get(number);
+        if packet.ask == Ask::WriteBack {
+            self.packets.remove(number);
+            return;
+        }
         let cycle = self.crossbar.answer(&packet, at);
         queue.schedule(cycle, Event::Reply { packet: number });
     }
@@ -236,6 +239,7 @@ impl Fabric {
         }
         answers.clear();
         self.answers = answers;
+        self.write_back(transfer.slice, transfer.kernel, queue);
         self.work_slice(transfer.slice, queue, counts)
     }
 

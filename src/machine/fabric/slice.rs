@@ -1,4 +1,4 @@
-//! One L2 slice: a sectored write-back cache with its outstanding misses.
+//! One L2 slice: a sectored cache with its outstanding misses.
 //!
 //! Requests are looked up in order of arrival; the time at which the look-up
 //! counts is the arrival plus the slice's latency, one (or as many as the
@@ -6,10 +6,10 @@
 
 use std::collections::VecDeque;
 
-use crate::spec::Machine;
+use crate::spec::{AllocatePolicy, Machine};
 use crate::units::{Cycle, SECTOR_BYTES};
 
-use super::super::cache::{Evicted, Found, Merge, Mshr, TagArray};
+use super::super::cache::{Found, Merge, Mshr, Stored, TagArray, WriteRule};
 use super::super::counters::CacheCounts;
 use super::super::packet::{Ask, Packet};
 use super::fixed_point;
@@ -29,12 +29,21 @@ pub(super) enum Outcome {
     Refused,
 }
 
+/// A request that waits for its sector.
+#[derive(Clone, Copy, Debug)]
+struct Waiter {
+    packet: u32,
+    /// It changes the sector when that has come.
+    writes: bool,
+    looked_up: Cycle,
+}
+
 /// One slice.
 #[derive(Debug)]
 pub(super) struct Slice {
     tags: TagArray,
-    /// Waiting packets, with the cycle of their look-up.
-    outstanding: Mshr<(u32, Cycle)>,
+    rule: WriteRule,
+    outstanding: Mshr<Waiter>,
     /// Requests in front, oldest first.
     pub(super) waiting: VecDeque<u32>,
     /// An event lets it go on when its answers have drained.
@@ -42,11 +51,11 @@ pub(super) struct Slice {
     free_at: u64,
     interval: u64,
     latency: Cycle,
-    line_bytes: u64,
     sectors: u64,
-    lazy_fetch: bool,
-    evicted: Option<(Evicted, Cycle)>,
-    released: Vec<(u32, Cycle)>,
+    allocate: AllocatePolicy,
+    /// When what leaves the array leaves the slice.
+    leaves_at: Cycle,
+    released: Vec<Waiter>,
 }
 
 impl Slice {
@@ -57,16 +66,16 @@ impl Slice {
         let lines = u64::from(spec.cache.sets) * u64::from(spec.cache.ways);
         Self {
             tags: TagArray::new(&spec.cache, 0),
+            rule: WriteRule::new(&spec.cache, false),
             outstanding: Mshr::new(spec.cache.mshr_entries, spec.cache.mshr_merge),
             waiting: VecDeque::new(),
             resting: false,
             free_at: 0,
             interval: interval / u64::from(spec.accesses_per_cycle.max(1)),
             latency: u64::from(spec.latency_cycles),
-            line_bytes: u64::from(spec.cache.line_bytes),
             sectors: lines * u64::from(spec.cache.line_bytes) / SECTOR_BYTES,
-            lazy_fetch: machine.quirks.lazy_fetch_on_read,
-            evicted: None,
+            allocate: spec.cache.allocate,
+            leaves_at: 0,
             released: Vec::new(),
         }
     }
@@ -86,10 +95,13 @@ impl Slice {
     ) -> Outcome {
         let start = ((packet.ready + self.latency).max(now) << SHIFT).max(self.free_at);
         let at = start >> SHIFT;
-        let outcome = if packet.ask == Ask::Read {
-            self.read(number, packet, at, counts)
+        let writes = packet.ask != Ask::Read;
+        let waiter = Waiter { packet: number, writes, looked_up: at };
+        self.leaves_at = at + 1;
+        let outcome = if writes {
+            self.write(waiter, packet, counts)
         } else {
-            self.write(number, packet, at, counts)
+            self.read(waiter, packet, counts)
         };
         if outcome != Outcome::Refused {
             self.free_at = start + self.interval;
@@ -97,157 +109,126 @@ impl Slice {
         outcome
     }
 
-    fn read(
-        &mut self,
-        number: u32,
-        packet: &Packet,
-        at: Cycle,
-        counts: &mut CacheCounts,
-    ) -> Outcome {
-        let (line, sector) =
-            (self.tags.line_of(packet.address), self.tags.sector_of(packet.address));
+    fn read(&mut self, waiter: Waiter, packet: &Packet, counts: &mut CacheCounts) -> Outcome {
+        let (line, sector) = self.place(packet.address);
         let (found, way) = self.tags.look(line, sector);
         if let (Found::Hit, Some(way)) = (found, way) {
             self.tags.touch(way);
             counts.read_hits += 1;
-            return Outcome::Answer(at + 1);
+            return Outcome::Answer(waiter.looked_up + 1);
         }
-        match self.outstanding.merge(packet.address / SECTOR_BYTES, (number, at)) {
+        match self.outstanding.merge(packet.address / SECTOR_BYTES, waiter) {
             Merge::Full => Outcome::Refused,
             Merge::Merged => {
                 counts.read_merges += 1;
                 Outcome::Merged
             }
             Merge::Absent => {
-                let outcome = self.fetch(number, packet, way, at);
+                let outcome = self.fetch(waiter, packet, way);
                 counts.read_misses += u64::from(outcome != Outcome::Refused);
                 outcome
             }
         }
     }
 
-    /// Opens a miss: an entry, and a way where the line is not there.
-    fn fetch(&mut self, number: u32, packet: &Packet, way: Option<usize>, at: Cycle) -> Outcome {
+    /// Opens a miss: an entry, and a way where the line is not there and the
+    /// slice reserves one.
+    fn fetch(&mut self, waiter: Waiter, packet: &Packet, way: Option<usize>) -> Outcome {
         if self.outstanding.is_full() {
             return Outcome::Refused;
         }
-        let (line, sector) =
-            (self.tags.line_of(packet.address), self.tags.sector_of(packet.address));
-        let Some(way) = way.or_else(|| self.take_way(line, at)) else { return Outcome::Refused };
-        self.tags.touch(way);
-        self.tags.expect(way, sector);
-        self.outstanding.open(packet.address / SECTOR_BYTES, (number, at));
-        Outcome::Fetch(at + 1)
-    }
-
-    fn take_way(&mut self, line: u64, at: Cycle) -> Option<usize> {
-        let (way, evicted) = self.tags.allocate(line)?;
-        if let Some(evicted) = evicted {
-            self.evicted = Some((evicted, at));
+        if self.allocate == AllocatePolicy::OnMiss {
+            let (line, sector) = self.place(packet.address);
+            let Some(way) = way.or_else(|| self.tags.allocate(line)) else {
+                return Outcome::Refused;
+            };
+            self.tags.touch(way);
+            self.tags.expect(way, sector);
         }
-        Some(way)
+        self.outstanding.open(packet.address / SECTOR_BYTES, waiter);
+        Outcome::Fetch(waiter.looked_up + 1)
     }
 
-    /// Writes and read-modify-writes. A whole sector needs no fetch; a part is
-    /// kept with its bytes marked (lazy fetch), or fetched to be completed.
-    fn write(
+    /// Writes, as the policies say, and read-modify-writes, whose sector must be
+    /// there.
+    fn write(&mut self, waiter: Waiter, packet: &Packet, counts: &mut CacheCounts) -> Outcome {
+        let place = self.place(packet.address);
+        let stored = if packet.ask.modifies() {
+            self.rule.modify(&mut self.tags, place, counts)
+        } else {
+            self.rule.write(&mut self.tags, place, packet.bytes, counts)
+        };
+        match stored {
+            Stored::Kept => Outcome::Answer(waiter.looked_up + 1),
+            Stored::Down => {
+                self.tags.send_down(packet.address, packet.bytes);
+                Outcome::Answer(waiter.looked_up + 1)
+            }
+            Stored::Pending(way) => self.join(waiter, packet, Some(way), counts),
+            Stored::Fetch(way) => self.join(waiter, packet, way, counts),
+            Stored::Refused => Outcome::Refused,
+        }
+    }
+
+    /// Lets a write wait for its sector, which is fetched unless it is on its way.
+    fn join(
         &mut self,
-        number: u32,
+        waiter: Waiter,
         packet: &Packet,
-        at: Cycle,
+        way: Option<usize>,
         counts: &mut CacheCounts,
     ) -> Outcome {
-        let (line, sector) =
-            (self.tags.line_of(packet.address), self.tags.sector_of(packet.address));
-        let (found, way) = self.tags.look(line, sector);
-        let whole = packet.bytes == u32::MAX && packet.ask == Ask::Write;
-        let modifies = packet.ask != Ask::Write;
-        match (found, way) {
-            (Found::Hit, Some(way)) => {
-                counts.write_hits += 1;
-                self.tags.touch(way);
-                self.tags.soil(way, sector);
-                Outcome::Answer(at + 1)
-            }
-            (Found::Pending, Some(way)) => {
-                let sector_number = packet.address / SECTOR_BYTES;
-                if self.outstanding.merge(sector_number, (number, at)) == Merge::Full {
-                    return Outcome::Refused;
-                }
+        match self.outstanding.merge(packet.address / SECTOR_BYTES, waiter) {
+            Merge::Full => Outcome::Refused,
+            Merge::Merged => {
                 counts.write_merges += 1;
-                self.tags.soil(way, sector);
                 Outcome::Merged
             }
-            (_, way) if whole || (self.lazy_fetch && !modifies) => {
-                self.write_without_fetch(packet, line, sector, way, at, counts)
+            Merge::Absent => {
+                let outcome = self.fetch(waiter, packet, way);
+                counts.write_misses += u64::from(outcome != Outcome::Refused);
+                outcome
             }
-            (_, way) => self.write_with_fetch(number, packet, way, at, counts),
         }
     }
 
-    fn write_with_fetch(
-        &mut self,
-        number: u32,
-        packet: &Packet,
-        way: Option<usize>,
-        at: Cycle,
-        counts: &mut CacheCounts,
-    ) -> Outcome {
-        let outcome = self.fetch(number, packet, way, at);
-        counts.write_misses += u64::from(outcome != Outcome::Refused);
-        let (line, sector) =
-            (self.tags.line_of(packet.address), self.tags.sector_of(packet.address));
-        if let (Outcome::Fetch(_), (_, Some(way))) = (outcome, self.tags.look(line, sector)) {
-            self.tags.soil(way, sector);
-        }
-        outcome
-    }
-
-    fn write_without_fetch(
-        &mut self,
-        packet: &Packet,
-        line: u64,
-        sector: u32,
-        way: Option<usize>,
-        at: Cycle,
-        counts: &mut CacheCounts,
-    ) -> Outcome {
-        let again = way.is_some_and(|way| self.tags.partly_written(way, sector));
-        let Some(way) = way.or_else(|| self.take_way(line, at)) else { return Outcome::Refused };
-        counts.write_hits += u64::from(again);
-        counts.write_misses += u64::from(!again);
-        self.tags.touch(way);
-        self.tags.soil(way, sector);
-        if self.tags.write_bytes(way, sector, packet.bytes) {
-            self.tags.validate(way, sector);
-        }
-        Outcome::Answer(at + 1)
-    }
-
-    /// The evicted line that must be written down: address of its first sector,
-    /// dirty sectors, and when it leaves.
-    pub(super) fn take_evicted(&mut self) -> Option<(u64, u8, Cycle)> {
-        let (evicted, at) = self.evicted.take()?;
-        Some((evicted.line * self.line_bytes, evicted.dirty, at + 1))
+    /// The next sector to be written to memory: its address, and when it leaves.
+    pub(super) fn next_leaving(&mut self) -> Option<(u64, Cycle)> {
+        let leaving = self.tags.next_leaving()?;
+        Some((leaving.address, self.leaves_at))
     }
 
     /// A sector has come: packets that waited for it are appended to `answers`
     /// with the cycle at which their answers leave.
     pub(super) fn fill(&mut self, address: u64, now: Cycle, answers: &mut Vec<(u32, Cycle)>) {
-        self.tags.fill(self.tags.line_of(address), self.tags.sector_of(address));
+        let (line, sector) = self.place(address);
+        self.leaves_at = now + 1;
+        if self.allocate == AllocatePolicy::OnFill && self.tags.look(line, sector).1.is_none() {
+            self.tags.allocate(line);
+        }
+        let way = self.tags.fill(line, sector);
         self.outstanding.close(address / SECTOR_BYTES, &mut self.released);
-        let answer = |(number, looked_up): (u32, Cycle)| (number, now.max(looked_up) + 1);
+        if self.released.iter().any(|waiter| waiter.writes)
+            && self.rule.complete(&mut self.tags, way, sector)
+        {
+            self.tags.send_down(address, u32::MAX);
+        }
+        let answer = |waiter: Waiter| (waiter.packet, now.max(waiter.looked_up) + 1);
         answers.extend(self.released.drain(..).map(answer));
     }
 
     /// Puts a sector in without traffic; what it evicts is dropped clean.
     pub(super) fn copy_in(&mut self, address: u64) {
-        let (line, sector) = (self.tags.line_of(address), self.tags.sector_of(address));
-        let way =
-            self.tags.look(line, sector).1.or_else(|| self.tags.allocate(line).map(|(way, _)| way));
+        let (line, sector) = self.place(address);
+        let way = self.tags.look(line, sector).1.or_else(|| self.tags.allocate(line));
+        while self.tags.next_leaving().is_some() {}
         if let Some(way) = way {
             self.tags.touch(way);
             self.tags.validate(way, sector);
         }
+    }
+
+    fn place(&self, address: u64) -> (u64, u32) {
+        (self.tags.line_of(address), self.tags.sector_of(address))
     }
 }

@@ -4,6 +4,8 @@
 mod access;
 mod flow;
 mod l1;
+#[cfg(test)]
+mod l1_tests;
 mod load_store;
 mod reside;
 mod room;
@@ -11,6 +13,7 @@ mod scheduler;
 mod serve;
 mod share;
 mod warp;
+mod write_back;
 
 use crate::isa::{Access, Unit};
 use crate::spec::{Machine, SharedSpec};

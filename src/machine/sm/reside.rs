@@ -35,6 +35,10 @@ impl<S: WarpStream> Sm<S> {
         chip: &mut Chip,
     ) {
         self.room.take(&need);
+        if self.l1.has_leaving() {
+            self.l1.kernel = kernel;
+            self.schedule_service(chip.queue.now(), chip);
+        }
         let place = self.ctas.iter().position(Option::is_none).expect("the room counts CTA slots");
         let mut warps = Vec::with_capacity(streams.len());
         let mut slot = 0;

@@ -4,11 +4,10 @@ use crate::units::{Cycle, SECTOR_BYTES, to_usize};
 
 use super::super::chip::Chip;
 use super::super::coalesce::LINE_BYTES;
-use super::super::event::Event;
 use super::super::feed::WarpStream;
 use super::super::packet::{Ask, Packet, Target};
 use super::Sm;
-use super::l1::Read;
+use super::l1::{Read, Write};
 use super::load_store::{Entry, Path};
 
 /// What became of one sector of an entry.
@@ -31,8 +30,11 @@ impl<S: WarpStream> Sm<S> {
         if now < self.load_store.free_at {
             return self.schedule_service(now, chip);
         }
-        let Some(mut entry) = self.load_store.take() else { return };
         self.load_store.stalled = false;
+        let sent = self.send_evicted(chip);
+        let Some(mut entry) = self.load_store.take() else {
+            return self.wait_for_port(sent, chip);
+        };
         if let Some(cycles) = self.serve(&mut entry, now, chip) {
             self.load_store.free_at = now + cycles;
             self.operations.get_mut(entry.operation).served = true;
@@ -42,7 +44,7 @@ impl<S: WarpStream> Sm<S> {
         } else {
             self.load_store.put_back(entry);
         }
-        if !self.load_store.is_empty() {
+        if !self.load_store.is_empty() || self.l1.has_leaving() {
             self.schedule_service(now, chip);
         }
     }
@@ -98,13 +100,7 @@ impl<S: WarpStream> Sm<S> {
             Sector::Known(cycle) => operation.latest = operation.latest.max(cycle),
             Sector::Sent => operation.remaining += 1,
             Sector::NoEntry => self.load_store.stalled = true,
-            Sector::NoPort(at) => {
-                self.load_store.stalled = true;
-                if let Some(at) = at {
-                    self.load_store.scheduled = at;
-                    chip.queue.schedule(at, Event::LoadStore { sm: self.id });
-                }
-            }
+            Sector::NoPort(at) => self.wait_for_port(Err(at), chip),
         }
         matches!(outcome, Sector::Known(_) | Sector::Sent)
     }
@@ -117,8 +113,13 @@ impl<S: WarpStream> Sm<S> {
         lookup: Cycle,
         chip: &mut Chip,
     ) -> Sector {
-        let stays = entry.path == Path::Cached(Ask::Read) && self.l1.keeps(address);
-        if !stays && let Err(at) = chip.fabric.port_room(self.id, chip.queue.now()) {
+        let stays = match entry.path {
+            Path::Cached(Ask::Read) => self.l1.keeps(address),
+            Path::Cached(_) => self.l1.absorbs(address),
+            _ => false,
+        };
+        self.l1.kernel = entry.kernel;
+        if !stays && let Err(at) = self.port_room(chip) {
             return Sector::NoPort(at);
         }
         let after = lookup + self.params.l1_latency;
@@ -130,10 +131,12 @@ impl<S: WarpStream> Sm<S> {
                 Read::Refused => return Sector::NoEntry,
                 Read::Miss => (Ask::Read, after, true),
             },
-            Path::Cached(ask) => {
-                self.l1.write(address, bytes, counts);
-                (ask, after, false)
-            }
+            Path::Cached(ask) => match self.l1.write(address, bytes, entry.operation, counts) {
+                Write::Kept => return Sector::Known(after),
+                Write::Refused => return Sector::NoEntry,
+                Write::Fetch => (Ask::Read, after, true),
+                Write::Down => (ask, after, false),
+            },
             Path::Direct(ask) => (ask, lookup + 1, false),
             Path::Shared { .. } => return Sector::Known(lookup),
         };
@@ -155,6 +158,9 @@ impl<S: WarpStream> Sm<S> {
             self.released = released;
         } else {
             self.answered(packet.operation, done, chip);
+        }
+        if self.l1.has_leaving() {
+            self.schedule_service(chip.queue.now(), chip);
         }
         self.retry(chip);
     }

@@ -18,6 +18,8 @@ pub(super) struct CacheLine {
     pub(super) line_bytes: u32,
     /// Ways.
     pub(super) ways: u32,
+    /// `L` least recently used, `F` first in first out.
+    pub(super) replacement: char,
     /// `R` read-only, `B` write-back, `T` write-through, `E` write-evict, `L`
     /// local write-back and global write-evict.
     pub(super) write: char,
@@ -45,7 +47,7 @@ fn line(input: &str) -> IResult<&str, CacheLine> {
     let (input, (kind, sets, line_bytes, ways)) =
         (anychar, preceded(colon, number), preceded(colon, number), preceded(colon, number))
             .parse(input)?;
-    let (input, (_replacement, write, allocate, write_allocate, hash)) = (
+    let (input, (replacement, write, allocate, write_allocate, hash)) = (
         preceded(tag(","), anychar),
         preceded(colon, anychar),
         preceded(colon, anychar),
@@ -66,6 +68,7 @@ fn line(input: &str) -> IResult<&str, CacheLine> {
         sets,
         line_bytes,
         ways,
+        replacement,
         write,
         allocate,
         write_allocate,
@@ -88,7 +91,7 @@ mod tests {
             (line.write, line.allocate, line.write_allocate, line.hash),
             ('T', 'm', 'L', 'X')
         );
-        assert_eq!((line.mshr_entries, line.mshr_merge), (512, 8));
+        assert_eq!((line.replacement, line.mshr_entries, line.mshr_merge), ('L', 512, 8));
         assert!(CacheLine::read("N:64:128:16,L:R:f:N:L,S:2:48,4").is_some());
         for bad in
             ["", "none", "S:4:128", "S:4:128:64,L:T:m:L:X,A:512:8,16:0,32 x", "S:99999999999:1:1"]

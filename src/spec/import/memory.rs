@@ -68,12 +68,25 @@ fn geometry(
         sheet.published("mshr_merge", line.mshr_merge, &cite);
     }
     sheet.choice("write", write, &cite);
+    let write_miss = match line.write_allocate {
+        'N' => "around",
+        'L' => "lazy",
+        'F' => "fetch",
+        _ => return Err(entry.refuse("a write allocation N, L or F")),
+    };
+    sheet.choice("write_miss", write_miss, &cite);
     let allocate = match line.allocate {
         'm' => "on-miss",
         'f' | 's' => "on-fill",
         _ => return Err(entry.refuse("an allocation m, f or s")),
     };
     sheet.choice("allocate", allocate, &cite);
+    let replacement = match line.replacement {
+        'L' => "lru",
+        'F' => "fifo",
+        _ => return Err(entry.refuse("a replacement L or F")),
+    };
+    sheet.choice("replacement", replacement, &cite);
     Ok(())
 }
 
@@ -82,8 +95,7 @@ fn l1(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     let line = cache(&entry)?;
     sheet.section("l1");
     let skip = options.or("-gpgpu_gmem_skip_L1D", "0");
-    let caches_global = !skip.flag()?;
-    sheet.published("caches_global", caches_global, &skip.cite());
+    sheet.published("caches_global", !skip.flag()?, &skip.cite());
     let (ways, source) = carve_outs(options, sheet, &entry, &line)?;
     for (key, option, default) in [
         ("latency_cycles", "-gpgpu_l1_latency", "1"),
@@ -94,15 +106,15 @@ fn l1(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
         let value = options.or(option, default);
         sheet.published(key, value.number::<u32>()?, &value.cite());
     }
-    sheet.published("write_allocate", line.write_allocate != 'N', &entry.cite());
     let pipe = "GPGPU-Sim ldst_unit: one instruction in the dispatch register, pipeline registers before it";
     sheet.published("queue", 4, pipe);
     let flush = options.or("-gpgpu_flush_l1_cache", "0");
     sheet.published("flushed_at_kernel_start", flush.flag()?, &flush.cite());
-    let write = match (line.write, caches_global) {
-        ('T', _) => "write-through",
-        ('B', _) | ('L', false) => "write-back",
-        ('E', _) | ('L', true) => "write-evict",
+    let write = match line.write {
+        'T' => "write-through",
+        'B' => "write-back",
+        'E' => "write-evict",
+        'L' => "local-write-back",
         _ => return Err(entry.refuse("a write policy T, B, E or L")),
     };
     sheet.section("l1.cache");
@@ -292,9 +304,6 @@ fn quirks(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     sheet.leaf("refetch_cycles", &1, Kind::Fitted, lone);
     let together = options.or("-gpgpu_concurrent_kernel_sm", "0");
     sheet.published("serial_kernels", !together.flag()?, &together.cite());
-    let line = options.need("-gpgpu_cache:dl1", "the L1 data cache")?;
-    let lazy = cache(&line)?.write_allocate == 'L';
-    sheet.published("lazy_fetch_on_read", lazy, &line.cite());
     for (key, source) in [
         ("listed_registers_only", "Accel-Sim scoreboard: the registers of the trace line"),
         ("spreads_small_grids", "GPGPU-Sim max_cta: a grid that does not fill the GPU is spread"),

@@ -1,0 +1,29 @@
+//! The least recently used line makes room.
+
+use super::line_order::LineOrder;
+use super::replacement::Replacement;
+
+/// The ways of every set by their last use.
+#[derive(Debug, Default)]
+pub(super) struct Lru(LineOrder);
+
+impl Replacement for Lru {
+    fn reset(&mut self, sets: u32, ways: u32) {
+        self.0.reset(sets, ways);
+    }
+
+    #[inline]
+    fn used(&mut self, way: usize) {
+        self.0.renew(way);
+    }
+
+    #[inline]
+    fn filled(&mut self, way: usize) {
+        self.0.renew(way);
+    }
+
+    #[inline]
+    fn victim(&mut self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
+        self.0.oldest(set, may_leave)
+    }
+}
