@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use crate::machine::CacheCounts;
 use crate::spec::{AllocatePolicy, Cache, ReplacementPolicy, SetHash, WriteMiss, WritePolicy};
+use crate::units::{to_u64, to_usize};
 
 /// A write-back LRU cache of 128-byte lines, for tests that change one thing.
 pub(crate) fn spec(sets: u32, ways: u32) -> Cache {
@@ -158,7 +159,7 @@ impl Naive {
             SetHash::Xor => (line ^ (line / sets)) % sets,
             SetHash::Ipoly => remainder(line, sets),
         };
-        set as usize
+        to_usize(set)
     }
 
     /// Gives the line a way, if it has none; false when none may be taken.
@@ -205,7 +206,7 @@ impl Naive {
             ReplacementPolicy::Fifo => oldest(|held| held.came),
             ReplacementPolicy::TreeLru => self.follow(set, 0, ways.next_power_of_two(), &may_go),
             ReplacementPolicy::Random => {
-                let start = (self.draw() % ways as u64) as usize;
+                let start = to_usize(self.draw() % to_u64(ways));
                 (start..start + ways).map(|way| way % ways).find(|&way| may_go[way])
             }
         }

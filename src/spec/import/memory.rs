@@ -53,8 +53,14 @@ fn geometry(
         _ => return Err(entry.refuse("a set index function L, X or P")),
     };
     sheet.choice("hash", hash, &cite);
-    let streaming = line.allocate == 's';
-    if streaming {
+    misses(sheet, line, &cite);
+    sheet.choice("write", write, &cite);
+    policies(sheet, entry, line)
+}
+
+/// Writes the table of outstanding misses.
+fn misses(sheet: &mut Sheet, line: &CacheLine, cite: &str) {
+    if line.allocate == 's' {
         let source = format!("{cite}: streaming, an entry per sector of four times the cache");
         let entries = line.sets.saturating_mul(line.ways).saturating_mul(4 * SECTORS);
         sheet.published("mshr_entries", entries, &source);
@@ -64,10 +70,14 @@ fn geometry(
             "GPGPU-Sim: streaming caches merge MAX_WARP_PER_SM requests",
         );
     } else {
-        sheet.published("mshr_entries", line.mshr_entries, &cite);
-        sheet.published("mshr_merge", line.mshr_merge, &cite);
+        sheet.published("mshr_entries", line.mshr_entries, cite);
+        sheet.published("mshr_merge", line.mshr_merge, cite);
     }
-    sheet.choice("write", write, &cite);
+}
+
+/// Writes what misses do and which line makes room.
+fn policies(sheet: &mut Sheet, entry: &Entry, line: &CacheLine) -> Result<(), SpecError> {
+    let cite = entry.cite();
     let write_miss = match line.write_allocate {
         'N' => "around",
         'L' => "lazy",
