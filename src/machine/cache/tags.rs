@@ -137,7 +137,15 @@ impl TagArray {
         self.replacing.used(way);
     }
 
-    /// Takes a way for `line`; a line without a pending sector makes room, whose
+    /// Uses the way of a line, or takes one for it as [`TagArray::allocate`] does.
+    #[inline]
+    pub(crate) fn use_or_allocate(&mut self, way: Option<usize>, line: u64) -> Option<usize> {
+        let Some(way) = way else { return self.allocate(line) };
+        self.touch(way);
+        Some(way)
+    }
+
+    /// Takes a way for `line`, which is thereby used; a line without a pending sector makes room, whose
     /// dirty sectors leave. `None` when every way of the set has pending sectors.
     pub(crate) fn allocate(&mut self, line: u64) -> Option<usize> {
         let way = self.victim(to_usize(self.index.of(line)))?;

@@ -138,7 +138,7 @@ impl WriteRule {
         let again = way.is_some_and(|way| tags.partly_written(way, sector));
         let place = match self.miss {
             WriteMiss::Around => None,
-            _ => way.or_else(|| tags.allocate(line)),
+            _ => tags.use_or_allocate(way, line),
         };
         if place.is_none() && back && self.miss != WriteMiss::Around {
             return Stored::Refused;
@@ -146,7 +146,6 @@ impl WriteRule {
         counts.write_hits += u64::from(again);
         counts.write_misses += u64::from(!again);
         let Some(way) = place else { return Stored::Down };
-        tags.touch(way);
         if back {
             tags.soil(way, sector);
         }

@@ -109,7 +109,9 @@ impl Fabric {
                     self.memory.send(transfer, at, queue);
                 }
             }
-            self.write_back(number, packet.kernel, queue);
+            if self.slices[usize::from(number)].has_leaving() {
+                self.write_back(number, packet.kernel, queue);
+            }
             self.slices[usize::from(number)].waiting.pop_front();
             self.release(number, now, queue, &mut woken);
         }
@@ -239,7 +241,9 @@ impl Fabric {
         }
         answers.clear();
         self.answers = answers;
-        self.write_back(transfer.slice, transfer.kernel, queue);
+        if self.slices[usize::from(transfer.slice)].has_leaving() {
+            self.write_back(transfer.slice, transfer.kernel, queue);
+        }
         self.work_slice(transfer.slice, queue, counts)
     }
 

@@ -139,10 +139,9 @@ impl Slice {
         }
         if self.allocate == AllocatePolicy::OnMiss {
             let (line, sector) = self.place(packet.address);
-            let Some(way) = way.or_else(|| self.tags.allocate(line)) else {
+            let Some(way) = self.tags.use_or_allocate(way, line) else {
                 return Outcome::Refused;
             };
-            self.tags.touch(way);
             self.tags.expect(way, sector);
         }
         self.outstanding.open(packet.address / SECTOR_BYTES, waiter);
@@ -192,6 +191,12 @@ impl Slice {
         }
     }
 
+    /// True when a sector is to be written to memory.
+    #[inline]
+    pub(super) fn has_leaving(&self) -> bool {
+        self.tags.has_leaving()
+    }
+
     /// The next sector to be written to memory: its address, and when it leaves.
     pub(super) fn next_leaving(&mut self) -> Option<(u64, Cycle)> {
         let leaving = self.tags.next_leaving()?;
@@ -220,10 +225,10 @@ impl Slice {
     /// Puts a sector in without traffic; what it evicts is dropped clean.
     pub(super) fn copy_in(&mut self, address: u64) {
         let (line, sector) = self.place(address);
-        let way = self.tags.look(line, sector).1.or_else(|| self.tags.allocate(line));
+        let way = self.tags.look(line, sector).1;
+        let way = self.tags.use_or_allocate(way, line);
         while self.tags.next_leaving().is_some() {}
         if let Some(way) = way {
-            self.tags.touch(way);
             self.tags.validate(way, sector);
         }
     }

@@ -116,8 +116,7 @@ impl L1 {
 
     /// Keeps a way for a sector that is to come; `None` when none is free.
     fn reserve(&mut self, line: u64, sector: u32, way: Option<usize>) -> Option<usize> {
-        let way = way.or_else(|| self.tags.allocate(line))?;
-        self.tags.touch(way);
+        let way = self.tags.use_or_allocate(way, line)?;
         self.tags.expect(way, sector);
         Some(way)
     }
