@@ -1,0 +1,208 @@
+//! A source of plain memory traffic: every warp of every CTA only loads.
+//!
+//! For measuring the way from the load/store unit to the memory pins, without
+//! the cost of reading a trace.
+
+use std::sync::Arc;
+
+use gpumodel::epoch::{AppFacts, Facts, Plan, PlanDraft, Share};
+use gpumodel::isa::{
+    Access, AddressMode, Code, Instruction, Launch, Register, RegisterFile, Segment,
+};
+use gpumodel::machine::{Command, Feed, FeedError, Gpu, Outcome, Program, Setup, WarpStream};
+use gpumodel::spec::{Mapping, MemoryStandard, Models, Resolved};
+use gpumodel::units::{AppId, Dim3, KernelId};
+
+/// Loads that a warp has on its way at a time.
+const LOADS: u32 = 8;
+
+const THREADS: u32 = 256;
+
+/// Where a load goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pattern {
+    /// One line per warp, all warps side by side, over and over a region.
+    Stream {
+        /// Bytes of the region.
+        span: u64,
+    },
+    /// A sector of its own for every lane.
+    Scatter {
+        /// Bytes of the region.
+        span: u64,
+    },
+}
+
+/// A kernel of loads.
+#[derive(Debug)]
+pub(crate) struct Traffic {
+    pattern: Pattern,
+    turns: u64,
+    warps: u64,
+    program: Program,
+}
+
+/// One warp of it.
+#[derive(Debug)]
+pub(crate) struct Loads {
+    pattern: Pattern,
+    warp: u64,
+    warps: u64,
+    place: u64,
+    left: u64,
+    state: u64,
+}
+
+impl Traffic {
+    /// A kernel of `ctas` CTAs whose warps do `turns` times eight loads that go
+    /// past the L1.
+    pub(crate) fn new(resolved: &Resolved, pattern: Pattern, ctas: u32, turns: u64) -> Self {
+        let opcode = String::from("LDG.E.STRONG.GPU");
+        let load = |number: u32| Instruction {
+            pc: 16 * u64::from(number),
+            opcode: 0,
+            destinations: Register::new(
+                RegisterFile::General,
+                u16::try_from(number + 2).expect("a small number"),
+            )
+            .into_iter()
+            .collect(),
+            sources: Box::default(),
+            width: 4,
+            immediates: Box::default(),
+            line: None,
+        };
+        let code = Code {
+            instructions: (0..LOADS).map(load).collect(),
+            segments: vec![Segment { first: 0, length: LOADS }],
+            opcodes: vec![opcode.clone()],
+        };
+        let launch = Launch {
+            name: String::from("traffic"),
+            grid: Dim3::new(ctas, 1, 1),
+            block: Dim3::new(THREADS, 1, 1),
+            registers: 16,
+            ..Launch::default()
+        };
+        let program = Program {
+            launch,
+            opcodes: Arc::new([resolved.isa.opcode(&resolved.machine, &opcode)]),
+            code: Arc::new(code),
+            ctas: u64::from(ctas),
+        };
+        let warps = u64::from(ctas) * u64::from(THREADS / 32);
+        Self { pattern, turns, warps, program }
+    }
+
+    /// Sectors that it asks for.
+    pub(crate) fn sectors(&self) -> u64 {
+        let each = match self.pattern {
+            Pattern::Stream { .. } => 4,
+            Pattern::Scatter { .. } => 32,
+        };
+        self.warps * self.turns * u64::from(LOADS) * each
+    }
+
+    /// Runs it alone on a machine.
+    pub(crate) fn run(&self, resolved: &Resolved) -> Outcome {
+        let machine = &resolved.machine;
+        let standard = MemoryStandard::load(&machine.dram.standard, None, &machine.dram.timing)
+            .expect("the machine's memory standard is there");
+        let mapping =
+            Mapping::load(&machine.dram.mapping, None).expect("the machine's mapping is there");
+        let slices = machine.l2.slices / machine.dram.channels;
+        let mapping = mapping
+            .for_machine(machine.dram.channels, slices)
+            .expect("the machine's mapping fits it");
+        let command = Command::Launch { kernel: KernelId(0), stream: 0 };
+        let setup = Setup { machine, standard: &standard, mapping, apps: vec![vec![command]] };
+        let gpu = Gpu::new(setup, self).expect("the CTA fits");
+        gpu.run(&whole(resolved), &mut |_| ()).expect("the run ends")
+    }
+}
+
+/// A shipped machine.
+pub(crate) fn machine(name: &str) -> Resolved {
+    Models::builtin().machine(name, &[]).expect("a shipped machine")
+}
+
+/// A plan that gives one application everything.
+fn whole(resolved: &Resolved) -> Plan {
+    let machine = &resolved.machine;
+    let facts = Facts {
+        sms: machine.dispatch.sms,
+        max_ctas_per_sm: machine.sm.max_ctas,
+        max_warps_per_sm: machine.sm.max_warps,
+        registers_per_sm: machine.sm.registers,
+        shared_bytes_per_sm: machine.shared.bytes,
+        channels: machine.dram.channels,
+        core_mhz: machine.clocks.core_mhz,
+        peak_dram_gb_per_s: 1.0,
+        peak_l2_gb_per_s: 1.0,
+        peak_ipc_per_sm: 128.0,
+        apps: vec![AppFacts { app: AppId(0), name: String::from("traffic"), kernels: vec![] }],
+    };
+    let shares = vec![Share::Quota(vec![facts.max_ctas_per_sm; usize::from(facts.sms)])];
+    Plan::new(&facts, PlanDraft { shares, ..PlanDraft::default() }).expect("a lawful plan")
+}
+
+impl Loads {
+    /// A pseudo-random number.
+    fn random(&mut self) -> u64 {
+        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        self.state >> 24
+    }
+}
+
+impl WarpStream for Loads {
+    fn next_segment(&mut self) -> Option<u32> {
+        self.left = self.left.checked_sub(1)?;
+        Some(0)
+    }
+
+    fn skip(&mut self, _count: u32) -> u64 {
+        0
+    }
+
+    fn access(&mut self, into: &mut Access) {
+        into.mask = u32::MAX;
+        match self.pattern {
+            Pattern::Stream { span } => {
+                into.mode = AddressMode::Stride;
+                into.stride = 4;
+                into.base = (self.place * self.warps + self.warp) * 128 % span;
+            }
+            Pattern::Scatter { span } => {
+                into.mode = AddressMode::List;
+                for lane in 0..into.lanes.len() {
+                    into.lanes[lane] = self.random() * 32 % span;
+                }
+                into.base = into.lanes[0];
+            }
+        }
+        self.place += 1;
+    }
+}
+
+impl Feed for Traffic {
+    type Warp = Loads;
+
+    fn program(&self, _kernel: KernelId) -> &Program {
+        &self.program
+    }
+
+    fn open(
+        &self,
+        _kernel: KernelId,
+        ordinal: u64,
+        warps: &mut Vec<Loads>,
+    ) -> Result<Dim3, FeedError> {
+        for number in 0..u64::from(THREADS / 32) {
+            let warp = ordinal * u64::from(THREADS / 32) + number;
+            let (pattern, left) = (self.pattern, self.turns);
+            let state = warp.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 1;
+            warps.push(Loads { pattern, warp, warps: self.warps, place: 0, left, state });
+        }
+        Ok(Dim3::new(u32::try_from(ordinal).unwrap_or(u32::MAX), 0, 0))
+    }
+}
