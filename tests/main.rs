@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod accuracy;
+mod allocation;
 mod analyze;
 mod compare;
 mod dram;

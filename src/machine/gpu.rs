@@ -61,6 +61,8 @@ pub struct Gpu<'a, F: Feed> {
     timeline: Timeline,
     streams: Vec<F::Warp>,
     retired: Vec<u32>,
+    /// SMs whose ports may send again.
+    woken: Vec<u16>,
     last_progress: (u64, Cycle),
 }
 
@@ -89,6 +91,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
             timeline: Timeline::new(),
             streams: Vec::new(),
             retired: Vec::new(),
+            woken: Vec::new(),
             last_progress: (0, 0),
         })
     }
@@ -162,21 +165,22 @@ impl<'a, F: Feed> Gpu<'a, F> {
 
     fn handle_memory(&mut self, event: Event) {
         let Chip { queue, counts, fabric, .. } = &mut self.chip;
-        let woken = match event {
+        match event {
             Event::Arrive { packet } => fabric.on_arrive(packet, queue, counts),
             Event::ToChannel { transfer } => {
                 let channel = fabric.on_to_channel(transfer, queue, counts);
-                fabric.on_room(channel, queue, counts)
+                fabric.on_room(channel, queue, counts);
             }
             Event::Channel { channel } => {
                 fabric.on_channel(channel, queue, counts);
-                fabric.on_room(u32::from(channel), queue, counts)
+                fabric.on_room(u32::from(channel), queue, counts);
             }
             Event::Fill { transfer } => fabric.on_fill(transfer, queue, counts),
             Event::Slice { slice } => fabric.on_slice(slice, queue, counts),
-            _ => Vec::new(),
-        };
-        for sm in woken {
+            _ => {}
+        }
+        fabric.take_woken(&mut self.woken);
+        for sm in self.woken.drain(..) {
             self.sms[usize::from(sm)].retry(&mut self.chip);
         }
     }
@@ -221,10 +225,10 @@ impl<'a, F: Feed> Gpu<'a, F> {
     }
 
     fn collect_retired(&mut self, sm: usize) {
-        self.sms[sm].take_retired(&mut self.retired);
-        if self.retired.is_empty() {
+        if !self.sms[sm].has_retired() {
             return;
         }
+        self.sms[sm].take_retired(&mut self.retired);
         let next = self.chip.queue.now() + 1;
         for kernel in std::mem::take(&mut self.retired) {
             let grid = &mut self.dispatcher.grids[to_usize(kernel)];

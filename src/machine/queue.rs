@@ -70,6 +70,7 @@ impl<E: Copy> EventQueue<E> {
     }
 
     /// Schedules `event` at `cycle`; a cycle in the past is now.
+    #[inline]
     pub(super) fn schedule(&mut self, cycle: Cycle, event: E) {
         if cycle <= self.now {
             self.today.push(event);
@@ -84,6 +85,7 @@ impl<E: Copy> EventQueue<E> {
     }
 
     /// Takes the next event and moves time to it; `None` when none is left.
+    #[inline]
     pub(super) fn next(&mut self) -> Option<E> {
         loop {
             if let Some(&event) = self.today.get(self.today_next) {
@@ -112,7 +114,11 @@ impl<E: Copy> EventQueue<E> {
             }
         }
         let day = to_usize(cycle % SPAN);
-        self.today.append(&mut self.days[day]);
+        if self.today.is_empty() {
+            std::mem::swap(&mut self.today, &mut self.days[day]);
+        } else {
+            self.today.append(&mut self.days[day]);
+        }
         self.occupied[day / 64] &= !(1 << (day % 64));
         Some(())
     }

@@ -15,6 +15,10 @@ pub struct AddressMap {
     name: String,
     channels: u32,
     slices: u32,
+    /// Slices per channel are two to this.
+    slice_bits: u32,
+    /// All slices are a power of two.
+    binary: bool,
     split: Split,
     /// Where each of [`FIELDS`], the raw slice and the hash lie in a packed word.
     shifts: [u32; PARTS],
@@ -69,6 +73,8 @@ impl AddressMap {
             name: mapping.name.clone(),
             channels,
             slices,
+            slice_bits: slices.ilog2(),
+            binary: (channels * slices).is_power_of_two(),
             split,
             shifts,
             masks,
@@ -110,8 +116,8 @@ impl AddressMap {
         }
         let mut slice = self.part(word, SLICE);
         if self.hashed {
-            let index = self.spread(channel * self.slices + slice, self.part(word, HASH));
-            (channel, slice) = (index / self.slices, index & (self.slices - 1));
+            let index = self.spread(channel << self.slice_bits | slice, self.part(word, HASH));
+            (channel, slice) = (index >> self.slice_bits, index & (self.slices - 1));
         }
         Location {
             channel,
@@ -182,13 +188,12 @@ impl AddressMap {
 
     #[inline]
     fn spread(&self, index: u32, hash: u32) -> u32 {
-        let ports = self.channels * self.slices;
-        if ports.is_power_of_two() { index ^ hash } else { (index + hash) % ports }
+        if self.binary { index ^ hash } else { (index + hash) % (self.channels * self.slices) }
     }
 
     fn gather(&self, index: u32, hash: u32) -> u32 {
         let ports = self.channels * self.slices;
-        if ports.is_power_of_two() { index ^ hash } else { (index + ports - hash % ports) % ports }
+        if self.binary { index ^ hash } else { (index + ports - hash % ports) % ports }
     }
 
     /// Bits of the channel-free address that name an access.

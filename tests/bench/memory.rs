@@ -1,7 +1,7 @@
 //! How many sector requests go through the whole memory path per second of CPU
 //! time, from the load/store unit to the pins and back?
 //!
-//! `cargo bench --bench memory`; items are sectors.
+//! `cargo bench --bench memory`; items are sectors. Loads go past the L1.
 
 mod traffic;
 
@@ -15,26 +15,38 @@ fn main() {
 
 const MACHINES: [&str; 3] = ["accelsim-qv100", "gv100", "ugpu"];
 
-fn measure(bencher: Bencher<'_, '_>, name: &str, pattern: Pattern, ctas: u32, turns: u64) {
+/// Bytes that the L2 of every machine holds.
+const RESIDENT: u64 = 1 << 20;
+
+/// Bytes that no run reaches the end of.
+const ENDLESS: u64 = 1 << 40;
+
+fn measure(bencher: Bencher<'_, '_>, name: &str, pattern: Pattern, turns: u64) {
     let resolved = machine(name);
-    let traffic = Traffic::new(&resolved, pattern, ctas, turns);
+    let traffic = Traffic::new(&resolved, pattern, 320, turns);
     bencher.counter(ItemsCount::new(traffic.sectors())).bench(|| traffic.run(&resolved));
 }
 
-/// Streams over a region that the L2 holds.
+/// Streams of 16 bytes per lane over a region that the L2 holds.
 #[divan::bench(args = MACHINES, sample_count = 5)]
 fn l2_hits(bencher: Bencher<'_, '_>, name: &str) {
-    measure(bencher, name, Pattern::Stream { span: 1 << 20 }, 320, 20);
+    measure(bencher, name, Pattern::Stream { width: 16, span: RESIDENT }, 5);
+}
+
+/// The same with 4 bytes per lane: four times the instructions per sector.
+#[divan::bench(args = MACHINES, sample_count = 5)]
+fn l2_hits_narrow(bencher: Bencher<'_, '_>, name: &str) {
+    measure(bencher, name, Pattern::Stream { width: 4, span: RESIDENT }, 20);
 }
 
 /// Streams that never come back.
 #[divan::bench(args = MACHINES, sample_count = 5)]
 fn dram_stream(bencher: Bencher<'_, '_>, name: &str) {
-    measure(bencher, name, Pattern::Stream { span: 1 << 40 }, 320, 20);
+    measure(bencher, name, Pattern::Stream { width: 16, span: ENDLESS }, 5);
 }
 
 /// Random sectors of a gigabyte.
 #[divan::bench(args = MACHINES, sample_count = 5)]
 fn dram_random(bencher: Bencher<'_, '_>, name: &str) {
-    measure(bencher, name, Pattern::Scatter { span: 1 << 30 }, 320, 2);
+    measure(bencher, name, Pattern::Scatter { span: 1 << 30 }, 2);
 }

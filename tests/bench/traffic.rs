@@ -21,8 +21,10 @@ const THREADS: u32 = 256;
 /// Where a load goes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pattern {
-    /// One line per warp, all warps side by side, over and over a region.
+    /// Neighbouring words, all warps side by side, over and over a region.
     Stream {
+        /// Bytes per lane.
+        width: u8,
         /// Bytes of the region.
         span: u64,
     },
@@ -31,6 +33,16 @@ pub(crate) enum Pattern {
         /// Bytes of the region.
         span: u64,
     },
+}
+
+impl Pattern {
+    /// Bytes per lane.
+    fn width(self) -> u8 {
+        match self {
+            Self::Stream { width, .. } => width,
+            Self::Scatter { .. } => 4,
+        }
+    }
 }
 
 /// A kernel of loads.
@@ -68,7 +80,7 @@ impl Traffic {
             .into_iter()
             .collect(),
             sources: Box::default(),
-            width: 4,
+            width: pattern.width(),
             immediates: Box::default(),
             line: None,
         };
@@ -97,7 +109,7 @@ impl Traffic {
     /// Sectors that it asks for.
     pub(crate) fn sectors(&self) -> u64 {
         let each = match self.pattern {
-            Pattern::Stream { .. } => 4,
+            Pattern::Stream { width, .. } => u64::from(width),
             Pattern::Scatter { .. } => 32,
         };
         self.warps * self.turns * u64::from(LOADS) * each
@@ -167,10 +179,10 @@ impl WarpStream for Loads {
     fn access(&mut self, into: &mut Access) {
         into.mask = u32::MAX;
         match self.pattern {
-            Pattern::Stream { span } => {
+            Pattern::Stream { width, span } => {
                 into.mode = AddressMode::Stride;
-                into.stride = 4;
-                into.base = (self.place * self.warps + self.warp) * 128 % span;
+                into.stride = i64::from(width);
+                into.base = (self.place * self.warps + self.warp) * 32 * u64::from(width) % span;
             }
             Pattern::Scatter { span } => {
                 into.mode = AddressMode::List;

@@ -49,11 +49,12 @@ pub(super) struct Crossbar {
     destinations: Vec<Destination>,
     answers: Vec<u64>,
     ejects: Vec<u64>,
-    sms_per_port: u16,
+    /// The port of each SM.
+    ports: Vec<u16>,
     latency: u64,
     flit_time: u64,
-    flit_bytes: u32,
-    header_bytes: u32,
+    /// Port time of a packet without and with a sector's data.
+    packet_times: [u64; 2],
     input_queue: u64,
     /// Most that an answer port may be booked ahead: the slice's latency and its queue.
     answer_limit: u64,
@@ -76,19 +77,22 @@ impl Crossbar {
                 .collect(),
             answers: vec![0; crate::units::to_usize(machine.l2.slices)],
             ejects: vec![0; ports],
-            sms_per_port,
+            ports: (0..machine.dispatch.sms).map(|sm| sm / sms_per_port).collect(),
             latency: fixed_point(spec.latency_cycles, clocks.interconnect_mhz, clocks.core_mhz),
             flit_time,
             answer_limit: (u64::from(machine.l2.latency_cycles) << SHIFT)
                 + u64::from(machine.l2.reply_queue) * flit_time,
-            flit_bytes: spec.flit_bytes,
-            header_bytes: spec.header_bytes,
+            packet_times: [false, true].map(|data| {
+                let bytes = spec.header_bytes + payload(data);
+                u64::from(flits(bytes, spec.flit_bytes)) * flit_time
+            }),
             input_queue: u64::from(spec.input_queue.max(1)),
         }
     }
 
+    #[inline]
     fn port_of(&self, sm: u16) -> u16 {
-        sm / self.sms_per_port
+        self.ports[usize::from(sm)]
     }
 
     /// Whether an SM's port takes another packet.
@@ -132,8 +136,7 @@ impl Crossbar {
 
     fn depart(&mut self, port: u16, packet: &Packet, ready: Cycle) -> Cycle {
         self.destinations[usize::from(packet.slice)].credits -= 1;
-        let length = self.header_bytes + payload(packet.ask.carries_data());
-        let time = u64::from(flits(length, self.flit_bytes)) * self.flit_time;
+        let time = self.packet_times[usize::from(packet.ask.carries_data())];
         let free_at = &mut self.sources[usize::from(port)].free_at;
         let start = (ready << SHIFT).max(*free_at);
         *free_at = start + time;
@@ -142,11 +145,11 @@ impl Crossbar {
 
     /// A place in front of `slice` is free again. Packets that leave now are
     /// appended to `left` with their arrival, SMs that may try again to `woken`.
-    pub(super) fn release(
+    pub(super) fn release<'p>(
         &mut self,
         slice: u16,
         now: Cycle,
-        packet_of: impl Fn(u32) -> Packet,
+        packet_of: impl Fn(u32) -> &'p Packet,
         left: &mut Vec<(u32, Cycle)>,
         woken: &mut Vec<u16>,
     ) {
@@ -160,7 +163,7 @@ impl Crossbar {
                 break;
             }
             self.sources[usize::from(port)].waiting.pop_front();
-            left.push((head, self.depart(port, &packet, packet.ready.max(now))));
+            left.push((head, self.depart(port, packet, packet.ready.max(now))));
         }
         woken.append(&mut self.sources[usize::from(port)].refused);
     }
@@ -187,7 +190,8 @@ impl Crossbar {
     /// Takes an answer out at its SM's port: when its last flit is in.
     pub(super) fn eject(&mut self, packet: &Packet, now: Cycle) -> Cycle {
         let time = self.answer_time(packet);
-        let free_at = &mut self.ejects[usize::from(packet.sm / self.sms_per_port)];
+        let port = self.port_of(packet.sm);
+        let free_at = &mut self.ejects[usize::from(port)];
         let start = (now << SHIFT).max(*free_at);
         *free_at = start + time;
         // The last flit of an answer that finds the port free has just arrived.
@@ -195,8 +199,7 @@ impl Crossbar {
     }
 
     fn answer_time(&self, packet: &Packet) -> u64 {
-        let length = self.header_bytes + payload(packet.ask.answer_carries_data());
-        u64::from(flits(length, self.flit_bytes)) * self.flit_time
+        self.packet_times[usize::from(packet.ask.answer_carries_data())]
     }
 }
 

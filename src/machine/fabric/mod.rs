@@ -28,8 +28,14 @@ pub(super) struct Fabric {
     memory: Memory,
     mapping: AddressMap,
     slices_per_channel: u32,
+    /// The channel behind each slice.
+    channels: Vec<u32>,
     packets: Slab<Packet>,
     answers: Vec<(u32, Cycle)>,
+    /// Packets that leave their ports, while a slice works.
+    left: Vec<(u32, Cycle)>,
+    /// SMs whose ports may send again.
+    woken: Vec<u16>,
 }
 
 impl Fabric {
@@ -42,9 +48,18 @@ impl Fabric {
             memory: Memory::new(machine, standard, slices_per_channel),
             mapping,
             slices_per_channel,
+            channels: (0..machine.l2.slices).map(|slice| slice / slices_per_channel).collect(),
             packets: Slab::new(),
             answers: Vec::new(),
+            left: Vec::new(),
+            woken: Vec::new(),
         }
+    }
+
+    /// Moves the SMs whose ports may send again to `out`.
+    #[inline]
+    pub(super) fn take_woken(&mut self, out: &mut Vec<u16>) {
+        out.append(&mut self.woken);
     }
 
     /// The slice that holds an address.
@@ -75,24 +90,25 @@ impl Fabric {
         number: u32,
         queue: &mut EventQueue<Event>,
         counts: &mut [KernelCounts],
-    ) -> Vec<u16> {
+    ) {
         let packet = self.packets.get_mut(number);
         packet.ready = queue.now();
         let slice = packet.slice;
-        self.slices[usize::from(slice)].waiting.push_back(number);
-        self.work_slice(slice, queue, counts)
+        let target = &mut self.slices[usize::from(slice)];
+        target.waiting.push_back(number);
+        if !target.resting {
+            self.work_slice(slice, queue, counts);
+        }
     }
 
-    /// Serves the requests in front of a slice until one must wait. The SMs
-    /// whose ports may send again are returned.
+    /// Serves the requests in front of a slice until one must wait.
     fn work_slice(
         &mut self,
         number: u16,
         queue: &mut EventQueue<Event>,
         counts: &mut [KernelCounts],
-    ) -> Vec<u16> {
+    ) {
         let now = queue.now();
-        let mut woken = Vec::new();
         while let Some(&head) = self.slices[usize::from(number)].waiting.front() {
             if !self.may_serve(number, queue) {
                 break;
@@ -113,14 +129,13 @@ impl Fabric {
                 self.write_back(number, packet.kernel, queue);
             }
             self.slices[usize::from(number)].waiting.pop_front();
-            self.release(number, now, queue, &mut woken);
+            self.release(number, now, queue);
         }
-        woken
     }
 
     /// Whether the ways out of a slice have room; if not, it is woken later.
     fn may_serve(&mut self, number: u16, queue: &mut EventQueue<Event>) -> bool {
-        let channel = u32::from(number) / self.slices_per_channel;
+        let channel = self.channels[usize::from(number)];
         if !self.memory.has_room(channel) {
             self.memory.wait_for_room(channel, number);
             return false;
@@ -140,23 +155,16 @@ impl Fabric {
         slice: u16,
         queue: &mut EventQueue<Event>,
         counts: &mut [KernelCounts],
-    ) -> Vec<u16> {
+    ) {
         self.slices[usize::from(slice)].resting = false;
-        self.work_slice(slice, queue, counts)
+        self.work_slice(slice, queue, counts);
     }
 
     /// Gives a place in front of a slice free: ports that waited for it send.
-    fn release(
-        &mut self,
-        slice: u16,
-        now: Cycle,
-        queue: &mut EventQueue<Event>,
-        woken: &mut Vec<u16>,
-    ) {
-        let packets = &self.packets;
-        let mut left = Vec::new();
-        self.crossbar.release(slice, now, |n| *packets.get(n), &mut left, woken);
-        for (number, cycle) in left {
+    fn release(&mut self, slice: u16, now: Cycle, queue: &mut EventQueue<Event>) {
+        let Self { crossbar, packets, left, woken, .. } = self;
+        crossbar.release(slice, now, |n| packets.get(n), left, woken);
+        for (number, cycle) in left.drain(..) {
             queue.schedule(cycle, Event::Arrive { packet: number });
         }
     }
@@ -209,20 +217,17 @@ impl Fabric {
         self.memory.work(channel, queue, counts);
     }
 
-    /// Slices that waited for room of a channel go on; returns the SMs that may
-    /// send again.
+    /// Slices that waited for room of a channel go on.
     pub(super) fn on_room(
         &mut self,
         channel: u32,
         queue: &mut EventQueue<Event>,
         counts: &mut [KernelCounts],
-    ) -> Vec<u16> {
-        let mut woken = Vec::new();
+    ) {
         while self.memory.has_room(channel) {
             let Some(slice) = self.memory.next_waiting(channel) else { break };
-            woken.append(&mut self.work_slice(slice, queue, counts));
+            self.work_slice(slice, queue, counts);
         }
-        woken
     }
 
     /// A sector arrives at its slice from memory.
@@ -231,7 +236,7 @@ impl Fabric {
         transfer: u32,
         queue: &mut EventQueue<Event>,
         counts: &mut [KernelCounts],
-    ) -> Vec<u16> {
+    ) {
         let transfer = self.memory.take(transfer);
         let now = queue.now();
         let mut answers = std::mem::take(&mut self.answers);
@@ -244,7 +249,7 @@ impl Fabric {
         if self.slices[usize::from(transfer.slice)].has_leaving() {
             self.write_back(transfer.slice, transfer.kernel, queue);
         }
-        self.work_slice(transfer.slice, queue, counts)
+        self.work_slice(transfer.slice, queue, counts);
     }
 
     /// Leaves the sectors of a host-to-device copy in the L2.

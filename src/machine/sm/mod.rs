@@ -121,6 +121,12 @@ impl<S: WarpStream> Sm<S> {
         self.room.free_warps()
     }
 
+    /// True when a CTA has retired since [`Sm::take_retired`] was called last.
+    #[inline]
+    pub(super) fn has_retired(&self) -> bool {
+        !self.retired.is_empty()
+    }
+
     /// CTAs that have retired since the last call, by launch.
     pub(super) fn take_retired(&mut self, out: &mut Vec<u32>) {
         out.append(&mut self.retired);

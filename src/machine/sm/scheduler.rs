@@ -84,6 +84,8 @@ pub(super) struct Scheduler {
     waiting: Vec<Waiting>,
     since: Cycle,
     stale: bool,
+    /// Room for sharing out.
+    order: Vec<usize>,
     /// The cycle of the scheduled completion, [`NEVER`] without one.
     pub(super) due: Cycle,
 }
@@ -99,6 +101,7 @@ impl Scheduler {
             waiting: Vec::new(),
             since: 0,
             stale: false,
+            order: Vec::new(),
             due: NEVER,
         }
     }
@@ -203,7 +206,7 @@ impl Scheduler {
             return self.due;
         }
         self.stale = false;
-        share(&mut self.claims, &self.capacity, self.policy);
+        share(&mut self.claims, &self.capacity, self.policy, &mut self.order);
         let left = |(burst, claim): (&Running, &Claim)| {
             (burst.left - DONE).max(0.0) / f64::from(claim.rate)
         };

@@ -36,8 +36,13 @@ pub(super) struct Claim {
 /// in a thousand cycles.
 const SLACK: f32 = 1e-4;
 
-/// Sets the rate of every claim.
-pub(super) fn share(claims: &mut [Claim], capacity: &PerResource, policy: SchedulerPolicy) {
+/// Sets the rate of every claim; `order` is room to work in.
+pub(super) fn share(
+    claims: &mut [Claim],
+    capacity: &PerResource,
+    policy: SchedulerPolicy,
+    order: &mut Vec<usize>,
+) {
     let mut total = [0.0_f32; RESOURCES];
     for claim in claims.iter_mut() {
         claim.rate = 1.0;
@@ -48,17 +53,18 @@ pub(super) fn share(claims: &mut [Claim], capacity: &PerResource, policy: Schedu
     if total.iter().zip(capacity).all(|(sum, limit)| *sum <= limit + SLACK) {
         return;
     }
+    order.clear();
+    order.extend(0..claims.len());
     match policy {
-        SchedulerPolicy::Lrr | SchedulerPolicy::TwoLevel => max_min(claims, capacity),
-        SchedulerPolicy::Gto | SchedulerPolicy::Oldest => oldest_first(claims, capacity),
+        SchedulerPolicy::Lrr | SchedulerPolicy::TwoLevel => max_min(claims, capacity, order),
+        SchedulerPolicy::Gto | SchedulerPolicy::Oldest => oldest_first(claims, capacity, order),
     }
 }
 
-fn oldest_first(claims: &mut [Claim], capacity: &PerResource) {
-    let mut order: Vec<usize> = (0..claims.len()).collect();
-    order.sort_by_key(|&i| claims[i].age);
+fn oldest_first(claims: &mut [Claim], capacity: &PerResource, order: &mut [usize]) {
+    order.sort_unstable_by_key(|&i| claims[i].age);
     let mut left = *capacity;
-    for index in order {
+    for &index in &*order {
         let claim = &mut claims[index];
         for (rest, density) in left.iter().zip(&claim.density) {
             if *density > 0.0 {
@@ -73,10 +79,9 @@ fn oldest_first(claims: &mut [Claim], capacity: &PerResource) {
 
 /// Raises one instruction rate for all until a resource is full, fixes its
 /// users there, and goes on with the others.
-fn max_min(claims: &mut [Claim], capacity: &PerResource) {
+fn max_min(claims: &mut [Claim], capacity: &PerResource, open: &mut Vec<usize>) {
     let mut left = *capacity;
-    let mut open: Vec<usize> = (0..claims.len()).collect();
-    while let Some((resource, level)) = tightest(claims, &left, &open) {
+    while let Some((resource, level)) = tightest(claims, &left, open) {
         open.retain(|&index| {
             let claim = &mut claims[index];
             if claim.density[resource] <= 0.0 {
@@ -148,7 +153,7 @@ mod tests {
 
     fn rates(claims: &[Claim], policy: SchedulerPolicy) -> Vec<f32> {
         let mut claims = claims.to_vec();
-        share(&mut claims, &[1.0; RESOURCES], policy);
+        share(&mut claims, &[1.0; RESOURCES], policy, &mut Vec::new());
         claims.iter().map(|c| c.rate).collect()
     }
 
