@@ -25,6 +25,8 @@ mod fabric;
 mod facts_tests;
 mod feed;
 mod gpu;
+#[cfg(test)]
+mod latency_tests;
 mod launches;
 mod packet;
 mod profile;

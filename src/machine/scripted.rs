@@ -1,45 +1,96 @@
 //! A hand-made source of instructions for the machine's own tests.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::isa::{Access, AddressMode, Code, Instruction, Launch, Register, RegisterFile, Segment};
-use crate::spec::{Mapping, MemoryStandard, Models, Resolved};
+use crate::spec::{AddressMap, Location, Mapping, MemoryStandard, Models, Resolved};
 use crate::units::{Dim3, KernelId, to_u32, to_usize};
 
 use super::{Command, Feed, FeedError, Gpu, Outcome, Program, Setup, WarpStream};
 use crate::epoch::{AppFacts, Facts, Plan, PlanDraft, Share};
 use crate::units::AppId;
 
-/// Address of lane 0 and step between lanes: by CTA, warp and occurrence.
-pub(super) type Where = fn(u64, u64, u64) -> (u64, i64);
+/// The lanes' addresses by CTA, warp and turn; the mask is the line's.
+#[derive(Clone, Copy)]
+pub(super) struct Where(&'static dyn Fn(u64, u64, u64, &mut Access));
+
+impl fmt::Debug for Where {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Where")
+    }
+}
 
 /// One instruction of a script.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
-    pub(super) opcode: &'static str,
-    pub(super) destination: Option<u16>,
-    pub(super) source: Option<u16>,
-    pub(super) at: Option<Where>,
+    opcode: &'static str,
+    destination: Option<u16>,
+    source: Option<u16>,
+    at: Option<Where>,
+    width: u8,
+    mask: u32,
+    immediate: i64,
+}
+
+impl Line {
+    /// The same with other bytes per lane.
+    pub(super) fn bytes(self, width: u8) -> Self {
+        Self { width, ..self }
+    }
+
+    /// The same with fewer active lanes.
+    pub(super) fn masked(self, mask: u32) -> Self {
+        Self { mask, ..self }
+    }
+
+    /// The same with an immediate operand.
+    pub(super) fn immediate(self, immediate: i64) -> Self {
+        Self { immediate, ..self }
+    }
 }
 
 /// An instruction without addresses.
 pub(super) fn line(opcode: &'static str, destination: Option<u16>, source: Option<u16>) -> Line {
-    Line { opcode, destination, source, at: None }
+    Line { opcode, destination, source, at: None, width: 0, mask: u32::MAX, immediate: 0 }
 }
 
-/// A load or store of 4 bytes per lane.
+/// A load or store of 4 bytes per lane: the address of lane 0 and the step
+/// between lanes, by CTA, warp and turn.
 pub(super) fn memory(
     opcode: &'static str,
     destination: Option<u16>,
     source: Option<u16>,
-    at: Where,
+    at: impl Fn(u64, u64, u64) -> (u64, i64) + 'static,
 ) -> Line {
-    Line { opcode, destination, source, at: Some(at) }
+    with_lanes(line(opcode, destination, source), move |cta, warp, turn, access| {
+        (access.base, access.stride) = at(cta, warp, turn);
+        access.mode = AddressMode::Stride;
+    })
 }
 
-/// A kernel whose warps all run the same lines with one mask.
+/// A load or store of 4 bytes per lane: an address per CTA, warp, turn and lane.
+pub(super) fn scattered(
+    opcode: &'static str,
+    destination: Option<u16>,
+    source: Option<u16>,
+    at: impl Fn(u64, u64, u64, u64) -> u64 + 'static,
+) -> Line {
+    with_lanes(line(opcode, destination, source), move |cta, warp, turn, access| {
+        access.lanes = std::array::from_fn(|lane| at(cta, warp, turn, lane as u64));
+        access.mode = AddressMode::List;
+    })
+}
+
+/// Scripts live as long as the test: what they say of addresses is leaked.
+fn with_lanes(line: Line, at: impl Fn(u64, u64, u64, &mut Access) + 'static) -> Line {
+    Line { at: Some(Where(Box::leak(Box::new(at)))), width: 4, ..line }
+}
+
+/// A kernel whose warps run bodies of lines, over and over.
 pub(super) struct Script {
-    lines: Vec<Line>,
+    /// By warp, in turn.
+    bodies: Vec<Arc<[Line]>>,
     mask: u32,
     repeat: u32,
     program: Program,
@@ -48,7 +99,8 @@ pub(super) struct Script {
 /// A warp of a [`Script`].
 #[derive(Debug)]
 pub(super) struct ScriptedWarp {
-    lines: Vec<Option<Where>>,
+    body: Arc<[Line]>,
+    segment: u32,
     mask: u32,
     repeat: u32,
     place: usize,
@@ -62,25 +114,21 @@ impl WarpStream for ScriptedWarp {
         self.repeat = self.repeat.checked_sub(1)?;
         self.turn += 1;
         self.place = 0;
-        Some(0)
+        Some(self.segment)
     }
 
     fn skip(&mut self, count: u32) -> u64 {
+        let lines = &self.body[self.place..self.place + to_usize(count)];
         self.place += to_usize(count);
-        u64::from(count * self.mask.count_ones())
+        lines.iter().map(|line| u64::from((line.mask & self.mask).count_ones())).sum()
     }
 
     fn access(&mut self, into: &mut Access) {
-        let at = self.lines[self.place].expect("only lines with addresses are accessed");
-        let (base, stride) = at(self.cta, self.warp, self.turn - 1);
+        let line = self.body[self.place];
+        let at = line.at.expect("only lines with addresses are accessed");
         self.place += 1;
-        *into = Access {
-            mask: self.mask,
-            mode: AddressMode::Stride,
-            base,
-            stride,
-            ..Access::default()
-        };
+        *into = Access { mask: line.mask & self.mask, ..Access::default() };
+        (at.0)(self.cta, self.warp, self.turn - 1, into);
     }
 }
 
@@ -88,10 +136,40 @@ fn register(number: Option<u16>) -> Box<[Register]> {
     number.and_then(|n| Register::new(RegisterFile::General, n)).into_iter().collect()
 }
 
-/// The machine that the tests run on, with some keys set.
+/// The machine that most tests run on, with some keys set.
 pub(super) fn machine(set: &[(&str, &str)]) -> Resolved {
+    named("accelsim-qv100", set)
+}
+
+/// The machine `name` without address translation, with some keys set.
+pub(super) fn named(name: &str, set: &[(&str, &str)]) -> Resolved {
     let overrides: Vec<_> = set.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
-    Models::builtin().machine("accelsim-qv100", &overrides).unwrap()
+    let mut resolved = Models::builtin().machine(name, &overrides).unwrap();
+    resolved.machine.translation = None;
+    resolved
+}
+
+/// The memory of a machine and where addresses lie in it.
+pub(super) fn memory_of(resolved: &Resolved) -> (MemoryStandard, AddressMap) {
+    let machine = &resolved.machine;
+    let standard =
+        MemoryStandard::load(&machine.dram.standard, None, &machine.dram.timing).unwrap();
+    let slices = machine.l2.slices / machine.dram.channels;
+    let mapping = Mapping::load(&machine.dram.mapping, None).unwrap();
+    (standard, mapping.for_machine(machine.dram.channels, slices).unwrap())
+}
+
+/// The first address at a place, whatever its slice.
+pub(super) fn address_of(mapping: &AddressMap, place: Location) -> u64 {
+    let of_slice = |slice| Location { slice, ..place };
+    let mut places = (0..mapping.slices()).map(of_slice);
+    let found = places.find(|&place| mapping.locate(mapping.address(place)) == place);
+    mapping.address(found.expect("every place has an address"))
+}
+
+/// Cycles from the first CTA to the last.
+pub(super) fn kernel_cycles(outcome: &Outcome) -> u64 {
+    outcome.kernels[0].end - outcome.kernels[0].first_cta
 }
 
 impl Script {
@@ -103,16 +181,18 @@ impl Script {
         ctas: u32,
         threads: u32,
     ) -> Self {
-        let instruction = |(place, line): (usize, &Line)| Instruction {
-            pc: 16 * place as u64,
-            opcode: to_u32(place),
-            destinations: register(line.destination),
-            sources: register(line.source),
-            width: if line.at.is_some() { 4 } else { 0 },
-            immediates: Box::default(),
-            line: None,
-        };
-        let opcodes: Vec<String> = lines.iter().map(|line| line.opcode.to_owned()).collect();
+        Self::of_bodies(resolved, &[lines], repeat, ctas, threads)
+    }
+
+    /// As [`Script::new`], warps running the bodies in turn.
+    pub(super) fn of_bodies(
+        resolved: &Resolved,
+        bodies: &[&[Line]],
+        repeat: u32,
+        ctas: u32,
+        threads: u32,
+    ) -> Self {
+        let code = code(bodies);
         let resolve = |text: &String| resolved.isa.opcode(&resolved.machine, text);
         let launch = Launch {
             name: String::from("scripted"),
@@ -121,17 +201,10 @@ impl Script {
             registers: 16,
             ..Launch::default()
         };
-        let program = Program {
-            launch,
-            opcodes: opcodes.iter().map(resolve).collect(),
-            code: Arc::new(Code {
-                instructions: lines.iter().enumerate().map(instruction).collect(),
-                segments: vec![Segment { first: 0, length: to_u32(lines.len()) }],
-                opcodes,
-            }),
-            ctas: u64::from(ctas),
-        };
-        Self { lines: lines.to_vec(), mask: u32::MAX, repeat, program }
+        let opcodes = code.opcodes.iter().map(resolve).collect();
+        let program = Program { launch, opcodes, code: Arc::new(code), ctas: u64::from(ctas) };
+        let bodies = bodies.iter().map(|&lines| Arc::from(lines)).collect();
+        Self { bodies, mask: u32::MAX, repeat, program }
     }
 
     /// The same with other active lanes.
@@ -140,18 +213,44 @@ impl Script {
         self
     }
 
+    /// The same with windows of shared and local memory in generic addresses.
+    pub(super) fn with_windows(mut self, shared: u64, local: u64) -> Self {
+        self.program.launch.shared_window = shared;
+        self.program.launch.local_window = local;
+        self
+    }
+
     /// Runs it alone.
     pub(super) fn run(&self, resolved: &Resolved) -> Outcome {
         let machine = &resolved.machine;
-        let standard =
-            MemoryStandard::load(&machine.dram.standard, None, &machine.dram.timing).unwrap();
-        let slices = machine.l2.slices / machine.dram.channels;
-        let mapping = Mapping::load(&machine.dram.mapping, None).unwrap();
-        let mapping = mapping.for_machine(machine.dram.channels, slices).unwrap();
+        let (standard, mapping) = memory_of(resolved);
         let command = Command::Launch { kernel: KernelId(0), stream: 0 };
         let setup = Setup { machine, standard: &standard, mapping, apps: vec![vec![command]] };
         Gpu::new(setup, self).unwrap().run(&whole(resolved), &mut |_| ()).unwrap()
     }
+}
+
+/// One segment per body.
+fn code(bodies: &[&[Line]]) -> Code {
+    let mut code = Code::default();
+    for &lines in bodies {
+        let first = to_u32(code.instructions.len());
+        code.segments.push(Segment { first, length: to_u32(lines.len()) });
+        for line in lines {
+            let place = code.instructions.len();
+            code.opcodes.push(line.opcode.to_owned());
+            code.instructions.push(Instruction {
+                pc: 16 * place as u64,
+                opcode: to_u32(place),
+                destinations: register(line.destination),
+                sources: register(line.source),
+                width: line.width,
+                immediates: Box::new([line.immediate]),
+                line: None,
+            });
+        }
+    }
+    code
 }
 
 /// A plan that gives one application everything.
@@ -187,13 +286,13 @@ impl Feed for Script {
         ordinal: u64,
         warps: &mut Vec<ScriptedWarp>,
     ) -> Result<Dim3, FeedError> {
-        let lines: Vec<Option<Where>> = self.lines.iter().map(|line| line.at).collect();
         for warp in 0..u64::from(self.program.launch.warps_per_cta()) {
-            let (mask, repeat) = (self.mask, self.repeat);
+            let segment = warp % self.bodies.len() as u64;
             warps.push(ScriptedWarp {
-                lines: lines.clone(),
-                mask,
-                repeat,
+                body: Arc::clone(&self.bodies[to_usize(segment)]),
+                segment: to_u32(segment),
+                mask: self.mask,
+                repeat: self.repeat,
                 place: 0,
                 turn: 0,
                 cta: ordinal,

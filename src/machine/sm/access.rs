@@ -56,9 +56,9 @@ impl<S: WarpStream> Sm<S> {
             served: false,
             latest: now,
         });
-        let path = self.queue_lines(&decoded, space, warp);
-        let (path, lines) = path;
-        self.load_store.push(Entry { operation, kernel, path, lines, served: 0 });
+        let issued = now.saturating_sub(u64::from(self.warp(warp).lead));
+        let (path, lines) = self.queue_lines(&decoded, space, warp);
+        self.load_store.push(Entry { operation, kernel, path, lines, served: 0, issued });
         self.schedule_service(now, chip);
     }
 

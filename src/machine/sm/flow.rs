@@ -71,6 +71,7 @@ impl<S: WarpStream> Sm<S> {
         let kernel = resident.kernel;
         let (profile, counts) = chip.profile_and_counts(kernel);
         let burst = resident.gather(profile, counts);
+        resident.lead = self.params.lead.of(&burst);
         if burst.slots == 0 {
             return self.go_on(warp, ahead, chip);
         }
@@ -102,6 +103,7 @@ impl<S: WarpStream> Sm<S> {
         let index = self.scheduler_of(warp);
         self.schedulers[index].advance(now, &mut chip.counts);
         self.unblock(warp, Blocked::Queue);
+        self.warp(warp).lead = 0;
         if let Meets::Access { instruction, slot } = self.warp(warp).meets {
             self.issue_access(warp, instruction, slot, chip);
         }

@@ -28,6 +28,8 @@ pub(super) struct Entry {
     pub(super) lines: Vec<LineRequest>,
     /// Sectors already served.
     pub(super) served: u32,
+    /// When it issued; when it was refused, that time.
+    pub(super) issued: Cycle,
 }
 
 /// The queue and its clock.

@@ -6,6 +6,7 @@ mod flow;
 mod l1;
 #[cfg(test)]
 mod l1_tests;
+mod lead;
 mod load_store;
 mod reside;
 mod room;
@@ -25,6 +26,7 @@ use super::packet::Operation;
 use super::profile::OPERANDS;
 use super::slab::Slab;
 use l1::L1;
+use lead::Lead;
 use load_store::LoadStore;
 use room::Room;
 pub use room::{Limit, Need};
@@ -75,6 +77,7 @@ struct Params {
     tags_per_cycle: u32,
     caches_global: bool,
     max_warps: u32,
+    lead: Lead,
 }
 
 impl<S: WarpStream> Sm<S> {
@@ -91,6 +94,7 @@ impl<S: WarpStream> Sm<S> {
                 tags_per_cycle: machine.l1.tags_per_cycle.max(1),
                 caches_global: machine.l1.caches_global,
                 max_warps: machine.sm.max_warps,
+                lead: Lead::new(machine),
             },
             schedulers: (0..machine.sm.schedulers).map(|_| scheduler()).collect(),
             warps: (0..machine.sm.max_warps).map(|_| None).collect(),

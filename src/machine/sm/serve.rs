@@ -35,14 +35,15 @@ impl<S: WarpStream> Sm<S> {
         let Some(mut entry) = self.load_store.take() else {
             return self.wait_for_port(sent, chip);
         };
-        if let Some(cycles) = self.serve(&mut entry, now, chip) {
+        let begin = entry.issued.max(self.load_store.free_at);
+        if let Some(cycles) = self.serve(&mut entry, begin, chip) {
             self.load_store.free_at = now + cycles;
             self.operations.get_mut(entry.operation).served = true;
             self.finish_if_done(entry.operation, chip);
             self.load_store.recycle(entry.lines);
             self.admit_blocked(chip);
         } else {
-            self.load_store.put_back(entry);
+            self.load_store.put_back(Entry { issued: now, ..entry });
         }
         if !self.load_store.is_empty() || self.l1.has_leaving() {
             self.schedule_service(now, chip);

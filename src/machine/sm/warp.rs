@@ -72,6 +72,8 @@ pub(super) struct Warp<S> {
     /// A wake-up is scheduled.
     pub(super) waking: bool,
     pub(super) meets: Meets,
+    /// Cycles from the issue of the access that it meets to the burst's end.
+    pub(super) lead: u32,
     /// Operations in flight.
     pub(super) outstanding: u32,
     /// When the last of the finished operations was done.
@@ -103,6 +105,7 @@ impl<S: WarpStream> Warp<S> {
             blocked: Blocked::No,
             waking: false,
             meets: Meets::More,
+            lead: 0,
             outstanding: 0,
             last_done: 0,
             slots: Vec::new(),
