@@ -1,7 +1,7 @@
 //! Facts of the caches in the whole machine, one test each, on hand-made
 //! instructions.
 
-use super::scripted::{Line, Script, Where, line, machine, memory};
+use super::scripted::{Line, Script, line, machine, memory};
 use super::{CacheCounts, KernelCounts};
 
 /// An L1 of one set with four ways of its own.
@@ -13,13 +13,14 @@ const SMALL: [(&str, &str); 5] = [
     ("l1.dirty_percent", "0"),
 ];
 
-/// Arithmetic for longer than anything takes to memory.
-const LONG: [Line; 300] =
-    [Line { opcode: "FADD", destination: Some(1), source: Some(1), at: None }; 300];
+/// Address of lane 0 and step between lanes: by CTA, warp and turn.
+type Where = fn(u64, u64, u64) -> (u64, i64);
 
 fn run(set: &[(&str, &str)], lines: &[Line], repeat: u32, threads: u32) -> KernelCounts {
     let machine = machine(&[&SMALL[..], set].concat());
-    let lines = [lines, &LONG[..]].concat();
+    // Arithmetic for longer than anything takes to memory.
+    let long = [line("FADD", Some(1), Some(1)); 300];
+    let lines = [lines, &long[..]].concat();
     Script::new(&machine, &lines, repeat, 1, threads).run(&machine).kernels[0].clone()
 }
 

@@ -118,9 +118,9 @@ pub struct KernelCounts {
     pub l1: CacheCounts,
     /// L2 sector requests.
     pub l2: CacheCounts,
-    /// Sectors read from DRAM.
+    /// Sectors read from DRAM: all that the accesses moved.
     pub dram_reads: u64,
-    /// Sectors written to DRAM.
+    /// Sectors written to DRAM: all that the accesses moved.
     pub dram_writes: u64,
     /// DRAM accesses to an open row.
     pub row_hits: u64,

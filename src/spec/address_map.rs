@@ -32,6 +32,9 @@ pub struct AddressMap {
     /// Bits of the channel-free address that fields are made of.
     covered: u64,
     hashed: bool,
+    /// Bits that choose the slice, and those of the channel where they stay in the
+    /// address: highest first.
+    choosing: Vec<u32>,
 }
 
 /// How the channel is split off.
@@ -83,6 +86,7 @@ impl AddressMap {
             offset_bits: covered.trailing_zeros(),
             covered,
             hashed: widths[HASH] > 0,
+            choosing: choosing(slice, taken),
         })
     }
 
@@ -128,6 +132,15 @@ impl AddressMap {
             row: self.part(word, 4),
             column: self.part(word, 0),
         }
+    }
+
+    /// `address` without what chooses channel and slice: addresses of one slice
+    /// stay apart and, among themselves, in order.
+    #[must_use]
+    pub fn within_slice(&self, address: u64) -> u64 {
+        let (_, rest) = self.split.apart(address & mask(ADDRESS_BITS));
+        let without = |rest: u64, &bit: &u32| (rest >> (bit + 1)) << bit | rest & mask(bit);
+        self.choosing.iter().fold(rest, without)
     }
 
     /// The first address of the access at `location`: the inverse of
@@ -241,6 +254,14 @@ impl Split {
             }
         }
     }
+}
+
+/// The bits of `slice` and of `taken`, highest first.
+fn choosing(slice: &[u32], taken: u64) -> Vec<u32> {
+    let channel = (0..ADDRESS_BITS).filter(|bit| taken >> bit & 1 == 1);
+    let mut bits: Vec<u32> = slice.iter().copied().chain(channel).collect();
+    bits.sort_unstable_by(|a, b| b.cmp(a));
+    bits
 }
 
 /// The channel split, and the address bits that it takes for itself.

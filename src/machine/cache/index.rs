@@ -1,6 +1,8 @@
 //! Which set a line belongs to.
 
-use crate::spec::SetHash;
+use std::sync::Arc;
+
+use crate::spec::{AddressMap, SetHash};
 use crate::units::{to_u32, to_usize};
 
 /// Irreducible polynomials over GF(2) by degree, lowest first, with their
@@ -15,6 +17,8 @@ const POLYNOMIALS: [u64; 17] = [
 pub(crate) struct SetIndex {
     sets: u32,
     kind: Kind,
+    /// Takes from a line number what chooses its slice; with the line's shift.
+    within: Option<(Arc<AddressMap>, u32)>,
 }
 
 #[derive(Clone, Debug)]
@@ -43,12 +47,26 @@ impl SetIndex {
                 SetHash::Ipoly => Kind::Polynomial(remainders(sets.trailing_zeros())),
             }
         };
-        Self { sets, kind }
+        Self { sets, kind, within: None }
+    }
+
+    /// The same over the lines, of `1 << shift` bytes, of one slice: all lines of a
+    /// slice agree in what chooses it, which must not choose the set too. Hashes
+    /// of all bits need no such care.
+    pub(crate) fn within_slice(self, map: Arc<AddressMap>, shift: u32) -> Self {
+        match self.kind {
+            Kind::Mask | Kind::Modulo => Self { within: Some((map, shift)), ..self },
+            Kind::Xor { .. } | Kind::Polynomial(_) => self,
+        }
     }
 
     /// The set of line number `line` (address over line size).
     #[inline]
     pub(crate) fn of(&self, line: u64) -> u32 {
+        let line = match &self.within {
+            Some((map, shift)) => map.within_slice(line << shift) >> shift,
+            None => line,
+        };
         match &self.kind {
             Kind::Mask => to_u32(line & u64::from(self.sets - 1)),
             Kind::Modulo => to_u32(line % u64::from(self.sets)),

@@ -1,8 +1,9 @@
 //! The tag array of a sectored, set-associative cache.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use crate::spec::Cache;
+use crate::spec::{AddressMap, Cache};
 use crate::units::{SECTOR_BYTES, to_u32, to_usize};
 
 use super::SetIndex;
@@ -85,6 +86,11 @@ impl TagArray {
         };
         array.resize(spec.ways);
         array
+    }
+
+    /// Looks sets up as lines of one slice of `map`.
+    pub(crate) fn lie_within_slice(&mut self, map: Arc<AddressMap>) {
+        self.index = self.index.clone().within_slice(map, self.line_shift);
     }
 
     /// Forgets all contents and changes the number of ways, at most to that at first.

@@ -11,9 +11,10 @@ use super::super::dram::{Channel, Done, Request};
 use super::super::event::Event;
 use super::super::queue::EventQueue;
 use super::super::slab::Slab;
-use super::kilohertz;
+use super::{granule, kilohertz};
 
-/// One sector between a slice and its channel.
+/// One access between a slice and its channel: a sector, or as many as the memory
+/// moves at once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     pub(super) address: u64,
@@ -44,6 +45,8 @@ pub(super) struct Memory {
     clock: ClockRatio,
     latency: Cycle,
     limit: u32,
+    /// Sectors that one access moves.
+    sectors: u64,
     done: Vec<Done>,
 }
 
@@ -59,8 +62,6 @@ impl Memory {
         if machine.quirks.no_refresh {
             options.refresh = Refresh::None;
         }
-        // An access wider than a sector brings the sectors beside it too.
-        options.merge |= u64::from(standard.bytes_per_access) > SECTOR_BYTES;
         let port = || Port {
             controller: Channel::new(standard, &options),
             arrived: VecDeque::new(),
@@ -75,6 +76,7 @@ impl Memory {
             clock: ClockRatio::new(khz, kilohertz(machine.clocks.core_mhz)),
             latency: u64::from(machine.dram.latency_cycles),
             limit: machine.l2.dram_queue.max(1) * slices_per_channel,
+            sectors: granule(standard.bytes_per_access) / SECTOR_BYTES,
             done: Vec::new(),
         }
     }
@@ -163,10 +165,10 @@ impl Memory {
             let transfer = *self.transfers.get(done.token);
             let counts = &mut counts[to_usize(transfer.kernel)];
             if transfer.write {
-                counts.dram_writes += 1;
+                counts.dram_writes += self.sectors;
                 self.transfers.remove(done.token);
             } else {
-                counts.dram_reads += 1;
+                counts.dram_reads += self.sectors;
                 let at = self.clock.core_cycle_at_or_after(done.clock);
                 queue.schedule(at, Event::Fill { transfer: done.token });
             }

@@ -7,6 +7,7 @@ mod slice;
 mod slice_tests;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::spec::{AddressMap, Machine, MemoryStandard};
 use crate::units::{Cycle, SECTOR_BYTES, to_u16, to_u32, to_usize};
@@ -26,10 +27,12 @@ pub(super) struct Fabric {
     crossbar: Crossbar,
     slices: Vec<Slice>,
     memory: Memory,
-    mapping: AddressMap,
+    mapping: Arc<AddressMap>,
     slices_per_channel: u32,
     /// The channel behind each slice.
     channels: Vec<u32>,
+    /// Bytes that one access of the memory moves, at least a sector.
+    granule: u64,
     packets: Slab<Packet>,
     answers: Vec<(u32, Cycle)>,
     /// Packets that leave their ports, while a slice works.
@@ -42,13 +45,17 @@ impl Fabric {
     /// The fabric of `machine` with its memory.
     pub(super) fn new(machine: &Machine, standard: &MemoryStandard, mapping: AddressMap) -> Self {
         let slices_per_channel = machine.l2.slices / machine.dram.channels;
+        let mapping = Arc::new(mapping);
         Self {
             crossbar: Crossbar::new(machine),
-            slices: (0..machine.l2.slices).map(|_| Slice::new(machine)).collect(),
+            slices: (0..machine.l2.slices)
+                .map(|_| Slice::new(machine, &mapping, standard.bytes_per_access))
+                .collect(),
             memory: Memory::new(machine, standard, slices_per_channel),
             mapping,
             slices_per_channel,
             channels: (0..machine.l2.slices).map(|slice| slice / slices_per_channel).collect(),
+            granule: granule(standard.bytes_per_access),
             packets: Slab::new(),
             answers: Vec::new(),
             left: Vec::new(),
@@ -169,11 +176,15 @@ impl Fabric {
         }
     }
 
-    /// Sends down what a slice has written to memory.
+    /// Sends down what a slice has written to memory, in as few accesses as hold it.
     fn write_back(&mut self, number: u16, kernel: u32, queue: &mut EventQueue<Event>) {
+        let mut sent = u64::MAX;
         while let Some((address, at)) = self.slices[usize::from(number)].next_leaving() {
-            let transfer = self.transfer(address, number, kernel, true);
-            self.memory.send(transfer, at, queue);
+            if address / self.granule != sent {
+                sent = address / self.granule;
+                let transfer = self.transfer(address, number, kernel, true);
+                self.memory.send(transfer, at, queue);
+            }
         }
     }
 
@@ -301,6 +312,11 @@ fn fixed_point(cycles: u32, part_mhz: f64, core_mhz: f64) -> u64 {
 /// A length in flits; at least 1, and 1 when packets are not cut.
 fn flits(bytes: u32, flit_bytes: u32) -> u32 {
     bytes.checked_div(flit_bytes).map_or(1, |_| bytes.div_ceil(flit_bytes).max(1))
+}
+
+/// Bytes that one access of a memory moves, at least a sector.
+fn granule(access_bytes: u32) -> u64 {
+    u64::from(access_bytes).max(SECTOR_BYTES)
 }
 
 /// Bytes of a sector as a packet's payload.

@@ -5,14 +5,15 @@
 //! machine says) per L2 cycle.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use crate::spec::{AllocatePolicy, Machine};
-use crate::units::{Cycle, SECTOR_BYTES};
+use crate::spec::{AddressMap, AllocatePolicy, Machine};
+use crate::units::{Cycle, SECTOR_BYTES, to_usize};
 
 use super::super::cache::{Found, Merge, Mshr, Stored, TagArray, WriteRule};
 use super::super::counters::CacheCounts;
 use super::super::packet::{Ask, Packet};
-use super::fixed_point;
+use super::{fixed_point, granule};
 
 const SHIFT: u32 = 8;
 
@@ -33,6 +34,8 @@ pub(super) enum Outcome {
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     packet: u32,
+    /// Byte address of the sector.
+    address: u64,
     /// It changes the sector when that has come.
     writes: bool,
     looked_up: Cycle,
@@ -51,6 +54,9 @@ pub(super) struct Slice {
     free_at: u64,
     interval: u64,
     latency: Cycle,
+    /// Bytes that one access of the memory moves, at least a sector; outstanding
+    /// misses are counted by them.
+    granule: u64,
     sectors: u64,
     allocate: AllocatePolicy,
     /// When what leaves the array leaves the slice.
@@ -59,13 +65,16 @@ pub(super) struct Slice {
 }
 
 impl Slice {
-    /// An empty slice of `machine`.
-    pub(super) fn new(machine: &Machine) -> Self {
+    /// An empty slice of `machine`, whose addresses lie as in `map`, before a memory
+    /// that moves `access_bytes` at a time.
+    pub(super) fn new(machine: &Machine, map: &Arc<AddressMap>, access_bytes: u32) -> Self {
         let spec = &machine.l2;
+        let mut tags = TagArray::new(&spec.cache, 0);
+        tags.lie_within_slice(Arc::clone(map));
         let interval = fixed_point(1, machine.clocks.l2_mhz, machine.clocks.core_mhz);
         let lines = u64::from(spec.cache.sets) * u64::from(spec.cache.ways);
         Self {
-            tags: TagArray::new(&spec.cache, 0),
+            tags,
             rule: WriteRule::new(&spec.cache, false),
             outstanding: Mshr::new(spec.cache.mshr_entries, spec.cache.mshr_merge),
             waiting: VecDeque::new(),
@@ -73,6 +82,7 @@ impl Slice {
             free_at: 0,
             interval: interval / u64::from(spec.accesses_per_cycle.max(1)),
             latency: u64::from(spec.latency_cycles),
+            granule: granule(access_bytes),
             sectors: lines * u64::from(spec.cache.line_bytes) / SECTOR_BYTES,
             allocate: spec.cache.allocate,
             leaves_at: 0,
@@ -96,7 +106,7 @@ impl Slice {
         let start = ((packet.ready + self.latency).max(now) << SHIFT).max(self.free_at);
         let at = start >> SHIFT;
         let writes = packet.ask != Ask::Read;
-        let waiter = Waiter { packet: number, writes, looked_up: at };
+        let waiter = Waiter { packet: number, address: packet.address, writes, looked_up: at };
         self.leaves_at = at + 1;
         let outcome = if writes {
             self.write(waiter, packet, counts)
@@ -117,7 +127,7 @@ impl Slice {
             counts.read_hits += 1;
             return Outcome::Answer(waiter.looked_up + 1);
         }
-        match self.outstanding.merge(packet.address / SECTOR_BYTES, waiter) {
+        match self.outstanding.merge(packet.address / self.granule, waiter) {
             Merge::Full => Outcome::Refused,
             Merge::Merged => {
                 counts.read_merges += 1;
@@ -138,13 +148,15 @@ impl Slice {
             return Outcome::Refused;
         }
         if self.allocate == AllocatePolicy::OnMiss {
-            let (line, sector) = self.place(packet.address);
+            let line = self.tags.line_of(packet.address);
             let Some(way) = self.tags.use_or_allocate(way, line) else {
                 return Outcome::Refused;
             };
-            self.tags.expect(way, sector);
+            for address in self.together(packet.address) {
+                self.tags.expect(way, self.tags.sector_of(address));
+            }
         }
-        self.outstanding.open(packet.address / SECTOR_BYTES, waiter);
+        self.outstanding.open(packet.address / self.granule, waiter);
         Outcome::Fetch(waiter.looked_up + 1)
     }
 
@@ -177,7 +189,7 @@ impl Slice {
         way: Option<usize>,
         counts: &mut CacheCounts,
     ) -> Outcome {
-        match self.outstanding.merge(packet.address / SECTOR_BYTES, waiter) {
+        match self.outstanding.merge(packet.address / self.granule, waiter) {
             Merge::Full => Outcome::Refused,
             Merge::Merged => {
                 counts.write_merges += 1;
@@ -203,23 +215,37 @@ impl Slice {
         Some((leaving.address, self.leaves_at))
     }
 
-    /// A sector has come: packets that waited for it are appended to `answers`
-    /// with the cycle at which their answers leave.
+    /// The sectors that the memory moves together with the one at `address`.
+    #[inline]
+    fn together(&self, address: u64) -> impl Iterator<Item = u64> + use<> {
+        let first = address / self.granule * self.granule;
+        (first..first + self.granule).step_by(to_usize(SECTOR_BYTES))
+    }
+
+    /// An access's sectors have come: packets that waited for them are appended to
+    /// `answers` with the cycle at which their answers leave.
     pub(super) fn fill(&mut self, address: u64, now: Cycle, answers: &mut Vec<(u32, Cycle)>) {
         let (line, sector) = self.place(address);
         self.leaves_at = now + 1;
         if self.allocate == AllocatePolicy::OnFill && self.tags.look(line, sector).1.is_none() {
             self.tags.allocate(line);
         }
-        let way = self.tags.fill(line, sector);
-        self.outstanding.close(address / SECTOR_BYTES, &mut self.released);
-        if self.released.iter().any(|waiter| waiter.writes)
-            && self.rule.complete(&mut self.tags, way, sector)
-        {
-            self.tags.send_down(address, u32::MAX);
+        let mut way = None;
+        for address in self.together(address) {
+            way = self.tags.fill(line, self.tags.sector_of(address));
         }
-        let answer = |waiter: Waiter| (waiter.packet, now.max(waiter.looked_up) + 1);
-        answers.extend(self.released.drain(..).map(answer));
+        self.outstanding.close(address / self.granule, &mut self.released);
+        let mut written = 0_u64;
+        for waiter in self.released.drain(..) {
+            let sector = self.tags.sector_of(waiter.address);
+            if waiter.writes && written >> sector & 1 == 0 {
+                written |= 1 << sector;
+                if self.rule.complete(&mut self.tags, way, sector) {
+                    self.tags.send_down(waiter.address, u32::MAX);
+                }
+            }
+            answers.push((waiter.packet, now.max(waiter.looked_up) + 1));
+        }
     }
 
     /// Puts a sector in without traffic; what it evicts is dropped clean.

@@ -1,12 +1,14 @@
 //! A plain L2 slice beside the real one, access by access.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::slice::{Outcome, Slice};
 use crate::machine::CacheCounts;
 use crate::machine::cache::naive::{Did, Naive, caches, written_bytes};
 use crate::machine::packet::{Ask, Packet};
-use crate::spec::{AllocatePolicy, Cache, Machine, Models, WritePolicy};
+use crate::spec::{AddressMap, AllocatePolicy, Cache, Machine, Mapping, Models, WritePolicy};
 
 /// What became of a request, without its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,6 +154,11 @@ fn machine(cache: Cache) -> Machine {
     machine
 }
 
+/// Addresses that all lie in one slice.
+fn whole() -> Arc<AddressMap> {
+    Arc::new(Mapping::load("volta", None).unwrap().for_machine(1, 1).unwrap())
+}
+
 fn packet(ask: Ask, address: u64, bytes: u32) -> Packet {
     Packet {
         address,
@@ -168,7 +175,7 @@ fn packet(ask: Ask, address: u64, bytes: u32) -> Packet {
 
 fn check(cache: Cache, steps: &[Step]) {
     let mut plain = Plain { cache: Naive::new(&cache, 0), spec: cache.clone(), waiting: vec![] };
-    let mut slice = Slice::new(&machine(cache));
+    let mut slice = Slice::new(&machine(cache), &whole(), 32);
     let mut counts = CacheCounts::default();
     for (number, step) in (0_u32..).zip(steps) {
         match *step {
