@@ -1,8 +1,8 @@
 //! Unloaded latencies of the whole machine: a dependent chain of one-lane loads
 //! costs the sum that the machine file states.
 
-use super::scripted::{Script, address_of, kernel_cycles, memory, memory_of, named};
-use crate::spec::{Command, Level, Location, Machine, MemoryStandard, Resolved};
+use super::scripted::{Script, address_of, gap, kernel_cycles, memory, memory_of, named};
+use crate::spec::{Command, Location, Machine, Resolved};
 
 const CACHED: &str = "LDG.E";
 
@@ -141,13 +141,6 @@ fn the_sums_are_those_that_were_published() {
         assert!(one_clock(&machine));
         assert_eq!(u64::from(first) + beyond_l1(&machine), hit, "{name}");
     }
-}
-
-/// Clocks between two commands of one bank.
-fn gap(standard: &MemoryStandard, from: Command, to: Command) -> u64 {
-    let own = standard.gaps.iter().filter(|gap| gap.level == Level::Bank);
-    let waits = own.filter(|gap| (gap.from, gap.to) == (from, to)).map(|gap| gap.wait);
-    u64::from(waits.max().unwrap())
 }
 
 /// What a chain of misses finds in the banks, with the addresses and the clocks

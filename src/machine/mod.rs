@@ -10,12 +10,18 @@
 //!
 //! Order of events: by cycle, then by order of scheduling (`queue.rs`).
 
+#[cfg(test)]
+mod bandwidth_tests;
 mod cache;
 #[cfg(test)]
 mod cache_facts_tests;
 mod chip;
 mod coalesce;
+#[cfg(test)]
+mod coalescing_tests;
 mod counters;
+#[cfg(test)]
+mod crossbar_tests;
 mod dispatch;
 pub mod dram;
 mod error;

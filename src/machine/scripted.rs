@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::isa::{Access, AddressMode, Code, Instruction, Launch, Register, RegisterFile, Segment};
-use crate::spec::{AddressMap, Location, Mapping, MemoryStandard, Models, Resolved};
+use crate::spec::{AddressMap, Command, Location, Mapping, MemoryStandard, Models, Resolved};
 use crate::units::{Dim3, KernelId, to_u32, to_usize};
 
-use super::{Command, Feed, FeedError, Gpu, Outcome, Program, Setup, WarpStream};
+use super::{Feed, FeedError, Gpu, Outcome, Program, Setup, WarpStream};
 use crate::epoch::{AppFacts, Facts, Plan, PlanDraft, Share};
 use crate::units::AppId;
 
@@ -167,6 +167,13 @@ pub(super) fn address_of(mapping: &AddressMap, place: Location) -> u64 {
     mapping.address(found.expect("every place has an address"))
 }
 
+/// Clocks from one command to another of the same bank.
+pub(super) fn gap(standard: &MemoryStandard, from: Command, to: Command) -> u64 {
+    let pairs = standard.gaps.iter().filter(|gap| gap.window == 1);
+    let waits = pairs.filter(|gap| (gap.from, gap.to) == (from, to)).map(|gap| gap.wait);
+    u64::from(waits.max().expect("the standard has a sentence on the pair"))
+}
+
 /// Cycles from the first CTA to the last.
 pub(super) fn kernel_cycles(outcome: &Outcome) -> u64 {
     outcome.kernels[0].end - outcome.kernels[0].first_cta
@@ -224,7 +231,7 @@ impl Script {
     pub(super) fn run(&self, resolved: &Resolved) -> Outcome {
         let machine = &resolved.machine;
         let (standard, mapping) = memory_of(resolved);
-        let command = Command::Launch { kernel: KernelId(0), stream: 0 };
+        let command = super::Command::Launch { kernel: KernelId(0), stream: 0 };
         let setup = Setup { machine, standard: &standard, mapping, apps: vec![vec![command]] };
         Gpu::new(setup, self).unwrap().run(&whole(resolved), &mut |_| ()).unwrap()
     }
