@@ -28,7 +28,7 @@ pub(super) struct Entry {
     pub(super) lines: Vec<LineRequest>,
     /// Sectors already served.
     pub(super) served: u32,
-    /// When it issued; when it was refused, that time.
+    /// When it issued; [`Cycle::MAX`] once it was refused: it goes on when it can.
     pub(super) issued: Cycle,
 }
 

@@ -35,7 +35,7 @@ impl<S: WarpStream> Sm<S> {
         let Some(mut entry) = self.load_store.take() else {
             return self.wait_for_port(sent, chip);
         };
-        let begin = entry.issued.max(self.load_store.free_at);
+        let begin = entry.issued.max(self.load_store.free_at).min(now);
         if let Some(cycles) = self.serve(&mut entry, begin, chip) {
             self.load_store.free_at = now + cycles;
             self.operations.get_mut(entry.operation).served = true;
@@ -43,7 +43,7 @@ impl<S: WarpStream> Sm<S> {
             self.load_store.recycle(entry.lines);
             self.admit_blocked(chip);
         } else {
-            self.load_store.put_back(Entry { issued: now, ..entry });
+            self.load_store.put_back(Entry { issued: Cycle::MAX, ..entry });
         }
         if !self.load_store.is_empty() || self.l1.has_leaving() {
             self.schedule_service(now, chip);
