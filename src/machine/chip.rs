@@ -1,6 +1,6 @@
 //! What the parts of one run share: time, counters, profiles, the way to memory.
 
-use crate::units::to_usize;
+use crate::units::{Cycle, to_usize};
 
 use super::counters::KernelCounts;
 use super::event::Event;
@@ -8,13 +8,16 @@ use super::fabric::Fabric;
 use super::packet::Packet;
 use super::profile::Profile;
 use super::queue::EventQueue;
+use super::translation::{Around, Mmu, Request};
 
 /// Start of the windows of shared and local memory in generic addresses; 0 when
-/// unknown.
+/// unknown. And what tells the application's addresses from others'.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Windows {
     pub(super) shared: u64,
     pub(super) local: u64,
+    /// See [`super::space::tag`].
+    pub(super) tag: u64,
 }
 
 /// The shared side of a run.
@@ -24,6 +27,8 @@ pub(super) struct Chip {
     /// By launch.
     pub(super) counts: Vec<KernelCounts>,
     pub(super) fabric: Fabric,
+    /// Absent on machines without translation.
+    pub(super) mmu: Option<Mmu>,
     profiles: Vec<Profile>,
     /// By launch: its profile.
     profile_of: Vec<u32>,
@@ -34,13 +39,14 @@ impl Chip {
     /// A chip at cycle 0; `profile_of` and `windows` are by launch.
     pub(super) fn new(
         fabric: Fabric,
+        mmu: Option<Mmu>,
         profiles: Vec<Profile>,
         profile_of: Vec<u32>,
         windows: Vec<Windows>,
     ) -> Self {
         let counts = vec![KernelCounts::default(); profile_of.len()];
         let queue = EventQueue::new();
-        Self { queue, counts, fabric, profiles, profile_of, windows }
+        Self { queue, counts, fabric, mmu, profiles, profile_of, windows }
     }
 
     /// The profile of a launch's code.
@@ -57,6 +63,37 @@ impl Chip {
     /// The windows of generic addresses of a launch.
     pub(super) fn windows(&self, kernel: u32) -> Windows {
         self.windows[to_usize(kernel)]
+    }
+
+    /// Where an address lies in memory.
+    pub(super) fn physical(&self, address: u64) -> u64 {
+        self.mmu.as_ref().map_or(address, |mmu| mmu.physical(address))
+    }
+
+    /// Asks the L2 TLB for a page; the request arrives there after `way` cycles.
+    pub(super) fn ask_page(&mut self, request: Request, way: Cycle) {
+        let at = self.queue.now() + way;
+        let mmu = self.mmu.as_mut().expect("who asks for pages is on a machine that translates");
+        mmu.ask(request, at, &mut self.queue);
+    }
+
+    /// An event of the MMU: the pages that are now known are appended to
+    /// `answers`.
+    pub(super) fn on_translation(&mut self, event: Event, answers: &mut Vec<Request>) {
+        let Self { queue, counts, fabric, mmu: Some(mmu), .. } = self else { return };
+        let mut around = Around { queue, counts, fabric };
+        match event {
+            Event::LookUp { request } => mmu.on_look_up(request, &mut around, answers),
+            Event::Walk { walk } => mmu.on_walk(walk, &mut around, answers),
+            _ => {}
+        }
+    }
+
+    /// An entry of a page table has come for a walk.
+    pub(super) fn on_walk_read(&mut self, walk: u32, done: Cycle) {
+        if let Some(mmu) = &mut self.mmu {
+            mmu.on_read(walk, done, &mut self.queue);
+        }
     }
 
     /// Sends a request towards its slice.

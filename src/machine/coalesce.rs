@@ -20,8 +20,20 @@ pub(super) struct LineRequest {
     pub(super) line: u64,
     /// Touched sectors, bit 0 is the lowest address.
     pub(super) sectors: u8,
+    /// Its page has been looked up in the TLB.
+    pub(super) translated: bool,
     /// Touched bytes of each sector.
     pub(super) bytes: [u32; 4],
+}
+
+impl LineRequest {
+    /// Byte addresses of the touched sectors.
+    pub(super) fn sectors(&self) -> impl Iterator<Item = u64> {
+        let (first, touched) = (self.line * LINE_BYTES, self.sectors);
+        (0..4)
+            .filter(move |sector| touched >> sector & 1 == 1)
+            .map(move |s| first + s * SECTOR_BYTES)
+    }
 }
 
 /// Merges the active lanes' accesses of `width` bytes into `out`, in order of
@@ -167,7 +179,12 @@ mod tests {
     fn a_full_warp_of_words_is_four_sectors_of_one_line() {
         let mut out = Vec::new();
         coalesce(&strided(0x1000, 4), 4, &mut out);
-        let line = LineRequest { line: 0x20, sectors: 0b1111, bytes: [u32::MAX; 4] };
+        let line = LineRequest {
+            line: 0x20,
+            sectors: 0b1111,
+            bytes: [u32::MAX; 4],
+            ..LineRequest::default()
+        };
         assert_eq!(out, [line]);
         coalesce(&strided(0x107c, -4), 4, &mut out);
         assert_eq!(out, [line]);

@@ -91,6 +91,40 @@ impl CacheCounts {
     }
 }
 
+/// Look-ups in a TLB, one per page and memory instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TlbCounts {
+    /// Pages that were there.
+    pub hits: u64,
+    /// Pages that were on their way already.
+    pub merges: u64,
+    /// Pages that were asked for further down.
+    pub misses: u64,
+}
+
+impl TlbCounts {
+    /// All look-ups.
+    #[must_use]
+    pub fn accesses(&self) -> u64 {
+        self.hits + self.merges + self.misses
+    }
+}
+
+/// Address translation for one launch. What several launches wait for is booked
+/// for the one that asked first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TranslationCounts {
+    /// The L1 TLBs; their misses are the accesses of the L2 TLB.
+    pub l1: TlbCounts,
+    /// The L2 TLB; its misses are page walks.
+    pub l2: TlbCounts,
+    /// What walks read through the L2 cache, beside [`KernelCounts::l2`]. What
+    /// misses there is among [`KernelCounts::dram_reads`].
+    pub reads: CacheCounts,
+    /// Pages that were not in memory.
+    pub faults: u64,
+}
+
 /// Everything counted for one launch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelCounts {
@@ -118,6 +152,8 @@ pub struct KernelCounts {
     pub l1: CacheCounts,
     /// L2 sector requests.
     pub l2: CacheCounts,
+    /// Address translation, where the machine has it.
+    pub translation: TranslationCounts,
     /// Sectors read from DRAM: all that the accesses moved.
     pub dram_reads: u64,
     /// Sectors written to DRAM: all that the accesses moved.

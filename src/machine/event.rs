@@ -25,6 +25,10 @@ pub(super) enum Event {
     Channel { channel: u16 },
     /// A sector arrives at its slice from memory.
     Fill { transfer: u32 },
+    /// The L2 TLB knows whether it has a page.
+    LookUp { request: u32 },
+    /// A page walk begins, goes on to its next level, or ends.
+    Walk { walk: u32 },
     /// An answer arrives at its SM.
     Reply { packet: u32 },
 }

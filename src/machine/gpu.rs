@@ -5,7 +5,7 @@ use crate::spec::{AddressMap, Machine, MemoryStandard};
 use crate::units::{AppId, Cycle, KernelId, to_u16, to_u32, to_u64, to_usize};
 
 use super::chip::{Chip, Windows};
-use super::counters::KernelCounts;
+use super::counters::{KernelCounts, TlbCounts};
 use super::dispatch::{Dispatcher, Grid};
 use super::error::MachineError;
 use super::event::Event;
@@ -14,7 +14,9 @@ use super::feed::{Feed, Program};
 use super::launches::{Command, Launches};
 use super::profile::Profile;
 use super::sm::{Need, Sm};
+use super::space;
 use super::timeline::{Sample, Timeline, Totals};
+use super::translation::{Mmu, Request};
 
 /// Cycles without an issued instruction after which a run counts as stuck.
 const PATIENCE: Cycle = 1 << 26;
@@ -46,6 +48,8 @@ pub struct Outcome {
     pub app_ends: Vec<Cycle>,
     /// Activity over time.
     pub timeline: Vec<Sample>,
+    /// Look-ups in each SM's TLB; empty where addresses are physical.
+    pub tlbs: Vec<TlbCounts>,
 }
 
 /// One run of one machine.
@@ -63,6 +67,8 @@ pub struct Gpu<'a, F: Feed> {
     retired: Vec<u32>,
     /// SMs whose ports may send again.
     woken: Vec<u16>,
+    /// Pages that have just become known, with the SMs that asked.
+    pages: Vec<Request>,
     last_progress: (u64, Cycle),
 }
 
@@ -84,7 +90,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
             machine,
             feed,
             sms: (0..machine.dispatch.sms).map(|id| Sm::new(id, machine)).collect(),
-            chip: chip(machine, feed, app_of.len(), fabric),
+            chip: chip(machine, feed, &app_of, fabric),
             dispatcher: Dispatcher::new(machine, grids),
             app_ends: vec![0; setup.apps.len()],
             launches: setup.apps.into_iter().map(|list| Launches::new(list, serial)).collect(),
@@ -92,6 +98,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
             streams: Vec::new(),
             retired: Vec::new(),
             woken: Vec::new(),
+            pages: Vec::new(),
             last_progress: (0, 0),
         })
     }
@@ -137,6 +144,10 @@ impl<'a, F: Feed> Gpu<'a, F> {
             Event::LoadStore { sm } => self.sms[usize::from(sm)].on_load_store(chip),
             Event::Reply { packet } => {
                 let (packet, done) = chip.fabric.on_reply(packet, chip.queue.now());
+                if packet.walks {
+                    chip.on_walk_read(packet.operation, done);
+                    return Ok(());
+                }
                 self.sms[usize::from(packet.sm)].on_reply(&packet, done, chip);
             }
             Event::Arrive { .. }
@@ -146,6 +157,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
             | Event::Fill { .. } => {
                 self.handle_memory(event);
             }
+            Event::LookUp { .. } | Event::Walk { .. } => self.handle_translation(event),
             Event::Dispatch => {
                 let (sms, streams) = (&mut self.sms, &mut self.streams);
                 self.dispatcher.on_dispatch(self.feed, plan, sms, streams, chip)?;
@@ -185,14 +197,27 @@ impl<'a, F: Feed> Gpu<'a, F> {
         }
     }
 
+    fn handle_translation(&mut self, event: Event) {
+        let mut pages = std::mem::take(&mut self.pages);
+        self.chip.on_translation(event, &mut pages);
+        for request in pages.drain(..) {
+            self.sms[usize::from(request.sm)].on_page(request.page, &mut self.chip);
+        }
+        self.pages = pages;
+    }
+
     /// Begins what an application's list allows now.
     fn next_commands(&mut self, app: usize) {
         let now = self.chip.queue.now();
         while let Some(command) = self.launches[app].next() {
             match command {
                 Command::Copy { destination, bytes } => {
+                    let first = destination ^ space::tag(to_u16(app));
+                    if let Some(mmu) = &mut self.chip.mmu {
+                        mmu.copy_in(first, bytes);
+                    }
                     if self.machine.dispatch.memcpy_fills_l2 {
-                        self.chip.fabric.copy_in(destination, bytes);
+                        self.chip.fabric.copy_in(first, bytes);
                     }
                 }
                 Command::Launch { kernel, .. } => {
@@ -286,6 +311,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
     fn stuck(&self) -> MachineError {
         let mut lines: Vec<String> = self.sms.iter().filter_map(Sm::describe).take(8).collect();
         lines.push(self.chip.fabric.describe());
+        lines.extend(self.chip.mmu.as_ref().map(Mmu::describe));
         MachineError::Stuck { since: self.last_progress.1, dump: lines.join("\n") }
     }
 
@@ -296,6 +322,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
             kernels: self.chip.counts,
             app_ends: self.app_ends,
             timeline: self.timeline.into_samples(),
+            tlbs: self.sms.iter().filter_map(Sm::tlb_counts).collect(),
         }
     }
 }
@@ -332,12 +359,13 @@ fn grid(machine: &Machine, app: AppId, program: &Program) -> Result<Grid, Machin
 }
 
 /// The shared side of a run; launches with the same code share one profile.
-fn chip<F: Feed>(machine: &Machine, feed: &F, kernels: usize, fabric: Fabric) -> Chip {
+fn chip<F: Feed>(machine: &Machine, feed: &F, app_of: &[AppId], fabric: Fabric) -> Chip {
+    let kernels = app_of.len();
     let mut profiles: Vec<Profile> = Vec::new();
     let mut owners: Vec<&Program> = Vec::new();
     let mut profile_of = Vec::with_capacity(kernels);
     let mut windows = Vec::with_capacity(kernels);
-    for kernel in 0..kernels {
+    for (kernel, app) in app_of.iter().enumerate() {
         let program = feed.program(KernelId(to_u32(kernel)));
         let same = |other: &&Program| std::sync::Arc::ptr_eq(&other.code, &program.code);
         let place = owners.iter().position(same).unwrap_or_else(|| {
@@ -349,10 +377,11 @@ fn chip<F: Feed>(machine: &Machine, feed: &F, kernels: usize, fabric: Fabric) ->
         windows.push(Windows {
             shared: program.launch.shared_window,
             local: program.launch.local_window,
+            tag: space::tag(app.0),
         });
     }
     debug_assert_eq!(to_u64(profile_of.len()), to_u64(kernels));
-    Chip::new(fabric, profiles, profile_of, windows)
+    Chip::new(fabric, Mmu::new(machine), profiles, profile_of, windows)
 }
 
 fn refuse_unknown_mechanisms(plan: &Plan) -> Result<(), MachineError> {

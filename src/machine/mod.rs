@@ -41,9 +41,13 @@ mod queue;
 mod scripted;
 mod slab;
 mod sm;
+mod space;
 mod timeline;
+mod translation;
+#[cfg(test)]
+mod translation_tests;
 
-pub use counters::{CacheCounts, Cause, KernelCounts, StallStack};
+pub use counters::{CacheCounts, Cause, KernelCounts, StallStack, TlbCounts, TranslationCounts};
 pub use error::MachineError;
 pub use feed::{Feed, FeedError, Program, WarpStream};
 pub use gpu::{Gpu, Outcome, Setup};

@@ -37,17 +37,19 @@ impl Ask {
 /// A request of one sector and, on the way back, its answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
-    /// Byte address of the sector.
+    /// Byte address of the sector in memory.
     pub(super) address: u64,
+    /// The address under which its SM knows it: before translation.
+    pub(super) asked: u64,
     /// When the packet may leave its source; then, when it arrived at its slice.
     pub(super) ready: Cycle,
-    /// The memory operation that waits for it.
+    /// The memory operation (or page walk) that waits for it.
     pub(super) operation: u32,
     /// Whose counters it feeds.
     pub(super) kernel: u32,
     /// Bytes written, one bit each.
     pub(super) bytes: u32,
-    /// Where it comes from.
+    /// Where it comes from: an SM, or behind the last one the page walkers.
     pub(super) sm: u16,
     /// Where it goes.
     pub(super) slice: u16,
@@ -55,6 +57,8 @@ pub(super) struct Packet {
     pub(super) ask: Ask,
     /// The answer fills the SM's L1.
     pub(super) fills_l1: bool,
+    /// A page walk reads a table; `operation` is the walk.
+    pub(super) walks: bool,
 }
 
 /// What waits for a memory operation.

@@ -179,6 +179,12 @@ pub(super) fn kernel_cycles(outcome: &Outcome) -> u64 {
     outcome.kernels[0].end - outcome.kernels[0].first_cta
 }
 
+/// Any machine as it is, with some keys set.
+pub(super) fn translating(name: &str, set: &[(&str, &str)]) -> Resolved {
+    let overrides: Vec<_> = set.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
+    Models::builtin().machine(name, &overrides).unwrap()
+}
+
 impl Script {
     /// `ctas` CTAs of `threads` threads, every warp running `lines` `repeat` times.
     pub(super) fn new(
@@ -229,11 +235,17 @@ impl Script {
 
     /// Runs it alone.
     pub(super) fn run(&self, resolved: &Resolved) -> Outcome {
+        self.run_side_by_side(resolved, 1)
+    }
+
+    /// Runs it as `apps` applications at once, each with all the room.
+    pub(super) fn run_side_by_side(&self, resolved: &Resolved, apps: u16) -> Outcome {
         let machine = &resolved.machine;
         let (standard, mapping) = memory_of(resolved);
-        let command = super::Command::Launch { kernel: KernelId(0), stream: 0 };
-        let setup = Setup { machine, standard: &standard, mapping, apps: vec![vec![command]] };
-        Gpu::new(setup, self).unwrap().run(&whole(resolved), &mut |_| ()).unwrap()
+        let launch = |kernel: u32| super::Command::Launch { kernel: KernelId(kernel), stream: 0 };
+        let lists = (0..u32::from(apps)).map(|kernel| vec![launch(kernel)]).collect();
+        let setup = Setup { machine, standard: &standard, mapping, apps: lists };
+        Gpu::new(setup, self).unwrap().run(&whole(resolved, apps), &mut |_| ()).unwrap()
     }
 }
 
@@ -260,8 +272,8 @@ fn code(bodies: &[&[Line]]) -> Code {
     code
 }
 
-/// A plan that gives one application everything.
-fn whole(resolved: &Resolved) -> Plan {
+/// A plan that gives every application everything.
+fn whole(resolved: &Resolved, apps: u16) -> Plan {
     let machine = &resolved.machine;
     let facts = Facts {
         sms: machine.dispatch.sms,
@@ -274,9 +286,12 @@ fn whole(resolved: &Resolved) -> Plan {
         peak_dram_gb_per_s: 1.0,
         peak_l2_gb_per_s: 1.0,
         peak_ipc_per_sm: 128.0,
-        apps: vec![AppFacts { app: AppId(0), name: String::from("a"), kernels: vec![] }],
+        apps: (0..apps)
+            .map(|app| AppFacts { app: AppId(app), name: format!("a{app}"), kernels: vec![] })
+            .collect(),
     };
-    let shares = vec![Share::Quota(vec![facts.max_ctas_per_sm; usize::from(facts.sms)])];
+    let quota = Share::Quota(vec![facts.max_ctas_per_sm; usize::from(facts.sms)]);
+    let shares = vec![quota; usize::from(apps)];
     Plan::new(&facts, PlanDraft { shares, ..PlanDraft::default() }).unwrap()
 }
 

@@ -8,6 +8,7 @@ use super::cache::{Cache, SetHash};
 use super::cache_policy;
 use super::isa_table::IsaTable;
 use super::machine::Machine;
+use super::translation;
 
 /// A check that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +56,7 @@ const CHECKS: [Check; 22] = [
     ("timing parameters are at least 0", timing),
     ("a hashed cache has a power of two of sets", hashed_sets),
     ("the policies of a cache go together", cache_policy::problems),
-    ("pages and TLBs hold together", translation),
+    ("pages and TLBs hold together", translation::problems),
     ("energies are at least 0", energy),
 ];
 
@@ -82,7 +83,7 @@ pub(super) fn problems(machine: &Machine, isa: &IsaTable) -> Vec<Problem> {
 }
 
 /// The rows of `values` that `holds` refuses, as `key = value`.
-fn refused<K: fmt::Display, T: fmt::Display + Copy>(
+pub(super) fn refused<K: fmt::Display, T: fmt::Display + Copy>(
     values: &[(K, T)],
     holds: impl Fn(T) -> bool,
 ) -> Vec<String> {
@@ -322,24 +323,6 @@ fn hashed_sets(m: &Machine) -> Vec<String> {
         .iter()
         .filter(|(_, cache)| cache.hash != SetHash::Linear && !cache.sets.is_power_of_two());
     wrong.map(|(key, cache)| format!("{key}: {} sets with {:?}", cache.sets, cache.hash)).collect()
-}
-
-fn translation(m: &Machine) -> Vec<String> {
-    let Some(t) = &m.translation else { return Vec::new() };
-    let mut wrong = refused(&[("translation.page_bytes", t.page_bytes)], |bytes| {
-        bytes.is_power_of_two() && (1 << 12..=1 << 30).contains(&bytes)
-    });
-    let counts = [("translation.walkers", t.walkers), ("translation.walk_levels", t.walk_levels)];
-    wrong.extend(refused(&counts, |count| count > 0));
-    for (key, entries, ways) in [
-        ("translation.l1_ways", t.l1_entries, t.l1_ways),
-        ("translation.l2_ways", t.l2_entries, t.l2_ways),
-    ] {
-        if entries == 0 || entries.checked_rem(ways) != Some(0) {
-            wrong.push(format!("{key} = {ways} of {entries} entries"));
-        }
-    }
-    wrong
 }
 
 fn energy(m: &Machine) -> Vec<String> {

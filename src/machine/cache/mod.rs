@@ -20,5 +20,6 @@ mod write_rule;
 
 pub(super) use index::SetIndex;
 pub(super) use mshr::{Merge, Mshr};
+pub(super) use table::Table;
 pub(super) use tags::{Found, Leaving, TagArray};
 pub(super) use write_rule::{Stored, WriteRule};

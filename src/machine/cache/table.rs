@@ -6,7 +6,7 @@ const EMPTY: u64 = u64::MAX;
 
 /// The map. The key `u64::MAX` is not allowed.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(crate) struct Table {
     keys: Vec<u64>,
     values: Vec<u32>,
     mask: usize,
@@ -14,24 +14,24 @@ pub(super) struct Table {
 
 impl Table {
     /// A map for up to `capacity` keys.
-    pub(super) fn new(capacity: usize) -> Self {
+    pub(crate) fn new(capacity: usize) -> Self {
         let slots = capacity.max(1).next_power_of_two() * 2;
         Self { keys: vec![EMPTY; slots], values: vec![0; slots], mask: slots - 1 }
     }
 
     /// Removes everything.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.keys.fill(EMPTY);
     }
 
     /// The number of a key.
     #[inline]
-    pub(super) fn get(&self, key: u64) -> Option<u32> {
+    pub(crate) fn get(&self, key: u64) -> Option<u32> {
         self.find(key).map(|slot| self.values[slot])
     }
 
     /// Adds a key that is not there.
-    pub(super) fn insert(&mut self, key: u64, value: u32) {
+    pub(crate) fn insert(&mut self, key: u64, value: u32) {
         let mut slot = self.home(key);
         while self.keys[slot] != EMPTY {
             slot = (slot + 1) & self.mask;
@@ -41,7 +41,7 @@ impl Table {
     }
 
     /// Removes a key and closes the gap in its probe run.
-    pub(super) fn remove(&mut self, key: u64) -> Option<u32> {
+    pub(crate) fn remove(&mut self, key: u64) -> Option<u32> {
         let mut hole = self.find(key)?;
         let value = self.values[hole];
         let mut slot = hole;

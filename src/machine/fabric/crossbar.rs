@@ -1,4 +1,5 @@
-//! One crossbar per direction: a port per SM (or group of SMs) and per slice.
+//! One crossbar per direction: a port per SM (or group of SMs), one
+//! for the page walkers where there are any, and one per slice.
 //!
 //! A packet takes its source port for its flits, crosses after the latency, and
 //! takes its destination port for its flits. Places in front of a slice are
@@ -65,7 +66,9 @@ impl Crossbar {
     pub(super) fn new(machine: &Machine) -> Self {
         let spec = &machine.interconnect;
         let sms_per_port = to_u16(spec.sms_per_port.max(1));
-        let ports = usize::from(machine.dispatch.sms.div_ceil(sms_per_port));
+        // Page walkers have a port of their own behind the SMs'.
+        let walkers = usize::from(machine.translation.is_some());
+        let ports = usize::from(machine.dispatch.sms.div_ceil(sms_per_port)) + walkers;
         let clocks = &machine.clocks;
         let slices = 0..machine.l2.slices;
         let credits = spec.output_queue + machine.l2.input_queue;

@@ -122,7 +122,9 @@ impl Fabric {
             }
             let packet = *self.packets.get(head);
             let slice = &mut self.slices[usize::from(number)];
-            let counters = &mut counts[to_usize(packet.kernel)].l2;
+            let counters = &mut counts[to_usize(packet.kernel)];
+            let counters =
+                if packet.walks { &mut counters.translation.reads } else { &mut counters.l2 };
             match slice.serve(head, &packet, now, counters) {
                 Outcome::Refused => break,
                 Outcome::Answer(at) => self.answer(head, at, queue),

@@ -162,6 +162,7 @@ fn whole() -> Arc<AddressMap> {
 fn packet(ask: Ask, address: u64, bytes: u32) -> Packet {
     Packet {
         address,
+        asked: address,
         ready: 0,
         operation: 0,
         kernel: 0,
@@ -170,6 +171,7 @@ fn packet(ask: Ask, address: u64, bytes: u32) -> Packet {
         slice: 0,
         ask,
         fills_l1: false,
+        walks: false,
     }
 }
 

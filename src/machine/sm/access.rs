@@ -4,7 +4,7 @@
 use crate::isa::{Effect, Space};
 
 use super::super::chip::Chip;
-use super::super::coalesce::{bank_passes, coalesce, interleave_local};
+use super::super::coalesce::{LINE_BYTES, bank_passes, coalesce, interleave_local};
 use super::super::event::Event;
 use super::super::feed::WarpStream;
 use super::super::packet::{Ask, Operation, Target};
@@ -57,8 +57,12 @@ impl<S: WarpStream> Sm<S> {
             latest: now,
         });
         let issued = now.saturating_sub(u64::from(self.warp(warp).lead));
-        let (path, lines) = self.queue_lines(&decoded, space, warp);
-        self.load_store.push(Entry { operation, kernel, path, lines, served: 0, issued });
+        let (path, mut lines) = self.queue_lines(&decoded, space, warp);
+        let tag = chip.windows(kernel).tag;
+        if tag != 0 {
+            lines.iter_mut().for_each(|line| line.line ^= tag / LINE_BYTES);
+        }
+        self.load_store.push(Entry::new(operation, kernel, path, lines, issued));
         self.schedule_service(now, chip);
     }
 

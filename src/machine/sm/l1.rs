@@ -4,8 +4,8 @@ use crate::spec::{AllocatePolicy, L1Spec, SharedSpec};
 use crate::units::SECTOR_BYTES;
 
 use super::super::cache::{Found, Leaving, Merge, Mshr, Stored, TagArray, WriteRule};
-use super::super::coalesce::LOCAL_BASE;
 use super::super::counters::CacheCounts;
+use super::super::space::is_local;
 
 /// What became of one sector's read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,10 +185,6 @@ impl L1 {
     fn rule(&self, address: u64) -> WriteRule {
         self.rules[usize::from(is_local(address))]
     }
-}
-
-fn is_local(address: u64) -> bool {
-    address >= LOCAL_BASE
 }
 
 /// Ways that remain beside `shared_bytes` of shared memory in a unified array.

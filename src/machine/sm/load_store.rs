@@ -30,18 +30,51 @@ pub(super) struct Entry {
     pub(super) served: u32,
     /// When it issued; [`Cycle::MAX`] once it was refused: it goes on when it can.
     pub(super) issued: Cycle,
+    /// Lines whose page has been looked up, on machines that translate.
+    pub(super) looked_up: u32,
+    /// It was set aside until its pages came.
+    pub(super) returned: bool,
+    /// Cycles of the TLB's look-up in front of the L1 and behind it.
+    pub(super) before: Cycle,
+    pub(super) behind: Cycle,
+}
+
+impl Entry {
+    /// An instruction of which nothing has been served yet.
+    pub(super) fn new(
+        operation: u32,
+        kernel: u32,
+        path: Path,
+        lines: Vec<LineRequest>,
+        issued: Cycle,
+    ) -> Self {
+        Self {
+            operation,
+            kernel,
+            path,
+            lines,
+            served: 0,
+            issued,
+            looked_up: 0,
+            returned: false,
+            before: 0,
+            behind: 0,
+        }
+    }
 }
 
 /// The queue and its clock.
 #[derive(Debug)]
 pub(super) struct LoadStore {
     queue: VecDeque<Entry>,
+    /// Instructions that were set aside and go before all others.
+    pub(super) returned: VecDeque<Entry>,
     limit: usize,
     /// When the unit can take the next instruction.
     pub(super) free_at: Cycle,
     /// The cycle of the scheduled service; 0 without one.
     pub(super) scheduled: Cycle,
-    /// The head waits for an L1 entry or way.
+    /// The head waits for an L1 entry or way, or to ask for its page.
     pub(super) stalled: bool,
     /// Warps that wait for a place in the queue, oldest first.
     pub(super) blocked: VecDeque<u16>,
@@ -53,6 +86,7 @@ impl LoadStore {
     pub(super) fn new(limit: u32) -> Self {
         Self {
             queue: VecDeque::new(),
+            returned: VecDeque::new(),
             limit: crate::units::to_usize(limit.max(1)),
             free_at: 0,
             scheduled: 0,
@@ -79,12 +113,13 @@ impl LoadStore {
 
     /// The instruction at the head, taken out while it is served.
     pub(super) fn take(&mut self) -> Option<Entry> {
-        self.queue.pop_front()
+        self.returned.pop_front().or_else(|| self.queue.pop_front())
     }
 
     /// Puts an instruction back at the head.
     pub(super) fn put_back(&mut self, entry: Entry) {
-        self.queue.push_front(entry);
+        let queue = if entry.returned { &mut self.returned } else { &mut self.queue };
+        queue.push_front(entry);
     }
 
     /// Keeps a served instruction's list for the next one.
@@ -95,6 +130,6 @@ impl LoadStore {
 
     /// True when nothing waits.
     pub(super) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+        self.queue.is_empty() && self.returned.is_empty()
     }
 }

@@ -13,6 +13,7 @@ mod room;
 mod scheduler;
 mod serve;
 mod share;
+mod translate;
 mod warp;
 mod write_back;
 
@@ -32,6 +33,7 @@ use room::Room;
 pub use room::{Limit, Need};
 use scheduler::Scheduler;
 use share::{ISSUE, PerResource, RESOURCES};
+use translate::Translator;
 use warp::Warp;
 
 /// One resident CTA.
@@ -57,6 +59,8 @@ pub(super) struct Sm<S> {
     room: Room,
     l1: L1,
     load_store: LoadStore,
+    /// Absent on machines without translation.
+    translator: Option<Box<Translator>>,
     operations: Slab<Operation>,
     started: u64,
     access: Access,
@@ -102,6 +106,7 @@ impl<S: WarpStream> Sm<S> {
             room: Room::whole(machine),
             l1: L1::new(&machine.l1),
             load_store: LoadStore::new(machine.l1.queue),
+            translator: Translator::new(machine),
             operations: Slab::new(),
             started: 0,
             access: Access::default(),

@@ -32,9 +32,10 @@ impl<S: WarpStream> Sm<S> {
         }
         self.load_store.stalled = false;
         let sent = self.send_evicted(chip);
-        let Some(mut entry) = self.load_store.take() else {
+        let Some(entry) = self.load_store.take() else {
             return self.wait_for_port(sent, chip);
         };
+        let Some(mut entry) = self.translate(entry, now, chip) else { return };
         let begin = entry.issued.max(self.load_store.free_at).min(now);
         if let Some(cycles) = self.serve(&mut entry, begin, chip) {
             self.load_store.free_at = now + cycles;
@@ -45,12 +46,18 @@ impl<S: WarpStream> Sm<S> {
         } else {
             self.load_store.put_back(Entry { issued: Cycle::MAX, ..entry });
         }
+        self.go_on_serving(now, chip);
+    }
+
+    /// Schedules the next service when something waits for it.
+    pub(super) fn go_on_serving(&mut self, now: Cycle, chip: &mut Chip) {
         if !self.load_store.is_empty() || self.l1.has_leaving() {
             self.schedule_service(now, chip);
         }
     }
 
-    fn admit_blocked(&mut self, chip: &mut Chip) {
+    /// Lets warps issue that waited for a place in the queue.
+    pub(super) fn admit_blocked(&mut self, chip: &mut Chip) {
         while self.load_store.has_room() {
             let Some(warp) = self.load_store.blocked.pop_front() else { return };
             self.leave_queue(warp, chip);
@@ -70,6 +77,7 @@ impl<S: WarpStream> Sm<S> {
 
     fn serve_lines(&mut self, entry: &mut Entry, now: Cycle, chip: &mut Chip) -> Option<Cycle> {
         let mut position = 0;
+        let now = now + entry.before;
         for (place, line) in entry.lines.iter().enumerate() {
             let tag_time = u64::from(crate::units::to_u32(place) / self.params.tags_per_cycle);
             for sector in 0..4_u64 {
@@ -124,26 +132,40 @@ impl<S: WarpStream> Sm<S> {
             return Sector::NoPort(at);
         }
         let after = lookup + self.params.l1_latency;
+        let leaves = after + entry.behind;
         let counts = &mut chip.counts[to_usize(entry.kernel)].l1;
         let (ask, ready, fills_l1) = match entry.path {
             Path::Cached(Ask::Read) => match self.l1.read(address, entry.operation, counts) {
                 Read::Hit => return Sector::Known(after),
                 Read::Merged => return Sector::Sent,
                 Read::Refused => return Sector::NoEntry,
-                Read::Miss => (Ask::Read, after, true),
+                Read::Miss => (Ask::Read, leaves, true),
             },
             Path::Cached(ask) => match self.l1.write(address, bytes, entry.operation, counts) {
                 Write::Kept => return Sector::Known(after),
                 Write::Refused => return Sector::NoEntry,
-                Write::Fetch => (Ask::Read, after, true),
-                Write::Down => (ask, after, false),
+                Write::Fetch => (Ask::Read, leaves, true),
+                Write::Down => (ask, leaves, false),
             },
-            Path::Direct(ask) => (ask, lookup + 1, false),
+            Path::Direct(ask) => (ask, lookup + 1 + entry.behind, false),
             Path::Shared { .. } => return Sector::Known(lookup),
         };
+        let (asked, address) = (address, chip.physical(address));
         let slice = chip.fabric.slice_of(address);
-        let (operation, kernel, sm) = (entry.operation, entry.kernel, self.id);
-        chip.send(Packet { address, ready, operation, kernel, bytes, sm, slice, ask, fills_l1 });
+        let (operation, kernel, sm, walks) = (entry.operation, entry.kernel, self.id, false);
+        chip.send(Packet {
+            address,
+            asked,
+            ready,
+            operation,
+            kernel,
+            bytes,
+            sm,
+            slice,
+            ask,
+            fills_l1,
+            walks,
+        });
         Sector::Sent
     }
 
@@ -151,7 +173,7 @@ impl<S: WarpStream> Sm<S> {
     pub(in super::super) fn on_reply(&mut self, packet: &Packet, done: Cycle, chip: &mut Chip) {
         if packet.fills_l1 {
             let mut released = std::mem::take(&mut self.released);
-            self.l1.fill(packet.address, &mut released);
+            self.l1.fill(packet.asked, &mut released);
             for &operation in &released {
                 self.answered(operation, done, chip);
             }

@@ -29,16 +29,19 @@ impl<S: WarpStream> Sm<S> {
             let now = chip.queue.now();
             chip.fabric.port_room(self.id, now)?;
             let Some(leaving) = self.l1.next_leaving() else { break };
+            let address = chip.physical(leaving.address);
             chip.send(Packet {
-                address: leaving.address,
+                address,
+                asked: leaving.address,
                 ready: now + self.params.l1_latency,
                 operation: 0,
                 kernel: self.l1.kernel,
                 bytes: leaving.bytes,
                 sm: self.id,
-                slice: chip.fabric.slice_of(leaving.address),
+                slice: chip.fabric.slice_of(address),
                 ask: Ask::WriteBack,
                 fills_l1: false,
+                walks: false,
             });
         }
         Ok(())

@@ -1,0 +1,212 @@
+//! The L1 TLB of one SM, and the memory instructions set aside for it.
+//!
+//! The pages of an instruction are looked up with its lines' tags, each once. An
+//! instruction whose page is missing is set aside, and the load/store unit goes
+//! on with younger ones; when its pages have come it is served before all others
+//! and not looked up again. When no further page or instruction may wait, the
+//! unit stalls.
+
+use std::collections::VecDeque;
+
+use crate::spec::Machine;
+use crate::units::{Cycle, to_u32, to_usize};
+
+use super::super::cache::{Merge, Mshr};
+use super::super::chip::Chip;
+use super::super::coalesce::{LINE_BYTES, LineRequest};
+use super::super::counters::TlbCounts;
+use super::super::feed::WarpStream;
+use super::super::packet::Ask;
+use super::super::translation::{Request, Tlb};
+use super::Sm;
+use super::l1::L1;
+use super::load_store::{Entry, Path};
+
+/// What became of one page.
+enum Page {
+    /// The TLB has it.
+    Known,
+    /// It was on its way already.
+    Waits,
+    /// It was not.
+    Asked,
+    /// Nothing more may wait.
+    Refused,
+}
+
+/// An instruction set aside, until this many pages have come.
+#[derive(Debug)]
+struct Aside {
+    entry: Entry,
+    pages: u32,
+}
+
+/// The translation unit of one SM.
+#[derive(Debug)]
+pub(super) struct Translator {
+    tlb: Tlb,
+    /// Instructions by the page that they wait for.
+    misses: Mshr<u32>,
+    aside: Vec<Option<Aside>>,
+    free: Vec<u32>,
+    released: Vec<u32>,
+    /// From line numbers to pages.
+    page_shift: u32,
+    latency: Cycle,
+    before_l1: bool,
+    /// Of all launches.
+    pub(super) counts: TlbCounts,
+}
+
+impl Translator {
+    /// The empty unit of `machine`; `None` where addresses are physical.
+    pub(super) fn new(machine: &Machine) -> Option<Box<Self>> {
+        let spec = machine.translation.as_ref()?;
+        Some(Box::new(Self {
+            tlb: Tlb::new(spec.l1_entries, spec.l1_ways),
+            misses: Mshr::new(spec.l1_mshr_entries, spec.l1_mshr_merge),
+            aside: Vec::new(),
+            free: Vec::new(),
+            released: Vec::new(),
+            page_shift: spec.page_bytes.trailing_zeros() - LINE_BYTES.trailing_zeros(),
+            latency: u64::from(spec.l1_latency_cycles),
+            before_l1: spec.before_l1,
+            counts: TlbCounts::default(),
+        }))
+    }
+
+    /// A place for one instruction beside the queue.
+    fn reserve(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.aside.push(None);
+            to_u32(self.aside.len() - 1)
+        })
+    }
+
+    /// Looks a page up for the instruction that has `place`.
+    fn look(&mut self, page: u64, place: u32, counts: &mut TlbCounts) -> Page {
+        if self.tlb.look(page) {
+            counts.hits += 1;
+            self.counts.hits += 1;
+            return Page::Known;
+        }
+        match self.misses.merge(page, place) {
+            Merge::Merged => {
+                counts.merges += 1;
+                self.counts.merges += 1;
+                Page::Waits
+            }
+            Merge::Absent if !self.misses.is_full() => {
+                self.misses.open(page, place);
+                counts.misses += 1;
+                self.counts.misses += 1;
+                Page::Asked
+            }
+            Merge::Absent | Merge::Full => Page::Refused,
+        }
+    }
+
+    /// A page has come: instructions that wait for nothing else are appended to
+    /// `out` in the order in which they asked.
+    fn arrive(&mut self, page: u64, out: &mut VecDeque<Entry>) {
+        self.tlb.insert(page);
+        self.misses.close(page, &mut self.released);
+        for place in self.released.drain(..) {
+            let slot = &mut self.aside[to_usize(place)];
+            let aside = slot.as_mut().expect("who waits for a page is set aside");
+            aside.pages -= 1;
+            if aside.pages == 0 {
+                let Aside { entry, .. } = slot.take().expect("it has just been there");
+                self.free.push(place);
+                out.push_back(Entry { returned: true, issued: Cycle::MAX, ..entry });
+            }
+        }
+    }
+}
+
+impl<S: WarpStream> Sm<S> {
+    /// Looks up the pages of an instruction that have not been yet. The
+    /// instruction when it can be served; if not, it is set aside or, when no
+    /// more may wait, back at the head of its queue.
+    pub(super) fn translate(
+        &mut self,
+        mut entry: Entry,
+        now: Cycle,
+        chip: &mut Chip,
+    ) -> Option<Entry> {
+        let Some(unit) = &mut self.translator else { return Some(entry) };
+        if to_usize(entry.looked_up) == entry.lines.len() {
+            return Some(entry);
+        }
+        let place = unit.reserve();
+        let (pages, refused) = look_up(unit, &mut entry, place, self.id, &self.l1, chip);
+        if pages > 0 {
+            let tags = to_u32(entry.lines.len()).div_ceil(self.params.tags_per_cycle);
+            unit.aside[to_usize(place)] = Some(Aside { entry, pages });
+            self.load_store.free_at = now + u64::from(tags);
+            self.admit_blocked(chip);
+            self.go_on_serving(now, chip);
+            return None;
+        }
+        unit.free.push(place);
+        if refused {
+            self.load_store.stalled = true;
+            self.load_store.put_back(entry);
+            return None;
+        }
+        if !entry.returned {
+            let latency = unit.latency;
+            (entry.before, entry.behind) = if unit.before_l1 { (latency, 0) } else { (0, latency) };
+        }
+        Some(entry)
+    }
+
+    /// A page that this SM has asked for has come.
+    pub(in super::super) fn on_page(&mut self, page: u64, chip: &mut Chip) {
+        let unit = self.translator.as_mut().expect("only an SM that translates asks for pages");
+        unit.arrive(page, &mut self.load_store.returned);
+        self.retry(chip);
+        self.go_on_serving(chip.queue.now(), chip);
+    }
+
+    /// Look-ups of this SM in its TLB, where it has one.
+    pub(in super::super) fn tlb_counts(&self) -> Option<TlbCounts> {
+        self.translator.as_ref().map(|unit| unit.counts)
+    }
+}
+
+/// Looks up pages line by line until all are or one must wait to be asked for:
+/// pages that have become awaited, and whether it stopped early. With virtual
+/// tags, lines whose sectors the L1 keeps need none.
+fn look_up(
+    unit: &mut Translator,
+    entry: &mut Entry,
+    place: u32,
+    sm: u16,
+    l1: &L1,
+    chip: &mut Chip,
+) -> (u32, bool) {
+    let mut awaited = 0;
+    while let Some(line) = entry.lines.get(to_usize(entry.looked_up)) {
+        let page = line.line >> unit.page_shift;
+        let same = |other: &LineRequest| other.translated && other.line >> unit.page_shift == page;
+        let all = unit.before_l1 || entry.path != Path::Cached(Ask::Read);
+        let known = entry.lines[..to_usize(entry.looked_up)].iter().any(same)
+            || !(all || line.sectors().any(|address| !l1.keeps(address)));
+        if !known {
+            let counts = &mut chip.counts[to_usize(entry.kernel)].translation.l1;
+            match unit.look(page, place, counts) {
+                Page::Known => {}
+                Page::Waits => awaited += 1,
+                Page::Asked => {
+                    awaited += 1;
+                    chip.ask_page(Request { page, kernel: entry.kernel, sm }, unit.latency);
+                }
+                Page::Refused => return (awaited, true),
+            }
+            entry.lines[to_usize(entry.looked_up)].translated = true;
+        }
+        entry.looked_up += 1;
+    }
+    (awaited, false)
+}
