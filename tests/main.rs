@@ -25,4 +25,5 @@ mod trace_bad_input;
 mod trace_generated;
 mod trace_golden;
 mod trace_round_trip;
+mod translation;
 mod workloads;

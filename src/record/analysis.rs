@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Cycle, Dim3};
 
-use super::{CacheCounters, DramCounters};
+use super::{CacheCounters, DramCounters, TlbCounters, TranslationCounters};
 
 /// Value of [`Analysis::schema`].
 pub const SCHEMA: &str = "gpumodel.analysis/1";
@@ -85,6 +85,12 @@ pub struct AppRecord {
     pub l2: CacheCounters,
     /// DRAM totals.
     pub dram: DramCounters,
+    /// Address translation; absent where the machine's addresses are physical.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub translation: Option<TranslationCounters>,
+    /// Look-ups in each SM's own TLB, in order of SMs; empty without translation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub l1_tlb_by_sm: Vec<TlbCounters>,
     /// Launches in start order.
     pub kernels: Vec<KernelRecord>,
     /// Activity over time, for the timeline figure.
@@ -139,6 +145,9 @@ pub struct KernelRecord {
     pub l2: CacheCounters,
     /// DRAM counters, all channels.
     pub dram: DramCounters,
+    /// Address translation; absent where the machine's addresses are physical.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub translation: Option<TranslationCounters>,
     /// Share of scheduler slot-cycles by cause; sums to 1.
     pub stall_fractions: BTreeMap<String, f64>,
     /// Warp instructions by execution unit.

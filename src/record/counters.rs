@@ -45,6 +45,65 @@ impl AddAssign for CacheCounters {
     }
 }
 
+/// Look-ups in TLBs: one per distinct page of a memory instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlbCounters {
+    /// Look-ups.
+    pub accesses: u64,
+    /// Look-ups that found their page, or joined one that was on its way.
+    pub hits: u64,
+    /// Look-ups that joined one on its way (also in `hits`).
+    pub merged: u64,
+}
+
+impl TlbCounters {
+    /// Hits over accesses; `None` without accesses.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn hit_rate(&self) -> Option<f64> {
+        (self.accesses > 0).then(|| self.hits as f64 / self.accesses as f64)
+    }
+}
+
+impl AddAssign for TlbCounters {
+    fn add_assign(&mut self, other: Self) {
+        self.accesses = self.accesses.saturating_add(other.accesses);
+        self.hits = self.hits.saturating_add(other.hits);
+        self.merged = self.merged.saturating_add(other.merged);
+    }
+}
+
+/// Address translation. What several launches wait for is booked for the one
+/// that asked first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TranslationCounters {
+    /// The SMs' own TLBs; their misses are the accesses of the L2 TLB.
+    pub l1_tlb: TlbCounters,
+    /// The TLB that all SMs share.
+    pub l2_tlb: TlbCounters,
+    /// Page walks: the misses of the L2 TLB.
+    pub walks: u64,
+    /// Sectors of page tables that walks read through the L2 cache; they are not
+    /// among the L2's accesses.
+    pub walk_reads: u64,
+    /// Walk reads that hit there, or joined an outstanding miss; the others are
+    /// among the DRAM's read sectors.
+    pub walk_read_hits: u64,
+    /// Pages that were not in memory when first touched.
+    pub faults: u64,
+}
+
+impl AddAssign for TranslationCounters {
+    fn add_assign(&mut self, other: Self) {
+        self.l1_tlb += other.l1_tlb;
+        self.l2_tlb += other.l2_tlb;
+        self.walks = self.walks.saturating_add(other.walks);
+        self.walk_reads = self.walk_reads.saturating_add(other.walk_reads);
+        self.walk_read_hits = self.walk_read_hits.saturating_add(other.walk_read_hits);
+        self.faults = self.faults.saturating_add(other.faults);
+    }
+}
+
 /// Sectors moved over the DRAM pins and what the row buffers did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DramCounters {

@@ -3,8 +3,14 @@
 use std::collections::BTreeMap;
 
 use crate::isa::Unit;
-use crate::machine::{CacheCounts, Cause, KernelCounts, Need, Program, Sample, StallStack};
-use crate::record::{AppRecord, CacheCounters, DramCounters, Interval, KernelRecord};
+use crate::machine::{
+    CacheCounts, Cause, KernelCounts, Need, Outcome, Program, Sample, StallStack, TlbCounts,
+    TranslationCounts,
+};
+use crate::record::{
+    AppRecord, CacheCounters, DramCounters, Interval, KernelRecord, TlbCounters,
+    TranslationCounters,
+};
 use crate::units::{Cycle, SECTOR_BYTES, to_u32};
 
 use super::request::Bench;
@@ -43,6 +49,7 @@ pub(super) fn kernel(
         l1: cache(&counts.l1),
         l2: cache(&counts.l2),
         dram: dram(bench, counts, cycles),
+        translation: machine.translation.as_ref().map(|_| translation(&counts.translation)),
         stall_fractions: stalls(counts),
         instruction_mix: mix(counts),
         unknown_opcode_instructions: counts.unknown_opcodes,
@@ -54,10 +61,10 @@ pub(super) fn app(
     bench: &Bench<'_>,
     name: &str,
     store_hash: String,
-    cycles: Cycle,
     kernels: Vec<KernelRecord>,
-    timeline: &[Sample],
+    outcome: &Outcome,
 ) -> AppRecord {
+    let cycles = outcome.cycles;
     let mut row = AppRecord { app: name.to_owned(), store_hash, cycles, ..AppRecord::default() };
     for kernel in &kernels {
         row.warp_instructions += kernel.warp_instructions;
@@ -68,11 +75,15 @@ pub(super) fn app(
         row.dram.write_sectors += kernel.dram.write_sectors;
         row.dram.row_hits += kernel.dram.row_hits;
         row.dram.row_misses += kernel.dram.row_misses;
+        if let Some(counters) = kernel.translation {
+            *row.translation.get_or_insert_default() += counters;
+        }
     }
     row.launch_cycles = launching(&kernels);
     row.ipc = ratio(row.thread_instructions, cycles);
     row.dram.bandwidth_utilization = utilization(bench, row.dram.bytes(), cycles);
-    row.timeline = timeline.iter().map(interval).collect();
+    row.timeline = outcome.timeline.iter().map(interval).collect();
+    row.l1_tlb_by_sm = outcome.tlbs.iter().map(tlb).collect();
     row.kernels = kernels;
     row
 }
@@ -112,6 +123,22 @@ fn cache(counts: &CacheCounts) -> CacheCounters {
         merged: counts.read_merges + counts.write_merges,
         reads: counts.reads(),
         read_hits: counts.read_hits + counts.read_merges,
+    }
+}
+
+fn tlb(counts: &TlbCounts) -> TlbCounters {
+    let (accesses, merged) = (counts.accesses(), counts.merges);
+    TlbCounters { accesses, hits: counts.hits + merged, merged }
+}
+
+fn translation(counts: &TranslationCounts) -> TranslationCounters {
+    TranslationCounters {
+        l1_tlb: tlb(&counts.l1),
+        l2_tlb: tlb(&counts.l2),
+        walks: counts.l2.misses,
+        walk_reads: counts.reads.accesses(),
+        walk_read_hits: counts.reads.accesses() - counts.reads.misses(),
+        faults: counts.faults,
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn solo(bench: &Bench<'_>, app: &App, notes: &mut Notes) -> Result<Ap
         .collect();
     notes.of_run(app, &feed, &outcome, &resolved.machine);
     let hash = app.store.content_hash();
-    Ok(rows::app(bench, &app.name, hash, outcome.cycles, kernels, &outcome.timeline))
+    Ok(rows::app(bench, &app.name, hash, kernels, &outcome))
 }
 
 fn run(

@@ -50,6 +50,18 @@ fn heading(text: &mut String, analysis: &Analysis, app: &AppRecord) {
         sectors(app.dram.read_sectors),
         sectors(app.dram.write_sectors),
     );
+    if let Some(t) = &app.translation {
+        let plural = if t.faults == 1 { "" } else { "s" };
+        let _ = writeln!(
+            text,
+            "  L1 TLB hits {}, L2 TLB hits {}, {} page walks with {} reads, {} page fault{plural}",
+            percent(t.l1_tlb.hit_rate()),
+            percent(t.l2_tlb.hit_rate()),
+            t.walks,
+            t.walk_reads,
+            t.faults,
+        );
+    }
 }
 
 const COLUMNS: [&str; 9] = [
