@@ -90,6 +90,7 @@ impl Chip {
     }
 
     /// An entry of a page table has come for a walk.
+    #[inline(never)]
     pub(super) fn on_walk_read(&mut self, walk: u32, done: Cycle) {
         if let Some(mmu) = &mut self.mmu {
             mmu.on_read(walk, done, &mut self.queue);

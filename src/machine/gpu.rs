@@ -197,6 +197,8 @@ impl<'a, F: Feed> Gpu<'a, F> {
         }
     }
 
+    /// Kept out of [`Gpu::handle`], which most machines run without it.
+    #[inline(never)]
     fn handle_translation(&mut self, event: Event) {
         let mut pages = std::mem::take(&mut self.pages);
         self.chip.on_translation(event, &mut pages);

@@ -1,4 +1,4 @@
-//! The mechanism: SM interval model, caches, crossbar, DRAM; it moves and
+//! The mechanism: SM interval model, caches, TLBs, crossbar, DRAM; it moves and
 //! counts. Reads no files and never knows which scheme rules.
 //!
 //! Exact where queues decide (load/store queue, L1, crossbar ports, L2 slices,

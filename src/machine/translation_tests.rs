@@ -182,6 +182,19 @@ fn a_page_of_2_mb_covers_512_of_4_kb() {
     assert_eq!((walks("4096"), walks("65536"), walks("2097152")), (1024, 64, 2));
 }
 
+#[test]
+fn larger_pages_walk_less() {
+    // Random addresses in 64 MB.
+    let at: Where = |_, _, turn| (turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 38, 0);
+    let walks = |bytes: u32| {
+        let resolved = ugpu(&[("translation.page_bytes", &bytes.to_string())]);
+        chase(&resolved, at, 3_000).kernels[0].translation.l2.misses
+    };
+    let by_size: Vec<u64> = (12..=21).map(|bits| walks(1 << bits)).collect();
+    assert!(by_size.is_sorted_by(|small, large| small >= large), "{by_size:?}");
+    assert_eq!(by_size[9], 32, "each page of 2 MB once");
+}
+
 /// A load of a page per lane.
 fn scattered() -> [Line; 2] {
     let at: Where = |cta, warp, turn| (cta * 1024 + warp * 77_824 + turn * 555_520, 4096 + 32);

@@ -32,11 +32,10 @@ pub(super) struct Entry {
     pub(super) issued: Cycle,
     /// Lines whose page has been looked up, on machines that translate.
     pub(super) looked_up: u32,
+    /// Cycles of the TLB's look-up that it still has to take.
+    pub(super) delay: u32,
     /// It was set aside until its pages came.
     pub(super) returned: bool,
-    /// Cycles of the TLB's look-up in front of the L1 and behind it.
-    pub(super) before: Cycle,
-    pub(super) behind: Cycle,
 }
 
 impl Entry {
@@ -56,10 +55,14 @@ impl Entry {
             served: 0,
             issued,
             looked_up: 0,
+            delay: 0,
             returned: false,
-            before: 0,
-            behind: 0,
         }
+    }
+
+    /// The instruction, to be kept elsewhere; what is left has no lines.
+    pub(super) fn take(&mut self) -> Self {
+        Self { lines: std::mem::take(&mut self.lines), ..*self }
     }
 }
 
@@ -113,7 +116,7 @@ impl LoadStore {
 
     /// The instruction at the head, taken out while it is served.
     pub(super) fn take(&mut self) -> Option<Entry> {
-        self.returned.pop_front().or_else(|| self.queue.pop_front())
+        if self.returned.is_empty() { self.queue.pop_front() } else { self.returned.pop_front() }
     }
 
     /// Puts an instruction back at the head.

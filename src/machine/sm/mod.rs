@@ -82,6 +82,7 @@ struct Params {
     caches_global: bool,
     max_warps: u32,
     lead: Lead,
+    translates_before_l1: bool,
 }
 
 impl<S: WarpStream> Sm<S> {
@@ -99,6 +100,7 @@ impl<S: WarpStream> Sm<S> {
                 caches_global: machine.l1.caches_global,
                 max_warps: machine.sm.max_warps,
                 lead: Lead::new(machine),
+                translates_before_l1: machine.translation.as_ref().is_some_and(|t| t.before_l1),
             },
             schedulers: (0..machine.sm.schedulers).map(|_| scheduler()).collect(),
             warps: (0..machine.sm.max_warps).map(|_| None).collect(),

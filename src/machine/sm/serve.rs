@@ -9,6 +9,7 @@ use super::super::packet::{Ask, Packet, Target};
 use super::Sm;
 use super::l1::{Read, Write};
 use super::load_store::{Entry, Path};
+use super::translate::Pages;
 
 /// What became of one sector of an entry.
 enum Sector {
@@ -32,10 +33,16 @@ impl<S: WarpStream> Sm<S> {
         }
         self.load_store.stalled = false;
         let sent = self.send_evicted(chip);
-        let Some(entry) = self.load_store.take() else {
+        let Some(mut entry) = self.load_store.take() else {
             return self.wait_for_port(sent, chip);
         };
-        let Some(mut entry) = self.translate(entry, now, chip) else { return };
+        if self.translator.is_some() {
+            match self.translate(&mut entry, now, chip) {
+                Pages::Known => {}
+                Pages::Asked => return self.go_on_serving(now, chip),
+                Pages::Refused => return self.load_store.put_back(entry),
+            }
+        }
         let begin = entry.issued.max(self.load_store.free_at).min(now);
         if let Some(cycles) = self.serve(&mut entry, begin, chip) {
             self.load_store.free_at = now + cycles;
@@ -77,7 +84,8 @@ impl<S: WarpStream> Sm<S> {
 
     fn serve_lines(&mut self, entry: &mut Entry, now: Cycle, chip: &mut Chip) -> Option<Cycle> {
         let mut position = 0;
-        let now = now + entry.before;
+        let (before, _) = self.tlb_delays(entry);
+        let now = now + before;
         for (place, line) in entry.lines.iter().enumerate() {
             let tag_time = u64::from(crate::units::to_u32(place) / self.params.tags_per_cycle);
             for sector in 0..4_u64 {
@@ -100,6 +108,12 @@ impl<S: WarpStream> Sm<S> {
         }
         let tags = crate::units::to_u32(entry.lines.len()).div_ceil(self.params.tags_per_cycle);
         Some(u64::from(tags.max(position.div_ceil(self.params.l1_banks)).max(1)))
+    }
+
+    /// Cycles of the TLB's look-up in front of the L1, and behind it.
+    fn tlb_delays(&self, entry: &Entry) -> (Cycle, Cycle) {
+        let delay = u64::from(entry.delay);
+        if self.params.translates_before_l1 { (delay, 0) } else { (0, delay) }
     }
 
     /// Books a sector's outcome; false when the entry must wait.
@@ -132,7 +146,8 @@ impl<S: WarpStream> Sm<S> {
             return Sector::NoPort(at);
         }
         let after = lookup + self.params.l1_latency;
-        let leaves = after + entry.behind;
+        let (_, behind) = self.tlb_delays(entry);
+        let leaves = after + behind;
         let counts = &mut chip.counts[to_usize(entry.kernel)].l1;
         let (ask, ready, fills_l1) = match entry.path {
             Path::Cached(Ask::Read) => match self.l1.read(address, entry.operation, counts) {
@@ -147,26 +162,37 @@ impl<S: WarpStream> Sm<S> {
                 Write::Fetch => (Ask::Read, leaves, true),
                 Write::Down => (ask, leaves, false),
             },
-            Path::Direct(ask) => (ask, lookup + 1 + entry.behind, false),
+            Path::Direct(ask) => (ask, lookup + 1 + behind, false),
             Path::Shared { .. } => return Sector::Known(lookup),
         };
-        let (asked, address) = (address, chip.physical(address));
-        let slice = chip.fabric.slice_of(address);
-        let (operation, kernel, sm, walks) = (entry.operation, entry.kernel, self.id, false);
+        self.send_sector(entry, (address, bytes), (ask, ready, fills_l1), chip);
+        Sector::Sent
+    }
+
+    /// Sends bytes of a sector towards its slice: what to ask there, when it
+    /// leaves, and whether the answer fills the L1.
+    #[inline]
+    fn send_sector(
+        &self,
+        entry: &Entry,
+        (asked, bytes): (u64, u32),
+        (ask, ready, fills_l1): (Ask, Cycle, bool),
+        chip: &mut Chip,
+    ) {
+        let address = chip.physical(asked);
         chip.send(Packet {
             address,
             asked,
             ready,
-            operation,
-            kernel,
+            operation: entry.operation,
+            kernel: entry.kernel,
             bytes,
-            sm,
-            slice,
+            sm: self.id,
+            slice: chip.fabric.slice_of(address),
             ask,
             fills_l1,
-            walks,
+            walks: false,
         });
-        Sector::Sent
     }
 
     /// An answer has come.

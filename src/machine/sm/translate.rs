@@ -22,6 +22,17 @@ use super::Sm;
 use super::l1::L1;
 use super::load_store::{Entry, Path};
 
+/// What is known of an instruction's pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pages {
+    /// All of them.
+    Known,
+    /// Some are on their way.
+    Asked,
+    /// No more may be asked for now.
+    Refused,
+}
+
 /// What became of one page.
 enum Page {
     /// The TLB has it.
@@ -52,7 +63,7 @@ pub(super) struct Translator {
     released: Vec<u32>,
     /// From line numbers to pages.
     page_shift: u32,
-    latency: Cycle,
+    latency: u32,
     before_l1: bool,
     /// Of all launches.
     pub(super) counts: TlbCounts,
@@ -69,7 +80,7 @@ impl Translator {
             free: Vec::new(),
             released: Vec::new(),
             page_shift: spec.page_bytes.trailing_zeros() - LINE_BYTES.trailing_zeros(),
-            latency: u64::from(spec.l1_latency_cycles),
+            latency: spec.l1_latency_cycles,
             before_l1: spec.before_l1,
             counts: TlbCounts::default(),
         }))
@@ -125,40 +136,31 @@ impl Translator {
 }
 
 impl<S: WarpStream> Sm<S> {
-    /// Looks up the pages of an instruction that have not been yet. The
-    /// instruction when it can be served; if not, it is set aside or, when no
-    /// more may wait, back at the head of its queue.
-    pub(super) fn translate(
-        &mut self,
-        mut entry: Entry,
-        now: Cycle,
-        chip: &mut Chip,
-    ) -> Option<Entry> {
-        let Some(unit) = &mut self.translator else { return Some(entry) };
+    /// Looks up the pages of an instruction that have not been yet. With
+    /// [`Pages::Asked`] it is set aside, with [`Pages::Refused`] the unit stalls
+    /// with it.
+    #[inline(never)]
+    pub(super) fn translate(&mut self, entry: &mut Entry, now: Cycle, chip: &mut Chip) -> Pages {
         if to_usize(entry.looked_up) == entry.lines.len() {
-            return Some(entry);
+            return Pages::Known;
         }
+        let unit = self.translator.as_mut().expect("the caller asked whether there is one");
         let place = unit.reserve();
-        let (pages, refused) = look_up(unit, &mut entry, place, self.id, &self.l1, chip);
+        let (pages, refused) = look_up(unit, entry, place, self.id, &self.l1, chip);
         if pages > 0 {
             let tags = to_u32(entry.lines.len()).div_ceil(self.params.tags_per_cycle);
-            unit.aside[to_usize(place)] = Some(Aside { entry, pages });
+            unit.aside[to_usize(place)] = Some(Aside { entry: entry.take(), pages });
             self.load_store.free_at = now + u64::from(tags);
             self.admit_blocked(chip);
-            self.go_on_serving(now, chip);
-            return None;
+            return Pages::Asked;
         }
         unit.free.push(place);
         if refused {
             self.load_store.stalled = true;
-            self.load_store.put_back(entry);
-            return None;
+            return Pages::Refused;
         }
-        if !entry.returned {
-            let latency = unit.latency;
-            (entry.before, entry.behind) = if unit.before_l1 { (latency, 0) } else { (0, latency) };
-        }
-        Some(entry)
+        entry.delay = if entry.returned { 0 } else { unit.latency };
+        Pages::Known
     }
 
     /// A page that this SM has asked for has come.
@@ -200,7 +202,8 @@ fn look_up(
                 Page::Waits => awaited += 1,
                 Page::Asked => {
                     awaited += 1;
-                    chip.ask_page(Request { page, kernel: entry.kernel, sm }, unit.latency);
+                    let request = Request { page, kernel: entry.kernel, sm };
+                    chip.ask_page(request, u64::from(unit.latency));
                 }
                 Page::Refused => return (awaited, true),
             }

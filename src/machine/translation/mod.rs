@@ -197,3 +197,26 @@ fn go_on(walk: Option<u32>, at: Cycle, queue: &mut EventQueue<Event>) {
         queue.schedule(at, Event::Walk { walk });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::event::Event;
+    use super::super::queue::EventQueue;
+    use super::{Mmu, Request};
+    use crate::spec::Models;
+
+    #[test]
+    fn the_l2_tlb_takes_one_request_per_cycle_and_knows_after_its_latency() {
+        let machine = Models::builtin().machine("ugpu", &[]).unwrap().machine;
+        let mut mmu = Mmu::new(&machine).unwrap();
+        let mut queue = EventQueue::new();
+        for (sm, at) in [(0, 5), (1, 5), (2, 5), (3, 100)] {
+            mmu.ask(Request { page: 7, kernel: 0, sm }, at, &mut queue);
+        }
+        let mut known = Vec::new();
+        while let Some(Event::LookUp { request }) = queue.next() {
+            known.push((mmu.requests.get(request).sm, queue.now()));
+        }
+        assert_eq!(known, [(0, 25), (1, 26), (2, 27), (3, 120)]);
+    }
+}
