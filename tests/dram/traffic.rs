@@ -113,7 +113,7 @@ impl Traffic {
             }
             let arrival = waiting.first().map(|r| r.0).filter(|arrival| *arrival > clock);
             let next = channel.next_event().into_iter().chain(arrival).min();
-            let next = next.unwrap_or(end);
+            let next = next.unwrap_or(end.max(clock + 1));
             assert!(next > clock, "asleep at {clock} with work: {self:?}");
             clock = if asleep { next } else { clock + 1 };
         }

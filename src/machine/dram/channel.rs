@@ -8,6 +8,7 @@ use super::drain::Drain;
 use super::queue::{KINDS, NONE, Queue, READ, WRITE};
 use super::refresh::RefreshTimer;
 use super::scheduler::{Named, Scheduler};
+use super::turn::{Board, COLUMN, ROW, Turn};
 use crate::spec::{Command, ControllerOptions, MemoryStandard, PagePolicy};
 use crate::units::{to_u64, to_usize};
 
@@ -80,8 +81,16 @@ pub struct Channel<S = Named> {
     pub(super) held: u64,
     /// Rows may be closed although the oldest requests hit them.
     pub(super) closes_early: bool,
-    /// By bank, the clock before which it has no candidate.
-    pub(super) sleep: Vec<u64>,
+    /// Nothing may overtake the oldest request.
+    pub(super) in_order: bool,
+    /// Ranks stay as they are while commands are sent.
+    pub(super) steady: bool,
+    /// What the banks offer.
+    pub(super) board: Board,
+    /// The next command of the column bus (of the only bus) and of the row bus.
+    pub(super) turns: [Turn; 2],
+    /// By bus, its next command must be found anew.
+    pub(super) outdated: [bool; 2],
     /// No command can be sent before this clock.
     pub(super) wake: u64,
     pub(super) counters: ChannelCounters,
@@ -97,7 +106,8 @@ pub(super) struct Shape {
     banks_per_group: u32,
     pub(super) read_clocks: u64,
     pub(super) burst_clocks: u64,
-    pub(super) separate_buses: bool,
+    /// The bus of row commands.
+    pub(super) row_bus: usize,
 }
 
 /// What the controller notes about a bank.
@@ -133,7 +143,6 @@ impl<S: Scheduler> Channel<S> {
         Self {
             device: Device::new(standard),
             queue: Queue::new(banks, options),
-            scheduler,
             drain: Drain::new(options),
             wake: refresh.next(0),
             refresh,
@@ -143,18 +152,23 @@ impl<S: Scheduler> Channel<S> {
                 banks_per_group: standard.banks_per_group,
                 read_clocks: to_u64(standard.read_clocks),
                 burst_clocks: to_u64(standard.burst_clocks),
-                separate_buses: standard.separate_buses,
+                row_bus: if standard.separate_buses { ROW } else { COLUMN },
             },
             banks: vec![BankNote { opener: KINDS, served: 0, used: 0 }; banks],
             busy: 0,
             open: 0,
             held: 0,
             closes_early: !options.row_hit_first || options.page_policy == PagePolicy::Timeout,
-            sleep: vec![0; banks],
+            in_order: scheduler.in_order(),
+            steady: scheduler.steady(),
+            board: Board::new(banks),
+            turns: [Turn::NEVER; 2],
+            outdated: [true; 2],
             counters: ChannelCounters::default(),
             log: None,
             ready: VecDeque::new(),
             absorbed: 0,
+            scheduler,
         }
     }
 
@@ -197,19 +211,23 @@ impl<S: Scheduler> Channel<S> {
         if (self.options.forward || self.options.merge) && self.absorb(now, bank, kind, &request) {
             return true;
         }
-        if self.drain.settle(now, self.queue.sizes()) {
-            self.sleep.fill(0);
+        let mut switches = self.drain.settle(now, self.queue.sizes());
+        if switches {
+            self.forget_plan();
         }
         let open = self.device.open_row(bank);
         let place = (request.row, request.column);
         let candidate = self.queue.push((bank, kind), request.token, place, open);
         self.busy |= 1 << bank;
-        let switches = self.drain.change(now, self.queue.sizes()) || self.stage();
+        switches |= self.drain.change(now, self.queue.sizes()) || self.stage();
         if candidate || !self.options.row_hit_first {
-            self.sleep[bank] = 0;
+            self.board.stale |= 1 << bank;
         }
-        if candidate || switches || !self.options.row_hit_first {
+        if switches || self.held != 0 {
             self.wake = self.wake.min(now + 1);
+        } else if self.board.stale != 0 && self.wake > now + 1 {
+            self.plan(now + 1);
+            self.rest(now);
         }
         true
     }
@@ -219,7 +237,7 @@ impl<S: Scheduler> Channel<S> {
         let device = &self.device;
         let moved = self.queue.stage(self.options.write_queue, |bank| device.open_row(bank));
         if moved {
-            self.sleep.fill(0);
+            self.forget_plan();
         }
         moved
     }
@@ -261,7 +279,9 @@ impl<S: Scheduler> Channel<S> {
     /// Sends every command that is due at clocks up to `now`, in order, and adds
     /// the accesses that were served to `done`. Clocks may be skipped.
     pub fn advance(&mut self, now: u64, done: &mut Vec<Done>) {
-        done.extend(self.ready.drain(..));
+        if !self.ready.is_empty() {
+            done.extend(self.ready.drain(..));
+        }
         while self.wake <= now {
             if self.open == 0 && self.log.is_none() && self.waiting() == 0 {
                 self.skip_refreshes(now);
@@ -275,15 +295,16 @@ impl<S: Scheduler> Channel<S> {
         let skipped = self.refresh.skip(now);
         if skipped > 0 {
             self.counters.refreshes += skipped;
+            self.forget_plan();
             self.wake = self.refresh.next(0);
         }
     }
 
-    /// As [`Channel::advance`] for the single clock `now`, without trusting the
-    /// sleep: looks at every candidate. For checking that dead clocks are dead.
+    /// As [`Channel::advance`] for the single clock `now`, without trusting what
+    /// was found before: looks at every candidate. For checking that dead clocks are dead.
     pub fn tick(&mut self, now: u64, done: &mut Vec<Done>) {
         done.extend(self.ready.drain(..));
-        self.sleep.fill(0);
+        self.forget_plan();
         self.step(now, done);
     }
 

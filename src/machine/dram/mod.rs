@@ -13,9 +13,9 @@ mod device;
 mod drain;
 mod queue;
 mod refresh;
-mod scan;
 mod scheduler;
 mod sending;
+mod turn;
 
 pub use channel::{Channel, Done, Issued, Request};
 pub use counters::ChannelCounters;

@@ -217,9 +217,13 @@ impl Queue {
 
     /// With places per bank, begins and ends draining writes into them: when
     /// `most` wait or nothing else does. True when accesses of any bank moved.
+    #[inline]
     pub(super) fn stage(&mut self, most: u32, open: impl Fn(usize) -> u32) -> bool {
+        if !self.limited() {
+            return false;
+        }
         let mut any = false;
-        while self.limited() && self.turns(most) {
+        while self.turns(most) {
             let kind = if self.filling[READ] { READ } else { WRITE };
             for bank in 0..self.lists.len() {
                 any |= self.place(bank, kind, open(bank));

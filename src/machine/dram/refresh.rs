@@ -10,6 +10,8 @@ pub(super) struct RefreshTimer {
     interval: u64,
     banks: usize,
     lanes: Vec<Lane>,
+    /// The earliest clock at which a lane is due.
+    soonest: u64,
     /// Clocks after which every bank has been refreshed once more, when refreshes
     /// come fast enough that none delays the next; else `u64::MAX`.
     period: u64,
@@ -61,6 +63,7 @@ impl RefreshTimer {
             policy,
             interval,
             banks: to_usize(standard.bank_groups * standard.banks_per_group),
+            soonest: if lanes == 0 { u64::MAX } else { interval },
             lanes: vec![Lane { due: interval, turn: 0 }; lanes],
         }
     }
@@ -78,7 +81,11 @@ impl RefreshTimer {
     }
 
     /// The next clock after `clock` at which a refresh becomes due.
+    #[inline]
     pub(super) fn next(&self, clock: u64) -> u64 {
+        if self.soonest > clock {
+            return self.soonest;
+        }
         let later = self.lanes.iter().map(|lane| lane.due).filter(|due| *due > clock);
         later.min().unwrap_or(u64::MAX)
     }
@@ -93,7 +100,14 @@ impl RefreshTimer {
             lane.due += periods * self.period;
             skipped += periods * (self.period / self.interval);
         }
+        self.soonest = self.earliest();
         skipped
+    }
+
+    /// The earliest clock at which a refresh is or was due.
+    #[inline]
+    pub(super) fn soonest(&self) -> u64 {
+        self.soonest
     }
 
     /// The refresh of `lane` was sent.
@@ -101,5 +115,10 @@ impl RefreshTimer {
         let lane = &mut self.lanes[lane];
         lane.due += self.interval;
         lane.turn = (lane.turn + 1) % self.banks;
+        self.soonest = self.earliest();
+    }
+
+    fn earliest(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.due).min().unwrap_or(u64::MAX)
     }
 }

@@ -31,6 +31,11 @@ pub trait Scheduler {
     /// True when nothing may overtake the lowest-ranked request, ready or not.
     fn in_order(&self) -> bool;
 
+    /// True when a request keeps its rank whatever is sent.
+    fn steady(&self) -> bool {
+        false
+    }
+
     /// A command was sent to `bank` for a request.
     fn sent(&mut self, bank: u32);
 }
@@ -66,6 +71,10 @@ impl Scheduler for Named {
     #[inline]
     fn in_order(&self) -> bool {
         self.order == Order::Fcfs
+    }
+
+    fn steady(&self) -> bool {
+        self.order != Order::RoundRobin
     }
 
     #[inline]

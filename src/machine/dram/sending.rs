@@ -3,59 +3,90 @@
 use super::channel::{Channel, Done, Issued};
 use super::device::CLOSED;
 use super::queue::{KINDS, NONE, READ, WRITE};
-use super::scan::{Pick, Scan};
 use super::scheduler::Scheduler;
+use super::turn::{COLUMN, Pick, ROW, Turn};
 use crate::spec::{Command, PagePolicy};
 use crate::units::to_u32;
 
 impl<S: Scheduler> Channel<S> {
     /// One clock: at most one command per bus, column bus first.
     pub(super) fn step(&mut self, clock: u64, done: &mut Vec<Done>) {
-        let held = self.refresh.due(clock).fold(0, |held, due| held | due.mask());
-        let switched = self.drain.settle(clock, self.queue.sizes());
-        if switched || held != self.held {
-            self.held = held;
-            self.sleep.fill(0);
+        self.settle(clock);
+        if self.board.stale != 0 || self.outdated != [false; 2] {
+            self.plan(clock);
         }
-        let scan = self.scan(clock);
-        self.wake = if scan.lost { clock + 1 } else { scan.next };
-        let Some(first) = scan.column.or(scan.row) else { return };
-        self.send(first, clock, done);
-        if let (Some(_), Some(wanted)) = (scan.column, scan.row) {
-            let row = self.row_after(first.bank, wanted, clock);
-            if let Some(row) = row {
-                self.send(row, clock, done);
-                self.settle_wake(row, clock);
+        let [column, row] = self.turns;
+        if column.time <= clock {
+            self.send(column.pick, clock, done);
+            if row.time <= clock {
+                self.send_beside(column.pick.bank, row.pick, clock, done);
             }
-            if row.is_none_or(|row| row.entry != wanted.entry || row.bank != wanted.bank) {
-                self.wake = clock + 1;
+        } else if row.time <= clock {
+            self.send(row.pick, clock, done);
+        } else {
+            self.rest(clock);
+            return;
+        }
+        self.look_ahead(clock);
+    }
+
+    /// Who is served changes when refreshes become due or writes are drained.
+    fn settle(&mut self, clock: u64) {
+        if self.held != 0 || self.refresh.soonest() <= clock {
+            let held = self.refresh.due(clock).fold(0, |held, due| held | due.mask());
+            if held != self.held {
+                self.held = held;
+                self.forget_plan();
             }
         }
-        self.settle_wake(first, clock);
-        if self.drain.change(clock, self.queue.sizes()) || self.stage() {
-            self.wake = clock + 1;
+        if self.drain.settle(clock, self.queue.sizes()) {
+            self.forget_plan();
         }
     }
 
-    /// The row command beside a column command that was just sent to `bank`.
-    fn row_after(&mut self, bank: usize, wanted: Pick, clock: u64) -> Option<Pick> {
-        if wanted.bank != bank && self.device.earliest(wanted.command, wanted.bank) <= clock {
-            return Some(wanted);
-        }
-        self.scan(clock).row
+    /// Everything must be looked at anew; all other banks offer nothing.
+    pub(super) fn forget_plan(&mut self) {
+        let idle = self.options.page_policy == PagePolicy::Timeout;
+        self.board.stale |= self.busy | if idle { self.open } else { 0 };
+        self.outdated = [true; 2];
     }
 
-    /// Lowers the wake to what the bank of a sent command offers next.
-    fn settle_wake(&mut self, pick: Pick, clock: u64) {
-        // Maintenance, kept order and a waiting refresh reach beyond the bank.
-        if pick.entry == NONE || self.held != 0 || self.scheduler.in_order() {
+    /// The row command `wanted` beside a column command that was just sent to
+    /// `bank`, or another one that is legal now.
+    fn send_beside(&mut self, bank: usize, wanted: Pick, clock: u64, done: &mut Vec<Done>) {
+        let legal = self.device.earliest(wanted.command, wanted.bank) <= clock;
+        if wanted.bank != bank && legal {
+            self.send(wanted, clock, done);
+            return;
+        }
+        self.note_stale();
+        self.turns[ROW] = self.best(ROW, u64::MAX, Turn::NEVER, clock);
+        let Turn { time, pick } = self.turns[ROW];
+        if time <= clock {
+            self.send(pick, clock, done);
+        }
+    }
+
+    /// After sending: what comes next, and when.
+    fn look_ahead(&mut self, clock: u64) {
+        if self.drain.change(clock, self.queue.sizes()) || self.stage() || self.held != 0 {
+            self.forget_plan();
             self.wake = clock + 1;
             return;
         }
-        let mut own = Scan::new(clock, self.shape.separate_buses, false);
-        let sleep = self.weigh(pick.bank, &mut own);
-        self.sleep[pick.bank] = sleep;
-        self.wake = self.wake.min(sleep.max(clock + 1));
+        for bus in [COLUMN, ROW] {
+            let Turn { time, pick } = self.turns[bus];
+            let stays = |time| self.device.earliest(pick.command, pick.bank) <= time;
+            self.outdated[bus] |= !self.steady || time <= clock || time != u64::MAX && !stays(time);
+        }
+        self.plan(clock + 1);
+        self.rest(clock);
+    }
+
+    /// Nothing is left to do at `clock`.
+    pub(super) fn rest(&mut self, clock: u64) {
+        let next = self.turns[COLUMN].time.min(self.turns[ROW].time);
+        self.wake = next.min(self.refresh.next(clock));
     }
 
     fn send(&mut self, pick: Pick, clock: u64, done: &mut Vec<Done>) {
@@ -69,7 +100,7 @@ impl<S: Scheduler> Channel<S> {
                 column = self.queue.entry(entry).column;
             }
         }
-        self.sleep[bank] = 0;
+        self.board.stale |= if self.steady { 1 << bank } else { self.busy };
         self.device.issue(command, bank, row, clock);
         if let Some(log) = &mut self.log {
             log.push(Issued { clock, command, bank: to_u32(bank), row, column });
@@ -127,7 +158,7 @@ impl<S: Scheduler> Channel<S> {
         for bank in banks {
             self.open &= !(1 << bank);
             self.queue.forget_hits(bank);
-            self.sleep[bank] = 0;
+            self.board.stale |= 1 << bank;
         }
     }
 

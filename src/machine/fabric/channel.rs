@@ -35,6 +35,8 @@ struct Port {
     waiting: VecDeque<u16>,
     /// The cycle of the scheduled work; [`Cycle::MAX`] without one.
     due: Cycle,
+    /// The controller's clock for which it was last scheduled.
+    next: u64,
 }
 
 /// All channels.
@@ -68,6 +70,7 @@ impl Memory {
             queued: 0,
             waiting: VecDeque::new(),
             due: Cycle::MAX,
+            next: u64::MAX,
         };
         let khz = machine.clocks.dram_mhz.map_or(standard.clock_khz, kilohertz);
         Self {
@@ -115,9 +118,13 @@ impl Memory {
     ) -> u32 {
         let channel = self.transfers.get(number).place.channel;
         let port = &mut self.ports[to_usize(channel)];
+        let first = port.arrived.is_empty();
         port.arrived.push_back(number);
         port.queued += 1;
-        self.turn(channel, queue, counts);
+        // Behind others that wait for room, nothing happens before the next turn.
+        if first || port.due <= queue.now() {
+            self.turn(channel, queue, counts);
+        }
         channel
     }
 
@@ -149,7 +156,10 @@ impl Memory {
             port.arrived.pop_front();
             port.queued -= 1;
         }
-        if let Some(clock) = port.controller.next_event() {
+        if let Some(clock) = port.controller.next_event()
+            && (clock != port.next || port.due == Cycle::MAX)
+        {
+            port.next = clock;
             let due = self.clock.core_cycle_at_or_after(clock).max(queue.now() + 1);
             if due < port.due {
                 port.due = due;
