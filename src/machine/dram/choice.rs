@@ -91,10 +91,8 @@ impl<S: Scheduler> Channel<S> {
                 if grouped {
                     time = time.max(self.device.earliest_group(command, bank));
                 }
-                if time <= best {
-                    if time < best || rank < least {
-                        (best, least, winner) = (time, rank, bank);
-                    }
+                if (time, rank) < (best, least) {
+                    (best, least, winner) = (time, rank, bank);
                 }
             }
         }
