@@ -118,13 +118,9 @@ impl Memory {
     ) -> u32 {
         let channel = self.transfers.get(number).place.channel;
         let port = &mut self.ports[to_usize(channel)];
-        let first = port.arrived.is_empty();
         port.arrived.push_back(number);
         port.queued += 1;
-        // Behind others that wait for room, nothing happens before the next turn.
-        if first || port.due <= queue.now() {
-            self.turn(channel, queue, counts);
-        }
+        self.turn(channel, queue, counts);
         channel
     }
 
