@@ -4,6 +4,8 @@
 use crate::isa::Unit;
 use crate::units::Cycle;
 
+use super::packet::Ask;
+
 /// Causes of scheduler slot-cycles: Warped-Slicer Fig. 1's and those that it
 /// leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -125,6 +127,21 @@ pub struct TranslationCounts {
     pub faults: u64,
 }
 
+/// What instruction fetch did, from the schedulers to the L2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FetchCounts {
+    /// Lines looked up in inner caches, once per step of a warp.
+    pub inner_lines: u64,
+    /// Waits of a warp for a line that its inner cache lacked.
+    pub inner_misses: u64,
+    /// Lines asked of the outer caches, prefetches included.
+    pub outer_lines: u64,
+    /// Lines among them that the outer caches asked of the L2.
+    pub outer_misses: u64,
+    /// Sectors of code asked of the L2.
+    pub l2: CacheCounts,
+}
+
 /// Everything counted for one launch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelCounts {
@@ -154,7 +171,9 @@ pub struct KernelCounts {
     pub l2: CacheCounts,
     /// Address translation, where the machine has it.
     pub translation: TranslationCounts,
-    /// Sectors read from DRAM: all that the accesses moved.
+    /// Instruction fetch; nothing on a machine without instruction caches.
+    pub fetch: FetchCounts,
+    /// Sectors read from DRAM: all that the accesses moved, code included.
     pub dram_reads: u64,
     /// Sectors written to DRAM: all that the accesses moved.
     pub dram_writes: u64,
@@ -166,4 +185,11 @@ pub struct KernelCounts {
     pub stalls: StallStack,
     /// Slot-cycles of all schedulers of the GPU from the first CTA on.
     pub slot_cycles: f64,
+}
+
+impl KernelCounts {
+    /// The L2 counters that a request feeds: code has its own.
+    pub(super) fn l2_of(&mut self, ask: Ask) -> &mut CacheCounts {
+        if ask == Ask::Code { &mut self.fetch.l2 } else { &mut self.l2 }
+    }
 }

@@ -15,6 +15,8 @@ pub(super) enum Event {
     Wake { sm: u16, warp: u16 },
     /// The load/store unit may go on.
     LoadStore { sm: u16 },
+    /// Instruction fetch may send to the L2 again.
+    Fetch { sm: u16 },
     /// A request arrives at its slice.
     Arrive { packet: u32 },
     /// A slice's answers have drained: it may go on.

@@ -142,6 +142,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
             }
             Event::Wake { sm, warp } => self.sms[usize::from(sm)].on_wake(warp, chip),
             Event::LoadStore { sm } => self.sms[usize::from(sm)].on_load_store(chip),
+            Event::Fetch { sm } => self.sms[usize::from(sm)].on_fetch(chip),
             Event::Reply { packet } => {
                 let (packet, done) = chip.fabric.on_reply(packet, chip.queue.now());
                 if packet.walks {
@@ -372,7 +373,8 @@ fn chip<F: Feed>(machine: &Machine, feed: &F, app_of: &[AppId], fabric: Fabric) 
         let same = |other: &&Program| std::sync::Arc::ptr_eq(&other.code, &program.code);
         let place = owners.iter().position(same).unwrap_or_else(|| {
             owners.push(program);
-            profiles.push(Profile::new(machine, program));
+            let first_line = profiles.last().map_or(0, |last| last.lines().end());
+            profiles.push(Profile::new(machine, program, first_line));
             profiles.len() - 1
         });
         profile_of.push(to_u32(place));

@@ -30,6 +30,8 @@ mod fabric;
 #[cfg(test)]
 mod facts_tests;
 mod feed;
+#[cfg(test)]
+mod fetch_tests;
 mod gpu;
 #[cfg(test)]
 mod latency_tests;
@@ -47,7 +49,9 @@ mod translation;
 #[cfg(test)]
 mod translation_tests;
 
-pub use counters::{CacheCounts, Cause, KernelCounts, StallStack, TlbCounts, TranslationCounts};
+pub use counters::{
+    CacheCounts, Cause, FetchCounts, KernelCounts, StallStack, TlbCounts, TranslationCounts,
+};
 pub use error::MachineError;
 pub use feed::{Feed, FeedError, Program, WarpStream};
 pub use gpu::{Gpu, Outcome, Setup};

@@ -7,6 +7,8 @@ use crate::units::Cycle;
 pub(super) enum Ask {
     /// A sector.
     Read,
+    /// A sector of code.
+    Code,
     /// To write bytes of a sector.
     Write,
     /// To write bytes of a sector that was dirty above; nobody is answered.
@@ -20,7 +22,7 @@ pub(super) enum Ask {
 impl Ask {
     /// True when the request carries a sector's data.
     pub(super) fn carries_data(self) -> bool {
-        self != Self::Read
+        !matches!(self, Self::Read | Self::Code)
     }
 
     /// True when the sector must be there to be changed.
@@ -30,7 +32,7 @@ impl Ask {
 
     /// True when the answer carries a sector's data.
     pub(super) fn answer_carries_data(self) -> bool {
-        matches!(self, Self::Read | Self::Atomic)
+        matches!(self, Self::Read | Self::Code | Self::Atomic)
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Cycle, Dim3};
 
-use super::{CacheCounters, DramCounters, TlbCounters, TranslationCounters};
+use super::{CacheCounters, DramCounters, FetchCounters, TlbCounters, TranslationCounters};
 
 /// Value of [`Analysis::schema`].
 pub const SCHEMA: &str = "gpumodel.analysis/1";
@@ -143,6 +143,9 @@ pub struct KernelRecord {
     pub l1: CacheCounters,
     /// L2 counters, all slices.
     pub l2: CacheCounters,
+    /// Instruction fetch; absent on a machine without instruction caches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instruction_cache: Option<FetchCounters>,
     /// DRAM counters, all channels.
     pub dram: DramCounters,
     /// Address translation; absent where the machine's addresses are physical.

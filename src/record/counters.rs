@@ -20,6 +20,23 @@ pub struct CacheCounters {
     pub read_hits: u64,
 }
 
+/// Instruction fetch of one launch: the caches inside the SMs count lines, the
+/// L2 sectors of 32 bytes. The launch's own L2 counters leave code out; its DRAM
+/// counters hold it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FetchCounters {
+    /// Lines looked up in the inner caches, once per run of instructions.
+    pub inner_accesses: u64,
+    /// Waits of a warp for a line that the inner cache lacked.
+    pub inner_misses: u64,
+    /// Lines asked of the SMs' outer caches, prefetches included.
+    pub outer_accesses: u64,
+    /// Lines among them that had to come from the L2.
+    pub outer_misses: u64,
+    /// Sectors of code at the L2.
+    pub l2: CacheCounters,
+}
+
 impl CacheCounters {
     /// Accesses that missed: sector misses and write misses.
     #[must_use]

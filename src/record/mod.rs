@@ -20,7 +20,7 @@ pub use analysis::{
     MachineRecord, SCHEMA,
 };
 pub use comparison::{COMPARISON_SCHEMA, ComparedRow, Comparison, Coverage, Pair};
-pub use counters::{CacheCounters, DramCounters, TlbCounters, TranslationCounters};
+pub use counters::{CacheCounters, DramCounters, FetchCounters, TlbCounters, TranslationCounters};
 pub use dram::DramRecord;
 pub use error::RecordError;
 pub use launches::Launches;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::isa::Unit;
 use crate::machine::{
-    CacheCounts, Cause, KernelCounts, Need, Outcome, Program, Sample, StallStack, TlbCounts,
-    TranslationCounts,
+    CacheCounts, Cause, FetchCounts, KernelCounts, Need, Outcome, Program, Sample, StallStack,
+    TlbCounts, TranslationCounts,
 };
 use crate::record::{
-    AppRecord, CacheCounters, DramCounters, Interval, KernelRecord, TlbCounters,
+    AppRecord, CacheCounters, DramCounters, FetchCounters, Interval, KernelRecord, TlbCounters,
     TranslationCounters,
 };
 use crate::units::{Cycle, SECTOR_BYTES, to_u32};
@@ -48,6 +48,7 @@ pub(super) fn kernel(
         occupancy_limit: limit.name().to_owned(),
         l1: cache(&counts.l1),
         l2: cache(&counts.l2),
+        instruction_cache: machine.fetch.as_ref().map(|_| fetch(&counts.fetch)),
         dram: dram(bench, counts, cycles),
         translation: machine.translation.as_ref().map(|_| translation(&counts.translation)),
         stall_fractions: stalls(counts),
@@ -139,6 +140,16 @@ fn translation(counts: &TranslationCounts) -> TranslationCounters {
         walk_reads: counts.reads.accesses(),
         walk_read_hits: counts.reads.accesses() - counts.reads.misses(),
         faults: counts.faults,
+    }
+}
+
+fn fetch(counts: &FetchCounts) -> FetchCounters {
+    FetchCounters {
+        inner_accesses: counts.inner_lines,
+        inner_misses: counts.inner_misses,
+        outer_accesses: counts.outer_lines,
+        outer_misses: counts.outer_misses,
+        l2: cache(&counts.l2),
     }
 }
 

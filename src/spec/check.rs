@@ -35,7 +35,7 @@ impl fmt::Display for Problem {
 type Check = (&'static str, fn(&Machine) -> Vec<String>);
 
 /// One row per fact.
-const CHECKS: [Check; 22] = [
+const CHECKS: [Check; 23] = [
     ("clocks tick: at least 1 kHz and below 100000 MHz", clocks),
     ("a count is at least 1", counts),
     ("a count is no larger than any GPU's", largest),
@@ -57,6 +57,7 @@ const CHECKS: [Check; 22] = [
     ("a hashed cache has a power of two of sets", hashed_sets),
     ("the policies of a cache go together", cache_policy::problems),
     ("pages and TLBs hold together", translation::problems),
+    ("instruction caches hold together", fetch),
     ("energies are at least 0", energy),
 ];
 
@@ -323,6 +324,38 @@ fn hashed_sets(m: &Machine) -> Vec<String> {
         .iter()
         .filter(|(_, cache)| cache.hash != SetHash::Linear && !cache.sets.is_power_of_two());
     wrong.map(|(key, cache)| format!("{key}: {} sets with {:?}", cache.sets, cache.hash)).collect()
+}
+
+fn fetch(m: &Machine) -> Vec<String> {
+    let Some(f) = &m.fetch else { return Vec::new() };
+    let mut wrong = refused(&[("fetch.line_bytes", f.line_bytes)], |bytes| {
+        bytes.is_power_of_two() && (32..=1024).contains(&bytes)
+    });
+    for (key, bytes, ways) in [
+        ("fetch.inner_ways", f.inner_bytes, f.inner_ways),
+        ("fetch.outer_ways", f.outer_bytes, f.outer_ways),
+    ] {
+        let way_bytes = u64::from(f.line_bytes) * u64::from(ways);
+        if bytes == 0 || bytes > 1 << 24 || u64::from(bytes).checked_rem(way_bytes) != Some(0) {
+            wrong.push(format!("{key} = {ways} of {bytes} bytes"));
+        }
+    }
+    if f.inner_caches == 0 || !m.sm.schedulers.is_multiple_of(f.inner_caches) {
+        wrong.push(format!(
+            "{} schedulers on fetch.inner_caches = {}",
+            m.sm.schedulers, f.inner_caches
+        ));
+    }
+    let cycles = [
+        ("fetch.outer_latency_cycles", f.outer_latency_cycles),
+        ("fetch.outer_interval_cycles", f.outer_interval_cycles),
+    ];
+    wrong.extend(refused(&cycles, |cycles| cycles < 100_000));
+    wrong.extend(refused(&[("fetch.prefetch_lines", f.prefetch_lines)], |lines| lines <= 1024));
+    wrong.extend(refused(&[("fetch.outer_outstanding", f.outer_outstanding)], |lines| {
+        (1..=1024).contains(&lines)
+    }));
+    wrong
 }
 
 fn energy(m: &Machine) -> Vec<String> {

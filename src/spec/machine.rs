@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cache::Cache;
 use super::energy::Energy;
+use super::fetch::Fetch;
 use super::translation::Translation;
 
 /// One GPU, as the engine sees it.
@@ -42,6 +43,9 @@ pub struct Machine {
     /// Address translation; absent: every address is physical and free.
     #[serde(default)]
     pub translation: Option<Translation>,
+    /// Instruction caches; absent: every instruction is at hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fetch: Option<Fetch>,
     /// Energy per event; absent: no energy is reported.
     #[serde(default)]
     pub energy: Option<Energy>,

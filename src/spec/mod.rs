@@ -12,6 +12,7 @@ mod check;
 mod decode;
 mod energy;
 mod error;
+mod fetch;
 mod import;
 mod isa_table;
 mod listing;
@@ -38,6 +39,7 @@ pub use cache::{AllocatePolicy, Cache, ReplacementPolicy, SetHash, WriteMiss, Wr
 pub use check::Problem;
 pub use energy::Energy;
 pub use error::{Place, SpecError};
+pub use fetch::Fetch;
 pub use import::{Import, ImportLabel, import_accelsim};
 pub use isa_table::IsaTable;
 pub use listing::Listed;

@@ -123,8 +123,10 @@ impl Fabric {
             let packet = *self.packets.get(head);
             let slice = &mut self.slices[usize::from(number)];
             let counters = &mut counts[to_usize(packet.kernel)];
-            let counters =
-                if packet.walks { &mut counters.translation.reads } else { &mut counters.l2 };
+            let counters = match packet.walks {
+                true => &mut counters.translation.reads,
+                false => counters.l2_of(packet.ask),
+            };
             match slice.serve(head, &packet, now, counters) {
                 Outcome::Refused => break,
                 Outcome::Answer(at) => self.answer(head, at, queue),

@@ -13,7 +13,9 @@
 //! not list; results that a wait leaves in flight are taken as settled when the
 //! warp really had to wait.
 
+mod code;
 mod decode;
+mod part;
 mod state;
 mod walk;
 
@@ -26,6 +28,7 @@ use crate::spec::Machine;
 use crate::units::{to_u32, to_usize};
 
 use super::feed::Program;
+pub(super) use code::CodeLines;
 pub(super) use decode::Decoded;
 pub(super) use state::{SlotId, StateId};
 use state::{State, StateTable};
@@ -65,6 +68,8 @@ pub(super) struct Step {
     pub(super) cycles: f32,
     /// Instructions, the one with addresses included.
     pub(super) slots: u32,
+    /// Index of the first of them; the others follow.
+    pub(super) instruction: u32,
     /// What it asks of the units.
     pub(super) demand: Demand,
     /// Cycles among them in which nothing could issue.
@@ -127,6 +132,7 @@ pub(super) struct Stretch {
 pub(super) struct Profile {
     decoded: Vec<Decoded>,
     code: Arc<crate::isa::Code>,
+    lines: CodeLines,
     rules: Rules,
     states: StateTable,
     memo: FxHashMap<(u32, u32, StateId), u32>,
@@ -159,17 +165,25 @@ impl Rules {
 }
 
 impl Profile {
-    /// An empty profile; stretches are found as warps reach them.
-    pub(super) fn new(machine: &Machine, program: &Program) -> Self {
+    /// An empty profile; stretches are found as warps reach them. The code's
+    /// lines are numbered from `first_line` on.
+    pub(super) fn new(machine: &Machine, program: &Program, first_line: u32) -> Self {
+        let code = &program.code.instructions;
         Self {
             decoded: decode::decode(machine, program),
             code: Arc::clone(&program.code),
+            lines: CodeLines::new(machine.fetch.as_ref(), code, first_line),
             rules: Rules::new(machine),
             states: StateTable::new(),
             memo: FxHashMap::default(),
             stretches: Vec::new(),
             steps: Vec::new(),
         }
+    }
+
+    /// Where the code lies.
+    pub(super) fn lines(&self) -> &CodeLines {
+        &self.lines
     }
 
     /// The state of a warp that has just started.

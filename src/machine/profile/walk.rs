@@ -30,6 +30,8 @@ pub(super) struct Walk<'a> {
     steps: &'a mut Vec<Step>,
     step_begin: f32,
     slots: u32,
+    /// The instruction behind the last one issued.
+    next: u32,
     demand: Demand,
     gaps: Gaps,
     mix: Mix,
@@ -51,6 +53,7 @@ impl<'a> Walk<'a> {
             last: 0,
             step_begin: 0.0,
             slots: 0,
+            next: 0,
             demand: Demand::default(),
             gaps: Gaps::default(),
             mix: Mix::default(),
@@ -72,6 +75,7 @@ impl<'a> Walk<'a> {
                 return self.finish(StretchEnd::Load(slot), place);
             }
             self.issue(instruction);
+            self.next = index + 1;
             if instruction.has_addresses {
                 let slot = self.take_slot(instruction);
                 self.end_step(StepEnd::Access { instruction: index, slot });
@@ -231,6 +235,7 @@ impl<'a> Walk<'a> {
         self.steps.push(Step {
             cycles: clock - self.step_begin,
             slots: self.slots,
+            instruction: self.next - self.slots,
             demand: self.demand,
             gaps: self.gaps,
             mix: self.mix,

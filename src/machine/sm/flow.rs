@@ -41,7 +41,9 @@ impl<S: WarpStream> Sm<S> {
             self.unblock(warp, blocked);
             return self.end_warp(warp, chip);
         }
-        if blocked != Blocked::No {
+        if blocked == Blocked::Fetch {
+            self.unblock(warp, blocked);
+        } else if blocked != Blocked::No {
             self.unblock(warp, blocked);
             let kernel = self.warp(warp).kernel;
             let profile = chip.profile(kernel);
@@ -69,8 +71,10 @@ impl<S: WarpStream> Sm<S> {
         let resident =
             self.warps[usize::from(warp)].as_mut().expect("only resident warps begin bursts");
         let kernel = resident.kernel;
+        let now = chip.queue.now();
         let (profile, counts) = chip.profile_and_counts(kernel);
-        let burst = resident.gather(profile, counts);
+        let mut window = self.fetch.as_mut().map(|fetch| fetch.window(index, kernel, now));
+        let burst = resident.gather(profile, counts, window.as_mut());
         resident.lead = self.params.lead.of(&burst);
         if burst.slots == 0 {
             return self.go_on(warp, ahead, chip);
@@ -93,6 +97,7 @@ impl<S: WarpStream> Sm<S> {
                 }
             }
             Meets::Stretch(end) => self.meet(warp, end, ahead, chip),
+            Meets::Missing(line) => self.await_code(warp, line, chip),
             Meets::Exit => self.exit(warp, chip),
         }
     }
@@ -161,7 +166,7 @@ impl<S: WarpStream> Sm<S> {
         self.open_barrier(place, chip);
     }
 
-    fn block(&mut self, warp: u16, blocked: Blocked) {
+    pub(super) fn block(&mut self, warp: u16, blocked: Blocked) {
         let index = self.scheduler_of(warp);
         let resident = self.warp(warp);
         resident.blocked = blocked;
@@ -184,7 +189,7 @@ impl<S: WarpStream> Sm<S> {
             Blocked::Load(slot) => resident.ready_at(slot),
             Blocked::Fence | Blocked::Draining => resident.all_done_at(),
             Blocked::Groups(allowed) => resident.groups_done_at(allowed),
-            Blocked::No | Blocked::Queue | Blocked::Barrier => None,
+            Blocked::No | Blocked::Queue | Blocked::Barrier | Blocked::Fetch => None,
         };
         if let Some(at) = met {
             self.wake_at(warp, at, chip);
@@ -205,6 +210,7 @@ fn cause(blocked: Blocked) -> Wait {
     match blocked {
         Blocked::Queue => Wait::Resource,
         Blocked::Barrier => Wait::Barrier,
+        Blocked::Fetch => Wait::Fetch,
         _ => Wait::Memory,
     }
 }

@@ -2,11 +2,14 @@
 //! load/store unit, L1.
 
 mod access;
+mod fetch;
 mod flow;
+mod instructions;
 mod l1;
 #[cfg(test)]
 mod l1_tests;
 mod lead;
+mod line_cache;
 mod load_store;
 mod reside;
 mod room;
@@ -26,6 +29,7 @@ use super::feed::WarpStream;
 use super::packet::Operation;
 use super::profile::OPERANDS;
 use super::slab::Slab;
+use fetch::Fetch;
 use l1::L1;
 use lead::Lead;
 use load_store::LoadStore;
@@ -61,6 +65,8 @@ pub(super) struct Sm<S> {
     load_store: LoadStore,
     /// Absent on machines without translation.
     translator: Option<Box<Translator>>,
+    /// Instruction caches, where the machine has them.
+    fetch: Option<Fetch>,
     operations: Slab<Operation>,
     started: u64,
     access: Access,
@@ -109,6 +115,7 @@ impl<S: WarpStream> Sm<S> {
             l1: L1::new(&machine.l1),
             load_store: LoadStore::new(machine.l1.queue),
             translator: Translator::new(machine),
+            fetch: machine.fetch.as_ref().map(|spec| Fetch::new(spec, machine.sm.schedulers)),
             operations: Slab::new(),
             started: 0,
             access: Access::default(),

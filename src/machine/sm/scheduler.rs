@@ -61,6 +61,13 @@ struct Waiting {
     memory: u32,
     barrier: u32,
     resource: u32,
+    fetch: u32,
+}
+
+impl Waiting {
+    fn warps(&self) -> u32 {
+        self.memory + self.barrier + self.resource + self.fetch
+    }
 }
 
 /// Why a warp has nothing to issue.
@@ -72,6 +79,8 @@ pub(super) enum Wait {
     Barrier,
     /// The load/store queue is full.
     Resource,
+    /// Its next instructions.
+    Fetch,
 }
 
 /// One scheduler.
@@ -132,8 +141,7 @@ impl Scheduler {
             issued += share;
             weights += 1.0 - share;
         }
-        weights +=
-            self.waiting.iter().map(|w| f64::from(w.memory + w.barrier + w.resource)).sum::<f64>();
+        weights += self.waiting.iter().map(|w| f64::from(w.warps())).sum::<f64>();
         let idle = (1.0 - issued).max(0.0);
         let per_weight = if weights > 0.0 { span * idle / weights } else { 0.0 };
         for (burst, claim) in self.running.iter().zip(&self.claims) {
@@ -145,6 +153,7 @@ impl Scheduler {
             stalls[Cause::LongMemoryLatency as usize] += per_weight * f64::from(waiting.memory);
             stalls[Cause::Barrier as usize] += per_weight * f64::from(waiting.barrier);
             stalls[Cause::ExecutionResource as usize] += per_weight * f64::from(waiting.resource);
+            stalls[Cause::InstructionBufferEmpty as usize] += per_weight * f64::from(waiting.fetch);
         }
     }
 
@@ -228,7 +237,7 @@ impl Scheduler {
     /// Books a warp of `kernel` as waiting (`true`) or no longer waiting.
     pub(super) fn note_wait(&mut self, kernel: u32, wait: Wait, begins: bool) {
         let place = self.waiting.iter().position(|w| w.kernel == kernel).unwrap_or_else(|| {
-            self.waiting.push(Waiting { kernel, memory: 0, barrier: 0, resource: 0 });
+            self.waiting.push(Waiting { kernel, memory: 0, barrier: 0, resource: 0, fetch: 0 });
             self.waiting.len() - 1
         });
         let row = &mut self.waiting[place];
@@ -236,9 +245,10 @@ impl Scheduler {
             Wait::Memory => &mut row.memory,
             Wait::Barrier => &mut row.barrier,
             Wait::Resource => &mut row.resource,
+            Wait::Fetch => &mut row.fetch,
         };
         *count = if begins { *count + 1 } else { *count - 1 };
-        if row.memory + row.barrier + row.resource == 0 {
+        if row.warps() == 0 {
             self.waiting.swap_remove(place);
         }
     }

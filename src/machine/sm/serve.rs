@@ -197,7 +197,9 @@ impl<S: WarpStream> Sm<S> {
 
     /// An answer has come.
     pub(in super::super) fn on_reply(&mut self, packet: &Packet, done: Cycle, chip: &mut Chip) {
-        if packet.fills_l1 {
+        if packet.ask == Ask::Code {
+            self.on_code(packet, done, chip);
+        } else if packet.fills_l1 {
             let mut released = std::mem::take(&mut self.released);
             self.l1.fill(packet.asked, &mut released);
             for &operation in &released {
@@ -214,8 +216,9 @@ impl<S: WarpStream> Sm<S> {
         self.retry(chip);
     }
 
-    /// Lets a stalled load/store unit try again.
+    /// Lets a stalled load/store unit and instruction fetch try again.
     pub(in super::super) fn retry(&mut self, chip: &mut Chip) {
+        self.send_code(chip);
         if self.load_store.stalled && self.load_store.scheduled == 0 {
             self.load_store.stalled = false;
             self.schedule_service(chip.queue.now(), chip);

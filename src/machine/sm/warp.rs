@@ -6,7 +6,8 @@ use crate::units::{Cycle, to_usize};
 
 use super::super::counters::KernelCounts;
 use super::super::feed::WarpStream;
-use super::super::profile::{Profile, SlotId, StateId, StepEnd, StretchEnd};
+use super::super::profile::{Profile, SlotId, StateId, Step, StepEnd, StretchEnd};
+use super::fetch::Window;
 use super::scheduler::Burst;
 
 /// Bursts without an event are cut here, so that counters never run far ahead
@@ -22,6 +23,8 @@ pub(super) enum Meets {
     Stretch(StretchEnd),
     /// More of the same.
     More,
+    /// A line of code that its inner cache lacks.
+    Missing(u32),
     /// The end of its path.
     Exit,
 }
@@ -37,6 +40,8 @@ pub(super) enum Blocked {
     Load(SlotId),
     /// The CTA's other warps.
     Barrier,
+    /// Its next instructions.
+    Fetch,
     /// All its accesses.
     Fence,
     /// Groups of asynchronous copies: at most this many may be pending.
@@ -85,6 +90,11 @@ pub(super) struct Warp<S> {
     segment: u32,
     stretch: u32,
     step: u32,
+    /// Instructions of the present step that have already been handed out.
+    handed: u32,
+    /// The line of code that it waited for last: its instruction buffer has it,
+    /// even when the cache has lost it meanwhile.
+    pub(super) delivered: Option<u32>,
 }
 
 impl<S: WarpStream> Warp<S> {
@@ -114,6 +124,8 @@ impl<S: WarpStream> Warp<S> {
             segment,
             stretch: 0,
             step: 0,
+            handed: 0,
+            delivered: None,
         };
         warp.enter(profile, segment, 0, profile.fresh());
         Some(warp)
@@ -133,11 +145,19 @@ impl<S: WarpStream> Warp<S> {
     }
 
     /// Collects instructions up to the next event into one burst, and notes what
-    /// it meets there.
-    pub(super) fn gather(&mut self, profile: &mut Profile, counts: &mut KernelCounts) -> Burst {
+    /// it meets there. Where the machine has instruction caches, `window` is the
+    /// warp's view of them.
+    pub(super) fn gather(
+        &mut self,
+        profile: &mut Profile,
+        counts: &mut KernelCounts,
+        mut window: Option<&mut Window<'_>>,
+    ) -> Burst {
         let mut burst = Burst::default();
         let meets = loop {
-            if let Some(meets) = self.gather_steps(profile, counts, &mut burst) {
+            if let Some(meets) =
+                self.gather_steps(profile, counts, &mut burst, window.as_deref_mut())
+            {
                 break meets;
             }
             let stretch = *profile.stretch(self.stretch);
@@ -168,28 +188,59 @@ impl<S: WarpStream> Warp<S> {
         profile: &Profile,
         counts: &mut KernelCounts,
         burst: &mut Burst,
+        mut window: Option<&mut Window<'_>>,
     ) -> Option<Meets> {
         let stretch = profile.stretch(self.stretch);
         while self.step < stretch.first + stretch.count {
             if burst.slots >= LONGEST_BURST {
                 return Some(Meets::More);
             }
-            let step = profile.step(self.step);
-            self.step += 1;
-            burst.add(step.cycles, step.slots, &step.demand, step.gaps);
-            for (sum, &n) in counts.by_unit.iter_mut().zip(&step.mix) {
-                *sum += u64::from(n);
+            let whole = profile.step(self.step);
+            let end = window.as_deref_mut().map_or(whole.slots, |window| {
+                let lines = profile.lines();
+                window.reach(lines, whole, self.handed, self.delivered, &mut counts.fetch)
+            });
+            if end == self.handed {
+                let line = profile.lines().of(whole.instruction + end);
+                return Some(if burst.slots == 0 { Meets::Missing(line) } else { Meets::More });
             }
-            counts.unknown_opcodes += u64::from(step.unknown);
-            match step.end {
-                StepEnd::Stretch => counts.thread_instructions += self.stream.skip(step.slots),
-                StepEnd::Access { instruction, slot } => {
-                    counts.thread_instructions += self.stream.skip(step.slots - 1);
-                    return Some(Meets::Access { instruction, slot });
-                }
+            let access = if self.handed == 0 && end == whole.slots {
+                self.hand_out(whole, counts, burst)
+            } else {
+                let part = whole.part(self.handed, end);
+                self.hand_out(&part, counts, burst)
+            };
+            self.handed = if end == whole.slots { 0 } else { end };
+            self.step += u32::from(self.handed == 0);
+            if access.is_some() {
+                return access;
             }
         }
         None
+    }
+
+    /// Puts a step, or a part of one, into the burst; what carries addresses ends it.
+    fn hand_out(
+        &mut self,
+        step: &Step,
+        counts: &mut KernelCounts,
+        burst: &mut Burst,
+    ) -> Option<Meets> {
+        burst.add(step.cycles, step.slots, &step.demand, step.gaps);
+        for (sum, &n) in counts.by_unit.iter_mut().zip(&step.mix) {
+            *sum += u64::from(n);
+        }
+        counts.unknown_opcodes += u64::from(step.unknown);
+        match step.end {
+            StepEnd::Stretch => {
+                counts.thread_instructions += self.stream.skip(step.slots);
+                None
+            }
+            StepEnd::Access { instruction, slot } => {
+                counts.thread_instructions += self.stream.skip(step.slots - 1);
+                Some(Meets::Access { instruction, slot })
+            }
+        }
     }
 
     /// Marks a load slot as waiting for memory.

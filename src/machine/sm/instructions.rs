@@ -1,0 +1,89 @@
+//! Warps that wait for instructions, and code on its way to the SM.
+
+use crate::units::{Cycle, SECTOR_BYTES, to_u32};
+
+use super::super::chip::Chip;
+use super::super::event::Event;
+use super::super::feed::WarpStream;
+use super::super::packet::{Ask, Packet};
+use super::Sm;
+use super::warp::Blocked;
+
+/// First address of code: above all user memory, below what stands for local
+/// memory.
+const CODE_BASE: u64 = 0xf << 44;
+
+impl<S: WarpStream> Sm<S> {
+    /// A warp waits for a line of code.
+    pub(super) fn await_code(&mut self, warp: u16, line: u32, chip: &mut Chip) {
+        let now = chip.queue.now();
+        let index = self.scheduler_of(warp);
+        let resident = self.warp(warp);
+        resident.delivered = Some(line);
+        let kernel = resident.kernel;
+        let (profile, counts) = chip.profile_and_counts(kernel);
+        let end = profile.lines().end();
+        let fetch = self.fetch.as_mut().expect("lines are missing where caches are");
+        let ready = fetch.window(index, kernel, now).miss(line, end, &mut counts.fetch);
+        if ready.is_none() {
+            fetch.sleep(warp, line);
+        }
+        self.block(warp, Blocked::Fetch);
+        if let Some(cycle) = ready {
+            self.wake_at(warp, cycle, chip);
+        }
+        self.send_code(chip);
+    }
+
+    /// Sends the requests for code that the network takes.
+    pub(super) fn send_code(&mut self, chip: &mut Chip) {
+        let Some(fetch) = self.fetch.as_mut() else { return };
+        let now = chip.queue.now();
+        while let Some(sector) = fetch.next_sector() {
+            if let Err(at) = chip.fabric.port_room(self.id, now) {
+                if let Some(at) = at.filter(|_| !fetch.scheduled) {
+                    fetch.scheduled = true;
+                    chip.queue.schedule(at, Event::Fetch { sm: self.id });
+                }
+                return;
+            }
+            fetch.sent();
+            let place = u64::from(sector.line) * u64::from(fetch.sectors());
+            let address = CODE_BASE + (place + u64::from(sector.sector)) * SECTOR_BYTES;
+            let slice = chip.fabric.slice_of(address);
+            chip.send(Packet {
+                address,
+                asked: address,
+                ready: sector.ready.max(now),
+                operation: u32::MAX,
+                kernel: sector.kernel,
+                bytes: 0,
+                sm: self.id,
+                slice,
+                ask: Ask::Code,
+                fills_l1: false,
+                walks: false,
+            });
+        }
+    }
+
+    /// The port that was full may take requests for code again.
+    pub(in super::super) fn on_fetch(&mut self, chip: &mut Chip) {
+        if let Some(fetch) = self.fetch.as_mut() {
+            fetch.scheduled = false;
+        }
+        self.send_code(chip);
+    }
+
+    /// A sector of code has come.
+    pub(super) fn on_code(&mut self, packet: &Packet, done: Cycle, chip: &mut Chip) {
+        let Some(fetch) = self.fetch.as_mut() else { return };
+        let sector = (packet.address - CODE_BASE) / SECTOR_BYTES;
+        let line = to_u32(sector / u64::from(fetch.sectors()));
+        let mut woken = Vec::new();
+        fetch.arrived(line, done, &mut woken);
+        for warp in woken {
+            self.wake_at(warp, done, chip);
+        }
+    }
+}
