@@ -15,7 +15,7 @@ pub(super) enum Event {
     Wake { sm: u16, warp: u16 },
     /// The load/store unit may go on.
     LoadStore { sm: u16 },
-    /// Instruction fetch may send to the L2 again.
+    /// Lines of code are there for warps, or requests for code may leave.
     Fetch { sm: u16 },
     /// A request arrives at its slice.
     Arrive { packet: u32 },

@@ -168,8 +168,10 @@ impl<'a, F: Feed> Gpu<'a, F> {
             Event::Launch { kernel } => self.launch(kernel),
             Event::Begin { kernel } => self.begin(kernel),
         }
-        if let Event::Scheduler { sm, .. } | Event::Wake { sm, .. } | Event::LoadStore { sm } =
-            event
+        if let Event::Scheduler { sm, .. }
+        | Event::Wake { sm, .. }
+        | Event::LoadStore { sm }
+        | Event::Fetch { sm } = event
         {
             self.collect_retired(usize::from(sm));
         }

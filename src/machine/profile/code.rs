@@ -6,7 +6,7 @@
 
 use crate::isa::Instruction;
 use crate::spec::Fetch;
-use crate::units::{to_u32, to_usize};
+use crate::units::to_usize;
 
 /// The line of every instruction of one code.
 #[derive(Debug)]
@@ -47,11 +47,12 @@ impl CodeLines {
         self.end
     }
 
-    /// How many of `count` instructions from `first` on are in lines that
-    /// `there` holds.
-    pub(crate) fn run(&self, first: u32, count: u32, there: impl Fn(u32) -> bool) -> u32 {
+    /// How many of `count` instructions from `first` on, one after the other, are
+    /// in lines that are `there`, which is asked for their place and their line.
+    pub(crate) fn run(&self, first: u32, count: u32, there: impl Fn(u32, u32) -> bool) -> u32 {
         let lines = &self.of[to_usize(first)..to_usize(first + count)];
-        to_u32(lines.iter().position(|&line| !there(line)).unwrap_or(lines.len()))
+        let missing = (0..).zip(lines).find(|&(place, &line)| !there(place, line));
+        missing.map_or(count, |(place, _)| place)
     }
 }
 
@@ -85,7 +86,7 @@ mod tests {
         assert_eq!(lines.end(), cut + 1);
         let other = CodeLines::new(Some(&spec), &code(&[0, 0x10]), lines.end());
         assert_eq!((other.of(0), other.of(1), other.end()), (cut + 1, cut + 1, cut + 2));
-        assert_eq!(lines.run(0, 5, |line| line < 9), 0);
-        assert_eq!(lines.run(1, 4, |line| line < 9), 2);
+        assert_eq!(lines.run(0, 5, |_, line| line < 9), 0);
+        assert_eq!(lines.run(1, 4, |_, line| line < 9), 2);
     }
 }

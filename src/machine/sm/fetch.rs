@@ -73,15 +73,17 @@ pub(super) struct Fetch {
     limit: usize,
     /// Oldest first; those behind the first `limit` have not been sent.
     awaited: VecDeque<Awaited>,
-    /// Warps that wait for a line from the L2.
-    sleepers: Vec<(u16, u32)>,
-    /// An event lets it send again.
-    pub(super) scheduled: bool,
+    /// Warps that wait for a line, and when it is there.
+    sleepers: Vec<(u16, Coming)>,
+    /// Cycles at which an event wakes warps or lets requests leave.
+    alarms: Vec<Cycle>,
+    /// Instructions that a warp issues per cycle at most.
+    issue_width: u32,
 }
 
 impl Fetch {
-    /// Empty caches for an SM with `schedulers`.
-    pub(super) fn new(spec: &spec::Fetch, schedulers: u32) -> Self {
+    /// Empty caches for an SM of `machine`, whose section is `spec`.
+    pub(super) fn new(spec: &spec::Fetch, machine: &spec::Machine) -> Self {
         let inner = || Inner {
             cache: LineCache::new(spec.inner_bytes, spec.inner_ways, spec.line_bytes),
             coming: Vec::new(),
@@ -89,7 +91,7 @@ impl Fetch {
         };
         Self {
             inner: (0..spec.inner_caches).map(|_| inner()).collect(),
-            schedulers_per_inner: to_usize((schedulers / spec.inner_caches).max(1)),
+            schedulers_per_inner: to_usize((machine.sm.schedulers / spec.inner_caches).max(1)),
             outer: LineCache::new(spec.outer_bytes, spec.outer_ways, spec.line_bytes),
             latency: u64::from(spec.outer_latency_cycles),
             interval: u64::from(spec.outer_interval_cycles),
@@ -99,7 +101,8 @@ impl Fetch {
             limit: to_usize(spec.outer_outstanding),
             awaited: VecDeque::new(),
             sleepers: Vec::new(),
-            scheduled: false,
+            alarms: Vec::new(),
+            issue_width: machine.sm.issue_width.max(1),
         }
     }
 
@@ -147,15 +150,15 @@ impl Fetch {
         }
     }
 
-    /// A sector of a line has come from the L2 at `done`. With the last one the
-    /// line is there: the warps that waited for it are appended to `woken`.
-    pub(super) fn arrived(&mut self, line: u32, done: Cycle, woken: &mut Vec<u16>) {
+    /// A sector of a line has come from the L2 at `done`. True when it was the
+    /// last one and warps wait for the line.
+    pub(super) fn arrived(&mut self, line: u32, done: Cycle) -> bool {
         let Some(place) = self.awaited.iter().position(|awaited| awaited.line == line) else {
-            return;
+            return false;
         };
         self.awaited[place].missing -= 1;
         if self.awaited[place].missing > 0 {
-            return;
+            return false;
         }
         self.awaited.remove(place);
         self.outer.fill(line);
@@ -164,17 +167,36 @@ impl Fetch {
                 coming.ready = done;
             }
         }
-        self.sleepers.retain(|&(warp, wanted)| {
-            if wanted == line {
-                woken.push(warp);
-            }
-            wanted != line
-        });
+        let mut waited = false;
+        for (_, coming) in self.sleepers.iter_mut().filter(|(_, coming)| coming.line == line) {
+            coming.ready = coming.ready.min(done);
+            waited = true;
+        }
+        waited
     }
 
-    /// Lets a warp sleep until a line has come from the L2.
-    pub(super) fn sleep(&mut self, warp: u16, line: u32) {
-        self.sleepers.push((warp, line));
+    /// Lets a warp sleep until a line is there: at `ready`, or when the L2 has
+    /// answered.
+    pub(super) fn sleep(&mut self, warp: u16, line: u32, ready: Option<Cycle>) {
+        let ready = ready.unwrap_or(NEVER);
+        self.sleepers.push((warp, Coming { line, ready, ahead: false }));
+    }
+
+    /// True when no event is scheduled at `cycle` yet; from now on there is one.
+    pub(super) fn set_alarm(&mut self, cycle: Cycle) -> bool {
+        let new = !self.alarms.contains(&cycle);
+        if new {
+            self.alarms.push(cycle);
+        }
+        new
+    }
+
+    /// The event of cycle `now` has come: the warps whose lines are there, in the
+    /// order in which they fell asleep.
+    pub(super) fn wake(&mut self, now: Cycle) -> Vec<u16> {
+        self.alarms.retain(|&alarm| alarm > now);
+        let due = |sleeper: &mut (u16, Coming)| sleeper.1.ready <= now;
+        self.sleepers.extract_if(.., due).map(|(warp, _)| warp).collect()
     }
 }
 
@@ -189,22 +211,30 @@ pub(super) struct Window<'a> {
 
 impl Window<'_> {
     /// How far into `step`, of which `handed` instructions are already handed
-    /// out, the lines are there; `delivered` counts as there.
+    /// out, the lines are there; `delivered` counts as there, and so does a line
+    /// that comes before the warp can, which has `before` instructions to issue
+    /// first.
     pub(super) fn reach(
         &mut self,
         lines: &CodeLines,
         step: &Step,
         handed: u32,
         delivered: Option<u32>,
+        before: u32,
         counts: &mut FetchCounts,
     ) -> u32 {
         let (begin, count) = (step.instruction + handed, step.slots - handed);
         let (first, last) = (lines.of(begin), lines.of(begin + count - 1));
-        let inner = &mut self.fetch.inner[self.place];
+        let Inner { cache, coming, .. } = &self.fetch.inner[self.place];
         let mut reached = count;
-        if !inner.cache.holds_all(first, last) {
-            let there = |line| inner.cache.holds(line) || delivered == Some(line);
-            reached = lines.run(begin, count, there);
+        if !cache.holds_all(first, last) {
+            let width = self.fetch.issue_width;
+            let needed = |place: u32| self.now + u64::from((before + place) / width);
+            let comes =
+                |place, line| coming.iter().any(|c| c.line == line && c.ready <= needed(place));
+            reached = lines.run(begin, count, |place, line| {
+                cache.holds(line) || delivered == Some(line) || comes(place, line)
+            });
         }
         if reached > 0 {
             let last = lines.of(begin + reached - 1);
@@ -219,14 +249,22 @@ impl Window<'_> {
     fn used(&mut self, first: u32, last: u32, end: u32, counts: &mut FetchCounts) {
         let inner = &mut self.fetch.inner[self.place];
         inner.cache.touch(first, last);
-        let mut place = 0;
-        while place < self.fetch.inner[self.place].unused.len() {
-            let line = self.fetch.inner[self.place].unused[place];
-            if (first..=last).contains(&line) {
-                self.fetch.inner[self.place].unused.remove(place);
+        if inner.unused.is_empty() && inner.coming.is_empty() {
+            return;
+        }
+        for line in first..=last {
+            let Inner { coming, unused, .. } = &mut self.fetch.inner[self.place];
+            let buffered = unused.iter().position(|&unused| unused == line);
+            let streamed = coming.iter_mut().find(|coming| coming.line == line && coming.ahead);
+            let ahead = buffered.is_some() || streamed.is_some();
+            if let Some(coming) = streamed {
+                coming.ahead = false;
+            }
+            if let Some(place) = buffered {
+                unused.remove(place);
+            }
+            if ahead {
                 self.ask(line.saturating_add(self.fetch.prefetch), true, end, counts);
-            } else {
-                place += 1;
             }
         }
     }

@@ -41,9 +41,7 @@ impl<S: WarpStream> Sm<S> {
             self.unblock(warp, blocked);
             return self.end_warp(warp, chip);
         }
-        if blocked == Blocked::Fetch {
-            self.unblock(warp, blocked);
-        } else if blocked != Blocked::No {
+        if blocked != Blocked::No {
             self.unblock(warp, blocked);
             let kernel = self.warp(warp).kernel;
             let profile = chip.profile(kernel);
@@ -66,7 +64,7 @@ impl<S: WarpStream> Sm<S> {
     }
 
     /// The next burst of a warp; those without cycles are passed through.
-    fn begin_burst(&mut self, warp: u16, ahead: f64, chip: &mut Chip) {
+    pub(super) fn begin_burst(&mut self, warp: u16, ahead: f64, chip: &mut Chip) {
         let index = self.scheduler_of(warp);
         let resident =
             self.warps[usize::from(warp)].as_mut().expect("only resident warps begin bursts");
@@ -174,7 +172,7 @@ impl<S: WarpStream> Sm<S> {
         self.schedulers[index].note_wait(kernel, cause(blocked), true);
     }
 
-    fn unblock(&mut self, warp: u16, blocked: Blocked) {
+    pub(super) fn unblock(&mut self, warp: u16, blocked: Blocked) {
         let index = self.scheduler_of(warp);
         let resident = self.warp(warp);
         resident.blocked = Blocked::No;

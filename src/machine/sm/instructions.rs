@@ -25,12 +25,10 @@ impl<S: WarpStream> Sm<S> {
         let end = profile.lines().end();
         let fetch = self.fetch.as_mut().expect("lines are missing where caches are");
         let ready = fetch.window(index, kernel, now).miss(line, end, &mut counts.fetch);
-        if ready.is_none() {
-            fetch.sleep(warp, line);
-        }
+        fetch.sleep(warp, line, ready);
         self.block(warp, Blocked::Fetch);
         if let Some(cycle) = ready {
-            self.wake_at(warp, cycle, chip);
+            self.set_alarm(cycle, chip);
         }
         self.send_code(chip);
     }
@@ -41,9 +39,8 @@ impl<S: WarpStream> Sm<S> {
         let now = chip.queue.now();
         while let Some(sector) = fetch.next_sector() {
             if let Err(at) = chip.fabric.port_room(self.id, now) {
-                if let Some(at) = at.filter(|_| !fetch.scheduled) {
-                    fetch.scheduled = true;
-                    chip.queue.schedule(at, Event::Fetch { sm: self.id });
+                if let Some(at) = at {
+                    self.set_alarm(at, chip);
                 }
                 return;
             }
@@ -67,10 +64,29 @@ impl<S: WarpStream> Sm<S> {
         }
     }
 
-    /// The port that was full may take requests for code again.
+    /// Schedules an event of instruction fetch, once per cycle.
+    fn set_alarm(&mut self, cycle: Cycle, chip: &mut Chip) {
+        if self.fetch.as_mut().is_some_and(|fetch| fetch.set_alarm(cycle)) {
+            chip.queue.schedule(cycle, Event::Fetch { sm: self.id });
+        }
+    }
+
+    /// Wakes the warps whose lines are there, all at once; requests leave where
+    /// the port was full.
     pub(in super::super) fn on_fetch(&mut self, chip: &mut Chip) {
-        if let Some(fetch) = self.fetch.as_mut() {
-            fetch.scheduled = false;
+        let Some(fetch) = self.fetch.as_mut() else { return };
+        let now = chip.queue.now();
+        let woken = fetch.wake(now);
+        for &warp in &woken {
+            let index = self.scheduler_of(warp);
+            self.schedulers[index].advance(now, &mut chip.counts);
+            self.unblock(warp, Blocked::Fetch);
+            self.begin_burst(warp, 0.0, chip);
+        }
+        for index in 0..self.schedulers.len() {
+            if woken.iter().any(|&warp| self.scheduler_of(warp) == index) {
+                self.settle(index, chip);
+            }
         }
         self.send_code(chip);
     }
@@ -80,10 +96,8 @@ impl<S: WarpStream> Sm<S> {
         let Some(fetch) = self.fetch.as_mut() else { return };
         let sector = (packet.address - CODE_BASE) / SECTOR_BYTES;
         let line = to_u32(sector / u64::from(fetch.sectors()));
-        let mut woken = Vec::new();
-        fetch.arrived(line, done, &mut woken);
-        for warp in woken {
-            self.wake_at(warp, done, chip);
+        if fetch.arrived(line, done) {
+            self.set_alarm(done, chip);
         }
     }
 }

@@ -115,7 +115,7 @@ impl<S: WarpStream> Sm<S> {
             l1: L1::new(&machine.l1),
             load_store: LoadStore::new(machine.l1.queue),
             translator: Translator::new(machine),
-            fetch: machine.fetch.as_ref().map(|spec| Fetch::new(spec, machine.sm.schedulers)),
+            fetch: machine.fetch.as_ref().map(|spec| Fetch::new(spec, machine)),
             operations: Slab::new(),
             started: 0,
             access: Access::default(),

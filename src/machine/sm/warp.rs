@@ -198,7 +198,8 @@ impl<S: WarpStream> Warp<S> {
             let whole = profile.step(self.step);
             let end = window.as_deref_mut().map_or(whole.slots, |window| {
                 let lines = profile.lines();
-                window.reach(lines, whole, self.handed, self.delivered, &mut counts.fetch)
+                let (handed, delivered) = (self.handed, self.delivered);
+                window.reach(lines, whole, handed, delivered, burst.slots, &mut counts.fetch)
             });
             if end == self.handed {
                 let line = profile.lines().of(whole.instruction + end);
