@@ -80,6 +80,17 @@ impl CacheCounts {
         self.reads() + self.write_hits + self.write_merges + self.write_misses
     }
 
+    /// Adds what lies between two readings of other counters.
+    #[inline]
+    pub(super) fn grow(&mut self, before: &Self, after: &Self) {
+        self.read_hits += after.read_hits - before.read_hits;
+        self.read_merges += after.read_merges - before.read_merges;
+        self.read_misses += after.read_misses - before.read_misses;
+        self.write_hits += after.write_hits - before.write_hits;
+        self.write_merges += after.write_merges - before.write_merges;
+        self.write_misses += after.write_misses - before.write_misses;
+    }
+
     /// Reads among them.
     #[must_use]
     pub fn reads(&self) -> u64 {
@@ -140,6 +151,19 @@ pub struct FetchCounts {
     pub outer_misses: u64,
     /// Sectors of code asked of the L2.
     pub l2: CacheCounts,
+}
+
+/// What one SM counts, over all launches.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SmCounts {
+    /// CTAs started.
+    pub ctas: u64,
+    /// Warp instructions.
+    pub warp_instructions: u64,
+    /// Its L1's sector requests.
+    pub l1: CacheCounts,
+    /// Slot-cycles by cause while its schedulers held warps.
+    pub stalls: StallStack,
 }
 
 /// Everything counted for one launch.

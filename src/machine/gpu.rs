@@ -1,21 +1,21 @@
 //! The whole machine: wiring and the event loop. Who rules it is not known here.
 
 use crate::epoch::Plan;
-use crate::spec::{AddressMap, Machine, MemoryStandard};
-use crate::units::{AppId, Cycle, KernelId, to_u16, to_u32, to_u64, to_usize};
+use crate::spec::Machine;
+use crate::units::{Cycle, KernelId, to_u16, to_usize};
 
-use super::chip::{Chip, Windows};
-use super::counters::{KernelCounts, TlbCounts};
-use super::dispatch::{Dispatcher, Grid};
+use super::chip::Chip;
+use super::dispatch::Dispatcher;
 use super::error::MachineError;
 use super::event::Event;
 use super::fabric::Fabric;
-use super::feed::{Feed, Program};
+use super::feed::Feed;
 use super::launches::{Command, Launches};
-use super::profile::Profile;
-use super::sm::{Need, Sm};
+use super::outcome::Outcome;
+use super::setup::{self, Setup};
+use super::sm::Sm;
 use super::space;
-use super::timeline::{Sample, Timeline, Totals};
+use super::timeline::{Timeline, Totals};
 use super::translation::{Mmu, Request};
 
 /// Cycles without an issued instruction after which a run counts as stuck.
@@ -23,34 +23,6 @@ const PATIENCE: Cycle = 1 << 26;
 
 /// Events between two looks at whether instructions still issue.
 const LOOK_EVERY: u64 = 1 << 20;
-
-/// What a run is made of.
-#[derive(Debug)]
-pub struct Setup<'a> {
-    /// The machine.
-    pub machine: &'a Machine,
-    /// Its memory.
-    pub standard: &'a MemoryStandard,
-    /// Where addresses lie.
-    pub mapping: AddressMap,
-    /// The command list of each application; launches are numbered over all.
-    pub apps: Vec<Vec<Command>>,
-}
-
-/// What a run leaves.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
-    /// The last cycle.
-    pub cycles: Cycle,
-    /// By launch.
-    pub kernels: Vec<KernelCounts>,
-    /// When each application finished.
-    pub app_ends: Vec<Cycle>,
-    /// Activity over time.
-    pub timeline: Vec<Sample>,
-    /// Look-ups in each SM's TLB; empty where addresses are physical.
-    pub tlbs: Vec<TlbCounts>,
-}
 
 /// One run of one machine.
 #[derive(Debug)]
@@ -61,6 +33,8 @@ pub struct Gpu<'a, F: Feed> {
     chip: Chip,
     dispatcher: Dispatcher,
     launches: Vec<Launches>,
+    /// Applications that have not finished.
+    running: usize,
     app_ends: Vec<Cycle>,
     timeline: Timeline,
     streams: Vec<F::Warp>,
@@ -79,19 +53,17 @@ impl<'a, F: Feed> Gpu<'a, F> {
     /// [`MachineError::CtaTooLarge`] when a launch can never start.
     pub fn new(setup: Setup<'a>, feed: &'a F) -> Result<Self, MachineError> {
         let machine = setup.machine;
-        let app_of = app_of_kernels(&setup.apps);
-        let mut grids = Vec::with_capacity(app_of.len());
-        for (kernel, &app) in app_of.iter().enumerate() {
-            grids.push(grid(machine, app, feed.program(KernelId(to_u32(kernel))))?);
-        }
+        let app_of = setup::app_of_kernels(&setup.apps);
+        let grids = setup::grids(machine, feed, &app_of)?;
         let fabric = Fabric::new(machine, setup.standard, setup.mapping);
         let serial = machine.quirks.serial_kernels;
         Ok(Self {
             machine,
             feed,
             sms: (0..machine.dispatch.sms).map(|id| Sm::new(id, machine)).collect(),
-            chip: chip(machine, feed, &app_of, fabric),
+            chip: setup::chip(machine, feed, &app_of, fabric),
             dispatcher: Dispatcher::new(machine, grids),
+            running: setup.apps.len(),
             app_ends: vec![0; setup.apps.len()],
             launches: setup.apps.into_iter().map(|list| Launches::new(list, serial)).collect(),
             timeline: Timeline::new(),
@@ -110,7 +82,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
     /// When the source fails, the plan asks for what the machine lacks, or
     /// nothing moves any more.
     pub fn run(mut self, plan: &Plan, watch: &mut dyn FnMut(u64)) -> Result<Outcome, MachineError> {
-        refuse_unknown_mechanisms(plan)?;
+        setup::refuse_unknown_mechanisms(plan)?;
         for app in 0..self.launches.len() {
             self.next_commands(app);
         }
@@ -124,11 +96,11 @@ impl<'a, F: Feed> Gpu<'a, F> {
             if events.is_multiple_of(LOOK_EVERY) {
                 watch(self.look_for_progress()?);
             }
-            if self.launches.iter().all(Launches::is_done) {
+            if self.running == 0 {
                 break;
             }
         }
-        if !self.launches.iter().all(Launches::is_done) {
+        if self.running > 0 {
             return Err(self.stuck());
         }
         Ok(self.finish())
@@ -233,6 +205,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
         }
         if self.launches[app].is_done() {
             self.app_ends[app] = now;
+            self.running -= 1;
         }
     }
 
@@ -324,81 +297,13 @@ impl<'a, F: Feed> Gpu<'a, F> {
         self.note_activity();
         Outcome {
             cycles: self.app_ends.iter().copied().max().unwrap_or(0),
-            kernels: self.chip.counts,
             app_ends: self.app_ends,
             timeline: self.timeline.into_samples(),
             tlbs: self.sms.iter().filter_map(Sm::tlb_counts).collect(),
+            sms: self.sms.iter().map(Sm::counts).collect(),
+            slices: self.chip.fabric.slice_counts(),
+            channels: self.chip.fabric.channel_counts(),
+            kernels: self.chip.counts,
         }
     }
-}
-
-/// Which application each launch belongs to; launches are numbered over all lists.
-fn app_of_kernels(apps: &[Vec<Command>]) -> Vec<AppId> {
-    let mut owners: Vec<(KernelId, AppId)> = Vec::new();
-    for (app, list) in apps.iter().enumerate() {
-        for command in list {
-            if let Command::Launch { kernel, .. } = command {
-                owners.push((*kernel, AppId(to_u16(app))));
-            }
-        }
-    }
-    owners.sort_unstable_by_key(|&(kernel, _)| kernel);
-    debug_assert!(owners.iter().enumerate().all(|(k, &(kernel, _))| kernel.index() == k));
-    owners.into_iter().map(|(_, app)| app).collect()
-}
-
-fn grid(machine: &Machine, app: AppId, program: &Program) -> Result<Grid, MachineError> {
-    let need = Need::of(&program.launch, machine);
-    let (fits, limit) = need.fits(machine);
-    if fits == 0 {
-        return Err(MachineError::CtaTooLarge {
-            kernel: program.launch.name.clone(),
-            machine: machine.name.clone(),
-            warps: need.warps,
-            registers: need.registers,
-            shared_bytes: need.shared_bytes,
-            limit: limit.name(),
-        });
-    }
-    Ok(Grid::new(app, need, program.ctas, fits, machine))
-}
-
-/// The shared side of a run; launches with the same code share one profile.
-fn chip<F: Feed>(machine: &Machine, feed: &F, app_of: &[AppId], fabric: Fabric) -> Chip {
-    let kernels = app_of.len();
-    let mut profiles: Vec<Profile> = Vec::new();
-    let mut owners: Vec<&Program> = Vec::new();
-    let mut profile_of = Vec::with_capacity(kernels);
-    let mut windows = Vec::with_capacity(kernels);
-    for (kernel, app) in app_of.iter().enumerate() {
-        let program = feed.program(KernelId(to_u32(kernel)));
-        let same = |other: &&Program| std::sync::Arc::ptr_eq(&other.code, &program.code);
-        let place = owners.iter().position(same).unwrap_or_else(|| {
-            owners.push(program);
-            let first_line = profiles.last().map_or(0, |last| last.lines().end());
-            profiles.push(Profile::new(machine, program, first_line));
-            profiles.len() - 1
-        });
-        profile_of.push(to_u32(place));
-        windows.push(Windows {
-            shared: program.launch.shared_window,
-            local: program.launch.local_window,
-            tag: space::tag(app.0),
-        });
-    }
-    debug_assert_eq!(to_u64(profile_of.len()), to_u64(kernels));
-    Chip::new(fabric, Mmu::new(machine), profiles, profile_of, windows)
-}
-
-fn refuse_unknown_mechanisms(plan: &Plan) -> Result<(), MachineError> {
-    if !plan.channels().is_empty() {
-        return Err(MachineError::Unsupported("memory channels of its own for an application"));
-    }
-    if plan.time_slice().is_some() {
-        return Err(MachineError::Unsupported("time slices"));
-    }
-    if plan.delay() > 0 {
-        return Err(MachineError::Unsupported("a delay before a plan takes effect"));
-    }
-    Ok(())
 }

@@ -36,11 +36,13 @@ mod gpu;
 #[cfg(test)]
 mod latency_tests;
 mod launches;
+mod outcome;
 mod packet;
 mod profile;
 mod queue;
 #[cfg(test)]
 mod scripted;
+mod setup;
 mod slab;
 mod sm;
 mod space;
@@ -50,11 +52,14 @@ mod translation;
 mod translation_tests;
 
 pub use counters::{
-    CacheCounts, Cause, FetchCounts, KernelCounts, StallStack, TlbCounts, TranslationCounts,
+    CacheCounts, Cause, FetchCounts, KernelCounts, SmCounts, StallStack, TlbCounts,
+    TranslationCounts,
 };
 pub use error::MachineError;
 pub use feed::{Feed, FeedError, Program, WarpStream};
-pub use gpu::{Gpu, Outcome, Setup};
+pub use gpu::Gpu;
 pub use launches::Command;
+pub use outcome::Outcome;
+pub use setup::Setup;
 pub use sm::{Limit, Need};
 pub use timeline::Sample;

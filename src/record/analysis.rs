@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Cycle, Dim3};
 
-use super::{CacheCounters, DramCounters, FetchCounters, TlbCounters, TranslationCounters};
+use super::{
+    CacheCounters, ChannelRecord, DramCounters, FetchCounters, SmCounters, TlbCounters,
+    TranslationCounters,
+};
 
 /// Value of [`Analysis::schema`].
 pub const SCHEMA: &str = "gpumodel.analysis/1";
@@ -91,6 +94,16 @@ pub struct AppRecord {
     /// Look-ups in each SM's own TLB, in order of SMs; empty without translation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub l1_tlb_by_sm: Vec<TlbCounters>,
+    /// By SM.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_sm: Vec<SmCounters>,
+    /// Sector requests of each L2 slice, those of page walks and instruction
+    /// fetch included.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_slice: Vec<CacheCounters>,
+    /// By memory channel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_channel: Vec<ChannelRecord>,
     /// Launches in start order.
     pub kernels: Vec<KernelRecord>,
     /// Activity over time, for the timeline figure.

@@ -10,6 +10,7 @@ mod document;
 mod dram;
 mod error;
 mod launches;
+mod parts;
 mod quantity;
 mod reference;
 mod rows;
@@ -24,6 +25,7 @@ pub use counters::{CacheCounters, DramCounters, FetchCounters, TlbCounters, Tran
 pub use dram::DramRecord;
 pub use error::RecordError;
 pub use launches::Launches;
+pub use parts::{ChannelRecord, SmCounters};
 pub use quantity::{ErrorUnit, Quantity};
 pub use reference::{ReferenceRow, ReferenceTable};
 pub use summary::Summary;

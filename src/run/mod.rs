@@ -13,6 +13,7 @@ mod facts;
 mod feed;
 mod memory;
 mod notes;
+mod parts;
 mod request;
 mod rows;
 mod schemes;

@@ -13,6 +13,7 @@ use crate::record::{
 };
 use crate::units::{Cycle, SECTOR_BYTES, to_u32};
 
+use super::parts;
 use super::request::Bench;
 
 /// The row of one launch.
@@ -51,7 +52,7 @@ pub(super) fn kernel(
         instruction_cache: machine.fetch.as_ref().map(|_| fetch(&counts.fetch)),
         dram: dram(bench, counts, cycles),
         translation: machine.translation.as_ref().map(|_| translation(&counts.translation)),
-        stall_fractions: stalls(counts),
+        stall_fractions: stalls(counts.stalls, counts.slot_cycles),
         instruction_mix: mix(counts),
         unknown_opcode_instructions: counts.unknown_opcodes,
     }
@@ -84,7 +85,7 @@ pub(super) fn app(
     row.ipc = ratio(row.thread_instructions, cycles);
     row.dram.bandwidth_utilization = utilization(bench, row.dram.bytes(), cycles);
     row.timeline = outcome.timeline.iter().map(interval).collect();
-    row.l1_tlb_by_sm = outcome.tlbs.iter().map(tlb).collect();
+    parts::fill(&mut row, &bench.resolved.machine, outcome);
     row.kernels = kernels;
     row
 }
@@ -117,7 +118,7 @@ fn ratio(count: u64, cycles: Cycle) -> f64 {
     if cycles == 0 { 0.0 } else { count as f64 / cycles as f64 }
 }
 
-fn cache(counts: &CacheCounts) -> CacheCounters {
+pub(super) fn cache(counts: &CacheCounts) -> CacheCounters {
     CacheCounters {
         accesses: counts.accesses(),
         hits: counts.accesses() - counts.misses(),
@@ -127,7 +128,7 @@ fn cache(counts: &CacheCounts) -> CacheCounters {
     }
 }
 
-fn tlb(counts: &TlbCounts) -> TlbCounters {
+pub(super) fn tlb(counts: &TlbCounts) -> TlbCounters {
     let (accesses, merged) = (counts.accesses(), counts.merges);
     TlbCounters { accesses, hits: counts.hits + merged, merged }
 }
@@ -170,11 +171,11 @@ fn utilization(bench: &Bench<'_>, bytes: u64, cycles: Cycle) -> f64 {
     ratio(bytes, cycles) / per_cycle
 }
 
-/// Shares of slot-cycles by cause. What no warp of the launch stood on is idle.
-fn stalls(counts: &KernelCounts) -> BTreeMap<String, f64> {
-    let stack = without_debt(counts.stalls);
+/// Shares of `slots` slot-cycles; what was not booked is idle.
+pub(super) fn stalls(stack: StallStack, slots: f64) -> BTreeMap<String, f64> {
+    let stack = without_debt(stack);
     let booked: f64 = stack.iter().sum();
-    let whole = counts.slot_cycles.max(booked);
+    let whole = slots.max(booked);
     let share = |cause: Cause| {
         let slots = stack[cause as usize];
         let slots = if cause == Cause::Idle { slots + whole - booked } else { slots };
@@ -228,7 +229,7 @@ mod tests {
         counts.stalls[Cause::Issued as usize] = 6.0;
         counts.stalls[Cause::ExecutionResource as usize] = 5.0;
         counts.stalls[Cause::ShortRaw as usize] = -1.0;
-        let shares = stalls(&counts);
+        let shares = stalls(counts.stalls, counts.slot_cycles);
         assert!(shares.values().all(|&share| share >= 0.0), "{shares:?}");
         assert!((shares.values().sum::<f64>() - 1.0).abs() < 1e-12, "{shares:?}");
     }

@@ -7,7 +7,7 @@ use crate::spec::{ControllerOptions, Location, Machine, MemoryStandard, Refresh}
 use crate::units::{ClockRatio, Cycle, SECTOR_BYTES, to_u16, to_usize};
 
 use super::super::counters::KernelCounts;
-use super::super::dram::{Channel, Done, Request};
+use super::super::dram::{Channel, ChannelCounters, Done, Request};
 use super::super::event::Event;
 use super::super::queue::EventQueue;
 use super::super::slab::Slab;
@@ -186,6 +186,11 @@ impl Memory {
     /// Takes a finished read out.
     pub(super) fn take(&mut self, number: u32) -> Transfer {
         self.transfers.remove(number)
+    }
+
+    /// What each controller has counted.
+    pub(super) fn counts(&self) -> Vec<ChannelCounters> {
+        self.ports.iter().map(|port| *port.controller.counters()).collect()
     }
 
     /// What still queues, for the dump of a stuck run.

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use crate::spec::{AddressMap, Machine, MemoryStandard};
 use crate::units::{Cycle, SECTOR_BYTES, to_u16, to_u32, to_usize};
 
-use super::counters::KernelCounts;
+use super::counters::{CacheCounts, KernelCounts};
+use super::dram::ChannelCounters;
 use super::event::Event;
 use super::packet::{Ask, Packet};
 use super::queue::EventQueue;
@@ -279,6 +280,16 @@ impl Fabric {
             let slice = self.slice_of(address);
             self.slices[usize::from(slice)].copy_in(address);
         }
+    }
+
+    /// Requests of each slice.
+    pub(super) fn slice_counts(&self) -> Vec<CacheCounts> {
+        self.slices.iter().map(|slice| slice.counts).collect()
+    }
+
+    /// Commands of each channel.
+    pub(super) fn channel_counts(&self) -> Vec<ChannelCounters> {
+        self.memory.counts()
     }
 
     /// What is still under way, for the dump of a stuck run.

@@ -59,6 +59,8 @@ pub(super) struct Slice {
     granule: u64,
     sectors: u64,
     allocate: AllocatePolicy,
+    /// Requests of all launches.
+    pub(super) counts: CacheCounts,
     /// When what leaves the array leaves the slice.
     leaves_at: Cycle,
     released: Vec<Waiter>,
@@ -85,6 +87,7 @@ impl Slice {
             granule: granule(access_bytes),
             sectors: lines * u64::from(spec.cache.line_bytes) / SECTOR_BYTES,
             allocate: spec.cache.allocate,
+            counts: CacheCounts::default(),
             leaves_at: 0,
             released: Vec::new(),
         }
@@ -108,6 +111,7 @@ impl Slice {
         let writes = !matches!(packet.ask, Ask::Read | Ask::Code);
         let waiter = Waiter { packet: number, address: packet.address, writes, looked_up: at };
         self.leaves_at = at + 1;
+        let counted = *counts;
         let outcome = if writes {
             self.write(waiter, packet, counts)
         } else {
@@ -115,6 +119,7 @@ impl Slice {
         };
         if outcome != Outcome::Refused {
             self.free_at = start + self.interval;
+            self.counts.grow(&counted, counts);
         }
         outcome
     }

@@ -74,6 +74,7 @@ impl<S: WarpStream> Sm<S> {
         let mut window = self.fetch.as_mut().map(|fetch| fetch.window(index, kernel, now));
         let burst = resident.gather(profile, counts, window.as_mut());
         resident.lead = self.params.lead.of(&burst);
+        self.counts.warp_instructions += u64::from(burst.slots);
         if burst.slots == 0 {
             return self.go_on(warp, ahead, chip);
         }

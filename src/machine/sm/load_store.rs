@@ -28,6 +28,8 @@ pub(super) struct Entry {
     pub(super) lines: Vec<LineRequest>,
     /// Sectors already served.
     pub(super) served: u32,
+    /// The first line with sectors that are not.
+    pub(super) place: u32,
     /// When it issued; [`Cycle::MAX`] once it was refused: it goes on when it can.
     pub(super) issued: Cycle,
     /// Lines whose page has been looked up, on machines that translate.
@@ -53,6 +55,7 @@ impl Entry {
             path,
             lines,
             served: 0,
+            place: 0,
             issued,
             looked_up: 0,
             delay: 0,

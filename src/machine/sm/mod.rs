@@ -25,6 +25,7 @@ use crate::spec::{Machine, SharedSpec};
 use crate::units::to_usize;
 
 use super::chip::Chip;
+use super::counters::SmCounts;
 use super::feed::WarpStream;
 use super::packet::Operation;
 use super::profile::OPERANDS;
@@ -68,6 +69,7 @@ pub(super) struct Sm<S> {
     /// Instruction caches, where the machine has them.
     fetch: Option<Fetch>,
     operations: Slab<Operation>,
+    counts: SmCounts,
     started: u64,
     access: Access,
     /// Bursts that have just completed: warp and cycles ahead.
@@ -117,6 +119,7 @@ impl<S: WarpStream> Sm<S> {
             translator: Translator::new(machine),
             fetch: machine.fetch.as_ref().map(|spec| Fetch::new(spec, machine)),
             operations: Slab::new(),
+            counts: SmCounts::default(),
             started: 0,
             access: Access::default(),
             finished: Vec::new(),
@@ -148,6 +151,17 @@ impl<S: WarpStream> Sm<S> {
     /// CTAs that have retired since the last call, by launch.
     pub(super) fn take_retired(&mut self, out: &mut Vec<u32>) {
         out.append(&mut self.retired);
+    }
+
+    /// What it has counted so far.
+    pub(super) fn counts(&self) -> SmCounts {
+        let mut counts = self.counts.clone();
+        for scheduler in &self.schedulers {
+            for (sum, part) in counts.stalls.iter_mut().zip(&scheduler.stalls) {
+                *sum += part;
+            }
+        }
+        counts
     }
 
     /// Moves all schedulers' books to the present.

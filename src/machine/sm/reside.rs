@@ -35,6 +35,7 @@ impl<S: WarpStream> Sm<S> {
         chip: &mut Chip,
     ) {
         self.room.take(&need);
+        self.counts.ctas += 1;
         if self.l1.has_leaving() {
             self.l1.kernel = kernel;
             self.schedule_service(chip.queue.now(), chip);

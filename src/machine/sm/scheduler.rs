@@ -68,6 +68,16 @@ impl Waiting {
     fn warps(&self) -> u32 {
         self.memory + self.barrier + self.resource + self.fetch
     }
+
+    /// Their slot-cycles, of which each takes `per_warp`.
+    fn lost(&self, per_warp: f64) -> StallStack {
+        let mut stalls = StallStack::default();
+        stalls[Cause::LongMemoryLatency as usize] = per_warp * f64::from(self.memory);
+        stalls[Cause::Barrier as usize] = per_warp * f64::from(self.barrier);
+        stalls[Cause::ExecutionResource as usize] = per_warp * f64::from(self.resource);
+        stalls[Cause::InstructionBufferEmpty as usize] = per_warp * f64::from(self.fetch);
+        stalls
+    }
 }
 
 /// Why a warp has nothing to issue.
@@ -95,6 +105,8 @@ pub(super) struct Scheduler {
     stale: bool,
     /// Room for sharing out.
     order: Vec<usize>,
+    /// Slot-cycles by cause, of all launches.
+    pub(super) stalls: StallStack,
     /// The cycle of the scheduled completion, [`NEVER`] without one.
     pub(super) due: Cycle,
 }
@@ -111,6 +123,7 @@ impl Scheduler {
             since: 0,
             stale: false,
             order: Vec::new(),
+            stalls: StallStack::default(),
             due: NEVER,
         }
     }
@@ -133,7 +146,7 @@ impl Scheduler {
         }
     }
 
-    fn book(&self, span: f64, counts: &mut [KernelCounts]) {
+    fn book(&mut self, span: f64, counts: &mut [KernelCounts]) {
         let mut weights = 0.0;
         let mut issued = 0.0;
         for claim in &self.claims {
@@ -145,15 +158,14 @@ impl Scheduler {
         let idle = (1.0 - issued).max(0.0);
         let per_weight = if weights > 0.0 { span * idle / weights } else { 0.0 };
         for (burst, claim) in self.running.iter().zip(&self.claims) {
-            let stalls = &mut counts[crate::units::to_usize(burst.kernel)].stalls;
-            book_running(stalls, burst, claim, self.capacity[ISSUE], span, per_weight);
+            let lost = lost_by(burst, claim, self.capacity[ISSUE], span, per_weight);
+            add(&mut counts[crate::units::to_usize(burst.kernel)].stalls, &lost);
+            add(&mut self.stalls, &lost);
         }
         for waiting in &self.waiting {
-            let stalls = &mut counts[crate::units::to_usize(waiting.kernel)].stalls;
-            stalls[Cause::LongMemoryLatency as usize] += per_weight * f64::from(waiting.memory);
-            stalls[Cause::Barrier as usize] += per_weight * f64::from(waiting.barrier);
-            stalls[Cause::ExecutionResource as usize] += per_weight * f64::from(waiting.resource);
-            stalls[Cause::InstructionBufferEmpty as usize] += per_weight * f64::from(waiting.fetch);
+            let lost = waiting.lost(per_weight);
+            add(&mut counts[crate::units::to_usize(waiting.kernel)].stalls, &lost);
+            add(&mut self.stalls, &lost);
         }
     }
 
@@ -181,7 +193,9 @@ impl Scheduler {
         self.running.push(Running { warp, kernel, left: cycles - ahead, gaps });
         self.claims.push(Claim { density, age, rate: 0.0 });
         self.stale = true;
-        rebook(stalls, ahead * f64::from(issue / self.capacity[ISSUE]));
+        let slots = ahead * f64::from(issue / self.capacity[ISSUE]);
+        rebook(stalls, slots);
+        rebook(&mut self.stalls, slots);
     }
 
     /// Takes out the completed bursts: `(warp, cycles that it finished early)`,
@@ -198,8 +212,9 @@ impl Scheduler {
             let early = (-burst.left / rate).clamp(0.0, 1.0 - DONE);
             out.push((burst.warp, early));
             let share = self.claims[place].density[ISSUE] / self.capacity[ISSUE];
-            let stalls = &mut counts[crate::units::to_usize(burst.kernel)].stalls;
-            rebook(stalls, burst.left.max(-1.0) * f64::from(share));
+            let slots = burst.left.max(-1.0) * f64::from(share);
+            rebook(&mut counts[crate::units::to_usize(burst.kernel)].stalls, slots);
+            rebook(&mut self.stalls, slots);
             self.running.remove(place);
             self.claims.remove(place);
             self.stale = true;
@@ -262,26 +277,28 @@ fn rebook(stalls: &mut StallStack, slots: f64) {
     stalls[Cause::ShortRaw as usize] -= slots;
 }
 
-/// Books one burst's share: its issue slots, and its part of the empty slots by
-/// what kept it from issuing.
-fn book_running(
-    stalls: &mut [f64],
-    burst: &Running,
-    claim: &Claim,
-    width: f32,
-    span: f64,
-    per_weight: f64,
-) {
+/// Adds one stack to another.
+fn add(stalls: &mut StallStack, more: &StallStack) {
+    for (sum, part) in stalls.iter_mut().zip(more) {
+        *sum += part;
+    }
+}
+
+/// One burst's share of a span: its issue slots, and its part of the empty slots
+/// by what kept it from issuing.
+fn lost_by(burst: &Running, claim: &Claim, width: f32, span: f64, per_weight: f64) -> StallStack {
+    let mut stalls = StallStack::default();
     let rate = f64::from(claim.rate);
     let share = rate * f64::from(claim.density[ISSUE] / width);
-    stalls[Cause::Issued as usize] += span * share;
+    stalls[Cause::Issued as usize] = span * share;
     let lost = per_weight * (1.0 - share);
     let parts = [rate * burst.gaps[0], rate * burst.gaps[1], 1.0 - rate + rate * burst.gaps[2]];
     let sum: f64 = parts.iter().sum();
     let scale = if sum > 0.0 { lost / sum } else { 0.0 };
-    stalls[Cause::InstructionBufferEmpty as usize] += scale * parts[0];
-    stalls[Cause::ShortRaw as usize] += if sum > 0.0 { scale * parts[1] } else { lost };
-    stalls[Cause::ExecutionResource as usize] += scale * parts[2];
+    stalls[Cause::InstructionBufferEmpty as usize] = scale * parts[0];
+    stalls[Cause::ShortRaw as usize] = if sum > 0.0 { scale * parts[1] } else { lost };
+    stalls[Cause::ExecutionResource as usize] = scale * parts[2];
+    stalls
 }
 
 #[cfg(test)]

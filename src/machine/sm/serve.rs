@@ -83,31 +83,38 @@ impl<S: WarpStream> Sm<S> {
     }
 
     fn serve_lines(&mut self, entry: &mut Entry, now: Cycle, chip: &mut Chip) -> Option<Cycle> {
-        let mut position = 0;
+        let kernel = to_usize(entry.kernel);
+        let counted = chip.counts[kernel].l1;
+        let whole = self.serve_sectors(entry, now, chip);
+        self.counts.l1.grow(&counted, &chip.counts[kernel].l1);
+        let tags = crate::units::to_u32(entry.lines.len()).div_ceil(self.params.tags_per_cycle);
+        let banks = entry.served.div_ceil(self.params.l1_banks);
+        whole.then_some(u64::from(tags.max(banks).max(1)))
+    }
+
+    /// Serves the sectors that are left; false when it must go on later.
+    fn serve_sectors(&mut self, entry: &mut Entry, now: Cycle, chip: &mut Chip) -> bool {
         let (before, _) = self.tlb_delays(entry);
-        let now = now + before;
-        for (place, line) in entry.lines.iter().enumerate() {
-            let tag_time = u64::from(crate::units::to_u32(place) / self.params.tags_per_cycle);
-            for sector in 0..4_u64 {
-                if line.sectors >> sector & 1 == 0 {
-                    continue;
-                }
-                position += 1;
-                if position <= entry.served {
-                    continue;
-                }
-                let address = line.line * LINE_BYTES + sector * SECTOR_BYTES;
+        while let Some(&line) = entry.lines.get(to_usize(entry.place)) {
+            let tag_time = u64::from(entry.place / self.params.tags_per_cycle);
+            let mut left = line.sectors;
+            while left != 0 {
+                let sector = left.trailing_zeros();
+                let address = line.line * LINE_BYTES + u64::from(sector) * SECTOR_BYTES;
                 let bytes = line.bytes[to_usize(sector)];
-                let lookup = now + tag_time.max(u64::from((position - 1) / self.params.l1_banks));
+                let bank_time = u64::from(entry.served / self.params.l1_banks);
+                let lookup = now + before + tag_time.max(bank_time);
                 let outcome = self.sector(entry, address, bytes, lookup, chip);
                 if !self.note(entry.operation, &outcome, chip) {
-                    return None;
+                    entry.lines[to_usize(entry.place)].sectors = left;
+                    return false;
                 }
-                entry.served = position;
+                entry.served += 1;
+                left &= left - 1;
             }
+            entry.place += 1;
         }
-        let tags = crate::units::to_u32(entry.lines.len()).div_ceil(self.params.tags_per_cycle);
-        Some(u64::from(tags.max(position.div_ceil(self.params.l1_banks)).max(1)))
+        true
     }
 
     /// Cycles of the TLB's look-up in front of the L1, and behind it.
@@ -136,13 +143,10 @@ impl<S: WarpStream> Sm<S> {
         lookup: Cycle,
         chip: &mut Chip,
     ) -> Sector {
-        let stays = match entry.path {
-            Path::Cached(Ask::Read) => self.l1.keeps(address),
-            Path::Cached(_) => self.l1.absorbs(address),
-            _ => false,
-        };
         self.l1.kernel = entry.kernel;
-        if !stays && let Err(at) = self.port_room(chip) {
+        if let Err(at) = self.port_room(chip)
+            && !self.stays(entry.path, address)
+        {
             return Sector::NoPort(at);
         }
         let after = lookup + self.params.l1_latency;
@@ -167,6 +171,15 @@ impl<S: WarpStream> Sm<S> {
         };
         self.send_sector(entry, (address, bytes), (ask, ready, fills_l1), chip);
         Sector::Sent
+    }
+
+    /// True when a sector's look-up sends nothing.
+    fn stays(&self, path: Path, address: u64) -> bool {
+        match path {
+            Path::Cached(Ask::Read) => self.l1.keeps(address),
+            Path::Cached(_) => self.l1.absorbs(address),
+            _ => false,
+        }
     }
 
     /// Sends bytes of a sector towards its slice: what to ask there, when it

@@ -1,0 +1,28 @@
+//! What a run leaves.
+
+use crate::units::Cycle;
+
+use super::counters::{CacheCounts, KernelCounts, SmCounts, TlbCounts};
+use super::dram::ChannelCounters;
+use super::timeline::Sample;
+
+/// What a run leaves.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// The last cycle.
+    pub cycles: Cycle,
+    /// By launch.
+    pub kernels: Vec<KernelCounts>,
+    /// When each application finished.
+    pub app_ends: Vec<Cycle>,
+    /// Activity over time.
+    pub timeline: Vec<Sample>,
+    /// Look-ups in each SM's TLB; empty where addresses are physical.
+    pub tlbs: Vec<TlbCounts>,
+    /// By SM.
+    pub sms: Vec<SmCounts>,
+    /// Requests of each L2 slice, page walks and instruction fetch among them.
+    pub slices: Vec<CacheCounts>,
+    /// By memory channel; accesses, which may be wider than sectors.
+    pub channels: Vec<ChannelCounters>,
+}

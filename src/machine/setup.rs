@@ -1,0 +1,114 @@
+//! What a run is made of, and the parts made from it.
+
+use crate::epoch::Plan;
+use crate::spec::{AddressMap, Machine, MemoryStandard};
+use crate::units::{AppId, KernelId, to_u16, to_u32, to_u64};
+
+use super::chip::{Chip, Windows};
+use super::dispatch::Grid;
+use super::error::MachineError;
+use super::fabric::Fabric;
+use super::feed::{Feed, Program};
+use super::launches::Command;
+use super::profile::Profile;
+use super::sm::Need;
+use super::space;
+use super::translation::Mmu;
+
+/// What a run is made of.
+#[derive(Debug)]
+pub struct Setup<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// Its memory.
+    pub standard: &'a MemoryStandard,
+    /// Where addresses lie.
+    pub mapping: AddressMap,
+    /// The command list of each application; launches are numbered over all.
+    pub apps: Vec<Vec<Command>>,
+}
+
+/// Which application each launch belongs to; launches are numbered over all lists.
+pub(super) fn app_of_kernels(apps: &[Vec<Command>]) -> Vec<AppId> {
+    let mut owners: Vec<(KernelId, AppId)> = Vec::new();
+    for (app, list) in apps.iter().enumerate() {
+        for command in list {
+            if let Command::Launch { kernel, .. } = command {
+                owners.push((*kernel, AppId(to_u16(app))));
+            }
+        }
+    }
+    owners.sort_unstable_by_key(|&(kernel, _)| kernel);
+    debug_assert!(owners.iter().enumerate().all(|(k, &(kernel, _))| kernel.index() == k));
+    owners.into_iter().map(|(_, app)| app).collect()
+}
+
+/// The grid of every launch.
+///
+/// # Errors
+/// [`MachineError::CtaTooLarge`] when a launch can never start.
+pub(super) fn grids<F: Feed>(
+    machine: &Machine,
+    feed: &F,
+    app_of: &[AppId],
+) -> Result<Vec<Grid>, MachineError> {
+    let program = |kernel| feed.program(KernelId(to_u32(kernel)));
+    app_of.iter().enumerate().map(|(kernel, &app)| grid(machine, app, program(kernel))).collect()
+}
+
+fn grid(machine: &Machine, app: AppId, program: &Program) -> Result<Grid, MachineError> {
+    let need = Need::of(&program.launch, machine);
+    let (fits, limit) = need.fits(machine);
+    if fits == 0 {
+        return Err(MachineError::CtaTooLarge {
+            kernel: program.launch.name.clone(),
+            machine: machine.name.clone(),
+            warps: need.warps,
+            registers: need.registers,
+            shared_bytes: need.shared_bytes,
+            limit: limit.name(),
+        });
+    }
+    Ok(Grid::new(app, need, program.ctas, fits, machine))
+}
+
+/// The shared side of a run; launches with the same code share one profile.
+pub(super) fn chip<F: Feed>(machine: &Machine, feed: &F, app_of: &[AppId], fabric: Fabric) -> Chip {
+    let kernels = app_of.len();
+    let mut profiles: Vec<Profile> = Vec::new();
+    let mut owners: Vec<&Program> = Vec::new();
+    let mut profile_of = Vec::with_capacity(kernels);
+    let mut windows = Vec::with_capacity(kernels);
+    for (kernel, app) in app_of.iter().enumerate() {
+        let program = feed.program(KernelId(to_u32(kernel)));
+        let same = |other: &&Program| std::sync::Arc::ptr_eq(&other.code, &program.code);
+        let place = owners.iter().position(same).unwrap_or_else(|| {
+            owners.push(program);
+            let first_line = profiles.last().map_or(0, |last| last.lines().end());
+            profiles.push(Profile::new(machine, program, first_line));
+            profiles.len() - 1
+        });
+        profile_of.push(to_u32(place));
+        windows.push(Windows {
+            shared: program.launch.shared_window,
+            local: program.launch.local_window,
+            tag: space::tag(app.0),
+        });
+    }
+    debug_assert_eq!(to_u64(profile_of.len()), to_u64(kernels));
+    Chip::new(fabric, Mmu::new(machine), profiles, profile_of, windows)
+}
+
+/// Refuses plans that ask for what the machine lacks.
+pub(super) fn refuse_unknown_mechanisms(plan: &Plan) -> Result<(), MachineError> {
+    if !plan.channels().is_empty() {
+        return Err(MachineError::Unsupported("memory channels of its own for an application"));
+    }
+    if plan.time_slice().is_some() {
+        return Err(MachineError::Unsupported("time slices"));
+    }
+    if plan.delay() > 0 {
+        return Err(MachineError::Unsupported("a delay before a plan takes effect"));
+    }
+    Ok(())
+}

@@ -1,0 +1,39 @@
+//! What single parts of a machine counted over a whole run, all launches together.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::CacheCounters;
+
+/// One SM.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SmCounters {
+    /// CTAs that ran on it.
+    pub ctas: u64,
+    /// Warp instructions.
+    pub warp_instructions: u64,
+    /// Its L1.
+    pub l1: CacheCounters,
+    /// Shares of its schedulers' slot-cycles by cause, launch latencies included
+    /// as idle; they sum to 1.
+    pub stall_fractions: BTreeMap<String, f64>,
+}
+
+/// One memory channel. Accesses are what the memory moves at once, which may be
+/// wider than a sector; counted when their command is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelRecord {
+    /// Read accesses.
+    pub reads: u64,
+    /// Write accesses.
+    pub writes: u64,
+    /// Accesses that found their row open.
+    pub row_hits: u64,
+    /// Accesses that found their bank closed.
+    pub row_misses: u64,
+    /// Accesses that found another row open.
+    pub row_conflicts: u64,
+    /// Refreshes.
+    pub refreshes: u64,
+}

@@ -1,0 +1,38 @@
+//! From what the machine's parts counted to their rows.
+
+use crate::machine::dram::ChannelCounters;
+use crate::machine::{Outcome, SmCounts};
+use crate::record::{AppRecord, ChannelRecord, SmCounters};
+use crate::spec::Machine;
+
+use super::rows;
+
+/// Fills the rows of SMs, slices and channels.
+pub(super) fn fill(row: &mut AppRecord, machine: &Machine, outcome: &Outcome) {
+    #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
+    let slots = outcome.cycles as f64 * f64::from(machine.sm.schedulers);
+    row.by_sm = outcome.sms.iter().map(|counts| sm(counts, slots)).collect();
+    row.by_slice = outcome.slices.iter().map(rows::cache).collect();
+    row.by_channel = outcome.channels.iter().map(channel).collect();
+    row.l1_tlb_by_sm = outcome.tlbs.iter().map(rows::tlb).collect();
+}
+
+fn sm(counts: &SmCounts, slots: f64) -> SmCounters {
+    SmCounters {
+        ctas: counts.ctas,
+        warp_instructions: counts.warp_instructions,
+        l1: rows::cache(&counts.l1),
+        stall_fractions: rows::stalls(counts.stalls, slots),
+    }
+}
+
+fn channel(counters: &ChannelCounters) -> ChannelRecord {
+    ChannelRecord {
+        reads: counters.reads,
+        writes: counters.writes,
+        row_hits: counters.row_hits,
+        row_misses: counters.row_misses,
+        row_conflicts: counters.row_conflicts,
+        refreshes: counters.refreshes,
+    }
+}
