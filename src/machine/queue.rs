@@ -17,6 +17,9 @@ const SPAN: u64 = 4096;
 pub(super) struct EventQueue<E> {
     now: Cycle,
     days: Vec<Vec<E>>,
+    /// Lists of past days, to be used again: the last one first, as it is still in
+    /// the host's cache.
+    spare: Vec<Vec<E>>,
     occupied: [u64; (SPAN / 64) as usize],
     far: BinaryHeap<Reverse<Far<E>>>,
     sequence: u64,
@@ -56,6 +59,7 @@ impl<E: Copy> EventQueue<E> {
         Self {
             now: 0,
             days: (0..SPAN).map(|_| Vec::new()).collect(),
+            spare: Vec::new(),
             occupied: [0; (SPAN / 64) as usize],
             far: BinaryHeap::new(),
             sequence: 0,
@@ -76,8 +80,12 @@ impl<E: Copy> EventQueue<E> {
             self.today.push(event);
         } else if cycle - self.now < SPAN {
             let day = to_usize(cycle % SPAN);
+            let bit = 1 << (day % 64);
+            if self.occupied[day / 64] & bit == 0 {
+                self.occupied[day / 64] |= bit;
+                self.days[day] = self.spare.pop().unwrap_or_default();
+            }
             self.days[day].push(event);
-            self.occupied[day / 64] |= 1 << (day % 64);
         } else {
             self.sequence += 1;
             self.far.push(Reverse(Far { cycle, sequence: self.sequence, event }));
@@ -114,12 +122,17 @@ impl<E: Copy> EventQueue<E> {
             }
         }
         let day = to_usize(cycle % SPAN);
-        if self.today.is_empty() {
-            std::mem::swap(&mut self.today, &mut self.days[day]);
-        } else {
-            self.today.append(&mut self.days[day]);
+        let bit = 1 << (day % 64);
+        if self.occupied[day / 64] & bit != 0 {
+            self.occupied[day / 64] &= !bit;
+            let mut list = std::mem::take(&mut self.days[day]);
+            if self.today.is_empty() {
+                std::mem::swap(&mut self.today, &mut list);
+            } else {
+                self.today.append(&mut list);
+            }
+            self.spare.push(list);
         }
-        self.occupied[day / 64] &= !(1 << (day % 64));
         Some(())
     }
 

@@ -23,30 +23,30 @@ const ENDLESS: u64 = 1 << 40;
 
 fn measure(bencher: Bencher<'_, '_>, name: &str, pattern: Pattern, turns: u64) {
     let resolved = machine(name);
-    let traffic = Traffic::new(&resolved, pattern, 320, turns);
+    let traffic = Traffic::new(&resolved, pattern, 80, turns);
     bencher.counter(ItemsCount::new(traffic.sectors())).bench(|| traffic.run(&resolved));
 }
 
 /// Streams of 16 bytes per lane over a region that the L2 holds.
 #[divan::bench(args = MACHINES, sample_count = 5)]
 fn l2_hits(bencher: Bencher<'_, '_>, name: &str) {
-    measure(bencher, name, Pattern::Stream { width: 16, span: RESIDENT }, 5);
+    measure(bencher, name, Pattern::Stream { width: 16, span: RESIDENT }, 20);
 }
 
 /// The same with 4 bytes per lane: four times the instructions per sector.
 #[divan::bench(args = MACHINES, sample_count = 5)]
 fn l2_hits_narrow(bencher: Bencher<'_, '_>, name: &str) {
-    measure(bencher, name, Pattern::Stream { width: 4, span: RESIDENT }, 20);
+    measure(bencher, name, Pattern::Stream { width: 4, span: RESIDENT }, 80);
 }
 
 /// Streams that never come back.
 #[divan::bench(args = MACHINES, sample_count = 5)]
 fn dram_stream(bencher: Bencher<'_, '_>, name: &str) {
-    measure(bencher, name, Pattern::Stream { width: 16, span: ENDLESS }, 5);
+    measure(bencher, name, Pattern::Stream { width: 4, span: ENDLESS }, 40);
 }
 
 /// Random sectors of a gigabyte.
 #[divan::bench(args = MACHINES, sample_count = 5)]
 fn dram_random(bencher: Bencher<'_, '_>, name: &str) {
-    measure(bencher, name, Pattern::Scatter { span: 1 << 30 }, 2);
+    measure(bencher, name, Pattern::Scatter { span: 1 << 30 }, 8);
 }

@@ -4,7 +4,7 @@ use super::line_order::LineOrder;
 use super::replacement::Replacement;
 
 /// The ways of every set in the order in which their lines came.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Fifo(LineOrder);
 
 impl Replacement for Fifo {

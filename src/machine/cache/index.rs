@@ -29,7 +29,7 @@ enum Kind {
         bits: u32,
     },
     /// Remainders of each byte value at each byte position.
-    Polynomial(Box<[[u16; 256]; 8]>),
+    Polynomial(Arc<[[u16; 256]; 8]>),
 }
 
 impl SetIndex {
@@ -83,7 +83,7 @@ impl SetIndex {
     }
 }
 
-fn remainders(degree: u32) -> Box<[[u16; 256]; 8]> {
+fn remainders(degree: u32) -> Arc<[[u16; 256]; 8]> {
     let polynomial = POLYNOMIALS[to_usize(degree)];
     let mut powers = [0_u16; 64];
     let mut value = 1_u64;
@@ -94,7 +94,7 @@ fn remainders(degree: u32) -> Box<[[u16; 256]; 8]> {
             value ^= polynomial;
         }
     }
-    let mut table = Box::new([[0_u16; 256]; 8]);
+    let mut table = [[0_u16; 256]; 8];
     for (position, row) in table.iter_mut().enumerate() {
         for (byte, entry) in row.iter_mut().enumerate() {
             *entry = (0..8)
@@ -102,7 +102,7 @@ fn remainders(degree: u32) -> Box<[[u16; 256]; 8]> {
                 .fold(0, |mix, bit| mix ^ powers[position * 8 + bit]);
         }
     }
-    table
+    Arc::new(table)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::units::{to_u32, to_usize};
 const NONE: u32 = u32::MAX;
 
 /// A list per set over its ways; moving a way to the young end takes no search.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct LineOrder {
     ways: usize,
     links: Vec<Link>,

@@ -4,7 +4,7 @@ use super::line_order::LineOrder;
 use super::replacement::Replacement;
 
 /// The ways of every set by their last use.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Lru(LineOrder);
 
 impl Replacement for Lru {

@@ -10,6 +10,7 @@ mod mshr;
 pub(super) mod naive;
 #[cfg(test)]
 mod naive_tests;
+mod places;
 mod random;
 mod replacement;
 mod table;

@@ -18,7 +18,7 @@ pub(crate) enum Merge {
 }
 
 /// The table of outstanding sector misses; waiters are of type `W`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Mshr<W> {
     places: Table,
     entries: Vec<Entry>,

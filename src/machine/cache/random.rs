@@ -8,7 +8,7 @@ use super::vacant::Vacant;
 /// A start in the set is drawn; the first way from there on, around the set, that
 /// may leave makes room. The draws are those of splitmix64 from 0 (Steele, Lea
 /// and Flood, OOPSLA 2014), so every run draws the same.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Random {
     ways: usize,
     vacant: Vacant,

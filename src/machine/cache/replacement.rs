@@ -25,7 +25,7 @@ pub(super) trait Replacement {
 
 /// The policy of one cache: a branch that always goes the same way instead of a
 /// pointer to follow.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Replacing {
     Lru(Lru),
     Fifo(Fifo),

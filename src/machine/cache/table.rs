@@ -4,11 +4,19 @@ use crate::units::to_usize;
 
 const EMPTY: u64 = u64::MAX;
 
+/// A key beside its number, so that both come with one line of the host's cache.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    key: u64,
+    value: u32,
+}
+
+const FREE: Slot = Slot { key: EMPTY, value: 0 };
+
 /// The map. The key `u64::MAX` is not allowed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Table {
-    keys: Vec<u64>,
-    values: Vec<u32>,
+    slots: Vec<Slot>,
     mask: usize,
 }
 
@@ -16,49 +24,48 @@ impl Table {
     /// A map for up to `capacity` keys.
     pub(crate) fn new(capacity: usize) -> Self {
         let slots = capacity.max(1).next_power_of_two() * 2;
-        Self { keys: vec![EMPTY; slots], values: vec![0; slots], mask: slots - 1 }
+        Self { slots: vec![FREE; slots], mask: slots - 1 }
     }
 
     /// Removes everything.
     pub(crate) fn clear(&mut self) {
-        self.keys.fill(EMPTY);
+        self.slots.fill(FREE);
     }
 
     /// The number of a key.
     #[inline]
     pub(crate) fn get(&self, key: u64) -> Option<u32> {
-        self.find(key).map(|slot| self.values[slot])
+        self.find(key).map(|slot| self.slots[slot].value)
     }
 
     /// Adds a key that is not there.
     pub(crate) fn insert(&mut self, key: u64, value: u32) {
         let mut slot = self.home(key);
-        while self.keys[slot] != EMPTY {
+        while self.slots[slot].key != EMPTY {
             slot = (slot + 1) & self.mask;
         }
-        self.keys[slot] = key;
-        self.values[slot] = value;
+        self.slots[slot] = Slot { key, value };
     }
 
     /// Removes a key and closes the gap in its probe run.
     pub(crate) fn remove(&mut self, key: u64) -> Option<u32> {
         let mut hole = self.find(key)?;
-        let value = self.values[hole];
+        let value = self.slots[hole].value;
         let mut slot = hole;
         loop {
             slot = (slot + 1) & self.mask;
-            if self.keys[slot] == EMPTY {
+            let next = self.slots[slot];
+            if next.key == EMPTY {
                 break;
             }
-            let from_home = slot.wrapping_sub(self.home(self.keys[slot])) & self.mask;
+            let from_home = slot.wrapping_sub(self.home(next.key)) & self.mask;
             let from_hole = slot.wrapping_sub(hole) & self.mask;
             if from_home >= from_hole {
-                self.keys[hole] = self.keys[slot];
-                self.values[hole] = self.values[slot];
+                self.slots[hole] = next;
                 hole = slot;
             }
         }
-        self.keys[hole] = EMPTY;
+        self.slots[hole] = FREE;
         Some(value)
     }
 
@@ -71,7 +78,7 @@ impl Table {
     fn find(&self, key: u64) -> Option<usize> {
         let mut slot = self.home(key);
         loop {
-            match self.keys[slot] {
+            match self.slots[slot].key {
                 found if found == key => return Some(slot),
                 EMPTY => return None,
                 _ => slot = (slot + 1) & self.mask,

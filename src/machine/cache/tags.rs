@@ -7,22 +7,24 @@ use crate::spec::{AddressMap, Cache};
 use crate::units::{SECTOR_BYTES, to_u32, to_usize};
 
 use super::SetIndex;
+use super::places::Places;
 use super::replacement::{Replacement, Replacing};
-use super::table::Table;
-
-const INVALID: u64 = u64::MAX;
 
 /// Places for leaving sectors at first: more than one look-up makes leave.
 const FEW: usize = 16;
 
-/// One way: a tag with the states of its sectors, one bit each.
+/// The states of the sectors of one way, one bit each.
 #[derive(Clone, Copy, Debug)]
 struct Line {
-    number: u64,
     valid: u8,
     pending: u8,
     dirty: u8,
+    /// Some of its bytes were written without fetching the rest.
+    parted: bool,
 }
+
+/// A way that holds nothing.
+const EMPTY: Line = Line { valid: 0, pending: 0, dirty: 0, parted: false };
 
 /// What a look-up found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,15 +49,14 @@ pub(crate) struct Leaving {
 }
 
 /// Tags, sector states and replacement of one cache, and what leaves it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TagArray {
     index: SetIndex,
     sets: u32,
     ways: u32,
     line_shift: u32,
     lines: Vec<Line>,
-    /// Way of each line that is there.
-    places: Table,
+    places: Places,
     replacing: Replacing,
     /// Bytes of each sector that were written without fetching it.
     written: Vec<u32>,
@@ -76,7 +77,7 @@ impl TagArray {
             ways: spec.ways,
             line_shift: spec.line_bytes.trailing_zeros(),
             lines: Vec::new(),
-            places: Table::new(to_usize(spec.sets) * to_usize(spec.ways)),
+            places: Places::new(spec.sets, spec.ways),
             replacing: Replacing::new(spec.replacement),
             written: Vec::new(),
             leaving: VecDeque::with_capacity(FEW),
@@ -97,10 +98,9 @@ impl TagArray {
     pub(crate) fn resize(&mut self, ways: u32) {
         self.ways = ways;
         self.lines.clear();
-        let empty = Line { number: INVALID, valid: 0, pending: 0, dirty: 0 };
-        self.lines.resize(to_usize(self.sets) * to_usize(ways), empty);
+        self.lines.resize(to_usize(self.sets) * to_usize(ways), EMPTY);
         self.replacing.reset(self.sets, ways);
-        self.places.clear();
+        self.places.reset(self.sets, ways);
         self.written.clear();
         self.written.resize(self.lines.len() * self.sectors, 0);
         self.dirty_lines = 0;
@@ -160,12 +160,11 @@ impl TagArray {
             self.dirty_lines -= 1;
             self.leave(way);
         }
-        if old.number != INVALID {
-            self.places.remove(old.number);
+        self.places.put(way, line);
+        self.lines[way] = EMPTY;
+        if old.parted {
+            self.written[way * self.sectors..(way + 1) * self.sectors].fill(0);
         }
-        self.places.insert(line, to_u32(way));
-        self.lines[way] = Line { number: line, valid: 0, pending: 0, dirty: 0 };
-        self.written[way * self.sectors..(way + 1) * self.sectors].fill(0);
         self.replacing.filled(way);
         Some(way)
     }
@@ -186,7 +185,8 @@ impl TagArray {
 
     /// Sends the dirty sectors of a way down.
     fn leave(&mut self, way: usize) {
-        let Line { number, valid, dirty, .. } = self.lines[way];
+        let Line { valid, dirty, .. } = self.lines[way];
+        let number = self.places.line(way);
         for sector in 0..self.sectors {
             if dirty >> sector & 1 == 1 {
                 let whole = valid >> sector & 1 == 1;
@@ -218,7 +218,7 @@ impl TagArray {
     /// `dead`, by their address; they are clean then.
     pub(crate) fn flush(&mut self, dead: impl Fn(u64) -> bool) {
         for way in 0..self.lines.len() {
-            if self.lines[way].dirty != 0 && !dead(self.lines[way].number << self.line_shift) {
+            if self.lines[way].dirty != 0 && !dead(self.places.line(way) << self.line_shift) {
                 self.leave(way);
             }
             self.lines[way].dirty = 0;
@@ -260,12 +260,13 @@ impl TagArray {
 
     /// True when part of the sector was written without fetching the rest.
     pub(crate) fn partly_written(&self, way: usize, sector: u32) -> bool {
-        self.written[way * self.sectors + to_usize(sector)] != 0
+        self.lines[way].parted && self.written[way * self.sectors + to_usize(sector)] != 0
     }
 
     /// Records that bytes (one bit each) of a sector were written without
     /// fetching it; true when the whole sector has been.
     pub(crate) fn write_bytes(&mut self, way: usize, sector: u32, bytes: u32) -> bool {
+        self.lines[way].parted = true;
         let slot = &mut self.written[way * self.sectors + to_usize(sector)];
         *slot |= bytes;
         *slot == u32::MAX
@@ -273,7 +274,7 @@ impl TagArray {
 
     #[inline]
     fn find(&self, line: u64) -> Option<usize> {
-        self.places.get(line).map(to_usize)
+        self.places.find(line, || self.index.of(line))
     }
 }
 

@@ -9,7 +9,7 @@ use super::vacant::Vacant;
 /// side; room is made where the pointers lead. A side without a way that may
 /// leave is passed over. The tree of a number of ways that is no power of two has
 /// leaves without a way.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TreeLru {
     ways: usize,
     leaves: usize,

@@ -3,7 +3,7 @@
 use crate::units::to_usize;
 
 /// How many ways of each set are taken; they are taken from the first on.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Vacant {
     ways: usize,
     taken: Vec<u32>,

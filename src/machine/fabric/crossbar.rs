@@ -30,7 +30,9 @@ pub(super) enum Leave {
 #[derive(Debug, Default)]
 struct Source {
     free_at: u64,
-    waiting: VecDeque<u32>,
+    /// Packets that cannot leave yet, by value: a long queue read through by
+    /// number would touch memory far apart.
+    waiting: VecDeque<Packet>,
     /// SMs that found the port full.
     refused: Vec<u16>,
 }
@@ -80,7 +82,7 @@ impl Crossbar {
                 .collect(),
             answers: vec![0; crate::units::to_usize(machine.l2.slices)],
             ejects: vec![0; ports],
-            ports: (0..machine.dispatch.sms).map(|sm| sm / sms_per_port).collect(),
+            ports: (0..to_u16(ports) * sms_per_port).map(|sm| sm / sms_per_port).collect(),
             latency: fixed_point(spec.latency_cycles, clocks.interconnect_mhz, clocks.core_mhz),
             flit_time,
             answer_limit: (u64::from(machine.l2.latency_cycles) << SHIFT)
@@ -121,16 +123,16 @@ impl Crossbar {
     }
 
     /// Takes a packet into its source port.
-    pub(super) fn send(&mut self, number: u32, packet: &Packet) -> Leave {
+    pub(super) fn send(&mut self, packet: &Packet) -> Leave {
         let port = self.port_of(packet.sm);
         let source = &mut self.sources[usize::from(port)];
         let destination = &mut self.destinations[usize::from(packet.slice)];
         if !source.waiting.is_empty() {
-            source.waiting.push_back(number);
+            source.waiting.push_back(*packet);
             return Leave::Waits;
         }
         if destination.credits == 0 {
-            source.waiting.push_back(number);
+            source.waiting.push_back(*packet);
             destination.blocked.push_back(port);
             return Leave::Waits;
         }
@@ -148,25 +150,23 @@ impl Crossbar {
 
     /// A place in front of `slice` is free again. Packets that leave now are
     /// appended to `left` with their arrival, SMs that may try again to `woken`.
-    pub(super) fn release<'p>(
+    pub(super) fn release(
         &mut self,
         slice: u16,
         now: Cycle,
-        packet_of: impl Fn(u32) -> &'p Packet,
-        left: &mut Vec<(u32, Cycle)>,
+        left: &mut Vec<(Packet, Cycle)>,
         woken: &mut Vec<u16>,
     ) {
         self.destinations[usize::from(slice)].credits += 1;
         let Some(port) = self.destinations[usize::from(slice)].blocked.pop_front() else { return };
-        while let Some(&head) = self.sources[usize::from(port)].waiting.front() {
-            let packet = packet_of(head);
+        while let Some(&packet) = self.sources[usize::from(port)].waiting.front() {
             let destination = &mut self.destinations[usize::from(packet.slice)];
             if destination.credits == 0 {
                 destination.blocked.push_back(port);
                 break;
             }
             self.sources[usize::from(port)].waiting.pop_front();
-            left.push((head, self.depart(port, packet, packet.ready.max(now))));
+            left.push((packet, self.depart(port, &packet, packet.ready.max(now))));
         }
         woken.append(&mut self.sources[usize::from(port)].refused);
     }

@@ -37,7 +37,7 @@ pub(super) struct Fabric {
     packets: Slab<Packet>,
     answers: Vec<(u32, Cycle)>,
     /// Packets that leave their ports, while a slice works.
-    left: Vec<(u32, Cycle)>,
+    left: Vec<(Packet, Cycle)>,
     /// SMs whose ports may send again.
     woken: Vec<u16>,
 }
@@ -47,11 +47,11 @@ impl Fabric {
     pub(super) fn new(machine: &Machine, standard: &MemoryStandard, mapping: AddressMap) -> Self {
         let slices_per_channel = machine.l2.slices / machine.dram.channels;
         let mapping = Arc::new(mapping);
+        // Copies share the tables of their set index.
+        let slice = Slice::new(machine, &mapping, standard.bytes_per_access);
         Self {
             crossbar: Crossbar::new(machine),
-            slices: (0..machine.l2.slices)
-                .map(|_| Slice::new(machine, &mapping, standard.bytes_per_access))
-                .collect(),
+            slices: vec![slice; to_usize(machine.l2.slices)],
             memory: Memory::new(machine, standard, slices_per_channel),
             mapping,
             slices_per_channel,
@@ -86,8 +86,8 @@ impl Fabric {
 
     /// Sends a request towards its slice.
     pub(super) fn send(&mut self, packet: Packet, queue: &mut EventQueue<Event>) {
-        let number = self.packets.insert(packet);
-        if let Leave::At(cycle) = self.crossbar.send(number, &packet) {
+        if let Leave::At(cycle) = self.crossbar.send(&packet) {
+            let number = self.packets.insert(packet);
             queue.schedule(cycle, Event::Arrive { packet: number });
         }
     }
@@ -99,13 +99,11 @@ impl Fabric {
         queue: &mut EventQueue<Event>,
         counts: &mut [KernelCounts],
     ) {
-        let packet = self.packets.get_mut(number);
-        packet.ready = queue.now();
-        let slice = packet.slice;
-        let target = &mut self.slices[usize::from(slice)];
-        target.waiting.push_back(number);
+        let packet = Packet { ready: queue.now(), ..self.packets.remove(number) };
+        let target = &mut self.slices[usize::from(packet.slice)];
+        target.waiting.push_back(packet);
         if !target.resting {
-            self.work_slice(slice, queue, counts);
+            self.work_slice(packet.slice, queue, counts);
         }
     }
 
@@ -117,30 +115,33 @@ impl Fabric {
         counts: &mut [KernelCounts],
     ) {
         let now = queue.now();
-        while let Some(&head) = self.slices[usize::from(number)].waiting.front() {
+        while let Some(&packet) = self.slices[usize::from(number)].waiting.front() {
             if !self.may_serve(number, queue) {
                 break;
             }
-            let packet = *self.packets.get(head);
-            let slice = &mut self.slices[usize::from(number)];
             let counters = &mut counts[to_usize(packet.kernel)];
             let counters = match packet.walks {
                 true => &mut counters.translation.reads,
                 false => counters.l2_of(packet.ask),
             };
-            match slice.serve(head, &packet, now, counters) {
-                Outcome::Refused => break,
-                Outcome::Answer(at) => self.answer(head, at, queue),
+            let head = self.packets.insert(packet);
+            match self.slices[usize::from(number)].serve(head, &packet, now, counters) {
+                Outcome::Refused => {
+                    self.packets.remove(head);
+                    break;
+                }
+                Outcome::Answer(at) => self.answer(head, &packet, at, queue),
                 Outcome::Merged => {}
                 Outcome::Fetch(at) => {
                     let transfer = self.transfer(packet.address, number, packet.kernel, false);
                     self.memory.send(transfer, at, queue);
                 }
             }
-            if self.slices[usize::from(number)].has_leaving() {
+            let slice = &mut self.slices[usize::from(number)];
+            slice.waiting.pop_front();
+            if slice.has_leaving() {
                 self.write_back(number, packet.kernel, queue);
             }
-            self.slices[usize::from(number)].waiting.pop_front();
             self.release(number, now, queue);
         }
     }
@@ -175,8 +176,9 @@ impl Fabric {
     /// Gives a place in front of a slice free: ports that waited for it send.
     fn release(&mut self, slice: u16, now: Cycle, queue: &mut EventQueue<Event>) {
         let Self { crossbar, packets, left, woken, .. } = self;
-        crossbar.release(slice, now, |n| packets.get(n), left, woken);
-        for (number, cycle) in left.drain(..) {
+        crossbar.release(slice, now, left, woken);
+        for (packet, cycle) in left.drain(..) {
+            let number = packets.insert(packet);
             queue.schedule(cycle, Event::Arrive { packet: number });
         }
     }
@@ -197,13 +199,12 @@ impl Fabric {
         Transfer { address, place: self.mapping.locate(address), slice, kernel, write }
     }
 
-    fn answer(&mut self, number: u32, at: Cycle, queue: &mut EventQueue<Event>) {
-        let packet = *self.packets.get(number);
+    fn answer(&mut self, number: u32, packet: &Packet, at: Cycle, queue: &mut EventQueue<Event>) {
         if packet.ask == Ask::WriteBack {
             self.packets.remove(number);
             return;
         }
-        let cycle = self.crossbar.answer(&packet, at);
+        let cycle = self.crossbar.answer(packet, at);
         queue.schedule(cycle, Event::Reply { packet: number });
     }
 
@@ -258,7 +259,8 @@ impl Fabric {
         let mut answers = std::mem::take(&mut self.answers);
         self.slices[usize::from(transfer.slice)].fill(transfer.address, now, &mut answers);
         for &(number, at) in &answers {
-            self.answer(number, at, queue);
+            let packet = *self.packets.get(number);
+            self.answer(number, &packet, at, queue);
         }
         answers.clear();
         self.answers = answers;
@@ -300,7 +302,7 @@ impl Fabric {
             waiting.insert(number, slice.waiting.len());
         }
         format!(
-            "{} packets in flight; requests in front of slices: {waiting:?}; {}",
+            "{} packets under way; requests in front of slices: {waiting:?}; {}",
             self.packets.len(),
             self.memory.describe()
         )

@@ -42,13 +42,13 @@ struct Waiter {
 }
 
 /// One slice.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Slice {
     tags: TagArray,
     rule: WriteRule,
     outstanding: Mshr<Waiter>,
     /// Requests in front, oldest first.
-    pub(super) waiting: VecDeque<u32>,
+    pub(super) waiting: VecDeque<Packet>,
     /// An event lets it go on when its answers have drained.
     pub(super) resting: bool,
     free_at: u64,
