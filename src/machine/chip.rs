@@ -60,6 +60,11 @@ impl Chip {
         (&mut self.profiles[number], &mut self.counts[to_usize(kernel)])
     }
 
+    /// One past the last line of all code.
+    pub(super) fn code_end(&self) -> u32 {
+        self.profiles.last().map_or(0, |profile| profile.lines().end())
+    }
+
     /// The windows of generic addresses of a launch.
     pub(super) fn windows(&self, kernel: u32) -> Windows {
         self.windows[to_usize(kernel)]

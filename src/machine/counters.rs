@@ -153,6 +153,25 @@ pub struct FetchCounts {
     pub l2: CacheCounts,
 }
 
+/// What constant loads did, from the SMs to the L2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConstantCounts {
+    /// Warp instructions that carried addresses.
+    pub accesses: u64,
+    /// Warp instructions without addresses: they take a fixed latency.
+    pub without_address: u64,
+    /// Distinct words looked up, one per cycle.
+    pub passes: u64,
+    /// Lines that the inner caches lacked.
+    pub misses: u64,
+    /// Lines that were on their way already.
+    pub merges: u64,
+    /// Lines that the outer caches asked of the L2.
+    pub outer_misses: u64,
+    /// Sectors of constants asked of the L2.
+    pub l2: CacheCounts,
+}
+
 /// What one SM counts, over all launches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SmCounts {
@@ -197,7 +216,10 @@ pub struct KernelCounts {
     pub translation: TranslationCounts,
     /// Instruction fetch; nothing on a machine without instruction caches.
     pub fetch: FetchCounts,
-    /// Sectors read from DRAM: all that the accesses moved, code included.
+    /// Constant loads; on a machine without constant caches only those without
+    /// addresses.
+    pub constant: ConstantCounts,
+    /// Sectors read from DRAM: all that the accesses moved, code and constants included.
     pub dram_reads: u64,
     /// Sectors written to DRAM: all that the accesses moved.
     pub dram_writes: u64,
@@ -212,8 +234,12 @@ pub struct KernelCounts {
 }
 
 impl KernelCounts {
-    /// The L2 counters that a request feeds: code has its own.
+    /// The L2 counters that a request feeds: code and constants have their own.
     pub(super) fn l2_of(&mut self, ask: Ask) -> &mut CacheCounts {
-        if ask == Ask::Code { &mut self.fetch.l2 } else { &mut self.l2 }
+        match ask {
+            Ask::Code => &mut self.fetch.l2,
+            Ask::Constant => &mut self.constant.l2,
+            _ => &mut self.l2,
+        }
     }
 }

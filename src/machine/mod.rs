@@ -19,6 +19,8 @@ mod chip;
 mod coalesce;
 #[cfg(test)]
 mod coalescing_tests;
+#[cfg(test)]
+mod constant_tests;
 mod counters;
 #[cfg(test)]
 mod crossbar_tests;
@@ -52,7 +54,7 @@ mod translation;
 mod translation_tests;
 
 pub use counters::{
-    CacheCounts, Cause, FetchCounts, KernelCounts, SmCounts, StallStack, TlbCounts,
+    CacheCounts, Cause, ConstantCounts, FetchCounts, KernelCounts, SmCounts, StallStack, TlbCounts,
     TranslationCounts,
 };
 pub use error::MachineError;

@@ -9,6 +9,8 @@ pub(super) enum Ask {
     Read,
     /// A sector of code.
     Code,
+    /// A sector of constants, for an SM's constant cache.
+    Constant,
     /// To write bytes of a sector.
     Write,
     /// To write bytes of a sector that was dirty above; nobody is answered.
@@ -22,7 +24,7 @@ pub(super) enum Ask {
 impl Ask {
     /// True when the request carries a sector's data.
     pub(super) fn carries_data(self) -> bool {
-        !matches!(self, Self::Read | Self::Code)
+        !matches!(self, Self::Read | Self::Code | Self::Constant)
     }
 
     /// True when the sector must be there to be changed.
@@ -32,7 +34,7 @@ impl Ask {
 
     /// True when the answer carries a sector's data.
     pub(super) fn answer_carries_data(self) -> bool {
-        matches!(self, Self::Read | Self::Code | Self::Atomic)
+        matches!(self, Self::Read | Self::Code | Self::Constant | Self::Atomic)
     }
 }
 

@@ -141,11 +141,15 @@ pub(super) fn machine(set: &[(&str, &str)]) -> Resolved {
     named("accelsim-qv100", set)
 }
 
-/// The machine `name` without address translation, with some keys set.
+/// The machine `name` without address translation, with some keys set, and
+/// without instruction caches where none of their keys is among them.
 pub(super) fn named(name: &str, set: &[(&str, &str)]) -> Resolved {
     let overrides: Vec<_> = set.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
     let mut resolved = Models::builtin().machine(name, &overrides).unwrap();
     resolved.machine.translation = None;
+    if !set.iter().any(|(key, _)| key.starts_with("fetch.")) {
+        resolved.machine.fetch = None;
+    }
     resolved
 }
 

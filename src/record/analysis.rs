@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::units::{Cycle, Dim3};
 
 use super::{
-    CacheCounters, ChannelRecord, DramCounters, FetchCounters, SmCounters, TlbCounters,
-    TranslationCounters,
+    CacheCounters, ChannelRecord, ConstantCounters, DramCounters, FetchCounters, SmCounters,
+    TlbCounters, TranslationCounters,
 };
 
 /// Value of [`Analysis::schema`].
@@ -159,6 +159,9 @@ pub struct KernelRecord {
     /// Instruction fetch; absent on a machine without instruction caches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instruction_cache: Option<FetchCounters>,
+    /// Constant loads; absent on a machine without constant caches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constant_cache: Option<ConstantCounters>,
     /// DRAM counters, all channels.
     pub dram: DramCounters,
     /// Address translation; absent where the machine's addresses are physical.

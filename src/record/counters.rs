@@ -37,6 +37,26 @@ pub struct FetchCounters {
     pub l2: CacheCounters,
 }
 
+/// Constant loads of one launch. The launch's own L1 and L2 counters leave them
+/// out; its DRAM counters hold them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConstantCounters {
+    /// Warp instructions that carried addresses.
+    pub accesses: u64,
+    /// Warp instructions without addresses: they take a fixed latency.
+    pub without_address: u64,
+    /// Distinct 4-byte words looked up, one per cycle.
+    pub passes: u64,
+    /// Lines that the SMs' inner caches lacked.
+    pub misses: u64,
+    /// Lines that were on their way already.
+    pub merged: u64,
+    /// Lines that the SMs' outer caches asked of the L2.
+    pub outer_misses: u64,
+    /// Sectors of constants at the L2.
+    pub l2: CacheCounters,
+}
+
 impl CacheCounters {
     /// Accesses that missed: sector misses and write misses.
     #[must_use]

@@ -21,7 +21,9 @@ pub use analysis::{
     MachineRecord, SCHEMA,
 };
 pub use comparison::{COMPARISON_SCHEMA, ComparedRow, Comparison, Coverage, Pair};
-pub use counters::{CacheCounters, DramCounters, FetchCounters, TlbCounters, TranslationCounters};
+pub use counters::{
+    CacheCounters, ConstantCounters, DramCounters, FetchCounters, TlbCounters, TranslationCounters,
+};
 pub use dram::DramRecord;
 pub use error::RecordError;
 pub use launches::Launches;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::isa::Unit;
 use crate::machine::{
-    CacheCounts, Cause, FetchCounts, KernelCounts, Need, Outcome, Program, Sample, StallStack,
-    TlbCounts, TranslationCounts,
+    CacheCounts, Cause, ConstantCounts, FetchCounts, KernelCounts, Need, Outcome, Program, Sample,
+    StallStack, TlbCounts, TranslationCounts,
 };
 use crate::record::{
-    AppRecord, CacheCounters, DramCounters, FetchCounters, Interval, KernelRecord, TlbCounters,
-    TranslationCounters,
+    AppRecord, CacheCounters, ConstantCounters, DramCounters, FetchCounters, Interval,
+    KernelRecord, TlbCounters, TranslationCounters,
 };
 use crate::units::{Cycle, SECTOR_BYTES, to_u32};
 
@@ -50,6 +50,7 @@ pub(super) fn kernel(
         l1: cache(&counts.l1),
         l2: cache(&counts.l2),
         instruction_cache: machine.fetch.as_ref().map(|_| fetch(&counts.fetch)),
+        constant_cache: machine.constant.as_ref().map(|_| constant(&counts.constant)),
         dram: dram(bench, counts, cycles),
         translation: machine.translation.as_ref().map(|_| translation(&counts.translation)),
         stall_fractions: stalls(counts.stalls, counts.slot_cycles),
@@ -149,6 +150,18 @@ fn fetch(counts: &FetchCounts) -> FetchCounters {
         inner_accesses: counts.inner_lines,
         inner_misses: counts.inner_misses,
         outer_accesses: counts.outer_lines,
+        outer_misses: counts.outer_misses,
+        l2: cache(&counts.l2),
+    }
+}
+
+fn constant(counts: &ConstantCounts) -> ConstantCounters {
+    ConstantCounters {
+        accesses: counts.accesses,
+        without_address: counts.without_address,
+        passes: counts.passes,
+        misses: counts.misses,
+        merged: counts.merges,
         outer_misses: counts.outer_misses,
         l2: cache(&counts.l2),
     }

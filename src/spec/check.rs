@@ -6,6 +6,7 @@ use crate::units::SECTOR_BYTES;
 
 use super::cache::{Cache, SetHash};
 use super::cache_policy;
+use super::constant;
 use super::isa_table::IsaTable;
 use super::machine::Machine;
 use super::translation;
@@ -35,7 +36,7 @@ impl fmt::Display for Problem {
 type Check = (&'static str, fn(&Machine) -> Vec<String>);
 
 /// One row per fact.
-const CHECKS: [Check; 23] = [
+const CHECKS: [Check; 24] = [
     ("clocks tick: at least 1 kHz and below 100000 MHz", clocks),
     ("a count is at least 1", counts),
     ("a count is no larger than any GPU's", largest),
@@ -58,6 +59,7 @@ const CHECKS: [Check; 23] = [
     ("the policies of a cache go together", cache_policy::problems),
     ("pages and TLBs hold together", translation::problems),
     ("instruction caches hold together", fetch),
+    ("constant caches hold together", constant::problems),
     ("energies are at least 0", energy),
 ];
 

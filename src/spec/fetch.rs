@@ -1,4 +1,4 @@
-//! Instruction and constant caches of a machine.
+//! Instruction caches of a machine.
 
 use serde::{Deserialize, Serialize};
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::cache::Cache;
+use super::constant::Constant;
 use super::energy::Energy;
 use super::fetch::Fetch;
 use super::translation::Translation;
@@ -46,6 +47,10 @@ pub struct Machine {
     /// Instruction caches; absent: every instruction is at hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fetch: Option<Fetch>,
+    /// Constant caches; absent: constant loads go the way of global ones where
+    /// they carry addresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constant: Option<Constant>,
     /// Energy per event; absent: no energy is reported.
     #[serde(default)]
     pub energy: Option<Energy>,

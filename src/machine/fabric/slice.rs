@@ -108,7 +108,7 @@ impl Slice {
     ) -> Outcome {
         let start = ((packet.ready + self.latency).max(now) << SHIFT).max(self.free_at);
         let at = start >> SHIFT;
-        let writes = !matches!(packet.ask, Ask::Read | Ask::Code);
+        let writes = !matches!(packet.ask, Ask::Read | Ask::Code | Ask::Constant);
         let waiter = Waiter { packet: number, address: packet.address, writes, looked_up: at };
         self.leaves_at = at + 1;
         let counted = *counts;

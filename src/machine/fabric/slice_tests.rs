@@ -42,12 +42,12 @@ impl Plain {
     fn serve(&mut self, number: u32, packet: &Packet) -> Plainly {
         let here = self.cache.sector(packet.address).here;
         match packet.ask {
-            Ask::Read | Ask::Code if here => {
+            Ask::Read | Ask::Code | Ask::Constant if here => {
                 self.cache.counts.read_hits += 1;
                 self.cache.use_line(packet.address);
                 Plainly::Answer
             }
-            Ask::Read | Ask::Code => self.wait(packet.address, (number, false)),
+            Ask::Read | Ask::Code | Ask::Constant => self.wait(packet.address, (number, false)),
             Ask::Atomic | Ask::Reduction if here => {
                 self.cache.counts.write_hits += 1;
                 self.cache.use_line(packet.address);

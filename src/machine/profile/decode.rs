@@ -31,6 +31,8 @@ pub(crate) struct Decoded {
     pub(crate) bypasses_l1: bool,
     /// The opcode is in the table; false: it was classed by prefix.
     pub(crate) known: bool,
+    /// Loads a constant whose address the trace does not give.
+    pub(super) unplaced_constant: bool,
     /// The last immediate, for waits on asynchronous groups.
     pub(super) immediate: i64,
 }
@@ -72,6 +74,7 @@ fn decode_one(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> 
         is_matrix_load: false,
         bypasses_l1: opcode.bypasses_l1,
         known: opcode.known,
+        unplaced_constant: !has_addresses && opcode.effect == Effect::Load(Space::Constant),
         immediate: instruction.immediates.first().copied().unwrap_or(0),
     }
 }

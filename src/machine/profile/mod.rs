@@ -78,6 +78,8 @@ pub(super) struct Step {
     pub(super) mix: Mix,
     /// Instructions with an opcode that no table row knows.
     pub(super) unknown: u32,
+    /// Constant loads whose addresses the trace does not give.
+    pub(super) constants: u32,
     /// What ends it.
     pub(super) end: StepEnd,
 }

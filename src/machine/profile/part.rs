@@ -31,6 +31,7 @@ impl Step {
             gaps: Gaps { fetch: share(fetch), registers: share(registers), units: share(units) },
             mix: self.mix.map(short),
             unknown: share(self.unknown),
+            constants: share(self.constants),
             end: if to == self.slots { self.end } else { StepEnd::Stretch },
         }
     }
@@ -51,6 +52,7 @@ mod tests {
             gaps: Gaps { fetch: 5, registers: 7, units: 2 },
             mix: [3; Unit::ALL.len()],
             unknown: 2,
+            constants: 5,
             end: StepEnd::Access { instruction: 24, slot: None },
         };
         let parts = [step.part(0, 8), step.part(8, 16), step.part(16, 21)];
@@ -61,6 +63,7 @@ mod tests {
         assert_eq!(sum(|s| s.gaps.fetch), 5);
         assert_eq!(sum(|s| s.gaps.registers), 7);
         assert_eq!(sum(|s| s.unknown), 2);
+        assert_eq!(sum(|s| s.constants), 5);
         assert!((parts.iter().map(|s| s.cycles).sum::<f32>() - 37.5).abs() < 1e-4);
         assert_eq!(parts.map(|s| s.instruction), [4, 12, 20]);
         assert_eq!(parts.map(|s| s.end == step.end), [false, false, true]);

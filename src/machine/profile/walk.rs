@@ -36,6 +36,7 @@ pub(super) struct Walk<'a> {
     gaps: Gaps,
     mix: Mix,
     unknown: u32,
+    constants: u32,
 }
 
 /// How a walk ended.
@@ -58,6 +59,7 @@ impl<'a> Walk<'a> {
             gaps: Gaps::default(),
             mix: Mix::default(),
             unknown: 0,
+            constants: 0,
             state,
             steps,
         };
@@ -138,6 +140,7 @@ impl<'a> Walk<'a> {
         let count = &mut self.mix[usize::from(unit)];
         *count = count.saturating_add(1);
         self.unknown += u32::from(!instruction.known);
+        self.constants += u32::from(instruction.unplaced_constant);
     }
 
     /// The cycle in which `instruction` can issue from `free` on; what is waited
@@ -240,6 +243,7 @@ impl<'a> Walk<'a> {
             gaps: self.gaps,
             mix: self.mix,
             unknown: self.unknown,
+            constants: self.constants,
             end,
         });
         self.step_begin = clock;
@@ -248,6 +252,7 @@ impl<'a> Walk<'a> {
         self.gaps = Gaps::default();
         self.mix = Mix::default();
         self.unknown = 0;
+        self.constants = 0;
     }
 
     fn finish(mut self, end: StretchEnd, offset: u32) -> Outcome {

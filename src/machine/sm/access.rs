@@ -105,6 +105,9 @@ impl<S: WarpStream> Sm<S> {
         } else {
             coalesce(&self.access, width, &mut lines);
         }
+        if space == Space::Constant && self.constants.is_some() {
+            return (Path::Constant, lines);
+        }
         let ask = match decoded.effect {
             Effect::Store(_) => Ask::Write,
             Effect::Atomic(_) => Ask::Atomic,

@@ -143,6 +143,11 @@ impl Fetch {
         Some(CodeSector { line, sector: self.sectors - unsent, kernel, ready })
     }
 
+    /// True when the outer cache has the line.
+    pub(super) fn has(&self, line: u32) -> bool {
+        self.outer.holds(line)
+    }
+
     /// The sector that [`Fetch::next_sector`] gave has been sent.
     pub(super) fn sent(&mut self) {
         if let Some(line) = self.awaited.iter_mut().find(|line| line.unsent > 0) {
@@ -292,15 +297,22 @@ impl Window<'_> {
             return;
         }
         counts.outer_lines += 1;
-        let ready = self.fetch.look_up(line, self.kernel, self.now, counts);
+        let ready = self.fetch.look_up(line, self.kernel, self.now, &mut counts.outer_misses);
         self.fetch.inner[self.place].coming.push(Coming { line, ready, ahead });
     }
 }
 
 impl Fetch {
     /// Looks a line up in the outer cache: when it is at the inner one, or
-    /// [`NEVER`] where it must come from the L2.
-    fn look_up(&mut self, line: u32, kernel: u32, now: Cycle, counts: &mut FetchCounts) -> Cycle {
+    /// [`NEVER`] where it must come from the L2, which counts as a miss when it
+    /// is not on its way.
+    pub(super) fn look_up(
+        &mut self,
+        line: u32,
+        kernel: u32,
+        now: Cycle,
+        misses: &mut u64,
+    ) -> Cycle {
         let begin = self.free_at.max(now);
         self.free_at = begin + self.interval;
         if self.outer.holds(line) {
@@ -308,7 +320,7 @@ impl Fetch {
             return begin + self.latency;
         }
         if self.awaited.iter().all(|awaited| awaited.line != line) {
-            counts.outer_misses += 1;
+            *misses += 1;
             self.awaited.push_back(Awaited {
                 line,
                 kernel,

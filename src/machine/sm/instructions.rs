@@ -46,18 +46,25 @@ impl<S: WarpStream> Sm<S> {
             }
             fetch.sent();
             let place = u64::from(sector.line) * u64::from(fetch.sectors());
-            let address = CODE_BASE + (place + u64::from(sector.sector)) * SECTOR_BYTES;
+            let code = CODE_BASE + (place + u64::from(sector.sector)) * SECTOR_BYTES;
+            let constants = self.constants.as_ref();
+            let constant = constants.and_then(|c| c.outer_address(sector.line, chip.code_end()));
+            let (ask, asked) = match constant {
+                Some(first) => (Ask::Constant, first + u64::from(sector.sector) * SECTOR_BYTES),
+                None => (Ask::Code, code),
+            };
+            let address = constant.map_or(code, |_| chip.physical(asked));
             let slice = chip.fabric.slice_of(address);
             chip.send(Packet {
                 address,
-                asked: address,
+                asked,
                 ready: sector.ready.max(now),
                 operation: u32::MAX,
                 kernel: sector.kernel,
                 bytes: 0,
                 sm: self.id,
                 slice,
-                ask: Ask::Code,
+                ask,
                 fills_l1: false,
                 walks: false,
             });

@@ -17,6 +17,8 @@ pub(super) enum Path {
     Cached(Ask),
     /// Past the L1.
     Direct(Ask),
+    /// Through the constant cache.
+    Constant,
 }
 
 /// One queued memory instruction.

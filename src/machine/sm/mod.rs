@@ -2,6 +2,8 @@
 //! load/store unit, L1.
 
 mod access;
+mod constant_loads;
+mod constants;
 mod fetch;
 mod flow;
 mod instructions;
@@ -30,6 +32,7 @@ use super::feed::WarpStream;
 use super::packet::Operation;
 use super::profile::OPERANDS;
 use super::slab::Slab;
+use constants::Constants;
 use fetch::Fetch;
 use l1::L1;
 use lead::Lead;
@@ -68,6 +71,8 @@ pub(super) struct Sm<S> {
     translator: Option<Box<Translator>>,
     /// Instruction caches, where the machine has them.
     fetch: Option<Fetch>,
+    /// The constant cache, where the machine has one.
+    constants: Option<Box<Constants>>,
     operations: Slab<Operation>,
     counts: SmCounts,
     started: u64,
@@ -118,6 +123,7 @@ impl<S: WarpStream> Sm<S> {
             load_store: LoadStore::new(machine.l1.queue),
             translator: Translator::new(machine),
             fetch: machine.fetch.as_ref().map(|spec| Fetch::new(spec, machine)),
+            constants: Constants::new(machine),
             operations: Slab::new(),
             counts: SmCounts::default(),
             started: 0,

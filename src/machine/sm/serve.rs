@@ -36,7 +36,7 @@ impl<S: WarpStream> Sm<S> {
         let Some(mut entry) = self.load_store.take() else {
             return self.wait_for_port(sent, chip);
         };
-        if self.translator.is_some() {
+        if self.translator.is_some() && entry.path != Path::Constant {
             match self.translate(&mut entry, now, chip) {
                 Pages::Known => {}
                 Pages::Asked => return self.go_on_serving(now, chip),
@@ -74,7 +74,11 @@ impl<S: WarpStream> Sm<S> {
     /// Serves an entry as far as possible: the cycles it takes of the unit, or
     /// `None` when it must go on later.
     fn serve(&mut self, entry: &mut Entry, now: Cycle, chip: &mut Chip) -> Option<Cycle> {
-        let Path::Shared { passes } = entry.path else { return self.serve_lines(entry, now, chip) };
+        let passes = match entry.path {
+            Path::Shared { passes } => passes,
+            Path::Constant => return self.serve_constants(entry, now, chip),
+            _ => return self.serve_lines(entry, now, chip),
+        };
         let latency = u64::from(self.params.shared.latency_cycles);
         let done = now + u64::from(passes - 1) + latency;
         let operation = self.operations.get_mut(entry.operation);
@@ -167,7 +171,7 @@ impl<S: WarpStream> Sm<S> {
                 Write::Down => (ask, leaves, false),
             },
             Path::Direct(ask) => (ask, lookup + 1 + behind, false),
-            Path::Shared { .. } => return Sector::Known(lookup),
+            Path::Shared { .. } | Path::Constant => return Sector::Known(lookup),
         };
         self.send_sector(entry, (address, bytes), (ask, ready, fills_l1), chip);
         Sector::Sent
@@ -212,6 +216,8 @@ impl<S: WarpStream> Sm<S> {
     pub(in super::super) fn on_reply(&mut self, packet: &Packet, done: Cycle, chip: &mut Chip) {
         if packet.ask == Ask::Code {
             self.on_code(packet, done, chip);
+        } else if packet.ask == Ask::Constant {
+            self.on_constant(packet, done, chip);
         } else if packet.fills_l1 {
             let mut released = std::mem::take(&mut self.released);
             self.l1.fill(packet.asked, &mut released);
@@ -238,7 +244,7 @@ impl<S: WarpStream> Sm<S> {
         }
     }
 
-    fn answered(&mut self, number: u32, done: Cycle, chip: &mut Chip) {
+    pub(super) fn answered(&mut self, number: u32, done: Cycle, chip: &mut Chip) {
         let operation = self.operations.get_mut(number);
         operation.remaining -= 1;
         operation.latest = operation.latest.max(done);

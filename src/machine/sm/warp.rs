@@ -232,6 +232,7 @@ impl<S: WarpStream> Warp<S> {
             *sum += u64::from(n);
         }
         counts.unknown_opcodes += u64::from(step.unknown);
+        counts.constant.without_address += u64::from(step.constants);
         match step.end {
             StepEnd::Stretch => {
                 counts.thread_instructions += self.stream.skip(step.slots);
