@@ -145,6 +145,8 @@ pub struct FetchCounts {
     pub inner_lines: u64,
     /// Waits of a warp for a line that its inner cache lacked.
     pub inner_misses: u64,
+    /// Waits for a line that was on its way already.
+    pub inner_merges: u64,
     /// Lines asked of the outer caches, prefetches included.
     pub outer_lines: u64,
     /// Lines among them that the outer caches asked of the L2.

@@ -21,7 +21,8 @@ pub struct Outcome {
     pub tlbs: Vec<TlbCounts>,
     /// By SM.
     pub sms: Vec<SmCounts>,
-    /// Requests of each L2 slice, page walks and instruction fetch among them.
+    /// Requests of each L2 slice, page walks, instruction fetch and constants among
+    /// them.
     pub slices: Vec<CacheCounts>,
     /// By memory channel; accesses, which may be wider than sectors.
     pub channels: Vec<ChannelCounters>,

@@ -97,8 +97,8 @@ pub struct AppRecord {
     /// By SM.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_sm: Vec<SmCounters>,
-    /// Sector requests of each L2 slice, those of page walks and instruction
-    /// fetch included.
+    /// Sector requests of each L2 slice, those of page walks, instruction
+    /// fetch and constants included.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_slice: Vec<CacheCounters>,
     /// By memory channel.

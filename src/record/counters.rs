@@ -29,6 +29,9 @@ pub struct FetchCounters {
     pub inner_accesses: u64,
     /// Waits of a warp for a line that the inner cache lacked.
     pub inner_misses: u64,
+    /// Waits for a line that was on its way already; no misses.
+    #[serde(default)]
+    pub inner_merged: u64,
     /// Lines asked of the SMs' outer caches, prefetches included.
     pub outer_accesses: u64,
     /// Lines among them that had to come from the L2.

@@ -23,6 +23,15 @@ impl Memory {
         let mapping = Mapping::load(&dram.mapping, models)?;
         let map = mapping.for_machine(dram.channels, machine.l2.slices / dram.channels)?;
         map.fits(&standard)?;
+        if machine.l2.cache.line_bytes < standard.bytes_per_access {
+            return Err(MemoryError::Inconsistent {
+                name: standard.name,
+                problem: format!(
+                    "it moves {} bytes at once, an L2 line of {} holds {}: raise l2.cache.line_bytes",
+                    standard.bytes_per_access, machine.name, machine.l2.cache.line_bytes
+                ),
+            });
+        }
         #[allow(clippy::cast_precision_loss, reason = "a clock in kHz is far below 2^53")]
         let standard_mhz = standard.clock_khz as f64 / 1000.0;
         let mhz = machine.clocks.dram_mhz.unwrap_or(standard_mhz);

@@ -149,6 +149,7 @@ fn fetch(counts: &FetchCounts) -> FetchCounters {
     FetchCounters {
         inner_accesses: counts.inner_lines,
         inner_misses: counts.inner_misses,
+        inner_merged: counts.inner_merges,
         outer_accesses: counts.outer_lines,
         outer_misses: counts.outer_misses,
         l2: cache(&counts.l2),

@@ -253,9 +253,17 @@ fn bytes(cache: &Cache) -> u64 {
 }
 
 fn cache_sizes(m: &Machine) -> Vec<String> {
+    let fetch = m.fetch.as_ref().map_or(0, |f| f.inner_bytes.max(f.outer_bytes));
+    let constant = m.constant.as_ref().map_or(0, |c| c.bytes);
     let l1 = bytes(&m.l1.cache).saturating_mul(u64::from(m.dispatch.sms));
     let l2 = bytes(&m.l2.cache).saturating_mul(u64::from(m.l2.slices));
-    let totals = [("bytes of all L1s", l1), ("bytes of all slices", l2)];
+    let sms = u64::from(m.dispatch.sms);
+    let totals = [
+        ("bytes of all L1s", l1),
+        ("bytes of all slices", l2),
+        ("bytes of all instruction caches", u64::from(fetch) * sms),
+        ("bytes of all constant caches", u64::from(constant) * sms),
+    ];
     refused(&totals, |bytes| bytes <= 1 << 30)
 }
 

@@ -268,7 +268,7 @@ fn standard(
         command_clocks,
         read_clocks: count("read_clocks", 1)?,
         burst_clocks: count("burst_clocks", 1)?,
-        refresh_interval: count("refresh_interval", 1)?,
+        refresh_interval: count("refresh_interval", 2)?,
         refresh_bank_interval: count("refresh_bank_interval", 1)?,
         gaps: memory_gap::gaps(file, &parameters, separate_buses, &command_clocks)?,
         controller: controller(file)?,

@@ -68,6 +68,12 @@ pub(super) fn problems(machine: &Machine) -> Vec<String> {
             wrong.push(format!("{key} = {ways} of {entries} entries"));
         }
     }
+    let sms = u64::from(machine.dispatch.sms);
+    let totals = [
+        ("entries of all L1 TLBs", u64::from(t.l1_entries) * sms),
+        ("page misses of all SMs", u64::from(t.l1_mshr_entries) * sms),
+    ];
+    wrong.extend(refused(&totals, |entries| entries <= 1 << 20));
     let cached = [("translation.walk_cache_entries", t.walk_cache_entries)];
     wrong.extend(refused(&cached, |entries| entries <= 1 << 20));
     let latencies = [

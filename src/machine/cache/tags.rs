@@ -151,8 +151,8 @@ impl TagArray {
         Some(way)
     }
 
-    /// Takes a way for `line`, which is thereby used; a line without a pending sector makes room, whose
-    /// dirty sectors leave. `None` when every way of the set has pending sectors.
+    /// Takes a way for `line`, which is thereby used; a line without a pending
+    /// sector makes room, whose dirty sectors leave. `None` when every way of the set has pending sectors.
     pub(crate) fn allocate(&mut self, line: u64) -> Option<usize> {
         let way = self.victim(to_usize(self.index.of(line)))?;
         let old = self.lines[way];

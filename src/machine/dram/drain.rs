@@ -64,7 +64,7 @@ impl Drain {
     fn judged(&self, waiting: [u32; KINDS]) -> bool {
         let writes = to_u64(waiting[WRITE]);
         if self.writing {
-            writes >= self.low || waiting[READ] == 0
+            writes >= self.low.max(1) || waiting[READ] == 0
         } else {
             writes > self.high || waiting[READ] == 0
         }

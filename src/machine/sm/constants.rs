@@ -10,6 +10,9 @@ use super::super::coalesce::{LINE_BYTES, LineRequest};
 use super::line_cache::LineCache;
 use super::scheduler::NEVER;
 
+/// Blocks that are told apart.
+const MOST_BLOCKS: usize = 256;
+
 /// Bytes of the blocks in which addresses become line numbers: as large as a
 /// constant bank, so that the lines of a bank follow each other.
 const BLOCK_BYTES: u64 = 1 << 16;
@@ -82,10 +85,15 @@ impl Constants {
         });
     }
 
-    /// The number of the line of an address.
+    /// The number of the line of an address. Once there are [`MOST_BLOCKS`], far
+    /// more than a kernel has banks, further ones count as one of those.
     pub(super) fn line_of(&mut self, address: u64) -> u32 {
         let first = address - address % BLOCK_BYTES;
-        let block = self.blocks.iter().position(|&block| block == first).unwrap_or_else(|| {
+        let known = self.blocks.iter().position(|&block| block == first);
+        let block = known.unwrap_or_else(|| {
+            if self.blocks.len() == MOST_BLOCKS {
+                return to_usize(to_u32(address / BLOCK_BYTES % MOST_BLOCKS as u64));
+            }
             self.blocks.push(first);
             self.blocks.len() - 1
         });

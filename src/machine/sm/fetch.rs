@@ -196,12 +196,12 @@ impl Fetch {
         new
     }
 
-    /// The event of cycle `now` has come: the warps whose lines are there, in the
-    /// order in which they fell asleep.
-    pub(super) fn wake(&mut self, now: Cycle) -> Vec<u16> {
+    /// The event of cycle `now` has come: the warps whose lines are there are
+    /// appended to `woken` in the order in which they fell asleep.
+    pub(super) fn wake(&mut self, now: Cycle, woken: &mut Vec<u16>) {
         self.alarms.retain(|&alarm| alarm > now);
         let due = |sleeper: &mut (u16, Coming)| sleeper.1.ready <= now;
-        self.sleepers.extract_if(.., due).map(|(warp, _)| warp).collect()
+        woken.extend(self.sleepers.extract_if(.., due).map(|(warp, _)| warp));
     }
 }
 
@@ -277,7 +277,8 @@ impl Window<'_> {
     /// A warp waits for `line`, which is not there: when it will be, or `None`
     /// while the L2 has not answered.
     pub(super) fn miss(&mut self, line: u32, end: u32, counts: &mut FetchCounts) -> Option<Cycle> {
-        counts.inner_misses += 1;
+        let comes = self.fetch.inner[self.place].coming.iter().any(|coming| coming.line == line);
+        *(if comes { &mut counts.inner_merges } else { &mut counts.inner_misses }) += 1;
         self.ask(line, false, end, counts);
         for next in line + 1..=line.saturating_add(self.fetch.prefetch) {
             self.ask(next, true, end, counts);

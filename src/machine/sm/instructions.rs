@@ -83,7 +83,8 @@ impl<S: WarpStream> Sm<S> {
     pub(in super::super) fn on_fetch(&mut self, chip: &mut Chip) {
         let Some(fetch) = self.fetch.as_mut() else { return };
         let now = chip.queue.now();
-        let woken = fetch.wake(now);
+        let mut woken = std::mem::take(&mut self.woken);
+        fetch.wake(now, &mut woken);
         for &warp in &woken {
             let index = self.scheduler_of(warp);
             self.schedulers[index].advance(now, &mut chip.counts);
@@ -95,6 +96,8 @@ impl<S: WarpStream> Sm<S> {
                 self.settle(index, chip);
             }
         }
+        woken.clear();
+        self.woken = woken;
         self.send_code(chip);
     }
 

@@ -81,6 +81,8 @@ pub(super) struct Sm<S> {
     finished: Vec<(u16, f64)>,
     /// Operations released by a fill.
     released: Vec<u32>,
+    /// Warps whose instructions have come.
+    woken: Vec<u16>,
     /// CTAs that retired and are still to be reported, by kernel.
     retired: Vec<u32>,
 }
@@ -130,6 +132,7 @@ impl<S: WarpStream> Sm<S> {
             access: Access::default(),
             finished: Vec::new(),
             released: Vec::new(),
+            woken: Vec::new(),
             retired: Vec::new(),
         }
     }
