@@ -14,6 +14,7 @@ mod machine_verb;
 mod model_errors;
 mod models;
 mod opcodes;
+mod parts;
 mod picture;
 mod record;
 mod rendering;

@@ -28,6 +28,10 @@ pub struct ChannelRecord {
     pub reads: u64,
     /// Write accesses.
     pub writes: u64,
+    /// Accesses that a queued write answered, or that went out with one: no command was
+    /// sent for them, while the application's sectors hold them.
+    #[serde(default)]
+    pub absorbed: u64,
     /// Accesses that found their row open.
     pub row_hits: u64,
     /// Accesses that found their bank closed.

@@ -30,6 +30,7 @@ fn channel(counters: &ChannelCounters) -> ChannelRecord {
     ChannelRecord {
         reads: counters.reads,
         writes: counters.writes,
+        absorbed: counters.absorbed,
         row_hits: counters.row_hits,
         row_misses: counters.row_misses,
         row_conflicts: counters.row_conflicts,
