@@ -2,6 +2,8 @@
 
 mod channel;
 mod crossbar;
+#[cfg(test)]
+mod crossbar_tests;
 mod slice;
 #[cfg(test)]
 mod slice_tests;
