@@ -129,6 +129,37 @@ fn an_l1_miss_that_hits_the_l2_costs_both() {
     }
 }
 
+/// Cycles of each change of one word by one lane, one after the other.
+fn changes(resolved: &Resolved, opcode: &'static str, result: Option<u16>) -> Vec<u64> {
+    let change = [memory(opcode, result, Some(2), |_, _, _| (0x1000, 0))];
+    let run = |turns| {
+        kernel_cycles(&Script::new(resolved, &change, turns, 1, 32).with_mask(1).run(resolved))
+    };
+    (10..12).map(|turns| run(turns + 1) - run(turns)).collect()
+}
+
+#[test]
+fn an_atomic_waits_for_its_round_trip_and_a_reduction_for_the_port_alone() {
+    for resolved in machines() {
+        let machine = &resolved.machine;
+        let there = crossing(machine, 32);
+        let back = crossing(machine, 32) + leaving(machine, 32);
+        let trip = 1 + there + u64::from(machine.l2.latency_cycles) + 1 + back;
+        let atomic = changes(&resolved, "ATOMG.E.ADD.STRONG.GPU", Some(2));
+        assert_eq!(atomic, [issue(machine) + trip; 2], "{}", machine.name);
+        // Nothing of the trip is left: at most the unit's share or the flits.
+        let flits = there - u64::from(machine.interconnect.latency_cycles);
+        let unit = issue(machine).max(u64::from(machine.units["memory"].initiation_cycles));
+        let reduction = changes(&resolved, "RED.E.ADD.STRONG.GPU", None);
+        let most = unit.max(flits);
+        assert!(
+            reduction.iter().all(|n| (1..=most).contains(n)),
+            "{}: {reduction:?}",
+            machine.name
+        );
+    }
+}
+
 #[test]
 fn the_sums_are_those_that_were_published() {
     // L2 hits: Jia et al. 2018 (V100), Luo et al. 2024 (A100, H100 PCIe), Jia et
