@@ -46,6 +46,30 @@ fn a_stride_touches_as_many_sectors_as_its_span_or_its_lanes() {
 }
 
 #[test]
+fn an_atomic_sends_a_request_per_sector_however_many_lanes_share_a_word() {
+    // Lanes by words apart, and the sectors that they touch.
+    let cases = [(0_u64, 1_u64), (1, 4), (2, 8), (8, 32), (1024, 32)];
+    for (opcode, result) in [("ATOMG.E.ADD.STRONG.GPU", Some(2)), ("RED.E.ADD.STRONG.GPU", None)] {
+        for (words, expected) in cases {
+            let at = move |_, _, _, lane| 0x1000 + 4 * words * lane;
+            let found = counts(&named("v100", &[]), &[scattered(opcode, result, Some(1), at)]);
+            assert_eq!((found.l1.accesses(), found.l2.accesses()), (0, expected), "{words}");
+            assert_eq!(found.l2.reads(), 0, "they change what they touch");
+        }
+    }
+}
+
+#[test]
+fn lanes_that_change_one_word_take_the_time_of_one_lane() {
+    let resolved = named("v100", &[]);
+    let run = |mask| {
+        let change = memory("ATOMG.E.ADD.STRONG.GPU", Some(2), Some(2), |_, _, _| (0x1000, 0));
+        kernel_cycles(&Script::new(&resolved, &[change.masked(mask)], 8, 1, 32).run(&resolved))
+    };
+    assert_eq!(run(u32::MAX), run(1));
+}
+
+#[test]
 fn the_order_of_lanes_does_not_matter() {
     for permuted in [|lane: u64| 31 - lane, |lane| lane ^ 5, |lane| lane * 7 % 32] {
         assert_eq!(sectors(load(move |lane| 0x1000 + 4 * permuted(lane))), 4);
