@@ -91,6 +91,12 @@ pub struct AppRecord {
     /// Address translation; absent where the machine's addresses are physical.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub translation: Option<TranslationCounters>,
+    /// Instruction fetch; absent on machines without instruction caches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instruction_cache: Option<FetchCounters>,
+    /// Constant loads; absent on machines without a constant cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constant_cache: Option<ConstantCounters>,
     /// Look-ups in each SM's own TLB, in order of SMs; empty without translation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub l1_tlb_by_sm: Vec<TlbCounters>,

@@ -40,6 +40,17 @@ pub struct FetchCounters {
     pub l2: CacheCounters,
 }
 
+impl AddAssign for FetchCounters {
+    fn add_assign(&mut self, other: Self) {
+        self.inner_accesses = self.inner_accesses.saturating_add(other.inner_accesses);
+        self.inner_misses = self.inner_misses.saturating_add(other.inner_misses);
+        self.inner_merged = self.inner_merged.saturating_add(other.inner_merged);
+        self.outer_accesses = self.outer_accesses.saturating_add(other.outer_accesses);
+        self.outer_misses = self.outer_misses.saturating_add(other.outer_misses);
+        self.l2 += other.l2;
+    }
+}
+
 /// Constant loads of one launch. The launch's own L1 and L2 counters leave them
 /// out; its DRAM counters hold them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +69,18 @@ pub struct ConstantCounters {
     pub outer_misses: u64,
     /// Sectors of constants at the L2.
     pub l2: CacheCounters,
+}
+
+impl AddAssign for ConstantCounters {
+    fn add_assign(&mut self, other: Self) {
+        self.accesses = self.accesses.saturating_add(other.accesses);
+        self.without_address = self.without_address.saturating_add(other.without_address);
+        self.passes = self.passes.saturating_add(other.passes);
+        self.misses = self.misses.saturating_add(other.misses);
+        self.merged = self.merged.saturating_add(other.merged);
+        self.outer_misses = self.outer_misses.saturating_add(other.outer_misses);
+        self.l2 += other.l2;
+    }
 }
 
 impl CacheCounters {

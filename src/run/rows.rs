@@ -78,6 +78,12 @@ pub(super) fn app(
         row.dram.write_sectors += kernel.dram.write_sectors;
         row.dram.row_hits += kernel.dram.row_hits;
         row.dram.row_misses += kernel.dram.row_misses;
+        if let Some(counters) = kernel.instruction_cache {
+            *row.instruction_cache.get_or_insert_default() += counters;
+        }
+        if let Some(counters) = kernel.constant_cache {
+            *row.constant_cache.get_or_insert_default() += counters;
+        }
         if let Some(counters) = kernel.translation {
             *row.translation.get_or_insert_default() += counters;
         }

@@ -82,6 +82,17 @@ fn every_promised_key_can_be_set() {
 }
 
 #[test]
+fn watermarks_of_zero_starve_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    for spec in ["ugpu-hbm", "hbm2", "warped-slicer-gddr5"] {
+        let words = ["--spec", spec, "--set", "write_high=0", "--set", "write_low=0"];
+        let record = json(folder.path(), "0 0 R\n0 0x1000 W\n9 0x2000 R\n9 0x3000 W\n", &words);
+        assert_eq!(record["requests"], 4, "{spec}");
+        assert!(record["last_read_done_cycle"].as_u64().unwrap() > 9, "{spec}");
+    }
+}
+
+#[test]
 fn a_year_of_silence_costs_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let words = [&SPEC[..], &["--set", "refresh=all-bank"]].concat();

@@ -50,18 +50,40 @@ fn heading(text: &mut String, analysis: &Analysis, app: &AppRecord) {
         sectors(app.dram.read_sectors),
         sectors(app.dram.write_sectors),
     );
-    if let Some(t) = &app.translation {
-        let plural = if t.faults == 1 { "" } else { "s" };
+    beside(text, app);
+}
+
+/// What only some machines have.
+fn beside(text: &mut String, app: &AppRecord) {
+    if let Some(fetch) = app.instruction_cache.filter(|fetch| fetch.inner_accesses > 0) {
         let _ = writeln!(
             text,
-            "  L1 TLB hits {}, L2 TLB hits {}, {} page walks with {} reads, {} page fault{plural}",
-            percent(t.l1_tlb.hit_rate()),
-            percent(t.l2_tlb.hit_rate()),
-            t.walks,
-            t.walk_reads,
-            t.faults,
+            "  code: {} lines looked up, {} waited for, {} read from the L2",
+            fetch.inner_accesses,
+            fetch.inner_misses + fetch.inner_merged,
+            fetch.outer_misses,
         );
     }
+    if let Some(constant) = app.constant_cache.filter(|constant| constant.accesses > 0) {
+        let _ = writeln!(
+            text,
+            "  constants: {} loads in {} passes, {} lines missed",
+            constant.accesses, constant.passes, constant.misses,
+        );
+    }
+    let Some(t) = &app.translation else { return };
+    let plural = |count| if count == 1 { "" } else { "s" };
+    let _ = writeln!(
+        text,
+        "  L1 TLB hits {}, L2 TLB hits {}, {} page walk{} with {} reads, {} page fault{}",
+        percent(t.l1_tlb.hit_rate()),
+        percent(t.l2_tlb.hit_rate()),
+        t.walks,
+        plural(t.walks),
+        t.walk_reads,
+        t.faults,
+        plural(t.faults),
+    );
 }
 
 const COLUMNS: [&str; 9] = [
