@@ -74,6 +74,20 @@ fn sms_add_up_to_the_application() {
 }
 
 #[test]
+fn instruction_caches_of_sms_add_up_to_the_application() {
+    for app in samples("gv100", &[]) {
+        for key in
+            ["inner_accesses", "inner_misses", "inner_merged", "outer_accesses", "outer_misses"]
+        {
+            let path = format!("/instruction_cache/{key}");
+            assert_eq!(sum(&app, "by_sm", &path), count(&app, &path), "{key} {}", app["app"]);
+            assert_eq!(sum(&app, "kernels", &path), count(&app, &path), "{key} {}", app["app"]);
+        }
+        assert!(count(&app, "/instruction_cache/outer_misses") > 0, "cold code is read");
+    }
+}
+
+#[test]
 fn each_sms_slots_are_told_whole() {
     for machine in MACHINES {
         for app in samples(machine, &[]) {

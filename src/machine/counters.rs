@@ -155,6 +155,17 @@ pub struct FetchCounts {
     pub l2: CacheCounts,
 }
 
+impl FetchCounts {
+    /// Adds what lies between two readings of other counters, but for the L2's.
+    pub(super) fn grow(&mut self, before: &Self, after: &Self) {
+        self.inner_lines += after.inner_lines - before.inner_lines;
+        self.inner_misses += after.inner_misses - before.inner_misses;
+        self.inner_merges += after.inner_merges - before.inner_merges;
+        self.outer_lines += after.outer_lines - before.outer_lines;
+        self.outer_misses += after.outer_misses - before.outer_misses;
+    }
+}
+
 /// What constant loads did, from the SMs to the L2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConstantCounts {
@@ -174,6 +185,18 @@ pub struct ConstantCounts {
     pub l2: CacheCounts,
 }
 
+impl ConstantCounts {
+    /// Adds what lies between two readings of other counters, but for the L2's.
+    pub(super) fn grow(&mut self, before: &Self, after: &Self) {
+        self.accesses += after.accesses - before.accesses;
+        self.without_address += after.without_address - before.without_address;
+        self.passes += after.passes - before.passes;
+        self.misses += after.misses - before.misses;
+        self.merges += after.merges - before.merges;
+        self.outer_misses += after.outer_misses - before.outer_misses;
+    }
+}
+
 /// What one SM counts, over all launches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SmCounts {
@@ -183,6 +206,10 @@ pub struct SmCounts {
     pub warp_instructions: u64,
     /// Its L1's sector requests.
     pub l1: CacheCounts,
+    /// Its instruction caches; the sectors at the L2 are the slices'.
+    pub fetch: FetchCounts,
+    /// Its constant cache; the sectors at the L2 are the slices'.
+    pub constant: ConstantCounts,
     /// Slot-cycles by cause while its schedulers held warps.
     pub stalls: StallStack,
 }

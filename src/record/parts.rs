@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::CacheCounters;
+use super::{CacheCounters, ConstantCounters, FetchCounters};
 
 /// One SM.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -15,6 +15,12 @@ pub struct SmCounters {
     pub warp_instructions: u64,
     /// Its L1.
     pub l1: CacheCounters,
+    /// Its instruction caches, where it has them; `l2` is 0 here, slices count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instruction_cache: Option<FetchCounters>,
+    /// Its constant cache, where it has one; `l2` is 0 here, slices count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constant_cache: Option<ConstantCounters>,
     /// Shares of its schedulers' slot-cycles by cause, launch latencies included
     /// as idle; they sum to 1.
     pub stall_fractions: BTreeMap<String, f64>,

@@ -11,17 +11,19 @@ use super::rows;
 pub(super) fn fill(row: &mut AppRecord, machine: &Machine, outcome: &Outcome) {
     #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
     let slots = outcome.cycles as f64 * f64::from(machine.sm.schedulers);
-    row.by_sm = outcome.sms.iter().map(|counts| sm(counts, slots)).collect();
+    row.by_sm = outcome.sms.iter().map(|counts| sm(machine, counts, slots)).collect();
     row.by_slice = outcome.slices.iter().map(rows::cache).collect();
     row.by_channel = outcome.channels.iter().map(channel).collect();
     row.l1_tlb_by_sm = outcome.tlbs.iter().map(rows::tlb).collect();
 }
 
-fn sm(counts: &SmCounts, slots: f64) -> SmCounters {
+fn sm(machine: &Machine, counts: &SmCounts, slots: f64) -> SmCounters {
     SmCounters {
         ctas: counts.ctas,
         warp_instructions: counts.warp_instructions,
         l1: rows::cache(&counts.l1),
+        instruction_cache: machine.fetch.as_ref().map(|_| rows::fetch(&counts.fetch)),
+        constant_cache: machine.constant.as_ref().map(|_| rows::constant(&counts.constant)),
         stall_fractions: rows::stalls(counts.stalls, slots),
     }
 }

@@ -151,7 +151,7 @@ fn translation(counts: &TranslationCounts) -> TranslationCounters {
     }
 }
 
-fn fetch(counts: &FetchCounts) -> FetchCounters {
+pub(super) fn fetch(counts: &FetchCounts) -> FetchCounters {
     FetchCounters {
         inner_accesses: counts.inner_lines,
         inner_misses: counts.inner_misses,
@@ -162,7 +162,7 @@ fn fetch(counts: &FetchCounts) -> FetchCounters {
     }
 }
 
-fn constant(counts: &ConstantCounts) -> ConstantCounters {
+pub(super) fn constant(counts: &ConstantCounts) -> ConstantCounters {
     ConstantCounters {
         accesses: counts.accesses,
         without_address: counts.without_address,

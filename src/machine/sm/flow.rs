@@ -71,10 +71,16 @@ impl<S: WarpStream> Sm<S> {
         let kernel = resident.kernel;
         let now = chip.queue.now();
         let (profile, counts) = chip.profile_and_counts(kernel);
+        let inner = self.fetch.is_some() || self.constants.is_some();
+        let counted = inner.then_some((counts.fetch, counts.constant));
         let mut window = self.fetch.as_mut().map(|fetch| fetch.window(index, kernel, now));
         let burst = resident.gather(profile, counts, window.as_mut());
         resident.lead = self.params.lead.of(&burst);
         self.counts.warp_instructions += u64::from(burst.slots);
+        if let Some((fetch, constant)) = &counted {
+            self.counts.fetch.grow(fetch, &counts.fetch);
+            self.counts.constant.grow(constant, &counts.constant);
+        }
         if burst.slots == 0 {
             return self.go_on(warp, ahead, chip);
         }

@@ -24,7 +24,9 @@ impl<S: WarpStream> Sm<S> {
         let (profile, counts) = chip.profile_and_counts(kernel);
         let end = profile.lines().end();
         let fetch = self.fetch.as_mut().expect("lines are missing where caches are");
+        let counted = counts.fetch;
         let ready = fetch.window(index, kernel, now).miss(line, end, &mut counts.fetch);
+        self.counts.fetch.grow(&counted, &counts.fetch);
         fetch.sleep(warp, line, ready);
         self.block(warp, Blocked::Fetch);
         if let Some(cycle) = ready {

@@ -76,7 +76,13 @@ impl<S: WarpStream> Sm<S> {
     fn serve(&mut self, entry: &mut Entry, now: Cycle, chip: &mut Chip) -> Option<Cycle> {
         let passes = match entry.path {
             Path::Shared { passes } => passes,
-            Path::Constant => return self.serve_constants(entry, now, chip),
+            Path::Constant => {
+                let kernel = to_usize(entry.kernel);
+                let counted = chip.counts[kernel].constant;
+                let served = self.serve_constants(entry, now, chip);
+                self.counts.constant.grow(&counted, &chip.counts[kernel].constant);
+                return served;
+            }
             _ => return self.serve_lines(entry, now, chip),
         };
         let latency = u64::from(self.params.shared.latency_cycles);
