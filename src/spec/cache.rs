@@ -27,6 +27,13 @@ pub struct Cache {
     /// Which line makes room.
     #[serde(default)]
     pub replacement: ReplacementPolicy,
+    /// Percent of the ways of a set that may be dirty at once: beyond, the line of
+    /// them that makes room first is written back and stays, clean. None: all.
+    pub dirty_ways_percent: Option<u32>,
+    /// A write that fetches nothing counts as a hit though its sector is not
+    /// there, as in the counters of hardware.
+    #[serde(default)]
+    pub fetchless_writes_hit: bool,
 }
 
 /// Set index function.

@@ -15,6 +15,8 @@ mod random;
 mod replacement;
 mod table;
 mod tags;
+#[cfg(test)]
+mod tags_tests;
 mod tree_lru;
 mod vacant;
 mod write_rule;

@@ -22,6 +22,8 @@ pub(crate) fn spec(sets: u32, ways: u32) -> Cache {
         write_miss: WriteMiss::Lazy,
         allocate: AllocatePolicy::OnMiss,
         replacement: ReplacementPolicy::Lru,
+        dirty_ways_percent: None,
+        fetchless_writes_hit: false,
     }
 }
 
@@ -353,6 +355,7 @@ pub(crate) fn caches() -> impl Strategy<Value = Cache> {
                 write_miss,
                 allocate,
                 replacement,
+                ..spec(1, 1)
             }
         },
     )

@@ -65,6 +65,8 @@ pub(crate) struct TagArray {
     sectors: usize,
     dirty_lines: u64,
     dirty_guard_percent: u64,
+    /// Ways of a set that may be dirty at once.
+    dirty_ways: Option<u32>,
 }
 
 impl TagArray {
@@ -84,6 +86,7 @@ impl TagArray {
             sectors: to_usize(u64::from(spec.line_bytes) / SECTOR_BYTES),
             dirty_lines: 0,
             dirty_guard_percent: u64::from(dirty_guard_percent),
+            dirty_ways: spec.dirty_ways_percent.map(|percent| spec.ways * percent / 100),
         };
         array.resize(spec.ways);
         array
@@ -254,8 +257,32 @@ impl TagArray {
     /// Marks a sector as dirty.
     pub(crate) fn soil(&mut self, way: usize, sector: u32) {
         let entry = &mut self.lines[way];
-        self.dirty_lines += u64::from(entry.dirty == 0);
+        let fresh = entry.dirty == 0;
         entry.dirty |= 1 << sector;
+        self.dirty_lines += u64::from(fresh);
+        if let Some(limit) = self.dirty_ways.filter(|_| fresh) {
+            self.clean_one_beyond(limit, way);
+        }
+    }
+
+    /// Writes one line of the set of `newest` back when more than `limit` are
+    /// dirty; it stays, clean.
+    fn clean_one_beyond(&mut self, limit: u32, newest: usize) {
+        let ways = to_usize(self.ways);
+        let set = newest / ways;
+        let lines = &self.lines;
+        let soiled = (set * ways..(set + 1) * ways).filter(|&way| lines[way].dirty != 0).count();
+        if soiled <= to_usize(limit) {
+            return;
+        }
+        let dirty = |way: &usize| *way != newest && lines[*way].dirty != 0;
+        let first = self.replacing.victim(set, |way| dirty(&way)).filter(dirty);
+        let mut all = set * ways..(set + 1) * ways;
+        if let Some(way) = first.or_else(|| all.find(dirty)) {
+            self.leave(way);
+            self.lines[way].dirty = 0;
+            self.dirty_lines -= 1;
+        }
     }
 
     /// True when part of the sector was written without fetching the rest.
@@ -275,89 +302,5 @@ impl TagArray {
     #[inline]
     fn find(&self, line: u64) -> Option<usize> {
         self.places.find(line, || self.index.of(line))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Found, Leaving, TagArray};
-    use crate::machine::cache::naive::spec;
-
-    #[test]
-    fn a_sector_is_fetched_alone() {
-        let mut tags = TagArray::new(&spec(4, 2), 0);
-        let way = tags.allocate(8).unwrap();
-        assert!(!tags.has_leaving());
-        tags.expect(way, 1);
-        assert_eq!(tags.look(8, 1).0, Found::Pending);
-        assert_eq!(tags.fill(8, 1), Some(way));
-        assert_eq!(tags.look(8, 1).0, Found::Hit);
-        assert_eq!(tags.look(8, 0).0, Found::SectorMiss);
-        assert_eq!(tags.look(12, 0).0, Found::LineMiss);
-    }
-
-    #[test]
-    fn the_least_recently_used_line_leaves_with_its_dirty_sectors() {
-        let mut tags = TagArray::new(&spec(1, 2), 0);
-        let first = tags.allocate(1).unwrap();
-        tags.validate(first, 3);
-        tags.soil(first, 3);
-        tags.soil(first, 1);
-        tags.write_bytes(first, 1, 0xff);
-        let second = tags.allocate(2).unwrap();
-        tags.touch(second);
-        assert!(tags.allocate(3).is_some());
-        let line = 128;
-        assert_eq!(tags.next_leaving(), Some(Leaving { address: line + 32, bytes: 0xff }));
-        assert_eq!(tags.next_leaving(), Some(Leaving { address: line + 96, bytes: u32::MAX }));
-        assert_eq!(tags.next_leaving(), None);
-    }
-
-    #[test]
-    fn lines_with_sectors_on_the_way_stay() {
-        let mut tags = TagArray::new(&spec(1, 1), 0);
-        let way = tags.allocate(1).unwrap();
-        tags.expect(way, 0);
-        assert!(tags.allocate(2).is_none());
-        tags.fill(1, 0);
-        assert!(tags.allocate(2).is_some());
-    }
-
-    #[test]
-    fn a_sector_written_in_parts_is_whole_after_all_its_bytes() {
-        let mut tags = TagArray::new(&spec(1, 1), 0);
-        let way = tags.allocate(1).unwrap();
-        assert!(!tags.write_bytes(way, 0, 0xffff));
-        assert!(tags.partly_written(way, 0));
-        assert!(tags.write_bytes(way, 0, 0xffff_0000));
-    }
-
-    #[test]
-    fn a_flush_sends_what_is_alive_once() {
-        let mut tags = TagArray::new(&spec(4, 2), 0);
-        for line in [3, 9] {
-            let way = tags.allocate(line).unwrap();
-            tags.validate(way, 0);
-            tags.soil(way, 0);
-        }
-        tags.flush(|address| address == 9 * 128);
-        assert_eq!(tags.next_leaving(), Some(Leaving { address: 3 * 128, bytes: u32::MAX }));
-        tags.flush(|_| false);
-        assert_eq!(tags.next_leaving(), None);
-    }
-
-    #[test]
-    fn dirty_lines_are_spared_while_they_are_few() {
-        let mut tags = TagArray::new(&spec(2, 2), 50);
-        let way = tags.allocate(0).unwrap();
-        tags.validate(way, 0);
-        tags.soil(way, 0);
-        tags.allocate(2).unwrap();
-        tags.allocate(4).unwrap();
-        assert_eq!(tags.look(0, 0).0, Found::Hit, "one of four lines is dirty");
-        let way = tags.look(4, 0).1.unwrap();
-        tags.soil(way, 0);
-        tags.allocate(6).unwrap();
-        assert_eq!(tags.look(0, 0).0, Found::LineMiss, "two of four are");
     }
 }

@@ -10,6 +10,7 @@ use super::tags::{Found, TagArray};
 pub(crate) struct WriteRule {
     hit: OnHit,
     miss: WriteMiss,
+    fetchless_hits: bool,
 }
 
 /// What becomes of a present sector that is written.
@@ -42,14 +43,15 @@ impl WriteRule {
     /// The rule of `spec` for local memory or all else.
     pub(crate) fn new(spec: &Cache, local: bool) -> Self {
         let miss = spec.write_miss;
+        let fetchless_hits = spec.fetchless_writes_hit;
         match (spec.write, local) {
             (WritePolicy::WriteBack, _) | (WritePolicy::LocalWriteBack, true) => {
-                Self { hit: OnHit::Kept, miss }
+                Self { hit: OnHit::Kept, miss, fetchless_hits }
             }
-            (WritePolicy::WriteThrough, _) => Self { hit: OnHit::Updated, miss },
-            (WritePolicy::WriteEvict, _) => Self { hit: OnHit::Dropped, miss },
+            (WritePolicy::WriteThrough, _) => Self { hit: OnHit::Updated, miss, fetchless_hits },
+            (WritePolicy::WriteEvict, _) => Self { hit: OnHit::Dropped, miss, fetchless_hits },
             (WritePolicy::LocalWriteBack, false) => {
-                Self { hit: OnHit::Dropped, miss: WriteMiss::Around }
+                Self { hit: OnHit::Dropped, miss: WriteMiss::Around, fetchless_hits }
             }
         }
     }
@@ -135,7 +137,7 @@ impl WriteRule {
         if self.miss == WriteMiss::Fetch && bytes != u32::MAX {
             return Stored::Fetch(way);
         }
-        let again = way.is_some_and(|way| tags.partly_written(way, sector));
+        let again = self.fetchless_hits || way.is_some_and(|way| tags.partly_written(way, sector));
         let place = match self.miss {
             WriteMiss::Around => None,
             _ => tags.use_or_allocate(way, line),
