@@ -163,6 +163,13 @@ pub struct Opcode {
     pub registers_per_destination: u8,
     /// Bypasses the L1 (`.STRONG.GPU`, `.STRONG.SYS`, atomics).
     pub bypasses_l1: bool,
+    /// Cycles from its issue before the warp may issue again, whatever depends on
+    /// it; 0 and 1 hold up nothing.
+    pub hold_cycles: u32,
+    /// Its result is a predicate, which traces do not list.
+    pub writes_predicate: bool,
+    /// It waits for the predicate written last, which traces do not list.
+    pub reads_predicate: bool,
     /// False when the table did not know the opcode and a prefix rule chose.
     pub known: bool,
 }

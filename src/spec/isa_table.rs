@@ -52,6 +52,12 @@ struct Row {
     registers_per_destination: Option<u8>,
     /// Goes past the L1.
     bypasses_l1: Option<bool>,
+    /// Cycles from its issue before the warp may issue again.
+    hold_cycles: Option<u32>,
+    /// Its result is a predicate, ready after its latency.
+    writes_predicate: Option<bool>,
+    /// It waits for the predicate written last.
+    reads_predicate: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -147,6 +153,9 @@ impl IsaTable {
             initiation_cycles: timing(row.initiation_cycles, spec.initiation_cycles),
             registers_per_destination: row.registers_per_destination.unwrap_or(1),
             bypasses_l1: row.bypasses_l1.unwrap_or(false),
+            hold_cycles: row.hold_cycles.unwrap_or(0),
+            writes_predicate: row.writes_predicate.unwrap_or(false),
+            reads_predicate: row.reads_predicate.unwrap_or(false),
             known: listed.is_some(),
         }
     }
@@ -202,6 +211,9 @@ impl Row {
         self.registers_per_destination =
             change.registers_per_destination.or(self.registers_per_destination);
         self.bypasses_l1 = change.bypasses_l1.or(self.bypasses_l1);
+        self.hold_cycles = change.hold_cycles.or(self.hold_cycles);
+        self.writes_predicate = change.writes_predicate.or(self.writes_predicate);
+        self.reads_predicate = change.reads_predicate.or(self.reads_predicate);
     }
 
     fn effect(&self) -> Effect {

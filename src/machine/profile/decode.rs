@@ -6,6 +6,10 @@ use crate::units::to_usize;
 
 use super::super::feed::Program;
 
+/// Stands for all predicates that a trace does not list: the last comparison
+/// writes it, branches wait for it.
+const UNLISTED: Register = Register::from_bits(RegisterFile::Predicate as u16 * (1 << 14));
+
 /// One static instruction, decoded for one machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Decoded {
@@ -19,6 +23,8 @@ pub(crate) struct Decoded {
     pub(super) latency: u32,
     /// Cycles of the unit's issue port.
     pub(super) initiation: u32,
+    /// Cycles from its issue before the warp may issue again.
+    pub(super) hold: u32,
     /// What it does.
     pub(crate) effect: Effect,
     /// Carries addresses that go to the memory path.
@@ -51,6 +57,10 @@ pub(super) fn decode(machine: &Machine, program: &Program) -> Vec<Decoded> {
 fn decode_one(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> Decoded {
     let ignores_predicates = machine.quirks.ignores_predicates;
     let carries = |r: &Register| !r.is_constant() && (!ignores_predicates || !is_predicate(*r));
+    let with = |stands_in: bool, mut list: Vec<Register>| {
+        list.extend((stands_in && !list.iter().any(|r| is_predicate(*r))).then_some(UNLISTED));
+        list
+    };
     let live = |list: &[Register]| list.iter().copied().filter(carries).collect::<Vec<_>>();
     let texture =
         opcode.effect == Effect::Load(Space::Texture) && machine.quirks.textures_are_latency;
@@ -59,11 +69,16 @@ fn decode_one(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> 
         if machine.quirks.listed_registers_only { 1 } else { opcode.registers_per_destination };
     let overhead = if has_addresses { 0 } else { machine.sm.dependent_issue_cycles };
     Decoded {
-        sources: live(&instruction.sources).into(),
-        destinations: spread_out(&live(&instruction.destinations), spread),
+        sources: with(opcode.reads_predicate, live(&instruction.sources)).into(),
+        destinations: with(
+            opcode.writes_predicate,
+            spread_out(&live(&instruction.destinations), spread),
+        )
+        .into(),
         unit: opcode.unit,
         latency: opcode.latency_cycles + overhead,
         initiation: opcode.initiation_cycles,
+        hold: opcode.hold_cycles,
         effect: if has_addresses || opcode.effect.space().is_none() {
             opcode.effect
         } else {
@@ -84,7 +99,7 @@ fn is_predicate(register: Register) -> bool {
 }
 
 /// The registers that wide results stand for: `count` in a row from each listed one.
-fn spread_out(listed: &[Register], count: u8) -> Box<[Register]> {
+fn spread_out(listed: &[Register], count: u8) -> Vec<Register> {
     let row = |first: &Register| {
         let (file, number) = (first.file(), first.number());
         (0..u16::from(count.max(1))).filter_map(move |k| Register::new(file, number + k))

@@ -137,6 +137,9 @@ impl<'a> Walk<'a> {
         self.place(at);
         self.occupy(instruction, unit, at);
         self.fetch(at);
+        if instruction.hold > 1 {
+            self.state.hold = self.state.hold.max(at + instruction.hold);
+        }
         let count = &mut self.mix[usize::from(unit)];
         *count = count.saturating_add(1);
         self.unknown += u32::from(!instruction.known);
