@@ -48,6 +48,8 @@ mod setup;
 mod slab;
 mod sm;
 mod space;
+#[cfg(test)]
+mod sub_core_tests;
 mod timeline;
 mod translation;
 #[cfg(test)]

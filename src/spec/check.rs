@@ -320,7 +320,15 @@ fn ports(m: &Machine) -> Vec<String> {
 }
 
 fn percentages(m: &Machine) -> Vec<String> {
-    refused(&[("l1.dirty_percent", m.l1.dirty_percent)], |percent| percent <= 100)
+    refused(
+        &[
+            ("l1.dirty_percent", m.l1.dirty_percent),
+            ("sm.knee_loss_percent", m.sm.knee_loss_percent),
+            ("l1.cache.dirty_ways_percent", m.l1.cache.dirty_ways_percent.unwrap_or(100)),
+            ("l2.cache.dirty_ways_percent", m.l2.cache.dirty_ways_percent.unwrap_or(100)),
+        ],
+        |percent| percent <= 100,
+    )
 }
 
 fn timing(m: &Machine) -> Vec<String> {

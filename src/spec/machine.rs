@@ -129,8 +129,16 @@ pub struct SmSpec {
     pub schedulers: u32,
     /// How a scheduler picks among ready warps.
     pub policy: SchedulerPolicy,
+    /// Which scheduler gets the first warp of a CTA.
+    #[serde(default)]
+    pub warp_placement: WarpPlacement,
     /// Instructions that a scheduler issues per cycle from one warp (2: dual issue).
     pub issue_width: u32,
+    /// Percent of a scheduler's throughput that is lost where the demand of its
+    /// warps on the issue slot or a unit just equals the capacity, because
+    /// instructions do not come evenly; less on both sides of that point.
+    #[serde(default)]
+    pub knee_loss_percent: u32,
     /// Cycles added to every dependent issue distance beyond the unit's latency.
     pub dependent_issue_cycles: u32,
     /// Register-file banks of one scheduler; 0: operand reads never conflict.
@@ -139,6 +147,18 @@ pub struct SmSpec {
     pub register_bank_ports: u32,
     /// Cycles from fetch to issue after a taken branch.
     pub branch_cycles: u32,
+}
+
+/// Which scheduler gets the first warp of a CTA; the others follow in turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WarpPlacement {
+    /// Warps take the lowest free slots; slot modulo schedulers is the scheduler.
+    /// CTAs of four warps on four schedulers all begin at the first.
+    #[default]
+    Slots,
+    /// Each CTA begins one scheduler on from the CTA before it.
+    Rotating,
 }
 
 /// How a scheduler picks among ready warps.

@@ -23,7 +23,7 @@ mod warp;
 mod write_back;
 
 use crate::isa::{Access, Unit};
-use crate::spec::{Machine, SharedSpec};
+use crate::spec::{Machine, SharedSpec, WarpPlacement};
 use crate::units::to_usize;
 
 use super::chip::Chip;
@@ -98,13 +98,16 @@ struct Params {
     max_warps: u32,
     lead: Lead,
     translates_before_l1: bool,
+    placement: WarpPlacement,
 }
 
 impl<S: WarpStream> Sm<S> {
     /// An empty SM number `id` of `machine`.
     pub(super) fn new(id: u16, machine: &Machine) -> Self {
         let capacity = capacity(machine);
-        let scheduler = || Scheduler::new(machine.sm.policy, capacity);
+        #[allow(clippy::cast_possible_truncation, reason = "a small ratio")]
+        let loss = (f64::from(machine.sm.knee_loss_percent) / 100.0) as f32;
+        let scheduler = || Scheduler::new(machine.sm.policy, capacity).losing(loss);
         Self {
             id,
             params: Params {
@@ -116,6 +119,7 @@ impl<S: WarpStream> Sm<S> {
                 max_warps: machine.sm.max_warps,
                 lead: Lead::new(machine),
                 translates_before_l1: machine.translation.as_ref().is_some_and(|t| t.before_l1),
+                placement: machine.sm.warp_placement,
             },
             schedulers: (0..machine.sm.schedulers).map(|_| scheduler()).collect(),
             warps: (0..machine.sm.max_warps).map(|_| None).collect(),

@@ -1,6 +1,7 @@
 //! CTAs coming to an SM and leaving it.
 
-use crate::units::{Cycle, to_u16, to_u32};
+use crate::spec::WarpPlacement;
+use crate::units::{Cycle, to_u16, to_u32, to_usize};
 
 use super::super::chip::Chip;
 use super::super::event::Event;
@@ -42,11 +43,9 @@ impl<S: WarpStream> Sm<S> {
         }
         let place = self.ctas.iter().position(Option::is_none).expect("the room counts CTA slots");
         let mut warps = Vec::with_capacity(streams.len());
-        let mut slot = 0;
-        for stream in streams.drain(..) {
-            while self.warps[slot].is_some() {
-                slot += 1;
-            }
+        let first = self.first_scheduler();
+        for (turn, stream) in streams.drain(..).enumerate() {
+            let slot = self.free_slot(first.map(|first| first + turn));
             self.started += 1;
             let profile = chip.profile(kernel);
             if let Some(warp) = Warp::start(stream, kernel, to_u16(place), self.started, profile) {
@@ -59,10 +58,30 @@ impl<S: WarpStream> Sm<S> {
             chip.queue.schedule(begin, Event::Wake { sm: self.id, warp });
         }
         self.ctas[place] = Some(Cta { kernel, need, live, at_barrier: 0, warps });
-        chip.counts[crate::units::to_usize(kernel)].ctas_started += 1;
+        chip.counts[to_usize(kernel)].ctas_started += 1;
         if live == 0 {
             self.retire(place, chip);
         }
+    }
+
+    /// The scheduler that the CTA just counted begins at, where it matters.
+    fn first_scheduler(&self) -> Option<usize> {
+        let rotates = self.params.placement == WarpPlacement::Rotating;
+        rotates.then(|| to_usize(self.counts.ctas - 1) % self.schedulers.len())
+    }
+
+    /// The lowest free warp slot, of the given scheduler (modulo their number) if
+    /// it has one, else of the next that does.
+    fn free_slot(&self, scheduler: Option<usize>) -> usize {
+        let count = self.schedulers.len();
+        let free = |&slot: &usize| self.warps[slot].is_none();
+        let slots = 0..self.warps.len();
+        let found = match scheduler {
+            None => slots.clone().find(free),
+            Some(wanted) => (wanted..wanted + count)
+                .find_map(|s| slots.clone().skip(s % count).step_by(count).find(free)),
+        };
+        found.expect("the room counts warp slots")
     }
 
     /// A warp has ended and its accesses are done.
@@ -82,7 +101,7 @@ impl<S: WarpStream> Sm<S> {
         let cta = self.ctas[place].take().expect("only resident CTAs retire");
         self.room.give_back(&cta.need);
         self.retired.push(cta.kernel);
-        chip.counts[crate::units::to_usize(cta.kernel)].ctas_retired += 1;
+        chip.counts[to_usize(cta.kernel)].ctas_retired += 1;
     }
 
     /// Lets the waiting warps of a CTA go when all live warps have arrived.

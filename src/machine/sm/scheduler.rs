@@ -9,7 +9,7 @@ use crate::units::Cycle;
 
 use super::super::counters::{Cause, KernelCounts, StallStack};
 use super::super::profile::{Demand, Gaps};
-use super::share::{Claim, ISSUE, PerResource, RESOURCES, share};
+use super::share::{Claim, ISSUE, PerResource, RESOURCES, ease, share};
 
 /// A cycle that never comes.
 pub(super) const NEVER: Cycle = Cycle::MAX;
@@ -98,6 +98,8 @@ pub(super) enum Wait {
 pub(super) struct Scheduler {
     policy: SchedulerPolicy,
     capacity: PerResource,
+    /// See [`ease`].
+    knee_loss: f32,
     running: Vec<Running>,
     claims: Vec<Claim>,
     waiting: Vec<Waiting>,
@@ -117,6 +119,7 @@ impl Scheduler {
         Self {
             policy,
             capacity,
+            knee_loss: 0.0,
             running: Vec::new(),
             claims: Vec::new(),
             waiting: Vec::new(),
@@ -126,6 +129,12 @@ impl Scheduler {
             stalls: StallStack::default(),
             due: NEVER,
         }
+    }
+
+    /// The same, losing this share of its throughput where the demand on a
+    /// resource equals its capacity.
+    pub(super) fn losing(self, knee_loss: f32) -> Self {
+        Self { knee_loss, ..self }
     }
 
     /// Moves every burst on to `now` and books the slot-cycles.
@@ -231,6 +240,7 @@ impl Scheduler {
         }
         self.stale = false;
         share(&mut self.claims, &self.capacity, self.policy, &mut self.order);
+        ease(&mut self.claims, &self.capacity, self.knee_loss);
         let left = |(burst, claim): (&Running, &Claim)| {
             (burst.left - DONE).max(0.0) / f64::from(claim.rate)
         };

@@ -36,6 +36,9 @@ pub(super) struct Claim {
 /// in a thousand cycles.
 const SLACK: f32 = 1e-4;
 
+/// Demand on a resource, as a share of its capacity, below which nobody loses.
+const LIGHT: f32 = 0.3;
+
 /// Sets the rate of every claim; `order` is room to work in.
 pub(super) fn share(
     claims: &mut [Claim],
@@ -74,6 +77,33 @@ fn oldest_first(claims: &mut [Claim], capacity: &PerResource, order: &mut [usize
         for (rest, density) in left.iter_mut().zip(&claim.density) {
             *rest -= density * claim.rate;
         }
+    }
+}
+
+/// Slows claims down where the demand on a resource comes near its capacity:
+/// instructions do not come evenly, so that a unit is at times idle and at times
+/// asked by several. `loss` is what is lost of the throughput where demand just
+/// equals capacity; the throughput follows the hyperbola between demand (far
+/// below) and capacity (far above). One claim alone loses nothing.
+pub(super) fn ease(claims: &mut [Claim], capacity: &PerResource, loss: f32) {
+    let Some(others) = claims.len().checked_sub(1).filter(|&n| n > 0 && loss > 0.0) else {
+        return;
+    };
+    #[allow(clippy::cast_precision_loss, reason = "at most the warps of a scheduler")]
+    let bend = loss * loss * (others as f32 / claims.len() as f32);
+    let mut factors = [1.0_f32; RESOURCES];
+    for (resource, factor) in factors.iter_mut().enumerate() {
+        let total: f32 = claims.iter().map(|claim| claim.density[resource]).sum();
+        let demand = total / capacity[resource];
+        if demand > LIGHT {
+            let apart = 1.0 - demand;
+            let taken = f32::midpoint(1.0, demand) - (apart * apart / 4.0 + bend * demand).sqrt();
+            *factor = (taken / demand.min(1.0)).min(1.0);
+        }
+    }
+    for claim in claims {
+        let uses = claim.density.iter().zip(&factors).filter(|(density, _)| **density > 0.0);
+        claim.rate *= uses.map(|(_, factor)| *factor).fold(1.0, f32::min);
     }
 }
 
@@ -141,7 +171,7 @@ fn level(claims: &[Claim], resource: usize, rest: f32, open: &[usize]) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Claim, ISSUE, PerResource, RESOURCES, share};
+    use super::{Claim, ISSUE, PerResource, RESOURCES, ease, share};
     use crate::spec::SchedulerPolicy;
 
     fn claim(age: u64, issue: f32, unit: f32) -> Claim {
@@ -186,6 +216,22 @@ mod tests {
     fn many_warps_share_what_there_is() {
         let claims: Vec<Claim> = (0..200).map(|age| claim(age, 0.5, 0.0)).collect();
         close(&rates(&claims, SchedulerPolicy::Lrr), &[0.01; 200]);
+    }
+
+    #[test]
+    fn what_is_lost_at_the_knee_fades_on_both_sides() {
+        let throughput = |each: f32| {
+            let mut claims = vec![claim(0, each, 0.0); 64];
+            share(&mut claims, &[1.0; RESOURCES], SchedulerPolicy::Lrr, &mut Vec::new());
+            ease(&mut claims, &[1.0; RESOURCES], 0.1);
+            claims.iter().map(|c| c.rate * each).sum::<f32>()
+        };
+        assert!((throughput(1.0 / 64.0) - 0.9).abs() < 2e-3, "{}", throughput(1.0 / 64.0));
+        assert!(throughput(0.4 / 64.0) > 0.39 && throughput(0.2 / 64.0) > 0.199);
+        assert!(throughput(4.0 / 64.0) > 0.98);
+        let mut lone = [Claim { rate: 1.0, ..claim(0, 1.0, 1.0) }];
+        ease(&mut lone, &[1.0; RESOURCES], 0.1);
+        close(&[lone[0].rate], &[1.0]);
     }
 
     #[test]
