@@ -112,6 +112,22 @@ fn wrong_values_name_file_and_line() {
     assert!(error.contains("an address layout") || error.contains("a layout"), "{error}");
 }
 
+#[test]
+fn a_two_level_scheduler_has_its_active_warps() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("gpgpusim.config");
+    let good =
+        fs::read_to_string(here().join("tests/data/accelsim-small/gpgpusim.config")).unwrap();
+    let import = |word: &str| {
+        fs::write(&config, good.replace("-gpgpu_scheduler gto", word)).unwrap();
+        import_accelsim(std::slice::from_ref(&config), &label("small", "two levels"))
+    };
+    let m = resolve(&import("-gpgpu_scheduler two_level_active:6:0:1").unwrap().text);
+    assert_eq!((m.sm.policy, m.sm.active_warps), (SchedulerPolicy::TwoLevel, 6));
+    let error = import("-gpgpu_scheduler two_level_active").unwrap_err().to_string();
+    assert!(error.contains("a number as part 2"), "{error}");
+}
+
 /// Configuration folder, machine file.
 const COMMITTED: &[(&str, &str)] = &[
     ("QV100", "accelsim-qv100"),

@@ -62,7 +62,8 @@ pub(super) struct Dispatcher {
     active: Vec<u32>,
     order: CtaOrder,
     per_cycle: u32,
-    cta_launch: Cycle,
+    /// Cycles from a CTA's start until its warps issue.
+    first_issue: Cycle,
     next_sm: usize,
     /// Launch for which each SM's L1 was prepared.
     prepared: Vec<Option<u32>>,
@@ -78,7 +79,8 @@ impl Dispatcher {
             active: Vec::new(),
             order: machine.dispatch.order,
             per_cycle: machine.dispatch.ctas_per_cycle.max(1),
-            cta_launch: machine.dispatch.cta_launch_cycles,
+            first_issue: machine.dispatch.cta_launch_cycles.max(1)
+                + u64::from(machine.sm.first_issue_cycles),
             next_sm: 0,
             prepared: vec![None; usize::from(machine.dispatch.sms)],
             scheduled: None,
@@ -194,7 +196,7 @@ impl Dispatcher {
             state.prepare(grid.shared_per_sm);
             self.prepared[sm] = Some(kernel);
         }
-        let begin = chip.queue.now() + self.cta_launch.max(1);
+        let begin = chip.queue.now() + self.first_issue;
         state.admit(kernel, grid.need, streams, begin, chip);
         if done {
             self.active.retain(|&k| k != kernel);

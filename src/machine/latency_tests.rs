@@ -36,14 +36,15 @@ fn steps(resolved: &Resolved, opcode: &'static str, addresses: &[u64], known: us
     ends.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
-/// Cycles before the way of a load begins: none where a scheduler has a port of
-/// its own; where they share it, each has its even share of the port.
+/// Cycles before the way of a load begins: where schedulers share a port, that of
+/// the port or of the bank that reads and writes the chain's register, and those
+/// until the load/store unit has the load.
 fn issue(machine: &Machine) -> u64 {
     let unit = &machine.units["memory"];
-    if unit.count >= machine.sm.schedulers {
-        return 0;
-    }
-    u64::from(unit.initiation_cycles * machine.sm.schedulers / unit.count)
+    let bank = 2_u32.div_ceil(machine.sm.register_bank_ports);
+    let shared = unit.count < machine.sm.schedulers;
+    let port = if shared { unit.initiation_cycles.max(bank) } else { 0 };
+    u64::from(port + machine.sm.memory_issue_cycles)
 }
 
 /// Crossbar cycles of a packet of `bytes` beside its header, through empty ports.

@@ -36,6 +36,8 @@ mod feed;
 mod fetch_tests;
 mod gpu;
 #[cfg(test)]
+mod issue_tests;
+#[cfg(test)]
 mod latency_tests;
 mod launches;
 mod outcome;

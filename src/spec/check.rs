@@ -8,7 +8,7 @@ use super::cache::{Cache, SetHash};
 use super::cache_policy;
 use super::constant;
 use super::isa_table::IsaTable;
-use super::machine::Machine;
+use super::machine::{Machine, SchedulerPolicy};
 use super::translation;
 
 /// A check that failed.
@@ -36,7 +36,7 @@ impl fmt::Display for Problem {
 type Check = (&'static str, fn(&Machine) -> Vec<String>);
 
 /// One row per fact.
-const CHECKS: [Check; 24] = [
+const CHECKS: [Check; 25] = [
     ("clocks tick: at least 1 kHz and below 100000 MHz", clocks),
     ("a count is at least 1", counts),
     ("a count is no larger than any GPU's", largest),
@@ -45,6 +45,7 @@ const CHECKS: [Check; 24] = [
     ("a launch begins and ends within 10000000 cycles", launches),
     ("a queue is at most 1048576 long", queues),
     ("schedulers divide the warps of an SM", schedulers),
+    ("a two-level scheduler has active warps, any other has not", active_warps),
     ("a line is a multiple of the 32-byte sector, at most 8 of them", lines),
     ("all slices and all L1s together hold at most 1 GiB each", cache_sizes),
     ("L2 slices are a multiple of the channels", slices),
@@ -192,6 +193,9 @@ fn latencies(m: &Machine) -> Vec<String> {
         ("dram.latency_cycles", m.dram.latency_cycles),
         ("sm.dependent_issue_cycles", m.sm.dependent_issue_cycles),
         ("sm.branch_cycles", m.sm.branch_cycles),
+        ("sm.first_issue_cycles", m.sm.first_issue_cycles),
+        ("sm.memory_issue_cycles", m.sm.memory_issue_cycles),
+        ("sm.exit_cycles", m.sm.exit_cycles),
         ("quirks.refetch_cycles", m.quirks.refetch_cycles),
     ];
     for (name, unit) in &m.units {
@@ -233,6 +237,11 @@ fn schedulers(m: &Machine) -> Vec<String> {
     let whole = m.sm.max_warps.checked_rem(m.sm.schedulers) == Some(0) && m.sm.max_warps <= 256;
     let found = format!("{} warps on {} schedulers", m.sm.max_warps, m.sm.schedulers);
     if whole { Vec::new() } else { vec![found] }
+}
+
+fn active_warps(m: &Machine) -> Vec<String> {
+    let two_level = m.sm.policy == SchedulerPolicy::TwoLevel;
+    refused(&[("sm.active_warps", m.sm.active_warps)], |warps| (warps > 0) == two_level)
 }
 
 fn lines(m: &Machine) -> Vec<String> {

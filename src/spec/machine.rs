@@ -132,6 +132,22 @@ pub struct SmSpec {
     /// Which scheduler gets the first warp of a CTA.
     #[serde(default)]
     pub warp_placement: WarpPlacement,
+    /// Warps that a two-level scheduler picks from; 0 for the other policies,
+    /// which pick from all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub active_warps: u32,
+    /// Cycles from the moment at which a warp may begin until its first
+    /// instruction has been fetched and decoded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub first_issue_cycles: u32,
+    /// Cycles from the port of the memory unit until the load/store unit has an
+    /// instruction, where the latencies of caches and shared memory leave them out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub memory_issue_cycles: u32,
+    /// Cycles in the pipeline of a warp's last instruction, beyond the one in
+    /// which it issues, before the warp's place is free.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub exit_cycles: u32,
     /// Instructions that a scheduler issues per cycle from one warp (2: dual issue).
     pub issue_width: u32,
     /// Percent of a scheduler's throughput that is lost where the demand of its
@@ -167,11 +183,12 @@ pub enum WarpPlacement {
 pub enum SchedulerPolicy {
     /// Loose round robin.
     Lrr,
-    /// Greedy, then oldest.
+    /// Greedy, then oldest: who issued last goes first until it has to wait.
     Gto,
-    /// Two-level: an active set in round robin.
+    /// Two-level: round robin in an active set of `active_warps`, which a warp
+    /// leaves when it waits for memory or a barrier.
     TwoLevel,
-    /// Oldest first.
+    /// Strictly the oldest first.
     Oldest,
 }
 
@@ -331,4 +348,9 @@ pub struct Quirks {
     pub no_refresh: bool,
     /// Texture instructions take a fixed time and touch no memory.
     pub textures_are_latency: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

@@ -43,7 +43,7 @@ impl<S: WarpStream> Sm<S> {
         let target = match (decoded.effect, slot) {
             (Effect::AsyncCopy, _) => Target::Group(resident.join_group(now)),
             (_, Some(slot)) => {
-                resident.expect(slot);
+                resident.expect(slot, space == Space::Shared);
                 Target::Slot(slot.0)
             }
             (_, None) => Target::Nothing,

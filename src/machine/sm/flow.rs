@@ -7,7 +7,8 @@ use super::super::event::Event;
 use super::super::feed::WarpStream;
 use super::super::profile::StretchEnd;
 use super::Sm;
-use super::scheduler::{NEVER, Wait};
+use super::ledger::Wait;
+use super::scheduler::NEVER;
 use super::warp::{Blocked, Meets};
 
 impl<S: WarpStream> Sm<S> {
@@ -37,7 +38,7 @@ impl<S: WarpStream> Sm<S> {
         self.schedulers[index].advance(now, &mut chip.counts);
         let blocked = self.warp(warp).blocked;
         self.warp(warp).waking = false;
-        if blocked == Blocked::Draining {
+        if matches!(blocked, Blocked::Draining | Blocked::Leaving) {
             self.unblock(warp, blocked);
             return self.end_warp(warp, chip);
         }
@@ -53,8 +54,16 @@ impl<S: WarpStream> Sm<S> {
         self.settle(index, chip);
     }
 
-    /// Schedules the next completion of a scheduler, if it has changed.
+    /// Settles what has changed for a scheduler.
     pub(super) fn settle(&mut self, index: usize, chip: &mut Chip) {
+        if self.schedulers[index].is_stale() {
+            self.divide_units(index, chip);
+        }
+        self.schedule_completion(index, chip);
+    }
+
+    /// Schedules the next completion of a scheduler, if it has changed.
+    pub(super) fn schedule_completion(&mut self, index: usize, chip: &mut Chip) {
         let before = self.schedulers[index].due;
         let due = self.schedulers[index].settle(chip.queue.now());
         if due != NEVER && due != before {
@@ -156,16 +165,21 @@ impl<S: WarpStream> Sm<S> {
         self.begin_burst(warp, ahead, chip);
     }
 
+    /// A warp has issued its last instruction: it ends when this has left the
+    /// pipeline and its accesses are done.
     fn exit(&mut self, warp: u16, chip: &mut Chip) {
         let now = chip.queue.now();
+        let leaves = now + self.params.exit_cycles;
         let resident = self.warp(warp);
-        if resident.outstanding == 0 && resident.last_done <= now {
+        let (outstanding, done) = (resident.outstanding, resident.last_done);
+        if outstanding == 0 && done.max(leaves) <= now {
             return self.end_warp(warp, chip);
         }
-        let (outstanding, at) = (resident.outstanding, resident.last_done);
-        self.block(warp, Blocked::Draining);
+        let drains = outstanding > 0 || done > leaves;
+        resident.last_done = done.max(leaves);
+        self.block(warp, if drains { Blocked::Draining } else { Blocked::Leaving });
         if outstanding == 0 {
-            self.wake_at(warp, at, chip);
+            self.wake_at(warp, done.max(leaves), chip);
         }
         let place = usize::from(self.warp(warp).cta);
         self.open_barrier(place, chip);
@@ -176,7 +190,11 @@ impl<S: WarpStream> Sm<S> {
         let resident = self.warp(warp);
         resident.blocked = blocked;
         let kernel = resident.kernel;
+        let long = resident.waits_long();
         self.schedulers[index].note_wait(kernel, cause(blocked), true);
+        if long {
+            self.schedulers[index].leave(warp);
+        }
     }
 
     pub(super) fn unblock(&mut self, warp: u16, blocked: Blocked) {
@@ -194,7 +212,11 @@ impl<S: WarpStream> Sm<S> {
             Blocked::Load(slot) => resident.ready_at(slot),
             Blocked::Fence | Blocked::Draining => resident.all_done_at(),
             Blocked::Groups(allowed) => resident.groups_done_at(allowed),
-            Blocked::No | Blocked::Queue | Blocked::Barrier | Blocked::Fetch => None,
+            Blocked::No
+            | Blocked::Queue
+            | Blocked::Barrier
+            | Blocked::Fetch
+            | Blocked::Leaving => None,
         };
         if let Some(at) = met {
             self.wake_at(warp, at, chip);
@@ -215,7 +237,7 @@ fn cause(blocked: Blocked) -> Wait {
     match blocked {
         Blocked::Queue => Wait::Resource,
         Blocked::Barrier => Wait::Barrier,
-        Blocked::Fetch => Wait::Fetch,
+        Blocked::Fetch | Blocked::Leaving => Wait::Fetch,
         _ => Wait::Memory,
     }
 }

@@ -2,6 +2,7 @@
 //! load/store unit, L1.
 
 mod access;
+mod active_set;
 mod constant_loads;
 mod constants;
 mod fetch;
@@ -11,6 +12,7 @@ mod l1;
 #[cfg(test)]
 mod l1_tests;
 mod lead;
+mod ledger;
 mod line_cache;
 mod load_store;
 mod reside;
@@ -18,12 +20,13 @@ mod room;
 mod scheduler;
 mod serve;
 mod share;
+mod shared_units;
 mod translate;
 mod warp;
 mod write_back;
 
 use crate::isa::{Access, Unit};
-use crate::spec::{Machine, SharedSpec, WarpPlacement};
+use crate::spec::{Machine, SharedSpec, SmSpec, WarpPlacement};
 use crate::units::to_usize;
 
 use super::chip::Chip;
@@ -41,6 +44,7 @@ use room::Room;
 pub use room::{Limit, Need};
 use scheduler::Scheduler;
 use share::{ISSUE, PerResource, RESOURCES};
+use shared_units::SharedUnits;
 use translate::Translator;
 use warp::Warp;
 
@@ -62,6 +66,7 @@ pub(super) struct Sm<S> {
     id: u16,
     params: Params,
     schedulers: Vec<Scheduler>,
+    shared_units: SharedUnits,
     warps: Vec<Option<Warp<S>>>,
     ctas: Vec<Option<Cta>>,
     room: Room,
@@ -99,6 +104,10 @@ struct Params {
     lead: Lead,
     translates_before_l1: bool,
     placement: WarpPlacement,
+    /// See [`SmSpec::memory_issue_cycles`].
+    memory_issue: u64,
+    /// See [`SmSpec::exit_cycles`].
+    exit_cycles: u64,
 }
 
 impl<S: WarpStream> Sm<S> {
@@ -107,7 +116,8 @@ impl<S: WarpStream> Sm<S> {
         let capacity = capacity(machine);
         #[allow(clippy::cast_possible_truncation, reason = "a small ratio")]
         let loss = (f64::from(machine.sm.knee_loss_percent) / 100.0) as f32;
-        let scheduler = || Scheduler::new(machine.sm.policy, capacity).losing(loss);
+        let SmSpec { policy, active_warps, .. } = machine.sm;
+        let scheduler = || Scheduler::new(policy, active_warps, capacity).losing(loss);
         Self {
             id,
             params: Params {
@@ -120,8 +130,11 @@ impl<S: WarpStream> Sm<S> {
                 lead: Lead::new(machine),
                 translates_before_l1: machine.translation.as_ref().is_some_and(|t| t.before_l1),
                 placement: machine.sm.warp_placement,
+                memory_issue: u64::from(machine.sm.memory_issue_cycles),
+                exit_cycles: u64::from(machine.sm.exit_cycles),
             },
             schedulers: (0..machine.sm.schedulers).map(|_| scheduler()).collect(),
+            shared_units: SharedUnits::new(machine),
             warps: (0..machine.sm.max_warps).map(|_| None).collect(),
             ctas: (0..machine.sm.max_ctas).map(|_| None).collect(),
             room: Room::whole(machine),
@@ -206,17 +219,18 @@ impl<S: WarpStream> Sm<S> {
     }
 }
 
-/// What one scheduler takes of each resource per cycle. Units fewer than
-/// schedulers are shared out evenly, which is exact while the schedulers are
-/// equally loaded.
+/// What one scheduler takes of each resource per cycle: its part of the units,
+/// all of those that are fewer than schedulers (see [`shared_units`]).
 fn capacity(machine: &Machine) -> PerResource {
     let mut capacity = [f32::INFINITY; RESOURCES];
     let schedulers = f64::from(machine.sm.schedulers.max(1));
     for unit in Unit::ALL {
         if let Some(spec) = machine.units.get(unit.name()) {
+            let count = f64::from(spec.count);
+            let part = if count < schedulers { count } else { count / schedulers };
             #[allow(clippy::cast_possible_truncation, reason = "a small ratio")]
-            let share = (f64::from(spec.count) / schedulers) as f32;
-            capacity[unit.index()] = share;
+            let part = part as f32;
+            capacity[unit.index()] = part;
         }
     }
     #[allow(clippy::cast_precision_loss, reason = "an issue width is 1 or 2")]

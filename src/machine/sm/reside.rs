@@ -86,6 +86,8 @@ impl<S: WarpStream> Sm<S> {
 
     /// A warp has ended and its accesses are done.
     pub(super) fn end_warp(&mut self, warp: u16, chip: &mut Chip) {
+        let scheduler = self.scheduler_of(warp);
+        self.schedulers[scheduler].leave(warp);
         let ended = self.warps[usize::from(warp)].take().expect("only resident warps end");
         let place = usize::from(ended.cta);
         let cta = self.ctas[place].as_mut().expect("a warp's CTA is resident");
@@ -109,7 +111,7 @@ impl<S: WarpStream> Sm<S> {
         let Some(cta) = self.ctas[place].as_mut() else { return };
         let draining = |warp: &u16| {
             let warp = self.warps[usize::from(*warp)].as_ref();
-            warp.is_some_and(|w| w.blocked == Blocked::Draining && usize::from(w.cta) == place)
+            warp.is_some_and(|w| w.has_ended() && usize::from(w.cta) == place)
         };
         let gone = to_u32(cta.warps.iter().filter(|warp| draining(warp)).count());
         if cta.at_barrier == 0 || cta.at_barrier + gone < cta.live {

@@ -7,8 +7,10 @@
 use crate::spec::SchedulerPolicy;
 use crate::units::Cycle;
 
-use super::super::counters::{Cause, KernelCounts, StallStack};
+use super::super::counters::{KernelCounts, StallStack};
 use super::super::profile::{Demand, Gaps};
+use super::active_set::ActiveSet;
+use super::ledger::{Wait, Waiting, add, lost_by, rebook};
 use super::share::{Claim, ISSUE, PerResource, RESOURCES, ease, share};
 
 /// A cycle that never comes.
@@ -46,51 +48,12 @@ impl Burst {
 
 /// A burst under way.
 #[derive(Clone, Copy, Debug)]
-struct Running {
-    warp: u16,
+pub(super) struct Running {
+    pub(super) warp: u16,
     kernel: u32,
     left: f64,
     /// Shares of the burst's cycles alone without issue: fetch, registers, units.
     gaps: [f64; 3],
-}
-
-/// Warps of one kernel that wait, by cause.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    kernel: u32,
-    memory: u32,
-    barrier: u32,
-    resource: u32,
-    fetch: u32,
-}
-
-impl Waiting {
-    fn warps(&self) -> u32 {
-        self.memory + self.barrier + self.resource + self.fetch
-    }
-
-    /// Their slot-cycles, of which each takes `per_warp`.
-    fn lost(&self, per_warp: f64) -> StallStack {
-        let mut stalls = StallStack::default();
-        stalls[Cause::LongMemoryLatency as usize] = per_warp * f64::from(self.memory);
-        stalls[Cause::Barrier as usize] = per_warp * f64::from(self.barrier);
-        stalls[Cause::ExecutionResource as usize] = per_warp * f64::from(self.resource);
-        stalls[Cause::InstructionBufferEmpty as usize] = per_warp * f64::from(self.fetch);
-        stalls
-    }
-}
-
-/// Why a warp has nothing to issue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wait {
-    /// An outstanding access.
-    Memory,
-    /// A barrier.
-    Barrier,
-    /// The load/store queue is full.
-    Resource,
-    /// Its next instructions.
-    Fetch,
 }
 
 /// One scheduler.
@@ -100,11 +63,17 @@ pub(super) struct Scheduler {
     capacity: PerResource,
     /// See [`ease`].
     knee_loss: f32,
+    /// The warps that it picks from, where these are not all.
+    active: Option<ActiveSet>,
+    /// The warp that goes first under greedy-then-oldest until it blocks.
+    greedy: Option<u16>,
     running: Vec<Running>,
     claims: Vec<Claim>,
     waiting: Vec<Waiting>,
     since: Cycle,
+    /// The next completion must be found anew, and the rates.
     stale: bool,
+    unshared: bool,
     /// Room for sharing out.
     order: Vec<usize>,
     /// Slot-cycles by cause, of all launches.
@@ -114,17 +83,22 @@ pub(super) struct Scheduler {
 }
 
 impl Scheduler {
-    /// A scheduler that takes `capacity` of each resource per cycle.
-    pub(super) fn new(policy: SchedulerPolicy, capacity: PerResource) -> Self {
+    /// A scheduler that takes `capacity` of each resource per cycle; a two-level
+    /// one picks from `active_warps`.
+    pub(super) fn new(policy: SchedulerPolicy, active_warps: u32, capacity: PerResource) -> Self {
+        let two_level = policy == SchedulerPolicy::TwoLevel;
         Self {
             policy,
             capacity,
             knee_loss: 0.0,
+            active: two_level.then(|| ActiveSet::new(active_warps)),
+            greedy: None,
             running: Vec::new(),
             claims: Vec::new(),
             waiting: Vec::new(),
             since: 0,
             stale: false,
+            unshared: false,
             order: Vec::new(),
             stalls: StallStack::default(),
             due: NEVER,
@@ -167,7 +141,7 @@ impl Scheduler {
         let idle = (1.0 - issued).max(0.0);
         let per_weight = if weights > 0.0 { span * idle / weights } else { 0.0 };
         for (burst, claim) in self.running.iter().zip(&self.claims) {
-            let lost = lost_by(burst, claim, self.capacity[ISSUE], span, per_weight);
+            let lost = lost_by(&burst.gaps, claim, self.capacity[ISSUE], span, per_weight);
             add(&mut counts[crate::units::to_usize(burst.kernel)].stalls, &lost);
             add(&mut self.stalls, &lost);
         }
@@ -199,12 +173,31 @@ impl Scheduler {
         density[ISSUE] = issue;
         let gap = |n: u32| f64::from(n) / cycles;
         let gaps = [gap(burst.gaps.fetch), gap(burst.gaps.registers), gap(burst.gaps.units)];
-        self.running.push(Running { warp, kernel, left: cycles - ahead, gaps });
-        self.claims.push(Claim { density, age, rate: 0.0 });
-        self.stale = true;
+        let running = Running { warp, kernel, left: cycles - ahead, gaps };
+        let claim = Claim { density, age, rate: 0.0, first: false };
+        if let Some(active) = &mut self.active
+            && !active.enter(warp)
+        {
+            active.wait(running, claim);
+            return self.note_wait(kernel, Wait::Resource, true);
+        }
+        self.running.push(running);
+        self.claims.push(claim);
+        self.touch();
         let slots = ahead * f64::from(issue / self.capacity[ISSUE]);
         rebook(stalls, slots);
         rebook(&mut self.stalls, slots);
+    }
+
+    /// A warp waits for something that takes long, or has ended: where the
+    /// scheduler has an active set, another one takes its place.
+    pub(super) fn leave(&mut self, warp: u16) {
+        let Some(next) = self.active.as_mut().and_then(|active| active.leave(warp)) else { return };
+        let (running, claim) = next;
+        self.running.push(running);
+        self.claims.push(claim);
+        self.touch();
+        self.note_wait(running.kernel, Wait::Resource, false);
     }
 
     /// Takes out the completed bursts: `(warp, cycles that it finished early)`,
@@ -226,8 +219,54 @@ impl Scheduler {
             rebook(&mut self.stalls, slots);
             self.running.remove(place);
             self.claims.remove(place);
-            self.stale = true;
+            self.touch();
         }
+    }
+
+    /// The set of bursts or what they may have has changed.
+    fn touch(&mut self) {
+        self.stale = true;
+        self.unshared = true;
+    }
+
+    /// True when the rates hold no longer.
+    pub(super) fn is_stale(&self) -> bool {
+        self.stale
+    }
+
+    /// True when a burst asks for the resource.
+    pub(super) fn asks_for(&self, resource: usize) -> bool {
+        self.claims.iter().any(|claim| claim.density[resource] > 0.0)
+    }
+
+    /// What the bursts use of a resource per cycle at their rates.
+    pub(super) fn use_of(&self, resource: usize) -> f32 {
+        self.claims.iter().map(|claim| claim.density[resource] * claim.rate).sum()
+    }
+
+    /// What it takes of a resource per cycle at most.
+    pub(super) fn limit_of(&self, resource: usize) -> f32 {
+        self.capacity[resource]
+    }
+
+    /// Sets what it takes of a resource per cycle at most; its time is the present.
+    pub(super) fn limit(&mut self, resource: usize, most: f32) {
+        if self.capacity[resource].to_bits() != most.to_bits() {
+            self.capacity[resource] = most;
+            self.touch();
+        }
+    }
+
+    /// Sets the rates.
+    pub(super) fn share_out(&mut self) {
+        if !std::mem::take(&mut self.unshared) {
+            return;
+        }
+        if self.policy == SchedulerPolicy::Gto {
+            self.choose_greedy();
+        }
+        share(&mut self.claims, &self.capacity, self.policy, &mut self.order);
+        ease(&mut self.claims, &self.capacity, self.knee_loss);
     }
 
     /// Settles the rates and gives the cycle of the next completion.
@@ -239,8 +278,7 @@ impl Scheduler {
             return self.due;
         }
         self.stale = false;
-        share(&mut self.claims, &self.capacity, self.policy, &mut self.order);
-        ease(&mut self.claims, &self.capacity, self.knee_loss);
+        self.share_out();
         let left = |(burst, claim): (&Running, &Claim)| {
             (burst.left - DONE).max(0.0) / f64::from(claim.rate)
         };
@@ -259,56 +297,30 @@ impl Scheduler {
         self.due
     }
 
+    /// Greedy-then-oldest: who went first goes on while it has something to
+    /// issue, then it is the oldest one's turn.
+    fn choose_greedy(&mut self) {
+        let held = self.running.iter().position(|burst| Some(burst.warp) == self.greedy);
+        let oldest = || (0..self.claims.len()).min_by_key(|&place| self.claims[place].age);
+        let first = held.or_else(oldest);
+        self.greedy = first.map(|place| self.running[place].warp);
+        for (place, claim) in self.claims.iter_mut().enumerate() {
+            claim.first = Some(place) == first;
+        }
+    }
+
     /// Books a warp of `kernel` as waiting (`true`) or no longer waiting.
     pub(super) fn note_wait(&mut self, kernel: u32, wait: Wait, begins: bool) {
         let place = self.waiting.iter().position(|w| w.kernel == kernel).unwrap_or_else(|| {
-            self.waiting.push(Waiting { kernel, memory: 0, barrier: 0, resource: 0, fetch: 0 });
+            self.waiting.push(Waiting::none(kernel));
             self.waiting.len() - 1
         });
         let row = &mut self.waiting[place];
-        let count = match wait {
-            Wait::Memory => &mut row.memory,
-            Wait::Barrier => &mut row.barrier,
-            Wait::Resource => &mut row.resource,
-            Wait::Fetch => &mut row.fetch,
-        };
-        *count = if begins { *count + 1 } else { *count - 1 };
+        row.note(wait, begins);
         if row.warps() == 0 {
             self.waiting.swap_remove(place);
         }
     }
-}
-
-/// Moves slot-cycles between `Issued` and `ShortRaw`: events fall on whole
-/// cycles, bursts end within them; what a burst did not issue in its last cycle
-/// is taken back, what the next one has already issued there is added.
-fn rebook(stalls: &mut StallStack, slots: f64) {
-    stalls[Cause::Issued as usize] += slots;
-    stalls[Cause::ShortRaw as usize] -= slots;
-}
-
-/// Adds one stack to another.
-fn add(stalls: &mut StallStack, more: &StallStack) {
-    for (sum, part) in stalls.iter_mut().zip(more) {
-        *sum += part;
-    }
-}
-
-/// One burst's share of a span: its issue slots, and its part of the empty slots
-/// by what kept it from issuing.
-fn lost_by(burst: &Running, claim: &Claim, width: f32, span: f64, per_weight: f64) -> StallStack {
-    let mut stalls = StallStack::default();
-    let rate = f64::from(claim.rate);
-    let share = rate * f64::from(claim.density[ISSUE] / width);
-    stalls[Cause::Issued as usize] = span * share;
-    let lost = per_weight * (1.0 - share);
-    let parts = [rate * burst.gaps[0], rate * burst.gaps[1], 1.0 - rate + rate * burst.gaps[2]];
-    let sum: f64 = parts.iter().sum();
-    let scale = if sum > 0.0 { lost / sum } else { 0.0 };
-    stalls[Cause::InstructionBufferEmpty as usize] = scale * parts[0];
-    stalls[Cause::ShortRaw as usize] = if sum > 0.0 { scale * parts[1] } else { lost };
-    stalls[Cause::ExecutionResource as usize] = scale * parts[2];
-    stalls
 }
 
 #[cfg(test)]
@@ -319,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_burst_left_running_is_scheduled_again() {
-        let mut scheduler = Scheduler::new(SchedulerPolicy::Lrr, [1.0; RESOURCES]);
+        let mut scheduler = Scheduler::new(SchedulerPolicy::Lrr, 0, [1.0; RESOURCES]);
         let mut counts = vec![KernelCounts::default()];
         let burst = Burst { cycles: 10.0, slots: 5, ..Burst::default() };
         scheduler.start(0, 0, 1, &burst, 0.0, &mut counts[0].stalls);

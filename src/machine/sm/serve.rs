@@ -44,7 +44,7 @@ impl<S: WarpStream> Sm<S> {
             }
         }
         let begin = entry.issued.max(self.load_store.free_at).min(now);
-        if let Some(cycles) = self.serve(&mut entry, begin, chip) {
+        if let Some(cycles) = self.serve(&mut entry, begin + self.params.memory_issue, chip) {
             self.load_store.free_at = now + cycles;
             self.operations.get_mut(entry.operation).served = true;
             self.finish_if_done(entry.operation, chip);

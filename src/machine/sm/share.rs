@@ -5,8 +5,9 @@
 //! on a resource is what it takes of it per cycle at that pace. Where the sum
 //! of densities exceeds a capacity, the policy decides who slows down:
 //! round robin gives every warp the same *instruction* rate up to its own pace
-//! (max-min fair), age-ordered policies serve the oldest warp first. Two-level
-//! scheduling counts as round robin, greedy-then-oldest as oldest first.
+//! (max-min fair), age-ordered policies serve one warp after the other: the
+//! oldest first, under greedy-then-oldest behind the one that goes on. Two-level
+//! scheduling is round robin among the warps of the active set.
 
 use crate::spec::SchedulerPolicy;
 
@@ -28,6 +29,8 @@ pub(super) struct Claim {
     pub(super) density: PerResource,
     /// Order of arrival of its warp; lower is older.
     pub(super) age: u64,
+    /// Goes before older ones.
+    pub(super) first: bool,
     /// Given rate, 0 to 1.
     pub(super) rate: f32,
 }
@@ -60,12 +63,13 @@ pub(super) fn share(
     order.extend(0..claims.len());
     match policy {
         SchedulerPolicy::Lrr | SchedulerPolicy::TwoLevel => max_min(claims, capacity, order),
-        SchedulerPolicy::Gto | SchedulerPolicy::Oldest => oldest_first(claims, capacity, order),
+        SchedulerPolicy::Gto | SchedulerPolicy::Oldest => one_by_one(claims, capacity, order),
     }
 }
 
-fn oldest_first(claims: &mut [Claim], capacity: &PerResource, order: &mut [usize]) {
-    order.sort_unstable_by_key(|&i| claims[i].age);
+/// Each claim takes what those before it leave.
+fn one_by_one(claims: &mut [Claim], capacity: &PerResource, order: &mut [usize]) {
+    order.sort_unstable_by_key(|&i| (!claims[i].first, claims[i].age));
     let mut left = *capacity;
     for &index in &*order {
         let claim = &mut claims[index];
@@ -178,7 +182,7 @@ mod tests {
         let mut density: PerResource = [0.0; RESOURCES];
         density[ISSUE] = issue;
         density[0] = unit;
-        Claim { density, age, rate: 0.0 }
+        Claim { density, age, first: false, rate: 0.0 }
     }
 
     fn rates(claims: &[Claim], policy: SchedulerPolicy) -> Vec<f32> {
@@ -235,8 +239,11 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_goes_first_under_greedy_then_oldest() {
-        let claims = [claim(2, 1.0, 0.0), claim(0, 0.7, 0.0), claim(1, 0.2, 0.0)];
-        close(&rates(&claims, SchedulerPolicy::Gto), &[0.1, 1.0, 1.0]);
+    fn the_oldest_goes_first_behind_the_greedy_one() {
+        let mut claims = [claim(2, 1.0, 0.0), claim(0, 0.7, 0.0), claim(1, 0.2, 0.0)];
+        close(&rates(&claims, SchedulerPolicy::Oldest), &[0.1, 1.0, 1.0]);
+        claims[2].first = true;
+        claims[2].density[ISSUE] = 0.5;
+        close(&rates(&claims, SchedulerPolicy::Gto), &[0.0, 0.714, 1.0]);
     }
 }

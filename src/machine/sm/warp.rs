@@ -48,12 +48,16 @@ pub(super) enum Blocked {
     Groups(u32),
     /// It has ended; its accesses have not.
     Draining,
+    /// It has ended; its last instruction is in the pipeline.
+    Leaving,
 }
 
 /// One load slot.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     pending: bool,
+    /// The load is from shared memory.
+    short: bool,
     ready: Cycle,
 }
 
@@ -245,13 +249,13 @@ impl<S: WarpStream> Warp<S> {
         }
     }
 
-    /// Marks a load slot as waiting for memory.
-    pub(super) fn expect(&mut self, slot: SlotId) {
+    /// Marks a load slot as waiting for memory, shared memory where `short`.
+    pub(super) fn expect(&mut self, slot: SlotId, short: bool) {
         let place = usize::from(slot.0);
         if self.slots.len() <= place {
             self.slots.resize(place + 1, Slot::default());
         }
-        self.slots[place] = Slot { pending: true, ready: 0 };
+        self.slots[place] = Slot { pending: true, short, ready: 0 };
     }
 
     /// When the load of `slot` is done; `None` while that is unknown.
@@ -262,7 +266,27 @@ impl<S: WarpStream> Warp<S> {
 
     /// Notes that the load of `slot` is done at `cycle`.
     pub(super) fn loaded(&mut self, slot: u8, cycle: Cycle) {
-        self.slots[usize::from(slot)] = Slot { pending: false, ready: cycle };
+        let slot = &mut self.slots[usize::from(slot)];
+        (slot.pending, slot.ready) = (false, cycle);
+    }
+
+    /// True when it waits for something that takes long: memory beyond the SM's
+    /// shared one, other warps, its end.
+    pub(super) fn waits_long(&self) -> bool {
+        match self.blocked {
+            Blocked::No | Blocked::Queue | Blocked::Fetch => false,
+            Blocked::Load(slot) => !self.slots[usize::from(slot.0)].short,
+            Blocked::Barrier
+            | Blocked::Fence
+            | Blocked::Groups(_)
+            | Blocked::Draining
+            | Blocked::Leaving => true,
+        }
+    }
+
+    /// True when it has issued its last instruction.
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self.blocked, Blocked::Draining | Blocked::Leaving)
     }
 
     /// When all its accesses are done; `None` while that is unknown.

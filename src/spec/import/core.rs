@@ -85,10 +85,19 @@ fn sm(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     sheet.published("schedulers", schedulers.number::<u32>()?, &schedulers.cite());
     let policy = options.or("-gpgpu_scheduler", "gto");
     sheet.choice("policy", scheduler_policy(&policy)?, &policy.cite());
+    if scheduler_policy(&policy)? == "two-level" {
+        sheet.published("active_warps", policy.part::<u32>(1)?, &policy.cite());
+    }
     let width = options.or("-gpgpu_max_insn_issue_per_warp", "2");
     sheet.published("issue_width", width.number::<u32>()?, &width.cite());
     let chains = "Accel-Sim runs of dependent chains on QV100: FADD 7 at latency 2, DFMA 13 at 8, MUFU 25 at 20";
     sheet.leaf("dependent_issue_cycles", &5, Kind::Measured, chains);
+    let first = "GPGPU-Sim shader_core_ctx::cycle: issue comes before fetch and decode, so a CTA's first instruction issues in its second cycle";
+    sheet.published("first_issue_cycles", 1, first);
+    let chases = "Accel-Sim runs of pointer chases over L1 hits: 23 cycles at l1_latency 20 on QV100, 42 at 39 on RTX 3070, less a cycle of the port";
+    sheet.leaf("memory_issue_cycles", &2, Kind::Measured, chases);
+    let last = "GPGPU-Sim shader_core_ctx::fetch: a warp ends when its EXIT has been read, dispatched, executed and written back, five stages";
+    sheet.published("exit_cycles", 5, last);
     register_banks(options, sheet, schedulers.number()?)?;
     sheet.published("branch_cycles", 0, "Accel-Sim trace mode: no branch hazard");
     Ok(())

@@ -1,0 +1,57 @@
+//! Two-level scheduling: the few warps that a scheduler picks from, and the
+//! ready ones that wait for a place among them.
+//!
+//! A warp that waits for a long time (memory, a barrier) gives its place up to
+//! the ready warp that has waited longest (Gebhart et al., ISCA'11; Narasiman et
+//! al., MICRO'11; GPGPU-Sim's `two_level_active`). Every change costs O(1).
+
+use std::collections::VecDeque;
+
+use super::scheduler::Running;
+use super::share::Claim;
+
+/// The active warps of one scheduler.
+#[derive(Debug)]
+pub(super) struct ActiveSet {
+    /// By warp slot of the SM.
+    is_member: Vec<bool>,
+    /// Free places.
+    free: u32,
+    /// Bursts of ready warps outside, in order of their coming.
+    ready: VecDeque<(Running, Claim)>,
+}
+
+impl ActiveSet {
+    /// An empty set with `places`.
+    pub(super) fn new(places: u32) -> Self {
+        Self { is_member: Vec::new(), free: places, ready: VecDeque::new() }
+    }
+
+    /// True when `warp` is inside, for which it takes a free place where it can.
+    pub(super) fn enter(&mut self, warp: u16) -> bool {
+        let place = usize::from(warp);
+        if self.is_member.len() <= place {
+            self.is_member.resize(place + 1, false);
+        }
+        if !self.is_member[place] && self.free > 0 {
+            self.free -= 1;
+            self.is_member[place] = true;
+        }
+        self.is_member[place]
+    }
+
+    /// Lets the burst of a ready warp wait for a place.
+    pub(super) fn wait(&mut self, burst: Running, claim: Claim) {
+        self.ready.push_back((burst, claim));
+    }
+
+    /// `warp` gives up its place, if it has one: the burst that takes it.
+    pub(super) fn leave(&mut self, warp: u16) -> Option<(Running, Claim)> {
+        let member = self.is_member.get_mut(usize::from(warp)).filter(|member| **member)?;
+        *member = false;
+        self.free += 1;
+        let next = self.ready.pop_front()?;
+        self.enter(next.0.warp);
+        Some(next)
+    }
+}
