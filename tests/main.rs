@@ -11,6 +11,7 @@ mod imports;
 mod layers;
 mod machine_memory;
 mod machine_verb;
+mod microbenchmarks;
 mod model_errors;
 mod models;
 mod opcodes;

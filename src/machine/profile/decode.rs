@@ -13,7 +13,7 @@ const UNLISTED: Register = Register::from_bits(RegisterFile::Predicate as u16 * 
 /// One static instruction, decoded for one machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Decoded {
-    /// Registers read, without constants; wide operands as far as listed.
+    /// Registers read, each once, without constants; wide operands as far as listed.
     pub(super) sources: Box<[Register]>,
     /// Registers written, wide results spread out.
     pub(super) destinations: Box<[Register]>,
@@ -57,10 +57,6 @@ pub(super) fn decode(machine: &Machine, program: &Program) -> Vec<Decoded> {
 fn decode_one(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> Decoded {
     let ignores_predicates = machine.quirks.ignores_predicates;
     let carries = |r: &Register| !r.is_constant() && (!ignores_predicates || !is_predicate(*r));
-    let with = |stands_in: bool, mut list: Vec<Register>| {
-        list.extend((stands_in && !list.iter().any(|r| is_predicate(*r))).then_some(UNLISTED));
-        list
-    };
     let live = |list: &[Register]| list.iter().copied().filter(carries).collect::<Vec<_>>();
     let texture =
         opcode.effect == Effect::Load(Space::Texture) && machine.quirks.textures_are_latency;
@@ -69,12 +65,11 @@ fn decode_one(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> 
         if machine.quirks.listed_registers_only { 1 } else { opcode.registers_per_destination };
     let overhead = if has_addresses { 0 } else { machine.sm.dependent_issue_cycles };
     Decoded {
-        sources: with(opcode.reads_predicate, live(&instruction.sources)).into(),
-        destinations: with(
+        sources: with_unlisted(opcode.reads_predicate, distinct(live(&instruction.sources))),
+        destinations: with_unlisted(
             opcode.writes_predicate,
             spread_out(&live(&instruction.destinations), spread),
-        )
-        .into(),
+        ),
         unit: opcode.unit,
         latency: opcode.latency_cycles + overhead,
         initiation: opcode.initiation_cycles,
@@ -94,15 +89,63 @@ fn decode_one(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> 
     }
 }
 
+/// The same without repetitions: a register is read once for all its operands.
+fn distinct(mut registers: Vec<Register>) -> Vec<Register> {
+    let mut place = 0;
+    while place < registers.len() {
+        let seen = registers[..place].contains(&registers[place]);
+        if seen {
+            registers.remove(place);
+        } else {
+            place += 1;
+        }
+    }
+    registers
+}
+
 fn is_predicate(register: Register) -> bool {
     matches!(register.file(), RegisterFile::Predicate | RegisterFile::UniformPredicate)
 }
 
-/// The registers that wide results stand for: `count` in a row from each listed one.
+/// The same and, where asked for, the stand-in for predicates that are not listed.
+fn with_unlisted(asked: bool, mut listed: Vec<Register>) -> Box<[Register]> {
+    let lacks = !listed.iter().any(|r| is_predicate(*r));
+    listed.extend((asked && lacks).then_some(UNLISTED));
+    listed.into()
+}
+
+/// The registers that wide results stand for: `count` in a row from the listed
+/// one. A line that lists several registers of a file lists all of them, and a
+/// predicate is one bit.
 fn spread_out(listed: &[Register], count: u8) -> Vec<Register> {
     let row = |first: &Register| {
         let (file, number) = (first.file(), first.number());
-        (0..u16::from(count.max(1))).filter_map(move |k| Register::new(file, number + k))
+        let of_file = listed.iter().filter(|other| other.file() == file).count();
+        let wide = of_file == 1 && !is_predicate(*first);
+        let count = if wide { u16::from(count.max(1)) } else { 1 };
+        (0..count).filter_map(move |k| Register::new(file, number + k))
     };
     listed.iter().flat_map(row).filter(|r| !r.is_constant()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spread_out;
+    use crate::isa::{Register, RegisterFile};
+
+    fn spread(listed: &[(RegisterFile, u16)], count: u8) -> String {
+        let register = |&(file, number)| Register::new(file, number).unwrap();
+        let listed: Vec<Register> = listed.iter().map(register).collect();
+        format!("{:?}", spread_out(&listed, count))
+    }
+
+    #[test]
+    fn a_wide_result_is_a_row_of_registers_unless_all_are_listed() {
+        use RegisterFile::{General, Predicate, Uniform};
+        assert_eq!(spread(&[(General, 4)], 4), "[R4, R5, R6, R7]");
+        assert_eq!(spread(&[(Uniform, 4)], 2), "[UR4, UR5]");
+        assert_eq!(spread(&[(Uniform, 62)], 2), "[UR62]", "UR63 holds a constant");
+        assert_eq!(spread(&[(General, 4), (General, 8)], 4), "[R4, R8]");
+        assert_eq!(spread(&[(General, 2), (Predicate, 0)], 2), "[R2, R3, P0]");
+    }
 }
