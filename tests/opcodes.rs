@@ -92,7 +92,7 @@ fn effects_are_those_of_the_instructions() {
         ("LDGDEPBAR", Effect::AsyncCommit),
         ("DEPBAR.LE", Effect::AsyncWait),
         ("BAR.SYNC.DEFER_BLOCKING", Effect::Barrier),
-        ("BAR.ARV", Effect::Compute),
+        ("BAR.ARV", Effect::Arrive),
         ("MEMBAR.SC.GPU", Effect::Fence),
         ("EXIT", Effect::Exit),
         ("BRA", Effect::Branch),

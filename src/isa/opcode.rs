@@ -113,8 +113,10 @@ pub enum Effect {
     /// Waits until at most the immediate's number of async groups is pending
     /// (`DEPBAR`); without open groups it waits for nothing.
     AsyncWait,
-    /// CTA-wide barrier.
+    /// Arrives at a barrier of the CTA and waits for the other warps.
     Barrier,
+    /// Arrives at a barrier of the CTA and goes on.
+    Arrive,
     /// Memory fence.
     Fence,
     /// Ends the warp when no lane is left.

@@ -235,6 +235,11 @@ pub struct KernelCounts {
     pub by_unit: [u64; Unit::ALL.len()],
     /// Warp instructions with an opcode that no table row knows.
     pub unknown_opcodes: u64,
+    /// Barriers whose number or count the trace does not tell.
+    pub assumed_barriers: u64,
+    /// Waits for groups of asynchronous copies whose number the trace does not
+    /// tell: all groups are waited for.
+    pub assumed_waits: u64,
     /// Accesses through generic addresses.
     pub generic_accesses: u64,
     /// L1 sector requests.

@@ -12,6 +12,8 @@
 
 #[cfg(test)]
 mod bandwidth_tests;
+#[cfg(test)]
+mod barrier_tests;
 mod cache;
 #[cfg(test)]
 mod cache_facts_tests;

@@ -7,7 +7,7 @@ use crate::isa::{Access, AddressMode, Code, Instruction, Launch, Register, Regis
 use crate::spec::{AddressMap, Command, Location, Mapping, MemoryStandard, Models, Resolved};
 use crate::units::{Dim3, KernelId, to_u32, to_usize};
 
-use super::{Feed, FeedError, Gpu, Outcome, Program, Setup, WarpStream};
+use super::{Feed, FeedError, Gpu, MachineError, Outcome, Program, Setup, WarpStream};
 use crate::epoch::{AppFacts, Facts, Plan, PlanDraft, Share};
 use crate::units::AppId;
 
@@ -30,7 +30,7 @@ pub(super) struct Line {
     at: Option<Where>,
     width: u8,
     mask: u32,
-    immediate: i64,
+    immediates: &'static [i64],
 }
 
 impl Line {
@@ -44,15 +44,20 @@ impl Line {
         Self { mask, ..self }
     }
 
-    /// The same with an immediate operand.
+    /// The same with this immediate instead of a 0.
     pub(super) fn immediate(self, immediate: i64) -> Self {
-        Self { immediate, ..self }
+        self.immediates(Box::leak(Box::new([immediate])))
+    }
+
+    /// The same with these immediates instead of a 0.
+    pub(super) fn immediates(self, immediates: &'static [i64]) -> Self {
+        Self { immediates, ..self }
     }
 }
 
 /// An instruction without addresses.
 pub(super) fn line(opcode: &'static str, destination: Option<u16>, source: Option<u16>) -> Line {
-    Line { opcode, destination, source, at: None, width: 0, mask: u32::MAX, immediate: 0 }
+    Line { opcode, destination, source, at: None, width: 0, mask: u32::MAX, immediates: &[0] }
 }
 
 /// A load or store of 4 bytes per lane: the address of lane 0 and the step
@@ -242,14 +247,23 @@ impl Script {
         self.run_side_by_side(resolved, 1)
     }
 
+    /// Runs it alone, to whatever end.
+    pub(super) fn try_run(&self, resolved: &Resolved) -> Result<Outcome, MachineError> {
+        self.run_apps(resolved, 1)
+    }
+
     /// Runs it as `apps` applications at once, each with all the room.
     pub(super) fn run_side_by_side(&self, resolved: &Resolved, apps: u16) -> Outcome {
+        self.run_apps(resolved, apps).unwrap()
+    }
+
+    fn run_apps(&self, resolved: &Resolved, apps: u16) -> Result<Outcome, MachineError> {
         let machine = &resolved.machine;
         let (standard, mapping) = memory_of(resolved);
         let launch = |kernel: u32| super::Command::Launch { kernel: KernelId(kernel), stream: 0 };
         let lists = (0..u32::from(apps)).map(|kernel| vec![launch(kernel)]).collect();
         let setup = Setup { machine, standard: &standard, mapping, apps: lists };
-        Gpu::new(setup, self).unwrap().run(&whole(resolved, apps), &mut |_| ()).unwrap()
+        Gpu::new(setup, self).unwrap().run(&whole(resolved, apps), &mut |_| ())
     }
 }
 
@@ -268,7 +282,7 @@ fn code(bodies: &[&[Line]]) -> Code {
                 destinations: register(line.destination),
                 sources: register(line.source),
                 width: line.width,
-                immediates: Box::new([line.immediate]),
+                immediates: line.immediates.into(),
                 line: None,
             });
         }

@@ -46,6 +46,14 @@ impl Notes {
         if generic > 0 {
             self.add(format!("{name}: {generic} accesses through generic addresses, told apart by the trace's shared and local windows"));
         }
+        let barriers: u64 = outcome.kernels.iter().map(|k| k.assumed_barriers).sum();
+        if barriers > 0 {
+            self.add(format!("{name}: {barriers} barrier instructions whose number or thread count the trace does not tell: with a count a barrier of its own, else the one of the whole CTA"));
+        }
+        let waits: u64 = outcome.kernels.iter().map(|k| k.assumed_waits).sum();
+        if waits > 0 {
+            self.add(format!("{name}: {waits} waits for asynchronous copies (DEPBAR) without an immediate: taken as waits for all"));
+        }
         if machine.quirks.textures_are_latency {
             self.add(format!(
                 "{}: texture instructions take a fixed time and touch no memory",

@@ -342,6 +342,8 @@ pub struct Quirks {
     pub serial_kernels: bool,
     /// A grid smaller than the GPU's room is spread over all SMs.
     pub spreads_small_grids: bool,
+    /// Every barrier instruction waits at barrier 0 of the whole CTA.
+    pub whole_cta_barriers: bool,
     /// Predicates carry no dependency.
     pub ignores_predicates: bool,
     /// DRAM is never refreshed.

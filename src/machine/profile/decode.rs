@@ -5,6 +5,7 @@ use crate::spec::Machine;
 use crate::units::to_usize;
 
 use super::super::feed::Program;
+use super::meeting::Meeting;
 
 /// Stands for all predicates that a trace does not list: the last comparison
 /// writes it, branches wait for it.
@@ -39,8 +40,10 @@ pub(crate) struct Decoded {
     pub(crate) known: bool,
     /// Loads a constant whose address the trace does not give.
     pub(super) unplaced_constant: bool,
-    /// The last immediate, for waits on asynchronous groups.
-    pub(super) immediate: i64,
+    /// The first immediate, for waits on asynchronous groups.
+    pub(super) immediate: Option<i64>,
+    /// The barrier that it meets.
+    pub(super) meeting: Option<Meeting>,
 }
 
 /// Decodes every instruction of `program`.
@@ -85,7 +88,8 @@ fn decode_one(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> 
         bypasses_l1: opcode.bypasses_l1,
         known: opcode.known,
         unplaced_constant: !has_addresses && opcode.effect == Effect::Load(Space::Constant),
-        immediate: instruction.immediates.first().copied().unwrap_or(0),
+        immediate: instruction.immediates.first().copied(),
+        meeting: meeting(machine, instruction, opcode.effect),
     }
 }
 
@@ -101,6 +105,16 @@ fn distinct(mut registers: Vec<Register>) -> Vec<Register> {
         }
     }
     registers
+}
+
+fn meeting(machine: &Machine, instruction: &Instruction, effect: Effect) -> Option<Meeting> {
+    let waits = match effect {
+        Effect::Barrier => true,
+        Effect::Arrive => false,
+        _ => return None,
+    };
+    let whole = machine.quirks.whole_cta_barriers;
+    Some(if whole { Meeting::whole(true) } else { Meeting::of(instruction, waits) })
 }
 
 fn is_predicate(register: Register) -> bool {

@@ -15,6 +15,7 @@
 
 mod code;
 mod decode;
+mod meeting;
 mod part;
 mod state;
 mod walk;
@@ -30,6 +31,7 @@ use crate::units::{to_u32, to_usize};
 use super::feed::Program;
 pub(super) use code::CodeLines;
 pub(super) use decode::Decoded;
+pub(super) use meeting::Meeting;
 pub(super) use state::{SlotId, StateId};
 use state::{State, StateTable};
 use walk::Walk;
@@ -102,14 +104,19 @@ pub(super) enum StretchEnd {
     Segment,
     /// The next instruction uses a load's register.
     Load(SlotId),
-    /// A CTA barrier was issued.
-    Barrier,
+    /// A barrier was issued.
+    Barrier(Meeting),
     /// A fence was issued: all earlier accesses must be done.
     Fence,
     /// The asynchronous copies so far form a group.
     AsyncCommit,
-    /// Waits until at most this many groups are pending.
-    AsyncWait(u32),
+    /// Waits until at most so many groups are pending.
+    AsyncWait {
+        /// Groups that may be pending; 0 where the trace does not tell.
+        allowed: u32,
+        /// The trace tells.
+        told: bool,
+    },
 }
 
 /// A run of steps and what follows.

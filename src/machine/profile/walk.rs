@@ -282,11 +282,12 @@ fn unit_number(unit: Unit) -> u8 {
 /// Ends of a stretch that an instruction brings by what it is.
 fn own_end(instruction: &Decoded) -> Option<StretchEnd> {
     match instruction.effect {
-        Effect::Barrier => Some(StretchEnd::Barrier),
+        Effect::Barrier | Effect::Arrive => instruction.meeting.map(StretchEnd::Barrier),
         Effect::Fence => Some(StretchEnd::Fence),
         Effect::AsyncCommit => Some(StretchEnd::AsyncCommit),
         Effect::AsyncWait => {
-            Some(StretchEnd::AsyncWait(u32::try_from(instruction.immediate).unwrap_or(0)))
+            let told = instruction.immediate.and_then(|groups| u32::try_from(groups).ok());
+            Some(StretchEnd::AsyncWait { allowed: told.unwrap_or(0), told: told.is_some() })
         }
         _ => None,
     }

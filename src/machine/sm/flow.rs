@@ -133,12 +133,18 @@ impl<S: WarpStream> Sm<S> {
     fn meet(&mut self, warp: u16, end: StretchEnd, ahead: f64, chip: &mut Chip) {
         let resident = self.warp(warp);
         let (done, blocked) = match end {
-            StretchEnd::Barrier => return self.meet_barrier(warp, chip),
+            StretchEnd::Barrier(meeting) => {
+                return self.meet_barrier(warp, meeting, ahead, chip);
+            }
             StretchEnd::Segment | StretchEnd::AsyncCommit => return self.pass(warp, ahead, chip),
             StretchEnd::Load(slot) => (resident.ready_at(slot), Blocked::Load(slot)),
             StretchEnd::Fence => (resident.all_done_at(), Blocked::Fence),
-            StretchEnd::AsyncWait(allowed) => {
-                (resident.groups_done_at(allowed), Blocked::Groups(allowed))
+            StretchEnd::AsyncWait { allowed, told } => {
+                let guessed = !told && resident.has_groups();
+                let done = resident.groups_done_at(allowed);
+                let kernel = crate::units::to_usize(resident.kernel);
+                chip.counts[kernel].assumed_waits += u64::from(guessed);
+                (done, Blocked::Groups(allowed))
             }
         };
         if done.is_some_and(|cycle| cycle <= chip.queue.now()) {
@@ -150,16 +156,7 @@ impl<S: WarpStream> Sm<S> {
         }
     }
 
-    fn meet_barrier(&mut self, warp: u16, chip: &mut Chip) {
-        self.block(warp, Blocked::Barrier);
-        let place = usize::from(self.warp(warp).cta);
-        if let Some(cta) = self.ctas[place].as_mut() {
-            cta.at_barrier += 1;
-        }
-        self.open_barrier(place, chip);
-    }
-
-    fn pass(&mut self, warp: u16, ahead: f64, chip: &mut Chip) {
+    pub(super) fn pass(&mut self, warp: u16, ahead: f64, chip: &mut Chip) {
         let resident = self.warps[usize::from(warp)].as_mut().expect("only resident warps pass");
         resident.resume(chip.profile(resident.kernel), false);
         self.begin_burst(warp, ahead, chip);
@@ -182,7 +179,7 @@ impl<S: WarpStream> Sm<S> {
             self.wake_at(warp, done.max(leaves), chip);
         }
         let place = usize::from(self.warp(warp).cta);
-        self.open_barrier(place, chip);
+        self.open_barriers(place, chip);
     }
 
     pub(super) fn block(&mut self, warp: u16, blocked: Blocked) {
@@ -214,7 +211,7 @@ impl<S: WarpStream> Sm<S> {
             Blocked::Groups(allowed) => resident.groups_done_at(allowed),
             Blocked::No
             | Blocked::Queue
-            | Blocked::Barrier
+            | Blocked::Barrier(_)
             | Blocked::Fetch
             | Blocked::Leaving => None,
         };
@@ -236,7 +233,7 @@ impl<S: WarpStream> Sm<S> {
 fn cause(blocked: Blocked) -> Wait {
     match blocked {
         Blocked::Queue => Wait::Resource,
-        Blocked::Barrier => Wait::Barrier,
+        Blocked::Barrier(_) => Wait::Barrier,
         Blocked::Fetch | Blocked::Leaving => Wait::Fetch,
         _ => Wait::Memory,
     }

@@ -3,6 +3,7 @@
 
 mod access;
 mod active_set;
+mod barriers;
 mod constant_loads;
 mod constants;
 mod fetch;
@@ -35,6 +36,7 @@ use super::feed::WarpStream;
 use super::packet::Operation;
 use super::profile::OPERANDS;
 use super::slab::Slab;
+use barriers::Barrier;
 use constants::Constants;
 use fetch::Fetch;
 use l1::L1;
@@ -55,8 +57,8 @@ struct Cta {
     need: Need,
     /// Warps that have not ended.
     live: u32,
-    /// Warps that wait at the barrier.
-    at_barrier: u32,
+    /// Barriers that its warps have met.
+    barriers: Vec<Barrier>,
     warps: Vec<u16>,
 }
 

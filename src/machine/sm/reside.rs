@@ -6,7 +6,7 @@ use crate::units::{Cycle, to_u16, to_u32, to_usize};
 use super::super::chip::Chip;
 use super::super::event::Event;
 use super::super::feed::WarpStream;
-use super::warp::{Blocked, Warp};
+use super::warp::Warp;
 use super::{Cta, Need, Sm};
 
 impl<S: WarpStream> Sm<S> {
@@ -57,7 +57,7 @@ impl<S: WarpStream> Sm<S> {
         for &warp in &warps {
             chip.queue.schedule(begin, Event::Wake { sm: self.id, warp });
         }
-        self.ctas[place] = Some(Cta { kernel, need, live, at_barrier: 0, warps });
+        self.ctas[place] = Some(Cta { kernel, need, live, barriers: Vec::new(), warps });
         chip.counts[to_usize(kernel)].ctas_started += 1;
         if live == 0 {
             self.retire(place, chip);
@@ -90,12 +90,13 @@ impl<S: WarpStream> Sm<S> {
         self.schedulers[scheduler].leave(warp);
         let ended = self.warps[usize::from(warp)].take().expect("only resident warps end");
         let place = usize::from(ended.cta);
+        self.withdraw(&ended);
         let cta = self.ctas[place].as_mut().expect("a warp's CTA is resident");
         cta.live -= 1;
         if cta.live == 0 {
             self.retire(place, chip);
         } else {
-            self.open_barrier(place, chip);
+            self.open_barriers(place, chip);
         }
     }
 
@@ -104,28 +105,5 @@ impl<S: WarpStream> Sm<S> {
         self.room.give_back(&cta.need);
         self.retired.push(cta.kernel);
         chip.counts[to_usize(cta.kernel)].ctas_retired += 1;
-    }
-
-    /// Lets the waiting warps of a CTA go when all live warps have arrived.
-    pub(super) fn open_barrier(&mut self, place: usize, chip: &mut Chip) {
-        let Some(cta) = self.ctas[place].as_mut() else { return };
-        let draining = |warp: &u16| {
-            let warp = self.warps[usize::from(*warp)].as_ref();
-            warp.is_some_and(|w| w.has_ended() && usize::from(w.cta) == place)
-        };
-        let gone = to_u32(cta.warps.iter().filter(|warp| draining(warp)).count());
-        if cta.at_barrier == 0 || cta.at_barrier + gone < cta.live {
-            return;
-        }
-        cta.at_barrier = 0;
-        let waiting = |warp: &u16| {
-            let warp = self.warps[usize::from(*warp)].as_ref();
-            warp.is_some_and(|w| w.blocked == Blocked::Barrier && usize::from(w.cta) == place)
-        };
-        let next = chip.queue.now() + 1;
-        let released: Vec<u16> = cta.warps.iter().copied().filter(waiting).collect();
-        for warp in released {
-            self.wake_at(warp, next, chip);
-        }
     }
 }

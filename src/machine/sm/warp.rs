@@ -38,8 +38,8 @@ pub(super) enum Blocked {
     Queue,
     /// An outstanding load.
     Load(SlotId),
-    /// The CTA's other warps.
-    Barrier,
+    /// Other warps of the CTA, at one of its barriers.
+    Barrier(u8),
     /// Its next instructions.
     Fetch,
     /// All its accesses.
@@ -87,6 +87,9 @@ pub(super) struct Warp<S> {
     pub(super) outstanding: u32,
     /// When the last of the finished operations was done.
     pub(super) last_done: Cycle,
+    /// Barriers of the whole CTA at which it has arrived without waiting, one bit
+    /// each.
+    arrived: u16,
     slots: Vec<Slot>,
     /// Groups that may not be done, oldest first; the last one is open.
     groups: VecDeque<Group>,
@@ -122,6 +125,7 @@ impl<S: WarpStream> Warp<S> {
             lead: 0,
             outstanding: 0,
             last_done: 0,
+            arrived: 0,
             slots: Vec::new(),
             groups: VecDeque::from([Group::default()]),
             first_group: 0,
@@ -276,7 +280,7 @@ impl<S: WarpStream> Warp<S> {
         match self.blocked {
             Blocked::No | Blocked::Queue | Blocked::Fetch => false,
             Blocked::Load(slot) => !self.slots[usize::from(slot.0)].short,
-            Blocked::Barrier
+            Blocked::Barrier(_)
             | Blocked::Fence
             | Blocked::Groups(_)
             | Blocked::Draining
@@ -287,6 +291,24 @@ impl<S: WarpStream> Warp<S> {
     /// True when it has issued its last instruction.
     pub(super) fn has_ended(&self) -> bool {
         matches!(self.blocked, Blocked::Draining | Blocked::Leaving)
+    }
+
+    /// Notes that it has arrived at a barrier without waiting: true when it had
+    /// done so before.
+    pub(super) fn arrive(&mut self, barrier: u8) -> bool {
+        let before = self.has_arrived(barrier);
+        self.arrived |= bit(barrier);
+        before
+    }
+
+    /// True when it has arrived at a barrier without waiting.
+    pub(super) fn has_arrived(&self, barrier: u8) -> bool {
+        self.arrived & bit(barrier) != 0
+    }
+
+    /// The barrier has opened.
+    pub(super) fn depart(&mut self, barrier: u8) {
+        self.arrived &= !bit(barrier);
     }
 
     /// When all its accesses are done; `None` while that is unknown.
@@ -314,6 +336,11 @@ impl<S: WarpStream> Warp<S> {
         group.done = group.done.max(cycle);
     }
 
+    /// True when it has closed a group that may not be done.
+    pub(super) fn has_groups(&self) -> bool {
+        self.groups.len() > 1
+    }
+
     /// When all closed groups but the last `allowed` are done; `None` while that
     /// is unknown.
     pub(super) fn groups_done_at(&self, allowed: u32) -> Option<Cycle> {
@@ -322,4 +349,9 @@ impl<S: WarpStream> Warp<S> {
         let mut groups = self.groups.iter().take(must);
         groups.try_fold(0, |at, group| (group.pending == 0).then(|| at.max(group.done)))
     }
+}
+
+/// The bit of a barrier; those without a number have none.
+fn bit(barrier: u8) -> u16 {
+    1_u16.checked_shl(u32::from(barrier)).unwrap_or(0)
 }
