@@ -16,7 +16,8 @@ pub enum Cause {
     LongMemoryLatency,
     /// Results of arithmetic are not ready.
     ShortRaw,
-    /// A unit or the load/store queue is taken.
+    /// A unit, the load/store queue or the active set of a two-level scheduler is
+    /// taken.
     ExecutionResource,
     /// Branch, fetch or instruction buffer.
     InstructionBufferEmpty,
