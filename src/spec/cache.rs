@@ -29,10 +29,11 @@ pub struct Cache {
     pub replacement: ReplacementPolicy,
     /// Percent of the ways of a set that may be dirty at once: beyond, the line of
     /// them that makes room first is written back and stays, clean. None: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub dirty_ways_percent: Option<u32>,
     /// A write that fetches nothing counts as a hit though its sector is not
     /// there, as in the counters of hardware.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fetchless_writes_hit: bool,
 }
 

@@ -130,7 +130,7 @@ pub struct SmSpec {
     /// How a scheduler picks among ready warps.
     pub policy: SchedulerPolicy,
     /// Which scheduler gets the first warp of a CTA.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "WarpPlacement::is_by_slot")]
     pub warp_placement: WarpPlacement,
     /// Warps that a two-level scheduler picks from; 0 for the other policies,
     /// which pick from all.
@@ -153,7 +153,7 @@ pub struct SmSpec {
     /// Percent of a scheduler's throughput that is lost where the demand of its
     /// warps on the issue slot or a unit just equals the capacity, because
     /// instructions do not come evenly; less on both sides of that point.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub knee_loss_percent: u32,
     /// Cycles added to every dependent issue distance beyond the unit's latency.
     pub dependent_issue_cycles: u32,
@@ -175,6 +175,13 @@ pub enum WarpPlacement {
     Slots,
     /// Each CTA begins one scheduler on from the CTA before it.
     Rotating,
+}
+
+impl WarpPlacement {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
+    fn is_by_slot(&self) -> bool {
+        *self == Self::Slots
+    }
 }
 
 /// How a scheduler picks among ready warps.
