@@ -15,19 +15,22 @@ const SCANNED: u32 = 32;
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     ways: usize,
+    /// Lines that fit with the most ways.
+    most: usize,
     numbers: Vec<u64>,
     /// Way of each line; absent where sets are read through.
     table: Option<Table>,
 }
 
 impl Places {
-    /// No lines in `sets` sets of at most `ways` ways.
+    /// For `sets` sets of at most `ways` ways; takes no room before
+    /// [`Places::reset`].
     pub(super) fn new(sets: u32, ways: u32) -> Self {
-        let most = to_usize(sets) * to_usize(ways);
         Self {
-            ways: to_usize(ways),
-            numbers: vec![INVALID; most],
-            table: (ways > SCANNED).then(|| Table::new(most)),
+            ways: 0,
+            most: to_usize(sets) * to_usize(ways),
+            numbers: Vec::new(),
+            table: (ways > SCANNED).then(|| Table::new(0)),
         }
     }
 
@@ -37,7 +40,7 @@ impl Places {
         self.numbers.clear();
         self.numbers.resize(to_usize(sets) * self.ways, INVALID);
         if let Some(table) = &mut self.table {
-            table.clear();
+            table.reset(self.most);
         }
     }
 

@@ -23,13 +23,16 @@ pub(crate) struct Table {
 impl Table {
     /// A map for up to `capacity` keys.
     pub(crate) fn new(capacity: usize) -> Self {
-        let slots = capacity.max(1).next_power_of_two() * 2;
+        let slots = slots(capacity);
         Self { slots: vec![FREE; slots], mask: slots - 1 }
     }
 
-    /// Removes everything.
-    pub(crate) fn clear(&mut self) {
-        self.slots.fill(FREE);
+    /// Removes everything and makes room for up to `capacity` keys.
+    pub(crate) fn reset(&mut self, capacity: usize) {
+        let slots = slots(capacity);
+        self.slots.clear();
+        self.slots.resize(slots, FREE);
+        self.mask = slots - 1;
     }
 
     /// The number of a key.
@@ -87,6 +90,11 @@ impl Table {
     }
 }
 
+/// Slots for `capacity` keys: at most half of them are taken.
+fn slots(capacity: usize) -> usize {
+    capacity.max(1).next_power_of_two() * 2
+}
+
 #[cfg(test)]
 mod tests {
     use super::Table;
@@ -108,7 +116,7 @@ mod tests {
                 model.insert(key, step);
             }
         }
-        table.clear();
+        table.reset(64);
         assert_eq!(table.get(1), None);
     }
 }

@@ -73,10 +73,17 @@ impl TagArray {
     /// An empty array with the geometry of `spec`. Dirty lines are spared while
     /// fewer than `dirty_guard_percent` of all lines are dirty.
     pub(crate) fn new(spec: &Cache, dirty_guard_percent: u32) -> Self {
-        let mut array = Self {
+        let mut array = Self::unused(spec, dirty_guard_percent);
+        array.resize(spec.ways);
+        array
+    }
+
+    /// The same without ways: it takes no room before [`TagArray::resize`].
+    pub(crate) fn unused(spec: &Cache, dirty_guard_percent: u32) -> Self {
+        Self {
             index: SetIndex::new(spec.sets, spec.hash),
             sets: spec.sets,
-            ways: spec.ways,
+            ways: 0,
             line_shift: spec.line_bytes.trailing_zeros(),
             lines: Vec::new(),
             places: Places::new(spec.sets, spec.ways),
@@ -87,9 +94,7 @@ impl TagArray {
             dirty_lines: 0,
             dirty_guard_percent: u64::from(dirty_guard_percent),
             dirty_ways: spec.dirty_ways_percent.map(|percent| spec.ways * percent / 100),
-        };
-        array.resize(spec.ways);
-        array
+        }
     }
 
     /// Looks sets up as lines of one slice of `map`.

@@ -47,12 +47,13 @@ pub(super) struct L1 {
 }
 
 impl L1 {
-    /// An empty L1 at its largest size.
+    /// The L1 of an SM that no CTA has reached: without room for anything before
+    /// [`L1::prepare`], so that idle SMs cost nothing.
     pub(super) fn new(spec: &L1Spec) -> Self {
         let rules = [false, true].map(|local| WriteRule::new(&spec.cache, local));
         Self {
-            tags: TagArray::new(&spec.cache, spec.dirty_percent),
-            outstanding: Mshr::new(spec.cache.mshr_entries, spec.cache.mshr_merge),
+            tags: TagArray::unused(&spec.cache, spec.dirty_percent),
+            outstanding: Mshr::new(0, spec.cache.mshr_merge),
             rules,
             writes_back: rules.iter().any(|rule| rule.writes_back()),
             kernel: 0,
@@ -65,6 +66,9 @@ impl L1 {
     /// size changes: what is dirty leaves, but for local memory, which has ended
     /// with its threads.
     pub(super) fn prepare(&mut self, shared_bytes: u32, shared: &SharedSpec) {
+        if self.tags.ways() == 0 {
+            self.outstanding = Mshr::new(self.spec.cache.mshr_entries, self.spec.cache.mshr_merge);
+        }
         let ways = ways_beside(&self.spec, shared_bytes.min(shared.bytes));
         if self.spec.flushed_at_kernel_start || ways != self.tags.ways() {
             if self.writes_back {

@@ -47,6 +47,13 @@ fn shared(bytes: u32) -> SharedSpec {
     }
 }
 
+/// An L1 at its largest size.
+fn ready(spec: &L1Spec) -> L1 {
+    let mut l1 = L1::new(spec);
+    l1.prepare(0, &shared(0));
+    l1
+}
+
 fn read(l1: &mut L1, address: u64) -> Read {
     l1.read(address, 0, &mut CacheCounts::default())
 }
@@ -75,7 +82,7 @@ fn the_carve_out_takes_the_smallest_size_that_holds_the_kernel() {
 
 #[test]
 fn an_l1_that_is_not_flushed_keeps_its_lines_while_its_size_stays() {
-    let mut l1 = L1::new(&L1Spec { flushed_at_kernel_start: false, ..unified() });
+    let mut l1 = ready(&L1Spec { flushed_at_kernel_start: false, ..unified() });
     assert_eq!(read(&mut l1, 0x1000), Read::Miss);
     l1.fill(0x1000, &mut Vec::new());
     l1.prepare(0, &shared(96 * 1024));
@@ -86,7 +93,7 @@ fn an_l1_that_is_not_flushed_keeps_its_lines_while_its_size_stays() {
 
 #[test]
 fn a_merged_miss_makes_one_request_and_the_merge_limit_stalls() {
-    let mut l1 = L1::new(&with(Cache { mshr_merge: 3, ..spec(4, 2) }));
+    let mut l1 = ready(&with(Cache { mshr_merge: 3, ..spec(4, 2) }));
     let outcomes = [0x100, 0x104, 0x11f, 0x108].map(|address| read(&mut l1, address & !31));
     assert_eq!(outcomes, [Read::Miss, Read::Merged, Read::Merged, Read::Refused]);
     let mut released = Vec::new();
@@ -97,7 +104,7 @@ fn a_merged_miss_makes_one_request_and_the_merge_limit_stalls() {
 
 #[test]
 fn a_full_table_of_misses_stalls_until_one_comes_back() {
-    let mut l1 = L1::new(&with(Cache { mshr_entries: 2, ..spec(4, 2) }));
+    let mut l1 = ready(&with(Cache { mshr_entries: 2, ..spec(4, 2) }));
     assert_eq!([0, 128, 256].map(|a| read(&mut l1, a)), [Read::Miss, Read::Miss, Read::Refused]);
     l1.fill(128, &mut Vec::new());
     assert_eq!(read(&mut l1, 256), Read::Miss);
@@ -109,7 +116,7 @@ fn a_written_sector_stays_under_write_through_and_goes_under_write_evict() {
         [(WritePolicy::WriteThrough, Read::Hit), (WritePolicy::WriteEvict, Read::Miss)]
     {
         let around = WriteMiss::Around;
-        let mut l1 = L1::new(&with(Cache { write: policy, write_miss: around, ..spec(4, 2) }));
+        let mut l1 = ready(&with(Cache { write: policy, write_miss: around, ..spec(4, 2) }));
         assert_eq!(read(&mut l1, 0x40), Read::Miss);
         l1.fill(0x40, &mut Vec::new());
         assert_eq!(write(&mut l1, 0x40, 0xf), Write::Down);
@@ -119,7 +126,7 @@ fn a_written_sector_stays_under_write_through_and_goes_under_write_evict() {
 
 #[test]
 fn what_is_dirty_leaves_once() {
-    let mut l1 = L1::new(&with(spec(1, 2)));
+    let mut l1 = ready(&with(spec(1, 2)));
     for _ in 0..3 {
         assert_eq!(write(&mut l1, 0x20, u32::MAX), Write::Kept);
         assert_eq!(write(&mut l1, 0x40, 0xff), Write::Kept);
@@ -135,10 +142,10 @@ fn what_is_dirty_leaves_once() {
 #[test]
 fn a_sector_written_in_part_is_fetched_when_it_is_read_or_at_once() {
     let lazy = with(spec(4, 2));
-    let mut l1 = L1::new(&lazy);
+    let mut l1 = ready(&lazy);
     assert_eq!(write(&mut l1, 0x40, 0xf), Write::Kept);
     assert_eq!(read(&mut l1, 0x40), Read::Miss);
-    let mut l1 = L1::new(&with(Cache { write_miss: WriteMiss::Fetch, ..lazy.cache }));
+    let mut l1 = ready(&with(Cache { write_miss: WriteMiss::Fetch, ..lazy.cache }));
     assert_eq!(write(&mut l1, 0x40, 0xf), Write::Fetch);
     assert_eq!(write(&mut l1, 0x60, u32::MAX), Write::Kept, "a whole sector needs no fetch");
     assert_eq!(read(&mut l1, 0x40), Read::Merged);
@@ -270,7 +277,7 @@ impl Pair {
         let spec = L1Spec { unified_bytes: full * way_bytes, carve_outs_bytes, ..spec };
         let cache = Naive::new(&spec.cache, spec.dirty_percent);
         Self {
-            fast: L1::new(&spec),
+            fast: ready(&spec),
             plain: Plain { cache, spec, ways: full, waiting: vec![] },
             counts: CacheCounts::default(),
             way_bytes,

@@ -69,6 +69,7 @@ pub(super) struct Sm<S> {
     params: Params,
     schedulers: Vec<Scheduler>,
     shared_units: SharedUnits,
+    /// By warp slot; empty before the first CTA.
     warps: Vec<Option<Warp<S>>>,
     ctas: Vec<Option<Cta>>,
     room: Room,
@@ -137,7 +138,7 @@ impl<S: WarpStream> Sm<S> {
             },
             schedulers: (0..machine.sm.schedulers).map(|_| scheduler()).collect(),
             shared_units: SharedUnits::new(machine),
-            warps: (0..machine.sm.max_warps).map(|_| None).collect(),
+            warps: Vec::new(),
             ctas: (0..machine.sm.max_ctas).map(|_| None).collect(),
             room: Room::whole(machine),
             l1: L1::new(&machine.l1),

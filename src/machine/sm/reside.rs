@@ -43,6 +43,9 @@ impl<S: WarpStream> Sm<S> {
         }
         let place = self.ctas.iter().position(Option::is_none).expect("the room counts CTA slots");
         let mut warps = Vec::with_capacity(streams.len());
+        if self.warps.is_empty() {
+            self.warps.resize_with(to_usize(self.params.max_warps), || None);
+        }
         let first = self.first_scheduler();
         for (turn, stream) in streams.drain(..).enumerate() {
             let slot = self.free_slot(first.map(|first| first + turn));
