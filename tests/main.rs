@@ -23,6 +23,7 @@ mod report;
 mod samples;
 mod shown;
 mod synth;
+mod threads;
 mod trace_bad_input;
 mod trace_generated;
 mod trace_golden;

@@ -81,6 +81,8 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
     watch.running().begin(apps.iter().map(|app| bench.work(app)).sum());
     let rows: Vec<_> = apps
         .par_iter()
+        // Each on whichever thread is free: they take seconds or milliseconds.
+        .with_max_len(1)
         .map(|app| {
             let mut notes = Notes::default();
             app.warnings.iter().for_each(|warning| notes.add(format!("{}: {warning}", app.name)));
