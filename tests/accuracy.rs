@@ -70,6 +70,15 @@ fn the_cycle_simulator_s_counters_and_cycles_are_met() {
     for rate in [Quantity::L1HitRate, Quantity::L2HitRate] {
         assert!(mean(rate) < 0.5, "{rate:?} {} points", mean(rate));
     }
+    // Bounds in points, as reached; what a cause means is not the same on both sides.
+    for (slots, bound) in [
+        (Quantity::IssuedSlots, 10.0),
+        (Quantity::PipeSlots, 10.0),
+        (Quantity::IdleSlots, 10.0),
+        (Quantity::ScoreboardSlots, 10.0),
+    ] {
+        assert!(mean(slots) < bound, "{slots:?} {} points", mean(slots));
+    }
     let reads = mean(Quantity::DramReadBytes);
     assert!(reads < 1.0, "DRAM reads {reads} %");
 }

@@ -1,7 +1,7 @@
 //! Are records put beside a reference as the counting rules say?
 
 use assert_cmd::Command;
-use gpumodel::record::{ComparedRow, Comparison, Quantity, ReferenceTable, Summary};
+use gpumodel::record::{Analysis, ComparedRow, Comparison, Quantity, ReferenceTable, Summary};
 
 use crate::shown::{data, small};
 
@@ -129,6 +129,60 @@ fn hardware_counters_are_means_per_launch_with_the_launch_in_the_elapsed_cycles(
     close(error(row, Quantity::L2HitRate), 0.0);
     // 500 read sectors per launch beside 2000.
     close(error(row, Quantity::DramReadBytes), -75.0);
+}
+
+/// The small record with stalls: half of the first launch's slot-cycles lie on SMs
+/// without work.
+fn stalled() -> Analysis {
+    let mut record = small();
+    let stalls = |shares: &[(&str, f64)]| {
+        shares.iter().map(|&(cause, share)| (cause.to_string(), share)).collect()
+    };
+    let [first, second, ..] = &mut record.solo[0].kernels[..] else { panic!("two launches") };
+    first.stall_fractions = stalls(&[
+        ("issued", 0.1),
+        ("execution_resource", 0.05),
+        ("instruction_buffer_empty", 0.05),
+        ("barrier", 0.05),
+        ("long_memory_latency", 0.1),
+        ("short_raw", 0.05),
+        ("idle", 0.6),
+    ]);
+    first.held_slot_fraction = Some(0.5);
+    second.stall_fractions = stalls(&[("issued", 0.5), ("long_memory_latency", 0.5)]);
+    second.held_slot_fraction = Some(1.0);
+    record
+}
+
+#[test]
+fn slot_cycles_are_compared_over_the_sms_that_have_work() {
+    let table = ReferenceTable::read(&data("slots.csv")).unwrap();
+    let comparison = Comparison::new(&[stalled()], &table, None);
+    let slots = |line: u64| {
+        let quantities = [
+            Quantity::IssuedSlots,
+            Quantity::PipeSlots,
+            Quantity::IdleSlots,
+            Quantity::ScoreboardSlots,
+        ];
+        quantities.map(|quantity| row(&comparison, line).pairs[&quantity].model)
+    };
+    // One launch: every share doubles, and of 0.6 idle 0.5 had no work.
+    for (found, expected) in slots(2).into_iter().zip([0.2, 0.1, 0.4, 0.3]) {
+        close(found, expected);
+    }
+    close(error(row(&comparison, 2), Quantity::IssuedSlots), -10.0);
+    close(error(row(&comparison, 2), Quantity::IdleSlots), 10.0);
+    // Two, of 1000 and 2000 cycles: (0.1 + 2 x 0.5) / (0.5 + 2 x 1) issued.
+    for (found, expected) in slots(3).into_iter().zip([0.44, 0.02, 0.08, 0.46]) {
+        close(found, expected);
+    }
+    // No slot-cycles in the table: nothing to compare.
+    assert!(!row(&comparison, 4).pairs.contains_key(&Quantity::IssuedSlots));
+    // A record that does not say where work was is not compared.
+    let silent = Comparison::new(&[small()], &table, None);
+    assert!(!row(&silent, 2).pairs.contains_key(&Quantity::IssuedSlots));
+    assert!(!silent.summary.iter().any(|s| s.quantity == Quantity::IssuedSlots));
 }
 
 #[test]

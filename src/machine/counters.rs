@@ -266,6 +266,8 @@ pub struct KernelCounts {
     pub stalls: StallStack,
     /// Slot-cycles of all schedulers of the GPU from the first CTA on.
     pub slot_cycles: f64,
+    /// Those of them in which the scheduler's SM held a CTA of the launch.
+    pub held_slots: f64,
 }
 
 impl KernelCounts {

@@ -27,6 +27,10 @@ pub(super) struct Grid {
     pub(super) shared_per_sm: u32,
     /// Its CTAs on each SM.
     on_sm: Vec<u32>,
+    /// By SM: since when it holds CTAs.
+    since: Vec<Cycle>,
+    /// Cycles in which SMs held CTAs, summed over SMs.
+    pub(super) held: Cycle,
 }
 
 impl Grid {
@@ -44,13 +48,27 @@ impl Grid {
             per_sm,
             shared_per_sm: need.shared_bytes.saturating_mul(per_sm),
             on_sm: vec![0; usize::from(machine.dispatch.sms)],
+            since: vec![0; usize::from(machine.dispatch.sms)],
+            held: 0,
         }
     }
 
+    /// Notes that a CTA has come to an SM.
+    fn came(&mut self, sm: usize, now: Cycle) {
+        if self.on_sm[sm] == 0 {
+            self.since[sm] = now;
+        }
+        self.on_sm[sm] += 1;
+        self.started += 1;
+    }
+
     /// Notes that a CTA has left an SM.
-    pub(super) fn left(&mut self, sm: usize) {
+    pub(super) fn left(&mut self, sm: usize, now: Cycle) {
         self.on_sm[sm] -= 1;
         self.retired += 1;
+        if self.on_sm[sm] == 0 {
+            self.held += now - self.since[sm];
+        }
     }
 }
 
@@ -189,8 +207,7 @@ impl Dispatcher {
         streams.clear();
         feed.open(KernelId(kernel), grid.started, streams).map_err(MachineError::Feed)?;
         debug_assert!(to_u64(streams.len()) <= u64::from(grid.need.warps));
-        grid.started += 1;
-        grid.on_sm[sm] += 1;
+        grid.came(sm, chip.queue.now());
         let done = grid.started == grid.ctas;
         if self.prepared[sm] != Some(kernel) {
             state.prepare(grid.shared_per_sm);

@@ -232,15 +232,15 @@ impl<'a, F: Feed> Gpu<'a, F> {
             return;
         }
         self.sms[sm].take_retired(&mut self.retired);
-        let next = self.chip.queue.now() + 1;
+        let now = self.chip.queue.now();
         for kernel in std::mem::take(&mut self.retired) {
             let grid = &mut self.dispatcher.grids[to_usize(kernel)];
-            grid.left(sm);
+            grid.left(sm, now);
             if grid.retired == grid.ctas {
                 self.end(kernel);
             }
         }
-        self.dispatcher.schedule(next, &mut self.chip);
+        self.dispatcher.schedule(now + 1, &mut self.chip);
     }
 
     fn end(&mut self, kernel: u32) {
@@ -254,7 +254,11 @@ impl<'a, F: Feed> Gpu<'a, F> {
         #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
         let span = (counts.end - counts.first_cta) as f64;
         counts.slot_cycles = span * schedulers;
-        let app = self.dispatcher.grids[to_usize(kernel)].app.index();
+        let grid = &self.dispatcher.grids[to_usize(kernel)];
+        #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
+        let held = grid.held as f64;
+        counts.held_slots = held * f64::from(self.machine.sm.schedulers);
+        let app = grid.app.index();
         self.launches[app].ended(KernelId(kernel));
         self.next_commands(app);
     }

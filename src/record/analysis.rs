@@ -175,6 +175,10 @@ pub struct KernelRecord {
     pub translation: Option<TranslationCounters>,
     /// Share of scheduler slot-cycles by cause; sums to 1.
     pub stall_fractions: BTreeMap<String, f64>,
+    /// The part of those slot-cycles in which the slot's SM held a CTA of the
+    /// launch, 0 to 1; absent: the record does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_slot_fraction: Option<f64>,
     /// Warp instructions by execution unit.
     #[serde(default)]
     pub instruction_mix: BTreeMap<String, u64>,

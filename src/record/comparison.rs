@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::quantity::float;
+use super::slots;
 use super::{
     Analysis, AppRecord, ErrorUnit, KernelRecord, Launches, MachineRecord, Quantity, RecordError,
     ReferenceRow, ReferenceTable, Summary,
@@ -268,6 +269,7 @@ fn sum(row: &ReferenceRow, app: &AppRecord, chosen: &[&KernelRecord]) -> KernelR
         sums.dram.read_sectors = sums.dram.read_sectors.saturating_add(kernel.dram.read_sectors);
         sums.dram.write_sectors = sums.dram.write_sectors.saturating_add(kernel.dram.write_sectors);
     }
+    (sums.stall_fractions, sums.held_slot_fraction) = slots::mean(chosen);
     if row.launches == Launches::All && row.kernel.is_none() && !row.mean_per_launch {
         sums.cycles = app.cycles;
         sums.launch_cycles = app.launch_cycles;

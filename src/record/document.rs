@@ -92,10 +92,15 @@ fn check_kernel(kernel: &KernelRecord) -> Result<(), (String, String)> {
     check_cache(&kernel.l1).map_err(|m| ("l1".into(), m))?;
     check_cache(&kernel.l2).map_err(|m| ("l2".into(), m))?;
     for (cause, share) in &kernel.stall_fractions {
-        if !(0.0..=1.0 + 1e-9).contains(share) {
-            let key = format!("stall_fractions.{cause}");
-            return Err((key, format!("expected a share from 0 to 1, found {share}")));
-        }
+        check_share(*share).map_err(|m| (format!("stall_fractions.{cause}"), m))?;
+    }
+    let held = kernel.held_slot_fraction.unwrap_or(0.0);
+    check_share(held).map_err(|m| ("held_slot_fraction".into(), m))
+}
+
+fn check_share(share: f64) -> Result<(), String> {
+    if !(0.0..=1.0 + 1e-9).contains(&share) {
+        return Err(format!("expected a share from 0 to 1, found {share}"));
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ mod parts;
 mod quantity;
 mod reference;
 mod rows;
+mod slots;
 mod summary;
 
 pub use analysis::{
@@ -30,4 +31,5 @@ pub use launches::Launches;
 pub use parts::{ChannelRecord, SmCounters};
 pub use quantity::{ErrorUnit, Quantity};
 pub use reference::{ReferenceRow, ReferenceTable};
+pub use slots::SlotShares;
 pub use summary::Summary;

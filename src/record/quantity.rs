@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{KernelRecord, ReferenceRow};
+use super::{KernelRecord, ReferenceRow, SlotShares};
 use crate::units::SECTOR_BYTES;
 
 /// A quantity that a record and a reference row both know.
@@ -25,6 +25,14 @@ pub enum Quantity {
     DramWriteBytes,
     /// Thread instructions: other than equal means another trace.
     ThreadInstructions,
+    /// Slot-cycles in which an instruction issued, over those of SMs with work.
+    IssuedSlots,
+    /// The same of slot-cycles that waited for a pipe.
+    PipeSlots,
+    /// The same of slot-cycles without an instruction.
+    IdleSlots,
+    /// The same of slot-cycles that waited for operands.
+    ScoreboardSlots,
 }
 
 /// How the error of a quantity is measured.
@@ -38,7 +46,7 @@ pub enum ErrorUnit {
 
 impl Quantity {
     /// Every quantity, in printing order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 12] = [
         Self::CyclesBeyondLaunch,
         Self::L1HitRate,
         Self::L1ReadHits,
@@ -47,6 +55,10 @@ impl Quantity {
         Self::DramReadBytes,
         Self::DramWriteBytes,
         Self::ThreadInstructions,
+        Self::IssuedSlots,
+        Self::PipeSlots,
+        Self::IdleSlots,
+        Self::ScoreboardSlots,
     ];
 
     /// A short name for tables and captions.
@@ -61,6 +73,10 @@ impl Quantity {
             Self::DramReadBytes => "DRAM read bytes",
             Self::DramWriteBytes => "DRAM write bytes",
             Self::ThreadInstructions => "thread instructions",
+            Self::IssuedSlots => "slots issued",
+            Self::PipeSlots => "slots waiting for a pipe",
+            Self::IdleSlots => "slots without instruction",
+            Self::ScoreboardSlots => "slots waiting for operands",
         }
     }
 
@@ -68,8 +84,13 @@ impl Quantity {
     #[must_use]
     pub fn unit(self) -> ErrorUnit {
         match self {
-            Self::L1HitRate | Self::L2HitRate => ErrorUnit::Points,
-            _ => ErrorUnit::Percent,
+            Self::CyclesBeyondLaunch
+            | Self::L1ReadHits
+            | Self::DramBytes
+            | Self::DramReadBytes
+            | Self::DramWriteBytes
+            | Self::ThreadInstructions => ErrorUnit::Percent,
+            _ => ErrorUnit::Points,
         }
     }
 
@@ -96,6 +117,7 @@ impl Quantity {
             Self::DramReadBytes => row.dram_read_sectors.map(|sectors| sectors * SECTOR),
             Self::DramWriteBytes => row.dram_write_sectors.map(|sectors| sectors * SECTOR),
             Self::ThreadInstructions => row.thread_instructions,
+            _ => self.of_slots(&row.slots?),
         }
     }
 
@@ -110,6 +132,17 @@ impl Quantity {
             Self::DramReadBytes => Some(float(sums.dram.read_sectors) * SECTOR),
             Self::DramWriteBytes => Some(float(sums.dram.write_sectors) * SECTOR),
             Self::ThreadInstructions => Some(float(sums.thread_instructions)),
+            _ => self.of_slots(&SlotShares::of_record(sums)?),
+        }
+    }
+
+    fn of_slots(self, shares: &SlotShares) -> Option<f64> {
+        match self {
+            Self::IssuedSlots => Some(shares.issued),
+            Self::PipeSlots => Some(shares.pipe),
+            Self::IdleSlots => Some(shares.idle),
+            Self::ScoreboardSlots => Some(shares.scoreboard),
+            _ => None,
         }
     }
 }

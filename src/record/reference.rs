@@ -14,7 +14,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use super::{Launches, RecordError};
+use super::{Launches, RecordError, SlotShares};
 
 /// A reference table, rows in file order.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,6 +61,8 @@ pub struct ReferenceRow {
     pub dram_read_sectors: Option<f64>,
     /// 32-byte sectors written to DRAM.
     pub dram_write_sectors: Option<f64>,
+    /// Where scheduler slot-cycles went.
+    pub slots: Option<SlotShares>,
 }
 
 impl ReferenceTable {
@@ -185,6 +187,7 @@ impl Shape {
             l2_hit_rate: None,
             dram_read_sectors: None,
             dram_write_sectors: None,
+            slots: None,
         };
         match self {
             Self::Runs => fill_run(&mut row, cells)?,
@@ -212,7 +215,19 @@ fn fill_run(row: &mut ReferenceRow, cells: &Cells<'_>) -> Result<(), String> {
     row.l2_hit_rate = hit_rate("l2", l2)?;
     row.dram_read_sectors = cells.number("dram_reads")?;
     row.dram_write_sectors = cells.number("dram_writes")?;
+    row.slots = slots(cells)?;
     Ok(())
+}
+
+/// Shares of slot-cycles; `None` unless the table tells all four parts.
+fn slots(cells: &Cells<'_>) -> Result<Option<SlotShares>, String> {
+    let mut parts = [0.0; 4];
+    let columns = ["issued", "stall_pipe", "idle", "scoreboard"];
+    for (part, column) in parts.iter_mut().zip(columns) {
+        let Some(count) = cells.number(&format!("scheduler_{column}"))? else { return Ok(None) };
+        *part = count;
+    }
+    Ok(SlotShares::of_counts(parts))
 }
 
 fn fill_hardware(row: &mut ReferenceRow, cells: &Cells<'_>) -> Result<(), String> {

@@ -54,6 +54,7 @@ pub(super) fn kernel(
         dram: dram(bench, counts, cycles),
         translation: machine.translation.as_ref().map(|_| translation(&counts.translation)),
         stall_fractions: stalls(counts.stalls, counts.slot_cycles),
+        held_slot_fraction: Some(share(counts.held_slots, counts.slot_cycles)),
         instruction_mix: mix(counts),
         unknown_opcode_instructions: counts.unknown_opcodes,
     }
@@ -123,6 +124,11 @@ fn launching(kernels: &[KernelRecord]) -> Cycle {
 #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
 fn ratio(count: u64, cycles: Cycle) -> f64 {
     if cycles == 0 { 0.0 } else { count as f64 / cycles as f64 }
+}
+
+/// A part of a whole that may be nothing.
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
 }
 
 pub(super) fn cache(counts: &CacheCounts) -> CacheCounters {
