@@ -23,6 +23,24 @@ pub trait WarpStream {
 
     /// Consumes one instruction that carries addresses.
     fn access(&mut self, into: &mut Access);
+
+    /// How often the current segment at least follows itself from here on. A
+    /// source that does not know says 0.
+    fn repeats(&self) -> u64 {
+        0
+    }
+
+    /// Consumes the current segment, of `length` instructions and none consumed
+    /// yet, and enters it again: so `times` times, at most
+    /// [`WarpStream::repeats`]. Returns the active lanes, summed.
+    fn pass(&mut self, times: u64, length: u32) -> u64 {
+        let mut lanes = 0;
+        for _ in 0..times {
+            lanes += self.skip(length);
+            self.next_segment();
+        }
+        lanes
+    }
 }
 
 /// The static side of a launch on one machine.

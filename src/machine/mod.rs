@@ -47,6 +47,8 @@ mod packet;
 mod profile;
 mod queue;
 #[cfg(test)]
+mod repeat_tests;
+#[cfg(test)]
 mod scripted;
 mod setup;
 mod slab;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::isa::{Access, AddressMode, Code, Instruction, Launch, Register, RegisterFile, Segment};
 use crate::spec::{AddressMap, Command, Location, Mapping, MemoryStandard, Models, Resolved};
@@ -98,6 +99,8 @@ pub(super) struct Script {
     bodies: Vec<Arc<[Line]>>,
     mask: u32,
     repeat: u32,
+    one_by_one: bool,
+    entered: Arc<AtomicU64>,
     program: Program,
 }
 
@@ -108,6 +111,8 @@ pub(super) struct ScriptedWarp {
     segment: u32,
     mask: u32,
     repeat: u32,
+    one_by_one: bool,
+    entered: Arc<AtomicU64>,
     place: usize,
     turn: u64,
     cta: u64,
@@ -119,6 +124,7 @@ impl WarpStream for ScriptedWarp {
         self.repeat = self.repeat.checked_sub(1)?;
         self.turn += 1;
         self.place = 0;
+        self.entered.fetch_add(1, Ordering::Relaxed);
         Some(self.segment)
     }
 
@@ -126,6 +132,19 @@ impl WarpStream for ScriptedWarp {
         let lines = &self.body[self.place..self.place + to_usize(count)];
         self.place += to_usize(count);
         lines.iter().map(|line| u64::from((line.mask & self.mask).count_ones())).sum()
+    }
+
+    fn repeats(&self) -> u64 {
+        if self.one_by_one { 0 } else { u64::from(self.repeat) }
+    }
+
+    fn pass(&mut self, times: u64, length: u32) -> u64 {
+        assert_eq!((self.place, self.body.len()), (0, to_usize(length)));
+        self.repeat -= u32::try_from(times).expect("at most what is left");
+        self.turn += times;
+        let lanes = times * self.skip(length);
+        self.place = 0;
+        lanes
     }
 
     fn access(&mut self, into: &mut Access) {
@@ -226,7 +245,19 @@ impl Script {
         let opcodes = code.opcodes.iter().map(resolve).collect();
         let program = Program { launch, opcodes, code: Arc::new(code), ctas: u64::from(ctas) };
         let bodies = bodies.iter().map(|&lines| Arc::from(lines)).collect();
-        Self { bodies, mask: u32::MAX, repeat, program }
+        let entered = Arc::default();
+        Self { bodies, mask: u32::MAX, repeat, one_by_one: false, entered, program }
+    }
+
+    /// The same from a source that does not know what repeats.
+    pub(super) fn one_by_one(mut self) -> Self {
+        self.one_by_one = true;
+        self
+    }
+
+    /// Segments that warps have been asked for one by one.
+    pub(super) fn entered(&self) -> u64 {
+        self.entered.load(Ordering::Relaxed)
     }
 
     /// The same with other active lanes.
@@ -333,6 +364,8 @@ impl Feed for Script {
                 segment: to_u32(segment),
                 mask: self.mask,
                 repeat: self.repeat,
+                one_by_one: self.one_by_one,
+                entered: Arc::clone(&self.entered),
                 place: 0,
                 turn: 0,
                 cta: ordinal,

@@ -24,6 +24,14 @@ impl WarpStream for StoredWarp {
     fn access(&mut self, into: &mut Access) {
         self.0.access(into);
     }
+
+    fn repeats(&self) -> u64 {
+        self.0.repeats()
+    }
+
+    fn pass(&mut self, times: u64, _length: u32) -> u64 {
+        self.0.pass(times)
+    }
 }
 
 /// The launches of one store, or those of them that were asked for.

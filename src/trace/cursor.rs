@@ -52,6 +52,7 @@ impl Cta {
             masks: Masks::new(to_usize(place.masks)),
             stream: Stream::new(to_usize(place.memory), self.chunk.models.len()),
             next: 0,
+            first: 0,
             end: 0,
             memory: 0,
             cta: self.position,
@@ -69,8 +70,9 @@ pub struct WarpCursor {
     path: Path,
     masks: Masks,
     stream: Stream,
-    /// The next static instruction, and where the current segment ends.
+    /// The next static instruction, and where the current segment begins and ends.
     next: u32,
+    first: u32,
     end: u32,
     /// The memory number of the next static with a width.
     memory: u32,
@@ -92,9 +94,36 @@ impl WarpCursor {
         let number = *self.chunk.segments.get(to_usize(step))?;
         let segment = self.program.segment(number)?;
         self.next = segment.first;
+        self.first = segment.first;
         self.end = segment.first + segment.length;
         self.memory = self.program.memory_from(segment.first);
         Some(number)
+    }
+
+    /// How often the current segment follows itself from here on.
+    #[must_use]
+    pub fn repeats(&self) -> u64 {
+        self.path.repeats()
+    }
+
+    /// Consumes what is left of the current segment and enters it again, `times`
+    /// times, at most [`WarpCursor::repeats`]; gives the active lanes, summed.
+    /// Takes no longer for many repetitions where the segment carries no addresses.
+    pub fn pass(&mut self, times: u64) -> u64 {
+        let times = times.min(self.repeats());
+        if times == 0 {
+            return 0;
+        }
+        if self.memory_before(self.end).is_some() || self.left() < self.end - self.first {
+            let turn = |_| {
+                let lanes = self.skip(self.left());
+                self.next_segment();
+                lanes
+            };
+            return (0..times).map(turn).sum();
+        }
+        self.path.run(&self.chunk.bytes, times);
+        self.masks.skip(&self.chunk.bytes, times * u64::from(self.left()))
     }
 
     /// Instructions of the current segment that are not consumed yet.
@@ -118,7 +147,7 @@ impl WarpCursor {
         while let Some(number) = self.memory_before(end) {
             lanes += self.masks.skip(&self.chunk.bytes, u64::from(number - self.next));
             self.next = number;
-            lanes += u64::from(self.pass(None).count_ones());
+            lanes += u64::from(self.consume(None).count_ones());
         }
         lanes += self.masks.skip(&self.chunk.bytes, u64::from(end - self.next));
         self.next = end;
@@ -139,7 +168,7 @@ impl WarpCursor {
             return;
         }
         if self.memory_before(self.next + 1).is_some() {
-            self.pass(Some(into));
+            self.consume(Some(into));
             return;
         }
         *into = Access { mask: self.masks.next(&self.chunk.bytes), ..Access::default() };
@@ -155,7 +184,7 @@ impl WarpCursor {
 
     /// Consumes the memory instruction that is next; gives its mask.
     #[inline]
-    fn pass(&mut self, into: Option<&mut Access>) -> u32 {
+    fn consume(&mut self, into: Option<&mut Access>) -> u32 {
         let mask = self.masks.next(&self.chunk.bytes);
         let source = StreamSource {
             bytes: &self.chunk.bytes,

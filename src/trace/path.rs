@@ -39,6 +39,12 @@ impl Path {
         self.run(bytes, 1).map(|(step, _)| step)
     }
 
+    /// How often the last step comes again at once.
+    #[inline]
+    pub(super) const fn repeats(&self) -> u64 {
+        self.repeats
+    }
+
     /// The next step and how often it comes in a row, at most `most` of them.
     pub(super) fn run(&mut self, bytes: &[u8], most: u64) -> Option<(u32, u64)> {
         if self.repeats == 0 {
@@ -70,5 +76,9 @@ mod tests {
         let mut path = Path::new(0, bytes.len());
         let read: Vec<u32> = std::iter::from_fn(|| path.next(&bytes)).collect();
         assert_eq!(read, steps);
+        let mut path = Path::new(0, bytes.len());
+        let repeats: Vec<u64> =
+            std::iter::from_fn(|| path.next(&bytes).map(|_| path.repeats())).collect();
+        assert_eq!(repeats, [0, 2, 1, 0, 1, 0, 0, 3, 2, 1, 0]);
     }
 }

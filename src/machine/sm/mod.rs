@@ -16,6 +16,7 @@ mod lead;
 mod ledger;
 mod line_cache;
 mod load_store;
+mod repeat;
 mod reside;
 mod room;
 mod scheduler;

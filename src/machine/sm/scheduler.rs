@@ -44,6 +44,19 @@ impl Burst {
         self.gaps.registers += gaps.registers;
         self.gaps.units += gaps.units;
     }
+
+    /// Adds what has been added since it was as in `before`, `times` more times.
+    pub(super) fn add_since(&mut self, before: &Self, times: u32) {
+        self.cycles += f64::from(times) * (self.cycles - before.cycles);
+        let more = |sum: &mut u32, before: u32| *sum += times * (*sum - before);
+        more(&mut self.slots, before.slots);
+        for (sum, &before) in self.demand.iter_mut().zip(&before.demand) {
+            more(sum, before);
+        }
+        more(&mut self.gaps.fetch, before.gaps.fetch);
+        more(&mut self.gaps.registers, before.gaps.registers);
+        more(&mut self.gaps.units, before.gaps.units);
+    }
 }
 
 /// A burst under way.

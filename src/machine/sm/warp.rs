@@ -11,8 +11,8 @@ use super::fetch::Window;
 use super::scheduler::Burst;
 
 /// Bursts without an event are cut here, so that counters never run far ahead
-/// of time.
-const LONGEST_BURST: u32 = 1024;
+/// of time; see [`super::repeat`] for loops.
+pub(super) const LONGEST_BURST: u32 = 1024;
 
 /// What a warp meets at the end of a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,10 +95,12 @@ pub(super) struct Warp<S> {
     groups: VecDeque<Group>,
     first_group: u32,
     segment: u32,
-    stretch: u32,
+    pub(super) stretch: u32,
     step: u32,
     /// Instructions of the present step that have already been handed out.
     handed: u32,
+    /// Instructions in earlier bursts.
+    pub(super) issued: u64,
     /// The line of code that it waited for last: its instruction buffer has it,
     /// even when the cache has lost it meanwhile.
     pub(super) delivered: Option<u32>,
@@ -133,6 +135,7 @@ impl<S: WarpStream> Warp<S> {
             stretch: 0,
             step: 0,
             handed: 0,
+            issued: 0,
             delivered: None,
         };
         warp.enter(profile, segment, 0, profile.fresh());
@@ -162,6 +165,7 @@ impl<S: WarpStream> Warp<S> {
         mut window: Option<&mut Window<'_>>,
     ) -> Burst {
         let mut burst = Burst::default();
+        let mut mark = None;
         let meets = loop {
             if let Some(meets) =
                 self.gather_steps(profile, counts, &mut burst, window.as_deref_mut())
@@ -170,11 +174,14 @@ impl<S: WarpStream> Warp<S> {
             }
             let stretch = *profile.stretch(self.stretch);
             match stretch.end {
-                StretchEnd::Segment => match self.stream.next_segment() {
-                    None => break Meets::Exit,
-                    Some(segment) => self.enter(profile, segment, 0, stretch.ready),
-                },
+                StretchEnd::Segment => {
+                    let Some(segment) = self.stream.next_segment() else { break Meets::Exit };
+                    let known = mark.filter(|_| segment == self.segment);
+                    self.enter(profile, segment, 0, stretch.ready);
+                    mark = self.repeat(known, profile, &mut burst, counts);
+                }
                 StretchEnd::AsyncCommit => {
+                    mark = None;
                     self.groups.push_back(Group::default());
                     self.enter(profile, self.segment, stretch.offset, stretch.ready);
                 }
@@ -185,6 +192,7 @@ impl<S: WarpStream> Warp<S> {
             }
         };
         counts.warp_instructions += u64::from(burst.slots);
+        self.issued += u64::from(burst.slots);
         self.meets = meets;
         burst
     }
