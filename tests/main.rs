@@ -21,6 +21,7 @@ mod record;
 mod rendering;
 mod report;
 mod samples;
+mod shapes;
 mod shown;
 mod synth;
 mod threads;

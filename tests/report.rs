@@ -11,7 +11,8 @@ use crate::picture::{boxes, texts};
 use crate::shown::{crowded, data, small};
 
 fn draw(name: &str, record: &Analysis) -> Result<Drawing, ReportError> {
-    let records = std::slice::from_ref(record);
+    let records = if name == "occupancy" { swept(record) } else { vec![record.clone()] };
+    let records = &records[..];
     let table = ReferenceTable::read(&data("runs.csv")).unwrap();
     let comparison = Comparison::new(records, &table, None);
     let mut scene = Scene::new(records).with(&comparison);
@@ -34,6 +35,33 @@ fn gallery() -> Vec<(String, Drawing)> {
         }
     }
     drawings
+}
+
+/// `record` again on a machine that takes one to four CTAs per SM. Speed grows with
+/// the first three and falls with the fourth.
+fn swept(record: &Analysis) -> Vec<Analysis> {
+    let run = |ctas: u32| {
+        let mut run = record.clone();
+        run.overrides.insert("sm.max_ctas".into(), ctas.to_string());
+        for kernel in run.solo.iter_mut().flat_map(|app| &mut app.kernels) {
+            kernel.ctas_per_sm = ctas;
+            let speed = [1, 2, 4, 3][usize::try_from(ctas - 1).unwrap()];
+            kernel.thread_instructions = kernel.thread_instructions.saturating_mul(speed);
+        }
+        run
+    };
+    (1..=4).map(run).collect()
+}
+
+#[test]
+fn a_line_of_the_occupancy_figure_is_the_share_of_its_own_best() {
+    let drawing = draw("occupancy", &small()).unwrap();
+    let words: Vec<String> = texts(&drawing.svg).into_iter().map(|text| text.words).collect();
+    // Two launches of Kernel: 184000 instructions in 1000 + 500 cycles, times 4.
+    assert!(words.contains(&"one: Kernel (491 at 3)".to_string()), "{words:?}");
+    // One run alone has one point per kernel.
+    let alone = Figure::named("occupancy").unwrap().draw(&Scene::new(&[small()]));
+    assert!(alone.unwrap_err().to_string().contains("sm.max_ctas"));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! there is no empty plot.
 
 mod correlation;
+mod occupancy;
 mod roofline;
 mod scene;
 mod schemes;
@@ -38,6 +39,8 @@ pub enum Source {
     OneApp,
     /// Co-runs.
     CoRuns,
+    /// Solo runs of the same applications on a machine with changing limits.
+    Sweep,
     /// Records beside a reference table.
     Reference,
 }
@@ -79,6 +82,12 @@ pub const FIGURES: &[Figure] = &[
         about: "when each application ran under each sharing scheme",
         source: Source::CoRuns,
         draw: sharing::draw,
+    },
+    Figure {
+        name: "occupancy",
+        about: "speed of each kernel against CTAs per SM (needs runs with several sm.max_ctas)",
+        source: Source::Sweep,
+        draw: occupancy::draw,
     },
     Figure {
         name: "correlation",

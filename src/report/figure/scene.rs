@@ -58,6 +58,11 @@ impl<'a> Scene<'a> {
         self.apps.iter().map(|&(_, app)| app).collect()
     }
 
+    /// The chosen applications with their records.
+    pub(super) fn runs(&self) -> &[(&'a Analysis, &'a AppRecord)] {
+        &self.apps
+    }
+
     /// Every co-run of the records.
     pub(super) fn coruns(&self) -> Vec<&'a CoRun> {
         self.records.iter().flat_map(|record| &record.coruns).collect()

@@ -1,0 +1,131 @@
+//! Instructions per cycle against CTAs per SM, one line per kernel, each as a
+//! share of its own largest value: Warped-Slicer, Fig. 3a.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Drawing, ReportError, Scene, empty};
+use crate::report::chart::{Entry, Fill, LABEL, Scale, Sheet, Swatch, across, down, fit, outline};
+use crate::report::group::short_app;
+use crate::report::name::plain_name;
+use crate::report::number::{float, ratio, short};
+
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 14.0;
+const HEIGHT: f64 = 230.0;
+/// Lines that have a colour and a mark of their own.
+const LINES: usize = 7;
+
+/// One kernel on one machine: IPC by CTAs per SM.
+#[derive(Debug)]
+struct Curve {
+    label: String,
+    points: Vec<(u32, f64)>,
+}
+
+impl Curve {
+    /// The point of the largest IPC, the first of equal ones.
+    fn best(&self) -> (u32, f64) {
+        let higher = |best: (u32, f64), &point: &(u32, f64)| {
+            if point.1 > best.1 { point } else { best }
+        };
+        self.points.iter().fold(self.points[0], higher)
+    }
+}
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let mut curves = curves(scene);
+    if curves.is_empty() {
+        let missing = "no kernel ran with several numbers of CTAs per SM; give records of several runs, made with `gpumodel analyze --set sm.max_ctas=N`";
+        return Err(empty("occupancy", missing));
+    }
+    let left_out = curves.len().saturating_sub(LINES);
+    curves.truncate(LINES);
+    let mut sheet = Sheet::new("Speed against CTAs per SM");
+    sheet.note("In brackets: the largest IPC, and the CTAs per SM that reach it.");
+    sheet.skip(3.0);
+    sheet.legend(&entries(&curves));
+    let area = sheet.plot(LEFT, RIGHT, HEIGHT);
+    let most = curves.iter().flat_map(|curve| &curve.points).map(|point| point.0).max();
+    let x = Scale::from_zero(f64::from(most.unwrap_or(1)), area.x, area.right());
+    let y = Scale::linear(0.0, 1.0, area.bottom(), area.y);
+    across(&mut sheet.canvas, &area, &x, "CTAs per SM");
+    down(&mut sheet.canvas, &area, &y, "share of the largest IPC", 12.0);
+    lines(&mut sheet, &curves, &x, &y);
+    outline(&mut sheet.canvas, &area);
+    sheet.skip(36.0);
+    if left_out > 0 {
+        sheet.note(&format!("{left_out} more kernels are not drawn; choose with --app NAME."));
+    }
+    Ok(sheet.finish(&scene.footer()))
+}
+
+/// Instructions and cycles beyond launch by CTAs per SM.
+type Sums = BTreeMap<u32, (u64, u64)>;
+
+/// The kernels that ran with several numbers of CTAs per SM, in record order.
+fn curves(scene: &Scene<'_>) -> Vec<Curve> {
+    let mut order: Vec<[&str; 3]> = Vec::new();
+    let mut found: BTreeMap<[&str; 3], Sums> = BTreeMap::new();
+    for &(record, app) in scene.runs() {
+        for kernel in &app.kernels {
+            let key = [record.machine.name.as_str(), app.app.as_str(), kernel.name.as_str()];
+            if !found.contains_key(&key) {
+                order.push(key);
+            }
+            let sum = found.entry(key).or_default().entry(kernel.ctas_per_sm).or_default();
+            sum.0 = sum.0.saturating_add(kernel.thread_instructions);
+            sum.1 = sum.1.saturating_add(kernel.cycles.saturating_sub(kernel.launch_cycles));
+        }
+    }
+    let several =
+        |place: usize| order.iter().map(|key| key[place]).collect::<BTreeSet<_>>().len() > 1;
+    let (machines, apps) = (several(0), several(1));
+    let curve = |key: &[&str; 3]| {
+        let point = |(&ctas, &(work, cycles))| Some((ctas, ratio(float(work), float(cycles))?));
+        let points: Vec<(u32, f64)> = found[key].iter().filter_map(point).collect();
+        Curve { label: label(*key, machines, apps), points }
+    };
+    let worth = |curve: &Curve| curve.points.len() > 1 && curve.best().1 > 0.0;
+    order.iter().map(curve).filter(worth).collect()
+}
+
+/// What a line is called: the kernel, and what else tells it from the others.
+fn label([machine, app, kernel]: [&str; 3], machines: bool, apps: bool) -> String {
+    let kernel = plain_name(kernel);
+    let mut label = match short_app(app) {
+        app if apps && app != kernel => format!("{app}: {kernel}"),
+        _ => kernel,
+    };
+    if machines {
+        label += &format!(" on {machine}");
+    }
+    label
+}
+
+fn entries(curves: &[Curve]) -> Vec<Entry> {
+    let entry = |(index, curve): (usize, &Curve)| {
+        let (ctas, ipc) = curve.best();
+        let label = fit(&curve.label, LABEL, 210.0);
+        Entry::new(mark(index), format!("{label} ({} at {ctas})", short(ipc)))
+    };
+    curves.iter().enumerate().map(entry).collect()
+}
+
+/// Marks alternate, so that neighbours differ without colour.
+fn mark(index: usize) -> Swatch {
+    let colour = Fill::of(index).colour;
+    if index.is_multiple_of(2) { Swatch::Dot(colour) } else { Swatch::Ring(colour) }
+}
+
+fn lines(sheet: &mut Sheet, curves: &[Curve], x: &Scale, y: &Scale) {
+    for (index, curve) in curves.iter().enumerate() {
+        let best = curve.best().1;
+        let at = |&(ctas, ipc): &(u32, f64)| (x.at(f64::from(ctas)), y.at(ipc / best));
+        let points: Vec<(f64, f64)> = curve.points.iter().map(at).collect();
+        let colour = Fill::of(index).colour;
+        sheet.canvas.line(points.clone(), colour, 1.8);
+        for point in points {
+            sheet.canvas.circle(point, 3.4, colour, index.is_multiple_of(2));
+        }
+    }
+}
