@@ -12,6 +12,8 @@ const CARRIED: [&str; 2] = ["toml", "csv"];
 fn main() {
     let root = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     println!("cargo::rerun-if-changed=models");
+    println!("cargo::rerun-if-changed=src/machine/profile");
+    println!("cargo::rustc-env=GPUMODEL_SOURCE={:016x}", walker(&root.join("src/machine/profile")));
     let mut found = Vec::new();
     collect(&root.join("models"), "", &mut found);
     found.sort();
@@ -26,6 +28,20 @@ fn main() {
     table.push_str("]\n");
     let out = PathBuf::from(std::env::var("OUT_DIR").expect("cargo sets it"));
     fs::write(out.join("models.rs"), table).expect("the build folder can be written");
+}
+
+/// A number that changes with the code that makes interval profiles: what an older
+/// build has kept is not taken for this one's.
+fn walker(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).expect("src/ is part of the source tree");
+    let mut files: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
+    files.sort();
+    // FNV-1a: no crate is needed here.
+    let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let add = |hash: u64, file: &PathBuf| {
+        fs::read(file).expect("src/ can be read").iter().fold(hash, step)
+    };
+    files.iter().fold(0xcbf2_9ce4_8422_2325, add)
 }
 
 /// Adds the carried files below `folder` as paths from `models/`, with `/`.

@@ -17,6 +17,7 @@ mod models;
 mod opcodes;
 mod parts;
 mod picture;
+mod profiles;
 mod record;
 mod rendering;
 mod report;

@@ -6,7 +6,7 @@ use super::counters::KernelCounts;
 use super::event::Event;
 use super::fabric::Fabric;
 use super::packet::Packet;
-use super::profile::Profile;
+use super::profile::{Profile, ProfileImage};
 use super::queue::EventQueue;
 use super::translation::{Around, Mmu, Request};
 
@@ -58,6 +58,21 @@ impl Chip {
     pub(super) fn profile_and_counts(&mut self, kernel: u32) -> (&mut Profile, &mut KernelCounts) {
         let number = to_usize(self.profile_of[to_usize(kernel)]);
         (&mut self.profiles[number], &mut self.counts[to_usize(kernel)])
+    }
+
+    /// What has been found of each code, where anything new has.
+    pub(super) fn images(&self) -> Vec<ProfileImage> {
+        if self.profiles.iter().any(Profile::has_grown) {
+            return self.profiles.iter().map(Profile::image).collect();
+        }
+        Vec::new()
+    }
+
+    /// Takes in what an earlier run has found of each code.
+    pub(super) fn take_in(&mut self, images: &[ProfileImage]) {
+        if images.len() == self.profiles.len() {
+            self.profiles.iter_mut().zip(images).for_each(|(profile, one)| profile.take_in(one));
+        }
     }
 
     /// One past the last line of all code.

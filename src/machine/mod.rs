@@ -38,6 +38,8 @@ mod feed;
 mod fetch_tests;
 mod gpu;
 #[cfg(test)]
+mod image_tests;
+#[cfg(test)]
 mod issue_tests;
 #[cfg(test)]
 mod latency_tests;
@@ -70,6 +72,7 @@ pub use feed::{Feed, FeedError, Program, WarpStream};
 pub use gpu::Gpu;
 pub use launches::Command;
 pub use outcome::Outcome;
+pub use profile::ProfileImage;
 pub use setup::Setup;
 pub use sm::{Limit, Need};
 pub use timeline::Sample;

@@ -4,6 +4,7 @@ use crate::units::Cycle;
 
 use super::counters::{CacheCounts, KernelCounts, SmCounts, TlbCounts};
 use super::dram::ChannelCounters;
+use super::profile::ProfileImage;
 use super::timeline::Sample;
 
 /// What a run leaves.
@@ -26,4 +27,6 @@ pub struct Outcome {
     pub slices: Vec<CacheCounts>,
     /// By memory channel; accesses, which may be wider than sectors.
     pub channels: Vec<ChannelCounters>,
+    /// What was found of each code, for a later run; empty when nothing was new.
+    pub profiles: Vec<ProfileImage>,
 }

@@ -8,7 +8,9 @@ use crate::isa::{Access, AddressMode, Code, Instruction, Launch, Register, Regis
 use crate::spec::{AddressMap, Command, Location, Mapping, MemoryStandard, Models, Resolved};
 use crate::units::{Dim3, KernelId, to_u32, to_usize};
 
-use super::{Feed, FeedError, Gpu, MachineError, Outcome, Program, Setup, WarpStream};
+use super::{
+    Feed, FeedError, Gpu, MachineError, Outcome, ProfileImage, Program, Setup, WarpStream,
+};
 use crate::epoch::{AppFacts, Facts, Plan, PlanDraft, Share};
 use crate::units::AppId;
 
@@ -280,21 +282,32 @@ impl Script {
 
     /// Runs it alone, to whatever end.
     pub(super) fn try_run(&self, resolved: &Resolved) -> Result<Outcome, MachineError> {
-        self.run_apps(resolved, 1)
+        self.run_apps(resolved, 1, &[])
+    }
+
+    /// Runs it with what an earlier run has found of its code.
+    pub(super) fn run_knowing(&self, resolved: &Resolved, images: &[ProfileImage]) -> Outcome {
+        self.run_apps(resolved, 1, images).unwrap()
     }
 
     /// Runs it as `apps` applications at once, each with all the room.
     pub(super) fn run_side_by_side(&self, resolved: &Resolved, apps: u16) -> Outcome {
-        self.run_apps(resolved, apps).unwrap()
+        self.run_apps(resolved, apps, &[]).unwrap()
     }
 
-    fn run_apps(&self, resolved: &Resolved, apps: u16) -> Result<Outcome, MachineError> {
+    fn run_apps(
+        &self,
+        resolved: &Resolved,
+        apps: u16,
+        images: &[ProfileImage],
+    ) -> Result<Outcome, MachineError> {
         let machine = &resolved.machine;
         let (standard, mapping) = memory_of(resolved);
         let launch = |kernel: u32| super::Command::Launch { kernel: KernelId(kernel), stream: 0 };
         let lists = (0..u32::from(apps)).map(|kernel| vec![launch(kernel)]).collect();
         let setup = Setup { machine, standard: &standard, mapping, apps: lists };
-        Gpu::new(setup, self).unwrap().run(&whole(resolved, apps), &mut |_| ())
+        let gpu = Gpu::new(setup, self).unwrap().with_profiles(images);
+        gpu.run(&whole(resolved, apps), &mut |_| ())
     }
 }
 

@@ -95,6 +95,11 @@ impl<'a> StoreFeed<'a> {
         &self.programs
     }
 
+    /// By chosen launch: its kernel in the store.
+    pub(super) fn chosen(&self) -> &[usize] {
+        &self.kernels
+    }
+
     /// Warp instructions of a chosen launch.
     pub(super) fn warp_instructions(&self, place: usize) -> u64 {
         self.store.kernel(self.kernels[place]).warp_instructions()

@@ -14,6 +14,7 @@ mod feed;
 mod memory;
 mod notes;
 mod parts;
+mod profiles;
 mod request;
 mod rows;
 mod schemes;

@@ -15,6 +15,7 @@ use super::error::RunError;
 use super::facts::peaks;
 use super::memory::Memory;
 use super::notes::Notes;
+use super::profiles::Profiles;
 use super::solo::solo;
 use super::watch::Watch;
 
@@ -33,7 +34,7 @@ pub struct AnalyzeRequest {
     pub schemes: Vec<String>,
     /// A folder of model files before the built-in ones.
     pub models: Option<PathBuf>,
-    /// Where converted traces are kept.
+    /// Where converted traces and profiles of their code are kept.
     pub cache: PathBuf,
     /// The seed, recorded in the result.
     pub seed: u64,
@@ -44,6 +45,7 @@ pub(super) struct Bench<'a> {
     pub(super) resolved: &'a Resolved,
     pub(super) memory: &'a Memory,
     pub(super) watch: &'a dyn Watch,
+    pub(super) profiles: Profiles,
     kernels: Option<&'a KernelIds>,
 }
 
@@ -73,7 +75,8 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
     let resolved = models.machine(&request.machine, &request.overrides)?;
     let memory = Memory::load(&resolved.machine, request.models.as_deref())?;
     let kernels = request.kernels.as_ref();
-    let bench = Bench { resolved: &resolved, memory: &memory, watch, kernels };
+    let profiles = Profiles::new(&request.cache);
+    let bench = Bench { resolved: &resolved, memory: &memory, watch, profiles, kernels };
     let mut apps = Vec::with_capacity(request.apps.len());
     for typed in &request.apps {
         apps.push(App::open(typed, request.models.as_deref(), &request.cache, watch.converting())?);

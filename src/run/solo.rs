@@ -9,6 +9,7 @@ use super::error::RunError;
 use super::facts::facts;
 use super::feed::StoreFeed;
 use super::notes::Notes;
+use super::profiles::Key;
 use super::request::Bench;
 use super::rows;
 
@@ -50,5 +51,9 @@ fn run(
     };
     let running = bench.watch.running();
     let mut watch = |issued| running.advance(issued);
-    Gpu::new(setup, feed).and_then(|gpu| gpu.run(plan, &mut watch)).map_err(failed)
+    let key = Key::new(&app.store.content_hash(), &bench.resolved.hash, feed.chosen());
+    let gpu = Gpu::new(setup, feed).map(|gpu| gpu.with_profiles(&bench.profiles.load(key)));
+    let outcome = gpu.and_then(|gpu| gpu.run(plan, &mut watch)).map_err(failed)?;
+    bench.profiles.save(key, &outcome.profiles);
+    Ok(outcome)
 }

@@ -15,6 +15,7 @@
 
 mod code;
 mod decode;
+mod image;
 mod meeting;
 mod part;
 mod state;
@@ -31,6 +32,7 @@ use crate::units::{to_u32, to_usize};
 use super::feed::Program;
 pub(super) use code::CodeLines;
 pub(super) use decode::Decoded;
+pub use image::ProfileImage;
 pub(super) use meeting::Meeting;
 pub(super) use state::{SlotId, StateId};
 use state::{State, StateTable};
@@ -144,10 +146,17 @@ pub(super) struct Profile {
     lines: CodeLines,
     rules: Rules,
     states: StateTable,
-    memo: FxHashMap<(u32, u32, StateId), u32>,
+    memo: FxHashMap<Key, u32>,
     stretches: Vec<Stretch>,
+    /// By stretch: where it begins.
+    keys: Vec<Key>,
     steps: Vec<Step>,
+    /// Stretches that an image brought.
+    known: usize,
 }
+
+/// Where a stretch begins: segment, offset in it, dependency state.
+type Key = (u32, u32, StateId);
 
 /// What of the machine the walk needs.
 #[derive(Clone, Debug)]
@@ -186,7 +195,9 @@ impl Profile {
             states: StateTable::new(),
             memo: FxHashMap::default(),
             stretches: Vec::new(),
+            keys: Vec::new(),
             steps: Vec::new(),
+            known: 0,
         }
     }
 
@@ -223,6 +234,7 @@ impl Profile {
         }
         let number = self.walk(self.code.segments[to_usize(segment)], offset, state);
         self.memo.insert(key, number);
+        self.keys.push(key);
         number
     }
 

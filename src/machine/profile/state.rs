@@ -9,6 +9,18 @@ use crate::units::{to_u32, to_usize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct StateId(u32);
 
+impl StateId {
+    /// The state of that place in the table.
+    pub(super) fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// Its place in the table.
+    pub(super) fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// A place in a warp where the completion of one outstanding load is noted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct SlotId(pub(crate) u8);
@@ -54,6 +66,28 @@ impl StateTable {
         let mut table = Self { states: Vec::new(), numbers: FxHashMap::default() };
         table.intern(State::default());
         table
+    }
+
+    /// A table of exactly these states in this order; `None` when one comes twice
+    /// or the first is not [`StateTable::FRESH`].
+    pub(super) fn of(states: Vec<State>) -> Option<Self> {
+        let mut table = Self::new();
+        for (number, state) in (0..).zip(states) {
+            if table.intern(state) != StateId(number) {
+                return None;
+            }
+        }
+        Some(table)
+    }
+
+    /// Every state in the order of their numbers.
+    pub(super) fn all(&self) -> &Vec<State> {
+        &self.states
+    }
+
+    /// True when a number names a state.
+    pub(super) fn holds(&self, id: StateId) -> bool {
+        to_usize(id.0) < self.states.len()
     }
 
     /// The state of a number.
