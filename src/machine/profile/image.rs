@@ -7,7 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::state::{SlotId, State, StateId, StateTable};
-use super::{Demand, Gaps, Key, Mix, Profile, Step, StepEnd, Stretch, StretchEnd};
+use super::{Demand, Gaps, Key, Meeting, Mix, Profile, Step, StepEnd, Stretch, StretchEnd};
 use crate::isa::Register;
 use crate::units::{to_u32, to_usize};
 
@@ -259,10 +259,11 @@ impl Kept for Stretch {
         let (kind, value) = match *end {
             StretchEnd::Segment => (0, 0),
             StretchEnd::Load(slot) => (1, slot.0.into()),
-            StretchEnd::Barrier => (2, 0),
+            StretchEnd::Barrier(meeting) => (2, meeting.packed()),
             StretchEnd::Fence => (3, 0),
             StretchEnd::AsyncCommit => (4, 0),
-            StretchEnd::AsyncWait(groups) => (5, groups),
+            StretchEnd::AsyncWait { allowed, told: true } => (5, allowed),
+            StretchEnd::AsyncWait { allowed, told: false } => (6, allowed),
         };
         [*first, *count, kind, value, *offset, ready.number(), settled.number()].put(words);
     }
@@ -272,10 +273,11 @@ impl Kept for Stretch {
         let end = match kind {
             0 => StretchEnd::Segment,
             1 => StretchEnd::Load(SlotId(u8::try_from(value).ok()?)),
-            2 => StretchEnd::Barrier,
+            2 => StretchEnd::Barrier(Meeting::unpacked(value)),
             3 => StretchEnd::Fence,
             4 => StretchEnd::AsyncCommit,
-            5 => StretchEnd::AsyncWait(value),
+            5 => StretchEnd::AsyncWait { allowed: value, told: true },
+            6 => StretchEnd::AsyncWait { allowed: value, told: false },
             _ => return None,
         };
         let (ready, settled) = (StateId::new(ready), StateId::new(settled));

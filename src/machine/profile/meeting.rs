@@ -30,6 +30,19 @@ impl Meeting {
         Self { place: 0, warps: 0, waits, assumed: false }
     }
 
+    /// In one word, for keeping; [`Meeting::unpacked`] is its inverse.
+    pub(super) const fn packed(self) -> u32 {
+        let [low, high] = self.warps.to_le_bytes();
+        u32::from_le_bytes([self.place, low, high, self.waits as u8 | (self.assumed as u8) << 1])
+    }
+
+    /// From its packed form; bits beyond are ignored.
+    pub(super) const fn unpacked(word: u32) -> Self {
+        let [place, low, high, flags] = word.to_le_bytes();
+        let warps = u16::from_le_bytes([low, high]);
+        Self { place, warps, waits: flags & 1 != 0, assumed: flags & 2 != 0 }
+    }
+
     /// What `instruction` says.
     pub(super) fn of(instruction: &Instruction, waits: bool) -> Self {
         let registers = instruction.sources.iter().filter(|r| !r.is_constant()).count();
@@ -103,6 +116,16 @@ mod tests {
         assert_eq!(of(0, &[3, 100]), (3, 4, false), "a count is rounded up to warps");
         assert_eq!(of(0, &[0]), (0, 0, false), "one immediate: BAR.SYNC 0");
         assert_eq!(of(0, &[5]), (5, 0, false), "one immediate: BAR.SYNC 5");
+    }
+
+    #[test]
+    fn the_packed_form_is_a_bijection() {
+        for (place, warps, waits) in [(0, 0, true), (15, 32, false), (255, u16::MAX, true)] {
+            for assumed in [true, false] {
+                let meeting = Meeting { place, warps, waits, assumed };
+                assert_eq!(Meeting::unpacked(meeting.packed()), meeting);
+            }
+        }
     }
 
     #[test]
