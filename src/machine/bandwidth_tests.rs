@@ -98,7 +98,7 @@ fn the_ugpu_machine_streams_its_900_gb_per_s() {
     let to_gb = 32.0 * resolved.machine.clocks.core_mhz / 1000.0;
     assert!((dram_peak(&resolved) * to_gb - peak).abs() < 1e-9);
     let found = dram_rate(&resolved, &reads(&resolved), 2, 4) * to_gb;
-    assert_within(found / peak, 0.99, "ugpu");
+    assert_within(found / peak, 0.985, "ugpu");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn streaming_reads_reach_the_drams_peak_less_refresh() {
     // What is missing beyond the refresh is the turn of rows: little where a row is
     // long and banks overlap, more behind hashed mappings and short queues.
     for (name, low) in
-        [("accelsim-qv100", 0.99), ("accelsim-rtx3070", 0.99), ("v100", 0.85), ("rtx-2060", 0.85)]
+        [("accelsim-qv100", 0.99), ("accelsim-rtx3070", 0.96), ("v100", 0.85), ("rtx-2060", 0.85)]
     {
         let resolved = named(name, &[]);
         let (standard, _) = memory_of(&resolved);
@@ -123,7 +123,7 @@ fn writes_stream_as_reads_and_a_mix_pays_for_the_turns_of_the_bus() {
     let resolved = named("accelsim-qv100", &[]);
     let warps = full(&resolved.machine) * 32;
     let writes = stream("STG.E", warps, |n| n);
-    assert_within(dram_rate(&resolved, &writes, 6, 4) / dram_peak(&resolved), 0.97, "writes");
+    assert_within(dram_rate(&resolved, &writes, 6, 4) / dram_peak(&resolved), 0.95, "writes");
     let mut mix = stream("LDG.E", warps, |n| n);
     mix.truncate(2);
     mix.extend(stream("STG.E", warps, |n| (1 << 24) + n).into_iter().take(2));
@@ -132,7 +132,10 @@ fn writes_stream_as_reads_and_a_mix_pays_for_the_turns_of_the_bus() {
 
 #[test]
 fn l2_hits_stream_at_the_rate_of_slices_and_ports() {
-    for name in ["ugpu", "v100", "accelsim-rtx3070", "warped-slicer"] {
+    // Where ports are matched, queues of one packet at a time hold each other up.
+    for (name, low) in
+        [("ugpu", 0.95), ("v100", 0.95), ("accelsim-rtx3070", 0.6), ("warped-slicer", 0.94)]
+    {
         let resolved = named(name, &[]);
         let machine = &resolved.machine;
         let ctas = full(machine);
@@ -140,7 +143,10 @@ fn l2_hits_stream_at_the_rate_of_slices_and_ports() {
         let (cycles, a, b) = added(&resolved, &lines, ctas, 6, 6);
         assert_eq!(a.dram_reads, b.dram_reads, "{name} keeps its lines");
         let found = (b.l2.reads() - a.l2.reads()) as f64 / cycles;
-        assert_within(found / l2_peak(machine), 0.95, name);
+        assert_within(found / l2_peak(machine), low, name);
+        if low < 0.9 {
+            assert!(found / l2_peak(machine) < 0.85, "{name} is held up");
+        }
     }
 }
 

@@ -13,6 +13,8 @@
 #[cfg(test)]
 mod bandwidth_tests;
 #[cfg(test)]
+mod bank_tests;
+#[cfg(test)]
 mod barrier_tests;
 mod cache;
 #[cfg(test)]

@@ -147,7 +147,7 @@ fn largest(m: &Machine) -> Vec<String> {
         ("sm.issue_width", m.sm.issue_width, 8),
         ("sm.register_banks", m.sm.register_banks, 1024),
         ("shared.banks", m.shared.banks, 64),
-        ("l1.banks", m.l1.banks, 1024),
+        ("l1.banks", m.l1.banks, if m.l1.bank_bytes > 0 { 32 } else { 1024 }),
         ("interconnect.flit_bytes", m.interconnect.flit_bytes, 4096),
         ("interconnect.header_bytes", m.interconnect.header_bytes, 4096),
         ("l2.accesses_per_cycle", m.l2.accesses_per_cycle, 1024),

@@ -262,6 +262,14 @@ pub struct L1Spec {
     pub latency_cycles: u32,
     /// Banks: sectors looked up per cycle.
     pub banks: u32,
+    /// Bytes that lie in one bank before the next; 0: any bank holds any sector, so
+    /// that those of an instruction never meet in one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bank_bytes: u32,
+    /// Sectors that come from below, and results of shared memory, that are handed
+    /// to registers per cycle; 0: as many as come.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub returns_per_cycle: u32,
     /// Tags (lines) looked up per cycle for one instruction.
     pub tags_per_cycle: u32,
     /// Share of dirty lines, in percent, below which dirty lines are not replaced first.
@@ -270,6 +278,10 @@ pub struct L1Spec {
     pub queue: u32,
     /// Contents are dropped at the start of every kernel.
     pub flushed_at_kernel_start: bool,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Between SMs and L2 slices: one crossbar per direction.
@@ -288,6 +300,27 @@ pub struct Interconnect {
     pub output_queue: u32,
     /// SMs that share one port (a TPC or cluster).
     pub sms_per_port: u32,
+    /// Who may cross in one cycle.
+    #[serde(default, skip_serializing_if = "Allocation::is_independent")]
+    pub allocation: Allocation,
+}
+
+/// Which packets may cross in one cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Allocation {
+    /// A destination takes packets of several sources at once; they queue behind it.
+    #[default]
+    Independent,
+    /// A destination takes one packet per cycle; a packet that must wait holds up
+    /// those behind it in its source's queue.
+    Matched,
+}
+
+impl Allocation {
+    fn is_independent(&self) -> bool {
+        *self == Self::Independent
+    }
 }
 
 /// The L2.

@@ -46,8 +46,8 @@ pub use import::{Import, ImportLabel, import_accelsim};
 pub use isa_table::IsaTable;
 pub use listing::Listed;
 pub use machine::{
-    BankConflicts, Clocks, CtaOrder, Dispatch, DramSpec, Interconnect, L1Spec, L2Spec, Machine,
-    Quirks, SchedulerPolicy, SharedSpec, SmSpec, UnitSpec, WarpPlacement,
+    Allocation, BankConflicts, Clocks, CtaOrder, Dispatch, DramSpec, Interconnect, L1Spec, L2Spec,
+    Machine, Quirks, SchedulerPolicy, SharedSpec, SmSpec, UnitSpec, WarpPlacement,
 };
 pub use mapping::{Location, Mapping};
 pub use memory::MemoryStandard;

@@ -8,10 +8,11 @@
 
 use std::collections::VecDeque;
 
-use crate::spec::Machine;
+use crate::spec::{Allocation, Machine};
 use crate::units::{Cycle, to_u16};
 
-use super::super::packet::Packet;
+use super::super::packet::{Ask, Packet};
+use super::slots::Slots;
 use super::{fixed_point, flits, payload};
 
 /// Fixed-point shift of port times: 1/256 SM cycle.
@@ -45,6 +46,18 @@ struct Destination {
     blocked: VecDeque<u16>,
 }
 
+/// Cycles of the destination ports of both directions: each takes one packet, and
+/// a packet holds up those behind it until it finds one.
+#[derive(Debug)]
+struct Matching {
+    slices: Vec<Slots>,
+    sms: Vec<Slots>,
+    /// Port time between the look-up of a packet that went through an L1 and its
+    /// departure. Contention is counted at the look-up, which all packets pass in
+    /// the order in which they are sent.
+    lead: u64,
+}
+
 /// Both directions.
 #[derive(Debug)]
 pub(super) struct Crossbar {
@@ -52,6 +65,8 @@ pub(super) struct Crossbar {
     destinations: Vec<Destination>,
     answers: Vec<u64>,
     ejects: Vec<u64>,
+    /// Where ports are matched cycle by cycle.
+    matching: Option<Matching>,
     /// The port of each SM.
     ports: Vec<u16>,
     latency: u64,
@@ -59,7 +74,7 @@ pub(super) struct Crossbar {
     /// Port time of a packet without and with a sector's data.
     packet_times: [u64; 2],
     input_queue: u64,
-    /// Most that an answer port may be booked ahead: the slice's latency and its queue.
+    /// Most that an answer port may be booked ahead: its queue.
     answer_limit: u64,
 }
 
@@ -73,7 +88,8 @@ impl Crossbar {
         let ports = usize::from(machine.dispatch.sms.div_ceil(sms_per_port)) + walkers;
         let clocks = &machine.clocks;
         let slices = 0..machine.l2.slices;
-        let credits = spec.output_queue + machine.l2.input_queue;
+        // What a slice's pipeline holds takes no place of its queue.
+        let credits = spec.output_queue + machine.l2.input_queue + machine.l2.latency_cycles;
         let flit_time = fixed_point(1, clocks.interconnect_mhz, clocks.core_mhz);
         Self {
             sources: (0..ports).map(|_| Source::default()).collect(),
@@ -82,11 +98,15 @@ impl Crossbar {
                 .collect(),
             answers: vec![0; crate::units::to_usize(machine.l2.slices)],
             ejects: vec![0; ports],
+            matching: (spec.allocation == Allocation::Matched).then(|| Matching {
+                slices: vec![Slots::new(); crate::units::to_usize(machine.l2.slices)],
+                sms: vec![Slots::new(); ports],
+                lead: u64::from(machine.l1.latency_cycles) << SHIFT,
+            }),
             ports: (0..to_u16(ports) * sms_per_port).map(|sm| sm / sms_per_port).collect(),
             latency: fixed_point(spec.latency_cycles, clocks.interconnect_mhz, clocks.core_mhz),
             flit_time,
-            answer_limit: (u64::from(machine.l2.latency_cycles) << SHIFT)
-                + u64::from(machine.l2.reply_queue) * flit_time,
+            answer_limit: u64::from(machine.l2.reply_queue + spec.input_queue) * flit_time,
             packet_times: [false, true].map(|data| {
                 let bytes = spec.header_bytes + payload(data);
                 u64::from(flits(bytes, spec.flit_bytes)) * flit_time
@@ -136,16 +156,26 @@ impl Crossbar {
             destination.blocked.push_back(port);
             return Leave::Waits;
         }
-        Leave::At(self.depart(port, packet, packet.ready))
+        Leave::At(self.depart(port, packet, packet.ready, false))
     }
 
-    fn depart(&mut self, port: u16, packet: &Packet, ready: Cycle) -> Cycle {
+    /// A packet leaves its port: when it arrives. `late` when it has waited for a place.
+    fn depart(&mut self, port: u16, packet: &Packet, ready: Cycle, late: bool) -> Cycle {
         self.destinations[usize::from(packet.slice)].credits -= 1;
         let time = self.packet_times[usize::from(packet.ask.carries_data())];
         let free_at = &mut self.sources[usize::from(port)].free_at;
-        let start = (ready << SHIFT).max(*free_at);
+        let ready = ready << SHIFT;
+        let Some(matching) = &mut self.matching else {
+            let start = ready.max(*free_at);
+            *free_at = start + time;
+            return ceil(start + time + self.latency);
+        };
+        let ahead = packet.fills_l1 || matches!(packet.ask, Ask::Write | Ask::WriteBack);
+        let lead = if ahead && !late { matching.lead.min(ready) } else { 0 };
+        let from = (ready - lead).max(*free_at).div_ceil(self.flit_time);
+        let start = matching.slices[usize::from(packet.slice)].take(from) * self.flit_time;
         *free_at = start + time;
-        ceil(start + time + self.latency)
+        ceil(start + lead + time + self.latency)
     }
 
     /// A place in front of `slice` is free again. Packets that leave now are
@@ -166,7 +196,7 @@ impl Crossbar {
                 break;
             }
             self.sources[usize::from(port)].waiting.pop_front();
-            left.push((packet, self.depart(port, &packet, packet.ready.max(now))));
+            left.push((packet, self.depart(port, &packet, packet.ready.max(now), true)));
         }
         woken.append(&mut self.sources[usize::from(port)].refused);
     }
@@ -174,8 +204,12 @@ impl Crossbar {
     /// Sends an answer that is ready at cycle `at`: when it arrives at its SM.
     pub(super) fn answer(&mut self, packet: &Packet, at: Cycle) -> Cycle {
         let time = self.answer_time(packet);
+        let port = usize::from(self.port_of(packet.sm));
         let free_at = &mut self.answers[usize::from(packet.slice)];
-        let start = (at << SHIFT).max(*free_at);
+        let mut start = (at << SHIFT).max(*free_at);
+        if let Some(matching) = &mut self.matching {
+            start = matching.sms[port].take(start.div_ceil(self.flit_time)) * self.flit_time;
+        }
         *free_at = start + time;
         ceil(start + time + self.latency)
     }

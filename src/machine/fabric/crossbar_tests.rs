@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::crossbar::{Crossbar, Leave};
 use crate::machine::packet::{Ask, Packet};
-use crate::spec::{Machine, Models};
+use crate::spec::{Allocation, Machine, Models};
 use crate::units::{Cycle, to_u16};
 
 /// A machine with one place in front of each slice and a flit per packet.
@@ -12,7 +12,9 @@ fn machine() -> Machine {
     let mut machine = Models::builtin().machine("accelsim-qv100", &[]).unwrap().machine;
     machine.interconnect.output_queue = 0;
     machine.interconnect.flit_bytes = 0;
+    machine.interconnect.allocation = Allocation::Independent;
     machine.l2.input_queue = 1;
+    machine.l2.latency_cycles = 0;
     machine
 }
 
@@ -96,4 +98,24 @@ fn a_packet_for_a_full_slice_holds_up_those_behind_it_at_its_port_only() {
     assert_eq!(release(&mut crossbar, 1, 10), [], "the head still waits for slice 0");
     assert_eq!(release(&mut crossbar, 0, 20), [(0, 0), (0, 1)], "both follow at once");
     assert!(matches!(crossbar.send(&packet(0, 2)), Leave::At(_)), "the port is free again");
+}
+
+#[test]
+fn matched_ports_take_one_packet_per_cycle_and_hold_up_those_behind() {
+    let mut machine = machine();
+    machine.interconnect.output_queue = 64;
+    machine.interconnect.allocation = Allocation::Matched;
+    let mut crossbar = Crossbar::new(&machine);
+    let mut arrival = |sm, slice| match crossbar.send(&packet(sm, slice)) {
+        Leave::At(cycle) => cycle,
+        Leave::Waits => panic!("there are places"),
+    };
+    let first = arrival(0, 0);
+    assert_eq!(arrival(1, 0), first + 1, "the slice takes one per cycle");
+    assert_eq!(arrival(1, 5), first + 2, "a free slice, behind a packet that waited");
+    assert_eq!(arrival(2, 5), first, "the cycle that the other left free");
+    let back = |crossbar: &mut Crossbar, sm, slice| crossbar.answer(&packet(sm, slice), 50);
+    let first = back(&mut crossbar, 0, 0);
+    assert_eq!(back(&mut crossbar, 0, 1), first + 1, "an SM takes one answer per cycle");
+    assert_eq!(back(&mut crossbar, 7, 1), first + 2, "behind one that waited");
 }

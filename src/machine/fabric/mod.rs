@@ -7,6 +7,7 @@ mod crossbar_tests;
 mod slice;
 #[cfg(test)]
 mod slice_tests;
+mod slots;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub(super) struct Fabric {
     channels: Vec<u32>,
     /// Bytes that one access of the memory moves, at least a sector.
     granule: u64,
+    /// Cycles from a request's arrival until its slice looks it up.
+    latency: Cycle,
     packets: Slab<Packet>,
     answers: Vec<(u32, Cycle)>,
     /// Packets that leave their ports, while a slice works.
@@ -59,6 +62,7 @@ impl Fabric {
             slices_per_channel,
             channels: (0..machine.l2.slices).map(|slice| slice / slices_per_channel).collect(),
             granule: granule(standard.bytes_per_access),
+            latency: u64::from(machine.l2.latency_cycles),
             packets: Slab::new(),
             answers: Vec::new(),
             left: Vec::new(),
@@ -90,18 +94,18 @@ impl Fabric {
     pub(super) fn send(&mut self, packet: Packet, queue: &mut EventQueue<Event>) {
         if let Leave::At(cycle) = self.crossbar.send(&packet) {
             let number = self.packets.insert(packet);
-            queue.schedule(cycle, Event::Arrive { packet: number });
+            queue.schedule(cycle + self.latency, Event::Arrive { packet: number });
         }
     }
 
-    /// A request arrives at its slice.
+    /// A request has come through the pipeline in front of its slice.
     pub(super) fn on_arrive(
         &mut self,
         number: u32,
         queue: &mut EventQueue<Event>,
         counts: &mut [KernelCounts],
     ) {
-        let packet = Packet { ready: queue.now(), ..self.packets.remove(number) };
+        let packet = self.packets.remove(number);
         let target = &mut self.slices[usize::from(packet.slice)];
         target.waiting.push_back(packet);
         if !target.resting {
@@ -177,11 +181,11 @@ impl Fabric {
 
     /// Gives a place in front of a slice free: ports that waited for it send.
     fn release(&mut self, slice: u16, now: Cycle, queue: &mut EventQueue<Event>) {
-        let Self { crossbar, packets, left, woken, .. } = self;
+        let Self { crossbar, packets, left, woken, latency, .. } = self;
         crossbar.release(slice, now, left, woken);
         for (packet, cycle) in left.drain(..) {
             let number = packets.insert(packet);
-            queue.schedule(cycle, Event::Arrive { packet: number });
+            queue.schedule(cycle + *latency, Event::Arrive { packet: number });
         }
     }
 

@@ -1,8 +1,7 @@
 //! One L2 slice: a sectored cache with its outstanding misses.
 //!
-//! Requests are looked up in order of arrival; the time at which the look-up
-//! counts is the arrival plus the slice's latency, one (or as many as the
-//! machine says) per L2 cycle.
+//! Requests come when the slice's latency is over and are looked up in that
+//! order, one (or as many as the machine says) per L2 cycle.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -53,7 +52,6 @@ pub(super) struct Slice {
     pub(super) resting: bool,
     free_at: u64,
     interval: u64,
-    latency: Cycle,
     /// Bytes that one access of the memory moves, at least a sector; outstanding
     /// misses are counted by them.
     granule: u64,
@@ -83,7 +81,6 @@ impl Slice {
             resting: false,
             free_at: 0,
             interval: interval / u64::from(spec.accesses_per_cycle.max(1)),
-            latency: u64::from(spec.latency_cycles),
             granule: granule(access_bytes),
             sectors: lines * u64::from(spec.cache.line_bytes) / SECTOR_BYTES,
             allocate: spec.cache.allocate,
@@ -106,7 +103,7 @@ impl Slice {
         now: Cycle,
         counts: &mut CacheCounts,
     ) -> Outcome {
-        let start = ((packet.ready + self.latency).max(now) << SHIFT).max(self.free_at);
+        let start = (now << SHIFT).max(self.free_at);
         let at = start >> SHIFT;
         let writes = !matches!(packet.ask, Ask::Read | Ask::Code | Ask::Constant);
         let waiter = Waiter { packet: number, address: packet.address, writes, looked_up: at };

@@ -12,6 +12,8 @@ use crate::spec::{
 
 fn with(cache: Cache) -> L1Spec {
     L1Spec {
+        bank_bytes: 0,
+        returns_per_cycle: 0,
         caches_global: true,
         cache,
         unified_bytes: 0,

@@ -30,6 +30,10 @@ pub(super) struct Entry {
     pub(super) lines: Vec<LineRequest>,
     /// Sectors already served.
     pub(super) served: u32,
+    /// Cycles of the banks that the served ones take, but for the last.
+    pub(super) cycle: u32,
+    /// Banks that are taken in the last of them, one bit each.
+    pub(super) taken: u32,
     /// The first line with sectors that are not.
     pub(super) place: u32,
     /// When it issued; [`Cycle::MAX`] once it was refused: it goes on when it can.
@@ -57,12 +61,29 @@ impl Entry {
             path,
             lines,
             served: 0,
+            cycle: 0,
+            taken: 0,
             place: 0,
             issued,
             looked_up: 0,
             delay: 0,
             returned: false,
         }
+    }
+
+    /// The same without its lines.
+    pub(super) fn bare(&self) -> Self {
+        Self { lines: Vec::new(), ..*self }
+    }
+
+    /// The next sector lies in `bank`, which takes one per cycle: moves on to the
+    /// next cycle where the bank is taken in this one.
+    pub(super) fn enter_bank(&mut self, bank: usize) {
+        if self.taken >> bank & 1 == 1 {
+            self.cycle += 1;
+            self.taken = 0;
+        }
+        self.taken |= 1 << bank;
     }
 
     /// The instruction, to be kept elsewhere; what is left has no lines.
@@ -78,6 +99,8 @@ pub(super) struct LoadStore {
     /// Instructions that were set aside and go before all others.
     pub(super) returned: VecDeque<Entry>,
     limit: usize,
+    /// When the port to the registers is free.
+    pub(super) returns_at: Cycle,
     /// When the unit can take the next instruction.
     pub(super) free_at: Cycle,
     /// The cycle of the scheduled service; 0 without one.
@@ -96,6 +119,7 @@ impl LoadStore {
             queue: VecDeque::new(),
             returned: VecDeque::new(),
             limit: crate::units::to_usize(limit.max(1)),
+            returns_at: 0,
             free_at: 0,
             scheduled: 0,
             stalled: false,

@@ -8,6 +8,7 @@ mod constant_loads;
 mod constants;
 mod fetch;
 mod flow;
+mod held;
 mod instructions;
 mod l1;
 #[cfg(test)]
@@ -40,6 +41,7 @@ use super::slab::Slab;
 use barriers::Barrier;
 use constants::Constants;
 use fetch::Fetch;
+use held::Banks;
 use l1::L1;
 use lead::Lead;
 use load_store::LoadStore;
@@ -76,6 +78,7 @@ pub(super) struct Sm<S> {
     room: Room,
     l1: L1,
     load_store: LoadStore,
+    banks: Banks,
     /// Absent on machines without translation.
     translator: Option<Box<Translator>>,
     /// Instruction caches, where the machine has them.
@@ -102,6 +105,8 @@ struct Params {
     shared: SharedSpec,
     l1_latency: u64,
     l1_banks: u32,
+    l1_bank_bytes: u64,
+    return_time: u64,
     tags_per_cycle: u32,
     caches_global: bool,
     max_warps: u32,
@@ -128,6 +133,8 @@ impl<S: WarpStream> Sm<S> {
                 shared: machine.shared.clone(),
                 l1_latency: u64::from(machine.l1.latency_cycles),
                 l1_banks: machine.l1.banks.max(1),
+                l1_bank_bytes: u64::from(machine.l1.bank_bytes),
+                return_time: u64::from(machine.l1.returns_per_cycle > 0),
                 tags_per_cycle: machine.l1.tags_per_cycle.max(1),
                 caches_global: machine.l1.caches_global,
                 max_warps: machine.sm.max_warps,
@@ -144,6 +151,7 @@ impl<S: WarpStream> Sm<S> {
             room: Room::whole(machine),
             l1: L1::new(&machine.l1),
             load_store: LoadStore::new(machine.l1.queue),
+            banks: Banks::new(machine.l1.banks.max(1)),
             translator: Translator::new(machine),
             fetch: machine.fetch.as_ref().map(|spec| Fetch::new(spec, machine)),
             constants: Constants::new(machine),

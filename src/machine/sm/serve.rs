@@ -12,7 +12,7 @@ use super::load_store::{Entry, Path};
 use super::translate::Pages;
 
 /// What became of one sector of an entry.
-enum Sector {
+pub(super) enum Sector {
     /// Looked up; the answer is there at this cycle.
     Known(Cycle),
     /// On its way.
@@ -32,6 +32,7 @@ impl<S: WarpStream> Sm<S> {
             return self.schedule_service(now, chip);
         }
         self.load_store.stalled = false;
+        self.retry_held(chip);
         let sent = self.send_evicted(chip);
         let Some(mut entry) = self.load_store.take() else {
             return self.wait_for_port(sent, chip);
@@ -86,7 +87,7 @@ impl<S: WarpStream> Sm<S> {
             _ => return self.serve_lines(entry, now, chip),
         };
         let latency = u64::from(self.params.shared.latency_cycles);
-        let done = now + u64::from(passes - 1) + latency;
+        let done = self.returned(now + u64::from(passes - 1)) + latency;
         let operation = self.operations.get_mut(entry.operation);
         operation.latest = operation.latest.max(done);
         Some(u64::from(passes))
@@ -98,7 +99,10 @@ impl<S: WarpStream> Sm<S> {
         let whole = self.serve_sectors(entry, now, chip);
         self.counts.l1.grow(&counted, &chip.counts[kernel].l1);
         let tags = crate::units::to_u32(entry.lines.len()).div_ceil(self.params.tags_per_cycle);
-        let banks = entry.served.div_ceil(self.params.l1_banks);
+        let banks = match self.params.l1_bank_bytes {
+            0 => entry.served.div_ceil(self.params.l1_banks),
+            _ => entry.cycle + 1,
+        };
         whole.then_some(u64::from(tags.max(banks).max(1)))
     }
 
@@ -112,9 +116,9 @@ impl<S: WarpStream> Sm<S> {
                 let sector = left.trailing_zeros();
                 let address = line.line * LINE_BYTES + u64::from(sector) * SECTOR_BYTES;
                 let bytes = line.bytes[to_usize(sector)];
-                let bank_time = u64::from(entry.served / self.params.l1_banks);
+                let bank_time = self.bank_time(entry, address);
                 let lookup = now + before + tag_time.max(bank_time);
-                let outcome = self.sector(entry, address, bytes, lookup, chip);
+                let outcome = self.banked_sector(entry, address, bytes, lookup, chip);
                 if !self.note(entry.operation, &outcome, chip) {
                     entry.lines[to_usize(entry.place)].sectors = left;
                     return false;
@@ -125,6 +129,16 @@ impl<S: WarpStream> Sm<S> {
             entry.place += 1;
         }
         true
+    }
+
+    /// Cycles of the banks before the next sector of an entry.
+    #[inline]
+    fn bank_time(&self, entry: &mut Entry, address: u64) -> u64 {
+        if self.params.l1_bank_bytes == 0 {
+            return u64::from(entry.served / self.params.l1_banks);
+        }
+        entry.enter_bank(self.bank_of(address));
+        u64::from(entry.cycle)
     }
 
     /// Cycles of the TLB's look-up in front of the L1, and behind it.
@@ -145,7 +159,7 @@ impl<S: WarpStream> Sm<S> {
         matches!(outcome, Sector::Known(_) | Sector::Sent)
     }
 
-    fn sector(
+    pub(super) fn sector(
         &mut self,
         entry: &Entry,
         address: u64,
@@ -159,6 +173,19 @@ impl<S: WarpStream> Sm<S> {
         {
             return Sector::NoPort(at);
         }
+        self.look_up(entry, address, bytes, lookup, chip)
+    }
+
+    /// Looks a sector up and sends what it needs, whether the port has room or not.
+    pub(super) fn look_up(
+        &mut self,
+        entry: &Entry,
+        address: u64,
+        bytes: u32,
+        lookup: Cycle,
+        chip: &mut Chip,
+    ) -> Sector {
+        self.l1.kernel = entry.kernel;
         let after = lookup + self.params.l1_latency;
         let (_, behind) = self.tlb_delays(entry);
         let leaves = after + behind;
@@ -227,12 +254,16 @@ impl<S: WarpStream> Sm<S> {
         } else if packet.fills_l1 {
             let mut released = std::mem::take(&mut self.released);
             self.l1.fill(packet.asked, &mut released);
+            self.retry_held(chip);
             for &operation in &released {
+                let done = self.returned(done);
                 self.answered(operation, done, chip);
             }
             released.clear();
             self.released = released;
         } else {
+            let returns = matches!(packet.ask, Ask::Read | Ask::Atomic);
+            let done = if returns { self.returned(done) } else { done };
             self.answered(packet.operation, done, chip);
         }
         if self.l1.has_leaving() {
@@ -248,6 +279,17 @@ impl<S: WarpStream> Sm<S> {
             self.load_store.stalled = false;
             self.schedule_service(chip.queue.now(), chip);
         }
+    }
+
+    /// When a result that is there at `at` has passed the port to the registers.
+    #[inline]
+    fn returned(&mut self, at: Cycle) -> Cycle {
+        if self.params.return_time == 0 {
+            return at;
+        }
+        let free = self.load_store.returns_at.max(at);
+        self.load_store.returns_at = free + self.params.return_time;
+        free
     }
 
     pub(super) fn answered(&mut self, number: u32, done: Cycle, chip: &mut Chip) {

@@ -2,7 +2,7 @@
 
 /// Prefix of the key, the only value for which leaving it out is right (where
 /// that matters), and why it is left out. The longest prefix counts.
-const IGNORED: [(&str, Option<&str>, &str); 49] = [
+const IGNORED: [(&str, Option<&str>, &str); 47] = [
     ("-dram_bnk_indexing_policy", Some("0"), "the mapping's bank bits are linear"),
     (
         "-dram_bnkgrp_indexing_policy",
@@ -42,7 +42,6 @@ const IGNORED: [(&str, Option<&str>, &str); 49] = [
     ("-gpgpu_num_tensor_core_units", None, "HMMA runs on specialised unit 3 in trace mode"),
     ("-gpgpu_operand_collector", None, "operand collectors are not modelled one by one"),
     ("-gpgpu_perfect_inst_const_cache", None, "instruction and constant caches are perfect"),
-    ("-gpgpu_pipeline_widths", None, "pipeline registers are not modelled one by one"),
     ("-gpgpu_ptx", None, "functional simulation"),
     ("-gpgpu_registers_per_block", None, "launches in traces fit"),
     ("-gpgpu_runtime", None, "statistics and device runtime"),
@@ -55,7 +54,6 @@ const IGNORED: [(&str, Option<&str>, &str); 49] = [
     ("-gpgpu_stack_size_limit", None, "functional simulation"),
     ("-gpgpu_tensor_core_avail", None, "HMMA runs on specialised unit 3 in trace mode"),
     ("-gpgpu_tex_cache", None, "texture instructions take a fixed time"),
-    ("-icnt_arbiter_algo", None, "grants go round, as iSLIP's"),
     ("-icnt_flit_size", None, "the built-in crossbar moves whole packets"),
     ("-icnt_subnets", None, "one crossbar per direction"),
     ("-inter_config_file", None, "network details of the external simulator"),

@@ -111,13 +111,14 @@ fn l1(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
         ("latency_cycles", "-gpgpu_l1_latency", "1"),
         ("banks", "-gpgpu_l1_banks", "1"),
         ("tags_per_cycle", "-gpgpu_l1_banks", "1"),
+        ("bank_bytes", "-gpgpu_l1_banks_byte_interleaving", "32"),
         ("dirty_percent", "-gpgpu_l1_cache_write_ratio", "0"),
     ] {
         let value = options.or(option, default);
         sheet.published(key, value.number::<u32>()?, &value.cite());
     }
-    let pipe = "GPGPU-Sim ldst_unit: one instruction in the dispatch register, pipeline registers before it";
-    sheet.published("queue", 4, pipe);
+    queue(options, sheet)?;
+    sheet.published("returns_per_cycle", 1, "GPGPU-Sim ldst_unit::writeback: one result per cycle");
     let flush = options.or("-gpgpu_flush_l1_cache", "0");
     sheet.published("flushed_at_kernel_start", flush.flag()?, &flush.cite());
     let write = match line.write {
@@ -129,6 +130,17 @@ fn l1(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     };
     sheet.section("l1.cache");
     geometry(sheet, &entry, &line, (ways, &source), write)
+}
+
+/// Memory instructions wait in the registers before and behind the operand
+/// collectors and in the collectors themselves.
+fn queue(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
+    let widths = options.or("-gpgpu_pipeline_widths", "1,1,1,1,1,1,1,1,1,1,1,1,1");
+    let collectors = options.or("-gpgpu_operand_collector_num_units_gen", "6");
+    let registers = widths.part::<u32>(4)?.saturating_add(widths.part(9)?);
+    let source = format!("{} (ID_OC_MEM, OC_EX_MEM) + {}", widths.cite(), collectors.cite());
+    sheet.published("queue", registers.saturating_add(collectors.number()?), &source);
+    Ok(())
 }
 
 /// Writes the carve-out and gives the ways at the largest size.
@@ -169,6 +181,10 @@ fn interconnect(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecErro
         let source = format!("{}: built-in crossbar, one packet per port and cycle", mode.cite());
         sheet.published("latency_cycles", 1, &source);
         sheet.published("flit_bytes", 0, &source);
+        let arbiter = options.or("-icnt_arbiter_algo", "1");
+        arbiter.number::<u32>()?;
+        let source = format!("{}: FIFO inputs, one packet per output and cycle", arbiter.cite());
+        sheet.choice("allocation", "matched", &source);
     } else {
         let source = format!("{}: a router with one-cycle allocators and its links", mode.cite());
         sheet.leaf("latency_cycles", &4, Kind::Assumed, &source);
