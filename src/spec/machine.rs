@@ -280,10 +280,6 @@ pub struct L1Spec {
     pub flushed_at_kernel_start: bool,
 }
 
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
 /// Between SMs and L2 slices: one crossbar per direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -17,6 +17,7 @@ mod lead;
 mod ledger;
 mod line_cache;
 mod load_store;
+mod params;
 mod repeat;
 mod reside;
 mod room;
@@ -29,7 +30,7 @@ mod warp;
 mod write_back;
 
 use crate::isa::{Access, Unit};
-use crate::spec::{Machine, SharedSpec, SmSpec, WarpPlacement};
+use crate::spec::{Machine, SmSpec};
 use crate::units::to_usize;
 
 use super::chip::Chip;
@@ -43,8 +44,8 @@ use constants::Constants;
 use fetch::Fetch;
 use held::Banks;
 use l1::L1;
-use lead::Lead;
 use load_store::LoadStore;
+use params::Params;
 use room::Room;
 pub use room::{Limit, Need};
 use scheduler::Scheduler;
@@ -99,26 +100,6 @@ pub(super) struct Sm<S> {
     retired: Vec<u32>,
 }
 
-/// What an SM needs of the machine beyond its parts.
-#[derive(Clone, Debug)]
-struct Params {
-    shared: SharedSpec,
-    l1_latency: u64,
-    l1_banks: u32,
-    l1_bank_bytes: u64,
-    return_time: u64,
-    tags_per_cycle: u32,
-    caches_global: bool,
-    max_warps: u32,
-    lead: Lead,
-    translates_before_l1: bool,
-    placement: WarpPlacement,
-    /// See [`SmSpec::memory_issue_cycles`].
-    memory_issue: u64,
-    /// See [`SmSpec::exit_cycles`].
-    exit_cycles: u64,
-}
-
 impl<S: WarpStream> Sm<S> {
     /// An empty SM number `id` of `machine`.
     pub(super) fn new(id: u16, machine: &Machine) -> Self {
@@ -129,21 +110,7 @@ impl<S: WarpStream> Sm<S> {
         let scheduler = || Scheduler::new(policy, active_warps, capacity).losing(loss);
         Self {
             id,
-            params: Params {
-                shared: machine.shared.clone(),
-                l1_latency: u64::from(machine.l1.latency_cycles),
-                l1_banks: machine.l1.banks.max(1),
-                l1_bank_bytes: u64::from(machine.l1.bank_bytes),
-                return_time: u64::from(machine.l1.returns_per_cycle > 0),
-                tags_per_cycle: machine.l1.tags_per_cycle.max(1),
-                caches_global: machine.l1.caches_global,
-                max_warps: machine.sm.max_warps,
-                lead: Lead::new(machine),
-                translates_before_l1: machine.translation.as_ref().is_some_and(|t| t.before_l1),
-                placement: machine.sm.warp_placement,
-                memory_issue: u64::from(machine.sm.memory_issue_cycles),
-                exit_cycles: u64::from(machine.sm.exit_cycles),
-            },
+            params: Params::new(machine),
             schedulers: (0..machine.sm.schedulers).map(|_| scheduler()).collect(),
             shared_units: SharedUnits::new(machine),
             warps: Vec::new(),
