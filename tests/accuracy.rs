@@ -50,6 +50,7 @@ fn compared(reference: &Path) -> Comparison {
         models: None,
         cache: cache.path().to_path_buf(),
         seed: 0,
+        sample: None,
     };
     let analysis = analyze(&request, &Unwatched).unwrap();
     Comparison::new(&[analysis], &table, None)

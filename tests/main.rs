@@ -21,6 +21,7 @@ mod profiles;
 mod record;
 mod rendering;
 mod report;
+mod sample;
 mod samples;
 mod shapes;
 mod shown;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::report;
-use crate::run::{AnalyzeRequest, AppName, analyze};
+use crate::run::{AnalyzeRequest, AppName, SampleRequest, analyze};
 use crate::trace::KernelIds;
 use crate::units::{WholeFile, check_writable};
 
@@ -23,7 +23,9 @@ use super::bar::with_bars;
     gpumodel analyze synth:saxpy --machine v100\n  \
     gpumodel analyze traces/bfs traces/lud --machine a100 --report out\n  \
     gpumodel analyze A=one.gpt B=two.gpt --machine my-gpu.toml --json record.json\n  \
-    gpumodel analyze bfs.gpt --machine v100 --set l1.latency_cycles=20 --kernels 1-3\n\n\
+    gpumodel analyze bfs.gpt --machine v100 --set l1.latency_cycles=20 --kernels 1-3\n  \
+    gpumodel analyze sgemm.gpt --machine v100 --sample        a part of the CTAs, within 3 %\n  \
+    gpumodel analyze sgemm.gpt --machine v100 --sample=0.01   more of them, within 1 %\n\n\
     ENVIRONMENT:\n  \
     GPUMODEL_CACHE  folder for converted traces (default: gpumodel in the user's cache folder)")]
 pub(crate) struct Arguments {
@@ -51,6 +53,19 @@ pub(crate) struct Arguments {
     /// A folder of model files that go before the built-in ones
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
+    /// Runs large kernels on a sample of their CTAs and a part of the machine, and
+    /// extrapolates with a 95 % interval; samples are added until it is at most
+    /// WIDTH of the cycles to either side. Small kernels, and those whose CTAs
+    /// differ too much, run whole
+    #[arg(
+        long,
+        value_name = "WIDTH",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "0.03",
+        value_parser = width
+    )]
+    sample: Option<f64>,
     /// Seed of everything random; kept in the record
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -63,6 +78,12 @@ fn key_value(typed: &str) -> Result<(String, String), String> {
     let (key, value) =
         typed.split_once('=').ok_or("expected KEY=VALUE, as l1.latency_cycles=20")?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn width(typed: &str) -> Result<f64, String> {
+    let width: f64 = typed.parse().map_err(|_| format!("expected a number, found {typed}"))?;
+    let inside = width > 0.0 && width < 1.0;
+    inside.then_some(width).ok_or_else(|| String::from("expected a share between 0 and 1, as 0.02"))
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
@@ -78,6 +99,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         models: arguments.models,
         cache: cache_folder(),
         seed: arguments.seed,
+        sample: arguments.sample.map(SampleRequest::within),
     };
     if let Some(folder) = &arguments.report {
         check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;

@@ -8,6 +8,7 @@ use super::fabric::Fabric;
 use super::packet::Packet;
 use super::profile::{Profile, ProfileImage};
 use super::queue::EventQueue;
+use super::span::CtaSpan;
 use super::translation::{Around, Mmu, Request};
 
 /// Start of the windows of shared and local memory in generic addresses; 0 when
@@ -33,6 +34,8 @@ pub(super) struct Chip {
     /// By launch: its profile.
     profile_of: Vec<u32>,
     windows: Vec<Windows>,
+    /// Lives of CTAs that have ended, where they are wanted.
+    pub(super) spans: Option<Vec<CtaSpan>>,
 }
 
 impl Chip {
@@ -46,7 +49,7 @@ impl Chip {
     ) -> Self {
         let counts = vec![KernelCounts::default(); profile_of.len()];
         let queue = EventQueue::new();
-        Self { queue, counts, fabric, mmu, profiles, profile_of, windows }
+        Self { queue, counts, fabric, mmu, profiles, profile_of, windows, spans: None }
     }
 
     /// The profile of a launch's code.

@@ -80,6 +80,10 @@ pub(super) struct Dispatcher {
     active: Vec<u32>,
     order: CtaOrder,
     per_cycle: u32,
+    /// Cycles from one hand-out to the next.
+    pace: Cycle,
+    /// From when on CTAs may be handed out.
+    ready: Cycle,
     /// Cycles from a CTA's start until its warps issue.
     first_issue: Cycle,
     next_sm: usize,
@@ -91,12 +95,15 @@ pub(super) struct Dispatcher {
 
 impl Dispatcher {
     /// A dispatcher for the launches `grids`, none of which has begun.
-    pub(super) fn new(machine: &Machine, grids: Vec<Grid>) -> Self {
+    /// A part of a machine hands out every `pace` cycles what one cycle allows.
+    pub(super) fn new(machine: &Machine, grids: Vec<Grid>, pace: Cycle) -> Self {
         Self {
             grids,
             active: Vec::new(),
             order: machine.dispatch.order,
             per_cycle: machine.dispatch.ctas_per_cycle.max(1),
+            pace,
+            ready: 0,
             first_issue: machine.dispatch.cta_launch_cycles.max(1)
                 + u64::from(machine.sm.first_issue_cycles),
             next_sm: 0,
@@ -112,6 +119,7 @@ impl Dispatcher {
 
     /// Asks for a dispatch event at `cycle`.
     pub(super) fn schedule(&mut self, cycle: Cycle, chip: &mut Chip) {
+        let cycle = cycle.max(self.ready);
         if self.active.is_empty() || self.scheduled.is_some_and(|at| at <= cycle) {
             return;
         }
@@ -148,7 +156,8 @@ impl Dispatcher {
             handed += 1;
         }
         if handed > 0 {
-            self.schedule(now + 1, chip);
+            self.ready = now + self.pace;
+            self.schedule(self.ready, chip);
         }
         Ok(())
     }

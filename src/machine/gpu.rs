@@ -56,14 +56,19 @@ impl<'a, F: Feed> Gpu<'a, F> {
         let machine = setup.machine;
         let app_of = setup::app_of_kernels(&setup.apps);
         let grids = setup::grids(machine, feed, &app_of)?;
-        let fabric = Fabric::new(machine, setup.standard, setup.mapping);
+        let mut fabric = Fabric::new(machine, setup.standard, setup.mapping);
+        let pace = setup.part.as_ref().map_or(1, |part| part.pace);
+        let part = setup.part.is_some();
+        fabric.elsewhere = setup.part.map(|part| part.elsewhere).filter(|set| !set.is_empty());
+        let mut chip = setup::chip(machine, feed, &app_of, fabric);
+        chip.spans = part.then(Vec::new);
         let serial = machine.quirks.serial_kernels;
         Ok(Self {
             machine,
             feed,
             sms: (0..machine.dispatch.sms).map(|id| Sm::new(id, machine)).collect(),
-            chip: setup::chip(machine, feed, &app_of, fabric),
-            dispatcher: Dispatcher::new(machine, grids),
+            chip,
+            dispatcher: Dispatcher::new(machine, grids, pace),
             running: setup.apps.len(),
             app_ends: vec![0; setup.apps.len()],
             launches: setup.apps.into_iter().map(|list| Launches::new(list, serial)).collect(),
@@ -318,6 +323,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
             channels: self.chip.fabric.channel_counts(),
             profiles: self.chip.images(),
             kernels: self.chip.counts,
+            spans: self.chip.spans.unwrap_or_default(),
         }
     }
 }

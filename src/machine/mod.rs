@@ -30,6 +30,7 @@ mod counters;
 mod crossbar_tests;
 mod dispatch;
 pub mod dram;
+mod elsewhere;
 mod error;
 mod event;
 mod fabric;
@@ -52,12 +53,14 @@ mod profile;
 mod queue;
 #[cfg(test)]
 mod repeat_tests;
+mod scaling;
 #[cfg(test)]
 mod scripted;
 mod setup;
 mod slab;
 mod sm;
 mod space;
+mod span;
 #[cfg(test)]
 mod sub_core_tests;
 mod timeline;
@@ -69,12 +72,14 @@ pub use counters::{
     CacheCounts, Cause, ConstantCounts, FetchCounts, KernelCounts, SmCounts, StallStack, TlbCounts,
     TranslationCounts,
 };
+pub use elsewhere::Elsewhere;
 pub use error::MachineError;
 pub use feed::{Feed, FeedError, Program, WarpStream};
 pub use gpu::Gpu;
 pub use launches::Command;
 pub use outcome::Outcome;
 pub use profile::ProfileImage;
-pub use setup::Setup;
+pub use setup::{Part, Setup};
 pub use sm::{Limit, Need};
+pub use span::CtaSpan;
 pub use timeline::Sample;

@@ -5,6 +5,7 @@ use crate::units::Cycle;
 use super::counters::{CacheCounts, KernelCounts, SmCounts, TlbCounts};
 use super::dram::ChannelCounters;
 use super::profile::ProfileImage;
+use super::span::CtaSpan;
 use super::timeline::Sample;
 
 /// What a run leaves.
@@ -29,4 +30,6 @@ pub struct Outcome {
     pub channels: Vec<ChannelCounters>,
     /// What was found of each code, for a later run; empty when nothing was new.
     pub profiles: Vec<ProfileImage>,
+    /// Every CTA in the order of their ends, where the run is a part of a whole.
+    pub spans: Vec<CtaSpan>,
 }

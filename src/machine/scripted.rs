@@ -305,7 +305,7 @@ impl Script {
         let (standard, mapping) = memory_of(resolved);
         let launch = |kernel: u32| super::Command::Launch { kernel: KernelId(kernel), stream: 0 };
         let lists = (0..u32::from(apps)).map(|kernel| vec![launch(kernel)]).collect();
-        let setup = Setup { machine, standard: &standard, mapping, apps: lists };
+        let setup = Setup { machine, standard: &standard, mapping, apps: lists, part: None };
         let gpu = Gpu::new(setup, self).unwrap().with_profiles(images);
         gpu.run(&whole(resolved, apps), &mut |_| ())
     }

@@ -2,10 +2,11 @@
 
 use crate::epoch::Plan;
 use crate::spec::{AddressMap, Machine, MemoryStandard};
-use crate::units::{AppId, KernelId, to_u16, to_u32, to_u64};
+use crate::units::{AppId, Cycle, KernelId, to_u16, to_u32, to_u64};
 
 use super::chip::{Chip, Windows};
 use super::dispatch::Grid;
+use super::elsewhere::Elsewhere;
 use super::error::MachineError;
 use super::fabric::Fabric;
 use super::feed::{Feed, Program};
@@ -26,6 +27,18 @@ pub struct Setup<'a> {
     pub mapping: AddressMap,
     /// The command list of each application; launches are numbered over all.
     pub apps: Vec<Vec<Command>>,
+    /// What the run is a part of; `None`: it is whole.
+    pub part: Option<Part>,
+}
+
+/// What a run that stands for more than itself must know of the rest: a few CTAs
+/// of a launch on a few of the SMs and channels, or some launches of a list.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Cycles from one CTA's hand-out to the next (1: a whole machine's).
+    pub pace: Cycle,
+    /// What the rest brings into the L2.
+    pub elsewhere: Elsewhere,
 }
 
 /// Which application each launch belongs to; launches are numbered over all lists.

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::units::{Cycle, Dim3};
 
 use super::{
-    CacheCounters, ChannelRecord, ConstantCounters, DramCounters, FetchCounters, SmCounters,
-    TlbCounters, TranslationCounters,
+    CacheCounters, ChannelRecord, ConstantCounters, DramCounters, FetchCounters, SampleRecord,
+    SmCounters, TlbCounters, TranslationCounters,
 };
 
 /// Value of [`Analysis::schema`].
@@ -185,6 +185,9 @@ pub struct KernelRecord {
     /// Warp instructions whose opcode no table row knew.
     #[serde(default)]
     pub unknown_opcode_instructions: u64,
+    /// The sample that the row is extrapolated from; absent where nothing was sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<SampleRecord>,
 }
 
 /// Activity between two moments of a run.

@@ -14,6 +14,7 @@ mod parts;
 mod quantity;
 mod reference;
 mod rows;
+mod sample;
 mod slots;
 mod summary;
 
@@ -31,5 +32,6 @@ pub use launches::Launches;
 pub use parts::{ChannelRecord, SmCounters};
 pub use quantity::{ErrorUnit, Quantity};
 pub use reference::{ReferenceRow, ReferenceTable};
+pub use sample::SampleRecord;
 pub use slots::SlotShares;
 pub use summary::Summary;

@@ -12,6 +12,7 @@ mod group;
 mod name;
 mod number;
 mod page;
+mod sample;
 pub mod table;
 
 pub use error::ReportError;

@@ -8,6 +8,7 @@ use super::figure::Drawing;
 use super::group::{Group, groups};
 use super::name::brief;
 use super::number::{grouped, percent, sectors, short};
+use super::sample::sentence;
 use super::{ReportError, escape};
 use crate::record::{Analysis, AppRecord, CoRun};
 
@@ -52,6 +53,9 @@ pub fn page(analysis: &Analysis, plates: &[Plate]) -> String {
     for (index, app) in analysis.solo.iter().enumerate() {
         let _ = writeln!(text, "<h2>{} alone</h2>", escape(&app.app));
         totals(&mut text, app);
+        if let Some(sampled) = sentence(app) {
+            let _ = writeln!(text, "<p>{}.</p>", escape(&sampled));
+        }
         kernels(&mut text, app, analysis.machine.core_mhz);
         figures(&mut text, plates.iter().filter(|p| p.app == Some(index)));
         launches(&mut text, app, analysis.machine.core_mhz);

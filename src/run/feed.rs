@@ -1,5 +1,6 @@
 //! Stores as the machine's source of instructions.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::isa::{Access, Opcode};
@@ -88,6 +89,47 @@ impl<'a> StoreFeed<'a> {
             }
         };
         self.store.commands().filter_map(command).collect()
+    }
+
+    /// The commands from behind the launch before `places` up to their last one,
+    /// launches numbered from the first of them on; behind the last launch of all,
+    /// the list's end.
+    pub(super) fn stretch(&self, places: Range<usize>) -> Vec<Command> {
+        let first = to_u32(places.start);
+        let mut begun = 0;
+        let mut commands = Vec::new();
+        for command in self.commands() {
+            let command = match command {
+                Command::Launch { kernel, stream } => {
+                    begun += 1;
+                    let kernel = KernelId(kernel.0.wrapping_sub(first));
+                    let within = places.contains(&(begun - 1));
+                    within.then_some(Command::Launch { kernel, stream })
+                }
+                Command::Copy { .. } => {
+                    let last = begun == places.end && begun == self.programs.len();
+                    (places.contains(&begun) || last).then_some(command)
+                }
+            };
+            commands.extend(command);
+        }
+        commands
+    }
+
+    /// Warp and thread instructions of a chosen launch.
+    pub(super) fn instructions(&self, place: usize) -> (u64, u64) {
+        let summary = self.store.kernel(self.kernels[place]);
+        (summary.warp_instructions(), summary.thread_instructions())
+    }
+
+    /// The store.
+    pub(super) fn store(&self) -> &'a Store {
+        self.store
+    }
+
+    /// The index in the store of a chosen launch.
+    pub(super) fn kernel(&self, place: usize) -> usize {
+        self.kernels[place]
     }
 
     /// The chosen launches.

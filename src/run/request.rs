@@ -16,6 +16,7 @@ use super::facts::peaks;
 use super::memory::Memory;
 use super::notes::Notes;
 use super::profiles::Profiles;
+use super::sample::SampleRequest;
 use super::solo::solo;
 use super::watch::Watch;
 
@@ -36,8 +37,10 @@ pub struct AnalyzeRequest {
     pub models: Option<PathBuf>,
     /// Where converted traces and profiles of their code are kept.
     pub cache: PathBuf,
-    /// The seed, recorded in the result.
+    /// The seed of samples, recorded in the result.
     pub seed: u64,
+    /// Sample large launches; `None`: run every CTA.
+    pub sample: Option<SampleRequest>,
 }
 
 /// What all runs of one analysis share.
@@ -46,6 +49,8 @@ pub(super) struct Bench<'a> {
     pub(super) memory: &'a Memory,
     pub(super) watch: &'a dyn Watch,
     pub(super) profiles: Profiles,
+    pub(super) seed: u64,
+    pub(super) sample: Option<SampleRequest>,
     kernels: Option<&'a KernelIds>,
 }
 
@@ -75,8 +80,9 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
     let resolved = models.machine(&request.machine, &request.overrides)?;
     let memory = Memory::load(&resolved.machine, request.models.as_deref())?;
     let kernels = request.kernels.as_ref();
-    let profiles = Profiles::new(&request.cache);
-    let bench = Bench { resolved: &resolved, memory: &memory, watch, profiles, kernels };
+    let (seed, sample, profiles) = (request.seed, request.sample, Profiles::new(&request.cache));
+    let bench =
+        Bench { resolved: &resolved, memory: &memory, watch, profiles, seed, sample, kernels };
     let mut apps = Vec::with_capacity(request.apps.len());
     for typed in &request.apps {
         apps.push(App::open(typed, request.models.as_deref(), &request.cache, watch.converting())?);

@@ -57,6 +57,7 @@ pub(super) fn kernel(
         held_slot_fraction: Some(share(counts.held_slots, counts.slot_cycles)),
         instruction_mix: mix(counts),
         unknown_opcode_instructions: counts.unknown_opcodes,
+        sample: None,
     }
 }
 

@@ -12,6 +12,7 @@ use super::notes::Notes;
 use super::profiles::Key;
 use super::request::Bench;
 use super::rows;
+use super::sample::sampled;
 
 /// Runs `app` under the `solo` scheme and fills its row.
 pub(super) fn solo(bench: &Bench<'_>, app: &App, notes: &mut Notes) -> Result<AppRecord, RunError> {
@@ -24,6 +25,11 @@ pub(super) fn solo(bench: &Bench<'_>, app: &App, notes: &mut Notes) -> Result<Ap
     let law = |source| RunError::Law { scheme: String::from("solo"), source };
     let mut policy = (scheme::find("solo").expect("the table has the baseline").make)();
     let plan = policy.start(&facts, &[]).map_err(law)?;
+    if let Some(wish) = bench.sample
+        && let Some(row) = sampled(bench, app, &feed, &plan, wish, notes)?
+    {
+        return Ok(row);
+    }
     let outcome = run(bench, app, &feed, &plan)?;
     let launches = feed.programs().iter().zip(&outcome.kernels);
     let kernels = launches
@@ -48,6 +54,7 @@ fn run(
         standard: &bench.memory.standard,
         mapping: bench.memory.map.clone(),
         apps: vec![feed.commands()],
+        part: None,
     };
     let running = bench.watch.running();
     let mut watch = |issued| running.advance(issued);

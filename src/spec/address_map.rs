@@ -14,6 +14,11 @@ use crate::units::to_usize;
 pub struct AddressMap {
     name: String,
     channels: u32,
+    /// Channels that exist: fewer than [`AddressMap::channels`] on a part of a machine.
+    kept: u32,
+    /// The lowest bit that chooses the channel: pieces of two to this many bytes
+    /// stay together.
+    grain: u32,
     slices: u32,
     /// Slices per channel are two to this.
     slice_bits: u32,
@@ -75,6 +80,8 @@ impl AddressMap {
         Ok(Self {
             name: mapping.name.clone(),
             channels,
+            kept: channels,
+            grain: grain(&split),
             slices,
             slice_bits: slices.ilog2(),
             binary: (channels * slices).is_power_of_two(),
@@ -88,6 +95,21 @@ impl AddressMap {
             hashed: widths[HASH] > 0,
             choosing: choosing(slice, taken),
         })
+    }
+
+    /// The same map for a part of the machine that has only `kept` of its channels:
+    /// what lay in several channels side by side lies in one kept channel, at the
+    /// addresses next to each other that it lacks when only a share of the kernel's
+    /// CTAs run. So a sample of the CTAs finds as many banks busy, rows open and sets
+    /// full as all of them do in the whole machine. Several addresses meet in one
+    /// place: [`AddressMap::address`] is no inverse any more.
+    ///
+    /// # Panics
+    /// When `kept` is 0 or does not divide the channels.
+    #[must_use]
+    pub fn folded(self, kept: u32) -> Self {
+        assert!(kept > 0 && self.channels.is_multiple_of(kept), "{kept} of {}", self.channels);
+        Self { kept, ..self }
     }
 
     /// Channels of the machine.
@@ -113,15 +135,16 @@ impl AddressMap {
     #[inline]
     pub fn locate(&self, address: u64) -> Location {
         let (mut channel, rest) = self.split.apart(address & mask(ADDRESS_BITS));
-        let bytes = rest.to_le_bytes();
-        let mut word = 0;
-        for (table, byte) in self.tables.iter().zip(bytes) {
-            word ^= table[usize::from(byte)];
-        }
+        let mut word = self.word(rest);
         let mut slice = self.part(word, SLICE);
         if self.hashed {
             let index = self.spread(channel << self.slice_bits | slice, self.part(word, HASH));
             (channel, slice) = (index >> self.slice_bits, index & (self.slices - 1));
+        }
+        if self.kept != self.channels {
+            let turn = self.part(word, 4).wrapping_mul(0x9e37_79b1) >> 16;
+            word ^= self.word(u64::from(channel / self.kept) << self.grain);
+            channel = (channel + turn) % self.kept;
         }
         Location {
             channel,
@@ -191,6 +214,17 @@ impl AddressMap {
             }
         }
         Ok(())
+    }
+
+    /// The packed parts of a channel-free address.
+    #[inline]
+    fn word(&self, rest: u64) -> u64 {
+        let bytes = rest.to_le_bytes();
+        let mut word = 0;
+        for (table, byte) in self.tables.iter().zip(bytes) {
+            word ^= table[usize::from(byte)];
+        }
+        word
     }
 
     #[inline]
@@ -283,6 +317,14 @@ fn split(mapping: &Mapping, channels: u32) -> Result<(Split, u64), String> {
             }
             Ok((Split::Bits(bits.clone()), bits.iter().fold(0, |taken, bit| taken | 1 << bit)))
         }
+    }
+}
+
+/// The lowest address bit that chooses a channel.
+fn grain(split: &Split) -> u32 {
+    match split {
+        Split::Insert(shift, _) | Split::Divide(shift, ..) => *shift,
+        Split::Bits(bits) => bits.iter().copied().min().unwrap_or(0),
     }
 }
 

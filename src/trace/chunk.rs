@@ -16,6 +16,8 @@
 //! a decoded chunk is about as large as its payload, and each warp's streams
 //! are decoded lazily by its cursor.
 
+use xxhash_rust::xxh3::Xxh3Default;
+
 use crate::units::{Dim3, to_u32, to_u64, to_usize};
 
 use super::error::Fault;
@@ -46,6 +48,8 @@ pub(super) struct PathPlace {
     pub(super) start: u32,
     pub(super) end: u32,
     pub(super) instructions: u64,
+    /// Equal for equal sequences of segments, in whatever chunk of a kernel.
+    pub(super) shape: u64,
 }
 
 /// A decoded chunk.
@@ -222,15 +226,18 @@ fn read_paths(
     for &(start, end) in places {
         let mut path = Path::new(to_usize(start), to_usize(end));
         let mut instructions = 0_u64;
+        let mut shape = Xxh3Default::new();
         while let Some((step, count)) = path.run(bytes, u64::MAX) {
-            let segment = segments.get(to_usize(step)).and_then(|&number| program.segment(number));
-            let Some(segment) = segment else {
+            let number = segments.get(to_usize(step)).copied().unwrap_or(UNUSED);
+            shape.update(&number.to_le_bytes());
+            shape.update(&count.to_le_bytes());
+            let Some(segment) = program.segment(number) else {
                 return Err(Fault::new(to_usize(start), "segments of the chunk", step.to_string()));
             };
             instructions =
                 instructions.saturating_add(count.saturating_mul(u64::from(segment.length)));
         }
-        paths.push(PathPlace { start, end, instructions });
+        paths.push(PathPlace { start, end, instructions, shape: shape.digest() });
     }
     Ok(paths)
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::isa::Access;
 use crate::units::{Dim3, to_usize};
 
@@ -37,6 +39,15 @@ impl Cta {
     pub fn warp_instructions(&self, warp: u32) -> u64 {
         assert!(warp < self.warp_count(), "warp {warp} of {}", self.warp_count());
         self.chunk.warp(self.index, warp).1.instructions
+    }
+
+    /// A number that is equal for CTAs of one kernel whose warps take the same
+    /// paths through the code, in order of warps.
+    #[must_use]
+    pub fn shape(&self) -> u64 {
+        let shapes = (0..self.warp_count()).map(|warp| self.chunk.warp(self.index, warp).1.shape);
+        let bytes: Vec<u8> = shapes.flat_map(u64::to_le_bytes).collect();
+        xxh3_64(&bytes)
     }
 
     /// A cursor before the first instruction of warp `warp`.

@@ -51,6 +51,7 @@ fn bench(bencher: Bencher<'_, '_>, trace: PathBuf) {
         models: None,
         cache: folder.path().to_path_buf(),
         seed: 0,
+        sample: None,
     };
     bencher.counter(ItemsCount::new(count)).bench(|| analyze(&request, &Unwatched));
 }

@@ -74,6 +74,7 @@ fn bench(bencher: Bencher<'_, '_>, machine: &str, times: u32) {
         models: None,
         cache: folder.path().to_path_buf(),
         seed: 0,
+        sample: None,
     };
     bencher.counter(ItemsCount::new(count)).bench(|| analyze(&request, &Unwatched));
 }

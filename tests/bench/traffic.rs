@@ -127,7 +127,8 @@ impl Traffic {
             .for_machine(machine.dram.channels, slices)
             .expect("the machine's mapping fits it");
         let command = Command::Launch { kernel: KernelId(0), stream: 0 };
-        let setup = Setup { machine, standard: &standard, mapping, apps: vec![vec![command]] };
+        let setup =
+            Setup { machine, standard: &standard, mapping, apps: vec![vec![command]], part: None };
         let gpu = Gpu::new(setup, self).expect("the CTA fits");
         gpu.run(&whole(resolved), &mut |_| ()).expect("the run ends")
     }

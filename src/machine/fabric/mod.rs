@@ -17,6 +17,7 @@ use crate::units::{Cycle, SECTOR_BYTES, to_u16, to_u32, to_usize};
 
 use super::counters::{CacheCounts, KernelCounts};
 use super::dram::ChannelCounters;
+use super::elsewhere::Elsewhere;
 use super::event::Event;
 use super::packet::{Ask, Packet};
 use super::queue::EventQueue;
@@ -45,6 +46,8 @@ pub(super) struct Fabric {
     left: Vec<(Packet, Cycle)>,
     /// SMs whose ports may send again.
     woken: Vec<u16>,
+    /// What CTAs outside the run keep in the slices.
+    pub(super) elsewhere: Option<Elsewhere>,
 }
 
 impl Fabric {
@@ -67,6 +70,7 @@ impl Fabric {
             answers: Vec::new(),
             left: Vec::new(),
             woken: Vec::new(),
+            elsewhere: None,
         }
     }
 
@@ -131,7 +135,13 @@ impl Fabric {
                 false => counters.l2_of(packet.ask),
             };
             let head = self.packets.insert(packet);
-            match self.slices[usize::from(number)].serve(head, &packet, now, counters) {
+            let held = self.elsewhere.as_ref().is_some_and(|set| set.holds(packet.address));
+            let slice = &mut self.slices[usize::from(number)];
+            let outcome = match held {
+                true => slice.pass(&packet, now, counters),
+                false => slice.serve(head, &packet, now, counters),
+            };
+            match outcome {
                 Outcome::Refused => {
                     self.packets.remove(head);
                     break;

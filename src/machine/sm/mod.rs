@@ -31,7 +31,7 @@ mod write_back;
 
 use crate::isa::{Access, Unit};
 use crate::spec::{Machine, SmSpec};
-use crate::units::to_usize;
+use crate::units::{Cycle, to_usize};
 
 use super::chip::Chip;
 use super::counters::SmCounts;
@@ -58,6 +58,9 @@ use warp::Warp;
 #[derive(Clone, Debug)]
 struct Cta {
     kernel: u32,
+    /// Which of the launch's CTAs it is, in order of their start.
+    ordinal: u64,
+    started: Cycle,
     need: Need,
     /// Warps that have not ended.
     live: u32,

@@ -6,6 +6,7 @@ use crate::units::{Cycle, to_u16, to_u32, to_usize};
 use super::super::chip::Chip;
 use super::super::event::Event;
 use super::super::feed::WarpStream;
+use super::super::span::CtaSpan;
 use super::warp::Warp;
 use super::{Cta, Need, Sm};
 
@@ -60,8 +61,11 @@ impl<S: WarpStream> Sm<S> {
         for &warp in &warps {
             chip.queue.schedule(begin, Event::Wake { sm: self.id, warp });
         }
-        self.ctas[place] = Some(Cta { kernel, need, live, barriers: Vec::new(), warps });
-        chip.counts[to_usize(kernel)].ctas_started += 1;
+        let counts = &mut chip.counts[to_usize(kernel)];
+        let (ordinal, started) = (counts.ctas_started, chip.queue.now());
+        counts.ctas_started += 1;
+        let barriers = Vec::new();
+        self.ctas[place] = Some(Cta { kernel, ordinal, started, need, live, barriers, warps });
         if live == 0 {
             self.retire(place, chip);
         }
@@ -108,5 +112,9 @@ impl<S: WarpStream> Sm<S> {
         self.room.give_back(&cta.need);
         self.retired.push(cta.kernel);
         chip.counts[to_usize(cta.kernel)].ctas_retired += 1;
+        if let Some(spans) = &mut chip.spans {
+            let (kernel, ordinal, start) = (cta.kernel, cta.ordinal, cta.started);
+            spans.push(CtaSpan { kernel, ordinal, sm: self.id, start, end: chip.queue.now() });
+        }
     }
 }

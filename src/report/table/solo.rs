@@ -7,6 +7,7 @@ use crate::record::{Analysis, AppRecord};
 use crate::report::cause::top_cause;
 use crate::report::group::{Group, groups};
 use crate::report::number::{percent, sectors};
+use crate::report::sample::sentence;
 
 const ROWS: usize = 24;
 
@@ -50,6 +51,9 @@ fn heading(text: &mut String, analysis: &Analysis, app: &AppRecord) {
         sectors(app.dram.read_sectors),
         sectors(app.dram.write_sectors),
     );
+    if let Some(sampled) = sentence(app) {
+        let _ = writeln!(text, "  {sampled}");
+    }
     beside(text, app);
 }
 

@@ -1,0 +1,191 @@
+//! Running stretches of launches: samples of one, or several whole.
+
+use std::ops::Range;
+
+use crate::epoch::Plan;
+use crate::machine::{Command, Elsewhere, Feed, Gpu, KernelCounts, Outcome, Part, Setup};
+use crate::record::SampleRecord;
+use crate::spec::Machine;
+use crate::units::{Cycle, to_u32, to_u64};
+
+use super::super::app::App;
+use super::super::error::RunError;
+use super::super::feed::StoreFeed;
+use super::super::memory::Memory;
+use super::super::request::Bench;
+use super::census::Around;
+use super::choice::Sampling;
+use super::estimate::{CONFIDENCE, Estimate, Sampled};
+use super::feed::{SampleFeed, StretchFeed};
+use super::scale::Scale;
+
+/// What a launch left; times from the start of its stretch on.
+#[derive(Debug)]
+pub(super) struct Ran {
+    pub(super) counts: KernelCounts,
+    pub(super) sample: Option<SampleRecord>,
+    /// No sample was enough: the interval stayed wider than asked for.
+    pub(super) too_wide: bool,
+}
+
+/// What all stretches share.
+#[derive(Clone, Copy)]
+pub(super) struct Runner<'a> {
+    pub(super) bench: &'a Bench<'a>,
+    pub(super) app: &'a App,
+    pub(super) feed: &'a StoreFeed<'a>,
+    pub(super) plan: &'a Plan,
+    pub(super) scale: &'a Scale,
+    /// The half-width that an interval may have, over the cycles.
+    pub(super) target: f64,
+}
+
+impl Runner<'_> {
+    /// The launches at `places`, whole, on the whole machine.
+    pub(super) fn whole(
+        &self,
+        places: Range<usize>,
+        elsewhere: Elsewhere,
+    ) -> Result<Vec<Ran>, RunError> {
+        let feed = StretchFeed::new(self.feed, places.start);
+        let part = Part { pace: 1, elsewhere };
+        let commands = self.feed.stretch(places);
+        let (machine, memory) = (&self.bench.resolved.machine, self.bench.memory);
+        let outcome = self.run(&feed, commands, machine, memory, part)?;
+        let rows =
+            outcome.kernels.into_iter().map(|counts| Ran { counts, sample: None, too_wide: false });
+        Ok(rows.collect())
+    }
+
+    /// The launch at `place` by samples, one set after the other until the interval
+    /// is tight; whole when it never is.
+    pub(super) fn sample(
+        &self,
+        place: usize,
+        sampling: &Sampling,
+        around: Around,
+    ) -> Result<Vec<Ran>, RunError> {
+        let Sampling { strata, draw, per_sm } = sampling;
+        let mut runs: Vec<Sampled> = Vec::new();
+        let mut sum = KernelCounts::default();
+        for (set, elsewhere) in around.sets.into_iter().enumerate().take(draw.sets) {
+            let chosen = draw.chosen(set, strata.ctas());
+            let (counts, run) = self.one(place, chosen, elsewhere)?;
+            if runs.is_empty() {
+                (sum.start, sum.first_cta, sum.end) = (counts.start, counts.first_cta, counts.end);
+            }
+            sum.join(&counts);
+            runs.push(run);
+            let estimate = Estimate::of(strata, &runs, *per_sm);
+            if estimate.half_width <= self.target {
+                return Ok(vec![self.extrapolated(place, sampling, sum, &estimate, &runs)]);
+            }
+        }
+        let mut whole = self.whole(place..place + 1, around.before)?;
+        for ran in &mut whole {
+            let cycles = ran.counts.end - ran.counts.start;
+            let sample = self.exact(place, sampling, cycles);
+            ran.sample = Some(SampleRecord { runs: to_u32(runs.len()), ..sample });
+            ran.too_wide = true;
+        }
+        Ok(whole)
+    }
+
+    /// One set of CTAs on the machine's part.
+    fn one(
+        &self,
+        place: usize,
+        chosen: Vec<u64>,
+        elsewhere: Elsewhere,
+    ) -> Result<(KernelCounts, Sampled), RunError> {
+        let feed = SampleFeed::new(self.feed, place, &chosen);
+        let part = Part { pace: self.scale.pace, elsewhere };
+        let (machine, memory) = (&self.scale.machine, &self.scale.memory);
+        let outcome = self.run(&feed, feed.commands(), machine, memory, part)?;
+        let counts = outcome.kernels.into_iter().next().unwrap_or_default();
+        let cycles = counts.end - counts.first_cta;
+        Ok((counts, Sampled { chosen, spans: outcome.spans, cycles }))
+    }
+
+    fn run<F: Feed>(
+        &self,
+        feed: &F,
+        commands: Vec<Command>,
+        machine: &Machine,
+        memory: &Memory,
+        part: Part,
+    ) -> Result<Outcome, RunError> {
+        let failed = |source| RunError::Machine { app: self.app.name.clone(), source };
+        let setup = Setup {
+            machine,
+            standard: &memory.standard,
+            mapping: memory.map.clone(),
+            apps: vec![commands],
+            part: Some(part),
+        };
+        let running = self.bench.watch.running();
+        let mut watch = |issued| running.advance(issued);
+        Gpu::new(setup, feed).and_then(|gpu| gpu.run(self.plan, &mut watch)).map_err(failed)
+    }
+
+    /// The launch from the sums of its samples.
+    fn extrapolated(
+        &self,
+        place: usize,
+        sampling: &Sampling,
+        mut counts: KernelCounts,
+        estimate: &Estimate,
+        runs: &[Sampled],
+    ) -> Ran {
+        let (warps, threads) = self.feed.instructions(place);
+        let factor = float(warps) / float(counts.warp_instructions.max(1));
+        counts.extrapolate(factor, to_u64(runs.len()));
+        counts.settle_instructions(warps, threads);
+        counts.end = counts.first_cta + rounded(estimate.cycles);
+        let launch = counts.first_cta - counts.start;
+        let ctas_run = runs.iter().map(|run| to_u64(run.chosen.len())).sum();
+        let at = |share: f64| launch + rounded(estimate.cycles * share);
+        let sample = SampleRecord {
+            ctas_run,
+            cycles_low: at(1.0 - estimate.half_width),
+            cycles_high: at(1.0 + estimate.half_width),
+            runs: to_u32(runs.len()),
+            sms: to_u64(self.scale.sms()),
+            channels: to_u64(self.scale.machine.dram.channels),
+            ..self.exact(place, sampling, 0)
+        };
+        Ran { counts, sample: Some(sample), too_wide: false }
+    }
+
+    /// The sample's row of a launch that ran whole after all, in `cycles`.
+    fn exact(&self, place: usize, sampling: &Sampling, cycles: Cycle) -> SampleRecord {
+        let machine = &self.bench.resolved.machine;
+        let ctas = self.feed.programs()[place].ctas;
+        SampleRecord {
+            ctas_run: ctas,
+            ctas,
+            strata: to_u64(sampling.strata.sizes.len()),
+            runs: 0,
+            sms: u64::from(machine.dispatch.sms),
+            channels: u64::from(machine.dram.channels),
+            confidence: CONFIDENCE,
+            cycles_low: cycles,
+            cycles_high: cycles,
+            ..SampleRecord::default()
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "cycles are positive and below 2^53"
+)]
+fn rounded(cycles: f64) -> Cycle {
+    cycles.max(0.0).round() as Cycle
+}

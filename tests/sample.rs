@@ -1,0 +1,142 @@
+//! Does a sample of the CTAs tell what all of them would?
+
+use std::path::Path;
+
+use gpumodel::record::{Analysis, KernelRecord};
+use gpumodel::run::{AnalyzeRequest, AppName, SampleRequest, Unwatched, analyze};
+
+/// A kernel of 1200 CTAs, two on an SM at once: streams, and loops `trips` times.
+fn workload(trips: &str, last: &str) -> String {
+    format!(
+        r#"
+description = "streams and computes"
+behaviour = "made for the tests of sampling: a load, a loop of dependent arithmetic, a store"
+source = "own design"
+[buffers]
+x = {{ bytes = "4 * 64 * 1200" }}
+[[kernel]]
+name = "kernel"
+grid = [1200]
+block = [64]
+registers = 32
+shared_bytes = 49152
+code = [
+  "R2 = LDG.E.SYS R4 [x + 4 * global]",
+  {{ loop = "k", count = "{trips}", counter = "R7", body = [
+      "R2 = FFMA R2, R2, R2",
+      "R3 = FFMA R2, R2, R3",
+  ] }},
+  "{last}",
+  "EXIT",
+]
+"#
+    )
+}
+
+fn run(folder: &Path, text: &str, sample: Option<SampleRequest>, seed: u64) -> Analysis {
+    let file = folder.join("kernel.toml");
+    std::fs::write(&file, text).unwrap();
+    let request = AnalyzeRequest {
+        apps: vec![AppName::parse(&format!("synth:{}", file.display()))],
+        machine: String::from("v100"),
+        overrides: Vec::new(),
+        kernels: None,
+        schemes: Vec::new(),
+        models: None,
+        cache: folder.join("cache"),
+        seed,
+        sample,
+    };
+    analyze(&request, &Unwatched).unwrap()
+}
+
+const STORE: &str = "STG.E.SYS R4, R2 [x + 4 * global]";
+
+fn wish() -> Option<SampleRequest> {
+    Some(SampleRequest { fewest_instructions: 1000, ..SampleRequest::default() })
+}
+
+fn only(analysis: &Analysis) -> &KernelRecord {
+    &analysis.solo[0].kernels[0]
+}
+
+/// `a` over `b`, as a distance from 1.
+fn apart(a: u64, b: u64) -> f64 {
+    (a as f64 / b as f64 - 1.0).abs()
+}
+
+fn check_against_whole(trips: &str) -> KernelRecord {
+    let folder = tempfile::tempdir().unwrap();
+    let text = workload(trips, STORE);
+    let whole = run(folder.path(), &text, None, 0);
+    let sampled = run(folder.path(), &text, wish(), 0);
+    let (whole, kernel) = (only(&whole), only(&sampled));
+    let sample = kernel.sample.clone().unwrap();
+    assert!(sample.ctas_run * 10 <= sample.ctas, "{sample:?}");
+    assert!(apart(kernel.cycles, whole.cycles) < 0.03, "{} {}", kernel.cycles, whole.cycles);
+    assert!(sample.cycles_low <= kernel.cycles && kernel.cycles <= sample.cycles_high);
+    assert!(sample.ipc_low <= kernel.ipc && kernel.ipc <= sample.ipc_high, "{sample:?}");
+    assert_eq!(kernel.warp_instructions, whole.warp_instructions);
+    assert_eq!(kernel.thread_instructions, whole.thread_instructions);
+    assert_eq!(kernel.instruction_mix.values().sum::<u64>(), whole.warp_instructions);
+    assert!(apart(kernel.l2.accesses, whole.l2.accesses) < 0.02);
+    assert!(apart(kernel.dram.read_sectors, whole.dram.read_sectors) < 0.03);
+    assert!(whole.sample.is_none());
+    kernel.clone()
+}
+
+#[test]
+fn equal_ctas_are_told_from_a_sixteenth_of_them() {
+    let kernel = check_against_whole("40");
+    assert_eq!(kernel.sample.unwrap().strata, 1);
+}
+
+#[test]
+fn two_paths_are_weighted_as_in_the_grid() {
+    let kernel = check_against_whole("select(hash(cta, 4) == 0, 120, 20)");
+    assert_eq!(kernel.sample.unwrap().strata, 2);
+}
+
+#[test]
+fn the_seed_alone_decides_the_sample_whatever_the_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = workload("10 + hash(cta, 8)", STORE);
+    let on = |threads: usize, seed: u64| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| run(folder.path(), &text, wish(), seed))
+    };
+    let one = on(1, 3);
+    assert_eq!(one, on(2, 3));
+    assert_ne!(only(&one).cycles, only(&on(2, 4)).cycles);
+}
+
+#[test]
+fn what_is_small_or_irregular_runs_whole_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let atomic = "RED.E.ADD.STRONG.GPU R4, R2 [x + 4 * global]";
+    for (trips, last, wish, reason) in [
+        ("9", STORE, Some(SampleRequest::default()), "too few instructions"),
+        ("9", atomic, wish(), "atomics"),
+        ("select(cta == 700, 3000, 2)", STORE, wish(), "no sample tells the end"),
+    ] {
+        let text = workload(trips, last);
+        let whole = run(folder.path(), &text, None, 0);
+        let sampled = run(folder.path(), &text, wish, 0);
+        assert_eq!(sampled.solo, whole.solo, "{reason}");
+        assert!(sampled.notes.iter().any(|note| note.contains(reason)), "{:?}", sampled.notes);
+    }
+}
+
+/// The interval stays wider than a tenth of a per cent: every set runs, then all CTAs.
+#[test]
+fn an_interval_that_stays_wide_ends_in_a_whole_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = workload("10 + hash(cta, 40)", STORE);
+    let whole = run(folder.path(), &text, None, 0);
+    let wish = SampleRequest { half_width: 1e-3, fewest_instructions: 1000 };
+    let sampled = run(folder.path(), &text, Some(wish), 0);
+    let sample = only(&sampled).sample.clone().unwrap();
+    assert_eq!((sample.ctas_run, sample.runs), (sample.ctas, 4));
+    assert_eq!(only(&sampled).cycles, only(&whole).cycles);
+    assert!(sampled.notes.iter().any(|note| note.contains("wider interval")));
+}
