@@ -56,6 +56,7 @@ fn cycles(machine: &str, lines: &[&str]) -> f64 {
         models: None,
         cache: folder.path().join("cache"),
         seed: 0,
+        sample: None,
     };
     let analysis = analyze(&request, &Unwatched).unwrap();
     (analysis.solo[0].cycles - analysis.solo[0].launch_cycles) as f64

@@ -48,6 +48,7 @@ fn speeds(machine: &str, set: Keys, ctas: u32, apps: &[AppName]) -> Vec<f64> {
         models: None,
         cache: PathBuf::from("/no/such/folder"),
         seed: 0,
+        sample: None,
     };
     #[allow(clippy::cast_precision_loss)] // small kernels
     let speed =

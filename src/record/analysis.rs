@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::units::{Cycle, Dim3};
 
 use super::{
-    CacheCounters, ChannelRecord, ConstantCounters, DramCounters, FetchCounters, SampleRecord,
-    SmCounters, TlbCounters, TranslationCounters,
+    AssumptionRecord, CacheCounters, ChannelRecord, ConstantCounters, DramCounters, FetchCounters,
+    SampleRecord, SmCounters, TlbCounters, TranslationCounters,
 };
 
 /// Value of [`Analysis::schema`].
@@ -188,6 +188,10 @@ pub struct KernelRecord {
     /// The sample that the row is extrapolated from; absent where nothing was sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<SampleRecord>,
+    /// What the trace leaves open, most instructions first; an instruction may be
+    /// in several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assumptions: Vec<AssumptionRecord>,
 }
 
 /// Activity between two moments of a run.

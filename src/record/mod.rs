@@ -4,6 +4,7 @@
 //! Knows no machine, no trace and no drawing.
 
 mod analysis;
+mod assumption;
 mod comparison;
 mod counters;
 mod document;
@@ -22,6 +23,7 @@ pub use analysis::{
     Analysis, AppRecord, CoRun, CoRunApp, CoRunKernel, DecisionRecord, Interval, KernelRecord,
     MachineRecord, SCHEMA,
 };
+pub use assumption::AssumptionRecord;
 pub use comparison::{COMPARISON_SCHEMA, ComparedRow, Comparison, Coverage, Pair};
 pub use counters::{
     CacheCounters, ConstantCounters, DramCounters, FetchCounters, TlbCounters, TranslationCounters,

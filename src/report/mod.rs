@@ -3,6 +3,7 @@
 //! Knows no machine and no trace: whatever it shows is in the record. Same
 //! record, same bytes.
 
+mod assumption;
 mod cause;
 mod chart;
 mod error;

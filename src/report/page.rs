@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use super::assumption::leaning;
 use super::cause::top_cause;
 use super::figure::Drawing;
 use super::group::{Group, groups};
@@ -53,8 +54,8 @@ pub fn page(analysis: &Analysis, plates: &[Plate]) -> String {
     for (index, app) in analysis.solo.iter().enumerate() {
         let _ = writeln!(text, "<h2>{} alone</h2>", escape(&app.app));
         totals(&mut text, app);
-        if let Some(sampled) = sentence(app) {
-            let _ = writeln!(text, "<p>{}.</p>", escape(&sampled));
+        for said in [sentence(app), leaning(app)].into_iter().flatten() {
+            let _ = writeln!(text, "<p>{}.</p>", escape(&said));
         }
         kernels(&mut text, app, analysis.machine.core_mhz);
         figures(&mut text, plates.iter().filter(|p| p.app == Some(index)));

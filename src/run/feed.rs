@@ -122,6 +122,14 @@ impl<'a> StoreFeed<'a> {
         (summary.warp_instructions(), summary.thread_instructions())
     }
 
+    /// How often each segment of a chosen launch is executed.
+    ///
+    /// # Errors
+    /// [`TraceError::Store`] when a block is damaged.
+    pub(super) fn executed(&self, place: usize) -> Result<Vec<u64>, TraceError> {
+        self.store.executed(self.kernels[place])
+    }
+
     /// The store.
     pub(super) fn store(&self) -> &'a Store {
         self.store

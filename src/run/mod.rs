@@ -4,6 +4,7 @@
 //! Knows no drawing and no command line.
 
 mod app;
+mod assumptions;
 mod cached;
 mod dram;
 mod dram_latency;

@@ -58,6 +58,7 @@ pub(super) fn kernel(
         instruction_mix: mix(counts),
         unknown_opcode_instructions: counts.unknown_opcodes,
         sample: None,
+        assumptions: Vec::new(),
     }
 }
 

@@ -1,10 +1,11 @@
 //! One application alone on the machine.
 
 use crate::machine::{Gpu, Outcome, Setup};
-use crate::record::AppRecord;
+use crate::record::{AppRecord, KernelRecord};
 use crate::scheme;
 
 use super::app::App;
+use super::assumptions;
 use super::error::RunError;
 use super::facts::facts;
 use super::feed::StoreFeed;
@@ -32,10 +33,11 @@ pub(super) fn solo(bench: &Bench<'_>, app: &App, notes: &mut Notes) -> Result<Ap
     }
     let outcome = run(bench, app, &feed, &plan)?;
     let launches = feed.programs().iter().zip(&outcome.kernels);
-    let kernels = launches
+    let mut kernels: Vec<KernelRecord> = launches
         .enumerate()
         .map(|(place, (program, counts))| rows::kernel(bench, program, place, counts))
         .collect();
+    assumptions::fill(&mut kernels, &feed, &resolved.machine)?;
     notes.of_run(app, &feed, &outcome, &resolved.machine);
     let hash = app.store.content_hash();
     Ok(rows::app(bench, &app.name, hash, kernels, &outcome))

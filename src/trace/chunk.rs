@@ -36,7 +36,7 @@ const UNUSED: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WarpPlace {
     /// Index into [`Chunk::paths`].
-    path: u32,
+    pub(super) path: u32,
     /// First byte of the masks and of the memory stream.
     pub(super) masks: u32,
     pub(super) memory: u32,
@@ -63,8 +63,8 @@ pub(super) struct Chunk {
     slots: Vec<u32>,
     pub(super) lists: Vec<ListAt>,
     pub(super) positions: Vec<Dim3>,
-    paths: Vec<PathPlace>,
-    warps: Vec<WarpPlace>,
+    pub(super) paths: Vec<PathPlace>,
+    pub(super) warps: Vec<WarpPlace>,
     pub(super) warps_per_cta: u32,
 }
 

@@ -35,6 +35,7 @@ mod content;
 mod cursor;
 mod dictionary;
 mod error;
+mod executed;
 mod export;
 mod fit;
 #[cfg(test)]

@@ -13,6 +13,7 @@ use super::content::Content;
 use super::cursor::Cta;
 use super::dictionary;
 use super::error::{Fault, TraceError};
+use super::executed;
 use super::index::{self, Index};
 use super::layout::{ChunkRow, KernelRow, MAGIC};
 use super::map::Map;
@@ -150,6 +151,22 @@ impl Store {
         };
         let position = chunk.positions[to_usize(index)];
         Ok(Cta { position, index, chunk, program })
+    }
+
+    /// How often the warps of a launch execute each segment of its code.
+    ///
+    /// # Errors
+    /// [`TraceError::Store`] when a block is damaged.
+    ///
+    /// # Panics
+    /// When `kernel` is not below [`Store::kernel_count`].
+    pub fn executed(&self, kernel: usize) -> Result<Vec<u64>, TraceError> {
+        let program = self.program(kernel)?;
+        let mut counts = vec![0; program.code.segments.len()];
+        for row in self.kernel(kernel).chunks {
+            executed::add(&self.chunk(kernel, row, program)?, &mut counts);
+        }
+        Ok(counts)
     }
 
     /// Number and row of the chunk with a CTA, and the CTA's index in it.

@@ -74,6 +74,7 @@ fn request(row: &Row, traces: &Path, cache: &Path) -> AnalyzeRequest {
         models: None,
         cache: PathBuf::from(cache),
         seed: 0,
+        sample: None,
     }
 }
 

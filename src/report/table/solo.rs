@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::{brief, decimal, plain};
 use crate::record::{Analysis, AppRecord};
+use crate::report::assumption::leaning;
 use crate::report::cause::top_cause;
 use crate::report::group::{Group, groups};
 use crate::report::number::{percent, sectors};
@@ -51,8 +52,8 @@ fn heading(text: &mut String, analysis: &Analysis, app: &AppRecord) {
         sectors(app.dram.read_sectors),
         sectors(app.dram.write_sectors),
     );
-    if let Some(sampled) = sentence(app) {
-        let _ = writeln!(text, "  {sampled}");
+    for said in [sentence(app), leaning(app)].into_iter().flatten() {
+        let _ = writeln!(text, "  {}", brief(&said, 400));
     }
     beside(text, app);
 }

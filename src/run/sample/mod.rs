@@ -43,10 +43,11 @@ use rayon::prelude::*;
 
 use crate::epoch::Plan;
 use crate::machine::{KernelCounts, Outcome};
-use crate::record::{AppRecord, SampleRecord};
+use crate::record::{AppRecord, KernelRecord, SampleRecord};
 use crate::units::{Cycle, SECTOR_BYTES};
 
 use super::app::App;
+use super::assumptions;
 use super::error::RunError;
 use super::feed::StoreFeed;
 use super::notes::Notes;
@@ -100,7 +101,7 @@ pub(super) fn sampled(
         Choice::Whole(_) => runner.whole(stretch.places.clone(), around.before),
     };
     let ran = stretches.par_iter().zip(arounds).map(run).collect::<Result<Vec<_>, _>>()?;
-    Ok(Some(join(bench, app, feed, ran, notes)))
+    join(bench, app, feed, ran, notes).map(Some)
 }
 
 /// The part of the machine, or why there is none.
@@ -177,7 +178,7 @@ fn join(
     feed: &StoreFeed<'_>,
     ran: Vec<Vec<Ran>>,
     notes: &mut Notes,
-) -> AppRecord {
+) -> Result<AppRecord, RunError> {
     let gap = bench.resolved.machine.dispatch.kernel_retire_cycles;
     let mut outcome = Outcome::default();
     let mut samples: Vec<Option<SampleRecord>> = Vec::new();
@@ -198,15 +199,16 @@ fn join(
     }
     outcome.app_ends = vec![outcome.cycles];
     let rows = feed.programs().iter().zip(&outcome.kernels).zip(samples).enumerate();
-    let kernels = rows
+    let mut kernels: Vec<KernelRecord> = rows
         .map(|(place, ((program, counts), sample))| {
             let mut row = rows::kernel(bench, program, place, counts);
             row.sample = sample.map(|sample| sample.with_ipc(row.thread_instructions));
             row
         })
         .collect();
+    assumptions::fill(&mut kernels, feed, &bench.resolved.machine)?;
     notes.of_run(app, feed, &outcome, &bench.resolved.machine);
-    rows::app(bench, &app.name, app.store.content_hash(), kernels, &outcome)
+    Ok(rows::app(bench, &app.name, app.store.content_hash(), kernels, &outcome))
 }
 
 fn shift(counts: &mut KernelCounts, by: Cycle) {
