@@ -98,7 +98,7 @@ fn the_ugpu_machine_streams_its_900_gb_per_s() {
     let to_gb = 32.0 * resolved.machine.clocks.core_mhz / 1000.0;
     assert!((dram_peak(&resolved) * to_gb - peak).abs() < 1e-9);
     let found = dram_rate(&resolved, &reads(&resolved), 2, 4) * to_gb;
-    assert_within(found / peak, 0.985, "ugpu");
+    assert_within(found / peak, 0.98, "ugpu");
 }
 
 #[test]
