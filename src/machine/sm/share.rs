@@ -49,13 +49,10 @@ pub(super) fn share(
     policy: SchedulerPolicy,
     order: &mut Vec<usize>,
 ) {
-    let mut total = [0.0_f32; RESOURCES];
     for claim in claims.iter_mut() {
         claim.rate = 1.0;
-        for (sum, density) in total.iter_mut().zip(&claim.density) {
-            *sum += density;
-        }
     }
+    let total = demand(claims.iter());
     if total.iter().zip(capacity).all(|(sum, limit)| *sum <= limit + SLACK) {
         return;
     }
@@ -65,6 +62,18 @@ pub(super) fn share(
         SchedulerPolicy::Lrr | SchedulerPolicy::TwoLevel => max_min(claims, capacity, order),
         SchedulerPolicy::Gto | SchedulerPolicy::Oldest => one_by_one(claims, capacity, order),
     }
+}
+
+/// What claims ask of each resource at their own pace, claim by claim: one pass
+/// over them for all resources.
+fn demand<'a>(claims: impl Iterator<Item = &'a Claim>) -> PerResource {
+    let mut total = [0.0_f32; RESOURCES];
+    for claim in claims {
+        for (sum, density) in total.iter_mut().zip(&claim.density) {
+            *sum += density;
+        }
+    }
+    total
 }
 
 /// Each claim takes what those before it leave.
@@ -96,9 +105,9 @@ pub(super) fn ease(claims: &mut [Claim], capacity: &PerResource, loss: f32) {
     #[allow(clippy::cast_precision_loss, reason = "at most the warps of a scheduler")]
     let bend = loss * loss * (others as f32 / claims.len() as f32);
     let mut factors = [1.0_f32; RESOURCES];
+    let total = demand(claims.iter());
     for (resource, factor) in factors.iter_mut().enumerate() {
-        let total: f32 = claims.iter().map(|claim| claim.density[resource]).sum();
-        let demand = total / capacity[resource];
+        let demand = total[resource] / capacity[resource];
         if demand > LIGHT {
             let apart = 1.0 - demand;
             let taken = f32::midpoint(1.0, demand) - (apart * apart / 4.0 + bend * demand).sqrt();
@@ -133,9 +142,9 @@ fn max_min(claims: &mut [Claim], capacity: &PerResource, open: &mut Vec<usize>) 
 /// The resource that fills up at the lowest common instruction rate, and that rate.
 fn tightest(claims: &[Claim], left: &PerResource, open: &[usize]) -> Option<(usize, f32)> {
     let mut found: Option<(usize, f32)> = None;
+    let total = demand(open.iter().map(|&i| &claims[i]));
     for (resource, &rest) in left.iter().enumerate() {
-        let total: f32 = open.iter().map(|&i| claims[i].density[resource]).sum();
-        if total <= rest + SLACK {
+        if total[resource] <= rest + SLACK {
             continue;
         }
         let level = level(claims, resource, rest, open);
