@@ -12,8 +12,7 @@ const CARRIED: [&str; 2] = ["toml", "csv"];
 fn main() {
     let root = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     println!("cargo::rerun-if-changed=models");
-    println!("cargo::rerun-if-changed=src/machine/profile");
-    println!("cargo::rustc-env=GPUMODEL_SOURCE={:016x}", walker(&root.join("src/machine/profile")));
+    println!("cargo::rustc-env=GPUMODEL_SOURCE={:016x}", walker(&root));
     let mut found = Vec::new();
     collect(&root.join("models"), "", &mut found);
     found.sort();
@@ -30,11 +29,17 @@ fn main() {
     fs::write(out.join("models.rs"), table).expect("the build folder can be written");
 }
 
+/// Folders of `src` whose code decides what an interval profile holds.
+const WALKED: [&str; 4] = ["src/isa", "src/machine/profile", "src/spec", "src/trace"];
+
 /// A number that changes with the code that makes interval profiles: what an older
 /// build has kept is not taken for this one's.
-fn walker(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder).expect("src/ is part of the source tree");
-    let mut files: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
+fn walker(root: &Path) -> u64 {
+    let mut files = Vec::new();
+    for folder in WALKED {
+        println!("cargo::rerun-if-changed={folder}");
+        list(&root.join(folder), &mut files);
+    }
     files.sort();
     // FNV-1a: no crate is needed here.
     let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -42,6 +47,14 @@ fn walker(folder: &Path) -> u64 {
         fs::read(file).expect("src/ can be read").iter().fold(hash, step)
     };
     files.iter().fold(0xcbf2_9ce4_8422_2325, add)
+}
+
+/// Adds all files below `folder`.
+fn list(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("src/ is part of the source tree") {
+        let path = entry.expect("src/ can be listed").path();
+        if path.is_dir() { list(&path, files) } else { files.push(path) }
+    }
 }
 
 /// Adds the carried files below `folder` as paths from `models/`, with `/`.

@@ -25,6 +25,19 @@ impl KernelCounts {
         self.row_misses += other.row_misses;
         self.stalls.iter_mut().zip(other.stalls).for_each(|(own, more)| *own += more);
         self.slot_cycles += other.slot_cycles;
+        self.held_slots += other.held_slots;
+        self.assumed_barriers += other.assumed_barriers;
+        self.assumed_waits += other.assumed_waits;
+    }
+
+    /// Divides the DRAM's accesses into hits and misses of rows as before.
+    fn share_rows(&mut self) {
+        let accesses = self.dram_reads + self.dram_writes;
+        let before = self.row_hits + self.row_misses;
+        #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+        let factor = if before == 0 { 0.0 } else { accesses as f64 / before as f64 };
+        self.row_hits = product(self.row_hits, factor).min(accesses);
+        self.row_misses = if before == 0 { 0 } else { accesses - self.row_hits };
     }
 
     /// Sets the instructions to what the trace says; the mix follows.
@@ -61,6 +74,8 @@ impl KernelCounts {
             &mut self.thread_instructions,
             &mut self.unknown_opcodes,
             &mut self.generic_accesses,
+            &mut self.assumed_barriers,
+            &mut self.assumed_waits,
             &mut fetch.inner_lines,
             &mut fetch.inner_misses,
             &mut fetch.inner_merges,
@@ -73,14 +88,13 @@ impl KernelCounts {
             &mut constant.merges,
             &mut constant.outer_misses,
             &mut self.dram_writes,
-            &mut self.row_hits,
-            &mut self.row_misses,
         ] {
             times(count);
         }
         self.by_unit.iter_mut().for_each(times);
         let own = self.dram_reads.saturating_sub(shared);
         self.dram_reads = product(own, factor) + shared.min(self.dram_reads) / runs;
+        self.share_rows();
     }
 }
 

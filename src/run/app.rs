@@ -20,12 +20,17 @@ pub struct AppName {
 }
 
 impl AppName {
-    /// Reads `[NAME=]PATH`; without a name it is [`default_name`]'s.
+    /// Reads `[NAME=]PATH`; without a name it is [`default_name`]'s. A name with a
+    /// slash is one where what follows it is there.
     #[must_use]
     pub fn parse(typed: &str) -> Self {
         let whole = PathBuf::from(typed);
+        let names = |name: &str, path: &str| {
+            let there = path.starts_with(SYNTH) || Path::new(path).exists();
+            !name.is_empty() && (there || !name.contains('/'))
+        };
         match typed.split_once('=') {
-            Some((name, path)) if !name.is_empty() && !name.contains('/') && !whole.exists() => {
+            Some((name, path)) if names(name, path) && !whole.exists() => {
                 Self { name: name.to_owned(), path: PathBuf::from(path) }
             }
             _ if typed.starts_with(SYNTH) => Self { name: typed.to_owned(), path: whole },
@@ -100,6 +105,7 @@ mod tests {
         assert_eq!(default_name(Path::new("/no/such/apps/bfs.gpt")), "apps/bfs");
         assert_eq!(default_name(Path::new("/no/such/kernel-1.traceg")), "such/kernel-1");
         assert_eq!(AppName::parse("A=/no/such/x").name, "A");
+        assert_eq!(AppName::parse("apps/nn=synth:saxpy").name, "apps/nn");
         assert_eq!(AppName::parse("/no/such=x/y").name, "such=x/y");
     }
 }

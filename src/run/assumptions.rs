@@ -75,7 +75,7 @@ const TABLE: &[Row] = &[
     },
     Row {
         what: "result in predicates or uniform registers that the trace does not list",
-        effect: "nothing waits for it",
+        effect: "a branch waits for the last comparison on hardware machines; nothing else waits",
         applies: |line| line.hides_its_result(),
     },
     Row {

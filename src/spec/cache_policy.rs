@@ -1,7 +1,7 @@
 //! Which policies of a cache go together.
 
 use super::cache::{AllocatePolicy, Cache, WriteMiss, WritePolicy};
-use super::machine::Machine;
+use super::machine::{Allocation, Machine};
 
 /// The combinations in `machine` that mean nothing, each with its reason.
 pub(super) fn problems(machine: &Machine) -> Vec<String> {
@@ -12,6 +12,16 @@ pub(super) fn problems(machine: &Machine) -> Vec<String> {
         .collect();
     if machine.l2.cache.write == WritePolicy::LocalWriteBack {
         found.push("l2.cache: `local-write-back`, but only an L1 knows local memory".to_owned());
+    }
+    let (l1, crossbar) = (&machine.l1, &machine.interconnect);
+    if l1.bank_bytes != 0 && (!l1.bank_bytes.is_power_of_two() || l1.bank_bytes < 32) {
+        found.push(format!("l1.bank_bytes = {}: 0, or a power of two from 32 on", l1.bank_bytes));
+    }
+    if l1.returns_per_cycle > 1 {
+        found.push(format!("l1.returns_per_cycle = {}: 0 or 1", l1.returns_per_cycle));
+    }
+    if crossbar.allocation == Allocation::Matched && crossbar.flit_bytes > 0 {
+        found.push("interconnect: `matched` ports move packets of one flit: flit_bytes = 0".into());
     }
     found
 }

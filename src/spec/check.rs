@@ -44,7 +44,7 @@ const CHECKS: [Check; 24] = [
     ("a latency is below 100000 cycles", latencies),
     ("a launch begins and ends within 10000000 cycles", launches),
     ("a queue is at most 1048576 long", queues),
-    ("schedulers divide the warps of an SM; two-level ones have active warps", schedulers),
+    ("schedulers divide the warps of an SM; two-level ones alone have sm.active_warps", schedulers),
     ("a line is a multiple of the 32-byte sector, at most 8 of them", lines),
     ("all slices and all L1s together hold at most 1 GiB each", cache_sizes),
     ("L2 slices are a multiple of the channels", slices),

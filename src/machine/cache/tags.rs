@@ -65,8 +65,8 @@ pub(crate) struct TagArray {
     sectors: usize,
     dirty_lines: u64,
     dirty_guard_percent: u64,
-    /// Ways of a set that may be dirty at once.
-    dirty_ways: Option<u32>,
+    /// Percent of the ways of a set that may be dirty at once; at least one may.
+    dirty_percent: Option<u32>,
 }
 
 impl TagArray {
@@ -93,7 +93,7 @@ impl TagArray {
             sectors: to_usize(u64::from(spec.line_bytes) / SECTOR_BYTES),
             dirty_lines: 0,
             dirty_guard_percent: u64::from(dirty_guard_percent),
-            dirty_ways: spec.dirty_ways_percent.map(|percent| spec.ways * percent / 100),
+            dirty_percent: spec.dirty_ways_percent,
         }
     }
 
@@ -265,8 +265,8 @@ impl TagArray {
         let fresh = entry.dirty == 0;
         entry.dirty |= 1 << sector;
         self.dirty_lines += u64::from(fresh);
-        if let Some(limit) = self.dirty_ways.filter(|_| fresh) {
-            self.clean_one_beyond(limit, way);
+        if let Some(percent) = self.dirty_percent.filter(|_| fresh) {
+            self.clean_one_beyond(self.ways * percent / 100, way);
         }
     }
 

@@ -8,8 +8,8 @@ use super::super::feed::Program;
 use super::meeting::Meeting;
 
 /// Stands for all predicates that a trace does not list: the last comparison
-/// writes it, branches wait for it.
-const UNLISTED: Register = Register::from_bits(RegisterFile::Predicate as u16 * (1 << 14));
+/// writes it, branches wait for it. No predicate has this number.
+const UNLISTED: Register = Register::from_bits(((RegisterFile::Predicate as u16) << 14) | 0x3fff);
 
 /// One static instruction, decoded for one machine.
 #[derive(Clone, Debug)]
@@ -68,9 +68,12 @@ fn decode_one(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> 
         if machine.quirks.listed_registers_only { 1 } else { opcode.registers_per_destination };
     let overhead = if has_addresses { 0 } else { machine.sm.dependent_issue_cycles };
     Decoded {
-        sources: with_unlisted(opcode.reads_predicate, distinct(live(&instruction.sources))),
+        sources: with_unlisted(
+            opcode.reads_predicate && !ignores_predicates,
+            distinct(live(&instruction.sources)),
+        ),
         destinations: with_unlisted(
-            opcode.writes_predicate,
+            opcode.writes_predicate && !ignores_predicates,
             spread_out(&live(&instruction.destinations), spread),
         ),
         unit: opcode.unit,
@@ -123,8 +126,7 @@ fn is_predicate(register: Register) -> bool {
 
 /// The same and, where asked for, the stand-in for predicates that are not listed.
 fn with_unlisted(asked: bool, mut listed: Vec<Register>) -> Box<[Register]> {
-    let lacks = !listed.iter().any(|r| is_predicate(*r));
-    listed.extend((asked && lacks).then_some(UNLISTED));
+    listed.extend(asked.then_some(UNLISTED));
     listed.into()
 }
 

@@ -9,8 +9,8 @@
 //! Eyerman et al. (TOCS'09), GPUMech (MICRO'14) and GCoM (ISCA'22); here the
 //! intervals compete for issue slots in `sm`.
 //!
-//! Not modelled: predicate and barrier-register dependencies, which traces do
-//! not list; results that a wait leaves in flight are taken as settled when the
+//! Not modelled: dependencies through predicates, which traces do not list, but
+//! for branches, which wait for the last comparison; barrier registers; results that a wait leaves in flight are taken as settled when the
 //! warp really had to wait.
 
 mod code;

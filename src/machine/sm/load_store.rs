@@ -86,6 +86,16 @@ impl Entry {
         self.taken |= 1 << bank;
     }
 
+    /// Its place in the turns of the banks, for [`Entry::go_back`].
+    pub(super) fn turn(&self) -> (u32, u32) {
+        (self.cycle, self.taken)
+    }
+
+    /// Gives the last sector's place in its bank's turns back: it was refused.
+    pub(super) fn go_back(&mut self, turn: (u32, u32)) {
+        (self.cycle, self.taken) = turn;
+    }
+
     /// The instruction, to be kept elsewhere; what is left has no lines.
     pub(super) fn take(&mut self) -> Self {
         Self { lines: std::mem::take(&mut self.lines), ..*self }

@@ -116,11 +116,13 @@ impl<S: WarpStream> Sm<S> {
                 let sector = left.trailing_zeros();
                 let address = line.line * LINE_BYTES + u64::from(sector) * SECTOR_BYTES;
                 let bytes = line.bytes[to_usize(sector)];
+                let turn = entry.turn();
                 let bank_time = self.bank_time(entry, address);
                 let lookup = now + before + tag_time.max(bank_time);
                 let outcome = self.banked_sector(entry, address, bytes, lookup, chip);
                 if !self.note(entry.operation, &outcome, chip) {
                     entry.lines[to_usize(entry.place)].sectors = left;
+                    entry.go_back(turn);
                     return false;
                 }
                 entry.served += 1;

@@ -39,9 +39,6 @@ pub(super) struct Claim {
 /// in a thousand cycles.
 const SLACK: f32 = 1e-4;
 
-/// Demand on a resource, as a share of its capacity, below which nobody loses.
-const LIGHT: f32 = 0.3;
-
 /// Sets the rate of every claim; `order` is room to work in.
 pub(super) fn share(
     claims: &mut [Claim],
@@ -96,21 +93,26 @@ fn one_by_one(claims: &mut [Claim], capacity: &PerResource, order: &mut [usize])
 /// Slows claims down where the demand on a resource comes near its capacity:
 /// instructions do not come evenly, so that a unit is at times idle and at times
 /// asked by several. `loss` is what is lost of the throughput where demand just
-/// equals capacity; the throughput follows the hyperbola between demand (far
-/// below) and capacity (far above). One claim alone loses nothing.
+/// equals capacity; the throughput follows a curve between demand (far below) and
+/// capacity (far above). Who is alone on a resource loses nothing there.
 pub(super) fn ease(claims: &mut [Claim], capacity: &PerResource, loss: f32) {
-    let Some(others) = claims.len().checked_sub(1).filter(|&n| n > 0 && loss > 0.0) else {
+    if loss <= 0.0 || claims.len() < 2 {
         return;
-    };
-    #[allow(clippy::cast_precision_loss, reason = "at most the warps of a scheduler")]
-    let bend = loss * loss * (others as f32 / claims.len() as f32);
-    let mut factors = [1.0_f32; RESOURCES];
+    }
     let total = demand(claims.iter());
+    let mut users = [0.0_f32; RESOURCES];
+    for claim in claims.iter() {
+        for (count, density) in users.iter_mut().zip(&claim.density) {
+            *count += f32::from(u8::from(*density > 0.0));
+        }
+    }
+    let mut factors = [1.0_f32; RESOURCES];
     for (resource, factor) in factors.iter_mut().enumerate() {
-        let demand = total[resource] / capacity[resource];
-        if demand > LIGHT {
-            let apart = 1.0 - demand;
-            let taken = f32::midpoint(1.0, demand) - (apart * apart / 4.0 + bend * demand).sqrt();
+        if users[resource] > 1.0 {
+            let demand = total[resource] / capacity[resource];
+            let bend = loss * loss * (1.0 - 1.0 / users[resource]) * demand * demand.min(1.0);
+            let apart = (1.0 - demand) / 2.0;
+            let taken = f32::midpoint(1.0, demand) - (apart * apart + bend).sqrt();
             *factor = (taken / demand.min(1.0)).min(1.0);
         }
     }
@@ -245,6 +247,10 @@ mod tests {
         let mut lone = [Claim { rate: 1.0, ..claim(0, 1.0, 1.0) }];
         ease(&mut lone, &[1.0; RESOURCES], 0.1);
         close(&[lone[0].rate], &[1.0]);
+        let mut apart =
+            [claim(0, 0.01, 1.0), claim(1, 0.01, 0.0)].map(|c| Claim { rate: 1.0, ..c });
+        ease(&mut apart, &[1.0; RESOURCES], 0.1);
+        close(&[apart[0].rate, apart[1].rate], &[1.0, 1.0]);
     }
 
     #[test]

@@ -18,6 +18,9 @@ use crate::units::{SECTOR_BYTES, to_u32, to_usize};
 use super::draw::{Draw, SETS};
 
 /// Sectors of one page of the table.
+/// Pages that a walk keeps, about 3 KB each: launches over more than 640 MB run whole.
+const MOST_PAGES: usize = 160 << 10;
+
 const PAGE_SECTORS: u64 = 128;
 
 /// Bytes of the windows of shared and local memory in generic addresses.
@@ -57,6 +60,8 @@ pub(super) struct Census {
     pages: FxHashMap<u64, Box<[Seen; 128]>>,
     /// Sectors that more than one CTA touched, in this stretch.
     shared: Vec<u64>,
+    /// More pages were touched than it keeps.
+    overflows: bool,
     around: Around,
     touches: u64,
     cta: u32,
@@ -74,6 +79,7 @@ impl Census {
     pub(super) fn new(lines: u64, line: u64) -> Self {
         Self {
             pages: FxHashMap::default(),
+            overflows: false,
             shared: Vec::new(),
             around: Around::default(),
             touches: 0,
@@ -83,6 +89,12 @@ impl Census {
             kept: u32::try_from(lines * line / 16).unwrap_or(u32::MAX),
             line: line.max(1),
         }
+    }
+
+    /// True when more pages were touched than a walk keeps: what it says is not
+    /// the whole truth.
+    pub(super) fn overflows(&self) -> bool {
+        self.overflows
     }
 
     /// Walks over launch `kernel` of `store`, of which `draw` takes CTAs and
@@ -139,6 +151,10 @@ impl Census {
     #[inline]
     fn touch(&mut self, sector: u64, set: u8) {
         let Self { pages, cta, stretch, .. } = self;
+        if pages.len() >= MOST_PAGES && !pages.contains_key(&(sector / PAGE_SECTORS)) {
+            self.overflows = true;
+            return;
+        }
         let page =
             pages.entry(sector / PAGE_SECTORS).or_insert_with(|| Box::new([Seen::default(); 128]));
         let seen = &mut page[to_usize(sector % PAGE_SECTORS)];

@@ -94,7 +94,10 @@ pub(super) fn sampled(
     if stretches.iter().all(|stretch| !stretch.sampled) {
         return Ok(None);
     }
-    let arounds = walk(bench, feed, &choices, &stretches)?;
+    let Some(arounds) = walk(bench, feed, &choices, &stretches)? else {
+        notes.add(format!("{}: nothing was sampled: it touches too much memory", app.name));
+        return Ok(None);
+    };
     let runner = Runner { bench, app, feed, plan, scale: &scale, target: wish.half_width };
     let run = |(stretch, around): (&Stretch, Around)| match &choices[stretch.places.start] {
         Choice::Sample(sampling) => runner.sample(stretch.places.start, sampling, around),
@@ -144,13 +147,14 @@ fn stretches(choices: &[Choice]) -> Vec<Stretch> {
     found
 }
 
-/// Walks over all launches: what each stretch needs of the rest.
+/// Walks over all launches: what each stretch needs of the rest; `None` when they
+/// touch more memory than is kept track of.
 fn walk(
     bench: &Bench<'_>,
     feed: &StoreFeed<'_>,
     choices: &[Choice],
     stretches: &[Stretch],
-) -> Result<Vec<Around>, RunError> {
+) -> Result<Option<Vec<Around>>, RunError> {
     let machine = &bench.resolved.machine;
     let (l2, sms) = (&machine.l2, u64::from(machine.dispatch.sms));
     let lines = u64::from(l2.slices) * u64::from(l2.cache.sets) * u64::from(l2.cache.ways);
@@ -165,10 +169,13 @@ fn walk(
             };
             let program = &feed.programs()[place];
             census.launch(feed.store(), feed.kernel(place), program, draw, per_sm * sms)?;
+            if census.overflows() {
+                return Ok(None);
+            }
         }
         arounds.push(census.end_stretch());
     }
-    Ok(arounds)
+    Ok(Some(arounds))
 }
 
 /// The row of the application: its stretches one after the other.
