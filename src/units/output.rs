@@ -1,6 +1,6 @@
 //! Output files that appear whole or not at all.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -20,11 +20,19 @@ pub struct WholeFile {
 }
 
 impl WholeFile {
-    /// Opens a temporary file beside `target`.
+    /// Opens a temporary file beside `target`, or beside the file that a link there
+    /// leads to.
     ///
     /// # Errors
-    /// Whatever the file system says; the message names the target.
+    /// Whatever the file system says, and a target that is a folder, a device or a
+    /// pipe; the message names the target.
     pub fn create(target: &Path) -> io::Result<Self> {
+        let target = &fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf());
+        if fs::metadata(target).is_ok_and(|there| !there.is_file()) {
+            let what = if target.is_dir() { "a folder" } else { "no regular file" };
+            let message = format!("cannot write {}: it is {what}", target.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
         let name = target.file_name().ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -61,11 +69,15 @@ impl WholeFile {
         fs::rename(&self.temporary, &self.target)
     }
 
-    /// Writes `bytes` as the whole content of `target`.
+    /// Writes `bytes` as the whole content of `target`; into it, where it is a
+    /// device or a pipe.
     ///
     /// # Errors
     /// Whatever the file system says.
     pub fn write(target: &Path, bytes: &[u8]) -> io::Result<()> {
+        if fs::metadata(target).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+            return OpenOptions::new().write(true).open(target)?.write_all(bytes);
+        }
         let mut file = Self::create(target)?;
         file.write_all(bytes)?;
         file.finish()
@@ -129,5 +141,28 @@ mod tests {
         WholeFile::write(&target, b"whole").unwrap();
         assert_eq!(std::fs::read(&target).unwrap(), b"whole");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_folder_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = WholeFile::write(folder.path(), b"text").unwrap_err().to_string();
+        assert!(refused.ends_with("it is a folder"), "{refused}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn devices_stay_devices_and_links_stay_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = folder.path().join("device");
+        std::os::unix::fs::symlink("/dev/null", &device).unwrap();
+        WholeFile::write(&device, b"gone").unwrap();
+        assert!(std::fs::symlink_metadata(&device).unwrap().is_symlink());
+        let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+        std::fs::write(&real, b"old").unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        WholeFile::write(&link, b"new").unwrap();
+        assert_eq!(std::fs::read(&real).unwrap(), b"new");
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
     }
 }
