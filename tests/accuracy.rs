@@ -41,17 +41,8 @@ fn compared(reference: &Path) -> Comparison {
     let table = ReferenceTable::read(&reference.join("cyclesim/results.csv")).unwrap();
     let cache = tempfile::tempdir().unwrap();
     let app = |trace: &&str| AppName::parse(reference.join("traces").join(trace).to_str().unwrap());
-    let request = AnalyzeRequest {
-        apps: TRACES.iter().map(app).collect(),
-        machine: String::from("accelsim-qv100"),
-        overrides: vec![],
-        kernels: None,
-        schemes: vec![],
-        models: None,
-        cache: cache.path().to_path_buf(),
-        seed: 0,
-        sample: None,
-    };
+    let request =
+        AnalyzeRequest::new(TRACES.iter().map(app).collect(), "accelsim-qv100", cache.path());
     let analysis = analyze(&request, &Unwatched).unwrap();
     Comparison::new(&[analysis], &table, None)
 }

@@ -47,17 +47,11 @@ fn cycles(machine: &str, lines: &[&str]) -> f64 {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("kernelslist.g"), "kernel-1.traceg\n").unwrap();
     fs::write(folder.path().join("kernel-1.traceg"), trace(lines)).unwrap();
-    let request = AnalyzeRequest {
-        apps: vec![AppName::parse(folder.path().to_str().unwrap())],
-        machine: String::from(machine),
-        overrides: vec![],
-        kernels: None,
-        schemes: vec![],
-        models: None,
-        cache: folder.path().join("cache"),
-        seed: 0,
-        sample: None,
-    };
+    let request = AnalyzeRequest::new(
+        vec![AppName::parse(folder.path().to_str().unwrap())],
+        machine,
+        &folder.path().join("cache"),
+    );
     let analysis = analyze(&request, &Unwatched).unwrap();
     (analysis.solo[0].cycles - analysis.solo[0].launch_cycles) as f64
 }

@@ -37,15 +37,13 @@ fn run(folder: &Path, text: &str, sample: Option<SampleRequest>, seed: u64) -> A
     let file = folder.join("kernel.toml");
     std::fs::write(&file, text).unwrap();
     let request = AnalyzeRequest {
-        apps: vec![AppName::parse(&format!("synth:{}", file.display()))],
-        machine: String::from("v100"),
-        overrides: Vec::new(),
-        kernels: None,
-        schemes: Vec::new(),
-        models: None,
-        cache: folder.join("cache"),
         seed,
         sample,
+        ..AnalyzeRequest::new(
+            vec![AppName::parse(&format!("synth:{}", file.display()))],
+            "v100",
+            &folder.join("cache"),
+        )
     };
     analyze(&request, &Unwatched).unwrap()
 }

@@ -3,7 +3,7 @@
 //!
 //! The kernels lie in `tests/data/shapes`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gpumodel::record::AppRecord;
 use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
@@ -40,15 +40,8 @@ fn speeds(machine: &str, set: Keys, ctas: u32, apps: &[AppName]) -> Vec<f64> {
     let mut overrides: Vec<_> = set.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
     overrides.push((String::from("sm.max_ctas"), ctas.to_string()));
     let request = AnalyzeRequest {
-        apps: apps.to_vec(),
-        machine: machine.to_owned(),
         overrides,
-        kernels: None,
-        schemes: vec![],
-        models: None,
-        cache: PathBuf::from("/no/such/folder"),
-        seed: 0,
-        sample: None,
+        ..AnalyzeRequest::new(apps.to_vec(), machine, Path::new("/no/such/folder"))
     };
     #[allow(clippy::cast_precision_loss)] // small kernels
     let speed =

@@ -1,7 +1,7 @@
 //! The request of `analyze` and how it is carried out.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
@@ -41,6 +41,25 @@ pub struct AnalyzeRequest {
     pub seed: u64,
     /// Sample large launches; `None`: run every CTA.
     pub sample: Option<SampleRequest>,
+}
+
+impl AnalyzeRequest {
+    /// All launches of `apps`, each alone and every CTA of it, on `machine` as its
+    /// file says, seed 0; conversions are kept in `cache`.
+    #[must_use]
+    pub fn new(apps: Vec<AppName>, machine: &str, cache: &Path) -> Self {
+        Self {
+            apps,
+            machine: machine.to_owned(),
+            overrides: Vec::new(),
+            kernels: None,
+            schemes: Vec::new(),
+            models: None,
+            cache: cache.to_path_buf(),
+            seed: 0,
+            sample: None,
+        }
+    }
 }
 
 /// What all runs of one analysis share.

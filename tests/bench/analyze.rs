@@ -42,17 +42,11 @@ fn bench(bencher: Bencher<'_, '_>, trace: PathBuf) {
     }
     let folder = tempfile::tempdir().expect("a folder for the store");
     let (path, count) = store(trace, folder.path());
-    let request = AnalyzeRequest {
-        apps: vec![AppName { name: String::from("bench"), path }],
-        machine: String::from("accelsim-qv100"),
-        overrides: vec![],
-        kernels: None,
-        schemes: vec![],
-        models: None,
-        cache: folder.path().to_path_buf(),
-        seed: 0,
-        sample: None,
-    };
+    let request = AnalyzeRequest::new(
+        vec![AppName { name: String::from("bench"), path }],
+        "accelsim-qv100",
+        folder.path(),
+    );
     bencher.counter(ItemsCount::new(count)).bench(|| analyze(&request, &Unwatched));
 }
 

@@ -65,17 +65,11 @@ fn store(folder: &std::path::Path, repetitions: u32) -> (PathBuf, u64) {
 fn bench(bencher: Bencher<'_, '_>, machine: &str, times: u32) {
     let folder = tempfile::tempdir().unwrap();
     let (path, count) = store(folder.path(), times * SHORTEST);
-    let request = AnalyzeRequest {
-        apps: vec![AppName { name: String::from("loop"), path }],
-        machine: String::from(machine),
-        overrides: vec![],
-        kernels: None,
-        schemes: vec![],
-        models: None,
-        cache: folder.path().to_path_buf(),
-        seed: 0,
-        sample: None,
-    };
+    let request = AnalyzeRequest::new(
+        vec![AppName { name: String::from("loop"), path }],
+        machine,
+        folder.path(),
+    );
     bencher.counter(ItemsCount::new(count)).bench(|| analyze(&request, &Unwatched));
 }
 

@@ -10,7 +10,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
@@ -65,16 +65,10 @@ fn main() {
 }
 
 fn request(row: &Row, traces: &Path, cache: &Path) -> AnalyzeRequest {
+    let app = AppName { name: row.trace.clone(), path: traces.join(&row.trace) };
     AnalyzeRequest {
-        apps: vec![AppName { name: row.trace.clone(), path: traces.join(&row.trace) }],
-        machine: row.machine.clone(),
-        overrides: vec![],
         kernels: (row.launches != "all").then(|| row.launches.parse().unwrap()),
-        schemes: vec![],
-        models: None,
-        cache: PathBuf::from(cache),
-        seed: 0,
-        sample: None,
+        ..AnalyzeRequest::new(vec![app], &row.machine, cache)
     }
 }
 

@@ -169,7 +169,6 @@ impl<S: WarpStream> Sm<S> {
         lookup: Cycle,
         chip: &mut Chip,
     ) -> Sector {
-        self.l1.kernel = entry.kernel;
         if let Err(at) = self.port_room(chip)
             && !self.stays(entry.path, address)
         {
