@@ -1,6 +1,8 @@
 //! Slot-cycles by cause: what a burst and the waiting warps are booked with.
 
-use super::super::counters::{Cause, StallStack};
+use crate::units::to_usize;
+
+use super::super::counters::{Cause, KernelCounts, StallStack};
 use super::share::{Claim, ISSUE};
 
 /// Why a warp has nothing to issue.
@@ -67,8 +69,42 @@ pub(super) fn rebook(stalls: &mut StallStack, slots: f64) {
     stalls[Cause::ShortRaw as usize] -= slots;
 }
 
+/// Slot-cycles of a span, kernel by kernel: booked when another one's turn comes,
+/// so that a span of one kernel touches its counts once.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    kernel: u32,
+    lost: StallStack,
+}
+
+impl Tally {
+    /// What comes now is `kernel`'s.
+    pub(super) fn turn_to(
+        &mut self,
+        kernel: u32,
+        all: &mut StallStack,
+        counts: &mut [KernelCounts],
+    ) {
+        if kernel != self.kernel {
+            std::mem::take(self).book(all, counts);
+            self.kernel = kernel;
+        }
+    }
+
+    /// Adds to the present kernel's.
+    pub(super) fn add(&mut self, more: &StallStack) {
+        add(&mut self.lost, more);
+    }
+
+    /// Adds the present kernel's to its counts and to those of all.
+    pub(super) fn book(self, all: &mut StallStack, counts: &mut [KernelCounts]) {
+        add(&mut counts[to_usize(self.kernel)].stalls, &self.lost);
+        add(all, &self.lost);
+    }
+}
+
 /// Adds one stack to another.
-pub(super) fn add(stalls: &mut StallStack, more: &StallStack) {
+fn add(stalls: &mut StallStack, more: &StallStack) {
     for (sum, part) in stalls.iter_mut().zip(more) {
         *sum += part;
     }

@@ -10,8 +10,8 @@ use crate::units::Cycle;
 use super::super::counters::{KernelCounts, StallStack};
 use super::super::profile::{Demand, Gaps};
 use super::active_set::ActiveSet;
-use super::ledger::{Wait, Waiting, add, lost_by, rebook};
-use super::share::{Claim, ISSUE, PerResource, RESOURCES, ease, share};
+use super::ledger::{Tally, Wait, Waiting, lost_by, rebook};
+use super::share::{ByPace, Claim, ISSUE, PerResource, RESOURCES, ease, share};
 
 /// A cycle that never comes.
 pub(super) const NEVER: Cycle = Cycle::MAX;
@@ -27,7 +27,7 @@ pub(super) struct Burst {
     /// Instructions.
     pub(super) slots: u32,
     /// Cycles asked of each unit.
-    pub(super) demand: [u32; RESOURCES - 1],
+    pub(super) demand: [u32; ISSUE],
     /// Cycles without issue, by cause.
     pub(super) gaps: Gaps,
 }
@@ -82,6 +82,7 @@ pub(super) struct Scheduler {
     greedy: Option<u16>,
     running: Vec<Running>,
     claims: Vec<Claim>,
+    by_pace: ByPace,
     waiting: Vec<Waiting>,
     since: Cycle,
     /// The next completion must be found anew, and the rates.
@@ -108,6 +109,7 @@ impl Scheduler {
             greedy: None,
             running: Vec::new(),
             claims: Vec::new(),
+            by_pace: ByPace::default(),
             waiting: Vec::new(),
             since: 0,
             stale: false,
@@ -153,16 +155,16 @@ impl Scheduler {
         weights += self.waiting.iter().map(|w| f64::from(w.warps())).sum::<f64>();
         let idle = (1.0 - issued).max(0.0);
         let per_weight = if weights > 0.0 { span * idle / weights } else { 0.0 };
+        let mut tally = Tally::default();
         for (burst, claim) in self.running.iter().zip(&self.claims) {
-            let lost = lost_by(&burst.gaps, claim, self.capacity[ISSUE], span, per_weight);
-            add(&mut counts[crate::units::to_usize(burst.kernel)].stalls, &lost);
-            add(&mut self.stalls, &lost);
+            tally.turn_to(burst.kernel, &mut self.stalls, counts);
+            tally.add(&lost_by(&burst.gaps, claim, self.capacity[ISSUE], span, per_weight));
         }
         for waiting in &self.waiting {
-            let lost = waiting.lost(per_weight);
-            add(&mut counts[crate::units::to_usize(waiting.kernel)].stalls, &lost);
-            add(&mut self.stalls, &lost);
+            tally.turn_to(waiting.kernel, &mut self.stalls, counts);
+            tally.add(&waiting.lost(per_weight));
         }
+        tally.book(&mut self.stalls, counts);
     }
 
     /// Starts a burst of `warp`, of which `ahead` cycles (alone) are already done.
@@ -187,19 +189,24 @@ impl Scheduler {
         let gap = |n: u32| f64::from(n) / cycles;
         let gaps = [gap(burst.gaps.fetch), gap(burst.gaps.registers), gap(burst.gaps.units)];
         let running = Running { warp, kernel, left: cycles - ahead, gaps };
-        let claim = Claim { density, age, rate: 0.0, first: false };
+        let claim = Claim::new(density, age);
         if let Some(active) = &mut self.active
             && !active.enter(warp)
         {
             active.wait(running, claim);
             return self.note_wait(kernel, Wait::Resource, true);
         }
-        self.running.push(running);
-        self.claims.push(claim);
-        self.touch();
+        self.run(running, claim);
         let slots = ahead * f64::from(issue / self.capacity[ISSUE]);
         rebook(stalls, slots);
         rebook(&mut self.stalls, slots);
+    }
+
+    fn run(&mut self, running: Running, claim: Claim) {
+        self.running.push(running);
+        self.claims.push(claim);
+        self.by_pace.enter(&self.claims);
+        self.touch();
     }
 
     /// A warp waits for something that takes long, or has ended: where the
@@ -207,9 +214,7 @@ impl Scheduler {
     pub(super) fn leave(&mut self, warp: u16) {
         let Some(next) = self.active.as_mut().and_then(|active| active.leave(warp)) else { return };
         let (running, claim) = next;
-        self.running.push(running);
-        self.claims.push(claim);
-        self.touch();
+        self.run(running, claim);
         self.note_wait(running.kernel, Wait::Resource, false);
     }
 
@@ -232,6 +237,7 @@ impl Scheduler {
             rebook(&mut self.stalls, slots);
             self.running.remove(place);
             self.claims.remove(place);
+            self.by_pace.leave(place);
             self.touch();
         }
     }
@@ -278,7 +284,8 @@ impl Scheduler {
         if self.policy == SchedulerPolicy::Gto {
             self.choose_greedy();
         }
-        share(&mut self.claims, &self.capacity, self.policy, &mut self.order);
+        let Self { claims, by_pace, capacity, policy, order, .. } = self;
+        share(claims, by_pace, capacity, *policy, order);
         ease(&mut self.claims, &self.capacity, self.knee_loss);
     }
 

@@ -13,11 +13,13 @@ use crate::spec::SchedulerPolicy;
 
 use super::super::profile::ASKED;
 
-/// Execution units and operand banks, then the issue slot.
-pub(super) const RESOURCES: usize = ASKED + 1;
+/// The issue slot's place among the resources: behind the execution units and the
+/// operand banks.
+pub(super) const ISSUE: usize = ASKED;
 
-/// The issue slot's place among the resources.
-pub(super) const ISSUE: usize = RESOURCES - 1;
+/// Places for resources, rounded up to whole vector registers; what is beyond
+/// [`ISSUE`] nobody asks for.
+pub(super) const RESOURCES: usize = (ISSUE + 1).next_multiple_of(4);
 
 /// One number per resource.
 pub(super) type PerResource = [f32; RESOURCES];
@@ -27,12 +29,48 @@ pub(super) type PerResource = [f32; RESOURCES];
 pub(super) struct Claim {
     /// What it takes of each resource per cycle at rate 1.
     pub(super) density: PerResource,
+    /// Cycles per instruction alone.
+    every: f32,
     /// Order of arrival of its warp; lower is older.
     pub(super) age: u64,
     /// Goes before older ones.
     pub(super) first: bool,
     /// Given rate, 0 to 1.
     pub(super) rate: f32,
+}
+
+impl Claim {
+    /// The claim of a warp that came as number `age`, not yet given a rate.
+    pub(super) fn new(density: PerResource, age: u64) -> Self {
+        Self { density, every: 1.0 / density[ISSUE], age, first: false, rate: 0.0 }
+    }
+
+    /// Instructions per cycle alone.
+    pub(super) fn pace(&self) -> f32 {
+        self.density[ISSUE]
+    }
+}
+
+/// The places of a scheduler's claims, the slowest one first; equal ones as they came.
+#[derive(Debug, Default)]
+pub(super) struct ByPace(Vec<usize>);
+
+impl ByPace {
+    /// The last of `claims` is new.
+    pub(super) fn enter(&mut self, claims: &[Claim]) {
+        let place = claims.len() - 1;
+        let pace = claims[place].pace();
+        let behind = self.0.iter().position(|&other| claims[other].pace() > pace);
+        self.0.insert(behind.unwrap_or(self.0.len()), place);
+    }
+
+    /// The claim at `place` is taken out, those behind it move up.
+    pub(super) fn leave(&mut self, place: usize) {
+        self.0.retain(|&other| other != place);
+        for other in &mut self.0 {
+            *other -= usize::from(*other > place);
+        }
+    }
 }
 
 /// Tolerance of the capacity comparison: far above rounding, far below one slot
@@ -42,6 +80,7 @@ const SLACK: f32 = 1e-4;
 /// Sets the rate of every claim; `order` is room to work in.
 pub(super) fn share(
     claims: &mut [Claim],
+    by_pace: &ByPace,
     capacity: &PerResource,
     policy: SchedulerPolicy,
     order: &mut Vec<usize>,
@@ -53,8 +92,7 @@ pub(super) fn share(
     if total.iter().zip(capacity).all(|(sum, limit)| *sum <= limit + SLACK) {
         return;
     }
-    order.clear();
-    order.extend(0..claims.len());
+    order.clone_from(&by_pace.0);
     match policy {
         SchedulerPolicy::Lrr | SchedulerPolicy::TwoLevel => max_min(claims, capacity, order),
         SchedulerPolicy::Gto | SchedulerPolicy::Oldest => one_by_one(claims, capacity, order),
@@ -122,83 +160,102 @@ pub(super) fn ease(claims: &mut [Claim], capacity: &PerResource, loss: f32) {
     }
 }
 
-/// Raises one instruction rate for all until a resource is full, fixes its
-/// users there, and goes on with the others.
+/// Raises one instruction rate for all, from pace to pace of the `open` claims
+/// (slowest first), each of which stays at its own; where a resource fills up in
+/// between, fixes its users there and goes on with the others.
 fn max_min(claims: &mut [Claim], capacity: &PerResource, open: &mut Vec<usize>) {
     let mut left = *capacity;
-    while let Some((resource, level)) = tightest(claims, &left, open) {
-        open.retain(|&index| {
-            let claim = &mut claims[index];
-            if claim.density[resource] <= 0.0 {
-                return true;
-            }
-            claim.rate = (level / claim.density[ISSUE]).clamp(0.0, 1.0);
-            for (rest, density) in left.iter_mut().zip(&claim.density) {
-                *rest = (*rest - density * claim.rate).max(0.0);
-            }
-            false
-        });
+    let mut slope = [0.0; RESOURCES];
+    for &place in &*open {
+        grow(&mut slope, &claims[place].density, claims[place].every);
+    }
+    let (mut level, mut next) = (0.0_f32, 0);
+    while let Some(&place) = open.get(next) {
+        let claim = &claims[place];
+        if let Some((resource, full)) = filled(&slope, &left, claim.pace()) {
+            level = level.max(full);
+            slope = close(claims, open, next, resource, level, &mut left);
+        } else {
+            grow(&mut left, &claim.density, -1.0);
+            grow(&mut slope, &claim.density, -claim.every);
+            level = claim.pace();
+            next += 1;
+        }
     }
 }
 
-/// The resource that fills up at the lowest common instruction rate, and that rate.
-fn tightest(claims: &[Claim], left: &PerResource, open: &[usize]) -> Option<(usize, f32)> {
-    let mut found: Option<(usize, f32)> = None;
-    let total = demand(open.iter().map(|&i| &claims[i]));
-    for (resource, &rest) in left.iter().enumerate() {
-        if total[resource] <= rest + SLACK {
-            continue;
-        }
-        let level = level(claims, resource, rest, open);
-        if found.is_none_or(|(_, lowest)| level < lowest) {
-            found = Some((resource, level));
-        }
+/// Adds `times` the second to the first.
+fn grow(sum: &mut PerResource, more: &PerResource, times: f32) {
+    for (sum, more) in sum.iter_mut().zip(more) {
+        *sum += more * times;
     }
-    found
 }
 
-/// The instruction rate at which the open claims fill `rest` of `resource`:
-/// claims that are slower by themselves keep their pace, the others divide what
-/// remains.
-fn level(claims: &[Claim], resource: usize, rest: f32, open: &[usize]) -> f32 {
-    let mut level = 0.0_f32;
-    for _ in 0..=claims.len() {
-        let (mut fixed, mut slope) = (0.0, 0.0);
-        for claim in open.iter().map(|&i| &claims[i]) {
-            let pace = claim.density[ISSUE];
-            if pace <= level {
-                fixed += claim.density[resource];
-            } else {
-                slope += claim.density[resource] / pace;
-            }
-        }
-        if slope <= 0.0 {
-            break;
-        }
-        let next = ((rest - fixed) / slope).max(0.0);
-        if next <= level * (1.0 + SLACK) {
-            break;
-        }
-        level = next;
+/// The resource that fills up first before the instruction rate of those who take
+/// `slope` of what is `left` reaches `pace`, and the rate there.
+fn filled(slope: &PerResource, left: &PerResource, pace: f32) -> Option<(usize, f32)> {
+    let mut excess = [0.0_f32; RESOURCES];
+    for (excess, (slope, left)) in excess.iter_mut().zip(slope.iter().zip(left)) {
+        *excess = slope * pace - left;
     }
-    level
+    if !excess.iter().fold(false, |any, excess| any | (*excess > SLACK)) {
+        return None;
+    }
+    let over = (0..RESOURCES).filter(|&resource| excess[resource] > SLACK);
+    over.map(|resource| (resource, left[resource] / slope[resource]))
+        .min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// Fixes the users of `resource` among the open claims from place `next` on at
+/// instruction rate `level`; gives what the others take per instruction.
+fn close(
+    claims: &mut [Claim],
+    open: &mut Vec<usize>,
+    next: usize,
+    resource: usize,
+    level: f32,
+    left: &mut PerResource,
+) -> PerResource {
+    let mut slope = [0.0; RESOURCES];
+    let mut kept = next;
+    for index in next..open.len() {
+        let claim = &mut claims[open[index]];
+        if claim.density[resource] > 0.0 {
+            claim.rate = (level * claim.every).min(1.0);
+            grow(left, &claim.density, -level * claim.every);
+        } else {
+            grow(&mut slope, &claim.density, claim.every);
+            open[kept] = open[index];
+            kept += 1;
+        }
+    }
+    open.truncate(kept);
+    slope
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Claim, ISSUE, PerResource, RESOURCES, ease, share};
+    use super::{ByPace, Claim, ISSUE, PerResource, RESOURCES, ease, share};
     use crate::spec::SchedulerPolicy;
 
     fn claim(age: u64, issue: f32, unit: f32) -> Claim {
         let mut density: PerResource = [0.0; RESOURCES];
         density[ISSUE] = issue;
         density[0] = unit;
-        Claim { density, age, first: false, rate: 0.0 }
+        Claim::new(density, age)
+    }
+
+    fn share_out(claims: &mut [Claim], policy: SchedulerPolicy) {
+        let mut by_pace = ByPace::default();
+        for known in 1..=claims.len() {
+            by_pace.enter(&claims[..known]);
+        }
+        share(claims, &by_pace, &[1.0; RESOURCES], policy, &mut Vec::new());
     }
 
     fn rates(claims: &[Claim], policy: SchedulerPolicy) -> Vec<f32> {
         let mut claims = claims.to_vec();
-        share(&mut claims, &[1.0; RESOURCES], policy, &mut Vec::new());
+        share_out(&mut claims, policy);
         claims.iter().map(|c| c.rate).collect()
     }
 
@@ -237,7 +294,7 @@ mod tests {
     fn what_is_lost_at_the_knee_fades_on_both_sides() {
         let throughput = |each: f32| {
             let mut claims = vec![claim(0, each, 0.0); 64];
-            share(&mut claims, &[1.0; RESOURCES], SchedulerPolicy::Lrr, &mut Vec::new());
+            share_out(&mut claims, SchedulerPolicy::Lrr);
             ease(&mut claims, &[1.0; RESOURCES], 0.1);
             claims.iter().map(|c| c.rate * each).sum::<f32>()
         };

@@ -21,7 +21,7 @@ struct SharedUnit {
     place: usize,
     /// How many there are.
     whole: f32,
-    /// What each scheduler would use if it had them all.
+    /// What each scheduler uses; infinite where it would use more than it may.
     wants: Vec<f32>,
 }
 
@@ -74,14 +74,13 @@ impl SharedUnits {
         self.0.iter().any(|unit| unit.wants[index] > 0.0 || scheduler.asks_for(unit.place))
     }
 
-    /// Notes what the scheduler would use if all units were free.
+    /// Shares the scheduler's units out among its bursts and notes what it uses.
     fn measure(&mut self, index: usize, scheduler: &mut Scheduler) {
-        for unit in &self.0 {
-            scheduler.limit(unit.place, unit.whole);
-        }
         scheduler.share_out();
         for unit in &mut self.0 {
-            unit.wants[index] = scheduler.use_of(unit.place);
+            let (used, most) = (scheduler.use_of(unit.place), scheduler.limit_of(unit.place));
+            let held = most < unit.whole && used > most - SLACK;
+            unit.wants[index] = if held { f32::INFINITY } else { used };
         }
     }
 }
@@ -89,26 +88,43 @@ impl SharedUnits {
 impl<S: WarpStream> Sm<S> {
     /// The set of bursts of a scheduler has changed: divides the shared units
     /// anew, where it has to do with them.
+    ///
+    /// Who uses less than it may keeps its limit, even one that holds no longer:
+    /// it does not slow it down. When one is given more than it then uses, the
+    /// rest is divided again, so that there are as many rounds as schedulers at most.
     pub(super) fn divide_units(&mut self, index: usize, chip: &mut Chip) {
-        let Self { shared_units, schedulers, .. } = self;
-        if !shared_units.concern(index, &schedulers[index]) {
+        if !self.shared_units.concern(index, &self.schedulers[index]) {
             return;
         }
-        shared_units.measure(index, &mut schedulers[index]);
+        self.shared_units.measure(index, &mut self.schedulers[index]);
         for unit in 0..self.shared_units.0.len() {
-            let limit = self.shared_units.0[unit].limit();
-            for other in 0..self.schedulers.len() {
-                let SharedUnit { place, whole, ref wants } = self.shared_units.0[unit];
-                let part = if wants[other] > limit { limit } else { whole };
-                if (self.schedulers[other].limit_of(place) - part).abs() > SLACK {
-                    self.schedulers[other].advance(chip.queue.now(), &mut chip.counts);
-                    self.schedulers[other].limit(place, part);
-                    if other != index {
-                        self.schedule_completion(other, chip);
-                    }
+            for _ in 0..self.schedulers.len() {
+                if !self.limit_users(unit, index, chip) {
+                    break;
                 }
             }
         }
+    }
+
+    /// Limits those who want more of a unit than is left for them; true when that
+    /// changed what one of them uses. All but the one at `index` may be under way.
+    fn limit_users(&mut self, unit: usize, index: usize, chip: &mut Chip) -> bool {
+        let mut changed = false;
+        let limit = self.shared_units.0[unit].limit();
+        for user in 0..self.schedulers.len() {
+            let SharedUnit { place, ref wants, .. } = self.shared_units.0[unit];
+            let scheduler = &mut self.schedulers[user];
+            if wants[user] > limit && (scheduler.limit_of(place) - limit).abs() > SLACK {
+                changed = true;
+                scheduler.advance(chip.queue.now(), &mut chip.counts);
+                scheduler.limit(place, limit);
+                self.shared_units.measure(user, scheduler);
+                if user != index {
+                    self.schedule_completion(user, chip);
+                }
+            }
+        }
+        changed
     }
 }
 
@@ -125,6 +141,6 @@ mod tests {
         assert!((limit(1.0, &[1.0, 0.0, 0.0, 0.0]) - 1.0).abs() < 1e-6);
         assert!((limit(1.0, &[1.0, 1.0, 1.0, 1.0]) - 0.25).abs() < 1e-6);
         assert!((limit(1.0, &[0.1, 1.0, 0.5, 0.0]) - 0.45).abs() < 1e-6);
-        assert!((limit(2.0, &[0.6, 2.0, 0.9, 0.1]) - 0.65).abs() < 1e-6);
+        assert!((limit(2.0, &[0.6, f32::INFINITY, 0.9, 0.1]) - 0.65).abs() < 1e-6);
     }
 }
