@@ -17,7 +17,7 @@ use super::bar::with_bar;
     gpumodel convert kernelslist.g -o app.gpt --kernels 1-12,40\n  \
     gpumodel convert kernel-1.traceg.xz kernel-2.trace -o two.gpt --names 'gemm|conv'\n  \
     gpumodel convert app.gpt --to traceg -o app-text\n\n\
-    Formats and compressions (xz, gzip, zstd) are found from the content of a file.")]
+    Formats and compressions (xz, gzip, bzip2, zstd) are found from the content of a file.")]
 pub(crate) struct Arguments {
     /// Trace folder (its kernelslist.g, else its raw lists, else its trace
     /// files), command list, or trace files; with `--to traceg` also a store

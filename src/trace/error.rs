@@ -30,6 +30,18 @@ pub enum TraceError {
         /// What stands there, shortened.
         found: String,
     },
+    /// A byte of a binary trace is not what it should be.
+    #[error("{}: byte {offset}: expected {expected}, found {found}", path.display())]
+    Bytes {
+        /// The file as named on the command line or in its list.
+        path: PathBuf,
+        /// Position in the file, from 0; of a compressed part its start.
+        offset: u64,
+        /// What the format wants there.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
     /// A store's bytes are not what they should be.
     #[error(
         "{}: byte {offset}: expected {expected}, found {found}; {}",
@@ -85,6 +97,16 @@ impl Fault {
     /// A fault at byte `at`.
     pub(super) fn new(at: usize, expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self { at, expected: expected.into(), found: found.into() }
+    }
+
+    /// The error of the binary trace at `path`, when the block is the whole file.
+    pub(super) fn in_bytes(self, path: &Path) -> TraceError {
+        TraceError::Bytes {
+            path: path.to_path_buf(),
+            offset: crate::units::to_u64(self.at),
+            expected: self.expected,
+            found: self.found,
+        }
     }
 
     /// The error of the store at `path` whose block starts at `offset`.

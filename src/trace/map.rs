@@ -27,7 +27,9 @@ impl Map {
         // bytes we see change: nothing here keeps a reference that relies on
         // them staying valid (no `str`, no enum, no bool is made of them without
         // a check at that moment), and every chunk is checksummed and copied
-        // out before use. Truncation by another program raises SIGBUS, which
+        // out before use. Mapped traces (`.tracez`) are expanded into buffers of a
+        // stated length by a decoder that takes any bytes; every length read from
+        // them is held against the map's. Truncation by another program raises SIGBUS, which
         // ends the program: the same as any mmap reader.
         let bytes = unsafe { Mmap::map(&file)? };
         Ok(Self { bytes })

@@ -62,7 +62,7 @@ mod writer;
 pub use cursor::{Cta, WarpCursor};
 pub use error::TraceError;
 pub use export::export;
-pub use import::{ConvertReport, ConvertRequest, KernelIds, Progress, Silent, convert};
+pub use import::{ConvertReport, ConvertRequest, KernelIds, Progress, Silent, convert, expand};
 pub use store::{Command, KernelSummary, Store};
 pub use survey::Survey;
 pub use tails::CtaTails;

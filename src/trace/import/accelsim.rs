@@ -4,6 +4,7 @@
 //! in file order, packed in parallel, and written in file order: the bytes of
 //! the store do not depend on the number of threads.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -63,25 +64,14 @@ pub(super) fn import(
     }
     let body = &first.bytes[header.bytes..];
     let dialect = dialect(body, &header).map_err(|f| f.in_file(&path, first.first_line))?;
-    let launch = &header.launch;
-    let index = writer.kernel(launch, &header.text);
-    writer.command(Command::Kernel(index));
-    let mut import = Import {
-        path: path.clone(),
-        dialect,
-        kernel: Kernel::new(writer, launch.grid),
-        frames: Frames::new(dialect),
-        warps: Warps::new(header.tracer),
-        imported: Imported::default(),
-        last_line: 1,
-    };
+    let mut import = Import::new(&path, dialect, &header, writer);
     let rest = TextBlock { bytes: body.to_vec(), first_line: first.first_line + header.lines };
     import.all(source, rest, progress)?;
     import.end().map(Some)
 }
 
 /// The form of the lines, from the first ones after the header.
-fn dialect(body: &[u8], header: &Header) -> Result<Dialect, Fault> {
+pub(super) fn dialect(body: &[u8], header: &Header) -> Result<Dialect, Fault> {
     let mut lines = body.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     let raw = lines
         .clone()
@@ -104,19 +94,40 @@ fn dialect(body: &[u8], header: &Header) -> Result<Dialect, Fault> {
 }
 
 /// One file on its way.
-struct Import<'w> {
-    path: std::path::PathBuf,
+pub(super) struct Import<'w> {
+    path: PathBuf,
     dialect: Dialect,
     kernel: Kernel<'w>,
     frames: Frames,
     warps: Warps,
-    imported: Imported,
+    pub(super) imported: Imported,
     last_line: u64,
 }
 
 type Message = Result<(TextBlock, u64), TraceError>;
 
-impl Import<'_> {
+impl<'w> Import<'w> {
+    /// Starts the kernel of `header` in `writer`.
+    pub(super) fn new(
+        path: &Path,
+        dialect: Dialect,
+        header: &Header,
+        writer: &'w mut StoreWriter,
+    ) -> Self {
+        let launch = &header.launch;
+        let index = writer.kernel(launch, &header.text);
+        writer.command(Command::Kernel(index));
+        Self {
+            path: path.to_path_buf(),
+            dialect,
+            kernel: Kernel::new(writer, launch.grid),
+            frames: Frames::new(dialect),
+            warps: Warps::new(header.tracer),
+            imported: Imported::default(),
+            last_line: 1,
+        }
+    }
+
     /// Reads, parses and takes everything.
     fn all(
         &mut self,
@@ -186,10 +197,16 @@ impl Import<'_> {
             });
             taken.map_err(|fault| fault.in_file(&self.path, first))?;
         }
+        self.flush()
+    }
+
+    /// Packs and writes what is complete.
+    pub(super) fn flush(&mut self) -> Result<(), TraceError> {
         self.kernel.flush()
     }
 
-    fn piece(&mut self, piece: Piece) -> Result<(), Fault> {
+    /// Takes the next piece.
+    pub(super) fn piece(&mut self, piece: Piece) -> Result<(), Fault> {
         self.imported.tails += to_u64(piece.batch.tails.len());
         let fault = |line, expected: &str, found: &str| Fault {
             line,
@@ -218,7 +235,8 @@ impl Import<'_> {
         })
     }
 
-    fn end(mut self) -> Result<Imported, TraceError> {
+    /// Writes what is left.
+    pub(super) fn end(mut self) -> Result<Imported, TraceError> {
         self.frames.end().map_err(|fault| fault.in_file(&self.path, self.last_line))?;
         let mut waiting = 0;
         let Dialect { grid, warps_per_cta, .. } = self.dialect;

@@ -1,6 +1,6 @@
 //! What to convert, in order: command lists, folders and single files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -54,7 +54,7 @@ impl Plan {
                 plan.steps.push(Step::Trace(input.clone()));
             }
         }
-        plan.prefer_grouped();
+        plan.prefer_forms();
         Ok(plan)
     }
 
@@ -83,7 +83,8 @@ impl Plan {
         if chosen.is_empty() {
             self.steps.extend(traces.iter().map(|name| Step::Trace(folder.join(name))));
             if traces.is_empty() {
-                let text = "no kernelslist and no trace file (`*.trace`, `*.traceg`) in";
+                let text =
+                    "no kernelslist and no trace file (`*.trace`, `*.traceg`, `*.tracez`) in";
                 return Err(TraceError::Request(format!("{text} {}", folder.display())));
             }
         } else {
@@ -140,14 +141,20 @@ impl Plan {
         Ok(())
     }
 
-    /// Drops the raw form of kernels whose grouped form is there too.
-    fn prefer_grouped(&mut self) {
-        let grouped = |step: &Step| matches!(step, Step::Trace(p) if form(&name(p)) == Some(true));
-        let keys: BTreeSet<PathBuf> =
-            self.steps.iter().filter(|step| grouped(step)).filter_map(kernel_key).collect();
-        self.steps.retain(|step| {
-            grouped(step) || !kernel_key(step).is_some_and(|key| keys.contains(&key))
-        });
+    /// Keeps the best form of kernels that are there in several.
+    fn prefer_forms(&mut self) {
+        let form = |step: &Step| match step {
+            Step::Trace(path) => form(&name(path)),
+            Step::Copy { .. } => None,
+        };
+        let mut best = BTreeMap::new();
+        for step in &self.steps {
+            if let Some(key) = kernel_key(step) {
+                let known = best.entry(key).or_insert(None);
+                *known = form(step).max(*known);
+            }
+        }
+        self.steps.retain(|step| kernel_key(step).is_none_or(|key| best[&key] == form(step)));
     }
 }
 
@@ -198,23 +205,24 @@ fn name(path: &Path) -> String {
 
 /// A file name without the ending of a compression.
 fn plain_name(name: &str) -> &str {
-    let endings = [".xz", ".gz", ".zst"];
+    let endings = [".xz", ".gz", ".bz2", ".zst"];
     endings.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
 }
 
-/// For names of trace files: whether they say grouped.
-fn form(name: &str) -> Option<bool> {
+/// Endings of trace files: of several forms of one kernel's trace the last one is
+/// taken.
+const FORMS: &[&str] = &[".trace", ".traceg", ".tracez"];
+
+/// For names of trace files: the index of their form in [`FORMS`].
+fn form(name: &str) -> Option<usize> {
     let plain = plain_name(name);
-    if plain.ends_with(".traceg") {
-        return Some(true);
-    }
-    plain.ends_with(".trace").then_some(false)
+    FORMS.iter().position(|ending| plain.ends_with(ending))
 }
 
 /// A trace file's name without form and compression.
 fn stem(name: &str) -> &str {
     let plain = plain_name(name);
-    plain.strip_suffix(".traceg").or_else(|| plain.strip_suffix(".trace")).unwrap_or(plain)
+    FORMS.iter().find_map(|ending| plain.strip_suffix(ending)).unwrap_or(plain)
 }
 
 /// What both forms of one kernel's trace have in common.

@@ -4,6 +4,8 @@
 //! Formats and compressions are found from the content, never from names.
 
 mod accelsim;
+mod container;
+mod expand;
 mod grouped;
 mod header;
 mod kernel;
@@ -15,6 +17,7 @@ mod raw;
 mod request;
 mod source;
 mod text;
+mod tracez;
 
 use std::fs;
 use std::path::Path;
@@ -29,6 +32,7 @@ pub(super) use request::Filter;
 use source::{Source, TextBlock};
 
 pub use request::{ConvertReport, ConvertRequest, KernelIds, Progress, Silent};
+pub use tracez::expand;
 
 /// Imports one trace file; `None` when the filter leaves its kernel out.
 type Import = fn(
@@ -49,11 +53,18 @@ struct Format {
 }
 
 /// The formats that are understood, tried in order.
-const FORMATS: &[Format] = &[Format {
-    name: "an Accel-Sim trace, which starts with `-kernel name = …`",
-    recognise: accelsim::recognise,
-    import: accelsim::import,
-}];
+const FORMATS: &[Format] = &[
+    Format {
+        name: "a `.tracez`, which starts with the same and has a NUL byte after its header",
+        recognise: tracez::recognise,
+        import: tracez::import,
+    },
+    Format {
+        name: "an Accel-Sim trace, which starts with `-kernel name = …`",
+        recognise: accelsim::recognise,
+        import: accelsim::import,
+    },
+];
 
 /// Converts the traces of `request` to one store.
 ///

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::MultiGzDecoder;
 use liblzma::bufread::XzDecoder;
 use liblzma::stream::{CONCATENATED, Stream};
@@ -24,6 +25,7 @@ const XZ_MEMORY: u64 = 256 << 20;
 const COMPRESSIONS: &[(Compression, &str, &[u8])] = &[
     (Compression::Xz, "xz", &[0xfd, b'7', b'z', b'X', b'Z', 0]),
     (Compression::Gzip, "gzip", &[0x1f, 0x8b]),
+    (Compression::Bzip2, "bzip2", b"BZh"),
     (Compression::Zstd, "zstd", &[0x28, 0xb5, 0x2f, 0xfd]),
 ];
 
@@ -31,6 +33,7 @@ const COMPRESSIONS: &[(Compression, &str, &[u8])] = &[
 enum Compression {
     Xz,
     Gzip,
+    Bzip2,
     Zstd,
 }
 
@@ -96,6 +99,7 @@ impl Source {
                 Box::new(XzDecoder::new_stream(plain, stream))
             }
             Some(Compression::Gzip) => Box::new(MultiGzDecoder::new(plain)),
+            Some(Compression::Bzip2) => Box::new(MultiBzDecoder::new(plain)),
             Some(Compression::Zstd) => {
                 Box::new(zstd::stream::read::Decoder::with_buffer(plain).map_err(wrong)?)
             }
@@ -117,6 +121,11 @@ impl Source {
     /// The file.
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The name of its compression, if it has one.
+    pub(super) fn compression(&self) -> Option<&'static str> {
+        self.compression
     }
 
     /// Nothing follows the last block.
