@@ -32,6 +32,7 @@ mod trace_bad_input;
 mod trace_generated;
 mod trace_golden;
 mod trace_round_trip;
+mod trace_versions;
 mod tracez;
 mod translation;
 mod workloads;

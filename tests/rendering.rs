@@ -117,8 +117,14 @@ impl Parts {
         };
         let opcode = &code.opcodes[usize::try_from(instruction.opcode).unwrap()];
         let (destinations, sources) = (list(&instruction.destinations), list(&instruction.sources));
+        let before = format!("{line}{:04x} ", instruction.pc);
+        if instruction.immediates.len() > 2 {
+            // All that follows the sources is in the tail.
+            let after = format!(" {destinations} {opcode} {sources}");
+            return Self { before, after, immediates: String::new(), addressed: false };
+        }
         Self {
-            before: format!("{line}{:04x} ", instruction.pc),
+            before,
             after: format!(" {destinations} {opcode} {sources} {}", instruction.width),
             immediates: instruction.immediates.iter().map(|i| format!(" {i}")).collect(),
             addressed: instruction.width > 0,

@@ -56,6 +56,7 @@ struct Document {
     memcpy_h2d_bytes: u64,
     warp_instructions: u64,
     thread_instructions: u64,
+    unmodelled_instructions: u64,
     footprint: Footprint,
     mix: Vec<MixRow>,
     kernels: Vec<KernelRow>,
@@ -91,6 +92,7 @@ struct KernelRow {
     source_bytes: u64,
     store_bytes: u64,
     decoded_bytes: u64,
+    unmodelled_instructions: u64,
     footprint: Footprint,
     mix: Vec<MixRow>,
 }
@@ -162,6 +164,7 @@ fn document(store: &Store, verified: bool) -> Result<Document, TraceError> {
         memcpy_h2d_bytes: copies.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes)),
         warp_instructions: sum(|k| k.warp_instructions),
         thread_instructions: sum(|k| k.thread_instructions),
+        unmodelled_instructions: all.open,
         footprint: footprint(&all),
         mix: mix(&all),
         kernels,
@@ -187,6 +190,7 @@ fn kernel_row(kernel: &KernelSummary<'_>, survey: &Survey) -> KernelRow {
         source_bytes: kernel.source_bytes(),
         store_bytes: kernel.compressed_bytes(),
         decoded_bytes: kernel.decoded_bytes(),
+        unmodelled_instructions: survey.open,
         footprint: footprint(survey),
         mix: mix(survey),
     }
@@ -296,6 +300,13 @@ fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
         100.0 * document.store_over_text,
         document.store_over_source
     )?;
+    if document.unmodelled_instructions > 0 {
+        writeln!(
+            out,
+            "unmodelled {} warp instructions with TMA addresses or of GMMA, kept as text",
+            document.unmodelled_instructions
+        )?;
+    }
     writeln!(out, "hash       {}", document.store_hash)?;
     if document.verified {
         writeln!(out, "verified   every checksum and the content hash")?;

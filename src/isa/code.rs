@@ -18,11 +18,27 @@ pub struct Instruction {
     pub sources: Box<[Register]>,
     /// The trace's width field in bytes; 0 means that it carries no address.
     pub width: u8,
-    /// Immediates as listed: none before late tracer 4, one or two after.
+    /// Immediates as listed: none before late tracer 4, one or two after; three
+    /// where [`Instruction::is_open`].
     pub immediates: Box<[i64]>,
     /// Source line; `None` where the trace has no line information.
     pub line: Option<u32>,
 }
+
+impl Instruction {
+    /// True for a line with TMA addresses (modes 3 and 4) or of an opcode with
+    /// `GMMA`, whose fields after the sources are kept as text alone, in the tail
+    /// of each of its records. [`Instruction::width`] is then 0, and
+    /// [`Instruction::immediates`] are the first three of those fields, 0 for one
+    /// that is no decimal number: commit group or width, width or mode, and so on.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.immediates.len() > MOST_IMMEDIATES
+    }
+}
+
+/// Most immediates of a line: the last two of the instruction, from late tracer 5 on.
+pub const MOST_IMMEDIATES: usize = 2;
 
 /// A straight-line run of static instructions: `length` entries of
 /// [`Code::instructions`] from `first` on, executed in table order.

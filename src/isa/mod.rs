@@ -7,6 +7,6 @@ mod opcode;
 mod register;
 
 pub use access::{Access, AddressMode};
-pub use code::{Code, Instruction, Launch, Segment};
+pub use code::{Code, Instruction, Launch, MOST_IMMEDIATES, Segment};
 pub use opcode::{Effect, Opcode, Space, Unit};
 pub use register::{Register, RegisterFile};

@@ -55,12 +55,22 @@ const TABLE: &[Row] = &[
         applies: |line| line.is_bare_texture(),
     },
     Row {
+        what: "TMA address (modes 3 and 4)",
+        effect: "kept as text alone, not modelled: the copy touches no memory",
+        applies: |line| line.instruction.is_open() && !line.is_matrix_group(),
+    },
+    Row {
+        what: "commit group and shared operands of `GMMA`",
+        effect: "kept as text alone, not modelled: it takes the time of its opcode",
+        applies: |line| line.instruction.is_open() && line.is_matrix_group(),
+    },
+    Row {
         what: "load, store or atomic without an address",
         effect: "computes only",
         applies: |line| {
             let space = line.opcode.effect.space();
             let other = !matches!(space, None | Some(Space::Constant | Space::Texture));
-            other && !line.has_addresses()
+            other && !line.has_addresses() && !line.instruction.is_open()
         },
     },
     Row {
@@ -94,6 +104,10 @@ const TABLE: &[Row] = &[
 impl Line<'_> {
     fn has_addresses(&self) -> bool {
         self.instruction.width > 0
+    }
+
+    fn is_matrix_group(&self) -> bool {
+        self.text.contains("GMMA")
     }
 
     fn has_no_immediate(&self) -> bool {
@@ -233,6 +247,12 @@ mod tests {
         ("opcode in no table", ("FROB.X", 0, &[], false), ("FADD", 0, &[], false)),
         ("generic address without windows", ("LD.E", 4, &[], false), ("LDG.E", 4, &[], false)),
         ("constant load", ("LDC", 0, &[], false), ("LDC", 4, &[], false)),
+        ("TMA address", ("UTMALDG.2D", 0, &[16, 3, 0], false), ("UTMALDG.2D", 0, &[0], false)),
+        (
+            "commit group",
+            ("HGMMA.64x64x16.F32", 0, &[1, 0, 0], false),
+            ("HMMA.16816.F32", 0, &[0], false),
+        ),
         ("texture instruction", ("TEX", 0, &[], false), ("TEX", 4, &[], false)),
         ("load, store or atomic without", ("LDG.E", 0, &[], false), ("LDG.E", 4, &[], false)),
         ("barrier without", ("BAR.SYNC", 0, &[], false), ("BAR.SYNC", 0, &[0], false)),

@@ -152,6 +152,7 @@ impl<'s> Export<'s> {
                 out.write_all(immediates.as_bytes())?;
                 if let Some((_, tail)) = tails.next_if(|tail| tail.0 == to_u64(passed)) {
                     out.write_all(tail)?;
+                    out.write_all(b" ")?;
                 }
                 out.write_all(b"\n")?;
                 passed += 1;
@@ -161,13 +162,17 @@ impl<'s> Export<'s> {
     }
 }
 
-/// Registers, opcode and width of an instruction, and its immediates.
+/// Registers, opcode and width of an instruction, and its immediates; without what
+/// a tail holds.
 fn text(instruction: &Instruction, code: &Code) -> (String, String) {
     let list = |registers: &[Register]| {
         registers.iter().fold(registers.len().to_string(), |text, one| format!("{text} {one}"))
     };
     let opcode = &code.opcodes[to_usize(instruction.opcode)];
     let (destinations, sources) = (list(&instruction.destinations), list(&instruction.sources));
+    if instruction.is_open() {
+        return (format!("{destinations} {opcode} {sources}"), String::new());
+    }
     let immediates = instruction.immediates.iter().map(|value| format!("{value} ")).collect();
     (format!("{destinations} {opcode} {sources} {}", instruction.width), immediates)
 }

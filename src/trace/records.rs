@@ -4,8 +4,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::isa::{AddressMode, Register};
-use crate::units::Dim3;
+use crate::isa::{AddressMode, MOST_IMMEDIATES, Register};
+use crate::units::{Dim3, to_usize};
 
 /// A static instruction as parsed, its opcode still text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -55,6 +55,17 @@ pub(super) struct Batch {
 }
 
 impl Batch {
+    /// How many records are kept as text from their sources on.
+    pub(super) fn open(&self) -> usize {
+        let open: Vec<bool> =
+            self.statics.iter().map(|one| one.immediates.len() > MOST_IMMEDIATES).collect();
+        let is_open = |at: u32| open[to_usize(self.records[to_usize(at)].number)];
+        match open.contains(&true) {
+            true => self.tails.iter().filter(|(at, _)| is_open(*at)).count(),
+            false => 0,
+        }
+    }
+
     /// The differences of `access`.
     pub(super) fn deltas(&self, access: &Lines) -> &[i64] {
         let from = crate::units::to_usize(access.deltas);

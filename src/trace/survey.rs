@@ -26,6 +26,9 @@ const GENERIC: &[&str] = &["LD", "ST", "ATOM"];
 pub struct Survey {
     /// Warp instructions by opcode root.
     pub mix: BTreeMap<String, u64>,
+    /// Warp instructions of which the trace says something that is kept as text
+    /// alone ([`crate::isa::Instruction::is_open`]).
+    pub open: u64,
     /// Global memory touched: per 4 KiB page its 128-byte lines, as bits.
     pages: HashMap<u64, u32>,
     lines: u64,
@@ -69,6 +72,7 @@ impl Survey {
         for (opcode, count) in other.mix {
             *self.mix.entry(opcode).or_default() += count;
         }
+        self.open += other.open;
         #[allow(clippy::iter_over_hash_type)] // sums do not depend on the order
         for (page, lines) in other.pages {
             let known = self.pages.entry(page).or_default();
@@ -96,6 +100,7 @@ impl Survey {
         for (segment, count) in code.segments.iter().zip(executed) {
             for instruction in &code.instructions[segment.range()] {
                 *self.mix.entry(root(&code, instruction.opcode).to_owned()).or_default() += count;
+                self.open += if instruction.is_open() { count } else { 0 };
             }
         }
         Ok(())

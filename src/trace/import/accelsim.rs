@@ -19,6 +19,7 @@ use crate::units::to_u64;
 use super::grouped::{Frames, Numbered};
 use super::header::{self, Header};
 use super::kernel::Kernel;
+use super::line;
 use super::piece::{Dialect, Piece, parse};
 use super::raw::Warps;
 use super::request::{Filter, Progress};
@@ -27,6 +28,8 @@ use super::text::Fault;
 
 /// Blocks that wait between the reader and the parsers, per thread.
 const WAITING: usize = 1;
+/// Most fields before a line's own: one published fixture of version 6 has 11.
+const MOST_LEADING: usize = 11;
 /// Blocks of a raw trace that are packed at once, in warp instructions.
 const RAW_BATCH: usize = 1 << 19;
 
@@ -37,6 +40,8 @@ pub(super) struct Imported {
     pub(super) file_bytes: u64,
     /// Lines with unknown tails, and unknown lines of thread blocks.
     pub(super) tails: u64,
+    /// Lines that are kept as text from their sources on.
+    pub(super) open: u64,
     pub(super) notes: u64,
     /// Thread blocks with an instruction.
     pub(super) ctas: u64,
@@ -79,10 +84,7 @@ pub(super) fn dialect(body: &[u8], header: &Header) -> Result<Dialect, Fault> {
         .is_some_and(|line| !line.starts_with(b"#"));
     let instruction =
         lines.find(|l| l.first().is_some_and(u8::is_ascii_hexdigit) && !l.contains(&b'='));
-    let mut fields = instruction.unwrap_or_default().split(|&byte| byte == b' ');
-    let is_mask = |field: &[u8]| field.len() == 8 && field.iter().all(u8::is_ascii_hexdigit);
-    let before_mask = fields.position(is_mask).unwrap_or(0);
-    let leading = before_mask.saturating_sub(1 + usize::from(header.line_info));
+    let leading = instruction.and_then(|line| leading(line, header.line_info)).unwrap_or(0);
     if raw && leading < 4 {
         let expected = "`#BEGIN_TB`, or raw lines of CTA x, y, z, warp, PC and mask".to_owned();
         let found = quoted(instruction.unwrap_or_default());
@@ -91,6 +93,18 @@ pub(super) fn dialect(body: &[u8], header: &Header) -> Result<Dialect, Fault> {
     let leading = if leading < 4 { 0 } else { leading };
     let (grid, warps_per_cta) = (header.launch.grid, header.launch.warps_per_cta());
     Ok(Dialect { leading, line_info: header.line_info, raw, grid, warps_per_cta })
+}
+
+/// Fields before those of `line` that every version has: the fewest, none or the
+/// four of CTA and warp at least, after which it reads as an instruction. The
+/// tracer's `TOOL_TRACE_CORE` adds SM and warp slot to the four, and nothing in the
+/// file says so.
+fn leading(line: &[u8], line_info: bool) -> Option<usize> {
+    let starts = line.iter().enumerate().filter(|(_, byte)| **byte == b' ').map(|(at, _)| at + 1);
+    let starts = std::iter::once(0).chain(starts).take(1 + MOST_LEADING).enumerate();
+    let mut possible = starts.filter(|(fields, _)| *fields == 0 || *fields >= 4);
+    let found = possible.find(|&(_, start)| line::parse(&line[start..], line_info).is_ok());
+    found.map(|(fields, _)| fields)
 }
 
 /// One file on its way.
@@ -207,7 +221,9 @@ impl<'w> Import<'w> {
 
     /// Takes the next piece.
     pub(super) fn piece(&mut self, piece: Piece) -> Result<(), Fault> {
-        self.imported.tails += to_u64(piece.batch.tails.len());
+        let open = to_u64(piece.batch.open());
+        self.imported.tails += to_u64(piece.batch.tails.len()) - open;
+        self.imported.open += open;
         let fault = |line, expected: &str, found: &str| Fault {
             line,
             expected: expected.to_owned(),

@@ -1,7 +1,9 @@
 //! One instruction line, field by field.
 //!
 //! `[cta_x cta_y cta_z warp …] [line] PC mask nd dest* opcode ns src* width
-//! [mode address…] [immediates] [tail]`. Only lines that the piece's memory of
+//! [mode address…] [immediates] [tail]`; of lines with address modes 3 and 4 (TMA)
+//! and of opcodes with `GMMA` (a commit group comes before the width) everything
+//! after the sources is tail. Only lines that the piece's memory of
 //! earlier lines does not explain come here ([`super::piece`]).
 
 use nom::branch::alt;
@@ -13,15 +15,15 @@ use nom::multi::count;
 use nom::sequence::preceded;
 use nom::{IResult, Parser};
 
-use crate::isa::{AddressMode, Register, RegisterFile};
+use crate::isa::{AddressMode, MOST_IMMEDIATES, Register, RegisterFile};
 use crate::trace::lanes;
 use crate::trace::records::Static;
 use crate::units::to_usize;
 
 /// Most registers that one list may name.
 const MOST_REGISTERS: usize = 255;
-/// Most immediates; more numbers are a tail.
-const MOST_IMMEDIATES: usize = 2;
+/// What the opcodes have in common that print a commit group.
+const GROUPED: &str = "GMMA";
 
 /// What was wanted where the parser stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +134,7 @@ fn addresses(mask: u32, input: &[u8]) -> Parsed<'_, Addresses> {
     let first = u8::try_from(mask.count_ones()).unwrap_or_default();
     let further = to_usize(lanes::delta_count(mask));
     let known = verify(decimal, |mode: &u64| *mode <= 2);
-    let (rest, mode) = want("an address mode 0, 1 or 2", field(known)).parse(input)?;
+    let (rest, mode) = want("an address mode from 0 to 4", field(known)).parse(input)?;
     let mut one = want("an address", field(address));
     if mode == 0 {
         let (rest, all) = count(one, usize::from(first)).parse(rest)?;
@@ -171,6 +173,26 @@ fn immediates(input: &[u8]) -> (Vec<i64>, &[u8]) {
     (found, rest)
 }
 
+fn width(input: &[u8]) -> Parsed<'_, u8> {
+    let narrow = map_opt(decimal, |width| u8::try_from(width).ok());
+    want("a width in bytes", field(narrow)).parse(input)
+}
+
+/// True when the address mode that follows a width is one of TMA.
+fn is_tma(after_width: &[u8]) -> bool {
+    matches!(after_width.trim_ascii_start(), [b'3' | b'4', b' ', ..])
+}
+
+/// The first three fields as numbers, and all of them as text; see
+/// [`crate::isa::Instruction::is_open`].
+fn as_it_stands(after_sources: &[u8]) -> (Vec<i64>, &[u8]) {
+    let tail = after_sources.trim_ascii();
+    let words = tail.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let numbers = words.map(|word| text(word).parse().unwrap_or(0));
+    let first = numbers.chain(std::iter::repeat(0)).take(MOST_IMMEDIATES + 1).collect();
+    (first, tail)
+}
+
 /// Parses `line` (without leading CTA fields); `line_info` says that a source
 /// line number comes first.
 ///
@@ -195,18 +217,26 @@ fn fields(input: &[u8], line_info: bool) -> Parsed<'_, Fields<'_>> {
     let (rest, mask) = want("a mask of 8 hexadecimal digits", mask).parse(from_mask)?;
     let (rest, destinations) = registers("a count of destinations", rest)?;
     let (rest, opcode) = want("an opcode", field(opcode)).parse(rest)?;
-    let (rest, sources) = registers("a count of sources", rest)?;
-    let narrow = map_opt(decimal, |width| u8::try_from(width).ok());
-    let (after_width, width) = want("a width in bytes", field(narrow)).parse(rest)?;
+    let (after_sources, sources) = registers("a count of sources", rest)?;
+    let (after_width, width) = match opcode.contains(GROUPED) {
+        true => want("a commit group or a width", field(signed)).map(|_| 0).parse(after_sources)?,
+        false => width(after_sources)?,
+    };
+    let open = opcode.contains(GROUPED) || (width > 0 && is_tma(after_width));
     let (after_addresses, addresses) = match width {
         0 => (after_width, None),
+        _ if open => (after_width, None),
         _ => (|rest| addresses(mask, rest)).map(Some).parse(after_width)?,
     };
     let separate = after_addresses.first().is_none_or(u8::is_ascii_whitespace);
     if !separate {
         return Err(nom::Err::Error(Wanted { at: after_addresses, what: "a space" }));
     }
-    let (immediates, tail) = immediates(after_addresses);
+    let (immediates, tail) = match open {
+        true => as_it_stands(after_sources),
+        false => immediates(after_addresses),
+    };
+    let width = if open { 0 } else { width };
     let fixed = Static {
         pc,
         opcode,
@@ -244,12 +274,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_modelled_is_kept_as_it_stands() {
+        let fields = parse(b"0010 00000001 0 UTMALDG.2D 2 UR8 UR4 16 4 0x7f00 8 -8 0 1 ", false);
+        let fields = fields.unwrap();
+        assert_eq!((fields.tail, fields.fixed.width), (&b"16 4 0x7f00 8 -8 0 1"[..], 0));
+        assert_eq!((&*fields.fixed.immediates, fields.addresses), (&[16, 4, 0][..], None));
+        let fields = parse(b"0010 ffffffff 1 R24 HGMMA.64x64x16.F32 1 UR4 2 0 0 0 NoVal ", false);
+        let fields = fields.unwrap();
+        assert_eq!(
+            (fields.tail, &*fields.fixed.immediates),
+            (&b"2 0 0 0 NoVal"[..], &[2, 0, 0][..])
+        );
+        let fields = parse(b"0010 ffffffff 1 R24 HMMA.16816.F32 1 R4 0 0 0 ", false).unwrap();
+        assert_eq!((fields.tail, fields.fixed.immediates.len()), (&b""[..], 2));
+    }
+
+    #[test]
     fn wants_are_named() {
         let what = |line: &'static [u8]| parse(line, false).unwrap_err().what;
         assert_eq!(what(b"zz ffffffff 0 EXIT 0 0"), "a program counter");
         assert_eq!(what(b"0010 ffff 0 EXIT 0 0"), "a mask of 8 hexadecimal digits");
         assert_eq!(what(b"0010 ffffffff 1 X7 MOV 0 0"), "a register");
-        assert_eq!(what(b"0010 ffffffff 0 LDG 0 4 3 0x0"), "an address mode 0, 1 or 2");
+        assert_eq!(what(b"0010 ffffffff 0 LDG 0 4 5 0x0"), "an address mode from 0 to 4");
         assert_eq!(
             what(b"0010 00000003 0 LDG 0 4 2 0x0"),
             "one difference per further active lane"

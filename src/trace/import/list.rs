@@ -75,6 +75,15 @@ impl Plan {
         // `kernelslist.g` first, then those of further contexts.
         chosen.sort_by_key(|name| name.len());
         chosen.dedup_by_key(|name| plain_name(name));
+        if chosen.len() > 1 {
+            let names: Vec<&str> = chosen.iter().map(|name| name.as_str()).collect();
+            self.warnings.push(format!(
+                "{}: {} command lists, each of a context of its own, one after another: {}",
+                folder.display(),
+                chosen.len(),
+                names.join(", ")
+            ));
+        }
         let traces: Vec<&String> = names.iter().filter(|name| form(name).is_some()).collect();
         let before = self.steps.len();
         for list in &chosen {

@@ -147,6 +147,13 @@ impl ConvertReport {
                 imported.tails
             ));
         }
+        if imported.open > 0 {
+            self.warnings.push(format!(
+                "{path}: {} line(s) have TMA addresses (modes 3 and 4) or are of `GMMA`: kept as \
+                 text, not modelled",
+                imported.open
+            ));
+        }
         if imported.ctas == 0 {
             self.warnings.push(format!("{path}: no instruction in the whole file"));
         }
