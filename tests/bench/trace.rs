@@ -1,5 +1,6 @@
 //! How fast are the store and its importer? Bytes of decompressed text per
-//! second for converting, warp instructions per second for walking.
+//! second for converting and expanding, warp instructions per second for walking.
+//! `expand_tracez` against `zstd_alone` is what reading a `.tracez` adds to zstd.
 //!
 //! One thread unless a name says otherwise; the trace is made here: loops with
 //! strided loads, one scattered load, a divergent branch.
@@ -12,7 +13,14 @@ use std::sync::LazyLock;
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use gpumodel::isa::Access;
-use gpumodel::trace::{ConvertRequest, Silent, Store, convert};
+use gpumodel::trace::{ConvertRequest, Silent, Store, convert, expand};
+use zstd::dict::DecoderDictionary;
+
+#[path = "../packing.rs"]
+mod packing;
+#[allow(dead_code)]
+#[path = "../rendering.rs"]
+mod rendering;
 
 const CTAS: u64 = 128;
 const WARPS: u64 = 8;
@@ -35,11 +43,68 @@ static MADE: LazyLock<Made> = LazyLock::new(|| {
     std::fs::write(folder.path().join("plain.traceg"), &text).unwrap();
     let packed = zstd::bulk::compress(text.as_bytes(), 3).unwrap();
     std::fs::write(folder.path().join("packed.traceg.zst"), packed).unwrap();
+    let binary = packing::packed(&text, packing::Packing { chunk: 1024, ..Default::default() });
+    std::fs::write(folder.path().join("packed.tracez"), binary).unwrap();
+    for form in FORMS {
+        std::fs::write(folder.path().join(form.name), form.of(&text)).unwrap();
+    }
     let made = Made { folder, text_bytes: text.len(), instructions: 0 };
     store_of(&made, "plain.traceg", "walk.gpt");
     let store = Store::open(&made.folder.path().join("walk.gpt")).unwrap();
     Made { instructions: store.kernel(0).warp_instructions(), ..made }
 });
+
+/// A version of the tracer's text, made of the one of late version 4.
+struct Form {
+    name: &'static str,
+    version: &'static str,
+    /// CTA and warp come first.
+    leading: bool,
+    line: &'static str,
+    /// What stands instead of the immediate.
+    tail: &'static str,
+    raw: bool,
+}
+
+const LATE_4: Form =
+    Form { name: "late 4", version: "4", leading: false, line: "", tail: " 0 ", raw: false };
+
+const FORMS: &[Form] = &[
+    Form { name: "1.2", version: "1.2", leading: true, tail: " ", ..LATE_4 },
+    Form { name: "3", version: "3", tail: " ", ..LATE_4 },
+    Form { name: "4, source lines", line: "117 ", tail: " ", ..LATE_4 },
+    LATE_4,
+    Form { name: "late 5", version: "5", tail: " 0 192 ", ..LATE_4 },
+    Form { name: "6", version: "6", tail: " 0 0 NoVal ", ..LATE_4 },
+    Form { name: "5, raw", version: "5", leading: true, raw: true, ..LATE_4 },
+];
+
+impl Form {
+    fn of(&self, text: &str) -> String {
+        let Self { version, line, .. } = self;
+        let lines = u8::from(!line.is_empty());
+        let head = format!("version = {version}\n-enable lineinfo = {lines}");
+        let (header, body) = text.split_at(text.find("\n#BEGIN_TB").unwrap());
+        let mut out = header.replace("version = 4", &head) + "\n";
+        let (mut cta, mut warp) = (0, 0);
+        for one in body.lines() {
+            if let Some(instruction) = one.strip_suffix(" 0 ") {
+                let lead = if self.leading { format!("{cta} 0 0 {warp} ") } else { String::new() };
+                writeln!(out, "{lead}{line}{instruction}{}", self.tail).unwrap();
+                continue;
+            }
+            if let Some(at) = one.strip_prefix("thread block = ") {
+                cta = at.split(',').next().unwrap().parse().unwrap();
+            } else if let Some(number) = one.strip_prefix("warp = ") {
+                warp = number.parse::<u32>().unwrap();
+            }
+            if !self.raw {
+                writeln!(out, "{one}").unwrap();
+            }
+        }
+        out
+    }
+}
 
 fn trace() -> String {
     let mut text = format!(
@@ -89,7 +154,61 @@ fn store_of(made: &Made, name: &str, output: &str) -> PathBuf {
     output
 }
 
-#[divan::bench(args = ["plain.traceg", "packed.traceg.zst"], sample_count = 5)]
+/// Bytes of a form's text.
+#[divan::bench(args = FORMS.iter().map(|form| form.name), sample_count = 5)]
+fn convert_version(bencher: Bencher<'_, '_>, name: &str) {
+    let made = &*MADE;
+    let bytes = std::fs::metadata(made.folder.path().join(name)).unwrap().len();
+    bencher.counter(BytesCount::new(bytes)).bench_local(|| store_of(made, name, "version.gpt"));
+}
+
+/// The frames of a `.tracez`, its dictionary, and the bytes of text in them.
+fn frames(file: &[u8]) -> (Vec<&[u8]>, DecoderDictionary<'static>, u64) {
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+    let number = |at: usize| usize::try_from(word(at)).unwrap();
+    let nul = file.iter().position(|&byte| byte == 0).unwrap();
+    let start = nul + 9 + number(nul + 1);
+    let end = number(file.len() - 8);
+    let (mut at, mut frames, mut bytes) = (start, Vec::new(), 0);
+    while at < end {
+        let chunks = number(at + 4);
+        at += 8;
+        for _ in 0..chunks {
+            let frame = &file[at + 4..at + 4 + number(at)];
+            bytes += zstd::zstd_safe::get_frame_content_size(frame).unwrap().unwrap();
+            frames.push(frame);
+            at += 4 + frame.len();
+        }
+    }
+    (frames, DecoderDictionary::copy(&file[nul + 9..start]), bytes)
+}
+
+#[divan::bench]
+fn zstd_alone(bencher: Bencher<'_, '_>) {
+    let file = std::fs::read(MADE.folder.path().join("packed.tracez")).unwrap();
+    let (frames, dictionary, bytes) = frames(&file);
+    let decoder = zstd::bulk::Decompressor::with_prepared_dictionary(&dictionary);
+    let mut decoder = decoder.unwrap();
+    let mut text = Vec::with_capacity(1 << 20);
+    bencher.counter(BytesCount::new(bytes)).bench_local(|| {
+        for frame in &frames {
+            decoder.decompress_to_buffer(black_box(frame), &mut text).unwrap();
+            black_box(&text);
+        }
+    });
+}
+
+#[divan::bench]
+fn expand_tracez(bencher: Bencher<'_, '_>) {
+    let path = MADE.folder.path().join("packed.tracez");
+    let file = std::fs::read(&path).unwrap();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    bencher.counter(BytesCount::new(frames(&file).2)).bench_local(|| {
+        pool.install(|| expand(black_box(&path), &mut std::io::sink()).unwrap());
+    });
+}
+
+#[divan::bench(args = ["plain.traceg", "packed.traceg.zst", "packed.tracez"], sample_count = 5)]
 fn convert_text(bencher: Bencher<'_, '_>, name: &str) {
     let made = &*MADE;
     bencher

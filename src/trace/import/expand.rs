@@ -2,7 +2,7 @@
 //! index, each then expanded on any thread.
 
 use std::fmt::Write as _;
-use std::io::Cursor;
+use std::io::{self, Cursor};
 
 use zstd::bulk::Decompressor;
 use zstd::dict::DecoderDictionary;
@@ -48,6 +48,23 @@ pub(super) struct Text {
     pub(super) bytes: Vec<u8>,
     /// Where in the text sub-chunks start, and where those stand in the file.
     places: Vec<(usize, usize)>,
+}
+
+/// What expands one job after another: nothing is allocated for each.
+pub(super) struct Slot<'d> {
+    decoder: Decompressor<'d>,
+    pub(super) text: Text,
+}
+
+impl<'d> Slot<'d> {
+    /// A slot for frames of `dictionary`.
+    ///
+    /// # Errors
+    /// When zstd has no memory left.
+    pub(super) fn new(dictionary: &'d DecoderDictionary<'_>) -> io::Result<Self> {
+        let decoder = Decompressor::with_prepared_dictionary(dictionary)?;
+        Ok(Self { decoder, text: Text::default() })
+    }
 }
 
 /// Cuts a file into jobs, in order.
@@ -182,19 +199,16 @@ impl Job<'_> {
         self.parts.push(Part::Lines(text));
     }
 
-    /// The text, with frames expanded by `dictionary`.
+    /// Makes the text in `slot`.
     ///
     /// # Errors
     /// The first frame that is damaged.
-    pub(super) fn expand(&self, dictionary: &DecoderDictionary<'_>) -> Result<Text, Damage> {
-        let broken = |at: usize, error: std::io::Error| {
-            Damage::new(at, "whole zstd data", format!("damage ({error})"))
-        };
-        let decoder = Decompressor::with_prepared_dictionary(dictionary);
-        let mut decoder = decoder.map_err(|error| broken(0, error))?;
+    pub(super) fn expand(&self, slot: &mut Slot<'_>) -> Result<(), Damage> {
+        let Slot { decoder, text } = slot;
+        text.places.clear();
+        text.bytes.clear();
         // One byte more per sub-chunk: its last line end may be missing.
-        let room = self.text_bytes + self.parts.len();
-        let mut text = Text { bytes: Vec::with_capacity(room), places: Vec::new() };
+        text.bytes.reserve(self.text_bytes + self.parts.len());
         for part in &self.parts {
             match part {
                 Part::Lines(lines) => text.bytes.extend_from_slice(lines.as_bytes()),
@@ -204,7 +218,9 @@ impl Job<'_> {
                     let mut end = Cursor::new(&mut text.bytes);
                     end.set_position(to_u64(from));
                     let made = decoder.decompress_to_buffer(frame, &mut end);
-                    let made = made.map_err(|error| broken(*at, error))?;
+                    let made = made.map_err(|error| {
+                        Damage::new(*at, "whole zstd data", format!("damage ({error})"))
+                    })?;
                     if made != *size {
                         let expected = format!("one frame of {size} bytes of text");
                         return Err(Damage::new(*at, expected, format!("{made} bytes")));
@@ -215,7 +231,7 @@ impl Job<'_> {
                 }
             }
         }
-        Ok(text)
+        Ok(())
     }
 }
 

@@ -223,10 +223,9 @@ fn fields(input: &[u8], line_info: bool) -> Parsed<'_, Fields<'_>> {
         false => width(after_sources)?,
     };
     let open = opcode.contains(GROUPED) || (width > 0 && is_tma(after_width));
-    let (after_addresses, addresses) = match width {
-        0 => (after_width, None),
-        _ if open => (after_width, None),
-        _ => (|rest| addresses(mask, rest)).map(Some).parse(after_width)?,
+    let (after_addresses, addresses) = match open || width == 0 {
+        true => (after_width, None),
+        false => (|rest| addresses(mask, rest)).map(Some).parse(after_width)?,
     };
     let separate = after_addresses.first().is_none_or(u8::is_ascii_whitespace);
     if !separate {

@@ -17,7 +17,7 @@ use crate::units::to_u64;
 
 use super::accelsim::{Import, Imported, dialect};
 use super::container::{Container, Totals};
-use super::expand::{Job, Jobs, Text};
+use super::expand::{Job, Jobs, Slot, Text};
 use super::header::{self, Header};
 use super::piece::{Dialect, Piece, parse};
 use super::request::{Filter, Progress};
@@ -56,18 +56,18 @@ pub(super) fn import(
     let dialect = opened.dialect()?;
     let mut import = Import::new(path, dialect, &opened.header, writer);
     let mut text_bytes = to_u64(opened.container.header.len());
-    let make = |job: &Job<'_>| {
-        let text = job.expand(&opened.dictionary)?;
-        let parsed = parse(&text.bytes, &dialect);
-        let piece = parsed.map_err(|fault| damage(&text, fault))?;
-        check_marks(&text, job, &piece)?;
-        Ok((text, piece))
+    let make = |job: &Job<'_>, slot: &mut Slot<'_>| {
+        job.expand(slot)?;
+        let parsed = parse(&slot.text.bytes, &dialect);
+        let piece = parsed.map_err(|fault| damage(&slot.text, fault))?;
+        check_marks(&slot.text, job, &piece)?;
+        Ok(piece)
     };
     opened.batches(make, |made| {
-        for (job, (text, piece)) in made {
+        for (job, text, piece) in made {
             text_bytes += to_u64(text.bytes.len());
             progress.advance(job.file_bytes);
-            import.piece(piece).map_err(|fault| damage(&text, fault).in_bytes(path))?;
+            import.piece(piece).map_err(|fault| damage(text, fault).in_bytes(path))?;
         }
         import.flush()
     })?;
@@ -88,15 +88,14 @@ pub fn expand(path: &Path, out: &mut dyn Write) -> Result<(), TraceError> {
     if !header.ends_with(b"\n") {
         out.write_all(b"\n").map_err(TraceError::Output)?;
     }
-    opened.batches(
-        |job| job.expand(&opened.dictionary),
-        |made| {
-            made.iter()
-                .try_for_each(|(_, text)| out.write_all(&text.bytes))
-                .map_err(TraceError::Output)
-        },
-    )
+    let mut write = |made: Made<'_, '_, ()>| {
+        made.map(|(_, text, ())| &text.bytes).try_for_each(|bytes| out.write_all(bytes))
+    };
+    opened.batches(Job::expand, |made| write(made).map_err(TraceError::Output))
 }
+
+/// Jobs, their texts and what was made of them, in order.
+type Made<'m, 'a, T> = &'m mut dyn Iterator<Item = (&'m Job<'a>, &'m Text, T)>;
 
 fn map(path: &Path) -> Result<Map, TraceError> {
     Map::open(path).map_err(|error| TraceError::io("read", path, error))
@@ -138,19 +137,27 @@ impl<'a> Opened<'a> {
     fn dialect(&self) -> Result<Dialect, TraceError> {
         let wrong = |damage: Damage| damage.in_bytes(self.path);
         let job = self.jobs().next().transpose().map_err(wrong)?.unwrap_or_default();
-        let text = job.expand(&self.dictionary).map_err(wrong)?;
-        dialect(&text.bytes, &self.header).map_err(|fault| wrong(damage(&text, fault)))
+        let mut slot = self.slot()?;
+        job.expand(&mut slot).map_err(wrong)?;
+        let Slot { text, .. } = &slot;
+        dialect(&text.bytes, &self.header).map_err(|fault| wrong(damage(text, fault)))
+    }
+
+    fn slot(&self) -> Result<Slot<'_>, TraceError> {
+        Slot::new(&self.dictionary).map_err(|error| TraceError::io("expand", self.path, error))
     }
 
     /// Makes something of every job in parallel and takes it in order, a bounded
     /// number at a time.
     fn batches<T: Send>(
         &self,
-        make: impl Fn(&Job<'a>) -> Result<T, Damage> + Sync,
-        mut take: impl FnMut(Vec<(Job<'a>, T)>) -> Result<(), TraceError>,
+        make: impl Fn(&Job<'a>, &mut Slot<'_>) -> Result<T, Damage> + Sync,
+        mut take: impl FnMut(Made<'_, 'a, T>) -> Result<(), TraceError>,
     ) -> Result<(), TraceError> {
         let wrong = |damage: Damage| damage.in_bytes(self.path);
         let most = rayon::current_num_threads() * AHEAD;
+        let slots: Result<Vec<Slot<'_>>, TraceError> = (0..most).map(|_| self.slot()).collect();
+        let mut slots = slots?;
         let mut jobs = self.jobs();
         loop {
             let batch: Result<Vec<Job<'a>>, Damage> = jobs.by_ref().take(most).collect();
@@ -158,9 +165,14 @@ impl<'a> Opened<'a> {
             if batch.is_empty() {
                 return Ok(());
             }
-            let made: Result<Vec<(Job<'a>, T)>, Damage> =
-                batch.into_par_iter().map(|job| make(&job).map(|made| (job, made))).collect();
-            take(made.map_err(wrong)?)?;
+            let both = batch.par_iter().zip(&mut slots);
+            let made: Vec<Result<T, Damage>> = both.map(|(job, slot)| make(job, slot)).collect();
+            let texts = batch.iter().zip(&slots).map(|(job, slot)| (job, &slot.text));
+            // What comes before the first error is taken: it may hold an earlier one.
+            let mut error = None;
+            let made = made.into_iter().map_while(|made| made.map_err(|e| error = Some(e)).ok());
+            take(&mut texts.zip(made).map(|((job, text), made)| (job, text, made)))?;
+            error.map_or(Ok(()), |error| Err(wrong(error)))?;
         }
     }
 }
