@@ -30,7 +30,7 @@ fn store(folder: &Path, name: &str) -> AppName {
     let (text, path) = (folder.join(name), folder.join(format!("{name}.gpt")));
     write_folder(&workload, &text, Compression::None, &mut |_| {}).unwrap();
     let inputs = vec![text];
-    let request = ConvertRequest { inputs, output: path.clone(), kernels: None, names: None };
+    let request = ConvertRequest { inputs, output: path.clone(), ..ConvertRequest::default() };
     convert(&request, &Silent).unwrap();
     AppName { name: name.to_owned(), path }
 }

@@ -9,21 +9,21 @@ use crate::rendering::{compare_all, converted};
 
 /// A static instruction of a generated kernel.
 #[derive(Clone, Debug)]
-struct Fixed {
+pub(crate) struct Fixed {
     text: String,
     width: u8,
     immediates: String,
 }
 
 /// A dynamic instruction: which static, mask, address mode, base, step, tail.
-type Executed = (prop::sample::Index, u32, u8, u64, i64, Option<String>);
+pub(crate) type Executed = (prop::sample::Index, u32, u8, u64, i64, Option<String>);
 
 /// A kernel: grid, statics, and per CTA and warp the executed instructions.
 #[derive(Clone, Debug)]
-struct Kernel {
+pub(crate) struct Kernel {
     line_info: bool,
     statics: Vec<Fixed>,
-    ctas: Vec<Vec<Vec<Executed>>>,
+    pub(crate) ctas: Vec<Vec<Vec<Executed>>>,
 }
 
 fn fixed() -> impl Strategy<Value = Fixed> {
@@ -60,7 +60,7 @@ fn executed() -> impl Strategy<Value = Executed> {
     (any::<prop::sample::Index>(), mask, 0_u8..5, base, step, tail)
 }
 
-fn kernel() -> impl Strategy<Value = Kernel> {
+pub(crate) fn kernel() -> impl Strategy<Value = Kernel> {
     let warp = prop::collection::vec(executed(), 0..30);
     let warps = prop::collection::vec(warp, 2..=2);
     let ctas = prop::collection::vec(warps, 1..5);
@@ -126,9 +126,14 @@ fn header(kernel: &Kernel) -> String {
     )
 }
 
-fn grouped(kernel: &Kernel) -> String {
+pub(crate) fn grouped(kernel: &Kernel) -> String {
+    only(kernel, |_| true)
+}
+
+/// The grouped text with those CTAs that `takes` takes.
+pub(crate) fn only(kernel: &Kernel, takes: impl Fn(usize) -> bool) -> String {
     let mut text = header(kernel);
-    for (cta, warps) in kernel.ctas.iter().enumerate() {
+    for (cta, warps) in kernel.ctas.iter().enumerate().filter(|(cta, _)| takes(*cta)) {
         if warps.iter().all(Vec::is_empty) {
             continue;
         }
@@ -145,7 +150,7 @@ fn grouped(kernel: &Kernel) -> String {
 }
 
 /// The same records, warps taking turns.
-fn raw(kernel: &Kernel) -> String {
+pub(crate) fn raw(kernel: &Kernel) -> String {
     let mut text = header(kernel);
     for turn in 0..30 {
         for (cta, warps) in kernel.ctas.iter().enumerate().rev() {
@@ -180,7 +185,7 @@ proptest! {
 }
 
 /// Raw text with `extra` fields after the warp, and a pair of records per copy.
-fn copies(extra: &str, version: u32, immediate: &str) -> String {
+pub(crate) fn copies(extra: &str, version: u32, immediate: &str) -> String {
     let copy = "0010 ffffffff 0 LDGSTS.E.128 2 R2 R4 16 1 ";
     format!(
         "-kernel name = c\n-kernel id = 1\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-shmem = 0\n\

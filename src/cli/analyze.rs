@@ -6,11 +6,11 @@ use std::process::ExitCode;
 
 use crate::report;
 use crate::run::{AnalyzeRequest, AppName, SampleRequest, analyze};
-use crate::trace::KernelIds;
 use crate::units::{WholeFile, check_writable};
 
 use super::Outcome;
 use super::bar::with_bars;
+use super::filter::FilterArguments;
 
 /// Analyzes applications on a machine: cycles, stalls, caches, DRAM
 ///
@@ -24,6 +24,7 @@ use super::bar::with_bars;
     gpumodel analyze traces/bfs traces/lud --machine a100 --report out\n  \
     gpumodel analyze A=one.gpt B=two.gpt --machine my-gpu.toml --json record.json\n  \
     gpumodel analyze bfs.gpt --machine v100 --set l1.latency_cycles=20 --kernels 1-3\n  \
+    gpumodel analyze app.gpt --machine v100 --names 'gemm|conv' --ctas first:160\n  \
     gpumodel analyze sgemm.gpt --machine v100 --sample        a part of the CTAs, within 3 %\n  \
     gpumodel analyze sgemm.gpt --machine v100 --sample=0.01   more of them, within 1 %\n\n\
     ENVIRONMENT:\n  \
@@ -44,9 +45,8 @@ pub(crate) struct Arguments {
     /// Writes the record as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Only launches with these ids, as `1-12,40`
-    #[arg(long, value_name = "IDS")]
-    kernels: Option<KernelIds>,
+    #[command(flatten)]
+    filter: FilterArguments,
     /// Overrides a key of the machine for this run
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     set: Vec<(String, String)>,
@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         apps: arguments.apps.iter().map(|typed| AppName::parse(typed)).collect(),
         machine: arguments.machine,
         overrides: arguments.set,
-        kernels: arguments.kernels,
+        filter: arguments.filter.into(),
         schemes: arguments.scheme,
         models: arguments.models,
         cache: cache_folder(),

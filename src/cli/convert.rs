@@ -1,14 +1,15 @@
 //! `gpumodel convert`: traces to a store.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::trace::{ConvertReport, ConvertRequest, KernelIds, Store, TraceError, convert, export};
-use crate::units::Scratch;
+use crate::trace::{ConvertReport, ConvertRequest, Store, TraceError, convert, export};
+use crate::units::{ByteCount, Scratch};
 
 use super::Outcome;
 use super::bar::with_bar;
+use super::filter::FilterArguments;
 
 /// Converts NVBit-style traces to one memory-mapped store.
 #[derive(Debug, clap::Args)]
@@ -16,6 +17,8 @@ use super::bar::with_bar;
     gpumodel convert traces/bfs -o bfs.gpt\n  \
     gpumodel convert kernelslist.g -o app.gpt --kernels 1-12,40\n  \
     gpumodel convert kernel-1.traceg.xz kernel-2.trace -o two.gpt --names 'gemm|conv'\n  \
+    gpumodel convert kernelslist.g -o part.gpt --names 'gemm<float' --ctas first:160\n  \
+    gpumodel convert huge.trace -o huge.gpt --memory 2G\n  \
     gpumodel convert app.gpt --to traceg -o app-text\n\n\
     Formats and compressions (xz, gzip, bzip2, zstd) are found from the content of a file.")]
 pub(crate) struct Arguments {
@@ -29,12 +32,12 @@ pub(crate) struct Arguments {
     /// What to write: a store, or a new folder of grouped traces and their list
     #[arg(long, value_enum, default_value_t = Form::Store)]
     to: Form,
-    /// Only launches with these ids, as `1-12,40`
-    #[arg(long, value_name = "IDS")]
-    kernels: Option<KernelIds>,
-    /// Only launches whose name matches this regular expression somewhere
-    #[arg(long, value_name = "REGEX")]
-    names: Option<String>,
+    #[command(flatten)]
+    filter: FilterArguments,
+    /// How much of a raw trace's records to hold in memory, as 512M or 2G; more
+    /// goes to a temporary file beside the output [default: 256M]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    memory: Option<ByteCount>,
 }
 
 /// What a conversion writes.
@@ -44,9 +47,17 @@ enum Form {
     Traceg,
 }
 
+/// Less than this would cut a trace into runs of a few records.
+const LEAST_MEMORY: ByteCount = ByteCount(1 << 20);
+
+fn memory(typed: &str) -> Result<ByteCount, String> {
+    let size: ByteCount = typed.parse()?;
+    (size >= LEAST_MEMORY).then_some(size).ok_or_else(|| String::from("expected at least 1M"))
+}
+
 pub(crate) fn run(arguments: Arguments) -> Outcome {
-    let Arguments { inputs, output, kernels, names, to } = arguments;
-    let request = ConvertRequest { inputs, output, kernels, names };
+    let Arguments { inputs, output, filter, memory, to } = arguments;
+    let request = ConvertRequest { inputs, output, filter: filter.into(), memory };
     match to {
         Form::Store if request.inputs.iter().any(|input| Store::recognise(input)) => {
             return Err("an input is a store already; `--to traceg` writes one as text".into());
@@ -64,8 +75,9 @@ fn converted(request: &ConvertRequest) -> Result<ConvertReport, TraceError> {
 /// Writes text, by way of a passing store unless the input is one.
 #[allow(clippy::print_stderr)]
 fn to_text(request: &ConvertRequest) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let scratch = Scratch::create(&std::env::temp_dir())?;
-    let store = match &request.inputs[..] {
+    let parent = request.output.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let scratch = Scratch::create(parent.unwrap_or(Path::new(".")))?;
+    let mut store = match &request.inputs[..] {
         [input] if Store::recognise(input) => Store::open(input)?,
         _ => {
             let passing = scratch.path().join("passing.gpt");
@@ -73,6 +85,7 @@ fn to_text(request: &ConvertRequest) -> Result<(), Box<dyn Error + Send + Sync>>
             Store::open(&passing)?
         }
     };
+    store.narrow(&request.filter)?;
     let kernels = export(&store, request)?;
     eprintln!("{kernels} kernel(s) as text in {}", request.output.display());
     Ok(())

@@ -85,6 +85,10 @@ struct KernelRow {
     stream: u64,
     binary_version: u32,
     ctas: u64,
+    grid_ctas: u64,
+    /// Positions in the grid, first and last of each range, where CTAs are missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cta_ranges: Option<Vec<[u64; 2]>>,
     warp_instructions: u64,
     thread_instructions: u64,
     memory_instructions: u64,
@@ -139,7 +143,10 @@ fn document(store: &Store, verified: bool) -> Result<Document, TraceError> {
     for index in 0..store.kernel_count() {
         let mut survey = Survey::default();
         survey.add(store, index)?;
-        kernels.push(kernel_row(&store.kernel(index), &survey));
+        let summary = store.kernel(index);
+        let partial = summary.cta_count() < summary.launch().grid.count();
+        let ranges = if partial { Some(store.cta_ranges(index)?) } else { None };
+        kernels.push(kernel_row(&summary, &survey, ranges));
         all.merge(survey);
     }
     let sum = |of: fn(&KernelRow) -> u64| kernels.iter().map(of).sum::<u64>();
@@ -171,7 +178,11 @@ fn document(store: &Store, verified: bool) -> Result<Document, TraceError> {
     })
 }
 
-fn kernel_row(kernel: &KernelSummary<'_>, survey: &Survey) -> KernelRow {
+fn kernel_row(
+    kernel: &KernelSummary<'_>,
+    survey: &Survey,
+    cta_ranges: Option<Vec<[u64; 2]>>,
+) -> KernelRow {
     let launch = kernel.launch();
     KernelRow {
         name: launch.name,
@@ -183,6 +194,8 @@ fn kernel_row(kernel: &KernelSummary<'_>, survey: &Survey) -> KernelRow {
         stream: launch.stream,
         binary_version: launch.binary_version,
         ctas: kernel.cta_count(),
+        grid_ctas: launch.grid.count(),
+        cta_ranges,
         warp_instructions: kernel.warp_instructions(),
         thread_instructions: kernel.thread_instructions(),
         memory_instructions: kernel.memory_instructions(),
@@ -257,7 +270,7 @@ fn kernel_table(document: &Document) -> Table {
             kernel.registers.to_string(),
             kernel.shared_bytes.to_string(),
             kernel.stream.to_string(),
-            kernel.ctas.to_string(),
+            ctas(kernel),
             kernel.warp_instructions.to_string(),
             kernel.thread_instructions.to_string(),
             kernel.memory_instructions.to_string(),
@@ -266,6 +279,14 @@ fn kernel_table(document: &Document) -> Table {
         ]);
     }
     kernels
+}
+
+/// How many CTAs there are, and of how many where some are missing.
+fn ctas(kernel: &KernelRow) -> String {
+    match kernel.ctas < kernel.grid_ctas {
+        true => format!("{} of {}", kernel.ctas, kernel.grid_ctas),
+        false => kernel.ctas.to_string(),
+    }
 }
 
 fn show(document: &Document, top: usize) -> io::Result<()> {

@@ -7,6 +7,7 @@ mod bar;
 mod compare;
 mod convert;
 mod dram;
+mod filter;
 mod inspect;
 mod machine;
 mod plot;

@@ -27,6 +27,10 @@ pub struct Analysis {
     pub seed: u64,
     /// Machine keys overridden by `--set`, as typed.
     pub overrides: BTreeMap<String, String>,
+    /// What was chosen of the applications, as typed: `kernels`, `names`, `ctas`;
+    /// empty: everything ran.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub filters: BTreeMap<String, String>,
     /// The machine and its limits.
     pub machine: MachineRecord,
     /// Each application alone.

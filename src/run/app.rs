@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::trace::{Progress, Store};
+use crate::trace::{Filter, Progress, Store};
 
 use super::cached::{converted, modelled};
 use super::error::RunError;
@@ -92,6 +92,33 @@ impl App {
         }
         let (stored, warnings) = converted(path, cache, progress)?;
         Ok(Self { name, store: Store::open(&stored)?, warnings })
+    }
+
+    /// Shows only the CTAs that `filter` takes, and remarks on it.
+    ///
+    /// # Errors
+    /// When `filter` takes nothing, or the store is damaged.
+    pub(super) fn narrow(&mut self, filter: &Filter) -> Result<(), RunError> {
+        let kernels = self.store.kernel_count();
+        let launches = |store: &Store| -> Vec<_> {
+            (0..kernels).filter(|&k| filter.takes(&store.kernel(k).launch())).collect()
+        };
+        let taken = launches(&self.store);
+        let sum = |store: &Store| taken.iter().map(|&k| store.kernel(k).cta_count()).sum::<u64>();
+        let all = sum(&self.store);
+        self.store.narrow(filter)?;
+        let some = sum(&self.store);
+        if kernels > 0 && (taken.is_empty() || (some == 0 && all > 0)) {
+            let found = filter.nothing((0..kernels).map(|k| self.store.kernel(k).launch()));
+            return Err(RunError::NoKernels { app: self.name.clone(), found });
+        }
+        if let Some(ctas) = &filter.ctas {
+            self.warnings.push(format!(
+                "--ctas {ctas} lets {some} of {all} traced CTAs run: all counts and times are \
+                 those of this part"
+            ));
+        }
+        Ok(())
     }
 }
 

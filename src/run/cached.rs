@@ -4,31 +4,50 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::synth::{self, Compression, Workload};
-use crate::trace::{self, ConvertRequest, Progress, Store};
+use crate::trace::{self, ConvertRequest, Progress, Store, TraceError};
 use crate::units::{Scratch, WholeFile};
 
 use super::error::RunError;
 
-/// The store of a trace: converted into `cache` unless that was done before and
-/// the source has not changed. What was remarked while converting comes with it.
+/// The store of a trace: converted into `cache` unless that was done before, the
+/// source has not changed and what was kept is whole. What was remarked while
+/// converting comes with it.
 pub(super) fn converted(
     path: &Path,
     cache: &Path,
     progress: &dyn Progress,
 ) -> Result<(PathBuf, Vec<String>), RunError> {
     let failed = |source| RunError::Cache { path: cache.to_path_buf(), source };
-    let stored = cache.join(format!("{:032x}.gpt", source_key(path).map_err(failed)?));
+    let stored = cache.join(format!("{:032x}.gpt", source_key(path)?));
     let notes = stored.with_extension("notes");
-    if stored.exists() && Store::open(&stored).is_ok() {
-        let notes = fs::read_to_string(notes).unwrap_or_default();
-        return Ok((stored, notes.lines().map(str::to_owned).collect()));
+    let there = stored.exists();
+    if there && let Some(notes) = kept(&stored, &notes) {
+        return Ok((stored, notes));
     }
-    let warnings = convert(path, &stored, cache, progress)?;
-    WholeFile::write(&notes, warnings.join("\n").as_bytes()).map_err(failed)?;
+    let mut warnings = convert(path, &stored, cache, progress)?;
+    WholeFile::write(&notes, sealed(&warnings).as_bytes()).map_err(failed)?;
+    if there {
+        warnings.push("what the cache kept of it was damaged: converted again".to_owned());
+    }
     Ok((stored, warnings))
+}
+
+/// The notes of a conversion that was kept; `None` when it or they are damaged.
+fn kept(stored: &Path, notes: &Path) -> Option<Vec<String>> {
+    Store::open(stored).and_then(|store| store.check_blocks()).ok()?;
+    let text = fs::read_to_string(notes).ok()?;
+    let (_, lines) = text.split_once('\n')?;
+    let lines: Vec<String> = lines.lines().map(str::to_owned).collect();
+    (sealed(&lines) == text).then_some(lines)
+}
+
+/// Notes one per line under their own hash.
+fn sealed(notes: &[String]) -> String {
+    let text = notes.join("\n");
+    format!("{:016x}\n{text}", xxh3_64(text.as_bytes()))
 }
 
 /// The store of a workload model, made anew.
@@ -59,27 +78,38 @@ fn convert(
     fs::create_dir_all(cache).map_err(failed)?;
     let inputs = vec![path.to_path_buf()];
     let output = stored.to_path_buf();
-    let request = ConvertRequest { inputs, output, kernels: None, names: None };
-    Ok(trace::convert(&request, progress)?.warnings)
+    let request = ConvertRequest { inputs, output, ..ConvertRequest::default() };
+    match trace::convert(&request, progress) {
+        Ok(report) => Ok(report.warnings),
+        Err(TraceError::Output(source)) => Err(failed(source)),
+        Err(error) => Err(error.into()),
+    }
 }
 
-/// A number that changes when the source, or the program, does: names, sizes
-/// and times of the file or of every file in the folder.
-fn source_key(path: &Path) -> std::io::Result<u128> {
-    let full = path.canonicalize()?;
-    let mut files = vec![full.clone()];
-    let folder = if full.is_dir() { Some(full.as_path()) } else { full.parent() };
-    for entry in fs::read_dir(folder.unwrap_or(&full))? {
-        files.push(entry?.path());
+/// A number that changes when the source, or the program, does: names, sizes and
+/// times of the files that are read, wherever lists find them, and of every file in
+/// a folder.
+fn source_key(path: &Path) -> Result<u128, RunError> {
+    let unread = |source| TraceError::Io { what: "read", path: path.to_path_buf(), source };
+    let full = path.canonicalize().map_err(unread)?;
+    let sources = trace::sources(&[path.to_path_buf()])?;
+    let place = |file: PathBuf| file.canonicalize().unwrap_or(file);
+    let mut files: Vec<PathBuf> = sources.into_iter().map(place).collect();
+    if full.is_dir() {
+        for entry in fs::read_dir(&full).map_err(unread)? {
+            files.push(entry.map_err(unread)?.path());
+        }
     }
     files.sort();
+    files.dedup();
     let mut hash = Xxh3::new();
     hash.update(concat!(env!("CARGO_PKG_VERSION"), "\n").as_bytes());
     hash.update(full.as_os_str().as_encoded_bytes());
     for file in files {
         // A neighbour may be a broken link, or go while we look.
         let Ok(meta) = fs::metadata(&file) else { continue };
-        let changed = meta.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let changed = meta.modified().map_err(unread)?;
+        let changed = changed.duration_since(UNIX_EPOCH).unwrap_or_default();
         hash.update(file.as_os_str().as_encoded_bytes());
         hash.update(&meta.len().to_le_bytes());
         hash.update(&changed.as_nanos().to_le_bytes());

@@ -58,10 +58,12 @@ pub enum RunError {
         path: PathBuf,
     },
     /// No launch of an application was asked for.
-    #[error("application {app} has no launch with one of the ids asked for with --kernels")]
+    #[error("application {app}: {found}")]
     NoKernels {
         /// Which application.
         app: String,
+        /// What was asked for, and what there is.
+        found: String,
     },
     /// Two applications of the same name.
     #[error("two applications are called {name}; give one of them another name with NAME={path}")]

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use crate::record::{Analysis, MachineRecord, SCHEMA};
 use crate::scheme;
 use crate::spec::{Models, Resolved};
-use crate::trace::KernelIds;
+use crate::trace::Filter;
 
 use super::app::{App, AppName};
 use super::error::RunError;
@@ -29,8 +29,8 @@ pub struct AnalyzeRequest {
     pub machine: String,
     /// `--set` words.
     pub overrides: Vec<(String, String)>,
-    /// The launches that run, by their ids; all when `None`.
-    pub kernels: Option<KernelIds>,
+    /// The launches and CTAs that run.
+    pub filter: Filter,
     /// Schemes by name; only `solo` runs one application at a time.
     pub schemes: Vec<String>,
     /// A folder of model files before the built-in ones.
@@ -52,7 +52,7 @@ impl AnalyzeRequest {
             apps,
             machine: machine.to_owned(),
             overrides: Vec::new(),
-            kernels: None,
+            filter: Filter::default(),
             schemes: Vec::new(),
             models: None,
             cache: cache.to_path_buf(),
@@ -70,7 +70,7 @@ pub(super) struct Bench<'a> {
     pub(super) profiles: Profiles,
     pub(super) seed: u64,
     pub(super) sample: Option<SampleRequest>,
-    kernels: Option<&'a KernelIds>,
+    filter: &'a Filter,
 }
 
 impl Bench<'_> {
@@ -82,7 +82,7 @@ impl Bench<'_> {
 
     /// Whether a kernel of an application's store runs.
     pub(super) fn chooses(&self, app: &App, kernel: usize) -> bool {
-        self.kernels.is_none_or(|ids| ids.contains(app.store.kernel(kernel).launch().id))
+        self.filter.takes(&app.store.kernel(kernel).launch())
     }
 }
 
@@ -98,14 +98,11 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
     let models = Models::with_overrides(request.models.as_deref())?;
     let resolved = models.machine(&request.machine, &request.overrides)?;
     let memory = Memory::load(&resolved.machine, request.models.as_deref())?;
-    let kernels = request.kernels.as_ref();
+    let filter = &request.filter;
     let (seed, sample, profiles) = (request.seed, request.sample, Profiles::new(&request.cache));
     let bench =
-        Bench { resolved: &resolved, memory: &memory, watch, profiles, seed, sample, kernels };
-    let mut apps = Vec::with_capacity(request.apps.len());
-    for typed in &request.apps {
-        apps.push(App::open(typed, request.models.as_deref(), &request.cache, watch.converting())?);
-    }
+        Bench { resolved: &resolved, memory: &memory, watch, profiles, seed, sample, filter };
+    let apps = open(request, watch)?;
     watch.running().begin(apps.iter().map(|app| bench.work(app)).sum());
     let rows: Vec<_> = apps
         .par_iter()
@@ -133,6 +130,17 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
     Ok(analysis)
 }
 
+/// The applications, with what was chosen of them.
+fn open(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Vec<App>, RunError> {
+    let (models, cache) = (request.models.as_deref(), &request.cache);
+    let open = |typed| {
+        let mut app = App::open(typed, models, cache, watch.converting())?;
+        app.narrow(&request.filter)?;
+        Ok(app)
+    };
+    request.apps.iter().map(open).collect()
+}
+
 fn empty(request: &AnalyzeRequest, machine: MachineRecord) -> Analysis {
     let overrides: BTreeMap<String, String> = request.overrides.iter().cloned().collect();
     Analysis {
@@ -140,6 +148,7 @@ fn empty(request: &AnalyzeRequest, machine: MachineRecord) -> Analysis {
         program: concat!("gpumodel ", env!("CARGO_PKG_VERSION")).to_owned(),
         seed: request.seed,
         overrides,
+        filters: request.filter.words().into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
         machine,
         ..Analysis::default()
     }

@@ -17,6 +17,11 @@ pub(super) fn read(file: &[u8], row: &BlockRow) -> Result<Vec<u8>, Fault> {
     decompress(stored, u64::from(row.raw.get()))
 }
 
+/// Checks that the block `row` of `file` is as it was written.
+pub(super) fn check(file: &[u8], row: &BlockRow) -> Result<(), Fault> {
+    stored(file, row).map(|_| ())
+}
+
 fn stored<'a>(file: &'a [u8], row: &BlockRow) -> Result<&'a [u8], Fault> {
     let start = to_usize(row.offset.get());
     let bytes = file.get(start..start.saturating_add(to_usize(row.stored.get())));

@@ -10,7 +10,7 @@ use crate::units::{Scratch, to_u64, to_usize};
 
 use super::cursor::{Cta, WarpCursor};
 use super::error::TraceError;
-use super::import::{ConvertRequest, Filter};
+use super::import::ConvertRequest;
 use super::store::{Command, Store};
 use super::tails::CtaTails;
 
@@ -29,7 +29,7 @@ const BARE_LINES_SINCE: u32 = 3;
 /// [`TraceError`] when the folder exists or cannot be written, or when the
 /// store is damaged.
 pub fn export(store: &Store, request: &ConvertRequest) -> Result<usize, TraceError> {
-    let filter = Filter::new(request)?;
+    let filter = &request.filter;
     let target = &request.output;
     if target.exists() {
         let text = format!("{} exists: name a folder that does not", target.display());
@@ -90,7 +90,7 @@ impl<'s> Export<'s> {
         let file = fs::File::create(&self.path).map_err(wrong)?;
         let mut out = BufWriter::with_capacity(1 << 18, file);
         let summary = self.store.kernel(self.kernel);
-        writeln!(out, "{}", summary.header()).map_err(wrong)?;
+        header(summary.header(), &mut out).map_err(wrong)?;
         let code = self.store.code(self.kernel)?;
         for ordinal in 0..summary.cta_count() {
             let cta = self.store.cta(self.kernel, ordinal)?;
@@ -159,6 +159,16 @@ impl<'s> Export<'s> {
             }
         }
         Ok(())
+    }
+}
+
+/// The header with the blank lines that tracers put around its last line, a comment.
+fn header(lines: &str, out: &mut impl Write) -> io::Result<()> {
+    match lines.rsplit_once('\n') {
+        Some((keys, comment)) if comment.starts_with('#') => {
+            write!(out, "{keys}\n\n{comment}\n\n\n")
+        }
+        _ => writeln!(out, "{lines}"),
     }
 }
 

@@ -94,6 +94,11 @@ pub(super) struct Block {
 }
 
 impl Block {
+    /// It says nothing: no instruction and no note.
+    pub(super) fn is_empty(&self) -> bool {
+        self.instructions() == 0 && self.note.is_empty()
+    }
+
     /// Warp instructions.
     pub(super) fn instructions(&self) -> usize {
         self.warps.iter().flatten().map(|piece| piece.records.len()).sum()

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use crate::isa::{Code, Launch};
+use crate::isa::Code;
 use crate::units::{to_u32, to_u64, to_usize};
 
 use super::block;
@@ -14,10 +14,13 @@ use super::cursor::Cta;
 use super::dictionary;
 use super::error::{Fault, TraceError};
 use super::executed;
+use super::filter::Filter;
 use super::index::{self, Index};
-use super::layout::{ChunkRow, KernelRow, MAGIC};
+use super::layout::{ChunkRow, MAGIC};
 use super::map::Map;
 use super::program::Program;
+use super::selection::{self, Selection};
+use super::summary::KernelSummary;
 use super::tails::{self, CtaTails};
 
 /// One command of an application, in API order.
@@ -42,6 +45,8 @@ pub struct Store {
     index: Index,
     programs: Vec<OnceLock<Arc<Program>>>,
     cache: Cache,
+    /// By kernel the CTAs that are shown; empty: all of every kernel.
+    selections: Vec<Option<Selection>>,
 }
 
 impl Store {
@@ -55,7 +60,8 @@ impl Store {
         let map = Map::open(path).map_err(|e| TraceError::io("read", path, e))?;
         let index = Index::open(path, &map)?;
         let programs = index.codes(&map).iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { path: path.to_path_buf(), map, index, programs, cache: Cache::default() })
+        let (path, cache, selections) = (path.to_path_buf(), Cache::default(), Vec::new());
+        Ok(Self { path, map, index, programs, cache, selections })
     }
 
     /// True when the file at `path` starts as a store does.
@@ -109,7 +115,8 @@ impl Store {
         let row = &self.index.kernels(&self.map)[kernel];
         let chunks = self.index.chunks_of(&self.map, row).1;
         let name = self.index.text(row.name);
-        KernelSummary { row, chunks, name, header: self.index.text(row.header) }
+        let selection = self.selection(kernel);
+        KernelSummary { row, chunks, name, header: self.index.text(row.header), selection }
     }
 
     /// The static tables of a launch; launches with equal code share them.
@@ -133,6 +140,59 @@ impl Store {
         let code = block::read(&self.map, &row).and_then(|raw| dictionary::read(&raw));
         let code = code.map_err(|fault| fault.in_store(&self.path, row.offset.get()))?;
         Ok(place.get_or_init(|| Arc::new(Program::new(Arc::new(code)))))
+    }
+
+    /// Shows from now on only those CTAs of the launches taken by `filter` that it
+    /// takes too: counts, ordinals and CTAs are then those of a trace without the
+    /// others. Sizes, content hash and [`Store::verify`] stay those of the file.
+    ///
+    /// # Errors
+    /// [`TraceError::Store`] when a block is damaged.
+    pub fn narrow(&mut self, filter: &Filter) -> Result<(), TraceError> {
+        let Some(choice) = &filter.ctas else { return Ok(()) };
+        self.selections.clear();
+        let mut selections = Vec::with_capacity(self.kernel_count());
+        for kernel in 0..self.kernel_count() {
+            let summary = self.kernel(kernel);
+            let launch = summary.launch();
+            if !filter.takes(&launch) {
+                selections.push(None);
+                continue;
+            }
+            let memory = selection::memories(&self.program(kernel)?.code);
+            let mut selection = Selection::default();
+            let end = choice.first().unwrap_or(u64::MAX).min(summary.cta_count());
+            for ordinal in 0..end {
+                let cta = self.cta(kernel, ordinal)?;
+                if choice.contains(cta.position.linear(launch.grid)) {
+                    selection.add(ordinal, &cta, &memory);
+                }
+            }
+            selections.push(Some(selection));
+        }
+        self.selections = selections;
+        Ok(())
+    }
+
+    fn selection(&self, kernel: usize) -> Option<&Selection> {
+        self.selections.get(kernel)?.as_ref()
+    }
+
+    /// The linear positions in the grid of a launch's CTAs, as ranges of first and
+    /// last, in file order.
+    ///
+    /// # Errors
+    /// [`TraceError::Store`] when a block is damaged.
+    ///
+    /// # Panics
+    /// When `kernel` is not below [`Store::kernel_count`].
+    pub fn cta_ranges(&self, kernel: usize) -> Result<Vec<[u64; 2]>, TraceError> {
+        let summary = self.kernel(kernel);
+        let grid = summary.launch().grid;
+        let ordinals = 0..summary.cta_count();
+        let positions: Result<Vec<u64>, TraceError> =
+            ordinals.map(|one| Ok(self.cta(kernel, one)?.position.linear(grid))).collect();
+        Ok(selection::ranges(positions?.into_iter()))
     }
 
     /// The CTA at position `ordinal` in file order, from 0.
@@ -163,16 +223,21 @@ impl Store {
     pub fn executed(&self, kernel: usize) -> Result<Vec<u64>, TraceError> {
         let program = self.program(kernel)?;
         let mut counts = vec![0; program.code.segments.len()];
+        let selection = self.selection(kernel);
         for row in self.kernel(kernel).chunks {
-            executed::add(&self.chunk(kernel, row, program)?, &mut counts);
+            let first = row.first_cta.get();
+            let takes = |cta| selection.is_none_or(|selection| selection.contains(first + cta));
+            executed::add(&self.chunk(kernel, row, program)?, takes, &mut counts);
         }
         Ok(counts)
     }
 
     /// Number and row of the chunk with a CTA, and the CTA's index in it.
     fn locate(&self, kernel: usize, ordinal: u64) -> (u32, &ChunkRow, u32) {
+        let ctas = self.kernel(kernel).cta_count();
+        assert!(ordinal < ctas, "CTA {ordinal} of {ctas}");
+        let ordinal = self.selection(kernel).map_or(ordinal, |some| some.ordinal(ordinal));
         let row = &self.index.kernels(&self.map)[kernel];
-        assert!(ordinal < row.ctas.get(), "CTA {ordinal} of {}", row.ctas);
         let (first, chunks) = self.index.chunks_of(&self.map, row);
         let after = chunks.partition_point(|chunk| chunk.first_cta.get() <= ordinal);
         let chunk = &chunks[after - 1];
@@ -244,98 +309,24 @@ impl Store {
         Ok(())
     }
 
+    /// Checks the checksum of every block without decompressing any: as fast as the
+    /// file can be read, and enough to find damage that came after writing.
+    ///
+    /// # Errors
+    /// [`TraceError::Store`] with the first block that is wrong.
+    pub fn check_blocks(&self) -> Result<(), TraceError> {
+        let kernels = 0..self.kernel_count();
+        let chunks = kernels.flat_map(|kernel| self.kernel(kernel).chunks);
+        let blocks = chunks.flat_map(|chunk| [chunk.body, chunk.tails]);
+        let codes = self.index.codes(&self.map).iter().map(|code| code.body);
+        for row in blocks.chain(codes).filter(|row| row.stored > 0) {
+            let checked = block::check(&self.map, &row);
+            checked.map_err(|fault| fault.in_store(&self.path, row.offset.get()))?;
+        }
+        Ok(())
+    }
+
     fn raw(&self, row: &super::layout::BlockRow) -> Result<Vec<u8>, TraceError> {
         block::read(&self.map, row).map_err(|fault| fault.in_store(&self.path, row.offset.get()))
-    }
-}
-
-/// What the index says of one launch: a view into the mapped file.
-#[derive(Clone, Copy, Debug)]
-pub struct KernelSummary<'a> {
-    row: &'a KernelRow,
-    chunks: &'a [ChunkRow],
-    name: &'a str,
-    header: &'a str,
-}
-
-impl<'a> KernelSummary<'a> {
-    /// The launch as its header states it.
-    #[must_use]
-    pub fn launch(&self) -> Launch {
-        Launch {
-            name: self.name.to_owned(),
-            id: self.row.id.get(),
-            grid: index::dim(self.row.grid),
-            block: index::dim(self.row.block),
-            shared_bytes: self.row.shared_bytes.get(),
-            registers: self.row.registers.get(),
-            binary_version: self.row.binary_version.get(),
-            stream: self.row.stream.get(),
-            shared_window: self.row.shared_window.get(),
-            local_window: self.row.local_window.get(),
-        }
-    }
-
-    /// The kernel's name as printed, usually mangled.
-    #[must_use]
-    pub const fn name(&self) -> &'a str {
-        self.name
-    }
-
-    /// The header lines of the trace, LF between them.
-    #[must_use]
-    pub const fn header(&self) -> &'a str {
-        self.header
-    }
-
-    /// CTAs in the trace: tracers leave out those without an instruction.
-    #[must_use]
-    pub fn cta_count(&self) -> u64 {
-        self.row.ctas.get()
-    }
-
-    /// Warp instructions.
-    #[must_use]
-    pub fn warp_instructions(&self) -> u64 {
-        self.row.warp_instructions.get()
-    }
-
-    /// Active lanes, summed over all warp instructions.
-    #[must_use]
-    pub fn thread_instructions(&self) -> u64 {
-        self.row.thread_instructions.get()
-    }
-
-    /// Warp instructions with addresses.
-    #[must_use]
-    pub fn memory_instructions(&self) -> u64 {
-        self.row.memory_instructions.get()
-    }
-
-    /// Bytes of the source's decompressed text.
-    #[must_use]
-    pub fn text_bytes(&self) -> u64 {
-        self.row.text_bytes.get()
-    }
-
-    /// Bytes of the source file as it was.
-    #[must_use]
-    pub fn source_bytes(&self) -> u64 {
-        self.row.source_bytes.get()
-    }
-
-    /// Bytes of the launch's chunks in the store, without its code.
-    #[must_use]
-    pub fn compressed_bytes(&self) -> u64 {
-        let stored =
-            |chunk: &ChunkRow| u64::from(chunk.body.stored) + u64::from(chunk.tails.stored);
-        self.chunks.iter().map(stored).sum()
-    }
-
-    /// Bytes of the launch's chunks once decompressed, tails left out: what
-    /// cursors over all of it need in memory.
-    #[must_use]
-    pub fn decoded_bytes(&self) -> u64 {
-        self.chunks.iter().map(|chunk| u64::from(chunk.body.raw)).sum()
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Imports nothing of the project. Nothing here knows what a GPU is.
 
+mod byte_count;
 mod clock;
 mod dim;
 mod folder;
@@ -11,6 +12,7 @@ mod nearest;
 mod output;
 mod scratch;
 
+pub use byte_count::ByteCount;
 pub use clock::ClockRatio;
 pub use dim::Dim3;
 pub use folder::WholeFolder;

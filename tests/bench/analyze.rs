@@ -29,7 +29,7 @@ fn root() -> &'static Path {
 fn store(trace: PathBuf, folder: &Path) -> (PathBuf, u64) {
     let output = folder.join("x.gpt");
     let request =
-        ConvertRequest { inputs: vec![trace], output: output.clone(), kernels: None, names: None };
+        ConvertRequest { inputs: vec![trace], output: output.clone(), ..ConvertRequest::default() };
     convert(&request, &Silent).expect("the trace converts");
     let store = Store::open(&output).expect("what was written opens");
     let count = (0..store.kernel_count()).map(|k| store.kernel(k).warp_instructions()).sum();

@@ -56,7 +56,7 @@ fn store(folder: &std::path::Path, repetitions: u32) -> (PathBuf, u64) {
     let (text, path) = (folder.join("text"), folder.join("loop.gpt"));
     write_folder(&workload, &text, Compression::None, &mut |_| {}).unwrap();
     let request =
-        ConvertRequest { inputs: vec![text], output: path.clone(), kernels: None, names: None };
+        ConvertRequest { inputs: vec![text], output: path.clone(), ..ConvertRequest::default() };
     convert(&request, &Silent).unwrap();
     let count = Store::open(&path).unwrap().kernel(0).warp_instructions();
     (path, count)

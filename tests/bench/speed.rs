@@ -14,6 +14,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::trace::Filter;
 
 /// Rounds of runs of each row, and the least CPU seconds of one.
 const ROUNDS: usize = 3;
@@ -66,8 +67,9 @@ fn main() {
 
 fn request(row: &Row, traces: &Path, cache: &Path) -> AnalyzeRequest {
     let app = AppName { name: row.trace.clone(), path: traces.join(&row.trace) };
+    let kernels = (row.launches != "all").then(|| row.launches.parse().unwrap());
     AnalyzeRequest {
-        kernels: (row.launches != "all").then(|| row.launches.parse().unwrap()),
+        filter: Filter { kernels, ..Filter::default() },
         ..AnalyzeRequest::new(vec![app], &row.machine, cache)
     }
 }

@@ -12,67 +12,54 @@ use rayon::prelude::*;
 
 use crate::trace::error::{TraceError, quoted};
 use crate::trace::layout::MOST_STATICS;
+use crate::trace::records::Block;
 use crate::trace::store::Command;
 use crate::trace::writer::StoreWriter;
-use crate::units::to_u64;
 
 use super::grouped::{Frames, Numbered};
 use super::header::{self, Header};
 use super::kernel::Kernel;
 use super::line;
+use super::pick::Pick;
 use super::piece::{Dialect, Piece, parse};
-use super::raw::Warps;
-use super::request::{Filter, Progress};
+use super::raw::{RawBlock, Room, Warps};
+use super::request::{ConvertRequest, Progress};
 use super::source::{Source, TextBlock};
 use super::text::Fault;
+use super::{Imported, Outcome};
 
 /// Blocks that wait between the reader and the parsers, per thread.
 const WAITING: usize = 1;
 /// Most fields before a line's own: one published fixture of version 6 has 11.
 const MOST_LEADING: usize = 11;
-/// Blocks of a raw trace that are packed at once, in warp instructions.
+/// Blocks of a raw trace that are spelled out at once, in warp instructions.
 const RAW_BATCH: usize = 1 << 19;
-
-/// What one file adds to the report.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Imported {
-    pub(super) text_bytes: u64,
-    pub(super) file_bytes: u64,
-    /// Lines with unknown tails, and unknown lines of thread blocks.
-    pub(super) tails: u64,
-    /// Lines that are kept as text from their sources on.
-    pub(super) open: u64,
-    pub(super) notes: u64,
-    /// Thread blocks with an instruction.
-    pub(super) ctas: u64,
-}
 
 /// True when the start of `text` is a trace of this family.
 pub(super) fn recognise(text: &[u8]) -> bool {
     text.trim_ascii_start().starts_with(b"-kernel")
 }
 
-/// Imports the trace in `source`, whose first block was read; `None` when
-/// `filter` leaves the kernel out.
+/// Imports the trace in `source`, whose first block was read, if the request takes it.
 pub(super) fn import(
     source: Source,
     first: TextBlock,
-    filter: &Filter,
+    request: &ConvertRequest,
     writer: &mut StoreWriter,
     progress: &dyn Progress,
-) -> Result<Option<Imported>, TraceError> {
+) -> Result<Outcome, TraceError> {
     let path = source.path().to_path_buf();
     let header = header::read(&first.bytes);
     let header = header.map_err(|fault| fault.in_file(&path, first.first_line))?;
-    if !filter.takes(&header.launch) {
-        return Ok(None);
+    if !request.filter.takes(&header.launch) {
+        return Ok(Outcome::LeftOut(Box::new(header.launch)));
     }
     let body = &first.bytes[header.bytes..];
     let dialect = dialect(body, &header).map_err(|f| f.in_file(&path, first.first_line))?;
-    let mut import = Import::new(&path, dialect, &header, writer);
+    let mut import = Import::new(&path, dialect, &header, request, writer);
     let rest = TextBlock { bytes: body.to_vec(), first_line: first.first_line + header.lines };
     import.all(source, rest, progress)?;
-    import.end().map(Some)
+    import.end().map(Outcome::Taken)
 }
 
 /// The form of the lines, from the first ones after the header.
@@ -107,6 +94,19 @@ fn leading(line: &[u8], line_info: bool) -> Option<usize> {
     found.map(|(fields, _)| fields)
 }
 
+/// A raw trace has no frame.
+fn only_lines(piece: &Piece) -> Result<(), Fault> {
+    let Some(mark) = piece.marks.first() else { return Ok(()) };
+    let expected = "only instruction lines in a raw trace".to_owned();
+    Err(Fault { line: mark.line, expected, found: format!("{:?}", mark.mark) })
+}
+
+/// Fails when instructions are not `few`.
+fn few(few: bool) -> Result<(), Fault> {
+    let expected = "at most a million distinct instructions".to_owned();
+    few.then_some(()).ok_or_else(|| Fault { line: 0, expected, found: "more".to_owned() })
+}
+
 /// One file on its way.
 pub(super) struct Import<'w> {
     path: PathBuf,
@@ -114,6 +114,7 @@ pub(super) struct Import<'w> {
     kernel: Kernel<'w>,
     frames: Frames,
     warps: Warps,
+    pick: Pick,
     pub(super) imported: Imported,
     last_line: u64,
 }
@@ -126,17 +127,21 @@ impl<'w> Import<'w> {
         path: &Path,
         dialect: Dialect,
         header: &Header,
+        request: &ConvertRequest,
         writer: &'w mut StoreWriter,
     ) -> Self {
         let launch = &header.launch;
         let index = writer.kernel(launch, &header.text);
         writer.command(Command::Kernel(index));
+        let room = Room::beside(&request.output, request.memory());
+        let pick = || Pick::new(request.filter.ctas.clone());
         Self {
             path: path.to_path_buf(),
             dialect,
             kernel: Kernel::new(writer, launch.grid),
             frames: Frames::new(dialect),
-            warps: Warps::new(header.tracer),
+            warps: Warps::new(header.tracer, launch.warps_per_cta(), room, pick()),
+            pick: pick(),
             imported: Imported::default(),
             last_line: 1,
         }
@@ -205,11 +210,17 @@ impl<'w> Import<'w> {
             blocks.par_iter().map(|block| parse(&block.bytes, &dialect)).collect();
         for (piece, block) in pieces.into_iter().zip(blocks) {
             let first = block.first_line;
-            let taken = piece.and_then(|piece| {
-                self.last_line = first + piece.lines;
-                self.piece(piece)
-            });
-            taken.map_err(|fault| fault.in_file(&self.path, first))?;
+            let in_file = |fault: Fault| fault.in_file(&self.path, first);
+            let piece = piece.map_err(in_file)?;
+            self.last_line = first + piece.lines;
+            if self.dialect.raw {
+                self.imported.note(&piece);
+                only_lines(&piece).map_err(in_file)?;
+                self.warps.piece(&piece)?;
+                few(self.warps.statics() <= MOST_STATICS).map_err(in_file)?;
+            } else {
+                self.grouped(piece).map_err(|fault| fault.in_file(&self.path, first))?;
+            }
         }
         self.flush()
     }
@@ -219,56 +230,64 @@ impl<'w> Import<'w> {
         self.kernel.flush()
     }
 
-    /// Takes the next piece.
-    pub(super) fn piece(&mut self, piece: Piece) -> Result<(), Fault> {
-        let open = to_u64(piece.batch.open());
-        self.imported.tails += to_u64(piece.batch.tails.len()) - open;
-        self.imported.open += open;
-        let fault = |line, expected: &str, found: &str| Fault {
-            line,
-            expected: expected.to_owned(),
-            found: found.to_owned(),
-        };
-        if self.dialect.raw {
-            if let Some(mark) = piece.marks.first() {
-                let found = format!("{:?}", mark.mark);
-                return Err(fault(mark.line, "only instruction lines in a raw trace", &found));
-            }
-            self.warps.piece(&piece);
-            let few = self.warps.statics() <= MOST_STATICS;
-            return few
-                .then_some(())
-                .ok_or_else(|| fault(0, "at most a million distinct instructions", "more"));
-        }
-        let numbers = self.kernel.numbers(&piece.batch);
-        let numbers =
-            numbers.ok_or_else(|| fault(0, "at most a million distinct instructions", "more"))?;
+    /// Takes the next piece of a grouped trace.
+    pub(super) fn grouped(&mut self, piece: Piece) -> Result<(), Fault> {
+        self.imported.note(&piece);
+        let some = !self.pick.all();
+        // Of some blocks only their own instructions are numbered.
+        let numbers = if some { Some(Arc::default()) } else { self.kernel.numbers(&piece.batch) };
+        few(numbers.is_some())?;
+        let numbers = numbers.unwrap_or_default();
         let numbered = Numbered { batch: Arc::new(piece.batch), numbers };
-        let (kernel, notes) = (&mut self.kernel, &mut self.imported.notes);
-        self.frames.piece(&numbered, &piece.marks, |block| {
-            *notes += u64::from(!block.note.is_empty());
-            kernel.push(block);
-        })
+        let mut blocks = Vec::new();
+        self.frames.piece(&numbered, &piece.marks, |block| blocks.push(block))?;
+        for mut block in blocks {
+            if some {
+                let linear = block.position.linear(self.dialect.grid);
+                if block.is_empty() || !self.pick.block(linear) {
+                    continue;
+                }
+                self.kernel.number(&mut block);
+                few(self.kernel.statics() <= MOST_STATICS)?;
+            }
+            self.imported.notes += u64::from(!block.note.is_empty());
+            self.kernel.push(block);
+        }
+        Ok(())
     }
 
     /// Writes what is left.
     pub(super) fn end(mut self) -> Result<Imported, TraceError> {
         self.frames.end().map_err(|fault| fault.in_file(&self.path, self.last_line))?;
-        let mut waiting = 0;
-        let Dialect { grid, warps_per_cta, .. } = self.dialect;
-        let blocks = self.warps.blocks(grid, warps_per_cta);
-        let numbers = self.kernel.numbers(&blocks.statics());
-        let numbers = numbers.expect("no more statics than the pieces had");
-        for block in blocks {
-            waiting += block.instructions();
-            self.kernel.push(block.numbered(&numbers));
-            if waiting > RAW_BATCH {
-                self.kernel.flush()?;
-                waiting = 0;
-            }
-        }
+        self.raw()?;
         let Imported { text_bytes, file_bytes, .. } = self.imported;
         let ctas = self.kernel.end(text_bytes, file_bytes)?;
         Ok(Imported { ctas, ..self.imported })
+    }
+
+    /// Takes the blocks of a raw trace, whose records are all there now.
+    fn raw(&mut self) -> Result<(), TraceError> {
+        let grid = self.dialect.grid;
+        let mut blocks = std::mem::take(&mut self.warps).blocks(grid)?;
+        let numbers = self.kernel.numbers(&blocks.statics);
+        let numbers = numbers.expect("no more statics than the pieces had");
+        loop {
+            let mut waiting: Vec<RawBlock> = Vec::new();
+            let mut records = 0;
+            while records < RAW_BATCH
+                && let Some(block) = blocks.next()?
+            {
+                records += block.records;
+                waiting.push(block);
+            }
+            if waiting.is_empty() {
+                return Ok(());
+            }
+            let statics = &blocks.statics.statics;
+            let spelled: Vec<Block> =
+                waiting.into_par_iter().map(|block| block.block(statics, &numbers)).collect();
+            spelled.into_iter().for_each(|block| self.kernel.push(block));
+            self.kernel.flush()?;
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::trace::dictionary::Dictionary;
 use crate::trace::error::TraceError;
 use crate::trace::layout::MOST_STATICS;
 use crate::trace::pack::{Packed, pack};
-use crate::trace::records::{Batch, Block};
+use crate::trace::records::{Batch, Block, Piece};
 use crate::trace::writer::StoreWriter;
 use crate::units::{Dim3, to_usize};
 
@@ -16,6 +16,9 @@ use crate::units::{Dim3, to_usize};
 const CHUNK_INSTRUCTIONS: usize = 1 << 16;
 /// So many successive chunks become one when CTAs repeat each other.
 const GROUP_CHUNKS: usize = 16;
+/// A group is also full when it has this many warp instructions: a bound on memory for
+/// CTAs of more than a chunk each.
+const GROUP_INSTRUCTIONS: usize = 2 * GROUP_CHUNKS * CHUNK_INSTRUCTIONS;
 /// A chunk is also closed when it has this many warps: a bound on memory for
 /// warps that hardly do anything.
 const CHUNK_WARPS: usize = 1 << 16;
@@ -27,6 +30,8 @@ pub(super) const MOST_CTA_INSTRUCTIONS: usize = 1 << 26;
 struct Group {
     blocks: Vec<Block>,
     ends: Vec<usize>,
+    /// Warp instructions before the last end.
+    instructions: usize,
 }
 
 impl Group {
@@ -80,12 +85,34 @@ impl<'w> Kernel<'w> {
         (self.dictionary.len() <= MOST_STATICS).then(|| Arc::new(numbers))
     }
 
+    /// How many statics have a number.
+    pub(super) fn statics(&self) -> usize {
+        self.dictionary.len()
+    }
+
+    /// Gives `block` the kernel's numbers of the statics that its own records need.
+    pub(super) fn number(&mut self, block: &mut Block) {
+        let mut pieces: Vec<&mut Piece> = block.warps.iter_mut().flatten().collect();
+        for same in pieces.chunk_by_mut(|one, next| Arc::ptr_eq(&one.batch, &next.batch)) {
+            let Some(batch) = same.first().map(|piece| Arc::clone(&piece.batch)) else { continue };
+            let mut numbers = vec![u32::MAX; batch.statics.len()];
+            let records = same.iter().flat_map(|piece| &batch.records[piece.records.clone()]);
+            for local in records.map(|record| to_usize(record.number)) {
+                if numbers[local] == u32::MAX {
+                    numbers[local] = self.dictionary.number(&batch.statics[local]);
+                }
+            }
+            let numbers = Arc::new(numbers);
+            same.iter_mut().for_each(|piece| piece.numbers = Arc::clone(&numbers));
+        }
+    }
+
     /// Appends a CTA; one without any instruction is left out.
     pub(super) fn push(&mut self, block: Block) {
-        let instructions = block.instructions();
-        if instructions == 0 && block.note.is_empty() {
+        if block.is_empty() {
             return;
         }
+        let instructions = block.instructions();
         self.open_warps += block.warps.len();
         self.open_instructions += instructions;
         self.open.blocks.push(block);
@@ -100,7 +127,9 @@ impl<'w> Kernel<'w> {
         if end > self.open.ends.last().copied().unwrap_or(0) {
             self.open.ends.push(end);
         }
-        if self.open.ends.len() == GROUP_CHUNKS {
+        self.open.instructions += self.open_instructions;
+        let full = self.open.instructions >= GROUP_INSTRUCTIONS;
+        if full || self.open.ends.len() == GROUP_CHUNKS {
             self.ready.push(std::mem::take(&mut self.open));
         }
         (self.open_instructions, self.open_warps) = (0, 0);

@@ -156,11 +156,17 @@ fn addresses(mask: u32, input: &[u8]) -> Parsed<'_, Addresses> {
     Ok((rest, Addresses { mode: AddressMode::Delta, base, stride: 0, deltas }))
 }
 
+/// A line without its end and the one space that tracers put before it.
+fn without_end(line: &[u8]) -> &[u8] {
+    let ends: [&[u8]; 3] = [b"\n", b"\r", b" "];
+    ends.into_iter().fold(line, |line, end| line.strip_suffix(end).unwrap_or(line))
+}
+
 /// The numbers after the addresses, and what is left from the first word on
 /// that is not a number as tracers print it.
 fn immediates(input: &[u8]) -> (Vec<i64>, &[u8]) {
     let mut found = Vec::new();
-    let mut rest = input.trim_ascii();
+    let mut rest = without_end(input).trim_ascii_start();
     while found.len() < MOST_IMMEDIATES && !rest.is_empty() {
         let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
         let word = text(&rest[..end]);
@@ -186,7 +192,7 @@ fn is_tma(after_width: &[u8]) -> bool {
 /// The first three fields as numbers, and all of them as text; see
 /// [`crate::isa::Instruction::is_open`].
 fn as_it_stands(after_sources: &[u8]) -> (Vec<i64>, &[u8]) {
-    let tail = after_sources.trim_ascii();
+    let tail = without_end(after_sources).trim_ascii_start();
     let words = tail.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let numbers = words.map(|word| text(word).parse().unwrap_or(0));
     let first = numbers.chain(std::iter::repeat(0)).take(MOST_IMMEDIATES + 1).collect();
@@ -264,6 +270,9 @@ mod tests {
         let addresses = fields.addresses.unwrap();
         assert_eq!((addresses.mode, addresses.deltas), (AddressMode::Delta, vec![4, -8]));
         assert_eq!(fields.tail, b"NoVal x");
+        // Some dialects end in two spaces.
+        let fields = parse(b"0010 ffffffff 0 EXIT 0 0 0 x=1  \r\n", false).unwrap();
+        assert_eq!(fields.tail, b"x=1 ");
     }
 
     #[test]

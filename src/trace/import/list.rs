@@ -28,6 +28,8 @@ pub(super) enum Step {
 pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     pub(super) warnings: Vec<String>,
+    /// The command lists that were followed.
+    lists: Vec<PathBuf>,
 }
 
 /// Most bytes of a command list's text.
@@ -118,6 +120,7 @@ impl Plan {
 
     /// The commands of the list at `path`.
     fn list(&mut self, path: &Path) -> Result<(), TraceError> {
+        self.lists.push(path.to_path_buf());
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut source = Source::open(path)?;
         let mut skipped = (0_u64, 0_u64);
@@ -165,6 +168,21 @@ impl Plan {
         }
         self.steps.retain(|step| kernel_key(step).is_none_or(|key| best[&key] == form(step)));
     }
+}
+
+/// The files that a conversion of `inputs` would read: command lists, then traces,
+/// wherever they lie.
+///
+/// # Errors
+/// [`TraceError`] when an input does not exist, holds no trace, or is a list with a
+/// line that cannot be followed.
+pub fn sources(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, TraceError> {
+    let Plan { steps, lists, .. } = Plan::new(inputs)?;
+    let traces = steps.into_iter().filter_map(|step| match step {
+        Step::Trace(path) => Some(path),
+        Step::Copy { .. } => None,
+    });
+    Ok(lists.into_iter().chain(traces).collect())
 }
 
 fn wrong(path: &Path, line: u64, expected: &str, found: &[u8]) -> TraceError {

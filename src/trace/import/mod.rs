@@ -12,36 +12,71 @@ mod kernel;
 mod line;
 mod list;
 mod memo;
+mod pick;
 mod piece;
 mod raw;
 mod request;
 mod source;
+mod spill;
+mod strand;
 mod text;
 mod tracez;
 
 use std::fs;
 use std::path::Path;
 
+use crate::isa::Launch;
+use crate::units::to_u64;
+
 use super::error::{TraceError, quoted};
 use super::store::Command;
 use super::writer::StoreWriter;
 
-use accelsim::Imported;
 use list::{Plan, Step};
-pub(super) use request::Filter;
 use source::{Source, TextBlock};
 
-pub use request::{ConvertReport, ConvertRequest, KernelIds, Progress, Silent};
+pub use list::sources;
+pub use request::{ConvertReport, ConvertRequest, Progress, Silent};
 pub use tracez::expand;
 
-/// Imports one trace file; `None` when the filter leaves its kernel out.
+/// What became of one trace file.
+enum Outcome {
+    Taken(Imported),
+    /// The request leaves its launch out.
+    LeftOut(Box<Launch>),
+}
+
+/// What one file adds to the report.
+#[derive(Clone, Copy, Debug, Default)]
+struct Imported {
+    text_bytes: u64,
+    file_bytes: u64,
+    /// Lines with unknown tails, and unknown lines of thread blocks.
+    tails: u64,
+    /// Lines that are kept as text from their sources on.
+    open: u64,
+    notes: u64,
+    /// Thread blocks with an instruction.
+    ctas: u64,
+}
+
+impl Imported {
+    /// Counts the lines of `piece` that are kept as text.
+    fn note(&mut self, piece: &piece::Piece) {
+        let open = to_u64(piece.batch.open());
+        self.tails += to_u64(piece.batch.tails.len()) - open;
+        self.open += open;
+    }
+}
+
+/// Imports one trace file.
 type Import = fn(
     Source,
     TextBlock,
-    &Filter,
+    &ConvertRequest,
     &mut StoreWriter,
     &dyn Progress,
-) -> Result<Option<Imported>, TraceError>;
+) -> Result<Outcome, TraceError>;
 
 /// A family of trace files.
 struct Format {
@@ -68,9 +103,10 @@ const FORMATS: &[Format] = &[
 
 /// Converts the traces of `request` to one store.
 ///
-/// Memory is bounded by the largest thread block (for raw traces by all their
-/// records in short form), not by the text. The store's bytes do not depend on
-/// the number of threads. On an error nothing is left behind.
+/// Memory is bounded by the largest thread block, not by the text; raw traces
+/// gather records up to [`ConvertRequest::memory`] and keep what is beyond that in
+/// a temporary file beside the output. The store's bytes depend neither on that
+/// nor on the number of threads. On an error nothing is left behind.
 ///
 /// # Errors
 /// [`TraceError`], with file and line, for anything that cannot be read, is not
@@ -79,10 +115,10 @@ pub fn convert(
     request: &ConvertRequest,
     progress: &dyn Progress,
 ) -> Result<ConvertReport, TraceError> {
-    let filter = Filter::new(request)?;
     let plan = Plan::new(&request.inputs)?;
     progress.begin(plan.steps.iter().map(size).sum());
     let mut writer = StoreWriter::create(&request.output)?;
+    let (mut left_out, mut ctas) = (Vec::new(), 0);
     let mut report = ConvertReport { warnings: plan.warnings, ..ConvertReport::default() };
     for step in &plan.steps {
         match step {
@@ -90,19 +126,35 @@ pub fn convert(
                 let (destination, bytes) = (*destination, *bytes);
                 writer.command(Command::MemcpyHtoD { destination, bytes });
             }
-            Step::Trace(path) => match import(path, &filter, &mut writer, progress)? {
-                Some(imported) => report.add(path, &imported),
-                None => report.left_out += 1,
+            Step::Trace(path) => match import(path, request, &mut writer, progress)? {
+                Outcome::Taken(imported) => {
+                    ctas += imported.ctas;
+                    report.add(path, &imported);
+                }
+                Outcome::LeftOut(launch) => left_out.push(*launch),
             },
         }
     }
-    if report.kernels == 0 {
-        let left_out = report.left_out;
-        let text = format!("nothing to convert: no kernel was chosen, {left_out} left out");
-        return Err(TraceError::Request(text));
+    report.left_out = left_out.len();
+    if report.kernels == 0 || (ctas == 0 && request.filter.ctas.is_some()) {
+        return Err(nothing(request, report.kernels, left_out));
     }
     report.store_bytes = writer.finish()?;
     Ok(report)
+}
+
+/// The error of a conversion that takes no CTA of `taken` launches, and leaves
+/// others out.
+fn nothing(request: &ConvertRequest, taken: usize, left_out: Vec<Launch>) -> TraceError {
+    if taken > 0 {
+        let filter = &request.filter;
+        let text = format!("nothing is taken by {filter}; no such CTA has an instruction");
+        return TraceError::Request(text);
+    }
+    if left_out.is_empty() {
+        return TraceError::Request("nothing to convert: no kernel in the input".to_owned());
+    }
+    TraceError::Request(request.filter.nothing(left_out))
 }
 
 fn size(step: &Step) -> u64 {
@@ -114,10 +166,10 @@ fn size(step: &Step) -> u64 {
 
 fn import(
     path: &Path,
-    filter: &Filter,
+    request: &ConvertRequest,
     writer: &mut StoreWriter,
     progress: &dyn Progress,
-) -> Result<Option<Imported>, TraceError> {
+) -> Result<Outcome, TraceError> {
     let mut source = Source::open(path)?;
     let first = source.block()?;
     let first = first.unwrap_or(TextBlock { bytes: Vec::new(), first_line: 1 });
@@ -132,7 +184,7 @@ fn import(
             found: quoted(start.unwrap_or_default().trim_ascii_end()),
         });
     };
-    (format.import)(source, first, filter, writer, progress)
+    (format.import)(source, first, request, writer, progress)
 }
 
 impl ConvertReport {

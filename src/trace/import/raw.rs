@@ -1,50 +1,73 @@
 //! Raw text: lines of all warps as they came. Gathered per warp in a short form
 //! until the file ends, then handed on block by block, x fastest.
+//!
+//! What is gathered beyond the memory that may be used goes to a temporary file
+//! ([`super::spill`]) as a sorted run; at the end all runs are merged. What comes
+//! out does not depend on where runs were cut.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::isa::AddressMode;
-use crate::trace::number::{self, get};
-use crate::trace::records::{Batch, Block, Lines, Piece, Record, Static};
-use crate::units::{Dim3, to_u32, to_usize};
+use rustc_hash::FxHashMap;
 
+use crate::trace::error::TraceError;
+use crate::trace::records::{Batch, Block, Piece, Static};
+use crate::units::{Dim3, to_u32, to_u64, to_usize};
+
+use super::kernel::MOST_CTA_INSTRUCTIONS;
+use super::pick::Pick;
 use super::piece;
+use super::spill::{Merge, Spill};
+use super::strand::{Part, Parts, Strand};
 
 /// Versions from which `LDGSTS` leaves two records: the number of the tracer,
 /// or any that prints immediates.
 const PAIRS_SINCE: u32 = 5;
+/// Bytes of a warp's strand and of its place, whatever it holds.
+const STRAND_BYTES: usize = size_of::<Strand>() + 32;
 
-/// One warp's records so far.
-#[derive(Debug, Default)]
-struct Strand {
-    bytes: Vec<u8>,
-    /// The last record's static, mask and base.
-    number: u32,
-    mask: u32,
-    base: u64,
-    records: u32,
-    /// An `LDGSTS` record was dropped; its second half comes.
-    half: bool,
-    tails: Vec<(u32, Box<[u8]>)>,
+/// How much may be gathered in memory, and where the rest goes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Room {
+    /// Bytes of records in memory.
+    pub(super) bytes: usize,
+    /// A folder for temporary files.
+    pub(super) folder: PathBuf,
+}
+
+impl Room {
+    /// `bytes` in memory, more than that beside the file `output`.
+    pub(super) fn beside(output: &Path, bytes: usize) -> Self {
+        let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
+        Self { bytes, folder: folder.unwrap_or(Path::new(".")).to_path_buf() }
+    }
 }
 
 /// All warps of a raw trace.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Warps {
     statics: Vec<Static>,
     numbers: HashMap<Static, u32>,
+    /// By static where the blocks show it first: warp, and records before it.
+    first: Vec<(u64, u64)>,
+    records: u64,
     strands: Vec<Strand>,
     /// From linear CTA times warps plus warp to the strand.
-    places: HashMap<u64, u32>,
+    places: FxHashMap<u64, u32>,
     tracer: u32,
+    warps_per_cta: u32,
+    pick: Pick,
+    room: Room,
+    /// Bytes of all strands, but for what the last relief had to leave.
+    held: usize,
+    spill: Option<Spill>,
 }
 
 impl Warps {
     /// No records yet, of a trace of version `tracer`.
-    pub(super) fn new(tracer: u32) -> Self {
-        let (strands, places) = (Vec::new(), HashMap::new());
-        Self { statics: Vec::new(), numbers: HashMap::new(), strands, places, tracer }
+    pub(super) fn new(tracer: u32, warps_per_cta: u32, room: Room, pick: Pick) -> Self {
+        Self { tracer, warps_per_cta, room, pick, ..Self::default() }
     }
 
     /// How many statics were seen.
@@ -53,10 +76,14 @@ impl Warps {
     }
 
     /// Takes the next piece.
-    pub(super) fn piece(&mut self, piece: &piece::Piece) {
+    ///
+    /// # Errors
+    /// When records do not fit in memory and cannot be written to a file.
+    pub(super) fn piece(&mut self, piece: &piece::Piece) -> Result<(), TraceError> {
         let batch = &piece.batch;
         let numbers: Vec<u32> = batch.statics.iter().map(|new| self.number(new)).collect();
         let pairs: Vec<bool> = batch.statics.iter().map(|new| self.leaves_pairs(new)).collect();
+        let some = !self.pick.all();
         let mut accesses = batch.accesses.iter();
         let mut tails = batch.tails.iter().peekable();
         for (index, (record, &place)) in batch.records.iter().zip(&piece.places).enumerate() {
@@ -64,19 +91,32 @@ impl Warps {
             let addressed = batch.statics[local].width > 0;
             let lines = if addressed { accesses.next() } else { None };
             let tail = tails.next_if(|(at, _)| to_usize(*at) == index);
+            if some && !self.pick.record(place / u64::from(self.warps_per_cta)) {
+                continue;
+            }
             let strand = self.strand(place);
+            let strand = &mut self.strands[strand];
             if pairs[local] {
                 strand.half = !strand.half;
                 if strand.half {
                     continue;
                 }
             }
-            if let Some((_, tail)) = tail {
-                strand.tails.push((strand.records, tail.clone()));
-            }
+            let before = strand.part.bytes.capacity();
+            self.held += tail.map_or(0, |(_, tail)| strand.tail(tail));
             let lines = lines.map(|lines| (lines, batch.deltas(lines)));
             strand.push(numbers[local], record.mask, lines);
+            self.held += strand.part.bytes.capacity() - before;
+            let first = &mut self.first[to_usize(numbers[local])];
+            if place < first.0 {
+                *first = (place, self.records);
+            }
+            self.records += 1;
+            if self.held > self.room.bytes {
+                self.relieve()?;
+            }
         }
+        Ok(())
     }
 
     fn number(&mut self, new: &Static) -> u32 {
@@ -85,6 +125,7 @@ impl Warps {
         }
         let number = to_u32(self.statics.len());
         self.statics.push(new.clone());
+        self.first.push((u64::MAX, 0));
         self.numbers.insert(new.clone(), number);
         number
     }
@@ -96,191 +137,135 @@ impl Warps {
         late && new.opcode.contains("LDGSTS")
     }
 
-    fn strand(&mut self, place: u64) -> &mut Strand {
+    fn strand(&mut self, place: u64) -> usize {
         let new = to_u32(self.strands.len());
         let index = *self.places.entry(place).or_insert(new);
         if index == new {
             self.strands.push(Strand::default());
+            self.held += STRAND_BYTES;
         }
-        &mut self.strands[to_usize(index)]
+        to_usize(index)
+    }
+
+    /// Moves everything to the temporary file.
+    fn relieve(&mut self) -> Result<(), TraceError> {
+        let halves = self.halves();
+        let parts = self.parts();
+        let spill = match &mut self.spill {
+            Some(spill) => spill,
+            none => none.insert(Spill::create(&self.room.folder)?),
+        };
+        spill.run(parts)?;
+        for place in halves {
+            let strand = self.strand(place);
+            self.strands[strand].half = true;
+        }
+        self.held = 0;
+        Ok(())
+    }
+
+    /// Warps that are between the two records of an `LDGSTS`.
+    fn halves(&self) -> Vec<u64> {
+        let half = |index: u32| self.strands[to_usize(index)].half;
+        #[allow(clippy::iter_over_hash_type)] // what is made of it has no order
+        self.places.iter().filter(|(_, index)| half(**index)).map(|(&place, _)| place).collect()
+    }
+
+    /// Takes all strands, ascending by warp.
+    fn parts(&mut self) -> Parts {
+        #[allow(clippy::iter_over_hash_type)] // sorted right away
+        let mut places: Vec<(u64, u32)> = self.places.drain().collect();
+        places.sort_unstable();
+        Parts { places: places.into_iter(), strands: std::mem::take(&mut self.strands) }
     }
 
     /// All warps as thread blocks in order, x fastest.
-    pub(super) fn blocks(self, grid: Dim3, warps_per_cta: u32) -> Blocks {
-        #[allow(clippy::iter_over_hash_type)] // sorted right away
-        let mut places: Vec<(u64, u32)> = self.places.into_iter().collect();
-        places.sort_unstable();
-        let strands = self.strands.into_iter().map(Some).collect();
-        let statics = Arc::new(self.statics);
-        Blocks { statics, strands, places, next: 0, grid, warps_per_cta }
+    pub(super) fn blocks(mut self, grid: Dim3) -> Result<Blocks, TraceError> {
+        let parts = self.parts();
+        let merge = match self.spill {
+            None => Merge::of_memory(parts),
+            Some(spill) => spill.merge(parts)?,
+        };
+        let mut order: Vec<u32> = (0..to_u32(self.statics.len())).collect();
+        let warps_per_cta = self.warps_per_cta;
+        let end = self.pick.end().saturating_mul(u64::from(warps_per_cta));
+        order.retain(|&number| self.first[to_usize(number)].0 < end);
+        order.sort_by_key(|&number| self.first[to_usize(number)]);
+        let statics = Batch { statics: Arc::new(self.statics), order, ..Batch::default() };
+        Ok(Blocks { statics, merge, end, grid, warps_per_cta })
     }
 }
 
 /// Gives the thread blocks one by one.
 #[derive(Debug)]
 pub(super) struct Blocks {
-    statics: Arc<Vec<Static>>,
-    strands: Vec<Option<Strand>>,
-    places: Vec<(u64, u32)>,
-    next: usize,
+    /// All statics, in order of first appearance in the blocks: what the kernel
+    /// numbers them by, once.
+    pub(super) statics: Batch,
+    merge: Merge,
+    /// The warp after the last one that is taken.
+    end: u64,
     grid: Dim3,
     warps_per_cta: u32,
 }
 
-/// A thread block and its records, which still need the kernel's numbers.
+/// A thread block's records in short form, by warp.
+#[derive(Debug)]
 pub(super) struct RawBlock {
-    batch: Batch,
     position: Dim3,
-    /// Per warp its records and its first access.
-    warps: Vec<(std::ops::Range<usize>, usize)>,
+    warps: Vec<Vec<Part>>,
+    /// Warp instructions.
+    pub(super) records: usize,
 }
 
 impl RawBlock {
-    /// Warp instructions.
-    pub(super) fn instructions(&self) -> usize {
-        self.batch.records.len()
-    }
-
-    /// The block with the kernel's `numbers`.
-    pub(super) fn numbered(self, numbers: &Arc<Vec<u32>>) -> Block {
-        let batch = Arc::new(self.batch);
+    /// The block spelled out, with `statics` and the kernel's `numbers` of them.
+    pub(super) fn block(self, statics: &Arc<Vec<Static>>, numbers: &Arc<Vec<u32>>) -> Block {
+        let mut batch = Batch { statics: Arc::clone(statics), ..Batch::default() };
+        let expand = |parts: Vec<Part>| {
+            let (records, access) = (batch.records.len(), batch.accesses.len());
+            parts.into_iter().for_each(|part| part.expand(&mut batch));
+            (records..batch.records.len(), access)
+        };
+        let ranges: Vec<_> = self.warps.into_iter().map(expand).collect();
+        let batch = Arc::new(batch);
         let piece = |(records, access)| {
             let (batch, numbers) = (Arc::clone(&batch), Arc::clone(numbers));
             vec![Piece { batch, numbers, records, access }]
         };
-        let warps = self.warps.into_iter().map(piece).collect();
+        let warps = ranges.into_iter().map(piece).collect();
         Block { position: self.position, warps, note: Vec::new() }
     }
 }
 
 impl Blocks {
-    /// An empty batch with all statics, in order of first appearance in the
-    /// blocks: what the kernel numbers them by, once.
-    pub(super) fn statics(&self) -> Batch {
-        let mut batch = Batch { statics: Arc::clone(&self.statics), ..Batch::default() };
-        let mut seen = vec![false; self.statics.len()];
-        for &(_, strand) in &self.places {
-            if batch.order.len() == seen.len() {
-                break;
-            }
-            let Some(strand) = &self.strands[to_usize(strand)] else { continue };
-            let mut walk = Walk::default();
-            while let Some(record) = walk.next(&strand.bytes) {
-                let number = record.number;
-                if !std::mem::replace(&mut seen[to_usize(number)], true) {
-                    batch.order.push(number);
-                }
-                if self.statics[to_usize(number)].width > 0 {
-                    walk.access(&strand.bytes, &mut Vec::new());
-                }
-            }
-        }
-        batch
-    }
-}
-
-impl Iterator for Blocks {
-    type Item = RawBlock;
-
-    fn next(&mut self) -> Option<RawBlock> {
-        let warps = u64::from(self.warps_per_cta);
-        let linear = self.places.get(self.next)?.0 / warps;
-        let mut batch = Batch { statics: Arc::clone(&self.statics), ..Batch::default() };
-        let mut ranges = Vec::new();
-        for warp in 0..warps {
-            let (records, access) = (batch.records.len(), batch.accesses.len());
-            if let Some(&(place, strand)) = self.places.get(self.next)
-                && place == linear * warps + warp
-            {
-                self.next += 1;
-                if let Some(strand) = self.strands[to_usize(strand)].take() {
-                    strand.expand(&mut batch);
-                }
-            }
-            ranges.push((records..batch.records.len(), access));
-        }
+    /// The next block.
+    ///
+    /// # Errors
+    /// When the temporary file cannot be read, or a block is too large.
+    pub(super) fn next(&mut self) -> Result<Option<RawBlock>, TraceError> {
+        let per_cta = u64::from(self.warps_per_cta);
+        let next = self.merge.peek().filter(|(place, _)| *place < self.end);
+        let Some((place, _)) = next else { return Ok(None) };
+        let linear = place / per_cta;
         let position = self.grid.position(linear);
-        Some(RawBlock { batch, position, warps: ranges })
-    }
-}
-
-impl Strand {
-    /// One record: the step from the last static and whether the mask changed,
-    /// the mask if so, then mode, base and lanes of an access.
-    fn push(&mut self, number: u32, mask: u32, lines: Option<(&Lines, &[i64])>) {
-        let step = i64::from(number) - i64::from(self.number) - 1;
-        number::put(&mut self.bytes, number::fold(step) << 1 | u64::from(mask != self.mask));
-        if mask != self.mask {
-            self.bytes.extend_from_slice(&mask.to_le_bytes());
-        }
-        (self.number, self.mask) = (number, mask);
-        self.records += 1;
-        let Some((lines, deltas)) = lines else { return };
-        self.bytes.push(match lines.mode {
-            AddressMode::List => 0,
-            AddressMode::Stride => 1,
-            AddressMode::Delta => 2,
-        });
-        number::put_signed(&mut self.bytes, lines.base.wrapping_sub(self.base).cast_signed());
-        number::put_signed(&mut self.bytes, lines.stride);
-        self.bytes.push(lines.delta_count);
-        for delta in deltas {
-            number::put_signed(&mut self.bytes, *delta);
-        }
-        self.base = lines.base;
-    }
-
-    /// Appends the records to `batch`.
-    fn expand(mut self, batch: &mut Batch) {
-        let first = to_u32(batch.records.len());
-        batch.tails.extend(self.tails.drain(..).map(|(at, tail)| (first + at, tail)));
-        let mut walk = Walk::default();
-        while let Some(record) = walk.next(&self.bytes) {
-            batch.records.push(record);
-            if batch.statics[to_usize(record.number)].width > 0 {
-                let lines = walk.access(&self.bytes, &mut batch.deltas);
-                batch.accesses.push(lines);
+        let mut warps: Vec<Vec<Part>> = Vec::new();
+        warps.resize_with(to_usize(self.warps_per_cta), Vec::new);
+        let mut records = 0;
+        while let Some((place, more)) = self.merge.peek()
+            && place / per_cta == linear
+        {
+            records += more;
+            if records > MOST_CTA_INSTRUCTIONS {
+                let most = to_u64(MOST_CTA_INSTRUCTIONS);
+                return Err(TraceError::Request(format!(
+                    "thread block {position} has more than {most} instructions; trace fewer"
+                )));
+            }
+            if let Some((place, part)) = self.merge.next()? {
+                warps[to_usize(place % per_cta)].push(part);
             }
         }
-    }
-}
-
-/// A position in the bytes of a strand, which only [`Strand::push`] writes.
-#[derive(Debug, Default)]
-struct Walk {
-    at: usize,
-    number: i64,
-    mask: u32,
-    base: u64,
-}
-
-impl Walk {
-    /// The next record; for one with addresses [`Walk::access`] must follow.
-    fn next(&mut self, bytes: &[u8]) -> Option<Record> {
-        if self.at >= bytes.len() {
-            return None;
-        }
-        let head = get(bytes, &mut self.at);
-        self.number += 1 + number::unfold(head >> 1);
-        if head & 1 == 1 {
-            let spelled = bytes[self.at..].first_chunk().expect("written by push");
-            self.mask = u32::from_le_bytes(*spelled);
-            self.at += 4;
-        }
-        Some(Record { number: to_u32(self.number), mask: self.mask })
-    }
-
-    /// The addresses of the record; differences go to `deltas`.
-    fn access(&mut self, bytes: &[u8], deltas: &mut Vec<i64>) -> Lines {
-        let mode = [AddressMode::List, AddressMode::Stride, AddressMode::Delta];
-        let mode = mode[usize::from(bytes[self.at])];
-        self.at += 1;
-        self.base = self.base.wrapping_add_signed(number::unfold(get(bytes, &mut self.at)));
-        let stride = number::unfold(get(bytes, &mut self.at));
-        let delta_count = bytes[self.at];
-        self.at += 1;
-        let first = to_u32(deltas.len());
-        deltas.extend((0..delta_count).map(|_| number::unfold(get(bytes, &mut self.at))));
-        Lines { mode, base: self.base, stride, deltas: first, delta_count }
+        Ok(Some(RawBlock { position, warps, records }))
     }
 }

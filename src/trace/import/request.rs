@@ -1,13 +1,12 @@
 //! What a conversion is asked for and what it reports.
 
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use std::str::FromStr;
 
-use regex_lite::Regex;
+use crate::trace::filter::Filter;
+use crate::units::ByteCount;
 
-use crate::isa::Launch;
-use crate::trace::error::TraceError;
+/// Records of a raw trace that are held in memory unless a request says otherwise.
+const USUAL_MEMORY: usize = 256 << 20;
 
 /// A conversion to one store.
 #[derive(Clone, Debug, Default)]
@@ -17,62 +16,19 @@ pub struct ConvertRequest {
     pub inputs: Vec<PathBuf>,
     /// The store to write.
     pub output: PathBuf,
-    /// Only launches whose id (as in the trace) is in here; all when `None`.
-    pub kernels: Option<KernelIds>,
-    /// Only launches whose name matches this regular expression somewhere.
-    pub names: Option<String>,
+    /// The launches and CTAs to take.
+    pub filter: Filter,
+    /// How much of a raw trace's gathered records memory holds; what is beyond
+    /// that goes to a temporary file in the folder of `output`. `None`: 256 MiB.
+    /// The rest of the program takes some 100 MiB more, and 20 MiB per thread.
+    pub memory: Option<ByteCount>,
 }
 
-/// Launch ids as ranges: `1-12,40`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KernelIds(Vec<RangeInclusive<u32>>);
-
-impl KernelIds {
-    /// True when `id` is in one of the ranges.
-    #[must_use]
-    pub fn contains(&self, id: u32) -> bool {
-        self.0.iter().any(|range| range.contains(&id))
-    }
-}
-
-impl FromStr for KernelIds {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let range = |part: &str| {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let first = first.trim().parse().ok()?;
-            let last = last.trim().parse().ok()?;
-            (first <= last).then_some(first..=last)
-        };
-        let wrong = |part| format!("expected ids such as `1-12,40`, found `{part}`");
-        let ranges = text.split(',').map(|part| range(part).ok_or_else(|| wrong(part)));
-        ranges.collect::<Result<_, _>>().map(Self)
-    }
-}
-
-/// Which launches are taken.
-#[derive(Debug)]
-pub(in crate::trace) struct Filter {
-    kernels: Option<KernelIds>,
-    names: Option<Regex>,
-}
-
-impl Filter {
-    /// The filter of `request`.
-    pub(in crate::trace) fn new(request: &ConvertRequest) -> Result<Self, TraceError> {
-        let names = request.names.as_ref().map(|pattern| {
-            Regex::new(pattern).map_err(|error| {
-                TraceError::Request(format!("`{pattern}` is no regular expression: {error}"))
-            })
-        });
-        Ok(Self { kernels: request.kernels.clone(), names: names.transpose()? })
-    }
-
-    /// True when `launch` is wanted.
-    pub(in crate::trace) fn takes(&self, launch: &Launch) -> bool {
-        self.kernels.as_ref().is_none_or(|ids| ids.contains(launch.id))
-            && self.names.as_ref().is_none_or(|names| names.is_match(&launch.name))
+impl ConvertRequest {
+    /// Bytes of gathered records in memory.
+    pub(super) fn memory(&self) -> usize {
+        self.memory
+            .map_or(USUAL_MEMORY, |ByteCount(bytes)| usize::try_from(bytes).unwrap_or(usize::MAX))
     }
 }
 
@@ -108,17 +64,4 @@ pub struct ConvertReport {
     pub source_bytes: u64,
     /// Bytes of the store.
     pub store_bytes: u64,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::KernelIds;
-
-    #[test]
-    fn ids_are_ranges() {
-        let ids: KernelIds = "1-12, 40".parse().unwrap();
-        assert!(ids.contains(1) && ids.contains(12) && ids.contains(40) && !ids.contains(13));
-        assert!("5-3".parse::<KernelIds>().is_err());
-        assert!("".parse::<KernelIds>().is_err());
-    }
 }

@@ -15,12 +15,13 @@ use crate::trace::map::Map;
 use crate::trace::writer::StoreWriter;
 use crate::units::to_u64;
 
-use super::accelsim::{Import, Imported, dialect};
+use super::Outcome;
+use super::accelsim::{Import, dialect};
 use super::container::{Container, Totals};
 use super::expand::{Job, Jobs, Slot, Text};
 use super::header::{self, Header};
 use super::piece::{Dialect, Piece, parse};
-use super::request::{Filter, Progress};
+use super::request::{ConvertRequest, Progress};
 use super::source::{Source, TextBlock};
 use super::text::Fault;
 
@@ -35,14 +36,14 @@ pub(super) fn recognise(start: &[u8]) -> bool {
         && lines.all(|line| matches!(line.first(), None | Some(b'-' | b'#')))
 }
 
-/// Imports the `.tracez` behind `source`; `None` when `filter` leaves it out.
+/// Imports the `.tracez` behind `source`; if `request` takes it.
 pub(super) fn import(
     source: Source,
     _first: TextBlock,
-    filter: &Filter,
+    request: &ConvertRequest,
     writer: &mut StoreWriter,
     progress: &dyn Progress,
-) -> Result<Option<Imported>, TraceError> {
+) -> Result<Outcome, TraceError> {
     let path = source.path();
     if let Some(name) = source.compression() {
         let damage = Damage::new(0, "a `.tracez` as it was written", format!("one inside {name}"));
@@ -50,11 +51,11 @@ pub(super) fn import(
     }
     let map = map(path)?;
     let opened = Opened::new(path, &map)?;
-    if !filter.takes(&opened.header.launch) {
-        return Ok(None);
+    if !request.filter.takes(&opened.header.launch) {
+        return Ok(Outcome::LeftOut(Box::new(opened.header.launch)));
     }
     let dialect = opened.dialect()?;
-    let mut import = Import::new(path, dialect, &opened.header, writer);
+    let mut import = Import::new(path, dialect, &opened.header, request, writer);
     let mut text_bytes = to_u64(opened.container.header.len());
     let make = |job: &Job<'_>, slot: &mut Slot<'_>| {
         job.expand(slot)?;
@@ -67,13 +68,13 @@ pub(super) fn import(
         for (job, text, piece) in made {
             text_bytes += to_u64(text.bytes.len());
             progress.advance(job.file_bytes);
-            import.piece(piece).map_err(|fault| damage(text, fault).in_bytes(path))?;
+            import.grouped(piece).map_err(|fault| damage(text, fault).in_bytes(path))?;
         }
         import.flush()
     })?;
     import.imported.text_bytes = text_bytes;
     import.imported.file_bytes = to_u64(map.len());
-    import.end().map(Some)
+    import.end().map(Outcome::Taken)
 }
 
 /// Writes the `.tracez` at `path` as the grouped text that it stands for.
