@@ -51,6 +51,9 @@ pub struct ComparedRow {
     pub kernel: Option<String>,
     /// Line of the row in the reference table.
     pub line: u64,
+    /// A launch of it was extrapolated from a part of its CTAs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sampled: bool,
     /// The values of both sides.
     pub pairs: BTreeMap<Quantity, Pair>,
 }
@@ -221,6 +224,7 @@ fn compare(
         launches: row.launches.to_string(),
         kernel: one,
         line: row.line,
+        sampled: chosen.iter().any(|kernel| kernel.is_sampled()),
         pairs: Quantity::ALL.iter().filter_map(|&q| pair(q)).collect(),
     })
 }

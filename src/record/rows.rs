@@ -1,8 +1,8 @@
 //! Kernels of a record as CSV: one line per launch, units in the names.
 
-use super::{Analysis, AppRecord, KernelRecord};
+use super::{Analysis, AppRecord, KernelRecord, SampleRecord};
 
-const COLUMNS: [&str; 24] = [
+const COLUMNS: [&str; 27] = [
     "machine",
     "app",
     "launch",
@@ -27,11 +27,14 @@ const COLUMNS: [&str; 24] = [
     "dram_write_sectors",
     "dram_row_hits",
     "dram_row_misses",
+    "sample_ctas_run",
+    "sample_cycles_low",
+    "sample_cycles_high",
 ];
 
 impl Analysis {
     /// The launches of every solo run as CSV, in record order; the columns are
-    /// the keys of the JSON record.
+    /// the keys of the JSON record; those of the sample are empty where every CTA ran.
     ///
     /// # Panics
     /// Never: the text is written to memory, and every line has every column.
@@ -48,6 +51,10 @@ impl Analysis {
     }
 
     fn cells(&self, app: &AppRecord, kernel: &KernelRecord) -> [String; COLUMNS.len()] {
+        let sample = kernel.sample.as_ref().filter(|_| kernel.is_sampled());
+        let sampled = |of: fn(&SampleRecord) -> u64| {
+            sample.map_or_else(String::new, |sample| of(sample).to_string())
+        };
         let extent = |d: crate::units::Dim3| format!("{}x{}x{}", d.x, d.y, d.z);
         [
             self.machine.name.clone(),
@@ -74,6 +81,9 @@ impl Analysis {
             kernel.dram.write_sectors.to_string(),
             kernel.dram.row_hits.to_string(),
             kernel.dram.row_misses.to_string(),
+            sampled(|s| s.ctas_run),
+            sampled(|s| s.cycles_low),
+            sampled(|s| s.cycles_high),
         ]
     }
 }

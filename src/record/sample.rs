@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Cycle;
 
+use super::{AppRecord, KernelRecord};
+
 /// The sample of one launch. Its cycles, counters and stalls are extrapolated from
 /// the CTAs that ran; instruction counts are the trace's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -20,8 +22,9 @@ pub struct SampleRecord {
     pub sms: u64,
     /// Memory channels of that part.
     pub channels: u64,
-    /// How sure the intervals are, 0 to 1. They hold what the choice of CTAs leaves
-    /// open, not what a part of a machine does otherwise than the whole.
+    /// How sure the intervals are, 0 to 1, of what the choice of CTAs leaves open.
+    /// They also hold a bound, fitted to measured launches, on what a part of a
+    /// machine does otherwise than the whole.
     pub confidence: f64,
     /// The interval of the launch's cycles, launch latency included.
     pub cycles_low: Cycle,
@@ -40,5 +43,21 @@ impl SampleRecord {
     pub fn with_ipc(self, thread_instructions: u64) -> Self {
         let ipc = |cycles: Cycle| thread_instructions as f64 / cycles.max(1) as f64;
         Self { ipc_low: ipc(self.cycles_high), ipc_high: ipc(self.cycles_low), ..self }
+    }
+}
+
+impl KernelRecord {
+    /// True when the numbers are extrapolated from a part of the CTAs.
+    #[must_use]
+    pub fn is_sampled(&self) -> bool {
+        self.sample.as_ref().is_some_and(|sample| sample.ctas_run < sample.ctas)
+    }
+}
+
+impl AppRecord {
+    /// True when a launch's numbers are extrapolated from a part of its CTAs.
+    #[must_use]
+    pub fn is_sampled(&self) -> bool {
+        self.kernels.iter().any(KernelRecord::is_sampled)
     }
 }

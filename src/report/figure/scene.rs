@@ -83,7 +83,9 @@ impl<'a> Scene<'a> {
     /// What the figure's numbers come from: machine, trace, program, seed.
     pub(super) fn footer(&self) -> String {
         let machines = self.records.iter().map(|r| named(&r.machine.name, &r.machine.hash));
-        let traces = self.apps.iter().map(|(_, app)| named(&app.app, &app.store_hash));
+        let sampled = |app: &AppRecord| if app.is_sampled() { ", sampled" } else { "" };
+        let trace = |app: &AppRecord| named(&app.app, &app.store_hash) + sampled(app);
+        let traces = self.apps.iter().map(|(_, app)| trace(app));
         let programs = self.records.iter().map(|r| r.program.clone());
         let seeds = self.records.iter().map(|r| format!("seed {}", r.seed));
         [

@@ -41,7 +41,7 @@ fn row(row: &ComparedRow) -> [String; ROWS.len()] {
     let [l2, l2_ref, l2_error] = cells(Quantity::L2HitRate, |v| percent(Some(v)));
     let [dram, dram_ref, dram_error] = cells(Quantity::DramBytes, bytes);
     [
-        brief(&row.label(), 36),
+        brief(&row.label(), 36) + if row.sampled { " (sampled)" } else { "" },
         cycles,
         cycles_ref,
         cycles_error,
