@@ -1,7 +1,7 @@
 //! `gpumodel analyze`: applications on a machine, alone and together.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::report;
@@ -86,7 +86,19 @@ fn width(typed: &str) -> Result<f64, String> {
     inside.then_some(width).ok_or_else(|| String::from("expected a share between 0 and 1, as 0.02"))
 }
 
+/// Refuses a width that was typed behind a space and would be taken for an application.
+fn check_width(arguments: &Arguments) -> Result<(), String> {
+    let width = |typed: &&String| typed.parse::<f64>().is_ok() && !Path::new(typed).exists();
+    match arguments.apps.iter().find(width).filter(|_| arguments.sample.is_some()) {
+        Some(typed) => {
+            Err(format!("no application `{typed}`; a width is typed as --sample={typed}"))
+        }
+        None => Ok(()),
+    }
+}
+
 pub(crate) fn run(arguments: Arguments) -> Outcome {
+    check_width(&arguments)?;
     if let Some(threads) = arguments.threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
     }
