@@ -20,7 +20,7 @@ pub(super) fn sentence(app: &AppRecord) -> Option<String> {
     (launches > 0).then(|| {
         let plural = if launches == 1 { "" } else { "es" };
         format!(
-            "sampled: {} of {} CTAs of {launches} launch{plural}, the rest extrapolated; another choice of CTAs moves the cycles by {:.1} % ({:.0} % interval), what a part of the GPU does otherwise than the whole comes on top ({} launches ran whole)",
+            "sampled: {} of {} CTAs of {launches} launch{plural}, the rest extrapolated; the cycles are within {:.1} % ({:.0} % interval; {} launches ran whole)",
             grouped(ran),
             grouped(all),
             100.0 * squares.sqrt() / float(app.cycles.max(1)),
@@ -52,7 +52,7 @@ mod tests {
         let app = AppRecord { cycles: 2000, kernels, ..AppRecord::default() };
         let said = sentence(&app).unwrap();
         assert!(said.starts_with("sampled: 64 of 1\u{a0}024 CTAs of 1 launch,"), "{said}");
-        assert!(said.contains("by 1.0 % (95 % interval)"), "{said}");
+        assert!(said.contains("within 1.0 % (95 % interval;"), "{said}");
         assert_eq!(sentence(&AppRecord::default()), None);
     }
 }

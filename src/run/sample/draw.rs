@@ -6,9 +6,6 @@ use crate::units::{to_u64, to_usize};
 /// Sets of SMs that may be drawn for one launch, one after the other.
 pub(super) const SETS: usize = 4;
 
-/// Draws of which the one nearest to the whole launch is taken.
-const DRAWS: u32 = 64;
-
 /// The sample of a launch: sets of SMs of the whole machine. A set takes the CTAs
 /// that these SMs would get when CTAs go round robin.
 #[derive(Clone, Debug)]
@@ -21,8 +18,10 @@ pub(super) struct Draw {
 
 impl Draw {
     /// Draws sets of `part` SMs out of `whole`, ports of `port` SMs together. The
-    /// sets are disjoint, and of many draws each is the one whose CTAs are most
-    /// like the launch's in number per SM, strata and instructions.
+    /// sets are disjoint, and each is a row of neighbours: CTAs that share lines and
+    /// rows of memory are neighbours, and so are the SMs on which they run. Of all
+    /// rows of what is left it is the one whose CTAs are most like the launch's in
+    /// number per SM, strata and instructions, from a drawn place on the first such.
     pub(super) fn new(strata: &Strata, whole: u32, part: u32, port: u32, seed: u64) -> Self {
         let (whole, part, port) = (to_usize(whole), to_usize(part), to_usize(port.max(1)));
         let mix = Mix::of_sms(strata, whole);
@@ -32,8 +31,10 @@ impl Draw {
         let mut sets = 0;
         while sets < SETS && free.len() * port >= part {
             let mut best: Option<(f64, Vec<usize>)> = None;
-            for _ in 0..DRAWS {
-                random.shuffle(&mut free);
+            let first = random.below(free.len());
+            free.rotate_left(first);
+            for _ in 0..free.len() {
+                free.rotate_left(1);
                 let mut ports = free[..part / port].to_vec();
                 ports.sort_unstable();
                 let sms = ports.iter().flat_map(|&p| p * port..(p + 1) * port);
@@ -118,10 +119,8 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    fn shuffle(&mut self, list: &mut [usize]) {
-        for last in (1..list.len()).rev() {
-            list.swap(last, to_usize(self.next() % to_u64(last + 1)));
-        }
+    fn below(&mut self, count: usize) -> usize {
+        to_usize(self.next() % to_u64(count))
     }
 }
 

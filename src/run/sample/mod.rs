@@ -2,15 +2,16 @@
 //!
 //! # The method
 //! A launch's CTAs are grouped into *strata* by the paths of their warps. A *set*
-//! is a few SMs of the machine with the CTAs that these SMs would get; of many
-//! random sets the one is taken whose mix of strata is nearest to the launch's.
+//! is a row of neighbouring SMs of the machine with the CTAs that these SMs would
+//! get; of all rows the one is taken whose mix of strata is nearest to the launch's.
 //! It runs, from the first wave to the last one, on a part of the machine with as
 //! many SMs as the set and L2 slices, channels and launch rate in proportion
 //! ([`scale`]; scale-model simulation, Liu et al., IEEE CAL 2022). What CTAs outside
 //! the set bring into the L2 is known from a walk over all addresses ([`census`]).
 //! From the lives of the set's CTAs follow the launch's cycles and their interval
-//! ([`estimate`]); when it is wider than asked for, another set runs, and after the
-//! last one the launch runs whole.
+//! ([`estimate`]); when chance leaves more open than asked for, another set runs, and
+//! after the last one the launch runs whole. So does a launch that keeps the DRAM so
+//! busy that a part of its channels does not tell how requests crowd on all of them.
 //!
 //! # Why so
 //! * *The first waves on the whole machine, then extrapolation*: most launches have
@@ -20,6 +21,17 @@
 //!   stencil missed the L2 2.6 times as often). *One block of neighbours*: other
 //!   CTAs share an SM's L1 than in the whole (a matrix product 12 % L1 hits for
 //!   42 %). *Whole SMs with the census* keep both.
+//! * *SMs drawn one by one* lose a part of what neighbours share (on a GV100 a matrix
+//!   product 6 % too fast, a Walsh transform 4 %; in a row 1 % each).
+//! * *Sectors that others bring come only after a miss*: which CTA of many asks first
+//!   is not known. The first of the set waiting for the whole miss made the matrix
+//!   product 8 % too slow, for half of it 2 to 5 %, for none 1 % too fast; for as long
+//!   as requests of two SMs lay apart, with SMs drawn one by one, 6 % too fast.
+//! * *Other ways to fold channels*: without the turn by row, or neighbouring channels
+//!   into one, a Sobol sequence was 14 and 13 % too fast where it was 10 %.
+//! * *Larger parts, and the trend over them*: an eighth, a quarter and a half of the
+//!   machine left the Sobol sequence 15, 13 and 8 % too fast and the Walsh transform
+//!   3, 5 and 4 % too slow: no trend holds for both.
 //! * *A part of the machine*: contention, waves and the tail are as in the whole;
 //!   and a part is cheaper than its share of the work.
 //!

@@ -39,11 +39,17 @@ impl Scale {
         part.dram.channels = kept;
         part.l2.slices = machine.l2.slices / channels * kept;
         let map = memory.map.clone().folded(kept);
-        let per_cycle = u64::from(machine.dispatch.ctas_per_cycle.max(1));
+        // To the nearest whole number of cycles.
+        let per_cycle = chosen * machine.dispatch.ctas_per_cycle.max(1);
         part.dispatch.ctas_per_cycle = 1;
-        let pace = u64::from(sms.div_ceil(chosen)).div_ceil(per_cycle).max(1);
+        let pace = u64::from((2 * sms + per_cycle) / (2 * per_cycle)).max(1);
         let memory = Memory { map, ..memory.clone() };
         Some(Self { machine: part, memory, whole_sms: sms, pace })
+    }
+
+    /// SMs of the whole machine for one of the part.
+    pub(super) fn times(&self) -> f64 {
+        f64::from(self.whole_sms) / f64::from(self.sms())
     }
 
     /// SMs of the part.

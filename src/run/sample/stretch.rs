@@ -6,7 +6,7 @@ use crate::epoch::Plan;
 use crate::machine::{Command, Elsewhere, Feed, Gpu, KernelCounts, Outcome, Part, Setup};
 use crate::record::SampleRecord;
 use crate::spec::Machine;
-use crate::units::{Cycle, to_u32, to_u64};
+use crate::units::{Cycle, SECTOR_BYTES, to_u32, to_u64};
 
 use super::super::app::App;
 use super::super::error::RunError;
@@ -15,9 +15,13 @@ use super::super::memory::Memory;
 use super::super::request::Bench;
 use super::census::Around;
 use super::choice::Sampling;
-use super::estimate::{CONFIDENCE, Estimate, Sampled};
+use super::estimate::{Bias, CONFIDENCE, Estimate, Sampled};
 use super::feed::{SampleFeed, StretchFeed};
 use super::scale::Scale;
+
+/// A launch runs whole when what crowds on its channels may be more than this many
+/// times the half-width asked for.
+const MOST_CROWDING: f64 = 5.0;
 
 /// What a launch left; times from the start of its stretch on.
 #[derive(Debug)]
@@ -58,7 +62,7 @@ impl Runner<'_> {
     }
 
     /// The launch at `place` by samples, one set after the other until the interval
-    /// is tight; whole when it never is.
+    /// is tight; whole when it never is, or the memory is too busy for a part to tell.
     pub(super) fn sample(
         &self,
         place: usize,
@@ -76,8 +80,13 @@ impl Runner<'_> {
             }
             sum.join(&counts);
             runs.push(run);
-            let estimate = Estimate::of(strata, &runs, *per_sm);
+            let bias = Bias::of(self.busy(&sum, &runs));
+            if bias.crowding > MOST_CROWDING * self.target {
+                break;
+            }
+            let mut estimate = Estimate::of(strata, &runs, *per_sm, self.scale.times());
             if estimate.half_width <= self.target {
+                estimate.half_width += bias.half_width();
                 return Ok(vec![self.extrapolated(place, sampling, sum, &estimate, &runs)]);
             }
         }
@@ -89,6 +98,16 @@ impl Runner<'_> {
             ran.too_wide = true;
         }
         Ok(whole)
+    }
+
+    /// The share of the part's DRAM bandwidth that `runs` took, which counted `sum`.
+    fn busy(&self, sum: &KernelCounts, runs: &[Sampled]) -> f64 {
+        let machine = &self.bench.resolved.machine;
+        let cycles: Cycle = runs.iter().map(|run| run.cycles).sum();
+        let bytes = float((sum.dram_reads + sum.dram_writes) * SECTOR_BYTES);
+        let peak = self.bench.memory.peak_gb_per_s * 1000.0 / machine.clocks.core_mhz;
+        let share = f64::from(self.scale.machine.dram.channels) / f64::from(machine.dram.channels);
+        bytes / (float(cycles.max(1)) * peak * share)
     }
 
     /// One set of CTAs on the machine's part.
