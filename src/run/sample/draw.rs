@@ -6,6 +6,10 @@ use crate::units::{to_u64, to_usize};
 /// Sets of SMs that may be drawn for one launch, one after the other.
 pub(super) const SETS: usize = 4;
 
+/// A row of SMs is near to the whole launch when it is at most so many times as far
+/// from it as the nearest.
+const NEAR: f64 = 1.25;
+
 /// The sample of a launch: sets of SMs of the whole machine. A set takes the CTAs
 /// that these SMs would get when CTAs go round robin.
 #[derive(Clone, Debug)]
@@ -19,9 +23,9 @@ pub(super) struct Draw {
 impl Draw {
     /// Draws sets of `part` SMs out of `whole`, ports of `port` SMs together. The
     /// sets are disjoint, and each is a row of neighbours: CTAs that share lines and
-    /// rows of memory are neighbours, and so are the SMs on which they run. Of all
-    /// rows of what is left it is the one whose CTAs are most like the launch's in
-    /// number per SM, strata and instructions, from a drawn place on the first such.
+    /// rows of memory are neighbours, and so are the SMs on which they run. From a
+    /// drawn place on it is the first of which the CTAs are about as like the launch's
+    /// in number per SM, strata and instructions as those of any row.
     pub(super) fn new(strata: &Strata, whole: u32, part: u32, port: u32, seed: u64) -> Self {
         let (whole, part, port) = (to_usize(whole), to_usize(part), to_usize(port.max(1)));
         let mix = Mix::of_sms(strata, whole);
@@ -30,21 +34,18 @@ impl Draw {
         let mut set_of = vec![byte(SETS); whole];
         let mut sets = 0;
         while sets < SETS && free.len() * port >= part {
-            let mut best: Option<(f64, Vec<usize>)> = None;
             let first = random.below(free.len());
             free.rotate_left(first);
-            for _ in 0..free.len() {
-                free.rotate_left(1);
-                let mut ports = free[..part / port].to_vec();
-                ports.sort_unstable();
-                let sms = ports.iter().flat_map(|&p| p * port..(p + 1) * port);
-                let far = mix.distance(sms);
-                if best.as_ref().is_none_or(|(least, _)| far < *least) {
-                    best = Some((far, ports));
-                }
-            }
-            let ports = best.map_or_else(Vec::new, |(_, ports)| ports);
-            for &p in &ports {
+            let rows: Vec<Vec<usize>> = (0..free.len())
+                .map(|at| free.iter().cycle().skip(at).take(part / port).copied().collect())
+                .collect();
+            let far =
+                |row: &Vec<usize>| mix.distance(row.iter().flat_map(|&p| p * port..(p + 1) * port));
+            let far: Vec<f64> = rows.iter().map(far).collect();
+            let least = far.iter().copied().fold(f64::INFINITY, f64::min);
+            let near = far.iter().position(|&far| far <= least * NEAR).unwrap_or(0);
+            let ports = &rows[near];
+            for &p in ports {
                 set_of[p * port..(p + 1) * port].fill(byte(sets));
             }
             free.retain(|p| !ports.contains(p));

@@ -29,6 +29,9 @@ pub(super) struct Estimate {
     /// Half of the interval's width over `cycles`; infinite when the samples are
     /// too few to say.
     pub(super) half_width: f64,
+    /// The same for when the last of all SMs ends, where they took CTAs as they
+    /// became free: further sets do not narrow it.
+    pub(super) tail: f64,
 }
 
 impl Estimate {
@@ -40,7 +43,7 @@ impl Estimate {
     /// strata over that in the sample's mix. The interval is Student's over batches
     /// of as many CTAs as are resident on an SM: what a batch's lives are beside the
     /// means of their strata, less what the sample leaves of the launch to chance.
-    /// Where SMs end apart, that is added as a variance.
+    /// Where SMs with equally many CTAs end apart, that is added as a variance.
     pub(super) fn of(strata: &Strata, runs: &[Sampled], per_sm: u32, times: f64) -> Self {
         let lives = Lives::of(strata, runs);
         let whole = lives.mean(strata.sizes.iter().copied());
@@ -55,9 +58,12 @@ impl Estimate {
         let ran: u64 = runs.iter().map(|run| to_u64(run.chosen.len())).sum();
         let left = 1.0 - float(ran) / float(strata.ctas().max(1));
         let sampling = interval(&batches) * left.max(0.0).sqrt() / whole;
-        let apart = runs.iter().map(|run| Ends::of(run, per_sm).apart);
-        let tail = apart.fold(0.0, f64::max) / cycles.max(1.0);
-        Self { cycles, half_width: sampling.hypot(tail) }
+        let widest = |in_turn: bool| {
+            let ends = runs.iter().map(|run| Ends::of(run, per_sm));
+            let apart = ends.filter(|ends| ends.in_turn == in_turn).map(|ends| ends.apart);
+            apart.fold(0.0, f64::max) / cycles.max(1.0)
+        };
+        Self { cycles, half_width: sampling.hypot(widest(false)), tail: widest(true) }
     }
 }
 
@@ -150,6 +156,8 @@ struct Ends {
     sms: f64,
     /// Standard deviation in cycles.
     apart: f64,
+    /// SMs took CTAs as they became free.
+    in_turn: bool,
 }
 
 impl Ends {
@@ -163,14 +171,17 @@ impl Ends {
             *end = (end.0 + 1, end.1.max(span.end));
         }
         let most = ends.iter().map(|end| end.0).max().unwrap_or(0);
-        let least = if most > u64::from(per_sm) { 1 } else { most };
+        let in_turn = most > u64::from(per_sm);
+        let least = if in_turn { 1 } else { most };
         let last: Vec<f64> = ends.iter().filter(|e| e.0 >= least).map(|e| float(e.1)).collect();
-        Self { sms: float(to_u64(last.len())), apart: deviation(&last) }
+        Self { sms: float(to_u64(last.len())), apart: deviation(&last), in_turn }
     }
 
     /// By how many cycles the last of `times` as many SMs is expected to end later:
-    /// the expected largest of normal values.
+    /// the expected largest of normal values, and of evenly strewn ones where SMs
+    /// took CTAs as they became free, for these end within a CTA's life.
     fn later(&self, times: f64) -> f64 {
+        let largest = if self.in_turn { largest_even } else { largest };
         self.apart * (largest(self.sms * times) - largest(self.sms))
     }
 }
@@ -180,6 +191,12 @@ impl Ends {
 fn largest(count: f64) -> f64 {
     let normal = Normal::standard();
     normal.inverse_cdf((count.max(1.0) - 0.375) / (count.max(1.0) + 0.25))
+}
+
+/// The same of values strewn evenly over an interval.
+fn largest_even(count: f64) -> f64 {
+    let count = count.max(1.0);
+    12.0_f64.sqrt() * (count / (count + 1.0) - 0.5)
 }
 
 /// What a part of a machine does otherwise than the whole, over the cycles: half of
@@ -244,7 +261,7 @@ mod tests {
     fn equal_ctas_leave_nothing_open() {
         let strata = Strata::new(&[(1, 10); 100]);
         let estimate = Estimate::of(&strata, &[run((0..10).collect(), |_| 50)], 1, 16.0);
-        assert_eq!(estimate, Estimate { cycles: 250.0, half_width: 0.0 });
+        assert_eq!(estimate, Estimate { cycles: 250.0, half_width: 0.0, tail: 0.0 });
     }
 
     #[test]
@@ -282,9 +299,13 @@ mod tests {
         let one = run((0..20).collect(), |cta| 100 + 10 * (cta % 2));
         let cycles = |times| Estimate::of(&strata, std::slice::from_ref(&one), 1, times).cycles;
         assert!((cycles(1.0) - 1100.0).abs() < 1e-9);
-        // Ends 1000 and 1100 deviate by 70.7; the largest of 2 is expected 0.59 of
-        // that beyond the mean, the largest of 32 is 2.07.
-        assert!((cycles(16.0) - 1100.0 - 70.7 * 1.48).abs() < 2.0, "{}", cycles(16.0));
+        // Ends 1000 and 1100 deviate by 70.7; evenly strewn, the largest of 2 is
+        // 0.577 of that beyond the mean, the largest of 32 is 1.627.
+        assert!((cycles(16.0) - 1100.0 - 70.7 * 1.05).abs() < 1.0, "{}", cycles(16.0));
+        let run = Sampled { spans: one.spans[..2].to_vec(), chosen: vec![0, 1], cycles: 110 };
+        let at_once = Estimate::of(&strata, &[run], 1, 16.0).cycles;
+        // Of normal values 0.59 and 2.07 of the 7.07 between them.
+        assert!((at_once - 110.0 - 7.07 * 1.48).abs() < 0.2, "{at_once}");
     }
 
     #[test]

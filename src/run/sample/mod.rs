@@ -3,7 +3,7 @@
 //! # The method
 //! A launch's CTAs are grouped into *strata* by the paths of their warps. A *set*
 //! is a row of neighbouring SMs of the machine with the CTAs that these SMs would
-//! get; of all rows the one is taken whose mix of strata is nearest to the launch's.
+//! get; one is drawn of those whose mix of strata is nearest to the launch's.
 //! It runs, from the first wave to the last one, on a part of the machine with as
 //! many SMs as the set and L2 slices, channels and launch rate in proportion
 //! ([`scale`]; scale-model simulation, Liu et al., IEEE CAL 2022). What CTAs outside

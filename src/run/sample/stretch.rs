@@ -86,7 +86,7 @@ impl Runner<'_> {
             }
             let mut estimate = Estimate::of(strata, &runs, *per_sm, self.scale.times());
             if estimate.half_width <= self.target {
-                estimate.half_width += bias.half_width();
+                estimate.half_width = estimate.half_width.hypot(estimate.tail) + bias.half_width();
                 return Ok(vec![self.extrapolated(place, sampling, sum, &estimate, &runs)]);
             }
         }
