@@ -200,8 +200,8 @@ fn largest_even(count: f64) -> f64 {
 }
 
 /// What a part of a machine does otherwise than the whole, over the cycles: half of
-/// an interval, beside what is left to chance. Fitted so that seven launches on a
-/// GV100 of 80 SMs, each on five of them with four seeds, are within.
+/// an interval, beside what is left to chance. Fitted to seven launches on a GV100
+/// with 80 SMs, run on parts of five.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bias {
     /// Accesses that wait for a channel crowd on one of many as they cannot on one of
