@@ -77,9 +77,9 @@ fn short(number: usize) -> u32 {
     number.try_into().unwrap()
 }
 
-/// One warp's lines as sub-chunks.
+/// One warp's lines as sub-chunks, with the space that tracers end lines with.
 fn chunks(lines: &[&str], size: usize) -> Vec<String> {
-    let text = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect();
+    let text = |lines: &[&str]| lines.iter().map(|line| format!("{line} \n")).collect();
     lines.chunks(size).map(text).collect()
 }
 

@@ -60,7 +60,7 @@ fn position(text: &str) -> Dim3 {
 pub(crate) fn grouped(text: &str) -> Vec<Lines<'_>> {
     let mut all: Vec<Lines<'_>> = Vec::new();
     let mut warp = 0;
-    for line in text.lines().map(str::trim) {
+    for line in text.lines().map(without_end) {
         if let Some(at) = line.strip_prefix("thread block = ") {
             all.push(Lines { position: position(at), ..Lines::default() });
         } else if let Some(number) = line.strip_prefix("warp = ") {
@@ -74,6 +74,11 @@ pub(crate) fn grouped(text: &str) -> Vec<Lines<'_>> {
     }
     all.retain(|cta| !cta.warps.is_empty() || !cta.notes.is_empty());
     all
+}
+
+/// A line without the space that tracers put at its end.
+fn without_end(line: &str) -> &str {
+    line.strip_suffix(' ').unwrap_or(line)
 }
 
 /// The CTAs of raw text, grouped by the tracer's own rule.
@@ -94,7 +99,7 @@ pub(crate) fn raw(text: &str) -> Vec<Lines<'_>> {
         }
         let cta = all.entry([z, y, x]).or_default();
         cta.position = Dim3::new(x, y, z);
-        cta.warps.entry(warp).or_default().push(fields.next().unwrap().trim());
+        cta.warps.entry(warp).or_default().push(without_end(fields.next().unwrap()));
     }
     all.into_values().collect()
 }
