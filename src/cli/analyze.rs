@@ -54,9 +54,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
     /// Runs large kernels on a sample of their CTAs and a part of the machine, and
-    /// extrapolates with a 95 % interval; samples are added until it is at most
-    /// WIDTH of the cycles to either side. Small kernels, and those whose CTAs
-    /// differ too much, run whole
+    /// extrapolates with a 95 % interval; samples are added until what the choice
+    /// of CTAs leaves open is at most WIDTH of the cycles to either side, to which
+    /// comes a bound on what a part of the machine does otherwise than the whole.
+    /// Small kernels, those whose CTAs differ too much, and those that keep the
+    /// DRAM very busy run whole
     #[arg(
         long,
         value_name = "WIDTH",

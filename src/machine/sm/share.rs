@@ -85,16 +85,20 @@ pub(super) fn share(
     policy: SchedulerPolicy,
     order: &mut Vec<usize>,
 ) {
+    let (mut total, mut slope) = ([0.0; RESOURCES], [0.0; RESOURCES]);
     for claim in claims.iter_mut() {
         claim.rate = 1.0;
+        grow(&mut total, &claim.density, 1.0);
+        grow(&mut slope, &claim.density, claim.every);
     }
-    let total = demand(claims.iter());
     if total.iter().zip(capacity).all(|(sum, limit)| *sum <= limit + SLACK) {
         return;
     }
     order.clone_from(&by_pace.0);
     match policy {
-        SchedulerPolicy::Lrr | SchedulerPolicy::TwoLevel => max_min(claims, capacity, order),
+        SchedulerPolicy::Lrr | SchedulerPolicy::TwoLevel => {
+            max_min(claims, capacity, slope, order);
+        }
         SchedulerPolicy::Gto | SchedulerPolicy::Oldest => one_by_one(claims, capacity, order),
     }
 }
@@ -162,13 +166,15 @@ pub(super) fn ease(claims: &mut [Claim], capacity: &PerResource, loss: f32) {
 
 /// Raises one instruction rate for all, from pace to pace of the `open` claims
 /// (slowest first), each of which stays at its own; where a resource fills up in
-/// between, fixes its users there and goes on with the others.
-fn max_min(claims: &mut [Claim], capacity: &PerResource, open: &mut Vec<usize>) {
+/// between, fixes its users there and goes on with the others. `slope` is what all
+/// of them take per instruction.
+fn max_min(
+    claims: &mut [Claim],
+    capacity: &PerResource,
+    mut slope: PerResource,
+    open: &mut Vec<usize>,
+) {
     let mut left = *capacity;
-    let mut slope = [0.0; RESOURCES];
-    for &place in &*open {
-        grow(&mut slope, &claims[place].density, claims[place].every);
-    }
     let (mut level, mut next) = (0.0_f32, 0);
     while let Some(&place) = open.get(next) {
         let claim = &claims[place];
