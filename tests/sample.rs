@@ -159,3 +159,22 @@ fn a_sample_s_record_says_what_no_sample_took() {
     assert_eq!(left, all / 1200 * (1200 - sample.ctas_run));
     assert_eq!(named(&whole, "atomic"), None);
 }
+
+#[test]
+fn sampled_rows_of_the_csv_are_told_from_whole_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = workload("12", STORE);
+    let cells = |sample: Option<SampleRequest>| {
+        let csv = run(folder.path(), &text, sample, 0).kernels_csv();
+        let mut reader = csv::Reader::from_reader(csv.as_bytes());
+        let names = reader.headers().unwrap().clone();
+        let row = reader.records().next().unwrap().unwrap();
+        ["sample_ctas_run", "sample_cycles_low", "cycles", "sample_cycles_high"].map(|column| {
+            row[names.iter().position(|name| name == column).unwrap()].parse::<u64>().ok()
+        })
+    };
+    let [run, low, cycles, high] = cells(wish()).map(Option::unwrap);
+    assert!(run < 1200 && low <= cycles && cycles <= high);
+    let [run, low, cycles, high] = cells(None);
+    assert!(cycles.is_some() && (run, low, high) == (None, None, None));
+}
