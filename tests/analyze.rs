@@ -198,6 +198,8 @@ fn bad_words_and_bad_files_are_refused_by_name() {
     assert!(said.contains("samples/reduce") && said.contains("--kernels"), "{said}");
     let said = bench.refused(&["analyze", sample, "--machine", "v100", "--threads", "100000"]);
     assert!(said.contains("1024"), "{said}");
+    let said = bench.refused(&["analyze", sample, "--machine", "v100", "--sample", "0.01"]);
+    assert!(said.contains("--sample=0.01"), "{said}");
     let narrow = "sm.registers=512";
     let said = bench.refused(&["analyze", sample, "--machine", "v100", "--set", narrow]);
     assert_eq!(said.matches("does not hold that").count(), 1, "{said}");
