@@ -33,6 +33,7 @@ mod trace_cache;
 mod trace_filters;
 mod trace_generated;
 mod trace_golden;
+mod trace_memlog;
 mod trace_round_trip;
 mod trace_spill;
 mod trace_versions;

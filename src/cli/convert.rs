@@ -23,7 +23,7 @@ use super::filter::FilterArguments;
     Formats and compressions (xz, gzip, bzip2, zstd) are found from the content of a file.")]
 pub(crate) struct Arguments {
     /// Trace folder (its kernelslist.g, else its raw lists, else its trace
-    /// files), command list, or trace files (text or `.tracez`); with `--to traceg` also a store
+    /// files), command list, or trace files (text, `.tracez`, `mem_trace` logs); with `--to traceg` also a store
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// The store, or the folder, to write

@@ -57,6 +57,8 @@ struct Document {
     warp_instructions: u64,
     thread_instructions: u64,
     unmodelled_instructions: u64,
+    /// Launches known by their accesses alone.
+    memory_only_kernels: u64,
     footprint: Footprint,
     mix: Vec<MixRow>,
     kernels: Vec<KernelRow>,
@@ -97,6 +99,8 @@ struct KernelRow {
     store_bytes: u64,
     decoded_bytes: u64,
     unmodelled_instructions: u64,
+    /// The launch is known by its accesses alone.
+    memory_only: bool,
     footprint: Footprint,
     mix: Vec<MixRow>,
 }
@@ -172,6 +176,7 @@ fn document(store: &Store, verified: bool) -> Result<Document, TraceError> {
         warp_instructions: sum(|k| k.warp_instructions),
         thread_instructions: sum(|k| k.thread_instructions),
         unmodelled_instructions: all.open,
+        memory_only_kernels: sum(|k| u64::from(k.memory_only)),
         footprint: footprint(&all),
         mix: mix(&all),
         kernels,
@@ -204,6 +209,7 @@ fn kernel_row(
         store_bytes: kernel.compressed_bytes(),
         decoded_bytes: kernel.decoded_bytes(),
         unmodelled_instructions: survey.open,
+        memory_only: kernel.memory_only(),
         footprint: footprint(survey),
         mix: mix(survey),
     }
@@ -326,6 +332,15 @@ fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
             out,
             "unmodelled {} warp instructions with TMA addresses or of GMMA, kept as text",
             document.unmodelled_instructions
+        )?;
+    }
+    if document.memory_only_kernels > 0 {
+        writeln!(
+            out,
+            "accesses   {} of {} kernels are memory-only, from a log: no other instructions, no \
+             registers, warps are slots of an SM; IPC cannot be modelled",
+            document.memory_only_kernels,
+            document.kernels.len()
         )?;
     }
     writeln!(out, "hash       {}", document.store_hash)?;

@@ -86,6 +86,10 @@ pub struct AppRecord {
     pub thread_instructions: u64,
     /// Thread instructions per cycle.
     pub ipc: f64,
+    /// Some launch is [`KernelRecord::memory_only`]; then no time of the whole run is
+    /// modelled. Absent: none is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub memory_only: bool,
     /// L1 totals.
     pub l1: CacheCounters,
     /// L2 totals.
@@ -155,6 +159,11 @@ pub struct KernelRecord {
     pub thread_instructions: u64,
     /// Thread instructions per cycle.
     pub ipc: f64,
+    /// It comes from a log of accesses alone: caches and DRAM are modelled; cycles,
+    /// `ipc`, bandwidth and stalls are those of the accesses one after another, not of
+    /// the kernel. Absent: it is a whole trace.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub memory_only: bool,
     /// CTAs that fit one SM.
     pub ctas_per_sm: u32,
     /// Warps that fit one SM over the SM's warp slots, 0 to 1.

@@ -264,6 +264,7 @@ fn choose<'a>(row: &ReferenceRow, app: &'a AppRecord) -> Result<Vec<&'a KernelRe
 fn sum(row: &ReferenceRow, app: &AppRecord, chosen: &[&KernelRecord]) -> KernelRecord {
     let mut sums = KernelRecord::default();
     for kernel in chosen {
+        sums.memory_only |= kernel.memory_only;
         sums.cycles = sums.cycles.saturating_add(kernel.cycles);
         sums.launch_cycles = sums.launch_cycles.saturating_add(kernel.launch_cycles);
         sums.thread_instructions =

@@ -121,8 +121,12 @@ impl Quantity {
         }
     }
 
-    /// The model's value from sums over launches.
+    /// The model's value from sums over launches; of accesses alone only what caches
+    /// and DRAM did.
     pub(super) fn of_model(self, sums: &KernelRecord) -> Option<f64> {
+        if sums.memory_only && !self.is_of_memory() {
+            return None;
+        }
         match self {
             Self::CyclesBeyondLaunch => Some(float(sums.cycles.saturating_sub(sums.launch_cycles))),
             Self::L1HitRate => sums.l1.hit_rate(),
@@ -134,6 +138,18 @@ impl Quantity {
             Self::ThreadInstructions => Some(float(sums.thread_instructions)),
             _ => self.of_slots(&SlotShares::of_record(sums)?),
         }
+    }
+
+    fn is_of_memory(self) -> bool {
+        matches!(
+            self,
+            Self::L1HitRate
+                | Self::L1ReadHits
+                | Self::L2HitRate
+                | Self::DramBytes
+                | Self::DramReadBytes
+                | Self::DramWriteBytes
+        )
     }
 
     fn of_slots(self, shares: &SlotShares) -> Option<f64> {

@@ -2,7 +2,7 @@
 
 use super::{Analysis, AppRecord, KernelRecord, SampleRecord};
 
-const COLUMNS: [&str; 27] = [
+const COLUMNS: [&str; 28] = [
     "machine",
     "app",
     "launch",
@@ -30,6 +30,7 @@ const COLUMNS: [&str; 27] = [
     "sample_ctas_run",
     "sample_cycles_low",
     "sample_cycles_high",
+    "memory_only",
 ];
 
 impl Analysis {
@@ -84,6 +85,7 @@ impl Analysis {
             sampled(|s| s.ctas_run),
             sampled(|s| s.cycles_low),
             sampled(|s| s.cycles_high),
+            kernel.memory_only.to_string(),
         ]
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Group {
     pub(crate) dram_reads: u64,
     /// DRAM sectors written.
     pub(crate) dram_writes: u64,
+    /// Some launch is known by its accesses alone: no rate over time is modelled.
+    pub(crate) memory_only: bool,
     /// Share of slot-cycles by cause, the mean weighted by cycles.
     pub(crate) stalls: BTreeMap<String, f64>,
     /// Cycles of the launches behind `stalls`.
@@ -69,16 +71,19 @@ impl Group {
         self.dram_reads.saturating_add(self.dram_writes)
     }
 
-    /// Thread instructions per cycle, launch latencies included; `None` without cycles.
+    /// Thread instructions per cycle, launch latencies included; `None` without cycles
+    /// and where it is not modelled.
     pub(crate) fn ipc(&self) -> Option<f64> {
-        ratio(float(self.thread_instructions), float(self.cycles))
+        let ipc = ratio(float(self.thread_instructions), float(self.cycles));
+        ipc.filter(|_| !self.memory_only)
     }
 
-    /// DRAM traffic in GB/s at an SM clock of `core_mhz`; `None` where either is unknown.
+    /// DRAM traffic in GB/s at an SM clock of `core_mhz`; `None` where either is unknown
+    /// or times are not modelled.
     pub(crate) fn dram_gb_per_s(&self, core_mhz: f64) -> Option<f64> {
         let bytes = float(self.dram_sectors()) * float(SECTOR_BYTES);
         let per_cycle = ratio(bytes, float(self.busy_cycles()))?;
-        (core_mhz > 0.0).then(|| per_cycle * core_mhz / 1000.0)
+        (core_mhz > 0.0 && !self.memory_only).then(|| per_cycle * core_mhz / 1000.0)
     }
 
     /// The label with the number of launches where there are several, at most
@@ -93,7 +98,11 @@ impl Group {
 
     /// One launch.
     fn of(kernel: &KernelRecord) -> Self {
-        let weight = if kernel.stall_fractions.is_empty() { 0.0 } else { float(kernel.cycles) };
+        let stalls = match kernel.memory_only {
+            true => BTreeMap::new(),
+            false => kernel.stall_fractions.clone(),
+        };
+        let weight = if stalls.is_empty() { 0.0 } else { float(kernel.cycles) };
         Self {
             launches: 1,
             cycles: kernel.cycles,
@@ -105,7 +114,8 @@ impl Group {
             l2: kernel.l2,
             dram_reads: kernel.dram.read_sectors,
             dram_writes: kernel.dram.write_sectors,
-            stalls: kernel.stall_fractions.clone(),
+            memory_only: kernel.memory_only,
+            stalls,
             weight,
             ..Self::default()
         }
@@ -115,6 +125,7 @@ impl Group {
         let cycles = float(self.cycles) + float(other.cycles);
         let share = if cycles > 0.0 { float(other.cycles) / cycles } else { 1.0 };
         self.occupancy += (other.occupancy - self.occupancy) * share;
+        self.memory_only |= other.memory_only;
         self.kernels += other.kernels;
         self.launches += other.launches;
         self.cycles = self.cycles.saturating_add(other.cycles);

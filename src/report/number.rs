@@ -1,5 +1,7 @@
 //! Numbers for readers: few digits, one way everywhere.
 
+use crate::record::AppRecord;
+
 /// A value with a metric prefix and three significant digits at most: `0`,
 /// `0.25`, `1.5`, `12`, `5k`, `1.25M`. For axes and labels.
 pub(crate) fn short(value: f64) -> String {
@@ -52,6 +54,14 @@ pub(crate) fn percent(share: Option<f64>) -> String {
         None => "–".into(),
         Some(p) if p.abs() < 9.95 && p.abs() >= 0.05 => format!("{p:.1} %"),
         Some(p) => format!("{:.0} %", p + 0.0),
+    }
+}
+
+/// The IPC of `app`, or that there is none.
+pub(crate) fn rate(app: &AppRecord) -> String {
+    match app.memory_only {
+        true => "memory-only: IPC is not modelled".to_owned(),
+        false => format!("{:.2} thread instructions per cycle", app.ipc),
     }
 }
 

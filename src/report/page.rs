@@ -8,7 +8,7 @@ use super::cause::top_cause;
 use super::figure::Drawing;
 use super::group::{Group, groups};
 use super::name::brief;
-use super::number::{grouped, percent, sectors, short};
+use super::number::{grouped, percent, rate, sectors, short};
 use super::sample::sentence;
 use super::{ReportError, escape};
 use crate::record::{Analysis, AppRecord, CoRun};
@@ -96,7 +96,7 @@ fn provenance(text: &mut String, analysis: &Analysis) {
 fn totals(text: &mut String, app: &AppRecord) {
     let _ = writeln!(
         text,
-        "<p>{} cycles, {} of them launch latency; {}; {} warp instructions; {:.2} thread instructions per cycle; L1 hits {}, L2 hits {}; DRAM {} read, {} written.</p>",
+        "<p>{} cycles, {} of them launch latency; {}; {} warp instructions; {}; L1 hits {}, L2 hits {}; DRAM {} read, {} written.</p>",
         grouped(app.cycles),
         grouped(app.launch_cycles),
         match app.kernels.len() {
@@ -104,7 +104,7 @@ fn totals(text: &mut String, app: &AppRecord) {
             many => format!("{} launches", grouped(crate::units::to_u64(many))),
         },
         grouped(app.warp_instructions),
-        app.ipc,
+        rate(app),
         percent(app.l1.hit_rate()),
         percent(app.l2.hit_rate()),
         sectors(app.dram.read_sectors),

@@ -144,7 +144,8 @@ impl Line<'_> {
     }
 }
 
-/// Fills what the rows of all launches of `feed` lean on.
+/// Fills what the rows of all launches of `feed` lean on, and whether they are of
+/// accesses alone.
 ///
 /// # Errors
 /// [`TraceError::Store`] when a block is damaged.
@@ -161,7 +162,8 @@ pub(super) fn fill(
             .filter(|&(_, count)| count > 0)
             .map(|(open, count)| record(open.what, open.effect, count, row.warp_instructions))
             .collect();
-        found.extend(left_out(row));
+        row.memory_only = feed.memory_only(place);
+        found.extend(left_out(row).into_iter().chain(of_log(row)));
         found.sort_by_key(|open| std::cmp::Reverse(open.instructions));
         row.assumptions = found;
     }
@@ -191,6 +193,14 @@ fn left_out(row: &KernelRecord) -> Option<AssumptionRecord> {
     let instructions = row.warp_instructions / sample.ctas.max(1) * left;
     let effect = "extrapolated from CTAs with the same paths";
     Some(record("CTA that no sample took", effect, instructions, row.warp_instructions))
+}
+
+/// That nothing but accesses is known.
+fn of_log(row: &KernelRecord) -> Option<AssumptionRecord> {
+    let all = row.warp_instructions;
+    let effect = "issued in the order of its warp, nothing waits for it: IPC is not modelled";
+    (row.memory_only && all > 0)
+        .then(|| record("access of a log without its code", effect, all, all))
 }
 
 #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]

@@ -122,6 +122,11 @@ impl<'a> StoreFeed<'a> {
         (summary.warp_instructions(), summary.thread_instructions())
     }
 
+    /// Whether a chosen launch is known by its accesses alone.
+    pub(super) fn memory_only(&self, place: usize) -> bool {
+        self.store.kernel(self.kernels[place]).memory_only()
+    }
+
     /// How often each segment of a chosen launch is executed.
     ///
     /// # Errors

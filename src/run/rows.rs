@@ -57,6 +57,7 @@ pub(super) fn kernel(
         held_slot_fraction: Some(share(counts.held_slots, counts.slot_cycles)),
         instruction_mix: mix(counts),
         unknown_opcode_instructions: counts.unknown_opcodes,
+        memory_only: false,
         sample: None,
         assumptions: Vec::new(),
     }
@@ -73,6 +74,7 @@ pub(super) fn app(
     let cycles = outcome.cycles;
     let mut row = AppRecord { app: name.to_owned(), store_hash, cycles, ..AppRecord::default() };
     for kernel in &kernels {
+        row.memory_only |= kernel.memory_only;
         row.warp_instructions += kernel.warp_instructions;
         row.thread_instructions += kernel.thread_instructions;
         row.l1 += kernel.l1;

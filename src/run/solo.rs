@@ -1,8 +1,11 @@
 //! One application alone on the machine.
 
+use std::borrow::Cow;
+
 use crate::machine::{Gpu, Outcome, Setup};
 use crate::record::{AppRecord, KernelRecord};
 use crate::scheme;
+use crate::spec::Machine;
 
 use super::app::App;
 use super::assumptions;
@@ -23,12 +26,21 @@ pub(super) fn solo(bench: &Bench<'_>, app: &App, notes: &mut Notes) -> Result<Ap
     let law = |source| RunError::Law { scheme: String::from("solo"), source };
     let mut policy = (scheme::find("solo").expect("the table has the baseline").make)();
     let plan = policy.start(&facts, &[]).map_err(law)?;
-    if let Some(wish) = bench.sample
+    let logged = (0..feed.programs().len()).filter(|&place| feed.memory_only(place)).count();
+    if bench.sample.is_some() && logged > 0 {
+        let why = "a log of accesses has no times to estimate";
+        notes.add(format!("{}: nothing was sampled: {why}", app.name));
+    } else if let Some(wish) = bench.sample
         && let Some(row) = sampled(bench, app, &feed, &plan, wish, notes)?
     {
         return Ok(row);
     }
-    let outcome = run(bench, app, &feed, &plan)?;
+    let mut machine = Cow::Borrowed(&resolved.machine);
+    if logged > 0 && logged == feed.programs().len() {
+        // Where no code is known, none is fetched.
+        machine.to_mut().fetch = None;
+    }
+    let outcome = run(bench, &machine, app, &feed, &plan)?;
     let launches = feed.programs().iter().zip(&outcome.kernels);
     let mut kernels: Vec<KernelRecord> = launches
         .enumerate()
@@ -42,11 +54,11 @@ pub(super) fn solo(bench: &Bench<'_>, app: &App, notes: &mut Notes) -> Result<Ap
 
 fn run(
     bench: &Bench<'_>,
+    machine: &Machine,
     app: &App,
     feed: &StoreFeed<'_>,
     plan: &crate::epoch::Plan,
 ) -> Result<Outcome, RunError> {
-    let machine = &bench.resolved.machine;
     let failed = |source| RunError::Machine { app: app.name.clone(), source };
     let setup = Setup {
         machine,

@@ -10,8 +10,10 @@ use crate::units::{Scratch, to_u64, to_usize};
 
 use super::cursor::{Cta, WarpCursor};
 use super::error::TraceError;
+use super::filter::Filter;
 use super::import::ConvertRequest;
 use super::store::{Command, Store};
+use super::summary::KernelSummary;
 use super::tails::CtaTails;
 
 /// Tracers before this one repeat CTA and warp in front of every line.
@@ -26,14 +28,22 @@ const BARE_LINES_SINCE: u32 = 3;
 /// launches that were left out.
 ///
 /// # Errors
-/// [`TraceError`] when the folder exists or cannot be written, or when the
-/// store is damaged.
+/// [`TraceError`] when the folder exists or cannot be written, when a launch is
+/// memory-only ([`KernelSummary::memory_only`]), or when the store is damaged.
 pub fn export(store: &Store, request: &ConvertRequest) -> Result<usize, TraceError> {
     let filter = &request.filter;
     let target = &request.output;
     if target.exists() {
         let text = format!("{} exists: name a folder that does not", target.display());
         return Err(TraceError::Request(text));
+    }
+    if let Some(kernel) = (0..store.kernel_count()).find(|&k| refuses(&store.kernel(k), filter)) {
+        let name = store.kernel(kernel).name();
+        return Err(TraceError::Request(format!(
+            "{}: `{name}` is of a `mem_trace` log, which has accesses alone; a trace made of it \
+             would pass for one of whole kernels",
+            store.path().display()
+        )));
     }
     let wrong = |error| TraceError::io("write", target, error);
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -61,6 +71,11 @@ pub fn export(store: &Store, request: &ConvertRequest) -> Result<usize, TraceErr
     fs::write(folder.join("kernelslist.g"), list).map_err(wrong)?;
     fs::rename(&folder, target).map_err(wrong)?;
     Ok(kernels)
+}
+
+/// True for a launch that is taken but has too little for a trace.
+fn refuses(kernel: &KernelSummary<'_>, filter: &Filter) -> bool {
+    kernel.memory_only() && filter.takes(&kernel.launch())
 }
 
 /// One launch on its way to text.

@@ -12,7 +12,7 @@ use super::content::checksum;
 use super::error::{Fault, TraceError};
 use super::layout::{
     BlockRow, ChunkRow, CodeRow, CommandRow, HEADER_CHECKED, Header, IndexHead, KernelRow,
-    LARGEST_BLOCK, MAGIC, MOST_CTAS, MOST_THREADS, VERSION,
+    LARGEST_BLOCK, MAGIC, MEMORY_ONLY, MOST_CTAS, MOST_THREADS, VERSION,
 };
 
 /// Where the tables lie in the file, and the decoded texts.
@@ -126,6 +126,7 @@ impl Index {
         for command in self.commands(file) {
             let known = match command.kind.get() {
                 0 => command.first.get() < kernels,
+                MEMORY_ONLY => command.first.get() < kernels && command.second.get() == 0,
                 kind => kind == 1,
             };
             if !known {

@@ -111,11 +111,17 @@ pub(super) struct KernelRow {
     pub(super) source_bytes: U64,
 }
 
+/// Kind of a row that says: the launch in `first` is known by its accesses alone.
+/// A program that does not know the kind refuses the store instead of taking it for a
+/// whole trace.
+pub(super) const MEMORY_ONLY: u32 = 2;
+
 /// One command of the list.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(super) struct CommandRow {
-    /// 0: kernel, in `first`; 1: copy of `second` bytes to `first`.
+    /// 0: kernel, in `first`; 1: copy of `second` bytes to `first`; 2:
+    /// [`MEMORY_ONLY`], no command.
     pub(super) kind: U32,
     pub(super) first: U64,
     pub(super) second: U64,

@@ -16,7 +16,7 @@ use super::error::{Fault, TraceError};
 use super::executed;
 use super::filter::Filter;
 use super::index::{self, Index};
-use super::layout::{ChunkRow, MAGIC};
+use super::layout::{ChunkRow, MAGIC, MEMORY_ONLY};
 use super::map::Map;
 use super::program::Program;
 use super::selection::{self, Selection};
@@ -45,6 +45,8 @@ pub struct Store {
     index: Index,
     programs: Vec<OnceLock<Arc<Program>>>,
     cache: Cache,
+    /// By kernel whether it is known by its accesses alone.
+    memory_only: Vec<bool>,
     /// By kernel the CTAs that are shown; empty: all of every kernel.
     selections: Vec<Option<Selection>>,
 }
@@ -60,8 +62,12 @@ impl Store {
         let map = Map::open(path).map_err(|e| TraceError::io("read", path, e))?;
         let index = Index::open(path, &map)?;
         let programs = index.codes(&map).iter().map(|_| OnceLock::new()).collect();
+        let mut memory_only = vec![false; index.kernels(&map).len()];
+        for row in index.commands(&map).iter().filter(|row| row.kind == MEMORY_ONLY) {
+            memory_only[to_usize(row.first.get())] = true;
+        }
         let (path, cache, selections) = (path.to_path_buf(), Cache::default(), Vec::new());
-        Ok(Self { path, map, index, programs, cache, selections })
+        Ok(Self { path, map, index, programs, cache, memory_only, selections })
     }
 
     /// True when the file at `path` starts as a store does.
@@ -94,9 +100,13 @@ impl Store {
 
     /// The commands in list order.
     pub fn commands(&self) -> impl Iterator<Item = Command> + '_ {
-        self.index.commands(&self.map).iter().map(|row| match row.kind.get() {
-            0 => Command::Kernel(to_usize(row.first.get())),
-            _ => Command::MemcpyHtoD { destination: row.first.get(), bytes: row.second.get() },
+        self.index.commands(&self.map).iter().filter_map(|row| match row.kind.get() {
+            0 => Some(Command::Kernel(to_usize(row.first.get()))),
+            MEMORY_ONLY => None,
+            _ => {
+                let (destination, bytes) = (row.first.get(), row.second.get());
+                Some(Command::MemcpyHtoD { destination, bytes })
+            }
         })
     }
 
@@ -116,7 +126,9 @@ impl Store {
         let chunks = self.index.chunks_of(&self.map, row).1;
         let name = self.index.text(row.name);
         let selection = self.selection(kernel);
-        KernelSummary { row, chunks, name, header: self.index.text(row.header), selection }
+        let memory_only = self.memory_only[kernel];
+        let header = self.index.text(row.header);
+        KernelSummary { row, chunks, name, header, memory_only, selection }
     }
 
     /// The static tables of a launch; launches with equal code share them.

@@ -13,6 +13,7 @@ pub struct KernelSummary<'a> {
     pub(super) chunks: &'a [ChunkRow],
     pub(super) name: &'a str,
     pub(super) header: &'a str,
+    pub(super) memory_only: bool,
     /// The CTAs that are shown; `None`: all of them.
     pub(super) selection: Option<&'a Selection>,
 }
@@ -41,10 +42,17 @@ impl<'a> KernelSummary<'a> {
         self.name
     }
 
-    /// The header lines of the trace, LF between them.
+    /// The header lines of the trace, or the launch line of a log, LF between them.
     #[must_use]
     pub const fn header(&self) -> &'a str {
         self.header
+    }
+
+    /// The launch comes from a log of accesses: its memory instructions alone, in the
+    /// order of each warp, without registers. Its warps are slots of an SM.
+    #[must_use]
+    pub const fn memory_only(&self) -> bool {
+        self.memory_only
     }
 
     /// CTAs in the trace: tracers leave out those without an instruction.

@@ -17,7 +17,7 @@ use super::dictionary::Dictionary;
 use super::error::TraceError;
 use super::layout::{
     BlockRow, ChunkRow, CodeRow, CommandRow, HEADER_CHECKED, Header, IndexHead, KernelRow,
-    LARGEST_BLOCK, MAGIC, VERSION,
+    LARGEST_BLOCK, MAGIC, MEMORY_ONLY, VERSION,
 };
 use super::pack::Packed;
 use super::store::Command;
@@ -215,6 +215,12 @@ impl StoreWriter {
         };
         let row = CommandRow { kind: kind.into(), first: first.into(), second: second.into() };
         self.commands.push(row);
+    }
+
+    /// Marks the launch with the index `kernel` as one of accesses alone.
+    pub(super) fn memory_only(&mut self, kernel: usize) {
+        let (kind, first) = (MEMORY_ONLY.into(), to_u64(kernel).into());
+        self.commands.push(CommandRow { kind, first, second: 0.into() });
     }
 
     /// Writes index and header and lets the file appear; gives its size.

@@ -216,6 +216,51 @@ fn convert_text(bencher: Bencher<'_, '_>, name: &str) {
         .bench_local(|| store_of(made, name, "bench.gpt"));
 }
 
+/// A log of `mem_trace`: per warp the loads and stores of a loop, warps mixed.
+fn log(triples: bool) -> String {
+    let context = "MEMTRACE: CTX 0x00000000deadbee0 -";
+    let mut text = format!(
+        "{context} LAUNCH - Kernel pc 0x00007f0000000000 - Kernel name bench(float*) - grid launch id \
+         0 - grid size {CTAS},1,1 - block size 256,1,1 - nregs 32 - shmem 0 - cuda stream id 0\n"
+    );
+    for turn in 0..TURNS / 2 {
+        for warp in 0..CTAS * WARPS {
+            let (cta, slot) = (warp / WARPS, warp % WARPS * 4 + cta_slot(warp));
+            let opcode = if turn % 3 == 2 { "STG.E.SYS" } else { "LDG.E.SYS" };
+            write!(text, "{context} grid_launch_id 0 - CTA {cta},0,0 - warp {slot} - {opcode} - ")
+                .unwrap();
+            if triples {
+                text.push_str("Size 4 - MREF per threads(threadidx,data,address) : ");
+            }
+            for lane in 0..32 {
+                let base = 0x7f00_0000_0000 + warp * 128 + turn * 0x20000;
+                let scattered = (warp * 7919 + turn * 104_729 + lane * 37) % 4096 * 64;
+                let at = base + if turn % 8 == 7 { scattered } else { lane * 4 };
+                match triples {
+                    true => write!(text, "Thread{lane},0x{:016x},0x{at:016x} ", lane * 3).unwrap(),
+                    false => write!(text, "0x{at:016x} ").unwrap(),
+                }
+            }
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// CTAs that share an SM take turns in its slots.
+fn cta_slot(warp: u64) -> u64 {
+    warp / WARPS % 4
+}
+
+#[divan::bench(args = [false, true], sample_count = 5)]
+fn convert_log(bencher: Bencher<'_, '_>, triples: bool) {
+    let made = &*MADE;
+    let name = format!("log-{triples}.txt");
+    let text = log(triples);
+    std::fs::write(made.folder.path().join(&name), &text).unwrap();
+    bencher.counter(BytesCount::new(text.len())).bench_local(|| store_of(made, &name, "log.gpt"));
+}
+
 #[divan::bench]
 fn open(bencher: Bencher<'_, '_>) {
     let path = MADE.folder.path().join("walk.gpt");

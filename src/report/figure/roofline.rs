@@ -45,9 +45,11 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let machine = scene.machine().ok_or_else(|| empty("roofline", missing))?;
     let roofs = roofs(machine)?;
     let mut groups = groups(&scene.apps(), POINTS);
-    groups.retain(|group| group.busy_cycles() > 0 && group.warp_instructions > 0);
+    groups.retain(|group| {
+        group.busy_cycles() > 0 && group.warp_instructions > 0 && !group.memory_only
+    });
     if groups.is_empty() {
-        return Err(empty("roofline", "the records hold no kernel with instructions"));
+        return Err(empty("roofline", "the records hold no whole kernel with instructions"));
     }
     let points: Vec<Point> =
         groups.iter().enumerate().map(|(i, group)| point(i, group, machine)).collect();

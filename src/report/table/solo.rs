@@ -7,7 +7,7 @@ use crate::record::{Analysis, AppRecord};
 use crate::report::assumption::leaning;
 use crate::report::cause::top_cause;
 use crate::report::group::{Group, groups};
-use crate::report::number::{percent, sectors};
+use crate::report::number::{percent, rate, sectors};
 use crate::report::sample::sentence;
 
 const ROWS: usize = 24;
@@ -37,12 +37,12 @@ fn heading(text: &mut String, analysis: &Analysis, app: &AppRecord) {
     let plural = if launches == 1 { "" } else { "es" };
     let _ = writeln!(
         text,
-        "{} on {}: {} cycles ({} of them launch latency), {launches} launch{plural}, {:.2} thread instructions per cycle",
+        "{} on {}: {} cycles ({} of them launch latency), {launches} launch{plural}, {}",
         brief(&app.app, 60),
         brief(&analysis.machine.name, 40),
         app.cycles,
         app.launch_cycles,
-        app.ipc
+        rate(app)
     );
     let _ = writeln!(
         text,

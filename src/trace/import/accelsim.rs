@@ -6,7 +6,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
 
 use rayon::prelude::*;
 
@@ -16,6 +15,7 @@ use crate::trace::records::Block;
 use crate::trace::store::Command;
 use crate::trace::writer::StoreWriter;
 
+use super::conveyor::carry;
 use super::grouped::{Frames, Numbered};
 use super::header::{self, Header};
 use super::kernel::Kernel;
@@ -28,12 +28,10 @@ use super::source::{Source, TextBlock};
 use super::text::Fault;
 use super::{Imported, Outcome};
 
-/// Blocks that wait between the reader and the parsers, per thread.
-const WAITING: usize = 1;
 /// Most fields before a line's own: one published fixture of version 6 has 11.
 const MOST_LEADING: usize = 11;
 /// Blocks of a raw trace that are spelled out at once, in warp instructions.
-const RAW_BATCH: usize = 1 << 19;
+pub(super) const RAW_BATCH: usize = 1 << 19;
 
 /// True when the start of `text` is a trace of this family.
 pub(super) fn recognise(text: &[u8]) -> bool {
@@ -119,8 +117,6 @@ pub(super) struct Import<'w> {
     last_line: u64,
 }
 
-type Message = Result<(TextBlock, u64), TraceError>;
-
 impl<'w> Import<'w> {
     /// Starts the kernel of `header` in `writer`.
     pub(super) fn new(
@@ -150,57 +146,14 @@ impl<'w> Import<'w> {
     /// Reads, parses and takes everything.
     fn all(
         &mut self,
-        mut source: Source,
+        source: Source,
         first: TextBlock,
         progress: &dyn Progress,
     ) -> Result<(), TraceError> {
-        let threads = rayon::current_num_threads();
-        self.take(&[first])?;
-        if !source.ended() {
-            source = std::thread::scope(|scope| {
-                let (send, receive) = sync_channel::<Message>(threads * WAITING);
-                let reader = scope.spawn(move || {
-                    loop {
-                        let message = match source.block() {
-                            Ok(None) => return source,
-                            Ok(Some(block)) => Ok((block, source.advanced())),
-                            Err(error) => Err(error),
-                        };
-                        let over = message.is_err();
-                        // A closed channel means that parsing failed.
-                        if send.send(message).is_err() || over {
-                            return source;
-                        }
-                    }
-                });
-                let taken = self.receive(&receive, threads, progress);
-                drop(receive);
-                let source = reader.join().expect("reading does not panic");
-                taken.map(|()| source)
-            })?;
-        }
-        progress.advance(source.advanced());
+        let source = carry(source, first, progress, &mut |blocks| self.take(blocks))?;
         self.imported.text_bytes = source.text_bytes;
         self.imported.file_bytes = source.file_bytes;
         Ok(())
-    }
-
-    fn receive(
-        &mut self,
-        blocks: &Receiver<Message>,
-        threads: usize,
-        progress: &dyn Progress,
-    ) -> Result<(), TraceError> {
-        loop {
-            let group: Result<Vec<(TextBlock, u64)>, TraceError> =
-                blocks.iter().take(threads).collect();
-            let (group, read): (Vec<TextBlock>, Vec<u64>) = group?.into_iter().unzip();
-            if group.is_empty() {
-                return Ok(());
-            }
-            self.take(&group)?;
-            progress.advance(read.iter().sum());
-        }
     }
 
     /// Parses `blocks` in parallel and takes them in order.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::trace::error::{TraceError, quoted};
 use crate::units::to_u64;
 
+use super::memlog;
 use super::source::Source;
 
 /// One thing to do.
@@ -222,7 +223,9 @@ fn is_list(path: &Path) -> Result<bool, TraceError> {
     let is_command = |line: &[u8]| {
         (line.starts_with(b"kernel") && !line.contains(&b'=')) || line.starts_with(b"Memcpy")
     };
-    let header = first.is_some_and(|line| line.starts_with(b"-"));
+    // What an application writes into a log may look like commands.
+    let header =
+        first.is_some_and(|line| line.starts_with(b"-")) || memlog::recognise(&block.bytes);
     Ok(!header && (first.is_some_and(is_command) || lines.any(is_command)))
 }
 

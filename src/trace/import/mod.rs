@@ -5,12 +5,14 @@
 
 mod accelsim;
 mod container;
+mod conveyor;
 mod expand;
 mod grouped;
 mod header;
 mod kernel;
 mod line;
 mod list;
+mod memlog;
 mod memo;
 mod pick;
 mod piece;
@@ -44,6 +46,15 @@ enum Outcome {
     Taken(Imported),
     /// The request leaves its launch out.
     LeftOut(Box<Launch>),
+    /// The file has several launches.
+    Several {
+        /// How many are taken.
+        kernels: usize,
+        imported: Imported,
+        left_out: Vec<Launch>,
+        /// What the user should know.
+        warnings: Vec<String>,
+    },
 }
 
 /// What one file adds to the report.
@@ -99,6 +110,11 @@ const FORMATS: &[Format] = &[
         recognise: accelsim::recognise,
         import: accelsim::import,
     },
+    Format {
+        name: "a log of NVBit's `mem_trace`, with lines that start with `MEMTRACE: `",
+        recognise: memlog::recognise,
+        import: memlog::import,
+    },
 ];
 
 /// Converts the traces of `request` to one store.
@@ -132,6 +148,14 @@ pub fn convert(
                     report.add(path, &imported);
                 }
                 Outcome::LeftOut(launch) => left_out.push(*launch),
+                Outcome::Several { kernels, imported, left_out: others, warnings } => {
+                    ctas += imported.ctas;
+                    report.kernels += kernels;
+                    report.text_bytes += imported.text_bytes;
+                    report.source_bytes += imported.file_bytes;
+                    report.warnings.extend(warnings);
+                    left_out.extend(others);
+                }
             },
         }
     }

@@ -27,6 +27,9 @@ const PAIRS_SINCE: u32 = 5;
 /// Bytes of a warp's strand and of its place, whatever it holds.
 const STRAND_BYTES: usize = size_of::<Strand>() + 32;
 
+/// The place of a record that is not taken.
+pub(super) const NOWHERE: u64 = u64::MAX;
+
 /// How much may be gathered in memory, and where the rest goes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Room {
@@ -91,6 +94,9 @@ impl Warps {
             let addressed = batch.statics[local].width > 0;
             let lines = if addressed { accesses.next() } else { None };
             let tail = tails.next_if(|(at, _)| to_usize(*at) == index);
+            if place == NOWHERE {
+                continue;
+            }
             if some && !self.pick.record(place / u64::from(self.warps_per_cta)) {
                 continue;
             }
@@ -179,13 +185,23 @@ impl Warps {
         Parts { places: places.into_iter(), strands: std::mem::take(&mut self.strands) }
     }
 
+    fn merge(&mut self) -> Result<Merge, TraceError> {
+        let parts = self.parts();
+        match self.spill.take() {
+            None => Ok(Merge::of_memory(parts)),
+            Some(spill) => spill.merge(parts),
+        }
+    }
+
+    /// All statics, and the records of all warps in order of their places.
+    pub(super) fn merged(mut self) -> Result<(Arc<Vec<Static>>, Merge), TraceError> {
+        let merge = self.merge()?;
+        Ok((Arc::new(self.statics), merge))
+    }
+
     /// All warps as thread blocks in order, x fastest.
     pub(super) fn blocks(mut self, grid: Dim3) -> Result<Blocks, TraceError> {
-        let parts = self.parts();
-        let merge = match self.spill {
-            None => Merge::of_memory(parts),
-            Some(spill) => spill.merge(parts)?,
-        };
+        let merge = self.merge()?;
         let mut order: Vec<u32> = (0..to_u32(self.statics.len())).collect();
         let warps_per_cta = self.warps_per_cta;
         let end = self.pick.end().saturating_mul(u64::from(warps_per_cta));
@@ -212,8 +228,8 @@ pub(super) struct Blocks {
 /// A thread block's records in short form, by warp.
 #[derive(Debug)]
 pub(super) struct RawBlock {
-    position: Dim3,
-    warps: Vec<Vec<Part>>,
+    pub(super) position: Dim3,
+    pub(super) warps: Vec<Vec<Part>>,
     /// Warp instructions.
     pub(super) records: usize,
 }
