@@ -334,6 +334,16 @@ fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
             document.unmodelled_instructions
         )?;
     }
+    accesses(document, out)?;
+    writeln!(out, "hash       {}", document.store_hash)?;
+    if document.verified {
+        writeln!(out, "verified   every checksum and the content hash")?;
+    }
+    Ok(())
+}
+
+/// Says which kernels are known by their accesses alone.
+fn accesses(document: &Document, out: &mut impl Write) -> io::Result<()> {
     if document.memory_only_kernels > 0 {
         writeln!(
             out,
@@ -342,10 +352,6 @@ fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
             document.memory_only_kernels,
             document.kernels.len()
         )?;
-    }
-    writeln!(out, "hash       {}", document.store_hash)?;
-    if document.verified {
-        writeln!(out, "verified   every checksum and the content hash")?;
     }
     Ok(())
 }

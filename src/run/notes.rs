@@ -42,10 +42,7 @@ impl Notes {
             let list: Vec<&str> = unknown.into_keys().take(12).collect();
             self.add(format!("{name}: opcodes that no table row of this machine knows, classed by prefix: {} ({executed} warp instructions)", list.join(", ")));
         }
-        let logs = (0..feed.programs().len()).filter(|&place| feed.memory_only(place)).count();
-        if logs > 0 {
-            self.add(format!("{name}: {logs} launches are memory-only, from a log of accesses: warps issue them in order and wait for none; caches and DRAM are modelled, IPC and all times are not"));
-        }
+        self.of_logs(name, feed);
         let generic: u64 = outcome.kernels.iter().map(|k| k.generic_accesses).sum();
         if generic > 0 {
             self.add(format!("{name}: {generic} accesses through generic addresses, told apart by the trace's shared and local windows"));
@@ -67,6 +64,14 @@ impl Notes {
         let partial = feed.programs().iter().filter(|p| p.ctas < p.launch.grid.count()).count();
         if partial > 0 {
             self.add(format!("{name}: {partial} launches have fewer CTAs in the trace than in the grid; only the traced ones run"));
+        }
+    }
+
+    /// Adds how many launches are known by their accesses alone.
+    fn of_logs(&mut self, name: &str, feed: &StoreFeed<'_>) {
+        let logs = (0..feed.programs().len()).filter(|&place| feed.memory_only(place)).count();
+        if logs > 0 {
+            self.add(format!("{name}: {logs} launches are memory-only, from a log of accesses: warps issue them in order and wait for none; caches and DRAM are modelled, IPC and all times are not"));
         }
     }
 

@@ -13,7 +13,6 @@ use super::error::TraceError;
 use super::filter::Filter;
 use super::import::ConvertRequest;
 use super::store::{Command, Store};
-use super::summary::KernelSummary;
 use super::tails::CtaTails;
 
 /// Tracers before this one repeat CTA and warp in front of every line.
@@ -29,7 +28,7 @@ const BARE_LINES_SINCE: u32 = 3;
 ///
 /// # Errors
 /// [`TraceError`] when the folder exists or cannot be written, when a launch is
-/// memory-only ([`KernelSummary::memory_only`]), or when the store is damaged.
+/// memory-only ([`super::KernelSummary::memory_only`]), or when the store is damaged.
 pub fn export(store: &Store, request: &ConvertRequest) -> Result<usize, TraceError> {
     let filter = &request.filter;
     let target = &request.output;
@@ -37,14 +36,7 @@ pub fn export(store: &Store, request: &ConvertRequest) -> Result<usize, TraceErr
         let text = format!("{} exists: name a folder that does not", target.display());
         return Err(TraceError::Request(text));
     }
-    if let Some(kernel) = (0..store.kernel_count()).find(|&k| refuses(&store.kernel(k), filter)) {
-        let name = store.kernel(kernel).name();
-        return Err(TraceError::Request(format!(
-            "{}: `{name}` is of a `mem_trace` log, which has accesses alone; a trace made of it \
-             would pass for one of whole kernels",
-            store.path().display()
-        )));
-    }
+    whole(store, filter)?;
     let wrong = |error| TraceError::io("write", target, error);
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
     let scratch = Scratch::create(parent.unwrap_or(Path::new("."))).map_err(wrong)?;
@@ -73,9 +65,17 @@ pub fn export(store: &Store, request: &ConvertRequest) -> Result<usize, TraceErr
     Ok(kernels)
 }
 
-/// True for a launch that is taken but has too little for a trace.
-fn refuses(kernel: &KernelSummary<'_>, filter: &Filter) -> bool {
-    kernel.memory_only() && filter.takes(&kernel.launch())
+/// Fails when a launch that `filter` takes has too little for a trace.
+fn whole(store: &Store, filter: &Filter) -> Result<(), TraceError> {
+    let mut kernels = (0..store.kernel_count()).map(|kernel| store.kernel(kernel));
+    let refused = kernels.find(|one| one.memory_only() && filter.takes(&one.launch()));
+    let Some(kernel) = refused else { return Ok(()) };
+    Err(TraceError::Request(format!(
+        "{}: `{}` is of a `mem_trace` log, which has accesses alone; a trace made of it would pass \
+         for one of whole kernels",
+        store.path().display(),
+        kernel.name()
+    )))
 }
 
 /// One launch on its way to text.

@@ -94,10 +94,8 @@ impl Warps {
             let addressed = batch.statics[local].width > 0;
             let lines = if addressed { accesses.next() } else { None };
             let tail = tails.next_if(|(at, _)| to_usize(*at) == index);
-            if place == NOWHERE {
-                continue;
-            }
-            if some && !self.pick.record(place / u64::from(self.warps_per_cta)) {
+            let cta = place / u64::from(self.warps_per_cta);
+            if place == NOWHERE || (some && !self.pick.record(cta)) {
                 continue;
             }
             let strand = self.strand(place);

@@ -19,6 +19,8 @@ use super::piece::Head;
 
 /// Most CTAs of all launches together: their slots are numbered in 64 bits.
 const MOST: u64 = u64::MAX / SLOTS / 2;
+/// Most launches: a bound on memory.
+const MOST_LAUNCHES: usize = 1 << 24;
 
 /// One launch.
 #[derive(Debug)]
@@ -64,7 +66,7 @@ impl Launches {
         let Opening { context, id, mut launch, text } = opening;
         let first = self.next;
         self.next = first.saturating_add(launch.grid.count());
-        if self.next > MOST || self.all.len() >= usize::from(u16::MAX) << 8 {
+        if self.next > MOST || self.all.len() >= MOST_LAUNCHES {
             return Err("no more launches and CTAs than a log can have");
         }
         launch.id = to_u32(self.all.len() + 1);
