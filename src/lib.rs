@@ -2,7 +2,7 @@
 //! several kernels at once.
 //!
 //! # The stations
-//! trace text -> [`trace`] store (mmap) -> feed -> [`machine`] (View -> [`scheme`]
+//! trace text -> [`trace`] store -> feed -> [`machine`] (View -> [`scheme`]
 //! -> Plan) -> [`record`] -> table and SVG by [`report`].
 //!
 //! # The rooms

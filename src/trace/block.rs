@@ -6,27 +6,27 @@ use crate::units::{to_u64, to_usize};
 
 use super::content::checksum;
 use super::error::Fault;
+use super::file::StoreFile;
 use super::layout::{BlockRow, LARGEST_BLOCK};
 
 /// Memory that is reserved before it is known that the bytes are there.
 const FIRST_GUESS: u64 = 1 << 22;
 
 /// The bytes of the block `row` of `file`, verified and decompressed.
-pub(super) fn read(file: &[u8], row: &BlockRow) -> Result<Vec<u8>, Fault> {
+pub(super) fn read(file: &StoreFile, row: &BlockRow) -> Result<Vec<u8>, Fault> {
     let stored = stored(file, row)?;
-    decompress(stored, u64::from(row.raw.get()))
+    decompress(&stored, u64::from(row.raw.get()))
 }
 
 /// Checks that the block `row` of `file` is as it was written.
-pub(super) fn check(file: &[u8], row: &BlockRow) -> Result<(), Fault> {
+pub(super) fn check(file: &StoreFile, row: &BlockRow) -> Result<(), Fault> {
     stored(file, row).map(|_| ())
 }
 
-fn stored<'a>(file: &'a [u8], row: &BlockRow) -> Result<&'a [u8], Fault> {
-    let start = to_usize(row.offset.get());
-    let bytes = file.get(start..start.saturating_add(to_usize(row.stored.get())));
-    let bytes = bytes.ok_or_else(|| Fault::new(start, "a block", "the end of the file"))?;
-    if row.checksum != checksum(bytes) {
+fn stored(file: &StoreFile, row: &BlockRow) -> Result<Vec<u8>, Fault> {
+    let bytes = file.read(row.offset.get(), u64::from(row.stored.get()))?;
+    if row.checksum != checksum(&bytes) {
+        let start = to_usize(row.offset.get());
         return Err(Fault::new(start, "the block's checksum", "another: the file is damaged"));
     }
     Ok(bytes)

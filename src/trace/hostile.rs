@@ -11,6 +11,7 @@ use super::block;
 use super::chunk::{Chunk, Frame};
 use super::cursor::Cta;
 use super::dictionary;
+use super::file::StoreFile;
 use super::import::{ConvertRequest, Silent, convert};
 use super::index::{self, Index};
 use super::program::Program;
@@ -33,14 +34,14 @@ fn blocks() -> Blocks {
     let inputs: Vec<PathBuf> = vec![input];
     let request = ConvertRequest { inputs, output: output.clone(), ..ConvertRequest::default() };
     convert(&request, &Silent).unwrap();
-    let file = std::fs::read(&output).unwrap();
+    let file = StoreFile::open(&output).unwrap();
     let index = Index::open(&output, &file).unwrap();
-    let kernel = &index.kernels(&file)[0];
-    let rows = index.chunks_of(&file, kernel).1;
+    let kernel = &index.kernels()[0];
+    let rows = index.chunks_of(kernel).1;
     Blocks {
         chunk: block::read(&file, &rows[0].body).unwrap(),
         tails: block::read(&file, &rows[0].tails).unwrap(),
-        code: block::read(&file, &index.codes(&file)[0].body).unwrap(),
+        code: block::read(&file, &index.codes()[0].body).unwrap(),
         grid: index::dim(kernel.grid),
     }
 }

@@ -1,4 +1,4 @@
-//! The index of a mapped store: checked once, then read in place.
+//! The index of a store: read and checked once, then used in place.
 
 use std::ops::Range;
 use std::path::Path;
@@ -9,15 +9,18 @@ use crate::units::{Dim3, to_u64, to_usize};
 
 use super::block;
 use super::content::checksum;
-use super::error::{Fault, TraceError};
+use super::error::{Fault, TraceError, quoted};
+use super::file::StoreFile;
 use super::layout::{
     BlockRow, ChunkRow, CodeRow, CommandRow, HEADER_CHECKED, Header, IndexHead, KernelRow,
     LARGEST_BLOCK, MAGIC, MEMORY_ONLY, MOST_CTAS, MOST_THREADS, VERSION,
 };
 
-/// Where the tables lie in the file, and the decoded texts.
+/// The index's bytes, where the tables lie in them, and the decoded texts.
 #[derive(Debug)]
 pub(super) struct Index {
+    pub(super) header: Header,
+    bytes: Vec<u8>,
     kernels: Range<usize>,
     commands: Range<usize>,
     chunks: Range<usize>,
@@ -25,66 +28,65 @@ pub(super) struct Index {
     texts: String,
 }
 
-/// The rows in `range` of `file`, which were checked to be whole.
+/// The rows in `range` of `index`, which were checked to be whole.
 fn rows<'a, T: FromBytes + KnownLayout + Immutable>(
-    file: &'a [u8],
+    index: &'a [u8],
     range: &Range<usize>,
 ) -> &'a [T] {
-    // `open` cut the range to a whole number of rows; rows have no alignment.
-    <[T]>::ref_from_bytes(&file[range.clone()]).expect("a range of whole rows")
+    // `cut` made the range a whole number of rows; rows have no alignment.
+    <[T]>::ref_from_bytes(&index[range.clone()]).expect("a range of whole rows")
 }
 
-/// The header of `file`, checked.
-///
-/// # Errors
-/// [`TraceError::Store`] when it is not the header of a store of this version.
-pub(super) fn header<'a>(path: &Path, file: &'a [u8]) -> Result<&'a Header, TraceError> {
-    let wrong = |at: usize, expected: String, found: String| {
-        Err(Fault::new(at, expected, found).in_store(path, to_u64(at)))
-    };
-    if !file.starts_with(&MAGIC) {
-        let found = super::error::quoted(&file[..file.len().min(8)]);
+/// The header of the store of `bytes` bytes that begins with `start`, checked.
+fn header(start: &[u8], bytes: u64) -> Result<Header, Fault> {
+    let wrong = |at: usize, expected: String, found: String| Err(Fault::new(at, expected, found));
+    if !start.starts_with(&MAGIC) {
+        let found = quoted(&start[..start.len().min(8)]);
         return wrong(0, "a store, which starts with `gptrace`".to_owned(), found);
     }
-    let Ok((header, _)) = Header::ref_from_prefix(file) else {
-        return wrong(file.len(), "a header of 80 bytes".to_owned(), "the end".to_owned());
+    let Ok((header, _)) = Header::read_from_prefix(start) else {
+        return wrong(start.len(), "a header of 80 bytes".to_owned(), "the end".to_owned());
     };
     if header.version != VERSION {
         return wrong(8, format!("version {VERSION}"), format!("version {}", header.version));
     }
-    if header.checksum != checksum(&file[..HEADER_CHECKED]) {
+    if header.checksum != checksum(&start[..HEADER_CHECKED]) {
         return wrong(72, "the checksum of the header".to_owned(), "another".to_owned());
     }
-    if header.file_bytes != to_u64(file.len()) {
-        let expected = format!("{} bytes", header.file_bytes);
-        return wrong(16, expected, format!("{} bytes", file.len()));
+    if header.file_bytes != bytes {
+        return wrong(16, format!("{} bytes", header.file_bytes), format!("{bytes} bytes"));
     }
     Ok(header)
 }
 
 impl Index {
-    /// Checks the index of `file` and everything its rows say.
+    /// Reads header and index of the store in `file`, found at `path`, and checks
+    /// everything that their rows say.
     ///
     /// # Errors
     /// [`TraceError::Store`] with the place of the first thing that is wrong.
-    pub(super) fn open(path: &Path, file: &[u8]) -> Result<Self, TraceError> {
-        let header = header(path, file)?;
-        let offset = header.index_offset.get();
-        let index = usize::try_from(offset).ok().and_then(|from| file.get(from..));
-        let index = index.filter(|index| to_u64(index.len()) == header.index_bytes.get());
-        let Some(index) = index else {
-            return Err(Fault::new(0, "an index at the end", "another").in_store(path, 24));
+    pub(super) fn open(path: &Path, file: &StoreFile) -> Result<Self, TraceError> {
+        let placed = |fault: Fault| {
+            let at = to_u64(fault.at);
+            fault.in_store(path, at)
         };
-        if header.index_checksum != checksum(index) {
+        let start = file.read(0, file.bytes.min(to_u64(size_of::<Header>()))).map_err(placed)?;
+        let header = header(&start, file.bytes).map_err(placed)?;
+        let (offset, bytes) = (header.index_offset.get(), header.index_bytes.get());
+        if offset.checked_add(bytes) != Some(file.bytes) {
+            return Err(Fault::new(0, "an index at the end", "another").in_store(path, 24));
+        }
+        let index = file.read(offset, bytes).map_err(placed)?;
+        if header.index_checksum != checksum(&index) {
             return Err(Fault::new(0, "the index's checksum", "another").in_store(path, offset));
         }
-        let made = Self::cut(index, to_usize(offset));
-        let made = made.and_then(|made| made.check(file, offset).map(|()| made));
+        let made = Self::cut(header, index);
+        let made = made.and_then(|made| made.check(offset).map(|()| made));
         made.map_err(|fault| fault.in_store(path, offset))
     }
 
-    fn cut(index: &[u8], offset: usize) -> Result<Self, Fault> {
-        let Ok((head, _)) = IndexHead::ref_from_prefix(index) else {
+    fn cut(header: Header, index: Vec<u8>) -> Result<Self, Fault> {
+        let Ok((head, _)) = IndexHead::read_from_prefix(&index) else {
             return Err(Fault::new(0, "an index head", "the end"));
         };
         let mut at = size_of::<IndexHead>();
@@ -92,7 +94,7 @@ impl Index {
             let end = to_usize(count).checked_mul(row).and_then(|bytes| at.checked_add(bytes));
             let end = end.filter(|&end| end <= index.len());
             let end = end.ok_or_else(|| Fault::new(at, format!("{count} rows"), "the end"))?;
-            let range = offset + at..offset + end;
+            let range = at..end;
             at = end;
             Ok(range)
         };
@@ -107,23 +109,23 @@ impl Index {
         let texts = block::decompress(stored, head.texts_raw.get())?;
         let texts = String::from_utf8(texts);
         let texts = texts.map_err(|e| Fault::new(at, "names in UTF-8", e.to_string()))?;
-        Ok(Self { kernels, commands, chunks, codes, texts })
+        Ok(Self { header, bytes: index, kernels, commands, chunks, codes, texts })
     }
 
     /// Every row refers to what exists.
-    fn check(&self, file: &[u8], end: u64) -> Result<(), Fault> {
-        for chunk in self.chunks(file) {
+    fn check(&self, end: u64) -> Result<(), Fault> {
+        for chunk in self.chunks() {
             check_block(&chunk.body, end)?;
             check_block(&chunk.tails, end)?;
         }
-        for code in self.codes(file) {
+        for code in self.codes() {
             check_block(&code.body, end)?;
         }
-        for kernel in self.kernels(file) {
-            self.check_kernel(file, kernel)?;
+        for kernel in self.kernels() {
+            self.check_kernel(kernel)?;
         }
-        let kernels = to_u64(self.kernels(file).len());
-        for command in self.commands(file) {
+        let kernels = to_u64(self.kernels().len());
+        for command in self.commands() {
             let known = match command.kind.get() {
                 0 => command.first.get() < kernels,
                 MEMORY_ONLY => command.first.get() < kernels && command.second.get() == 0,
@@ -136,19 +138,19 @@ impl Index {
         Ok(())
     }
 
-    fn check_kernel(&self, file: &[u8], kernel: &KernelRow) -> Result<(), Fault> {
+    fn check_kernel(&self, kernel: &KernelRow) -> Result<(), Fault> {
         let wrong = |what: &str| Err(Fault::new(0, what, format!("kernel {}", kernel.id)));
         let (grid, block) = (dim(kernel.grid).count(), dim(kernel.block).count());
         if grid == 0 || grid > MOST_CTAS || block == 0 || block > MOST_THREADS {
             return wrong("a grid and a block of a GPU");
         }
-        if to_usize(kernel.code.get()) >= self.codes(file).len() {
+        if to_usize(kernel.code.get()) >= self.codes().len() {
             return wrong("a code block that exists");
         }
         if self.try_text(kernel.name).is_none() || self.try_text(kernel.header).is_none() {
             return wrong("a name and a header in the texts");
         }
-        let Some(chunks) = self.try_chunks(file, kernel) else {
+        let Some(chunks) = self.try_chunks(kernel) else {
             return wrong("chunks that exist");
         };
         let mut ctas = 0_u64;
@@ -164,34 +166,30 @@ impl Index {
         Ok(())
     }
 
-    pub(super) fn kernels<'a>(&self, file: &'a [u8]) -> &'a [KernelRow] {
-        rows(file, &self.kernels)
+    pub(super) fn kernels(&self) -> &[KernelRow] {
+        rows(&self.bytes, &self.kernels)
     }
 
-    pub(super) fn commands<'a>(&self, file: &'a [u8]) -> &'a [CommandRow] {
-        rows(file, &self.commands)
+    pub(super) fn commands(&self) -> &[CommandRow] {
+        rows(&self.bytes, &self.commands)
     }
 
-    pub(super) fn codes<'a>(&self, file: &'a [u8]) -> &'a [CodeRow] {
-        rows(file, &self.codes)
+    pub(super) fn codes(&self) -> &[CodeRow] {
+        rows(&self.bytes, &self.codes)
     }
 
-    fn chunks<'a>(&self, file: &'a [u8]) -> &'a [ChunkRow] {
-        rows(file, &self.chunks)
+    fn chunks(&self) -> &[ChunkRow] {
+        rows(&self.bytes, &self.chunks)
     }
 
-    fn try_chunks<'a>(&self, file: &'a [u8], kernel: &KernelRow) -> Option<&'a [ChunkRow]> {
+    fn try_chunks(&self, kernel: &KernelRow) -> Option<&[ChunkRow]> {
         let [first, count] = kernel.chunks.map(|number| to_usize(number.get()));
-        self.chunks(file).get(first..first.checked_add(count)?)
+        self.chunks().get(first..first.checked_add(count)?)
     }
 
     /// The chunk rows of `kernel`, and the index of the first one.
-    pub(super) fn chunks_of<'a>(
-        &self,
-        file: &'a [u8],
-        kernel: &KernelRow,
-    ) -> (u32, &'a [ChunkRow]) {
-        let rows = self.try_chunks(file, kernel).expect("checked when the store was opened");
+    pub(super) fn chunks_of(&self, kernel: &KernelRow) -> (u32, &[ChunkRow]) {
+        let rows = self.try_chunks(kernel).expect("checked when the store was opened");
         (kernel.chunks[0].get(), rows)
     }
 

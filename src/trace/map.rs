@@ -7,32 +7,49 @@ use std::path::Path;
 
 use memmap2::Mmap;
 
+use crate::units::{to_u64, to_usize};
+
+use super::error::Fault;
+use super::file;
+
 /// A whole file, mapped read-only.
 #[derive(Debug)]
 pub(super) struct Map {
     bytes: Mmap,
+    file: File,
 }
 
 impl Map {
     /// Maps the file at `path`.
     ///
     /// # Errors
-    /// Whatever the operating system says.
+    /// Whatever the operating system says, and a file that is not regular.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = file::open(path)?;
         #[allow(unsafe_code)]
-        // SAFETY: the map is private and read-only, and this program never
-        // writes to a finished store: stores appear by rename, so a new version
-        // is another inode. If another program changes the file under us, the
-        // bytes we see change: nothing here keeps a reference that relies on
-        // them staying valid (no `str`, no enum, no bool is made of them without
-        // a check at that moment), and every chunk is checksummed and copied
-        // out before use. Mapped traces (`.tracez`) are expanded into buffers of a
-        // stated length by a decoder that takes any bytes; every length read from
-        // them is held against the map's. Truncation by another program raises SIGBUS, which
-        // ends the program: the same as any mmap reader.
+        // SAFETY: the map is private and read-only. If another program changes the
+        // file under us, the bytes we see change: nothing here keeps a reference that
+        // relies on them staying valid (no `str`, no enum, no bool is made of them
+        // without a check at that moment). Mapped traces (`.tracez`) are expanded into
+        // buffers of a stated length by a decoder that takes any bytes; every length
+        // read from them is held against the map's. Bytes that another program cuts
+        // off raise SIGBUS, which ends the program: `Map::whole` is asked before every
+        // batch of work, so that only a cut within that batch's milliseconds does.
         let bytes = unsafe { Mmap::map(&file)? };
-        Ok(Self { bytes })
+        Ok(Self { bytes, file })
+    }
+
+    /// Checks that the file is still as long as it was when it was mapped.
+    ///
+    /// # Errors
+    /// A [`Fault`] where it ends now.
+    pub(super) fn whole(&self) -> Result<(), Fault> {
+        let (had, has) = (self.bytes.len(), self.file.metadata().map_or(0, |now| now.len()));
+        if has >= to_u64(had) {
+            return Ok(());
+        }
+        let found = "the end: another program cut the file while it was read";
+        Err(Fault::new(to_usize(has), format!("a file of {had} bytes"), found))
     }
 }
 
@@ -41,5 +58,22 @@ impl Deref for Map {
 
     fn deref(&self) -> &[u8] {
         &self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Map;
+
+    #[test]
+    fn a_file_that_was_cut_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("k.tracez");
+        std::fs::write(&path, [7; 100]).unwrap();
+        let map = Map::open(&path).unwrap();
+        assert!(map.whole().is_ok());
+        std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(60).unwrap();
+        let fault = map.whole().unwrap_err();
+        assert_eq!((fault.at, &*fault.expected), (60, "a file of 100 bytes"));
     }
 }

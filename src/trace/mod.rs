@@ -1,4 +1,4 @@
-//! The binary store: layout, writer, mmap reader, importers of trace text.
+//! The binary store: layout, writer, reader, importers of trace text.
 //!
 //! [`convert`] makes a store of traces; [`Store`] opens one; [`Store::cta`]
 //! gives a CTA, [`Cta::warp`] a [`WarpCursor`] that walks a warp's segments,
@@ -37,6 +37,7 @@ mod dictionary;
 mod error;
 mod executed;
 mod export;
+mod file;
 mod filter;
 mod fit;
 #[cfg(test)]

@@ -14,10 +14,10 @@ use super::cursor::Cta;
 use super::dictionary;
 use super::error::{Fault, TraceError};
 use super::executed;
+use super::file::StoreFile;
 use super::filter::Filter;
 use super::index::{self, Index};
 use super::layout::{ChunkRow, MAGIC, MEMORY_ONLY};
-use super::map::Map;
 use super::program::Program;
 use super::selection::{self, Selection};
 use super::summary::KernelSummary;
@@ -37,11 +37,12 @@ pub enum Command {
     Kernel(usize),
 }
 
-/// An application's trace in memory-mapped form.
+/// An application's trace, read block by block as it is needed. A file that is cut or
+/// written over meanwhile gives errors.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    map: Map,
+    file: StoreFile,
     index: Index,
     programs: Vec<OnceLock<Arc<Program>>>,
     cache: Cache,
@@ -52,28 +53,29 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store at `path`: maps it and checks its header and index.
+    /// Opens the store at `path`: reads and checks its header and index.
     /// Chunks are checked when they are first used.
     ///
     /// # Errors
-    /// [`TraceError::Io`] when the file cannot be mapped, [`TraceError::Store`]
+    /// [`TraceError::Io`] when the file cannot be read, [`TraceError::Store`]
     /// when it is not a store of this version or its index is damaged.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
-        let map = Map::open(path).map_err(|e| TraceError::io("read", path, e))?;
-        let index = Index::open(path, &map)?;
-        let programs = index.codes(&map).iter().map(|_| OnceLock::new()).collect();
-        let mut memory_only = vec![false; index.kernels(&map).len()];
-        for row in index.commands(&map).iter().filter(|row| row.kind == MEMORY_ONLY) {
+        let file = StoreFile::open(path).map_err(|e| TraceError::io("read", path, e))?;
+        let index = Index::open(path, &file)?;
+        let programs = index.codes().iter().map(|_| OnceLock::new()).collect();
+        let mut memory_only = vec![false; index.kernels().len()];
+        for row in index.commands().iter().filter(|row| row.kind == MEMORY_ONLY) {
             memory_only[to_usize(row.first.get())] = true;
         }
         let (path, cache, selections) = (path.to_path_buf(), Cache::default(), Vec::new());
-        Ok(Self { path, map, index, programs, cache, memory_only, selections })
+        Ok(Self { path, file, index, programs, cache, memory_only, selections })
     }
 
     /// True when the file at `path` starts as a store does.
     #[must_use]
     pub fn recognise(path: &Path) -> bool {
-        Map::open(path).is_ok_and(|file| file.starts_with(&MAGIC))
+        StoreFile::open(path)
+            .is_ok_and(|file| file.read(0, to_u64(MAGIC.len())).is_ok_and(|start| start == MAGIC))
     }
 
     /// The file.
@@ -85,22 +87,19 @@ impl Store {
     /// Bytes of the file.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
-        to_u64(self.map.len())
+        self.file.bytes
     }
 
     /// 32 hex digits; equal for equal content, whatever the source's file names
     /// and compression and whether it was raw or grouped.
     #[must_use]
     pub fn content_hash(&self) -> String {
-        // Checked by `open`; a header is read in place every time.
-        let content = index::header(&self.path, &self.map).map(|header| header.content);
-        let digits = |content: [u8; 16]| content.iter().map(|byte| format!("{byte:02x}")).collect();
-        content.map_or_else(|_| String::new(), digits)
+        self.index.header.content.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// The commands in list order.
     pub fn commands(&self) -> impl Iterator<Item = Command> + '_ {
-        self.index.commands(&self.map).iter().filter_map(|row| match row.kind.get() {
+        self.index.commands().iter().filter_map(|row| match row.kind.get() {
             0 => Some(Command::Kernel(to_usize(row.first.get()))),
             MEMORY_ONLY => None,
             _ => {
@@ -113,7 +112,7 @@ impl Store {
     /// How many kernel launches there are.
     #[must_use]
     pub fn kernel_count(&self) -> usize {
-        self.index.kernels(&self.map).len()
+        self.index.kernels().len()
     }
 
     /// The launch with index `kernel`.
@@ -122,8 +121,8 @@ impl Store {
     /// When `kernel` is not below [`Store::kernel_count`].
     #[must_use]
     pub fn kernel(&self, kernel: usize) -> KernelSummary<'_> {
-        let row = &self.index.kernels(&self.map)[kernel];
-        let chunks = self.index.chunks_of(&self.map, row).1;
+        let row = &self.index.kernels()[kernel];
+        let chunks = self.index.chunks_of(row).1;
         let name = self.index.text(row.name);
         let selection = self.selection(kernel);
         let memory_only = self.memory_only[kernel];
@@ -143,13 +142,13 @@ impl Store {
     }
 
     fn program(&self, kernel: usize) -> Result<&Arc<Program>, TraceError> {
-        let number = to_usize(self.index.kernels(&self.map)[kernel].code.get());
+        let number = to_usize(self.index.kernels()[kernel].code.get());
         let place = &self.programs[number];
         if let Some(program) = place.get() {
             return Ok(program);
         }
-        let row = self.index.codes(&self.map)[number].body;
-        let code = block::read(&self.map, &row).and_then(|raw| dictionary::read(&raw));
+        let row = self.index.codes()[number].body;
+        let code = block::read(&self.file, &row).and_then(|raw| dictionary::read(&raw));
         let code = code.map_err(|fault| fault.in_store(&self.path, row.offset.get()))?;
         Ok(place.get_or_init(|| Arc::new(Program::new(Arc::new(code)))))
     }
@@ -249,8 +248,8 @@ impl Store {
         let ctas = self.kernel(kernel).cta_count();
         assert!(ordinal < ctas, "CTA {ordinal} of {ctas}");
         let ordinal = self.selection(kernel).map_or(ordinal, |some| some.ordinal(ordinal));
-        let row = &self.index.kernels(&self.map)[kernel];
-        let (first, chunks) = self.index.chunks_of(&self.map, row);
+        let row = &self.index.kernels()[kernel];
+        let (first, chunks) = self.index.chunks_of(row);
         let after = chunks.partition_point(|chunk| chunk.first_cta.get() <= ordinal);
         let chunk = &chunks[after - 1];
         (first + to_u32(after - 1), chunk, to_u32(ordinal - chunk.first_cta.get()))
@@ -258,7 +257,7 @@ impl Store {
 
     fn chunk(&self, kernel: usize, row: &ChunkRow, program: &Program) -> Result<Chunk, TraceError> {
         let frame = self.frame(kernel, row, program);
-        let chunk = block::read(&self.map, &row.body).and_then(|raw| Chunk::decode(raw, frame));
+        let chunk = block::read(&self.file, &row.body).and_then(|raw| Chunk::decode(raw, frame));
         chunk.map_err(|fault| fault.in_store(&self.path, row.body.offset.get()))
     }
 
@@ -288,7 +287,7 @@ impl Store {
     fn chunk_tails(&self, kernel: usize, row: &ChunkRow) -> Result<Vec<CtaTails>, TraceError> {
         let block = index::dim(self.kernel(kernel).row.block).count();
         let (ctas, warps) = (to_usize(row.ctas.get()), to_usize(block.div_ceil(32)));
-        let all = block::read(&self.map, &row.tails);
+        let all = block::read(&self.file, &row.tails);
         let all = all.and_then(|raw| tails::unpack(&raw, ctas, warps));
         all.map_err(|fault| fault.in_store(&self.path, row.tails.offset.get()))
     }
@@ -311,11 +310,10 @@ impl Store {
                     content.block(&self.raw(&row.tails)?);
                 }
             }
-            let code = self.index.codes(&self.map)[to_usize(summary.row.code.get())];
+            let code = self.index.codes()[to_usize(summary.row.code.get())];
             content.block(&self.raw(&code.body)?);
         }
-        let header = index::header(&self.path, &self.map)?;
-        if content.finish(self.index.commands(&self.map)) != header.content {
+        if content.finish(self.index.commands()) != self.index.header.content {
             return Err(Fault::new(48, "the content's hash", "another").in_store(&self.path, 48));
         }
         Ok(())
@@ -330,15 +328,15 @@ impl Store {
         let kernels = 0..self.kernel_count();
         let chunks = kernels.flat_map(|kernel| self.kernel(kernel).chunks);
         let blocks = chunks.flat_map(|chunk| [chunk.body, chunk.tails]);
-        let codes = self.index.codes(&self.map).iter().map(|code| code.body);
+        let codes = self.index.codes().iter().map(|code| code.body);
         for row in blocks.chain(codes).filter(|row| row.stored > 0) {
-            let checked = block::check(&self.map, &row);
+            let checked = block::check(&self.file, &row);
             checked.map_err(|fault| fault.in_store(&self.path, row.offset.get()))?;
         }
         Ok(())
     }
 
     fn raw(&self, row: &super::layout::BlockRow) -> Result<Vec<u8>, TraceError> {
-        block::read(&self.map, row).map_err(|fault| fault.in_store(&self.path, row.offset.get()))
+        block::read(&self.file, row).map_err(|fault| fault.in_store(&self.path, row.offset.get()))
     }
 }

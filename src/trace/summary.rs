@@ -6,7 +6,7 @@ use super::index;
 use super::layout::{ChunkRow, KernelRow};
 use super::selection::Selection;
 
-/// What the index says of one launch: a view into the mapped file.
+/// What the index says of one launch: a view into it.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelSummary<'a> {
     pub(super) row: &'a KernelRow,

@@ -2,7 +2,6 @@
 //!
 //! The compression is found from the first bytes, never from the name.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +13,7 @@ use liblzma::bufread::XzDecoder;
 use liblzma::stream::{CONCATENATED, Stream};
 
 use crate::trace::error::TraceError;
+use crate::trace::file;
 use crate::units::to_u64;
 
 /// Bytes of text per block, unless a line is longer.
@@ -84,7 +84,7 @@ impl Source {
     /// [`TraceError::Io`] when it cannot be read.
     pub(super) fn open(path: &Path) -> Result<Self, TraceError> {
         let wrong = |error| TraceError::io("read", path, error);
-        let file = File::open(path).map_err(wrong)?;
+        let file = file::open(path).map_err(wrong)?;
         let metadata = file.metadata().map_err(wrong)?;
         let read_bytes = Arc::new(AtomicU64::new(0));
         let counted = Counted { inner: file, count: Arc::clone(&read_bytes) };

@@ -105,6 +105,7 @@ fn map(path: &Path) -> Result<Map, TraceError> {
 /// A mapped file whose header and index were checked.
 struct Opened<'a> {
     path: &'a Path,
+    map: &'a Map,
     container: Container<'a>,
     dictionary: DecoderDictionary<'static>,
     header: Header,
@@ -112,9 +113,9 @@ struct Opened<'a> {
 }
 
 impl<'a> Opened<'a> {
-    fn new(path: &'a Path, file: &'a [u8]) -> Result<Self, TraceError> {
+    fn new(path: &'a Path, map: &'a Map) -> Result<Self, TraceError> {
         let wrong = |damage: Damage| damage.in_bytes(path);
-        let container = Container::new(file).map_err(wrong)?;
+        let container = Container::new(map).map_err(wrong)?;
         let header = header::read(container.header).map_err(|fault| fault.in_file(path, 1))?;
         let rest = container.header[header.bytes..].trim_ascii();
         if !rest.is_empty() {
@@ -127,7 +128,7 @@ impl<'a> Opened<'a> {
             let at = container.start - container.dictionary.len();
             wrong(Damage::new(at, "a dictionary of zstd", format!("damage ({error})")))
         })?;
-        Ok(Self { path, container, dictionary, header, totals })
+        Ok(Self { path, map, container, dictionary, header, totals })
     }
 
     fn jobs(&self) -> Jobs<'a> {
@@ -161,6 +162,7 @@ impl<'a> Opened<'a> {
         let mut slots = slots?;
         let mut jobs = self.jobs();
         loop {
+            self.map.whole().map_err(wrong)?;
             let batch: Result<Vec<Job<'a>>, Damage> = jobs.by_ref().take(most).collect();
             let batch = batch.map_err(wrong)?;
             if batch.is_empty() {
