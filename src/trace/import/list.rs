@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::trace::error::{TraceError, quoted};
 use crate::units::to_u64;
@@ -33,8 +33,8 @@ pub(super) struct Plan {
     lists: Vec<PathBuf>,
 }
 
-/// Most bytes of a command list's text.
-const LONGEST_LIST: u64 = 1 << 28;
+/// Most bytes of a command list's text: some millions of commands.
+const LONGEST_LIST: u64 = 1 << 26;
 
 impl Plan {
     /// The steps of `inputs`: trace folders, command lists, trace files.
@@ -58,6 +58,7 @@ impl Plan {
             }
         }
         plan.prefer_forms();
+        plan.repeated();
         Ok(plan)
     }
 
@@ -127,7 +128,7 @@ impl Plan {
         let mut skipped = (0_u64, 0_u64);
         while let Some(block) = source.block()? {
             if source.text_bytes > LONGEST_LIST {
-                let text = format!("{}: a command list of more than 256 MiB", path.display());
+                let text = format!("{}: a command list of more than 64 MiB", path.display());
                 return Err(TraceError::Request(text));
             }
             for (index, line) in block.bytes.split(|&byte| byte == b'\n').enumerate() {
@@ -152,6 +153,23 @@ impl Plan {
             ));
         }
         Ok(())
+    }
+
+    /// Warns once of traces that are named several times.
+    fn repeated(&mut self) {
+        let mut known = BTreeSet::new();
+        let traces = self.steps.iter().filter_map(|step| match step {
+            Step::Trace(path) => Some(path),
+            Step::Copy { .. } => None,
+        });
+        let again: Vec<&PathBuf> = traces.filter(|path| !known.insert(*path)).collect();
+        if let Some(first) = again.first() {
+            self.warnings.push(format!(
+                "{}: named before; this and {} more repeated name(s) are further launches",
+                first.display(),
+                again.len() - 1
+            ));
+        }
     }
 
     /// Keeps the best form of kernels that are there in several.
@@ -199,6 +217,10 @@ fn wrong(path: &Path, line: u64, expected: &str, found: &[u8]) -> TraceError {
 fn command(line: &[u8], folder: &Path) -> Result<Option<Step>, &'static str> {
     let text = String::from_utf8_lossy(line);
     if text.starts_with("kernel") {
+        let leaves = |part| !matches!(part, Component::Normal(_) | Component::CurDir);
+        if Path::new(&*text).components().any(leaves) {
+            return Err("a trace file in the list's own folder");
+        }
         let path = folder.join(&*text);
         let exists = fs::metadata(&path).is_ok_and(|found| found.is_file());
         return if exists { Ok(Some(Step::Trace(path))) } else { Err("a trace file that exists") };
