@@ -66,6 +66,13 @@ impl Batch {
         }
     }
 
+    /// Bytes held by its records, about.
+    pub(super) fn bytes(&self) -> usize {
+        let tails = self.tails.iter().map(|tail| size_of_val(tail) + tail.1.len());
+        let flat = size_of_val(&*self.records) + size_of_val(&*self.accesses);
+        flat + size_of_val(&*self.deltas) + tails.sum::<usize>()
+    }
+
     /// The differences of `access`.
     pub(super) fn deltas(&self, access: &Lines) -> &[i64] {
         let from = crate::units::to_usize(access.deltas);

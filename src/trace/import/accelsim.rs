@@ -221,6 +221,12 @@ impl<'w> Import<'w> {
     /// Takes the blocks of a raw trace, whose records are all there now.
     fn raw(&mut self) -> Result<(), TraceError> {
         let grid = self.dialect.grid;
+        let named = |error| match error {
+            TraceError::Request(text) => {
+                TraceError::Request(format!("{}: {text}", self.path.display()))
+            }
+            other => other,
+        };
         let mut blocks = std::mem::take(&mut self.warps).blocks(grid)?;
         let numbers = self.kernel.numbers(&blocks.statics);
         let numbers = numbers.expect("no more statics than the pieces had");
@@ -228,7 +234,7 @@ impl<'w> Import<'w> {
             let mut waiting: Vec<RawBlock> = Vec::new();
             let mut records = 0;
             while records < RAW_BATCH
-                && let Some(block) = blocks.next()?
+                && let Some(block) = blocks.next().map_err(named)?
             {
                 records += block.records;
                 waiting.push(block);

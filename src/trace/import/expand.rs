@@ -16,7 +16,7 @@ use super::container::{Container, Words};
 /// A job ends when it has so many bytes of text.
 const JOB_BYTES: usize = 1 << 20;
 /// Most bytes of text in one frame: a bound on memory.
-const LARGEST_FRAME: u64 = 64 << 20;
+const LARGEST_FRAME: u64 = 16 << 20;
 
 /// Frame lines of grouped text, or a sub-chunk.
 #[derive(Debug)]

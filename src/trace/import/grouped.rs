@@ -6,9 +6,12 @@ use std::sync::Arc;
 use crate::trace::records::{self, Batch, Block};
 use crate::units::{to_u64, to_usize};
 
-use super::kernel::MOST_CTA_INSTRUCTIONS;
+use super::kernel::{MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
 use super::piece::{Dialect, Mark, Marked};
 use super::text::Fault;
+
+/// Most bytes of further lines in a thread block.
+const LONGEST_NOTE: usize = 1 << 16;
 
 /// Where in the frame the text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +37,8 @@ pub(super) struct Frames {
     /// Warps of the block that were named.
     named: Vec<bool>,
     instructions: usize,
+    /// Bytes of the pieces with its records.
+    bytes: usize,
     placed: Placed,
 }
 
@@ -70,7 +75,7 @@ impl Frames {
     pub(super) fn new(dialect: Dialect) -> Self {
         let (state, block) = (State::Outside, Block::default());
         let (named, placed) = (Vec::new(), Placed::default());
-        Self { dialect, state, block, named, instructions: 0, placed }
+        Self { dialect, state, block, named, instructions: 0, bytes: 0, placed }
     }
 
     /// Takes the next piece; gives finished thread blocks to `done`.
@@ -84,6 +89,7 @@ impl Frames {
         mut done: impl FnMut(Block),
     ) -> Result<(), Fault> {
         let (mut record, mut access) = (0, 0);
+        self.bytes += numbered.batch.bytes();
         for marked in marks {
             self.records(numbered, record..marked.record, access, marked.line)?;
             (record, access) = (marked.record, marked.access);
@@ -110,11 +116,16 @@ impl Frames {
         };
         let count = to_u64(range.len());
         self.instructions += range.len();
-        if count > left || self.instructions > MOST_CTA_INSTRUCTIONS {
-            let expected = match count > left {
-                true => format!("{declared} instruction lines, as `insts` says"),
-                false => format!("at most {MOST_CTA_INSTRUCTIONS} instructions in a thread block"),
-            };
+        let expected = if count > left {
+            format!("{declared} instruction lines, as `insts` says")
+        } else if self.instructions > MOST_CTA_INSTRUCTIONS {
+            format!("at most {MOST_CTA_INSTRUCTIONS} instructions in a thread block")
+        } else if self.bytes > MOST_CTA_BYTES {
+            format!("at most {} MiB of records in a thread block", MOST_CTA_BYTES >> 20)
+        } else {
+            String::new()
+        };
+        if !expected.is_empty() {
             return Err(Fault { line, expected, found: "more".to_owned() });
         }
         self.state = State::Counted { warp, left: left - count, declared };
@@ -147,14 +158,14 @@ impl Frames {
         match (&marked.mark, self.state) {
             (Mark::Begin, State::Outside) => self.state = State::Begun,
             (Mark::Position(_), State::Begun) => self.position(marked)?,
-            (Mark::Note(text), State::Begun | State::Placed) => self.note(text),
+            (Mark::Note(text), State::Begun | State::Placed) => self.note(text, marked.line)?,
             (Mark::Warp(_), _) if between => self.warp(marked)?,
             (Mark::Instructions(declared), State::Named(warp)) => {
                 self.state = State::Counted { warp, left: *declared, declared: *declared };
             }
             (Mark::End, _) if between => {
                 self.state = State::Outside;
-                self.instructions = 0;
+                (self.instructions, self.bytes) = (0, 0);
                 return Ok(Some(std::mem::take(&mut self.block)));
             }
             _ => return Err(self.unexpected(marked)),
@@ -193,11 +204,16 @@ impl Frames {
         Ok(())
     }
 
-    fn note(&mut self, text: &[u8]) {
+    fn note(&mut self, text: &[u8], line: u64) -> Result<(), Fault> {
+        if self.block.note.len() + text.len() > LONGEST_NOTE {
+            let expected = format!("at most {LONGEST_NOTE} bytes of further lines");
+            return Err(Fault { line, expected, found: "more".to_owned() });
+        }
         if !self.block.note.is_empty() {
             self.block.note.push(b'\n');
         }
         self.block.note.extend_from_slice(text);
+        Ok(())
     }
 
     fn warp(&mut self, marked: &Marked) -> Result<(), Fault> {

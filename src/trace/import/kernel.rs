@@ -24,6 +24,8 @@ const GROUP_INSTRUCTIONS: usize = 2 * GROUP_CHUNKS * CHUNK_INSTRUCTIONS;
 const CHUNK_WARPS: usize = 1 << 16;
 /// Most warp instructions of one CTA: a bound on memory.
 pub(super) const MOST_CTA_INSTRUCTIONS: usize = 1 << 26;
+/// Most bytes of one CTA's records, with addresses and line tails: a bound on memory.
+pub(super) const MOST_CTA_BYTES: usize = 1 << 30;
 
 /// Successive CTAs, and where chunks end in them.
 #[derive(Debug, Default)]

@@ -15,7 +15,7 @@ use crate::trace::error::TraceError;
 use crate::trace::records::{Batch, Block, Piece, Static};
 use crate::units::{Dim3, to_u32, to_u64, to_usize};
 
-use super::kernel::MOST_CTA_INSTRUCTIONS;
+use super::kernel::{MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
 use super::pick::Pick;
 use super::piece;
 use super::spill::{Merge, Spill};
@@ -265,18 +265,20 @@ impl Blocks {
         let position = self.grid.position(linear);
         let mut warps: Vec<Vec<Part>> = Vec::new();
         warps.resize_with(to_usize(self.warps_per_cta), Vec::new);
-        let mut records = 0;
+        let (mut records, mut bytes) = (0, 0);
         while let Some((place, more)) = self.merge.peek()
             && place / per_cta == linear
         {
             records += more;
-            if records > MOST_CTA_INSTRUCTIONS {
-                let most = to_u64(MOST_CTA_INSTRUCTIONS);
+            if records > MOST_CTA_INSTRUCTIONS || bytes > MOST_CTA_BYTES {
+                let (most, room) = (to_u64(MOST_CTA_INSTRUCTIONS), MOST_CTA_BYTES >> 20);
                 return Err(TraceError::Request(format!(
-                    "thread block {position} has more than {most} instructions; trace fewer"
+                    "thread block {position} has more than {most} instructions or {room} MiB of \
+                     them; trace fewer"
                 )));
             }
             if let Some((place, part)) = self.merge.next()? {
+                bytes += part.expanded();
                 warps[to_usize(place % per_cta)].push(part);
             }
         }

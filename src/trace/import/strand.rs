@@ -84,6 +84,12 @@ impl Strand {
 }
 
 impl Part {
+    /// Bytes of its records in a batch, at most about.
+    pub(super) fn expanded(&self) -> usize {
+        let tails = self.tails.iter().map(|tail| size_of_val(tail) + tail.1.len());
+        tails.sum::<usize>() + size_of::<Record>() * self.bytes.len()
+    }
+
     /// Appends the records to `batch`.
     pub(super) fn expand(self, batch: &mut Batch) {
         let first = batch.records.len();
