@@ -77,10 +77,16 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
 }
 
-fn field<'a, T>(
+fn first<'a, T>(
     parser: impl Parser<&'a [u8], Output = T, Error = Wanted<'a>>,
 ) -> impl Parser<&'a [u8], Output = T, Error = Wanted<'a>> {
     preceded(space0, parser)
+}
+
+fn field<'a, T>(
+    parser: impl Parser<&'a [u8], Output = T, Error = Wanted<'a>>,
+) -> impl Parser<&'a [u8], Output = T, Error = Wanted<'a>> {
+    preceded(space1, parser)
 }
 
 fn hexadecimal(input: &[u8]) -> Parsed<'_, u64> {
@@ -212,13 +218,19 @@ pub(super) fn parse(line: &[u8], line_info: bool) -> Result<Fields<'_>, Wanted<'
     }
 }
 
-fn fields(input: &[u8], line_info: bool) -> Parsed<'_, Fields<'_>> {
+/// The source line number, if there is one, and the program counter.
+fn place(input: &[u8], line_info: bool) -> Parsed<'_, (Option<u32>, u64)> {
+    const PC: &str = "a program counter";
+    if !line_info {
+        return want(PC, first(hexadecimal)).map(|pc| (None, pc)).parse(input);
+    }
     let number = map_opt(decimal, |number| u32::try_from(number).ok());
-    let (rest, line) = match line_info {
-        true => want("a source line number", field(number)).map(Some).parse(input)?,
-        false => (input, None),
-    };
-    let (rest, pc) = want("a program counter", field(hexadecimal)).parse(rest)?;
+    let (rest, line) = want("a source line number", first(number)).parse(input)?;
+    want(PC, field(hexadecimal)).map(|pc| (Some(line), pc)).parse(rest)
+}
+
+fn fields(input: &[u8], line_info: bool) -> Parsed<'_, Fields<'_>> {
+    let (rest, (line, pc)) = place(input, line_info)?;
     let (from_mask, _) = want("a space", space1).parse(rest)?;
     let (rest, mask) = want("a mask of 8 hexadecimal digits", mask).parse(from_mask)?;
     let (rest, destinations) = registers("a count of destinations", rest)?;
@@ -295,6 +307,16 @@ mod tests {
         );
         let fields = parse(b"0010 ffffffff 1 R24 HMMA.16816.F32 1 R4 0 0 0 ", false).unwrap();
         assert_eq!((fields.tail, fields.fixed.immediates.len()), (&b""[..], 2));
+    }
+
+    #[test]
+    fn fields_that_run_together_are_none() {
+        for line in
+            ["0010 ffffffff 1 R1MOV 0 0", "0010 ffffffff 1R1 MOV 0 0", "0010 ffffffff 0EXIT 0 0"]
+        {
+            assert!(parse(line.as_bytes(), false).is_err(), "{line}");
+        }
+        assert!(parse(b"0010 0000000f 0 LDG 0 4 1 0x10-4 0", false).is_err());
     }
 
     #[test]

@@ -16,6 +16,8 @@ mod memlog;
 mod memo;
 mod pick;
 mod piece;
+#[cfg(test)]
+mod plain;
 mod raw;
 mod request;
 mod source;
@@ -176,7 +178,10 @@ fn nothing(request: &ConvertRequest, taken: usize, left_out: Vec<Launch>) -> Tra
         return TraceError::Request(text);
     }
     if left_out.is_empty() {
-        return TraceError::Request("nothing to convert: no kernel in the input".to_owned());
+        let names: Vec<String> =
+            request.inputs.iter().map(|input| input.display().to_string()).collect();
+        let text = format!("nothing to convert: no kernel in {}", names.join(" "));
+        return TraceError::Request(text);
     }
     TraceError::Request(request.filter.nothing(left_out))
 }
