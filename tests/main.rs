@@ -4,16 +4,24 @@
 mod accuracy;
 mod allocation;
 mod analyze;
+#[cfg(target_os = "linux")]
+mod bombs;
 mod compare;
+mod corpus;
 mod dram;
 mod faults;
+mod fuzz;
+mod hostile;
 mod imports;
 mod layers;
 mod machine_memory;
 mod machine_verb;
+mod metamorphic;
 mod microbenchmarks;
 mod model_errors;
 mod models;
+#[cfg(unix)]
+mod moving;
 mod opcodes;
 mod packing;
 mod parts;

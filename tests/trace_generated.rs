@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 
+use gpumodel::trace::{ConvertRequest, export};
 use proptest::prelude::*;
 
 use crate::rendering::{compare_all, converted};
@@ -181,6 +182,33 @@ proptest! {
             hashes.push(store.content_hash());
         }
         prop_assert_eq!(&hashes[0], &hashes[1]);
+    }
+}
+
+/// What follows `-accelsim tracer version = ` in headers; nothing: no such line.
+const VERSIONS: &[&str] = &["", "1.2", "3", "4", "5", "6"];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn stores_come_back_from_the_text_that_is_written_of_them(
+        kernel in kernel(),
+        version in prop::sample::select(VERSIONS),
+        in_frames in any::<bool>(),
+    ) {
+        prop_assume!(kernel.ctas.iter().flatten().any(|warp| !warp.is_empty()));
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let key = "-accelsim tracer version = ";
+        let keys = if version.is_empty() { String::new() } else { format!("{key}{version}\n") };
+        let text = if in_frames { grouped(&kernel) } else { raw(&kernel) };
+        fs::write(at("kernel-1.trace"), text.replace(&format!("{key}4\n"), &keys)).unwrap();
+        let store = converted(&at("kernel-1.trace"), folder.path());
+        let request = ConvertRequest { output: at("text"), ..ConvertRequest::default() };
+        export(&store, &request).unwrap();
+        let again = converted(&at("text"), folder.path());
+        prop_assert_eq!(store.content_hash(), again.content_hash());
     }
 }
 
