@@ -1,17 +1,19 @@
-//! Files as they are opened: regular ones only, and a store's, read where it is needed.
+//! Files as they are opened: regular ones only, and a store's, mapped.
 //!
-//! A store's blocks are read, not mapped: a file that another program cuts short or
-//! writes over while it is open gives an error where a map would give a signal, and
-//! the bytes whose checksum was right are those that are decompressed.
+//! A store's blocks are copied out of the map after its file was asked for its
+//! length: a file that another program cuts short while it is open gives an error
+//! where the map alone would give a signal, and the bytes whose checksum was right
+//! are those that are decompressed. Only a cut within the microseconds of a copy
+//! still ends the program.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
-use crate::units::{to_u64, to_usize};
+use crate::units::to_u64;
 
 use super::error::Fault;
+use super::map::Map;
 
 /// Opens the file at `path` for reading, at once or not at all: opening a pipe would
 /// wait for its writer.
@@ -30,7 +32,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
 /// An open store.
 #[derive(Debug)]
 pub(super) struct StoreFile {
-    file: Mutex<File>,
+    map: Map,
     /// Its length when it was opened.
     pub(super) bytes: u64,
 }
@@ -41,9 +43,9 @@ impl StoreFile {
     /// # Errors
     /// Those of [`open`].
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let file = open(path)?;
-        let bytes = file.metadata()?.len();
-        Ok(Self { file: Mutex::new(file), bytes })
+        let map = Map::open(path)?;
+        let bytes = to_u64(map.len());
+        Ok(Self { map, bytes })
     }
 
     /// The `count` bytes from `start` on. Allocates no more than the file had.
@@ -52,23 +54,14 @@ impl StoreFile {
     /// A [`Fault`] when the file does not hold them, or no longer.
     pub(super) fn read(&self, start: u64, count: u64) -> Result<Vec<u8>, Fault> {
         let at = usize::try_from(start).unwrap_or(usize::MAX);
-        let expected = || format!("{count} bytes");
+        let missing = |found: &str| Fault::new(at, format!("{count} bytes"), found);
         let end = start.checked_add(count).filter(|&end| end <= self.bytes);
-        if end.is_none() {
-            return Err(Fault::new(at, expected(), "the end of the file"));
-        }
-        // A reader that panicked left no more than another position.
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut bytes = Vec::with_capacity(to_usize(count));
-        let read = file.seek(SeekFrom::Start(start));
-        let read = read.and_then(|_| (&mut *file).take(count).read_to_end(&mut bytes));
-        if let Err(error) = read {
-            return Err(Fault::new(at, expected(), format!("an error ({error})")));
-        }
-        if to_u64(bytes.len()) < count {
+        let end = end.ok_or_else(|| missing("the end of the file"))?;
+        if end > self.map.length_now() {
             let found = "the end of the file: another program cut it while it was open";
-            return Err(Fault::new(at, expected(), found));
+            return Err(missing(found));
         }
-        Ok(bytes)
+        let range = at..usize::try_from(end).unwrap_or(usize::MAX);
+        self.map.get(range).map(<[u8]>::to_vec).ok_or_else(|| missing("the end of the file"))
     }
 }

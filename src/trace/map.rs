@@ -30,13 +30,19 @@ impl Map {
         // SAFETY: the map is private and read-only. If another program changes the
         // file under us, the bytes we see change: nothing here keeps a reference that
         // relies on them staying valid (no `str`, no enum, no bool is made of them
-        // without a check at that moment). Mapped traces (`.tracez`) are expanded into
-        // buffers of a stated length by a decoder that takes any bytes; every length
-        // read from them is held against the map's. Bytes that another program cuts
-        // off raise SIGBUS, which ends the program: `Map::whole` is asked before every
-        // batch of work, so that only a cut within that batch's milliseconds does.
+        // without a check at that moment). Blocks of stores are copied out before they
+        // are checked. Mapped traces (`.tracez`) are expanded into buffers of a stated
+        // length by a decoder that takes any bytes; every length read from them is held
+        // against the map's. Bytes that another program cuts off raise SIGBUS, which
+        // ends the program: the file is asked for its length before every block and
+        // every batch of work, so that only a cut within their milliseconds does.
         let bytes = unsafe { Mmap::map(&file)? };
         Ok(Self { bytes, file })
+    }
+
+    /// Bytes that the file has by now.
+    pub(super) fn length_now(&self) -> u64 {
+        self.file.metadata().map_or(0, |now| now.len())
     }
 
     /// Checks that the file is still as long as it was when it was mapped.
@@ -44,7 +50,7 @@ impl Map {
     /// # Errors
     /// A [`Fault`] where it ends now.
     pub(super) fn whole(&self) -> Result<(), Fault> {
-        let (had, has) = (self.bytes.len(), self.file.metadata().map_or(0, |now| now.len()));
+        let (had, has) = (self.bytes.len(), self.length_now());
         if has >= to_u64(had) {
             return Ok(());
         }
