@@ -207,7 +207,8 @@ fn filled(slope: &PerResource, left: &PerResource, pace: f32) -> Option<(usize, 
     if !excess.iter().fold(false, |any, excess| any | (*excess > SLACK)) {
         return None;
     }
-    let over = (0..RESOURCES).filter(|&resource| excess[resource] > SLACK);
+    // Rounding may leave a resource overfull that nobody open uses.
+    let over = (0..RESOURCES).filter(|&r| excess[r] > SLACK && slope[r] > 0.0);
     over.map(|resource| (resource, left[resource] / slope[resource]))
         .min_by(|a, b| a.1.total_cmp(&b.1))
 }
@@ -288,6 +289,25 @@ mod tests {
     fn a_full_unit_slows_its_users_only() {
         let claims = [claim(0, 0.25, 1.0), claim(1, 0.25, 1.0), claim(2, 0.25, 0.0)];
         close(&rates(&claims, SchedulerPolicy::Lrr), &[0.5, 0.5, 1.0]);
+    }
+
+    #[test]
+    fn a_resource_overfull_by_rounding_ends_the_search() {
+        let of = |age: u64, unit: usize, asked: f32, slots: f32, cycles: f32| {
+            let mut density: PerResource = [0.0; RESOURCES];
+            density[ISSUE] = slots / cycles;
+            density[unit] = asked / cycles;
+            Claim::new(density, age)
+        };
+        let claims = [
+            of(0, 0, 526.0, 33.0, 1066.0),
+            of(1, 0, 874.0, 55.0, 1725.0),
+            of(2, 1, 100.0, 50.0, 100.0),
+            of(3, 1, 80.0, 40.0, 100.0),
+        ];
+        let rates = rates(&claims, SchedulerPolicy::Lrr);
+        assert!(rates.iter().all(|rate| (0.0..=1.0).contains(rate)), "{rates:?}");
+        assert!(rates[2] < 0.6 && rates[3] > 0.7, "{rates:?}");
     }
 
     #[test]
