@@ -324,6 +324,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
             profiles: self.chip.images(),
             kernels: self.chip.counts,
             spans: self.chip.spans.unwrap_or_default(),
+            passed: self.chip.fabric.passed,
         }
     }
 }

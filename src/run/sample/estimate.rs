@@ -19,6 +19,8 @@ pub(super) struct Sampled {
     pub(super) spans: Vec<CtaSpan>,
     /// Cycles from the first CTA's start to the last one's end.
     pub(super) cycles: Cycle,
+    /// Requests for sectors that CTAs outside the run bring.
+    pub(super) passed: u64,
 }
 
 /// What samples say of the whole launch.
@@ -254,7 +256,7 @@ mod tests {
                 end,
             });
         }
-        Sampled { chosen, spans, cycles: at[0].max(at[1]) }
+        Sampled { chosen, spans, cycles: at[0].max(at[1]), passed: 0 }
     }
 
     #[test]
@@ -302,7 +304,8 @@ mod tests {
         // Ends 1000 and 1100 deviate by 70.7; evenly strewn, the largest of 2 is
         // 0.577 of that beyond the mean, the largest of 32 is 1.627.
         assert!((cycles(16.0) - 1100.0 - 70.7 * 1.05).abs() < 1.0, "{}", cycles(16.0));
-        let run = Sampled { spans: one.spans[..2].to_vec(), chosen: vec![0, 1], cycles: 110 };
+        let run =
+            Sampled { spans: one.spans[..2].to_vec(), chosen: vec![0, 1], cycles: 110, passed: 0 };
         let at_once = Estimate::of(&strata, &[run], 1, 16.0).cycles;
         // Of normal values 0.59 and 2.07 of the 7.07 between them.
         assert!((at_once - 110.0 - 7.07 * 1.48).abs() < 0.2, "{at_once}");

@@ -44,6 +44,7 @@ mod draw;
 mod estimate;
 mod feed;
 mod scale;
+mod shortfall;
 mod strata;
 mod stretch;
 mod wish;
@@ -203,12 +204,10 @@ fn join(
     let mut samples: Vec<Option<SampleRecord>> = Vec::new();
     for stretch in ran {
         let offset = if outcome.cycles == 0 { 0 } else { outcome.cycles + gap };
-        for Ran { mut counts, sample, too_wide } in stretch {
-            if too_wide {
-                notes.add(format!(
-                    "{}: samples of a launch left a wider interval than asked for: it ran whole",
-                    app.name
-                ));
+        for Ran { mut counts, sample, shortfall } in stretch {
+            if let Some(shortfall) = shortfall {
+                let words = shortfall.words();
+                notes.add(format!("{}: samples of a launch {words}: it ran whole", app.name));
             }
             shift(&mut counts, offset);
             outcome.cycles = outcome.cycles.max(counts.end);
