@@ -168,6 +168,12 @@ fn archives_of_any_bytes() {
 }
 
 #[test]
+fn logs_of_any_bytes() {
+    let good = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces/golden/memlog-v1.txt");
+    fuzz("logs", &[fs::read(good).unwrap()], import);
+}
+
+#[test]
 fn lists_of_any_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let list = folder.path().join("kernelslist.g");

@@ -25,8 +25,8 @@ use super::filter::FilterArguments;
     gpumodel analyze A=one.gpt B=two.gpt --machine my-gpu.toml --json record.json\n  \
     gpumodel analyze bfs.gpt --machine v100 --set l1.latency_cycles=20 --kernels 1-3\n  \
     gpumodel analyze app.gpt --machine v100 --names 'gemm|conv' --ctas first:160\n  \
-    gpumodel analyze sgemm.gpt --machine v100 --sample        a part of the CTAs, within 3 %\n  \
-    gpumodel analyze sgemm.gpt --machine v100 --sample=0.01   more of them, within 1 %\n\n\
+    gpumodel analyze sgemm.gpt --machine v100 --sample        a part of the CTAs, with an interval\n  \
+    gpumodel analyze sgemm.gpt --machine v100 --sample=0.01   more of them\n\n\
     ENVIRONMENT:\n  \
     GPUMODEL_CACHE  folder for converted traces (default: gpumodel in the user's cache folder)")]
 pub(crate) struct Arguments {

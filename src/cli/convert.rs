@@ -85,7 +85,11 @@ fn to_text(request: &ConvertRequest) -> Result<(), Box<dyn Error + Send + Sync>>
             Store::open(&passing)?
         }
     };
-    store.narrow(&request.filter)?;
+    if store.narrow(&request.filter)?.is_none() {
+        let kernels = 0..store.kernel_count();
+        let nothing = request.filter.nothing(kernels.map(|kernel| store.kernel(kernel).launch()));
+        return Err(nothing.into());
+    }
     let kernels = export(&store, request)?;
     eprintln!("{kernels} kernel(s) as text in {}", request.output.display());
     Ok(())

@@ -99,19 +99,11 @@ impl App {
     /// # Errors
     /// When `filter` takes nothing, or the store is damaged.
     pub(super) fn narrow(&mut self, filter: &Filter) -> Result<(), RunError> {
-        let kernels = self.store.kernel_count();
-        let launches = |store: &Store| -> Vec<_> {
-            (0..kernels).filter(|&k| filter.takes(&store.kernel(k).launch())).collect()
-        };
-        let taken = launches(&self.store);
-        let sum = |store: &Store| taken.iter().map(|&k| store.kernel(k).cta_count()).sum::<u64>();
-        let all = sum(&self.store);
-        self.store.narrow(filter)?;
-        let some = sum(&self.store);
-        if kernels > 0 && (taken.is_empty() || (some == 0 && all > 0)) {
-            let found = filter.nothing((0..kernels).map(|k| self.store.kernel(k).launch()));
+        let Some((some, all)) = self.store.narrow(filter)? else {
+            let kernels = 0..self.store.kernel_count();
+            let found = filter.nothing(kernels.map(|kernel| self.store.kernel(kernel).launch()));
             return Err(RunError::NoKernels { app: self.name.clone(), found });
-        }
+        };
         if let Some(ctas) = &filter.ctas {
             self.warnings.push(format!(
                 "--ctas {ctas} lets {some} of {all} traced CTAs run: all counts and times are \

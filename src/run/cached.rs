@@ -23,11 +23,15 @@ pub(super) fn converted(
     let failed = |source| RunError::Cache { path: cache.to_path_buf(), source };
     let stored = cache.join(format!("{:032x}.gpt", source_key(path)?));
     let notes = stored.with_extension("notes");
-    let there = stored.exists();
+    // A run that was ended may have left a store without notes: that is no damage.
+    let there = stored.exists() && notes.exists();
     if there && let Some(notes) = kept(&stored, &notes) {
         return Ok((stored, notes));
     }
     let mut warnings = convert(path, &stored, cache, progress)?;
+    for warning in &mut warnings {
+        *warning = warning.replace('\n', "\\n");
+    }
     WholeFile::write(&notes, sealed(&warnings).as_bytes()).map_err(failed)?;
     if there {
         warnings.push("what the cache kept of it was damaged: converted again".to_owned());

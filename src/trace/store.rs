@@ -156,10 +156,24 @@ impl Store {
     /// Shows from now on only those CTAs of the launches taken by `filter` that it
     /// takes too: counts, ordinals and CTAs are then those of a trace without the
     /// others. Sizes, content hash and [`Store::verify`] stay those of the file.
+    /// Gives the traced CTAs of those launches that are left, and all of them;
+    /// `None` when the filter takes nothing of a store that has something.
     ///
     /// # Errors
     /// [`TraceError::Store`] when a block is damaged.
-    pub fn narrow(&mut self, filter: &Filter) -> Result<(), TraceError> {
+    pub fn narrow(&mut self, filter: &Filter) -> Result<Option<(u64, u64)>, TraceError> {
+        let kernels = 0..self.kernel_count();
+        let taken = kernels.filter(|&kernel| filter.takes(&self.kernel(kernel).launch()));
+        let taken: Vec<usize> = taken.collect();
+        let ctas = |store: &Self| taken.iter().map(|&k| store.kernel(k).cta_count()).sum::<u64>();
+        let all = ctas(self);
+        self.select(filter)?;
+        let some = ctas(self);
+        let nothing = taken.is_empty() || (some == 0 && all > 0);
+        Ok((self.kernel_count() == 0 || !nothing).then_some((some, all)))
+    }
+
+    fn select(&mut self, filter: &Filter) -> Result<(), TraceError> {
         let Some(choice) = &filter.ctas else { return Ok(()) };
         self.selections.clear();
         let mut selections = Vec::with_capacity(self.kernel_count());

@@ -72,7 +72,6 @@ pub(super) struct WarpEntry<'a> {
 pub(super) struct Totals {
     /// Some block says something of clusters that is not zero.
     pub(super) clustered: bool,
-    pub(super) instructions: u64,
 }
 
 impl<'a> Container<'a> {
@@ -135,7 +134,6 @@ impl<'a> Container<'a> {
             for _ in 0..block.warps {
                 let warp = words.warp()?;
                 self.check_warp(&warp)?;
-                totals.instructions += u64::from(warp.instructions);
             }
         }
         if words.at == words.end {

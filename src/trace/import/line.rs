@@ -132,8 +132,12 @@ fn registers<'a>(what: &'static str, input: &'a [u8]) -> Parsed<'a, Vec<Register
     count(want("a register", field(register)), to_usize(number)).parse(rest)
 }
 
+/// Most bytes of an opcode: real ones have some forty.
+const LONGEST_OPCODE: usize = 256;
+
 fn opcode(input: &[u8]) -> Parsed<'_, Box<str>> {
-    map_opt(word, |word| std::str::from_utf8(word).ok().map(Into::into)).parse(input)
+    let short = verify(word, |word: &[u8]| word.len() <= LONGEST_OPCODE);
+    map_opt(short, |word| std::str::from_utf8(word).ok().map(Into::into)).parse(input)
 }
 
 fn addresses(mask: u32, input: &[u8]) -> Parsed<'_, Addresses> {
@@ -192,7 +196,8 @@ fn width(input: &[u8]) -> Parsed<'_, u8> {
 
 /// True when the address mode that follows a width is one of TMA.
 fn is_tma(after_width: &[u8]) -> bool {
-    matches!(after_width.trim_ascii_start(), [b'3' | b'4', b' ', ..])
+    let mut words = after_width.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    matches!(words.next(), Some(b"3" | b"4"))
 }
 
 /// The first three fields as numbers, and all of them as text; see

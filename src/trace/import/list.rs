@@ -77,7 +77,7 @@ impl Plan {
             chosen = raw;
         }
         // `kernelslist.g` first, then those of further contexts.
-        chosen.sort_by_key(|name| name.len());
+        chosen.sort_by_key(|name| plain_name(name).len());
         chosen.dedup_by_key(|name| plain_name(name));
         if chosen.len() > 1 {
             let names: Vec<&str> = chosen.iter().map(|name| name.as_str()).collect();
