@@ -70,6 +70,17 @@ fn coverage_names_what_was_left_out() {
 }
 
 #[test]
+fn a_run_of_some_ctas_is_not_compared() {
+    let mut part = small();
+    part.filters.insert("ctas".into(), "0-9".into());
+    let table = ReferenceTable::read(&data("runs.csv")).unwrap();
+    let comparison = Comparison::new(&[part], &table, None);
+    assert!(comparison.rows.is_empty());
+    let refused = &comparison.coverage.not_comparable;
+    assert!(refused.iter().all(|reason| reason.contains("CTAs 0-9")), "{refused:?}");
+}
+
+#[test]
 fn summaries_are_mean_median_and_worst_of_the_rows_that_count() {
     let comparison = compare("runs.csv");
     let of = |quantity| comparison.summary.iter().find(|s| s.quantity == quantity).unwrap();

@@ -103,7 +103,7 @@ impl Comparison {
                 let mut known = false;
                 for row in table.rows.iter().filter(|row| matches(row, &analysis.machine, app)) {
                     known = true;
-                    match compare(row, &analysis.machine, app, launch_cycles) {
+                    match compare(row, analysis, app, launch_cycles) {
                         Ok(compared) => {
                             answered.insert(row.line);
                             rows.push(compared);
@@ -196,10 +196,14 @@ fn matches(row: &ReferenceRow, machine: &MachineRecord, app: &AppRecord) -> bool
 
 fn compare(
     row: &ReferenceRow,
-    machine: &MachineRecord,
+    analysis: &Analysis,
     app: &AppRecord,
     launch_cycles: Option<u64>,
 ) -> Result<ComparedRow, String> {
+    let machine = &analysis.machine;
+    if let Some(ctas) = analysis.filters.get("ctas") {
+        return Err(format!("{} {}: only its CTAs {ctas} ran", machine.name, app.app));
+    }
     let chosen = choose(row, app)?;
     let (mut sums, count) = (sum(row, app, &chosen), float(crate::units::to_u64(chosen.len())));
     if !row.includes_launch {

@@ -22,10 +22,10 @@ pub(super) struct Draw {
 
 impl Draw {
     /// Draws sets of `part` SMs out of `whole`, ports of `port` SMs together. The
-    /// sets are disjoint, and each is a row of neighbours: CTAs that share lines and
-    /// rows of memory are neighbours, and so are the SMs on which they run. From a
-    /// drawn place on it is the first of which the CTAs are about as like the launch's
-    /// in number per SM, strata and instructions as those of any row.
+    /// sets are disjoint, and each is a row of neighbours among what is left: CTAs
+    /// that share lines and rows of memory are neighbours, and so are the SMs on which
+    /// they run. From a drawn place on it is the first of which the CTAs are about as
+    /// like the launch's in number per SM, strata and instructions as those of any row.
     pub(super) fn new(strata: &Strata, whole: u32, part: u32, port: u32, seed: u64) -> Self {
         let (whole, part, port) = (to_usize(whole), to_usize(part), to_usize(port.max(1)));
         let mix = Mix::of_sms(strata, whole);
