@@ -102,12 +102,17 @@ pub(super) fn bank_passes(access: &Access, width: u64, shared: &SharedSpec) -> u
     };
     let mut seen = BankWords::new(shared.banks);
     for (_, address) in access.active() {
-        let first = address / bank_bytes;
+        let first = quotient(address, bank_bytes);
         for word in first..first.saturating_add(words) {
             seen.insert(word);
         }
     }
     seen.busiest()
+}
+
+/// `value / by`, which is nearly always a power of two and then needs no division.
+fn quotient(value: u64, by: u64) -> u64 {
+    if by.is_power_of_two() { value >> by.trailing_zeros() } else { value / by }
 }
 
 /// Distinct words by bank.
@@ -124,7 +129,7 @@ impl BankWords {
     }
 
     fn insert(&mut self, word: u64) {
-        let bank = to_usize(word % self.banks);
+        let bank = to_usize(word - quotient(word, self.banks) * self.banks);
         let known = self.load[bank] > 0 && self.words[..self.count].contains(&word);
         if !known && self.count < self.words.len() {
             self.words[self.count] = word;
