@@ -42,6 +42,7 @@ mod trace_filters;
 mod trace_generated;
 mod trace_golden;
 mod trace_memlog;
+mod trace_outputs;
 mod trace_round_trip;
 mod trace_spill;
 mod trace_versions;

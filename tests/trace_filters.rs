@@ -179,3 +179,30 @@ fn text_written_from_a_store_obeys_the_filters() {
     let blocks: Vec<&str> = text.lines().filter(|line| line.starts_with("thread block")).collect();
     assert_eq!(blocks, ["thread block = 1,0,0", "thread block = 2,0,0"]);
 }
+
+#[test]
+fn ids_that_nothing_has_and_launches_left_out_are_said() {
+    let bench = Bench(tempfile::tempdir().unwrap());
+    let output = bench.0.path().join("some.gpt");
+    let words = ["--kernels", "1,77"];
+    let convert = [&["convert", SAMPLE, "-o", output.to_str().unwrap()][..], &words].concat();
+    let (code, _, said) = bench.run(&convert);
+    assert!(code == Some(0) && said.contains("no launch was taken for 77"), "{said}");
+    let analyze = [&["analyze", SAMPLE, "-m", "v100", "--json", "-"][..], &words].concat();
+    let notes = bench.json(&analyze)["notes"].to_string();
+    assert!(notes.contains("taken for 77") && notes.contains("lets 1 of 4 launches"), "{notes}");
+    let (_, _, said) = bench.run(&["convert", "no-such", "-o", output.to_str().unwrap()]);
+    assert!(!said.contains("taken for"), "{said}");
+}
+
+#[test]
+fn what_is_left_of_a_store_may_be_nothing_and_then_no_folder_is_written() {
+    let bench = Bench(tempfile::tempdir().unwrap());
+    let [store, text] = ["all.gpt", "text"].map(|name| bench.0.path().join(name));
+    let [from, to] = [&store, &text].map(|path| path.to_str().unwrap());
+    assert_eq!(bench.run(&["convert", SAMPLE, "-o", from]).0, Some(0));
+    let (code, _, said) =
+        bench.run(&["convert", from, "--to", "traceg", "-o", to, "--names", "zz"]);
+    assert!(code == Some(2) && said.contains("--names zz"), "{said}");
+    assert!(!text.exists());
+}

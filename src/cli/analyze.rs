@@ -8,9 +8,9 @@ use crate::report;
 use crate::run::{AnalyzeRequest, AppName, SampleRequest, analyze};
 use crate::units::{WholeFile, check_writable};
 
-use super::Outcome;
 use super::bar::with_bars;
 use super::filter::FilterArguments;
+use super::{Outcome, spare_store};
 
 /// Analyzes applications on a machine: cycles, stalls, caches, DRAM
 ///
@@ -118,6 +118,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     if let Some(folder) = &arguments.report {
         check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
     }
+    arguments.json.as_deref().map_or(Ok(()), spare_store)?;
     let analysis = with_bars(|watch| analyze(&request, watch))?;
     let to_stdout = arguments.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
     if let Some(path) = &arguments.json {

@@ -62,7 +62,10 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         Form::Store if request.inputs.iter().any(|input| Store::recognise(input)) => {
             return Err("an input is a store already; `--to traceg` writes one as text".into());
         }
-        Form::Store => tell(&converted(&request)?),
+        Form::Store => {
+            tell(&converted(&request)?);
+            remark(&Store::open(&request.output)?, &request);
+        }
         Form::Traceg => to_text(&request)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -90,9 +93,21 @@ fn to_text(request: &ConvertRequest) -> Result<(), Box<dyn Error + Send + Sync>>
         let nothing = request.filter.nothing(kernels.map(|kernel| store.kernel(kernel).launch()));
         return Err(nothing.into());
     }
+    remark(&store, request);
     let kernels = export(&store, request)?;
     eprintln!("{kernels} kernel(s) as text in {}", request.output.display());
     Ok(())
+}
+
+/// Says which ids that were asked for `store` has nothing of.
+#[allow(clippy::print_stderr)]
+fn remark(store: &Store, request: &ConvertRequest) {
+    let launches = (0..store.kernel_count()).map(|kernel| store.kernel(kernel).launch());
+    let taken: Vec<u32> =
+        launches.filter(|launch| request.filter.takes(launch)).map(|launch| launch.id).collect();
+    if let Some(missing) = request.filter.missing(&taken) {
+        eprintln!("warning: {missing}");
+    }
 }
 
 #[allow(clippy::print_stderr)]

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::trace::{Command, KernelSummary, Store, Survey, TraceError};
 use crate::units::{Dim3, WholeFile};
 
-use super::Outcome;
+use super::{Outcome, spare_store};
 
 /// Longest kernel name in the table.
 const NAME_CHARACTERS: usize = 40;
@@ -114,7 +114,10 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let document = document(&store, arguments.verify)?;
     match &arguments.json {
         None => show(&document, arguments.top)?,
-        Some(path) => write_json(&document, path)?,
+        Some(path) => {
+            spare_store(path)?;
+            write_json(&document, path)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -16,10 +16,12 @@ mod synth;
 
 use std::error::Error;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::trace::Store;
 use crate::units::remove_unfinished;
 
 /// What a verb gives back: an exit code, or an error for the user (exit code 2).
@@ -78,6 +80,12 @@ fn run(verb: Verb) -> Outcome {
         Verb::Synth(arguments) => synth::run(arguments),
         Verb::Dram(arguments) => dram::run(arguments),
     }
+}
+
+/// Refuses to write a document over a store.
+fn spare_store(path: &Path) -> Result<(), String> {
+    let text = || format!("{}: is a store; give the document another name", path.display());
+    if Store::recognise(path) { Err(text()) } else { Ok(()) }
 }
 
 fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {

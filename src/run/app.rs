@@ -104,6 +104,14 @@ impl App {
             let found = filter.nothing(kernels.map(|kernel| self.store.kernel(kernel).launch()));
             return Err(RunError::NoKernels { app: self.name.clone(), found });
         };
+        let launches = (0..self.store.kernel_count()).map(|k| self.store.kernel(k).launch());
+        let taken = launches.filter(|launch| filter.takes(launch));
+        let taken: Vec<u32> = taken.map(|launch| launch.id).collect();
+        self.warnings.extend(filter.missing(&taken));
+        if taken.len() < self.store.kernel_count() {
+            let (some, all) = (taken.len(), self.store.kernel_count());
+            self.warnings.push(format!("{filter} lets {some} of {all} launches run"));
+        }
         if let Some(ctas) = &filter.ctas {
             self.warnings.push(format!(
                 "--ctas {ctas} lets {some} of {all} traced CTAs run: all counts and times are \

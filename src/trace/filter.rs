@@ -61,6 +61,16 @@ impl Filter {
         format!("nothing is taken{asked}; there is {}{more}", shown.join(", "))
     }
 
+    /// Of the ids asked for, those of which nothing is among the launches `taken`.
+    #[must_use]
+    pub fn missing(&self, taken: &[u32]) -> Option<String> {
+        let asked = &self.kernels.as_ref()?.0.0;
+        let none = |range: &&RangeInclusive<u32>| !taken.iter().any(|id| range.contains(id));
+        let missing = Ranges(asked.iter().filter(none).cloned().collect());
+        let some = !missing.0.is_empty();
+        some.then(|| format!("--kernels: no launch was taken for {missing}"))
+    }
+
     /// What was asked for, as typed: option and words.
     #[must_use]
     pub fn words(&self) -> Vec<(&'static str, String)> {

@@ -48,7 +48,7 @@ pub(super) struct Fabric {
     woken: Vec<u16>,
     /// What CTAs outside the run keep in the slices.
     pub(super) elsewhere: Option<Elsewhere>,
-    /// Requests that found their sector there.
+    /// Reads that found their sector there.
     pub(super) passed: u64,
 }
 
@@ -139,7 +139,7 @@ impl Fabric {
             };
             let head = self.packets.insert(packet);
             let held = self.elsewhere.as_ref().is_some_and(|set| set.holds(packet.address));
-            self.passed += u64::from(held);
+            self.passed += u64::from(held && matches!(packet.ask, Ask::Read));
             let slice = &mut self.slices[usize::from(number)];
             let outcome = match held {
                 true => slice.pass(&packet, now, counters),

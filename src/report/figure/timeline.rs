@@ -39,12 +39,14 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let lanes = lanes(app);
     let area = sheet.plot(LEFT, RIGHT, 4.0 + 22.0 * float(to_u64(lanes.len())));
     let time = Scale::linear(0.0, float(end), area.x, area.right());
-    let axis = if app.timeline.is_empty() { "cycle" } else { "" };
+    // Of a memory-only trace no time is modelled, so no rate is.
+    let rates = !app.timeline.is_empty() && !app.memory_only;
+    let axis = if rates { "" } else { "cycle" };
     across(&mut sheet.canvas, &area, &time, axis);
     gantt(&mut sheet, app, &area, &time, &lanes, &fills);
     outline(&mut sheet.canvas, &area);
-    sheet.skip(if app.timeline.is_empty() { 36.0 } else { 26.0 });
-    if !app.timeline.is_empty() {
+    sheet.skip(if rates { 26.0 } else { 36.0 });
+    if rates {
         activity(&mut sheet, scene, app, end);
     }
     Ok(sheet.finish(&scene.footer()))

@@ -19,7 +19,7 @@ pub(super) struct Sampled {
     pub(super) spans: Vec<CtaSpan>,
     /// Cycles from the first CTA's start to the last one's end.
     pub(super) cycles: Cycle,
-    /// Requests for sectors that CTAs outside the run bring.
+    /// Reads of data, of sectors that CTAs outside the run bring.
     pub(super) passed: u64,
 }
 

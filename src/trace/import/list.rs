@@ -30,7 +30,7 @@ pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     pub(super) warnings: Vec<String>,
     /// The command lists that were followed.
-    lists: Vec<PathBuf>,
+    pub(super) lists: Vec<PathBuf>,
 }
 
 /// Most bytes of a command list's text: some millions of commands.
@@ -221,9 +221,8 @@ fn command(line: &[u8], folder: &Path) -> Result<Option<Step>, &'static str> {
         if Path::new(&*text).components().any(leaves) {
             return Err("a trace file in the list's own folder");
         }
-        let path = folder.join(&*text);
-        let exists = fs::metadata(&path).is_ok_and(|found| found.is_file());
-        return if exists { Ok(Some(Step::Trace(path))) } else { Err("a trace file that exists") };
+        let found = present(&folder.join(&*text)).ok_or("a trace file that exists")?;
+        return Ok(Some(Step::Trace(found)));
     }
     let Some(fields) = text.strip_prefix("MemcpyHtoD") else { return Ok(None) };
     let mut fields = fields.split(',').skip(1).map(str::trim);
@@ -234,6 +233,17 @@ fn command(line: &[u8], folder: &Path) -> Result<Option<Step>, &'static str> {
         (Some(destination), Some(bytes)) => Ok(Some(Step::Copy { destination, bytes })),
         _ => Err("`MemcpyHtoD,0xADDRESS,BYTES`"),
     }
+}
+
+/// The file at `path`, or what it became when it was compressed in place.
+fn present(path: &Path) -> Option<PathBuf> {
+    let ended = |ending: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    };
+    let mut forms = std::iter::once(path.to_path_buf()).chain(COMPRESSED.iter().map(|e| ended(e)));
+    forms.find(|path| fs::metadata(path).is_ok_and(|found| found.is_file()))
 }
 
 /// True when the file at `path` holds a command list.
@@ -255,10 +265,12 @@ fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
+/// Endings of compressed files.
+const COMPRESSED: &[&str] = &[".xz", ".gz", ".bz2", ".zst"];
+
 /// A file name without the ending of a compression.
 fn plain_name(name: &str) -> &str {
-    let endings = [".xz", ".gz", ".bz2", ".zst"];
-    endings.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
+    COMPRESSED.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
 }
 
 /// Endings of trace files: of several forms of one kernel's trace the last one is

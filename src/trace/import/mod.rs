@@ -33,7 +33,7 @@ use crate::isa::Launch;
 use crate::units::to_u64;
 
 use super::error::{TraceError, quoted};
-use super::store::Command;
+use super::store::{Command, Store};
 use super::writer::StoreWriter;
 
 use list::{Plan, Step};
@@ -134,6 +134,7 @@ pub fn convert(
     progress: &dyn Progress,
 ) -> Result<ConvertReport, TraceError> {
     let plan = Plan::new(&request.inputs)?;
+    spare(&request.output, &plan)?;
     progress.begin(plan.steps.iter().map(size).sum());
     let mut writer = StoreWriter::create(&request.output)?;
     let (mut left_out, mut ctas) = (Vec::new(), 0);
@@ -163,15 +164,41 @@ pub fn convert(
     }
     report.left_out = left_out.len();
     if report.kernels == 0 || (ctas == 0 && request.filter.ctas.is_some()) {
-        return Err(nothing(request, report.kernels, left_out));
+        return Err(nothing(request, report.kernels, left_out, &report.warnings));
     }
     report.store_bytes = writer.finish()?;
     Ok(report)
 }
 
+/// Refuses an output that is one of the files of `plan`, or is there and no store:
+/// a name typed wrong must not cost a trace.
+fn spare(output: &Path, plan: &Plan) -> Result<(), TraceError> {
+    let Ok(there) = output.canonicalize() else { return Ok(()) };
+    let same = |path: &Path| path.canonicalize().is_ok_and(|path| path == there);
+    let traces = plan.steps.iter().filter_map(|step| match step {
+        Step::Trace(path) => Some(path),
+        Step::Copy { .. } => None,
+    });
+    let found = fs::metadata(output).map_err(|error| TraceError::io("read", output, error))?;
+    let why = if traces.chain(&plan.lists).any(|path| same(path)) {
+        "is one of the files to convert"
+    } else if found.is_file() && found.len() > 0 && !Store::recognise(output) {
+        "is there and no store"
+    } else {
+        return Ok(());
+    };
+    let text = format!("{}: {why}; give the output another name", output.display());
+    Err(TraceError::Request(text))
+}
+
 /// The error of a conversion that takes no CTA of `taken` launches, and leaves
 /// others out.
-fn nothing(request: &ConvertRequest, taken: usize, left_out: Vec<Launch>) -> TraceError {
+fn nothing(
+    request: &ConvertRequest,
+    taken: usize,
+    left_out: Vec<Launch>,
+    warnings: &[String],
+) -> TraceError {
     if taken > 0 {
         let filter = &request.filter;
         let text = format!("nothing is taken by {filter}; no such CTA has an instruction");
@@ -180,8 +207,9 @@ fn nothing(request: &ConvertRequest, taken: usize, left_out: Vec<Launch>) -> Tra
     if left_out.is_empty() {
         let names: Vec<String> =
             request.inputs.iter().map(|input| input.display().to_string()).collect();
-        let text = format!("nothing to convert: no kernel in {}", names.join(" "));
-        return TraceError::Request(text);
+        let names = names.join(" ");
+        let why: String = warnings.iter().map(|warning| format!("; {warning}")).collect();
+        return TraceError::Request(format!("nothing to convert: no kernel in {names}{why}"));
     }
     TraceError::Request(request.filter.nothing(left_out))
 }
