@@ -135,7 +135,7 @@ fn text_store_and_filtered_store_run_the_same_part() {
         assert_eq!(of_text["solo"][0][key], of_part["solo"][0][key], "{key}");
         assert_eq!(of_text["solo"][0][key], of_store["solo"][0][key], "{key}");
     }
-    assert!(of_store["notes"].to_string().contains("--ctas first:3 lets 9 of"));
+    assert!(of_store["notes"].to_string().contains("--ctas first:3 takes 9 of"));
     let shown = bench.json(&["inspect", part, "--json", "-"]);
     let kernel = &shown["kernels"][0];
     assert_eq!(kernel["ctas"], 3);
@@ -190,7 +190,7 @@ fn ids_that_nothing_has_and_launches_left_out_are_said() {
     assert!(code == Some(0) && said.contains("no launch was taken for 77"), "{said}");
     let analyze = [&["analyze", SAMPLE, "-m", "v100", "--json", "-"][..], &words].concat();
     let notes = bench.json(&analyze)["notes"].to_string();
-    assert!(notes.contains("taken for 77") && notes.contains("lets 1 of 4 launches"), "{notes}");
+    assert!(notes.contains("taken for 77") && notes.contains("takes 1 of 4 launches"), "{notes}");
     let (_, _, said) = bench.run(&["convert", "no-such", "-o", output.to_str().unwrap()]);
     assert!(!said.contains("taken for"), "{said}");
 }

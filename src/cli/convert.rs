@@ -62,10 +62,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         Form::Store if request.inputs.iter().any(|input| Store::recognise(input)) => {
             return Err("an input is a store already; `--to traceg` writes one as text".into());
         }
-        Form::Store => {
-            tell(&converted(&request)?);
-            remark(&Store::open(&request.output)?, &request);
-        }
+        Form::Store => tell(&converted(&request)?),
         Form::Traceg => to_text(&request)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -80,41 +77,31 @@ fn converted(request: &ConvertRequest) -> Result<ConvertReport, TraceError> {
 fn to_text(request: &ConvertRequest) -> Result<(), Box<dyn Error + Send + Sync>> {
     let parent = request.output.parent().filter(|parent| !parent.as_os_str().is_empty());
     let scratch = Scratch::create(parent.unwrap_or(Path::new(".")))?;
-    let mut store = match &request.inputs[..] {
-        [input] if Store::recognise(input) => Store::open(input)?,
+    let store = match &request.inputs[..] {
+        [input] if Store::recognise(input) => {
+            let mut store = Store::open(input)?;
+            warn(&store.narrow(&request.filter)?);
+            store
+        }
         _ => {
             let passing = scratch.path().join("passing.gpt");
             tell(&converted(&ConvertRequest { output: passing.clone(), ..request.clone() })?);
             Store::open(&passing)?
         }
     };
-    if store.narrow(&request.filter)?.is_none() {
-        let kernels = 0..store.kernel_count();
-        let nothing = request.filter.nothing(kernels.map(|kernel| store.kernel(kernel).launch()));
-        return Err(nothing.into());
-    }
-    remark(&store, request);
     let kernels = export(&store, request)?;
     eprintln!("{kernels} kernel(s) as text in {}", request.output.display());
     Ok(())
 }
 
-/// Says which ids that were asked for `store` has nothing of.
 #[allow(clippy::print_stderr)]
-fn remark(store: &Store, request: &ConvertRequest) {
-    let launches = (0..store.kernel_count()).map(|kernel| store.kernel(kernel).launch());
-    let taken: Vec<u32> =
-        launches.filter(|launch| request.filter.takes(launch)).map(|launch| launch.id).collect();
-    if let Some(missing) = request.filter.missing(&taken) {
-        eprintln!("warning: {missing}");
-    }
+fn warn(warnings: &[String]) {
+    warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
 }
 
 #[allow(clippy::print_stderr)]
 fn tell(report: &ConvertReport) {
-    for warning in &report.warnings {
-        eprintln!("warning: {warning}");
-    }
+    warn(&report.warnings);
     let ConvertReport { kernels, left_out, text_bytes, source_bytes, store_bytes, .. } = report;
     eprintln!(
         "{kernels} kernel(s), {left_out} left out: {text_bytes} bytes of text, {source_bytes} as \

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::trace::{Filter, Progress, Store};
+use crate::trace::{Filter, Progress, Store, TraceError};
 
 use super::cached::{converted, modelled};
 use super::error::RunError;
@@ -99,25 +99,11 @@ impl App {
     /// # Errors
     /// When `filter` takes nothing, or the store is damaged.
     pub(super) fn narrow(&mut self, filter: &Filter) -> Result<(), RunError> {
-        let Some((some, all)) = self.store.narrow(filter)? else {
-            let kernels = 0..self.store.kernel_count();
-            let found = filter.nothing(kernels.map(|kernel| self.store.kernel(kernel).launch()));
-            return Err(RunError::NoKernels { app: self.name.clone(), found });
-        };
-        let launches = (0..self.store.kernel_count()).map(|k| self.store.kernel(k).launch());
-        let taken = launches.filter(|launch| filter.takes(launch));
-        let taken: Vec<u32> = taken.map(|launch| launch.id).collect();
-        self.warnings.extend(filter.missing(&taken));
-        if taken.len() < self.store.kernel_count() {
-            let (some, all) = (taken.len(), self.store.kernel_count());
-            self.warnings.push(format!("{filter} lets {some} of {all} launches run"));
-        }
-        if let Some(ctas) = &filter.ctas {
-            self.warnings.push(format!(
-                "--ctas {ctas} lets {some} of {all} traced CTAs run: all counts and times are \
-                 those of this part"
-            ));
-        }
+        let remarks = self.store.narrow(filter).map_err(|error| match error {
+            TraceError::Request(found) => RunError::NoKernels { app: self.name.clone(), found },
+            other => other.into(),
+        })?;
+        self.warnings.extend(remarks);
         Ok(())
     }
 }

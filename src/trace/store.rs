@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use crate::isa::Code;
+use crate::isa::{Code, Launch};
 use crate::units::{to_u32, to_u64, to_usize};
 
 use super::block;
@@ -156,21 +156,36 @@ impl Store {
     /// Shows from now on only those CTAs of the launches taken by `filter` that it
     /// takes too: counts, ordinals and CTAs are then those of a trace without the
     /// others. Sizes, content hash and [`Store::verify`] stay those of the file.
-    /// Gives the traced CTAs of those launches that are left, and all of them;
-    /// `None` when the filter takes nothing of a store that has something.
+    /// Gives what a user should be told of what is left.
     ///
     /// # Errors
-    /// [`TraceError::Store`] when a block is damaged.
-    pub fn narrow(&mut self, filter: &Filter) -> Result<Option<(u64, u64)>, TraceError> {
+    /// [`TraceError::Request`] when `filter` takes nothing of a store that has
+    /// something, [`TraceError::Store`] when a block is damaged.
+    pub fn narrow(&mut self, filter: &Filter) -> Result<Vec<String>, TraceError> {
         let kernels = 0..self.kernel_count();
-        let taken = kernels.filter(|&kernel| filter.takes(&self.kernel(kernel).launch()));
+        let launches: Vec<Launch> = kernels.map(|kernel| self.kernel(kernel).launch()).collect();
+        let taken = (0..launches.len()).filter(|&kernel| filter.takes(&launches[kernel]));
         let taken: Vec<usize> = taken.collect();
         let ctas = |store: &Self| taken.iter().map(|&k| store.kernel(k).cta_count()).sum::<u64>();
         let all = ctas(self);
         self.select(filter)?;
         let some = ctas(self);
-        let nothing = taken.is_empty() || (some == 0 && all > 0);
-        Ok((self.kernel_count() == 0 || !nothing).then_some((some, all)))
+        if !launches.is_empty() && (taken.is_empty() || (some == 0 && all > 0)) {
+            return Err(TraceError::Request(filter.nothing(launches)));
+        }
+        let ids: Vec<u32> = taken.iter().map(|&kernel| launches[kernel].id).collect();
+        let mut remarks: Vec<String> = filter.missing(&ids).into_iter().collect();
+        if taken.len() < launches.len() {
+            let (some, all) = (taken.len(), launches.len());
+            remarks.push(format!("{filter} takes {some} of {all} launches"));
+        }
+        if let Some(ctas) = &filter.ctas {
+            remarks.push(format!(
+                "--ctas {ctas} takes {some} of {all} traced CTAs: counts and times are those of \
+                 this part"
+            ));
+        }
+        Ok(remarks)
     }
 
     fn select(&mut self, filter: &Filter) -> Result<(), TraceError> {

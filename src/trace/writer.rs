@@ -75,6 +75,11 @@ impl StoreWriter {
         })
     }
 
+    /// The ids of the launches so far.
+    pub(super) fn ids(&self) -> Vec<u32> {
+        self.kernels.iter().map(|kernel| kernel.id.get()).collect()
+    }
+
     /// Starts a kernel; gives its index. Its chunks follow, then its end.
     pub(super) fn kernel(&mut self, launch: &Launch, header: &str) -> usize {
         let mut row = KernelRow::new_zeroed();

@@ -25,9 +25,9 @@ use super::shortfall::Shortfall;
 const MOST_CROWDING: f64 = 5.0;
 
 /// A launch runs whole when others bring more than this share of what it reads from
-/// the L2. Matrix products, of which 70 % and more of the reads are such, came out
-/// 6 to 21 % too fast on parts of three machines; a stencil with under half of them
-/// was within 5 %.
+/// the L2. A matrix product, of which 72 to 75 % of the reads are such, came out 0.5
+/// to 21 % too fast on parts of three machines; a stencil with 27 to 33 % was within
+/// 5 %.
 const MOST_SHARED: f64 = 0.6;
 
 /// What a launch left; times from the start of its stretch on.

@@ -166,6 +166,7 @@ pub fn convert(
     if report.kernels == 0 || (ctas == 0 && request.filter.ctas.is_some()) {
         return Err(nothing(request, report.kernels, left_out, &report.warnings));
     }
+    report.warnings.extend(request.filter.missing(&writer.ids()));
     report.store_bytes = writer.finish()?;
     Ok(report)
 }
