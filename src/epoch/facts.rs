@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::AppId;
+use crate::units::{AppId, Cycle};
 
 /// The machine and the applications of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,8 @@ pub struct Facts {
     pub peak_l2_gb_per_s: f64,
     /// Thread instructions that one SM issues per cycle at most.
     pub peak_ipc_per_sm: f64,
+    /// Warp schedulers of one SM: each has one slot per cycle in the stall stacks.
+    pub schedulers_per_sm: u32,
     /// The applications in command-line order; index is the [`AppId`].
     pub apps: Vec<AppFacts>,
 }
@@ -38,6 +40,8 @@ pub struct AppFacts {
     pub app: AppId,
     /// Its name.
     pub name: String,
+    /// When its first command may begin.
+    pub arrival: Cycle,
     /// Its launches in trace order.
     pub kernels: Vec<KernelFacts>,
 }

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::units::AppId;
 
-use super::{DispatchOrder, Facts, PlanDraft, Share};
+use super::{DispatchOrder, Facts, PlanDraft, Region, Share};
 
 /// Which law a draft breaks.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -39,6 +39,25 @@ pub enum LawBroken {
         /// CTA slots of an SM.
         limit: u32,
     },
+    /// Regions and applications differ in number.
+    #[error("the plan has {found} regions for {expected} applications")]
+    RegionCount {
+        /// Applications of the run.
+        expected: usize,
+        /// Regions in the draft.
+        found: usize,
+    },
+    /// A region leaves the SM, or the regions together do.
+    #[error("the region of application {app:?} asks for more {what} than an SM has left")]
+    RegionTooLarge {
+        /// Whose region.
+        app: AppId,
+        /// Of what.
+        what: &'static str,
+    },
+    /// Two regions have something in common.
+    #[error("the regions of applications {0:?} and {1:?} overlap")]
+    RegionOverlap(AppId, AppId),
     /// A channel does not exist or has two owners.
     #[error("channel {channel} of application {app:?} does not exist or is owned twice")]
     Channel {
@@ -67,6 +86,7 @@ pub(super) fn check(facts: &Facts, draft: &PlanDraft) -> Result<(), LawBroken> {
     if !draft.shares.iter().any(runs) && draft.wake.is_empty() {
         return Err(LawBroken::Asleep);
     }
+    check_regions(facts, &draft.regions)?;
     check_channels(facts, &draft.channels)?;
     check_priority(apps, &draft.order)
 }
@@ -86,6 +106,46 @@ fn check_share(facts: &Facts, app: AppId, share: &Share) -> Result<(), LawBroken
         Some((sm, &quota)) => Err(LawBroken::QuotaTooLarge { app, sm, quota, limit }),
         None => Ok(()),
     }
+}
+
+fn check_regions(facts: &Facts, regions: &[Region]) -> Result<(), LawBroken> {
+    let (expected, found) = (facts.apps.len(), regions.len());
+    if found != 0 && found != expected {
+        return Err(LawBroken::RegionCount { expected, found });
+    }
+    let (mut warps, mut ctas) = (0, 0);
+    for (index, region) in regions.iter().enumerate() {
+        warps += u64::from(region.warps);
+        ctas += u64::from(region.ctas);
+        let end = |first: u32, length: u32| u64::from(first) + u64::from(length);
+        let asked = [
+            (end(region.first_register, region.registers), facts.registers_per_sm, "registers"),
+            (
+                end(region.first_shared_byte, region.shared_bytes),
+                facts.shared_bytes_per_sm,
+                "shared bytes",
+            ),
+            (warps, facts.max_warps_per_sm, "warps"),
+            (ctas, facts.max_ctas_per_sm, "CTA slots"),
+        ];
+        if let Some(&(_, _, what)) = asked.iter().find(|(end, most, _)| *end > u64::from(*most)) {
+            return Err(LawBroken::RegionTooLarge { app: app_id(index), what });
+        }
+        let meets = |other: &Region| overlap(region, other);
+        if let Some(other) = regions[..index].iter().position(meets) {
+            return Err(LawBroken::RegionOverlap(app_id(other), app_id(index)));
+        }
+    }
+    Ok(())
+}
+
+fn overlap(one: &Region, other: &Region) -> bool {
+    let meet = |(first, length): (u32, u32), (start, span): (u32, u32)| {
+        length > 0 && span > 0 && first < start + span && start < first + length
+    };
+    let registers = |region: &Region| (region.first_register, region.registers);
+    let shared = |region: &Region| (region.first_shared_byte, region.shared_bytes);
+    meet(registers(one), registers(other)) || meet(shared(one), shared(other))
 }
 
 fn check_channels(facts: &Facts, channels: &[Vec<u32>]) -> Result<(), LawBroken> {
@@ -116,11 +176,12 @@ fn check_priority(apps: usize, order: &DispatchOrder) -> Result<(), LawBroken> {
 #[cfg(test)]
 mod tests {
     use super::LawBroken;
-    use crate::epoch::{AppFacts, Facts, Plan, PlanDraft, Share};
+    use crate::epoch::{AppFacts, Facts, Plan, PlanDraft, Region, Share};
     use crate::units::AppId;
 
     fn facts() -> Facts {
-        let app = |n| AppFacts { app: AppId(n), name: format!("a{n}"), kernels: vec![] };
+        let app =
+            |n| AppFacts { app: AppId(n), name: format!("a{n}"), arrival: 0, kernels: vec![] };
         Facts {
             sms: 2,
             max_ctas_per_sm: 8,
@@ -132,6 +193,7 @@ mod tests {
             peak_dram_gb_per_s: 177.4,
             peak_l2_gb_per_s: 300.0,
             peak_ipc_per_sm: 64.0,
+            schedulers_per_sm: 2,
             apps: vec![app(0), app(1)],
         }
     }
@@ -165,5 +227,32 @@ mod tests {
         let beyond = broken(&|d| d.channels = vec![vec![6]]);
         assert_eq!(beyond, LawBroken::Channel { app: AppId(0), channel: 6 });
         assert_eq!(broken(&|d| d.shares[0] = Share::Waiting), LawBroken::Asleep);
+    }
+
+    #[test]
+    fn regions_lie_on_the_sm_side_by_side() {
+        let half = Region {
+            registers: 16_384,
+            shared_bytes: 24_576,
+            warps: 24,
+            ctas: 4,
+            ..Region::default()
+        };
+        let other = Region { first_register: 16_384, first_shared_byte: 24_576, ..half };
+        let plan = |regions: Vec<Region>| Plan::new(&facts(), PlanDraft { regions, ..draft() });
+        assert_eq!(plan(vec![half, other]).unwrap().regions(), [half, other]);
+        let alone = LawBroken::RegionCount { expected: 2, found: 1 };
+        assert_eq!(plan(vec![half]), Err(alone));
+        let (one, two) = (AppId(0), AppId(1));
+        assert_eq!(plan(vec![half, half]), Err(LawBroken::RegionOverlap(one, two)));
+        for (change, what) in [
+            (Region { first_register: 16_385, ..other }, "registers"),
+            (Region { shared_bytes: 24_577, ..other }, "shared bytes"),
+            (Region { warps: 25, ..other }, "warps"),
+            (Region { ctas: 5, ..other }, "CTA slots"),
+        ] {
+            let broken = LawBroken::RegionTooLarge { app: two, what };
+            assert_eq!(plan(vec![half, change]), Err(broken));
+        }
     }
 }

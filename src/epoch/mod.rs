@@ -11,9 +11,8 @@ mod view;
 
 pub use facts::{AppFacts, Facts, KernelFacts};
 pub use law::LawBroken;
-pub use plan::{DispatchOrder, Plan, PlanDraft, Share, TimeSlice, Vacate, WakeOn};
+pub use plan::{
+    Curve, DispatchOrder, Freed, Plan, PlanDraft, Region, Share, TimeSlice, Vacate, WakeOn,
+};
 pub use probe::{Probe, ProbeApp, ProbeResult};
 pub use view::{AppView, View, Wake};
-
-/// Version of these types: raised when the meaning of one changes.
-pub const VERSION: u32 = 1;

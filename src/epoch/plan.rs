@@ -16,17 +16,64 @@ pub enum Share {
     Waiting,
 }
 
-/// In which order CTAs of several applications are dispatched.
+/// In which order CTAs of several launches are dispatched. A launch that holds its
+/// quota on an SM is passed over there in every order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DispatchOrder {
-    /// All of the earliest arrival first.
+    /// All CTAs of the launch that began first, then those of the next: while it
+    /// has CTAs left nobody else starts on an SM, even where only they would fit.
     #[default]
     InOrder,
-    /// One CTA of each in turn.
+    /// One CTA of each in turn; whose CTA does not fit misses the turn.
     RoundRobin,
-    /// In the order of the list.
+    /// As in order, by the place of the application in the list; others behind.
     Priority(Vec<AppId>),
+}
+
+/// A part of every SM that belongs to one application: its CTAs take registers and
+/// shared memory within the ranges, and not more warps and CTAs than the counts.
+/// CTAs that were elsewhere when the plan took effect stay there until they end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Region {
+    /// The first register.
+    pub first_register: u32,
+    /// Registers.
+    pub registers: u32,
+    /// The first shared byte.
+    pub first_shared_byte: u32,
+    /// Shared bytes.
+    pub shared_bytes: u32,
+    /// Warp slots.
+    pub warps: u32,
+    /// CTA slots.
+    pub ctas: u32,
+}
+
+/// What becomes of the share of an application that has finished, until the scheme
+/// has answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Freed {
+    /// Nobody uses it.
+    #[default]
+    Idle,
+    /// When one application is left, it has the whole machine.
+    ToLast,
+}
+
+/// How an application's performance depends on its CTAs on an SM, as far as a scheme
+/// has found out: kept with the plan that rests on it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// Whose curve.
+    pub app: AppId,
+    /// Warp instructions per cycle and SM with 1, 2, ... CTAs; `None`: not sampled.
+    pub ipc: Vec<Option<f64>>,
+    /// The same over the best of them, as the scheme's rule scales them.
+    pub normalized: Vec<Option<f64>>,
+    /// CTAs per SM that the plan gives it; 0: the plan does not share SMs.
+    pub chosen: u32,
 }
 
 /// How an SM is vacated when a quota falls.
@@ -44,7 +91,9 @@ pub enum Vacate {
     Hybrid,
 }
 
-/// Whole-GPU time slicing.
+/// Whole-GPU time slicing: the applications that have a share take turns, in the
+/// order of their ids; only the one whose turn it is starts CTAs, the others' are
+/// vacated as [`PlanDraft::vacate`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeSlice {
     /// Length of a slice.
@@ -57,15 +106,18 @@ pub struct TimeSlice {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WakeOn {
-    /// At this cycle.
+    /// At this cycle, or at once where it has passed.
     At(Cycle),
+    /// When a launch of any application may start its first CTA.
+    KernelBegin,
     /// When a launch of any application ends.
     KernelEnd,
     /// When the last task of a persistent kernel has started.
     LastTaskStarted,
     /// When a vacating SM is empty.
     CtaDrained,
-    /// When an application's IPC moves by this fraction for this many cycles.
+    /// When an application's IPC over `sustained` cycles differs by `fraction` from
+    /// that over the first such span under the plan.
     IpcShift {
         /// Relative change.
         fraction: f64,
@@ -81,10 +133,15 @@ pub struct PlanDraft {
     pub shares: Vec<Share>,
     /// CTA dispatch order.
     pub order: DispatchOrder,
+    /// Each application's part of every SM, by [`AppId`]; empty: all take from the
+    /// whole, first fit from the low end.
+    pub regions: Vec<Region>,
     /// Channels of each application; empty: all share all channels.
     pub channels: Vec<Vec<u32>>,
     /// How SMs are vacated.
     pub vacate: Vacate,
+    /// What becomes of the share of who has finished.
+    pub freed: Freed,
     /// Time slicing; `None`: side by side.
     pub time_slice: Option<TimeSlice>,
     /// Cycles until the plan takes effect; the old one runs on meanwhile.
@@ -93,6 +150,8 @@ pub struct PlanDraft {
     pub wake: Vec<WakeOn>,
     /// Why, in one sentence.
     pub reason: String,
+    /// What it rests on.
+    pub curves: Vec<Curve>,
 }
 
 /// A lawful plan: made only by [`Plan::new`].
@@ -100,12 +159,15 @@ pub struct PlanDraft {
 pub struct Plan {
     shares: Vec<Share>,
     order: DispatchOrder,
+    regions: Vec<Region>,
     channels: Vec<Vec<u32>>,
     vacate: Vacate,
+    freed: Freed,
     time_slice: Option<TimeSlice>,
     delay: Cycle,
     wake: Vec<WakeOn>,
     reason: String,
+    curves: Vec<Curve>,
 }
 
 impl Plan {
@@ -118,8 +180,21 @@ impl Plan {
     /// beside a running one or a wake condition.
     pub fn new(facts: &Facts, draft: PlanDraft) -> Result<Self, LawBroken> {
         law::check(facts, &draft)?;
-        let PlanDraft { shares, order, channels, vacate, time_slice, delay, wake, reason } = draft;
-        Ok(Self { shares, order, channels, vacate, time_slice, delay, wake, reason })
+        let PlanDraft { shares, order, regions, channels, vacate, freed, .. } = draft;
+        let PlanDraft { time_slice, delay, wake, reason, curves, .. } = draft;
+        Ok(Self {
+            shares,
+            order,
+            regions,
+            channels,
+            vacate,
+            freed,
+            time_slice,
+            delay,
+            wake,
+            reason,
+            curves,
+        })
     }
 
     /// CTAs of `app` that SM `sm` may hold; 0 for a waiting application.
@@ -143,6 +218,12 @@ impl Plan {
         &self.order
     }
 
+    /// Each application's part of every SM; empty when all take from the whole.
+    #[must_use]
+    pub fn regions(&self) -> &[Region] {
+        &self.regions
+    }
+
     /// Channels by application; empty when all are shared.
     #[must_use]
     pub fn channels(&self) -> &[Vec<u32>] {
@@ -153,6 +234,12 @@ impl Plan {
     #[must_use]
     pub fn vacate(&self) -> Vacate {
         self.vacate
+    }
+
+    /// What becomes of the share of who has finished.
+    #[must_use]
+    pub fn freed(&self) -> Freed {
+        self.freed
     }
 
     /// Time slicing, if any.
@@ -177,5 +264,11 @@ impl Plan {
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
+    }
+
+    /// What it rests on.
+    #[must_use]
+    pub fn curves(&self) -> &[Curve] {
+        &self.curves
     }
 }

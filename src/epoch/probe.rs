@@ -13,14 +13,17 @@ pub struct Probe {
     pub apps: Vec<AppId>,
     /// The plan they run under, unchanged to the end.
     pub plan: Plan,
-    /// Length in cycles; `None`: until every application has finished once.
+    /// Length in cycles; `None`: until the end that the run itself has.
     pub window: Option<Cycle>,
+    /// Only the fastest of the probes that race matters: one whose clock has passed
+    /// the best finished one may stop there. The fastest one never stops early.
+    pub race: bool,
 }
 
 /// The answer to one [`Probe`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProbeResult {
-    /// Length of the run.
+    /// Length of the run; [`Cycle::MAX`] where it lost its race and stopped.
     pub cycles: Cycle,
     /// One row per application of the probe, in its order.
     pub apps: Vec<ProbeApp>,

@@ -12,6 +12,8 @@ pub enum Wake {
     At(Cycle),
     /// An application arrived.
     Arrival(AppId),
+    /// A launch may start its first CTA.
+    KernelBegin(AppId),
     /// A launch retired its last CTA.
     KernelEnd(AppId),
     /// An application finished its last launch.
@@ -46,16 +48,22 @@ pub struct View {
 pub struct AppView {
     /// Has arrived and not finished.
     pub active: bool,
+    /// Has finished; with [`AppView::active`] false and this false it is still to come.
+    pub finished: bool,
+    /// Its launches that have begun and not ended, by their index in
+    /// [`super::AppFacts::kernels`], in the order in which they began.
+    pub running: Vec<usize>,
     /// CTAs resident on each SM.
     pub ctas_by_sm: Vec<u32>,
-    /// CTAs of the running launch that have not started.
+    /// CTAs of the running launches that have not started.
     pub ctas_left: u64,
-    /// Warp instructions on each SM.
-    pub warp_instructions_by_sm: Vec<u64>,
+    /// Warp instructions on each SM, by the issue slots that they took: not ahead of
+    /// time as plain counters, which note a whole burst when it begins.
+    pub warp_instructions_by_sm: Vec<f64>,
     /// Thread instructions over all SMs.
     pub thread_instructions: u64,
     /// Long-memory-latency slot-cycles on each SM.
-    pub memory_stall_slots_by_sm: Vec<u64>,
+    pub memory_stall_slots_by_sm: Vec<f64>,
     /// Sector requests to L1 and misses.
     pub l1: (u64, u64),
     /// Sector requests to L2 and misses.

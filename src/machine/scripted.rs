@@ -348,8 +348,14 @@ fn whole(resolved: &Resolved, apps: u16) -> Plan {
         peak_dram_gb_per_s: 1.0,
         peak_l2_gb_per_s: 1.0,
         peak_ipc_per_sm: 128.0,
+        schedulers_per_sm: machine.sm.schedulers,
         apps: (0..apps)
-            .map(|app| AppFacts { app: AppId(app), name: format!("a{app}"), kernels: vec![] })
+            .map(|app| AppFacts {
+                app: AppId(app),
+                name: format!("a{app}"),
+                arrival: 0,
+                kernels: vec![],
+            })
             .collect(),
     };
     let quota = Share::Quota(vec![facts.max_ctas_per_sm; usize::from(facts.sms)]);

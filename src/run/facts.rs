@@ -29,7 +29,13 @@ pub(super) fn facts(bench: &Bench<'_>, app: &str, feed: &StoreFeed<'_>) -> Facts
         peak_dram_gb_per_s: peaks.peak_dram_gb_per_s,
         peak_l2_gb_per_s: peaks.peak_l2_gb_per_s,
         peak_ipc_per_sm: f64::from(machine.sm.schedulers * machine.sm.issue_width * lanes),
-        apps: vec![AppFacts { app: AppId(0), name: app.to_owned(), kernels: kernels.collect() }],
+        schedulers_per_sm: machine.sm.schedulers,
+        apps: vec![AppFacts {
+            app: AppId(0),
+            name: app.to_owned(),
+            arrival: 0,
+            kernels: kernels.collect(),
+        }],
     }
 }
 

@@ -12,7 +12,10 @@ pub use solo::Solo;
 /// A policy of sharing.
 pub trait Scheme {
     /// What it wants to have measured before it starts.
-    fn probes(&self, facts: &Facts) -> Vec<Probe>;
+    ///
+    /// # Errors
+    /// As [`Scheme::start`].
+    fn probes(&self, facts: &Facts) -> Result<Vec<Probe>, LawBroken>;
 
     /// The first plan.
     ///

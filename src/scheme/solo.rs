@@ -9,8 +9,8 @@ use super::Scheme;
 pub struct Solo;
 
 impl Scheme for Solo {
-    fn probes(&self, _facts: &Facts) -> Vec<Probe> {
-        Vec::new()
+    fn probes(&self, _facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
+        Ok(Vec::new())
     }
 
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {

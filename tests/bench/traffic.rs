@@ -153,7 +153,13 @@ fn whole(resolved: &Resolved) -> Plan {
         peak_dram_gb_per_s: 1.0,
         peak_l2_gb_per_s: 1.0,
         peak_ipc_per_sm: 128.0,
-        apps: vec![AppFacts { app: AppId(0), name: String::from("traffic"), kernels: vec![] }],
+        schedulers_per_sm: 4,
+        apps: vec![AppFacts {
+            app: AppId(0),
+            name: String::from("traffic"),
+            arrival: 0,
+            kernels: vec![],
+        }],
     };
     let shares = vec![Share::Quota(vec![facts.max_ctas_per_sm; usize::from(facts.sms)])];
     Plan::new(&facts, PlanDraft { shares, ..PlanDraft::default() }).expect("a lawful plan")
