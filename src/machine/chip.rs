@@ -1,6 +1,6 @@
 //! What the parts of one run share: time, counters, profiles, the way to memory.
 
-use crate::units::{Cycle, to_usize};
+use crate::units::{AppId, Cycle, to_usize};
 
 use super::counters::KernelCounts;
 use super::event::Event;
@@ -46,8 +46,10 @@ impl Chip {
         profiles: Vec<Profile>,
         profile_of: Vec<u32>,
         windows: Vec<Windows>,
+        app_of: &[AppId],
     ) -> Self {
-        let counts = vec![KernelCounts::default(); profile_of.len()];
+        let counts = app_of.iter().map(|&app| KernelCounts { app, ..Default::default() });
+        let counts = counts.collect();
         let queue = EventQueue::new();
         Self { queue, counts, fabric, mmu, profiles, profile_of, windows, spans: None }
     }

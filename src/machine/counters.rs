@@ -2,7 +2,7 @@
 //! launches, applications or intervals is always right.
 
 use crate::isa::Unit;
-use crate::units::Cycle;
+use crate::units::{AppId, Cycle};
 
 use super::packet::Ask;
 
@@ -218,6 +218,8 @@ pub struct SmCounts {
 /// Everything counted for one launch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelCounts {
+    /// Whose launch it is.
+    pub app: AppId,
     /// When its launch began.
     pub start: Cycle,
     /// When its first CTA could start.
@@ -228,6 +230,11 @@ pub struct KernelCounts {
     pub ctas_started: u64,
     /// CTAs retired.
     pub ctas_retired: u64,
+    /// CTAs that were flushed before their end: they start again, or their
+    /// application was stopped.
+    pub ctas_killed: u64,
+    /// Warp instructions of killed CTAs, among [`KernelCounts::warp_instructions`].
+    pub lost_instructions: u64,
     /// Warp instructions.
     pub warp_instructions: u64,
     /// Active lanes summed over warp instructions.

@@ -1,80 +1,20 @@
 //! Handing CTAs to SMs: quotas of the plan, room on the SMs, launch rate.
 
-use crate::epoch::{DispatchOrder, Plan};
+use crate::epoch::DispatchOrder;
 use crate::spec::{CtaOrder, Machine};
 use crate::units::{AppId, Cycle, KernelId, to_u64, to_usize};
 
 use super::chip::Chip;
 use super::error::MachineError;
 use super::event::Event;
-use super::feed::Feed;
-use super::sm::{Need, Sm};
-
-/// One launch as the dispatcher sees it.
-#[derive(Clone, Debug)]
-pub(super) struct Grid {
-    pub(super) app: AppId,
-    pub(super) need: Need,
-    /// CTAs of the source.
-    pub(super) ctas: u64,
-    /// CTAs handed out.
-    pub(super) started: u64,
-    /// CTAs retired.
-    pub(super) retired: u64,
-    /// Most CTAs on one SM, beside quotas.
-    pub(super) per_sm: u32,
-    /// Shared bytes that its CTAs use on a full SM.
-    pub(super) shared_per_sm: u32,
-    /// Its CTAs on each SM.
-    on_sm: Vec<u32>,
-    /// By SM: since when it holds CTAs.
-    since: Vec<Cycle>,
-    /// Cycles in which SMs held CTAs, summed over SMs.
-    pub(super) held: Cycle,
-}
-
-impl Grid {
-    /// A launch of `ctas` CTAs that need `need` each, `fits` of them on an SM.
-    pub(super) fn new(app: AppId, need: Need, ctas: u64, fits: u32, machine: &Machine) -> Self {
-        let sms = u64::from(machine.dispatch.sms);
-        let spread = u32::try_from(ctas.div_ceil(sms)).unwrap_or(u32::MAX).max(1);
-        let per_sm = if machine.quirks.spreads_small_grids { fits.min(spread) } else { fits };
-        Self {
-            app,
-            need,
-            ctas,
-            started: 0,
-            retired: 0,
-            per_sm,
-            shared_per_sm: need.shared_bytes.saturating_mul(per_sm),
-            on_sm: vec![0; usize::from(machine.dispatch.sms)],
-            since: vec![0; usize::from(machine.dispatch.sms)],
-            held: 0,
-        }
-    }
-
-    /// Notes that a CTA has come to an SM.
-    fn came(&mut self, sm: usize, now: Cycle) {
-        if self.on_sm[sm] == 0 {
-            self.since[sm] = now;
-        }
-        self.on_sm[sm] += 1;
-        self.started += 1;
-    }
-
-    /// Notes that a CTA has left an SM.
-    pub(super) fn left(&mut self, sm: usize, now: Cycle) {
-        self.on_sm[sm] -= 1;
-        self.retired += 1;
-        if self.on_sm[sm] == 0 {
-            self.held += now - self.since[sm];
-        }
-    }
-}
+use super::feed::{Feed, WarpStream};
+use super::grid::Grid;
+use super::rule::Rule;
+use super::sm::{Departure, Saved, Sm};
 
 /// The dispatcher.
 #[derive(Debug)]
-pub(super) struct Dispatcher {
+pub(super) struct Dispatcher<S> {
     pub(super) grids: Vec<Grid>,
     /// Launches that have CTAs left, in the order in which they began.
     active: Vec<u32>,
@@ -91,13 +31,27 @@ pub(super) struct Dispatcher {
     prepared: Vec<Option<u32>>,
     /// An event is scheduled for this cycle.
     scheduled: Option<Cycle>,
+    /// CTAs whose state is in memory, in the order in which they left.
+    saved: Vec<Saved<S>>,
+    /// By application and SM: CTAs and warps there.
+    pub(super) held: Vec<Vec<Held>>,
 }
 
-impl Dispatcher {
+/// What an application has of an SM.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Held {
+    pub(super) ctas: u32,
+    pub(super) warps: u32,
+}
+
+impl<S: WarpStream> Dispatcher<S> {
     /// A dispatcher for the launches `grids`, none of which has begun.
     /// A part of a machine hands out every `pace` cycles what one cycle allows.
-    pub(super) fn new(machine: &Machine, grids: Vec<Grid>, pace: Cycle) -> Self {
+    pub(super) fn new(machine: &Machine, grids: Vec<Grid>, apps: usize, pace: Cycle) -> Self {
+        let sms = usize::from(machine.dispatch.sms);
         Self {
+            saved: Vec::new(),
+            held: vec![vec![Held::default(); sms]; apps],
             grids,
             active: Vec::new(),
             order: machine.dispatch.order,
@@ -107,9 +61,14 @@ impl Dispatcher {
             first_issue: machine.dispatch.cta_launch_cycles.max(1)
                 + u64::from(machine.sm.first_issue_cycles),
             next_sm: 0,
-            prepared: vec![None; usize::from(machine.dispatch.sms)],
+            prepared: vec![None; sms],
             scheduled: None,
         }
+    }
+
+    /// No CTA starts before `cycle`.
+    pub(super) fn pause(&mut self, cycle: Cycle) {
+        self.ready = self.ready.max(cycle);
     }
 
     /// A launch may start CTAs.
@@ -127,16 +86,22 @@ impl Dispatcher {
         chip.queue.schedule(cycle, Event::Dispatch);
     }
 
+    /// Whether launch `kernel` has CTAs that could come to an SM.
+    fn waits(&self, kernel: u32) -> bool {
+        let grid = &self.grids[to_usize(kernel)];
+        grid.left() > 0 || grid.saved > 0
+    }
+
     /// Hands out what one cycle allows: at most one CTA per SM.
     ///
     /// # Errors
     /// When the source fails to open a CTA.
-    pub(super) fn on_dispatch<F: Feed>(
+    pub(super) fn on_dispatch<F: Feed<Warp = S>>(
         &mut self,
         feed: &F,
-        plan: &Plan,
-        sms: &mut [Sm<F::Warp>],
-        streams: &mut Vec<F::Warp>,
+        rule: &Rule,
+        sms: &mut [Sm<S>],
+        streams: &mut Vec<S>,
         chip: &mut Chip,
     ) -> Result<(), MachineError> {
         let now = chip.queue.now();
@@ -144,14 +109,14 @@ impl Dispatcher {
             return Ok(());
         }
         self.scheduled = None;
-        self.arrange(plan.order());
+        self.arrange(rule);
         let mut handed = 0;
         for sm in self.sm_order(sms) {
             if handed == self.per_cycle {
                 break;
             }
-            let Some(kernel) = self.choose(sm, &sms[sm], plan) else { continue };
-            self.start(kernel, sm, feed, &mut sms[sm], streams, chip)?;
+            let Some(kernel) = self.choose(sm, &sms[sm], rule) else { continue };
+            self.start(kernel, sm, feed, rule, &mut sms[sm], streams, chip)?;
             self.next_sm = (sm + 1) % sms.len();
             handed += 1;
         }
@@ -163,25 +128,23 @@ impl Dispatcher {
     }
 
     /// Puts the active launches into the plan's order.
-    fn arrange(&mut self, order: &DispatchOrder) {
-        match order {
+    fn arrange(&mut self, rule: &Rule) {
+        let grids = &self.grids;
+        let rank = |list: &[AppId], kernel: u32| {
+            let app = grids[to_usize(kernel)].app;
+            list.iter().position(|&a| a == app).unwrap_or(list.len())
+        };
+        match rule.order() {
             DispatchOrder::InOrder => {}
             DispatchOrder::RoundRobin => {
                 let turn = usize::from(self.active.len() > 1);
                 self.active.rotate_left(turn);
             }
-            DispatchOrder::Priority(list) => {
-                let grids = &self.grids;
-                let rank = |kernel: &u32| {
-                    let app = grids[to_usize(*kernel)].app;
-                    list.iter().position(|&a| a == app).unwrap_or(list.len())
-                };
-                self.active.sort_by_key(rank);
-            }
+            DispatchOrder::Priority(list) => self.active.sort_by_key(|&kernel| rank(list, kernel)),
         }
     }
 
-    fn sm_order<S: super::feed::WarpStream>(&self, sms: &[Sm<S>]) -> Vec<usize> {
+    fn sm_order(&self, sms: &[Sm<S>]) -> Vec<usize> {
         let mut order: Vec<usize> =
             (0..sms.len()).map(|k| (self.next_sm + k) % sms.len()).collect();
         if self.order == CtaOrder::MostRoom {
@@ -190,43 +153,120 @@ impl Dispatcher {
         order
     }
 
-    fn choose<S: super::feed::WarpStream>(
-        &self,
-        sm: usize,
-        state: &Sm<S>,
-        plan: &Plan,
-    ) -> Option<u32> {
-        self.active.iter().copied().find(|&kernel| {
+    /// The launch that starts a CTA on an SM.
+    fn choose(&self, sm: usize, state: &Sm<S>, rule: &Rule) -> Option<u32> {
+        for &kernel in &self.active {
             let grid = &self.grids[to_usize(kernel)];
-            let quota = plan.quota(grid.app, sm).min(grid.per_sm);
-            grid.started < grid.ctas && grid.on_sm[sm] < quota && state.holds(&grid.need)
-        })
+            let held = self.held[grid.app.index()][sm];
+            let may = rule.allows(grid.app, sm, held, &grid.need) && grid.on_sm[sm] < grid.per_sm;
+            if !may || !self.waits(kernel) {
+                continue;
+            }
+            if state.holds(&grid.need, &rule.bounds(grid.app)) {
+                return Some(kernel);
+            }
+            if rule.is_strict() {
+                return None;
+            }
+        }
+        None
     }
 
-    fn start<F: Feed>(
+    #[allow(clippy::too_many_arguments, reason = "the parts of one machine")]
+    fn start<F: Feed<Warp = S>>(
         &mut self,
         kernel: u32,
         sm: usize,
         feed: &F,
-        state: &mut Sm<F::Warp>,
-        streams: &mut Vec<F::Warp>,
+        rule: &Rule,
+        state: &mut Sm<S>,
+        streams: &mut Vec<S>,
         chip: &mut Chip,
     ) -> Result<(), MachineError> {
-        let grid = &mut self.grids[to_usize(kernel)];
-        streams.clear();
-        feed.open(KernelId(kernel), grid.started, streams).map_err(MachineError::Feed)?;
-        debug_assert!(to_u64(streams.len()) <= u64::from(grid.need.warps));
-        grid.came(sm, chip.queue.now());
-        let done = grid.started == grid.ctas;
         if self.prepared[sm] != Some(kernel) {
-            state.prepare(grid.shared_per_sm);
+            state.prepare(self.shared_on(sm, kernel, rule));
             self.prepared[sm] = Some(kernel);
         }
-        let begin = chip.queue.now() + self.first_issue;
-        state.admit(kernel, grid.need, streams, begin, chip);
-        if done {
+        let grid = &mut self.grids[to_usize(kernel)];
+        let bounds = rule.bounds(grid.app);
+        let held = &mut self.held[grid.app.index()][sm];
+        held.ctas += 1;
+        held.warps += grid.need.warps;
+        grid.came(sm, chip.queue.now());
+        if grid.saved > 0 {
+            grid.saved -= 1;
+            let place = self.saved.iter().position(|saved| saved.kernel == kernel);
+            let saved = self.saved.remove(place.expect("a saved CTA is kept"));
+            state.restore(saved, &bounds, chip);
+        } else {
+            streams.clear();
+            let ordinal = grid.next_cta();
+            feed.open(KernelId(kernel), ordinal, streams).map_err(MachineError::Feed)?;
+            debug_assert!(to_u64(streams.len()) <= u64::from(grid.need.warps));
+            let begin = chip.queue.now() + self.first_issue;
+            state.admit((kernel, ordinal), grid.need, &bounds, streams, begin, chip);
+        }
+        if !self.waits(kernel) {
             self.active.retain(|&k| k != kernel);
         }
         Ok(())
+    }
+
+    /// Shared bytes that an SM is made ready for when `kernel` comes to it: its own
+    /// and those of the other applications that may come too.
+    fn shared_on(&self, sm: usize, kernel: u32, rule: &Rule) -> u32 {
+        let own = &self.grids[to_usize(kernel)];
+        let mut met = vec![own.app];
+        let mut bytes = own.shared_per_sm;
+        for &other in &self.active {
+            let grid = &self.grids[to_usize(other)];
+            if rule.quota(grid.app, sm) > 0 && !met.contains(&grid.app) {
+                met.push(grid.app);
+                bytes = bytes.saturating_add(grid.shared_per_sm);
+            }
+        }
+        bytes.min(rule.whole().shared_bytes.end)
+    }
+
+    /// A CTA has left an SM.
+    pub(super) fn departed(&mut self, sm: usize, departure: Departure<S>, now: Cycle) {
+        let kernel = departure.kernel();
+        let grid = &mut self.grids[to_usize(kernel)];
+        grid.went(sm, now);
+        let held = &mut self.held[grid.app.index()][sm];
+        held.ctas -= 1;
+        held.warps -= grid.need.warps;
+        match departure {
+            Departure::Retired { started, .. } => {
+                grid.retired += 1;
+                grid.lives += now - started;
+                return;
+            }
+            Departure::Killed { ordinal, again: true, .. } => grid.again.push(ordinal),
+            Departure::Killed { .. } => {
+                grid.lost += 1;
+                return;
+            }
+            Departure::Saved(saved) => {
+                grid.saved += 1;
+                self.saved.push(*saved);
+            }
+        }
+        if !self.active.contains(&kernel) {
+            self.active.push(kernel);
+        }
+    }
+
+    /// Forgets all launches of an application.
+    pub(super) fn cancel(&mut self, app: AppId) {
+        let Self { grids, active, saved, .. } = self;
+        let owns = |kernel: u32| grids[to_usize(kernel)].app == app;
+        active.retain(|&kernel| !owns(kernel));
+        saved.retain(|saved| !owns(saved.kernel));
+        for grid in grids.iter_mut().filter(|grid| grid.app == app) {
+            grid.lost += grid.saved + to_u64(grid.again.len());
+            grid.saved = 0;
+            grid.again.clear();
+        }
     }
 }

@@ -34,6 +34,23 @@ pub enum MachineError {
     /// A plan asks for a mechanism that the machine does not have.
     #[error("the plan asks for {0}, which the machine does not model yet")]
     Unsupported(&'static str),
+    /// The CTAs of a launch do not add up.
+    #[error(
+        "{started} of {ctas} CTAs of launch {launch} were started, {retired} retired and {lost} \
+         were dropped; this is a defect of the model, please report it"
+    )]
+    Lost {
+        /// The launch, by its place in the run.
+        launch: usize,
+        /// CTAs of the launch.
+        ctas: u64,
+        /// CTAs started, each counted once.
+        started: u64,
+        /// CTAs that came to their end.
+        retired: u64,
+        /// CTAs that were dropped for good.
+        lost: u64,
+    },
     /// Nothing moves any more.
     #[error(
         "nothing has moved since cycle {since}; this is a defect of the model, please report it\n{dump}"

@@ -33,4 +33,18 @@ pub(super) enum Event {
     Walk { walk: u32 },
     /// An answer arrives at its SM.
     Reply { packet: u32 },
+    /// An application comes.
+    Arrival { app: u16 },
+    /// A plan takes effect; this and the next two only while it has this number.
+    Effect { plan: u32 },
+    /// A cycle has come at which the plan wants to be asked.
+    Alarm { plan: u32 },
+    /// Whether an application's IPC has moved is looked at.
+    Look { plan: u32 },
+    /// A time slice is over.
+    Turn { plan: u32 },
+    /// Whether an application has reached its target is looked at.
+    Gauge,
+    /// The run is over.
+    Horizon,
 }

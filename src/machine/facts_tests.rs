@@ -129,7 +129,7 @@ fn ctas_without_instructions_come_and_go() {
     let outcome = run(&[line(EXIT, None, None)], 0, 300, 64);
     let counts = &outcome.kernels[0];
     assert_eq!((counts.ctas_retired, counts.warp_instructions), (300, 0));
-    assert_eq!(outcome.app_ends, [counts.end]);
+    assert_eq!(outcome.apps[0].end, counts.end);
 }
 
 #[test]

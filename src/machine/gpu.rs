@@ -1,8 +1,10 @@
 //! The whole machine: wiring and the event loop. Who rules it is not known here.
 
-use crate::epoch::Plan;
+use std::collections::VecDeque;
+
+use crate::epoch::{Plan, View, Wake};
 use crate::spec::Machine;
-use crate::units::{Cycle, KernelId, to_u16, to_usize};
+use crate::units::Cycle;
 
 use super::chip::Chip;
 use super::dispatch::Dispatcher;
@@ -10,12 +12,16 @@ use super::error::MachineError;
 use super::event::Event;
 use super::fabric::Fabric;
 use super::feed::Feed;
-use super::launches::{Command, Launches};
+use super::gauge::Gauge;
+use super::grid::Grid;
+use super::load::{End, Running};
 use super::outcome::Outcome;
 use super::profile::ProfileImage;
+use super::residency::Recorder;
+use super::rule::Rule;
+use super::ruling::Shift;
 use super::setup::{self, Setup};
-use super::sm::Sm;
-use super::space;
+use super::sm::{Departure, Sm};
 use super::timeline::{Timeline, Totals};
 use super::translation::{Mmu, Request};
 
@@ -25,25 +31,50 @@ const PATIENCE: Cycle = 1 << 26;
 /// Events between two looks at whether instructions still issue.
 const LOOK_EVERY: u64 = 1 << 20;
 
+/// Where [`Gpu::advance`] stops.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pause {
+    /// The plan asked to be woken, or something happened that always asks: answer
+    /// with [`Gpu::follow`], or go on under the plan in force.
+    Decide(Box<View>),
+    /// The run is over.
+    Over,
+}
+
 /// One run of one machine.
 #[derive(Debug)]
 pub struct Gpu<'a, F: Feed> {
-    machine: &'a Machine,
+    pub(super) machine: &'a Machine,
     feed: &'a F,
-    sms: Vec<Sm<F::Warp>>,
-    chip: Chip,
-    dispatcher: Dispatcher,
-    launches: Vec<Launches>,
-    /// Applications that have not finished.
-    running: usize,
-    app_ends: Vec<Cycle>,
+    pub(super) sms: Vec<Sm<F::Warp>>,
+    pub(super) chip: Chip,
+    pub(super) dispatcher: Dispatcher<F::Warp>,
+    pub(super) apps: Vec<Running>,
+    /// Applications whose outcome does not stand yet.
+    pub(super) open: usize,
+    pub(super) end: End,
+    pub(super) over: bool,
+    begun: bool,
+    pub(super) rule: Option<Rule>,
+    /// A plan that has not taken effect.
+    pub(super) coming: Option<Plan>,
+    /// Number of the last plan.
+    pub(super) plans: u32,
+    /// What the scheme is still to be told.
+    pub(super) wakes: VecDeque<Wake>,
+    /// Applications that hold more than their share.
+    pub(super) vacating: Vec<bool>,
+    pub(super) shift: Option<Shift>,
+    pub(super) gauge: Gauge,
     timeline: Timeline,
+    pub(super) recorder: Option<Recorder>,
     streams: Vec<F::Warp>,
-    retired: Vec<u32>,
+    pub(super) departed: Vec<Departure<F::Warp>>,
     /// SMs whose ports may send again.
     woken: Vec<u16>,
     /// Pages that have just become known, with the SMs that asked.
     pages: Vec<Request>,
+    events: u64,
     last_progress: (u64, Cycle),
 }
 
@@ -63,20 +94,33 @@ impl<'a, F: Feed> Gpu<'a, F> {
         let mut chip = setup::chip(machine, feed, &app_of, fabric);
         chip.spans = part.then(Vec::new);
         let serial = machine.quirks.serial_kernels;
+        let (count, sms) = (setup.apps.len(), usize::from(machine.dispatch.sms));
+        let kernels = grids.len();
         Ok(Self {
             machine,
             feed,
             sms: (0..machine.dispatch.sms).map(|id| Sm::new(id, machine)).collect(),
             chip,
-            dispatcher: Dispatcher::new(machine, grids, pace),
-            running: setup.apps.len(),
-            app_ends: vec![0; setup.apps.len()],
-            launches: setup.apps.into_iter().map(|list| Launches::new(list, serial)).collect(),
+            dispatcher: Dispatcher::new(machine, grids, count, pace),
+            apps: setup.apps.into_iter().map(|load| Running::new(load, serial)).collect(),
+            open: count,
+            end: setup.end,
+            over: false,
+            begun: false,
+            rule: None,
+            coming: None,
+            plans: 0,
+            wakes: VecDeque::new(),
+            vacating: vec![false; count],
+            shift: None,
+            gauge: Gauge::new(count, sms, kernels),
             timeline: Timeline::new(),
+            recorder: (count > 1).then(|| Recorder::new(count, sms)),
             streams: Vec::new(),
-            retired: Vec::new(),
+            departed: Vec::new(),
             woken: Vec::new(),
             pages: Vec::new(),
+            events: 0,
             last_progress: (0, 0),
         })
     }
@@ -89,78 +133,110 @@ impl<'a, F: Feed> Gpu<'a, F> {
         self
     }
 
-    /// Runs every application once to its end under one plan; `watch` is told now
-    /// and then how many warp instructions have issued since it was told last.
+    /// Runs to the end under one plan; `watch` is told now and then how many warp
+    /// instructions have issued since it was told last.
     ///
     /// # Errors
-    /// When the source fails, the plan asks for what the machine lacks, or
-    /// nothing moves any more.
+    /// As [`Gpu::follow`], [`Gpu::advance`] and [`Gpu::finish`].
     pub fn run(mut self, plan: &Plan, watch: &mut dyn FnMut(u64)) -> Result<Outcome, MachineError> {
-        setup::refuse_unknown_mechanisms(plan)?;
-        for app in 0..self.launches.len() {
-            self.next_commands(app);
+        self.follow(plan.clone())?;
+        while self.advance(watch)? != Pause::Over {}
+        self.finish()
+    }
+
+    /// Runs on under the plan in force until the scheme is to be asked or the run is
+    /// over.
+    ///
+    /// # Errors
+    /// When the source fails, or nothing moves any more.
+    pub fn advance(&mut self, watch: &mut dyn FnMut(u64)) -> Result<Pause, MachineError> {
+        if !std::mem::replace(&mut self.begun, true) {
+            self.begin_all();
         }
-        let mut events = 0_u64;
-        while let Some(event) = self.chip.queue.next() {
+        loop {
+            if self.over {
+                return Ok(Pause::Over);
+            }
+            if let Some(wake) = self.wakes.pop_front() {
+                return Ok(Pause::Decide(Box::new(self.view(wake))));
+            }
+            let Some(event) = self.chip.queue.next() else { return Err(self.stuck()) };
             if self.chip.queue.now() >= self.timeline.due() {
                 self.note_activity();
             }
-            self.handle(event, plan)?;
-            events += 1;
-            if events.is_multiple_of(LOOK_EVERY) {
+            self.handle(event)?;
+            self.events += 1;
+            if self.events.is_multiple_of(LOOK_EVERY) {
                 watch(self.look_for_progress()?);
             }
-            if self.running == 0 {
-                break;
-            }
         }
-        if self.running > 0 {
-            return Err(self.stuck());
-        }
-        Ok(self.finish())
     }
 
-    fn handle(&mut self, event: Event, plan: &Plan) -> Result<(), MachineError> {
-        let chip = &mut self.chip;
+    /// The present cycle.
+    pub fn now(&self) -> Cycle {
+        self.chip.queue.now()
+    }
+
+    fn handle(&mut self, event: Event) -> Result<(), MachineError> {
         match event {
-            Event::Scheduler { sm, scheduler } => {
-                self.sms[usize::from(sm)].on_scheduler(scheduler, chip)
-            }
-            Event::Wake { sm, warp } => self.sms[usize::from(sm)].on_wake(warp, chip),
-            Event::LoadStore { sm } => self.sms[usize::from(sm)].on_load_store(chip),
-            Event::Fetch { sm } => self.sms[usize::from(sm)].on_fetch(chip),
-            Event::Reply { packet } => {
-                let (packet, done) = chip.fabric.on_reply(packet, chip.queue.now());
-                if packet.walks {
-                    chip.on_walk_read(packet.operation, done);
-                    return Ok(());
-                }
-                self.sms[usize::from(packet.sm)].on_reply(&packet, done, chip);
-            }
+            Event::Scheduler { sm, .. }
+            | Event::Wake { sm, .. }
+            | Event::LoadStore { sm }
+            | Event::Fetch { sm } => self.handle_sm(usize::from(sm), event),
+            Event::Reply { packet } => self.handle_reply(packet),
             Event::Arrive { .. }
             | Event::ToChannel { .. }
             | Event::Channel { .. }
             | Event::Slice { .. }
-            | Event::Fill { .. } => {
-                self.handle_memory(event);
-            }
+            | Event::Fill { .. } => self.handle_memory(event),
             Event::LookUp { .. } | Event::Walk { .. } => self.handle_translation(event),
-            Event::Dispatch => {
-                let (sms, streams) = (&mut self.sms, &mut self.streams);
-                self.dispatcher.on_dispatch(self.feed, plan, sms, streams, chip)?;
-                // A CTA without instructions retires as it comes.
-                (0..self.sms.len()).for_each(|sm| self.collect_retired(sm));
-            }
+            Event::Dispatch => self.hand_out()?,
             Event::Launch { kernel } => self.launch(kernel),
             Event::Begin { kernel } => self.begin(kernel),
+            Event::Arrival { .. }
+            | Event::Effect { .. }
+            | Event::Alarm { .. }
+            | Event::Look { .. }
+            | Event::Turn { .. }
+            | Event::Gauge
+            | Event::Horizon => self.handle_ruling(event),
         }
-        if let Event::Scheduler { sm, .. }
-        | Event::Wake { sm, .. }
-        | Event::LoadStore { sm }
-        | Event::Fetch { sm } = event
-        {
-            self.collect_retired(usize::from(sm));
+        Ok(())
+    }
+
+    #[inline]
+    fn handle_sm(&mut self, sm: usize, event: Event) {
+        let (state, chip) = (&mut self.sms[sm], &mut self.chip);
+        match event {
+            Event::Scheduler { scheduler, .. } => state.on_scheduler(scheduler, chip),
+            Event::Wake { warp, .. } => state.on_wake(warp, chip),
+            Event::LoadStore { .. } => state.on_load_store(chip),
+            _ => state.on_fetch(chip),
         }
+        self.collect_departed(sm);
+    }
+
+    #[inline]
+    fn handle_reply(&mut self, packet: u32) {
+        let chip = &mut self.chip;
+        let (packet, done) = chip.fabric.on_reply(packet, chip.queue.now());
+        if packet.walks {
+            return chip.on_walk_read(packet.operation, done);
+        }
+        self.sms[usize::from(packet.sm)].on_reply(&packet, done, chip);
+        self.collect_departed(usize::from(packet.sm));
+    }
+
+    fn hand_out(&mut self) -> Result<(), MachineError> {
+        let now = self.chip.queue.now();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note(now, &self.dispatcher.held);
+        }
+        let Some(rule) = &self.rule else { return Ok(()) };
+        let (sms, streams) = (&mut self.sms, &mut self.streams);
+        self.dispatcher.on_dispatch(self.feed, rule, sms, streams, &mut self.chip)?;
+        // A CTA without instructions retires as it comes.
+        (0..self.sms.len()).for_each(|sm| self.collect_departed(sm));
         Ok(())
     }
 
@@ -193,88 +269,9 @@ impl<'a, F: Feed> Gpu<'a, F> {
         self.chip.on_translation(event, &mut pages);
         for request in pages.drain(..) {
             self.sms[usize::from(request.sm)].on_page(request.page, &mut self.chip);
+            self.collect_departed(usize::from(request.sm));
         }
         self.pages = pages;
-    }
-
-    /// Begins what an application's list allows now.
-    fn next_commands(&mut self, app: usize) {
-        let now = self.chip.queue.now();
-        while let Some(command) = self.launches[app].next() {
-            match command {
-                Command::Copy { destination, bytes } => {
-                    let first = destination ^ space::tag(to_u16(app));
-                    if let Some(mmu) = &mut self.chip.mmu {
-                        mmu.copy_in(first, bytes);
-                    }
-                    if self.machine.dispatch.memcpy_fills_l2 {
-                        self.chip.fabric.copy_in(first, bytes);
-                    }
-                }
-                Command::Launch { kernel, .. } => {
-                    let gap = if now == 0 { 0 } else { self.machine.dispatch.kernel_retire_cycles };
-                    self.chip.queue.schedule(now + gap, Event::Launch { kernel: kernel.0 });
-                }
-            }
-        }
-        if self.launches[app].is_done() {
-            self.app_ends[app] = now;
-            self.running -= 1;
-        }
-    }
-
-    fn launch(&mut self, kernel: u32) {
-        let now = self.chip.queue.now();
-        let begin = now + self.machine.dispatch.kernel_launch_cycles;
-        let counts = &mut self.chip.counts[to_usize(kernel)];
-        counts.start = now;
-        counts.first_cta = begin;
-        self.chip.queue.schedule(begin, Event::Begin { kernel });
-    }
-
-    fn begin(&mut self, kernel: u32) {
-        let now = self.chip.queue.now();
-        if self.dispatcher.grids[to_usize(kernel)].ctas == 0 {
-            return self.end(kernel);
-        }
-        self.dispatcher.begin(kernel);
-        self.dispatcher.schedule(now, &mut self.chip);
-    }
-
-    fn collect_retired(&mut self, sm: usize) {
-        if !self.sms[sm].has_retired() {
-            return;
-        }
-        self.sms[sm].take_retired(&mut self.retired);
-        let now = self.chip.queue.now();
-        for kernel in std::mem::take(&mut self.retired) {
-            let grid = &mut self.dispatcher.grids[to_usize(kernel)];
-            grid.left(sm, now);
-            if grid.retired == grid.ctas {
-                self.end(kernel);
-            }
-        }
-        self.dispatcher.schedule(now + 1, &mut self.chip);
-    }
-
-    fn end(&mut self, kernel: u32) {
-        for sm in &mut self.sms {
-            sm.close_books(&mut self.chip);
-        }
-        let counts = &mut self.chip.counts[to_usize(kernel)];
-        counts.end = self.chip.queue.now();
-        let schedulers =
-            f64::from(u32::from(self.machine.dispatch.sms) * self.machine.sm.schedulers);
-        #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
-        let span = (counts.end - counts.first_cta) as f64;
-        counts.slot_cycles = span * schedulers;
-        let grid = &self.dispatcher.grids[to_usize(kernel)];
-        #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
-        let held = grid.held as f64;
-        counts.held_slots = held * f64::from(self.machine.sm.schedulers);
-        let app = grid.app.index();
-        self.launches[app].ended(KernelId(kernel));
-        self.next_commands(app);
     }
 
     fn note_activity(&mut self) {
@@ -287,7 +284,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
     }
 
     fn resident_ctas(&self) -> u64 {
-        self.dispatcher.grids.iter().map(|grid| grid.started - grid.retired).sum()
+        self.dispatcher.grids.iter().map(Grid::resident).sum()
     }
 
     /// Warp instructions since the last look; an error when there have been none
@@ -311,11 +308,30 @@ impl<'a, F: Feed> Gpu<'a, F> {
         MachineError::Stuck { since: self.last_progress.1, dump: lines.join("\n") }
     }
 
-    fn finish(mut self) -> Outcome {
+    /// What the run leaves.
+    ///
+    /// # Errors
+    /// [`MachineError::Lost`] when the CTAs of a launch do not add up.
+    pub fn finish(mut self) -> Result<Outcome, MachineError> {
         self.note_activity();
-        Outcome {
-            cycles: self.app_ends.iter().copied().max().unwrap_or(0),
-            app_ends: self.app_ends,
+        self.check_ctas()?;
+        let now = self.chip.queue.now();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note(now, &self.dispatcher.held);
+        }
+        let totals = self.chip.counts.clone();
+        for (counts, first) in self.chip.counts.iter_mut().zip(self.gauge.first_runs) {
+            if let Some(first) = first {
+                *counts = *first;
+            }
+        }
+        let apps: Vec<_> = self.apps.iter().map(|app| app.outcome).collect();
+        Ok(Outcome {
+            cycles: apps.iter().map(|app| app.end).max().unwrap_or(0),
+            totals,
+            cta_cycles: self.dispatcher.grids.iter().map(|grid| grid.cta_cycles(now)).collect(),
+            apps,
+            residency: self.recorder.map(Recorder::into_residency),
             timeline: self.timeline.into_samples(),
             tlbs: self.sms.iter().filter_map(Sm::tlb_counts).collect(),
             sms: self.sms.iter().map(Sm::counts).collect(),
@@ -325,6 +341,19 @@ impl<'a, F: Feed> Gpu<'a, F> {
             kernels: self.chip.counts,
             spans: self.chip.spans.unwrap_or_default(),
             passed: self.chip.fabric.passed,
+        })
+    }
+
+    /// Each CTA has been started and retired once, is under way, or was dropped.
+    fn check_ctas(&self) -> Result<(), MachineError> {
+        let grids = self.dispatcher.grids.iter().enumerate();
+        for (launch, grid) in grids {
+            let whole = grid.started == grid.ctas || self.chip.counts[launch].end == 0;
+            if !grid.adds_up() || !(whole || grid.lost > 0 || grid.left() > 0) {
+                let (ctas, started, retired) = (grid.ctas, grid.started, grid.retired);
+                return Err(MachineError::Lost { launch, ctas, started, retired, lost: grid.lost });
+            }
         }
+        Ok(())
     }
 }

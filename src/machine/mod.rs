@@ -26,6 +26,7 @@ mod coalescing_tests;
 #[cfg(test)]
 mod constant_tests;
 mod counters;
+mod course;
 #[cfg(test)]
 mod crossbar_tests;
 mod dispatch;
@@ -39,7 +40,9 @@ mod facts_tests;
 mod feed;
 #[cfg(test)]
 mod fetch_tests;
+mod gauge;
 mod gpu;
+mod grid;
 #[cfg(test)]
 mod image_tests;
 #[cfg(test)]
@@ -47,12 +50,16 @@ mod issue_tests;
 #[cfg(test)]
 mod latency_tests;
 mod launches;
+mod load;
 mod outcome;
 mod packet;
 mod profile;
 mod queue;
 #[cfg(test)]
 mod repeat_tests;
+mod residency;
+mod rule;
+mod ruling;
 mod scaling;
 #[cfg(test)]
 mod scripted;
@@ -75,10 +82,12 @@ pub use counters::{
 pub use elsewhere::Elsewhere;
 pub use error::MachineError;
 pub use feed::{Feed, FeedError, Program, WarpStream};
-pub use gpu::Gpu;
+pub use gpu::{Gpu, Pause};
 pub use launches::Command;
+pub use load::{AppOutcome, End, Load};
 pub use outcome::Outcome;
 pub use profile::ProfileImage;
+pub use residency::Residency;
 pub use setup::{Part, Setup};
 pub use sm::{Limit, Need};
 pub use span::CtaSpan;

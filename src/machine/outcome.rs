@@ -4,7 +4,9 @@ use crate::units::Cycle;
 
 use super::counters::{CacheCounts, KernelCounts, SmCounts, TlbCounts};
 use super::dram::ChannelCounters;
+use super::load::AppOutcome;
 use super::profile::ProfileImage;
+use super::residency::Residency;
 use super::span::CtaSpan;
 use super::timeline::Sample;
 
@@ -13,10 +15,16 @@ use super::timeline::Sample;
 pub struct Outcome {
     /// The last cycle.
     pub cycles: Cycle,
-    /// By launch.
+    /// By launch; of an application that was launched again, its first run.
     pub kernels: Vec<KernelCounts>,
-    /// When each application finished.
-    pub app_ends: Vec<Cycle>,
+    /// By launch, all runs of all applications up to the end.
+    pub totals: Vec<KernelCounts>,
+    /// By launch: CTAs on SMs times cycles, over all runs.
+    pub cta_cycles: Vec<u64>,
+    /// What became of each application.
+    pub apps: Vec<AppOutcome>,
+    /// Who ran where; of a run with several applications.
+    pub residency: Option<Residency>,
     /// Activity over time.
     pub timeline: Vec<Sample>,
     /// Look-ups in each SM's TLB; empty where addresses are physical.

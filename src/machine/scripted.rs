@@ -9,7 +9,7 @@ use crate::spec::{AddressMap, Command, Location, Mapping, MemoryStandard, Models
 use crate::units::{Dim3, KernelId, to_u32, to_usize};
 
 use super::{
-    Feed, FeedError, Gpu, MachineError, Outcome, ProfileImage, Program, Setup, WarpStream,
+    End, Feed, FeedError, Gpu, MachineError, Outcome, ProfileImage, Program, Setup, WarpStream,
 };
 use crate::epoch::{AppFacts, Facts, Plan, PlanDraft, Share};
 use crate::units::AppId;
@@ -304,8 +304,15 @@ impl Script {
         let machine = &resolved.machine;
         let (standard, mapping) = memory_of(resolved);
         let launch = |kernel: u32| super::Command::Launch { kernel: KernelId(kernel), stream: 0 };
-        let lists = (0..u32::from(apps)).map(|kernel| vec![launch(kernel)]).collect();
-        let setup = Setup { machine, standard: &standard, mapping, apps: lists, part: None };
+        let lists = (0..u32::from(apps)).map(|kernel| vec![launch(kernel)].into()).collect();
+        let setup = Setup {
+            machine,
+            standard: &standard,
+            mapping,
+            apps: lists,
+            end: End::default(),
+            part: None,
+        };
         let gpu = Gpu::new(setup, self).unwrap().with_profiles(images);
         gpu.run(&whole(resolved, apps), &mut |_| ())
     }

@@ -5,12 +5,13 @@ use crate::spec::{AddressMap, Machine, MemoryStandard};
 use crate::units::{AppId, Cycle, KernelId, to_u16, to_u32, to_u64};
 
 use super::chip::{Chip, Windows};
-use super::dispatch::Grid;
 use super::elsewhere::Elsewhere;
 use super::error::MachineError;
 use super::fabric::Fabric;
 use super::feed::{Feed, Program};
+use super::grid::Grid;
 use super::launches::Command;
+use super::load::{End, Load};
 use super::profile::Profile;
 use super::sm::Need;
 use super::space;
@@ -25,8 +26,10 @@ pub struct Setup<'a> {
     pub standard: &'a MemoryStandard,
     /// Where addresses lie.
     pub mapping: AddressMap,
-    /// The command list of each application; launches are numbered over all.
-    pub apps: Vec<Vec<Command>>,
+    /// What each application has to do.
+    pub apps: Vec<Load>,
+    /// When the run is over.
+    pub end: End,
     /// What the run is a part of; `None`: it is whole.
     pub part: Option<Part>,
 }
@@ -42,10 +45,10 @@ pub struct Part {
 }
 
 /// Which application each launch belongs to; launches are numbered over all lists.
-pub(super) fn app_of_kernels(apps: &[Vec<Command>]) -> Vec<AppId> {
+pub(super) fn app_of_kernels(apps: &[Load]) -> Vec<AppId> {
     let mut owners: Vec<(KernelId, AppId)> = Vec::new();
-    for (app, list) in apps.iter().enumerate() {
-        for command in list {
+    for (app, load) in apps.iter().enumerate() {
+        for command in &load.commands {
             if let Command::Launch { kernel, .. } = command {
                 owners.push((*kernel, AppId(to_u16(app))));
             }
@@ -109,19 +112,13 @@ pub(super) fn chip<F: Feed>(machine: &Machine, feed: &F, app_of: &[AppId], fabri
         });
     }
     debug_assert_eq!(to_u64(profile_of.len()), to_u64(kernels));
-    Chip::new(fabric, Mmu::new(machine), profiles, profile_of, windows)
+    Chip::new(fabric, Mmu::new(machine), profiles, profile_of, windows, app_of)
 }
 
 /// Refuses plans that ask for what the machine lacks.
 pub(super) fn refuse_unknown_mechanisms(plan: &Plan) -> Result<(), MachineError> {
     if !plan.channels().is_empty() {
         return Err(MachineError::Unsupported("memory channels of its own for an application"));
-    }
-    if plan.time_slice().is_some() {
-        return Err(MachineError::Unsupported("time slices"));
-    }
-    if plan.delay() > 0 {
-        return Err(MachineError::Unsupported("a delay before a plan takes effect"));
     }
     Ok(())
 }

@@ -267,7 +267,7 @@ fn applications_do_not_hit_each_others_lines() {
             );
         }
         assert_eq!(both.kernels.len(), 2);
-        assert_eq!(to_u32(both.app_ends.len()), 2);
+        assert_eq!(to_u32(both.apps.len()), 2);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::machine::{Gpu, Outcome, Setup};
+use crate::machine::{End, Gpu, Outcome, Setup};
 use crate::record::{AppRecord, KernelRecord};
 use crate::scheme;
 use crate::spec::Machine;
@@ -64,7 +64,8 @@ fn run(
         machine,
         standard: &bench.memory.standard,
         mapping: bench.memory.map.clone(),
-        apps: vec![feed.commands()],
+        apps: vec![feed.commands().into()],
+        end: End::default(),
         part: None,
     };
     let running = bench.watch.running();

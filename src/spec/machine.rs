@@ -378,6 +378,9 @@ pub struct Quirks {
     pub serial_kernels: bool,
     /// A grid smaller than the GPU's room is spread over all SMs.
     pub spreads_small_grids: bool,
+    /// Registers and shared memory of an SM are counted: a CTA's need not lie in one
+    /// piece.
+    pub pools_storage: bool,
     /// Every barrier instruction waits at barrier 0 of the whole CTA.
     pub whole_cta_barriers: bool,
     /// Predicates carry no dependency.

@@ -9,7 +9,7 @@ use gpumodel::epoch::{AppFacts, Facts, Plan, PlanDraft, Share};
 use gpumodel::isa::{
     Access, AddressMode, Code, Instruction, Launch, Register, RegisterFile, Segment,
 };
-use gpumodel::machine::{Command, Feed, FeedError, Gpu, Outcome, Program, Setup, WarpStream};
+use gpumodel::machine::{Command, End, Feed, FeedError, Gpu, Outcome, Program, Setup, WarpStream};
 use gpumodel::spec::{Mapping, MemoryStandard, Models, Resolved};
 use gpumodel::units::{AppId, Dim3, KernelId};
 
@@ -127,8 +127,14 @@ impl Traffic {
             .for_machine(machine.dram.channels, slices)
             .expect("the machine's mapping fits it");
         let command = Command::Launch { kernel: KernelId(0), stream: 0 };
-        let setup =
-            Setup { machine, standard: &standard, mapping, apps: vec![vec![command]], part: None };
+        let setup = Setup {
+            machine,
+            standard: &standard,
+            mapping,
+            apps: vec![vec![command].into()],
+            end: End::default(),
+            part: None,
+        };
         let gpu = Gpu::new(setup, self).expect("the CTA fits");
         gpu.run(&whole(resolved), &mut |_| ()).expect("the run ends")
     }

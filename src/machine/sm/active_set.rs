@@ -45,6 +45,12 @@ impl ActiveSet {
         self.ready.push_back((burst, claim));
     }
 
+    /// Takes out the burst of a ready warp that waits for a place.
+    pub(super) fn take_out(&mut self, warp: u16) -> Option<(Running, Claim)> {
+        let place = self.ready.iter().position(|(burst, _)| burst.warp == warp)?;
+        self.ready.remove(place)
+    }
+
     /// `warp` gives up its place, if it has one: the burst that takes it.
     pub(super) fn leave(&mut self, warp: u16) -> Option<(Running, Claim)> {
         let member = self.is_member.get_mut(usize::from(warp)).filter(|member| **member)?;

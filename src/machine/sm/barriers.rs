@@ -11,7 +11,7 @@ use super::super::chip::Chip;
 use super::super::feed::WarpStream;
 use super::super::profile::Meeting;
 use super::Sm;
-use super::warp::{Blocked, Warp};
+use super::warp::{Blocked, Next, Warp};
 
 /// One barrier of a CTA at which warps have arrived.
 #[derive(Clone, Copy, Debug)]
@@ -98,8 +98,13 @@ impl<S: WarpStream> Sm<S> {
         for index in 0..self.ctas[place].as_ref().map_or(0, |cta| cta.warps.len()) {
             let Some((slot, warp)) = self.member(place, index) else { continue };
             let waits = warp.blocked == Blocked::Barrier(name);
+            let stopped = warp.blocked == Blocked::Stopped;
+            let stopped = stopped && matches!(warp.next, Next::Barrier(at) if at == name);
             if ahead > 0 {
                 self.warp(slot).depart(name);
+            }
+            if stopped {
+                self.warp(slot).next = Next::Settled;
             }
             if waits {
                 self.wake_at(slot, next, chip);
@@ -123,7 +128,7 @@ impl<S: WarpStream> Sm<S> {
     }
 
     /// A warp of a CTA by its place in it, unless it has ended.
-    fn member(&self, place: usize, index: usize) -> Option<(u16, &Warp<S>)> {
+    pub(super) fn member(&self, place: usize, index: usize) -> Option<(u16, &Warp<S>)> {
         let slot = self.ctas[place].as_ref()?.warps[index];
         let warp = self.warps[usize::from(slot)].as_ref()?;
         (usize::from(warp.cta) == place).then_some((slot, warp))

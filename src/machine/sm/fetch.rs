@@ -196,6 +196,11 @@ impl Fetch {
         new
     }
 
+    /// A warp sleeps no longer.
+    pub(super) fn forget(&mut self, warp: u16) {
+        self.sleepers.retain(|&(sleeper, _)| sleeper != warp);
+    }
+
     /// The event of cycle `now` has come: the warps whose lines are there are
     /// appended to `woken` in the order in which they fell asleep.
     pub(super) fn wake(&mut self, now: Cycle, woken: &mut Vec<u16>) {

@@ -38,6 +38,11 @@ impl<S: WarpStream> Sm<S> {
         self.schedulers[index].advance(now, &mut chip.counts);
         let blocked = self.warp(warp).blocked;
         self.warp(warp).waking = false;
+        if blocked == Blocked::Stopped {
+            let place = usize::from(self.warp(warp).cta);
+            self.leave_if_quiet(place, chip);
+            return self.settle(index, chip);
+        }
         if matches!(blocked, Blocked::Draining | Blocked::Leaving) {
             self.unblock(warp, blocked);
             return self.end_warp(warp, chip);
@@ -94,11 +99,11 @@ impl<S: WarpStream> Sm<S> {
             return self.go_on(warp, ahead, chip);
         }
         let age = resident.age;
-        self.schedulers[index].start(warp, kernel, age, &burst, ahead, &mut counts.stalls);
+        self.schedulers[index].start(warp, kernel, age, &burst, ahead, counts);
     }
 
     /// A warp has issued its burst, `ahead` cycles before now.
-    fn go_on(&mut self, warp: u16, ahead: f64, chip: &mut Chip) {
+    pub(super) fn go_on(&mut self, warp: u16, ahead: f64, chip: &mut Chip) {
         match self.warp(warp).meets {
             Meets::More => self.begin_burst(warp, ahead, chip),
             Meets::Access { instruction, slot } => {
@@ -214,6 +219,10 @@ impl<S: WarpStream> Sm<S> {
             | Blocked::Barrier(_)
             | Blocked::Fetch
             | Blocked::Leaving => None,
+            Blocked::Stopped => {
+                let place = usize::from(resident.cta);
+                return self.leave_if_quiet(place, chip);
+            }
         };
         if let Some(at) = met {
             self.wake_at(warp, at, chip);

@@ -1,6 +1,6 @@
 //! Slot-cycles by cause: what a burst and the waiting warps are booked with.
 
-use crate::units::to_usize;
+use crate::units::{AppId, to_usize};
 
 use super::super::counters::{Cause, KernelCounts, StallStack};
 use super::share::{Claim, ISSUE};
@@ -82,7 +82,7 @@ impl Tally {
     pub(super) fn turn_to(
         &mut self,
         kernel: u32,
-        all: &mut StallStack,
+        all: &mut Vec<StallStack>,
         counts: &mut [KernelCounts],
     ) {
         if kernel != self.kernel {
@@ -96,11 +96,21 @@ impl Tally {
         add(&mut self.lost, more);
     }
 
-    /// Adds the present kernel's to its counts and to those of all.
-    pub(super) fn book(self, all: &mut StallStack, counts: &mut [KernelCounts]) {
-        add(&mut counts[to_usize(self.kernel)].stalls, &self.lost);
-        add(all, &self.lost);
+    /// Adds the present kernel's to its counts and to those of its application.
+    pub(super) fn book(self, all: &mut Vec<StallStack>, counts: &mut [KernelCounts]) {
+        let counts = &mut counts[to_usize(self.kernel)];
+        add(&mut counts.stalls, &self.lost);
+        add(of(all, counts.app), &self.lost);
     }
+}
+
+/// An application's stack, of a list that grows with the applications met.
+pub(super) fn of(all: &mut Vec<StallStack>, app: AppId) -> &mut StallStack {
+    let place = app.index();
+    if all.len() <= place {
+        all.resize(place + 1, StallStack::default());
+    }
+    &mut all[place]
 }
 
 /// Adds one stack to another.

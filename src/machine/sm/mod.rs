@@ -17,6 +17,8 @@ mod lead;
 mod ledger;
 mod line_cache;
 mod load_store;
+mod mover;
+mod need;
 mod params;
 mod repeat;
 mod reside;
@@ -26,15 +28,18 @@ mod serve;
 mod share;
 mod shared_units;
 mod translate;
+mod vacate;
 mod warp;
 mod write_back;
 
+use std::collections::VecDeque;
+
 use crate::isa::{Access, Unit};
 use crate::spec::{Machine, SmSpec};
-use crate::units::{Cycle, to_usize};
+use crate::units::{AppId, Cycle, to_usize};
 
 use super::chip::Chip;
-use super::counters::SmCounts;
+use super::counters::{SmCounts, StallStack};
 use super::feed::WarpStream;
 use super::packet::Operation;
 use super::profile::OPERANDS;
@@ -45,13 +50,17 @@ use fetch::Fetch;
 use held::Banks;
 use l1::L1;
 use load_store::LoadStore;
+use mover::Move;
+pub use need::{Limit, Need};
 use params::Params;
-use room::Room;
-pub use room::{Limit, Need};
+pub(super) use room::Bounds;
+use room::{Place, Room};
 use scheduler::Scheduler;
 use share::{ISSUE, PerResource, RESOURCES};
 use shared_units::SharedUnits;
 use translate::Translator;
+use vacate::Vacating;
+pub(super) use vacate::{Departure, Leave, Saved};
 use warp::Warp;
 
 /// One resident CTA.
@@ -62,6 +71,11 @@ struct Cta {
     ordinal: u64,
     started: Cycle,
     need: Need,
+    place: Place,
+    /// Warp instructions of its warps that have ended.
+    issued: u64,
+    /// It is about to leave before its end.
+    vacating: Option<Vacating>,
     /// Warps that have not ended.
     live: u32,
     /// Barriers that its warps have met.
@@ -99,8 +113,10 @@ pub(super) struct Sm<S> {
     released: Vec<u32>,
     /// Warps whose instructions have come.
     woken: Vec<u16>,
-    /// CTAs that retired and are still to be reported, by kernel.
-    retired: Vec<u32>,
+    /// CTAs that have left and are still to be reported.
+    departed: Vec<Departure<S>>,
+    /// State of CTAs on its way to memory and back.
+    moves: VecDeque<Move>,
 }
 
 impl<S: WarpStream> Sm<S> {
@@ -132,7 +148,8 @@ impl<S: WarpStream> Sm<S> {
             finished: Vec::new(),
             released: Vec::new(),
             woken: Vec::new(),
-            retired: Vec::new(),
+            departed: Vec::new(),
+            moves: VecDeque::new(),
         }
     }
 
@@ -150,26 +167,32 @@ impl<S: WarpStream> Sm<S> {
         self.room.free_warps()
     }
 
-    /// True when a CTA has retired since [`Sm::take_retired`] was called last.
+    /// True when a CTA has left since [`Sm::take_departed`] was called last.
     #[inline]
-    pub(super) fn has_retired(&self) -> bool {
-        !self.retired.is_empty()
+    pub(super) fn has_departed(&self) -> bool {
+        !self.departed.is_empty()
     }
 
-    /// CTAs that have retired since the last call, by launch.
-    pub(super) fn take_retired(&mut self, out: &mut Vec<u32>) {
-        out.append(&mut self.retired);
+    /// CTAs that have left since the last call.
+    pub(super) fn take_departed(&mut self, out: &mut Vec<Departure<S>>) {
+        out.append(&mut self.departed);
     }
 
     /// What it has counted so far.
     pub(super) fn counts(&self) -> SmCounts {
         let mut counts = self.counts.clone();
         for scheduler in &self.schedulers {
-            for (sum, part) in counts.stalls.iter_mut().zip(&scheduler.stalls) {
-                *sum += part;
-            }
+            scheduler.stalls.iter().for_each(|app| add_stalls(&mut counts.stalls, app));
         }
         counts
+    }
+
+    /// Slot-cycles of one application by cause, up to the last closing of the books.
+    pub(super) fn stalls_of(&self, app: AppId) -> StallStack {
+        let mut stalls = StallStack::default();
+        let parts = self.schedulers.iter().filter_map(|one| one.stalls.get(app.index()));
+        parts.for_each(|part| add_stalls(&mut stalls, part));
+        stalls
     }
 
     /// Moves all schedulers' books to the present.
@@ -199,6 +222,10 @@ impl<S: WarpStream> Sm<S> {
             )
         })
     }
+}
+
+fn add_stalls(sum: &mut StallStack, part: &StallStack) {
+    sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
 }
 
 /// What one scheduler takes of each resource per cycle: its part of the units,

@@ -8,12 +8,12 @@ use super::super::event::Event;
 use super::super::feed::WarpStream;
 use super::super::span::CtaSpan;
 use super::warp::Warp;
-use super::{Cta, Need, Sm};
+use super::{Bounds, Cta, Departure, Need, Sm};
 
 impl<S: WarpStream> Sm<S> {
-    /// True when a CTA fits now.
-    pub(in super::super) fn holds(&self, need: &Need) -> bool {
-        self.room.holds(need)
+    /// True when a CTA fits now, within `bounds` of the SM.
+    pub(in super::super) fn holds(&self, need: &Need, bounds: &Bounds) -> bool {
+        self.room.place(need, bounds).is_some()
     }
 
     /// Makes the SM ready for a kernel whose CTAs use `shared_bytes` together:
@@ -25,50 +25,78 @@ impl<S: WarpStream> Sm<S> {
         }
     }
 
-    /// Takes a CTA in; its warps issue from `begin` on.
+    /// Takes CTA `ordinal` of a launch in; its warps issue from `begin` on.
     ///
     /// The caller has asked [`Sm::holds`].
     pub(in super::super) fn admit(
         &mut self,
-        kernel: u32,
+        (kernel, ordinal): (u32, u64),
         need: Need,
+        bounds: &Bounds,
         streams: &mut Vec<S>,
         begin: Cycle,
         chip: &mut Chip,
     ) {
-        self.room.take(&need);
+        let lies = self.room.place(&need, bounds).expect("the dispatcher has asked for room");
+        self.room.take(&need, lies);
         self.counts.ctas += 1;
         if self.l1.has_leaving() {
             self.l1.kernel = kernel;
             self.schedule_service(chip.queue.now(), chip);
         }
-        let place = self.ctas.iter().position(Option::is_none).expect("the room counts CTA slots");
-        let mut warps = Vec::with_capacity(streams.len());
-        if self.warps.is_empty() {
-            self.warps.resize_with(to_usize(self.params.max_warps), || None);
+        let place = self.free_cta();
+        let warps = self.seat(kernel, to_u16(place), streams, chip);
+        let live = to_u32(warps.len());
+        for &warp in &warps {
+            self.warp(warp).waking = true;
+            chip.queue.schedule(begin, Event::Wake { sm: self.id, warp });
         }
+        let counts = &mut chip.counts[to_usize(kernel)];
+        counts.ctas_started += 1;
+        self.ctas[place] = Some(Cta {
+            kernel,
+            ordinal,
+            started: chip.queue.now(),
+            need,
+            place: lies,
+            issued: 0,
+            vacating: None,
+            live,
+            barriers: Vec::new(),
+            warps,
+        });
+        if live == 0 {
+            self.retire(place, chip);
+        }
+    }
+
+    /// Gives the warps of a CTA slots; those without instructions take none.
+    fn seat(&mut self, kernel: u32, cta: u16, streams: &mut Vec<S>, chip: &mut Chip) -> Vec<u16> {
+        let mut warps = Vec::with_capacity(streams.len());
+        self.make_slots();
         let first = self.first_scheduler();
         for (turn, stream) in streams.drain(..).enumerate() {
             let slot = self.free_slot(first.map(|first| first + turn));
             self.started += 1;
             let profile = chip.profile(kernel);
-            if let Some(warp) = Warp::start(stream, kernel, to_u16(place), self.started, profile) {
+            if let Some(warp) = Warp::start(stream, kernel, cta, self.started, profile) {
                 self.warps[slot] = Some(warp);
                 warps.push(to_u16(slot));
             }
         }
-        let live = to_u32(warps.len());
-        for &warp in &warps {
-            chip.queue.schedule(begin, Event::Wake { sm: self.id, warp });
+        warps
+    }
+
+    /// Makes the warp slots of an SM that has had no CTA yet.
+    pub(super) fn make_slots(&mut self) {
+        if self.warps.is_empty() {
+            self.warps.resize_with(to_usize(self.params.max_warps), || None);
         }
-        let counts = &mut chip.counts[to_usize(kernel)];
-        let (ordinal, started) = (counts.ctas_started, chip.queue.now());
-        counts.ctas_started += 1;
-        let barriers = Vec::new();
-        self.ctas[place] = Some(Cta { kernel, ordinal, started, need, live, barriers, warps });
-        if live == 0 {
-            self.retire(place, chip);
-        }
+    }
+
+    /// The lowest free CTA slot.
+    pub(super) fn free_cta(&self) -> usize {
+        self.ctas.iter().position(Option::is_none).expect("the room counts CTA slots")
     }
 
     /// The scheduler that the CTA just counted begins at, where it matters.
@@ -79,7 +107,7 @@ impl<S: WarpStream> Sm<S> {
 
     /// The lowest free warp slot, of the given scheduler (modulo their number) if
     /// it has one, else of the next that does.
-    fn free_slot(&self, scheduler: Option<usize>) -> usize {
+    pub(super) fn free_slot(&self, scheduler: Option<usize>) -> usize {
         let count = self.schedulers.len();
         let free = |&slot: &usize| self.warps[slot].is_none();
         let slots = 0..self.warps.len();
@@ -100,17 +128,19 @@ impl<S: WarpStream> Sm<S> {
         self.withdraw(&ended);
         let cta = self.ctas[place].as_mut().expect("a warp's CTA is resident");
         cta.live -= 1;
+        cta.issued += ended.issued;
         if cta.live == 0 {
             self.retire(place, chip);
         } else {
             self.open_barriers(place, chip);
+            self.leave_if_quiet(place, chip);
         }
     }
 
     fn retire(&mut self, place: usize, chip: &mut Chip) {
         let cta = self.ctas[place].take().expect("only resident CTAs retire");
-        self.room.give_back(&cta.need);
-        self.retired.push(cta.kernel);
+        self.room.give_back(&cta.need, cta.place);
+        self.departed.push(Departure::Retired { kernel: cta.kernel, started: cta.started });
         chip.counts[to_usize(cta.kernel)].ctas_retired += 1;
         if let Some(spans) = &mut chip.spans {
             let (kernel, ordinal, start) = (cta.kernel, cta.ordinal, cta.started);

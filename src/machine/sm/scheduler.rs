@@ -10,7 +10,7 @@ use crate::units::Cycle;
 use super::super::counters::{KernelCounts, StallStack};
 use super::super::profile::{Demand, Gaps};
 use super::active_set::ActiveSet;
-use super::ledger::{Tally, Wait, Waiting, lost_by, rebook};
+use super::ledger::{Tally, Wait, Waiting, lost_by, of, rebook};
 use super::share::{ByPace, Claim, ISSUE, PerResource, RESOURCES, ease, share};
 
 /// A cycle that never comes.
@@ -69,6 +69,13 @@ pub(super) struct Running {
     gaps: [f64; 3],
 }
 
+impl Running {
+    /// The same burst of a warp that has moved to another slot.
+    pub(super) fn of(self, warp: u16) -> Self {
+        Self { warp, ..self }
+    }
+}
+
 /// One scheduler.
 #[derive(Debug)]
 pub(super) struct Scheduler {
@@ -90,8 +97,8 @@ pub(super) struct Scheduler {
     unshared: bool,
     /// Room for sharing out.
     order: Vec<usize>,
-    /// Slot-cycles by cause, of all launches.
-    pub(super) stalls: StallStack,
+    /// Slot-cycles by cause, of each application that it has met.
+    pub(super) stalls: Vec<StallStack>,
     /// The cycle of the scheduled completion, [`NEVER`] without one.
     pub(super) due: Cycle,
 }
@@ -115,7 +122,7 @@ impl Scheduler {
             stale: false,
             unshared: false,
             order: Vec::new(),
-            stalls: StallStack::default(),
+            stalls: Vec::new(),
             due: NEVER,
         }
     }
@@ -175,7 +182,7 @@ impl Scheduler {
         age: u64,
         burst: &Burst,
         ahead: f64,
-        stalls: &mut StallStack,
+        counts: &mut KernelCounts,
     ) {
         let cycles = burst.cycles.max(DONE);
         let mut density = [0.0; RESOURCES];
@@ -189,17 +196,39 @@ impl Scheduler {
         let gap = |n: u32| f64::from(n) / cycles;
         let gaps = [gap(burst.gaps.fetch), gap(burst.gaps.registers), gap(burst.gaps.units)];
         let running = Running { warp, kernel, left: cycles - ahead, gaps };
-        let claim = Claim::new(density, age);
+        if !self.go_on(running, Claim::new(density, age)) {
+            return;
+        }
+        let slots = ahead * f64::from(issue / self.capacity[ISSUE]);
+        rebook(&mut counts.stalls, slots);
+        rebook(of(&mut self.stalls, counts.app), slots);
+    }
+
+    /// Lets a burst run, or wait for a place among the active warps: then false.
+    pub(super) fn go_on(&mut self, running: Running, claim: Claim) -> bool {
         if let Some(active) = &mut self.active
-            && !active.enter(warp)
+            && !active.enter(running.warp)
         {
             active.wait(running, claim);
-            return self.note_wait(kernel, Wait::Resource, true);
+            self.note_wait(running.kernel, Wait::Resource, true);
+            return false;
         }
         self.run(running, claim);
-        let slots = ahead * f64::from(issue / self.capacity[ISSUE]);
-        rebook(stalls, slots);
-        rebook(&mut self.stalls, slots);
+        true
+    }
+
+    /// Takes what is left of a warp's burst out, if it has one; the time of the
+    /// scheduler is the present.
+    pub(super) fn take_out(&mut self, warp: u16) -> Option<(Running, Claim)> {
+        if let Some(waits) = self.active.as_mut().and_then(|active| active.take_out(warp)) {
+            self.note_wait(waits.0.kernel, Wait::Resource, false);
+            return Some(waits);
+        }
+        let place = self.running.iter().position(|burst| burst.warp == warp)?;
+        let claim = self.claims.remove(place);
+        self.by_pace.leave(place);
+        self.touch();
+        Some((self.running.remove(place), claim))
     }
 
     fn run(&mut self, running: Running, claim: Claim) {
@@ -233,8 +262,9 @@ impl Scheduler {
             out.push((burst.warp, early));
             let share = self.claims[place].density[ISSUE] / self.capacity[ISSUE];
             let slots = burst.left.max(-1.0) * f64::from(share);
-            rebook(&mut counts[crate::units::to_usize(burst.kernel)].stalls, slots);
-            rebook(&mut self.stalls, slots);
+            let counts = &mut counts[crate::units::to_usize(burst.kernel)];
+            rebook(&mut counts.stalls, slots);
+            rebook(of(&mut self.stalls, counts.app), slots);
             self.running.remove(place);
             self.claims.remove(place);
             self.by_pace.leave(place);
@@ -354,7 +384,7 @@ mod tests {
         let mut scheduler = Scheduler::new(SchedulerPolicy::Lrr, 0, [1.0; RESOURCES]);
         let mut counts = vec![KernelCounts::default()];
         let burst = Burst { cycles: 10.0, slots: 5, ..Burst::default() };
-        scheduler.start(0, 0, 1, &burst, 0.0, &mut counts[0].stalls);
+        scheduler.start(0, 0, 1, &burst, 0.0, &mut counts[0]);
         assert_eq!(scheduler.settle(0), 10);
         // The completion is looked for, and not found.
         scheduler.due = NEVER;

@@ -67,6 +67,9 @@ impl<S: WarpStream> Sm<S> {
     /// Lets warps issue that waited for a place in the queue.
     pub(super) fn admit_blocked(&mut self, chip: &mut Chip) {
         while self.load_store.has_room() {
+            if self.push_move() {
+                continue;
+            }
             let Some(warp) = self.load_store.blocked.pop_front() else { return };
             self.leave_queue(warp, chip);
         }

@@ -45,6 +45,11 @@ impl Claim {
         Self { density, every: 1.0 / density[ISSUE], age, first: false, rate: 0.0 }
     }
 
+    /// The same claim of a warp that has come anew, as number `age`.
+    pub(super) fn aged(self, age: u64) -> Self {
+        Self { age, first: false, ..self }
+    }
+
     /// Instructions per cycle alone.
     pub(super) fn pace(&self) -> f32 {
         self.density[ISSUE]

@@ -8,7 +8,8 @@ use super::super::counters::KernelCounts;
 use super::super::feed::WarpStream;
 use super::super::profile::{Profile, SlotId, StateId, Step, StepEnd, StretchEnd};
 use super::fetch::Window;
-use super::scheduler::Burst;
+use super::scheduler::{Burst, Running};
+use super::share::Claim;
 
 /// Bursts without an event are cut here, so that counters never run far ahead
 /// of time; see [`super::repeat`] for loops.
@@ -50,6 +51,24 @@ pub(super) enum Blocked {
     Draining,
     /// It has ended; its last instruction is in the pipeline.
     Leaving,
+    /// Its CTA leaves the SM before its end, or comes back.
+    Stopped,
+}
+
+/// How a stopped warp goes on when its CTA is back.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Next {
+    /// It begins its next burst.
+    #[default]
+    Burst,
+    /// The rest of the burst that it was in.
+    Rest(Running, Claim),
+    /// What it met at the end of its burst, which it had to wait with.
+    Meet,
+    /// It had waited for something that is there by now.
+    Settled,
+    /// It still waits at a barrier.
+    Barrier(u8),
 }
 
 /// One load slot.
@@ -104,6 +123,8 @@ pub(super) struct Warp<S> {
     /// The line of code that it waited for last: its instruction buffer has it,
     /// even when the cache has lost it meanwhile.
     pub(super) delivered: Option<u32>,
+    /// How it goes on, while it is stopped.
+    pub(super) next: Next,
 }
 
 impl<S: WarpStream> Warp<S> {
@@ -137,6 +158,7 @@ impl<S: WarpStream> Warp<S> {
             handed: 0,
             issued: 0,
             delivered: None,
+            next: Next::Burst,
         };
         warp.enter(profile, segment, 0, profile.fresh());
         Some(warp)
@@ -292,7 +314,8 @@ impl<S: WarpStream> Warp<S> {
             | Blocked::Fence
             | Blocked::Groups(_)
             | Blocked::Draining
-            | Blocked::Leaving => true,
+            | Blocked::Leaving
+            | Blocked::Stopped => true,
         }
     }
 

@@ -215,7 +215,7 @@ fn join(
             samples.push(sample);
         }
     }
-    outcome.app_ends = vec![outcome.cycles];
+    outcome.totals.clone_from(&outcome.kernels);
     let rows = feed.programs().iter().zip(&outcome.kernels).zip(samples).enumerate();
     let mut kernels: Vec<KernelRecord> = rows
         .map(|(place, ((program, counts), sample))| {

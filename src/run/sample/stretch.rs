@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::epoch::Plan;
-use crate::machine::{Command, Elsewhere, Feed, Gpu, KernelCounts, Outcome, Part, Setup};
+use crate::machine::{Command, Elsewhere, End, Feed, Gpu, KernelCounts, Outcome, Part, Setup};
 use crate::record::SampleRecord;
 use crate::spec::Machine;
 use crate::units::{Cycle, SECTOR_BYTES, to_u32, to_u64};
@@ -148,7 +148,8 @@ impl Runner<'_> {
             machine,
             standard: &memory.standard,
             mapping: memory.map.clone(),
-            apps: vec![commands],
+            apps: vec![commands.into()],
+            end: End::default(),
             part: Some(part),
         };
         let running = self.bench.watch.running();

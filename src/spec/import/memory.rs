@@ -333,6 +333,10 @@ fn quirks(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     for (key, source) in [
         ("listed_registers_only", "Accel-Sim scoreboard: the registers of the trace line"),
         ("spreads_small_grids", "GPGPU-Sim max_cta: a grid that does not fill the GPU is spread"),
+        (
+            "pools_storage",
+            "GPGPU-Sim occupy_shader_resource_1block: registers and shared memory are counted",
+        ),
         ("whole_cta_barriers", "Accel-Sim trace_driven.cc: barrier 0, all threads, synchronising"),
         ("ignores_predicates", "Accel-Sim traces list no predicate registers"),
         ("no_refresh", "GPGPU-Sim dram_t has no refresh"),

@@ -1,0 +1,87 @@
+//! What a run has to do for one application, and how far that is.
+
+use crate::units::Cycle;
+
+use super::launches::{Command, Launches};
+
+/// What a run has to do for one application.
+#[derive(Clone, Debug, Default)]
+pub struct Load {
+    /// Its commands; launches are numbered over all applications.
+    pub commands: Vec<Command>,
+    /// When its first command may begin.
+    pub arrival: Cycle,
+    /// Warp instructions after which it is stopped and gives up what it holds;
+    /// `None`: it runs to its end.
+    pub target: Option<f64>,
+    /// It begins anew each time that it has ended, until the run is over.
+    pub relaunches: bool,
+}
+
+impl From<Vec<Command>> for Load {
+    fn from(commands: Vec<Command>) -> Self {
+        Self { commands, ..Self::default() }
+    }
+}
+
+/// When a run is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct End {
+    /// As soon as one application has finished, not when all have.
+    pub first: bool,
+    /// At this cycle at the latest.
+    pub at: Option<Cycle>,
+}
+
+/// What became of an application.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AppOutcome {
+    /// When it arrived.
+    pub arrival: Cycle,
+    /// The end of its first run, when its target was reached, or the end of the
+    /// whole run.
+    pub end: Cycle,
+    /// It came to its end or to its target.
+    pub finished: bool,
+    /// Runs that came to their end.
+    pub runs: u64,
+    /// Warp instructions up to [`AppOutcome::end`], by the issue slots that they
+    /// took.
+    pub progress: f64,
+}
+
+/// Where an application is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It has not arrived.
+    Coming,
+    /// It runs or waits for its turn.
+    Active,
+    /// It has finished and holds nothing.
+    Finished,
+}
+
+/// One application of a run.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) load: Load,
+    pub(super) launches: Launches,
+    pub(super) state: State,
+    pub(super) outcome: AppOutcome,
+    /// Its outcome stands: what it does further is not reported.
+    pub(super) reported: bool,
+}
+
+impl Running {
+    /// An application that is still to come.
+    pub(super) fn new(load: Load, serial: bool) -> Self {
+        let outcome = AppOutcome { arrival: load.arrival, ..AppOutcome::default() };
+        let launches = Launches::new(load.commands.iter().copied(), serial);
+        Self { load, launches, state: State::Coming, outcome, reported: false }
+    }
+
+    /// It begins its commands anew.
+    pub(super) fn relaunch(&mut self, serial: bool) {
+        self.launches = Launches::new(self.load.commands.iter().copied(), serial);
+    }
+}
