@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use gpumodel::record::{Analysis, AppRecord, CacheCounters, Interval, KernelRecord, SCHEMA};
+use gpumodel::record::{
+    Analysis, AppRecord, CacheCounters, Interval, KernelRecord, ResidencyRecord, ResidencyRow,
+    SCHEMA,
+};
 use proptest::prelude::*;
 
 use crate::shown::{crowded, data, small};
@@ -27,6 +30,19 @@ fn keys_of_later_versions_are_ignored_and_optional_ones_may_be_missing() {
     let earlier = text.replace("      \"launch\": 3,\n", "").replace("\"reference_name\"", "\"x\"");
     let read = Analysis::from_json(earlier.as_bytes(), Path::new("r.json")).unwrap();
     assert_eq!(read.machine.reference_name, "");
+}
+
+#[test]
+fn older_coruns_are_read_and_no_progress_is_null() {
+    let record = small();
+    let bare = &record.coruns[0];
+    assert_eq!((bare.harmonic_speedup, bare.residency.is_none()), (0.0, true));
+    assert!(!bare.apps[0].finished && bare.decisions[0].curves.is_empty());
+    let mut starving = record.clone();
+    (starving.coruns[0].antt, starving.coruns[0].apps[0].slowdown) = (f64::INFINITY, f64::INFINITY);
+    let text = starving.to_json();
+    assert!(text.contains("\"antt\": null") && text.contains("\"slowdown\": null"));
+    assert_eq!(reread(&starving), starving);
 }
 
 #[test]
@@ -63,6 +79,16 @@ fn records_that_break_the_counting_rules_are_refused_with_the_key() {
     assert!(message.contains("solo[0].kernels[1].end_cycle: expected an end"), "{message}");
     let message = broken(|r| r.solo[0].timeline[1].end_cycle = 3);
     assert!(message.contains("solo[0].timeline[1]"), "{message}");
+    let message = broken(|r| r.coruns[1].apps[1].l1.merged = 1);
+    assert!(message.contains("coruns[1].apps[1].l1: expected merged <= hits"), "{message}");
+    let message = broken(|r| r.coruns[0].apps[0].dram_share = 1.2);
+    assert!(message.contains("coruns[0].apps[0].dram_share"), "{message}");
+    let message = broken(|r| {
+        let row = ResidencyRow { app_index: 2, ..ResidencyRow::default() };
+        let grid = ResidencyRecord { interval_cycles: 64, rows: vec![row] };
+        r.coruns[0].residency = Some(grid);
+    });
+    assert!(message.contains("coruns[0].residency.rows[0].app_index"), "{message}");
     let message = broken(|r| {
         r.solo[0].kernels[0].stall_fractions.insert("idle".into(), 1.5);
     });

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::units::{Cycle, Dim3};
 
 use super::{
-    AssumptionRecord, CacheCounters, ChannelRecord, ConstantCounters, DramCounters, FetchCounters,
-    SampleRecord, SmCounters, TlbCounters, TranslationCounters,
+    AssumptionRecord, CacheCounters, ChannelRecord, CoRun, ConstantCounters, DramCounters,
+    EnergyRecord, FetchCounters, SampleRecord, SmCounters, TlbCounters, TranslationCounters,
+    UtilizationRecord,
 };
 
 /// Value of [`Analysis::schema`].
@@ -118,6 +119,15 @@ pub struct AppRecord {
     /// By memory channel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_channel: Vec<ChannelRecord>,
+    /// Energy of the run; absent where the machine has no energy table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_joules: Option<f64>,
+    /// Where that energy went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergyRecord>,
+    /// How busy units and stores of the SMs were; absent: the record does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub utilization: Option<UtilizationRecord>,
     /// Launches in start order.
     pub kernels: Vec<KernelRecord>,
     /// Activity over time, for the timeline figure.
@@ -220,86 +230,4 @@ pub struct Interval {
     pub dram_sectors: u64,
     /// Resident CTAs, mean over the interval and summed over SMs.
     pub resident_ctas: f64,
-}
-
-/// The applications together under one scheme.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct CoRun {
-    /// Scheme name.
-    pub scheme: String,
-    /// Scheme parameters, defaults included.
-    pub parameters: BTreeMap<String, String>,
-    /// The end condition as typed.
-    pub until: String,
-    /// Length of the run.
-    pub cycles: Cycle,
-    /// One row per application.
-    pub apps: Vec<CoRunApp>,
-    /// Sum of normalised progress (UGPU eq. 3).
-    pub stp: f64,
-    /// Mean of solo IPC over shared IPC (UGPU eq. 4).
-    pub antt: f64,
-    /// Smallest normalised progress.
-    pub fairness_min_speedup: f64,
-    /// Thread instructions of all applications per cycle.
-    pub ipc_throughput: f64,
-    /// Until the last application finished.
-    pub makespan_cycles: Cycle,
-    /// Sum of solo makespans over the shared makespan.
-    pub makespan_speedup: f64,
-    /// Energy of the run; 0 where the machine has no energy table.
-    pub energy_joules: f64,
-    /// Every decision of the scheme.
-    pub decisions: Vec<DecisionRecord>,
-}
-
-/// One application within a co-run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct CoRunApp {
-    /// Application name.
-    pub app: String,
-    /// Cycles of its reported run.
-    pub cycles: Cycle,
-    /// Thread instructions per cycle.
-    pub ipc: f64,
-    /// Solo IPC over shared IPC.
-    pub slowdown: f64,
-    /// Shared IPC over solo IPC.
-    pub normalized_progress: f64,
-    /// L2 misses per thousand warp instructions.
-    pub mpki_warp: f64,
-    /// L2 misses per thousand thread instructions.
-    pub mpki_thread: f64,
-    /// SMs held at the end.
-    pub sms: u64,
-    /// CTAs per SM held at the end.
-    pub ctas_per_sm: u64,
-    /// Memory channels held at the end.
-    pub channels: u64,
-    /// Its launches.
-    pub kernels: Vec<CoRunKernel>,
-}
-
-/// One launch within a co-run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct CoRunKernel {
-    /// Kernel name.
-    pub name: String,
-    /// When its launch began.
-    pub start_cycle: Cycle,
-    /// When its last CTA retired.
-    pub end_cycle: Cycle,
-}
-
-/// One decision of a scheme.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct DecisionRecord {
-    /// When it was taken.
-    pub cycle: Cycle,
-    /// Why the scheme was asked.
-    pub wake: String,
-    /// The plan it answered.
-    pub plan: serde_json::Value,
-    /// The scheme's reason.
-    pub reason: String,
 }

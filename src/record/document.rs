@@ -8,7 +8,11 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::{Analysis, CacheCounters, KernelRecord, RecordError, SCHEMA};
+use crate::units::to_usize;
+
+use super::{
+    Analysis, CacheCounters, CoRun, CoRunApp, KernelRecord, RecordError, ResidencyRecord, SCHEMA,
+};
 
 /// Only the key that says how to read the rest.
 #[derive(Deserialize)]
@@ -76,15 +80,43 @@ impl Analysis {
             }
         }
         for (c, corun) in self.coruns.iter().enumerate() {
-            for (a, app) in corun.apps.iter().enumerate() {
-                for (k, kernel) in app.kernels.iter().enumerate() {
-                    check_span(kernel.start_cycle, kernel.end_cycle)
-                        .map_err(|m| (format!("coruns[{c}].apps[{a}].kernels[{k}]"), m))?;
-                }
-            }
+            check_corun(corun).map_err(|(key, m)| (format!("coruns[{c}].{key}"), m))?;
         }
         Ok(())
     }
+}
+
+fn check_corun(corun: &CoRun) -> Result<(), (String, String)> {
+    check_cache(&corun.l1).map_err(|m| ("l1".into(), m))?;
+    check_cache(&corun.l2).map_err(|m| ("l2".into(), m))?;
+    for (a, app) in corun.apps.iter().enumerate() {
+        check_corun_app(app).map_err(|(key, m)| (format!("apps[{a}].{key}"), m))?;
+    }
+    for (r, row) in corun.residency.iter().flat_map(|grid| &grid.rows).enumerate() {
+        if to_usize(row.app_index) >= corun.apps.len() {
+            let message = format!("expected one of {} applications", corun.apps.len());
+            return Err((format!("residency.rows[{r}].app_index"), message));
+        }
+        if row.ctas.len() > ResidencyRecord::INTERVALS {
+            let message = format!("expected at most {} intervals", ResidencyRecord::INTERVALS);
+            return Err((format!("residency.rows[{r}].ctas"), message));
+        }
+    }
+    Ok(())
+}
+
+fn check_corun_app(app: &CoRunApp) -> Result<(), (String, String)> {
+    check_cache(&app.l1).map_err(|m| ("l1".into(), m))?;
+    check_cache(&app.l2).map_err(|m| ("l2".into(), m))?;
+    check_share(app.dram_share).map_err(|m| ("dram_share".into(), m))?;
+    for (cause, share) in &app.stall_fractions {
+        check_share(*share).map_err(|m| (format!("stall_fractions.{cause}"), m))?;
+    }
+    for (k, kernel) in app.kernels.iter().enumerate() {
+        check_span(kernel.start_cycle, kernel.end_cycle)
+            .map_err(|m| (format!("kernels[{k}]"), m))?;
+    }
+    Ok(())
 }
 
 fn check_kernel(kernel: &KernelRecord) -> Result<(), (String, String)> {

@@ -6,34 +6,42 @@
 mod analysis;
 mod assumption;
 mod comparison;
+mod corun;
 mod counters;
+mod decision;
 mod document;
 mod dram;
+mod energy;
 mod error;
 mod launches;
 mod parts;
 mod quantity;
 mod reference;
+mod residency;
 mod rows;
 mod sample;
 mod slots;
 mod summary;
+mod unbounded;
+mod utilization;
 
-pub use analysis::{
-    Analysis, AppRecord, CoRun, CoRunApp, CoRunKernel, DecisionRecord, Interval, KernelRecord,
-    MachineRecord, SCHEMA,
-};
+pub use analysis::{Analysis, AppRecord, Interval, KernelRecord, MachineRecord, SCHEMA};
 pub use assumption::AssumptionRecord;
 pub use comparison::{COMPARISON_SCHEMA, ComparedRow, Comparison, Coverage, Pair};
+pub use corun::{CoRun, CoRunApp, CoRunKernel};
 pub use counters::{
     CacheCounters, ConstantCounters, DramCounters, FetchCounters, TlbCounters, TranslationCounters,
 };
+pub use decision::{CurveRecord, DecisionRecord};
 pub use dram::DramRecord;
+pub use energy::EnergyRecord;
 pub use error::RecordError;
 pub use launches::Launches;
 pub use parts::{ChannelRecord, SmCounters};
 pub use quantity::{ErrorUnit, Quantity};
 pub use reference::{ReferenceRow, ReferenceTable};
+pub use residency::{ResidencyRecord, ResidencyRow};
 pub use sample::SampleRecord;
 pub use slots::SlotShares;
 pub use summary::Summary;
+pub use utilization::UtilizationRecord;
