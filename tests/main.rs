@@ -26,6 +26,7 @@ mod opcodes;
 mod packing;
 mod parts;
 mod picture;
+mod power;
 mod profiles;
 mod record;
 mod rendering;

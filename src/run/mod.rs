@@ -9,6 +9,7 @@ mod cached;
 mod dram;
 mod dram_latency;
 mod dram_requests;
+mod energy;
 mod error;
 mod facts;
 mod feed;
@@ -21,6 +22,7 @@ mod rows;
 mod sample;
 mod schemes;
 mod solo;
+mod utilization;
 mod watch;
 
 pub use app::{App, AppName, default_name};

@@ -13,6 +13,7 @@ use crate::record::{
 };
 use crate::units::{Cycle, SECTOR_BYTES, to_u32};
 
+use super::energy;
 use super::parts;
 use super::request::Bench;
 
@@ -98,6 +99,10 @@ pub(super) fn app(
     row.dram.bandwidth_utilization = utilization(bench, row.dram.bytes(), cycles);
     row.timeline = outcome.timeline.iter().map(interval).collect();
     parts::fill(&mut row, &bench.resolved.machine, outcome);
+    if !row.memory_only {
+        row.energy = energy::spent(&bench.resolved.machine, outcome.kernels.iter(), cycles);
+        row.energy_joules = row.energy.map(|parts| parts.total_joules());
+    }
     row.kernels = kernels;
     row
 }

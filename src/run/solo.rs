@@ -17,6 +17,7 @@ use super::profiles::Key;
 use super::request::Bench;
 use super::rows;
 use super::sample::sampled;
+use super::utilization;
 
 /// Runs `app` under the `solo` scheme and fills its row.
 pub(super) fn solo(bench: &Bench<'_>, app: &App, notes: &mut Notes) -> Result<AppRecord, RunError> {
@@ -49,7 +50,11 @@ pub(super) fn solo(bench: &Bench<'_>, app: &App, notes: &mut Notes) -> Result<Ap
     assumptions::fill(&mut kernels, &feed, &resolved.machine)?;
     notes.of_run(app, &feed, &outcome, &resolved.machine);
     let hash = app.store.content_hash();
-    Ok(rows::app(bench, &app.name, hash, kernels, &outcome))
+    let mut row = rows::app(bench, &app.name, hash, kernels, &outcome);
+    if !row.memory_only {
+        row.utilization = Some(utilization::alone(&machine, feed.programs(), &outcome));
+    }
+    Ok(row)
 }
 
 fn run(

@@ -10,9 +10,9 @@ pub struct Energy {
     pub static_watts: f64,
     /// Background power of the memory.
     pub dram_static_watts: f64,
-    /// One instruction of one thread, register file included.
+    /// One instruction of one thread, register file and shared memory included.
     pub thread_instruction_pj: f64,
-    /// One 32-byte sector looked up in an L1, or one pass over shared memory.
+    /// One 32-byte sector looked up in an L1.
     pub l1_sector_pj: f64,
     /// One 32-byte sector over the crossbar, one way.
     pub interconnect_sector_pj: f64,
