@@ -4,6 +4,7 @@
 //! [`Scheme`], and one row in [`TABLE`].
 
 mod solo;
+pub mod solve;
 
 use crate::epoch::{Facts, LawBroken, Plan, Probe, ProbeResult, View};
 
