@@ -1,11 +1,13 @@
 //! `gpumodel analyze`: applications on a machine, alone and together.
 
+use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::record::Analysis;
 use crate::report;
-use crate::run::{AnalyzeRequest, AppName, SampleRequest, analyze};
+use crate::run::{AnalyzeRequest, AppName, SampleRequest, Until, analyze};
 use crate::units::{WholeFile, check_writable};
 
 use super::bar::with_bars;
@@ -14,7 +16,8 @@ use super::{Outcome, spare_store};
 
 /// Analyzes applications on a machine: cycles, stalls, caches, DRAM
 ///
-/// Each application is analyzed alone. An application is a store, a trace, a
+/// Each application is analyzed alone, then all of them together under each scheme
+/// that is named. An application is a store, a trace, a
 /// list or a folder of traces; what is no store is converted first and kept in
 /// the cache folder.
 #[derive(Debug, clap::Args)]
@@ -23,6 +26,10 @@ use super::{Outcome, spare_store};
     gpumodel analyze synth:saxpy --machine v100\n  \
     gpumodel analyze traces/bfs traces/lud --machine a100 --report out\n  \
     gpumodel analyze A=one.gpt B=two.gpt --machine my-gpu.toml --json record.json\n  \
+    gpumodel analyze bfs.gpt lud.gpt --machine warped-slicer --scheme left-over,even\n  \
+    gpumodel analyze bfs.gpt lud.gpt --machine warped-slicer --scheme warped-slicer \\\n      \
+        --until targets --window 2000000            equal work under all schemes\n  \
+    gpumodel analyze A=one.gpt B=two.gpt --machine v100 --scheme spatial --arrive B=50000\n  \
     gpumodel analyze bfs.gpt --machine v100 --set l1.latency_cycles=20 --kernels 1-3\n  \
     gpumodel analyze app.gpt --machine v100 --names 'gemm|conv' --ctas first:160\n  \
     gpumodel analyze sgemm.gpt --machine v100 --sample        a part of the CTAs, with an interval\n  \
@@ -36,9 +43,22 @@ pub(crate) struct Arguments {
     /// A name from `gpumodel machine list`, or a machine file
     #[arg(short, long, value_name = "M")]
     machine: String,
-    /// Schemes, separated by commas; `gpumodel scheme list` names them
+    /// Schemes under which the applications run together, separated by commas, each as
+    /// `name` or `name:key=value:key=value`; `gpumodel scheme list` names them
     #[arg(long, value_name = "S", value_delimiter = ',')]
     scheme: Vec<String>,
+    /// When a co-run ends: `all` (every application has finished once), `first`,
+    /// `cycles=N`, `targets` (each runs until it has executed what it does alone in
+    /// --window, then gives up what it holds), `first-run` (who is early begins anew
+    /// until all have finished once; also `first-run,cycles=N`)
+    #[arg(long, value_name = "END", default_value_t)]
+    until: Until,
+    /// Compares co-runs with the first N cycles of each application alone
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    window: Option<u64>,
+    /// Lets an application come to a co-run at a cycle, not at its beginning
+    #[arg(long, value_name = "APP=CYCLE", value_parser = arrival)]
+    arrive: Vec<(String, u64)>,
     /// Writes record, SVG figures and an index.html into this folder
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
@@ -82,6 +102,12 @@ fn key_value(typed: &str) -> Result<(String, String), String> {
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
+fn arrival(typed: &str) -> Result<(String, u64), String> {
+    let (app, cycle) = typed.rsplit_once('=').ok_or("expected APP=CYCLE, as B=50000")?;
+    let cycle = cycle.parse().map_err(|_| format!("expected a cycle, found {cycle}"))?;
+    Ok((app.to_owned(), cycle))
+}
+
 fn width(typed: &str) -> Result<f64, String> {
     let width: f64 = typed.parse().map_err(|_| format!("expected a number, found {typed}"))?;
     let inside = width > 0.0 && width < 1.0;
@@ -110,6 +136,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         overrides: arguments.set,
         filter: arguments.filter.into(),
         schemes: arguments.scheme,
+        until: arguments.until,
+        window: arguments.window,
+        arrivals: arguments.arrive,
         models: arguments.models,
         cache: cache_folder(),
         seed: arguments.seed,
@@ -120,18 +149,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     }
     arguments.json.as_deref().map_or(Ok(()), spare_store)?;
     let analysis = with_bars(|watch| analyze(&request, watch))?;
-    let to_stdout = arguments.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
-    if let Some(path) = &arguments.json {
-        let text = analysis.to_json();
-        if to_stdout {
-            io::stdout().write_all(text.as_bytes())?;
-        } else {
-            WholeFile::write(path, text.as_bytes())?;
-        }
-    }
-    if !to_stdout {
-        io::stdout().write_all(report::table::solo(&analysis).as_bytes())?;
-    }
+    show(&analysis, arguments.json.as_deref())?;
     if let Some(folder) = &arguments.report {
         report::write_all(&analysis, folder)?;
         if io::stderr().is_terminal() {
@@ -139,6 +157,19 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the record to `json`, and the tables to standard output unless that is it.
+fn show(analysis: &Analysis, json: Option<&Path>) -> Result<(), Box<dyn Error + Send + Sync>> {
+    match json {
+        Some(path) if path.as_os_str() == "-" => {
+            return Ok(io::stdout().write_all(analysis.to_json().as_bytes())?);
+        }
+        Some(path) => WholeFile::write(path, analysis.to_json().as_bytes())?,
+        None => {}
+    }
+    let text = report::table::solo(analysis) + &report::table::corun(analysis);
+    Ok(io::stdout().write_all(text.as_bytes())?)
 }
 
 /// Where converted traces are kept: `GPUMODEL_CACHE`, else `gpumodel` in the

@@ -139,6 +139,19 @@ pub struct TranslationCounts {
     pub faults: u64,
 }
 
+impl TranslationCounts {
+    /// Adds what was counted elsewhere.
+    pub(super) fn join(&mut self, other: &Self) {
+        for (own, more) in [(&mut self.l1, &other.l1), (&mut self.l2, &other.l2)] {
+            own.hits += more.hits;
+            own.merges += more.merges;
+            own.misses += more.misses;
+        }
+        self.reads.grow(&CacheCounts::default(), &other.reads);
+        self.faults += other.faults;
+    }
+}
+
 /// What instruction fetch did, from the schedulers to the L2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FetchCounts {

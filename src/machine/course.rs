@@ -16,6 +16,7 @@ impl<F: Feed> Gpu<'_, F> {
     pub(super) fn begin_all(&mut self) {
         for app in 0..self.apps.len() {
             match self.apps[app].load.arrival {
+                _ if self.apps[app].load.absent => {}
                 0 => self.arrive(app),
                 at => self.chip.queue.schedule(at, Event::Arrival { app: to_u16(app) }),
             }
@@ -224,6 +225,9 @@ impl<F: Feed> Gpu<'_, F> {
     /// The run is over whatever is under way.
     pub(super) fn break_off(&mut self) {
         for app in 0..self.apps.len() {
+            if self.apps[app].load.absent {
+                continue;
+            }
             let begun = std::mem::take(&mut self.gauge.begun[app]);
             begun.into_iter().for_each(|kernel| self.close_launch(kernel));
             self.report(app, false);

@@ -16,6 +16,8 @@ pub struct Load {
     pub target: Option<f64>,
     /// It begins anew each time that it has ended, until the run is over.
     pub relaunches: bool,
+    /// It takes no part in the run.
+    pub absent: bool,
 }
 
 impl From<Vec<Command>> for Load {
@@ -77,7 +79,9 @@ impl Running {
     pub(super) fn new(load: Load, serial: bool) -> Self {
         let outcome = AppOutcome { arrival: load.arrival, ..AppOutcome::default() };
         let launches = Launches::new(load.commands.iter().copied(), serial);
-        Self { load, launches, state: State::Coming, outcome, reported: false }
+        let state = if load.absent { State::Finished } else { State::Coming };
+        let reported = load.absent;
+        Self { load, launches, state, outcome, reported }
     }
 
     /// It begins its commands anew.

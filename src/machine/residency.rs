@@ -4,8 +4,8 @@ use crate::units::{Cycle, to_usize};
 
 use super::dispatch::Held;
 
-/// Most intervals kept; at twice as many, neighbours are merged.
-const INTERVALS: usize = 128;
+/// At twice as many intervals neighbours are merged.
+const INTERVALS: usize = 64;
 
 /// Length of an interval at first.
 const FIRST_SPAN: Cycle = 256;

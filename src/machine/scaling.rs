@@ -7,6 +7,8 @@ impl KernelCounts {
     pub fn join(&mut self, other: &Self) {
         self.ctas_started += other.ctas_started;
         self.ctas_retired += other.ctas_retired;
+        self.ctas_killed += other.ctas_killed;
+        self.lost_instructions += other.lost_instructions;
         self.warp_instructions += other.warp_instructions;
         self.thread_instructions += other.thread_instructions;
         self.by_unit.iter_mut().zip(other.by_unit).for_each(|(own, more)| *own += more);
@@ -19,6 +21,7 @@ impl KernelCounts {
         self.fetch.l2.grow(&none, &other.fetch.l2);
         self.constant.grow(&ConstantCounts::default(), &other.constant);
         self.constant.l2.grow(&none, &other.constant.l2);
+        self.translation.join(&other.translation);
         self.dram_reads += other.dram_reads;
         self.dram_writes += other.dram_writes;
         self.row_hits += other.row_hits;

@@ -49,6 +49,20 @@ pub enum RunError {
         /// Every name.
         known: String,
     },
+    /// An application that is not among those of the run.
+    #[error("there is no application {name} in this run; there are: {known}")]
+    UnknownApp {
+        /// As typed.
+        name: String,
+        /// Every name.
+        known: String,
+    },
+    /// Targets without the window that sets them.
+    #[error(
+        "the end `targets` needs a window: each application runs alone for so many cycles, and \
+         what it executes there is its target; add --window 2000000"
+    )]
+    NoWindow,
     /// An application that is neither a file nor a folder.
     #[error(
         "there is no file or folder {path}; expected a store, a trace, a list, a folder of traces or synth:WORKLOAD"

@@ -4,20 +4,28 @@ use crate::epoch::{AppFacts, Facts, KernelFacts};
 use crate::machine::{Need, Program};
 use crate::record::MachineRecord;
 use crate::spec::{Machine, Resolved};
-use crate::units::{AppId, SECTOR_BYTES, WARP_LANES};
+use crate::units::{AppId, Cycle, SECTOR_BYTES, WARP_LANES, to_u16};
 
 use super::feed::StoreFeed;
 use super::memory::Memory;
 use super::request::Bench;
 
-/// The facts of one application on a machine.
-pub(super) fn facts(bench: &Bench<'_>, app: &str, feed: &StoreFeed<'_>) -> Facts {
+/// The facts of applications on a machine: their names, launches and arrivals.
+pub(super) fn facts(bench: &Bench<'_>, apps: &[(&str, &StoreFeed<'_>, Cycle)]) -> Facts {
     let machine = &bench.resolved.machine;
     let peaks = peaks(bench.resolved, bench.memory);
-    let kernels = feed.programs().iter().enumerate();
-    let kernels =
-        kernels.map(|(place, program)| kernel(machine, program, feed.warp_instructions(place)));
     let lanes = u32::try_from(WARP_LANES).expect("a warp has 32 lanes");
+    let app = |(place, &(name, feed, arrival)): (usize, &(&str, &StoreFeed<'_>, Cycle))| {
+        let kernels = feed.programs().iter().enumerate();
+        let kernels =
+            kernels.map(|(place, program)| kernel(machine, program, feed.warp_instructions(place)));
+        AppFacts {
+            app: AppId(to_u16(place)),
+            name: name.to_owned(),
+            arrival,
+            kernels: kernels.collect(),
+        }
+    };
     Facts {
         sms: machine.dispatch.sms,
         max_ctas_per_sm: machine.sm.max_ctas,
@@ -30,12 +38,7 @@ pub(super) fn facts(bench: &Bench<'_>, app: &str, feed: &StoreFeed<'_>) -> Facts
         peak_l2_gb_per_s: peaks.peak_l2_gb_per_s,
         peak_ipc_per_sm: f64::from(machine.sm.schedulers * machine.sm.issue_width * lanes),
         schedulers_per_sm: machine.sm.schedulers,
-        apps: vec![AppFacts {
-            app: AppId(0),
-            name: app.to_owned(),
-            arrival: 0,
-            kernels: kernels.collect(),
-        }],
+        apps: apps.iter().enumerate().map(app).collect(),
     }
 }
 

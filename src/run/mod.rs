@@ -3,9 +3,11 @@
 //!
 //! Knows no drawing and no command line.
 
+mod alone;
 mod app;
 mod assumptions;
 mod cached;
+mod corun;
 mod dram;
 mod dram_latency;
 mod dram_requests;
@@ -14,6 +16,7 @@ mod error;
 mod facts;
 mod feed;
 mod memory;
+mod mix;
 mod notes;
 mod parts;
 mod profiles;
@@ -22,6 +25,9 @@ mod rows;
 mod sample;
 mod schemes;
 mod solo;
+mod stage;
+mod together;
+mod until;
 mod utilization;
 mod watch;
 
@@ -32,4 +38,5 @@ pub use error::RunError;
 pub use request::{AnalyzeRequest, analyze};
 pub use sample::SampleRequest;
 pub use schemes::{SchemeRow, schemes};
+pub use until::{Until, Who};
 pub use watch::{Unwatched, Watch};

@@ -6,18 +6,21 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use crate::record::{Analysis, MachineRecord, SCHEMA};
-use crate::scheme;
 use crate::spec::{Models, Resolved};
 use crate::trace::Filter;
+use crate::units::Cycle;
 
 use super::app::{App, AppName};
+use super::corun::coruns;
 use super::error::RunError;
 use super::facts::peaks;
 use super::memory::Memory;
 use super::notes::Notes;
 use super::profiles::Profiles;
 use super::sample::SampleRequest;
+use super::schemes::chosen;
 use super::solo::solo;
+use super::until::Until;
 use super::watch::Watch;
 
 /// What `analyze` is asked for.
@@ -31,8 +34,16 @@ pub struct AnalyzeRequest {
     pub overrides: Vec<(String, String)>,
     /// The launches and CTAs that run.
     pub filter: Filter,
-    /// Schemes by name; only `solo` runs one application at a time.
+    /// Schemes under which the applications run together, each as `name` or
+    /// `name:key=value:key=value`.
     pub schemes: Vec<String>,
+    /// When co-runs end.
+    pub until: Until,
+    /// Cycles of a solo run that co-runs are compared with and that set the targets
+    /// of [`super::Who::Targets`]; `None`: those at which co-runs end, or the whole.
+    pub window: Option<Cycle>,
+    /// Applications by name that come later than at cycle 0.
+    pub arrivals: Vec<(String, Cycle)>,
     /// A folder of model files before the built-in ones.
     pub models: Option<PathBuf>,
     /// Where converted traces and profiles of their code are kept.
@@ -54,11 +65,31 @@ impl AnalyzeRequest {
             overrides: Vec::new(),
             filter: Filter::default(),
             schemes: Vec::new(),
+            until: Until::default(),
+            window: None,
+            arrivals: Vec::new(),
             models: None,
             cache: cache.to_path_buf(),
             seed: 0,
             sample: None,
         }
+    }
+
+    /// When each of `apps` comes.
+    ///
+    /// # Errors
+    /// When an arrival is that of no application.
+    pub(super) fn arrivals(&self, apps: &[App]) -> Result<Vec<Cycle>, RunError> {
+        let mut cycles = vec![0; apps.len()];
+        for (name, cycle) in &self.arrivals {
+            let place = apps.iter().position(|app| app.name == *name);
+            let place = place.ok_or_else(|| RunError::UnknownApp {
+                name: name.clone(),
+                known: apps.iter().map(|app| app.name.as_str()).collect::<Vec<_>>().join(", "),
+            })?;
+            cycles[place] = *cycle;
+        }
+        Ok(cycles)
     }
 }
 
@@ -121,10 +152,11 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
         analysis.solo.push(row);
         sentences.into_iter().for_each(|sentence| notes.add(sentence));
     }
-    if !request.schemes.is_empty() && request.apps.len() > 1 {
-        notes.add(String::from(
-            "the scheme solo runs one application at a time: nothing ran together",
-        ));
+    if apps.len() > 1 && !request.schemes.is_empty() {
+        if request.sample.is_some() {
+            notes.add(String::from("co-runs are not sampled: every CTA of them ran"));
+        }
+        analysis.coruns = coruns(&bench, request, &apps, &analysis.solo)?;
     }
     analysis.notes = notes.into_sentences();
     Ok(analysis)
@@ -155,13 +187,7 @@ fn empty(request: &AnalyzeRequest, machine: MachineRecord) -> Analysis {
 }
 
 fn check_schemes(request: &AnalyzeRequest) -> Result<(), RunError> {
-    for name in &request.schemes {
-        if scheme::find(name).is_none() {
-            let known: Vec<&str> = scheme::TABLE.iter().map(|row| row.name).collect();
-            return Err(RunError::UnknownScheme { name: name.clone(), known: known.join(", ") });
-        }
-    }
-    Ok(())
+    request.schemes.iter().try_for_each(|typed| chosen(typed).map(drop))
 }
 
 fn check_names(apps: &[AppName]) -> Result<(), RunError> {

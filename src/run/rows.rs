@@ -189,7 +189,7 @@ pub(super) fn constant(counts: &ConstantCounts) -> ConstantCounters {
     }
 }
 
-fn dram(bench: &Bench<'_>, counts: &KernelCounts, cycles: Cycle) -> DramCounters {
+pub(super) fn dram(bench: &Bench<'_>, counts: &KernelCounts, cycles: Cycle) -> DramCounters {
     let bytes = (counts.dram_reads + counts.dram_writes) * SECTOR_BYTES;
     DramCounters {
         read_sectors: counts.dram_reads,

@@ -1,6 +1,10 @@
-//! The schemes by name, for those who list them.
+//! The schemes by name, for those who list them and those who run them.
 
-use crate::scheme;
+use std::collections::BTreeMap;
+
+use crate::scheme::{self, Scheme};
+
+use super::error::RunError;
 
 /// One scheme as the command line lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,4 +23,23 @@ pub fn schemes() -> Vec<SchemeRow> {
     let row =
         |row: &scheme::Row| SchemeRow { name: row.name, paper: row.paper, summary: row.summary };
     scheme::TABLE.iter().map(row).collect()
+}
+
+/// A scheme as it was asked for.
+pub(super) struct Chosen {
+    pub(super) name: String,
+    /// Its parameters, defaults included.
+    pub(super) parameters: BTreeMap<String, String>,
+}
+
+/// The scheme that `typed` names, as `name` or `name:key=value:key=value`.
+///
+/// # Errors
+/// When there is none, or it has no such parameter or value.
+pub(super) fn chosen(typed: &str) -> Result<(Chosen, Box<dyn Scheme>), RunError> {
+    let row = scheme::find(typed).ok_or_else(|| {
+        let known: Vec<&str> = scheme::TABLE.iter().map(|row| row.name).collect();
+        RunError::UnknownScheme { name: typed.to_owned(), known: known.join(", ") }
+    })?;
+    Ok((Chosen { name: row.name.to_owned(), parameters: BTreeMap::new() }, (row.make)()))
 }

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use crate::epoch::Plan;
 use crate::machine::{End, Gpu, Outcome, Setup};
 use crate::record::{AppRecord, KernelRecord};
-use crate::scheme;
+use crate::scheme::{Scheme, Solo};
 use crate::spec::Machine;
 
 use super::app::App;
@@ -23,10 +24,7 @@ use super::utilization;
 pub(super) fn solo(bench: &Bench<'_>, app: &App, notes: &mut Notes) -> Result<AppRecord, RunError> {
     let resolved = bench.resolved;
     let feed = StoreFeed::new(&app.store, |kernel| bench.chooses(app, kernel), resolved)?;
-    let facts = facts(bench, &app.name, &feed);
-    let law = |source| RunError::Law { scheme: String::from("solo"), source };
-    let mut policy = (scheme::find("solo").expect("the table has the baseline").make)();
-    let plan = policy.start(&facts, &[]).map_err(law)?;
+    let plan = whole(bench, &app.name, &feed)?;
     let logged = (0..feed.programs().len()).filter(|&place| feed.memory_only(place)).count();
     if bench.sample.is_some() && logged > 0 {
         let why = "a log of accesses has no times to estimate";
@@ -57,12 +55,19 @@ pub(super) fn solo(bench: &Bench<'_>, app: &App, notes: &mut Notes) -> Result<Ap
     Ok(row)
 }
 
+/// The plan that gives an application everything.
+pub(super) fn whole(bench: &Bench<'_>, name: &str, feed: &StoreFeed<'_>) -> Result<Plan, RunError> {
+    let law = |source| RunError::Law { scheme: String::from("solo"), source };
+    let facts = facts(bench, &[(name, feed, 0)]);
+    Solo.start(&facts, &[]).map_err(law)
+}
+
 fn run(
     bench: &Bench<'_>,
     machine: &Machine,
     app: &App,
     feed: &StoreFeed<'_>,
-    plan: &crate::epoch::Plan,
+    plan: &Plan,
 ) -> Result<Outcome, RunError> {
     let failed = |source| RunError::Machine { app: app.name.clone(), source };
     let setup = Setup {

@@ -11,7 +11,7 @@ use crate::epoch::{Facts, LawBroken, Plan, Probe, ProbeResult, View};
 pub use solo::Solo;
 
 /// A policy of sharing.
-pub trait Scheme {
+pub trait Scheme: Send {
     /// What it wants to have measured before it starts.
     ///
     /// # Errors

@@ -1,0 +1,151 @@
+//! Applications on one machine, together: runs under a scheme or a fixed plan.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::epoch::{Facts, LawBroken, Plan, Probe, ProbeApp, ProbeResult, View};
+use crate::isa::Unit;
+use crate::machine::{AppOutcome, Cause, End, Gpu, KernelCounts, Load, Outcome, Pause, Setup};
+use crate::scheme::Scheme;
+use crate::units::{AppId, Cycle, SECTOR_BYTES, to_u16};
+
+use super::error::RunError;
+use super::mix::Mix;
+use super::request::Bench;
+use super::until::{Until, Who};
+
+/// Applications ready to run together.
+pub(super) struct Stage<'a> {
+    pub(super) bench: &'a Bench<'a>,
+    /// Their names, for messages.
+    pub(super) names: String,
+    pub(super) mix: Mix<'a>,
+    pub(super) facts: Facts,
+    pub(super) until: Until,
+    /// By application: warp instructions after which it stops.
+    pub(super) targets: Vec<Option<f64>>,
+}
+
+/// One decision of a scheme.
+pub(super) struct Decision {
+    pub(super) cycle: Cycle,
+    /// What the scheme was shown; `None`: it began.
+    pub(super) view: Option<Box<View>>,
+    pub(super) plan: Plan,
+}
+
+impl<'a> Stage<'a> {
+    /// The machine with the applications `present`, to run until `end`.
+    fn gpu(&'a self, present: &[AppId], end: End) -> Result<Gpu<'a, Mix<'a>>, RunError> {
+        let load = |app: usize| Load {
+            commands: self.mix.commands(app),
+            arrival: self.facts.apps[app].arrival,
+            target: self.targets[app],
+            relaunches: self.until.who == Who::FirstRun,
+            absent: !present.contains(&AppId(to_u16(app))),
+        };
+        let setup = Setup {
+            machine: &self.bench.resolved.machine,
+            standard: &self.bench.memory.standard,
+            mapping: self.bench.memory.map.clone(),
+            apps: (0..self.facts.apps.len()).map(load).collect(),
+            end,
+            part: None,
+        };
+        Gpu::new(setup, &self.mix).map_err(|source| self.failed(source))
+    }
+
+    fn failed(&self, source: crate::machine::MachineError) -> RunError {
+        RunError::Machine { app: self.names.clone(), source }
+    }
+
+    /// The end that the run itself has.
+    fn end(&self) -> End {
+        End { first: self.until.who == Who::First, at: self.until.cycles }
+    }
+
+    fn all(&self) -> Vec<AppId> {
+        self.facts.apps.iter().map(|app| app.app).collect()
+    }
+
+    /// Runs all applications under a scheme that has got its probes.
+    pub(super) fn under(
+        &'a self,
+        name: &str,
+        scheme: &mut dyn Scheme,
+        probes: &[ProbeResult],
+    ) -> Result<(Outcome, Vec<Decision>), RunError> {
+        let law = |source: LawBroken| RunError::Law { scheme: name.to_owned(), source };
+        let mut gpu = self.gpu(&self.all(), self.end())?;
+        let plan = scheme.start(&self.facts, probes).map_err(law)?;
+        gpu.follow(plan.clone()).map_err(|source| self.failed(source))?;
+        let mut decisions = vec![Decision { cycle: 0, view: None, plan }];
+        let running = self.bench.watch.running();
+        let mut watch = |issued| running.advance(issued);
+        while let Pause::Decide(view) =
+            gpu.advance(&mut watch).map_err(|source| self.failed(source))?
+        {
+            let plan = scheme.decide(&self.facts, &view).map_err(law)?;
+            gpu.follow(plan.clone()).map_err(|source| self.failed(source))?;
+            decisions.push(Decision { cycle: view.now, view: Some(view), plan });
+        }
+        let outcome = gpu.finish().map_err(|source| self.failed(source))?;
+        Ok((outcome, decisions))
+    }
+
+    /// Answers a probe. `best` is the shortest run so far of those that race.
+    pub(super) fn probe(
+        &'a self,
+        probe: &Probe,
+        best: &AtomicU64,
+    ) -> Result<ProbeResult, RunError> {
+        let mut end = match probe.window {
+            Some(window) => End { first: false, at: Some(window) },
+            None => self.end(),
+        };
+        let bound = best.load(Ordering::Relaxed);
+        if probe.race && bound < Cycle::MAX {
+            end.at = Some(end.at.map_or(bound + 1, |at| at.min(bound + 1)));
+        }
+        let gpu = self.gpu(&probe.apps, end)?;
+        let running = self.bench.watch.running();
+        let mut watch = |issued| running.advance(issued);
+        let outcome = gpu.run(&probe.plan, &mut watch).map_err(|source| self.failed(source))?;
+        let lost = probe.race && outcome.cycles > bound;
+        if probe.race && !lost {
+            best.fetch_min(outcome.cycles, Ordering::Relaxed);
+        }
+        let cycles = if lost { Cycle::MAX } else { outcome.cycles };
+        let apps = probe.apps.iter().map(|&app| self.probed(app, &outcome)).collect();
+        Ok(ProbeResult { cycles, apps })
+    }
+
+    fn probed(&self, app: AppId, outcome: &Outcome) -> ProbeApp {
+        let sums = sums(&outcome.kernels[self.mix.launches(app.index())]);
+        let AppOutcome { arrival, end, .. } = outcome.apps[app.index()];
+        let stalled = sums.stalls[Cause::LongMemoryLatency as usize];
+        ProbeApp {
+            app,
+            cycles: end - arrival,
+            warp_instructions: sums.warp_instructions,
+            thread_instructions: sums.thread_instructions,
+            l1_accesses: sums.l1.accesses(),
+            l1_hits: sums.l1.accesses() - sums.l1.misses(),
+            l2_accesses: sums.l2.accesses(),
+            l2_hits: sums.l2.accesses() - sums.l2.misses(),
+            dram_bytes: (sums.dram_reads + sums.dram_writes) * SECTOR_BYTES,
+            memory_instructions: sums.by_unit[Unit::Memory.index()],
+            memory_stall_fraction: if sums.slot_cycles > 0.0 {
+                (stalled / sums.slot_cycles).clamp(0.0, 1.0)
+            } else {
+                0.0
+            },
+        }
+    }
+}
+
+/// The counts of several launches together.
+pub(super) fn sums(launches: &[KernelCounts]) -> KernelCounts {
+    let mut sums = KernelCounts::default();
+    launches.iter().for_each(|launch| sums.join(launch));
+    sums
+}

@@ -1,0 +1,227 @@
+//! From a co-run of the machine to its record.
+
+use std::collections::BTreeMap;
+
+use crate::epoch::{Plan, Share, Wake};
+use crate::machine::{AppOutcome, Need, Outcome};
+use crate::record::{
+    CoRun, CoRunApp, CoRunKernel, CurveRecord, DecisionRecord, ResidencyRecord, ResidencyRow,
+};
+use crate::units::{AppId, to_u16, to_u32, to_u64};
+
+use super::alone::{Reference, threads};
+use super::stage::{Decision, Stage, sums};
+use super::utilization::Held;
+use super::{energy, rows, utilization};
+
+impl Stage<'_> {
+    /// The record of a run under a scheme.
+    pub(super) fn record(
+        &self,
+        (scheme, parameters): (&str, BTreeMap<String, String>),
+        (outcome, decisions): (&Outcome, &[Decision]),
+        references: &[Reference],
+    ) -> CoRun {
+        let machine = &self.bench.resolved.machine;
+        let cycles = outcome.cycles;
+        let totals = sums(&outcome.totals);
+        let energy = energy::spent(machine, outcome.totals.iter(), cycles);
+        let busy = utilization::busy(machine, outcome.totals.iter(), self.held(outcome), cycles);
+        let mut run = CoRun {
+            scheme: scheme.to_owned(),
+            parameters,
+            until: self.until.to_string(),
+            cycles,
+            apps: (0..self.facts.apps.len()).map(|app| self.app(app, outcome, decisions)).collect(),
+            l1: rows::cache(&totals.l1),
+            l2: rows::cache(&totals.l2),
+            dram: rows::dram(self.bench, &totals, cycles),
+            utilization: Some(busy),
+            energy_joules: energy.map_or(0.0, |energy| energy.total_joules()),
+            energy,
+            killed_ctas: totals.ctas_killed,
+            decisions: decisions.iter().map(|decision| self.decision(decision)).collect(),
+            residency: residency(outcome),
+            ..CoRun::default()
+        };
+        let alone: Vec<_> = references.iter().map(|reference| reference.alone).collect();
+        run.judge(&alone);
+        run
+    }
+
+    /// What resident CTAs held.
+    fn held(&self, outcome: &Outcome) -> Held {
+        let mut held = Held::default();
+        let programs = self.mix.feeds.iter().flat_map(|feed| feed.programs());
+        for (program, &cycles) in programs.zip(&outcome.cta_cycles) {
+            #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+            let cycles = cycles as f64;
+            held.add(&Need::of(&program.launch, &self.bench.resolved.machine), cycles);
+        }
+        held
+    }
+
+    fn app(&self, app: usize, outcome: &Outcome, decisions: &[Decision]) -> CoRunApp {
+        let machine = &self.bench.resolved.machine;
+        let launches = self.mix.launches(app);
+        let counts = sums(&outcome.kernels[launches.clone()]);
+        let all = sums(&outcome.totals[launches]);
+        let ended = outcome.apps[app];
+        let cycles = ended.end - ended.arrival.min(ended.end);
+        let (warp_instructions, thread_instructions) = self.work(app, &ended, &counts);
+        let again = self.until.who == super::until::Who::FirstRun;
+        #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
+        let slots =
+            cycles as f64 * f64::from(u32::from(machine.dispatch.sms) * machine.sm.schedulers);
+        let (sms, ctas_per_sm, channels) = self.share(app, &ended, decisions);
+        let feed = &self.mix.feeds[app];
+        CoRunApp {
+            app: self.facts.apps[app].name.clone(),
+            cycles,
+            arrival_cycle: ended.arrival,
+            end_cycle: ended.end,
+            finished: ended.finished,
+            runs: ended.runs,
+            memory_only: (0..feed.programs().len()).any(|place| feed.memory_only(place)),
+            warp_instructions,
+            thread_instructions,
+            all_thread_instructions: if again { all.thread_instructions } else { 0 },
+            l1: rows::cache(&counts.l1),
+            l2: rows::cache(&counts.l2),
+            dram: rows::dram(self.bench, &counts, cycles),
+            stall_fractions: rows::stalls(counts.stalls, slots),
+            sms,
+            ctas_per_sm,
+            channels,
+            killed_ctas: all.ctas_killed,
+            kernels: self.kernels(app, outcome),
+            ..CoRunApp::default()
+        }
+    }
+
+    /// Warp and thread instructions of the reported run: those of the trace where it
+    /// came to its end, else by the issue slots that they took.
+    fn work(
+        &self,
+        app: usize,
+        ended: &AppOutcome,
+        counts: &crate::machine::KernelCounts,
+    ) -> (u64, u64) {
+        let feed = &self.mix.feeds[app];
+        if ended.runs > 0 {
+            let launches = (0..feed.programs().len()).map(|place| feed.instructions(place));
+            return launches.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        }
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a count that is not negative"
+        )]
+        let warps = ended.progress.round() as u64;
+        let threads = threads(ended.progress, counts.warp_instructions, counts.thread_instructions);
+        (warps, threads)
+    }
+
+    /// SMs, CTAs per SM and channels that an application had when it ended.
+    fn share(&self, app: usize, ended: &AppOutcome, decisions: &[Decision]) -> (u64, u64, u64) {
+        let id = AppId(to_u16(app));
+        let before = |decision: &&Decision| decision.cycle < ended.end || decision.cycle == 0;
+        let Some(Decision { plan, .. }) = decisions.iter().rev().find(before) else {
+            return (0, 0, 0);
+        };
+        let quotas = (0..usize::from(self.facts.sms)).map(|sm| plan.quota(id, sm));
+        let fits = self.facts.apps[app].kernels.iter().map(|kernel| kernel.ctas_per_sm).max();
+        let most = quotas.clone().max().unwrap_or(0).min(fits.unwrap_or(0));
+        let channels =
+            plan.channels().get(app).map_or(self.facts.channels, |own| to_u32(own.len()));
+        (to_u64(quotas.filter(|&quota| quota > 0).count()), most.into(), channels.into())
+    }
+
+    fn kernels(&self, app: usize, outcome: &Outcome) -> Vec<CoRunKernel> {
+        let feed = &self.mix.feeds[app];
+        let launches = feed.programs().iter().zip(&outcome.kernels[self.mix.launches(app)]);
+        let begun = launches.enumerate().filter(|(_, (_, counts))| counts.ctas_started > 0);
+        begun
+            .map(|(place, (program, counts))| CoRunKernel {
+                name: program.launch.name.clone(),
+                launch: to_u32(place + 1),
+                start_cycle: counts.start,
+                end_cycle: if counts.end > counts.start { counts.end } else { outcome.cycles },
+                ctas: counts.ctas_retired,
+            })
+            .collect()
+    }
+
+    fn decision(&self, decision: &Decision) -> DecisionRecord {
+        let Decision { cycle, view, plan } = decision;
+        let name = |app: AppId| self.facts.apps[app.index()].name.clone();
+        let curve = |curve: &crate::epoch::Curve| CurveRecord {
+            app: name(curve.app),
+            ipc: curve.ipc.clone(),
+            normalized: curve.normalized.clone(),
+            chosen: curve.chosen,
+        };
+        let wake = view.as_ref().map_or_else(
+            || String::from("start"),
+            |view| match view.wake {
+                Wake::At(_) => String::from("as asked"),
+                Wake::Arrival(app) => format!("{} arrives", name(app)),
+                Wake::KernelBegin(app) => format!("{} launches", name(app)),
+                Wake::KernelEnd(app) => format!("a launch of {} ends", name(app)),
+                Wake::AppEnd(app) => format!("{} ends", name(app)),
+                Wake::LastTaskStarted(app) => format!("{} has no more tasks", name(app)),
+                Wake::CtaDrained(app) => format!("{} has drained", name(app)),
+                Wake::IpcShift(app) => format!("the IPC of {} has shifted", name(app)),
+            },
+        );
+        DecisionRecord {
+            cycle: *cycle,
+            wake,
+            plan: brief(plan),
+            reason: plan.reason().to_owned(),
+            curves: plan.curves().iter().map(curve).collect(),
+        }
+    }
+}
+
+/// The plan without what the record says beside it; a quota that is the same on all
+/// SMs is one number.
+fn brief(plan: &Plan) -> serde_json::Value {
+    let mut value = serde_json::to_value(plan).expect("a plan is plain data");
+    let shares: Vec<serde_json::Value> = plan.shares().iter().map(share).collect();
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("curves");
+        fields.remove("reason");
+        fields.insert(String::from("shares"), shares.into());
+    }
+    value
+}
+
+fn share(share: &Share) -> serde_json::Value {
+    match share {
+        Share::Waiting => "waiting".into(),
+        Share::Quota(by_sm) => match by_sm.first() {
+            Some(first) if by_sm.iter().all(|quota| quota == first) => (*first).into(),
+            _ => by_sm.clone().into(),
+        },
+    }
+}
+
+fn residency(outcome: &Outcome) -> Option<ResidencyRecord> {
+    let residency = outcome.residency.as_ref()?;
+    let apps = residency.cta_cycles.len();
+    let sms = residency.cta_cycles.first().map_or(0, Vec::len);
+    #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+    let mean = |&cycles: &u64| cycles as f64 / residency.span as f64;
+    let mut rows = Vec::new();
+    for sm in 0..sms {
+        for app in 0..apps {
+            let cycles = &residency.cta_cycles[app][sm];
+            let last = cycles.iter().rposition(|&cycles| cycles > 0);
+            let Some(last) = last else { continue };
+            let ctas = cycles[..=last].iter().map(mean).collect();
+            rows.push(ResidencyRow { sm: to_u32(sm), app_index: to_u32(app), ctas });
+        }
+    }
+    Some(ResidencyRecord { interval_cycles: residency.span, rows })
+}
