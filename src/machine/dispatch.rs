@@ -158,7 +158,7 @@ impl<S: WarpStream> Dispatcher<S> {
         for &kernel in &self.active {
             let grid = &self.grids[to_usize(kernel)];
             let held = self.held[grid.app.index()][sm];
-            let may = rule.allows(grid.app, sm, held, &grid.need) && grid.on_sm[sm] < grid.per_sm;
+            let may = rule.allows(grid.app, sm, held, &grid.need) && grid.on_sm[sm] < grid.spread;
             if !may || !self.waits(kernel) {
                 continue;
             }

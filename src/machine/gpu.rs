@@ -65,6 +65,8 @@ pub struct Gpu<'a, F: Feed> {
     /// Applications that hold more than their share.
     pub(super) vacating: Vec<bool>,
     pub(super) shift: Option<Shift>,
+    /// A time slice has begun and is not over.
+    pub(super) in_slice: bool,
     pub(super) gauge: Gauge,
     timeline: Timeline,
     pub(super) recorder: Option<Recorder>,
@@ -113,6 +115,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
             wakes: VecDeque::new(),
             vacating: vec![false; count],
             shift: None,
+            in_slice: false,
             gauge: Gauge::new(count, sms, kernels),
             timeline: Timeline::new(),
             recorder: (count > 1).then(|| Recorder::new(count, sms)),

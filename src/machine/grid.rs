@@ -22,8 +22,8 @@ pub(super) struct Grid {
     pub(super) again: Vec<u64>,
     /// CTAs whose state is in memory.
     pub(super) saved: u64,
-    /// Most CTAs on one SM, beside quotas.
-    pub(super) per_sm: u32,
+    /// CTAs on one SM at most where the machine spreads small grids, beside quotas.
+    pub(super) spread: u32,
     /// Shared bytes that its CTAs use on a full SM.
     pub(super) shared_per_sm: u32,
     /// Its CTAs on each SM.
@@ -44,8 +44,8 @@ impl Grid {
     /// A launch of `ctas` CTAs that need `need` each, `fits` of them on an SM.
     pub(super) fn new(app: AppId, need: Need, ctas: u64, fits: u32, machine: &Machine) -> Self {
         let sms = u64::from(machine.dispatch.sms);
-        let spread = u32::try_from(ctas.div_ceil(sms)).unwrap_or(u32::MAX).max(1);
-        let per_sm = if machine.quirks.spreads_small_grids { fits.min(spread) } else { fits };
+        let even = u32::try_from(ctas.div_ceil(sms)).unwrap_or(u32::MAX).max(1);
+        let spread = if machine.quirks.spreads_small_grids { even } else { u32::MAX };
         Self {
             app,
             need,
@@ -55,8 +55,8 @@ impl Grid {
             lost: 0,
             again: Vec::new(),
             saved: 0,
-            per_sm,
-            shared_per_sm: need.shared_bytes.saturating_mul(per_sm),
+            spread,
+            shared_per_sm: need.shared_bytes.saturating_mul(fits.min(spread)),
             on_sm: vec![0; usize::from(machine.dispatch.sms)],
             since: vec![0; usize::from(machine.dispatch.sms)],
             held: 0,

@@ -28,6 +28,8 @@ mod constant_tests;
 mod counters;
 mod course;
 #[cfg(test)]
+mod crew;
+#[cfg(test)]
 mod crossbar_tests;
 mod dispatch;
 pub mod dram;
@@ -40,6 +42,8 @@ mod facts_tests;
 mod feed;
 #[cfg(test)]
 mod fetch_tests;
+#[cfg(test)]
+mod fixture;
 mod gauge;
 mod gpu;
 mod grid;
@@ -64,6 +68,8 @@ mod scaling;
 #[cfg(test)]
 mod scripted;
 mod setup;
+#[cfg(test)]
+mod sharing_tests;
 mod slab;
 mod sm;
 mod space;
@@ -74,6 +80,8 @@ mod timeline;
 mod translation;
 #[cfg(test)]
 mod translation_tests;
+#[cfg(test)]
+mod vacating_tests;
 
 pub use counters::{
     CacheCounts, Cause, ConstantCounts, FetchCounts, KernelCounts, SmCounts, StallStack, TlbCounts,

@@ -10,7 +10,7 @@ use super::gpu::Gpu;
 use super::load::State;
 use super::rule::Rule;
 use super::setup;
-use super::sm::Leave;
+use super::sm::{Leave, Sm};
 
 /// Cycles between two looks at targets, at least.
 const LEAST_GAUGE: Cycle = 64;
@@ -55,7 +55,7 @@ impl<F: Feed> Gpu<'_, F> {
             Event::Effect { plan } if plan == self.plans => self.take_effect(),
             Event::Alarm { plan } if plan == self.plans => self.wakes.push_back(Wake::At(now)),
             Event::Look { plan } if plan == self.plans => self.look_at_shift(),
-            Event::Turn { plan } if plan == self.plans => self.next_turn(),
+            Event::Turn { plan } if plan == self.plans => self.on_turn(),
             _ => {}
         }
         // Stopped CTAs may have left at once.
@@ -82,6 +82,7 @@ impl<F: Feed> Gpu<'_, F> {
                 _ => {}
             }
         }
+        self.in_slice = plan.time_slice().is_some();
         if let Some(slice) = plan.time_slice() {
             queue.schedule(now + slice.cycles.max(1), Event::Turn { plan: number });
         }
@@ -214,16 +215,31 @@ impl<F: Feed> Gpu<'_, F> {
         }
     }
 
-    /// A slice is over.
-    fn next_turn(&mut self) {
+    /// A slice is over, or may begin: it does when CTAs are no longer on their way,
+    /// so that each slice has its length whatever the switch has cost.
+    fn on_turn(&mut self) {
         let Some(slice) = self.time_slice() else { return };
-        let now = self.chip.queue.now();
-        self.chip.queue.schedule(now + slice.cycles.max(1), Event::Turn { plan: self.plans });
+        let next = if self.sms.iter().any(Sm::is_switching) {
+            LEAST_GAUGE
+        } else if std::mem::replace(&mut self.in_slice, true) {
+            self.in_slice = false;
+            self.next_turn(slice.switch_cycles);
+            slice.switch_cycles.max(1)
+        } else {
+            slice.cycles.max(1)
+        };
+        let at = self.chip.queue.now() + next;
+        self.chip.queue.schedule(at, Event::Turn { plan: self.plans });
+    }
+
+    /// The turn goes to the next application, if there is one; nobody starts CTAs for
+    /// `switch_cycles`.
+    fn next_turn(&mut self, switch_cycles: Cycle) {
         let (able, turn) = (self.in_turn(), self.rule.as_ref().and_then(|rule| rule.turn));
         let next = able.iter().copied().find(|&app| turn.is_none_or(|turn| app > turn));
         let next = next.or(able.first().copied());
         if next != turn {
-            self.dispatcher.pause(now + slice.switch_cycles);
+            self.dispatcher.pause(self.chip.queue.now() + switch_cycles);
             self.give_turn(next);
         }
     }

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::isa::{Access, AddressMode, Code, Instruction, Launch, Register, RegisterFile, Segment};
-use crate::spec::{AddressMap, Command, Location, Mapping, MemoryStandard, Models, Resolved};
+use crate::spec::Resolved;
 use crate::units::{Dim3, KernelId, to_u32, to_usize};
 
+pub(super) use super::fixture::{
+    address_of, facts, gap, kernel_cycles, machine, memory_of, named, translating, whole,
+};
 use super::{
     End, Feed, FeedError, Gpu, MachineError, Outcome, ProfileImage, Program, Setup, WarpStream,
 };
-use crate::epoch::{AppFacts, Facts, Plan, PlanDraft, Share};
-use crate::units::AppId;
 
 /// The lanes' addresses by CTA, warp and turn; the mask is the line's.
 #[derive(Clone, Copy)]
@@ -99,6 +100,8 @@ fn with_lanes(line: Line, at: impl Fn(u64, u64, u64, &mut Access) + 'static) -> 
 pub(super) struct Script {
     /// By warp, in turn.
     bodies: Vec<Arc<[Line]>>,
+    /// By CTA, not by warp.
+    by_cta: bool,
     mask: u32,
     repeat: u32,
     one_by_one: bool,
@@ -162,59 +165,6 @@ fn register(number: Option<u16>) -> Box<[Register]> {
     number.and_then(|n| Register::new(RegisterFile::General, n)).into_iter().collect()
 }
 
-/// The machine that most tests run on, with some keys set.
-pub(super) fn machine(set: &[(&str, &str)]) -> Resolved {
-    named("accelsim-qv100", set)
-}
-
-/// The machine `name` without address translation, with some keys set, and
-/// without instruction caches where none of their keys is among them.
-pub(super) fn named(name: &str, set: &[(&str, &str)]) -> Resolved {
-    let overrides: Vec<_> = set.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
-    let mut resolved = Models::builtin().machine(name, &overrides).unwrap();
-    resolved.machine.translation = None;
-    if !set.iter().any(|(key, _)| key.starts_with("fetch.")) {
-        resolved.machine.fetch = None;
-    }
-    resolved
-}
-
-/// The memory of a machine and where addresses lie in it.
-pub(super) fn memory_of(resolved: &Resolved) -> (MemoryStandard, AddressMap) {
-    let machine = &resolved.machine;
-    let standard =
-        MemoryStandard::load(&machine.dram.standard, None, &machine.dram.timing).unwrap();
-    let slices = machine.l2.slices / machine.dram.channels;
-    let mapping = Mapping::load(&machine.dram.mapping, None).unwrap();
-    (standard, mapping.for_machine(machine.dram.channels, slices).unwrap())
-}
-
-/// The first address at a place, whatever its slice.
-pub(super) fn address_of(mapping: &AddressMap, place: Location) -> u64 {
-    let of_slice = |slice| Location { slice, ..place };
-    let mut places = (0..mapping.slices()).map(of_slice);
-    let found = places.find(|&place| mapping.locate(mapping.address(place)) == place);
-    mapping.address(found.expect("every place has an address"))
-}
-
-/// Clocks from one command to another of the same bank.
-pub(super) fn gap(standard: &MemoryStandard, from: Command, to: Command) -> u64 {
-    let pairs = standard.gaps.iter().filter(|gap| gap.window == 1);
-    let waits = pairs.filter(|gap| (gap.from, gap.to) == (from, to)).map(|gap| gap.wait);
-    u64::from(waits.max().expect("the standard has a sentence on the pair"))
-}
-
-/// Cycles from the first CTA to the last.
-pub(super) fn kernel_cycles(outcome: &Outcome) -> u64 {
-    outcome.kernels[0].end - outcome.kernels[0].first_cta
-}
-
-/// Any machine as it is, with some keys set.
-pub(super) fn translating(name: &str, set: &[(&str, &str)]) -> Resolved {
-    let overrides: Vec<_> = set.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
-    Models::builtin().machine(name, &overrides).unwrap()
-}
-
 impl Script {
     /// `ctas` CTAs of `threads` threads, every warp running `lines` `repeat` times.
     pub(super) fn new(
@@ -248,7 +198,17 @@ impl Script {
         let program = Program { launch, opcodes, code: Arc::new(code), ctas: u64::from(ctas) };
         let bodies = bodies.iter().map(|&lines| Arc::from(lines)).collect();
         let entered = Arc::default();
-        Self { bodies, mask: u32::MAX, repeat, one_by_one: false, entered, program }
+        Self { bodies, by_cta: false, mask: u32::MAX, repeat, one_by_one: false, entered, program }
+    }
+
+    /// CTAs of one warp that run the bodies in turn, once each.
+    pub(super) fn of_ctas(resolved: &Resolved, bodies: &[&[Line]], ctas: u32) -> Self {
+        Self { by_cta: true, ..Self::of_bodies(resolved, bodies, 1, ctas, 32) }
+    }
+
+    /// The launch.
+    pub(super) fn launch(&self) -> Launch {
+        self.program.launch.clone()
     }
 
     /// The same from a source that does not know what repeats.
@@ -260,6 +220,13 @@ impl Script {
     /// Segments that warps have been asked for one by one.
     pub(super) fn entered(&self) -> u64 {
         self.entered.load(Ordering::Relaxed)
+    }
+
+    /// The same with so many registers per thread and shared bytes per CTA.
+    pub(super) fn needing(mut self, registers: u32, shared_bytes: u32) -> Self {
+        self.program.launch.registers = registers;
+        self.program.launch.shared_bytes = shared_bytes;
+        self
     }
 
     /// The same with other active lanes.
@@ -341,35 +308,6 @@ fn code(bodies: &[&[Line]]) -> Code {
     code
 }
 
-/// A plan that gives every application everything.
-fn whole(resolved: &Resolved, apps: u16) -> Plan {
-    let machine = &resolved.machine;
-    let facts = Facts {
-        sms: machine.dispatch.sms,
-        max_ctas_per_sm: machine.sm.max_ctas,
-        max_warps_per_sm: machine.sm.max_warps,
-        registers_per_sm: machine.sm.registers,
-        shared_bytes_per_sm: machine.shared.bytes,
-        channels: machine.dram.channels,
-        core_mhz: machine.clocks.core_mhz,
-        peak_dram_gb_per_s: 1.0,
-        peak_l2_gb_per_s: 1.0,
-        peak_ipc_per_sm: 128.0,
-        schedulers_per_sm: machine.sm.schedulers,
-        apps: (0..apps)
-            .map(|app| AppFacts {
-                app: AppId(app),
-                name: format!("a{app}"),
-                arrival: 0,
-                kernels: vec![],
-            })
-            .collect(),
-    };
-    let quota = Share::Quota(vec![facts.max_ctas_per_sm; usize::from(facts.sms)]);
-    let shares = vec![quota; usize::from(apps)];
-    Plan::new(&facts, PlanDraft { shares, ..PlanDraft::default() }).unwrap()
-}
-
 impl Feed for Script {
     type Warp = ScriptedWarp;
 
@@ -384,7 +322,8 @@ impl Feed for Script {
         warps: &mut Vec<ScriptedWarp>,
     ) -> Result<Dim3, FeedError> {
         for warp in 0..u64::from(self.program.launch.warps_per_cta()) {
-            let segment = warp % self.bodies.len() as u64;
+            let turn = if self.by_cta { ordinal } else { warp };
+            let segment = turn % self.bodies.len() as u64;
             warps.push(ScriptedWarp {
                 body: Arc::clone(&self.bodies[to_usize(segment)]),
                 segment: to_u32(segment),

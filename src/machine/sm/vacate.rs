@@ -92,6 +92,11 @@ impl<S: WarpStream> Sm<S> {
         })
     }
 
+    /// True while a CTA leaves before its end or comes back.
+    pub(in super::super) fn is_switching(&self) -> bool {
+        self.ctas.iter().flatten().any(|cta| cta.vacating.is_some())
+    }
+
     /// Lets a CTA leave before its end. One that is on its way already is only
     /// stopped for good.
     pub(in super::super) fn stop(&mut self, slot: usize, leave: Leave, chip: &mut Chip) {

@@ -1,0 +1,163 @@
+//! CTAs that leave before their end and come back.
+
+use crate::epoch::{DispatchOrder, Plan, PlanDraft, TimeSlice, Vacate, Wake, WakeOn};
+use crate::spec::Resolved;
+use crate::units::AppId;
+
+use super::crew::{Crew, plan};
+use super::scripted::{Line, Script, line, machine, memory};
+use super::{Need, Outcome};
+
+fn small(set: &[(&str, &str)]) -> Resolved {
+    let mut keys = vec![("dispatch.sms", "2"), ("dispatch.kernel_launch_cycles", "0")];
+    keys.extend(set);
+    machine(&keys)
+}
+
+/// Loads, stores, shared memory, atomics, barriers, fences and arithmetic.
+fn everything() -> Vec<Line> {
+    let global = |opcode, register| {
+        memory(opcode, register, None, |cta, warp, turn| {
+            (0x10_0000 + (cta << 16 | warp << 12 | turn << 7), 4)
+        })
+    };
+    let shared = |opcode, register| memory(opcode, register, None, |_, warp, _| (warp << 7, 4));
+    vec![
+        global("LDG.E", Some(2)),
+        line("FFMA", Some(3), Some(2)),
+        shared("STS", None),
+        line("BAR.SYNC", None, None),
+        shared("LDS", Some(4)),
+        line("FADD", Some(5), Some(4)),
+        global("RED.E.ADD", None),
+        line("MEMBAR.SC.GPU", None, None),
+        global("STG.E", None),
+        line("BAR.SYNC", None, None),
+        line("MUFU.RCP", Some(6), Some(5)),
+    ]
+}
+
+fn worker(resolved: &Resolved) -> Script {
+    Script::new(resolved, &everything(), 25, 9, 96).needing(32, 1024)
+}
+
+fn draft(vacate: Vacate, wake: Vec<WakeOn>) -> PlanDraft {
+    PlanDraft { vacate, wake, order: DispatchOrder::RoundRobin, ..PlanDraft::default() }
+}
+
+/// Two workers of which the first must leave at cycle 3000 and may come back at 30000.
+fn leave_and_return(resolved: &Resolved, vacate: Vacate) -> (Outcome, Vec<(u64, Wake)>) {
+    let crew = Crew::new(vec![worker(resolved), worker(resolved)]);
+    let first = plan(resolved, &[2, 2], draft(vacate, vec![WakeOn::At(3000)]));
+    let wake = vec![WakeOn::At(30_000), WakeOn::CtaDrained];
+    let without = plan(resolved, &[0, 2], draft(vacate, wake.clone()));
+    let again = plan(resolved, &[2, 2], draft(vacate, Vec::new()));
+    let mut told = Vec::new();
+    let outcome = crew.run(resolved, &first, |view| {
+        told.push((view.now, view.wake));
+        let plan: &Plan = if view.now < 30_000 { &without } else { &again };
+        plan.clone()
+    });
+    (outcome, told)
+}
+
+fn check_work(outcome: &Outcome, resolved: &Resolved) {
+    let alone = &worker(resolved).run(resolved).kernels[0];
+    for counts in &outcome.kernels {
+        assert_eq!(counts.ctas_retired, 9);
+        assert_eq!(counts.ctas_started, 9 + counts.ctas_killed);
+        assert_eq!(counts.warp_instructions - counts.lost_instructions, alone.warp_instructions);
+    }
+}
+
+#[test]
+fn draining_waits_for_the_end_and_tells_of_it() {
+    let resolved = small(&[]);
+    let (outcome, told) = leave_and_return(&resolved, Vacate::Drain);
+    check_work(&outcome, &resolved);
+    let drained = told.iter().find(|(_, wake)| *wake == Wake::CtaDrained(AppId(0)));
+    assert!(drained.is_some_and(|&(cycle, _)| cycle > 3000), "{told:?}");
+    assert_eq!(outcome.kernels[0].ctas_killed, 0);
+}
+
+#[test]
+fn flushed_ctas_start_again_and_their_work_is_lost() {
+    let resolved = small(&[]);
+    let (outcome, _) = leave_and_return(&resolved, Vacate::Flush);
+    check_work(&outcome, &resolved);
+    let counts = &outcome.kernels[0];
+    assert!(counts.ctas_killed > 0 && counts.lost_instructions > 0, "{counts:?}");
+    assert_eq!(outcome.kernels[1].ctas_killed, 0);
+}
+
+#[test]
+fn switched_ctas_go_on_where_they_were_and_their_state_is_traffic() {
+    let resolved = small(&[]);
+    let (outcome, told) = leave_and_return(&resolved, Vacate::Switch);
+    check_work(&outcome, &resolved);
+    assert!(told.iter().any(|(_, wake)| *wake == Wake::CtaDrained(AppId(0))), "{told:?}");
+    let alone = &worker(&resolved).run(&resolved).kernels[0];
+    let accesses = |counts: &super::KernelCounts| counts.l2.accesses();
+    let moved = accesses(&outcome.kernels[0]) - accesses(alone);
+    let launch = worker(&resolved).launch();
+    let need = Need::of(&launch, &resolved.machine);
+    let state = u64::from(need.registers) * 4 + u64::from(need.shared_bytes);
+    let (sectors, rest) = (state.div_ceil(128) * 4, moved % 8);
+    // Each switched CTA writes its state once and reads it once; warps that have
+    // ended leave theirs out.
+    assert!(moved > sectors && moved <= 2 * 4 * sectors && rest == 0, "{moved} of {sectors} each");
+    assert_eq!(outcome.kernels[0].ctas_killed, 0);
+}
+
+#[test]
+fn turns_of_any_length_lose_no_work() {
+    for (name, set) in [
+        ("plain", &[][..]),
+        ("gto", &[("sm.policy", "gto")]),
+        ("two-level", &[("sm.policy", "two-level"), ("sm.active_warps", "2")]),
+    ] {
+        let resolved = small(set);
+        for cycles in [97, 500, 1733, 4096] {
+            for vacate in [Vacate::Switch, Vacate::Drain, Vacate::Hybrid] {
+                let time_slice = Some(TimeSlice { cycles, switch_cycles: 10 });
+                let draft = PlanDraft { time_slice, ..draft(vacate, Vec::new()) };
+                let crew = Crew::new(vec![worker(&resolved), worker(&resolved)]);
+                let outcome = crew.under(&resolved, &plan(&resolved, &[4, 4], draft));
+                check_work(&outcome, &resolved);
+                assert!(outcome.apps.iter().all(|app| app.finished), "{name} {cycles}");
+            }
+        }
+    }
+}
+
+#[test]
+fn machines_with_tlbs_and_instruction_caches_lose_no_work_either() {
+    for name in ["ugpu", "v100", "warped-slicer"] {
+        let sms = [("dispatch.sms", "2"), ("dispatch.kernel_launch_cycles", "0")];
+        let resolved = super::scripted::translating(name, &sms);
+        for cycles in [700, 2900] {
+            let time_slice = Some(TimeSlice { cycles, switch_cycles: 0 });
+            let draft = PlanDraft { time_slice, ..draft(Vacate::Switch, Vec::new()) };
+            let crew = Crew::new(vec![worker(&resolved), worker(&resolved)]);
+            let outcome = crew.under(&resolved, &plan(&resolved, &[4, 4], draft));
+            check_work(&outcome, &resolved);
+        }
+    }
+}
+
+#[test]
+fn who_would_end_before_the_next_decision_is_drained() {
+    let resolved = small(&[]);
+    let count = |alarm| {
+        let crew = Crew::new(vec![worker(&resolved), worker(&resolved)]);
+        let first = plan(&resolved, &[2, 2], draft(Vacate::Hybrid, vec![WakeOn::At(20_000)]));
+        let without = plan(&resolved, &[0, 2], draft(Vacate::Hybrid, vec![WakeOn::At(alarm)]));
+        let again = plan(&resolved, &[2, 2], draft(Vacate::Hybrid, Vec::new()));
+        let outcome = crew.run(&resolved, &first, |view| {
+            if view.now < 20_001 { without.clone() } else { again.clone() }
+        });
+        check_work(&outcome, &resolved);
+        outcome.kernels[0].l2.accesses()
+    };
+    assert!(count(20_010) > count(90_000), "those with time are not saved");
+}
