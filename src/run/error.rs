@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::epoch::LawBroken;
 use crate::machine::MachineError;
+use crate::scheme::BadChoice;
 use crate::spec::{MemoryError, SpecError};
 use crate::synth::SynthError;
 use crate::trace::TraceError;
@@ -41,14 +42,9 @@ pub enum RunError {
         /// Which law.
         source: LawBroken,
     },
-    /// A scheme that does not exist.
-    #[error("there is no scheme {name}; known are: {known}")]
-    UnknownScheme {
-        /// As typed.
-        name: String,
-        /// Every name.
-        known: String,
-    },
+    /// A scheme that does not exist, or a parameter that it does not take.
+    #[error(transparent)]
+    Scheme(#[from] BadChoice),
     /// An application that is not among those of the run.
     #[error("there is no application {name} in this run; there are: {known}")]
     UnknownApp {

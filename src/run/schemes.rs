@@ -37,9 +37,8 @@ pub(super) struct Chosen {
 /// # Errors
 /// When there is none, or it has no such parameter or value.
 pub(super) fn chosen(typed: &str) -> Result<(Chosen, Box<dyn Scheme>), RunError> {
-    let row = scheme::find(typed).ok_or_else(|| {
-        let known: Vec<&str> = scheme::TABLE.iter().map(|row| row.name).collect();
-        RunError::UnknownScheme { name: typed.to_owned(), known: known.join(", ") }
-    })?;
-    Ok((Chosen { name: row.name.to_owned(), parameters: BTreeMap::new() }, (row.make)()))
+    let choice = scheme::Choice::parse(typed)?;
+    let parameters = choice.settings().iter();
+    let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_string())).collect();
+    Ok((Chosen { name: choice.row().name.to_owned(), parameters }, choice.make()))
 }

@@ -3,12 +3,36 @@
 //! A scheme never sees the machine. To add one: a file with a type that is a
 //! [`Scheme`], and one row in [`TABLE`].
 
+mod choice;
+mod even;
+mod fcfs;
+mod left_over;
+mod oracle;
+mod parameter;
+mod present;
+mod room;
+mod sequential;
+mod shares;
+mod slices;
 mod solo;
 pub mod solve;
+mod spatial;
+#[cfg(test)]
+mod table_two;
+mod warped_slicer;
 
 use crate::epoch::{Facts, LawBroken, Plan, Probe, ProbeResult, View};
 
+pub use choice::{BadChoice, Choice};
+pub use even::Even;
+pub use fcfs::Fcfs;
+pub use left_over::LeftOver;
+pub use oracle::Oracle;
+pub use parameter::{Kind, Parameter, Settings, Value};
+pub use sequential::Sequential;
 pub use solo::Solo;
+pub use spatial::Spatial;
+pub use warped_slicer::WarpedSlicer;
 
 /// A policy of sharing.
 pub trait Scheme: Send {
@@ -32,7 +56,7 @@ pub trait Scheme: Send {
 }
 
 /// One row of the table of schemes.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The name on the command line.
     pub name: &'static str,
@@ -40,17 +64,73 @@ pub struct Row {
     pub paper: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
-    /// Makes it with its default parameters.
-    pub make: fn() -> Box<dyn Scheme>,
+    /// What a user may set.
+    pub parameters: &'static [Parameter],
+    /// Makes it with settings of these parameters.
+    pub make: fn(&Settings) -> Box<dyn Scheme>,
 }
 
+const WARPED_SLICER: &str = "Warped-Slicer (ISCA 2016)";
+
 /// Every scheme.
-pub const TABLE: &[Row] = &[Row {
-    name: "solo",
-    paper: "none: the baseline of every other scheme",
-    summary: "one application has the whole machine",
-    make: || Box::new(Solo),
-}];
+pub const TABLE: &[Row] = &[
+    Row {
+        name: "solo",
+        paper: "none: the baseline of every other scheme",
+        summary: "one application has the whole machine",
+        parameters: &[],
+        make: |_| Box::new(Solo),
+    },
+    Row {
+        name: "sequential",
+        paper: WARPED_SLICER,
+        summary: "one application after the other, each on the whole machine",
+        parameters: &[],
+        make: Sequential::make,
+    },
+    Row {
+        name: "left-over",
+        paper: WARPED_SLICER,
+        summary: "CTAs strictly in launch order: the next launch has what is left over",
+        parameters: &[],
+        make: LeftOver::make,
+    },
+    Row {
+        name: "fcfs",
+        paper: WARPED_SLICER,
+        summary: "CTAs of all in turn to wherever they fit",
+        parameters: &[],
+        make: Fcfs::make,
+    },
+    Row {
+        name: "even",
+        paper: WARPED_SLICER,
+        summary: "an equal part of every SM for each",
+        parameters: &[],
+        make: Even::make,
+    },
+    Row {
+        name: "spatial",
+        paper: "Adriaens et al. (HPCA 2012), as in Warped-Slicer",
+        summary: "an equal number of SMs for each",
+        parameters: &[],
+        make: Spatial::make,
+    },
+    Row {
+        name: "warped-slicer",
+        paper: WARPED_SLICER,
+        summary: "every SM sliced by sampled speeds so that the slowest is as fast as can be",
+        parameters: warped_slicer::PARAMETERS,
+        make: WarpedSlicer::make,
+    },
+    Row {
+        name: "oracle",
+        paper: WARPED_SLICER,
+        summary: "the fastest of all CTA combinations, left-over and spatial",
+        parameters: oracle::PARAMETERS,
+        make: Oracle::make,
+    },
+];
 
 /// The row of that name.
 #[must_use]

@@ -35,6 +35,32 @@ impl Amount {
         Self::of(self.parts().map(|part| part.saturating_mul(u64::from(count))))
     }
 
+    /// Both together; stays at the largest number there is.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        self.each(other, u64::saturating_add)
+    }
+
+    /// The larger of both, resource by resource.
+    #[must_use]
+    pub fn most(self, other: Self) -> Self {
+        self.each(other, u64::max)
+    }
+
+    /// The smaller of both, resource by resource.
+    #[must_use]
+    pub fn least(self, other: Self) -> Self {
+        self.each(other, u64::min)
+    }
+
+    fn each(self, other: Self, join: fn(u64, u64) -> u64) -> Self {
+        let (mut parts, others) = (self.parts(), other.parts());
+        for (part, other) in parts.iter_mut().zip(others) {
+            *part = join(*part, other);
+        }
+        Self::of(parts)
+    }
+
     /// What is left after `taken`; `None` when any resource does not suffice.
     #[must_use]
     pub fn minus(self, taken: Self) -> Option<Self> {

@@ -1,0 +1,176 @@
+//! What of a scheme a user may set, and what is set.
+
+use serde::Serialize;
+
+/// One parameter of a scheme.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameter {
+    /// Its name in `name:key=value`.
+    pub name: &'static str,
+    /// Which values it takes.
+    pub kind: Kind,
+    /// What it does and where its default is from, in one line.
+    pub summary: &'static str,
+}
+
+/// The values that a parameter takes, and the one that it has by itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// A whole number.
+    Whole {
+        /// When nothing is said.
+        default: u64,
+        /// The lowest value allowed.
+        least: u64,
+        /// The highest value allowed.
+        most: u64,
+    },
+    /// Any number.
+    Real {
+        /// When nothing is said.
+        default: f64,
+        /// The lowest value allowed.
+        least: f64,
+        /// The highest value allowed.
+        most: f64,
+    },
+    /// One of some words.
+    Word {
+        /// When nothing is said.
+        default: &'static str,
+        /// Every word.
+        words: &'static [&'static str],
+    },
+}
+
+/// What a parameter is set to.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// Of a [`Kind::Whole`].
+    Whole(u64),
+    /// Of a [`Kind::Real`].
+    Real(f64),
+    /// Of a [`Kind::Word`].
+    Word(&'static str),
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Whole(value) => value.fmt(formatter),
+            Self::Real(value) => value.fmt(formatter),
+            Self::Word(value) => value.fmt(formatter),
+        }
+    }
+}
+
+impl Kind {
+    /// The value when nothing is said.
+    #[must_use]
+    pub fn default(self) -> Value {
+        match self {
+            Self::Whole { default, .. } => Value::Whole(default),
+            Self::Real { default, .. } => Value::Real(default),
+            Self::Word { default, .. } => Value::Word(default),
+        }
+    }
+
+    /// What is expected, in words.
+    #[must_use]
+    pub fn expected(self) -> String {
+        match self {
+            Self::Whole { least, most, .. } if most == u64::MAX => {
+                format!("a whole number from {least}")
+            }
+            Self::Whole { least, most, .. } => format!("a whole number from {least} to {most}"),
+            Self::Real { least, most, .. } => format!("a number from {least} to {most}"),
+            Self::Word { words, .. } => words.join(" or "),
+        }
+    }
+
+    /// The value that `text` names; `None` when it is none that is allowed.
+    #[must_use]
+    pub fn parse(self, text: &str) -> Option<Value> {
+        match self {
+            Self::Whole { least, most, .. } => {
+                let value = text.parse().ok().filter(|value| (least..=most).contains(value))?;
+                Some(Value::Whole(value))
+            }
+            Self::Real { least, most, .. } => {
+                let value = text.parse().ok().filter(|value| (least..=most).contains(value))?;
+                Some(Value::Real(value))
+            }
+            Self::Word { words, .. } => {
+                words.iter().find(|&&word| word == text).map(|&word| Value::Word(word))
+            }
+        }
+    }
+}
+
+/// Every parameter of a scheme with its value, in the order of the table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings(Vec<(&'static str, Value)>);
+
+impl Settings {
+    /// All by themselves.
+    #[must_use]
+    pub fn defaults(parameters: &'static [Parameter]) -> Self {
+        Self(parameters.iter().map(|one| (one.name, one.kind.default())).collect())
+    }
+
+    pub(super) fn set(&mut self, name: &str, value: Value) {
+        for slot in self.0.iter_mut().filter(|(known, _)| *known == name) {
+            slot.1 = value;
+        }
+    }
+
+    /// Names and values.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        self.0.iter().copied()
+    }
+
+    fn get(&self, name: &str) -> Value {
+        let found = self.0.iter().find(|(known, _)| *known == name);
+        found.expect("a scheme asks for parameters of its own row").1
+    }
+
+    pub(super) fn whole(&self, name: &str) -> u64 {
+        match self.get(name) {
+            Value::Whole(value) => value,
+            other => unreachable!("the row says that {name} is a whole number, not {other}"),
+        }
+    }
+
+    pub(super) fn real(&self, name: &str) -> f64 {
+        match self.get(name) {
+            Value::Real(value) => value,
+            other => unreachable!("the row says that {name} is a number, not {other}"),
+        }
+    }
+
+    pub(super) fn word(&self, name: &str) -> &'static str {
+        match self.get(name) {
+            Value::Word(value) => value,
+            other => unreachable!("the row says that {name} is a word, not {other}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Value};
+
+    #[test]
+    fn values_outside_are_none() {
+        let whole = Kind::Whole { default: 2, least: 1, most: 3 };
+        assert_eq!(whole.parse("3"), Some(Value::Whole(3)));
+        assert_eq!(["0", "4", "-1", "1.5", ""].map(|text| whole.parse(text)), [None; 5]);
+        let real = Kind::Real { default: 1.2, least: 0.0, most: 2.0 };
+        assert_eq!(real.parse("0.5"), Some(Value::Real(0.5)));
+        assert_eq!(["NaN", "inf", "-0.1", "2.1"].map(|text| real.parse(text)), [None; 4]);
+        let word = Kind::Word { default: "on", words: &["on", "off"] };
+        assert_eq!(word.parse("off"), Some(Value::Word("off")));
+        assert_eq!(word.parse("Off"), None);
+    }
+}

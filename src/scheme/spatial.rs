@@ -1,0 +1,84 @@
+//! To each application its own SMs.
+
+use crate::epoch::{DispatchOrder, Facts, LawBroken, Plan, PlanDraft, Probe, ProbeResult, View};
+use crate::units::AppId;
+
+use super::{Scheme, Settings, present, shares};
+
+/// Divides the SMs evenly between the applications that are there, and anew when
+/// one comes or ends (spatial multitasking, Adriaens et al., HPCA 2012, as
+/// Warped-Slicer compares with it).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spatial;
+
+impl Spatial {
+    pub(super) fn make(_: &Settings) -> Box<dyn Scheme> {
+        Box::new(Self)
+    }
+
+    pub(super) fn draft(facts: &Facts, present: &[AppId]) -> PlanDraft {
+        let reason = format!(
+            "{} SMs are divided evenly between {} applications",
+            facts.sms,
+            present.len().min(usize::from(facts.sms)),
+        );
+        let shares = shares::sm_sets(facts, present);
+        PlanDraft { shares, order: DispatchOrder::RoundRobin, reason, ..PlanDraft::default() }
+    }
+}
+
+impl Scheme for Spatial {
+    fn probes(&self, _facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
+        Ok(Vec::new())
+    }
+
+    fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
+        Plan::new(facts, Self::draft(facts, &present::at_start(facts)))
+    }
+
+    fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
+        Plan::new(facts, Self::draft(facts, &present::now(facts, view)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table_two::{facts, view};
+    use super::{Scheme, Spatial};
+    use crate::epoch::{Plan, Share, Wake};
+    use crate::units::{AppId, to_u16};
+
+    fn sms(plan: &Plan, apps: usize) -> Vec<usize> {
+        let of = |app: usize| (0..16).filter(|&sm| plan.quota(AppId(to_u16(app)), sm) == 8).count();
+        (0..apps).map(of).collect()
+    }
+
+    #[test]
+    fn sms_are_divided_evenly_and_the_first_get_the_rest() {
+        let pair = Spatial.start(&facts(&["HOT", "BFS"]), &[]).unwrap();
+        assert_eq!(sms(&pair, 2), [8, 8], "eight SMs each (table III)");
+        let three = Spatial.start(&facts(&["HOT", "BFS", "NN"]), &[]).unwrap();
+        assert_eq!(sms(&three, 3), [6, 5, 5]);
+        for sm in 0..16 {
+            let owners = (0..3).filter(|&app| three.quota(AppId(app), sm) > 0).count();
+            assert_eq!(owners, 1, "SM {sm}");
+        }
+    }
+
+    #[test]
+    fn who_ends_leaves_its_sms_to_the_others() {
+        let facts = facts(&["HOT", "BFS", "NN"]);
+        let mut seen = view(&facts, 1000, Wake::AppEnd(AppId(0)));
+        (seen.apps[0].active, seen.apps[0].finished) = (false, true);
+        assert_eq!(sms(&Spatial.decide(&facts, &seen).unwrap(), 3), [0, 8, 8]);
+    }
+
+    #[test]
+    fn without_an_sm_for_each_the_last_wait() {
+        let mut facts = facts(&["HOT", "BFS", "NN"]);
+        facts.sms = 2;
+        let plan = Spatial.start(&facts, &[]).unwrap();
+        assert_eq!(plan.shares()[1], Share::Quota(vec![0, 8]));
+        assert_eq!(plan.shares()[2], Share::Waiting);
+    }
+}

@@ -1,0 +1,122 @@
+//! The parameters of Warped-Slicer, and what follows from them alone.
+
+use crate::epoch::WakeOn;
+use crate::units::Cycle;
+
+use super::super::Settings;
+use super::super::parameter::{Kind, Parameter};
+
+/// The parameters, with the paper's values where it has one.
+pub(in super::super) const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "warmup",
+        kind: Kind::Whole { default: 20_000, least: 0, most: 1_000_000_000 },
+        summary: "cycles before each sampling (section V.A: 20 K)",
+    },
+    Parameter {
+        name: "window",
+        kind: Kind::Whole { default: 5000, least: 1, most: 1_000_000_000 },
+        summary: "cycles of a sampling (section V.A: 5 K)",
+    },
+    Parameter {
+        name: "delay",
+        kind: Kind::Whole { default: 0, least: 0, most: 1_000_000_000 },
+        summary: "cycles that the algorithm takes; the old plan runs on (section V.H adds 1 to 10 K)",
+    },
+    Parameter {
+        name: "threshold_on",
+        kind: Kind::Word { default: "performance", words: &["loss", "performance"] },
+        summary: "what factor / K limits: the loss of the slowest as printed, or its performance",
+    },
+    Parameter {
+        name: "factor",
+        kind: Kind::Real { default: 1.2, least: 0.0, most: 100.0 },
+        summary: "SMs are divided instead where the slowest of K breaks factor / K (section IV: 120 %)",
+    },
+    Parameter {
+        name: "scaling",
+        kind: Kind::Word { default: "on", words: &["on", "off"] },
+        summary: "samples are scaled for shared bandwidth (eq. 3 and 4)",
+    },
+    Parameter {
+        name: "solver",
+        kind: Kind::Word { default: "water-filling", words: &["water-filling", "exact"] },
+        summary: "Algorithm 1, or the integer program of eq. 1",
+    },
+    Parameter {
+        name: "profile",
+        kind: Kind::Word { default: "online", words: &["online", "offline"] },
+        summary: "samples while running, or runs of each alone beforehand (section IV: full runs)",
+    },
+    Parameter {
+        name: "ipc_shift",
+        kind: Kind::Real { default: 0.5, least: 0.0, most: 100.0 },
+        summary: "change of IPC over a window after which a kernel is sampled anew; 0: never (assumed)",
+    },
+    Parameter {
+        name: "rest",
+        kind: Kind::Whole { default: 100_000, least: 0, most: 1_000_000_000_000 },
+        summary: "cycles after a sampling before a change of IPC asks for another (assumed)",
+    },
+];
+
+/// What `factor / K` limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Threshold {
+    Loss,
+    Performance,
+}
+
+/// The settings of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Rules {
+    pub(super) warmup: Cycle,
+    pub(super) window: Cycle,
+    pub(super) delay: Cycle,
+    pub(super) threshold_on: Threshold,
+    pub(super) factor: f64,
+    pub(super) scaling: bool,
+    pub(super) exact: bool,
+    pub(super) offline: bool,
+    pub(super) ipc_shift: f64,
+    pub(super) rest: Cycle,
+}
+
+impl Rules {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let threshold_on = match settings.word("threshold_on") {
+            "loss" => Threshold::Loss,
+            _ => Threshold::Performance,
+        };
+        Self {
+            warmup: settings.whole("warmup"),
+            window: settings.whole("window"),
+            delay: settings.whole("delay"),
+            threshold_on,
+            factor: settings.real("factor"),
+            scaling: settings.word("scaling") == "on",
+            exact: settings.word("solver") == "exact",
+            offline: settings.word("profile") == "offline",
+            ipc_shift: settings.real("ipc_shift"),
+            rest: settings.whole("rest"),
+        }
+    }
+
+    /// The performance below which the slowest of `kernels` may not fall.
+    pub(super) fn least_performance(&self, kernels: u32) -> f64 {
+        let limit = self.factor / f64::from(kernels);
+        match self.threshold_on {
+            Threshold::Loss => 1.0 - limit,
+            Threshold::Performance => limit,
+        }
+    }
+
+    /// When a plan that came of samples is thought over.
+    pub(super) fn wake(&self) -> Vec<WakeOn> {
+        let mut wake = vec![WakeOn::KernelBegin, WakeOn::KernelEnd];
+        if self.ipc_shift > 0.0 && !self.offline {
+            wake.push(WakeOn::IpcShift { fraction: self.ipc_shift, sustained: self.window });
+        }
+        wake
+    }
+}

@@ -1,0 +1,168 @@
+//! Does every scheme plan lawfully, whatever it sees?
+
+use gpumodel::epoch::{
+    AppFacts, AppView, Facts, KernelFacts, Plan, Probe, ProbeApp, ProbeResult, Share, View, Wake,
+};
+use gpumodel::scheme::{Choice, TABLE};
+use gpumodel::units::AppId;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+/// Sets of parameters that take other ways than the defaults.
+const OTHERS: [&str; 3] = [
+    "warped-slicer:solver=exact:threshold_on=loss:delay=1000:rest=0",
+    "warped-slicer:profile=offline:factor=0",
+    "oracle:most=3",
+];
+
+fn any_kernel() -> impl Strategy<Value = KernelFacts> {
+    (1_u32..=32, 1_u32..=60, 0_u32..=40, 0_usize..3).prop_map(|(warps, each, shared, name)| {
+        let registers = (warps * 32 * each).min(32_768);
+        let shared = shared * 1024;
+        let fit = [48 / warps, 32_768 / registers, 8, 49_152_u32.checked_div(shared).unwrap_or(8)];
+        KernelFacts {
+            name: format!("kernel{name}"),
+            ctas: 1000,
+            threads_per_cta: warps * 32,
+            warps_per_cta: warps,
+            registers_per_cta: registers,
+            shared_bytes_per_cta: shared,
+            ctas_per_sm: *fit.iter().min().unwrap(),
+            warp_instructions: 1,
+        }
+    })
+}
+
+fn any_facts() -> impl Strategy<Value = Facts> {
+    let app = (proptest::collection::vec(any_kernel(), 1..4), 0_u64..3);
+    (proptest::collection::vec(app, 1..=4), 1_u16..=20).prop_map(|(apps, sms)| Facts {
+        sms,
+        max_ctas_per_sm: 8,
+        max_warps_per_sm: 48,
+        registers_per_sm: 32_768,
+        shared_bytes_per_sm: 49_152,
+        channels: 6,
+        core_mhz: 1400.0,
+        peak_dram_gb_per_s: 177.4,
+        peak_l2_gb_per_s: 300.0,
+        peak_ipc_per_sm: 64.0,
+        schedulers_per_sm: 2,
+        apps: (0..)
+            .zip(apps)
+            .map(|(id, (kernels, arrival))| AppFacts {
+                app: AppId(id),
+                name: format!("app{id}"),
+                arrival: arrival * 10_000,
+                kernels,
+            })
+            .collect(),
+    })
+}
+
+/// What a decision draws on.
+#[derive(Clone, Debug)]
+struct Turn {
+    wake: u8,
+    app: Index,
+    kernel: Index,
+    cycles: u64,
+    speed: f64,
+    ends: bool,
+}
+
+fn any_turn() -> impl Strategy<Value = Turn> {
+    let whole = (0_u8..6, any::<Index>(), any::<Index>());
+    (whole, 0_u64..40_000, 0.0..3.0, proptest::bool::weighted(0.1)).prop_map(
+        |((wake, app, kernel), cycles, speed, ends)| Turn {
+            wake,
+            app,
+            kernel,
+            cycles,
+            speed,
+            ends,
+        },
+    )
+}
+
+/// The picture after a turn, in which SMs hold what the plan allows.
+fn picture(facts: &Facts, plan: &Plan, before: &View, turn: &Turn) -> View {
+    let mut view = before.clone();
+    let app = turn.app.index(facts.apps.len());
+    let id = facts.apps[app].app;
+    view.now += turn.cycles;
+    view.wake = [
+        Wake::At(view.now),
+        Wake::Arrival(id),
+        Wake::KernelBegin(id),
+        Wake::KernelEnd(id),
+        Wake::IpcShift(id),
+        Wake::AppEnd(id),
+    ][usize::from(turn.wake)];
+    for (index, seen) in view.apps.iter_mut().enumerate() {
+        let known = &facts.apps[index];
+        seen.active = known.arrival <= view.now && !seen.finished;
+        let quotas = (0..usize::from(facts.sms)).map(|sm| plan.quota(known.app, sm));
+        seen.ctas_by_sm = quotas.collect();
+        let speed = |&ctas: &u32| f64::from(ctas) * turn.speed * turn.cycles as f64;
+        seen.warp_instructions_by_sm = seen.ctas_by_sm.iter().map(speed).collect();
+        seen.memory_stall_slots_by_sm = vec![turn.cycles as f64; usize::from(facts.sms)];
+    }
+    let chosen = &mut view.apps[app];
+    chosen.running = vec![turn.kernel.index(facts.apps[app].kernels.len())];
+    chosen.ctas_left = 5;
+    if turn.ends {
+        (chosen.active, chosen.finished) = (false, true);
+        chosen.running.clear();
+    }
+    view
+}
+
+fn results(probes: &[Probe]) -> Vec<ProbeResult> {
+    let row = |&app: &AppId| ProbeApp { app, warp_instructions: 500, ..ProbeApp::default() };
+    let result =
+        |probe: &Probe| ProbeResult { cycles: 1000, apps: probe.apps.iter().map(row).collect() };
+    probes.iter().map(result).collect()
+}
+
+/// Somebody who is there may run, and nobody who has nothing to run at all is all
+/// that may.
+fn serves(facts: &Facts, view: &View, plan: &Plan) -> bool {
+    let active = view.apps.iter().any(|app| app.active);
+    let served = (0..).zip(&facts.apps).any(|(index, app)| {
+        let runs =
+            matches!(&plan.shares()[index], Share::Quota(by_sm) if by_sm.iter().any(|&q| q > 0));
+        runs && view.apps[app.app.index()].active
+    });
+    served || !active
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn plans_are_lawful_and_serve_somebody(
+        facts in any_facts(),
+        turns in proptest::collection::vec(any_turn(), 0..12),
+    ) {
+        let names = TABLE.iter().map(|row| row.name).filter(|&name| name != "solo");
+        for name in names.chain(OTHERS) {
+            let mut scheme = Choice::parse(name).unwrap().make();
+            let probes = scheme.probes(&facts).unwrap();
+            let mut plan = scheme.start(&facts, &results(&probes)).unwrap();
+            let app = AppView::default();
+            let mut view = View {
+                now: 0,
+                wake: Wake::At(0),
+                since: 0,
+                apps: vec![app; facts.apps.len()],
+                queue: Vec::new(),
+                channel_owner: vec![None; 6],
+            };
+            for turn in &turns {
+                view = picture(&facts, &plan, &view, turn);
+                plan = scheme.decide(&facts, &view).unwrap();
+                prop_assert!(serves(&facts, &view, &plan), "{name}: {plan:?} under {view:?}");
+            }
+        }
+    }
+}
