@@ -39,6 +39,7 @@ mod shown;
 mod solvers;
 mod synth;
 mod threads;
+mod together;
 mod trace_bad_input;
 mod trace_cache;
 mod trace_filters;

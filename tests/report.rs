@@ -4,11 +4,11 @@ use std::fs;
 
 use assert_cmd::Command;
 use gpumodel::record::{Analysis, Comparison, ReferenceTable};
-use gpumodel::report::figure::{Drawing, FIGURES, Figure, Scene};
+use gpumodel::report::figure::{Drawing, FIGURES, Figure, Scene, Source};
 use gpumodel::report::{ReportError, page, table, write_all};
 
 use crate::picture::{boxes, texts};
-use crate::shown::{crowded, data, small};
+use crate::shown::{crowded, data, small, together};
 
 fn draw(name: &str, record: &Analysis) -> Result<Drawing, ReportError> {
     let records = if name == "occupancy" { swept(record) } else { vec![record.clone()] };
@@ -33,6 +33,20 @@ fn gallery() -> Vec<(String, Drawing)> {
         for name in ["stalls", "roofline", "traffic", "timeline"] {
             drawings.push((format!("{name} of {launches}"), draw(name, &record).unwrap()));
         }
+    }
+    for (apps, sms, schemes) in [(1, 1, 1), (2, 16, 6), (3, 16, 6), (8, 132, 12)] {
+        let records = [together(apps, sms, schemes)];
+        for figure in FIGURES.iter().filter(|figure| figure.source == Source::CoRuns) {
+            let name = format!("{} of {apps} on {sms} under {schemes}", figure.name);
+            let drawing = figure.draw(&Scene::new(&records)).unwrap();
+            assert!(drawing.svg.len() < 1 << 20, "{name} takes {} bytes", drawing.svg.len());
+            drawings.push((name, drawing));
+        }
+    }
+    let mixes: Vec<Analysis> = (2..50).map(|mix| together(2, mix, 4)).collect();
+    for name in ["normalized", "slowdown", "schemes"] {
+        let drawing = Figure::named(name).unwrap().draw(&Scene::new(&mixes)).unwrap();
+        drawings.push((format!("{name} of {} mixes", mixes.len()), drawing));
     }
     drawings
 }

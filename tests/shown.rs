@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use gpumodel::record::{
-    Analysis, AppRecord, CacheCounters, DramCounters, Interval, KernelRecord, SCHEMA,
+    Analysis, AppRecord, CacheCounters, CoRun, CoRunApp, CoRunKernel, CurveRecord, DecisionRecord,
+    DramCounters, Interval, KernelRecord, ResidencyRecord, ResidencyRow, SCHEMA,
 };
 
 /// A file of `tests/data/report`.
@@ -94,5 +95,80 @@ fn kernel(dice: &mut Dice, launch: u32, start_cycle: u64, cycles: u64) -> Kernel
         dram: DramCounters { read_sectors: sectors, ..DramCounters::default() },
         stall_fractions: stalls.collect::<BTreeMap<_, _>>(),
         ..KernelRecord::default()
+    }
+}
+
+/// A record of `apps` applications that ran together on `sms` SMs under `schemes`
+/// schemes, with numbers for every figure of co-runs.
+pub(crate) fn together(apps: u32, sms: u32, schemes: u32) -> Analysis {
+    let mut dice = Dice(u64::from(apps * 1000 + sms * 10 + schemes));
+    let mut record = crowded(2);
+    record.machine.sms = u64::from(sms);
+    let solo = record.solo[0].clone();
+    record.solo = (0..apps).map(|app| AppRecord { app: app_name(app), ..solo.clone() }).collect();
+    record.coruns = (0..schemes).map(|scheme| corun(&mut dice, apps, sms, scheme)).collect();
+    record
+}
+
+fn app_name(app: u32) -> String {
+    format!("suite/application-{app}")
+}
+
+fn part(dice: &mut Dice) -> f64 {
+    f64::from(u32::try_from(dice.roll(1000)).unwrap()) / 1000.0 + 0.001
+}
+
+fn corun(dice: &mut Dice, apps: u32, sms: u32, scheme: u32) -> CoRun {
+    let cycles = 100_000 + dice.roll(100_000);
+    let curve = |app: u32, dice: &mut Dice| CurveRecord {
+        app: app_name(app),
+        ipc: (0..8).map(|ctas| (ctas != 3).then(|| part(dice))).collect(),
+        normalized: Vec::new(),
+        chosen: 1 + app % 8,
+    };
+    let decision = DecisionRecord {
+        reason: "the smaller loss".into(),
+        curves: (0..apps).map(|app| curve(app, dice)).collect(),
+        ..DecisionRecord::default()
+    };
+    let grid = ResidencyRecord {
+        interval_cycles: cycles.div_ceil(128),
+        rows: (0..sms * apps)
+            .map(|place| ResidencyRow {
+                sm: place / apps,
+                app_index: place % apps,
+                ctas: (0..128).map(|_| part(dice) * 4.0).collect(),
+            })
+            .collect(),
+    };
+    CoRun {
+        scheme: ["left-over", "warped-slicer", "spatial"][usize::try_from(scheme % 3).unwrap()]
+            .into(),
+        parameters: [("variant".to_string(), (scheme / 3).to_string())].into(),
+        cycles,
+        makespan_cycles: cycles,
+        apps: (0..apps).map(|app| corun_app(dice, app, cycles)).collect(),
+        stp: part(dice),
+        antt: part(dice) + 1.0,
+        ipc_throughput: 1000.0 * part(dice),
+        decisions: vec![decision],
+        residency: Some(grid),
+        ..CoRun::default()
+    }
+}
+
+fn corun_app(dice: &mut Dice, app: u32, cycles: u64) -> CoRunApp {
+    let weights = ["issued", "barrier", "short_raw", "idle"].map(|cause| (cause, part(dice)));
+    let sum: f64 = weights.iter().map(|(_, weight)| weight).sum();
+    let progress = part(dice);
+    CoRunApp {
+        app: app_name(app),
+        cycles,
+        finished: true,
+        slowdown: progress.recip(),
+        normalized_progress: progress,
+        stall_fractions: weights.map(|(cause, weight)| (cause.to_string(), weight / sum)).into(),
+        kernels: vec![CoRunKernel { end_cycle: cycles, ..CoRunKernel::default() }],
+        ..CoRunApp::default()
     }
 }

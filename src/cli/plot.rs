@@ -35,6 +35,16 @@ pub(crate) struct Arguments {
     /// A reference table, for figures beside one
     #[arg(long, value_name = "FILE.csv")]
     reference: Option<PathBuf>,
+    /// The scheme that others are divided by, for `normalized` [default: left-over]
+    #[arg(long, value_name = "SCHEME")]
+    baseline: Option<String>,
+    /// What `normalized` compares: ipc, stp, antt, fairness, harmonic, makespan or
+    /// energy [default: ipc]
+    #[arg(long, value_name = "NAME")]
+    metric: Option<String>,
+    /// Writes the values of a figure of co-runs as well
+    #[arg(long, value_name = "FILE.csv")]
+    csv: Option<PathBuf>,
     /// Names the figures and what each shows
     #[arg(long, exclusive = true)]
     list: bool,
@@ -55,7 +65,20 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     if let Some(comparison) = &comparison {
         scene = scene.with(comparison);
     }
-    write_text(output, &figure.draw(&scene)?.svg)?;
+    if let Some(scheme) = &arguments.baseline {
+        scene = scene.against(scheme);
+    }
+    if let Some(metric) = &arguments.metric {
+        scene = scene.by(metric);
+    }
+    let drawing = figure.draw(&scene)?;
+    if arguments.csv.is_some() && drawing.csv.is_empty() {
+        return Err(format!("the figure {name} has no table of its own").into());
+    }
+    write_text(output, &drawing.svg)?;
+    if let Some(path) = &arguments.csv {
+        write_text(path, &drawing.csv)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

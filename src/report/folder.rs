@@ -10,7 +10,8 @@ use crate::record::Analysis;
 use crate::units::WholeFile;
 
 /// Writes `record.json`, `kernels.csv`, the figures (`NAME.svg`, with the
-/// application before the name where there are several) and `index.html` into
+/// application before the name where there are several), the values of those of co-runs
+/// (`NAME.csv`) and `index.html` into
 /// `dir`, which is made where it is missing. Figures that the record has no data for
 /// are left out and named on the page. Returns the files written, in order.
 ///
@@ -28,6 +29,9 @@ pub fn write_all(analysis: &Analysis, dir: &Path) -> Result<Vec<PathBuf>, Report
     for plate in plates {
         if let Ok(drawing) = plate.drawing {
             files.push((format!("{}.svg", plate.file), drawing.svg));
+            if !drawing.csv.is_empty() {
+                files.push((format!("{}.csv", plate.file), drawing.csv));
+            }
         }
     }
     files.push(("index.html".to_string(), page));

@@ -10,11 +10,13 @@ mod error;
 pub mod figure;
 mod folder;
 mod group;
+mod mix;
 mod name;
 mod number;
 mod page;
 mod sample;
 pub mod table;
+mod values;
 
 pub use error::ReportError;
 pub use folder::write_all;

@@ -60,6 +60,13 @@ impl Fill {
         Self { colour, hatch: Hatch::Plain }
     }
 
+    /// Plain fill number `index` of a series, for areas too small for lines: eight
+    /// before one comes again.
+    pub(crate) fn flat(index: usize) -> Self {
+        let place = index % (PALETTE.len() + 1);
+        Self::plain(PALETTE.get(place).copied().unwrap_or(SOFT_INK))
+    }
+
     /// Fill number `index` of a series: 35 before one comes again.
     pub(crate) fn of(index: usize) -> Self {
         Self { colour: PALETTE[index % PALETTE.len()], hatch: HATCHES[index % HATCHES.len()] }
@@ -69,6 +76,13 @@ impl Fill {
 #[cfg(test)]
 mod tests {
     use super::Fill;
+
+    #[test]
+    fn eight_plain_fills_differ() {
+        let fills: Vec<Fill> = (0..8).map(Fill::flat).collect();
+        assert!((0..8).all(|i| !fills[..i].contains(&fills[i])));
+        assert_eq!(Fill::flat(8), fills[0]);
+    }
 
     #[test]
     fn thirty_five_fills_differ() {

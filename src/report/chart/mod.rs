@@ -6,6 +6,7 @@
 
 mod area;
 mod axis;
+mod bars;
 mod canvas;
 mod colour;
 mod lane;
@@ -18,6 +19,7 @@ pub use area::Area;
 pub use sheet::Drawing;
 
 pub(crate) use axis::{across, down, outline};
+pub(crate) use bars::{Bars, Cluster};
 pub(crate) use canvas::Label;
 pub(crate) use colour::{Colour, Fill, INK, PAPER, REST, SOFT_INK};
 pub(crate) use lane::Lane;

@@ -28,6 +28,16 @@ pub struct Drawing {
     pub plots: Vec<Area>,
     /// Where the legends are, in user units.
     pub legends: Vec<Area>,
+    /// What is drawn as CSV; empty where the record's own tables say it.
+    pub csv: String,
+}
+
+impl Drawing {
+    /// The same with the values that it shows.
+    #[must_use]
+    pub(crate) fn with_csv(self, csv: String) -> Self {
+        Self { csv, ..self }
+    }
 }
 
 /// What a legend shows before a name.
@@ -166,6 +176,7 @@ impl Sheet {
             size: (WIDTH, height),
             plots: self.plots,
             legends: self.legends,
+            csv: String::new(),
         }
     }
 }

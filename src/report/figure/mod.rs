@@ -4,11 +4,16 @@
 //! there is no empty plot.
 
 mod correlation;
+mod curves;
+mod normalized;
 mod occupancy;
+mod residency;
 mod roofline;
 mod scene;
 mod schemes;
+mod shared_stalls;
 mod sharing;
+mod slowdown;
 mod stalls;
 mod timeline;
 mod traffic;
@@ -84,6 +89,36 @@ pub const FIGURES: &[Figure] = &[
         draw: sharing::draw,
     },
     Figure {
+        name: "normalized",
+        about: "schemes over a baseline scheme, one group of bars per mix, with the geometric mean",
+        source: Source::CoRuns,
+        draw: normalized::draw,
+    },
+    Figure {
+        name: "slowdown",
+        about: "slowdown of each application under each sharing scheme",
+        source: Source::CoRuns,
+        draw: slowdown::draw,
+    },
+    Figure {
+        name: "shared-stalls",
+        about: "where scheduler slots go, each application alone and under each sharing scheme",
+        source: Source::CoRuns,
+        draw: shared_stalls::draw,
+    },
+    Figure {
+        name: "curves",
+        about: "speed of each application against its CTAs per SM as a scheme saw it, with its choice",
+        source: Source::CoRuns,
+        draw: curves::draw,
+    },
+    Figure {
+        name: "residency",
+        about: "which application's CTAs were on which SM over time",
+        source: Source::CoRuns,
+        draw: residency::draw,
+    },
+    Figure {
         name: "occupancy",
         about: "speed of each kernel against CTAs per SM (needs runs with several sm.max_ctas)",
         source: Source::Sweep,
@@ -117,6 +152,9 @@ impl Figure {
         (self.draw)(scene)
     }
 }
+
+/// What is missing where no record holds a co-run.
+const NO_CORUN: &str = "the records hold no co-runs; run `gpumodel analyze A B --scheme S,…`";
 
 /// The error for a scene without what `figure` shows.
 fn empty(figure: &'static str, missing: &str) -> ReportError {

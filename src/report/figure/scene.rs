@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 
 use crate::record::{Analysis, AppRecord, CoRun, Comparison, MachineRecord};
 use crate::report::ReportError;
+use crate::report::mix::{mix_names, scheme_names};
+
+use super::{NO_CORUN, empty};
 
 /// Records with a choice of applications.
 #[derive(Clone, Debug)]
@@ -12,6 +15,8 @@ pub struct Scene<'a> {
     records: &'a [Analysis],
     apps: Vec<(&'a Analysis, &'a AppRecord)>,
     comparison: Option<&'a Comparison>,
+    baseline: Option<&'a str>,
+    metric: Option<&'a str>,
 }
 
 impl<'a> Scene<'a> {
@@ -19,7 +24,7 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn new(records: &'a [Analysis]) -> Self {
         let apps = records.iter().flat_map(|r| r.solo.iter().map(move |app| (r, app))).collect();
-        Self { records, apps, comparison: None }
+        Self { records, apps, comparison: None, baseline: None, metric: None }
     }
 
     /// Only the solo run at `index` of `record`.
@@ -29,7 +34,8 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn one(record: &'a Analysis, index: usize) -> Self {
         let apps = vec![(record, &record.solo[index])];
-        Self { records: std::slice::from_ref(record), apps, comparison: None }
+        let records = std::slice::from_ref(record);
+        Self { records, apps, comparison: None, baseline: None, metric: None }
     }
 
     /// Only the applications called `name`.
@@ -53,6 +59,30 @@ impl<'a> Scene<'a> {
         self
     }
 
+    /// With the scheme that others are compared with.
+    #[must_use]
+    pub fn against(mut self, scheme: &'a str) -> Self {
+        self.baseline = Some(scheme);
+        self
+    }
+
+    /// With the metric by which schemes are compared.
+    #[must_use]
+    pub fn by(mut self, metric: &'a str) -> Self {
+        self.metric = Some(metric);
+        self
+    }
+
+    /// The scheme that others are compared with, where one was asked for.
+    pub(super) fn baseline(&self) -> Option<&'a str> {
+        self.baseline
+    }
+
+    /// The metric by which schemes are compared, where one was asked for.
+    pub(super) fn metric(&self) -> Option<&'a str> {
+        self.metric
+    }
+
     /// The chosen applications.
     pub(super) fn apps(&self) -> Vec<&'a AppRecord> {
         self.apps.iter().map(|&(_, app)| app).collect()
@@ -63,9 +93,32 @@ impl<'a> Scene<'a> {
         &self.apps
     }
 
-    /// Every co-run of the records.
-    pub(super) fn coruns(&self) -> Vec<&'a CoRun> {
-        self.records.iter().flat_map(|record| &record.coruns).collect()
+    /// Every co-run of the records with the name of its scheme.
+    pub(super) fn coruns(&self) -> Vec<(String, &'a CoRun)> {
+        let named =
+            |record: &'a Analysis| scheme_names(&record.coruns).into_iter().zip(&record.coruns);
+        self.records.iter().flat_map(named).collect()
+    }
+
+    /// The records that hold co-runs.
+    pub(super) fn mixes(&self) -> Vec<&'a Analysis> {
+        self.records.iter().filter(|record| !record.coruns.is_empty()).collect()
+    }
+
+    /// The only record that holds co-runs.
+    ///
+    /// # Errors
+    /// [`ReportError::Empty`] for `figure` when none does, or several do.
+    pub(super) fn mix(&self, figure: &'static str) -> Result<&'a Analysis, ReportError> {
+        match self.mixes()[..] {
+            [record] => Ok(record),
+            [] => Err(empty(figure, NO_CORUN)),
+            ref several => {
+                let names = mix_names(several).join(", ");
+                let missing = format!("shows one mix, the records hold {}: {names}", several.len());
+                Err(empty(figure, &missing))
+            }
+        }
     }
 
     /// The comparison, where there is one.

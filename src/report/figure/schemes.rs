@@ -1,7 +1,7 @@
 //! The sharing schemes side by side: throughput (STP), turnaround (ANTT),
 //! fairness and makespan, one row per scheme and one panel per metric.
 
-use super::{Drawing, ReportError, Scene, empty};
+use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
 use crate::record::CoRun;
 use crate::report::chart::{
     Anchor, Area, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, WIDTH, across, fit, outline,
@@ -29,10 +29,9 @@ const PANELS: [Panel; 4] = [
 ];
 
 pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let runs = scene.coruns();
+    let (names, runs): (Vec<String>, Vec<&CoRun>) = scene.coruns().into_iter().unzip();
     if runs.is_empty() {
-        let missing = "the records hold no co-runs; run `gpumodel analyze A B --scheme S,…`";
-        return Err(empty("schemes", missing));
+        return Err(empty("schemes", NO_CORUN));
     }
     let mut sheet = Sheet::new("Sharing schemes side by side");
     sheet.note(&mix(&runs));
@@ -48,8 +47,8 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         x += width + GAP;
     }
     let mut y = top + 3.0 + ROW / 2.0;
-    for run in &runs {
-        let name = fit(&run.scheme, LABEL, LEFT - 14.0);
+    for name in &names {
+        let name = fit(name, LABEL, LEFT - 14.0);
         sheet.canvas.text(Label::new(name, (LEFT - 6.0, y), LABEL, Anchor::Right));
         y += ROW;
     }

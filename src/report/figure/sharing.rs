@@ -1,7 +1,7 @@
 //! When each application ran under each sharing scheme: a band per co-run, a
 //! lane per application, a bar per launch.
 
-use super::{Drawing, ReportError, Scene, empty};
+use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
 use crate::record::{CoRun, CoRunApp};
 use crate::report::chart::{
     Anchor, Area, Entry, Fill, LABEL, Label, Lane, NOTE, SOFT_INK, Scale, Sheet, Swatch, across,
@@ -18,22 +18,21 @@ const BAR: f64 = 14.0;
 const NEAR: f64 = 0.8;
 
 pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let runs = scene.coruns();
+    let (names, runs): (Vec<String>, Vec<&CoRun>) = scene.coruns().into_iter().unzip();
     let end = runs.iter().map(|run| span(run)).max().unwrap_or(0);
     if end == 0 {
-        let missing = "the records hold no co-runs; run `gpumodel analyze A B --scheme S,…`";
-        return Err(empty("sharing", missing));
+        return Err(empty("sharing", NO_CORUN));
     }
     let mut sheet = Sheet::new("Applications over time, by sharing scheme");
     sheet.legend(&entries(&runs));
     let last = runs.len() - 1;
-    for (index, run) in runs.iter().enumerate() {
+    for (index, (run, name)) in runs.iter().zip(&names).enumerate() {
         let area = sheet.plot(LEFT, RIGHT, LANE * float(to_u64(run.apps.len())) + 8.0);
         let time = Scale::linear(0.0, float(end), area.x, area.right());
         if index == last {
             across(&mut sheet.canvas, &area, &time, "cycle");
         }
-        band(&mut sheet, run, &area, &time);
+        band(&mut sheet, run, name, &area, &time);
         sheet.skip(if index == last { 36.0 } else { 6.0 });
     }
     sheet.note("Ticks above a band: decisions of the scheme. ×: slowdown against running alone.");
@@ -59,9 +58,9 @@ fn entries(runs: &[&CoRun]) -> Vec<Entry> {
         .collect()
 }
 
-fn band(sheet: &mut Sheet, run: &CoRun, area: &Area, time: &Scale) {
+fn band(sheet: &mut Sheet, run: &CoRun, name: &str, area: &Area, time: &Scale) {
     outline(&mut sheet.canvas, area);
-    let name = fit(&run.scheme, LABEL, LEFT - 14.0);
+    let name = fit(name, LABEL, LEFT - 14.0);
     let at = (LEFT - 6.0, area.y + area.height / 2.0);
     sheet.canvas.text(Label::new(name, at, LABEL, Anchor::Right));
     let mut ticked = f64::MIN;

@@ -1,0 +1,200 @@
+//! Speed of each application against its CTAs per SM, as a scheme saw it when it
+//! divided the SM, with what it chose (Warped-Slicer, Fig. 3b). Of two applications
+//! the second runs from the right, so that the lines meet where both share the SM.
+
+use super::{Drawing, ReportError, Scene, empty};
+use crate::record::{CoRun, CurveRecord, DecisionRecord};
+use crate::report::chart::{
+    Anchor, Area, Entry, Fill, INK, LABEL, Label, Scale, Sheet, Swatch, down, fit, outline,
+};
+use crate::report::mix::scheme_names;
+use crate::report::number::{grouped, short};
+use crate::report::values::{cell, csv};
+
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 20.0;
+const HEIGHT: f64 = 150.0;
+/// Room for the axis of one application.
+const AXIS: f64 = 30.0;
+const DOT: f64 = 3.0;
+
+/// One application's points: CTAs and share of its largest speed.
+struct Curve<'a> {
+    record: &'a CurveRecord,
+    points: Vec<(u32, f64)>,
+    most: u32,
+}
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let record = scene.mix("curves")?;
+    let names = scheme_names(&record.coruns);
+    let found: Vec<(&String, &DecisionRecord)> = names
+        .iter()
+        .zip(&record.coruns)
+        .filter_map(|(name, run)| Some((name, decision(run)?)))
+        .collect();
+    if found.is_empty() {
+        let missing = "no scheme of the record sampled speeds against CTAs";
+        return Err(empty("curves", missing));
+    }
+    let mut sheet = Sheet::new("Speed against CTAs per SM, and the choice");
+    sheet.legend(&entries(&found));
+    for (name, decision) in &found {
+        sheet.note(&format!("{name}, cycle {}: {}", grouped(decision.cycle), decision.reason));
+        sheet.skip(3.0);
+        panel(&mut sheet, decision);
+    }
+    sheet.note("Each as a share of its own largest speed; rings: sampled; full: chosen.");
+    Ok(sheet.finish(&scene.footer()).with_csv(table(&found)))
+}
+
+/// The decision of `run` that knows most applications, the first of equal ones.
+fn decision(run: &CoRun) -> Option<&DecisionRecord> {
+    let count = |decision: &DecisionRecord| curves(decision).len();
+    let more = |best: Option<&DecisionRecord>, next| best.is_none_or(|b| count(next) > count(b));
+    let told = run.decisions.iter().filter(|decision| count(decision) > 0);
+    told.fold(None, |best, next| if more(best, next) { Some(next) } else { best })
+}
+
+/// The curves of a decision that have points.
+fn curves(decision: &DecisionRecord) -> Vec<Curve<'_>> {
+    let curve = |record| {
+        let points = points(record);
+        let most = points.last()?.0.max(record.chosen);
+        Some(Curve { record, points, most })
+    };
+    decision.curves.iter().filter_map(curve).collect()
+}
+
+/// The sampled points of a curve, normalised where the record does not say.
+fn points(record: &CurveRecord) -> Vec<(u32, f64)> {
+    let ipc = &record.ipc;
+    let best = ipc.iter().flatten().copied().fold(0.0, f64::max);
+    let told = record.normalized.iter().flatten().next().is_some();
+    let shares: Vec<Option<f64>> = match told {
+        true => record.normalized.clone(),
+        false if best > 0.0 => ipc.iter().map(|value| value.map(|v| v / best)).collect(),
+        false => Vec::new(),
+    };
+    let numbered = (1..).zip(shares);
+    numbered.filter_map(|(ctas, share)| Some((ctas, share.filter(|s| s.is_finite())?))).collect()
+}
+
+/// Every application that a curve is about, in the order of the legend.
+fn apps<'a>(found: &[(&String, &'a DecisionRecord)]) -> Vec<&'a str> {
+    let mut apps = Vec::new();
+    for curve in found.iter().flat_map(|(_, decision)| &decision.curves) {
+        if !apps.contains(&curve.app.as_str()) {
+            apps.push(curve.app.as_str());
+        }
+    }
+    apps
+}
+
+fn entries(found: &[(&String, &DecisionRecord)]) -> Vec<Entry> {
+    let entry = |(i, name): (usize, &str)| {
+        Entry::new(Swatch::Line(Fill::flat(i).colour), fit(name, LABEL, 210.0))
+    };
+    apps(found).into_iter().enumerate().map(entry).collect()
+}
+
+fn panel(sheet: &mut Sheet, decision: &DecisionRecord) {
+    let curves = curves(decision);
+    let mirrored = curves.len() == 2;
+    sheet.skip(if mirrored { AXIS } else { 0.0 });
+    let area = sheet.plot(LEFT, RIGHT, HEIGHT);
+    let level = Scale::linear(0.0, 1.05, area.bottom(), area.y);
+    down(&mut sheet.canvas, &area, &level, "normalised speed", 12.0);
+    let most = curves.iter().map(|curve| curve.most).max().unwrap_or(1);
+    for (index, curve) in curves.iter().enumerate() {
+        let back = mirrored && index == 1;
+        let whole = if mirrored { curve.most } else { most };
+        let (from, to) = (area.x + 6.0, area.right() - 6.0);
+        let ends = if back { (to, from) } else { (from, to) };
+        // No CTAs lie at the very edge, so that both have the same SM.
+        let x = Scale::linear(0.0, f64::from(whole), ends.0, ends.1);
+        if mirrored || index == 0 {
+            let title = if mirrored {
+                format!("CTAs of {}", fit(&curve.record.app, LABEL, 250.0))
+            } else {
+                "CTAs per SM".into()
+            };
+            axis(sheet, &area, &x, whole, &title, back);
+        }
+        draw_curve(sheet, curve, &x, &level, index);
+    }
+    outline(&mut sheet.canvas, &area);
+    sheet.skip(AXIS + 12.0);
+}
+
+/// Whole numbers of CTAs below `area`, or above it.
+fn axis(sheet: &mut Sheet, area: &Area, x: &Scale, most: u32, title: &str, above: bool) {
+    let step = most.div_ceil(16).max(1);
+    let (labels, titles) = if above { (-8.0, -22.0) } else { (9.0, 23.0) };
+    let edge = if above { area.y } else { area.bottom() };
+    for ctas in (1..=most).filter(|ctas| ctas % step == 0) {
+        let at = x.at(f64::from(ctas));
+        let tick = if above { area.y + 4.0 } else { area.bottom() - 4.0 };
+        sheet.canvas.line(vec![(at, edge), (at, tick)], INK, 0.8);
+        let label = short(f64::from(ctas));
+        sheet.canvas.text(Label::new(label, (at, edge + labels), LABEL, Anchor::Centre));
+    }
+    let at = (area.x + area.width / 2.0, edge + titles);
+    sheet.canvas.text(Label::new(title, at, LABEL, Anchor::Centre));
+}
+
+fn draw_curve(sheet: &mut Sheet, curve: &Curve<'_>, x: &Scale, level: &Scale, index: usize) {
+    let colour = Fill::flat(index).colour;
+    let place = |&(ctas, share): &(u32, f64)| (x.at(f64::from(ctas)), level.at(share));
+    let line: Vec<(f64, f64)> = curve.points.iter().map(place).collect();
+    for point in &line {
+        sheet.canvas.circle(*point, DOT, colour, false);
+    }
+    sheet.canvas.line(line, colour, 1.6);
+    let chosen = curve.record.chosen;
+    if chosen == 0 {
+        return;
+    }
+    let at = x.at(f64::from(chosen));
+    let bottom = level.at(level.low());
+    let share = curve.points.iter().find(|(ctas, _)| *ctas == chosen).map(|point| point.1);
+    let top = share.map_or(level.at(1.0), |share| level.at(share));
+    sheet.canvas.dashes((at, bottom), (at, top), colour, 1.0);
+    if share.is_some() {
+        sheet.canvas.circle((at, top), DOT + 2.0, colour, true);
+    }
+}
+
+fn table(found: &[(&String, &DecisionRecord)]) -> String {
+    let mut lines = Vec::new();
+    for (scheme, decision) in found {
+        for curve in curves(decision) {
+            let record = curve.record;
+            lines.extend(curve.points.iter().map(|&(ctas, share)| {
+                let ipc = record.ipc.get(crate::units::to_usize(ctas - 1)).copied().flatten();
+                let chosen = (record.chosen == ctas).to_string();
+                let (app, ctas) = (record.app.clone(), ctas.to_string());
+                [(*scheme).clone(), app, ctas, cell(ipc), cell(Some(share)), chosen]
+            }));
+        }
+    }
+    csv(["scheme", "app", "ctas_per_sm", "ipc", "normalized", "chosen"], lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::points;
+    use crate::record::CurveRecord;
+
+    #[test]
+    fn points_are_those_that_were_sampled() {
+        let curve = |normalized| CurveRecord {
+            app: "a".into(),
+            ipc: vec![Some(1.0), None, Some(4.0)],
+            normalized,
+            chosen: 3,
+        };
+        assert_eq!(points(&curve(Vec::new())), [(1, 0.25), (3, 1.0)]);
+        assert_eq!(points(&curve(vec![Some(0.5), Some(0.9)])), [(1, 0.5), (2, 0.9)]);
+    }
+}

@@ -1,0 +1,167 @@
+//! Schemes over a baseline scheme: one cluster of bars per mix, the geometric mean
+//! last (Warped-Slicer, Fig. 6).
+
+use std::collections::BTreeSet;
+
+use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
+use crate::record::statistics::geometric_mean;
+use crate::record::{Analysis, CoRun};
+use crate::report::chart::{Bars, Cluster, Entry, Fill, LABEL, Sheet, Swatch, fit};
+use crate::report::mix::{mix_names, scheme_names};
+use crate::report::values::{cell, csv};
+
+/// The baseline where none is named and a mix ran under it.
+const USUAL: &str = "left-over";
+
+/// Mixes that are drawn; the mean is over all.
+const MIXES: usize = 48;
+
+/// Something by which schemes are compared.
+struct Metric {
+    name: &'static str,
+    label: &'static str,
+    of: fn(&CoRun) -> f64,
+}
+
+const METRICS: [Metric; 7] = [
+    Metric { name: "ipc", label: "Combined IPC", of: |run| run.ipc_throughput },
+    Metric { name: "stp", label: "STP", of: |run| run.stp },
+    Metric { name: "antt", label: "ANTT (less is better)", of: |run| run.antt },
+    Metric { name: "fairness", label: "Minimum speedup", of: |run| run.fairness_min_speedup },
+    Metric { name: "harmonic", label: "Harmonic speedup", of: |run| run.harmonic_speedup },
+    Metric { name: "makespan", label: "Makespan speedup", of: |run| run.makespan_speedup },
+    Metric { name: "energy", label: "Energy (less is better)", of: |run| run.energy_joules },
+];
+
+/// One mix: values and shares of the baseline's by scheme; `None` where it did not
+/// run, or either has no value.
+struct Row {
+    mix: String,
+    values: Vec<Option<f64>>,
+    shares: Vec<Option<f64>>,
+}
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let records = scene.mixes();
+    if records.is_empty() {
+        return Err(empty("normalized", NO_CORUN));
+    }
+    let metric = metric(scene.metric())?;
+    let schemes = schemes(&records);
+    let baseline = baseline(&schemes, scene.baseline())?;
+    let rows = rows(&records, &schemes, &schemes[baseline], metric);
+    if rows.iter().all(|row| row.shares.iter().flatten().count() == 0) {
+        let missing = format!("no mix has a value under {}", schemes[baseline]);
+        return Err(empty("normalized", &missing));
+    }
+    let means = means(&rows, schemes.len());
+    let mut sheet = Sheet::new(&format!("{} over {}", metric.label, schemes[baseline]));
+    let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
+    let entries = schemes.iter().zip(&fills);
+    let entry =
+        |(name, fill): (&String, &Fill)| Entry::new(Swatch::Fill(*fill), fit(name, LABEL, 210.0));
+    sheet.legend(&entries.map(entry).collect::<Vec<_>>());
+    let clusters = clusters(&rows, &means);
+    let title = "normalised";
+    Bars { clusters: &clusters, fills: &fills, title, reference: Some(1.0) }.draw(&mut sheet);
+    for note in notes(&rows) {
+        sheet.note(&note);
+    }
+    Ok(sheet.finish(&scene.footer()).with_csv(table(metric, &schemes, &rows, &means)))
+}
+
+fn metric(asked: Option<&str>) -> Result<&'static Metric, ReportError> {
+    let name = asked.unwrap_or(METRICS[0].name);
+    METRICS.iter().find(|metric| metric.name == name).ok_or_else(|| {
+        let known = METRICS.map(|metric| metric.name).join(", ");
+        empty("normalized", &format!("no metric is called {name}; there are {known}"))
+    })
+}
+
+/// Every scheme of the records, in the order in which they first come.
+fn schemes(records: &[&Analysis]) -> Vec<String> {
+    let mut used = BTreeSet::new();
+    let all = records.iter().flat_map(|record| scheme_names(&record.coruns));
+    all.filter(|name| used.insert(name.clone())).collect()
+}
+
+/// The place of the baseline among `schemes`.
+fn baseline(schemes: &[String], asked: Option<&str>) -> Result<usize, ReportError> {
+    let place = |name: &str| schemes.iter().position(|scheme| scheme == name);
+    match asked {
+        None => Ok(place(USUAL).unwrap_or(0)),
+        Some(name) => place(name).ok_or_else(|| {
+            let missing =
+                format!("no mix ran under {name}; the schemes are {}", schemes.join(", "));
+            empty("normalized", &missing)
+        }),
+    }
+}
+
+fn rows(records: &[&Analysis], schemes: &[String], baseline: &str, metric: &Metric) -> Vec<Row> {
+    let usable = |value: &f64| value.is_finite() && *value > 0.0;
+    let row = |(record, mix): (&&Analysis, String)| {
+        let names = scheme_names(&record.coruns);
+        let value = |scheme: &str| {
+            let place = names.iter().position(|name| name == scheme)?;
+            Some((metric.of)(&record.coruns[place])).filter(usable)
+        };
+        let base = value(baseline);
+        let values: Vec<Option<f64>> = schemes.iter().map(|scheme| value(scheme)).collect();
+        let shares = values.iter().map(|value| Some((*value)? / base?)).collect();
+        Row { mix, values, shares }
+    };
+    records.iter().zip(mix_names(records)).map(row).collect()
+}
+
+/// The geometric mean of each scheme over the mixes that have it.
+fn means(rows: &[Row], schemes: usize) -> Vec<Option<f64>> {
+    let mean = |place: usize| {
+        let shares: Vec<f64> = rows.iter().filter_map(|row| row.shares[place]).collect();
+        geometric_mean(&shares)
+    };
+    (0..schemes).map(mean).collect()
+}
+
+/// The mixes that are drawn, and their mean where there are several.
+fn clusters(rows: &[Row], means: &[Option<f64>]) -> Vec<Cluster> {
+    let one = rows.len() == 1;
+    let drawn = rows.iter().take(MIXES).map(|row| Cluster {
+        name: row.mix.clone(),
+        values: row.shares.clone(),
+        labelled: one,
+    });
+    let mean = Cluster { name: "GMEAN".into(), values: means.to_vec(), labelled: true };
+    drawn.chain((!one).then_some(mean)).collect()
+}
+
+fn notes(rows: &[Row]) -> Vec<String> {
+    let left = rows.len().saturating_sub(MIXES);
+    let partial = rows.iter().filter(|row| row.shares.iter().any(Option::is_none)).count();
+    let mut notes = Vec::new();
+    if left > 0 {
+        notes.push(format!("{left} more mixes are in the mean and not drawn."));
+    }
+    if partial > 0 {
+        notes.push(format!(
+            "{partial} of {} mixes lack a scheme or a value: means are over those that have it.",
+            rows.len()
+        ));
+    }
+    notes
+}
+
+fn table(metric: &Metric, schemes: &[String], rows: &[Row], means: &[Option<f64>]) -> String {
+    let line = |mix: &str, scheme: &str, value, share| {
+        [mix.into(), scheme.into(), metric.name.into(), cell(value), cell(share)]
+    };
+    let mut lines = Vec::new();
+    for row in rows {
+        let values = row.values.iter().zip(&row.shares);
+        let named = schemes.iter().zip(values);
+        lines.extend(named.map(|(scheme, (value, share))| line(&row.mix, scheme, *value, *share)));
+    }
+    lines
+        .extend(schemes.iter().zip(means).map(|(scheme, mean)| line("GMEAN", scheme, None, *mean)));
+    csv(["mix", "scheme", "metric", "value", "normalized"], lines)
+}

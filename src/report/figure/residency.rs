@@ -1,0 +1,273 @@
+//! Whose CTAs were on which SM over time: one panel per sharing scheme, one row
+//! per SM. A cell is divided as its resident CTAs are; a full one held CTAs all
+//! the time.
+
+use std::collections::BTreeMap;
+
+use super::{Drawing, ReportError, Scene, empty};
+use crate::record::{Analysis, CoRun, ResidencyRecord};
+use crate::report::chart::{
+    Anchor, Area, Entry, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, Swatch, across, fit,
+    outline,
+};
+use crate::report::mix::scheme_names;
+use crate::report::number::float;
+use crate::report::values::{cell, csv};
+use crate::units::{to_u64, to_usize};
+
+const LEFT: f64 = 124.0;
+const RIGHT: f64 = 14.0;
+/// Room of the SMs' numbers.
+const NUMBERS: f64 = 26.0;
+/// Height of all panels together, and of a row at least and at most.
+const HEIGHT: f64 = 600.0;
+const ROW: (f64, f64) = (3.0, 12.0);
+/// Height of a row for each application that shares it.
+const SHARE: f64 = 2.0;
+/// Boxes of all panels together.
+const BOXES: usize = 10_000;
+/// Heights that a boundary within a cell may have.
+const STEPS: f64 = 8.0;
+/// Decisions nearer to each other share a tick.
+const NEAR: f64 = 0.8;
+
+/// How a panel divides SMs and time.
+struct Layout {
+    sms: usize,
+    /// SMs of one row, intervals of one column.
+    merged: (usize, usize),
+    rows: usize,
+    row_height: f64,
+}
+
+/// One scheme's panel.
+struct Panel<'a> {
+    name: String,
+    run: &'a CoRun,
+    grid: &'a ResidencyRecord,
+}
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let record = scene.mix("residency")?;
+    let panels = panels(record);
+    if panels.is_empty() {
+        return Err(empty("residency", "the co-runs do not say which CTAs were where"));
+    }
+    let mut sheet = Sheet::new("Applications on the SMs over time, by sharing scheme");
+    sheet.legend(&entries(&panels));
+    let end = panels.iter().map(|panel| panel.run.cycles).max().unwrap_or(1);
+    let last = panels.len() - 1;
+    for (index, panel) in panels.iter().enumerate() {
+        let layout = Layout::of(record, panel, panels.len());
+        sheet.skip(5.0);
+        let area = sheet.plot(LEFT, RIGHT, layout.row_height * float(to_u64(layout.rows)));
+        let time = Scale::linear(0.0, float(end), area.x, area.right());
+        if index == last {
+            across(&mut sheet.canvas, &area, &time, "cycle");
+        }
+        panel.draw(&mut sheet, &layout, &area, &time);
+        sheet.skip(if index == last { 36.0 } else { 5.0 });
+    }
+    sheet.note("A row is divided as its resident CTAs are; ticks above: decisions.");
+    Ok(sheet.finish(&scene.footer()).with_csv(table(&panels)))
+}
+
+/// The applications in their colours.
+fn entries(panels: &[Panel<'_>]) -> Vec<Entry> {
+    let apps = panels.iter().map(|panel| &panel.run.apps).max_by_key(|apps| apps.len());
+    let names = apps.into_iter().flatten().map(|app| app.app.as_str());
+    let entry =
+        |(i, name): (usize, &str)| Entry::new(Swatch::Fill(Fill::flat(i)), fit(name, LABEL, 210.0));
+    names.enumerate().map(entry).collect()
+}
+
+/// The co-runs that say who was where.
+fn panels(record: &Analysis) -> Vec<Panel<'_>> {
+    let panel = |(name, run): (String, _)| {
+        let run: &CoRun = run;
+        let grid = run.residency.as_ref().filter(|grid| grid.interval_cycles > 0)?;
+        let held = grid.rows.iter().any(|row| row.ctas.iter().any(|&ctas| ctas > 0.0));
+        held.then_some((name, run, grid))
+    };
+    let told = scheme_names(&record.coruns).into_iter().zip(&record.coruns).filter_map(panel);
+    told.map(|(name, run, grid)| Panel { name, run, grid }).collect()
+}
+
+impl Layout {
+    /// The layout of one of `panels` panels: rows as high as the applications that
+    /// share an SM need.
+    fn of(record: &Analysis, panel: &Panel<'_>, panels: usize) -> Self {
+        let rows = &panel.grid.rows;
+        let seen = rows.iter().map(|row| to_usize(row.sm) + 1).max().unwrap_or(1);
+        let named = usize::try_from(record.machine.sms).unwrap_or(seen);
+        // A machine of the record may be wrong, the rows are what is drawn.
+        let sms = if named < 4 * seen { named.max(seen) } else { seen };
+        let least = (SHARE * panel.sharing()).clamp(ROW.0, 2.0 * ROW.1);
+        let height = (HEIGHT / float(to_u64(panels))).clamp(60.0, 150.0);
+        let fit = (1..sms).find(|&merged| least * float(to_u64(sms.div_ceil(merged))) <= height);
+        let merged = fit.unwrap_or(sms);
+        let drawn = sms.div_ceil(merged);
+        let row_height = (height / float(to_u64(drawn))).clamp(least, ROW.1.max(least));
+        let mut layout = Self { sms, merged: (merged, 1), rows: drawn, row_height };
+        while panel.boxes(&layout) > BOXES / panels && layout.merged.1 < ResidencyRecord::INTERVALS
+        {
+            layout.merged.1 *= 2;
+        }
+        layout
+    }
+}
+
+impl Panel<'_> {
+    fn draw(&self, sheet: &mut Sheet, layout: &Layout, area: &Area, time: &Scale) {
+        let name = fit(&self.name, LABEL, LEFT - NUMBERS - 8.0);
+        let middle = area.y + area.height / 2.0;
+        sheet.canvas.text(Label::new(name, (LEFT - NUMBERS, middle), LABEL, Anchor::Right));
+        if layout.merged.0 > 1 {
+            let words = format!("{} SMs per row", layout.merged.0);
+            let at = (LEFT - NUMBERS, middle + 14.0);
+            sheet.canvas.text(Label::new(words, at, NOTE, Anchor::Right).coloured(SOFT_INK));
+        }
+        numbers(sheet, layout, area);
+        for row in 0..layout.rows {
+            self.row(sheet, layout, area, time, row);
+        }
+        let mut ticked = f64::MIN;
+        for decision in &self.run.decisions {
+            let x = time.at(float(decision.cycle));
+            if x - ticked >= NEAR {
+                sheet.canvas.line(vec![(x, area.y - 4.0), (x, area.y)], SOFT_INK, 0.8);
+                ticked = x;
+            }
+        }
+        outline(&mut sheet.canvas, area);
+    }
+
+    /// Applications at a time on an SM that holds any, the mean.
+    fn sharing(&self) -> f64 {
+        let mut held: BTreeMap<(u32, usize), u32> = BTreeMap::new();
+        for row in &self.grid.rows {
+            for (place, _) in row.ctas.iter().enumerate().filter(|(_, ctas)| **ctas > 0.0) {
+                *held.entry((row.sm, place)).or_default() += 1;
+            }
+        }
+        let sum: f64 = held.values().map(|&apps| f64::from(apps)).sum();
+        sum / float(to_u64(held.len().max(1)))
+    }
+
+    /// Boxes that a layout takes at most.
+    fn boxes(&self, layout: &Layout) -> usize {
+        let boxes = |row| {
+            let cells = self.cells(layout, row);
+            let parts = cells.chunk_by(|a, b| a == b).map(|same| same[0].len());
+            parts.sum::<usize>()
+        };
+        (0..layout.rows).map(boxes).sum()
+    }
+
+    /// One row: cells that look alike are one box for each application.
+    fn row(&self, sheet: &mut Sheet, layout: &Layout, area: &Area, time: &Scale, row: usize) {
+        let cells = self.cells(layout, row);
+        // A gap between rows that are high enough to show one.
+        let whole = layout.row_height;
+        let height = if whole >= 5.0 { whole - 1.0 } else { whole };
+        let top = area.y + whole * float(to_u64(row));
+        let span = self.grid.interval_cycles.saturating_mul(to_u64(layout.merged.1));
+        let edge = |column: usize| {
+            let cycle = span.saturating_mul(to_u64(column)).min(self.run.cycles);
+            time.at(float(cycle))
+        };
+        let mut from = 0;
+        for same in cells.chunk_by(|a, b| a == b) {
+            let (left, right) = (edge(from), edge(from + same.len()));
+            from += same.len();
+            let mut low = 0.0;
+            for (app, &high) in same[0].iter().enumerate().filter(|_| right > left) {
+                if high > low {
+                    let upper = top + height * (1.0 - high / STEPS);
+                    let part = Area::new(left, upper, right - left, height * (high - low) / STEPS);
+                    sheet.canvas.fill(part, Fill::flat(app));
+                    low = high;
+                }
+            }
+        }
+    }
+
+    /// The upper boundary of each application in each column of a row, in steps.
+    fn cells(&self, layout: &Layout, row: usize) -> Vec<Vec<f64>> {
+        let (sms, intervals) = layout.merged;
+        let first = row * sms;
+        let last = (first + sms).min(layout.sms);
+        let here = self.grid.rows.iter().filter(|r| (first..last).contains(&to_usize(r.sm)));
+        let here: Vec<_> = here.collect();
+        let length = here.iter().map(|r| r.ctas.len()).max().unwrap_or(0);
+        let apps = self.run.apps.len();
+        let mut sums = vec![vec![0.0; apps]; length.div_ceil(intervals)];
+        let cells = float(to_u64((last - first) * intervals));
+        for resident in here {
+            for (place, ctas) in resident.ctas.iter().enumerate() {
+                sums[place / intervals][to_usize(resident.app_index)] += ctas.max(0.0) / cells;
+            }
+        }
+        sums.iter().map(|column| boundaries(column)).collect()
+    }
+}
+
+/// The boundaries of a cell with these mean CTAs.
+fn boundaries(ctas: &[f64]) -> Vec<f64> {
+    let total: f64 = ctas.iter().sum();
+    if total <= 0.0 || !total.is_finite() {
+        return vec![0.0; ctas.len()];
+    }
+    let mut sum = 0.0;
+    let upper = |ctas: &f64| {
+        sum += ctas;
+        (STEPS * total.min(1.0) * sum / total).round()
+    };
+    ctas.iter().map(upper).collect()
+}
+
+/// The numbers of the first and the last SM.
+fn numbers(sheet: &mut Sheet, layout: &Layout, area: &Area) {
+    let half = layout.row_height.max(NOTE) / 2.0;
+    let mut label = |sm: usize, y: f64| {
+        sheet.canvas.text(Label::new(sm.to_string(), (LEFT - 5.0, y), NOTE, Anchor::Right));
+    };
+    label(0, area.y + half);
+    if layout.rows > 1 {
+        label(layout.sms - 1, area.bottom() - half);
+    }
+}
+
+/// One line for each stretch in which the CTAs of an application on an SM are the same.
+fn table(panels: &[Panel<'_>]) -> String {
+    let mut lines = Vec::new();
+    for panel in panels {
+        for row in &panel.grid.rows {
+            let app = &panel.run.apps[to_usize(row.app_index)].app;
+            let edge = |place: usize| {
+                let cycle = panel.grid.interval_cycles.saturating_mul(to_u64(place));
+                cycle.min(panel.run.cycles).to_string()
+            };
+            let mut from = 0;
+            for same in row.ctas.chunk_by(f64::eq) {
+                let to = from + same.len();
+                let (sm, ctas) = (row.sm.to_string(), cell(same.first().copied()));
+                lines.push([panel.name.clone(), sm, app.clone(), edge(from), edge(to), ctas]);
+                from = to;
+            }
+        }
+    }
+    csv(["scheme", "sm", "app", "start_cycle", "end_cycle", "ctas"], lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::boundaries;
+
+    #[test]
+    fn a_cell_is_divided_as_its_ctas_are() {
+        assert_eq!(boundaries(&[3.0, 1.0]), [6.0, 8.0]);
+        assert_eq!(boundaries(&[0.0, 0.5]), [0.0, 4.0], "held half of the time");
+        assert_eq!(boundaries(&[0.0, 0.0]), [0.0, 0.0]);
+    }
+}

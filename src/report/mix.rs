@@ -1,0 +1,75 @@
+//! What to call mixes of applications and the schemes that they ran under.
+
+use std::collections::BTreeSet;
+
+use super::group::short_app;
+use crate::record::{Analysis, CoRun};
+
+/// The applications that run together in `record`, by their short names.
+pub(crate) fn mix_name(record: &Analysis) -> String {
+    let apps = record.coruns.first().map(|run| run.apps.as_slice()).unwrap_or_default();
+    apps.iter().map(|app| short_app(&app.app)).collect::<Vec<_>>().join("+")
+}
+
+/// The mixes of `records`, with the machine where the same applications ran on several.
+pub(crate) fn mix_names(records: &[&Analysis]) -> Vec<String> {
+    let plain: Vec<String> = records.iter().map(|record| mix_name(record)).collect();
+    let name = |(record, mix): (&&Analysis, &String)| {
+        let same = records.iter().zip(&plain).filter(|(_, other)| *other == mix);
+        let elsewhere = same.filter(|(other, _)| other.machine.name != record.machine.name);
+        if elsewhere.count() > 0 {
+            format!("{mix} on {}", record.machine.name)
+        } else {
+            mix.clone()
+        }
+    };
+    apart(records.iter().zip(&plain).map(name).collect())
+}
+
+/// One name for each of `runs`: the scheme, where it ran several times with the
+/// parameters in which its runs differ.
+pub(crate) fn scheme_names(runs: &[CoRun]) -> Vec<String> {
+    let name = |run: &CoRun| {
+        let same: Vec<&CoRun> = runs.iter().filter(|other| other.scheme == run.scheme).collect();
+        let differs =
+            |key: &String| same.iter().any(|o| o.parameters.get(key) != run.parameters.get(key));
+        let told = run.parameters.iter().filter(|(key, _)| differs(key));
+        let words = told.map(|(key, value)| format!(":{key}={value}"));
+        run.scheme.clone() + &words.collect::<String>()
+    };
+    apart(runs.iter().map(name).collect())
+}
+
+/// Numbers names that come again.
+fn apart(names: Vec<String>) -> Vec<String> {
+    let mut used = BTreeSet::new();
+    let mut number = |name: String| {
+        let mut unique = name.clone();
+        let mut count = 2;
+        while !used.insert(unique.clone()) {
+            unique = format!("{name} [{count}]");
+            count += 1;
+        }
+        unique
+    };
+    names.into_iter().map(&mut number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::scheme_names;
+    use crate::record::CoRun;
+
+    #[test]
+    fn runs_of_one_scheme_are_told_apart_by_what_differs() {
+        let run = |scheme: &str, window: &str| CoRun {
+            scheme: scheme.into(),
+            parameters: [("window", window), ("k", "2")]
+                .map(|(key, value)| (key.into(), value.into()))
+                .into(),
+            ..CoRun::default()
+        };
+        let names = scheme_names(&[run("a", "5"), run("b", "5"), run("a", "9"), run("a", "9")]);
+        assert_eq!(names, ["a:window=5", "b", "a:window=9", "a:window=9 [2]"]);
+    }
+}

@@ -1,0 +1,203 @@
+//! Do the figures of co-runs show the numbers of the record?
+
+use assert_cmd::Command;
+use gpumodel::record::statistics::geometric_mean;
+use gpumodel::record::{Analysis, CoRun};
+use gpumodel::report::figure::{Drawing, FIGURES, Figure, Scene, Source};
+use gpumodel::report::write_all;
+
+use crate::picture::{boxes, texts};
+use crate::shown::{data, small, together};
+
+fn draw(name: &str, records: &[Analysis]) -> Drawing {
+    Figure::named(name).unwrap().draw(&Scene::new(records)).unwrap()
+}
+
+fn rows(csv: &str) -> Vec<Vec<String>> {
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    reader.records().map(|row| row.unwrap().iter().map(str::to_string).collect()).collect()
+}
+
+/// Boxes of `fill` within the plots of a drawing.
+fn bars(drawing: &Drawing, fill: &str) -> Vec<gpumodel::report::figure::Area> {
+    let inside = |area: &gpumodel::report::figure::Area| {
+        drawing.plots.iter().any(|plot| {
+            plot.x - 0.2 <= area.x && plot.y - 0.2 <= area.y && area.bottom() <= plot.bottom() + 0.2
+        })
+    };
+    let found = boxes(&drawing.svg).into_iter();
+    found.filter(|(area, colour)| colour == fill && inside(area)).map(|(area, _)| area).collect()
+}
+
+const BLUE: &str = "#0072B2";
+const ORANGE: &str = "#E69F00";
+
+#[test]
+fn normalized_bars_are_shares_of_the_baseline_s() {
+    let mut records = vec![together(2, 4, 3), together(3, 4, 3), together(2, 4, 2)];
+    for record in &mut records {
+        for (run, value) in record.coruns.iter_mut().zip([200.0, 300.0, 100.0]) {
+            run.ipc_throughput = value;
+        }
+    }
+    records[1].coruns[1].ipc_throughput = 800.0;
+    let drawing = draw("normalized", &records);
+    let share = |mix: &str, scheme: &str| {
+        let lines = rows(&drawing.csv);
+        let line = lines.iter().find(|l| l[0].starts_with(mix) && l[1].starts_with(scheme));
+        line.unwrap()[4].parse::<f64>().ok()
+    };
+    assert_eq!(share("application-0+application-1+application-2", "warped"), Some(4.0));
+    assert_eq!(share("application-0+application-1", "spatial"), Some(0.5));
+    assert_eq!(share("GMEAN", "warped"), geometric_mean(&[1.5, 4.0, 1.5]));
+    // The third record has no spatial run: the mean is over those that have it.
+    assert_eq!(share("GMEAN", "spatial"), Some(0.5));
+    let words: Vec<String> = texts(&drawing.svg).into_iter().map(|text| text.words).collect();
+    assert!(words.contains(&"2.08".to_string()), "the mean is written: {words:?}");
+    assert!(words.iter().any(|text| text.contains("1 of 3 mixes lack")), "{words:?}");
+    // Bars of left-over are as high as each other, those of 4.0 four times as high.
+    let (base, other) = (bars(&drawing, BLUE), bars(&drawing, ORANGE));
+    assert_eq!((base.len(), other.len()), (4, 4));
+    assert!((other[1].height - 4.0 * base[1].height).abs() < 0.5, "{base:?} {other:?}");
+}
+
+#[test]
+fn another_baseline_and_metric_can_be_chosen() {
+    let record = [together(2, 4, 3)];
+    let figure = Figure::named("normalized").unwrap();
+    let scene = Scene::new(&record).against("spatial").by("antt");
+    let lines = rows(&figure.draw(&scene).unwrap().csv);
+    let runs = &record[0].coruns;
+    assert_eq!(lines[0][4].parse::<f64>().unwrap(), runs[0].antt / runs[2].antt);
+    assert_eq!((&lines[2][2][..], &lines[2][4][..]), ("antt", "1"));
+    let wrong = figure.draw(&Scene::new(&record).against("nobody")).unwrap_err().to_string();
+    assert!(wrong.contains("nobody") && wrong.contains("warped-slicer"), "{wrong}");
+    let wrong = figure.draw(&Scene::new(&record).by("beauty")).unwrap_err().to_string();
+    assert!(wrong.contains("beauty") && wrong.contains("fairness"), "{wrong}");
+}
+
+#[test]
+fn slowdowns_are_written_above_their_bars() {
+    let mut record = small();
+    record.coruns[0].apps[1].slowdown = f64::INFINITY;
+    let drawing = draw("slowdown", &[record]);
+    let words: Vec<String> = texts(&drawing.svg).into_iter().map(|text| text.words).collect();
+    for expected in ["1.2", "∞", "1.3", "1.1"] {
+        assert!(words.contains(&expected.to_string()), "{expected} is not among {words:?}");
+    }
+    assert_eq!(bars(&drawing, ORANGE).len(), 1, "no bar without bound");
+    assert_eq!(rows(&drawing.csv)[1][3], "inf");
+}
+
+#[test]
+fn stacks_alone_and_together_stand_side_by_side() {
+    let drawing = draw("shared-stalls", &[small()]);
+    let words: Vec<String> = texts(&drawing.svg).into_iter().map(|text| text.words).collect();
+    let runs = ["alone", "left-over", "even"];
+    assert!(runs.iter().all(|run| words.iter().filter(|w| w == run).count() == 2), "{words:?}");
+    // The black part of each bar of the first plot is what it issued.
+    let plot = drawing.plots[0];
+    let issued: Vec<f64> = bars(&drawing, "#2B2B2B").iter().map(|area| area.width).collect();
+    let shares: Vec<f64> = issued.iter().map(|width| width / plot.width).collect();
+    // Alone: (0.5 x 2000 + 0.125 x 3000 + 0.5 x 1500) / 6500.
+    for (share, expected) in shares.iter().zip([0.326_923, 0.4, 0.45, 0.1, 0.2]) {
+        assert!((share - expected).abs() < 0.002, "{shares:?}");
+    }
+    assert!(
+        rows(&drawing.csv)
+            .contains(&["apps/two", "even", "long_memory", "0.5"].map(String::from).to_vec())
+    );
+}
+
+#[test]
+fn curves_hold_the_sampled_points_and_the_choice() {
+    let drawing = draw("curves", &[small()]);
+    let lines = rows(&drawing.csv);
+    assert_eq!(lines.len(), 6, "the count that was not sampled has no point");
+    assert_eq!(lines[2], ["even", "apps/one", "3", "24", "0.96", "true"]);
+    assert_eq!(lines[5], ["even", "apps/two", "3", "4", "0.5", "false"]);
+    let document = roxmltree::Document::parse(&drawing.svg).unwrap();
+    let full = document
+        .descendants()
+        .filter(|node| node.has_tag_name("circle") && node.attribute("fill") != Some("none"));
+    assert_eq!(full.count(), 2, "one mark per application");
+    // Mirrored: the ticks of the second application run from the right.
+    let texts = texts(&drawing.svg);
+    let plot = drawing.plots[0];
+    let mut above: Vec<_> = texts
+        .iter()
+        .filter(|t| t.area.bottom() < plot.y && t.area.bottom() > plot.y - 8.0)
+        .collect();
+    above.sort_by(|a, b| a.area.x.total_cmp(&b.area.x));
+    let ticks: Vec<&str> = above.iter().map(|text| text.words.as_str()).collect();
+    assert_eq!(ticks, ["3", "2", "1"]);
+}
+
+#[test]
+fn cells_of_the_residency_figure_are_as_long_as_the_stay() {
+    let drawing = draw("residency", &[small()]);
+    let plot = drawing.plots[1];
+    let per_cycle = plot.width / 8450.0;
+    let orange = bars(&drawing, ORANGE);
+    let even: Vec<_> = orange.iter().filter(|area| area.y >= plot.y - 0.2).collect();
+    // Four SMs with two intervals of 1000 cycles each: half of the SM, then a fifth.
+    assert_eq!(even.len(), 8, "{even:?}");
+    for area in &even {
+        assert!((area.width - 1000.0 * per_cycle).abs() < 0.2, "{area:?}");
+    }
+    assert!((even[0].height / even[1].height - 2.0).abs() < 0.1, "4 and 2 of 8 steps: {even:?}");
+    let lines = rows(&drawing.csv);
+    assert!(
+        lines.contains(&["even", "3", "apps/one", "2000", "8450", "4"].map(String::from).to_vec())
+    );
+}
+
+#[test]
+fn figures_of_co_runs_say_that_there_is_none() {
+    let mut record = small();
+    record.coruns.clear();
+    for figure in FIGURES.iter().filter(|figure| figure.source == Source::CoRuns) {
+        let error = figure.draw(&Scene::new(&[record.clone()])).unwrap_err().to_string();
+        assert!(error.contains("hold no co-runs; run `gpumodel analyze A B"), "{error}");
+    }
+    let older = Analysis { coruns: vec![CoRun { cycles: 5, ..CoRun::default() }], ..record };
+    for name in ["shared-stalls", "curves", "residency"] {
+        let scene = [older.clone()];
+        let error = Figure::named(name).unwrap().draw(&Scene::new(&scene)).unwrap_err();
+        assert!(!error.to_string().contains("hold no co-runs"), "{error}");
+        let two = [small(), small()];
+        let error = Figure::named(name).unwrap().draw(&Scene::new(&two)).unwrap_err().to_string();
+        assert!(error.contains("shows one mix, the records hold 2"), "{error}");
+    }
+}
+
+#[test]
+fn the_report_of_a_co_run_holds_its_figures_and_their_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = write_all(&small(), folder.path()).unwrap();
+    let page = std::fs::read_to_string(folder.path().join("index.html")).unwrap();
+    for figure in FIGURES.iter().filter(|figure| figure.source == Source::CoRuns) {
+        let file = format!("{}.svg", figure.name);
+        assert!(page.contains(&file), "{file} is not on the page");
+        assert!(paths.iter().any(|path| path.ends_with(&file)), "{file} is not written");
+    }
+    let kept = std::fs::read_to_string(folder.path().join("slowdown.csv")).unwrap();
+    assert_eq!(kept, draw("slowdown", &[small()]).csv);
+}
+
+#[test]
+fn plot_writes_the_values_beside_the_figure() {
+    let folder = tempfile::tempdir().unwrap();
+    let (svg, csv) = (folder.path().join("a.svg"), folder.path().join("a.csv"));
+    let plot = |figure: &str, more: &[&str]| {
+        let mut command = Command::cargo_bin("gpumodel").unwrap();
+        command.arg("plot").arg(data("record.json")).args(["--figure", figure, "-o"]).arg(&svg);
+        command.arg("--csv").arg(&csv).args(more).assert()
+    };
+    plot("normalized", &["--baseline", "even", "--metric", "stp"]).success();
+    let lines = rows(&std::fs::read_to_string(&csv).unwrap());
+    assert_eq!(lines[1], ["one+two", "even", "stp", "1.678322", "1"]);
+    std::fs::remove_file(&svg).unwrap();
+    plot("stalls", &[]).code(2);
+    assert!(!svg.exists(), "nothing is written where something is wrong");
+}
