@@ -4,7 +4,7 @@ use assert_cmd::Command;
 use gpumodel::record::statistics::geometric_mean;
 use gpumodel::record::{Analysis, CoRun};
 use gpumodel::report::figure::{Drawing, FIGURES, Figure, Scene, Source};
-use gpumodel::report::write_all;
+use gpumodel::report::{table, write_all};
 
 use crate::picture::{boxes, texts};
 use crate::shown::{data, small, together};
@@ -168,6 +168,38 @@ fn figures_of_co_runs_say_that_there_is_none() {
         let two = [small(), small()];
         let error = Figure::named(name).unwrap().draw(&Scene::new(&two)).unwrap_err().to_string();
         assert!(error.contains("shows one mix, the records hold 2"), "{error}");
+    }
+}
+
+#[test]
+fn the_terminal_shows_what_schemes_did() {
+    let mut record = together(8, 4, 6);
+    record.coruns[0].notes.push("who: what".into());
+    (record.coruns[0].makespan_cycles, record.coruns[0].antt) = (0, f64::INFINITY);
+    (record.coruns[1].energy_joules, record.coruns[1].harmonic_speedup) = (0.0125, 0.456);
+    let text = table::corun(&record);
+    let lines: Vec<&str> = text.lines().collect();
+    let cells = |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
+    let first = cells(lines[1]);
+    assert_eq!((&first[2][..], &first[6][..], &first[7][..]), ("inf", "–", "–"), "{first:?}");
+    let second = cells(lines[2]);
+    assert_eq!((&second[3][..], &second[8][..]), ("0.456", "0.013"), "{second:?}");
+    assert_eq!(lines.last().unwrap(), &"note: left-over:variant=0: who: what");
+    assert!(lines.iter().all(|line| line.chars().count() <= 120), "{text}");
+}
+
+#[test]
+fn the_figure_of_schemes_leaves_out_what_no_run_says() {
+    let words = |record: Analysis| -> Vec<String> {
+        texts(&draw("schemes", &[record]).svg).into_iter().map(|text| text.words).collect()
+    };
+    let mut record = small();
+    assert!(!words(record.clone()).contains(&"mJ".to_string()));
+    (record.coruns[0].energy_joules, record.coruns[1].energy_joules) = (0.25, 0.125);
+    record.coruns[1].antt = f64::INFINITY;
+    let shown = words(record);
+    for expected in ["mJ", "250", "125", "∞"] {
+        assert!(shown.contains(&expected.to_string()), "{expected} is not among {shown:?}");
     }
 }
 

@@ -14,6 +14,7 @@ mod mix;
 mod name;
 mod number;
 mod page;
+mod page_corun;
 mod sample;
 pub mod table;
 mod values;

@@ -8,10 +8,11 @@ use super::cause::top_cause;
 use super::figure::Drawing;
 use super::group::{Group, groups};
 use super::name::brief;
-use super::number::{grouped, percent, rate, sectors, short};
+use super::number::{grouped, percent, rate, sectors};
+use super::page_corun::together;
 use super::sample::sentence;
 use super::{ReportError, escape};
-use crate::record::{Analysis, AppRecord, CoRun};
+use crate::record::{Analysis, AppRecord};
 
 /// Kernels with their own line; the rest are one.
 const KERNELS: usize = 60;
@@ -47,8 +48,7 @@ pub fn page(analysis: &Analysis, plates: &[Plate]) -> String {
     provenance(&mut text, analysis);
     if !analysis.coruns.is_empty() {
         text += "<h2>Together</h2>\n";
-        schemes(&mut text, &analysis.coruns);
-        shares(&mut text, &analysis.coruns);
+        together(&mut text, &analysis.coruns);
         figures(&mut text, plates.iter().filter(|plate| plate.app.is_none()));
     }
     for (index, app) in analysis.solo.iter().enumerate() {
@@ -198,66 +198,8 @@ fn measures(group: &Group, core_mhz: f64) -> [String; 7] {
     ]
 }
 
-fn schemes(text: &mut String, runs: &[CoRun]) {
-    let header = [
-        "Scheme",
-        "STP",
-        "ANTT",
-        "Fairness",
-        "thread IPC",
-        "Makespan",
-        "Speedup",
-        "Energy J",
-        "Decisions",
-    ];
-    let rows = runs.iter().map(|run| {
-        vec![
-            escape(&run.scheme),
-            format!("{:.3}", run.stp),
-            format!("{:.3}", run.antt),
-            format!("{:.3}", run.fairness_min_speedup),
-            format!("{:.2}", run.ipc_throughput),
-            grouped(run.makespan_cycles),
-            format!("{:.3}", run.makespan_speedup),
-            if run.energy_joules > 0.0 { short(run.energy_joules) } else { "–".into() },
-            run.decisions.len().to_string(),
-        ]
-    });
-    table(text, &header, rows);
-}
-
-fn shares(text: &mut String, runs: &[CoRun]) {
-    let header = [
-        "Scheme",
-        "Application",
-        "Cycles",
-        "thread IPC",
-        "Slowdown",
-        "Progress",
-        "SMs",
-        "CTAs/SM",
-        "Channels",
-    ];
-    let rows = runs.iter().flat_map(|run| {
-        run.apps.iter().map(move |app| {
-            vec![
-                escape(&run.scheme),
-                escape(&app.app),
-                grouped(app.cycles),
-                format!("{:.2}", app.ipc),
-                format!("{:.3}", app.slowdown),
-                format!("{:.3}", app.normalized_progress),
-                app.sms.to_string(),
-                app.ctas_per_sm.to_string(),
-                app.channels.to_string(),
-            ]
-        })
-    });
-    table(text, &header, rows);
-}
-
 /// Rows of cells that are HTML already.
-fn table(text: &mut String, header: &[&str], rows: impl Iterator<Item = Vec<String>>) {
+pub(super) fn table(text: &mut String, header: &[&str], rows: impl Iterator<Item = Vec<String>>) {
     *text += "<div class=\"scroll\"><table>\n<thead><tr>";
     for name in header {
         let _ = write!(text, "<th scope=\"col\">{}</th>", escape(name));

@@ -1,5 +1,5 @@
-//! The sharing schemes side by side: throughput (STP), turnaround (ANTT),
-//! fairness and makespan, one row per scheme and one panel per metric.
+//! The sharing schemes side by side: throughput, turnaround, fairness, makespan,
+//! IPC and energy, one row per scheme and one panel per metric.
 
 use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
 use crate::record::CoRun;
@@ -7,6 +7,7 @@ use crate::report::chart::{
     Anchor, Area, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, WIDTH, across, fit, outline,
 };
 use crate::report::number::{float, short};
+use crate::report::values::{cell, csv};
 use crate::units::to_u64;
 
 const LEFT: f64 = 112.0;
@@ -14,18 +15,25 @@ const ROW: f64 = 24.0;
 const BAR: f64 = 14.0;
 const GAP: f64 = 12.0;
 
-/// A metric: its name, whether more of it is better, and its value.
+/// Panels side by side.
+const ACROSS: usize = 4;
+
+/// A metric: its name, whether more of it is better, and its value; 0 is none.
 struct Panel {
     name: &'static str,
     more: bool,
     of: fn(&CoRun) -> f64,
 }
 
-const PANELS: [Panel; 4] = [
+const PANELS: [Panel; 8] = [
     Panel { name: "STP", more: true, of: |run| run.stp },
     Panel { name: "ANTT", more: false, of: |run| run.antt },
     Panel { name: "fairness", more: true, of: |run| run.fairness_min_speedup },
     Panel { name: "speedup", more: true, of: |run| run.makespan_speedup },
+    Panel { name: "IPC", more: true, of: |run| run.ipc_throughput },
+    Panel { name: "harmonic", more: true, of: |run| run.harmonic_speedup },
+    Panel { name: "ALU", more: true, of: |run| run.utilization.map_or(0.0, |busy| busy.alu) },
+    Panel { name: "mJ", more: false, of: |run| 1e3 * run.energy_joules },
 ];
 
 pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
@@ -35,26 +43,49 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     let mut sheet = Sheet::new("Sharing schemes side by side");
     sheet.note(&mix(&runs));
-    sheet.skip(4.0);
+    let told = |panel: &&Panel| runs.iter().any(|run| (panel.of)(run) > 0.0);
+    let panels: Vec<&Panel> = PANELS.iter().filter(told).collect();
+    for (index, row) in panels.chunks(ACROSS).enumerate() {
+        sheet.skip(4.0);
+        draw_row(&mut sheet, row, index * ACROSS, &names, &runs);
+    }
+    sheet.note("Bold: the best. STP: sum of normalised progress; ANTT: mean slowdown; fairness: least normalised progress; harmonic: its harmonic mean; speedup: makespans in sequence over the shared makespan; IPC: thread instructions of all per cycle; ALU: share of the pipes' time.");
+    let csv = table(&names, &runs);
+    Ok(sheet.finish(&scene.footer()).with_csv(csv))
+}
+
+/// Panels side by side, the first with fill number `first`, and the schemes' names.
+fn draw_row(sheet: &mut Sheet, panels: &[&Panel], first: usize, names: &[String], runs: &[&CoRun]) {
     let top = sheet.top() + 30.0;
-    let rows = float(to_u64(runs.len()));
+    let height = float(to_u64(runs.len())) * ROW + 6.0;
     let width = (WIDTH - LEFT - 8.0 - 3.0 * GAP) / 4.0;
     let mut x = LEFT;
-    for (index, panel) in PANELS.iter().enumerate() {
-        let area = Area::new(x, top, width, rows * ROW + 6.0);
+    for (index, panel) in panels.iter().enumerate() {
+        let area = Area::new(x, top, width, height);
         sheet.mark_plot(area);
-        draw_panel(&mut sheet, panel, &area, &runs, Fill::plain(Fill::of(index).colour));
+        draw_panel(sheet, panel, &area, runs, Fill::plain(Fill::of((first + index) % 7).colour));
         x += width + GAP;
     }
     let mut y = top + 3.0 + ROW / 2.0;
-    for name in &names {
+    for name in names {
         let name = fit(name, LABEL, LEFT - 14.0);
         sheet.canvas.text(Label::new(name, (LEFT - 6.0, y), LABEL, Anchor::Right));
         y += ROW;
     }
-    sheet.skip(30.0 + rows * ROW + 6.0 + 24.0);
-    sheet.note("Bold: the best. STP: sum of normalised progress; ANTT: mean slowdown; fairness: least normalised progress; speedup: makespans in sequence over the shared makespan.");
-    Ok(sheet.finish(&scene.footer()))
+    sheet.skip(30.0 + height + 24.0);
+}
+
+fn table(names: &[String], runs: &[&CoRun]) -> String {
+    let line = |(name, run): (&String, &&CoRun)| {
+        let mut cells = vec![name.clone()];
+        cells.extend(PANELS.iter().map(|panel| cell(Some((panel.of)(run)))));
+        <[String; 9]>::try_from(cells).expect("a name and eight values")
+    };
+    let header = ["scheme", "stp", "antt", "fairness_min_speedup", "makespan_speedup"];
+    let more = ["ipc_throughput", "harmonic_speedup", "alu_utilization", "energy_millijoules"];
+    let header: Vec<&str> = header.into_iter().chain(more).collect();
+    let header = <[&str; 9]>::try_from(header).expect("a name and eight values");
+    csv(header, names.iter().zip(runs).map(line).collect())
 }
 
 /// The applications of the co-runs, where all have the same.
@@ -76,16 +107,23 @@ fn draw_panel(sheet: &mut Sheet, panel: &Panel, area: &Area, runs: &[&CoRun], fi
     let better = Label::new(better, (centre, area.y - 8.0), NOTE, Anchor::Centre);
     sheet.canvas.text(better.coloured(SOFT_INK));
     let values: Vec<f64> = runs.iter().map(|run| (panel.of)(run)).collect();
-    let most = values.iter().copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
-    let scale = Scale::linear(0.0, most, area.x, area.right() - 36.0);
+    let told = || values.iter().copied().filter(|value| value.is_finite() && *value > 0.0);
+    let scale = Scale::linear(0.0, told().fold(0.0, f64::max), area.x, area.right() - 36.0);
     across(&mut sheet.canvas, area, &scale, "");
-    let best = values.iter().copied().reduce(if panel.more { f64::max } else { f64::min });
+    let best = told().reduce(if panel.more { f64::max } else { f64::min });
     let mut y = area.y + 3.0 + ROW / 2.0;
-    for value in values {
-        let right = scale.at(value);
-        let bar = Area::new(area.x, y - BAR / 2.0, right - area.x, BAR);
-        sheet.canvas.bar(bar, fill);
-        let label = Label::new(short(value), (right + 3.0, y), NOTE, Anchor::Left);
+    for &value in &values {
+        let drawn = value.is_finite() && value > 0.0;
+        let right = if drawn { scale.at(value) } else { area.x };
+        if drawn {
+            sheet.canvas.bar(Area::new(area.x, y - BAR / 2.0, right - area.x, BAR), fill);
+        }
+        let words = match value {
+            v if v.is_infinite() => "∞".into(),
+            v if v > 0.0 => short(v),
+            _ => "–".into(),
+        };
+        let label = Label::new(words, (right + 3.0, y), NOTE, Anchor::Left);
         sheet.canvas.text(if best == Some(value) { label.bold() } else { label });
         y += ROW;
     }

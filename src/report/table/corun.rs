@@ -1,50 +1,85 @@
 //! Applications together: one line per scheme, then one per application.
 
-use super::{brief, plain};
+use std::fmt::Write as _;
+
+use super::{brief, decimal, plain};
 use crate::record::{Analysis, CoRun, CoRunApp};
+use crate::report::mix::scheme_names;
+use crate::report::number::{percent, short};
 
 /// The co-runs of `analysis` as text: a line per scheme with throughput,
-/// turnaround, fairness and makespan, then a line per scheme and application.
-/// Empty without co-runs.
+/// turnaround, fairness, makespan and energy, then a line per scheme and
+/// application, then what the figures lean on. Empty without co-runs.
 #[must_use]
 pub fn corun(analysis: &Analysis) -> String {
     if analysis.coruns.is_empty() {
         return String::new();
     }
-    let schemes = analysis.coruns.iter().map(scheme).collect();
-    let apps = analysis.coruns.iter().flat_map(|run| run.apps.iter().map(move |a| app(run, a)));
-    let apps: Vec<_> = apps.collect();
-    plain(SCHEMES, schemes) + "\n" + &plain(APPS, apps)
+    let names = scheme_names(&analysis.coruns);
+    let named = || names.iter().zip(&analysis.coruns);
+    let schemes = named().map(|(name, run)| scheme(name, run)).collect();
+    let apps = named().flat_map(|(name, run)| run.apps.iter().map(move |a| app(name, a))).collect();
+    let mut text = plain(SCHEMES, schemes) + "\n" + &plain(APPS, apps);
+    for (name, run) in named() {
+        for note in &run.notes {
+            let _ = writeln!(text, "note: {}: {}", brief(name, 40), brief(note, 400));
+        }
+    }
+    text
 }
 
-const SCHEMES: [&str; 8] =
-    ["scheme", "STP", "ANTT", "fairness", "IPC", "makespan", "speedup", "decisions"];
+const SCHEMES: [&str; 10] = [
+    "scheme",
+    "STP",
+    "ANTT",
+    "harmonic",
+    "fairness",
+    "IPC",
+    "makespan",
+    "speedup",
+    "energy J",
+    "decisions",
+];
 
-fn scheme(run: &CoRun) -> [String; SCHEMES.len()] {
+fn scheme(name: &str, run: &CoRun) -> [String; SCHEMES.len()] {
+    let makespan = (run.makespan_cycles > 0).then_some(run.makespan_cycles);
     [
-        brief(&run.scheme, 24),
+        brief(name, 20),
         format!("{:.3}", run.stp),
         format!("{:.3}", run.antt),
+        format!("{:.3}", run.harmonic_speedup),
         format!("{:.3}", run.fairness_min_speedup),
         format!("{:.2}", run.ipc_throughput),
-        run.makespan_cycles.to_string(),
-        format!("{:.3}", run.makespan_speedup),
+        makespan.map_or_else(|| "–".into(), |cycles| cycles.to_string()),
+        decimal(makespan.map(|_| run.makespan_speedup), 3),
+        if run.energy_joules > 0.0 { short(run.energy_joules) } else { "–".into() },
         run.decisions.len().to_string(),
     ]
 }
 
-const APPS: [&str; 8] =
-    ["scheme", "application", "cycles", "IPC", "slowdown", "progress", "SMs", "MPKI (warp)"];
+const APPS: [&str; 9] = [
+    "scheme",
+    "application",
+    "cycles",
+    "IPC",
+    "slowdown",
+    "progress",
+    "SMs",
+    "MPKI (warp)",
+    "DRAM share",
+];
 
-fn app(run: &CoRun, app: &CoRunApp) -> [String; APPS.len()] {
+fn app(scheme: &str, app: &CoRunApp) -> [String; APPS.len()] {
+    let times = !app.memory_only;
     [
-        brief(&run.scheme, 24),
-        brief(&app.app, 28),
+        brief(scheme, 20),
+        brief(&app.app, 22),
         app.cycles.to_string(),
-        format!("{:.2}", app.ipc),
-        format!("{:.3}", app.slowdown),
-        format!("{:.3}", app.normalized_progress),
+        decimal(times.then_some(app.ipc), 2),
+        decimal(times.then_some(app.slowdown), 3),
+        decimal(times.then_some(app.normalized_progress), 3),
         app.sms.to_string(),
         format!("{:.2}", app.mpki_warp),
+        percent(Some(app.dram_share)),
     ]
 }

@@ -1,0 +1,153 @@
+//! The part of a report's page that is about applications together.
+
+use std::fmt::Write as _;
+
+use super::escape;
+use super::mix::scheme_names;
+use super::number::{grouped, percent, short};
+use super::page::table;
+use crate::record::{CoRun, CoRunApp, DecisionRecord};
+
+/// Decisions of a scheme up to which each has its own line.
+const DECISIONS: usize = 200;
+
+/// The tables of `runs`: schemes, what their machines did, applications, decisions,
+/// and what the figures lean on.
+pub(super) fn together(text: &mut String, runs: &[CoRun]) {
+    let names: Vec<String> = scheme_names(runs).iter().map(|name| escape(name)).collect();
+    let named: Vec<(&String, &CoRun)> = names.iter().zip(runs).collect();
+    schemes(text, &named);
+    machines(text, &named);
+    shares(text, &named);
+    notes(text, &named);
+    for (name, run) in named {
+        decisions(text, name, run);
+    }
+}
+
+fn schemes(text: &mut String, runs: &[(&String, &CoRun)]) {
+    let header = [
+        "Scheme",
+        "STP",
+        "ANTT",
+        "Harmonic",
+        "Fairness",
+        "thread IPC",
+        "Makespan",
+        "Speedup",
+        "Energy J",
+        "Decisions",
+    ];
+    let rows = runs.iter().map(|(name, run)| {
+        let makespan = run.makespan_cycles > 0;
+        let told = |yes: bool, words: String| if yes { words } else { "–".into() };
+        vec![
+            (*name).clone(),
+            format!("{:.3}", run.stp),
+            figure(run.antt),
+            format!("{:.3}", run.harmonic_speedup),
+            format!("{:.3}", run.fairness_min_speedup),
+            format!("{:.2}", run.ipc_throughput),
+            told(makespan, grouped(run.makespan_cycles)),
+            told(makespan, format!("{:.3}", run.makespan_speedup)),
+            told(run.energy_joules > 0.0, short(run.energy_joules)),
+            run.decisions.len().to_string(),
+        ]
+    });
+    table(text, &header, rows);
+}
+
+/// What the machine did as a whole; nothing where no run says.
+fn machines(text: &mut String, runs: &[(&String, &CoRun)]) {
+    if runs.iter().all(|(_, run)| run.utilization.is_none()) {
+        return;
+    }
+    let header = [
+        "Scheme",
+        "ALU",
+        "SFU",
+        "LD/ST",
+        "Registers",
+        "Shared memory",
+        "L1 hits",
+        "L2 hits",
+        "DRAM bandwidth",
+        "CTAs killed",
+    ];
+    let rows = runs.iter().map(|(name, run)| {
+        let busy = run.utilization;
+        vec![
+            (*name).clone(),
+            percent(busy.map(|busy| busy.alu)),
+            percent(busy.map(|busy| busy.sfu)),
+            percent(busy.map(|busy| busy.load_store)),
+            percent(busy.map(|busy| busy.registers)),
+            percent(busy.map(|busy| busy.shared)),
+            percent(run.l1.hit_rate()),
+            percent(run.l2.hit_rate()),
+            percent(Some(run.dram.bandwidth_utilization)),
+            grouped(run.killed_ctas),
+        ]
+    });
+    table(text, &header, rows);
+}
+
+fn shares(text: &mut String, runs: &[(&String, &CoRun)]) {
+    let header = [
+        "Scheme",
+        "Application",
+        "Cycles",
+        "thread IPC",
+        "Slowdown",
+        "Progress",
+        "SMs",
+        "CTAs/SM",
+        "Channels",
+        "L1 hits",
+        "MPKI (warp)",
+        "DRAM share",
+    ];
+    let row = |name: &String, app: &CoRunApp| {
+        vec![
+            name.clone(),
+            escape(&app.app),
+            grouped(app.cycles),
+            format!("{:.2}", app.ipc),
+            figure(app.slowdown),
+            format!("{:.3}", app.normalized_progress),
+            app.sms.to_string(),
+            app.ctas_per_sm.to_string(),
+            app.channels.to_string(),
+            percent(app.l1.hit_rate()),
+            format!("{:.2}", app.mpki_warp),
+            percent(Some(app.dram_share)),
+        ]
+    };
+    let rows = runs.iter().flat_map(|(name, run)| run.apps.iter().map(move |app| row(name, app)));
+    table(text, &header, rows);
+}
+
+fn notes(text: &mut String, runs: &[(&String, &CoRun)]) {
+    let all = runs.iter().flat_map(|(name, run)| run.notes.iter().map(move |note| (name, note)));
+    for (name, note) in all {
+        let _ = writeln!(text, "<p>{name}: {}.</p>", escape(note.trim_end_matches('.')));
+    }
+}
+
+/// Every decision of a scheme, folded; nothing where there is one or are too many.
+fn decisions(text: &mut String, name: &str, run: &CoRun) {
+    if !(2..=DECISIONS).contains(&run.decisions.len()) {
+        return;
+    }
+    let row = |decision: &DecisionRecord| {
+        vec![grouped(decision.cycle), escape(&decision.wake), escape(&decision.reason)]
+    };
+    let _ = writeln!(text, "<details>\n<summary>Decisions of {name}</summary>");
+    table(text, &["Cycle", "Asked because", "Reason"], run.decisions.iter().map(row));
+    *text += "</details>\n";
+}
+
+/// A figure of merit, which may have no bound.
+fn figure(value: f64) -> String {
+    if value.is_finite() { format!("{value:.3}") } else { "∞".into() }
+}
