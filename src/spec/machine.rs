@@ -371,6 +371,10 @@ pub struct Quirks {
     /// Cycles from the issue of the buffer's last instruction, beyond the next
     /// one, until the refilled buffer issues again.
     pub refetch_cycles: u32,
+    /// Memory instructions in front of the load/store unit that together have all
+    /// operand collectors: then a scheduler issues nothing, unless its warps could
+    /// fill all of its slots; 0: collectors never limit.
+    pub collector_queue: u32,
     /// Only the registers that the trace lists carry dependencies: a wide load
     /// covers its first register alone.
     pub listed_registers_only: bool,

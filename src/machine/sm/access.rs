@@ -64,6 +64,7 @@ impl<S: WarpStream> Sm<S> {
         }
         self.load_store.push(Entry::new(operation, kernel, path, lines, issued));
         self.schedule_service(now, chip);
+        self.hold_issue(chip);
     }
 
     /// The space that the access goes to; generic addresses are told by the

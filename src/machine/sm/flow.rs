@@ -59,6 +59,20 @@ impl<S: WarpStream> Sm<S> {
         self.settle(index, chip);
     }
 
+    /// Holds the schedulers while memory instructions have all operand collectors.
+    #[inline]
+    pub(super) fn hold_issue(&mut self, chip: &mut Chip) {
+        let held = self.load_store.len() >= self.params.collectors;
+        if held != self.issue_held {
+            self.issue_held = held;
+            for index in 0..self.schedulers.len() {
+                self.schedulers[index].advance(chip.queue.now(), &mut chip.counts);
+                self.schedulers[index].hold(held);
+                self.settle(index, chip);
+            }
+        }
+    }
+
     /// Settles what has changed for a scheduler.
     pub(super) fn settle(&mut self, index: usize, chip: &mut Chip) {
         if self.schedulers[index].is_stale() {

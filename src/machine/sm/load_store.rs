@@ -170,6 +170,11 @@ impl LoadStore {
         self.spare.push(lines);
     }
 
+    /// Instructions that wait.
+    pub(super) fn len(&self) -> usize {
+        self.queue.len() + self.returned.len()
+    }
+
     /// True when nothing waits.
     pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.returned.is_empty()

@@ -105,6 +105,8 @@ pub(super) struct Sm<S> {
     constants: Option<Box<Constants>>,
     operations: Slab<Operation>,
     counts: SmCounts,
+    /// Memory instructions have all operand collectors.
+    issue_held: bool,
     started: u64,
     access: Access,
     /// Bursts that have just completed: warp and cycles ahead.
@@ -143,6 +145,7 @@ impl<S: WarpStream> Sm<S> {
             constants: Constants::new(machine),
             operations: Slab::new(),
             counts: SmCounts::default(),
+            issue_held: false,
             started: 0,
             access: Access::default(),
             finished: Vec::new(),

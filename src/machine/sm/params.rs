@@ -2,6 +2,8 @@
 
 use crate::spec::{Machine, SharedSpec, WarpPlacement};
 
+use crate::units::to_usize;
+
 use super::lead::Lead;
 
 /// Figures of the machine file, as the SM counts with them.
@@ -15,6 +17,8 @@ pub(super) struct Params {
     pub(super) tags_per_cycle: u32,
     pub(super) caches_global: bool,
     pub(super) max_warps: u32,
+    /// See [`crate::spec::Quirks::collector_queue`]; beyond reach where it is 0.
+    pub(super) collectors: usize,
     pub(super) lead: Lead,
     pub(super) translates_before_l1: bool,
     pub(super) placement: WarpPlacement,
@@ -36,6 +40,10 @@ impl Params {
             tags_per_cycle: machine.l1.tags_per_cycle.max(1),
             caches_global: machine.l1.caches_global,
             max_warps: machine.sm.max_warps,
+            collectors: match machine.quirks.collector_queue {
+                0 => usize::MAX,
+                queue => to_usize(queue),
+            },
             lead: Lead::new(machine),
             translates_before_l1: machine.translation.as_ref().is_some_and(|t| t.before_l1),
             placement: machine.sm.warp_placement,

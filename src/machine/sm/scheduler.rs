@@ -101,6 +101,8 @@ pub(super) struct Scheduler {
     pub(super) stalls: Vec<StallStack>,
     /// The cycle of the scheduled completion, [`NEVER`] without one.
     pub(super) due: Cycle,
+    /// See [`Scheduler::hold`].
+    held: bool,
 }
 
 impl Scheduler {
@@ -124,6 +126,7 @@ impl Scheduler {
             order: Vec::new(),
             stalls: Vec::new(),
             due: NEVER,
+            held: false,
         }
     }
 
@@ -306,6 +309,14 @@ impl Scheduler {
         }
     }
 
+    /// Memory instructions have all operand collectors, or no longer; the time of the
+    /// scheduler is the present. While they have, nothing issues, unless the warps
+    /// could fill every slot: then one of them has each collector that comes free.
+    pub(super) fn hold(&mut self, held: bool) {
+        self.held = held;
+        self.touch();
+    }
+
     /// Sets the rates.
     pub(super) fn share_out(&mut self) {
         if !std::mem::take(&mut self.unshared) {
@@ -313,6 +324,9 @@ impl Scheduler {
         }
         if self.policy == SchedulerPolicy::Gto {
             self.choose_greedy();
+        }
+        if self.held && self.claims.iter().map(Claim::pace).sum::<f32>() < self.capacity[ISSUE] {
+            return self.claims.iter_mut().for_each(|claim| claim.rate = 0.0);
         }
         let Self { claims, by_pace, capacity, policy, order, .. } = self;
         share(claims, by_pace, capacity, *policy, order);

@@ -51,6 +51,7 @@ impl<S: WarpStream> Sm<S> {
             self.finish_if_done(entry.operation, chip);
             self.load_store.recycle(entry.lines);
             self.admit_blocked(chip);
+            self.hold_issue(chip);
         } else {
             self.load_store.put_back(Entry { issued: Cycle::MAX, ..entry });
         }

@@ -143,6 +143,16 @@ fn queue(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     Ok(())
 }
 
+/// Memory instructions that fill the registers behind the collectors and all of them.
+fn collector_queue(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
+    let widths = options.or("-gpgpu_pipeline_widths", "1,1,1,1,1,1,1,1,1,1,1,1,1");
+    let collectors = options.or("-gpgpu_operand_collector_num_units_gen", "6");
+    let source = format!("{} (OC_EX_MEM) + {}", widths.cite(), collectors.cite());
+    let full = widths.part::<u32>(9)?.saturating_add(collectors.number()?);
+    sheet.published("collector_queue", full, &source);
+    Ok(())
+}
+
 /// Writes the carve-out and gives the ways at the largest size.
 fn carve_outs(
     options: &mut Options,
@@ -330,9 +340,15 @@ fn quirks(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     sheet.leaf("refetch_cycles", &1, Kind::Fitted, lone);
     let together = options.or("-gpgpu_concurrent_kernel_sm", "0");
     sheet.published("serial_kernels", !together.flag()?, &together.cite());
+    let spreads = format!(
+        "{}; GPGPU-Sim max_cta: where kernels run one by one, a grid that does not fill the GPU \
+         is spread",
+        together.cite()
+    );
+    sheet.published("spreads_small_grids", !together.flag()?, &spreads);
+    collector_queue(options, sheet)?;
     for (key, source) in [
         ("listed_registers_only", "Accel-Sim scoreboard: the registers of the trace line"),
-        ("spreads_small_grids", "GPGPU-Sim max_cta: a grid that does not fill the GPU is spread"),
         (
             "pools_storage",
             "GPGPU-Sim occupy_shader_resource_1block: registers and shared memory are counted",
