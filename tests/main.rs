@@ -33,6 +33,7 @@ mod rendering;
 mod report;
 mod sample;
 mod samples;
+mod sampling;
 mod schemes;
 mod shapes;
 mod shown;

@@ -37,6 +37,6 @@ pub use dram_requests::RequestError;
 pub use error::RunError;
 pub use request::{AnalyzeRequest, analyze};
 pub use sample::SampleRequest;
-pub use schemes::{SchemeRow, schemes};
+pub use schemes::{ParameterRow, SchemeRow, schemes};
 pub use until::{Until, Who};
 pub use watch::{Unwatched, Watch};

@@ -7,7 +7,7 @@ use crate::scheme::{self, Scheme};
 use super::error::RunError;
 
 /// One scheme as the command line lists it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemeRow {
     /// The name that `--scheme` takes.
     pub name: &'static str,
@@ -15,13 +15,38 @@ pub struct SchemeRow {
     pub paper: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
+    /// What may be set in `name:key=value`.
+    pub parameters: Vec<ParameterRow>,
+}
+
+/// One parameter of a scheme.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParameterRow {
+    /// The key.
+    pub name: &'static str,
+    /// Its value when nothing is said.
+    pub default: String,
+    /// Which values it takes, in words.
+    pub takes: String,
+    /// What it does and where its default is from, in one line.
+    pub summary: &'static str,
 }
 
 /// Every scheme, in the order of the table of schemes.
 #[must_use]
 pub fn schemes() -> Vec<SchemeRow> {
-    let row =
-        |row: &scheme::Row| SchemeRow { name: row.name, paper: row.paper, summary: row.summary };
+    let parameter = |parameter: &scheme::Parameter| ParameterRow {
+        name: parameter.name,
+        default: parameter.kind.default().to_string(),
+        takes: parameter.kind.expected(),
+        summary: parameter.summary,
+    };
+    let row = |row: &scheme::Row| SchemeRow {
+        name: row.name,
+        paper: row.paper,
+        summary: row.summary,
+        parameters: row.parameters.iter().map(parameter).collect(),
+    };
     scheme::TABLE.iter().map(row).collect()
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::epoch::{Facts, LawBroken, Plan, Probe, ProbeApp, ProbeResult, View};
 use crate::isa::Unit;
-use crate::machine::{AppOutcome, Cause, End, Gpu, KernelCounts, Load, Outcome, Pause, Setup};
+use crate::machine::{Cause, End, Gpu, KernelCounts, Load, Outcome, Pause, Setup};
 use crate::scheme::Scheme;
 use crate::units::{AppId, Cycle, SECTOR_BYTES, to_u16};
 
@@ -121,13 +121,14 @@ impl<'a> Stage<'a> {
 
     fn probed(&self, app: AppId, outcome: &Outcome) -> ProbeApp {
         let sums = sums(&outcome.kernels[self.mix.launches(app.index())]);
-        let AppOutcome { arrival, end, .. } = outcome.apps[app.index()];
+        let ended = outcome.apps[app.index()];
+        let (warp_instructions, thread_instructions) = self.work(app.index(), &ended, &sums);
         let stalled = sums.stalls[Cause::LongMemoryLatency as usize];
         ProbeApp {
             app,
-            cycles: end - arrival,
-            warp_instructions: sums.warp_instructions,
-            thread_instructions: sums.thread_instructions,
+            cycles: ended.end - ended.arrival,
+            warp_instructions,
+            thread_instructions,
             l1_accesses: sums.l1.accesses(),
             l1_hits: sums.l1.accesses() - sums.l1.misses(),
             l2_accesses: sums.l2.accesses(),

@@ -101,7 +101,7 @@ impl Stage<'_> {
 
     /// Warp and thread instructions of the reported run: those of the trace where it
     /// came to its end, else by the issue slots that they took.
-    fn work(
+    pub(super) fn work(
         &self,
         app: usize,
         ended: &AppOutcome,

@@ -1,5 +1,7 @@
 //! Tries everything and keeps the fastest.
 
+use std::cmp::Reverse;
+
 use crate::epoch::{Facts, Freed, LawBroken, Plan, PlanDraft, Probe, ProbeResult, View};
 use crate::units::AppId;
 
@@ -17,9 +19,9 @@ pub(super) const PARAMETERS: &[Parameter] = &[Parameter {
 }];
 
 /// Runs every combination of CTAs that an SM holds, left-over and spatial, each as
-/// a plan that does not change, and takes the fastest: the first of equals, in that
-/// order with left-over and spatial before the combinations (Warped-Slicer,
-/// section V.A).
+/// a plan that does not change, and takes the fastest; of those that end in the same
+/// cycle the one that did most, and the first of equals, with left-over and spatial
+/// before the combinations (Warped-Slicer, section V.A).
 #[derive(Clone, Debug)]
 pub struct Oracle {
     most: usize,
@@ -104,7 +106,11 @@ impl Scheme for Oracle {
 
     fn start(&mut self, facts: &Facts, probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
         let mut candidates = self.candidates(facts);
-        let fastest = probes.iter().enumerate().min_by_key(|(_, result)| result.cycles);
+        let rank = |result: &ProbeResult| {
+            let done: u64 = result.apps.iter().map(|app| app.thread_instructions).sum();
+            (result.cycles, Reverse(done))
+        };
+        let fastest = probes.iter().enumerate().min_by_key(|(_, result)| rank(result));
         let (place, cycles) = fastest.map_or((0, None), |(place, best)| (place, Some(best.cycles)));
         let tried = candidates.len();
         self.chosen = candidates.swap_remove(place);
@@ -124,7 +130,7 @@ impl Scheme for Oracle {
 mod tests {
     use super::super::table_two::{facts, view};
     use super::super::{Choice, Scheme};
-    use crate::epoch::{DispatchOrder, Freed, ProbeResult, Wake};
+    use crate::epoch::{DispatchOrder, Freed, ProbeApp, ProbeResult, Wake};
     use crate::units::AppId;
 
     fn make(text: &str) -> Box<dyn Scheme> {
@@ -172,6 +178,20 @@ mod tests {
         results[0] = took(400);
         let left_over = make("oracle").start(&facts, &results).unwrap();
         assert_eq!(left_over.order(), &DispatchOrder::InOrder);
+    }
+
+    #[test]
+    fn of_equal_times_the_most_work_counts() {
+        let facts = facts(&["HOT", "NN"]);
+        let probes = make("oracle").probes(&facts).unwrap();
+        let did = |thread_instructions| ProbeResult {
+            cycles: 1000,
+            apps: vec![ProbeApp { thread_instructions, ..ProbeApp::default() }],
+        };
+        let mut results = vec![did(50); probes.len()];
+        results[6] = did(70);
+        let plan = make("oracle").start(&facts, &results).unwrap();
+        assert_eq!(plan.shares(), probes[6].plan.shares());
     }
 
     #[test]

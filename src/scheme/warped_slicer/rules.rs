@@ -35,8 +35,8 @@ pub(in super::super) const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "scaling",
-        kind: Kind::Word { default: "on", words: &["on", "off"] },
-        summary: "samples are scaled for shared bandwidth (eq. 3 and 4)",
+        kind: Kind::Word { default: "printed", words: &["printed", "inverse", "off"] },
+        summary: "psi of eq. 3: CTA_i / CTA_avg - 1 as eq. 4 prints it, CTA_avg / CTA_i - 1, or 0",
     },
     Parameter {
         name: "solver",
@@ -67,6 +67,31 @@ pub(super) enum Threshold {
     Performance,
 }
 
+/// How samples are scaled for the bandwidth that SMs share: psi of eq. 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scaling {
+    /// `CTA_i / CTA_avg - 1`: eq. 4 as printed.
+    Printed,
+    /// `CTA_avg / CTA_i - 1`: what eq. 3 gives when SMs get bandwidth in proportion
+    /// to their CTAs while sampled, and alike when all hold as many.
+    Inverse,
+    /// Not at all.
+    Off,
+}
+
+impl Scaling {
+    /// The factor of eq. 3 for an SM with `ctas` where the mean is `mean`, of whose
+    /// slots `memory_stalls` waited for memory.
+    pub(super) fn factor(self, ctas: u32, mean: f64, memory_stalls: f64) -> f64 {
+        let psi = match self {
+            Self::Printed => f64::from(ctas) / mean - 1.0,
+            Self::Inverse => mean / f64::from(ctas) - 1.0,
+            Self::Off => 0.0,
+        };
+        1.0 + memory_stalls.clamp(0.0, 1.0) * psi
+    }
+}
+
 /// The settings of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
@@ -75,7 +100,7 @@ pub(super) struct Rules {
     pub(super) delay: Cycle,
     pub(super) threshold_on: Threshold,
     pub(super) factor: f64,
-    pub(super) scaling: bool,
+    pub(super) scaling: Scaling,
     pub(super) exact: bool,
     pub(super) offline: bool,
     pub(super) ipc_shift: f64,
@@ -88,13 +113,18 @@ impl Rules {
             "loss" => Threshold::Loss,
             _ => Threshold::Performance,
         };
+        let scaling = match settings.word("scaling") {
+            "printed" => Scaling::Printed,
+            "inverse" => Scaling::Inverse,
+            _ => Scaling::Off,
+        };
         Self {
             warmup: settings.whole("warmup"),
             window: settings.whole("window"),
             delay: settings.whole("delay"),
             threshold_on,
             factor: settings.real("factor"),
-            scaling: settings.word("scaling") == "on",
+            scaling,
             exact: settings.word("solver") == "exact",
             offline: settings.word("profile") == "offline",
             ipc_shift: settings.real("ipc_shift"),

@@ -6,6 +6,7 @@ use crate::epoch;
 use crate::units::AppId;
 
 use super::super::solve::{self, Sample};
+use super::rules::Scaling;
 
 /// One SM during one sampling.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,20 +25,19 @@ pub(super) struct Seen {
 pub(super) struct Known {
     /// As sampled.
     ipc: Vec<Option<f64>>,
-    /// As it would be if all SMs held that many CTAs.
+    /// As the scheme thinks it would be if all SMs held that many CTAs.
     scaled: Vec<Option<f64>>,
 }
 
 /// The curves of `apps` from all SMs of all samplings; each sampling by itself has
 /// its mean number of CTAs per SM, over all of its SMs (eq. 4).
-pub(super) fn curves(samplings: &[Vec<Seen>], scaling: bool) -> BTreeMap<AppId, Known> {
+pub(super) fn curves(samplings: &[Vec<Seen>], scaling: Scaling) -> BTreeMap<AppId, Known> {
     let mut sums: BTreeMap<AppId, BTreeMap<u32, (f64, f64, f64)>> = BTreeMap::new();
     for sampling in samplings {
         let held: Vec<&Seen> = sampling.iter().filter(|seen| seen.ctas > 0).collect();
         let mean = mean(&held);
         for seen in held {
-            let psi = f64::from(seen.ctas) / mean - 1.0;
-            let factor = if scaling { 1.0 + seen.memory_stalls.clamp(0.0, 1.0) * psi } else { 1.0 };
+            let factor = scaling.factor(seen.ctas, mean, seen.memory_stalls);
             let sum = sums.entry(seen.app).or_default().entry(seen.ctas).or_default();
             *sum = (sum.0 + seen.ipc, sum.1 + seen.ipc * factor, sum.2 + 1.0);
         }
@@ -90,7 +90,7 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
-    use super::{Known, Seen, curves};
+    use super::{Known, Scaling, Seen, curves};
     use crate::units::AppId;
 
     fn seen(ctas: u32, ipc: f64, memory_stalls: f64) -> Seen {
@@ -109,31 +109,40 @@ mod tests {
     fn who_had_fewer_ctas_than_the_mean_had_too_much_bandwidth() {
         // CTA_avg = 2: psi = -1/2, 0, 1/2.
         let sampling = [vec![seen(1, 1.0, 1.0), seen(2, 1.0, 1.0), seen(3, 1.0, 1.0)]];
-        close(&curves(&sampling, true)[&AppId(0)].scaled, &[0.5, 1.0, 1.5]);
-        close(&curves(&sampling, false)[&AppId(0)].scaled, &[1.0, 1.0, 1.0]);
+        close(&curves(&sampling, Scaling::Printed)[&AppId(0)].scaled, &[0.5, 1.0, 1.5]);
+        close(&curves(&sampling, Scaling::Off)[&AppId(0)].scaled, &[1.0, 1.0, 1.0]);
+        let inverse = &curves(&sampling, Scaling::Inverse)[&AppId(0)].scaled;
+        close(inverse, &[2.0, 1.0, 2.0 / 3.0]);
     }
 
     #[test]
     fn without_memory_stalls_nothing_is_scaled() {
         let sampling = vec![seen(1, 1.0, 0.0), seen(3, 2.0, 0.5)];
         close(
-            &curves(&[sampling.clone(), vec![seen(2, 1.5, 1.0)]], true)[&AppId(0)].scaled,
+            &curves(&[sampling.clone(), vec![seen(2, 1.5, 1.0)]], Scaling::Printed)[&AppId(0)]
+                .scaled,
             &[1.0, 1.5, 2.5],
         );
-        close(&curves(&[sampling, vec![seen(2, 1.5, 1.0)]], true)[&AppId(0)].ipc, &[1.0, 1.5, 2.0]);
+        close(
+            &curves(&[sampling, vec![seen(2, 1.5, 1.0)]], Scaling::Printed)[&AppId(0)].ipc,
+            &[1.0, 1.5, 2.0],
+        );
     }
 
     #[test]
     fn the_mean_is_over_the_sms_of_all_kernels() {
         let other = Seen { app: AppId(1), ..seen(7, 1.0, 0.0) };
-        let found = curves(&[vec![seen(1, 1.0, 1.0), other]], true);
+        let found = curves(&[vec![seen(1, 1.0, 1.0), other]], Scaling::Printed);
         close(&found[&AppId(0)].scaled, &[0.25]);
         assert_eq!(found[&AppId(1)].scaled.len(), 7);
     }
 
     #[test]
     fn equal_counts_are_averaged_and_gaps_stay_gaps() {
-        let known = &curves(&[vec![seen(2, 1.0, 0.0), seen(2, 2.0, 0.0), seen(0, 9.0, 0.0)]], true);
+        let known = &curves(
+            &[vec![seen(2, 1.0, 0.0), seen(2, 2.0, 0.0), seen(0, 9.0, 0.0)]],
+            Scaling::Printed,
+        );
         assert_eq!(known[&AppId(0)].ipc, [None, Some(1.5)]);
         let curve = known[&AppId(0)].curve().unwrap();
         assert_eq!(curve.samples()[0].speed, 0.75, "one CTA as half of two");
