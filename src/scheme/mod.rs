@@ -140,7 +140,22 @@ pub fn find(name: &str) -> Option<&'static Row> {
 
 #[cfg(test)]
 mod tests {
-    use super::{TABLE, find};
+    use super::table_two::facts;
+    use super::{Choice, TABLE, find, room};
+    use crate::epoch::Share;
+
+    #[test]
+    fn who_is_alone_may_fill_the_machine_under_every_scheme() {
+        let facts = facts(&["IMG"]);
+        for row in TABLE {
+            let mut scheme = Choice::of(row).make();
+            assert!(scheme.probes(&facts).unwrap().is_empty(), "{}", row.name);
+            let plan = scheme.start(&facts, &[]).unwrap();
+            assert_eq!(plan.shares(), [Share::Quota(vec![8; 16])], "{}", row.name);
+            let whole = room::of_sm(&facts);
+            assert!(plan.regions().iter().all(|part| room::of_region(part) == whole));
+        }
+    }
 
     #[test]
     fn names_are_unique() {

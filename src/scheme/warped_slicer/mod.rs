@@ -3,8 +3,8 @@
 //! as can be.
 //!
 //! Where the paper leaves room: a kernel is known by its application and name, and
-//! what is known of it serves its later launches too. Samplings after the first one
-//! warm up as long as that, for the CTAs of the plan before to drain.
+//! what is known of it serves its later launches too. Profiling phases after the
+//! first one warm up as long as that, for the CTAs of the plan before to drain.
 
 mod partition;
 mod profile;

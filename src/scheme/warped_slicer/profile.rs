@@ -143,7 +143,7 @@ impl Profile {
         };
         self.samplings.push(self.seen(facts, view, &window));
         self.round += 1;
-        self.until = view.now + rules.warmup;
+        self.until = view.now + rules.settle;
         if self.round < self.rounds() { Progress::More } else { Progress::Done }
     }
 

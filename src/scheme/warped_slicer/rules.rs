@@ -11,7 +11,12 @@ pub(in super::super) const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "warmup",
         kind: Kind::Whole { default: 20_000, least: 0, most: 1_000_000_000 },
-        summary: "cycles before each sampling (section V.A: 20 K)",
+        summary: "cycles before the first sampling of a phase (section V.A: 20 K)",
+    },
+    Parameter {
+        name: "settle",
+        kind: Kind::Whole { default: 5000, least: 0, most: 1_000_000_000 },
+        summary: "cycles before further samplings of a phase, when counts outnumber SMs (assumed)",
     },
     Parameter {
         name: "window",
@@ -96,6 +101,7 @@ impl Scaling {
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     pub(super) warmup: Cycle,
+    pub(super) settle: Cycle,
     pub(super) window: Cycle,
     pub(super) delay: Cycle,
     pub(super) threshold_on: Threshold,
@@ -120,6 +126,7 @@ impl Rules {
         };
         Self {
             warmup: settings.whole("warmup"),
+            settle: settings.whole("settle"),
             window: settings.whole("window"),
             delay: settings.whole("delay"),
             threshold_on,
