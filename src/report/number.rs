@@ -43,6 +43,15 @@ pub(crate) fn bytes(value: f64) -> String {
     }
 }
 
+/// An energy from joules down: `1.5 J`, `4.86 mJ`, `20 µJ`; `–` for none.
+pub(crate) fn energy(joules: f64) -> String {
+    let units = [(1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ")];
+    match units.into_iter().find(|(unit, _)| joules >= unit * 0.9995).or(units.last().copied()) {
+        Some((unit, name)) if joules > 0.0 => format!("{} {name}", digits(joules / unit)),
+        _ => "–".into(),
+    }
+}
+
 /// The bytes of a count of 32-byte sectors, as [`bytes`].
 pub(crate) fn sectors(count: u64) -> String {
     bytes(float(count.saturating_mul(crate::units::SECTOR_BYTES)))
@@ -91,7 +100,7 @@ pub(crate) fn ratio(part: f64, whole: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, grouped, percent, short};
+    use super::{bytes, energy, grouped, percent, short};
 
     #[test]
     fn numbers_are_short() {
@@ -104,6 +113,10 @@ mod tests {
         assert_eq!(percent(Some(0.042)), "4.2 %");
         assert_eq!(percent(Some(1.0)), "100 %");
         assert_eq!(percent(None), "–");
+        let energies = [(0.0, "–"), (1.5, "1.5 J"), (0.004_86, "4.86 mJ"), (2e-5, "20 µJ")];
+        for (joules, text) in energies {
+            assert_eq!(energy(joules), text);
+        }
         assert_eq!(grouped(1_234_567), "1\u{a0}234\u{a0}567");
     }
 }

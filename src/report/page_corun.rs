@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::escape;
 use super::mix::scheme_names;
-use super::number::{grouped, percent, short};
+use super::number::{energy, grouped, percent};
 use super::page::table;
 use crate::record::{CoRun, CoRunApp, DecisionRecord};
 
@@ -35,7 +35,7 @@ fn schemes(text: &mut String, runs: &[(&String, &CoRun)]) {
         "thread IPC",
         "Makespan",
         "Speedup",
-        "Energy J",
+        "Energy",
         "Decisions",
     ];
     let rows = runs.iter().map(|(name, run)| {
@@ -50,7 +50,7 @@ fn schemes(text: &mut String, runs: &[(&String, &CoRun)]) {
             format!("{:.2}", run.ipc_throughput),
             told(makespan, grouped(run.makespan_cycles)),
             told(makespan, format!("{:.3}", run.makespan_speedup)),
-            told(run.energy_joules > 0.0, short(run.energy_joules)),
+            energy(run.energy_joules),
             run.decisions.len().to_string(),
         ]
     });

@@ -10,6 +10,7 @@ use crate::report::chart::{
 use crate::report::mix::scheme_names;
 use crate::report::number::{grouped, short};
 use crate::report::values::{cell, csv};
+use crate::units::to_usize;
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 20.0;
@@ -44,7 +45,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         sheet.skip(3.0);
         panel(&mut sheet, decision);
     }
-    sheet.note("Each as a share of its own largest speed; rings: sampled; full: chosen.");
+    sheet.note("Each as a share of its own largest speed; rings: sampled; full: chosen. Of two applications each axis spans its own largest count.");
     Ok(sheet.finish(&scene.footer()).with_csv(table(&found)))
 }
 
@@ -132,7 +133,7 @@ fn axis(sheet: &mut Sheet, area: &Area, x: &Scale, most: u32, title: &str, above
     let step = most.div_ceil(16).max(1);
     let (labels, titles) = if above { (-8.0, -22.0) } else { (9.0, 23.0) };
     let edge = if above { area.y } else { area.bottom() };
-    for ctas in (1..=most).filter(|ctas| ctas % step == 0) {
+    for ctas in (step..=most).step_by(to_usize(step)) {
         let at = x.at(f64::from(ctas));
         let tick = if above { area.y + 4.0 } else { area.bottom() - 4.0 };
         sheet.canvas.line(vec![(at, edge), (at, tick)], INK, 0.8);
@@ -171,7 +172,7 @@ fn table(found: &[(&String, &DecisionRecord)]) -> String {
         for curve in curves(decision) {
             let record = curve.record;
             lines.extend(curve.points.iter().map(|&(ctas, share)| {
-                let ipc = record.ipc.get(crate::units::to_usize(ctas - 1)).copied().flatten();
+                let ipc = record.ipc.get(to_usize(ctas - 1)).copied().flatten();
                 let chosen = (record.chosen == ctas).to_string();
                 let (app, ctas) = (record.app.clone(), ctas.to_string());
                 [(*scheme).clone(), app, ctas, cell(ipc), cell(Some(share)), chosen]

@@ -22,6 +22,8 @@ const NUMBERS: f64 = 26.0;
 /// Height of all panels together, and of a row at least and at most.
 const HEIGHT: f64 = 600.0;
 const ROW: (f64, f64) = (3.0, 12.0);
+/// Rows of a panel at most.
+const ROWS: usize = 50;
 /// Height of a row for each application that shares it.
 const SHARE: f64 = 2.0;
 /// Boxes of all panels together.
@@ -104,8 +106,8 @@ impl Layout {
         let sms = if named < 4 * seen { named.max(seen) } else { seen };
         let least = (SHARE * panel.sharing()).clamp(ROW.0, 2.0 * ROW.1);
         let height = (HEIGHT / float(to_u64(panels))).clamp(60.0, 150.0);
-        let fit = (1..sms).find(|&merged| least * float(to_u64(sms.div_ceil(merged))) <= height);
-        let merged = fit.unwrap_or(sms);
+        let most = (1..=ROWS).rev().find(|&rows| least * float(to_u64(rows)) <= height);
+        let merged = sms.div_ceil(most.unwrap_or(1));
         let drawn = sms.div_ceil(merged);
         let row_height = (height / float(to_u64(drawn))).clamp(least, ROW.1.max(least));
         let mut layout = Self { sms, merged: (merged, 1), rows: drawn, row_height };

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{brief, decimal, plain};
 use crate::record::{Analysis, CoRun, CoRunApp};
 use crate::report::mix::scheme_names;
-use crate::report::number::{percent, short};
+use crate::report::number::{energy, percent};
 
 /// The co-runs of `analysis` as text: a line per scheme with throughput,
 /// turnaround, fairness, makespan and energy, then a line per scheme and
@@ -37,7 +37,7 @@ const SCHEMES: [&str; 10] = [
     "IPC",
     "makespan",
     "speedup",
-    "energy J",
+    "energy",
     "decisions",
 ];
 
@@ -52,7 +52,7 @@ fn scheme(name: &str, run: &CoRun) -> [String; SCHEMES.len()] {
         format!("{:.2}", run.ipc_throughput),
         makespan.map_or_else(|| "–".into(), |cycles| cycles.to_string()),
         decimal(makespan.map(|_| run.makespan_speedup), 3),
-        if run.energy_joules > 0.0 { short(run.energy_joules) } else { "–".into() },
+        energy(run.energy_joules),
         run.decisions.len().to_string(),
     ]
 }
