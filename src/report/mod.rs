@@ -6,6 +6,7 @@
 mod assumption;
 mod cause;
 mod chart;
+mod effort;
 mod error;
 pub mod figure;
 mod folder;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::assumption::leaning;
 use super::cause::top_cause;
+use super::effort::effort;
 use super::figure::Drawing;
 use super::group::{Group, groups};
 use super::name::brief;
@@ -54,7 +55,7 @@ pub fn page(analysis: &Analysis, plates: &[Plate]) -> String {
     for (index, app) in analysis.solo.iter().enumerate() {
         let _ = writeln!(text, "<h2>{} alone</h2>", escape(&app.app));
         totals(&mut text, app);
-        for said in [sentence(app), leaning(app)].into_iter().flatten() {
+        for said in [effort(app), sentence(app), leaning(app)].into_iter().flatten() {
             let _ = writeln!(text, "<p>{}.</p>", escape(&said));
         }
         kernels(&mut text, app, analysis.machine.core_mhz);

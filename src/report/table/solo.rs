@@ -6,6 +6,7 @@ use super::{brief, decimal, plain};
 use crate::record::{Analysis, AppRecord};
 use crate::report::assumption::leaning;
 use crate::report::cause::top_cause;
+use crate::report::effort::effort;
 use crate::report::group::{Group, groups};
 use crate::report::number::{percent, rate, sectors};
 use crate::report::sample::sentence;
@@ -52,7 +53,7 @@ fn heading(text: &mut String, analysis: &Analysis, app: &AppRecord) {
         sectors(app.dram.read_sectors),
         sectors(app.dram.write_sectors),
     );
-    for said in [sentence(app), leaning(app)].into_iter().flatten() {
+    for said in [effort(app), sentence(app), leaning(app)].into_iter().flatten() {
         let _ = writeln!(text, "  {}", brief(&said, 400));
     }
     beside(text, app);
