@@ -30,6 +30,7 @@ mod memory_resolve;
 mod memory_shipped;
 mod models;
 mod pattern;
+mod quirks;
 mod resolve;
 mod source;
 mod translation;
@@ -47,7 +48,7 @@ pub use isa_table::IsaTable;
 pub use listing::Listed;
 pub use machine::{
     Allocation, BankConflicts, Clocks, CtaOrder, Dispatch, DramSpec, Interconnect, L1Spec, L2Spec,
-    Machine, Quirks, SchedulerPolicy, SharedSpec, SmSpec, UnitSpec, WarpPlacement,
+    Machine, SchedulerPolicy, SharedSpec, SmSpec, UnitSpec, WarpPlacement,
 };
 pub use mapping::{Location, Mapping};
 pub use memory::MemoryStandard;
@@ -55,6 +56,7 @@ pub use memory_command::{Command, Gap, Level};
 pub use memory_error::MemoryError;
 pub use memory_policy::{ControllerOptions, Order, PagePolicy, Refresh};
 pub use models::{ModelText, Models};
+pub use quirks::Quirks;
 pub use resolve::Resolved;
 pub use source::{Kind, Provenance, Source};
 pub use translation::Translation;

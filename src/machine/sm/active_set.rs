@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use super::scheduler::Running;
+use super::burst::Running;
 use super::share::Claim;
 
 /// The active warps of one scheduler.

@@ -6,7 +6,7 @@
 use crate::isa::Unit;
 use crate::spec::Machine;
 
-use super::scheduler::Burst;
+use super::burst::Burst;
 
 /// The rule of one machine.
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,7 @@
 mod access;
 mod active_set;
 mod barriers;
+mod burst;
 mod constant_loads;
 mod constants;
 mod fetch;

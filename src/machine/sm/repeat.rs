@@ -9,7 +9,7 @@ use crate::isa::Unit;
 use super::super::counters::{FetchCounts, KernelCounts};
 use super::super::feed::WarpStream;
 use super::super::profile::{Profile, StepEnd, StretchEnd};
-use super::scheduler::Burst;
+use super::burst::Burst;
 use super::warp::{LONGEST_BURST, Warp};
 
 /// Repetitions form one burst up to this part of what the warp has issued before,

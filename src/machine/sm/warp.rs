@@ -7,8 +7,8 @@ use crate::units::{Cycle, to_usize};
 use super::super::counters::KernelCounts;
 use super::super::feed::WarpStream;
 use super::super::profile::{Profile, SlotId, StateId, Step, StepEnd, StretchEnd};
+use super::burst::{Burst, Running};
 use super::fetch::Window;
-use super::scheduler::{Burst, Running};
 use super::share::Claim;
 
 /// Bursts without an event are cut here, so that counters never run far ahead
