@@ -117,7 +117,8 @@ pub enum WakeOn {
     /// When a vacating SM is empty.
     CtaDrained,
     /// When an application's IPC over `sustained` cycles differs by `fraction` from
-    /// that over the first such span under the plan.
+    /// that over the first such span under the plan at whose end nobody held more than
+    /// its share any longer.
     IpcShift {
         /// Relative change.
         fraction: f64,

@@ -269,6 +269,7 @@ impl<F: Feed> Gpu<'_, F> {
         self.close_books();
         #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
         let span = shift.sustained as f64;
+        let steady = !self.vacating.contains(&true);
         for app in 0..self.apps.len() {
             let id = AppId(to_u16(app));
             let progress = self.progress(id);
@@ -278,7 +279,9 @@ impl<F: Feed> Gpu<'_, F> {
             if self.apps[app].state == State::Active && first.is_some_and(moved) {
                 self.wakes.push_back(Wake::IpcShift(id));
             }
-            first.get_or_insert(ipc);
+            if steady {
+                first.get_or_insert(ipc);
+            }
         }
         let at = self.chip.queue.now() + shift.sustained;
         self.chip.queue.schedule(at, Event::Look { plan: self.plans });

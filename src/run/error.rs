@@ -34,6 +34,19 @@ pub enum RunError {
         /// Why.
         source: MachineError,
     },
+    /// An application did not execute what its trace holds.
+    #[error(
+        "application {app} has executed {found} of the {expected} warp instructions of its \
+         trace; this is a defect of the model, please report it"
+    )]
+    Instructions {
+        /// Which application.
+        app: String,
+        /// Warp instructions of the trace.
+        expected: u64,
+        /// Those executed, without what was lost with CTAs that started again.
+        found: u64,
+    },
     /// A scheme made an unlawful plan: a defect of the scheme.
     #[error("scheme {scheme} made an unlawful plan")]
     Law {

@@ -89,7 +89,24 @@ impl<'a> Stage<'a> {
             decisions.push(Decision { cycle: view.now, view: Some(view), plan });
         }
         let outcome = gpu.finish().map_err(|source| self.failed(source))?;
+        self.check_instructions(&outcome)?;
         Ok((outcome, decisions))
+    }
+
+    /// Who came to its end has executed its trace once, beside what was lost with
+    /// CTAs that started again.
+    fn check_instructions(&self, outcome: &Outcome) -> Result<(), RunError> {
+        for (app, feed) in self.mix.feeds.iter().enumerate() {
+            let sums = sums(&outcome.kernels[self.mix.launches(app)]);
+            let found = sums.warp_instructions - sums.lost_instructions;
+            let launches = 0..feed.programs().len();
+            let expected = launches.map(|place| feed.instructions(place).0).sum();
+            if outcome.apps[app].runs > 0 && found != expected {
+                let app = self.facts.apps[app].name.clone();
+                return Err(RunError::Instructions { app, expected, found });
+            }
+        }
+        Ok(())
     }
 
     /// Answers a probe. `best` is the shortest run so far of those that race.
