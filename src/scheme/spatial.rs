@@ -17,11 +17,10 @@ impl Spatial {
     }
 
     pub(super) fn draft(facts: &Facts, present: &[AppId]) -> PlanDraft {
-        let reason = format!(
-            "{} SMs are divided evenly between {} applications",
-            facts.sms,
-            present.len().min(usize::from(facts.sms)),
-        );
+        let reason = match present.len().min(usize::from(facts.sms)) {
+            1 => String::from("the one application that is there has every SM"),
+            apps => format!("{} SMs are divided evenly between {apps} applications", facts.sms),
+        };
         let shares = shares::sm_sets(facts, present);
         PlanDraft { shares, order: DispatchOrder::RoundRobin, reason, ..PlanDraft::default() }
     }
