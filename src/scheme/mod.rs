@@ -14,6 +14,7 @@ mod room;
 mod sequential;
 mod shares;
 mod slices;
+mod smra;
 mod solo;
 pub mod solve;
 mod spatial;
@@ -30,6 +31,7 @@ pub use left_over::LeftOver;
 pub use oracle::Oracle;
 pub use parameter::{Kind, Parameter, Settings, Value};
 pub use sequential::Sequential;
+pub use smra::Smra;
 pub use solo::Solo;
 pub use spatial::Spatial;
 pub use warped_slicer::WarpedSlicer;
@@ -129,6 +131,13 @@ pub const TABLE: &[Row] = &[
         summary: "the fastest of all CTA combinations, left-over and spatial",
         parameters: oracle::PARAMETERS,
         make: Oracle::make,
+    },
+    Row {
+        name: "smra",
+        paper: "ILP-SMRA, Algorithm 1",
+        summary: "own SMs for each, moved at run time from who waits for memory to who computes",
+        parameters: smra::PARAMETERS,
+        make: Smra::make,
     },
 ];
 
