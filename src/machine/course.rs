@@ -29,9 +29,13 @@ impl<F: Feed> Gpu<'_, F> {
         }
     }
 
-    /// An application comes.
+    /// An application comes, unless it has been stopped before.
     pub(super) fn arrive(&mut self, app: usize) {
+        if self.apps[app].state == State::Finished {
+            return;
+        }
         self.apps[app].state = State::Active;
+        self.pass_turn();
         if self.chip.queue.now() > 0 {
             self.wakes.push_back(Wake::Arrival(AppId(to_u16(app))));
         }

@@ -246,6 +246,18 @@ fn applications_take_turns_under_time_slices() {
 }
 
 #[test]
+fn nobody_else_runs_in_the_first_time_slice() {
+    let resolved = small();
+    let end = End { first: false, at: Some(1500) };
+    let crew = Crew::new(vec![script(&resolved, 9000, 8, 64), script(&resolved, 9000, 8, 64)]);
+    let time_slice = Some(TimeSlice { cycles: 2000, switch_cycles: 0 });
+    let draft = PlanDraft { time_slice, ..round_robin() };
+    let outcome = crew.until(end).under(&resolved, &plan(&resolved, &[8, 8], draft));
+    assert!(outcome.apps[0].progress > 100.0);
+    assert_eq!(outcome.kernels[1].ctas_started, 0);
+}
+
+#[test]
 fn a_sustained_shift_of_ipc_is_told() {
     let resolved = small();
     // Independent instructions first, then a chain at a fraction of the pace.
