@@ -109,6 +109,10 @@ impl<S: WarpStream> Dispatcher<S> {
             return Ok(());
         }
         self.scheduled = None;
+        if now < self.ready {
+            self.schedule(self.ready, chip);
+            return Ok(());
+        }
         self.arrange(rule);
         let mut handed = 0;
         for sm in self.sm_order(sms) {

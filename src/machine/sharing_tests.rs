@@ -258,6 +258,24 @@ fn nobody_else_runs_in_the_first_time_slice() {
 }
 
 #[test]
+fn no_cta_starts_while_the_turn_is_handed_on() {
+    let resolved = machine(&[("dispatch.sms", "16"), ("dispatch.kernel_launch_cycles", "0")]);
+    // CTAs of several lengths end and start all the time: the dispatcher is never idle.
+    let bodies: Vec<Vec<Line>> = (1..12).map(|length| chain(length * 3)).collect();
+    let lines: Vec<&[Line]> = bodies.iter().map(Vec::as_slice).collect();
+    let busy = || Script::of_ctas(&resolved, &lines, 100_000);
+    let work = |switch_cycles| {
+        let crew = Crew::new(vec![busy(), busy()]).until(End { first: false, at: Some(50_000) });
+        let time_slice = Some(TimeSlice { cycles: 2000, switch_cycles });
+        let draft = PlanDraft { time_slice, ..round_robin() };
+        let outcome = crew.under(&resolved, &plan(&resolved, &[8, 8], draft));
+        outcome.apps.iter().map(|app| app.progress).sum::<f64>()
+    };
+    let left = work(1000) / work(0);
+    assert!((0.6..0.75).contains(&left), "a third of the time is lost, {left} is left");
+}
+
+#[test]
 fn a_sustained_shift_of_ipc_is_told() {
     let resolved = small();
     // Independent instructions first, then a chain at a fraction of the pace.
