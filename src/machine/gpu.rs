@@ -58,8 +58,11 @@ pub struct Gpu<'a, F: Feed> {
     pub(super) rule: Option<Rule>,
     /// A plan that has not taken effect.
     pub(super) coming: Option<Plan>,
-    /// Number of the last plan.
+    /// Number of the last plan: alarms and looks of those before are void, as the
+    /// scheme has answered.
     pub(super) plans: u32,
+    /// Number of the plan in force: its turns go on until the next takes effect.
+    pub(super) in_force: u32,
     /// What the scheme is still to be told.
     pub(super) wakes: VecDeque<Wake>,
     /// Applications that hold more than their share.
@@ -95,9 +98,8 @@ impl<'a, F: Feed> Gpu<'a, F> {
         fabric.elsewhere = setup.part.map(|part| part.elsewhere).filter(|set| !set.is_empty());
         let mut chip = setup::chip(machine, feed, &app_of, fabric);
         chip.spans = part.then(Vec::new);
-        let serial = machine.quirks.serial_kernels;
         let (count, sms) = (setup.apps.len(), usize::from(machine.dispatch.sms));
-        let kernels = grids.len();
+        let (kernels, serial) = (grids.len(), machine.quirks.serial_kernels);
         Ok(Self {
             machine,
             feed,
@@ -112,6 +114,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
             rule: None,
             coming: None,
             plans: 0,
+            in_force: 0,
             wakes: VecDeque::new(),
             vacating: vec![false; count],
             shift: None,

@@ -55,7 +55,7 @@ impl<F: Feed> Gpu<'_, F> {
             Event::Effect { plan } if plan == self.plans => self.take_effect(),
             Event::Alarm { plan } if plan == self.plans => self.wakes.push_back(Wake::At(now)),
             Event::Look { plan } if plan == self.plans => self.look_at_shift(),
-            Event::Turn { plan } if plan == self.plans => self.on_turn(),
+            Event::Turn { plan } if plan == self.in_force => self.on_turn(),
             _ => {}
         }
         // Stopped CTAs may have left at once.
@@ -68,6 +68,7 @@ impl<F: Feed> Gpu<'_, F> {
         let sole = self.rule.as_ref().and_then(|rule| rule.sole);
         let sole = sole.filter(|_| plan.freed() == crate::epoch::Freed::ToLast);
         let number = self.plans;
+        self.in_force = number;
         let queue = &mut self.chip.queue;
         self.shift = None;
         for wake in plan.wake() {
@@ -229,7 +230,7 @@ impl<F: Feed> Gpu<'_, F> {
             slice.cycles.max(1)
         };
         let at = self.chip.queue.now() + next;
-        self.chip.queue.schedule(at, Event::Turn { plan: self.plans });
+        self.chip.queue.schedule(at, Event::Turn { plan: self.in_force });
     }
 
     /// The turn goes to the next application, if there is one; nobody starts CTAs for

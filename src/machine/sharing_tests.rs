@@ -276,6 +276,20 @@ fn no_cta_starts_while_the_turn_is_handed_on() {
 }
 
 #[test]
+fn turns_go_on_until_the_next_plan_takes_effect() {
+    let resolved = small();
+    let crew = Crew::new(vec![script(&resolved, 9000, 8, 64), script(&resolved, 9000, 8, 64)]);
+    let crew = crew.until(End { first: false, at: Some(12_000) });
+    let time_slice = Some(TimeSlice { cycles: 2000, switch_cycles: 0 });
+    let (wake, vacate) = (vec![WakeOn::At(1000)], Vacate::Switch);
+    let turns = PlanDraft { time_slice, wake, vacate, ..round_robin() };
+    let later = plan(&resolved, &[8, 8], PlanDraft { delay: 20_000, ..round_robin() });
+    let outcome = crew.run(&resolved, &plan(&resolved, &[8, 8], turns), |_| later.clone());
+    let part = outcome.apps[1].progress / outcome.apps[0].progress;
+    assert!((0.5..1.5).contains(&part), "{part}");
+}
+
+#[test]
 fn a_sustained_shift_of_ipc_is_told() {
     let resolved = small();
     // Independent instructions first, then a chain at a fraction of the pace.
