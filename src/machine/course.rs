@@ -116,7 +116,8 @@ impl<F: Feed> Gpu<'_, F> {
             let kernel = departure.kernel();
             self.dispatcher.departed(sm, departure, now);
             let grid = &self.dispatcher.grids[to_usize(kernel)];
-            if grid.retired == grid.ctas {
+            let stopped = self.apps[grid.app.index()].state == State::Finished;
+            if grid.retired == grid.ctas && !stopped {
                 self.end(kernel);
             }
         }

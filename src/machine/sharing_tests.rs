@@ -290,6 +290,25 @@ fn turns_go_on_until_the_next_plan_takes_effect() {
 }
 
 #[test]
+fn what_drains_after_a_target_is_no_run_to_the_end() {
+    let resolved = small();
+    let mut lines = chain(200);
+    lines.push(memory("STG.E", None, None, |cta, warp, _| (cta << 20 | warp << 14, 128)));
+    let stores = Script::new(&resolved, &lines, 1, 4, 64);
+    // Reached when the stores have issued; they are not done yet.
+    let crew = Crew::new(vec![stores, script(&resolved, 4000, 4, 64)]);
+    let crew = crew.with(0, |load| load.target = Some(4.0 * 2.0 * 201.0 - 0.01));
+    let everything = plan(&resolved, &[8, 8], round_robin());
+    let mut told = Vec::new();
+    let outcome = crew.run(&resolved, &everything, |view| {
+        told.push(view.wake);
+        everything.clone()
+    });
+    assert_eq!((outcome.apps[0].runs, outcome.apps[0].finished), (0, true));
+    assert_eq!(told, [Wake::AppEnd(AppId(0))]);
+}
+
+#[test]
 fn a_sustained_shift_of_ipc_is_told() {
     let resolved = small();
     // Independent instructions first, then a chain at a fraction of the pace.
