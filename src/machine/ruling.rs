@@ -101,7 +101,8 @@ impl<F: Feed> Gpu<'_, F> {
         }
     }
 
-    /// Sends CTAs away that are more than their application's share.
+    /// Sends CTAs away that are more than their application's share; some leave at
+    /// once.
     fn vacate(&mut self) {
         for app in 0..self.apps.len() {
             let id = AppId(to_u16(app));
@@ -111,6 +112,7 @@ impl<F: Feed> Gpu<'_, F> {
                 self.send_away(sm, id, excess);
             }
         }
+        (0..self.sms.len()).for_each(|sm| self.collect_departed(sm));
     }
 
     /// CTAs of an application on an SM beyond its quota.

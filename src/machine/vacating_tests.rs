@@ -161,3 +161,18 @@ fn who_would_end_before_the_next_decision_is_drained() {
     };
     assert!(count(20_010) > count(90_000), "those with time are not saved");
 }
+
+#[test]
+fn who_can_leave_at_once_has_left_when_the_plan_is_in_force() {
+    let resolved = small(&[]);
+    let chain = vec![line("FFMA", Some(1), Some(1)); 4000];
+    let crew = Crew::new(vec![Script::new(&resolved, &chain, 1, 4, 64)]);
+    let first = plan(&resolved, &[4], draft(Vacate::Flush, vec![WakeOn::At(1000)]));
+    let none = plan(&resolved, &[0], draft(Vacate::Flush, vec![WakeOn::CtaDrained]));
+    let mut told = Vec::new();
+    crew.run(&resolved, &first, |view| {
+        told.push((view.now, view.wake));
+        if told.len() == 1 { none.clone() } else { plan(&resolved, &[4], PlanDraft::default()) }
+    });
+    assert_eq!(told, [(1000, Wake::At(1000)), (1000, Wake::CtaDrained(AppId(0)))]);
+}
