@@ -174,7 +174,9 @@ impl<F: Feed> Gpu<'_, F> {
         };
         let residents = self.sms[sm].residents();
         let late = residents.filter(|&(_, kernel, started)| late(kernel, started)).count();
-        self.stop_ctas(sm, app, excess.min(late), Leave::Switch);
+        let owns = |kernel: u32| grids[to_usize(kernel)].app == app;
+        let leaving = self.sms[sm].leaving().filter(|&(_, kernel)| owns(kernel)).count();
+        self.stop_ctas(sm, app, excess.min(leaving + late), Leave::Switch);
     }
 
     /// Tells the scheme when an application has come down to its share everywhere.

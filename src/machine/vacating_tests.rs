@@ -176,3 +176,23 @@ fn who_can_leave_at_once_has_left_when_the_plan_is_in_force() {
     });
     assert_eq!(told, [(1000, Wake::At(1000)), (1000, Wake::CtaDrained(AppId(0)))]);
 }
+
+#[test]
+fn who_is_leaving_already_is_not_one_of_those_that_have_to() {
+    let resolved = small(&[("dispatch.sms", "1")]);
+    let chain = |length| vec![line("FFMA", Some(1), Some(1)); length];
+    let (short, long) = (chain(500), chain(9000));
+    // Two that end before 5000 and make room for the last two, which are late for an
+    // alarm soon after that.
+    let bodies: [&[Line]; 6] = [&short, &short, &long, &long, &long, &long];
+    let script = Script::of_ctas(&resolved, &bodies, 6).needing(64, 16 << 10);
+    let need = Need::of(&script.launch(), &resolved.machine);
+    let crew = Crew::new(vec![script]);
+    let at =
+        |quota, cycle| plan(&resolved, &[quota], draft(Vacate::Hybrid, vec![WakeOn::At(cycle)]));
+    let plans = [at(3, 5050), at(2, 5060), plan(&resolved, &[4], draft(Vacate::Drain, vec![]))];
+    let mut next = plans.iter();
+    let outcome = crew.run(&resolved, &at(4, 5000), |_| next.next().unwrap().clone());
+    let lines = (u64::from(need.registers) * 4 + u64::from(need.shared_bytes)).div_ceil(128);
+    assert_eq!(outcome.kernels[0].l2.accesses(), 2 * 2 * lines * 4, "two saved and restored");
+}
