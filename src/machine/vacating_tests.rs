@@ -196,3 +196,23 @@ fn who_is_leaving_already_is_not_one_of_those_that_have_to() {
     let lines = (u64::from(need.registers) * 4 + u64::from(need.shared_bytes)).div_ceil(128);
     assert_eq!(outcome.kernels[0].l2.accesses(), 2 * 2 * lines * 4, "two saved and restored");
 }
+
+#[test]
+fn slot_cycles_of_a_switch_are_booked() {
+    let resolved = small(&[]);
+    let chain = vec![line("FFMA", Some(1), Some(1)); 4000];
+    let crew = || Crew::new(vec![Script::new(&resolved, &chain, 1, 2, 128).needing(64, 1024)]);
+    let first = plan(&resolved, &[4], draft(Vacate::Switch, vec![WakeOn::At(1000)]));
+    let wake = vec![WakeOn::CtaDrained];
+    let none = plan(&resolved, &[0], draft(Vacate::Switch, wake));
+    let mut told = Vec::new();
+    let outcome = crew().run(&resolved, &first, |view| {
+        told.push(view.now);
+        if told.len() == 1 { none.clone() } else { plan(&resolved, &[4], PlanDraft::default()) }
+    });
+    // Every scheduler has a warp of the only CTA as long as that is on its SM.
+    let booked: f64 = outcome.kernels[0].stalls.iter().sum();
+    #[allow(clippy::cast_precision_loss, reason = "a few thousand cycles")]
+    let held = outcome.cta_cycles[0] as f64 * f64::from(resolved.machine.sm.schedulers);
+    assert!(told[1] > 1010 && (booked / held - 1.0).abs() < 0.005, "{booked} of {held}");
+}

@@ -167,7 +167,7 @@ impl<S: WarpStream> Sm<S> {
         match vacating {
             Vacating::Stopping(Leave::Switch) => self.begin_saving(slot, members[0], chip),
             Vacating::Stopping(leave) => self.drop_cta(slot, leave, chip),
-            Vacating::Saving => self.put_away(slot),
+            Vacating::Saving => self.put_away(slot, chip),
             Vacating::Restoring => self.go_on_with(slot, &members, chip),
         }
     }
@@ -193,7 +193,7 @@ impl<S: WarpStream> Sm<S> {
     }
 
     fn drop_cta(&mut self, slot: usize, leave: Leave, chip: &mut Chip) {
-        let (cta, warps) = self.take_away(slot);
+        let (cta, warps) = self.take_away(slot, chip);
         let counts = &mut chip.counts[to_usize(cta.kernel)];
         counts.ctas_killed += 1;
         counts.lost_instructions += cta.issued + warps.iter().map(|warp| warp.issued).sum::<u64>();
@@ -201,15 +201,16 @@ impl<S: WarpStream> Sm<S> {
         self.departed.push(Departure::Killed { kernel, ordinal, again });
     }
 
-    fn put_away(&mut self, slot: usize) {
-        let (cta, warps) = self.take_away(slot);
+    fn put_away(&mut self, slot: usize, chip: &mut Chip) {
+        let (cta, warps) = self.take_away(slot, chip);
         let Cta { kernel, ordinal, started, need, issued, barriers, .. } = cta;
         let saved = Saved { kernel, ordinal, started, need, issued, barriers, warps };
         self.departed.push(Departure::Saved(Box::new(saved)));
     }
 
     /// Takes a quiet CTA and its warps from the SM.
-    fn take_away(&mut self, slot: usize) -> (Cta, Vec<Warp<S>>) {
+    fn take_away(&mut self, slot: usize, chip: &mut Chip) -> (Cta, Vec<Warp<S>>) {
+        self.close_books(chip);
         let members = self.members(slot);
         let cta = self.ctas[slot].take().expect("who leaves is resident");
         members.iter().for_each(|&warp| self.unblock(warp, Blocked::Stopped));
