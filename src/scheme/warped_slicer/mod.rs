@@ -40,6 +40,8 @@ pub struct WarpedSlicer {
     profile: Option<Profile>,
     /// Shares under the last plan that was no profiling.
     held: Vec<Share>,
+    /// When the plan of those shares takes effect.
+    settled: Cycle,
     /// When the last profiling phase ended.
     sampled: Cycle,
 }
@@ -52,6 +54,7 @@ impl WarpedSlicer {
             running: Vec::new(),
             profile: None,
             held: Vec::new(),
+            settled: 0,
             sampled: 0,
         })
     }
@@ -102,9 +105,11 @@ impl WarpedSlicer {
         }
         let mut draft = self.partition(facts, &present);
         if draft.shares != self.held {
-            draft.delay = self.rules.delay;
+            self.settled = now.saturating_add(self.rules.delay);
             self.held.clone_from(&draft.shares);
         }
+        // Found again meanwhile, it is not there any sooner.
+        draft.delay = self.settled.saturating_sub(now);
         draft
     }
 

@@ -245,7 +245,10 @@ fn the_algorithm_takes_its_time_when_it_changes_something() {
     assert_eq!(plan.delay(), 1000);
     let seen = shown(&facts, &plan, Wake::KernelEnd(ONE), now + 500, 500, line_and_flat);
     let same = scheme.decide(&facts, &seen).unwrap();
-    assert_eq!((same.delay(), same.shares()), (0, plan.shares()));
+    assert_eq!((same.delay(), same.shares()), (500, plan.shares()), "no sooner for a wake");
+    let seen = shown(&facts, &plan, Wake::KernelEnd(ONE), now + 1500, 500, line_and_flat);
+    let same = scheme.decide(&facts, &seen).unwrap();
+    assert_eq!((same.delay(), same.shares()), (0, plan.shares()), "it is in force");
 }
 
 #[test]
