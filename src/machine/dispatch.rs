@@ -246,7 +246,10 @@ impl<S: WarpStream> Dispatcher<S> {
                 grid.lives += now - started;
                 return;
             }
-            Departure::Killed { ordinal, again: true, .. } => grid.again.push(ordinal),
+            Departure::Killed { ordinal, issued, again: true, .. } => {
+                grid.again.push(ordinal);
+                grid.dropped += issued;
+            }
             Departure::Killed { .. } => {
                 grid.lost += 1;
                 return;

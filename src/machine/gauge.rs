@@ -45,8 +45,14 @@ impl Gauge {
 
 impl<F: Feed> Gpu<'_, F> {
     /// Warp instructions of an application so far, by the issue slots that they took,
-    /// up to the last closing of the books.
+    /// up to the last closing of the books; without those that have to issue anew.
     pub(super) fn progress(&self, app: AppId) -> f64 {
+        let grids = self.dispatcher.grids.iter().filter(|grid| grid.app == app);
+        self.issued(app) - grids.map(|grid| grid.dropped).sum::<f64>()
+    }
+
+    /// The same with all that have issued.
+    pub(super) fn issued(&self, app: AppId) -> f64 {
         let issued = self.sms.iter().map(|sm| sm.stalls_of(app)[Cause::Issued as usize]);
         issued.sum::<f64>() * f64::from(self.machine.sm.issue_width.max(1))
     }

@@ -20,6 +20,8 @@ pub(super) struct Grid {
     pub(super) lost: u64,
     /// Dropped ones that are to start again.
     pub(super) again: Vec<u64>,
+    /// Warp instructions that those had issued, and that issue anew.
+    pub(super) dropped: f64,
     /// CTAs whose state is in memory.
     pub(super) saved: u64,
     /// CTAs on one SM at most where the machine spreads small grids, beside quotas.
@@ -54,6 +56,7 @@ impl Grid {
             retired: 0,
             lost: 0,
             again: Vec::new(),
+            dropped: 0.0,
             saved: 0,
             spread,
             shared_per_sm: need.shared_bytes.saturating_mul(fits.min(spread)),

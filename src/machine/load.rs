@@ -48,7 +48,7 @@ pub struct AppOutcome {
     /// Runs that came to their end.
     pub runs: u64,
     /// Warp instructions up to [`AppOutcome::end`], by the issue slots that they
-    /// took.
+    /// took, without those of CTAs that were dropped to start again.
     pub progress: f64,
 }
 

@@ -263,7 +263,7 @@ impl<F: Feed> Gpu<'_, F> {
             self.close_books();
         }
         let ids = (0..self.apps.len()).map(|app| AppId(to_u16(app)));
-        let now: Vec<f64> = ids.map(|app| self.progress(app)).collect();
+        let now: Vec<f64> = ids.map(|app| self.issued(app)).collect();
         if let Some(shift) = &mut self.shift {
             shift.marks.iter_mut().zip(now).for_each(|(mark, now)| mark.0 = now);
         }
@@ -277,9 +277,9 @@ impl<F: Feed> Gpu<'_, F> {
         let steady = !self.vacating.contains(&true);
         for app in 0..self.apps.len() {
             let id = AppId(to_u16(app));
-            let progress = self.progress(id);
+            let issued = self.issued(id);
             let (last, first) = &mut shift.marks[app];
-            let ipc = (progress - std::mem::replace(last, progress)) / span;
+            let ipc = (issued - std::mem::replace(last, issued)) / span;
             let moved = |first: f64| first > 0.0 && (ipc / first - 1.0).abs() > shift.fraction;
             if self.apps[app].state == State::Active && first.is_some_and(moved) {
                 self.wakes.push_back(Wake::IpcShift(id));

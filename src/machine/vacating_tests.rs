@@ -6,7 +6,7 @@ use crate::units::AppId;
 
 use super::crew::{Crew, plan};
 use super::scripted::{Line, Script, line, machine, memory};
-use super::{Need, Outcome};
+use super::{End, Need, Outcome};
 
 fn small(set: &[(&str, &str)]) -> Resolved {
     let mut keys = vec![("dispatch.sms", "2"), ("dispatch.kernel_launch_cycles", "0")];
@@ -215,4 +215,22 @@ fn slot_cycles_of_a_switch_are_booked() {
     #[allow(clippy::cast_precision_loss, reason = "a few thousand cycles")]
     let held = outcome.cta_cycles[0] as f64 * f64::from(resolved.machine.sm.schedulers);
     assert!(told[1] > 1010 && (booked / held - 1.0).abs() < 0.005, "{booked} of {held}");
+}
+
+#[test]
+fn what_a_flushed_cta_had_done_is_no_progress() {
+    let resolved = small(&[]);
+    let chain = vec![line("FFMA", Some(1), Some(1)); 4000];
+    let crew = Crew::new(vec![Script::new(&resolved, &chain, 1, 4, 64)]);
+    let crew = crew.until(End { first: false, at: Some(15_000) });
+    let wake = || vec![WakeOn::At(2000)];
+    let [none, all] = [0, 4].map(|quota| plan(&resolved, &[quota], draft(Vacate::Flush, wake())));
+    let last = plan(&resolved, &[4], PlanDraft::default());
+    // None at first; or all, dropped as they come back.
+    let late = crew.run(&resolved, &none, |_| last.clone());
+    let mut plans = [&none, &last].into_iter();
+    let flushed = crew.run(&resolved, &all, |_| plans.next().unwrap().clone());
+    assert!(flushed.kernels[0].ctas_killed == 4 && flushed.kernels[0].lost_instructions > 0);
+    let (late, flushed) = (late.apps[0].progress, flushed.apps[0].progress);
+    assert!((flushed / late - 1.0).abs() < 0.01, "{flushed} after a flush, {late} without");
 }

@@ -42,8 +42,9 @@ pub(super) enum Vacating {
 pub(in super::super) enum Departure<S> {
     /// It has ended; it had come at this cycle.
     Retired { kernel: u32, started: Cycle },
-    /// It was dropped; `again`: it has to start again.
-    Killed { kernel: u32, ordinal: u64, again: bool },
+    /// It was dropped, with so many warp instructions issued; `again`: it has to start
+    /// again.
+    Killed { kernel: u32, ordinal: u64, issued: f64, again: bool },
     /// Its state is in memory.
     Saved(Box<Saved<S>>),
 }
@@ -196,9 +197,13 @@ impl<S: WarpStream> Sm<S> {
         let (cta, warps) = self.take_away(slot, chip);
         let counts = &mut chip.counts[to_usize(cta.kernel)];
         counts.ctas_killed += 1;
-        counts.lost_instructions += cta.issued + warps.iter().map(|warp| warp.issued).sum::<u64>();
+        let lost = cta.issued + warps.iter().map(|warp| warp.issued).sum::<u64>();
+        counts.lost_instructions += lost;
+        let rests = warps.iter().map(|warp| warp.next.unissued());
+        #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+        let issued = lost as f64 - rests.sum::<f64>();
         let (kernel, ordinal, again) = (cta.kernel, cta.ordinal, leave == Leave::Flush);
-        self.departed.push(Departure::Killed { kernel, ordinal, again });
+        self.departed.push(Departure::Killed { kernel, ordinal, issued, again });
     }
 
     fn put_away(&mut self, slot: usize, chip: &mut Chip) {

@@ -9,7 +9,7 @@ use super::super::feed::WarpStream;
 use super::super::profile::{Profile, SlotId, StateId, Step, StepEnd, StretchEnd};
 use super::burst::{Burst, Running};
 use super::fetch::Window;
-use super::share::Claim;
+use super::share::{Claim, ISSUE};
 
 /// Bursts without an event are cut here, so that counters never run far ahead
 /// of time; see [`super::repeat`] for loops.
@@ -69,6 +69,16 @@ pub(super) enum Next {
     Settled,
     /// It still waits at a barrier.
     Barrier(u8),
+}
+
+impl Next {
+    /// Instructions of its burst that have not issued.
+    pub(super) fn unissued(&self) -> f64 {
+        match self {
+            Self::Rest(running, claim) => running.left.max(0.0) * f64::from(claim.density[ISSUE]),
+            _ => 0.0,
+        }
+    }
 }
 
 /// One load slot.
