@@ -8,6 +8,8 @@ use crate::spec::Machine;
 
 use super::app::App;
 use super::feed::StoreFeed;
+use super::request::AnalyzeRequest;
+use super::until::Until;
 
 /// The notes of one analysis, in order.
 #[derive(Debug, Default)]
@@ -18,6 +20,20 @@ impl Notes {
     pub(super) fn add(&mut self, note: String) {
         if !self.0.contains(&note) {
             self.0.push(note);
+        }
+    }
+
+    /// Adds what was asked of co-runs where there are none.
+    pub(super) fn of_request(&mut self, request: &AnalyzeRequest) {
+        let until = request.until != Until::default();
+        let asked = until || request.window.is_some() || !request.arrivals.is_empty();
+        if request.schemes.is_empty() && asked {
+            self.add(String::from(
+                "no scheme was named, so nothing ran together: its end, window and arrivals \
+                 were not used",
+            ));
+        } else if !request.schemes.is_empty() && request.apps.len() < 2 {
+            self.add(String::from("one application alone: no scheme ran"));
         }
     }
 
@@ -78,5 +94,32 @@ impl Notes {
     /// The sentences.
     pub(super) fn into_sentences(self) -> Vec<String> {
         self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{AnalyzeRequest, Notes};
+    use crate::run::AppName;
+
+    #[test]
+    fn what_is_asked_of_co_runs_that_are_not_is_said() {
+        let notes = |apps: &[&str], schemes: &[&str], window| {
+            let apps = apps.iter().map(|typed| AppName::parse(typed)).collect();
+            let request = AnalyzeRequest {
+                schemes: schemes.iter().map(ToString::to_string).collect(),
+                window,
+                ..AnalyzeRequest::new(apps, "v100", Path::new("cache"))
+            };
+            let mut notes = Notes::default();
+            notes.of_request(&request);
+            notes.into_sentences()
+        };
+        assert!(notes(&["a", "b"], &[], None).is_empty());
+        assert!(notes(&["a", "b"], &["even"], Some(5)).is_empty());
+        assert!(notes(&["a", "b"], &[], Some(5))[0].starts_with("no scheme was named"));
+        assert_eq!(notes(&["a"], &["even"], None), ["one application alone: no scheme ran"]);
     }
 }

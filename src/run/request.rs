@@ -147,6 +147,7 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
         .collect();
     let mut analysis = empty(request, peaks(&resolved, &memory));
     let mut notes = Notes::default();
+    notes.of_request(request);
     for row in rows {
         let (row, sentences) = row?;
         analysis.solo.push(row);
