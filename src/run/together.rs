@@ -7,7 +7,7 @@ use crate::machine::{AppOutcome, Need, Outcome};
 use crate::record::{
     CoRun, CoRunApp, CoRunKernel, CurveRecord, DecisionRecord, ResidencyRecord, ResidencyRow,
 };
-use crate::units::{AppId, to_u16, to_u32, to_u64};
+use crate::units::{AppId, Cycle, to_u16, to_u32, to_u64};
 
 use super::alone::{Reference, threads};
 use super::stage::{Decision, Stage, sums};
@@ -125,10 +125,7 @@ impl Stage<'_> {
     /// SMs, CTAs per SM and channels that an application had when it ended.
     fn share(&self, app: usize, ended: &AppOutcome, decisions: &[Decision]) -> (u64, u64, u64) {
         let id = AppId(to_u16(app));
-        let before = |decision: &&Decision| decision.cycle < ended.end || decision.cycle == 0;
-        let Some(Decision { plan, .. }) = decisions.iter().rev().find(before) else {
-            return (0, 0, 0);
-        };
+        let Some(plan) = in_force(decisions, ended.end) else { return (0, 0, 0) };
         let quotas = (0..usize::from(self.facts.sms)).map(|sm| plan.quota(id, sm));
         let fits = self.facts.apps[app].kernels.iter().map(|kernel| kernel.ctas_per_sm).max();
         let most = quotas.clone().max().unwrap_or(0).min(fits.unwrap_or(0));
@@ -184,6 +181,18 @@ impl Stage<'_> {
     }
 }
 
+/// The plan that had taken effect before `cycle`: one with a delay is in force once
+/// that is over, unless the scheme has decided anew meanwhile. The first is at once.
+fn in_force(decisions: &[Decision], cycle: Cycle) -> Option<&Plan> {
+    let next = decisions.iter().skip(1).map(|next| next.cycle).chain([Cycle::MAX]);
+    let all = decisions.iter().zip(next).enumerate();
+    let effective = all.filter(|&(place, (decision, next))| {
+        let effect = decision.cycle.saturating_add(decision.plan.delay());
+        place == 0 || (effect < cycle && (effect < next || decision.cycle == effect))
+    });
+    effective.last().map(|(_, (decision, _))| &decision.plan)
+}
+
 /// The plan without what the record says beside it; a quota that is the same on all
 /// SMs is one number.
 fn brief(plan: &Plan) -> serde_json::Value {
@@ -224,4 +233,43 @@ fn residency(outcome: &Outcome) -> Option<ResidencyRecord> {
         }
     }
     Some(ResidencyRecord { interval_cycles: residency.span, rows })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Decision, in_force};
+    use crate::epoch::{Facts, Plan, PlanDraft, WakeOn};
+
+    #[test]
+    fn a_plan_with_a_delay_is_in_force_when_that_is_over() {
+        let facts = Facts {
+            sms: 1,
+            max_ctas_per_sm: 1,
+            max_warps_per_sm: 1,
+            registers_per_sm: 1,
+            shared_bytes_per_sm: 1,
+            channels: 1,
+            core_mhz: 1.0,
+            peak_dram_gb_per_s: 1.0,
+            peak_l2_gb_per_s: 1.0,
+            peak_ipc_per_sm: 1.0,
+            schedulers_per_sm: 1,
+            apps: Vec::new(),
+        };
+        let decision = |cycle, delay, reason: &str| {
+            let wake = vec![WakeOn::KernelEnd];
+            let draft = PlanDraft { delay, wake, reason: reason.into(), ..PlanDraft::default() };
+            Decision { cycle, view: None, plan: Plan::new(&facts, draft).unwrap() }
+        };
+        let decisions = [
+            decision(0, 10, "first"),
+            decision(100, 50, "late"),
+            decision(300, 500, "never"),
+            decision(400, 0, "last"),
+        ];
+        let reason = |cycle| in_force(&decisions, cycle).unwrap().reason();
+        let told: Vec<_> = [0, 140, 151, 399, 900].into_iter().map(reason).collect();
+        assert_eq!(told, ["first", "first", "late", "late", "last"]);
+        assert_eq!(in_force(&[], 5), None);
+    }
 }
