@@ -59,7 +59,8 @@ pub struct CoRun {
     /// Where that energy went; absent where the machine has no energy table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<EnergyRecord>,
-    /// CTAs that were killed and started again.
+    /// CTAs that were dropped before their end: to start again, or with their
+    /// application as it reached its target.
     #[serde(default)]
     pub killed_ctas: u64,
     /// Every decision of the scheme, in order.
@@ -140,7 +141,7 @@ pub struct CoRunApp {
     pub ctas_per_sm: u64,
     /// Memory channels held at the end.
     pub channels: u64,
-    /// Its CTAs that were killed and started again.
+    /// Its CTAs that were dropped before their end, as [`CoRun::killed_ctas`].
     #[serde(default)]
     pub killed_ctas: u64,
     /// Its launches, in start order.
