@@ -49,21 +49,29 @@ impl FromStr for Until {
     fn from_str(typed: &str) -> Result<Self, String> {
         let mut until = Self { who: Who::Clock, cycles: None };
         for part in typed.split([',', ':']) {
-            if let Some(cycles) = part.strip_prefix("cycles=") {
-                let cycles: Cycle = cycles
-                    .parse()
-                    .map_err(|_| format!("expected a number of cycles, found {cycles}"))?;
-                until.cycles = Some(cycles).filter(|&cycles| cycles > 0);
-                until.cycles.ok_or("a run takes at least one cycle")?;
-                continue;
+            let again = match part.strip_prefix("cycles=") {
+                Some(cycles) => until.cycles.replace(number(cycles)?).is_some(),
+                None => std::mem::replace(&mut until.who, named(part)?) != Who::Clock,
+            };
+            if again {
+                return Err(format!("{part} comes second: one word, one number of cycles"));
             }
-            let found = Who::NAMES.iter().find(|(name, _)| *name == part);
-            until.who = found.map(|&(_, who)| who).ok_or_else(|| {
-                format!("expected all, first, targets, first-run or cycles=N, found {part}")
-            })?;
         }
         Ok(until)
     }
+}
+
+fn number(typed: &str) -> Result<Cycle, String> {
+    let cycles =
+        typed.parse().map_err(|_| format!("expected a number of cycles, found {typed}"))?;
+    if cycles == 0 { Err(String::from("a run takes at least one cycle")) } else { Ok(cycles) }
+}
+
+fn named(typed: &str) -> Result<Who, String> {
+    let found = Who::NAMES.iter().find(|(name, _)| *name == typed).map(|&(_, who)| who);
+    found.ok_or_else(|| {
+        format!("expected all, first, targets, first-run or cycles=N, found {typed}")
+    })
 }
 
 impl fmt::Display for Until {
@@ -88,7 +96,16 @@ mod tests {
         }
         let both: Until = "first-run:cycles=7".parse().unwrap();
         assert_eq!(both, Until { who: Who::FirstRun, cycles: Some(7) });
-        for wrong in ["", "never", "cycles=", "cycles=x", "cycles=0", "all,none"] {
+        for wrong in [
+            "",
+            "never",
+            "cycles=",
+            "cycles=x",
+            "cycles=0",
+            "all,none",
+            "all,first",
+            "cycles=5,cycles=6",
+        ] {
             assert!(wrong.parse::<Until>().is_err(), "{wrong}");
         }
     }
