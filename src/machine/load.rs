@@ -52,6 +52,14 @@ pub struct AppOutcome {
     pub progress: f64,
 }
 
+impl AppOutcome {
+    /// Cycles from its arrival to its end; 0 where the run was over before it came.
+    #[must_use]
+    pub fn cycles(&self) -> Cycle {
+        self.end.saturating_sub(self.arrival)
+    }
+}
+
 /// Where an application is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {

@@ -205,6 +205,10 @@ fn the_clock_ends_a_run_and_the_first_to_finish_may() {
     assert!(cut.apps[0].finished && !cut.apps[1].finished);
     assert_eq!((cut.cycles, cut.apps[1].end), (9000, 9000));
     assert!(cut.apps[1].progress > 1000.0);
+    assert_eq!(cut.apps[1].cycles(), 9000);
+    let late = Crew::new(kernels()).with(1, |load| load.arrival = 9500).until(clock);
+    let never = late.under(&resolved, &everything).apps[1];
+    assert_eq!((never.cycles(), never.progress.to_bits()), (0, 0));
     let first = End { first: true, at: None };
     let short = Crew::new(kernels()).until(first).under(&resolved, &everything);
     assert_eq!(short.cycles, short.apps[0].end);

@@ -143,7 +143,7 @@ impl<'a> Stage<'a> {
         let stalled = sums.stalls[Cause::LongMemoryLatency as usize];
         ProbeApp {
             app,
-            cycles: ended.end - ended.arrival,
+            cycles: ended.cycles(),
             warp_instructions,
             thread_instructions,
             l1_accesses: sums.l1.accesses(),

@@ -67,7 +67,7 @@ impl Stage<'_> {
         let counts = sums(&outcome.kernels[launches.clone()]);
         let all = sums(&outcome.totals[launches]);
         let ended = outcome.apps[app];
-        let cycles = ended.end - ended.arrival.min(ended.end);
+        let cycles = ended.cycles();
         let (warp_instructions, thread_instructions) = self.work(app, &ended, &counts);
         let again = self.until.who == super::until::Who::FirstRun;
         #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
