@@ -139,11 +139,7 @@ impl<S: WarpStream> Dispatcher<S> {
             list.iter().position(|&a| a == app).unwrap_or(list.len())
         };
         match rule.order() {
-            DispatchOrder::InOrder => {}
-            DispatchOrder::RoundRobin => {
-                let turn = usize::from(self.active.len() > 1);
-                self.active.rotate_left(turn);
-            }
+            DispatchOrder::InOrder | DispatchOrder::RoundRobin => {}
             DispatchOrder::Priority(list) => self.active.sort_by_key(|&kernel| rank(list, kernel)),
         }
     }
@@ -159,13 +155,11 @@ impl<S: WarpStream> Dispatcher<S> {
 
     /// The launch that starts a CTA on an SM.
     fn choose(&self, sm: usize, state: &Sm<S>, rule: &Rule) -> Option<u32> {
-        for &kernel in &self.active {
+        if *rule.order() == DispatchOrder::RoundRobin {
+            return self.in_turn(sm, state, rule);
+        }
+        for &kernel in self.active.iter().filter(|&&kernel| self.may(kernel, sm, rule)) {
             let grid = &self.grids[to_usize(kernel)];
-            let held = self.held[grid.app.index()][sm];
-            let may = rule.allows(grid.app, sm, held, &grid.need) && grid.on_sm[sm] < grid.spread;
-            if !may || !self.waits(kernel) {
-                continue;
-            }
             if state.holds(&grid.need, &rule.bounds(grid.app)) {
                 return Some(kernel);
             }
@@ -174,6 +168,27 @@ impl<S: WarpStream> Dispatcher<S> {
             }
         }
         None
+    }
+
+    /// The launch whose turn it is on an SM: of those that fit, the next after the
+    /// one that started there last. By SM: turns of the whole machine would give
+    /// one launch all even SMs.
+    fn in_turn(&self, sm: usize, state: &Sm<S>, rule: &Rule) -> Option<u32> {
+        let fits = |&kernel: &u32| {
+            let grid = &self.grids[to_usize(kernel)];
+            self.may(kernel, sm, rule) && state.holds(&grid.need, &rule.bounds(grid.app))
+        };
+        let past = |kernel: u32| self.prepared[sm].is_some_and(|last| kernel <= last);
+        self.active.iter().copied().filter(fits).min_by_key(|&kernel| (past(kernel), kernel))
+    }
+
+    /// Whether a launch has a CTA that the plan lets start on an SM.
+    fn may(&self, kernel: u32, sm: usize, rule: &Rule) -> bool {
+        let grid = &self.grids[to_usize(kernel)];
+        let held = self.held[grid.app.index()][sm];
+        rule.allows(grid.app, sm, held, &grid.need)
+            && grid.on_sm[sm] < grid.spread
+            && self.waits(kernel)
     }
 
     #[allow(clippy::too_many_arguments, reason = "the parts of one machine")]
