@@ -90,7 +90,7 @@ fn references(
 
 fn prepare(stage: &Stage<'_>, request: &AnalyzeRequest) -> Result<Vec<Prepared>, RunError> {
     let prepare = |typed: &String| {
-        let (chosen, scheme) = chosen(typed)?;
+        let (chosen, scheme) = chosen(typed, request.apps.len())?;
         let law = |source: LawBroken| RunError::Law { scheme: chosen.name.clone(), source };
         let probes = scheme.probes(&stage.facts).map_err(law)?;
         Ok(Prepared { chosen, scheme, probes })

@@ -58,6 +58,17 @@ pub enum RunError {
     /// A scheme that does not exist, or a parameter that it does not take.
     #[error(transparent)]
     Scheme(#[from] BadChoice),
+    /// A scheme for one application was asked to run several.
+    #[error(
+        "scheme {scheme} runs one application, here are {apps}; `sequential` runs one after the \
+         other, and each is analyzed alone in any case"
+    )]
+    OnlyAlone {
+        /// Which scheme.
+        scheme: &'static str,
+        /// Applications of the run.
+        apps: usize,
+    },
     /// An application that is not among those of the run.
     #[error("there is no application {name} in this run; there are: {known}")]
     UnknownApp {

@@ -117,8 +117,9 @@ impl Bench<'_> {
     }
 }
 
-/// Analyzes every application alone, side by side on all threads. The record
-/// does not depend on their number.
+/// Analyzes every application alone, then all of them together under each scheme
+/// that is named, side by side on all threads. The record does not depend on their
+/// number.
 ///
 /// # Errors
 /// [`RunError`]: a wrong model file, a wrong trace, a machine that cannot run an
@@ -153,7 +154,7 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
         analysis.solo.push(row);
         sentences.into_iter().for_each(|sentence| notes.add(sentence));
     }
-    if apps.len() > 1 && !request.schemes.is_empty() {
+    if !request.schemes.is_empty() {
         if request.sample.is_some() {
             notes.add(String::from("co-runs are not sampled: every CTA of them ran"));
         }
@@ -188,7 +189,7 @@ fn empty(request: &AnalyzeRequest, machine: MachineRecord) -> Analysis {
 }
 
 fn check_schemes(request: &AnalyzeRequest) -> Result<(), RunError> {
-    request.schemes.iter().try_for_each(|typed| chosen(typed).map(drop))
+    request.schemes.iter().try_for_each(|typed| chosen(typed, request.apps.len()).map(drop))
 }
 
 fn check_names(apps: &[AppName]) -> Result<(), RunError> {

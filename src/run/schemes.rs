@@ -57,12 +57,16 @@ pub(super) struct Chosen {
     pub(super) parameters: BTreeMap<String, String>,
 }
 
-/// The scheme that `typed` names, as `name` or `name:key=value:key=value`.
+/// The scheme that `typed` names, as `name` or `name:key=value:key=value`, for so
+/// many applications.
 ///
 /// # Errors
-/// When there is none, or it has no such parameter or value.
-pub(super) fn chosen(typed: &str) -> Result<(Chosen, Box<dyn Scheme>), RunError> {
+/// When there is none, it has no such parameter or value, or does not serve so many.
+pub(super) fn chosen(typed: &str, apps: usize) -> Result<(Chosen, Box<dyn Scheme>), RunError> {
     let choice = scheme::Choice::parse(typed)?;
+    if !choice.row().serves(apps) {
+        return Err(RunError::OnlyAlone { scheme: choice.row().name, apps });
+    }
     let parameters = choice.settings().iter();
     let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_string())).collect();
     Ok((Chosen { name: choice.row().name.to_owned(), parameters }, choice.make()))

@@ -72,12 +72,22 @@ pub struct Row {
     pub make: fn(&Settings) -> Box<dyn Scheme>,
 }
 
+impl Row {
+    /// Whether it runs `apps` applications to their ends: `solo` serves one.
+    #[must_use]
+    pub fn serves(&self, apps: usize) -> bool {
+        self.name != SOLO || apps == 1
+    }
+}
+
+const SOLO: &str = "solo";
+
 const WARPED_SLICER: &str = "Warped-Slicer (ISCA 2016)";
 
 /// Every scheme.
 pub const TABLE: &[Row] = &[
     Row {
-        name: "solo",
+        name: SOLO,
         paper: "none: the baseline of every other scheme",
         summary: "one application has the whole machine",
         parameters: &[],
