@@ -53,7 +53,9 @@ pub(crate) struct Arguments {
     /// until all have finished once; also `first-run,cycles=N`)
     #[arg(long, value_name = "END", default_value_t)]
     until: Until,
-    /// Compares co-runs with the first N cycles of each application alone
+    /// The first N cycles of each application alone: what `targets` asks of each, and
+    /// what `targets` and `cycles` are compared with. Targets are looked at every 64
+    /// cycles
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     window: Option<u64>,
     /// Lets an application come to a co-run at a cycle, not at its beginning

@@ -11,6 +11,9 @@ use super::load::State;
 use super::sm::Leave;
 use super::space;
 
+/// Runs of one application after which another that has not begun counts as starved.
+const RUNS_OF_OTHERS: u64 = 64;
+
 impl<F: Feed> Gpu<'_, F> {
     /// Lets the applications come, and sets when the run ends.
     pub(super) fn begin_all(&mut self) {
@@ -42,10 +45,16 @@ impl<F: Feed> Gpu<'_, F> {
         self.next_commands(app);
     }
 
-    /// Begins what an application's list allows now.
-    fn next_commands(&mut self, app: usize) {
+    /// Begins what an application's list allows now: nothing while it waits for a
+    /// share of the machine.
+    pub(super) fn next_commands(&mut self, app: usize) {
+        let id = AppId(to_u16(app));
+        let waits = self.rule.as_ref().is_some_and(|rule| rule.waits(id));
+        if waits || self.apps[app].state != State::Active {
+            return;
+        }
         let now = self.chip.queue.now();
-        let arrives = now == self.apps[app].load.arrival;
+        let begun = std::mem::replace(&mut self.apps[app].begun, true);
         while let Some(command) = self.apps[app].launches.next() {
             match command {
                 Command::Copy { destination, bytes } => {
@@ -58,7 +67,7 @@ impl<F: Feed> Gpu<'_, F> {
                     }
                 }
                 Command::Launch { kernel, .. } => {
-                    let gap = if arrives { 0 } else { self.machine.dispatch.kernel_retire_cycles };
+                    let gap = if begun { self.machine.dispatch.kernel_retire_cycles } else { 0 };
                     self.chip.queue.schedule(now + gap, Event::Launch { kernel: kernel.0 });
                 }
             }
@@ -166,6 +175,7 @@ impl<F: Feed> Gpu<'_, F> {
         if self.over || !self.apps[app].load.relaunches || launches.is_empty() {
             return self.release(app);
         }
+        self.check_for_starved(app);
         for kernel in launches {
             let first = &mut self.gauge.first_runs[kernel];
             first.get_or_insert_with(|| Box::new(self.chip.counts[kernel].clone()));
@@ -173,6 +183,21 @@ impl<F: Feed> Gpu<'_, F> {
         }
         self.apps[app].relaunch(self.machine.quirks.serial_kernels);
         self.next_commands(app);
+    }
+
+    /// Ends the run when an application begins anew again and again while another one
+    /// that is there never gets to its first instruction.
+    fn check_for_starved(&mut self, app: usize) {
+        if self.apps[app].outcome.runs < RUNS_OF_OTHERS || self.end.at.is_some() {
+            return;
+        }
+        self.close_books();
+        let starved = (0..self.apps.len()).find(|&other| {
+            let there = self.apps[other].state == State::Active && !self.apps[other].reported;
+            there && self.progress(AppId(to_u16(other))) <= 0.0
+        });
+        self.starved = starved.map(|other| AppId(to_u16(other)));
+        self.over |= starved.is_some();
     }
 
     /// The launches of an application.
@@ -207,6 +232,9 @@ impl<F: Feed> Gpu<'_, F> {
         let last = more.is_none();
         if let Some(rule) = self.rule.as_mut().filter(|_| last) {
             rule.sole = next.filter(|_| rule.plan().freed() == Freed::ToLast);
+        }
+        if let Some(sole) = self.rule.as_ref().and_then(|rule| rule.sole) {
+            self.next_commands(sole.index());
         }
         self.pass_turn();
         self.dispatcher.schedule(self.chip.queue.now(), &mut self.chip);

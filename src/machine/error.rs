@@ -51,6 +51,15 @@ pub enum MachineError {
         /// CTAs that were dropped for good.
         lost: u64,
     },
+    /// An application gets no share while another one begins anew and anew.
+    #[error(
+        "application number {} never gets a share while others run again and again: such a run \
+         has no end; give it one, as --until first-run,cycles=1000000", app + 1
+    )]
+    Starved {
+        /// Which application, by its place in the run.
+        app: usize,
+    },
     /// Nothing moves any more.
     #[error(
         "nothing has moved since cycle {since}; this is a defect of the model, please report it\n{dump}"

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::epoch::{Plan, View, Wake};
 use crate::spec::Machine;
-use crate::units::Cycle;
+use crate::units::{AppId, Cycle};
 
 use super::chip::Chip;
 use super::dispatch::Dispatcher;
@@ -54,6 +54,8 @@ pub struct Gpu<'a, F: Feed> {
     pub(super) open: usize,
     pub(super) end: End,
     pub(super) over: bool,
+    /// Who gets no share while others begin anew.
+    pub(super) starved: Option<AppId>,
     begun: bool,
     pub(super) rule: Option<Rule>,
     /// A plan that has not taken effect.
@@ -99,17 +101,18 @@ impl<'a, F: Feed> Gpu<'a, F> {
         let mut chip = setup::chip(machine, feed, &app_of, fabric);
         chip.spans = part.then(Vec::new);
         let (count, sms) = (setup.apps.len(), usize::from(machine.dispatch.sms));
-        let (kernels, serial) = (grids.len(), machine.quirks.serial_kernels);
         Ok(Self {
             machine,
             feed,
             sms: (0..machine.dispatch.sms).map(|id| Sm::new(id, machine)).collect(),
             chip,
+            gauge: Gauge::new(count, sms, grids.len()),
             dispatcher: Dispatcher::new(machine, grids, count, pace),
             open: setup.apps.iter().filter(|load| !load.absent).count(),
-            apps: setup.apps.into_iter().map(|load| Running::new(load, serial)).collect(),
+            apps: setup.apps.into_iter().map(|load| Running::new(load, machine)).collect(),
             end: setup.end,
             over: false,
+            starved: None,
             begun: false,
             rule: None,
             coming: None,
@@ -119,7 +122,6 @@ impl<'a, F: Feed> Gpu<'a, F> {
             vacating: vec![false; count],
             shift: None,
             in_slice: false,
-            gauge: Gauge::new(count, sms, kernels),
             timeline: Timeline::new(),
             recorder: (count > 1).then(|| Recorder::new(count, sms)),
             streams: Vec::new(),
@@ -161,6 +163,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
         }
         loop {
             if self.over {
+                self.break_off();
                 return Ok(Pause::Over);
             }
             if let Some(wake) = self.wakes.pop_front() {
@@ -317,9 +320,13 @@ impl<'a, F: Feed> Gpu<'a, F> {
     /// What the run leaves.
     ///
     /// # Errors
-    /// [`MachineError::Lost`] when the CTAs of a launch do not add up.
+    /// [`MachineError::Lost`] when the CTAs of a launch do not add up,
+    /// [`MachineError::Starved`] when the run would never have ended.
     pub fn finish(mut self) -> Result<Outcome, MachineError> {
         self.note_activity();
+        if let Some(app) = self.starved {
+            return Err(MachineError::Starved { app: app.index() });
+        }
         self.check_ctas()?;
         let now = self.chip.queue.now();
         if let Some(recorder) = &mut self.recorder {

@@ -1,5 +1,6 @@
 //! What a run has to do for one application, and how far that is.
 
+use crate::spec::Machine;
 use crate::units::Cycle;
 
 use super::launches::{Command, Launches};
@@ -78,18 +79,21 @@ pub(super) struct Running {
     pub(super) launches: Launches,
     pub(super) state: State,
     pub(super) outcome: AppOutcome,
+    /// It has begun a command.
+    pub(super) begun: bool,
     /// Its outcome stands: what it does further is not reported.
     pub(super) reported: bool,
 }
 
 impl Running {
     /// An application that is still to come.
-    pub(super) fn new(load: Load, serial: bool) -> Self {
+    pub(super) fn new(load: Load, machine: &Machine) -> Self {
+        let serial = machine.quirks.serial_kernels;
         let outcome = AppOutcome { arrival: load.arrival, ..AppOutcome::default() };
         let launches = Launches::new(load.commands.iter().copied(), serial);
         let state = if load.absent { State::Finished } else { State::Coming };
         let reported = load.absent;
-        Self { load, launches, state, outcome, reported }
+        Self { load, launches, state, outcome, begun: false, reported }
     }
 
     /// It begins its commands anew.

@@ -74,6 +74,9 @@ fn references(
     feeds: &[StoreFeed<'_>],
     solo: &[AppRecord],
 ) -> Result<Vec<Reference>, RunError> {
+    if request.window.is_some() && !matches!(request.until.who, Who::Targets | Who::Clock) {
+        return Err(RunError::IdleWindow(request.until.to_string()));
+    }
     let window = request.window.or(request.until.cycles);
     if request.until.who == Who::Targets && window.is_none() {
         return Err(RunError::NoWindow);

@@ -83,6 +83,12 @@ pub enum RunError {
          what it executes there is its target; add --window 2000000"
     )]
     NoWindow,
+    /// A window where co-runs are about the whole of each application.
+    #[error(
+        "a window belongs to --until targets or --until cycles=N: with `{0}` each application \
+         is compared with its whole solo run"
+    )]
+    IdleWindow(String),
     /// An application that is neither a file nor a folder.
     #[error(
         "there is no file or folder {path}; expected a store, a trace, a list, a folder of traces or synth:WORKLOAD"

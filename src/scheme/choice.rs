@@ -85,7 +85,7 @@ impl Choice {
     /// or what a value should have been.
     pub fn parse(text: &str) -> Result<Self, BadChoice> {
         let mut parts = text.split(':');
-        let name = parts.next().unwrap_or_default();
+        let name = parts.next().unwrap_or_default().trim();
         let row = find(name).ok_or_else(|| {
             let known: Vec<&str> = TABLE.iter().map(|row| row.name).collect();
             let (nearest, known) = (nearest(name, known.iter().copied()), known.join(", "));

@@ -1,0 +1,157 @@
+//! Does a co-run come to its end whatever its scheme, arrivals and end condition?
+
+use std::path::{Path, PathBuf};
+
+use gpumodel::machine::MachineError;
+use gpumodel::record::{Analysis, CoRun};
+use gpumodel::run::{AnalyzeRequest, AppName, RunError, Unwatched, analyze};
+use proptest::prelude::*;
+
+use crate::sharing::{store, together};
+
+/// Words of a scheme with random settings.
+fn any_scheme() -> impl Strategy<Value = String> {
+    let plain = ["sequential", "left-over", "fcfs", "even", "spatial"].map(String::from);
+    prop_oneof![
+        proptest::sample::select(plain.to_vec()),
+        (1_u32..6).prop_map(|most| format!("oracle:most={most}")),
+        any_slicer(),
+    ]
+}
+
+fn any_slicer() -> impl Strategy<Value = String> {
+    let times = (0_u64..4000, 0_u64..2000, 1_u64..3000, 0_u64..3000, 0_u64..20_000);
+    let words = (
+        proptest::sample::select(vec!["performance", "loss"]),
+        proptest::sample::select(vec!["printed", "inverse", "off"]),
+        proptest::sample::select(vec!["water-filling", "exact"]),
+        proptest::sample::select(vec!["online", "offline"]),
+    );
+    (times, words, 0.0..4.0, 0.0..2.0).prop_map(
+        |((warmup, settle, window, delay, rest), (on, scaling, solver, profile), factor, shift)| {
+            format!(
+                "warped-slicer:warmup={warmup}:settle={settle}:window={window}:delay={delay}\
+                 :rest={rest}:threshold_on={on}:scaling={scaling}:solver={solver}\
+                 :profile={profile}:factor={factor:.3}:ipc_shift={shift:.3}"
+            )
+        },
+    )
+}
+
+fn any_end() -> impl Strategy<Value = String> {
+    let word = proptest::sample::select(vec!["all", "first", "targets", "first-run"]);
+    prop_oneof![
+        2 => word.clone().prop_map(String::from),
+        1 => (1_u64..20_000).prop_map(|cycles| format!("cycles={cycles}")),
+        1 => (word, 1_u64..20_000).prop_map(|(who, cycles)| format!("{who},cycles={cycles}")),
+    ]
+}
+
+/// Kernels by number, and the cycles at which their applications come.
+fn any_mix() -> impl Strategy<Value = Vec<(usize, u64)>> {
+    let arrival = prop_oneof![Just(0), 0_u64..15_000];
+    proptest::collection::vec((0_usize..3, arrival), 2..=3)
+}
+
+/// The request, made of what was drawn; targets always have the window they need.
+fn request(
+    stores: &[PathBuf],
+    mix: &[(usize, u64)],
+    (machine, scheme): (&str, &str),
+    (end, window): (&str, Option<u64>),
+) -> AnalyzeRequest {
+    let name = |place: usize| format!("app{place}");
+    let app = |(place, &(kernel, _)): (usize, &(usize, u64))| AppName {
+        name: name(place),
+        path: stores[kernel].clone(),
+    };
+    let apps: Vec<AppName> = mix.iter().enumerate().map(app).collect();
+    let arrivals = mix.iter().enumerate().map(|(place, &(_, cycle))| (name(place), cycle));
+    let needs = end.starts_with("targets");
+    AnalyzeRequest {
+        until: end.parse().unwrap(),
+        window: window.or(needs.then_some(2000)),
+        arrivals: arrivals.collect(),
+        ..together(&apps, machine, &[scheme])
+    }
+}
+
+/// It ended where it was to end, and what it says of applications hangs together.
+fn ended(run: &CoRun, request: &AnalyzeRequest, context: &str) {
+    let limit = request.until.cycles.unwrap_or(u64::MAX);
+    assert!(run.cycles <= limit, "{context}: {} cycles", run.cycles);
+    let done = run.apps.iter().filter(|app| app.finished).count();
+    let least = match request.until.who {
+        _ if run.cycles == limit => 0,
+        gpumodel::run::Who::First => 1,
+        gpumodel::run::Who::Clock => 0,
+        _ => run.apps.len(),
+    };
+    assert!(done >= least, "{context}: {done} are done after {} cycles", run.cycles);
+    for app in &run.apps {
+        assert!(app.end_cycle <= run.cycles, "{context}: {app:?}");
+        assert!(!app.slowdown.is_nan() && app.slowdown > 0.0, "{context}: {app:?}");
+        assert!(app.normalized_progress.is_finite(), "{context}: {app:?}");
+        let causes: f64 = app.stall_fractions.values().sum();
+        assert!(app.cycles == 0 || (causes - 1.0).abs() < 1e-2, "{context}: {causes} {app:?}");
+    }
+    let numbers = [run.stp, run.ipc_throughput, run.makespan_speedup, run.harmonic_speedup];
+    assert!(numbers.iter().all(|number| number.is_finite() && *number >= 0.0), "{context}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 60, ..ProptestConfig::with_cases(60) })]
+
+    #[test]
+    fn any_settings_come_to_an_end(
+        scheme in any_scheme(),
+        end in any_end(),
+        mix in any_mix(),
+        window in proptest::option::of(1_u64..10_000),
+        machine in proptest::sample::select(vec!["warped-slicer", "ilp-smra", "accelsim-titanx"]),
+    ) {
+        let folder = std::sync::LazyLock::force(&STORES);
+        let stores = ["maths", "copy", "tile"].map(|name| folder.path().join(format!("{name}.gpt")));
+        let request = request(&stores, &mix, (machine, &scheme), (&end, window));
+        let context = format!("{scheme} on {machine} until {end} of {mix:?} in {window:?}");
+        let analysis = match analyze(&request, &Unwatched) {
+            Ok(analysis) => analysis,
+            // A run without an end, and a window where none belongs: both are said.
+            Err(RunError::Machine { source: MachineError::Starved { .. }, .. })
+                if end == "first-run" => return Ok(()),
+            Err(RunError::IdleWindow(_)) if window.is_some() => return Ok(()),
+            Err(error) => panic!("{context}: {error:?}"),
+        };
+        ended(&analysis.coruns[0], &request, &context);
+        let text = analysis.to_json();
+        let again = Analysis::from_json(text.as_bytes(), Path::new("record")).unwrap();
+        prop_assert_eq!(again.to_json(), text);
+    }
+}
+
+/// The kernels, made once for all cases.
+static STORES: std::sync::LazyLock<tempfile::TempDir> = std::sync::LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    for kernel in ["maths", "copy", "tile"] {
+        store(folder.path(), kernel);
+    }
+    folder
+});
+
+#[test]
+fn what_cannot_be_run_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = store(folder.path(), "copy");
+    let apps = ["a", "b"].map(|name| AppName { name: name.to_owned(), path: path.clone() });
+    let refused = |change: fn(&mut AnalyzeRequest)| {
+        let mut request = together(&apps, "warped-slicer", &["even"]);
+        change(&mut request);
+        analyze(&request, &Unwatched).unwrap_err().to_string()
+    };
+    let late = refused(|request| request.arrivals = vec![(String::from("c"), 5)]);
+    assert!(late.contains('c') && late.contains("a, b"), "{late}");
+    let window = refused(|request| request.until = "targets".parse().unwrap());
+    assert!(window.contains("--window"), "{window}");
+    let scheme = refused(|request| request.schemes = vec![String::from("evn")]);
+    assert!(scheme.contains("did you mean even?"), "{scheme}");
+}

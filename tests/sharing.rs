@@ -1,0 +1,219 @@
+//! Does every machine run applications under every scheme, to the end, whole and
+//! lawfully? Is what must come out even, even?
+//!
+//! The kernels lie in `tests/data/sharing`.
+
+use std::path::{Path, PathBuf};
+
+use gpumodel::record::{Analysis, CoRun, CoRunApp};
+use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::scheme::TABLE;
+use gpumodel::spec::Models;
+use gpumodel::synth::{Compression, Workload, write_folder};
+use gpumodel::trace::{ConvertRequest, Silent, convert};
+use gpumodel::units::Dim3;
+
+/// Every scheme for several applications, with phases as short as the kernels are.
+pub(crate) const SCHEMES: [&str; 8] = [
+    "sequential",
+    "left-over",
+    "fcfs",
+    "even",
+    "spatial",
+    "warped-slicer:warmup=200:settle=100:window=300:delay=50",
+    "oracle:most=4",
+    "smra:t_c=2000:rest=1",
+];
+
+/// The kernel as a store in `folder`.
+pub(crate) fn store(folder: &Path, kernel: &str) -> PathBuf {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sharing");
+    let file = data.join(format!("{kernel}.toml"));
+    let workload = Workload::load(file.to_str().unwrap(), None).unwrap();
+    let (text, path) = (folder.join(kernel), folder.join(format!("{kernel}.gpt")));
+    write_folder(&workload, &text, Compression::None, &mut |_| {}).unwrap();
+    let inputs = vec![text];
+    let request = ConvertRequest { inputs, output: path.clone(), ..ConvertRequest::default() };
+    convert(&request, &Silent).unwrap();
+    path
+}
+
+/// Each kernel as an application of its own, called `0`, `1`, ... by place.
+fn apps(folder: &Path, kernels: &[&str]) -> Vec<AppName> {
+    let app = |(place, kernel): (usize, &&str)| AppName {
+        name: place.to_string(),
+        path: store(folder, kernel),
+    };
+    kernels.iter().enumerate().map(app).collect()
+}
+
+/// A request for `apps` together under `schemes`.
+pub(crate) fn together(apps: &[AppName], machine: &str, schemes: &[&str]) -> AnalyzeRequest {
+    AnalyzeRequest {
+        schemes: schemes.iter().map(|&scheme| scheme.to_owned()).collect(),
+        ..AnalyzeRequest::new(apps.to_vec(), machine, Path::new("/no/such/folder"))
+    }
+}
+
+fn run(request: &AnalyzeRequest) -> Analysis {
+    analyze(request, &Unwatched).unwrap_or_else(|error| panic!("{}: {error:?}", request.machine))
+}
+
+fn close(found: f64, expected: f64, share: f64) -> bool {
+    (found / expected - 1.0).abs() <= share
+}
+
+#[allow(clippy::cast_precision_loss, reason = "runs are below 2^53 cycles")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
+
+/// All of its CTAs ran once, and what it did is what it does alone.
+fn whole(app: &CoRunApp, alone: &gpumodel::record::AppRecord, context: &str) {
+    assert!(app.finished && app.runs == 1 && app.killed_ctas == 0, "{context}: {app:?}");
+    let ctas = |grid: Dim3| grid.count();
+    let started: Vec<u64> = app.kernels.iter().map(|kernel| kernel.ctas).collect();
+    let expected: Vec<u64> = alone.kernels.iter().map(|kernel| ctas(kernel.grid)).collect();
+    assert_eq!(started, expected, "{context}: CTAs by launch");
+    assert_eq!(app.warp_instructions, alone.warp_instructions, "{context}");
+    assert_eq!(app.thread_instructions, alone.thread_instructions, "{context}");
+    assert_eq!(app.l1.accesses, alone.l1.accesses, "{context}: sectors asked for");
+    assert!(app.slowdown.is_finite() && app.slowdown > 0.9, "{context}: {}", app.slowdown);
+    let causes: f64 = app.stall_fractions.values().sum();
+    assert!((causes - 1.0).abs() < 1e-3, "{context}: causes sum to {causes}");
+    for kernel in &app.kernels {
+        assert!(kernel.start_cycle >= app.arrival_cycle, "{context}: {kernel:?}");
+        let span = kernel.start_cycle < kernel.end_cycle && kernel.end_cycle <= app.end_cycle;
+        assert!(span, "{context}: {kernel:?} of {app:?}");
+    }
+}
+
+/// Decisions follow each other, and no SM holds more CTAs than it has slots.
+fn lawful(run: &CoRun, slots: u32, context: &str) {
+    let cycles: Vec<u64> = run.decisions.iter().map(|decision| decision.cycle).collect();
+    assert!(cycles.is_sorted() && cycles[0] == 0, "{context}: {cycles:?}");
+    assert!(run.decisions.iter().all(|decision| !decision.reason.is_empty()), "{context}");
+    let residency = run.residency.as_ref().unwrap();
+    let most = residency.rows.iter().map(|row| row.sm).max().unwrap();
+    for sm in 0..=most {
+        let rows: Vec<_> = residency.rows.iter().filter(|row| row.sm == sm).collect();
+        let intervals = rows.iter().map(|row| row.ctas.len()).max().unwrap_or(0);
+        for interval in 0..intervals {
+            let held: f64 = rows.iter().filter_map(|row| row.ctas.get(interval)).sum();
+            assert!(held <= f64::from(slots) + 1e-6, "{context}: {held} CTAs on SM {sm}");
+        }
+    }
+}
+
+fn sound(analysis: &Analysis, slots: u32) {
+    let sequence: u64 = analysis.solo.iter().map(|app| app.cycles).sum();
+    for run in &analysis.coruns {
+        let context = format!("{} on {}", run.scheme, analysis.machine.name);
+        run.apps.iter().zip(&analysis.solo).for_each(|(app, solo)| whole(app, solo, &context));
+        lawful(run, slots, &context);
+        let last = run.apps.iter().map(|app| app.end_cycle).max();
+        assert_eq!((Some(run.makespan_cycles), Some(run.cycles)), (last, last), "{context}");
+        // Nobody waits for longer than all of them alone, but for what sharing costs.
+        assert!(float(run.cycles) < 1.3 * float(sequence), "{context}: {} cycles", run.cycles);
+        let shares: f64 = run.apps.iter().map(|app| app.dram_share).sum();
+        assert!((shares - 1.0).abs() < 1e-9, "{context}: DRAM shares sum to {shares}");
+        let bytes: u64 = run.apps.iter().map(|app| app.dram.bytes()).sum();
+        assert_eq!(bytes, run.dram.bytes(), "{context}: bytes of all are those of the run");
+    }
+    let text = analysis.to_json();
+    let again = Analysis::from_json(text.as_bytes(), Path::new("record")).unwrap();
+    assert_eq!(again.to_json(), text, "{}", analysis.machine.name);
+}
+
+#[test]
+fn every_scheme_runs_on_every_machine() {
+    let named = SCHEMES.map(|scheme| scheme.split(':').next().unwrap());
+    assert!(TABLE.iter().all(|row| row.name == "solo" || named.contains(&row.name)));
+    let folder = tempfile::tempdir().unwrap();
+    let models = Models::builtin();
+    let mixes =
+        [apps(folder.path(), &["maths", "copy", "tile"]), apps(folder.path(), &["tile"; 2])];
+    for machine in models.machine_names() {
+        let slots = models.machine(machine, &[]).unwrap().machine.sm.max_ctas;
+        for mix in &mixes {
+            let analysis = run(&together(mix, machine, &SCHEMES));
+            assert_eq!(analysis.coruns.len(), SCHEMES.len());
+            sound(&analysis, slots);
+        }
+    }
+}
+
+#[test]
+fn the_record_is_the_same_on_one_and_two_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let mix = apps(folder.path(), &["copy", "tile", "maths"]);
+    for machine in ["warped-slicer", "a100", "accelsim-rtx2060"] {
+        let request = together(&mix, machine, &SCHEMES);
+        let [one, two] = [1, 2].map(|threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| run(&request).to_json())
+        });
+        assert!(one == two, "{machine}");
+    }
+}
+
+#[test]
+fn who_is_alone_under_a_scheme_is_as_fast_as_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut schemes = SCHEMES.to_vec();
+    schemes.push("solo");
+    for machine in ["warped-slicer", "ugpu", "v100", "accelsim-qv100"] {
+        for kernel in ["copy", "tile"] {
+            let analysis = run(&together(&apps(folder.path(), &[kernel]), machine, &schemes));
+            assert_eq!(analysis.coruns.len(), schemes.len(), "one application is a run too");
+            for run in &analysis.coruns {
+                let (slowdown, stp) = (run.apps[0].slowdown, run.stp);
+                let found = format!("{} on {machine}: {slowdown}, {stp}", run.scheme);
+                assert!(close(slowdown, 1.0, 0.01) && close(stp, 1.0, 0.01), "{found}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_scheme_for_one_application_refuses_two() {
+    let folder = tempfile::tempdir().unwrap();
+    let request = together(&apps(folder.path(), &["copy", "tile"]), "warped-slicer", &["solo"]);
+    let error = analyze(&request, &Unwatched).unwrap_err().to_string();
+    assert!(error.contains("solo") && error.contains("sequential"), "{error}");
+}
+
+#[test]
+fn identical_applications_fare_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    // 192 CTAs of each: 16 SMs hold 4 and 4 in six waves, or 8 SMs 8 of each in three.
+    let schemes = ["fcfs", "even", "spatial", SCHEMES[5]];
+    let analysis = run(&together(&apps(folder.path(), &["copy"; 2]), "warped-slicer", &schemes));
+    for run in &analysis.coruns {
+        let [one, other] = [0, 1].map(|app: usize| float(run.apps[app].cycles));
+        assert!(close(one, other, 0.02), "{}: {one} and {other}", run.scheme);
+    }
+}
+
+#[test]
+fn streams_share_the_bandwidth_by_what_they_ask_and_the_smaller_share_suffers_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let mix = apps(folder.path(), &["stream", "trickle"]);
+    let mut request = together(&mix, "warped-slicer", &["fcfs", "even"]);
+    request.until = "cycles=20000".parse().unwrap();
+    let analysis = run(&request);
+    let alone =
+        |app: usize| float(analysis.solo[app].dram.bytes()) / float(analysis.solo[app].cycles);
+    assert!(
+        close(alone(0), alone(1), 0.15),
+        "either saturates the DRAM: {} {}",
+        alone(0),
+        alone(1)
+    );
+    for run in &analysis.coruns {
+        let [stream, trickle] = [&run.apps[0], &run.apps[1]];
+        // 24 warps against 8 on every SM, with as many loads under way in each.
+        assert!((0.70..0.80).contains(&stream.dram_share), "{}", stream.dram_share);
+        assert!(trickle.slowdown > 2.0 * stream.slowdown, "{trickle:?} {stream:?}");
+    }
+}
