@@ -1,8 +1,6 @@
 //! To each application an equal part of every SM.
 
-use crate::epoch::{
-    DispatchOrder, Facts, LawBroken, Plan, PlanDraft, Probe, ProbeResult, Region, View,
-};
+use crate::epoch::{DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult, Region, View};
 use crate::units::{AppId, to_u32};
 
 use super::solve::Amount;
@@ -57,10 +55,6 @@ fn sharing(facts: &Facts, present: &[AppId]) -> usize {
 }
 
 impl Scheme for Even {
-    fn probes(&self, _facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
-        Ok(Vec::new())
-    }
-
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
         Self::plan(facts, &present::at_start(facts))
     }

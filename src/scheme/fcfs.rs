@@ -1,6 +1,6 @@
 //! First come, first served.
 
-use crate::epoch::{DispatchOrder, Facts, LawBroken, Plan, PlanDraft, Probe, ProbeResult, View};
+use crate::epoch::{DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult, View};
 
 use super::{Scheme, Settings, present, shares};
 
@@ -24,10 +24,6 @@ impl Fcfs {
 }
 
 impl Scheme for Fcfs {
-    fn probes(&self, _facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
-        Ok(Vec::new())
-    }
-
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
         Self::plan(facts)
     }

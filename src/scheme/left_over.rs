@@ -1,6 +1,6 @@
 //! What the first leaves over, the next may have.
 
-use crate::epoch::{DispatchOrder, Facts, LawBroken, Plan, PlanDraft, Probe, ProbeResult, View};
+use crate::epoch::{DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult, View};
 
 use super::{Scheme, Settings, present, shares};
 
@@ -26,10 +26,6 @@ impl LeftOver {
 }
 
 impl Scheme for LeftOver {
-    fn probes(&self, _facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
-        Ok(Vec::new())
-    }
-
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
         Plan::new(facts, Self::draft(facts))
     }

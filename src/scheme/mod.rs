@@ -38,11 +38,14 @@ pub use warped_slicer::WarpedSlicer;
 
 /// A policy of sharing.
 pub trait Scheme: Send {
-    /// What it wants to have measured before it starts.
+    /// What it wants to have measured before it starts: nothing, where a scheme does
+    /// not say otherwise.
     ///
     /// # Errors
     /// As [`Scheme::start`].
-    fn probes(&self, facts: &Facts) -> Result<Vec<Probe>, LawBroken>;
+    fn probes(&self, _facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
+        Ok(Vec::new())
+    }
 
     /// The first plan.
     ///

@@ -1,6 +1,6 @@
 //! One application after the other.
 
-use crate::epoch::{Facts, LawBroken, Plan, PlanDraft, Probe, ProbeResult, View};
+use crate::epoch::{Facts, LawBroken, Plan, PlanDraft, ProbeResult, View};
 use crate::units::AppId;
 
 use super::{Scheme, Settings, present, shares};
@@ -24,10 +24,6 @@ impl Sequential {
 }
 
 impl Scheme for Sequential {
-    fn probes(&self, _facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
-        Ok(Vec::new())
-    }
-
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
         Self::plan(facts, &present::at_start(facts))
     }

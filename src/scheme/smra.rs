@@ -1,7 +1,7 @@
 //! To each application its own SMs, some of which move at run time.
 
 use crate::epoch::{
-    DispatchOrder, Facts, LawBroken, Plan, PlanDraft, Probe, ProbeResult, View, Wake, WakeOn,
+    DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult, View, Wake, WakeOn,
 };
 use crate::units::{AppId, Cycle, to_usize};
 
@@ -170,10 +170,6 @@ impl Smra {
 }
 
 impl Scheme for Smra {
-    fn probes(&self, _facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
-        Ok(Vec::new())
-    }
-
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
         let reason = self.begin(facts, present::at_start(facts));
         self.plan(facts, 0, reason)

@@ -1,6 +1,6 @@
 //! One application has the whole machine.
 
-use crate::epoch::{Facts, LawBroken, Plan, PlanDraft, Probe, ProbeResult, Share, View};
+use crate::epoch::{Facts, LawBroken, Plan, PlanDraft, ProbeResult, Share, View};
 
 use super::Scheme;
 
@@ -9,10 +9,6 @@ use super::Scheme;
 pub struct Solo;
 
 impl Scheme for Solo {
-    fn probes(&self, _facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
-        Ok(Vec::new())
-    }
-
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
         let all = vec![facts.max_ctas_per_sm; usize::from(facts.sms)];
         let mut shares = vec![Share::Waiting; facts.apps.len()];

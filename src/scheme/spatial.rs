@@ -1,6 +1,6 @@
 //! To each application its own SMs.
 
-use crate::epoch::{DispatchOrder, Facts, LawBroken, Plan, PlanDraft, Probe, ProbeResult, View};
+use crate::epoch::{DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult, View};
 use crate::units::AppId;
 
 use super::{Scheme, Settings, present, shares};
@@ -27,10 +27,6 @@ impl Spatial {
 }
 
 impl Scheme for Spatial {
-    fn probes(&self, _facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
-        Ok(Vec::new())
-    }
-
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
         Plan::new(facts, Self::draft(facts, &present::at_start(facts)))
     }
