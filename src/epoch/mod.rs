@@ -7,6 +7,7 @@ mod facts;
 mod law;
 mod plan;
 mod probe;
+mod queue;
 mod view;
 
 pub use facts::{AppFacts, Facts, KernelFacts};
@@ -15,4 +16,8 @@ pub use plan::{
     Curve, DispatchOrder, Freed, Plan, PlanDraft, Region, Share, TimeSlice, Vacate, WakeOn,
 };
 pub use probe::{Probe, ProbeApp, ProbeResult};
+pub use queue::{
+    Classified, Findings, Group, GroupLaw, GroupProbe, GroupProbeResult, Groups, Job, PairFound,
+    PatternUse, Profile, QueueFacts, QueueView, Threshold,
+};
 pub use view::{AppView, View, Wake};

@@ -10,8 +10,8 @@ use crate::units::{Cycle, Dim3};
 
 use super::{
     AssumptionRecord, CacheCounters, ChannelRecord, CoRun, ConstantCounters, DramCounters,
-    EnergyRecord, FetchCounters, SampleRecord, SmCounters, TlbCounters, TranslationCounters,
-    UtilizationRecord,
+    EnergyRecord, FetchCounters, InterferenceRecord, QueueRun, SampleRecord, SmCounters,
+    TlbCounters, TranslationCounters, UtilizationRecord,
 };
 
 /// Value of [`Analysis::schema`].
@@ -38,6 +38,12 @@ pub struct Analysis {
     pub solo: Vec<AppRecord>,
     /// The applications together, one entry per scheme.
     pub coruns: Vec<CoRun>,
+    /// Queues of the applications, one entry per queue and scheme.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<QueueRun>,
+    /// What schemes for queues found out before they grouped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interference: Vec<InterferenceRecord>,
     /// What the numbers lean on: assumptions that were needed, each once.
     #[serde(default)]
     pub notes: Vec<String>,

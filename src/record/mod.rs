@@ -17,6 +17,7 @@ mod launches;
 mod metrics;
 mod parts;
 mod quantity;
+mod queue;
 mod reference;
 mod residency;
 mod rows;
@@ -42,6 +43,10 @@ pub use launches::Launches;
 pub use metrics::Alone;
 pub use parts::{ChannelRecord, SmCounters};
 pub use quantity::{ErrorUnit, Quantity};
+pub use queue::{
+    ClassifiedRecord, GroupRecord, InterferenceRecord, JobRecord, MatchingRecord, PairRecord,
+    PatternRecord, PublishedSlowdown, QueueRun, ShareRecord, ThresholdRecord,
+};
 pub use reference::{ReferenceRow, ReferenceTable};
 pub use residency::{ResidencyRecord, ResidencyRow};
 pub use sample::SampleRecord;

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::units::nearest;
 
-use super::{Row, Scheme, Settings, TABLE, find};
+use super::{Parameter, Row, Scheme, Settings, TABLE, Value, find};
 
 /// A scheme and its settings.
 #[derive(Clone, Debug)]
@@ -111,29 +111,20 @@ impl Choice {
 
     /// Sets what `part` says and tells which parameter it was.
     fn set(&mut self, part: &str) -> Result<&'static str, BadChoice> {
-        let scheme = self.row.name;
-        let (key, value) = part
-            .split_once('=')
-            .ok_or_else(|| BadChoice::NotAPair { scheme, found: part.to_owned() })?;
-        let Some(parameter) = self.row.parameters.iter().find(|known| known.name == key) else {
-            let known: Vec<&str> = self.row.parameters.iter().map(|known| known.name).collect();
-            let nearest = nearest(key, known.iter().copied());
-            let known = if known.is_empty() { String::from("none") } else { known.join(", ") };
-            return Err(BadChoice::UnknownParameter {
-                scheme,
-                key: key.to_owned(),
-                nearest,
-                known,
-            });
-        };
-        let read = parameter.kind.parse(value).ok_or_else(|| BadChoice::Value {
-            scheme,
-            key: parameter.name,
-            expected: parameter.kind.expected(),
-            found: value.to_owned(),
-        })?;
-        self.settings.set(parameter.name, read);
-        Ok(parameter.name)
+        let (name, value) = setting(self.row.name, &[self.row.parameters], part)?;
+        self.settings.set(name, value);
+        Ok(name)
+    }
+
+    /// The same with a parameter set to `value`, where there is one that takes it.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        if let Some(parameter) = self.row.parameters.iter().find(|known| known.name == name)
+            && let Some(value) = parameter.kind.parse(value)
+        {
+            self.settings.set(name, value);
+        }
+        self
     }
 
     /// Its row of the table.
@@ -153,6 +144,31 @@ impl Choice {
     pub fn make(&self) -> Box<dyn Scheme> {
         (self.row.make)(&self.settings)
     }
+}
+
+/// Reads `key=value` of a scheme that has these lists of parameters.
+pub(super) fn setting(
+    scheme: &'static str,
+    parameters: &[&'static [Parameter]],
+    part: &str,
+) -> Result<(&'static str, Value), BadChoice> {
+    let (key, value) = part
+        .split_once('=')
+        .ok_or_else(|| BadChoice::NotAPair { scheme, found: part.to_owned() })?;
+    let all = || parameters.iter().copied().flatten();
+    let Some(parameter) = all().find(|known| known.name == key) else {
+        let known: Vec<&str> = all().map(|known| known.name).collect();
+        let nearest = nearest(key, known.iter().copied());
+        let known = if known.is_empty() { String::from("none") } else { known.join(", ") };
+        return Err(BadChoice::UnknownParameter { scheme, key: key.to_owned(), nearest, known });
+    };
+    let read = parameter.kind.parse(value).ok_or_else(|| BadChoice::Value {
+        scheme,
+        key: parameter.name,
+        expected: parameter.kind.expected(),
+        found: value.to_owned(),
+    })?;
+    Ok((parameter.name, read))
 }
 
 /// The name, and what differs from the defaults: two choices that read the same

@@ -10,6 +10,7 @@ mod left_over;
 mod oracle;
 mod parameter;
 mod present;
+pub mod queue;
 mod room;
 mod sequential;
 mod shares;

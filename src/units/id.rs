@@ -31,3 +31,7 @@ index_id!(
     /// A kernel launch of a run, over all applications, from 0 in launch-table order.
     KernelId(u32)
 );
+index_id!(
+    /// A place in a queue of applications, from 0 in order of arrival.
+    JobId(u32)
+);

@@ -16,7 +16,7 @@ pub use byte_count::ByteCount;
 pub use clock::ClockRatio;
 pub use dim::Dim3;
 pub use folder::WholeFolder;
-pub use id::{AppId, KernelId, SmId};
+pub use id::{AppId, JobId, KernelId, SmId};
 pub use narrow::{to_u16, to_u32, to_u64, to_usize};
 pub use nearest::nearest;
 pub use output::{WholeFile, remove_unfinished};

@@ -1,0 +1,120 @@
+//! Queues: which applications run together. QueueFacts and QueueView in, GroupProbes
+//! and Groups out.
+//!
+//! A scheme for queues is a [`Grouping`] and a scheme of [`super::TABLE`] under which
+//! the members of a group share the machine. To add one: a file with a type that is a
+//! [`Grouping`], and one row in [`QUEUE_TABLE`].
+
+mod arrival;
+mod choice;
+
+use thiserror::Error;
+
+use crate::epoch::{
+    Findings, GroupLaw, GroupProbe, GroupProbeResult, Groups, QueueFacts, QueueView,
+};
+
+use super::{Parameter, Settings};
+
+pub use arrival::InArrivalOrder;
+pub use choice::QueueChoice;
+
+/// A policy of who runs with whom.
+pub trait Grouping: Send {
+    /// What it wants to have measured before the queue starts.
+    ///
+    /// # Errors
+    /// When what the user has given does not suit the applications.
+    fn probes(&self, _facts: &QueueFacts) -> Result<Vec<GroupProbe>, Unmatched> {
+        Ok(Vec::new())
+    }
+
+    /// Takes the answers, in the order of the questions.
+    ///
+    /// # Errors
+    /// As [`Grouping::probes`].
+    fn learn(
+        &mut self,
+        _facts: &QueueFacts,
+        _answers: &[GroupProbeResult],
+    ) -> Result<(), Unmatched> {
+        Ok(())
+    }
+
+    /// Groups all that wait, in the order in which the groups are to run. Asked when
+    /// the machine is free and somebody has arrived since it was asked last.
+    ///
+    /// # Errors
+    /// When there is no grouping, or none that is proven to be right.
+    fn groups(&mut self, facts: &QueueFacts, view: &QueueView) -> Result<Groups, Unmatched>;
+
+    /// What it has found out about the applications, where it looked.
+    fn findings(&self) -> Option<&Findings> {
+        None
+    }
+}
+
+/// Why a queue is not grouped.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Unmatched {
+    /// The groups break a law: a defect of the grouping.
+    #[error("the groups are unlawful: {0}")]
+    Law(#[from] GroupLaw),
+    /// No choice of patterns uses every application exactly once.
+    #[error("no set of patterns takes every application once: {0}")]
+    Infeasible(String),
+    /// The solver has no proven answer.
+    #[error("the solver found no proven answer: {0}")]
+    Solver(String),
+    /// The solver's answer does not hold.
+    #[error("the solver's answer does not hold: {0}")]
+    Wrong(String),
+    /// A slow-down that is needed and not among those that were given.
+    #[error(
+        "no slow-down of class {suffers} beside class {disturbs} is given; expected one for \
+         every pair of the classes in the queue: {classes}"
+    )]
+    Missing {
+        /// Who disturbs.
+        disturbs: String,
+        /// Who suffers.
+        suffers: String,
+        /// Every class of the queue.
+        classes: String,
+    },
+}
+
+/// One row of the table of schemes for queues.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueRow {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// Where it is from.
+    pub paper: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// What a user may set, beside the parameters of [`QueueRow::within`].
+    pub parameters: &'static [Parameter],
+    /// The scheme under which members of a group share the machine.
+    pub within: &'static str,
+    /// Makes it with settings of these parameters.
+    pub make: fn(&Settings) -> Box<dyn Grouping>,
+}
+
+const ILP_SMRA: &str = "ILP-SMRA (Punyala et al.)";
+
+/// Every scheme that is for queues alone.
+pub const QUEUE_TABLE: &[QueueRow] = &[QueueRow {
+    name: "even-queue",
+    paper: ILP_SMRA,
+    summary: "groups in order of arrival, the SMs divided evenly",
+    parameters: &[],
+    within: "spatial",
+    make: |_| Box::new(InArrivalOrder),
+}];
+
+/// The row of that name.
+#[must_use]
+pub fn find_queue(name: &str) -> Option<&'static QueueRow> {
+    QUEUE_TABLE.iter().find(|row| row.name == name)
+}
