@@ -31,6 +31,9 @@ pub(super) enum Leave {
 #[derive(Debug, Default)]
 struct Source {
     free_at: u64,
+    /// When the packet that came last reaches the port: on its way through the L1 it
+    /// takes no place of the port's queue.
+    reached_at: u64,
     /// Packets that cannot leave yet, by value: a long queue read through by
     /// number would touch memory far apart.
     waiting: VecDeque<Packet>,
@@ -135,9 +138,10 @@ impl Crossbar {
             }
             return Err(None);
         }
-        let backlog = source.free_at.saturating_sub(now << SHIFT);
+        let backlog = source.free_at.saturating_sub(source.reached_at.max(now << SHIFT));
         if backlog > limit {
-            return Err(Some(now + ((backlog - limit) >> SHIFT) + 1));
+            let over = source.free_at - limit - (now << SHIFT);
+            return Err(Some(now + (over >> SHIFT) + 1));
         }
         Ok(())
     }
@@ -163,9 +167,10 @@ impl Crossbar {
     fn depart(&mut self, port: u16, packet: &Packet, ready: Cycle, late: bool) -> Cycle {
         self.destinations[usize::from(packet.slice)].credits -= 1;
         let time = self.packet_times[usize::from(packet.ask.carries_data())];
-        let free_at = &mut self.sources[usize::from(port)].free_at;
-        let ready = ready << SHIFT;
+        let source = &mut self.sources[usize::from(port)];
+        let (free_at, ready) = (&mut source.free_at, ready << SHIFT);
         let Some(matching) = &mut self.matching else {
+            source.reached_at = ready;
             let start = ready.max(*free_at);
             *free_at = start + time;
             return ceil(start + time + self.latency);

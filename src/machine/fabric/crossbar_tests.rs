@@ -119,3 +119,25 @@ fn matched_ports_take_one_packet_per_cycle_and_hold_up_those_behind() {
     assert_eq!(back(&mut crossbar, 0, 1), first + 1, "an SM takes one answer per cycle");
     assert_eq!(back(&mut crossbar, 7, 1), first + 2, "behind one that waited");
 }
+
+#[test]
+fn what_is_on_its_way_through_the_l1_takes_no_place_at_the_port() {
+    let mut machine = machine();
+    machine.interconnect.output_queue = 1000;
+    machine.interconnect.input_queue = 8;
+    let mut crossbar = Crossbar::new(&machine);
+    let flit = machine.clocks.core_mhz / machine.clocks.interconnect_mhz;
+    assert!((flit - 1.0).abs() < 1e-9, "a flit per cycle");
+    // A look-up per cycle, each of which leaves the L1 100 cycles later.
+    let mut send = |ready, now| {
+        let room = crossbar.room(0, now);
+        crossbar.send(&Packet { ready, ..packet(0, 0) });
+        room
+    };
+    for now in 0..300 {
+        assert_eq!(send(now + 100, now), Ok(()), "cycle {now}");
+    }
+    // Packets that reach the port together queue there: eight, and the one that leaves.
+    let full = (0..20).position(|_| send(400, 300).is_err());
+    assert_eq!(full, Some(9));
+}
