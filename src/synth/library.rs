@@ -3,15 +3,24 @@
 
 /// Name and text of every workload in `models/workloads`, by name.
 const WORKLOADS: &[(&str, &str)] = &[
+    ("bodies", include_str!("../../models/workloads/bodies.toml")),
+    ("butterfly", include_str!("../../models/workloads/butterfly.toml")),
     ("compute", include_str!("../../models/workloads/compute.toml")),
+    ("expand", include_str!("../../models/workloads/expand.toml")),
     ("gather", include_str!("../../models/workloads/gather.toml")),
     ("histogram", include_str!("../../models/workloads/histogram.toml")),
+    ("layers", include_str!("../../models/workloads/layers.toml")),
+    ("lookup", include_str!("../../models/workloads/lookup.toml")),
     ("matmul-tiled", include_str!("../../models/workloads/matmul-tiled.toml")),
+    ("polynomial", include_str!("../../models/workloads/polynomial.toml")),
     ("reduce", include_str!("../../models/workloads/reduce.toml")),
     ("saxpy", include_str!("../../models/workloads/saxpy.toml")),
+    ("sparse-rows", include_str!("../../models/workloads/sparse-rows.toml")),
     ("stencil5", include_str!("../../models/workloads/stencil5.toml")),
+    ("stream-copy", include_str!("../../models/workloads/stream-copy.toml")),
     ("transpose", include_str!("../../models/workloads/transpose.toml")),
     ("two-streams", include_str!("../../models/workloads/two-streams.toml")),
+    ("update-random", include_str!("../../models/workloads/update-random.toml")),
 ];
 
 /// The names of the workloads that come with the program.
