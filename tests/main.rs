@@ -18,6 +18,7 @@ mod imports;
 mod layers;
 mod machine_memory;
 mod machine_verb;
+mod matching;
 mod metamorphic;
 mod microbenchmarks;
 mod model_errors;

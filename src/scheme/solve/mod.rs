@@ -1,4 +1,4 @@
-//! The mathematics of sharing one SM: pure, without Facts, Views or Plans.
+//! The mathematics of sharing: pure, without Facts, Views or Plans.
 //!
 //! Several kernels share an SM. Each says what a CTA of it needs and how fast
 //! it is with 1, 2, … CTAs ([`Demand`]); a [`Split`] gives each a count of CTAs.
@@ -8,15 +8,23 @@
 //!
 //! [`water_filling`] is the paper's Algorithm 1, [`exact`] the same as an integer
 //! program. Both find the same minimum: [`water_filling`] says why.
+//!
+//! Applications of several classes wait to run in groups. A [`Pattern`] says how many
+//! of each class a group has and what that is worth; [`matching`] finds how many
+//! groups follow each of them (ILP-SMRA, eq. 1 to 5).
 
 mod amount;
 mod curve;
 mod exact;
+mod matching;
+mod pattern;
 mod split;
 mod water_filling;
 
 pub use amount::Amount;
 pub use curve::{BadCurve, Curve, Sample, Step};
 pub use exact::exact;
+pub use matching::{Engine, Matching, NoMatching, matching};
+pub use pattern::{Pattern, count_patterns, efficiency, patterns, with_idle};
 pub use split::{Demand, Split, Unsolved};
 pub use water_filling::{Filling, water_filling};
