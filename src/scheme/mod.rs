@@ -21,6 +21,7 @@ pub mod solve;
 mod spatial;
 #[cfg(test)]
 mod table_two;
+mod vacated;
 mod warped_slicer;
 
 use crate::epoch::{Facts, LawBroken, Plan, Probe, ProbeResult, View};
@@ -129,7 +130,7 @@ pub const TABLE: &[Row] = &[
         name: "spatial",
         paper: "Adriaens et al. (HPCA 2012), as in Warped-Slicer",
         summary: "an equal number of SMs for each",
-        parameters: &[],
+        parameters: spatial::PARAMETERS,
         make: Spatial::make,
     },
     Row {

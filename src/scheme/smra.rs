@@ -5,6 +5,7 @@ use crate::epoch::{
 };
 use crate::units::{AppId, Cycle, to_usize};
 
+use super::vacated::{FREED, Vacated};
 use super::{Kind, Parameter, Scheme, Settings, present, shares};
 
 /// What a user may set; the paper prints no values.
@@ -39,6 +40,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         kind: Kind::Whole { default: 4, least: 0, most: u64::MAX },
         summary: "looks without a try behind a move that was taken back (assumed)",
     },
+    FREED,
 ];
 
 /// SM reallocation of ILP-SMRA (Algorithm 1): all begin with as many SMs each. After
@@ -49,6 +51,10 @@ pub(super) const PARAMETERS: &[Parameter] = &[
 ///
 /// As printed the listing never measures the throughput anew; here each look compares
 /// that of the span behind it with that of the span before. When equal nothing moves.
+///
+/// When one ends, the SMs are divided evenly anew; where its SMs stay idle
+/// (`freed=idle`), it neither gives nor takes any, and the others go on from what
+/// they have.
 #[derive(Clone, Debug)]
 pub struct Smra {
     period: Cycle,
@@ -57,8 +63,11 @@ pub struct Smra {
     step: usize,
     least: usize,
     rest: u64,
-    /// Who is there; an SM's owner is a place in this list.
+    freed: Vacated,
+    /// Between whom the SMs are divided; an SM's owner is a place in this list.
     apps: Vec<AppId>,
+    /// Those of them that have not ended.
+    trading: Vec<usize>,
     owners: Vec<usize>,
     /// The owners before the last move, while it can be taken back.
     before: Option<Vec<usize>>,
@@ -77,7 +86,9 @@ impl Smra {
             step: to_usize(settings.whole("n_r")),
             least: to_usize(settings.whole("r_min")),
             rest: settings.whole("rest"),
+            freed: Vacated::of(settings),
             apps: Vec::new(),
+            trading: Vec::new(),
             owners: Vec::new(),
             before: None,
             last: 0.0,
@@ -89,22 +100,42 @@ impl Smra {
     fn begin(&mut self, facts: &Facts, mut apps: Vec<AppId>) -> String {
         apps.truncate(usize::from(facts.sms));
         self.owners = shares::sm_owners(facts, apps.len());
+        self.trading = (0..apps.len()).collect();
         self.apps = apps;
-        (self.before, self.last, self.resting) = (None, 0.0, 0);
+        self.forget();
         match self.apps.len() {
             1 => String::from("the one application that is there has every SM"),
             count => format!("{} SMs are divided evenly between {count} applications", facts.sms),
         }
     }
 
+    /// Nothing can be taken back or compared with any more.
+    fn forget(&mut self) {
+        (self.before, self.last, self.resting) = (None, 0.0, 0);
+    }
+
     fn plan(&self, facts: &Facts, now: Cycle, reason: String) -> Result<Plan, LawBroken> {
         let full = facts.max_ctas_per_sm;
         let quota = |place: usize, sm: usize| if self.owners[sm] == place { full } else { 0 };
         let shares = shares::on_each_sm(facts, &self.apps, quota);
-        let alone = self.apps.len() < 2;
+        let alone = self.trading.len() < 2;
         let wake = if alone { Vec::new() } else { vec![WakeOn::At(now + self.period)] };
         let order = DispatchOrder::RoundRobin;
         Plan::new(facts, PlanDraft { shares, order, wake, reason, ..PlanDraft::default() })
+    }
+
+    /// The same applications hold SMs: a look, unless one has ended meanwhile or it is
+    /// not the time for one.
+    fn go_on(&mut self, facts: &Facts, view: &View, looks: bool) -> String {
+        let ended = |place: &usize| view.apps[self.apps[*place].index()].finished;
+        let trading: Vec<usize> = (0..self.apps.len()).filter(|place| !ended(place)).collect();
+        if looks && trading == self.trading {
+            return self.look(facts, view);
+        }
+        self.trading = trading;
+        self.forget();
+        let count = self.trading.len();
+        format!("{count} of {} applications go on with the SMs that they have", self.apps.len())
     }
 
     /// What a look at the span behind it changes, and why.
@@ -150,7 +181,7 @@ impl Smra {
 
     /// Moves SMs from the highest score that can give some to the lowest.
     fn shift(&mut self, facts: &Facts, scores: &[u32]) -> String {
-        let places = 0..self.apps.len();
+        let places = self.trading.iter().copied();
         let gives = places.clone().filter(|&place| self.held(place) > self.least);
         let from = gives.min_by_key(|&place| (std::cmp::Reverse(scores[place]), place));
         let to = places.min_by_key(|&place| (scores[place], place));
@@ -176,9 +207,13 @@ impl Scheme for Smra {
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
-        let apps = present::now(facts, view);
-        let same = matches!(view.wake, Wake::At(_)) && apps.starts_with(&self.apps);
-        let reason = if same { self.look(facts, view) } else { self.begin(facts, apps) };
+        let apps = self.freed.holders(&self.apps, facts, view);
+        let looks = matches!(view.wake, Wake::At(_));
+        let reason = if apps == self.apps && (looks || self.freed == Vacated::Idle) {
+            self.go_on(facts, view, looks)
+        } else {
+            self.begin(facts, apps)
+        };
         self.plan(facts, view.now, reason)
     }
 }
@@ -246,6 +281,32 @@ mod tests {
             seen.push(sms(&plan, 2)[0]);
         }
         assert_eq!(seen, [6, 8, 8, 8, 6, 4]);
+    }
+
+    #[test]
+    fn where_sms_stay_idle_who_has_ended_neither_gives_nor_takes() {
+        let facts = facts(&["BLK", "IMG", "NN"]);
+        let mut smra = Choice::parse("smra:freed=idle").unwrap().make();
+        assert_eq!(sms(&smra.start(&facts, &[]).unwrap(), 3), [6, 5, 5]);
+        let speeds = [(60, 100), (300, 1), (60, 1)];
+        let plan = smra.decide(&facts, &look(&facts, 20_000, &speeds)).unwrap();
+        assert_eq!(sms(&plan, 3), [4, 7, 5]);
+        // IMG, to which SMs went, ends: they stay where they are.
+        let end = |now, wake, nn| {
+            let mut seen = look(&facts, now, &[(60, 100), (0, 0), nn]);
+            (seen.wake, seen.apps[1].active, seen.apps[1].finished) = (wake, false, true);
+            seen
+        };
+        let plan = smra.decide(&facts, &end(30_000, Wake::AppEnd(AppId(1)), (60, 1))).unwrap();
+        assert_eq!(sms(&plan, 3), [4, 7, 5], "{}", plan.reason());
+        // Its end costs throughput, which takes no move back; NN computes now.
+        let plan = smra.decide(&facts, &end(50_000, Wake::At(50_000), (200, 1))).unwrap();
+        assert_eq!(sms(&plan, 3), [2, 7, 7], "{}", plan.reason());
+        let mut last = end(60_000, Wake::AppEnd(AppId(0)), (200, 1));
+        (last.apps[0].active, last.apps[0].finished) = (false, true);
+        let plan = smra.decide(&facts, &last).unwrap();
+        assert_eq!(sms(&plan, 3), [2, 7, 7]);
+        assert!(plan.wake().is_empty(), "nobody is left to trade with");
     }
 
     #[test]
