@@ -9,12 +9,13 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 /// Sets of parameters that take other ways than the defaults.
-const OTHERS: [&str; 5] = [
+const OTHERS: [&str; 6] = [
     "warped-slicer:solver=exact:threshold_on=loss:delay=1000:rest=0",
     "warped-slicer:profile=offline:factor=0",
     "oracle:most=3",
     "spatial:freed=idle",
     "smra:freed=idle:t_c=100",
+    "profile-based:step=1:window=500:freed=idle",
 ];
 
 fn any_kernel() -> impl Strategy<Value = KernelFacts> {

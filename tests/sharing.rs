@@ -14,7 +14,7 @@ use gpumodel::trace::{ConvertRequest, Silent, convert};
 use gpumodel::units::Dim3;
 
 /// Every scheme for several applications, with phases as short as the kernels are.
-pub(crate) const SCHEMES: [&str; 8] = [
+pub(crate) const SCHEMES: [&str; 9] = [
     "sequential",
     "left-over",
     "fcfs",
@@ -23,6 +23,7 @@ pub(crate) const SCHEMES: [&str; 8] = [
     "warped-slicer:warmup=200:settle=100:window=300:delay=50",
     "oracle:most=4",
     "smra:t_c=2000:rest=1",
+    "profile-based:step=24:window=500",
 ];
 
 /// The kernel as a store in `folder`.

@@ -10,6 +10,7 @@ mod left_over;
 mod oracle;
 mod parameter;
 mod present;
+mod profile_based;
 pub mod queue;
 mod room;
 mod sequential;
@@ -32,6 +33,7 @@ pub use fcfs::Fcfs;
 pub use left_over::LeftOver;
 pub use oracle::Oracle;
 pub use parameter::{Kind, Parameter, Settings, Value};
+pub use profile_based::ProfileBased;
 pub use sequential::Sequential;
 pub use smra::Smra;
 pub use solo::Solo;
@@ -153,6 +155,13 @@ pub const TABLE: &[Row] = &[
         summary: "own SMs for each, moved at run time from who waits for memory to who computes",
         parameters: smra::PARAMETERS,
         make: Smra::make,
+    },
+    Row {
+        name: "profile-based",
+        paper: "Adriaens et al. (HPCA 2012), as in ILP-SMRA",
+        summary: "own SMs for each, as many as its runs alone ask for",
+        parameters: profile_based::PARAMETERS,
+        make: ProfileBased::make,
     },
 ];
 

@@ -18,6 +18,7 @@ mod curve;
 mod exact;
 mod matching;
 mod pattern;
+mod proportion;
 mod split;
 mod water_filling;
 
@@ -26,5 +27,6 @@ pub use curve::{BadCurve, Curve, Sample, Step};
 pub use exact::exact;
 pub use matching::{Engine, Matching, NoMatching, matching};
 pub use pattern::{Pattern, count_patterns, efficiency, patterns, with_idle};
+pub use proportion::proportion;
 pub use split::{Demand, Split, Unsolved};
 pub use water_filling::{Filling, water_filling};
