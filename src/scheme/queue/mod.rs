@@ -7,6 +7,9 @@
 
 mod arrival;
 mod choice;
+mod class;
+mod ilp;
+mod interference;
 
 use thiserror::Error;
 
@@ -18,6 +21,7 @@ use super::{Parameter, Settings};
 
 pub use arrival::InArrivalOrder;
 pub use choice::QueueChoice;
+pub use ilp::Ilp;
 
 /// A policy of who runs with whom.
 pub trait Grouping: Send {
@@ -29,7 +33,8 @@ pub trait Grouping: Send {
         Ok(Vec::new())
     }
 
-    /// Takes the answers, in the order of the questions.
+    /// Takes the answers, in the order of the questions. Called once before
+    /// [`Grouping::groups`], also where nothing was asked.
     ///
     /// # Errors
     /// As [`Grouping::probes`].
@@ -69,6 +74,25 @@ pub enum Unmatched {
     /// The solver's answer does not hold.
     #[error("the solver's answer does not hold: {0}")]
     Wrong(String),
+    /// There are more patterns than can be weighed.
+    #[error(
+        "{classes} classes in groups of {places} make more than {most} patterns; classify the \
+         applications (classes=class) or run fewer at a time"
+    )]
+    Patterns {
+        /// Classes that wait, and one more where places stay idle.
+        classes: usize,
+        /// Applications that run together.
+        places: usize,
+        /// Patterns that are weighed at most.
+        most: u64,
+    },
+    /// No two applications can run side by side.
+    #[error("slow-downs are measured on half of the SMs; expected two or more, found {sms}")]
+    NoPair {
+        /// SMs of the machine.
+        sms: u16,
+    },
     /// A slow-down that is needed and not among those that were given.
     #[error(
         "no slow-down of class {suffers} beside class {disturbs} is given; expected one for \
@@ -104,17 +128,64 @@ pub struct QueueRow {
 const ILP_SMRA: &str = "ILP-SMRA (Punyala et al.)";
 
 /// Every scheme that is for queues alone.
-pub const QUEUE_TABLE: &[QueueRow] = &[QueueRow {
-    name: "even-queue",
-    paper: ILP_SMRA,
-    summary: "groups in order of arrival, the SMs divided evenly",
-    parameters: &[],
-    within: "spatial",
-    make: |_| Box::new(InArrivalOrder),
-}];
+pub const QUEUE_TABLE: &[QueueRow] = &[
+    QueueRow {
+        name: "even-queue",
+        paper: ILP_SMRA,
+        summary: "groups in order of arrival, the SMs divided evenly",
+        parameters: &[],
+        within: "spatial",
+        make: |_| Box::new(InArrivalOrder),
+    },
+    QueueRow {
+        name: "ilp",
+        paper: ILP_SMRA,
+        summary: "classes that disturb each other least together, the SMs divided evenly",
+        parameters: ilp::PARAMETERS,
+        within: "spatial",
+        make: Ilp::make,
+    },
+    QueueRow {
+        name: "ilp-smra",
+        paper: ILP_SMRA,
+        summary: "classes that disturb each other least together, SMs moved at run time",
+        parameters: ilp::PARAMETERS,
+        within: "smra",
+        make: Ilp::make,
+    },
+];
 
 /// The row of that name.
 #[must_use]
 pub fn find_queue(name: &str) -> Option<&'static QueueRow> {
     QUEUE_TABLE.iter().find(|row| row.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{TABLE, find};
+    use super::{QUEUE_TABLE, QueueChoice};
+
+    #[test]
+    fn every_name_means_one_scheme_and_one_parameter() {
+        for row in QUEUE_TABLE {
+            assert!(TABLE.iter().all(|other| other.name != row.name), "{}", row.name);
+            assert_eq!(QUEUE_TABLE.iter().filter(|other| other.name == row.name).count(), 1);
+            assert_eq!(QueueChoice::parse(row.name).unwrap().to_string(), row.name);
+            let within = find(row.within).unwrap().parameters;
+            for one in row.parameters {
+                assert!(within.iter().all(|other| other.name != one.name), "{}", one.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_parameter_is_of_the_grouping_or_of_the_scheme_within() {
+        let choice = QueueChoice::parse("ilp-smra:n_r=4:alpha=0.5:freed=idle").unwrap();
+        assert_eq!(choice.to_string(), "ilp-smra:alpha=0.5:n_r=4:freed=idle");
+        assert_eq!(choice.within().to_string(), "smra:n_r=4:freed=idle");
+        let choice = QueueChoice::parse("ilp").unwrap().or("freed", "idle");
+        assert_eq!(choice.to_string(), "ilp:freed=idle");
+        assert!(QueueChoice::parse("ilp:n_r=4").is_err(), "spatial moves no SMs");
+    }
 }
