@@ -12,7 +12,8 @@ const CARRIED: [&str; 2] = ["toml", "csv"];
 fn main() {
     let root = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     println!("cargo::rerun-if-changed=models");
-    println!("cargo::rustc-env=GPUMODEL_SOURCE={:016x}", walker(&root));
+    println!("cargo::rustc-env=GPUMODEL_SOURCE={:016x}", hash(&root, &WALKED));
+    println!("cargo::rustc-env=GPUMODEL_BUILD={:016x}", hash(&root, &["src", "Cargo.lock"]));
     let mut found = Vec::new();
     collect(&root.join("models"), "", &mut found);
     found.sort();
@@ -32,19 +33,21 @@ fn main() {
 /// Folders of `src` whose code decides what an interval profile holds.
 const WALKED: [&str; 4] = ["src/isa", "src/machine/profile", "src/spec", "src/trace"];
 
-/// A number that changes with the code that makes interval profiles: what an older
-/// build has kept is not taken for this one's.
-fn walker(root: &Path) -> u64 {
+/// A number that changes with the files in these folders: what a build with others
+/// has kept is not taken for this one's.
+fn hash(root: &Path, folders: &[&str]) -> u64 {
     let mut files = Vec::new();
-    for folder in WALKED {
+    for folder in folders {
         println!("cargo::rerun-if-changed={folder}");
-        list(&root.join(folder), &mut files);
+        let path = root.join(folder);
+        if path.is_dir() { list(&path, &mut files) } else { files.push(path) }
     }
     files.sort();
     // FNV-1a: no crate is needed here.
     let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let add = |hash: u64, file: &PathBuf| {
-        fs::read(file).expect("src/ can be read").iter().fold(hash, step)
+        // A packaged crate may come without a lock file.
+        fs::read(file).unwrap_or_default().iter().fold(hash, step)
     };
     files.iter().fold(0xcbf2_9ce4_8422_2325, add)
 }

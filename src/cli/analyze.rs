@@ -30,6 +30,7 @@ use super::{Outcome, spare_store};
     gpumodel analyze bfs.gpt lud.gpt --machine warped-slicer --scheme warped-slicer \\\n      \
         --until targets --window 2000000            equal work under all schemes\n  \
     gpumodel analyze A=one.gpt B=two.gpt --machine v100 --scheme spatial --arrive B=50000\n  \
+    gpumodel analyze --queue queue.toml --machine ilp-smra --report out\n  \
     gpumodel analyze bfs.gpt --machine v100 --set l1.latency_cycles=20 --kernels 1-3\n  \
     gpumodel analyze app.gpt --machine v100 --names 'gemm|conv' --ctas first:160\n  \
     gpumodel analyze sgemm.gpt --machine v100 --sample        a part of the CTAs, with an interval\n  \
@@ -38,7 +39,7 @@ use super::{Outcome, spare_store};
     GPUMODEL_CACHE  folder for converted traces (default: gpumodel in the user's cache folder)")]
 pub(crate) struct Arguments {
     /// Applications, `[NAME=]PATH` or `[NAME=]synth:WORKLOAD` (see `gpumodel synth --list`)
-    #[arg(required = true, value_name = "APP")]
+    #[arg(required_unless_present = "queue", value_name = "APP")]
     apps: Vec<String>,
     /// A name from `gpumodel machine list`, or a machine file
     #[arg(short, long, value_name = "M")]
@@ -61,6 +62,12 @@ pub(crate) struct Arguments {
     /// Lets an application come to a co-run at a cycle, not at its beginning
     #[arg(long, value_name = "APP=CYCLE", value_parser = arrival)]
     arrive: Vec<(String, u64)>,
+    /// A queue of applications, worked off group by group under schemes for queues
+    /// (without --scheme: even-queue, profile-based, ilp, ilp-smra): a TOML file with
+    /// `group_size`, `[apps]` and an `order` or a table `[generate]`; APPs are added to
+    /// its own. What was found out is kept: the same command goes on where one was ended
+    #[arg(long, value_name = "FILE")]
+    queue: Option<PathBuf>,
     /// Writes record, SVG figures and an index.html into this folder
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
@@ -140,6 +147,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         schemes: arguments.scheme,
         until: arguments.until,
         window: arguments.window,
+        queue: arguments.queue,
         arrivals: arguments.arrive,
         models: arguments.models,
         cache: cache_folder(),

@@ -58,7 +58,8 @@ fn headed(header: &[&str]) -> comfy_table::Table {
 fn table(rows: &[SchemeRow]) -> comfy_table::Table {
     let mut table = headed(&["scheme", "from", "does"]);
     for row in rows {
-        table.add_row([row.name, row.paper, row.summary]);
+        let queue = if row.queue { " (with --queue)" } else { "" };
+        table.add_row([row.name, row.paper, &format!("{}{queue}", row.summary)]);
     }
     table
 }
@@ -79,5 +80,5 @@ fn row(row: &SchemeRow) -> serde_json::Value {
         (one.name.to_owned(), says)
     };
     let parameters: serde_json::Map<_, _> = row.parameters.iter().map(parameter).collect();
-    json!({"name": row.name, "paper": row.paper, "summary": row.summary, "parameters": parameters})
+    json!({"name": row.name, "paper": row.paper, "summary": row.summary, "queue": row.queue, "parameters": parameters})
 }

@@ -198,6 +198,28 @@ impl Plan {
         })
     }
 
+    /// The same for `app` where it is the only application, as `facts` say.
+    ///
+    /// # Errors
+    /// As [`Plan::new`]: the plan is one for another machine.
+    pub fn of_one(&self, facts: &Facts, app: AppId) -> Result<Self, LawBroken> {
+        let place = app.index();
+        let draft = PlanDraft {
+            shares: vec![self.shares[place].clone()],
+            order: DispatchOrder::InOrder,
+            regions: self.regions.get(place).copied().into_iter().collect(),
+            channels: self.channels.get(place).cloned().into_iter().collect(),
+            vacate: self.vacate,
+            freed: self.freed,
+            time_slice: self.time_slice,
+            delay: self.delay,
+            wake: self.wake.clone(),
+            reason: String::new(),
+            curves: Vec::new(),
+        };
+        Self::new(facts, draft)
+    }
+
     /// CTAs of `app` that SM `sm` may hold; 0 for a waiting application.
     #[must_use]
     pub fn quota(&self, app: AppId, sm: usize) -> u32 {

@@ -50,7 +50,8 @@ pub(super) fn coruns(
     let target = |reference: &Reference| reference.target.filter(|_| targeted);
     let targets = references.iter().map(target).collect();
     let (names, until) = (names.join(" + "), request.until);
-    let stage = Stage { bench, names, mix: Mix::new(feeds), facts, until, targets };
+    let stage =
+        Stage { bench, names, mix: Mix::new(feeds.iter().collect()), facts, until, targets };
     let prepared = prepare(&stage, request)?;
     let answers = measured(&stage, &prepared)?;
     let runs: Vec<Result<CoRun, RunError>> = prepared

@@ -7,9 +7,12 @@ use thiserror::Error;
 use crate::epoch::LawBroken;
 use crate::machine::MachineError;
 use crate::scheme::BadChoice;
+use crate::scheme::queue::Unmatched;
 use crate::spec::{MemoryError, SpecError};
 use crate::synth::SynthError;
 use crate::trace::TraceError;
+
+use super::queue::QueueFileError;
 
 /// Why a run gave no record.
 #[derive(Debug, Error)]
@@ -89,6 +92,50 @@ pub enum RunError {
          is compared with its whole solo run"
     )]
     IdleWindow(String),
+    /// A queue file is wrong.
+    #[error(transparent)]
+    QueueFile(#[from] QueueFileError),
+    /// A scheme that groups a queue was asked for without one.
+    #[error(
+        "scheme {0} says who of a queue runs with whom: add --queue FILE.toml, or name a scheme \
+         for applications that all run together"
+    )]
+    NeedsQueue(&'static str),
+    /// An option that has no meaning for queues.
+    #[error(
+        "{0} is for applications that all run together: the members of a group run until each \
+         has finished once, and a queue's file says when they arrive"
+    )]
+    NotWithQueue(&'static str),
+    /// A queue cannot be grouped.
+    #[error("queue {queue} under {scheme}")]
+    Queue {
+        /// Which queue.
+        queue: String,
+        /// Under which scheme.
+        scheme: String,
+        /// Why.
+        source: Unmatched,
+    },
+    /// A queue is to hold applications of a class that none has.
+    #[error(
+        "the distribution {distribution} needs an application of class {class}, and on this \
+         machine there is none: {classes}; add one to [apps], or name other distributions"
+    )]
+    NoClass {
+        /// Which distribution.
+        distribution: String,
+        /// Which class.
+        class: &'static str,
+        /// Every application with its class.
+        classes: String,
+    },
+    /// An application of a queue has no times.
+    #[error(
+        "application {0} is a log of accesses without times; a queue needs whole traces: leave \
+         it out"
+    )]
+    Timeless(String),
     /// An application that is neither a file nor a folder.
     #[error(
         "there is no file or folder {path}; expected a store, a trace, a list, a folder of traces or synth:WORKLOAD"

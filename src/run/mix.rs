@@ -8,7 +8,7 @@ use super::feed::{StoreFeed, StoredWarp};
 /// The launches of several applications, numbered over all.
 #[derive(Debug)]
 pub(super) struct Mix<'a> {
-    pub(super) feeds: Vec<StoreFeed<'a>>,
+    pub(super) feeds: Vec<&'a StoreFeed<'a>>,
     /// By launch: its application and its place there.
     owners: Vec<(usize, KernelId)>,
     /// By application: its first launch.
@@ -17,7 +17,7 @@ pub(super) struct Mix<'a> {
 
 impl<'a> Mix<'a> {
     /// The launches of `feeds`, in their order.
-    pub(super) fn new(feeds: Vec<StoreFeed<'a>>) -> Self {
+    pub(super) fn new(feeds: Vec<&'a StoreFeed<'a>>) -> Self {
         let mut owners = Vec::new();
         let mut first = Vec::new();
         for (app, feed) in feeds.iter().enumerate() {

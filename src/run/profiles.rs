@@ -4,16 +4,14 @@
 //! saves the walk over the code, a few percent of a run at best: a missing, damaged
 //! or foreign file, or a folder that cannot be written, costs no more than that.
 
-use std::fs;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::path::Path;
 
-use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::machine::ProfileImage;
 use crate::units::{to_u32, to_usize};
+
+use super::shelf::Shelf;
 
 /// First words of a file: its kind and version.
 const MAGIC: [u32; 2] = [u32::from_le_bytes(*b"gpro"), 1];
@@ -26,9 +24,7 @@ const MOST_BYTES: u64 = 64 << 20;
 
 /// The files of one folder.
 #[derive(Clone, Debug)]
-pub(super) struct Profiles {
-    folder: PathBuf,
-}
+pub(super) struct Profiles(Shelf);
 
 /// What a file is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,62 +49,20 @@ impl Key {
 impl Profiles {
     /// Files in `profiles` of the folder `cache`.
     pub(super) fn new(cache: &Path) -> Self {
-        Self { folder: cache.join("profiles") }
+        Self(Shelf::new(cache.join("profiles"), "profile", MOST_BYTES))
     }
 
     /// What is kept for `key`; nothing where there is no whole file.
     pub(super) fn load(&self, key: Key) -> Vec<ProfileImage> {
-        let bytes = fs::read(self.file(key)).unwrap_or_default();
-        decode(key, &bytes).unwrap_or_default()
+        decode(key, &self.0.read(key.0)).unwrap_or_default()
     }
 
     /// Keeps what a run has found, where that is worth a file. Nothing happens
     /// where the folder cannot be written.
     pub(super) fn save(&self, key: Key, images: &[ProfileImage]) {
         let bytes = encode(key, images);
-        let size = crate::units::to_u64(bytes.len());
-        if bytes.len() < LEAST_BYTES || size > MOST_BYTES / 4 {
-            return;
-        }
-        if fs::create_dir_all(&self.folder).is_ok() {
-            self.make_room(size);
-            // The next run walks again: nothing but time is lost.
-            let _ = self.write(key, &bytes);
-        }
-    }
-
-    /// Writes a file under a name of its own and gives it the right one: whoever
-    /// reads meanwhile sees a whole file or none.
-    fn write(&self, key: Key, bytes: &[u8]) -> io::Result<()> {
-        let mut file = NamedTempFile::new_in(&self.folder)?;
-        file.write_all(bytes)?;
-        file.persist(self.file(key))?;
-        Ok(())
-    }
-
-    fn file(&self, key: Key) -> PathBuf {
-        self.folder.join(format!("{:032x}.profile", key.0))
-    }
-
-    /// Removes the oldest files until `size` bytes more are within the bound.
-    fn make_room(&self, size: u64) {
-        let Ok(entries) = fs::read_dir(&self.folder) else { return };
-        let mut files: Vec<(SystemTime, PathBuf, u64)> = entries
-            .filter_map(|entry| {
-                let path = entry.ok()?.path();
-                let meta = path.metadata().ok()?;
-                Some((meta.modified().ok()?, path, meta.len()))
-            })
-            .collect();
-        files.sort();
-        let mut whole: u64 = size + files.iter().map(|(_, _, bytes)| bytes).sum::<u64>();
-        for (_, path, bytes) in files {
-            if whole <= MOST_BYTES {
-                return;
-            }
-            // Another process may have been faster.
-            let _ = fs::remove_file(path);
-            whole -= bytes;
+        if bytes.len() >= LEAST_BYTES {
+            self.0.write(key.0, &bytes);
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use crate::record::{Analysis, MachineRecord, SCHEMA};
+use crate::scheme::queue::QueueChoice;
 use crate::spec::{Models, Resolved};
 use crate::trace::Filter;
 use crate::units::Cycle;
@@ -17,6 +18,8 @@ use super::facts::peaks;
 use super::memory::Memory;
 use super::notes::Notes;
 use super::profiles::Profiles;
+use super::published::Published;
+use super::queue::{QueueFile, USUAL, queues};
 use super::sample::SampleRequest;
 use super::schemes::chosen;
 use super::solo::solo;
@@ -42,6 +45,9 @@ pub struct AnalyzeRequest {
     /// Cycles of a solo run that co-runs are compared with and that set the targets
     /// of [`super::Who::Targets`]; `None`: those at which co-runs end, or the whole.
     pub window: Option<Cycle>,
+    /// A queue of applications, worked off group by group: [`AnalyzeRequest::schemes`]
+    /// are then schemes for queues, those that ILP-SMRA compares where none is named.
+    pub queue: Option<PathBuf>,
     /// Applications by name that come later than at cycle 0.
     pub arrivals: Vec<(String, Cycle)>,
     /// A folder of model files before the built-in ones.
@@ -67,12 +73,45 @@ impl AnalyzeRequest {
             schemes: Vec::new(),
             until: Until::default(),
             window: None,
+            queue: None,
             arrivals: Vec::new(),
             models: None,
             cache: cache.to_path_buf(),
             seed: 0,
             sample: None,
         }
+    }
+
+    /// The queue that is to be worked off and its schemes; `None`: all applications
+    /// run together.
+    ///
+    /// # Errors
+    /// When the file or a scheme is wrong, or something is asked for that has no
+    /// meaning for what is to be run.
+    fn queue(&self) -> Result<Option<(QueueFile, Vec<QueueChoice>)>, RunError> {
+        let Some(path) = &self.queue else {
+            self.schemes.iter().try_for_each(|typed| chosen(typed, self.apps.len()).map(drop))?;
+            return Ok(None);
+        };
+        for (option, used) in [
+            ("--until", self.until != Until::default()),
+            ("--window", self.window.is_some()),
+            ("--arrive", !self.arrivals.is_empty()),
+        ] {
+            if used {
+                return Err(RunError::NotWithQueue(option));
+            }
+        }
+        let file = QueueFile::read(path, &self.apps)?;
+        let typed: Vec<&str> = match &self.schemes[..] {
+            [] => USUAL.to_vec(),
+            schemes => schemes.iter().map(String::as_str).collect(),
+        };
+        let choice = |typed| {
+            QueueChoice::parse(typed).map(|choice| choice.or("freed", file.early_finishers))
+        };
+        let choices = typed.into_iter().map(choice).collect::<Result<_, _>>()?;
+        Ok(Some((file, choices)))
     }
 
     /// When each of `apps` comes.
@@ -105,6 +144,11 @@ pub(super) struct Bench<'a> {
 }
 
 impl Bench<'_> {
+    /// What was chosen of the applications, in words.
+    pub(super) fn filter(&self) -> String {
+        format!("{:?}", self.filter.words())
+    }
+
     /// Warp instructions of an application that run.
     fn work(&self, app: &App) -> u64 {
         let chosen = (0..app.store.kernel_count()).filter(|&kernel| self.chooses(app, kernel));
@@ -125,8 +169,9 @@ impl Bench<'_> {
 /// [`RunError`]: a wrong model file, a wrong trace, a machine that cannot run an
 /// application, an unknown scheme.
 pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, RunError> {
-    check_schemes(request)?;
-    check_names(&request.apps)?;
+    let queue = request.queue()?;
+    let named = queue.as_ref().map_or(&request.apps, |(file, _)| &file.apps);
+    check_names(named)?;
     let models = Models::with_overrides(request.models.as_deref())?;
     let resolved = models.machine(&request.machine, &request.overrides)?;
     let memory = Memory::load(&resolved.machine, request.models.as_deref())?;
@@ -134,8 +179,33 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
     let (seed, sample, profiles) = (request.seed, request.sample, Profiles::new(&request.cache));
     let bench =
         Bench { resolved: &resolved, memory: &memory, watch, profiles, seed, sample, filter };
-    let apps = open(request, watch)?;
-    watch.running().begin(apps.iter().map(|app| bench.work(app)).sum());
+    let apps = open(request, named, watch)?;
+    let mut analysis = empty(request, peaks(&resolved, &memory));
+    let mut notes = Notes::default();
+    notes.of_request(request);
+    alone(&bench, &apps, &mut analysis, &mut notes)?;
+    if request.sample.is_some() && (queue.is_some() || !request.schemes.is_empty()) {
+        notes.add(String::from("co-runs are not sampled: every CTA of them ran"));
+    }
+    if let Some((file, schemes)) = &queue {
+        queues(&bench, file, (schemes, &request.cache), &apps, &mut analysis)?;
+        let published = Published::load(&models)?;
+        analysis.interference.iter_mut().for_each(|record| published.beside(record));
+    } else if !request.schemes.is_empty() {
+        analysis.coruns = coruns(&bench, request, &apps, &analysis.solo)?;
+    }
+    analysis.notes = notes.into_sentences();
+    Ok(analysis)
+}
+
+/// Analyzes each application alone.
+fn alone(
+    bench: &Bench<'_>,
+    apps: &[App],
+    analysis: &mut Analysis,
+    notes: &mut Notes,
+) -> Result<(), RunError> {
+    bench.watch.running().begin(apps.iter().map(|app| bench.work(app)).sum());
     let rows: Vec<_> = apps
         .par_iter()
         // Each on whichever thread is free: they take seconds or milliseconds.
@@ -143,36 +213,30 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
         .map(|app| {
             let mut notes = Notes::default();
             app.warnings.iter().for_each(|warning| notes.add(format!("{}: {warning}", app.name)));
-            solo(&bench, app, &mut notes).map(|row| (row, notes.into_sentences()))
+            solo(bench, app, &mut notes).map(|row| (row, notes.into_sentences()))
         })
         .collect();
-    let mut analysis = empty(request, peaks(&resolved, &memory));
-    let mut notes = Notes::default();
-    notes.of_request(request);
     for row in rows {
         let (row, sentences) = row?;
         analysis.solo.push(row);
         sentences.into_iter().for_each(|sentence| notes.add(sentence));
     }
-    if !request.schemes.is_empty() {
-        if request.sample.is_some() {
-            notes.add(String::from("co-runs are not sampled: every CTA of them ran"));
-        }
-        analysis.coruns = coruns(&bench, request, &apps, &analysis.solo)?;
-    }
-    analysis.notes = notes.into_sentences();
-    Ok(analysis)
+    Ok(())
 }
 
 /// The applications, with what was chosen of them.
-fn open(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Vec<App>, RunError> {
+fn open(
+    request: &AnalyzeRequest,
+    named: &[AppName],
+    watch: &dyn Watch,
+) -> Result<Vec<App>, RunError> {
     let (models, cache) = (request.models.as_deref(), &request.cache);
     let open = |typed| {
         let mut app = App::open(typed, models, cache, watch.converting())?;
         app.narrow(&request.filter)?;
         Ok(app)
     };
-    request.apps.iter().map(open).collect()
+    named.iter().map(open).collect()
 }
 
 fn empty(request: &AnalyzeRequest, machine: MachineRecord) -> Analysis {
@@ -186,10 +250,6 @@ fn empty(request: &AnalyzeRequest, machine: MachineRecord) -> Analysis {
         machine,
         ..Analysis::default()
     }
-}
-
-fn check_schemes(request: &AnalyzeRequest) -> Result<(), RunError> {
-    request.schemes.iter().try_for_each(|typed| chosen(typed, request.apps.len()).map(drop))
 }
 
 fn check_names(apps: &[AppName]) -> Result<(), RunError> {

@@ -17,6 +17,8 @@ pub struct SchemeRow {
     pub summary: &'static str,
     /// What may be set in `name:key=value`.
     pub parameters: Vec<ParameterRow>,
+    /// It says who of a queue runs with whom: it needs one.
+    pub queue: bool,
 }
 
 /// One parameter of a scheme.
@@ -32,7 +34,7 @@ pub struct ParameterRow {
     pub summary: &'static str,
 }
 
-/// Every scheme, in the order of the table of schemes.
+/// Every scheme, in the order of the table of schemes, then those that need a queue.
 #[must_use]
 pub fn schemes() -> Vec<SchemeRow> {
     let parameter = |parameter: &scheme::Parameter| ParameterRow {
@@ -41,13 +43,23 @@ pub fn schemes() -> Vec<SchemeRow> {
         takes: parameter.kind.expected(),
         summary: parameter.summary,
     };
+    let parameters = |list: &[scheme::Parameter]| list.iter().map(parameter).collect();
     let row = |row: &scheme::Row| SchemeRow {
         name: row.name,
         paper: row.paper,
         summary: row.summary,
-        parameters: row.parameters.iter().map(parameter).collect(),
+        parameters: parameters(row.parameters),
+        queue: false,
     };
-    scheme::TABLE.iter().map(row).collect()
+    let queue = |row: &scheme::queue::QueueRow| SchemeRow {
+        name: row.name,
+        paper: row.paper,
+        summary: row.summary,
+        parameters: parameters(row.parameters),
+        queue: true,
+    };
+    let queues = scheme::queue::QUEUE_TABLE.iter().map(queue);
+    scheme::TABLE.iter().map(row).chain(queues).collect()
 }
 
 /// A scheme as it was asked for.
@@ -63,6 +75,10 @@ pub(super) struct Chosen {
 /// # Errors
 /// When there is none, it has no such parameter or value, or does not serve so many.
 pub(super) fn chosen(typed: &str, apps: usize) -> Result<(Chosen, Box<dyn Scheme>), RunError> {
+    let name = typed.split(':').next().unwrap_or_default().trim();
+    if let Some(row) = scheme::queue::find_queue(name) {
+        return Err(RunError::NeedsQueue(row.name));
+    }
     let choice = scheme::Choice::parse(typed)?;
     if !choice.row().serves(apps) {
         return Err(RunError::OnlyAlone { scheme: choice.row().name, apps });

@@ -50,6 +50,14 @@ impl fmt::Display for Place {
 /// Why a model could not be read.
 #[derive(Debug, Error)]
 pub enum SpecError {
+    /// A file of published values is wrong.
+    #[error("{file}: {message}")]
+    Paper {
+        /// The file.
+        file: String,
+        /// Line, what was expected and what was found.
+        message: String,
+    },
     /// The file system refused.
     #[error("cannot read {}", path.display())]
     Read {

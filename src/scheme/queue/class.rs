@@ -6,7 +6,14 @@ use super::super::{Kind, Parameter, Settings};
 
 /// The classes in the order of the table: by memory, by memory and cache, by cache,
 /// by arithmetic.
-pub(super) const CLASSES: [&str; 4] = ["M", "MC", "C", "A"];
+pub const CLASSES: [&str; 4] = ["M", "MC", "C", "A"];
+
+/// The place in [`CLASSES`] of each application, by the bounds that are published.
+#[must_use]
+pub fn published_classes(facts: &QueueFacts) -> Vec<usize> {
+    let rule = Rule::of(&Settings::defaults(&[ALPHA, BETA, GAMMA, DELTA, EPSILON]));
+    (0..facts.apps.len()).map(|app| rule.classify(facts, app).class).collect()
+}
 
 const fn fraction(name: &'static str, default: f64, summary: &'static str) -> Parameter {
     Parameter { name, kind: Kind::Real { default, least: 0.0, most: 1.0 }, summary }

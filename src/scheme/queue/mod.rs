@@ -21,6 +21,7 @@ use super::{Parameter, Settings};
 
 pub use arrival::InArrivalOrder;
 pub use choice::QueueChoice;
+pub use class::{CLASSES, published_classes};
 pub use ilp::Ilp;
 
 /// A policy of who runs with whom.

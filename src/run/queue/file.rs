@@ -1,0 +1,297 @@
+//! A queue as the user writes it down.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::units::{Cycle, nearest};
+
+use super::super::app::AppName;
+use super::generate::{DISTRIBUTIONS, Generate};
+
+/// The largest queue file that is read.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// The longest queue.
+const MOST_JOBS: usize = 100_000;
+
+/// Applications that run together at most.
+const MOST_TOGETHER: usize = 16;
+
+/// A queue file, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::run) struct QueueFile {
+    /// Its name: that of the file without folder and extension.
+    pub(super) name: String,
+    /// N_G.
+    pub(super) group_size: usize,
+    /// `idle` or `given`.
+    pub(in crate::run) early_finishers: &'static str,
+    /// The applications, by name.
+    pub(in crate::run) apps: Vec<AppName>,
+    /// The order that is written down.
+    pub(super) order: Vec<Entry>,
+    /// The queues that are to be made.
+    pub(super) generate: Option<Generate>,
+    /// Slow-downs that were measured, by class that disturbs, then that suffers.
+    pub(super) given: BTreeMap<String, BTreeMap<String, f64>>,
+}
+
+/// One place of an order that is written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Application name.
+    pub(super) app: String,
+    /// When it arrives.
+    pub(super) arrival: Cycle,
+}
+
+/// Why a file is no queue.
+#[derive(Debug, Error)]
+pub enum QueueFileError {
+    /// It cannot be read.
+    #[error("cannot read the queue {path}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is larger than any queue.
+    #[error("the queue {path} is larger than {most} bytes")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The largest that is read.
+        most: u64,
+    },
+    /// It is not TOML, or has other keys than a queue.
+    #[error("{path}: {message}")]
+    Toml {
+        /// The file.
+        path: PathBuf,
+        /// Line, what was expected and what was found.
+        message: String,
+    },
+    /// A value that no queue can have.
+    #[error("{path}: {message}")]
+    Value {
+        /// The file.
+        path: PathBuf,
+        /// Key, what was expected and what was found.
+        message: String,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum EarlyFinishers {
+    #[default]
+    Idle,
+    Given,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Place {
+    Name(String),
+    Timed(Timed),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Timed {
+    app: String,
+    arrival: Cycle,
+}
+
+/// The file as it is read.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    #[allow(dead_code, reason = "words for people")]
+    description: Option<String>,
+    group_size: usize,
+    #[serde(default)]
+    early_finishers: EarlyFinishers,
+    #[serde(default)]
+    apps: BTreeMap<String, String>,
+    #[serde(default)]
+    order: Vec<Place>,
+    generate: Option<Generate>,
+    #[serde(default)]
+    interference: BTreeMap<String, BTreeMap<String, f64>>,
+}
+
+impl QueueFile {
+    /// Reads the queue at `path`; `more` are applications beside those that it names.
+    pub(in crate::run) fn read(path: &Path, more: &[AppName]) -> Result<Self, QueueFileError> {
+        let failed = |source| QueueFileError::Read { path: path.to_path_buf(), source };
+        let mut text = String::new();
+        let file = File::open(path).map_err(failed)?;
+        file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+        if text.len() as u64 > MOST_BYTES {
+            return Err(QueueFileError::TooLarge { path: path.to_path_buf(), most: MOST_BYTES });
+        }
+        let raw: Raw = toml::from_str(&text).map_err(|error| QueueFileError::Toml {
+            path: path.to_path_buf(),
+            message: error.to_string().trim_end().to_owned(),
+        })?;
+        Self::new(path, raw, more)
+            .map_err(|message| QueueFileError::Value { path: path.to_path_buf(), message })
+    }
+
+    fn new(path: &Path, raw: Raw, more: &[AppName]) -> Result<Self, String> {
+        let folder = path.parent().unwrap_or_else(|| Path::new(""));
+        let named = raw.apps.iter().map(|(name, source)| within(folder, name, source));
+        let apps: Vec<AppName> = named.chain(more.iter().cloned()).collect();
+        let early_finishers = match raw.early_finishers {
+            EarlyFinishers::Idle => "idle",
+            EarlyFinishers::Given => "given",
+        };
+        let order = raw.order.into_iter().map(|place| match place {
+            Place::Name(app) => Entry { app, arrival: 0 },
+            Place::Timed(Timed { app, arrival }) => Entry { app, arrival },
+        });
+        let queue = Self {
+            name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            group_size: raw.group_size,
+            early_finishers,
+            apps,
+            order: order.collect(),
+            generate: raw.generate,
+            given: raw.interference,
+        };
+        queue.check().map(|()| queue)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let size = self.group_size;
+        if !(1..=MOST_TOGETHER).contains(&size) {
+            return Err(format!("group_size: expected 1 to {MOST_TOGETHER}, found {size}"));
+        }
+        if self.apps.is_empty() {
+            return Err(String::from(
+                "expected applications in [apps], as saxpy = \"synth:saxpy\", or on the \
+                 command line",
+            ));
+        }
+        match &self.generate {
+            None if self.order.is_empty() => Err(String::from(
+                "expected an order, as order = [\"a\", \"b\"], or a table [generate]",
+            )),
+            Some(_) if !self.order.is_empty() => {
+                Err(String::from("expected an order or a table [generate], found both"))
+            }
+            Some(generate) => generate.check(MOST_JOBS),
+            None => self.check_order(),
+        }?;
+        self.check_given()
+    }
+
+    fn check_order(&self) -> Result<(), String> {
+        if self.order.len() > MOST_JOBS {
+            return Err(format!("order: expected at most {MOST_JOBS} places"));
+        }
+        for (number, entry) in self.order.iter().enumerate() {
+            let known = || self.apps.iter().map(|app| app.name.as_str());
+            if !known().any(|name| name == entry.app) {
+                let hint = nearest(&entry.app, known())
+                    .map_or_else(String::new, |name| format!(" (did you mean {name}?)"));
+                let place = number + 1;
+                return Err(format!(
+                    "order, place {place}: no application {}{hint}; there are: {}",
+                    entry.app,
+                    known().collect::<Vec<_>>().join(", ")
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_given(&self) -> Result<(), String> {
+        let all = self.given.iter().flat_map(|(disturbs, row)| {
+            row.iter().map(move |(suffers, value)| (disturbs, suffers, *value))
+        });
+        for (disturbs, suffers, value) in all {
+            if !(value.is_finite() && value > 0.0) {
+                return Err(format!(
+                    "interference.{disturbs}.{suffers}: expected a slow-down above 0, found {value}"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An application of the file, its path from the file's folder on.
+fn within(folder: &Path, name: &str, source: &str) -> AppName {
+    let path = match source.strip_prefix("synth:") {
+        Some(model) if !model.contains(['/', '.']) => PathBuf::from(source),
+        Some(model) => PathBuf::from(format!("synth:{}", folder.join(model).display())),
+        None => folder.join(source),
+    };
+    AppName { name: name.to_owned(), path }
+}
+
+/// Every distribution that a file may name, for messages.
+pub(super) fn distributions() -> String {
+    DISTRIBUTIONS.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::{Entry, QueueFile};
+
+    fn read(text: &str) -> Result<QueueFile, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("q.toml");
+        std::fs::write(&path, text).unwrap();
+        QueueFile::read(&path, &[]).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn paths_are_from_the_files_folder_on() {
+        let text = "group_size = 2\norder = ['a', {app = 'b', arrival = 7}, 'a']\n\
+                    [apps]\na = 'synth:saxpy'\nb = 'x/b.gpt'\nc = 'synth:own/c.toml'";
+        let queue = read(text).unwrap();
+        assert_eq!((queue.name.as_str(), queue.early_finishers), ("q", "idle"));
+        assert_eq!(queue.apps[0].path, PathBuf::from("synth:saxpy"));
+        assert!(queue.apps[1].path.is_absolute() && queue.apps[1].path.ends_with("x/b.gpt"));
+        let own = queue.apps[2].path.to_str().unwrap();
+        assert!(own.starts_with("synth:/") && own.ends_with("own/c.toml"), "{own}");
+        assert_eq!(queue.order[1], Entry { app: "b".into(), arrival: 7 });
+    }
+
+    #[test]
+    fn what_is_no_queue_is_refused_with_its_place() {
+        let apps = "[apps]\na = 'synth:saxpy'\n";
+        for (text, words) in [
+            (format!("group_size = 0\norder=['a']\n{apps}"), "group_size: expected 1 to 16"),
+            (format!("group_size = 2\n{apps}"), "expected an order"),
+            (format!("group_size = 2\norder=['b']\n{apps}"), "place 1: no application b"),
+            ("group_size = 2\norder=['b']".into(), "expected applications"),
+            (format!("group_sice = 2\norder=['a']\n{apps}"), "line 1"),
+            (format!("group_size = 2\norder=[{{app='a'}}]\n{apps}"), "line 2"),
+            (format!("group_size = 2\norder=['a']\n{apps}[generate]\nlength=2"), "found both"),
+            (
+                format!("group_size = 2\norder=['a']\n{apps}[interference]\nM={{A=-1.0}}"),
+                "interference.M.A",
+            ),
+            (format!("group_size = 2\n{apps}[generate]\nlength=2\ndistributions=['B']"), "found B"),
+            (format!("group_size = 2\n{apps}[generate]\nlength=0"), "length"),
+            (format!("group_size = 2\n{apps}[generate]\nlength=2\nseeds=[]"), "seeds"),
+        ] {
+            let error = read(&text).unwrap_err();
+            assert!(error.contains(words) && error.contains("q.toml"), "{text}: {error}");
+        }
+        let missing = QueueFile::read(Path::new("no/such.toml"), &[]).unwrap_err();
+        assert!(missing.to_string().contains("no/such.toml"));
+    }
+}

@@ -1,0 +1,138 @@
+//! What has been found out so far, in this run and in earlier ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use rayon::prelude::*;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::epoch::{GroupProbeResult, ProbeResult};
+
+use super::super::error::RunError;
+use super::super::shelf::Shelf;
+use super::pool::Pool;
+use super::work::{Answer, GroupOutcome, Work};
+
+/// Bytes that are kept between runs.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Answers by the keys of the work.
+#[derive(Debug)]
+pub(super) struct Known {
+    answers: BTreeMap<u128, Answer>,
+    shelf: Shelf,
+    /// Pieces of work that were done now.
+    pub(super) done: u64,
+    /// Pieces of work that earlier runs had done.
+    pub(super) found: u64,
+}
+
+impl Known {
+    /// Nothing but what is kept in `groups` of the folder `cache`.
+    pub(super) fn new(cache: &Path) -> Self {
+        let shelf = Shelf::new(cache.join("groups"), "json", MOST_BYTES);
+        Self { answers: BTreeMap::new(), shelf, done: 0, found: 0 }
+    }
+
+    /// The outcome of a group, where it is known.
+    pub(super) fn group(&self, key: u128) -> Option<&GroupOutcome> {
+        match self.answers.get(&key)? {
+            Answer::Group(outcome) => Some(outcome),
+            other => unreachable!("the key of a group led to {other:?}"),
+        }
+    }
+
+    /// The answer to a probe of applications on SMs of their own, where it is known.
+    pub(super) fn pair(&self, key: u128) -> Option<&GroupProbeResult> {
+        match self.answers.get(&key)? {
+            Answer::Pair(result) => Some(result),
+            other => unreachable!("the key of a pair led to {other:?}"),
+        }
+    }
+
+    /// The answer to a probe of one application, which has been found out before.
+    pub(super) fn alone(&self, key: u128) -> &ProbeResult {
+        match &self.answers[&key] {
+            Answer::Alone(result) => result,
+            other => unreachable!("the key of a probe led to {other:?}"),
+        }
+    }
+
+    /// Finds out everything in `work`, and before that what it needs: each once, on
+    /// all threads. What is found is kept at once, so that a run that is ended can go
+    /// on where it was.
+    pub(super) fn find(&mut self, pool: &Pool<'_>, work: Vec<Work>) -> Result<(), RunError> {
+        let needs: Vec<Vec<Work>> =
+            work.par_iter().map(|work| work.needs(pool)).collect::<Result<_, _>>()?;
+        self.work_off(pool, needs.into_iter().flatten().collect())?;
+        self.work_off(pool, work)
+    }
+
+    fn work_off(&mut self, pool: &Pool<'_>, work: Vec<Work>) -> Result<(), RunError> {
+        let mut open = Vec::new();
+        let mut keys = BTreeSet::new();
+        for work in work {
+            let key = work.key(pool);
+            if self.answers.contains_key(&key) || !keys.insert(key) {
+                continue;
+            }
+            match kept(&self.shelf.read(key)) {
+                Some(answer) => {
+                    self.found += 1;
+                    self.answers.insert(key, answer);
+                }
+                None => open.push((key, work)),
+            }
+        }
+        self.done += crate::units::to_u64(open.len());
+        // Long ones first, so that no thread is left with one at the end.
+        open.sort_by_key(|(key, work)| (std::cmp::Reverse(work.size(pool)), *key));
+        pool.bench.watch.running().begin(open.iter().map(|(_, work)| work.size(pool)).sum());
+        let answers: Vec<Result<(u128, Answer), RunError>> = open
+            .par_iter()
+            .with_max_len(1)
+            .map(|(key, work)| {
+                let answer = work.run(pool, self)?;
+                self.shelf.write(*key, &sealed(&answer));
+                Ok((*key, answer))
+            })
+            .collect();
+        for answer in answers {
+            let (key, answer) = answer?;
+            self.answers.insert(key, answer);
+        }
+        Ok(())
+    }
+}
+
+/// An answer as JSON behind its own hash.
+fn sealed(answer: &Answer) -> Vec<u8> {
+    let text = serde_json::to_string(answer).expect("an answer is plain data");
+    format!("{:016x}\n{text}", xxh3_64(text.as_bytes())).into_bytes()
+}
+
+/// The answer in `bytes`; `None` where they are none or damaged.
+fn kept(bytes: &[u8]) -> Option<Answer> {
+    let (_, text) = std::str::from_utf8(bytes).ok()?.split_once('\n')?;
+    let answer = serde_json::from_str(text).ok()?;
+    (sealed(&answer) == bytes).then_some(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Answer, GroupOutcome, kept, sealed};
+
+    #[test]
+    fn only_a_whole_answer_is_read() {
+        let outcome = GroupOutcome { cycles: 5, ends: vec![5, 3], shares: Vec::new() };
+        let answer = Answer::Group(outcome);
+        let bytes = sealed(&answer);
+        assert_eq!(kept(&bytes), Some(answer));
+        for length in 0..bytes.len() {
+            assert_eq!(kept(&bytes[..length]), None);
+            let mut damaged = bytes.clone();
+            damaged[length] ^= 1;
+            assert_eq!(kept(&damaged), None);
+        }
+    }
+}
