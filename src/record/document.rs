@@ -65,7 +65,7 @@ impl Analysis {
     }
 
     /// Checks the counting rules: hits within accesses, ends after starts,
-    /// fractions between 0 and 1.
+    /// fractions between 0 and 1, queues that hold together.
     fn check(&self) -> Result<(), (String, String)> {
         for (a, app) in self.solo.iter().enumerate() {
             check_cache(&app.l1).map_err(|m| (format!("solo[{a}].l1"), m))?;
@@ -81,6 +81,12 @@ impl Analysis {
         }
         for (c, corun) in self.coruns.iter().enumerate() {
             check_corun(corun).map_err(|(key, m)| (format!("coruns[{c}].{key}"), m))?;
+        }
+        for (q, queue) in self.queues.iter().enumerate() {
+            queue.check().map_err(|(key, m)| (format!("queues[{q}].{key}"), m))?;
+        }
+        for (i, known) in self.interference.iter().enumerate() {
+            known.check().map_err(|(key, m)| (format!("interference[{i}].{key}"), m))?;
         }
         Ok(())
     }

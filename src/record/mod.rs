@@ -18,6 +18,8 @@ mod metrics;
 mod parts;
 mod quantity;
 mod queue;
+mod queue_check;
+mod queue_gain;
 mod reference;
 mod residency;
 mod rows;
@@ -47,6 +49,7 @@ pub use queue::{
     ClassifiedRecord, GroupRecord, InterferenceRecord, JobRecord, MatchingRecord, PairRecord,
     PatternRecord, PublishedSlowdown, QueueRun, ShareRecord, ThresholdRecord,
 };
+pub use queue_gain::{Gain, NamedRun, Over, QueueGain, gains};
 pub use reference::{ReferenceRow, ReferenceTable};
 pub use residency::{ResidencyRecord, ResidencyRow};
 pub use sample::SampleRecord;
