@@ -33,6 +33,8 @@ pub(crate) struct Cluster {
     pub(crate) values: Vec<Option<f64>>,
     /// Values stand above the bars.
     pub(crate) labelled: bool,
+    /// Both ends of what each value may be; empty: there are none.
+    pub(crate) ends: Vec<Option<(f64, f64)>>,
 }
 
 impl Cluster {
@@ -66,8 +68,10 @@ impl Bars<'_> {
         let widest = rows.iter().map(|row| row.iter().map(|c| c.width(1.0)).sum::<f64>());
         let bars = widest.fold(1.0, f64::max);
         let stretch = (room / bars).clamp(1.0, STRETCH);
-        let values = self.clusters.iter().flat_map(|cluster| &cluster.values).flatten();
-        let most = values.copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
+        let values = self.clusters.iter().flat_map(|cluster| &cluster.values).flatten().copied();
+        let ends = self.clusters.iter().flat_map(|cluster| &cluster.ends).flatten();
+        let all = values.chain(ends.map(|end| end.1));
+        let most = all.filter(|v| v.is_finite()).fold(0.0, f64::max);
         for row in rows {
             self.row(sheet, row, stretch, most.max(self.reference.unwrap_or(0.0)));
         }
@@ -120,12 +124,14 @@ impl Bars<'_> {
         let pitch = cluster.pitch() * stretch;
         let floor = scale.at(0.0);
         let mut x = left;
-        for (value, fill) in cluster.values.iter().zip(self.fills) {
+        for (place, (value, fill)) in cluster.values.iter().zip(self.fills).enumerate() {
             let top = value.filter(|v| v.is_finite()).map_or(floor, |v| scale.at(v));
             if top < floor {
                 let bar = Area::new(x, top, pitch * 0.88, floor - top);
                 sheet.canvas.bar(bar, *fill);
             }
+            let end = cluster.ends.get(place).copied().flatten();
+            let top = end.map_or(top, |end| whisker(sheet, x + pitch * 0.44, end, scale).min(top));
             if let (Some(value), true) = (value, cluster.labelled || pitch >= LABELLED) {
                 let words = if value.is_finite() { short(*value) } else { "∞".into() };
                 let at = (x + pitch * 0.44, top - 2.0);
@@ -134,6 +140,16 @@ impl Bars<'_> {
             x += pitch;
         }
     }
+}
+
+/// Draws both ends of a value at `x`; returns the height of the upper one.
+fn whisker(sheet: &mut Sheet, x: f64, ends: (f64, f64), scale: &Scale) -> f64 {
+    let (low, high) = (scale.at(ends.0), scale.at(ends.1));
+    sheet.canvas.line(vec![(x, low), (x, high)], INK, 1.0);
+    for y in [low, high] {
+        sheet.canvas.line(vec![(x - 2.0, y), (x + 2.0, y)], INK, 1.0);
+    }
+    high
 }
 
 /// Writes the names of a row below `area`, upright where they are wider than their

@@ -12,6 +12,7 @@ mod colour;
 mod lane;
 mod placement;
 mod scale;
+mod shade;
 mod sheet;
 mod text;
 
@@ -25,5 +26,6 @@ pub(crate) use colour::{Colour, Fill, INK, PAPER, REST, SOFT_INK};
 pub(crate) use lane::Lane;
 pub(crate) use placement::Placement;
 pub(crate) use scale::Scale;
+pub(crate) use shade::Shades;
 pub(crate) use sheet::{Entry, LABEL, NOTE, Sheet, Swatch, WIDTH};
 pub(crate) use text::{Anchor, fit, text_area, text_width};

@@ -130,8 +130,10 @@ fn clusters(rows: &[Row], means: &[Option<f64>]) -> Vec<Cluster> {
         name: row.mix.clone(),
         values: row.shares.clone(),
         labelled: one,
+        ends: Vec::new(),
     });
-    let mean = Cluster { name: "GMEAN".into(), values: means.to_vec(), labelled: true };
+    let (name, values) = ("GMEAN".into(), means.to_vec());
+    let mean = Cluster { name, values, labelled: true, ends: Vec::new() };
     drawn.chain((!one).then_some(mean)).collect()
 }
 

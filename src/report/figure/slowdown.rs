@@ -59,6 +59,7 @@ fn clusters(record: &Analysis) -> Vec<Cluster> {
         name,
         values: run.apps.iter().map(|app| Some(app.slowdown)).collect(),
         labelled: true,
+        ends: Vec::new(),
     };
     scheme_names(&record.coruns).into_iter().zip(&record.coruns).map(cluster).collect()
 }
