@@ -9,9 +9,15 @@ use gpumodel::report::{ReportError, page, table, write_all};
 
 use crate::picture::{boxes, texts};
 use crate::shown::{crowded, data, small, together};
+use crate::shown_queue::{TWENTY, queued};
 
 fn draw(name: &str, record: &Analysis) -> Result<Drawing, ReportError> {
-    let records = if name == "occupancy" { swept(record) } else { vec![record.clone()] };
+    let queues = Figure::named(name)?.source == Source::Queues && record.queues.is_empty();
+    let records = match name {
+        "occupancy" => swept(record),
+        _ if queues => vec![queued(TWENTY)],
+        _ => vec![record.clone()],
+    };
     let records = &records[..];
     let table = ReferenceTable::read(&data("runs.csv")).unwrap();
     let comparison = Comparison::new(records, &table, None);

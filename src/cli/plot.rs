@@ -18,6 +18,7 @@ Examples:
   gpumodel plot --list
   gpumodel plot bfs.json --figure stalls -o stalls.svg
   gpumodel plot mix.json --figure timeline --app apps/bfs -o timeline.svg
+  gpumodel plot queues.json --figure schedule --queue equal-1 -o schedule.svg
   gpumodel plot *.json --figure correlation --reference results.csv -o correlation.svg")]
 pub(crate) struct Arguments {
     /// Records that `gpumodel analyze --json` wrote
@@ -35,14 +36,19 @@ pub(crate) struct Arguments {
     /// A reference table, for figures beside one
     #[arg(long, value_name = "FILE.csv")]
     reference: Option<PathBuf>,
-    /// The scheme that others are divided by, for `normalized` [default: left-over]
+    /// The scheme that others are divided by, for `normalized` [default: left-over] and
+    /// `queues` [default: even-queue]
     #[arg(long, value_name = "SCHEME")]
     baseline: Option<String>,
-    /// What `normalized` compares: ipc, stp, antt, fairness, harmonic, makespan or
-    /// energy [default: ipc]
+    /// What is compared. By `normalized`: ipc, stp, antt, fairness, harmonic, makespan or
+    /// energy [default: ipc]; by `queues`: throughput, ipc (mean of jobs) or job-ipc
+    /// (each job over itself, then the mean) [default: throughput]
     #[arg(long, value_name = "NAME")]
     metric: Option<String>,
-    /// Writes the values of a figure of co-runs as well
+    /// Which queue `schedule` and `sm-share` show [default: the first]
+    #[arg(long, value_name = "NAME")]
+    queue: Option<String>,
+    /// Writes the values of a figure of co-runs or queues as well
     #[arg(long, value_name = "FILE.csv")]
     csv: Option<PathBuf>,
     /// Names the figures and what each shows
@@ -70,6 +76,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     }
     if let Some(metric) = &arguments.metric {
         scene = scene.by(metric);
+    }
+    if let Some(queue) = &arguments.queue {
+        scene = scene.of(queue);
     }
     let drawing = figure.draw(&scene)?;
     if arguments.csv.is_some() && drawing.csv.is_empty() {

@@ -5,13 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::figure::{FIGURES, Scene, Source};
-use super::{Plate, ReportError, page};
+use super::{Of, Plate, ReportError, page};
 use crate::record::Analysis;
 use crate::units::WholeFile;
 
 /// Writes `record.json`, `kernels.csv`, the figures (`NAME.svg`, with the
 /// application before the name where there are several), the values of those of co-runs
-/// (`NAME.csv`) and `index.html` into
+/// and queues (`NAME.csv`) and `index.html` into
 /// `dir`, which is made where it is missing. Figures that the record has no data for
 /// are left out and named on the page. Returns the files written, in order.
 ///
@@ -45,7 +45,8 @@ fn write(path: PathBuf, text: &str) -> Result<PathBuf, ReportError> {
     }
 }
 
-/// Every figure of `analysis`: those of each application, then those of the co-runs.
+/// Every figure of `analysis`: those of each application, then those of the co-runs and
+/// of the queues.
 fn plates(analysis: &Analysis) -> Vec<Plate> {
     let mut plates = Vec::new();
     let mut used = BTreeSet::new();
@@ -59,16 +60,20 @@ fn plates(analysis: &Analysis) -> Vec<Plate> {
             plates.push(Plate {
                 file: format!("{prefix}{}", figure.name),
                 about: figure.about,
-                app: Some(index),
+                of: Of::App(index),
                 drawing: figure.draw(&scene),
             });
         }
     }
     let scene = Scene::new(std::slice::from_ref(analysis));
-    for figure in FIGURES.iter().filter(|f| f.source == Source::CoRuns) {
-        if !analysis.coruns.is_empty() {
+    let parts = [
+        (!analysis.coruns.is_empty(), Source::CoRuns, Of::CoRuns),
+        (!analysis.queues.is_empty(), Source::Queues, Of::Queues),
+    ];
+    for (_, source, of) in parts.into_iter().filter(|(there, ..)| *there) {
+        for figure in FIGURES.iter().filter(|figure| figure.source == source) {
             let (file, drawing) = (figure.name.to_string(), figure.draw(&scene));
-            plates.push(Plate { file, about: figure.about, app: None, drawing });
+            plates.push(Plate { file, about: figure.about, of, drawing });
         }
     }
     plates

@@ -16,6 +16,9 @@ mod name;
 mod number;
 mod page;
 mod page_corun;
+mod page_queue;
+mod queue;
+mod queue_rows;
 mod sample;
 pub mod table;
 mod values;
@@ -23,7 +26,7 @@ mod values;
 pub use error::ReportError;
 pub use folder::write_all;
 pub use name::plain_name;
-pub use page::{Plate, page};
+pub use page::{Of, Plate, page};
 
 /// `text` with the characters that XML and HTML give a meaning written as entities.
 #[must_use]

@@ -11,6 +11,7 @@ use super::group::{Group, groups};
 use super::name::brief;
 use super::number::{grouped, percent, rate, sectors};
 use super::page_corun::together;
+use super::page_queue::queues;
 use super::sample::sentence;
 use super::{ReportError, escape};
 use crate::record::{Analysis, AppRecord};
@@ -20,6 +21,9 @@ const KERNELS: usize = 60;
 
 /// Launches up to which every launch has its own line.
 const LAUNCHES: usize = 500;
+
+/// Applications of queues up to which the title names them.
+const TITLED: usize = 6;
 
 /// Characters of a kernel's name; the whole one is shown when pointed at.
 const CELL: usize = 44;
@@ -31,10 +35,21 @@ pub struct Plate {
     pub file: String,
     /// What it shows.
     pub about: &'static str,
-    /// The position of the solo run it is about; `None`: all together.
-    pub app: Option<usize>,
+    /// What of the record it is about.
+    pub of: Of,
     /// The figure, or why there is none.
     pub drawing: Result<Drawing, ReportError>,
+}
+
+/// A part of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// The solo run at this position.
+    App(usize),
+    /// The co-runs.
+    CoRuns,
+    /// The queues.
+    Queues,
 }
 
 /// The page of `analysis` with `plates`: same input, same bytes. Everything
@@ -42,7 +57,12 @@ pub struct Plate {
 #[must_use]
 pub fn page(analysis: &Analysis, plates: &[Plate]) -> String {
     let apps: Vec<&str> = analysis.solo.iter().map(|app| app.app.as_str()).collect();
-    let title = escape(&format!("{} on {}", apps.join(", "), analysis.machine.name));
+    let named = if apps.len() > TITLED && !analysis.queues.is_empty() {
+        format!("{} applications", apps.len())
+    } else {
+        apps.join(", ")
+    };
+    let title = escape(&format!("{named} on {}", analysis.machine.name));
     let mut text = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
     );
@@ -50,7 +70,12 @@ pub fn page(analysis: &Analysis, plates: &[Plate]) -> String {
     if !analysis.coruns.is_empty() {
         text += "<h2>Together</h2>\n";
         together(&mut text, &analysis.coruns);
-        figures(&mut text, plates.iter().filter(|plate| plate.app.is_none()));
+        figures(&mut text, plates.iter().filter(|plate| plate.of == Of::CoRuns));
+    }
+    if !analysis.queues.is_empty() {
+        text += "<h2>Queues</h2>\n";
+        queues(&mut text, analysis);
+        figures(&mut text, plates.iter().filter(|plate| plate.of == Of::Queues));
     }
     for (index, app) in analysis.solo.iter().enumerate() {
         let _ = writeln!(text, "<h2>{} alone</h2>", escape(&app.app));
@@ -59,7 +84,7 @@ pub fn page(analysis: &Analysis, plates: &[Plate]) -> String {
             let _ = writeln!(text, "<p>{}.</p>", escape(&said));
         }
         kernels(&mut text, app, analysis.machine.core_mhz);
-        figures(&mut text, plates.iter().filter(|p| p.app == Some(index)));
+        figures(&mut text, plates.iter().filter(|p| p.of == Of::App(index)));
         launches(&mut text, app, analysis.machine.core_mhz);
     }
     text += "</main>\n</body>\n</html>\n";

@@ -5,15 +5,20 @@
 
 mod correlation;
 mod curves;
+mod interference;
 mod normalized;
 mod occupancy;
+mod queues;
 mod residency;
 mod roofline;
 mod scene;
+mod schedule;
 mod schemes;
 mod shared_stalls;
 mod sharing;
 mod slowdown;
+mod sm_share;
+mod stage;
 mod stalls;
 mod timeline;
 mod traffic;
@@ -44,6 +49,8 @@ pub enum Source {
     OneApp,
     /// Co-runs.
     CoRuns,
+    /// Queues.
+    Queues,
     /// Solo runs of the same applications on a machine with changing limits.
     Sweep,
     /// Records beside a reference table.
@@ -119,6 +126,30 @@ pub const FIGURES: &[Figure] = &[
         draw: residency::draw,
     },
     Figure {
+        name: "interference",
+        about: "how much longer each class of applications takes beside each other, as found and as published",
+        source: Source::Queues,
+        draw: interference::draw,
+    },
+    Figure {
+        name: "queues",
+        about: "schemes over a baseline scheme on queues, one group of bars per distribution of classes",
+        source: Source::Queues,
+        draw: queues::draw,
+    },
+    Figure {
+        name: "schedule",
+        about: "which applications of a queue ran together and when, under each scheme",
+        source: Source::Queues,
+        draw: schedule::draw,
+    },
+    Figure {
+        name: "sm-share",
+        about: "SMs of each application of a queue over time, under each scheme",
+        source: Source::Queues,
+        draw: sm_share::draw,
+    },
+    Figure {
         name: "occupancy",
         about: "speed of each kernel against CTAs per SM (needs runs with several sm.max_ctas)",
         source: Source::Sweep,
@@ -155,6 +186,9 @@ impl Figure {
 
 /// What is missing where no record holds a co-run.
 const NO_CORUN: &str = "the records hold no co-runs; run `gpumodel analyze A B --scheme S,…`";
+
+/// What is missing where no record holds a queue.
+const NO_QUEUE: &str = "the records hold no queues; run `gpumodel analyze --queue FILE.toml`";
 
 /// The error for a scene without what `figure` shows.
 fn empty(figure: &'static str, missing: &str) -> ReportError {

@@ -17,6 +17,7 @@ pub struct Scene<'a> {
     comparison: Option<&'a Comparison>,
     baseline: Option<&'a str>,
     metric: Option<&'a str>,
+    queue: Option<&'a str>,
 }
 
 impl<'a> Scene<'a> {
@@ -24,7 +25,7 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn new(records: &'a [Analysis]) -> Self {
         let apps = records.iter().flat_map(|r| r.solo.iter().map(move |app| (r, app))).collect();
-        Self { records, apps, comparison: None, baseline: None, metric: None }
+        Self { records, apps, comparison: None, baseline: None, metric: None, queue: None }
     }
 
     /// Only the solo run at `index` of `record`.
@@ -35,7 +36,7 @@ impl<'a> Scene<'a> {
     pub fn one(record: &'a Analysis, index: usize) -> Self {
         let apps = vec![(record, &record.solo[index])];
         let records = std::slice::from_ref(record);
-        Self { records, apps, comparison: None, baseline: None, metric: None }
+        Self { records, apps, comparison: None, baseline: None, metric: None, queue: None }
     }
 
     /// Only the applications called `name`.
@@ -71,6 +72,23 @@ impl<'a> Scene<'a> {
     pub fn by(mut self, metric: &'a str) -> Self {
         self.metric = Some(metric);
         self
+    }
+
+    /// With the queue that a figure of one queue shows.
+    #[must_use]
+    pub fn of(mut self, queue: &'a str) -> Self {
+        self.queue = Some(queue);
+        self
+    }
+
+    /// The queue that was asked for.
+    pub(super) fn queue(&self) -> Option<&'a str> {
+        self.queue
+    }
+
+    /// All records.
+    pub(super) fn records(&self) -> &'a [Analysis] {
+        self.records
     }
 
     /// The scheme that others are compared with, where one was asked for.
@@ -141,13 +159,14 @@ impl<'a> Scene<'a> {
         let traces = self.apps.iter().map(|(_, app)| trace(app));
         let programs = self.records.iter().map(|r| r.program.clone());
         let seeds = self.records.iter().map(|r| format!("seed {}", r.seed));
-        [
+        let mut facts = vec![
             few(machines, "machines"),
             few(traces, "traces"),
             few(programs, "programs"),
             few(seeds, "seeds"),
-        ]
-        .join(" · ")
+        ];
+        facts.retain(|fact| !fact.is_empty());
+        facts.join(" · ")
     }
 }
 

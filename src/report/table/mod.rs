@@ -3,10 +3,12 @@
 
 mod comparison;
 mod corun;
+mod queue;
 mod solo;
 
 pub use comparison::comparison;
 pub use corun::corun;
+pub use queue::queue;
 pub use solo::solo;
 
 use super::name::brief;
@@ -15,6 +17,11 @@ use comfy_table::{CellAlignment, Table, presets};
 /// A table without frames: `header` above, the first column to the left and
 /// numbers to the right.
 fn plain<const N: usize>(header: [&str; N], rows: Vec<[String; N]>) -> String {
+    words(header.map(String::from).into(), rows.into_iter().map(Vec::from).collect())
+}
+
+/// As [`plain`], for tables whose columns are known from the record alone.
+fn words(header: Vec<String>, rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(header);

@@ -1,0 +1,215 @@
+//! How much longer applications of a class take beside those of another: a map of
+//! shaded cells, beside it the same as it was published (ILP-SMRA, Fig. 2).
+
+use super::{Drawing, NO_QUEUE, ReportError, Scene, empty};
+use crate::record::InterferenceRecord;
+use crate::report::chart::{
+    Anchor, Area, Fill, INK, LABEL, Label, NOTE, PAPER, Scale, Shades, Sheet, WIDTH, across, fit,
+    text_width,
+};
+use crate::report::number::float;
+use crate::report::queue_rows::{published, range};
+use crate::report::values::{cell, csv};
+use crate::units::to_u64;
+
+/// Most room of the names of rows.
+const NAMES: f64 = 110.0;
+/// Room of the words along the left edge.
+const SIDE: f64 = 24.0;
+const RIGHT: f64 = 10.0;
+/// Between two maps.
+const GAP: f64 = 16.0;
+/// Height of a cell at least and at most.
+const CELL: (f64, f64) = (11.0, 34.0);
+/// Classes up to which two maps stand side by side.
+const BESIDE: usize = 5;
+/// Boxes of the bar that explains the shades.
+const STEPS: u32 = 60;
+
+/// A value of a cell and how it is written.
+type Value = Option<(f64, String)>;
+
+/// One map: what is above it, and its cells by who disturbs, then who suffers.
+struct Map {
+    title: &'static str,
+    cells: Vec<Vec<Value>>,
+}
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let all: Vec<&InterferenceRecord> =
+        scene.records().iter().flat_map(|record| &record.interference).collect();
+    let Some(known) = all.iter().find(|known| !known.classes.is_empty()) else {
+        let none = scene.records().iter().all(|record| record.queues.is_empty());
+        let missing = if none { NO_QUEUE } else { "no scheme of the records asked for classes" };
+        return Err(empty("interference", missing));
+    };
+    let maps = maps(known);
+    let values = || maps.iter().flat_map(|map| map.cells.iter().flatten().flatten());
+    let high = values().map(|value| value.0).filter(|v| v.is_finite()).fold(1.0, f64::max);
+    let low = values().map(|value| value.0).filter(|v| v.is_finite()).fold(1.0, f64::min);
+    let shades = Shades::new(low, high);
+    let mut sheet = Sheet::new("Slow-down of classes beside each other");
+    if known.classes.len() <= BESIDE {
+        side_by_side(&mut sheet, known, &maps, &shades);
+    } else {
+        for map in &maps {
+            let left = left(known, SIDE);
+            let top = sheet.top();
+            let bottom = draw_map(&mut sheet, known, map, &shades, (left, top, WIDTH - RIGHT));
+            sheet.skip(bottom - top + GAP);
+        }
+    }
+    bar(&mut sheet, &shades, low, high);
+    let schemes = known.schemes.join(", ");
+    sheet.note(&format!("Times as long as alone on as many SMs, as {schemes} took it."));
+    if all.len() > 1 {
+        sheet.note(&format!("{} more matrices are in the records.", all.len() - 1));
+    }
+    Ok(sheet.finish(&scene.footer()).with_csv(table(known)))
+}
+
+fn maps(known: &InterferenceRecord) -> Vec<Map> {
+    let found = known.slowdown.iter().map(|row| {
+        row.iter().map(|value| Some((*value, format!("{value:.2}")))).collect::<Vec<Value>>()
+    });
+    let title = if known.pairs.is_empty() { "as given" } else { "as found" };
+    let mut maps = vec![Map { title, cells: found.collect() }];
+    let row = |disturbs: &String| {
+        let told = known.classes.iter().map(|suffers| published(known, disturbs, suffers));
+        told.map(|told| told.map(|told| (f64::midpoint(told.low, told.high), range(told))))
+            .collect()
+    };
+    if !known.published.is_empty() {
+        let cells = known.classes.iter().map(row).collect();
+        maps.push(Map { title: "as published", cells });
+    }
+    maps
+}
+
+/// Where cells begin, behind the names of rows.
+fn left(known: &InterferenceRecord, side: f64) -> f64 {
+    let widths = known.classes.iter().map(|class| text_width(class, NOTE));
+    side + widths.fold(12.0, f64::max).min(NAMES) + 6.0
+}
+
+fn side_by_side(sheet: &mut Sheet, known: &InterferenceRecord, maps: &[Map], shades: &Shades) {
+    let (first, names) = (left(known, SIDE), left(known, 0.0));
+    let count = float(to_u64(maps.len()));
+    let room = WIDTH - first - RIGHT - (count - 1.0) * (names + GAP);
+    let width = (room / count).min(60.0 * float(to_u64(known.classes.len())));
+    let (mut x, top, mut bottom) = (first, sheet.top(), 0.0_f64);
+    for map in maps {
+        bottom = bottom.max(draw_map(sheet, known, map, shades, (x, top, x + width)));
+        x += width + names + GAP;
+    }
+    sheet.skip(bottom - top + 8.0);
+}
+
+/// Draws one map between `left` and `right` from `top` on; returns where it ends.
+fn draw_map(
+    sheet: &mut Sheet,
+    known: &InterferenceRecord,
+    map: &Map,
+    shades: &Shades,
+    (left, top, right): (f64, f64, f64),
+) -> f64 {
+    let classes = &known.classes;
+    let width = (right - left) / float(to_u64(classes.len()));
+    let height = width.clamp(CELL.0, CELL.1);
+    let middle = f64::midpoint(left, right);
+    let title = fit(&format!("suffers ({})", map.title), LABEL, right - left + 30.0);
+    sheet.canvas.text(Label::new(title, (middle, top + 7.0), LABEL, Anchor::Centre));
+    let head = heads(sheet, classes, (left, top + 18.0), width);
+    let area = Area::new(left, head, right - left, height * float(to_u64(classes.len())));
+    sheet.mark_plot(area);
+    for (row, (class, values)) in classes.iter().zip(&map.cells).enumerate() {
+        let y = head + height * float(to_u64(row));
+        let name = fit(class, NOTE, NAMES);
+        let at = (left - 5.0, y + height / 2.0);
+        sheet.canvas.text(Label::new(name, at, NOTE, Anchor::Right));
+        for (column, value) in values.iter().enumerate() {
+            let x = left + width * float(to_u64(column));
+            draw_cell(sheet, &Area::new(x, y, width, height), value.as_ref(), shades);
+        }
+    }
+    if left - SIDE < NAMES + 10.0 {
+        let at = (12.0, area.y + area.height / 2.0);
+        let word = fit("disturbs", LABEL, area.height.max(LABEL));
+        sheet.canvas.text(Label::new(word, at, LABEL, Anchor::Centre).upwards());
+    }
+    area.bottom()
+}
+
+/// Names of columns from (`left`, `top`) on, upright where they are wider than a cell;
+/// returns where they end.
+fn heads(sheet: &mut Sheet, classes: &[String], (left, top): (f64, f64), width: f64) -> f64 {
+    let widest = classes.iter().map(|class| text_width(class, NOTE)).fold(0.0, f64::max);
+    let upright = widest > width - 4.0;
+    let height = if upright { widest.min(NAMES) } else { NOTE };
+    // Upright names that are nearer than their size would cover each other.
+    let every = if width >= NOTE { 1 } else { 2 };
+    for (column, class) in classes.iter().enumerate().step_by(every) {
+        let x = left + width * (float(to_u64(column)) + 0.5);
+        let label = if upright {
+            let at = (x, top + height);
+            Label::new(fit(class, NOTE, NAMES), at, NOTE, Anchor::Left).upwards()
+        } else {
+            Label::new(class, (x, top + NOTE / 2.0), NOTE, Anchor::Centre)
+        };
+        sheet.canvas.text(label);
+    }
+    top + height + 5.0
+}
+
+/// A shaded cell with its value; a cell that nobody knows has a dash.
+fn draw_cell(sheet: &mut Sheet, area: &Area, value: Option<&(f64, String)>, shades: &Shades) {
+    let shade = value.map_or(PAPER, |(value, _)| shades.of(*value));
+    sheet.canvas.bar(*area, Fill::plain(shade));
+    let words = value.map_or("–", |(_, words)| words);
+    let ink = shade.text();
+    let lines: Vec<String> = match words.split_once('–') {
+        Some((low, high)) if !low.is_empty() && text_width(words, NOTE) > area.width - 4.0 => {
+            vec![format!("{low}–"), high.to_string()]
+        }
+        _ => vec![words.to_string()],
+    };
+    let count = float(to_u64(lines.len()));
+    let widest = lines.iter().map(|line| text_width(line, NOTE)).fold(0.0, f64::max);
+    if widest > area.width - 2.0 || (NOTE + 1.0) * count > area.height + 1.0 {
+        return;
+    }
+    let mut y = area.y + area.height / 2.0 - (count - 1.0) * (NOTE + 1.0) / 2.0;
+    for line in lines {
+        let at = (area.x + area.width / 2.0, y);
+        sheet.canvas.text(Label::new(line, at, NOTE, Anchor::Centre).coloured(ink));
+        y += NOTE + 1.0;
+    }
+}
+
+/// A bar of all shades with their values.
+fn bar(sheet: &mut Sheet, shades: &Shades, low: f64, high: f64) {
+    let area = sheet.plot(90.0, 90.0, 10.0);
+    let scale = Scale::linear(low, high, area.x, area.right());
+    let step = area.width / f64::from(STEPS);
+    for place in 0..STEPS {
+        let at = f64::from(place);
+        let value = low + (high - low) * (at + 0.5) / f64::from(STEPS);
+        let part = Area::new(area.x + at * step, area.y, step, area.height);
+        sheet.canvas.fill(part, Fill::plain(shades.of(value)));
+    }
+    sheet.canvas.frame(&area, INK, 0.5);
+    across(&mut sheet.canvas, &area, &scale, "slow-down");
+    sheet.skip(38.0);
+}
+
+fn table(known: &InterferenceRecord) -> String {
+    let mut lines = Vec::new();
+    for (disturbs, row) in known.classes.iter().zip(&known.slowdown) {
+        for (suffers, value) in known.classes.iter().zip(row) {
+            let told = published(known, disturbs, suffers);
+            let (low, high) = (cell(told.map(|t| t.low)), cell(told.map(|t| t.high)));
+            lines.push([disturbs.clone(), suffers.clone(), cell(Some(*value)), low, high]);
+        }
+    }
+    csv(["disturbs", "suffers", "slowdown", "published_low", "published_high"], lines)
+}

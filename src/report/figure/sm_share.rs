@@ -1,0 +1,136 @@
+//! SMs of each application of a queue over time: one panel per scheme, members of a
+//! group stacked as they lie on the SMs, in the fills of their classes. What is left
+//! of a member's SMs once it has ended is white.
+
+use super::stage::{LEFT, Stage};
+use super::{Drawing, ReportError, Scene};
+use crate::record::{GroupRecord, JobRecord, QueueRun};
+use crate::report::chart::{
+    Anchor, Area, Fill, INK, Label, Lane, NOTE, PAPER, SOFT_INK, Scale, Sheet,
+};
+use crate::report::number::float;
+use crate::report::queue::class_of;
+use crate::report::values::csv;
+
+const HEIGHT: f64 = 84.0;
+/// Groups narrower than this have no boundaries.
+const NARROW: f64 = 3.0;
+/// Narrower parts have no line above them.
+const STEP: f64 = 1.5;
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let stage = Stage::new(scene, "sm-share")?.flat();
+    let groups = stage.runs.iter().flat_map(|(_, run)| &run.groups);
+    let shares = groups.flat_map(|group| &group.shares);
+    let seen = shares.map(|share| share.sms.iter().fold(0, |sum, sms| sms.saturating_add(sum)));
+    let Some(most) = seen.max().filter(|most| *most > 0) else {
+        return Err(super::empty("sm-share", "no group of the queue says how SMs were divided"));
+    };
+    let sms = most.max(stage.record.machine.sms.min(most.saturating_mul(4)));
+    let mut sheet = stage.sheet("SMs of each application");
+    sheet.skip(4.0);
+    stage.panels(&mut sheet, HEIGHT, |sheet, run, area, time| {
+        let level = Scale::linear(0.0, float(sms), area.bottom(), area.y);
+        for (value, y) in [(0, area.bottom() - NOTE / 2.0), (sms, area.y + NOTE / 2.0)] {
+            let at = (LEFT - 5.0, y);
+            sheet.canvas.text(Label::new(value.to_string(), at, NOTE, Anchor::Right));
+        }
+        let mut lane = Lane::default();
+        for group in &run.groups {
+            draw_group(sheet, &stage, run, group, &mut lane, (time, &level));
+        }
+    });
+    sheet.note("Upwards: SMs on which the plan lets a member start CTAs; white: it has ended. Thick lines: a group begins.");
+    Ok(sheet.finish(&scene.footer()).with_csv(table(&stage)))
+}
+
+/// One stretch of time with the same shares.
+struct Stretch {
+    from: u64,
+    to: u64,
+}
+
+/// The stretches of a group, one for each of its shares.
+fn stretches(group: &GroupRecord) -> Vec<Stretch> {
+    let start = |place: usize| {
+        let since = group.shares.get(place).map(|share| share.since_begin_cycles);
+        since.map_or(group.end_cycle, |since| {
+            group.start_cycle.saturating_add(since).min(group.end_cycle)
+        })
+    };
+    (0..group.shares.len()).map(|p| Stretch { from: start(p), to: start(p + 1) }).collect()
+}
+
+fn draw_group(
+    sheet: &mut Sheet,
+    stage: &Stage<'_>,
+    run: &QueueRun,
+    group: &GroupRecord,
+    lane: &mut Lane,
+    (time, level): (&Scale, &Scale),
+) {
+    let members: Vec<&JobRecord> = group.members(run).collect();
+    for (share, stretch) in group.shares.iter().zip(stretches(group)) {
+        if stretch.from == stretch.to {
+            continue;
+        }
+        let ends = (time.at(float(stretch.from)), time.at(float(stretch.to)));
+        let Some((from, to)) = lane.add(ends.0, ends.1) else { continue };
+        let mut below = 0_u64;
+        for (job, &sms) in members.iter().zip(&share.sms).filter(|(_, sms)| **sms > 0) {
+            let above = below.saturating_add(sms);
+            let heights = (level.at(float(above)), level.at(float(below)));
+            let until = time.at(float(job.end_cycle)).clamp(from, to);
+            member(sheet, stage.fill(job), (from, until, to), heights);
+            below = above;
+        }
+    }
+    let (from, to) = (time.at(float(group.start_cycle)), time.at(float(group.end_cycle)));
+    if to - from >= NARROW {
+        let (top, bottom) = (level.at(level.high()), level.at(0.0));
+        sheet.canvas.line(vec![(from, top), (from, bottom)], SOFT_INK, 1.2);
+    }
+}
+
+/// One member's SMs: filled until it ends, white behind.
+fn member(
+    sheet: &mut Sheet,
+    fill: Fill,
+    (from, until, to): (f64, f64, f64),
+    (top, bottom): (f64, f64),
+) {
+    let part = |left: f64, right: f64| Area::new(left, top, right - left, bottom - top);
+    if until > from {
+        sheet.canvas.fill(part(from, until), fill);
+    }
+    if until < to {
+        sheet.canvas.fill(part(until, to), Fill::plain(PAPER));
+    }
+    if to - from >= STEP {
+        sheet.canvas.line(vec![(from, top), (to, top)], INK, 0.5);
+    }
+}
+
+fn table(stage: &Stage<'_>) -> String {
+    let mut lines = Vec::new();
+    for (scheme, run) in &stage.runs {
+        for (number, group) in run.groups.iter().enumerate() {
+            for (share, stretch) in group.shares.iter().zip(stretches(group)) {
+                lines.extend(group.members(run).zip(&share.sms).map(|(job, sms)| {
+                    [
+                        scheme.clone(),
+                        (number + 1).to_string(),
+                        job.app.clone(),
+                        class_of(stage.record, job).unwrap_or_default().to_string(),
+                        stretch.from.to_string(),
+                        stretch.to.to_string(),
+                        sms.to_string(),
+                        share.reason.clone(),
+                    ]
+                }));
+            }
+        }
+    }
+    let header = ["scheme", "group", "app", "class", "start_cycle", "end_cycle", "sms", "reason"];
+    csv(header, lines)
+}

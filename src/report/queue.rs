@@ -1,0 +1,132 @@
+//! What figures and tables of queues share: names of schemes, classes in their order,
+//! and runs that may be compared.
+
+use std::collections::BTreeSet;
+
+use super::group::short_app;
+use crate::record::{
+    Analysis, JobRecord, MachineRecord, NamedRun, Over, QueueGain, QueueRun, gains,
+};
+
+/// The scheme that others are compared with where none is named.
+pub(crate) const BASELINE: &str = "even-queue";
+
+/// Queue runs of one machine and one group size.
+#[derive(Clone, Debug)]
+pub(crate) struct Panel<'a> {
+    /// The machine.
+    pub(crate) machine: &'a MachineRecord,
+    /// Applications that run together at most (N_G).
+    pub(crate) group_size: u64,
+    /// By run: its scheme, with the parameters in which it differs from others.
+    pub(crate) names: Vec<String>,
+    /// The runs in the order of the records.
+    pub(crate) runs: Vec<&'a QueueRun>,
+}
+
+/// The queue runs of `records`, those that may be compared in one panel each.
+pub(crate) fn panels(records: &[Analysis]) -> Vec<Panel<'_>> {
+    let mut panels: Vec<Panel<'_>> = Vec::new();
+    let all = records.iter().flat_map(|record| record.queues.iter().map(move |run| (record, run)));
+    for (record, run) in all {
+        let same = |panel: &&mut Panel<'_>| {
+            panel.group_size == run.group_size && panel.machine.hash == record.machine.hash
+        };
+        match panels.iter_mut().find(same) {
+            Some(panel) => panel.runs.push(run),
+            None => panels.push(Panel {
+                machine: &record.machine,
+                group_size: run.group_size,
+                names: Vec::new(),
+                runs: vec![run],
+            }),
+        }
+    }
+    for panel in &mut panels {
+        panel.names = scheme_names(&panel.runs);
+    }
+    panels
+}
+
+impl<'a> Panel<'a> {
+    /// The runs with the names of their schemes.
+    pub(crate) fn named(&self) -> Vec<NamedRun<'_>> {
+        self.names.iter().zip(&self.runs).map(|(name, run)| NamedRun { name, run }).collect()
+    }
+
+    /// Names of the queues in order of first appearance.
+    pub(crate) fn queues(&self) -> Vec<&'a str> {
+        let mut seen = BTreeSet::new();
+        self.runs.iter().map(|run| run.queue.as_str()).filter(|name| seen.insert(*name)).collect()
+    }
+
+    /// The runs of the queue called `queue`, one for each name.
+    pub(crate) fn of(&self, queue: &str) -> Vec<NamedRun<'_>> {
+        let mut seen = BTreeSet::new();
+        let own = self.named().into_iter().filter(|named| named.run.queue == queue);
+        own.filter(|named| seen.insert(named.name)).collect()
+    }
+
+    /// What runs gain over `baseline`.
+    pub(crate) fn gains(&self, baseline: &str) -> Vec<QueueGain> {
+        gains(&self.named(), baseline)
+    }
+
+    /// What it is about, in a few words.
+    pub(crate) fn title(&self, several_machines: bool) -> String {
+        let words = format!("{} at a time", self.group_size);
+        if several_machines { format!("{words}, {}", self.machine.name) } else { words }
+    }
+}
+
+/// One name for each of `runs`: the scheme, with the parameters in which runs of the
+/// same scheme differ; what becomes of early finishers counts as one.
+fn scheme_names(runs: &[&QueueRun]) -> Vec<String> {
+    const RULE: &str = "early_finishers";
+    let value = |run: &QueueRun, key: &str| match key {
+        RULE => Some(run.early_finishers.clone()),
+        key => run.parameters.get(key).cloned(),
+    };
+    let name = |run: &&QueueRun| {
+        let same: Vec<_> = runs.iter().filter(|other| other.scheme == run.scheme).collect();
+        let keys = run.parameters.keys().map(String::as_str).filter(|key| *key != RULE);
+        let differs = |key: &&str| same.iter().any(|other| value(other, key) != value(run, key));
+        let told = keys.chain([RULE]).filter(differs);
+        let words = told.map(|key| format!(":{key}={}", value(run, key).unwrap_or_default()));
+        run.scheme.clone() + &words.collect::<String>()
+    };
+    runs.iter().map(name).collect()
+}
+
+/// The class of a job: its own, or what schemes of the record know of its application.
+pub(crate) fn class_of<'a>(record: &'a Analysis, job: &'a JobRecord) -> Option<&'a str> {
+    let known = || {
+        let apps = record.interference.iter().flat_map(|known| &known.apps);
+        apps.into_iter().find(|app| app.app == job.app).map(|app| app.class.as_str())
+    };
+    job.class.as_deref().or_else(known)
+}
+
+/// The classes of the jobs of `runs`, in the order in which the record names them.
+pub(crate) fn classes<'a>(record: &'a Analysis, runs: &[&'a QueueRun]) -> Vec<&'a str> {
+    let jobs = runs.iter().flat_map(|run| &run.jobs);
+    let used: Vec<&str> = jobs.filter_map(|job| class_of(record, job)).collect();
+    let known = record.interference.iter().flat_map(|known| &known.classes).map(String::as_str);
+    let present: BTreeSet<&str> = used.iter().copied().collect();
+    let mut seen = BTreeSet::new();
+    let all = known.filter(|class| present.contains(class)).chain(used.iter().copied());
+    all.filter(|class| seen.insert(*class)).collect()
+}
+
+/// The name of an application without its suite.
+pub(crate) fn job_name(job: &JobRecord) -> &str {
+    short_app(&job.app)
+}
+
+/// What a gain is about, for readers.
+pub(crate) fn over_name(over: &Over) -> &str {
+    match over {
+        Over::Distribution(name) | Over::Queue(name) => name,
+        Over::Average => "average",
+    }
+}
