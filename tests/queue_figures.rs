@@ -1,5 +1,6 @@
 //! Do the pictures of queues follow from the numbers?
 
+use assert_cmd::Command;
 use gpumodel::record::Analysis;
 use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, Scene, Source};
 use gpumodel::report::{ReportError, page, table, write_all};
@@ -162,6 +163,46 @@ fn one_queue_is_chosen_by_name() {
         let error = figure.draw(&Scene::new(&records).of("MC-9")).unwrap_err().to_string();
         assert!(error.contains("no queue is called MC-9; there are A-1, A-2"), "{error}");
     }
+}
+
+#[test]
+fn plot_takes_the_queue_from_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let (json, svg, values) =
+        (folder.path().join("r.json"), folder.path().join("s.svg"), folder.path().join("s.csv"));
+    let record = queued(STUDY);
+    std::fs::write(&json, record.to_json()).unwrap();
+    let plot = |queue: &str| {
+        let mut command = Command::cargo_bin("gpumodel").unwrap();
+        command.arg("plot").arg(&json).args(["--figure", "schedule", "--queue", queue]);
+        command.arg("-o").arg(&svg).arg("--csv").arg(&values);
+        command.assert()
+    };
+    plot("A-3").success();
+    let records = [record];
+    let drawing = Figure::named("schedule").unwrap().draw(&Scene::new(&records).of("A-3")).unwrap();
+    assert_eq!(std::fs::read_to_string(&svg).unwrap(), drawing.svg);
+    assert_eq!(std::fs::read_to_string(&values).unwrap(), drawing.csv);
+    plot("B-3").code(2);
+}
+
+#[test]
+fn a_class_has_one_colour_in_every_queue() {
+    let mut record = queued(STUDY);
+    let whole = draw("schedule", std::slice::from_ref(&record));
+    for job in record.queues.iter_mut().flat_map(|run| &mut run.jobs) {
+        if job.class.as_deref() == Some("MC") {
+            job.class = Some("A".into());
+        }
+    }
+    let fewer = draw("schedule", std::slice::from_ref(&record));
+    let swatches = |drawing: &Drawing| -> Vec<String> {
+        let legend = drawing.legends[0];
+        let all = boxes(&drawing.svg).into_iter().filter(|(area, _)| legend.holds(area));
+        all.map(|(_, fill)| fill).collect()
+    };
+    assert_eq!(swatches(&whole), swatches(&fewer));
+    assert_eq!(swatches(&whole).len(), 4);
 }
 
 #[test]

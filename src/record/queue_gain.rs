@@ -69,10 +69,10 @@ struct Table {
 /// The gains of every scheme of `runs` over `baseline`, a name or a scheme: by scheme
 /// in order of first appearance, by distribution or queue, then over all of them where
 /// there are several. Queues are the same when name, distribution, seed and group size
-/// are; runs are to be of one machine and one group size. A queue that did not run under
-/// the baseline has no gain; of two runs of a
-/// queue under one name the first counts. The average weighs distributions alike; its
-/// interval is over seeds, where every distribution has the same ones.
+/// are; runs are to be of one machine and one group size. A queue that did not run
+/// under the baseline has no gain; of two runs of a queue under one name the first
+/// counts. The average weighs distributions alike; its interval is over seeds, where
+/// every distribution has the same ones.
 #[must_use]
 pub fn gains(runs: &[NamedRun<'_>], baseline: &str) -> Vec<QueueGain> {
     let table = Table::new(runs, baseline);

@@ -57,10 +57,10 @@ pub enum Of {
 #[must_use]
 pub fn page(analysis: &Analysis, plates: &[Plate]) -> String {
     let apps: Vec<&str> = analysis.solo.iter().map(|app| app.app.as_str()).collect();
-    let named = if apps.len() > TITLED && !analysis.queues.is_empty() {
-        format!("{} applications", apps.len())
-    } else {
-        apps.join(", ")
+    let named = match apps.len() {
+        0 if !analysis.queues.is_empty() => "Queues".into(),
+        many if many > TITLED && !analysis.queues.is_empty() => format!("{many} applications"),
+        _ => apps.join(", "),
     };
     let title = escape(&format!("{named} on {}", analysis.machine.name));
     let mut text = format!(

@@ -107,15 +107,16 @@ pub(crate) fn class_of<'a>(record: &'a Analysis, job: &'a JobRecord) -> Option<&
     job.class.as_deref().or_else(known)
 }
 
-/// The classes of the jobs of `runs`, in the order in which the record names them.
+/// The classes of the jobs of `runs`, behind those that the record knows beside them,
+/// so that a class has the same place for every queue of the record.
 pub(crate) fn classes<'a>(record: &'a Analysis, runs: &[&'a QueueRun]) -> Vec<&'a str> {
     let jobs = runs.iter().flat_map(|run| &run.jobs);
-    let used: Vec<&str> = jobs.filter_map(|job| class_of(record, job)).collect();
-    let known = record.interference.iter().flat_map(|known| &known.classes).map(String::as_str);
-    let present: BTreeSet<&str> = used.iter().copied().collect();
+    let used: BTreeSet<&str> = jobs.filter_map(|job| class_of(record, job)).collect();
+    let names = record.interference.iter().map(|known| &known.classes);
+    let met = names.filter(|names| names.iter().any(|class| used.contains(class.as_str())));
+    let known = met.flatten().map(String::as_str);
     let mut seen = BTreeSet::new();
-    let all = known.filter(|class| present.contains(class)).chain(used.iter().copied());
-    all.filter(|class| seen.insert(*class)).collect()
+    known.chain(used.iter().copied()).filter(|class| seen.insert(*class)).collect()
 }
 
 /// The name of an application without its suite.

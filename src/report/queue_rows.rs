@@ -99,6 +99,7 @@ fn matrix(known: &InterferenceRecord) -> Section {
     }
     notes.push(match known.pairs.len() {
         0 => "given by the user".into(),
+        1 => "found with one pair".into(),
         pairs => format!("found with {pairs} pairs"),
     });
     let columns = known.classes.iter().map(|class| brief(class, 20));

@@ -17,11 +17,13 @@ use comfy_table::{CellAlignment, Table, presets};
 /// A table without frames: `header` above, the first column to the left and
 /// numbers to the right.
 fn plain<const N: usize>(header: [&str; N], rows: Vec<[String; N]>) -> String {
-    words(header.map(String::from).into(), rows.into_iter().map(Vec::from).collect())
+    let rows = rows.into_iter().map(Vec::from).collect();
+    words(header.map(String::from).into(), rows, |column| column == 0)
 }
 
-/// As [`plain`], for tables whose columns are known from the record alone.
-fn words(header: Vec<String>, rows: Vec<Vec<String>>) -> String {
+/// As [`plain`], for tables whose columns are known from the record alone; those of
+/// `left` are text.
+fn words(header: Vec<String>, rows: Vec<Vec<String>>, left: impl Fn(usize) -> bool) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(header);
@@ -31,7 +33,8 @@ fn words(header: Vec<String>, rows: Vec<Vec<String>>) -> String {
     for column in table.column_iter_mut() {
         let first = column.index == 0;
         column.set_padding((if first { 2 } else { 1 }, 1));
-        column.set_cell_alignment(if first { CellAlignment::Left } else { CellAlignment::Right });
+        let text = left(column.index);
+        column.set_cell_alignment(if text { CellAlignment::Left } else { CellAlignment::Right });
     }
     table.trim_fmt() + "\n"
 }

@@ -6,6 +6,9 @@ use super::{brief, words};
 use crate::record::Analysis;
 use crate::report::queue_rows::sections;
 
+/// Columns of words.
+const TEXT: [&str; 3] = ["scheme", "members", "rule"];
+
 /// The queues of `analysis` as text: what their applications are, the patterns that
 /// were weighed, every queue under every scheme, what schemes gain, and of a single
 /// queue who ran with whom. Empty without queues.
@@ -15,7 +18,9 @@ pub fn queue(analysis: &Analysis) -> String {
     for section in sections(analysis) {
         let _ = writeln!(text, "{}", brief(&section.title, 110));
         if !section.rows.is_empty() {
-            text += &words(section.header, section.rows);
+            let told: Vec<bool> =
+                section.header.iter().map(|name| TEXT.contains(&name.as_str())).collect();
+            text += &words(section.header, section.rows, |column| column == 0 || told[column]);
         }
         for note in &section.notes {
             let _ = writeln!(text, "  {}", brief(note, 400));
