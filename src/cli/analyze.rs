@@ -178,7 +178,9 @@ fn show(analysis: &Analysis, json: Option<&Path>) -> Result<(), Box<dyn Error + 
         Some(path) => WholeFile::write(path, analysis.to_json().as_bytes())?,
         None => {}
     }
-    let text = report::table::solo(analysis) + &report::table::corun(analysis);
+    let text = report::table::solo(analysis)
+        + &report::table::corun(analysis)
+        + &report::table::queue(analysis);
     Ok(io::stdout().write_all(text.as_bytes())?)
 }
 

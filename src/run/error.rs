@@ -115,7 +115,7 @@ pub enum RunError {
         /// Under which scheme.
         scheme: String,
         /// Why.
-        source: Unmatched,
+        source: Box<Unmatched>,
     },
     /// A queue is to hold applications of a class that none has.
     #[error(

@@ -67,7 +67,7 @@ impl Course {
 
     fn failed(&self, source: Unmatched) -> RunError {
         let (queue, scheme) = (self.queue.clone(), self.choice.to_string());
-        RunError::Queue { queue, scheme, source }
+        RunError::Queue { queue, scheme, source: Box::new(source) }
     }
 
     /// Goes on as far as what is known allows, and tells what is needed to go further;

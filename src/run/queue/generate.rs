@@ -112,7 +112,7 @@ impl Draws {
     fn below(&mut self, bound: usize) -> usize {
         self.count += 1;
         let random = u128::from(xxh3_64_with_seed(&self.count.to_le_bytes(), self.seed));
-        let scaled = random * u128::from(to_u64(bound)) >> 64;
+        let scaled = (random * u128::from(to_u64(bound))) >> 64;
         to_usize(u64::try_from(scaled).expect("below a bound of 64 bits"))
     }
 }
