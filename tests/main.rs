@@ -31,6 +31,7 @@ mod parts;
 mod picture;
 mod power;
 mod profiles;
+mod queue;
 mod queue_figures;
 mod queue_record;
 mod record;

@@ -14,8 +14,10 @@ pub struct QueueChoice {
     /// `None`: in order of arrival under any scheme of the other table.
     grouping: Option<(&'static QueueRow, Settings)>,
     within: Choice,
-    /// As typed, or as the table says: the settings of `within` that stand.
+    /// The settings of `within` that the user has made.
     set: Vec<&'static str>,
+    /// Those that [`QueueChoice::or`] has made: not what tells choices apart.
+    given: Vec<&'static str>,
 }
 
 impl QueueChoice {
@@ -46,7 +48,12 @@ impl QueueChoice {
                 words += part;
             }
         }
-        Ok(Self { grouping: Some((row, settings)), within: Choice::parse(&words)?, set })
+        Ok(Self {
+            grouping: Some((row, settings)),
+            within: Choice::parse(&words)?,
+            set,
+            given: Vec::new(),
+        })
     }
 
     /// Any scheme, its groups in order of arrival.
@@ -61,15 +68,16 @@ impl QueueChoice {
         let defaults = Settings::defaults(within.row().parameters);
         let pairs = within.settings().iter().zip(defaults.iter());
         let set = pairs.filter(|(own, default)| own != default).map(|(own, _)| own.0).collect();
-        Ok(Self { grouping: None, within, set })
+        Ok(Self { grouping: None, within, set, given: Vec::new() })
     }
 
     /// The same with a parameter of the scheme within groups set to `value`, where it
     /// has one and the user has not set it.
     #[must_use]
-    pub fn or(mut self, name: &str, value: &str) -> Self {
+    pub fn or(mut self, name: &'static str, value: &str) -> Self {
         if !self.set.contains(&name) {
             self.within = self.within.with(name, value);
+            self.given.push(name);
         }
         self
     }
@@ -102,7 +110,7 @@ impl QueueChoice {
     }
 }
 
-/// The name, and what differs from the defaults.
+/// The name, and what the user has set otherwise than the defaults.
 impl fmt::Display for QueueChoice {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.name())?;
@@ -111,7 +119,8 @@ impl fmt::Display for QueueChoice {
         });
         let defaults = Settings::defaults(self.within.row().parameters);
         let within = self.within.settings().iter().zip(defaults.iter());
-        let differ = own.chain(within).filter(|(set, default)| set != default);
+        let typed = within.filter(|(set, _)| !self.given.contains(&set.0));
+        let differ = own.chain(typed).filter(|(set, default)| set != default);
         for ((name, value), _) in differ.collect::<Vec<_>>() {
             write!(formatter, ":{name}={value}")?;
         }
@@ -129,8 +138,10 @@ mod tests {
         assert_eq!((choice.name(), choice.within().row().name), ("even-queue", "spatial"));
         let choice = QueueChoice::parse("smra:n_r=4").unwrap();
         assert_eq!((choice.name(), choice.to_string()), ("smra", "smra:n_r=4".into()));
-        assert_eq!(choice.clone().or("n_r", "9").to_string(), "smra:n_r=4");
-        assert_eq!(choice.or("r_min", "9").to_string(), "smra:n_r=4:r_min=9");
+        assert_eq!(choice.clone().or("n_r", "9").within().to_string(), "smra:n_r=4");
+        let given = choice.or("r_min", "9");
+        assert_eq!(given.within().to_string(), "smra:n_r=4:r_min=9");
+        assert_eq!(given.to_string(), "smra:n_r=4", "as it was typed");
     }
 
     #[test]
