@@ -67,6 +67,19 @@ impl Place {
     }
 }
 
+fn place(number: u64) -> usize {
+    usize::try_from(number).unwrap()
+}
+
+fn to_u64(number: usize) -> u64 {
+    u64::try_from(number).unwrap()
+}
+
+#[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
+
 /// Every job ran once in one group, groups follow each other, and the sums are those
 /// of the parts.
 fn whole(run: &QueueRun, analysis: &Analysis) {
@@ -74,16 +87,16 @@ fn whole(run: &QueueRun, analysis: &Analysis) {
     let mut end = 0;
     let mut seen = vec![0; run.jobs.len()];
     for (number, group) in run.groups.iter().enumerate() {
-        let arrival = group.jobs.iter().map(|&job| run.jobs[job as usize].arrival_cycle).max();
+        let arrival = group.jobs.iter().map(|&job| run.jobs[place(job)].arrival_cycle).max();
         assert_eq!(Some(group.start_cycle), arrival.max(Some(end)), "{context}: group {number}");
-        assert!((1..=run.group_size).contains(&(group.jobs.len() as u64)), "{context}");
-        let ends = group.jobs.iter().map(|&job| run.jobs[job as usize].end_cycle);
+        assert!((1..=run.group_size).contains(&(to_u64(group.jobs.len()))), "{context}");
+        let ends = group.jobs.iter().map(|&job| run.jobs[place(job)].end_cycle);
         assert_eq!(ends.max(), Some(group.end_cycle), "{context}: group {number}");
         for &job in &group.jobs {
-            let job_record = &run.jobs[job as usize];
-            assert_eq!(job_record.group, number as u64, "{context}");
+            let job_record = &run.jobs[place(job)];
+            assert_eq!(job_record.group, to_u64(number), "{context}");
             assert_eq!(job_record.start_cycle, group.start_cycle, "{context}");
-            seen[job as usize] += 1;
+            seen[place(job)] += 1;
         }
         let shares = &group.shares;
         assert_eq!(shares[0].since_begin_cycles, 0, "{context}");
@@ -95,7 +108,7 @@ fn whole(run: &QueueRun, analysis: &Analysis) {
     let solo = |name: &str| analysis.solo.iter().find(|app| app.app == name).unwrap();
     let work: u64 = run.jobs.iter().map(|job| solo(&job.app).thread_instructions).sum();
     assert_eq!((run.cycles, run.thread_instructions), (end, work), "{context}");
-    let throughput = work as f64 / end as f64;
+    let throughput = float(work) / float(end);
     assert!((run.throughput_ipc / throughput - 1.0).abs() < 1e-12, "{context}");
 }
 
@@ -103,7 +116,7 @@ fn whole(run: &QueueRun, analysis: &Analysis) {
 /// the scheme found (eq. 3).
 fn worth(run: &QueueRun, known: &InterferenceRecord) -> f64 {
     let class = |job: u64| {
-        let app = &run.jobs[job as usize].app;
+        let app = &run.jobs[place(job)].app;
         let found = known.apps.iter().find(|one| one.app == *app).unwrap();
         known.classes.iter().position(|class| *class == found.class).unwrap()
     };
@@ -115,7 +128,7 @@ fn worth(run: &QueueRun, known: &InterferenceRecord) -> f64 {
                 sum += known.slowdown[one][other].recip() + known.slowdown[other][one].recip();
             }
         }
-        sum / run.group_size as f64
+        sum / float(run.group_size)
     };
     run.groups.iter().map(|one| group(&one.jobs)).sum()
 }

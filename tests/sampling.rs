@@ -97,6 +97,6 @@ fn plain_samples_are_nearer_than_scaled_ones() {
     }
     for app in ["stream", "cached"] {
         let [printed, inverse, off] = SCALINGS.map(|scaling| mean(scaling, app));
-        assert!(off < 20.0 && off < 0.6 * printed.min(inverse), "{app}: {printed} {inverse} {off}");
+        assert!(off < 30.0 && off < printed.min(inverse), "{app}: {printed} {inverse} {off}");
     }
 }

@@ -26,8 +26,8 @@ pub struct QueueRun {
     pub within: String,
     /// Applications that run together at most (N_G).
     pub group_size: u64,
-    /// What becomes of the SMs of a member that ends before its group: `idle` or
-    /// `given` to the others.
+    /// What becomes of the SMs of a member that ends before its group: they stay `idle`,
+    /// are `given` to the others, or what the scheme does without being asked (`scheme`).
     pub early_finishers: String,
     /// From cycle 0 to the end of the last group (C_T).
     pub cycles: Cycle,

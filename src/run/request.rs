@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use crate::record::{Analysis, MachineRecord, SCHEMA};
-use crate::scheme::queue::QueueChoice;
+use crate::scheme::queue::{FREED, QueueChoice};
 use crate::spec::{Models, Resolved};
 use crate::trace::Filter;
 use crate::units::Cycle;
@@ -107,9 +107,8 @@ impl AnalyzeRequest {
             [] => USUAL.to_vec(),
             schemes => schemes.iter().map(String::as_str).collect(),
         };
-        let choice = |typed| {
-            QueueChoice::parse(typed).map(|choice| choice.or("freed", file.early_finishers))
-        };
+        let choice =
+            |typed| QueueChoice::parse(typed).map(|choice| choice.or(FREED, file.early_finishers));
         let choices = typed.into_iter().map(choice).collect::<Result<_, _>>()?;
         Ok(Some((file, choices)))
     }

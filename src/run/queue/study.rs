@@ -61,7 +61,7 @@ pub(in crate::run) fn queues(
         }
         known.find(&pool, needed)?;
     }
-    told::add(analysis, &pool, &courses, file.early_finishers, &classes);
+    told::add(analysis, &pool, &courses, &classes);
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use crate::record::{
     Analysis, ClassifiedRecord, GroupRecord, InterferenceRecord, JobRecord, MatchingRecord,
     PairRecord, PatternRecord, QueueRun, ThresholdRecord,
 };
-use crate::scheme::queue::CLASSES;
+use crate::scheme::queue::{CLASSES, FREED};
 use crate::units::{Cycle, to_u64};
 
 use super::course::{Course, Ran};
@@ -17,11 +17,10 @@ pub(super) fn add(
     analysis: &mut Analysis,
     pool: &Pool<'_>,
     courses: &[(&Queue, Course)],
-    early_finishers: &str,
     classes: &[usize],
 ) {
     for (queue, course) in courses {
-        analysis.queues.push(run(pool, queue, course, early_finishers, classes));
+        analysis.queues.push(run(pool, queue, course, classes));
         let Some(findings) = course.grouping.findings() else { continue };
         let scheme = course.choice.to_string();
         let record = interference(findings, &course.facts);
@@ -45,13 +44,7 @@ pub(super) fn list(classes: &[usize], facts: &QueueFacts) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
-fn run(
-    pool: &Pool<'_>,
-    queue: &Queue,
-    course: &Course,
-    early_finishers: &str,
-    classes: &[usize],
-) -> QueueRun {
+fn run(pool: &Pool<'_>, queue: &Queue, course: &Course, classes: &[usize]) -> QueueRun {
     let (mut jobs, groups) = (jobs(course, classes), groups(course));
     let works = course.facts.jobs.iter().map(|job| pool.instructions(job.app).1);
     for (job, threads) in jobs.iter_mut().zip(works) {
@@ -71,7 +64,7 @@ fn run(
         parameters: parameters.map(|(name, value)| (name.to_owned(), value.to_string())).collect(),
         within: course.choice.within().row().name.to_owned(),
         group_size: to_u64(course.facts.group_size),
-        early_finishers: early_finishers.to_owned(),
+        early_finishers: early_finishers(course),
         cycles: course.now,
         thread_instructions,
         throughput_ipc: per(thread_instructions, course.now),
@@ -81,6 +74,12 @@ fn run(
         matchings: matchings(course),
         notes: Vec::new(),
     }
+}
+
+/// What becomes of the SMs of who ends before its group.
+fn early_finishers(course: &Course) -> String {
+    let freed = course.choice.settings().find(|(name, _)| *name == FREED);
+    freed.map_or_else(|| String::from("scheme"), |(_, value)| value.to_string())
 }
 
 #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]

@@ -126,6 +126,10 @@ pub struct QueueRow {
     pub make: fn(&Settings) -> Box<dyn Grouping>,
 }
 
+/// The parameter of schemes within groups that says what becomes of the SMs of a member
+/// that ends before its group.
+pub const FREED: &str = super::vacated::FREED.name;
+
 const ILP_SMRA: &str = "ILP-SMRA (Punyala et al.)";
 
 /// Every scheme that is for queues alone.
@@ -186,7 +190,8 @@ mod tests {
         assert_eq!(choice.to_string(), "ilp-smra:alpha=0.5:n_r=4:freed=idle");
         assert_eq!(choice.within().to_string(), "smra:n_r=4:freed=idle");
         let choice = QueueChoice::parse("ilp").unwrap().or("freed", "idle");
-        assert_eq!(choice.to_string(), "ilp:freed=idle");
+        let (typed, within) = (choice.to_string(), choice.within().to_string());
+        assert_eq!([typed, within], ["ilp", "spatial:freed=idle"]);
         assert!(QueueChoice::parse("ilp:n_r=4").is_err(), "spatial moves no SMs");
     }
 }
