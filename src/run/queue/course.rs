@@ -89,13 +89,14 @@ impl Course {
             self.grouping.learn(&self.facts, &answers).map_err(|e| self.failed(e))?;
         }
         while self.plan()? {
-            let works: Vec<Work> = self.planned.iter().map(|group| self.work(group)).collect();
-            let Some(outcome) = known.group(works[0].key(pool)) else {
-                // Who still comes may change what is planned behind the first group.
-                let sure = if self.arrived == self.facts.jobs.len() { works.len() } else { 1 };
-                return Ok(works.into_iter().take(sure).collect());
-            };
-            self.ran(outcome.clone());
+            let Some(first) = self.planned.front() else { break };
+            if let Some(outcome) = known.group(self.work(first).key(pool)) {
+                self.ran(outcome.clone());
+                continue;
+            }
+            // Who still comes may change what is planned behind the first group.
+            let sure = if self.arrived == self.facts.jobs.len() { self.planned.len() } else { 1 };
+            return Ok(self.planned.iter().take(sure).map(|group| self.work(group)).collect());
         }
         Ok(Vec::new())
     }

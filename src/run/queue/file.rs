@@ -286,6 +286,10 @@ mod tests {
             ),
             (format!("group_size = 2\n{apps}[generate]\nlength=2\ndistributions=['B']"), "found B"),
             (format!("group_size = 2\n{apps}[generate]\nlength=0"), "length"),
+            (
+                format!("group_size = 2\n{apps}[generate]\nlength=100000\nseeds=[1,2,3]"),
+                "found 1500000",
+            ),
             (format!("group_size = 2\n{apps}[generate]\nlength=2\nseeds=[]"), "seeds"),
         ] {
             let error = read(&text).unwrap_err();

@@ -10,6 +10,9 @@ use super::file::distributions;
 /// The distributions of ILP-SMRA, section IV: all classes alike, or one dominates.
 pub(super) const DISTRIBUTIONS: [&str; 5] = ["equal", "M", "MC", "C", "A"];
 
+/// Applications in all queues of a file at most.
+const MOST_IN_ALL: usize = 1_000_000;
+
 /// Seeds of one file at most.
 const MOST_SEEDS: usize = 1000;
 
@@ -52,6 +55,13 @@ impl Generate {
             if !(1..=most).contains(&count) {
                 return Err(format!("generate.{key}: expected 1 to {most}, found {count}"));
             }
+        }
+        let jobs = self.length.saturating_mul(words).saturating_mul(seeds);
+        if jobs > MOST_IN_ALL {
+            return Err(format!(
+                "generate: expected at most {MOST_IN_ALL} applications in all queues, found \
+                 {jobs}: a shorter length or fewer seeds"
+            ));
         }
         let twice =
             |list: &[u64]| (1..list.len()).find(|&place| list[..place].contains(&list[place]));

@@ -21,17 +21,13 @@ const MOST_BYTES: u64 = 64 << 20;
 pub(super) struct Known {
     answers: BTreeMap<u128, Answer>,
     shelf: Shelf,
-    /// Pieces of work that were done now.
-    pub(super) done: u64,
-    /// Pieces of work that earlier runs had done.
-    pub(super) found: u64,
 }
 
 impl Known {
     /// Nothing but what is kept in `groups` of the folder `cache`.
     pub(super) fn new(cache: &Path) -> Self {
         let shelf = Shelf::new(cache.join("groups"), "json", MOST_BYTES);
-        Self { answers: BTreeMap::new(), shelf, done: 0, found: 0 }
+        Self { answers: BTreeMap::new(), shelf }
     }
 
     /// The outcome of a group, where it is known.
@@ -62,15 +58,18 @@ impl Known {
     /// all threads. What is found is kept at once, so that a run that is ended can go
     /// on where it was.
     pub(super) fn find(&mut self, pool: &Pool<'_>, work: Vec<Work>) -> Result<(), RunError> {
+        let open = self.unknown(pool, work);
         let needs: Vec<Vec<Work>> =
-            work.par_iter().map(|work| work.needs(pool)).collect::<Result<_, _>>()?;
-        self.work_off(pool, needs.into_iter().flatten().collect())?;
-        self.work_off(pool, work)
+            open.par_iter().map(|(_, work)| work.needs(pool)).collect::<Result<_, _>>()?;
+        let needs = self.unknown(pool, needs.into_iter().flatten().collect());
+        self.work_off(pool, needs)?;
+        self.work_off(pool, open)
     }
 
-    fn work_off(&mut self, pool: &Pool<'_>, work: Vec<Work>) -> Result<(), RunError> {
-        let mut open = Vec::new();
+    /// What of `work` nobody has done, each once and with its key.
+    fn unknown(&mut self, pool: &Pool<'_>, work: Vec<Work>) -> Vec<(u128, Work)> {
         let mut keys = BTreeSet::new();
+        let mut open = Vec::new();
         for work in work {
             let key = work.key(pool);
             if self.answers.contains_key(&key) || !keys.insert(key) {
@@ -78,13 +77,15 @@ impl Known {
             }
             match kept(&self.shelf.read(key)) {
                 Some(answer) => {
-                    self.found += 1;
                     self.answers.insert(key, answer);
                 }
                 None => open.push((key, work)),
             }
         }
-        self.done += crate::units::to_u64(open.len());
+        open
+    }
+
+    fn work_off(&mut self, pool: &Pool<'_>, mut open: Vec<(u128, Work)>) -> Result<(), RunError> {
         // Long ones first, so that no thread is left with one at the end.
         open.sort_by_key(|(key, work)| (std::cmp::Reverse(work.size(pool)), *key));
         pool.bench.watch.running().begin(open.iter().map(|(_, work)| work.size(pool)).sum());
