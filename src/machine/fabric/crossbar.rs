@@ -31,9 +31,11 @@ pub(super) enum Leave {
 #[derive(Debug, Default)]
 struct Source {
     free_at: u64,
-    /// When the packet that came last reaches the port: on its way through the L1 it
-    /// takes no place of the port's queue.
+    /// When the last of the packets so far reaches the port: on its way through the
+    /// L1 it takes no place of the port's queue.
     reached_at: u64,
+    /// Port time that the packet that came last takes to reach the port.
+    way: u64,
     /// Packets that cannot leave yet, by value: a long queue read through by
     /// number would touch memory far apart.
     waiting: VecDeque<Packet>,
@@ -138,18 +140,23 @@ impl Crossbar {
             }
             return Err(None);
         }
-        let backlog = source.free_at.saturating_sub(source.reached_at.max(now << SHIFT));
+        // What is sent now finds at the port what is left when it gets there.
+        let reaches = (now << SHIFT) + source.way;
+        let backlog = source.free_at.saturating_sub(source.reached_at.max(reaches));
         if backlog > limit {
-            let over = source.free_at - limit - (now << SHIFT);
+            let over = source.free_at - limit - reaches;
             return Err(Some(now + (over >> SHIFT) + 1));
         }
         Ok(())
     }
 
     /// Takes a packet into its source port.
-    pub(super) fn send(&mut self, packet: &Packet) -> Leave {
+    pub(super) fn send(&mut self, packet: &Packet, now: Cycle) -> Leave {
         let port = self.port_of(packet.sm);
         let source = &mut self.sources[usize::from(port)];
+        if self.matching.is_none() {
+            source.way = packet.ready.saturating_sub(now) << SHIFT;
+        }
         let destination = &mut self.destinations[usize::from(packet.slice)];
         if !source.waiting.is_empty() {
             source.waiting.push_back(*packet);
@@ -170,7 +177,7 @@ impl Crossbar {
         let source = &mut self.sources[usize::from(port)];
         let (free_at, ready) = (&mut source.free_at, ready << SHIFT);
         let Some(matching) = &mut self.matching else {
-            source.reached_at = ready;
+            source.reached_at = source.reached_at.max(ready);
             let start = ready.max(*free_at);
             *free_at = start + time;
             return ceil(start + time + self.latency);

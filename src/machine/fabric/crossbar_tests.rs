@@ -48,7 +48,7 @@ fn order(queues: &[usize]) -> Vec<u16> {
     for (sm, &packets) in queues.iter().enumerate() {
         let sm = to_u16(sm);
         for _ in 0..packets {
-            if let Leave::At(_) = crossbar.send(&packet(sm, 0)) {
+            if let Leave::At(_) = crossbar.send(&packet(sm, 0), 0) {
                 served.push_back(sm);
             }
         }
@@ -91,13 +91,13 @@ fn a_long_queue_does_not_starve_a_short_one() {
 #[test]
 fn a_packet_for_a_full_slice_holds_up_those_behind_it_at_its_port_only() {
     let mut crossbar = Crossbar::new(&machine());
-    assert!(matches!(crossbar.send(&packet(2, 0)), Leave::At(_)), "fills slice 0");
-    assert_eq!(crossbar.send(&packet(0, 0)), Leave::Waits, "slice 0 is full");
-    assert_eq!(crossbar.send(&packet(0, 1)), Leave::Waits, "behind the head of its port");
-    assert!(matches!(crossbar.send(&packet(1, 1)), Leave::At(_)), "a port of its own");
+    assert!(matches!(crossbar.send(&packet(2, 0), 0), Leave::At(_)), "fills slice 0");
+    assert_eq!(crossbar.send(&packet(0, 0), 0), Leave::Waits, "slice 0 is full");
+    assert_eq!(crossbar.send(&packet(0, 1), 0), Leave::Waits, "behind the head of its port");
+    assert!(matches!(crossbar.send(&packet(1, 1), 0), Leave::At(_)), "a port of its own");
     assert_eq!(release(&mut crossbar, 1, 10), [], "the head still waits for slice 0");
     assert_eq!(release(&mut crossbar, 0, 20), [(0, 0), (0, 1)], "both follow at once");
-    assert!(matches!(crossbar.send(&packet(0, 2)), Leave::At(_)), "the port is free again");
+    assert!(matches!(crossbar.send(&packet(0, 2), 0), Leave::At(_)), "the port is free again");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn matched_ports_take_one_packet_per_cycle_and_hold_up_those_behind() {
     machine.interconnect.output_queue = 64;
     machine.interconnect.allocation = Allocation::Matched;
     let mut crossbar = Crossbar::new(&machine);
-    let mut arrival = |sm, slice| match crossbar.send(&packet(sm, slice)) {
+    let mut arrival = |sm, slice| match crossbar.send(&packet(sm, slice), 0) {
         Leave::At(cycle) => cycle,
         Leave::Waits => panic!("there are places"),
     };
@@ -131,7 +131,7 @@ fn what_is_on_its_way_through_the_l1_takes_no_place_at_the_port() {
     // A look-up per cycle, each of which leaves the L1 100 cycles later.
     let mut send = |ready, now| {
         let room = crossbar.room(0, now);
-        crossbar.send(&Packet { ready, ..packet(0, 0) });
+        crossbar.send(&Packet { ready, ..packet(0, 0) }, now);
         room
     };
     for now in 0..300 {
@@ -140,4 +140,46 @@ fn what_is_on_its_way_through_the_l1_takes_no_place_at_the_port() {
     // Packets that reach the port together queue there: eight, and the one that leaves.
     let full = (0..20).position(|_| send(400, 300).is_err());
     assert_eq!(full, Some(9));
+}
+
+/// A crossbar whose ports queue eight packets and take one per cycle.
+fn short_queues() -> Crossbar {
+    let mut machine = machine();
+    machine.interconnect.output_queue = 10_000;
+    machine.interconnect.input_queue = 8;
+    Crossbar::new(&machine)
+}
+
+#[test]
+fn a_port_stays_busy_behind_a_long_l1() {
+    let mut crossbar = short_queues();
+    let (mut now, mut sent, mut last) = (0, 0, 0);
+    // Up to four sectors per look-up, each of which leaves the L1 100 cycles later.
+    for _ in 0..1500 {
+        for sector in 0..4 {
+            match crossbar.room(0, now) {
+                Ok(()) => {
+                    let looked_up = Packet { ready: now + 100, ..packet(0, 0) };
+                    let Leave::At(at) = crossbar.send(&looked_up, now) else { panic!("waits") };
+                    (sent, last) = (sent + 1, at);
+                }
+                Err(at) if sector == 0 => now = at.expect("nobody waits for a place") - 1,
+                Err(_) => break,
+            }
+        }
+        now += 1;
+    }
+    assert!(sent > 1000, "{sent} packets");
+    assert!(last < sent + 150, "{sent} packets took {last} cycles");
+}
+
+#[test]
+fn what_goes_past_the_l1_does_not_bring_back_what_is_still_in_it() {
+    let mut crossbar = short_queues();
+    for now in 0..50 {
+        assert_eq!(crossbar.room(0, now), Ok(()), "cycle {now}");
+        // Every tenth request goes past the L1.
+        let ready = if now % 10 == 9 { now + 1 } else { now + 100 };
+        crossbar.send(&Packet { ready, ..packet(0, 0) }, now);
+    }
 }

@@ -99,7 +99,7 @@ impl Fabric {
 
     /// Sends a request towards its slice.
     pub(super) fn send(&mut self, packet: Packet, queue: &mut EventQueue<Event>) {
-        if let Leave::At(cycle) = self.crossbar.send(&packet) {
+        if let Leave::At(cycle) = self.crossbar.send(&packet, queue.now()) {
             let number = self.packets.insert(packet);
             queue.schedule(cycle + self.latency, Event::Arrive { packet: number });
         }
