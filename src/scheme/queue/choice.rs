@@ -65,9 +65,9 @@ impl QueueChoice {
             return Err(BadChoice::UnknownScheme { name: name.to_owned(), nearest, known });
         }
         let within = Choice::parse(text)?;
-        let defaults = Settings::defaults(within.row().parameters);
-        let pairs = within.settings().iter().zip(defaults.iter());
-        let set = pairs.filter(|(own, default)| own != default).map(|(own, _)| own.0).collect();
+        let row = within.row();
+        let key = |part| setting(row.name, &[row.parameters], part).map(|(key, _)| key);
+        let set = text.split(':').skip(1).map(key).collect::<Result<_, _>>()?;
         Ok(Self { grouping: None, within, set, given: Vec::new() })
     }
 
@@ -142,6 +142,8 @@ mod tests {
         let given = choice.or("r_min", "9");
         assert_eq!(given.within().to_string(), "smra:n_r=4:r_min=9");
         assert_eq!(given.to_string(), "smra:n_r=4", "as it was typed");
+        let typed = QueueChoice::parse("spatial:freed=given").unwrap().or("freed", "idle");
+        assert_eq!(typed.within().to_string(), "spatial", "a default that is typed is kept");
     }
 
     #[test]
