@@ -132,19 +132,15 @@ fn matchings(course: &Course) -> Vec<MatchingRecord> {
         let places = patterns.first().map_or(findings.classes.len(), |one| one.counts.len());
         let mut classes = findings.classes.clone();
         classes.resize(places, String::from("idle"));
-        let waiting = |class: usize| {
-            let jobs = groups.groups().iter().flat_map(|group| &group.jobs);
-            let of = jobs.filter(|job| {
-                let app = course.facts.jobs[job.index()].app;
-                findings.classified.iter().any(|one| one.app == app && one.class == class)
-            });
-            to_u64(of.count())
-        };
+        let mut waiting = vec![0; findings.classes.len()];
+        for job in groups.groups().iter().flat_map(|group| &group.jobs) {
+            waiting[findings.classified[course.facts.jobs[job.index()].app].class] += 1;
+        }
         #[allow(clippy::cast_precision_loss, reason = "a queue is far below 2^53")]
         let worth = |pattern: &PatternRecord| pattern.efficiency * pattern.groups as f64;
         MatchingRecord {
             cycle: *cycle,
-            waiting: (0..findings.classes.len()).map(waiting).collect(),
+            waiting,
             classes,
             objective: patterns.iter().map(worth).sum(),
             patterns,
