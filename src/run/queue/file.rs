@@ -291,6 +291,10 @@ mod tests {
                 "found 1500000",
             ),
             (format!("group_size = 2\n{apps}[generate]\nlength=2\nseeds=[]"), "seeds"),
+            (
+                format!("group_size = 2\n{apps}[generate]\nlength=2\ndistributions=['M', 'M']"),
+                "generate.distributions: M is there twice",
+            ),
         ] {
             let error = read(&text).unwrap_err();
             assert!(error.contains(words) && error.contains("q.toml"), "{text}: {error}");

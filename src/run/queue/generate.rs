@@ -1,5 +1,7 @@
 //! Queues made by a rule: how many applications of each class, in which order.
 
+use std::fmt;
+
 use serde::Deserialize;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -63,12 +65,16 @@ impl Generate {
                  {jobs}: a shorter length or fewer seeds"
             ));
         }
-        let twice =
-            |list: &[u64]| (1..list.len()).find(|&place| list[..place].contains(&list[place]));
-        match twice(&self.seeds) {
-            Some(place) => Err(format!("generate.seeds: {} is there twice", self.seeds[place])),
-            None => Ok(()),
-        }
+        once("seeds", &self.seeds)?;
+        once("distributions", &self.distributions)
+    }
+}
+
+/// Queues are told apart by what is in these lists.
+fn once<T: PartialEq + fmt::Display>(key: &str, list: &[T]) -> Result<(), String> {
+    match (1..list.len()).find(|&place| list[..place].contains(&list[place])) {
+        Some(place) => Err(format!("generate.{key}: {} is there twice", list[place])),
+        None => Ok(()),
     }
 }
 
