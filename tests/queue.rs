@@ -294,6 +294,24 @@ fn what_was_found_out_is_not_found_out_again() {
 }
 
 #[test]
+fn what_is_known_of_a_group_names_its_members_as_they_are_called_now() {
+    let place = Place::new();
+    let record = |names: [&str; 2]| {
+        let [one, other] = names;
+        let text = format!(
+            "group_size = 2\norder = ['{one}', '{other}']\n[apps]\n{one} = 'a'\n{other} = 'c'"
+        );
+        fs::write(place.path("q.toml"), text).unwrap();
+        let queue = place.path("q.toml").to_str().unwrap().to_owned();
+        let analysis = place.record(&["--queue", &queue, "--scheme", "profile-based:step=60"]);
+        analysis.queues[0].groups[0].shares[0].reason.clone()
+    };
+    assert!(record(["one", "other"]).contains("one asks for"));
+    let again = record(["uno", "zwei"]);
+    assert!(again.contains("uno asks for") && again.contains("zwei asks for"), "{again}");
+}
+
+#[test]
 fn every_application_may_be_a_class() {
     let place = Place::new();
     let queue = place.queue("q.toml", 2, "order = ['m', 'a', 'm', 'c', 'mc', 'a']");

@@ -66,7 +66,10 @@ impl Work {
                     .iter()
                     .map(|(name, value)| format!("{name}={value}"))
                     .collect();
-                (&apps[..], format!("group {} {}", within.row().name, settings.join(" ")))
+                // The reasons of its shares name them.
+                let names: Vec<&str> = apps.iter().map(|&app| pool.name(app)).collect();
+                let scheme = (within.row().name, settings.join(" "));
+                (&apps[..], format!("group {scheme:?} {names:?}"))
             }
         };
         let build = [env!("CARGO_PKG_VERSION"), env!("GPUMODEL_BUILD")].join(" ");
