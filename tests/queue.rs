@@ -339,6 +339,7 @@ fn what_cannot_be_a_queue_is_refused() {
     refused(&["--queue", &queue, "--window", "5"], "--window is for applications");
     refused(&["--queue", &queue, "--arrive", "m=5"], "--arrive is for applications");
     refused(&["--queue", &queue, "--scheme", "ilp-smr"], "did you mean ilp-smra?");
+    refused(&["--queue", &queue, "--scheme", "solo"], "solo runs one application, here are 2");
     refused(&["--queue", &queue, "--scheme", "ilp:alpha=2"], "alpha: expected a number from 0");
     refused(&["--scheme", "ilp", "synth:saxpy", "synth:compute"], "add --queue");
     let twice = format!("m={}", place.path("c").display());

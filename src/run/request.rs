@@ -109,8 +109,12 @@ impl AnalyzeRequest {
         };
         let choice =
             |typed| QueueChoice::parse(typed).map(|choice| choice.or(FREED, file.early_finishers));
-        let choices = typed.into_iter().map(choice).collect::<Result<_, _>>()?;
-        Ok(Some((file, choices)))
+        let choices: Vec<QueueChoice> = typed.into_iter().map(choice).collect::<Result<_, _>>()?;
+        let apps = file.group_size;
+        match choices.iter().find(|choice| !choice.within().row().serves(apps)) {
+            Some(choice) => Err(RunError::OnlyAlone { scheme: choice.name(), apps }),
+            None => Ok(Some((file, choices))),
+        }
     }
 
     /// When each of `apps` comes.

@@ -28,7 +28,7 @@ pub(in crate::run) struct QueueFile {
     /// Its name: that of the file without folder and extension.
     pub(super) name: String,
     /// N_G.
-    pub(super) group_size: usize,
+    pub(in crate::run) group_size: usize,
     /// `idle` or `given`.
     pub(in crate::run) early_finishers: &'static str,
     /// The applications, by name.
