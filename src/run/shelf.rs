@@ -13,6 +13,9 @@ use tempfile::NamedTempFile;
 
 use crate::units::to_u64;
 
+/// A file takes whole blocks of a disk, so also many small ones are bounded.
+const BLOCK: u64 = 4096;
+
 /// The files of one kind.
 #[derive(Clone, Debug)]
 pub(super) struct Shelf {
@@ -22,7 +25,7 @@ pub(super) struct Shelf {
 }
 
 impl Shelf {
-    /// Files `*.ending` in `folder`, at most `most_bytes` together: the ones written
+    /// Files `*.ending` in `folder`, their blocks at most `most_bytes`: the ones written
     /// longest ago go first.
     pub(super) fn new(folder: PathBuf, ending: &'static str, most_bytes: u64) -> Self {
         Self { folder, ending, most_bytes }
@@ -38,7 +41,7 @@ impl Shelf {
     pub(super) fn write(&self, key: u128, bytes: &[u8]) {
         let size = to_u64(bytes.len());
         if size <= self.most_bytes / 4 && fs::create_dir_all(&self.folder).is_ok() {
-            self.make_room(size);
+            self.make_room(size.next_multiple_of(BLOCK));
             // The next run does the work again: nothing but time is lost.
             let _ = self.put(key, bytes);
         }
@@ -73,13 +76,27 @@ impl Shelf {
     }
 }
 
-/// When each file of a folder was written, its path and its bytes.
+/// When each file of a folder was written, its path and the bytes of its blocks.
 fn entries(folder: &Path) -> Vec<(SystemTime, PathBuf, u64)> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let file = |entry: io::Result<fs::DirEntry>| {
         let path = entry.ok()?.path();
         let meta = path.metadata().ok()?;
-        Some((meta.modified().ok()?, path, meta.len()))
+        Some((meta.modified().ok()?, path, meta.len().next_multiple_of(BLOCK)))
     };
     entries.filter_map(file).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BLOCK, Shelf};
+
+    #[test]
+    fn small_files_are_bounded_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let shelf = Shelf::new(folder.path().join("small"), "bit", 8 * BLOCK);
+        (0..20).for_each(|key| shelf.write(key, b"few"));
+        assert_eq!(std::fs::read_dir(folder.path().join("small")).unwrap().count(), 8);
+        assert_eq!(shelf.read(19), b"few");
+    }
 }
