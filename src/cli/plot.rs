@@ -18,7 +18,7 @@ Examples:
   gpumodel plot --list
   gpumodel plot bfs.json --figure stalls -o stalls.svg
   gpumodel plot mix.json --figure timeline --app apps/bfs -o timeline.svg
-  gpumodel plot queues.json --figure schedule --queue equal-1 -o schedule.svg
+  gpumodel plot queues.json --figure schedule --queue equal/1 -o schedule.svg
   gpumodel plot *.json --figure correlation --reference results.csv -o correlation.svg")]
 pub(crate) struct Arguments {
     /// Records that `gpumodel analyze --json` wrote

@@ -60,7 +60,8 @@ pub struct AppView {
     /// Warp instructions on each SM, by the issue slots that they took: not ahead of
     /// time as plain counters, which note a whole burst when it begins.
     pub warp_instructions_by_sm: Vec<f64>,
-    /// Thread instructions over all SMs.
+    /// Thread instructions over all SMs: the warp instructions of
+    /// [`AppView::warp_instructions_by_sm`] at the application's mean of active lanes.
     pub thread_instructions: u64,
     /// Long-memory-latency slot-cycles on each SM.
     pub memory_stall_slots_by_sm: Vec<f64>,

@@ -12,6 +12,7 @@ use super::load::State;
 #[derive(Clone, Debug, Default)]
 struct Mark {
     by_sm: Vec<StallStack>,
+    warps: u64,
     threads: u64,
     l1: (u64, u64),
     l2: (u64, u64),
@@ -28,6 +29,18 @@ pub(super) struct Gauge {
     /// By launch: its counts at the end of its application's first run, where that
     /// began anew.
     pub(super) first_runs: Vec<Option<Box<KernelCounts>>>,
+}
+
+/// Thread instructions of `issued` warp instructions, at the mean of the application
+/// so far: plain counters note a whole burst when it begins.
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts are below 2^53 and not negative"
+)]
+fn threads(issued: f64, mark: &Mark) -> u64 {
+    (issued * mark.threads as f64 / mark.warps.max(1) as f64).round() as u64
 }
 
 impl Gauge {
@@ -85,6 +98,7 @@ impl<F: Feed> Gpu<'_, F> {
             let spans = mark.by_sm.iter().zip(&last.by_sm);
             spans.map(|(to, from)| factor * (to[cause as usize] - from[cause as usize])).collect()
         };
+        let warps: Vec<f64> = by_sm(Cause::Issued, width);
         let since = |to: (u64, u64), from: (u64, u64)| (to.0 - from.0, to.1 - from.1);
         let kernels = self.kernels_of(app);
         let begun = &self.gauge.begun[app];
@@ -96,8 +110,8 @@ impl<F: Feed> Gpu<'_, F> {
             running: begun.iter().filter_map(place).collect(),
             ctas_by_sm: self.dispatcher.held[id.index()].iter().map(|held| held.ctas).collect(),
             ctas_left: begun.iter().map(left).sum(),
-            warp_instructions_by_sm: by_sm(Cause::Issued, width),
-            thread_instructions: mark.threads - last.threads,
+            thread_instructions: threads(warps.iter().sum(), mark),
+            warp_instructions_by_sm: warps,
             memory_stall_slots_by_sm: by_sm(Cause::LongMemoryLatency, 1.0),
             l1: since(mark.l1, last.l1),
             l2: since(mark.l2, last.l2),
@@ -110,6 +124,7 @@ impl<F: Feed> Gpu<'_, F> {
         let by_sm = self.sms.iter().map(|sm| sm.stalls_of(id)).collect();
         let mut mark = Mark { by_sm, ..Mark::default() };
         for counts in self.chip.counts.iter().filter(|counts| counts.app == id) {
+            mark.warps += counts.warp_instructions;
             mark.threads += counts.thread_instructions;
             mark.l1.0 += counts.l1.accesses();
             mark.l1.1 += counts.l1.misses();

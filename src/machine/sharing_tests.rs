@@ -5,7 +5,7 @@ use crate::spec::Resolved;
 use crate::units::AppId;
 
 use super::crew::{Crew, plan};
-use super::scripted::{Line, Script, line, machine, memory};
+use super::scripted::{Line, Script, facts, line, machine, memory};
 use super::{End, Outcome};
 
 /// A small GPU with room for 8 CTAs and 16 warps on each of 4 SMs.
@@ -330,4 +330,25 @@ fn a_sustained_shift_of_ipc_is_told() {
     assert_eq!(told, [Wake::IpcShift(AppId(0))]);
     let steady = Crew::new(vec![script(&resolved, 30_000, 4, 32)]);
     steady.run(&resolved, &watched, |view| panic!("steady, yet woken at {}", view.now));
+}
+
+#[test]
+fn a_view_counts_what_has_issued_and_not_what_is_under_way() {
+    let resolved = small();
+    let crew = Crew::new(vec![script(&resolved, 3000, 8, 128), script(&resolved, 3000, 8, 128)]);
+    let asked = |now| PlanDraft { wake: vec![WakeOn::At(now + 40)], ..round_robin() };
+    let peak = facts(&resolved, 2).peak_ipc_per_sm * f64::from(resolved.machine.dispatch.sms);
+    let mut seen = [0_u64; 2];
+    let outcome = crew.run(&resolved, &plan(&resolved, &[2, 2], asked(0)), |view| {
+        let all: u64 = view.apps.iter().map(|app| app.thread_instructions).sum();
+        let cycles = f64::from(u32::try_from(view.now - view.since).unwrap());
+        let found = f64::from(u32::try_from(all).unwrap());
+        assert!(found <= peak * cycles + 64.0, "{found} in {cycles} cycles of {peak}");
+        seen.iter_mut().zip(&view.apps).for_each(|(sum, app)| *sum += app.thread_instructions);
+        plan(&resolved, &[2, 2], asked(view.now))
+    });
+    for (seen, counts) in seen.iter().zip(&outcome.kernels) {
+        let whole = counts.thread_instructions;
+        assert!(*seen <= whole + 64 && 10 * seen >= 9 * whole, "{seen} of {whole}");
+    }
 }

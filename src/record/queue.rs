@@ -20,6 +20,10 @@ pub struct QueueRun {
     pub seed: u64,
     /// Scheme name.
     pub scheme: String,
+    /// The scheme with what the user has set otherwise than the defaults; empty: the
+    /// record does not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub label: String,
     /// Scheme parameters, defaults included, also those of the scheme within groups.
     pub parameters: BTreeMap<String, String>,
     /// The scheme under which members of a group share the machine.

@@ -42,7 +42,8 @@ pub struct QueueGain {
     pub throughput: Option<Gain>,
     /// Mean IPC of the jobs over the baseline's (ratio of means).
     pub ipc: Option<Gain>,
-    /// Mean of what each job's IPC is over its own under the baseline (mean of ratios).
+    /// Mean over the jobs of what the mean IPC of their application is over its own under
+    /// the baseline (mean of ratios).
     pub job_ipc: Option<Gain>,
 }
 
@@ -186,14 +187,24 @@ fn ratios(run: &QueueRun, base: &QueueRun) -> Ratios {
     ]
 }
 
-/// The mean of the jobs' ratios; jobs without instructions have none. `None` where the
-/// jobs are not the same.
+/// The mean over the jobs of what the mean IPC of their application is over its own
+/// under the baseline: which of several jobs of one application ran with whom makes no
+/// difference. Jobs without instructions have none. `None` where the jobs are not the
+/// same.
 fn job_ratio(own: &[JobRecord], base: &[JobRecord]) -> Option<f64> {
     if own.len() != base.len() || own.iter().zip(base).any(|(a, b)| a.app != b.app) {
         return None;
     }
-    let pairs = own.iter().zip(base).filter(|(_, base)| base.ipc > 0.0);
-    mean(&pairs.map(|(own, base)| own.ipc / base.ipc).collect::<Vec<f64>>())
+    let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for (own, base) in own.iter().zip(base) {
+        let sum = sums.entry(&own.app).or_default();
+        *sum = (sum.0 + own.ipc, sum.1 + base.ipc);
+    }
+    let ratio = |job: &JobRecord| {
+        let (own, base) = sums[job.app.as_str()];
+        (base > 0.0).then(|| own / base)
+    };
+    mean(&own.iter().filter_map(ratio).collect::<Vec<f64>>())
 }
 
 #[cfg(test)]
@@ -202,7 +213,8 @@ mod tests {
     use crate::record::{JobRecord, QueueRun};
 
     fn run(scheme: &str, of: &str, seed: u64, throughput: f64, jobs: [f64; 2]) -> QueueRun {
-        let job = |ipc| JobRecord { app: "a".into(), ipc, ..JobRecord::default() };
+        let job =
+            |(app, ipc): (&str, f64)| JobRecord { app: app.into(), ipc, ..JobRecord::default() };
         QueueRun {
             queue: format!("{of}-{seed}"),
             distribution: Some(of.into()),
@@ -211,7 +223,7 @@ mod tests {
             group_size: 2,
             throughput_ipc: throughput,
             mean_job_ipc: jobs.iter().sum::<f64>() / 2.0,
-            jobs: jobs.map(job).into(),
+            jobs: [("a", jobs[0]), ("b", jobs[1])].map(job).into(),
             ..QueueRun::default()
         }
     }
@@ -232,6 +244,17 @@ mod tests {
                 "{gain:?}"
             );
         }
+    }
+
+    #[test]
+    fn which_of_two_jobs_of_an_application_ran_with_whom_makes_no_difference() {
+        let mut runs =
+            [run("base", "q", 1, 1.0, [1.0, 4.0]), run("other", "q", 1, 1.0, [4.0, 1.0])];
+        for job in runs.iter_mut().flat_map(|run| &mut run.jobs) {
+            job.app = "a".into();
+        }
+        let gains = of(&runs, "base");
+        close(gains.iter().find(|gain| gain.scheme == "other").unwrap().job_ipc, 1.0, None);
     }
 
     #[test]

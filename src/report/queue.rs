@@ -11,6 +11,9 @@ use crate::record::{
 /// The scheme that others are compared with where none is named.
 pub(crate) const BASELINE: &str = "even-queue";
 
+/// The classes of ILP-SMRA, in the order of its Table I.
+const CLASSES: [&str; 4] = ["M", "MC", "C", "A"];
+
 /// Queue runs of one machine and one group size.
 #[derive(Clone, Debug)]
 pub(crate) struct Panel<'a> {
@@ -79,8 +82,9 @@ impl<'a> Panel<'a> {
     }
 }
 
-/// One name for each of `runs`: the scheme, with the parameters in which runs of the
-/// same scheme differ; what becomes of early finishers counts as one.
+/// One name for each of `runs`: what the record calls the scheme, or else the scheme with
+/// the parameters in which runs of it differ; what becomes of early finishers counts as
+/// one.
 fn scheme_names(runs: &[&QueueRun]) -> Vec<String> {
     const RULE: &str = "early_finishers";
     let value = |run: &QueueRun, key: &str| match key {
@@ -89,11 +93,16 @@ fn scheme_names(runs: &[&QueueRun]) -> Vec<String> {
     };
     let name = |run: &&QueueRun| {
         let same: Vec<_> = runs.iter().filter(|other| other.scheme == run.scheme).collect();
-        let keys = run.parameters.keys().map(String::as_str).filter(|key| *key != RULE);
-        let differs = |key: &&str| same.iter().any(|other| value(other, key) != value(run, key));
-        let told = keys.chain([RULE]).filter(differs);
-        let words = told.map(|key| format!(":{key}={}", value(run, key).unwrap_or_default()));
-        run.scheme.clone() + &words.collect::<String>()
+        let told = !run.label.is_empty();
+        let keys = run.parameters.keys().map(String::as_str).filter(|key| *key != RULE && !told);
+        let alike = |other: &&&&QueueRun| !told || other.label == run.label;
+        let differs = |key: &&str| {
+            same.iter().filter(alike).any(|other| value(other, key) != value(run, key))
+        };
+        let words = keys.chain([RULE]).filter(differs);
+        let words = words.map(|key| format!(":{key}={}", value(run, key).unwrap_or_default()));
+        let name = if told { &run.label } else { &run.scheme };
+        name.clone() + &words.collect::<String>()
     };
     runs.iter().map(name).collect()
 }
@@ -114,9 +123,13 @@ pub(crate) fn classes<'a>(record: &'a Analysis, runs: &[&'a QueueRun]) -> Vec<&'
     let used: BTreeSet<&str> = jobs.filter_map(|job| class_of(record, job)).collect();
     let names = record.interference.iter().map(|known| &known.classes);
     let met = names.filter(|names| names.iter().any(|class| used.contains(class.as_str())));
-    let known = met.flatten().map(String::as_str);
+    let met: BTreeSet<&str> = met.flatten().map(String::as_str).collect();
+    let four = CLASSES.iter().copied();
+    // All four where one of them is there: a class keeps its fill in every figure.
+    let some = CLASSES.iter().any(|class| used.contains(class));
+    let four = four.filter(|_| some);
     let mut seen = BTreeSet::new();
-    known.chain(used.iter().copied()).filter(|class| seen.insert(*class)).collect()
+    four.chain(met).chain(used).filter(|class| seen.insert(*class)).collect()
 }
 
 /// The name of an application without its suite.

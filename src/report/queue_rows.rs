@@ -196,14 +196,23 @@ fn runs(panel: &Panel<'_>) -> Section {
     let more = rows.len().saturating_sub(ROWS);
     rows.truncate(ROWS);
     let mut notes = vec![format!(
-        "over: throughput, mean IPC of jobs and the mean of each job's own IPC over {BASELINE}"
+        "over, IPC and job IPC: throughput, mean IPC of the jobs, and the mean of what each job's application has, over {BASELINE}"
     )];
     if more > 0 {
         notes.push(format!("{more} more runs are in the record"));
     }
     Section {
         title: format!("Queues, {}", panel.title(false)),
-        header: header(["queue", "scheme", "cycles", "IPC", "job IPC", "over", "job", "own"]),
+        header: header([
+            "queue",
+            "scheme",
+            "cycles",
+            "throughput",
+            "IPC",
+            "over",
+            "IPC",
+            "job IPC",
+        ]),
         rows,
         notes,
     }
@@ -261,7 +270,7 @@ fn over_baseline(panel: &Panel<'_>) -> Option<Section> {
         |over: &Over| gains.iter().filter(|gain| gain.over == *over).map(row).collect::<Vec<_>>();
     Some(Section {
         title: format!("Over {BASELINE}, {}", panel.title(false)),
-        header: header(["classes", "scheme", "queues", "throughput", "job IPC", "own IPC"]),
+        header: header(["classes", "scheme", "queues", "throughput", "IPC", "job IPC"]),
         rows: overs.into_iter().flat_map(of).collect(),
         notes: vec!["in brackets: 95 % interval over seeds".into()],
     })

@@ -107,6 +107,14 @@ pub enum RunError {
          has finished once, and a queue's file says when they arrive"
     )]
     NotWithQueue(&'static str),
+    /// More applications together than the machine has SMs.
+    #[error("group_size is {group_size}, and the machine has {sms} SMs: one for each at least")]
+    TooFewSms {
+        /// Applications together.
+        group_size: usize,
+        /// SMs of the machine.
+        sms: u16,
+    },
     /// A queue cannot be grouped.
     #[error("queue {queue} under {scheme}")]
     Queue {

@@ -43,7 +43,12 @@ pub fn schemes() -> Vec<SchemeRow> {
         takes: parameter.kind.expected(),
         summary: parameter.summary,
     };
-    let parameters = |list: &[scheme::Parameter]| list.iter().map(parameter).collect();
+    let parameters =
+        |list: &[scheme::Parameter]| -> Vec<ParameterRow> { list.iter().map(parameter).collect() };
+    let within = |row: &scheme::queue::QueueRow| {
+        let found = scheme::find(row.within);
+        parameters(found.map_or(&[], |within| within.parameters))
+    };
     let row = |row: &scheme::Row| SchemeRow {
         name: row.name,
         paper: row.paper,
@@ -55,7 +60,7 @@ pub fn schemes() -> Vec<SchemeRow> {
         name: row.name,
         paper: row.paper,
         summary: row.summary,
-        parameters: parameters(row.parameters),
+        parameters: parameters(row.parameters).into_iter().chain(within(row)).collect(),
         queue: true,
     };
     let queues = scheme::queue::QUEUE_TABLE.iter().map(queue);

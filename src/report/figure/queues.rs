@@ -20,7 +20,11 @@ struct Metric {
 const METRICS: [Metric; 3] = [
     Metric { name: "throughput", label: "Throughput", of: |gain| gain.throughput },
     Metric { name: "ipc", label: "Mean IPC of jobs", of: |gain| gain.ipc },
-    Metric { name: "job-ipc", label: "Each job's IPC, the mean", of: |gain| gain.job_ipc },
+    Metric {
+        name: "job-ipc",
+        label: "IPC of each job's application, the mean",
+        of: |gain| gain.job_ipc,
+    },
 ];
 
 /// A panel's gains, and what is drawn of them.

@@ -22,11 +22,10 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let stage = Stage::new(scene, "sm-share")?.flat();
     let groups = stage.runs.iter().flat_map(|(_, run)| &run.groups);
     let shares = groups.flat_map(|group| &group.shares);
-    let seen = shares.map(|share| share.sms.iter().fold(0, |sum, sms| sms.saturating_add(sum)));
-    let Some(most) = seen.max().filter(|most| *most > 0) else {
+    let Some(most) = shares.flat_map(|share| &share.sms).max().filter(|most| **most > 0) else {
         return Err(super::empty("sm-share", "no group of the queue says how SMs were divided"));
     };
-    let sms = most.max(stage.record.machine.sms.min(most.saturating_mul(4)));
+    let sms = stage.record.machine.sms.max(*most);
     let mut sheet = stage.sheet("SMs of each application");
     sheet.skip(4.0);
     stage.panels(&mut sheet, HEIGHT, |sheet, run, area, time| {
@@ -40,7 +39,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
             draw_group(sheet, &stage, run, group, &mut lane, (time, &level));
         }
     });
-    sheet.note("Upwards: SMs on which the plan lets a member start CTAs; white: it has ended. Thick lines: a group begins.");
+    sheet.note("Upwards: SMs on which the plan lets a member start CTAs, in part where they are shared; white: it has ended. Thick lines: a group begins.");
     Ok(sheet.finish(&scene.footer()).with_csv(table(&stage)))
 }
 
@@ -76,10 +75,13 @@ fn draw_group(
         }
         let ends = (time.at(float(stretch.from)), time.at(float(stretch.to)));
         let Some((from, to)) = lane.add(ends.0, ends.1) else { continue };
-        let mut below = 0_u64;
+        let mut below = 0.0;
+        // SMs that members share count for each of them in part.
+        let sum: f64 = share.sms.iter().map(|&sms| float(sms)).sum();
+        let part = if sum > level.high() { level.high() / sum } else { 1.0 };
         for (job, &sms) in members.iter().zip(&share.sms).filter(|(_, sms)| **sms > 0) {
-            let above = below.saturating_add(sms);
-            let heights = (level.at(float(above)), level.at(float(below)));
+            let above = below + float(sms) * part;
+            let heights = (level.at(above), level.at(below));
             let until = time.at(float(job.end_cycle)).clamp(from, to);
             member(sheet, stage.fill(job), (from, until, to), heights);
             below = above;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::scheme::queue::CLASSES;
 use crate::units::{Cycle, nearest};
 
 use super::super::app::AppName;
@@ -18,6 +19,9 @@ const MOST_BYTES: u64 = 16 << 20;
 
 /// The longest queue.
 const MOST_JOBS: usize = 100_000;
+
+/// The latest arrival: weeks of any GPU's time.
+const MOST_CYCLES: Cycle = 1_000_000_000_000_000;
 
 /// Applications that run together at most.
 const MOST_TOGETHER: usize = 16;
@@ -96,7 +100,10 @@ enum EarlyFinishers {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected an application's name, or { app = \"name\", arrival = cycle }"
+)]
 enum Place {
     Name(String),
     Timed(Timed),
@@ -198,11 +205,17 @@ impl QueueFile {
             return Err(format!("order: expected at most {MOST_JOBS} places"));
         }
         for (number, entry) in self.order.iter().enumerate() {
+            let place = number + 1;
+            if entry.arrival > MOST_CYCLES {
+                let found = entry.arrival;
+                return Err(format!(
+                    "order, place {place}: arrival: expected at most {MOST_CYCLES}, found {found}"
+                ));
+            }
             let known = || self.apps.iter().map(|app| app.name.as_str());
             if !known().any(|name| name == entry.app) {
                 let hint = nearest(&entry.app, known())
                     .map_or_else(String::new, |name| format!(" (did you mean {name}?)"));
-                let place = number + 1;
                 return Err(format!(
                     "order, place {place}: no application {}{hint}; there are: {}",
                     entry.app,
@@ -218,9 +231,17 @@ impl QueueFile {
             row.iter().map(move |(suffers, value)| (disturbs, suffers, *value))
         });
         for (disturbs, suffers, value) in all {
-            if !(value.is_finite() && value > 0.0) {
+            let at = format!("interference.{disturbs}.{suffers}");
+            if !(0.01..=1000.0).contains(&value) {
+                return Err(format!("{at}: expected a slow-down from 0.01 to 1000, found {value}"));
+            }
+            let known = |name: &String| {
+                CLASSES.contains(&name.as_str()) || self.apps.iter().any(|app| app.name == *name)
+            };
+            if let Some(name) = [disturbs, suffers].into_iter().find(|name| !known(name)) {
+                let classes = CLASSES.join(", ");
                 return Err(format!(
-                    "interference.{disturbs}.{suffers}: expected a slow-down above 0, found {value}"
+                    "{at}: expected a class ({classes}) or an application's name, found {name}"
                 ));
             }
         }
@@ -284,6 +305,12 @@ mod tests {
                 format!("group_size = 2\norder=['a']\n{apps}[interference]\nM={{A=-1.0}}"),
                 "interference.M.A",
             ),
+            (format!("group_size = 2\norder=['a']\n{apps}[interference]\nM={{Q=1.0}}"), "found Q"),
+            (
+                format!("group_size = 2\norder=[{{app='a',arrival=9000000000000000000}}]\n{apps}"),
+                "arrival: expected at most",
+            ),
+            (format!("group_size = 2\norder=[{{ap='a'}}]\n{apps}"), "an application's name"),
             (format!("group_size = 2\n{apps}[generate]\nlength=2\ndistributions=['B']"), "found B"),
             (format!("group_size = 2\n{apps}[generate]\nlength=0"), "length"),
             (

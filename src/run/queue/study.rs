@@ -41,6 +41,9 @@ pub(in crate::run) fn queues(
 ) -> Result<(), RunError> {
     let pool = Pool::new(bench, apps)?;
     let facts = queue_facts(bench, file, &analysis.solo);
+    if facts.group_size > usize::from(facts.sms) {
+        return Err(RunError::TooFewSms { group_size: facts.group_size, sms: facts.sms });
+    }
     let classes = published_classes(&facts);
     let queues = made(file, &facts, &classes)?;
     let mut courses = Vec::new();

@@ -61,6 +61,7 @@ fn run(pool: &Pool<'_>, queue: &Queue, course: &Course, classes: &[usize]) -> Qu
         distribution: queue.distribution.clone(),
         seed: queue.seed,
         scheme: course.choice.name().to_owned(),
+        label: course.choice.to_string(),
         parameters: parameters.map(|(name, value)| (name.to_owned(), value.to_string())).collect(),
         within: course.choice.within().row().name.to_owned(),
         group_size: to_u64(course.facts.group_size),

@@ -3,6 +3,7 @@
 use crate::epoch::{Classified, Profile, QueueFacts, Threshold};
 
 use super::super::{Kind, Parameter, Settings};
+use super::Unmatched;
 
 /// The classes in the order of the table: by memory, by memory and cache, by cache,
 /// by arithmetic.
@@ -86,6 +87,15 @@ impl Rule {
         }
     }
 
+    /// Beta must not lie above alpha.
+    pub(super) fn check(&self) -> Result<(), Unmatched> {
+        if self.beta <= self.alpha {
+            return Ok(());
+        }
+        let (alpha, beta) = (self.alpha.to_string(), self.beta.to_string());
+        Err(Unmatched::Bounds { alpha, beta })
+    }
+
     /// The bounds on this machine.
     pub(super) fn thresholds(&self, facts: &QueueFacts) -> Vec<Threshold> {
         let (memory, ipc) = (facts.peak_dram_gb_per_s, facts.peak_ipc);
@@ -149,8 +159,8 @@ impl Rule {
     /// The class of the application at `place`: the first of the table whose
     /// conditions hold, so that above alpha is M, from there down to beta MC.
     ///
-    /// Who fits none is in the nearest: per condition the part of the bound by which
-    /// it is missed, at most 1, summed; of equals the lower in the table.
+    /// Who fits none is in the nearest: the one whose worst condition is missed by the
+    /// smallest part of its bound, at most 1; of equals the lower in the table.
     pub(super) fn classify(&self, facts: &QueueFacts, place: usize) -> Classified {
         let app = &facts.apps[place];
         let all: Vec<Vec<Condition>> =
@@ -163,7 +173,7 @@ impl Rule {
             let reason = words(&all[class].iter().collect::<Vec<_>>());
             return Classified { app: place, class, fits: true, reason };
         }
-        let far = |class: usize| all[class].iter().map(Condition::shortfall).sum::<f64>();
+        let far = |class: usize| all[class].iter().map(Condition::shortfall).fold(0.0, f64::max);
         let places = (0..CLASSES.len()).rev();
         let nearest = places.min_by(|&one, &other| far(one).total_cmp(&far(other)));
         let class = nearest.expect("there are classes");

@@ -208,6 +208,7 @@ impl Program {
 
 impl Grouping for Ilp {
     fn probes(&self, facts: &QueueFacts) -> Result<Vec<GroupProbe>, Unmatched> {
+        self.rule.check()?;
         let questions = self.questions(facts, &self.classified(facts))?;
         Ok(questions.map_or_else(Vec::new, |questions| questions.probes()))
     }

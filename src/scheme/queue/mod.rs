@@ -88,6 +88,14 @@ pub enum Unmatched {
         /// Patterns that are weighed at most.
         most: u64,
     },
+    /// A bound of a class lies above that of the class before it.
+    #[error("beta {beta} is above alpha {alpha}: no application could be in class MC")]
+    Bounds {
+        /// Of MB_max.
+        alpha: String,
+        /// Of MB_max.
+        beta: String,
+    },
     /// No two applications can run side by side.
     #[error("slow-downs are measured on half of the SMs; expected two or more, found {sms}")]
     NoPair {
