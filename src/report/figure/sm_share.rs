@@ -15,6 +15,8 @@ use crate::report::values::csv;
 const HEIGHT: f64 = 84.0;
 /// Groups narrower than this have no boundaries.
 const NARROW: f64 = 3.0;
+/// How far a part runs into the next.
+const SEAM: f64 = 0.4;
 /// Narrower parts have no line above them.
 const STEP: f64 = 1.5;
 
@@ -83,6 +85,9 @@ fn draw_group(
             let above = below + float(sms) * part;
             let heights = (level.at(above), level.at(below));
             let until = time.at(float(job.end_cycle)).clamp(from, to);
+            // Neighbours overlap by a hair: no seam shows between them.
+            let beyond = (to + SEAM).min(time.at(time.high()));
+            let until = if until < to { until } else { beyond };
             member(sheet, stage.fill(job), (from, until, to), heights);
             below = above;
         }

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::epoch::{Group, GroupProbe, GroupProbeResult, Groups, QueueFacts, QueueView};
+use crate::epoch::{
+    Group, GroupProbe, GroupProbeResult, Groups, PatternUse, QueueFacts, QueueView,
+};
 use crate::scheme::queue::{Grouping, QueueChoice, Unmatched};
 use crate::units::{Cycle, JobId, to_u32};
 
@@ -27,8 +29,18 @@ pub(super) struct Course {
     arrived: usize,
     waiting: Vec<JobId>,
     planned: VecDeque<Group>,
-    pub(super) decisions: Vec<(Cycle, Groups)>,
+    pub(super) decisions: Vec<Decided>,
     pub(super) groups: Vec<Ran>,
+}
+
+/// A decision of who runs with whom.
+pub(super) struct Decided {
+    pub(super) cycle: Cycle,
+    /// By application: jobs that waited.
+    pub(super) waiting: Vec<u64>,
+    /// Every pattern that was weighed.
+    pub(super) patterns: Vec<PatternUse>,
+    pub(super) reason: String,
 }
 
 /// A group that has run.
@@ -119,9 +131,22 @@ impl Course {
             let view = QueueView { now: self.now, waiting: self.waiting.clone() };
             let groups = self.grouping.groups(&self.facts, &view).map_err(|e| self.failed(e))?;
             self.planned = groups.groups().iter().cloned().collect();
-            self.decisions.push((self.now, groups));
+            self.note(&groups);
         }
         Ok(!self.planned.is_empty())
+    }
+
+    /// Keeps what a decision rests on; the groups themselves are told as they run.
+    fn note(&mut self, groups: &Groups) {
+        if self.grouping.findings().is_none() {
+            return;
+        }
+        let mut waiting = vec![0; self.facts.apps.len()];
+        for job in &self.waiting {
+            waiting[self.app(*job)] += 1;
+        }
+        let (patterns, reason) = (groups.patterns().to_vec(), groups.reason().to_owned());
+        self.decisions.push(Decided { cycle: self.now, waiting, patterns, reason });
     }
 
     /// The applications of a group in the order in which they lie on the SMs: that of

@@ -8,7 +8,7 @@ use crate::record::{
 use crate::scheme::queue::{CLASSES, FREED};
 use crate::units::{Cycle, to_u64};
 
-use super::course::{Course, Ran};
+use super::course::{Course, Decided, Ran};
 use super::pool::Pool;
 use super::study::Queue;
 
@@ -123,32 +123,33 @@ fn groups(course: &Course) -> Vec<GroupRecord> {
 /// What a grouping decided; nothing where it weighs no patterns.
 fn matchings(course: &Course) -> Vec<MatchingRecord> {
     let Some(findings) = course.grouping.findings() else { return Vec::new() };
-    let told = course.decisions.iter().map(|(cycle, groups)| {
-        let used = groups.patterns().iter().map(|pattern| PatternRecord {
-            counts: pattern.counts.clone(),
-            efficiency: pattern.efficiency,
-            groups: pattern.groups,
-        });
-        let patterns: Vec<PatternRecord> = used.collect();
-        let places = patterns.first().map_or(findings.classes.len(), |one| one.counts.len());
-        let mut classes = findings.classes.clone();
-        classes.resize(places, String::from("idle"));
-        let mut waiting = vec![0; findings.classes.len()];
-        for job in groups.groups().iter().flat_map(|group| &group.jobs) {
-            waiting[findings.classified[course.facts.jobs[job.index()].app].class] += 1;
-        }
-        #[allow(clippy::cast_precision_loss, reason = "a queue is far below 2^53")]
-        let worth = |pattern: &PatternRecord| pattern.efficiency * pattern.groups as f64;
-        MatchingRecord {
-            cycle: *cycle,
-            waiting,
-            classes,
-            objective: patterns.iter().map(worth).sum(),
-            patterns,
-            reason: groups.reason().to_owned(),
-        }
+    course.decisions.iter().map(|decided| matching(decided, findings)).collect()
+}
+
+fn matching(decided: &Decided, findings: &Findings) -> MatchingRecord {
+    let used = decided.patterns.iter().map(|pattern| PatternRecord {
+        counts: pattern.counts.clone(),
+        efficiency: pattern.efficiency,
+        groups: pattern.groups,
     });
-    told.collect()
+    let patterns: Vec<PatternRecord> = used.collect();
+    let places = patterns.first().map_or(findings.classes.len(), |one| one.counts.len());
+    let mut classes = findings.classes.clone();
+    classes.resize(places, String::from("idle"));
+    let mut waiting = vec![0; findings.classes.len()];
+    for (one, jobs) in findings.classified.iter().zip(&decided.waiting) {
+        waiting[one.class] += jobs;
+    }
+    #[allow(clippy::cast_precision_loss, reason = "a queue is far below 2^53")]
+    let worth = |pattern: &PatternRecord| pattern.efficiency * pattern.groups as f64;
+    MatchingRecord {
+        cycle: decided.cycle,
+        waiting,
+        classes,
+        objective: patterns.iter().map(worth).sum(),
+        patterns,
+        reason: decided.reason.clone(),
+    }
 }
 
 fn interference(findings: &Findings, facts: &QueueFacts) -> InterferenceRecord {
