@@ -196,7 +196,7 @@ fn runs(panel: &Panel<'_>) -> Section {
     let more = rows.len().saturating_sub(ROWS);
     rows.truncate(ROWS);
     let mut notes = vec![format!(
-        "over, IPC and job IPC: throughput, mean IPC of the jobs, and the mean of what each job's application has, over {BASELINE}"
+        "over, IPC, job IPC: throughput, mean IPC, and that of each job's application, over {BASELINE}"
     )];
     if more > 0 {
         notes.push(format!("{more} more runs are in the record"));
