@@ -17,6 +17,12 @@ pub struct Facts {
     pub registers_per_sm: u32,
     /// Shared bytes of one SM.
     pub shared_bytes_per_sm: u32,
+    /// Registers come to a warp in multiples of this.
+    pub register_unit: u32,
+    /// Shared bytes come to a CTA in multiples of this.
+    pub shared_unit_bytes: u32,
+    /// Shared bytes that every CTA takes beside its own.
+    pub shared_reserved_bytes: u32,
     /// Memory channels.
     pub channels: u32,
     /// SM clock.
@@ -31,6 +37,29 @@ pub struct Facts {
     pub schedulers_per_sm: u32,
     /// The applications in command-line order; index is the [`AppId`].
     pub apps: Vec<AppFacts>,
+}
+
+impl Facts {
+    /// CTAs of a launch that an empty SM holds, by what one of them takes.
+    #[must_use]
+    pub fn fits(&self, kernel: &KernelFacts) -> u32 {
+        let over = |have: u32, need: u32| have.checked_div(need).unwrap_or(u32::MAX);
+        self.max_ctas_per_sm
+            .min(over(self.max_warps_per_sm, kernel.warps_per_cta))
+            .min(over(self.registers_per_sm, kernel.registers_per_cta))
+            .min(over(self.shared_bytes_per_sm, kernel.shared_bytes_per_cta))
+    }
+
+    /// Cycles of the SM clock in so many seconds.
+    #[must_use]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a cast from a float stays within the range"
+    )]
+    pub fn cycles_in(&self, seconds: f64) -> Cycle {
+        (seconds * self.core_mhz * 1e6).round() as Cycle
+    }
 }
 
 /// One application.
@@ -57,6 +86,10 @@ pub struct KernelFacts {
     pub threads_per_cta: u32,
     /// Warps of a CTA.
     pub warps_per_cta: u32,
+    /// Registers of a thread.
+    pub registers_per_thread: u32,
+    /// Static and dynamic shared bytes of a CTA.
+    pub shared_bytes: u32,
     /// Registers of a CTA after allocation granularity.
     pub registers_per_cta: u32,
     /// Shared bytes of a CTA after allocation granularity.

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::units::AppId;
 
-use super::{DispatchOrder, Facts, PlanDraft, Region, Share};
+use super::{DispatchOrder, Facts, PlanDraft, Region, Share, Vacate};
 
 /// Which law a draft breaks.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -66,6 +66,20 @@ pub enum LawBroken {
         /// Which channel.
         channel: u32,
     },
+    /// Forms as workers and applications differ in number.
+    #[error("the plan has forms as workers for {found} of {expected} applications")]
+    WorkerCount {
+        /// Applications of the run.
+        expected: usize,
+        /// Forms in the draft.
+        found: usize,
+    },
+    /// A worker can neither be saved nor dropped, and none has empty tasks.
+    #[error(
+        "application {0:?} runs as workers: they are only drained, without time slices, and a \
+         task has a block at least"
+    )]
+    Workers(AppId),
     /// Nobody runs and nothing would ever wake the scheme.
     #[error("no application has a share and no wake condition is set")]
     Asleep,
@@ -88,6 +102,7 @@ pub(super) fn check(facts: &Facts, draft: &PlanDraft) -> Result<(), LawBroken> {
     }
     check_regions(facts, &draft.regions)?;
     check_channels(facts, &draft.channels)?;
+    check_workers(apps, draft)?;
     check_priority(apps, &draft.order)
 }
 
@@ -161,6 +176,21 @@ fn check_channels(facts: &Facts, channels: &[Vec<u32>]) -> Result<(), LawBroken>
     Ok(())
 }
 
+fn check_workers(apps: usize, draft: &PlanDraft) -> Result<(), LawBroken> {
+    let found = draft.workers.len();
+    if found != 0 && found != apps {
+        return Err(LawBroken::WorkerCount { expected: apps, found });
+    }
+    let drained = draft.vacate == Vacate::Drain && draft.time_slice.is_none();
+    for (index, workers) in draft.workers.iter().enumerate() {
+        let empty = |form: &super::Persistent| form.task_blocks == 0;
+        if workers.as_ref().is_some_and(|form| !drained || empty(form)) {
+            return Err(LawBroken::Workers(app_id(index)));
+        }
+    }
+    Ok(())
+}
+
 fn check_priority(apps: usize, order: &DispatchOrder) -> Result<(), LawBroken> {
     let DispatchOrder::Priority(list) = order else { return Ok(()) };
     let mut seen = vec![false; apps];
@@ -188,6 +218,9 @@ mod tests {
             max_warps_per_sm: 48,
             registers_per_sm: 32_768,
             shared_bytes_per_sm: 49_152,
+            register_unit: 256,
+            shared_unit_bytes: 128,
+            shared_reserved_bytes: 0,
             channels: 6,
             core_mhz: 1400.0,
             peak_dram_gb_per_s: 177.4,

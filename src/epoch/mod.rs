@@ -5,6 +5,7 @@
 
 mod facts;
 mod law;
+mod persistent;
 mod plan;
 mod probe;
 mod queue;
@@ -12,6 +13,7 @@ mod view;
 
 pub use facts::{AppFacts, Facts, KernelFacts};
 pub use law::LawBroken;
+pub use persistent::{AddedCode, Persistent, Resize, Touch, Word};
 pub use plan::{
     Curve, DispatchOrder, Freed, Plan, PlanDraft, Region, Share, TimeSlice, Vacate, WakeOn,
 };

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{AppId, Cycle};
 
-use super::{Facts, LawBroken, law};
+use super::{Facts, LawBroken, Persistent, law};
 
 /// An application's share of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,6 +139,9 @@ pub struct PlanDraft {
     pub regions: Vec<Region>,
     /// Channels of each application; empty: all share all channels.
     pub channels: Vec<Vec<u32>>,
+    /// Each application's form as workers, by [`AppId`]; `None`, or empty: as written.
+    /// The first plan of a run says it for the whole run.
+    pub workers: Vec<Option<Persistent>>,
     /// How SMs are vacated.
     pub vacate: Vacate,
     /// What becomes of the share of who has finished.
@@ -162,6 +165,8 @@ pub struct Plan {
     order: DispatchOrder,
     regions: Vec<Region>,
     channels: Vec<Vec<u32>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    workers: Vec<Option<Persistent>>,
     vacate: Vacate,
     freed: Freed,
     time_slice: Option<TimeSlice>,
@@ -181,13 +186,14 @@ impl Plan {
     /// beside a running one or a wake condition.
     pub fn new(facts: &Facts, draft: PlanDraft) -> Result<Self, LawBroken> {
         law::check(facts, &draft)?;
-        let PlanDraft { shares, order, regions, channels, vacate, freed, .. } = draft;
+        let PlanDraft { shares, order, regions, channels, workers, vacate, freed, .. } = draft;
         let PlanDraft { time_slice, delay, wake, reason, curves, .. } = draft;
         Ok(Self {
             shares,
             order,
             regions,
             channels,
+            workers,
             vacate,
             freed,
             time_slice,
@@ -209,6 +215,7 @@ impl Plan {
             order: DispatchOrder::InOrder,
             regions: self.regions.get(place).copied().into_iter().collect(),
             channels: self.channels.get(place).cloned().into_iter().collect(),
+            workers: self.workers.get(place).cloned().into_iter().collect(),
             vacate: self.vacate,
             freed: self.freed,
             time_slice: self.time_slice,
@@ -251,6 +258,12 @@ impl Plan {
     #[must_use]
     pub fn channels(&self) -> &[Vec<u32>] {
         &self.channels
+    }
+
+    /// The form of an application's kernels as workers; `None`: as written.
+    #[must_use]
+    pub fn workers(&self, app: AppId) -> Option<&Persistent> {
+        self.workers.get(app.index()).and_then(Option::as_ref)
     }
 
     /// How SMs are vacated.

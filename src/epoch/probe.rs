@@ -50,6 +50,9 @@ pub struct ProbeApp {
     pub l2_hits: u64,
     /// Bytes over the DRAM pins.
     pub dram_bytes: u64,
+    /// Single-precision operations of all lanes, a multiply-add counted as two; by the
+    /// part of its trace that it came through.
+    pub flops: f64,
     /// Memory instructions among the warp instructions.
     pub memory_instructions: u64,
     /// Share of scheduler slot-cycles lost to long memory latency, 0 to 1.

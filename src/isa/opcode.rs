@@ -175,3 +175,15 @@ pub struct Opcode {
     /// False when the table did not know the opcode and a prefix rule chose.
     pub known: bool,
 }
+
+/// Single-precision operations of one lane of an instruction, by its SASS name: as
+/// nvprof's `flop_count_sp` counts, additions and multiplications once, multiply-adds
+/// twice, nothing else (profiler user's guide, metrics reference).
+#[must_use]
+pub fn flops(name: &str) -> u32 {
+    match name.split('.').next().unwrap_or_default() {
+        "FFMA" | "FFMA32I" => 2,
+        "FADD" | "FADD32I" | "FMUL" | "FMUL32I" => 1,
+        _ => 0,
+    }
+}

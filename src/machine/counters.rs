@@ -250,6 +250,12 @@ pub struct KernelCounts {
     pub lost_instructions: u64,
     /// Warp instructions.
     pub warp_instructions: u64,
+    /// Those among them that running as workers has added.
+    pub added_instructions: u64,
+    /// Workers that came.
+    pub workers: u64,
+    /// Tasks that they took.
+    pub tasks: u64,
     /// Active lanes summed over warp instructions.
     pub thread_instructions: u64,
     /// Warp instructions by unit, in the order of [`Unit::ALL`].
@@ -263,6 +269,8 @@ pub struct KernelCounts {
     pub assumed_waits: u64,
     /// Accesses through generic addresses.
     pub generic_accesses: u64,
+    /// Passes over the banks of shared memory.
+    pub shared_passes: u64,
     /// L1 sector requests.
     pub l1: CacheCounts,
     /// L2 sector requests.

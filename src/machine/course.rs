@@ -8,7 +8,7 @@ use super::feed::Feed;
 use super::gpu::Gpu;
 use super::launches::Command;
 use super::load::State;
-use super::sm::Leave;
+use super::sm::{Departure, Leave};
 use super::space;
 
 /// Runs of one application after which another that has not begun counts as starved.
@@ -68,6 +68,7 @@ impl<F: Feed> Gpu<'_, F> {
                 }
                 Command::Launch { kernel, .. } => {
                     let gap = if begun { self.machine.dispatch.kernel_retire_cycles } else { 0 };
+                    let gap = gap + self.calls(kernel.0, !begun);
                     self.chip.queue.schedule(now + gap, Event::Launch { kernel: kernel.0 });
                 }
             }
@@ -101,6 +102,7 @@ impl<F: Feed> Gpu<'_, F> {
             return self.end(kernel);
         }
         self.dispatcher.begin(kernel);
+        self.staff(kernel);
         self.dispatcher.schedule(now, &mut self.chip);
         self.gauge.begun[app].push(kernel);
         self.wake_on(&WakeOn::KernelBegin, Wake::KernelBegin(AppId(to_u16(app))));
@@ -123,11 +125,17 @@ impl<F: Feed> Gpu<'_, F> {
         self.sms[sm].take_departed(&mut departed);
         for departure in departed.drain(..) {
             let kernel = departure.kernel();
+            if let Departure::Asks { slot, .. } = departure {
+                self.answer(sm, kernel, slot);
+                continue;
+            }
             self.dispatcher.departed(sm, departure, now);
             let grid = &self.dispatcher.grids[to_usize(kernel)];
             let stopped = self.apps[grid.app.index()].state == State::Finished;
-            if grid.retired == grid.ctas && !stopped {
+            if grid.is_over() && !stopped {
                 self.end(kernel);
+            } else if grid.staff.is_some() {
+                self.note_gone(kernel);
             }
         }
         self.departed = departed;
@@ -135,8 +143,9 @@ impl<F: Feed> Gpu<'_, F> {
         self.dispatcher.schedule(now + 1, &mut self.chip);
     }
 
-    fn end(&mut self, kernel: u32) {
+    pub(super) fn end(&mut self, kernel: u32) {
         self.close_launch(kernel);
+        self.dismiss_all(kernel);
         let app = self.owner(kernel);
         self.gauge.begun[app].retain(|&begun| begun != kernel);
         self.apps[app].launches.ended(KernelId(kernel));

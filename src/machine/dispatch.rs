@@ -11,13 +11,14 @@ use super::feed::{Feed, WarpStream};
 use super::grid::Grid;
 use super::rule::Rule;
 use super::sm::{Departure, Saved, Sm};
+use super::staff::Staff;
 
 /// The dispatcher.
 #[derive(Debug)]
 pub(super) struct Dispatcher<S> {
     pub(super) grids: Vec<Grid>,
     /// Launches that have CTAs left, in the order in which they began.
-    active: Vec<u32>,
+    pub(super) active: Vec<u32>,
     order: CtaOrder,
     per_cycle: u32,
     /// Cycles from one hand-out to the next.
@@ -89,7 +90,7 @@ impl<S: WarpStream> Dispatcher<S> {
     /// Whether launch `kernel` has CTAs that could come to an SM.
     fn waits(&self, kernel: u32) -> bool {
         let grid = &self.grids[to_usize(kernel)];
-        grid.left() > 0 || grid.saved > 0
+        grid.staff.as_ref().map_or(grid.left() > 0 || grid.saved > 0, Staff::waits)
     }
 
     /// Hands out what one cycle allows: at most one CTA per SM.
@@ -186,6 +187,9 @@ impl<S: WarpStream> Dispatcher<S> {
     fn may(&self, kernel: u32, sm: usize, rule: &Rule) -> bool {
         let grid = &self.grids[to_usize(kernel)];
         let held = self.held[grid.app.index()][sm];
+        if let Some(staff) = &grid.staff {
+            return staff.may_come(sm);
+        }
         rule.allows(grid.app, sm, held, &grid.need)
             && grid.on_sm[sm] < grid.spread
             && self.waits(kernel)
@@ -211,8 +215,14 @@ impl<S: WarpStream> Dispatcher<S> {
         let held = &mut self.held[grid.app.index()][sm];
         held.ctas += 1;
         held.warps += grid.need.warps;
+        let present = grid.on_sm[sm];
         grid.came(sm, chip.queue.now());
-        if grid.saved > 0 {
+        let begin = chip.queue.now() + self.first_issue;
+        if let Some(staff) = &mut grid.staff {
+            let visits = staff.take_place(sm, present, rule.quota(grid.app, sm));
+            let (worker, need) = (&staff.worker, grid.need);
+            state.employ((kernel, worker), (present, visits), need, &bounds, begin, chip);
+        } else if grid.saved > 0 {
             grid.saved -= 1;
             let place = self.saved.iter().position(|saved| saved.kernel == kernel);
             let saved = self.saved.remove(place.expect("a saved CTA is kept"));
@@ -222,7 +232,6 @@ impl<S: WarpStream> Dispatcher<S> {
             let ordinal = grid.next_cta();
             feed.open(KernelId(kernel), ordinal, streams).map_err(MachineError::Feed)?;
             debug_assert!(to_u64(streams.len()) <= u64::from(grid.need.warps));
-            let begin = chip.queue.now() + self.first_issue;
             state.admit((kernel, ordinal), grid.need, &bounds, streams, begin, chip);
         }
         if !self.waits(kernel) {
@@ -256,17 +265,22 @@ impl<S: WarpStream> Dispatcher<S> {
         held.ctas -= 1;
         held.warps -= grid.need.warps;
         match departure {
+            Departure::Retired { .. } if grid.staff.is_some() => return,
             Departure::Retired { started, .. } => {
                 grid.retired += 1;
                 grid.lives += now - started;
                 return;
             }
+            Departure::Asks { .. } => return,
             Departure::Killed { ordinal, issued, again: true, .. } => {
                 grid.again.push(ordinal);
                 grid.dropped += issued;
             }
-            Departure::Killed { .. } => {
-                grid.lost += 1;
+            Departure::Killed { blocks, .. } => {
+                grid.lost += blocks;
+                if let Some(staff) = &mut grid.staff {
+                    staff.out -= blocks;
+                }
                 return;
             }
             Departure::Saved(saved) => {
@@ -289,6 +303,7 @@ impl<S: WarpStream> Dispatcher<S> {
             grid.lost += grid.saved + to_u64(grid.again.len());
             grid.saved = 0;
             grid.again.clear();
+            grid.staff.iter_mut().for_each(Staff::close);
         }
     }
 }

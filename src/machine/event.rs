@@ -9,6 +9,8 @@ pub(super) enum Event {
     Launch { kernel: u32 },
     /// A launch may start CTAs.
     Begin { kernel: u32 },
+    /// A further instance of a launch with workers may start them.
+    Instance { kernel: u32 },
     /// A burst of a scheduler may be complete.
     Scheduler { sm: u16, scheduler: u8 },
     /// A warp's wait ends at a known time.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use crate::isa::{Access, Code, Launch, Opcode};
 use crate::units::{Dim3, KernelId};
 
+use super::worker::Worker;
+
 /// An error of the source of instructions, for the user.
 pub type FeedError = Box<dyn Error + Send + Sync>;
 
@@ -63,6 +65,12 @@ pub trait Feed {
 
     /// The static side of launch `kernel`.
     fn program(&self, kernel: KernelId) -> &Program;
+
+    /// How the CTAs of launch `kernel` are workers, whose added code its program has;
+    /// `None`: each CTA runs one block, as the trace has it.
+    fn worker(&self, _kernel: KernelId) -> Option<&Arc<Worker>> {
+        None
+    }
 
     /// Opens CTA `ordinal` (in source order, below [`Program::ctas`]): pushes one
     /// stream per warp and returns the CTA's position.

@@ -45,7 +45,7 @@ pub enum Pause {
 #[derive(Debug)]
 pub struct Gpu<'a, F: Feed> {
     pub(super) machine: &'a Machine,
-    feed: &'a F,
+    pub(super) feed: &'a F,
     pub(super) sms: Vec<Sm<F::Warp>>,
     pub(super) chip: Chip,
     pub(super) dispatcher: Dispatcher<F::Warp>,
@@ -75,8 +75,10 @@ pub struct Gpu<'a, F: Feed> {
     pub(super) gauge: Gauge,
     timeline: Timeline,
     pub(super) recorder: Option<Recorder>,
-    streams: Vec<F::Warp>,
+    pub(super) streams: Vec<F::Warp>,
     pub(super) departed: Vec<Departure<F::Warp>>,
+    /// Why a block could not be opened for a worker.
+    pub(super) failed: Option<MachineError>,
     /// SMs whose ports may send again.
     woken: Vec<u16>,
     /// Pages that have just become known, with the SMs that asked.
@@ -126,6 +128,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
             recorder: (count > 1).then(|| Recorder::new(count, sms)),
             streams: Vec::new(),
             departed: Vec::new(),
+            failed: None,
             woken: Vec::new(),
             pages: Vec::new(),
             events: 0,
@@ -174,6 +177,9 @@ impl<'a, F: Feed> Gpu<'a, F> {
                 self.note_activity();
             }
             self.handle(event)?;
+            if let Some(error) = self.failed.take() {
+                return Err(error);
+            }
             self.events += 1;
             if self.events.is_multiple_of(LOOK_EVERY) {
                 watch(self.look_for_progress()?);
@@ -202,6 +208,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
             Event::Dispatch => self.hand_out()?,
             Event::Launch { kernel } => self.launch(kernel),
             Event::Begin { kernel } => self.begin(kernel),
+            Event::Instance { kernel } => self.staff_anew(kernel),
             Event::Arrival { .. }
             | Event::Effect { .. }
             | Event::Alarm { .. }
@@ -266,9 +273,13 @@ impl<'a, F: Feed> Gpu<'a, F> {
             _ => {}
         }
         fabric.take_woken(&mut self.woken);
-        for sm in self.woken.drain(..) {
+        let woken = std::mem::take(&mut self.woken);
+        for &sm in &woken {
             self.sms[usize::from(sm)].retry(&mut self.chip);
+            self.collect_departed(usize::from(sm));
         }
+        self.woken = woken;
+        self.woken.clear();
     }
 
     /// Kept out of [`Gpu::handle`], which most machines run without it.

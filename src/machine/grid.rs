@@ -4,6 +4,7 @@ use crate::spec::Machine;
 use crate::units::{AppId, Cycle};
 
 use super::sm::Need;
+use super::staff::Staff;
 
 /// One launch as the dispatcher sees it.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub(super) struct Grid {
     pub(super) dropped: f64,
     /// CTAs whose state is in memory.
     pub(super) saved: u64,
+    /// Its CTAs are workers, who run the source's.
+    pub(super) staff: Option<Staff>,
     /// CTAs on one SM at most where the machine spreads small grids, beside quotas.
     pub(super) spread: u32,
     /// Shared bytes that its CTAs use on a full SM.
@@ -58,6 +61,7 @@ impl Grid {
             again: Vec::new(),
             dropped: 0.0,
             saved: 0,
+            staff: None,
             spread,
             shared_per_sm: need.shared_bytes.saturating_mul(fits.min(spread)),
             on_sm: vec![0; usize::from(machine.dispatch.sms)],
@@ -123,6 +127,12 @@ impl Grid {
         self.lives.checked_div(self.retired)
     }
 
+    /// True when all its CTAs have ended and nobody is there or comes any more.
+    pub(super) fn is_over(&self) -> bool {
+        let stays = |staff: &Staff| self.resident() > 0 || staff.expects();
+        self.retired == self.ctas && !self.staff.as_ref().is_some_and(stays)
+    }
+
     /// The launch begins anew.
     pub(super) fn rewind(&mut self) {
         (self.started, self.retired) = (0, 0);
@@ -132,6 +142,7 @@ impl Grid {
     /// start again or was dropped.
     pub(super) fn adds_up(&self) -> bool {
         let again = crate::units::to_u64(self.again.len());
-        self.started == self.retired + self.resident() + self.saved + again + self.lost
+        let under_way = self.staff.as_ref().map_or(self.resident(), |staff| staff.out);
+        self.started == self.retired + under_way + self.saved + again + self.lost
     }
 }

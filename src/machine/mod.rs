@@ -74,14 +74,17 @@ mod slab;
 mod sm;
 mod space;
 mod span;
+mod staff;
 #[cfg(test)]
 mod sub_core_tests;
+mod tasks;
 mod timeline;
 mod translation;
 #[cfg(test)]
 mod translation_tests;
 #[cfg(test)]
 mod vacating_tests;
+mod worker;
 
 pub use counters::{
     CacheCounts, Cause, ConstantCounts, FetchCounts, KernelCounts, SmCounts, StallStack, TlbCounts,
@@ -100,3 +103,4 @@ pub use setup::{Part, Setup};
 pub use sm::{Limit, Need};
 pub use span::CtaSpan;
 pub use timeline::Sample;
+pub use worker::{Line, Piece, Pieces, TASK_BARRIER, Worker};

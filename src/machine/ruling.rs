@@ -91,6 +91,7 @@ impl<F: Feed> Gpu<'_, F> {
         self.mark_shift();
         self.pass_turn();
         self.vacate();
+        self.follow_with_staff();
         (0..self.apps.len()).for_each(|app| self.next_commands(app));
         self.dispatcher.schedule(now, &mut self.chip);
     }

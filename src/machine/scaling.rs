@@ -10,10 +10,14 @@ impl KernelCounts {
         self.ctas_killed += other.ctas_killed;
         self.lost_instructions += other.lost_instructions;
         self.warp_instructions += other.warp_instructions;
+        self.added_instructions += other.added_instructions;
+        self.workers += other.workers;
+        self.tasks += other.tasks;
         self.thread_instructions += other.thread_instructions;
         self.by_unit.iter_mut().zip(other.by_unit).for_each(|(own, more)| *own += more);
         self.unknown_opcodes += other.unknown_opcodes;
         self.generic_accesses += other.generic_accesses;
+        self.shared_passes += other.shared_passes;
         let none = CacheCounts::default();
         self.l1.grow(&none, &other.l1);
         self.l2.grow(&none, &other.l2);

@@ -1,5 +1,7 @@
 //! What a run is made of, and the parts made from it.
 
+use std::sync::Arc;
+
 use crate::epoch::Plan;
 use crate::spec::{AddressMap, Machine, MemoryStandard};
 use crate::units::{AppId, Cycle, KernelId, to_u16, to_u32, to_u64};
@@ -15,6 +17,7 @@ use super::load::{End, Load};
 use super::profile::Profile;
 use super::sm::Need;
 use super::space;
+use super::staff::Staff;
 use super::translation::Mmu;
 
 /// What a run is made of.
@@ -69,7 +72,16 @@ pub(super) fn grids<F: Feed>(
     app_of: &[AppId],
 ) -> Result<Vec<Grid>, MachineError> {
     let program = |kernel| feed.program(KernelId(to_u32(kernel)));
-    app_of.iter().enumerate().map(|(kernel, &app)| grid(machine, app, program(kernel))).collect()
+    let one = |(kernel, &app)| {
+        let mut grid = grid(machine, app, program(kernel))?;
+        if let Some(worker) = feed.worker(KernelId(to_u32(kernel))) {
+            let (fits, _) = grid.need.fits(machine);
+            let sms = usize::from(machine.dispatch.sms);
+            grid.staff = Some(Staff::new(Arc::clone(worker), fits, sms));
+        }
+        Ok(grid)
+    };
+    app_of.iter().enumerate().map(one).collect()
 }
 
 fn grid(machine: &Machine, app: AppId, program: &Program) -> Result<Grid, MachineError> {

@@ -11,7 +11,7 @@ use crate::units::{Cycle, Dim3};
 use super::{
     AssumptionRecord, CacheCounters, ChannelRecord, CoRun, ConstantCounters, DramCounters,
     EnergyRecord, FetchCounters, InterferenceRecord, QueueRun, SampleRecord, SmCounters,
-    TlbCounters, TranslationCounters, UtilizationRecord,
+    TlbCounters, TranslationCounters, UnitShares, UtilizationRecord,
 };
 
 /// Value of [`Analysis::schema`].
@@ -208,6 +208,18 @@ pub struct KernelRecord {
     /// launch, 0 to 1; absent: the record does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_slot_fraction: Option<f64>,
+    /// Share of the GPU's issue slots (one per scheduler and cycle, from the first CTA
+    /// to the last one's end) that issued an instruction at least: ARCS 2018's ISU, 0
+    /// to 1; absent: the record does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue_slot_utilization: Option<f64>,
+    /// How much of an SM its CTAs take where as many are resident as fit; absent: the
+    /// record does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub residence: Option<UnitShares>,
+    /// How busy units and memory were while it ran; absent: the record does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<UnitShares>,
     /// Warp instructions by execution unit.
     #[serde(default)]
     pub instruction_mix: BTreeMap<String, u64>,

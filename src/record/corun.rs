@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::units::Cycle;
 
 use super::{
-    CacheCounters, DecisionRecord, DramCounters, EnergyRecord, ResidencyRecord, UtilizationRecord,
-    unbounded,
+    CacheCounters, DecisionRecord, DramCounters, EnergyRecord, HostTime, ResidencyRecord,
+    UtilizationRecord, WorkersRecord, unbounded,
 };
 
 /// The applications together under one scheme. [`CoRun::judge`] fills what
@@ -144,6 +144,12 @@ pub struct CoRunApp {
     /// Its CTAs that were dropped before their end, as [`CoRun::killed_ctas`].
     #[serde(default)]
     pub killed_ctas: u64,
+    /// Its kernels ran as workers; absent: as written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<WorkersRecord>,
+    /// Where its time went; absent: the record does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostTime>,
     /// Its launches, in start order.
     pub kernels: Vec<CoRunKernel>,
 }

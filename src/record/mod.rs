@@ -29,6 +29,7 @@ pub mod statistics;
 mod summary;
 mod unbounded;
 mod utilization;
+mod workers;
 
 pub use analysis::{Analysis, AppRecord, Interval, KernelRecord, MachineRecord, SCHEMA};
 pub use assumption::AssumptionRecord;
@@ -55,4 +56,5 @@ pub use residency::{ResidencyRecord, ResidencyRow};
 pub use sample::SampleRecord;
 pub use slots::SlotShares;
 pub use summary::Summary;
-pub use utilization::UtilizationRecord;
+pub use utilization::{UnitShares, UtilizationRecord};
+pub use workers::{HostTime, WorkersRecord};

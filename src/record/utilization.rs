@@ -16,3 +16,12 @@ pub struct UtilizationRecord {
     /// Shared memory that resident CTAs held.
     pub shared: f64,
 }
+
+/// Shares of resources, each from 0 to 1, by name.
+///
+/// Of an SM that is full with CTAs of a launch (ARCS 2018, Fig. 2): `registers`,
+/// `shared`, `threads`, `cta_slots`. Of a launch while it runs (Fig. 7): `int`, `fp32`,
+/// `fp64`, `half`, `sfu`, ... of issue capacity, as far as the launch uses the unit;
+/// `shared` of the passes of shared memory (one per cycle and SM), `l1` and `l2` of
+/// sector look-ups, `dram` of the pins.
+pub type UnitShares = std::collections::BTreeMap<String, f64>;

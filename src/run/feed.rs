@@ -1,9 +1,9 @@
 //! Stores as the machine's source of instructions.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use crate::isa::{Access, Opcode};
+use crate::isa::{self, Access, Opcode, Segment};
 use crate::machine::{Command, Feed, FeedError, Program, WarpStream};
 use crate::spec::Resolved;
 use crate::trace::{self, Store, TraceError, WarpCursor};
@@ -42,6 +42,8 @@ pub(super) struct StoreFeed<'a> {
     /// By launch: its kernel in the store.
     kernels: Vec<usize>,
     programs: Vec<Program>,
+    /// See [`StoreFeed::flops`].
+    flops: OnceLock<f64>,
 }
 
 impl<'a> StoreFeed<'a> {
@@ -73,7 +75,7 @@ impl<'a> StoreFeed<'a> {
                 ctas: summary.cta_count(),
             });
         }
-        Ok(Self { store, kernels, programs })
+        Ok(Self { store, kernels, programs, flops: OnceLock::new() })
     }
 
     /// The command list, launches numbered by their place among the chosen ones.
@@ -133,6 +135,35 @@ impl<'a> StoreFeed<'a> {
     /// [`TraceError::Store`] when a block is damaged.
     pub(super) fn executed(&self, place: usize) -> Result<Vec<u64>, TraceError> {
         self.store.executed(self.kernels[place])
+    }
+
+    /// Single-precision operations of all chosen launches, all lanes: a multiply-add
+    /// is two. Each launch at its mean of active lanes.
+    ///
+    /// # Errors
+    /// [`TraceError::Store`] when a block is damaged.
+    #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+    pub(super) fn flops(&self) -> Result<f64, TraceError> {
+        if let Some(&known) = self.flops.get() {
+            return Ok(known);
+        }
+        let mut all = 0.0;
+        for (place, program) in self.programs.iter().enumerate() {
+            let code = &program.code;
+            let counts = self.executed(place)?;
+            let of_segment = |segment: &Segment| {
+                let instructions = &code.instructions[segment.range()];
+                let flops = instructions
+                    .iter()
+                    .map(|one| u64::from(isa::flops(&code.opcodes[to_usize(one.opcode)])));
+                flops.sum::<u64>()
+            };
+            let each = code.segments.iter().zip(&counts);
+            let warps: u64 = each.map(|(segment, &count)| count * of_segment(segment)).sum();
+            let (issued, threads) = self.instructions(place);
+            all += warps as f64 * threads as f64 / issued.max(1) as f64;
+        }
+        Ok(*self.flops.get_or_init(|| all))
     }
 
     /// The store.

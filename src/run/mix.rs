@@ -1,9 +1,15 @@
 //! Several stores as one source of instructions.
 
-use crate::machine::{Command, Feed, FeedError, Program};
-use crate::units::{Dim3, KernelId, to_u32};
+use std::sync::Arc;
+
+use crate::epoch::Plan;
+use crate::isa::Code;
+use crate::machine::{Command, Feed, FeedError, Program, Worker};
+use crate::spec::Resolved;
+use crate::units::{AppId, Dim3, KernelId, to_u16, to_u32};
 
 use super::feed::{StoreFeed, StoredWarp};
+use super::worker::transform;
 
 /// The launches of several applications, numbered over all.
 #[derive(Debug)]
@@ -13,6 +19,8 @@ pub(super) struct Mix<'a> {
     owners: Vec<(usize, KernelId)>,
     /// By application: its first launch.
     first: Vec<usize>,
+    /// By launch: its form as workers.
+    workers: Vec<Option<(Program, Arc<Worker>)>>,
 }
 
 impl<'a> Mix<'a> {
@@ -25,7 +33,33 @@ impl<'a> Mix<'a> {
             let places = 0..feed.programs().len();
             owners.extend(places.map(|place| (app, KernelId(to_u32(place)))));
         }
-        Self { feeds, owners, first }
+        let workers = vec![None; owners.len()];
+        Self { feeds, owners, first, workers }
+    }
+
+    /// The same with each application in the form that a plan says.
+    pub(super) fn formed(&self, plan: &Plan, resolved: &Resolved) -> Self {
+        let mut same: Vec<(&Arc<Code>, usize)> = Vec::new();
+        let mut workers: Vec<Option<(Program, Arc<Worker>)>> = Vec::new();
+        for (kernel, &(app, place)) in self.owners.iter().enumerate() {
+            let program = self.feeds[app].program(place);
+            let formed = plan.workers(AppId(to_u16(app))).map(|form| {
+                let before = same.iter().find(|(code, at)| {
+                    Arc::ptr_eq(code, &program.code) && self.owners[*at].0 == app
+                });
+                let (mut formed, worker) = transform(program, form, resolved);
+                let known = before.and_then(|&(_, at)| workers[at].as_ref());
+                if let Some((known, _)) = known {
+                    formed.code = Arc::clone(&known.code);
+                    formed.opcodes = Arc::clone(&known.opcodes);
+                }
+                same.push((&program.code, kernel));
+                (formed, Arc::new(worker))
+            });
+            workers.push(formed);
+        }
+        let (feeds, owners, first) = (self.feeds.clone(), self.owners.clone(), self.first.clone());
+        Self { feeds, owners, first, workers }
     }
 
     /// The command list of an application, its launches numbered over all.
@@ -50,8 +84,15 @@ impl Feed for Mix<'_> {
     type Warp = StoredWarp;
 
     fn program(&self, kernel: KernelId) -> &Program {
+        if let Some((program, _)) = &self.workers[kernel.index()] {
+            return program;
+        }
         let (app, place) = self.owners[kernel.index()];
         self.feeds[app].program(place)
+    }
+
+    fn worker(&self, kernel: KernelId) -> Option<&Arc<Worker>> {
+        self.workers[kernel.index()].as_ref().map(|(_, worker)| worker)
     }
 
     fn open(

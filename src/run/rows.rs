@@ -16,6 +16,7 @@ use crate::units::{Cycle, SECTOR_BYTES, to_u32};
 use super::energy;
 use super::parts;
 use super::request::Bench;
+use super::shares;
 
 /// The row of one launch.
 pub(super) fn kernel(
@@ -56,6 +57,9 @@ pub(super) fn kernel(
         translation: machine.translation.as_ref().map(|_| translation(&counts.translation)),
         stall_fractions: stalls(counts.stalls, counts.slot_cycles),
         held_slot_fraction: Some(share(counts.held_slots, counts.slot_cycles)),
+        issue_slot_utilization: Some(shares::issue_slots(counts)),
+        residence: Some(shares::residence(machine, &need, launch.block.count(), fits)),
+        activity: Some(shares::activity(machine, counts, cycles, bench.memory.peak_gb_per_s)),
         instruction_mix: mix(counts),
         unknown_opcode_instructions: counts.unknown_opcodes,
         memory_only: false,

@@ -59,7 +59,7 @@ pub(super) fn solo(bench: &Bench<'_>, app: &App, notes: &mut Notes) -> Result<Ap
 pub(super) fn whole(bench: &Bench<'_>, name: &str, feed: &StoreFeed<'_>) -> Result<Plan, RunError> {
     let law = |source| RunError::Law { scheme: String::from("solo"), source };
     let facts = facts(bench, &[(name, feed, 0)]);
-    Solo.start(&facts, &[]).map_err(law)
+    Solo::default().start(&facts, &[]).map_err(law)
 }
 
 fn run(

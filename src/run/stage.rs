@@ -35,7 +35,12 @@ pub(super) struct Decision {
 
 impl<'a> Stage<'a> {
     /// The machine with the applications `present`, to run until `end`.
-    fn gpu(&'a self, present: &[AppId], end: End) -> Result<Gpu<'a, Mix<'a>>, RunError> {
+    fn gpu<'m>(
+        &'m self,
+        mix: &'m Mix<'a>,
+        present: &[AppId],
+        end: End,
+    ) -> Result<Gpu<'m, Mix<'a>>, RunError> {
         let load = |app: usize| Load {
             commands: self.mix.commands(app),
             arrival: self.facts.apps[app].arrival,
@@ -51,7 +56,7 @@ impl<'a> Stage<'a> {
             end,
             part: None,
         };
-        Gpu::new(setup, &self.mix).map_err(|source| self.failed(source))
+        Gpu::new(setup, mix).map_err(|source| self.failed(source))
     }
 
     fn failed(&self, source: crate::machine::MachineError) -> RunError {
@@ -75,8 +80,9 @@ impl<'a> Stage<'a> {
         probes: &[ProbeResult],
     ) -> Result<(Outcome, Vec<Decision>), RunError> {
         let law = |source: LawBroken| RunError::Law { scheme: name.to_owned(), source };
-        let mut gpu = self.gpu(&self.all(), self.end())?;
         let plan = scheme.start(&self.facts, probes).map_err(law)?;
+        let mix = self.mix.formed(&plan, self.bench.resolved);
+        let mut gpu = self.gpu(&mix, &self.all(), self.end())?;
         gpu.follow(plan.clone()).map_err(|source| self.failed(source))?;
         let mut decisions = vec![Decision { cycle: 0, view: None, plan }];
         let running = self.bench.watch.running();
@@ -98,7 +104,7 @@ impl<'a> Stage<'a> {
     fn check_instructions(&self, outcome: &Outcome) -> Result<(), RunError> {
         for (app, feed) in self.mix.feeds.iter().enumerate() {
             let sums = sums(&outcome.kernels[self.mix.launches(app)]);
-            let found = sums.warp_instructions - sums.lost_instructions;
+            let found = sums.warp_instructions - sums.lost_instructions - sums.added_instructions;
             let launches = 0..feed.programs().len();
             let expected = launches.map(|place| feed.instructions(place).0).sum();
             if outcome.apps[app].runs > 0 && found != expected {
@@ -123,7 +129,8 @@ impl<'a> Stage<'a> {
         if probe.race && bound < Cycle::MAX {
             end.at = Some(end.at.map_or(bound + 1, |at| at.min(bound + 1)));
         }
-        let gpu = self.gpu(&probe.apps, end)?;
+        let mix = self.mix.formed(&probe.plan, self.bench.resolved);
+        let gpu = self.gpu(&mix, &probe.apps, end)?;
         let running = self.bench.watch.running();
         let mut watch = |issued| running.advance(issued);
         let outcome = gpu.run(&probe.plan, &mut watch).map_err(|source| self.failed(source))?;
@@ -132,16 +139,26 @@ impl<'a> Stage<'a> {
             best.fetch_min(outcome.cycles, Ordering::Relaxed);
         }
         let cycles = if lost { Cycle::MAX } else { outcome.cycles };
-        let apps = probe.apps.iter().map(|&app| self.probed(app, &outcome)).collect();
-        Ok(ProbeResult { cycles, apps })
+        let apps = probe.apps.iter().map(|&app| self.probed(app, &outcome));
+        Ok(ProbeResult { cycles, apps: apps.collect::<Result<_, _>>()? })
     }
 
-    fn probed(&self, app: AppId, outcome: &Outcome) -> ProbeApp {
+    /// Single-precision operations in so many warp instructions of an application, at
+    /// its mean over all.
+    #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+    fn flops(&self, app: usize, warp_instructions: u64) -> Result<f64, RunError> {
+        let feed = self.mix.feeds[app];
+        let flops = feed.flops()?;
+        let all: u64 = (0..feed.programs().len()).map(|place| feed.instructions(place).0).sum();
+        Ok(flops * warp_instructions as f64 / all.max(1) as f64)
+    }
+
+    fn probed(&self, app: AppId, outcome: &Outcome) -> Result<ProbeApp, RunError> {
         let sums = sums(&outcome.kernels[self.mix.launches(app.index())]);
         let ended = outcome.apps[app.index()];
         let (warp_instructions, thread_instructions) = self.work(app.index(), &ended, &sums);
         let stalled = sums.stalls[Cause::LongMemoryLatency as usize];
-        ProbeApp {
+        Ok(ProbeApp {
             app,
             cycles: ended.cycles(),
             warp_instructions,
@@ -151,13 +168,14 @@ impl<'a> Stage<'a> {
             l2_accesses: sums.l2.accesses(),
             l2_hits: sums.l2.accesses() - sums.l2.misses(),
             dram_bytes: (sums.dram_reads + sums.dram_writes) * SECTOR_BYTES,
+            flops: self.flops(app.index(), warp_instructions)?,
             memory_instructions: sums.by_unit[Unit::Memory.index()],
             memory_stall_fraction: if sums.slot_cycles > 0.0 {
                 (stalled / sums.slot_cycles).clamp(0.0, 1.0)
             } else {
                 0.0
             },
-        }
+        })
     }
 }
 

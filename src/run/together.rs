@@ -74,6 +74,7 @@ impl Stage<'_> {
         let slots =
             cycles as f64 * f64::from(u32::from(machine.dispatch.sms) * machine.sm.schedulers);
         let (sms, ctas_per_sm, channels) = self.share(app, &ended, decisions);
+        let plan = decisions.first().map(|decision| &decision.plan);
         let feed = &self.mix.feeds[app];
         CoRunApp {
             app: self.facts.apps[app].name.clone(),
@@ -94,6 +95,8 @@ impl Stage<'_> {
             ctas_per_sm,
             channels,
             killed_ctas: all.ctas_killed,
+            workers: plan.and_then(|plan| self.workers(app, plan, &all)),
+            host: plan.map(|plan| self.host(app, plan, &ended, outcome)),
             kernels: self.kernels(app, outcome),
             ..CoRunApp::default()
         }
@@ -174,7 +177,7 @@ impl Stage<'_> {
         DecisionRecord {
             cycle: *cycle,
             wake,
-            plan: brief(plan),
+            plan: brief(plan, view.is_none()),
             reason: plan.reason().to_owned(),
             curves: plan.curves().iter().map(curve).collect(),
         }
@@ -194,13 +197,17 @@ fn in_force(decisions: &[Decision], cycle: Cycle) -> Option<&Plan> {
 }
 
 /// The plan without what the record says beside it; a quota that is the same on all
-/// SMs is one number.
-fn brief(plan: &Plan) -> serde_json::Value {
+/// SMs is one number. Forms as workers hold for the whole run: only the first says
+/// them.
+fn brief(plan: &Plan, first: bool) -> serde_json::Value {
     let mut value = serde_json::to_value(plan).expect("a plan is plain data");
     let shares: Vec<serde_json::Value> = plan.shares().iter().map(share).collect();
     if let Some(fields) = value.as_object_mut() {
         fields.remove("curves");
         fields.remove("reason");
+        if !first {
+            fields.remove("workers");
+        }
         fields.insert(String::from("shares"), shares.into());
     }
     value
@@ -248,6 +255,9 @@ mod tests {
             max_warps_per_sm: 1,
             registers_per_sm: 1,
             shared_bytes_per_sm: 1,
+            register_unit: 1,
+            shared_unit_bytes: 1,
+            shared_reserved_bytes: 0,
             channels: 1,
             core_mhz: 1.0,
             peak_dram_gb_per_s: 1.0,

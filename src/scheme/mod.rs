@@ -11,6 +11,7 @@ mod oracle;
 mod parameter;
 mod present;
 mod profile_based;
+mod pt;
 pub mod queue;
 mod room;
 mod sequential;
@@ -22,6 +23,7 @@ pub mod solve;
 mod spatial;
 #[cfg(test)]
 mod table_two;
+mod tenancy;
 mod vacated;
 mod warped_slicer;
 
@@ -34,6 +36,7 @@ pub use left_over::LeftOver;
 pub use oracle::Oracle;
 pub use parameter::{Kind, Parameter, Settings, Value};
 pub use profile_based::ProfileBased;
+pub use pt::Pt;
 pub use sequential::Sequential;
 pub use smra::Smra;
 pub use solo::Solo;
@@ -89,6 +92,8 @@ impl Row {
 
 const SOLO: &str = "solo";
 
+const TENANCY: &str = "Adaptive simultaneous multi-tenancy (ARCS 2018)";
+
 const WARPED_SLICER: &str = "Warped-Slicer (ISCA 2016)";
 
 /// Every scheme.
@@ -97,8 +102,8 @@ pub const TABLE: &[Row] = &[
         name: SOLO,
         paper: "none: the baseline of every other scheme",
         summary: "one application has the whole machine",
-        parameters: &[],
-        make: |_| Box::new(Solo),
+        parameters: solo::PARAMETERS,
+        make: Solo::make,
     },
     Row {
         name: "sequential",
@@ -162,6 +167,13 @@ pub const TABLE: &[Row] = &[
         summary: "own SMs for each, as many as its runs alone ask for",
         parameters: profile_based::PARAMETERS,
         make: ProfileBased::make,
+    },
+    Row {
+        name: "pt",
+        paper: TENANCY,
+        summary: "kernels as persistent workers, as many as fit, first come first served",
+        parameters: pt::PARAMETERS,
+        make: Pt::make,
     },
 ];
 

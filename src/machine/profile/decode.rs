@@ -5,6 +5,7 @@ use crate::spec::Machine;
 use crate::units::to_usize;
 
 use super::super::feed::Program;
+use super::super::worker::TASK_BARRIER;
 use super::meeting::Meeting;
 
 /// Stands for all predicates that a trace does not list: the last comparison
@@ -116,6 +117,9 @@ fn meeting(machine: &Machine, instruction: &Instruction, effect: Effect) -> Opti
         Effect::Arrive => false,
         _ => return None,
     };
+    if instruction.immediates.first() == Some(&TASK_BARRIER) {
+        return Some(Meeting::for_task());
+    }
     let whole = machine.quirks.whole_cta_barriers;
     Some(if whole { Meeting::whole(true) } else { Meeting::of(instruction, waits) })
 }

@@ -25,9 +25,17 @@ pub(crate) struct Meeting {
 }
 
 impl Meeting {
+    /// The place at which a worker gets its task: beyond all that traces can name.
+    pub(crate) const TASK: u8 = u8::MAX - 1;
+
     /// The barrier 0 of the whole CTA.
     pub(super) const fn whole(waits: bool) -> Self {
         Self { place: 0, warps: 0, waits, assumed: false }
+    }
+
+    /// Where the warps of a worker wait for their task.
+    pub(super) const fn for_task() -> Self {
+        Self { place: Self::TASK, warps: 0, waits: true, assumed: false }
     }
 
     /// In one word, for keeping; [`Meeting::unpacked`] is its inverse.

@@ -226,6 +226,11 @@ impl Profile {
         &self.steps[to_usize(number)]
     }
 
+    /// Instructions of a segment.
+    pub(super) fn length(&self, segment: u32) -> u32 {
+        self.code.segments[to_usize(segment)].length
+    }
+
     /// The stretch that begins at `offset` of `segment` in `state`.
     pub(super) fn enter(&mut self, segment: u32, offset: u32, state: StateId) -> u32 {
         let key = (segment, offset, state);

@@ -110,20 +110,28 @@ impl<S: WarpStream> Sm<S> {
                 self.wake_at(slot, next, chip);
             }
         }
+        if name == Meeting::TASK {
+            self.ask(place);
+        }
         if let Some(cta) = self.ctas[place].as_mut() {
             cta.barriers[barrier] = Barrier { arrived: left, ahead: 0, ..cta.barriers[barrier] };
         }
     }
 
     /// Arrivals that a barrier opens at: warps that have issued their last
-    /// instruction count as ended.
+    /// instruction count as ended, and at barriers of a block those that have done
+    /// their part of it.
     fn awaited(&self, place: usize, name: u8, warps: u32) -> u32 {
         if warps > 0 {
             return warps;
         }
         let Some(cta) = self.ctas[place].as_ref() else { return 0 };
         let members = (0..cta.warps.len()).filter_map(|index| self.member(place, index));
-        let gone = members.filter(|(_, warp)| warp.has_ended() && !warp.has_arrived(name));
+        let done = |warp: &Warp<S>| {
+            name != Meeting::TASK && warp.blocked == Blocked::Barrier(Meeting::TASK)
+        };
+        let gone =
+            members.filter(|(_, warp)| done(warp) || warp.has_ended() && !warp.has_arrived(name));
         cta.live - to_u32(gone.count())
     }
 

@@ -21,6 +21,7 @@ mod load_store;
 mod mover;
 mod need;
 mod params;
+mod path;
 mod repeat;
 mod reside;
 mod room;
@@ -28,6 +29,7 @@ mod scheduler;
 mod serve;
 mod share;
 mod shared_units;
+mod tasks;
 mod translate;
 mod vacate;
 mod warp;
@@ -54,11 +56,13 @@ use load_store::LoadStore;
 use mover::Move;
 pub use need::{Limit, Need};
 use params::Params;
+pub(super) use path::{Errand, Path};
 pub(super) use room::Bounds;
 use room::{Place, Room};
 use scheduler::Scheduler;
 use share::{ISSUE, PerResource, RESOURCES};
 use shared_units::SharedUnits;
+pub(super) use tasks::Duty;
 use translate::Translator;
 use vacate::Vacating;
 pub(super) use vacate::{Departure, Leave, Saved};
@@ -70,6 +74,8 @@ struct Cta {
     kernel: u32,
     /// Which of the launch's CTAs it is, in order of their start.
     ordinal: u64,
+    /// It is a worker.
+    duty: Option<Duty>,
     started: Cycle,
     need: Need,
     place: Place,

@@ -8,7 +8,7 @@ use super::super::event::Event;
 use super::super::feed::WarpStream;
 use super::super::span::CtaSpan;
 use super::warp::Warp;
-use super::{Bounds, Cta, Departure, Need, Sm};
+use super::{Bounds, Cta, Departure, Duty, Need, Path, Sm};
 
 impl<S: WarpStream> Sm<S> {
     /// True when a CTA fits now, within `bounds` of the SM.
@@ -37,6 +37,21 @@ impl<S: WarpStream> Sm<S> {
         begin: Cycle,
         chip: &mut Chip,
     ) {
+        chip.counts[to_usize(kernel)].ctas_started += 1;
+        let paths = streams.drain(..).map(Path::Plain);
+        self.take_in((kernel, ordinal, None), need, bounds, paths, begin, chip);
+    }
+
+    /// Takes a CTA with these warps in.
+    pub(super) fn take_in(
+        &mut self,
+        (kernel, ordinal, duty): (u32, u64, Option<Duty>),
+        need: Need,
+        bounds: &Bounds,
+        paths: impl Iterator<Item = Path<S>>,
+        begin: Cycle,
+        chip: &mut Chip,
+    ) {
         let lies = self.room.place(&need, bounds).expect("the dispatcher has asked for room");
         self.room.take(&need, lies);
         self.counts.ctas += 1;
@@ -45,17 +60,16 @@ impl<S: WarpStream> Sm<S> {
             self.schedule_service(chip.queue.now(), chip);
         }
         let place = self.free_cta();
-        let warps = self.seat(kernel, to_u16(place), streams, chip);
+        let warps = self.seat(kernel, to_u16(place), paths, chip);
         let live = to_u32(warps.len());
         for &warp in &warps {
             self.warp(warp).waking = true;
             chip.queue.schedule(begin, Event::Wake { sm: self.id, warp });
         }
-        let counts = &mut chip.counts[to_usize(kernel)];
-        counts.ctas_started += 1;
         self.ctas[place] = Some(Cta {
             kernel,
             ordinal,
+            duty,
             started: chip.queue.now(),
             need,
             place: lies,
@@ -71,15 +85,21 @@ impl<S: WarpStream> Sm<S> {
     }
 
     /// Gives the warps of a CTA slots; those without instructions take none.
-    fn seat(&mut self, kernel: u32, cta: u16, streams: &mut Vec<S>, chip: &mut Chip) -> Vec<u16> {
-        let mut warps = Vec::with_capacity(streams.len());
+    fn seat(
+        &mut self,
+        kernel: u32,
+        cta: u16,
+        paths: impl Iterator<Item = Path<S>>,
+        chip: &mut Chip,
+    ) -> Vec<u16> {
+        let mut warps = Vec::with_capacity(paths.size_hint().0);
         self.make_slots();
         let first = self.first_scheduler();
-        for (turn, stream) in streams.drain(..).enumerate() {
+        for (turn, path) in paths.enumerate() {
             let slot = self.free_slot(first.map(|first| first + turn));
             self.started += 1;
-            let profile = chip.profile(kernel);
-            if let Some(warp) = Warp::start(stream, kernel, cta, self.started, profile) {
+            let (profile, counts) = chip.profile_and_counts(kernel);
+            if let Some(warp) = Warp::start(path, (kernel, cta), self.started, profile, counts) {
                 self.warps[slot] = Some(warp);
                 warps.push(to_u16(slot));
             }
@@ -140,8 +160,9 @@ impl<S: WarpStream> Sm<S> {
     fn retire(&mut self, place: usize, chip: &mut Chip) {
         let cta = self.ctas[place].take().expect("only resident CTAs retire");
         self.room.give_back(&cta.need, cta.place);
-        self.departed.push(Departure::Retired { kernel: cta.kernel, started: cta.started });
-        chip.counts[to_usize(cta.kernel)].ctas_retired += 1;
+        let (kernel, started) = (cta.kernel, cta.started);
+        self.departed.push(Departure::Retired { kernel, started });
+        chip.counts[to_usize(kernel)].ctas_retired += u64::from(cta.duty.is_none());
         if let Some(spans) = &mut chip.spans {
             let (kernel, ordinal, start) = (cta.kernel, cta.ordinal, cta.started);
             spans.push(CtaSpan { kernel, ordinal, sm: self.id, start, end: chip.queue.now() });

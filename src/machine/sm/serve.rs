@@ -92,6 +92,7 @@ impl<S: WarpStream> Sm<S> {
         };
         let latency = u64::from(self.params.shared.latency_cycles);
         let done = self.returned(now + u64::from(passes - 1)) + latency;
+        chip.counts[to_usize(entry.kernel)].shared_passes += u64::from(passes);
         let operation = self.operations.get_mut(entry.operation);
         operation.latest = operation.latest.max(done);
         Some(u64::from(passes))

@@ -42,18 +42,22 @@ pub(super) enum Vacating {
 pub(in super::super) enum Departure<S> {
     /// It has ended; it had come at this cycle.
     Retired { kernel: u32, started: Cycle },
-    /// It was dropped, with so many warp instructions issued; `again`: it has to start
-    /// again.
-    Killed { kernel: u32, ordinal: u64, issued: f64, again: bool },
+    /// It was dropped, with so many warp instructions issued and so many blocks not done;
+    /// `again`: it has to start again.
+    Killed { kernel: u32, ordinal: u64, issued: f64, again: bool, blocks: u64 },
     /// Its state is in memory.
     Saved(Box<Saved<S>>),
+    /// It has not left: a worker in this slot has done its task and wants another.
+    Asks { kernel: u32, slot: usize },
 }
 
 impl<S> Departure<S> {
     /// The launch whose CTA it was.
     pub(in super::super) fn kernel(&self) -> u32 {
         match self {
-            Self::Retired { kernel, .. } | Self::Killed { kernel, .. } => *kernel,
+            Self::Retired { kernel, .. }
+            | Self::Killed { kernel, .. }
+            | Self::Asks { kernel, .. } => *kernel,
             Self::Saved(saved) => saved.kernel,
         }
     }
@@ -203,7 +207,8 @@ impl<S: WarpStream> Sm<S> {
         #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
         let issued = lost as f64 - rests.sum::<f64>();
         let (kernel, ordinal, again) = (cta.kernel, cta.ordinal, leave == Leave::Flush);
-        self.departed.push(Departure::Killed { kernel, ordinal, issued, again });
+        let blocks = cta.duty.map_or(1, |duty| duty.blocks);
+        self.departed.push(Departure::Killed { kernel, ordinal, issued, again, blocks });
     }
 
     fn put_away(&mut self, slot: usize, chip: &mut Chip) {
@@ -244,9 +249,19 @@ impl<S: WarpStream> Sm<S> {
         }
         let vacating = Some(Vacating::Restoring);
         let warps = slots.clone();
-        let cta =
-            Cta { kernel, ordinal, started, need, place, issued, vacating, live, barriers, warps };
-        self.ctas[slot] = Some(cta);
+        self.ctas[slot] = Some(Cta {
+            kernel,
+            ordinal,
+            duty: None,
+            started,
+            need,
+            place,
+            issued,
+            vacating,
+            live,
+            barriers,
+            warps,
+        });
         for &warp in &slots {
             let index = self.scheduler_of(warp);
             self.schedulers[index].advance(chip.queue.now(), &mut chip.counts);

@@ -9,6 +9,7 @@ use super::super::feed::WarpStream;
 use super::super::profile::{Profile, SlotId, StateId, Step, StepEnd, StretchEnd};
 use super::burst::{Burst, Running};
 use super::fetch::Window;
+use super::path::Path;
 use super::share::{Claim, ISSUE};
 
 /// Bursts without an event are cut here, so that counters never run far ahead
@@ -102,7 +103,7 @@ struct Group {
 /// One resident warp.
 #[derive(Debug)]
 pub(super) struct Warp<S> {
-    pub(super) stream: S,
+    pub(super) stream: Path<S>,
     pub(super) kernel: u32,
     pub(super) cta: u16,
     pub(super) age: u64,
@@ -140,11 +141,11 @@ pub(super) struct Warp<S> {
 impl<S: WarpStream> Warp<S> {
     /// A warp at the start of its stream; `None` when the stream is empty.
     pub(super) fn start(
-        mut stream: S,
-        kernel: u32,
-        cta: u16,
+        mut stream: Path<S>,
+        (kernel, cta): (u32, u16),
         age: u64,
         profile: &mut Profile,
+        counts: &mut KernelCounts,
     ) -> Option<Self> {
         let segment = stream.next_segment()?;
         let mut warp = Self {
@@ -171,6 +172,7 @@ impl<S: WarpStream> Warp<S> {
             next: Next::Burst,
         };
         warp.enter(profile, segment, 0, profile.fresh());
+        warp.count_added(profile, counts);
         Some(warp)
     }
 
@@ -178,6 +180,15 @@ impl<S: WarpStream> Warp<S> {
         self.segment = segment;
         self.stretch = profile.enter(segment, offset, state);
         self.step = profile.stretch(self.stretch).first;
+    }
+
+    /// Counts the instructions of the segment that has just been entered where a
+    /// worker's code has been added with it.
+    #[inline]
+    fn count_added(&self, profile: &Profile, counts: &mut KernelCounts) {
+        if self.segment >= self.stream.added_from() {
+            counts.added_instructions += u64::from(profile.length(self.segment));
+        }
     }
 
     /// Goes on behind the end of a stretch; `settled` when the warp really waited.
@@ -210,6 +221,7 @@ impl<S: WarpStream> Warp<S> {
                     let Some(segment) = self.stream.next_segment() else { break Meets::Exit };
                     let known = mark.filter(|_| segment == self.segment);
                     self.enter(profile, segment, 0, stretch.ready);
+                    self.count_added(profile, counts);
                     mark = self.repeat(known, profile, &mut burst, counts);
                 }
                 StretchEnd::AsyncCommit => {

@@ -1,0 +1,149 @@
+//! Launches that run as workers: who comes, who gets which task, who leaves.
+//!
+//! A worker's fate is decided when the barrier behind its access to the queue opens:
+//! what the queue and the flag hold by then is what it has read. In the code the flag
+//! is read one access to the queue earlier.
+
+use crate::epoch::{Resize, Wake, WakeOn};
+use crate::units::{Cycle, KernelId, to_usize};
+
+use super::error::MachineError;
+use super::event::Event;
+use super::feed::Feed;
+use super::gpu::Gpu;
+
+impl<F: Feed> Gpu<'_, F> {
+    /// Cycles that an application takes before it launches `kernel`, its first one or
+    /// a later one.
+    pub(super) fn calls(&self, kernel: u32, first: bool) -> Cycle {
+        let staff = self.dispatcher.grids[to_usize(kernel)].staff.as_ref();
+        staff.map_or(0, |staff| {
+            let compile = if first { staff.worker.compile_cycles } else { 0 };
+            staff.worker.call_cycles + compile
+        })
+    }
+
+    /// By SM: the workers of a launch that the plan wants.
+    fn quotas(&self, kernel: u32) -> Vec<u32> {
+        let app = self.dispatcher.grids[to_usize(kernel)].app;
+        let quota = |sm| self.rule.as_ref().map_or(0, |rule| rule.quota(app, sm));
+        (0..self.sms.len()).map(quota).collect()
+    }
+
+    /// Brings an instance of a launch, where it runs as workers.
+    pub(super) fn staff(&mut self, kernel: u32) {
+        let quotas = self.quotas(kernel);
+        let grid = &mut self.dispatcher.grids[to_usize(kernel)];
+        let left = grid.left();
+        if let Some(staff) = &mut grid.staff {
+            staff.launch(&quotas, &grid.on_sm, left);
+        }
+    }
+
+    /// A further instance of a launch may start its workers.
+    pub(super) fn staff_anew(&mut self, kernel: u32) {
+        let app = self.dispatcher.grids[to_usize(kernel)].app;
+        if !self.gauge.begun[app.index()].contains(&kernel) {
+            return;
+        }
+        self.staff(kernel);
+        if !self.dispatcher.active.contains(&kernel) {
+            self.dispatcher.begin(kernel);
+        }
+        self.dispatcher.schedule(self.chip.queue.now(), &mut self.chip);
+        self.note_gone(kernel);
+    }
+
+    /// Nobody comes to a launch any more.
+    pub(super) fn dismiss_all(&mut self, kernel: u32) {
+        if let Some(staff) = &mut self.dispatcher.grids[to_usize(kernel)].staff {
+            staff.close();
+            self.dispatcher.active.retain(|&active| active != kernel);
+        }
+    }
+
+    /// A new plan is in force: launches of further instances, or those on other SMs.
+    pub(super) fn follow_with_staff(&mut self) {
+        for app in 0..self.apps.len() {
+            for place in 0..self.gauge.begun[app].len() {
+                let kernel = self.gauge.begun[app][place];
+                let quotas = self.quotas(kernel);
+                let grid = &mut self.dispatcher.grids[to_usize(kernel)];
+                let left = grid.left();
+                let Some(staff) = &mut grid.staff else { continue };
+                if staff.follow(&quotas, &grid.on_sm, left) {
+                    self.schedule_instance(kernel);
+                }
+            }
+        }
+    }
+
+    fn schedule_instance(&mut self, kernel: u32) {
+        let Some(staff) = &self.dispatcher.grids[to_usize(kernel)].staff else { return };
+        let latency = match staff.worker.resize {
+            Resize::InPlace => self.machine.dispatch.kernel_launch_cycles,
+            Resize::Relaunch { cycles } => cycles,
+        };
+        self.chip.queue.schedule(self.chip.queue.now() + latency, Event::Instance { kernel });
+    }
+
+    /// Launches a kernel anew whose workers have all left for that.
+    pub(super) fn note_gone(&mut self, kernel: u32) {
+        let shared = self.quotas(kernel).iter().any(|&quota| quota > 0);
+        let grid = &mut self.dispatcher.grids[to_usize(kernel)];
+        let (resident, left) = (grid.resident(), grid.left());
+        let gone = |staff: &mut super::staff::Staff| staff.is_gone(resident, left, shared);
+        if grid.staff.as_mut().is_some_and(gone) {
+            self.schedule_instance(kernel);
+        }
+    }
+
+    /// A worker has done its task: it gets another one or leaves.
+    pub(super) fn answer(&mut self, sm: usize, kernel: u32, slot: usize) {
+        let Some(duty) = self.sms[sm].duty(slot) else { return };
+        let done = std::mem::take(&mut duty.blocks);
+        let asks = *duty;
+        let grid = &mut self.dispatcher.grids[to_usize(kernel)];
+        let (app, left) = (grid.app, grid.left());
+        let quota = self.rule.as_ref().map_or(0, |rule| rule.quota(app, sm));
+        let Some(staff) = &mut grid.staff else { return };
+        grid.retired += done;
+        staff.out -= done;
+        self.chip.counts[to_usize(kernel)].ctas_retired += done;
+        if left == 0 || staff.sends_away(&asks, quota) {
+            return;
+        }
+        let blocks = staff.task(left);
+        staff.out += blocks;
+        let counts = &mut self.chip.counts[to_usize(kernel)];
+        counts.tasks += 1;
+        counts.ctas_started += blocks;
+        if let Some(duty) = self.sms[sm].duty(slot) {
+            duty.blocks = blocks;
+            duty.tasks += 1;
+        }
+        if let Err(error) = self.hand(sm, kernel, slot, blocks) {
+            self.failed = Some(error);
+        }
+        if left == blocks {
+            self.wake_on(&WakeOn::LastTaskStarted, Wake::LastTaskStarted(app));
+        }
+    }
+
+    fn hand(
+        &mut self,
+        sm: usize,
+        kernel: u32,
+        slot: usize,
+        blocks: u64,
+    ) -> Result<(), MachineError> {
+        for _ in 0..blocks {
+            self.streams.clear();
+            let ordinal = self.dispatcher.grids[to_usize(kernel)].next_cta();
+            let streams = &mut self.streams;
+            self.feed.open(KernelId(kernel), ordinal, streams).map_err(MachineError::Feed)?;
+            self.sms[sm].hand(slot, streams);
+        }
+        Ok(())
+    }
+}
