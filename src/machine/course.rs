@@ -150,7 +150,9 @@ impl<F: Feed> Gpu<'_, F> {
         self.gauge.begun[app].retain(|&begun| begun != kernel);
         self.apps[app].launches.ended(KernelId(kernel));
         self.wake_on(&WakeOn::KernelEnd, Wake::KernelEnd(AppId(to_u16(app))));
-        self.next_commands(app);
+        if self.apps[app].launches.is_done() || !self.asks_first(kernel) {
+            self.next_commands(app);
+        }
     }
 
     /// Moves all books to the present.

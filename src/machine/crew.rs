@@ -1,11 +1,13 @@
 //! Several scripts that run together, for tests: one application each.
 
+use std::sync::Arc;
+
 use crate::epoch::{Plan, PlanDraft, Share, View};
 use crate::spec::Resolved;
 use crate::units::{Dim3, KernelId, to_u16, to_u32};
 
 use super::scripted::{Script, ScriptedWarp, facts, memory_of};
-use super::{Command, End, Feed, FeedError, Gpu, Load, Outcome, Pause, Program, Setup};
+use super::{Command, End, Feed, FeedError, Gpu, Load, Outcome, Pause, Program, Setup, Worker};
 
 /// Several applications of one launch each.
 pub(super) struct Crew {
@@ -27,6 +29,11 @@ impl Crew {
     pub(super) fn with(mut self, app: usize, change: impl Fn(&mut Load)) -> Self {
         change(&mut self.loads[app]);
         self
+    }
+
+    /// By CTA of an application: how often it was opened.
+    pub(super) fn opened(&self, app: usize) -> Vec<u64> {
+        self.scripts[app].opened()
     }
 
     /// With another end.
@@ -65,6 +72,10 @@ impl Feed for Crew {
 
     fn program(&self, kernel: KernelId) -> &Program {
         self.scripts[kernel.index()].program(kernel)
+    }
+
+    fn worker(&self, kernel: KernelId) -> Option<&Arc<Worker>> {
+        self.scripts[kernel.index()].worker(kernel)
     }
 
     fn open(

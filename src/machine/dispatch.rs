@@ -215,13 +215,12 @@ impl<S: WarpStream> Dispatcher<S> {
         let held = &mut self.held[grid.app.index()][sm];
         held.ctas += 1;
         held.warps += grid.need.warps;
-        let present = grid.on_sm[sm];
         grid.came(sm, chip.queue.now());
         let begin = chip.queue.now() + self.first_issue;
         if let Some(staff) = &mut grid.staff {
-            let visits = staff.take_place(sm, present, rule.quota(grid.app, sm));
+            let number = staff.take_place(sm, rule.quota(grid.app, sm));
             let (worker, need) = (&staff.worker, grid.need);
-            state.employ((kernel, worker), (present, visits), need, &bounds, begin, chip);
+            state.employ((kernel, worker), number, need, &bounds, begin, chip);
         } else if grid.saved > 0 {
             grid.saved -= 1;
             let place = self.saved.iter().position(|saved| saved.kernel == kernel);

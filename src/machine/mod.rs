@@ -85,6 +85,8 @@ mod translation_tests;
 #[cfg(test)]
 mod vacating_tests;
 mod worker;
+#[cfg(test)]
+mod worker_tests;
 
 pub use counters::{
     CacheCounts, Cause, ConstantCounts, FetchCounts, KernelCounts, SmCounts, StallStack, TlbCounts,

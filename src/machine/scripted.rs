@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::epoch::{Resize, Word};
 use crate::isa::{Access, AddressMode, Code, Instruction, Launch, Register, RegisterFile, Segment};
 use crate::spec::Resolved;
 use crate::units::{Dim3, KernelId, to_u32, to_usize};
@@ -12,7 +13,8 @@ pub(super) use super::fixture::{
     address_of, facts, gap, kernel_cycles, machine, memory_of, named, translating, whole,
 };
 use super::{
-    End, Feed, FeedError, Gpu, MachineError, Outcome, ProfileImage, Program, Setup, WarpStream,
+    End, Feed, FeedError, Gpu, MachineError, Outcome, Piece, Pieces, ProfileImage, Program, Setup,
+    TASK_BARRIER, WarpStream, Worker,
 };
 
 /// The lanes' addresses by CTA, warp and turn; the mask is the line's.
@@ -106,6 +108,9 @@ pub(super) struct Script {
     repeat: u32,
     one_by_one: bool,
     entered: Arc<AtomicU64>,
+    /// By CTA: how often it was opened.
+    opened: Arc<[AtomicU64]>,
+    worker: Option<Arc<Worker>>,
     program: Program,
 }
 
@@ -197,8 +202,63 @@ impl Script {
         let opcodes = code.opcodes.iter().map(resolve).collect();
         let program = Program { launch, opcodes, code: Arc::new(code), ctas: u64::from(ctas) };
         let bodies = bodies.iter().map(|&lines| Arc::from(lines)).collect();
-        let entered = Arc::default();
-        Self { bodies, by_cta: false, mask: u32::MAX, repeat, one_by_one: false, entered, program }
+        Self {
+            bodies,
+            by_cta: false,
+            mask: u32::MAX,
+            repeat,
+            one_by_one: false,
+            entered: Arc::default(),
+            opened: (0..ctas).map(|_| AtomicU64::new(0)).collect(),
+            worker: None,
+            program,
+        }
+    }
+
+    /// The same as workers that take `task_blocks` CTAs at a time; a task costs a barrier
+    /// and, where `queued`, an addition to the queue.
+    pub(super) fn as_workers(
+        mut self,
+        resolved: &Resolved,
+        task_blocks: u32,
+        queued: bool,
+        resize: Resize,
+    ) -> Self {
+        let mut code = Code::clone(&self.program.code);
+        let first_segment = to_u32(code.segments.len());
+        let barrier = line("BAR.SYNC", None, None).immediate(TASK_BARRIER);
+        let queue = [memory("ATOMG.E.ADD", Some(60), None, |_, _, _| (0, 0)).masked(1)];
+        let leader: Vec<Line> = queue.into_iter().filter(|_| queued).chain([barrier]).collect();
+        let mut lines = Vec::new();
+        let pieces = [&leader[..], &[barrier]].map(|body| {
+            let segment = append(&mut code, body);
+            let piece = Piece { segment, line: to_u32(lines.len()) };
+            let word = |line: &Line| (line.width > 0).then_some(Word::Queue);
+            lines.extend(body.iter().map(|line| super::Line { mask: line.mask, word: word(line) }));
+            Some(piece)
+        });
+        let [leader, others] = pieces;
+        self.worker = Some(Arc::new(Worker {
+            task_blocks,
+            resize,
+            compile_cycles: 0,
+            call_cycles: 0,
+            first_segment,
+            arrive: Pieces::default(),
+            task: Pieces { leader, others },
+            block: None,
+            leave: Pieces::default(),
+            lines,
+        }));
+        let resolve = |text: &String| resolved.isa.opcode(&resolved.machine, text);
+        self.program.opcodes = code.opcodes.iter().map(resolve).collect();
+        self.program.code = Arc::new(code);
+        self
+    }
+
+    /// By CTA: how often it was opened.
+    pub(super) fn opened(&self) -> Vec<u64> {
+        self.opened.iter().map(|count| count.load(Ordering::Relaxed)).collect()
     }
 
     /// CTAs of one warp that run the bodies in turn, once each.
@@ -289,23 +349,29 @@ impl Script {
 fn code(bodies: &[&[Line]]) -> Code {
     let mut code = Code::default();
     for &lines in bodies {
-        let first = to_u32(code.instructions.len());
-        code.segments.push(Segment { first, length: to_u32(lines.len()) });
-        for line in lines {
-            let place = code.instructions.len();
-            code.opcodes.push(line.opcode.to_owned());
-            code.instructions.push(Instruction {
-                pc: 16 * place as u64,
-                opcode: to_u32(place),
-                destinations: register(line.destination),
-                sources: register(line.source),
-                width: line.width,
-                immediates: line.immediates.into(),
-                line: None,
-            });
-        }
+        append(&mut code, lines);
     }
     code
+}
+
+/// Adds a body and says its segment.
+fn append(code: &mut Code, lines: &[Line]) -> u32 {
+    let first = to_u32(code.instructions.len());
+    code.segments.push(Segment { first, length: to_u32(lines.len()) });
+    for line in lines {
+        let place = code.instructions.len();
+        code.opcodes.push(line.opcode.to_owned());
+        code.instructions.push(Instruction {
+            pc: 16 * place as u64,
+            opcode: to_u32(place),
+            destinations: register(line.destination),
+            sources: register(line.source),
+            width: line.width,
+            immediates: line.immediates.into(),
+            line: None,
+        });
+    }
+    to_u32(code.segments.len() - 1)
 }
 
 impl Feed for Script {
@@ -315,12 +381,17 @@ impl Feed for Script {
         &self.program
     }
 
+    fn worker(&self, _kernel: KernelId) -> Option<&Arc<Worker>> {
+        self.worker.as_ref()
+    }
+
     fn open(
         &self,
         _kernel: KernelId,
         ordinal: u64,
         warps: &mut Vec<ScriptedWarp>,
     ) -> Result<Dim3, FeedError> {
+        self.opened[to_usize(to_u32(ordinal))].fetch_add(1, Ordering::Relaxed);
         for warp in 0..u64::from(self.program.launch.warps_per_cta()) {
             let turn = if self.by_cta { ordinal } else { warp };
             let segment = turn % self.bodies.len() as u64;

@@ -8,6 +8,9 @@ use crate::units::to_u64;
 use super::sm::Duty;
 use super::worker::Worker;
 
+/// Workers of a launch on one SM at most: more than any GPU has CTA slots.
+const MOST: u32 = 64;
+
 /// The workers of one launch.
 #[derive(Clone, Debug)]
 pub(super) struct Staff {
@@ -18,6 +21,8 @@ pub(super) struct Staff {
     places: Vec<u32>,
     /// The same of CTAs that will find that the SM is not theirs.
     visits: Vec<u32>,
+    /// By SM: the numbers of the workers there who stay, a bit each.
+    stays: Vec<u64>,
     /// All are to leave, for a launch on other SMs.
     retreats: bool,
     /// An instance is on its way.
@@ -29,8 +34,9 @@ pub(super) struct Staff {
 impl Staff {
     /// Nobody yet, on `sms` SMs that hold `fits` workers each.
     pub(super) fn new(worker: Arc<Worker>, fits: u32, sms: usize) -> Self {
-        let (places, visits) = (vec![0; sms], vec![0; sms]);
-        Self { worker, fits, places, visits, retreats: false, coming: false, out: 0 }
+        let (places, visits, stays) = (vec![0; sms], vec![0; sms], vec![0; sms]);
+        let fits = fits.min(MOST);
+        Self { worker, fits, places, visits, stays, retreats: false, coming: false, out: 0 }
     }
 
     /// Whether somebody may come to an SM.
@@ -48,27 +54,43 @@ impl Staff {
         self.places.iter().any(|&places| places > 0)
     }
 
-    /// Somebody comes to an SM with `present` workers, of whom the plan wants `quota`:
-    /// true when only to find out that he is not wanted.
-    pub(super) fn take_place(&mut self, sm: usize, present: u32, quota: u32) -> bool {
+    /// Somebody comes to an SM of which the plan wants `quota` workers: his number there,
+    /// the lowest that is free; `None` when he only finds out that he is not wanted.
+    pub(super) fn take_place(&mut self, sm: usize, quota: u32) -> Option<u32> {
         if self.visits[sm] > 0 {
             self.visits[sm] -= 1;
-            return true;
+            return None;
         }
         self.places[sm] -= 1;
-        self.worker.resize == Resize::InPlace && present >= quota
+        let number = self.stays[sm].trailing_ones();
+        let wanted = self.worker.resize != Resize::InPlace || number < quota;
+        if wanted {
+            self.stays[sm] |= 1 << number;
+        }
+        wanted.then_some(number)
+    }
+
+    /// The worker with this number leaves an SM.
+    pub(super) fn goes(&mut self, sm: usize, number: u32) {
+        self.stays[sm] &= !(1 << number);
+    }
+
+    /// Workers on an SM who stay, and places for more.
+    fn there(&self, sm: usize) -> u32 {
+        self.stays[sm].count_ones() + self.places[sm]
     }
 
     /// Nobody comes any more.
     pub(super) fn close(&mut self) {
         self.places.fill(0);
         self.visits.fill(0);
+        self.stays.fill(0);
         self.retreats = false;
     }
 
-    /// An instance with workers for all that the quotas allow, beside the `present`
-    /// ones, but for no more than `blocks` left blocks make tasks.
-    pub(super) fn launch(&mut self, quotas: &[u32], present: &[u32], blocks: u64) {
+    /// An instance with workers for all that the quotas allow, beside those who stay,
+    /// but for no more than `blocks` left blocks make tasks.
+    pub(super) fn launch(&mut self, quotas: &[u32], blocks: u64) {
         self.coming = false;
         self.retreats = false;
         let anew = self.worker.resize != Resize::InPlace;
@@ -81,7 +103,7 @@ impl Staff {
         let at_once = wanted.iter().copied().max().unwrap_or(0);
         for level in 0..at_once {
             for (sm, &wanted) in wanted.iter().enumerate() {
-                if level < wanted && present[sm] + self.places[sm] <= level && tasks > 0 {
+                if level < wanted && self.there(sm) <= level && tasks > 0 {
                     self.places[sm] += 1;
                     tasks -= 1;
                 }
@@ -89,27 +111,26 @@ impl Staff {
         }
     }
 
-    /// The plan has changed: whether an instance is to be launched, now that `present`
-    /// workers are there and `blocks` are left. Those who have to leave find out at
+    /// The plan has changed: whether an instance is to be launched, now that so many
+    /// workers are `resident` and `blocks` are left. Those who have to leave find out at
     /// the end of their task.
-    pub(super) fn follow(&mut self, quotas: &[u32], present: &[u32], blocks: u64) -> bool {
+    pub(super) fn follow(&mut self, quotas: &[u32], resident: u64, blocks: u64) -> bool {
         if blocks == 0 || self.coming {
             return false;
         }
-        let there = |sm: usize| present[sm] + self.places[sm];
         let mut wanted = quotas.iter().map(|&quota| quota.min(self.fits)).enumerate();
         match self.worker.resize {
             Resize::InPlace => {
-                self.coming = wanted.any(|(sm, wanted)| wanted > there(sm));
+                self.coming = wanted.any(|(sm, wanted)| wanted > self.there(sm));
             }
             Resize::Relaunch { .. } => {
-                let nobody = present.iter().all(|&present| present == 0);
-                self.retreats = wanted.any(|(sm, wanted)| wanted != there(sm));
+                self.retreats = wanted.any(|(sm, wanted)| wanted != self.there(sm));
                 if self.retreats {
                     self.places.fill(0);
                     self.visits.fill(0);
                 }
-                self.coming = self.retreats && nobody && quotas.iter().any(|&quota| quota > 0);
+                self.coming =
+                    self.retreats && resident == 0 && quotas.iter().any(|&quota| quota > 0);
             }
         }
         self.coming
@@ -126,7 +147,7 @@ impl Staff {
     /// `quota`. One who has come while the others retreat takes one task first.
     pub(super) fn sends_away(&self, duty: &Duty, quota: u32) -> bool {
         match self.worker.resize {
-            Resize::InPlace => duty.index >= quota,
+            Resize::InPlace => duty.number >= quota,
             Resize::Relaunch { .. } => self.retreats && duty.tasks > 0,
         }
     }

@@ -23,6 +23,14 @@ impl<F: Feed> Gpu<'_, F> {
         })
     }
 
+    /// Whether the application of a launch that has ended asks before it launches again:
+    /// the plan says who may, and the answer to the launch's end brings one.
+    pub(super) fn asks_first(&self, kernel: u32) -> bool {
+        let wakes = |rule: &super::rule::Rule| rule.plan().wake().contains(&WakeOn::KernelEnd);
+        let asked = self.rule.as_ref().is_some_and(wakes);
+        asked && self.dispatcher.grids[to_usize(kernel)].staff.is_some()
+    }
+
     /// By SM: the workers of a launch that the plan wants.
     fn quotas(&self, kernel: u32) -> Vec<u32> {
         let app = self.dispatcher.grids[to_usize(kernel)].app;
@@ -36,7 +44,7 @@ impl<F: Feed> Gpu<'_, F> {
         let grid = &mut self.dispatcher.grids[to_usize(kernel)];
         let left = grid.left();
         if let Some(staff) = &mut grid.staff {
-            staff.launch(&quotas, &grid.on_sm, left);
+            staff.launch(&quotas, left);
         }
     }
 
@@ -69,9 +77,9 @@ impl<F: Feed> Gpu<'_, F> {
                 let kernel = self.gauge.begun[app][place];
                 let quotas = self.quotas(kernel);
                 let grid = &mut self.dispatcher.grids[to_usize(kernel)];
-                let left = grid.left();
+                let (resident, left) = (grid.resident(), grid.left());
                 let Some(staff) = &mut grid.staff else { continue };
-                if staff.follow(&quotas, &grid.on_sm, left) {
+                if staff.follow(&quotas, resident, left) {
                     self.schedule_instance(kernel);
                 }
             }
@@ -111,6 +119,7 @@ impl<F: Feed> Gpu<'_, F> {
         staff.out -= done;
         self.chip.counts[to_usize(kernel)].ctas_retired += done;
         if left == 0 || staff.sends_away(&asks, quota) {
+            staff.goes(sm, asks.number);
             return;
         }
         let blocks = staff.task(left);

@@ -4,6 +4,7 @@
 //! [`Scheme`], and one row in [`TABLE`].
 
 mod choice;
+mod cuda;
 mod even;
 mod fcfs;
 mod left_over;
@@ -11,11 +12,14 @@ mod oracle;
 mod parameter;
 mod present;
 mod profile_based;
+mod progress;
 mod pt;
 pub mod queue;
 mod room;
 mod sequential;
 mod shares;
+mod sim;
+pub mod slate;
 mod slices;
 mod smra;
 mod solo;
@@ -30,6 +34,7 @@ mod warped_slicer;
 use crate::epoch::{Facts, LawBroken, Plan, Probe, ProbeResult, View};
 
 pub use choice::{BadChoice, Choice};
+pub use cuda::Cuda;
 pub use even::Even;
 pub use fcfs::Fcfs;
 pub use left_over::LeftOver;
@@ -38,6 +43,8 @@ pub use parameter::{Kind, Parameter, Settings, Value};
 pub use profile_based::ProfileBased;
 pub use pt::Pt;
 pub use sequential::Sequential;
+pub use sim::Sim;
+pub use slate::Slate;
 pub use smra::Smra;
 pub use solo::Solo;
 pub use spatial::Spatial;
@@ -93,6 +100,8 @@ impl Row {
 const SOLO: &str = "solo";
 
 const TENANCY: &str = "Adaptive simultaneous multi-tenancy (ARCS 2018)";
+
+const SLATE: &str = "Slate (IPDPS 2019)";
 
 const WARPED_SLICER: &str = "Warped-Slicer (ISCA 2016)";
 
@@ -175,6 +184,34 @@ pub const TABLE: &[Row] = &[
         parameters: pt::PARAMETERS,
         make: Pt::make,
     },
+    Row {
+        name: "sim",
+        paper: TENANCY,
+        summary: "workers per SM that a service on the host adapts as kernels come and end",
+        parameters: sim::PARAMETERS,
+        make: Sim::make,
+    },
+    Row {
+        name: "cuda",
+        paper: SLATE,
+        summary: "processes in turns, each on the whole machine for a time slice",
+        parameters: cuda::PARAMETERS,
+        make: Cuda::make,
+    },
+    Row {
+        name: "mps-leftover",
+        paper: SLATE,
+        summary: "the Multi-Process Service as Slate describes it: left-over, whatever the process",
+        parameters: &[],
+        make: LeftOver::make,
+    },
+    Row {
+        name: "slate",
+        paper: SLATE,
+        summary: "kernels as workers on SMs of their own, beside those that they go with",
+        parameters: slate::PARAMETERS,
+        make: Slate::make,
+    },
 ];
 
 /// The row of that name.
@@ -192,7 +229,8 @@ mod tests {
     #[test]
     fn who_is_alone_may_fill_the_machine_under_every_scheme() {
         let facts = facts(&["IMG"]);
-        for row in TABLE {
+        // `sim` answers later than it is asked, `slate` knows whom it asked.
+        for row in TABLE.iter().filter(|row| !["sim", "slate"].contains(&row.name)) {
             let mut scheme = Choice::of(row).make();
             assert!(scheme.probes(&facts).unwrap().is_empty(), "{}", row.name);
             let plan = scheme.start(&facts, &[]).unwrap();

@@ -12,8 +12,8 @@ use super::{Bounds, Departure, Errand, Need, Path, Sm};
 /// What makes a CTA a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Duty {
-    /// Workers that were on the SM when it came.
-    pub(in super::super) index: u32,
+    /// Its number among the launch's workers on the SM.
+    pub(in super::super) number: u32,
     /// Tasks that it has taken.
     pub(in super::super) tasks: u64,
     /// Blocks of the present one.
@@ -21,13 +21,13 @@ pub(in super::super) struct Duty {
 }
 
 impl<S: WarpStream> Sm<S> {
-    /// Takes a worker in; one that `visits` only finds out that it is not wanted. The
-    /// caller has asked [`Sm::holds`].
+    /// Takes a worker with this number in; one without only finds out that it is not
+    /// wanted. The caller has asked [`Sm::holds`].
     #[allow(clippy::too_many_arguments, reason = "the parts of one machine")]
     pub(in super::super) fn employ(
         &mut self,
         (kernel, worker): (u32, &Arc<Worker>),
-        (index, visits): (u32, bool),
+        number: Option<u32>,
         need: Need,
         bounds: &Bounds,
         begin: Cycle,
@@ -37,9 +37,10 @@ impl<S: WarpStream> Sm<S> {
         counts.workers += 1;
         let ordinal = counts.workers;
         let at = (kernel, self.id);
-        let paths = (0..need.warps)
-            .map(|warp| Path::Worker(Box::new(Errand::new(worker, at, warp == 0, visits))));
-        let duty = Duty { index, ..Duty::default() };
+        let paths = (0..need.warps).map(|warp| {
+            Path::Worker(Box::new(Errand::new(worker, at, warp == 0, number.is_none())))
+        });
+        let duty = Duty { number: number.unwrap_or(0), ..Duty::default() };
         self.take_in((kernel, ordinal, Some(duty)), need, bounds, paths, begin, chip);
     }
 

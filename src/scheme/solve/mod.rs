@@ -9,6 +9,9 @@
 //! [`water_filling`] is the paper's Algorithm 1, [`exact`] the same as an integer
 //! program. Both find the same minimum: [`water_filling`] says why.
 //!
+//! [`greedy`] gives each a configuration so that who has most time left is done soonest
+//! (ARCS 2018, Algorithm 1).
+//!
 //! Applications of several classes wait to run in groups. A [`Pattern`] says how many
 //! of each class a group has and what that is worth; [`matching`] finds how many
 //! groups follow each of them (ILP-SMRA, eq. 1 to 5).
@@ -16,6 +19,7 @@
 mod amount;
 mod curve;
 mod exact;
+mod greedy;
 mod matching;
 mod pattern;
 mod proportion;
@@ -25,6 +29,7 @@ mod water_filling;
 pub use amount::Amount;
 pub use curve::{BadCurve, Curve, Sample, Step};
 pub use exact::exact;
+pub use greedy::{Candidate, greedy};
 pub use matching::{Engine, Matching, NoMatching, matching};
 pub use pattern::{Pattern, count_patterns, efficiency, patterns, with_idle};
 pub use proportion::proportion;
