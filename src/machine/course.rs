@@ -46,11 +46,12 @@ impl<F: Feed> Gpu<'_, F> {
     }
 
     /// Begins what an application's list allows now: nothing while it waits for a
-    /// share of the machine.
+    /// share of the machine. With nothing left it has ended, whatever it waits for.
     pub(super) fn next_commands(&mut self, app: usize) {
         let id = AppId(to_u16(app));
         let waits = self.rule.as_ref().is_some_and(|rule| rule.waits(id));
-        if waits || self.apps[app].state != State::Active {
+        let done = self.apps[app].launches.is_done();
+        if waits && !done || self.apps[app].state != State::Active {
             return;
         }
         let now = self.chip.queue.now();
