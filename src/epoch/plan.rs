@@ -227,6 +227,30 @@ impl Plan {
         Self::new(facts, draft)
     }
 
+    /// The same with its laws checked again: a plan that was read from somewhere.
+    ///
+    /// # Errors
+    /// As [`Plan::new`]: the plan is one for another machine or other applications.
+    pub fn checked(self, facts: &Facts) -> Result<Self, LawBroken> {
+        let Self { shares, order, regions, channels, workers, vacate, freed, .. } = self;
+        let Self { time_slice, delay, wake, reason, curves, .. } = self;
+        let draft = PlanDraft {
+            shares,
+            order,
+            regions,
+            channels,
+            workers,
+            vacate,
+            freed,
+            time_slice,
+            delay,
+            wake,
+            reason,
+            curves,
+        };
+        Self::new(facts, draft)
+    }
+
     /// CTAs of `app` that SM `sm` may hold; 0 for a waiting application.
     #[must_use]
     pub fn quota(&self, app: AppId, sm: usize) -> u32 {

@@ -11,6 +11,8 @@ use super::error::MachineError;
 use super::event::Event;
 use super::feed::Feed;
 use super::gpu::Gpu;
+use super::space;
+use super::worker;
 
 impl<F: Feed> Gpu<'_, F> {
     /// Cycles that an application takes before it launches `kernel`, its first one or
@@ -38,13 +40,17 @@ impl<F: Feed> Gpu<'_, F> {
         (0..self.sms.len()).map(quota).collect()
     }
 
-    /// Brings an instance of a launch, where it runs as workers.
+    /// Brings an instance of a launch, where it runs as workers. Its words are in memory:
+    /// the host has written them.
     pub(super) fn staff(&mut self, kernel: u32) {
         let quotas = self.quotas(kernel);
         let grid = &mut self.dispatcher.grids[to_usize(kernel)];
         let left = grid.left();
-        if let Some(staff) = &mut grid.staff {
-            staff.launch(&quotas, left);
+        let Some(staff) = &mut grid.staff else { return };
+        staff.launch(&quotas, left);
+        if let Some(mmu) = &mut self.chip.mmu {
+            let (first, bytes) = worker::words(kernel);
+            mmu.copy_in(first ^ space::tag(grid.app.0), bytes);
         }
     }
 

@@ -76,10 +76,14 @@ const WORDS_BASE: u64 = 0xd << 44;
 /// counters, the flag and the progress is 256 bytes.
 const LAUNCH_BYTES: u64 = 4096;
 
+/// The first byte of a launch's words, and their length.
+pub(super) fn words(kernel: u32) -> (u64, u64) {
+    (WORDS_BASE + u64::from(kernel) * LAUNCH_BYTES, LAUNCH_BYTES)
+}
+
 /// Where a word of launch `kernel` lies; of the counters, that of `sm`.
 pub(super) fn address(kernel: u32, sm: u16, word: Word) -> u64 {
-    let first = WORDS_BASE + u64::from(kernel) * LAUNCH_BYTES;
-    first
+    words(kernel).0
         + match word {
             Word::Queue => 0,
             Word::Workers => 4 * (1 + u64::from(sm)),

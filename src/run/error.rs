@@ -61,6 +61,14 @@ pub enum RunError {
     /// A scheme that does not exist, or a parameter that it does not take.
     #[error(transparent)]
     Scheme(#[from] BadChoice),
+    /// The decisions of a record cannot be run again.
+    #[error("scheme {typed}: {problem}; give it as replay:FILE.json or replay:FILE.json:run=N")]
+    Replay {
+        /// As typed.
+        typed: String,
+        /// What is wrong.
+        problem: String,
+    },
     /// A scheme for one application was asked to run several.
     #[error(
         "scheme {scheme} runs one application, here are {apps}; `sequential` runs one after the \

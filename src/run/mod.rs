@@ -23,6 +23,7 @@ mod parts;
 mod profiles;
 mod published;
 mod queue;
+mod replay;
 mod request;
 mod rows;
 mod sample;

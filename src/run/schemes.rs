@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::scheme::{self, Scheme};
 
 use super::error::RunError;
+use super::replay;
 
 /// One scheme as the command line lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +82,9 @@ pub(super) struct Chosen {
 /// When there is none, it has no such parameter or value, or does not serve so many.
 pub(super) fn chosen(typed: &str, apps: usize) -> Result<(Chosen, Box<dyn Scheme>), RunError> {
     let name = typed.split(':').next().unwrap_or_default().trim();
+    if name == replay::NAME {
+        return replay::chosen(typed);
+    }
     if let Some(row) = scheme::queue::find_queue(name) {
         return Err(RunError::NeedsQueue(row.name));
     }

@@ -58,22 +58,27 @@ impl Progress {
     pub(super) fn note(&mut self, facts: &Facts, view: &View) {
         match view.wake {
             Wake::Arrival(app) => self.asks(app),
-            Wake::LastTaskStarted(app) => self.course[app.index()] = Course::Ends,
+            // Another launch of it may still have tasks.
+            Wake::LastTaskStarted(app) if view.apps[app.index()].ctas_left == 0 => {
+                self.course[app.index()] = Course::Ends;
+            }
             Wake::KernelEnd(app) => {
                 let place = app.index();
                 // An application that begins anew begins with its first launch.
                 let launches = facts.apps[place].kernels.len().max(1);
                 self.ended[place] = (self.ended[place] + 1) % launches;
-                let goes_on = view.apps[place].active;
-                let idle = view.apps[place].running.is_empty();
-                if !goes_on {
-                    self.course[place] = Course::Away;
-                } else if idle {
+                if view.apps[place].running.is_empty() {
                     self.course[place] = Course::Asks;
                 }
             }
-            Wake::AppEnd(app) => self.course[app.index()] = Course::Away,
             _ => {}
+        }
+        for (course, seen) in self.course.iter_mut().zip(&view.apps) {
+            match (seen.active, *course) {
+                (true, Course::Away) => *course = Course::Asks,
+                (false, _) => *course = Course::Away,
+                _ => {}
+            }
         }
     }
 

@@ -75,8 +75,9 @@ impl Sim {
         })
     }
 
+    /// Workers on an SM: one at least, which the machine refuses where it does not fit.
     fn fits(&self, facts: &Facts, app: AppId) -> u32 {
-        tenancy::need(facts, app, &self.form).1
+        tenancy::need(facts, app, &self.form).1.max(1)
     }
 
     /// The cycles of an application alone with 1, 2, ... CTAs per SM.
@@ -98,15 +99,14 @@ impl Sim {
     /// Notes what has happened; true when the service is told.
     fn hear(&mut self, facts: &Facts, view: &View) -> bool {
         self.progress.note(facts, view);
-        match view.wake {
-            Wake::Arrival(_) => true,
-            Wake::LastTaskStarted(app) => {
-                self.told[app.index()] = None;
-                true
-            }
-            Wake::KernelEnd(app) => self.progress.of(app) == Course::Asks,
+        let ends = match view.wake {
+            Wake::LastTaskStarted(app) => self.progress.of(app) == Course::Ends,
             _ => false,
+        };
+        for app in self.progress.with(&[Course::Away, Course::Asks, Course::Ends]) {
+            self.told[app.index()] = None;
         }
+        ends || !self.progress.with(&[Course::Asks]).is_empty()
     }
 
     /// The service decides.

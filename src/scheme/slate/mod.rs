@@ -217,14 +217,17 @@ impl Scheme for Slate {
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
         match view.wake {
             Wake::Arrival(app) => self.enqueue(app),
-            Wake::KernelEnd(app) if view.apps[app.index()].active => {
-                if view.apps[app.index()].running.is_empty() {
-                    self.dequeue(app);
-                    self.enqueue(app);
-                }
+            Wake::KernelEnd(app) if view.apps[app.index()].running.is_empty() => {
+                self.dequeue(app);
             }
-            Wake::KernelEnd(app) | Wake::AppEnd(app) => self.dequeue(app),
             _ => {}
+        }
+        for app in present::in_arrival_order(facts) {
+            if view.apps[app.index()].active {
+                self.enqueue(app);
+            } else {
+                self.dequeue(app);
+            }
         }
         self.fill();
         self.plan(facts)
