@@ -362,5 +362,5 @@ fn the_verb_writes_a_folder_or_says_why_not() {
     failing("saxpi", "did you mean `saxpy`");
     failing("no/such.toml", "no/such.toml");
     let listed = program().args(["synth", "--list"]).assert().success();
-    assert_eq!(String::from_utf8_lossy(&listed.get_output().stdout).lines().count(), 18);
+    assert_eq!(String::from_utf8_lossy(&listed.get_output().stdout).lines().count(), 24);
 }
