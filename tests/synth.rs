@@ -231,7 +231,9 @@ fn read_all(text: &str) -> Vec<(Dim3, Vec<Vec<Record>>)> {
 #[test]
 fn texts_and_streams_say_the_same() {
     for name in synth::names() {
-        let workload = Workload::load_scaled(name, None, 0.01).unwrap();
+        // A hundredth of MD5Hash would be 2.5 million instructions.
+        let scale = if name == "md5hash" { 0.0002 } else { 0.01 };
+        let workload = Workload::load_scaled(name, None, scale).unwrap();
         for (index, text) in texts(&workload).iter().enumerate() {
             let kernel = workload.kernel(index);
             let ctas = read_all(text);
@@ -362,5 +364,5 @@ fn the_verb_writes_a_folder_or_says_why_not() {
     failing("saxpi", "did you mean `saxpy`");
     failing("no/such.toml", "no/such.toml");
     let listed = program().args(["synth", "--list"]).assert().success();
-    assert_eq!(String::from_utf8_lossy(&listed.get_output().stdout).lines().count(), 24);
+    assert_eq!(String::from_utf8_lossy(&listed.get_output().stdout).lines().count(), 31);
 }

@@ -326,10 +326,16 @@ impl Compiler<'_> {
 }
 
 /// Byte offset of the instruction `number`: 16-byte instructions from Volta on;
-/// before, a control word leads every three 8-byte instructions.
+/// before, a control word leads every three 8-byte instructions (Maxwell, Pascal)
+/// or every seven (Kepler).
 fn program_counter(number: usize, binary_version: u32) -> u64 {
     let number = crate::units::to_u64(number);
-    if binary_version >= 70 { number * 0x10 } else { (number / 3 * 4 + number % 3 + 1) * 8 }
+    let led = |group| (number / group * (group + 1) + number % group + 1) * 8;
+    match binary_version {
+        70.. => number * 0x10,
+        50.. => led(3),
+        _ => led(7),
+    }
 }
 
 #[cfg(test)]
@@ -341,5 +347,7 @@ mod tests {
         let first: Vec<u64> = (0..5).map(|n| program_counter(n, 61)).collect();
         assert_eq!(first, [0x08, 0x10, 0x18, 0x28, 0x30]);
         assert_eq!(program_counter(3, 70), 0x30);
+        let kepler: Vec<u64> = (5..9).map(|n| program_counter(n, 35)).collect();
+        assert_eq!(kepler, [0x30, 0x38, 0x48, 0x50]);
     }
 }

@@ -234,7 +234,7 @@ fn read_launch(keys: &Keys<'_>, names: &Names) -> Result<Launch, Fault> {
         block,
         shared_bytes: to_u32(keys.integer("shared_bytes", 0..=1 << 20, 0)?),
         registers: to_u32(keys.integer("registers", 1..=255, 32)?),
-        binary_version: to_u32(keys.integer("binary_version", 50..=999, 70)?),
+        binary_version: to_u32(keys.integer("binary_version", 30..=999, 70)?),
         stream: keys.integer("stream", 0..=i64::MAX, 0)?.cast_unsigned(),
         shared_window: SHARED_WINDOW,
         local_window: LOCAL_WINDOW,
