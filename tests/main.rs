@@ -47,6 +47,7 @@ mod sharing;
 mod shown;
 mod shown_queue;
 mod slate;
+mod solo_facts;
 mod solvers;
 mod synth;
 mod tenancy;
