@@ -210,7 +210,8 @@ pub struct KernelRecord {
     pub held_slot_fraction: Option<f64>,
     /// Share of the GPU's issue slots (one per scheduler and cycle, from the first CTA
     /// to the last one's end) that issued an instruction at least: ARCS 2018's ISU, 0
-    /// to 1; absent: the record does not say.
+    /// to 1. Where slots take two instructions, as if none issued in pairs: at most
+    /// twice too much. Absent: the record does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issue_slot_utilization: Option<f64>,
     /// How much of an SM its CTAs take where as many are resident as fit; absent: the

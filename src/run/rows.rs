@@ -57,7 +57,7 @@ pub(super) fn kernel(
         translation: machine.translation.as_ref().map(|_| translation(&counts.translation)),
         stall_fractions: stalls(counts.stalls, counts.slot_cycles),
         held_slot_fraction: Some(share(counts.held_slots, counts.slot_cycles)),
-        issue_slot_utilization: Some(shares::issue_slots(counts)),
+        issue_slot_utilization: Some(shares::issue_slots(machine, counts)),
         residence: Some(shares::residence(machine, &need, launch.block.count(), fits)),
         activity: Some(shares::activity(machine, counts, cycles, bench.memory.peak_gb_per_s)),
         instruction_mix: mix(counts),

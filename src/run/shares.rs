@@ -54,9 +54,12 @@ pub(super) fn activity(
 }
 
 /// Share of the issue slots from the first CTA to the last one's end in which an
-/// instruction issued at least.
-pub(super) fn issue_slots(counts: &KernelCounts) -> f64 {
-    let issued = counts.stalls[Cause::Issued as usize];
+/// instruction issued at least. Bursts are fluids: where a slot takes two instructions,
+/// none are taken to issue in pairs, so that the true share lies between half of this
+/// and this.
+pub(super) fn issue_slots(machine: &Machine, counts: &KernelCounts) -> f64 {
+    let width = f64::from(machine.sm.issue_width.max(1));
+    let issued = counts.stalls[Cause::Issued as usize] * width;
     if counts.slot_cycles > 0.0 { (issued / counts.slot_cycles).clamp(0.0, 1.0) } else { 0.0 }
 }
 
