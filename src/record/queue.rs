@@ -48,9 +48,6 @@ pub struct QueueRun {
     /// What each grouping decided: one where all had arrived at cycle 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matchings: Vec<MatchingRecord>,
-    /// What these numbers lean on, each once.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
 }
 
 /// One place in a queue.

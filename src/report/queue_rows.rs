@@ -305,7 +305,6 @@ fn groups(analysis: &Analysis, scheme: &str, run: &QueueRun) -> Section {
             "SMs were divided anew {moved} times within groups; those of early finishers: {rule}"
         ),
     }];
-    notes.extend(run.notes.iter().cloned());
     let more = run.groups.len().saturating_sub(ROWS);
     if more > 0 {
         notes.push(format!("{more} more groups are in the record"));

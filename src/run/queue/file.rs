@@ -12,7 +12,7 @@ use crate::scheme::queue::CLASSES;
 use crate::units::{Cycle, nearest};
 
 use super::super::app::AppName;
-use super::generate::{DISTRIBUTIONS, Generate};
+use super::generate::Generate;
 
 /// The largest queue file that is read.
 const MOST_BYTES: u64 = 16 << 20;
@@ -257,11 +257,6 @@ fn within(folder: &Path, name: &str, source: &str) -> AppName {
         None => folder.join(source),
     };
     AppName { name: name.to_owned(), path }
-}
-
-/// Every distribution that a file may name, for messages.
-pub(super) fn distributions() -> String {
-    DISTRIBUTIONS.join(", ")
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ use std::fmt;
 use serde::Deserialize;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::scheme::queue::CLASSES;
 use crate::units::{to_u64, to_usize};
 
-use super::file::distributions;
-
 /// The distributions of ILP-SMRA, section IV: all classes alike, or one dominates.
-pub(super) const DISTRIBUTIONS: [&str; 5] = ["equal", "M", "MC", "C", "A"];
+pub(super) const DISTRIBUTIONS: [&str; 5] =
+    ["equal", CLASSES[0], CLASSES[1], CLASSES[2], CLASSES[3]];
 
 /// Applications in all queues of a file at most.
 const MOST_IN_ALL: usize = 1_000_000;
@@ -45,7 +45,7 @@ impl Generate {
     pub(super) fn check(&self, most_jobs: usize) -> Result<(), String> {
         let known = |word: &&String| !DISTRIBUTIONS.contains(&word.as_str());
         if let Some(word) = self.distributions.iter().find(known) {
-            let all = distributions();
+            let all = DISTRIBUTIONS.join(", ");
             return Err(format!("generate.distributions: expected some of {all}, found {word}"));
         }
         let (words, seeds) = (self.distributions.len(), self.seeds.len());

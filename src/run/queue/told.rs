@@ -73,7 +73,6 @@ fn run(pool: &Pool<'_>, queue: &Queue, course: &Course, classes: &[usize]) -> Qu
         jobs,
         groups,
         matchings: matchings(course),
-        notes: Vec::new(),
     }
 }
 
