@@ -4,8 +4,7 @@
 use super::{Drawing, NO_QUEUE, ReportError, Scene, empty};
 use crate::record::InterferenceRecord;
 use crate::report::chart::{
-    Anchor, Area, Fill, INK, LABEL, Label, NOTE, PAPER, Scale, Shades, Sheet, WIDTH, across, fit,
-    text_width,
+    Anchor, Area, LABEL, Label, NOTE, Shades, Sheet, WIDTH, explain, fit, heads, shaded, text_width,
 };
 use crate::report::number::float;
 use crate::report::queue_rows::{published, range};
@@ -23,9 +22,6 @@ const GAP: f64 = 16.0;
 const CELL: (f64, f64) = (11.0, 34.0);
 /// Classes up to which two maps stand side by side.
 const BESIDE: usize = 5;
-/// Boxes of the bar that explains the shades.
-const STEPS: u32 = 60;
-
 /// A value of a cell and how it is written.
 type Value = Option<(f64, String)>;
 
@@ -59,7 +55,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
             sheet.skip(bottom - top + GAP);
         }
     }
-    bar(&mut sheet, &shades, low, high);
+    explain(&mut sheet, &shades, (low, high), "slow-down");
     let schemes = known.schemes.join(", ");
     sheet.note(&format!("Times as long as alone on as many SMs, as {schemes} took it."));
     if all.len() > 1 {
@@ -119,7 +115,7 @@ fn draw_map(
     let middle = f64::midpoint(left, right);
     let title = fit(&format!("suffers ({})", map.title), LABEL, right - left + 30.0);
     sheet.canvas.text(Label::new(title, (middle, top + 7.0), LABEL, Anchor::Centre));
-    let head = heads(sheet, classes, (left, top + 18.0), width);
+    let head = heads(sheet, classes, (left, top + 18.0), width, NAMES);
     let area = Area::new(left, head, right - left, height * float(to_u64(classes.len())));
     sheet.mark_plot(area);
     for (row, (class, values)) in classes.iter().zip(&map.cells).enumerate() {
@@ -129,7 +125,7 @@ fn draw_map(
         sheet.canvas.text(Label::new(name, at, NOTE, Anchor::Right));
         for (column, value) in values.iter().enumerate() {
             let x = left + width * float(to_u64(column));
-            draw_cell(sheet, &Area::new(x, y, width, height), value.as_ref(), shades);
+            shaded(sheet, &Area::new(x, y, width, height), value.as_ref(), shades);
         }
     }
     if left - SIDE < NAMES + 10.0 {
@@ -138,68 +134,6 @@ fn draw_map(
         sheet.canvas.text(Label::new(word, at, LABEL, Anchor::Centre).upwards());
     }
     area.bottom()
-}
-
-/// Names of columns from (`left`, `top`) on, upright where they are wider than a cell;
-/// returns where they end.
-fn heads(sheet: &mut Sheet, classes: &[String], (left, top): (f64, f64), width: f64) -> f64 {
-    let widest = classes.iter().map(|class| text_width(class, NOTE)).fold(0.0, f64::max);
-    let upright = widest > width - 4.0;
-    let height = if upright { widest.min(NAMES) } else { NOTE };
-    // Upright names that are nearer than their size would cover each other.
-    let every = if width >= NOTE { 1 } else { 2 };
-    for (column, class) in classes.iter().enumerate().step_by(every) {
-        let x = left + width * (float(to_u64(column)) + 0.5);
-        let label = if upright {
-            let at = (x, top + height);
-            Label::new(fit(class, NOTE, NAMES), at, NOTE, Anchor::Left).upwards()
-        } else {
-            Label::new(class, (x, top + NOTE / 2.0), NOTE, Anchor::Centre)
-        };
-        sheet.canvas.text(label);
-    }
-    top + height + 5.0
-}
-
-/// A shaded cell with its value; a cell that nobody knows has a dash.
-fn draw_cell(sheet: &mut Sheet, area: &Area, value: Option<&(f64, String)>, shades: &Shades) {
-    let shade = value.map_or(PAPER, |(value, _)| shades.of(*value));
-    sheet.canvas.bar(*area, Fill::plain(shade));
-    let words = value.map_or("–", |(_, words)| words);
-    let ink = shade.text();
-    let lines: Vec<String> = match words.split_once('–') {
-        Some((low, high)) if !low.is_empty() && text_width(words, NOTE) > area.width - 4.0 => {
-            vec![format!("{low}–"), high.to_string()]
-        }
-        _ => vec![words.to_string()],
-    };
-    let count = float(to_u64(lines.len()));
-    let widest = lines.iter().map(|line| text_width(line, NOTE)).fold(0.0, f64::max);
-    if widest > area.width - 2.0 || (NOTE + 1.0) * count > area.height + 1.0 {
-        return;
-    }
-    let mut y = area.y + area.height / 2.0 - (count - 1.0) * (NOTE + 1.0) / 2.0;
-    for line in lines {
-        let at = (area.x + area.width / 2.0, y);
-        sheet.canvas.text(Label::new(line, at, NOTE, Anchor::Centre).coloured(ink));
-        y += NOTE + 1.0;
-    }
-}
-
-/// A bar of all shades with their values.
-fn bar(sheet: &mut Sheet, shades: &Shades, low: f64, high: f64) {
-    let area = sheet.plot(90.0, 90.0, 10.0);
-    let scale = Scale::linear(low, high, area.x, area.right());
-    let step = area.width / f64::from(STEPS);
-    for place in 0..STEPS {
-        let at = f64::from(place);
-        let value = low + (high - low) * (at + 0.5) / f64::from(STEPS);
-        let part = Area::new(area.x + at * step, area.y, step, area.height);
-        sheet.canvas.fill(part, Fill::plain(shades.of(value)));
-    }
-    sheet.canvas.frame(&area, INK, 0.5);
-    across(&mut sheet.canvas, &area, &scale, "slow-down");
-    sheet.skip(38.0);
 }
 
 fn table(known: &InterferenceRecord) -> String {

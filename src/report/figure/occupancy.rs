@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::report::chart::{Entry, Fill, LABEL, Scale, Sheet, Swatch, across, down, fit, outline};
+use crate::report::chart::{Entry, LABEL, LINES, Scale, Sheet, Swatch, across, down, fit, outline};
 use crate::report::group::short_app;
 use crate::report::name::plain_name;
 use crate::report::number::{float, ratio, short};
@@ -12,8 +12,6 @@ use crate::report::number::{float, ratio, short};
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
 const HEIGHT: f64 = 230.0;
-/// Lines that have a colour and a mark of their own.
-const LINES: usize = 7;
 
 /// One kernel on one machine: IPC by CTAs per SM.
 #[derive(Debug)]
@@ -106,15 +104,9 @@ fn entries(curves: &[Curve]) -> Vec<Entry> {
     let entry = |(index, curve): (usize, &Curve)| {
         let (ctas, ipc) = curve.best();
         let label = fit(&curve.label, LABEL, 210.0);
-        Entry::new(mark(index), format!("{label} ({} at {ctas})", short(ipc)))
+        Entry::new(Swatch::mark(index), format!("{label} ({} at {ctas})", short(ipc)))
     };
     curves.iter().enumerate().map(entry).collect()
-}
-
-/// Marks alternate, so that neighbours differ without colour.
-fn mark(index: usize) -> Swatch {
-    let colour = Fill::of(index).colour;
-    if index.is_multiple_of(2) { Swatch::Dot(colour) } else { Swatch::Ring(colour) }
 }
 
 fn lines(sheet: &mut Sheet, curves: &[Curve], x: &Scale, y: &Scale) {
@@ -122,10 +114,6 @@ fn lines(sheet: &mut Sheet, curves: &[Curve], x: &Scale, y: &Scale) {
         let best = curve.best().1;
         let at = |&(ctas, ipc): &(u32, f64)| (x.at(f64::from(ctas)), y.at(ipc / best));
         let points: Vec<(f64, f64)> = curve.points.iter().map(at).collect();
-        let colour = Fill::of(index).colour;
-        sheet.canvas.line(points.clone(), colour, 1.8);
-        for point in points {
-            sheet.canvas.circle(point, 3.4, colour, index.is_multiple_of(2));
-        }
+        sheet.canvas.curve(&points, index);
     }
 }
