@@ -10,12 +10,16 @@ use gpumodel::report::{ReportError, page, table, write_all};
 use crate::picture::{boxes, texts};
 use crate::shown::{crowded, data, small, together};
 use crate::shown_queue::{TWENTY, queued};
+use crate::shown_study::{apart, hosted, pairs};
 
 fn draw(name: &str, record: &Analysis) -> Result<Drawing, ReportError> {
     let queues = Figure::named(name)?.source == Source::Queues && record.queues.is_empty();
     let records = match name {
         "occupancy" => swept(record),
         _ if queues => vec![queued(TWENTY)],
+        "makespan" => pairs(3, false),
+        "app-time" => hosted(3, false),
+        "sm-scaling" | "ctas" | "transformed" | "task-size" => apart(3, false),
         _ => vec![record.clone()],
     };
     let records = &records[..];

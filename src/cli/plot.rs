@@ -18,6 +18,7 @@ Examples:
   gpumodel plot --list
   gpumodel plot bfs.json --figure stalls -o stalls.svg
   gpumodel plot mix.json --figure timeline --app apps/bfs -o timeline.svg
+  gpumodel plot pairs/*.json --figure makespan --baseline sequential -o makespan.svg
   gpumodel plot queues.json --figure schedule --queue equal/1 -o schedule.svg
   gpumodel plot *.json --figure correlation --reference results.csv -o correlation.svg")]
 pub(crate) struct Arguments {
@@ -36,8 +37,8 @@ pub(crate) struct Arguments {
     /// A reference table, for figures beside one
     #[arg(long, value_name = "FILE.csv")]
     reference: Option<PathBuf>,
-    /// The scheme that others are divided by, for `normalized` [default: left-over] and
-    /// `queues` [default: even-queue]
+    /// The scheme that others are divided by, for `normalized` [default: left-over],
+    /// `queues` [default: even-queue] and `makespan` [default: sequential, else cuda]
     #[arg(long, value_name = "SCHEME")]
     baseline: Option<String>,
     /// What is compared. By `normalized`: ipc, stp, antt, fairness, harmonic, makespan or
@@ -48,7 +49,7 @@ pub(crate) struct Arguments {
     /// Which queue `schedule` and `sm-share` show [default: the first]
     #[arg(long, value_name = "NAME")]
     queue: Option<String>,
-    /// Writes the values of a figure of co-runs or queues as well
+    /// Writes the values of a figure that has a table of its own as well
     #[arg(long, value_name = "FILE.csv")]
     csv: Option<PathBuf>,
     /// Names the figures and what each shows

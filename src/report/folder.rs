@@ -10,8 +10,8 @@ use crate::record::Analysis;
 use crate::units::WholeFile;
 
 /// Writes `record.json`, `kernels.csv`, the figures (`NAME.svg`, with the
-/// application before the name where there are several), the values of those of co-runs
-/// and queues (`NAME.csv`) and `index.html` into
+/// application before the name where there are several), the values of those that have a
+/// table of their own (`NAME.csv`) and `index.html` into
 /// `dir`, which is made where it is missing. Figures that the record has no data for
 /// are left out and named on the page. Returns the files written, in order.
 ///

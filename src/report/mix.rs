@@ -1,6 +1,6 @@
 //! What to call mixes of applications and the schemes that they ran under.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::group::short_app;
 use crate::record::{Analysis, CoRun};
@@ -29,19 +29,23 @@ pub(crate) fn mix_names(records: &[&Analysis]) -> Vec<String> {
 /// One name for each of `runs`: the scheme, where it ran several times with the
 /// parameters in which its runs differ.
 pub(crate) fn scheme_names(runs: &[CoRun]) -> Vec<String> {
-    let name = |run: &CoRun| {
-        let same: Vec<&CoRun> = runs.iter().filter(|other| other.scheme == run.scheme).collect();
-        let differs =
-            |key: &String| same.iter().any(|o| o.parameters.get(key) != run.parameters.get(key));
-        let told = run.parameters.iter().filter(|(key, _)| differs(key));
+    names(runs.iter().map(|run| (run.scheme.as_str(), &run.parameters)).collect())
+}
+
+/// One name for each of `schemes`, given with their parameters, as [`scheme_names`].
+pub(crate) fn names(schemes: Vec<(&str, &BTreeMap<String, String>)>) -> Vec<String> {
+    let name = |&(scheme, parameters): &(&str, &BTreeMap<String, String>)| {
+        let same = || schemes.iter().filter(|other| other.0 == scheme);
+        let differs = |key: &String| same().any(|o| o.1.get(key) != parameters.get(key));
+        let told = parameters.iter().filter(|(key, _)| differs(key));
         let words = told.map(|(key, value)| format!(":{key}={value}"));
-        run.scheme.clone() + &words.collect::<String>()
+        scheme.to_string() + &words.collect::<String>()
     };
-    apart(runs.iter().map(name).collect())
+    apart(schemes.iter().map(name).collect())
 }
 
 /// Numbers names that come again.
-fn apart(names: Vec<String>) -> Vec<String> {
+pub(crate) fn apart(names: Vec<String>) -> Vec<String> {
     let mut used = BTreeSet::new();
     let mut number = |name: String| {
         let mut unique = name.clone();

@@ -3,6 +3,7 @@
 //! Knows no machine and no trace: whatever it shows is in the record. Same
 //! record, same bytes.
 
+mod alone;
 mod assumption;
 mod cause;
 mod chart;
@@ -17,6 +18,7 @@ mod number;
 mod page;
 mod page_corun;
 mod page_queue;
+mod profile;
 mod queue;
 mod queue_rows;
 mod sample;

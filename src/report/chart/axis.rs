@@ -3,6 +3,8 @@
 use super::canvas::Canvas;
 use super::text::{Anchor, text_area};
 use super::{Area, INK, LABEL, Label, Scale};
+use crate::report::number::short;
+use crate::units::to_usize;
 
 /// Draws the horizontal axis of `scale` below `area`: grid lines within it, tick
 /// labels and `title` beneath. Takes 34 units of height; without a title 19.
@@ -26,8 +28,30 @@ pub(crate) fn across(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &st
     }
 }
 
+/// Room of a label of an axis of whole numbers.
+const COUNTS: f64 = 24.0;
+
+/// Draws a horizontal axis of whole numbers from 1 to `most` below `area`: as
+/// [`across`], but no label between two numbers.
+pub(crate) fn counts(canvas: &mut Canvas, area: &Area, scale: &Scale, most: u32, title: &str) {
+    let room = (scale.at(f64::from(most)) - scale.at(0.0)).abs() / COUNTS;
+    let steps = [1, 2, 4, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 20_000];
+    let fits = |step: &&u32| f64::from(most / **step) <= room;
+    let step = steps.iter().find(fits).copied().unwrap_or(most.max(1));
+    for count in (step..=most).step_by(to_usize(step)) {
+        let x = scale.at(f64::from(count));
+        canvas.grid((x, area.y), (x, area.bottom()));
+        let at = (x, area.bottom() + 12.5);
+        canvas.text(Label::new(short(f64::from(count)), at, LABEL, Anchor::Centre));
+    }
+    if !title.is_empty() {
+        let at = (area.x + area.width / 2.0, area.bottom() + 28.0);
+        canvas.text(Label::new(title, at, LABEL, Anchor::Centre));
+    }
+}
+
 /// Draws the vertical axis of `scale` left of `area`: grid lines within it, tick
-/// labels, and `title` upwards at `title_x`.
+/// labels, and `title`, if any, upwards at `title_x`.
 pub(crate) fn down(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &str, title_x: f64) {
     let mut taken: Option<Area> = None;
     for (value, label) in scale.ticks() {
@@ -40,8 +64,10 @@ pub(crate) fn down(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &str,
         taken = Some(room);
         canvas.text(Label::new(label, (area.x - 4.0, y), LABEL, Anchor::Right));
     }
-    let at = (title_x, area.y + area.height / 2.0);
-    canvas.text(Label::new(title, at, LABEL, Anchor::Centre).upwards());
+    if !title.is_empty() {
+        let at = (title_x, area.y + area.height / 2.0);
+        canvas.text(Label::new(title, at, LABEL, Anchor::Centre).upwards());
+    }
 }
 
 /// Draws the left and lower edge of `area`.

@@ -3,12 +3,18 @@
 //! A figure takes a [`Scene`] and gives a [`Drawing`], or says what is missing:
 //! there is no empty plot.
 
+mod activity;
+mod app_time;
 mod correlation;
+mod ctas;
 mod curves;
 mod interference;
+mod issue_slots;
+mod makespan;
 mod normalized;
 mod occupancy;
 mod queues;
+mod residence;
 mod residency;
 mod roofline;
 mod scene;
@@ -17,11 +23,14 @@ mod schemes;
 mod shared_stalls;
 mod sharing;
 mod slowdown;
+mod sm_scaling;
 mod sm_share;
 mod stage;
 mod stalls;
+mod task_size;
 mod timeline;
 mod traffic;
+mod transformed;
 
 pub use super::chart::{Area, Drawing};
 pub use scene::Scene;
@@ -55,6 +64,8 @@ pub enum Source {
     Sweep,
     /// Records beside a reference table.
     Reference,
+    /// Several runs of a study: no part of the report of one.
+    Study,
 }
 
 /// Every figure, in printing order.
@@ -76,6 +87,18 @@ pub const FIGURES: &[Figure] = &[
         about: "bytes through L1, L2 and DRAM per kernel, with hit rates",
         source: Source::Apps,
         draw: traffic::draw,
+    },
+    Figure {
+        name: "residence",
+        about: "registers, shared memory, threads and CTA slots of an SM that each kernel takes",
+        source: Source::Apps,
+        draw: residence::draw,
+    },
+    Figure {
+        name: "issue-slots",
+        about: "issue-slot utilisation of each kernel, with the line between low and high",
+        source: Source::Apps,
+        draw: issue_slots::draw,
     },
     Figure {
         name: "timeline",
@@ -156,6 +179,48 @@ pub const FIGURES: &[Figure] = &[
         draw: occupancy::draw,
     },
     Figure {
+        name: "activity",
+        about: "how busy units and memory are during each kernel, from 0 to 10",
+        source: Source::Study,
+        draw: activity::draw,
+    },
+    Figure {
+        name: "sm-scaling",
+        about: "bandwidth and speed of each application against its SMs, and where it saturates",
+        source: Source::Study,
+        draw: sm_scaling::draw,
+    },
+    Figure {
+        name: "ctas",
+        about: "time of each application against its CTAs per SM, with the points that pay for nothing",
+        source: Source::Study,
+        draw: ctas::draw,
+    },
+    Figure {
+        name: "transformed",
+        about: "time and registers of persistent workers over the kernels as written",
+        source: Source::Study,
+        draw: transformed::draw,
+    },
+    Figure {
+        name: "task-size",
+        about: "kernel time against the thread blocks of a task",
+        source: Source::Study,
+        draw: task_size::draw,
+    },
+    Figure {
+        name: "app-time",
+        about: "kernel, communication, compilation and waiting time of each application by scheme",
+        source: Source::Study,
+        draw: app_time::draw,
+    },
+    Figure {
+        name: "makespan",
+        about: "makespans of mixes over a baseline scheme's, orders of arrival averaged",
+        source: Source::Study,
+        draw: makespan::draw,
+    },
+    Figure {
         name: "correlation",
         about: "cycles beside a reference table, with the band of 20 % error (needs --reference)",
         source: Source::Reference,
@@ -186,6 +251,9 @@ impl Figure {
 
 /// What is missing where no record holds a co-run.
 const NO_CORUN: &str = "the records hold no co-runs; run `gpumodel analyze A B --scheme S,…`";
+
+/// What to do where no kernel of a solo run says.
+const NO_SOLO: &str = "run `gpumodel analyze APP --json FILE`";
 
 /// What is missing where no record holds a queue.
 const NO_QUEUE: &str = "the records hold no queues; run `gpumodel analyze --queue FILE.toml`";

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::record::{Analysis, AppRecord, CoRun, Comparison, MachineRecord};
 use crate::report::ReportError;
+use crate::report::alone::Alone;
 use crate::report::mix::{mix_names, scheme_names};
 
 use super::{NO_CORUN, empty};
@@ -116,6 +117,21 @@ impl<'a> Scene<'a> {
         let named =
             |record: &'a Analysis| scheme_names(&record.coruns).into_iter().zip(&record.coruns);
         self.records.iter().flat_map(named).collect()
+    }
+
+    /// Every run of one chosen application alone under a scheme.
+    pub(super) fn alone(&self) -> Vec<Alone<'a>> {
+        let chosen = |alone: &Alone<'_>| {
+            let own = |(record, app): &(&Analysis, &AppRecord)| {
+                std::ptr::eq(*record, alone.record) && app.app == alone.app.app
+            };
+            let known = alone.record.solo.iter().any(|solo| solo.app == alone.app.app);
+            !known || self.apps.iter().any(own)
+        };
+        let of = |record: &'a Analysis| {
+            record.coruns.iter().filter_map(move |run| Alone::new(record, run))
+        };
+        self.records.iter().flat_map(of).filter(chosen).collect()
     }
 
     /// The records that hold co-runs.

@@ -1,0 +1,214 @@
+//! Co-runs of one application: runs of it alone under a scheme, one after another
+//! with a setting changed.
+
+use std::collections::BTreeMap;
+
+use super::group::short_app;
+use super::mix::{apart, names};
+use super::number::float;
+use crate::record::{Analysis, AppRecord, CoRun, CoRunApp};
+use crate::units::{Cycle, to_u64};
+
+/// A whole run of one application alone under a scheme.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Alone<'a> {
+    /// The record that holds it.
+    pub(crate) record: &'a Analysis,
+    /// The run.
+    pub(crate) run: &'a CoRun,
+    /// The application.
+    pub(crate) app: &'a CoRunApp,
+}
+
+impl<'a> Alone<'a> {
+    /// The run of `record` as one of an application alone; `None` where several
+    /// applications share the machine, or it did not run as a whole, or no time is
+    /// modelled.
+    pub(crate) fn new(record: &'a Analysis, run: &'a CoRun) -> Option<Self> {
+        let [app] = &run.apps[..] else { return None };
+        // A target of instructions may be less than the application.
+        let whole = app.finished && !run.until.starts_with("targets");
+        (whole && !app.memory_only && app.cycles > 0).then_some(Self { record, run, app })
+    }
+
+    /// The setting `key` of the scheme as a number; `None` where it has no such.
+    pub(crate) fn setting(&self, key: &str) -> Option<u32> {
+        self.run.parameters.get(key)?.parse().ok()
+    }
+
+    /// CTAs that an SM holds where the scheme sets no bound: of workers no more than come
+    /// for a launch.
+    pub(crate) fn resident(&self) -> Option<u32> {
+        let held = self.app.ctas_per_sm;
+        let launches = to_u64(self.app.kernels.len()).saturating_mul(self.record.machine.sms);
+        let came = self.app.workers.as_ref().map(|workers| workers.workers);
+        let came = came.filter(|&came| came > 0 && launches > 0);
+        let most = came.map_or(held, |came| came.div_ceil(launches).min(held));
+        u32::try_from(most).ok().filter(|&most| most > 0)
+    }
+
+    /// The same application without a scheme.
+    pub(crate) fn solo(&self) -> Option<&'a AppRecord> {
+        let solo = self.record.solo.iter().find(|solo| solo.app == self.app.app)?;
+        (!solo.memory_only && solo.cycles > 0).then_some(solo)
+    }
+
+    /// Seconds per cycle; `None` where the record does not know the clock.
+    pub(crate) fn seconds_per_cycle(&self) -> Option<f64> {
+        let megahertz = self.record.machine.core_mhz;
+        (megahertz > 0.0).then(|| 1e-6 / megahertz)
+    }
+
+    fn key(&self) -> (&'a str, &'a str) {
+        (&self.record.machine.hash, &self.app.app)
+    }
+}
+
+/// Cycles in which a launch of `solo` had begun and not ended.
+pub(crate) fn kernel_cycles(solo: &AppRecord) -> Cycle {
+    let mut spans: Vec<(Cycle, Cycle)> =
+        solo.kernels.iter().map(|kernel| (kernel.start_cycle, kernel.end_cycle)).collect();
+    spans.sort_unstable();
+    let (mut sum, mut until) = (0_u64, 0);
+    for (start, end) in spans {
+        sum = sum.saturating_add(end.saturating_sub(start.max(until)));
+        until = until.max(end);
+    }
+    sum
+}
+
+/// Runs of one application on one machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject<'a> {
+    /// What to call it.
+    pub(crate) label: String,
+    /// Its runs, in record order.
+    pub(crate) runs: Vec<Alone<'a>>,
+}
+
+/// `runs` by application and machine, in order of first appearance.
+pub(crate) fn subjects<'a>(runs: &[Alone<'a>]) -> Vec<Subject<'a>> {
+    let mut order: Vec<(&str, &str)> = Vec::new();
+    let mut found: BTreeMap<(&str, &str), Vec<Alone<'a>>> = BTreeMap::new();
+    for run in runs {
+        let own = found.entry(run.key()).or_default();
+        if own.is_empty() {
+            order.push(run.key());
+        }
+        own.push(*run);
+    }
+    let several = runs.iter().any(|run| run.record.machine.name != runs[0].record.machine.name);
+    let label = |key: &(&str, &str)| match several {
+        true => format!("{} on {}", short_app(key.1), found[key][0].record.machine.name),
+        false => short_app(key.1).to_string(),
+    };
+    let labels = apart(order.iter().map(label).collect());
+    let runs = order.iter().map(|key| found[key].clone());
+    labels.into_iter().zip(runs).map(|(label, runs)| Subject { label, runs }).collect()
+}
+
+/// Runs of one application that differ in one setting alone.
+#[derive(Clone, Debug)]
+pub(crate) struct Sweep<'a> {
+    /// The scheme, with what tells it from other sweeps of the application.
+    pub(crate) scheme: String,
+    /// Runs by the setting, which each has once.
+    pub(crate) points: Points<'a>,
+}
+
+/// Runs by the value of a setting.
+type Points<'a> = Vec<(u32, Alone<'a>)>;
+
+/// A scheme with its other settings.
+type Scheme = (String, BTreeMap<String, String>);
+
+/// The sweeps of `runs` over the setting `key`, each of at least two points; where it
+/// is 0, `all` says what that stands for.
+pub(crate) fn sweeps<'a>(
+    runs: &[Alone<'a>],
+    key: &str,
+    all: impl Fn(&Alone<'a>) -> Option<u32>,
+) -> Vec<Sweep<'a>> {
+    let rest = |run: &Alone<'a>| -> Scheme {
+        let mut rest = run.run.parameters.clone();
+        rest.remove(key);
+        (run.run.scheme.clone(), rest)
+    };
+    let mut found: Vec<(Scheme, Points<'a>)> = Vec::new();
+    for run in runs {
+        let value =
+            run.setting(key).and_then(|value| if value == 0 { all(run) } else { Some(value) });
+        let Some(value) = value else { continue };
+        let own = rest(run);
+        match found.iter_mut().find(|(other, _)| *other == own) {
+            Some((_, points)) if points.iter().any(|point| point.0 == value) => {}
+            Some((_, points)) => points.push((value, *run)),
+            None => found.push((own, vec![(value, *run)])),
+        }
+    }
+    found.retain(|(_, points)| points.len() > 1);
+    let names = names(found.iter().map(|((name, rest), _)| (name.as_str(), rest)).collect());
+    let sweep = |(scheme, (_, mut points)): (String, (_, Points<'a>))| {
+        points.sort_by_key(|point| point.0);
+        Sweep { scheme, points }
+    };
+    names.into_iter().zip(found).map(sweep).collect()
+}
+
+/// Bytes of `sectors` over the time of `run` in GB/s; `None` without a clock.
+pub(crate) fn gb_per_s(run: &Alone<'_>, sectors: u64) -> Option<f64> {
+    let bytes = float(sectors) * float(crate::units::SECTOR_BYTES);
+    Some(bytes / (float(run.app.cycles) * run.seconds_per_cycle()?) / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Alone, kernel_cycles, subjects, sweeps};
+    use crate::record::{Analysis, AppRecord, CoRun, CoRunApp, KernelRecord};
+
+    fn run(scheme: &str, settings: &[(&str, &str)]) -> CoRun {
+        let app = CoRunApp { app: "a".into(), cycles: 9, finished: true, ..CoRunApp::default() };
+        CoRun {
+            scheme: scheme.into(),
+            parameters: settings.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
+            apps: vec![app],
+            ..CoRun::default()
+        }
+    }
+
+    #[test]
+    fn a_sweep_changes_one_setting() {
+        let pt = |ctas, task| run("pt", &[("ctas", ctas), ("task", task)]);
+        let mut record = Analysis {
+            coruns: vec![pt("4", "1"), pt("2", "1"), pt("0", "1"), pt("2", "1"), pt("2", "5")],
+            ..Analysis::default()
+        };
+        record.coruns.extend([pt("3", "5"), run("solo", &[("ctas", "1")]), run("even", &[])]);
+        record.coruns[2].apps[0].ctas_per_sm = 8;
+        let mut partial = run("solo", &[("ctas", "2")]);
+        partial.until = "targets".into();
+        record.coruns.push(partial);
+        let all: Vec<_> = record.coruns.iter().filter_map(|run| Alone::new(&record, run)).collect();
+        assert_eq!(all.len(), 8);
+        let subjects = subjects(&all);
+        assert_eq!((subjects.len(), subjects[0].label.as_str()), (1, "a"));
+        let full = |run: &Alone<'_>| u32::try_from(run.app.ctas_per_sm).ok();
+        let sweeps = sweeps(&subjects[0].runs, "ctas", full);
+        let told: Vec<(&str, Vec<u32>)> = sweeps
+            .iter()
+            .map(|s| (s.scheme.as_str(), s.points.iter().map(|point| point.0).collect()))
+            .collect();
+        assert_eq!(told, [("pt:task=1", vec![2, 4, 8]), ("pt:task=5", vec![2, 3])]);
+    }
+
+    #[test]
+    fn overlapping_launches_count_once() {
+        let kernel = |start_cycle, end_cycle| KernelRecord {
+            start_cycle,
+            end_cycle,
+            ..KernelRecord::default()
+        };
+        let kernels = vec![kernel(50, 90), kernel(10, 30), kernel(20, 40), kernel(60, 70)];
+        assert_eq!(kernel_cycles(&AppRecord { kernels, ..AppRecord::default() }), 70);
+    }
+}

@@ -1,0 +1,163 @@
+//! Where the time of each application alone goes under each scheme: kernels,
+//! communication, compilation, waiting (Slate, Fig. 6).
+
+use super::{Drawing, ReportError, Scene, empty};
+use crate::record::HostTime;
+use crate::report::alone::{Alone, Subject, subjects};
+use crate::report::chart::{
+    Anchor, Area, Entry, Fill, LABEL, Label, NOTE, REST, Scale, Sheet, Swatch, across, fit,
+    outline, text_width,
+};
+use crate::report::mix::names;
+use crate::report::number::{float, short};
+use crate::report::values::{cell, csv};
+use crate::units::to_u64;
+
+/// Applications that are drawn.
+const APPS: usize = 24;
+const ROW: f64 = 16.0;
+const BAR: f64 = 12.0;
+/// Between applications.
+const GAP: f64 = 8.0;
+/// Most room of the names of applications and of schemes.
+const NAMES: f64 = 110.0;
+const SCHEMES: f64 = 120.0;
+
+/// What is missing where no record says.
+const MISSING: &str = "no application ran alone under a scheme that says where its time went; run `gpumodel analyze APP --scheme cuda,mps-leftover,slate --json FILE`";
+
+/// Where time goes: its name, its fill, its cycles.
+struct Part {
+    name: &'static str,
+    fill: Fill,
+    of: fn(&HostTime) -> u64,
+}
+
+/// Parts of an application's time, from the left.
+fn parts() -> [Part; 4] {
+    [
+        Part { name: "kernels", fill: Fill::of(0), of: |host| host.kernel_cycles },
+        Part { name: "communication", fill: Fill::of(1), of: |host| host.communication_cycles },
+        Part { name: "compilation", fill: Fill::of(2), of: |host| host.compilation_cycles },
+        Part { name: "waiting", fill: Fill::plain(REST), of: |host| host.waiting_cycles },
+    ]
+}
+
+/// One application under one scheme, in milliseconds.
+struct Row {
+    scheme: String,
+    parts: [f64; 4],
+}
+
+impl Row {
+    fn whole(&self) -> f64 {
+        self.parts.iter().sum()
+    }
+}
+
+/// An application's rows.
+struct Block {
+    label: String,
+    rows: Vec<Row>,
+}
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let blocks = blocks(scene);
+    if blocks.is_empty() {
+        return Err(empty("app-time", MISSING));
+    }
+    let drawn = &blocks[..blocks.len().min(APPS)];
+    let mut sheet = Sheet::new("Where the time of each application goes");
+    let used = |place: &usize| {
+        let all = drawn.iter().flat_map(|block| &block.rows);
+        *place == 0 || all.map(|row| row.parts[*place]).any(|time| time > 0.0)
+    };
+    let places: Vec<usize> = (0..4).filter(used).collect();
+    let entry = |place: &usize| {
+        let part = &parts()[*place];
+        Entry::new(Swatch::Fill(part.fill), part.name)
+    };
+    sheet.legend(&places.iter().map(entry).collect::<Vec<_>>());
+    plot(&mut sheet, drawn);
+    sheet.note("Each application alone, from its arrival to its end.");
+    if blocks.len() > APPS {
+        sheet.note(&format!("{} more applications are not drawn.", blocks.len() - APPS));
+    }
+    Ok(sheet.finish(&scene.footer()).with_csv(table(&blocks)))
+}
+
+fn blocks(scene: &Scene<'_>) -> Vec<Block> {
+    let row = |run: &Alone<'_>, scheme: String| {
+        let (host, second) = (run.app.host?, run.seconds_per_cycle()?);
+        let parts = parts().map(|part| float((part.of)(&host)) * second * 1e3);
+        Some(Row { scheme, parts })
+    };
+    let block = |subject: Subject<'_>| {
+        let schemes = subject.runs.iter().map(|run| (run.run.scheme.as_str(), &run.run.parameters));
+        let named = subject.runs.iter().zip(names(schemes.collect()));
+        let rows: Vec<Row> = named.filter_map(|(run, scheme)| row(run, scheme)).collect();
+        (!rows.is_empty()).then_some(Block { label: subject.label, rows })
+    };
+    subjects(&scene.alone()).into_iter().filter_map(block).collect()
+}
+
+/// The widest of `names` at most `most`.
+fn room<'a>(names: impl Iterator<Item = &'a String>, most: f64) -> f64 {
+    names.map(|name| text_width(name, LABEL)).fold(0.0, f64::max).min(most)
+}
+
+fn plot(sheet: &mut Sheet, blocks: &[Block]) {
+    let all = || blocks.iter().flat_map(|block| &block.rows);
+    let schemes = room(all().map(|row| &row.scheme), SCHEMES) + 10.0;
+    let names = room(blocks.iter().map(|block| &block.label), NAMES) + 16.0;
+    let rows = float(to_u64(all().count())) * ROW;
+    let height = rows + float(to_u64(blocks.len())) * GAP;
+    let area = sheet.plot(names + schemes, 10.0, height);
+    let most = all().map(Row::whole).fold(0.0, f64::max);
+    let scale = Scale::from_zero(most, area.x, area.right() - 40.0);
+    across(&mut sheet.canvas, &area, &scale, "ms");
+    let mut y = area.y + GAP / 2.0;
+    for block in blocks {
+        let at = (names - 6.0, y + ROW / 2.0);
+        let name = fit(&block.label, LABEL, NAMES);
+        sheet.canvas.text(Label::new(name, at, LABEL, Anchor::Right).bold());
+        for row in &block.rows {
+            let middle = y + ROW / 2.0;
+            let name = fit(&row.scheme, LABEL, SCHEMES);
+            sheet.canvas.text(Label::new(name, (area.x - 5.0, middle), LABEL, Anchor::Right));
+            bar(sheet, row, &scale, middle);
+            y += ROW;
+        }
+        y += GAP;
+    }
+    outline(&mut sheet.canvas, &area);
+    sheet.skip(38.0);
+}
+
+fn bar(sheet: &mut Sheet, row: &Row, scale: &Scale, middle: f64) {
+    let mut done = 0.0;
+    for (part, time) in parts().iter().zip(row.parts) {
+        let (left, right) = (scale.at(done), scale.at(done + time));
+        done += time;
+        if right - left > 0.05 {
+            let area = Area::new(left, middle - BAR / 2.0, right - left, BAR);
+            sheet.canvas.bar(area, part.fill);
+        }
+    }
+    let at = (scale.at(done) + 3.0, middle);
+    sheet.canvas.text(Label::new(short(done), at, NOTE, Anchor::Left));
+}
+
+fn table(blocks: &[Block]) -> String {
+    let mut lines = Vec::new();
+    for block in blocks {
+        lines.extend(block.rows.iter().map(|row| {
+            let [kernel, communication, compilation, waiting] =
+                row.parts.map(|time| cell(Some(time)));
+            let (app, scheme) = (block.label.clone(), row.scheme.clone());
+            [app, scheme, kernel, communication, compilation, waiting]
+        }));
+    }
+    let header = ["app", "scheme", "kernel_ms", "communication_ms", "compilation_ms", "waiting_ms"];
+    csv(header, lines)
+}

@@ -1,0 +1,149 @@
+//! Time of each application alone against its CTAs per SM: one small plot each, with
+//! the points that pay for nothing as rings (ARCS 2018, Fig. 9).
+
+use super::{Drawing, ReportError, Scene, empty};
+use crate::report::alone::{Alone, Subject, Sweep, subjects, sweeps};
+use crate::report::chart::{
+    Entry, Fill, INK, LABEL, Panel, Scale, Sheet, Swatch, counts, down, fit, outline, panels,
+};
+use crate::report::number::float;
+use crate::report::values::{cell, csv};
+
+/// Applications that are drawn.
+const APPS: usize = 24;
+/// Height of a small plot, and of one alone.
+const HEIGHT: f64 = 84.0;
+const ALONE: f64 = 200.0;
+const DOT: f64 = 3.2;
+
+/// What is missing where no application ran with several counts.
+const MISSING: &str = "no application ran alone with several numbers of CTAs per SM; run `gpumodel analyze APP --scheme pt:ctas=1,pt:ctas=2,… --json FILE`";
+
+/// One application with its lines.
+struct Plot<'a> {
+    label: String,
+    lines: Vec<Line<'a>>,
+}
+
+/// Points under one scheme.
+struct Line<'a> {
+    scheme: String,
+    points: Vec<Point<'a>>,
+}
+
+/// One run: its CTAs per SM, its time over the shortest of the plot, and whether fewer
+/// CTAs are as fast.
+struct Point<'a> {
+    ctas: u32,
+    run: Alone<'a>,
+    time: f64,
+    dropped: bool,
+}
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let plots = plots(scene);
+    if plots.is_empty() {
+        return Err(empty("ctas", MISSING));
+    }
+    let schemes = schemes(&plots);
+    let mut sheet = Sheet::new("Time against CTAs per SM");
+    sheet.legend(&entries(&schemes));
+    let drawn = &plots[..plots.len().min(APPS)];
+    let names: Vec<String> = drawn.iter().map(|plot| plot.label.clone()).collect();
+    let height = if names.len() == 1 { ALONE } else { HEIGHT };
+    for (panel, plot) in panels(&mut sheet, &names, height).iter().zip(drawn) {
+        plot.draw(&mut sheet, panel, &schemes);
+    }
+    sheet.note("Each application alone, its shortest time as 1.");
+    if plots.len() > APPS {
+        sheet.note(&format!("{} more applications are not drawn.", plots.len() - APPS));
+    }
+    Ok(sheet.finish(&scene.footer()).with_csv(table(&plots)))
+}
+
+fn plots<'a>(scene: &Scene<'a>) -> Vec<Plot<'a>> {
+    let plot = |subject: Subject<'a>| {
+        let sweeps = sweeps(&subject.runs, "ctas", Alone::resident);
+        let runs = sweeps.iter().flat_map(|sweep| &sweep.points);
+        let best = runs.map(|(_, run)| run.app.cycles).min()?;
+        let lines = sweeps.into_iter().map(|sweep| line(sweep, best)).collect();
+        Some(Plot { label: subject.label, lines })
+    };
+    subjects(&scene.alone()).into_iter().filter_map(plot).collect()
+}
+
+fn line(sweep: Sweep<'_>, best: u64) -> Line<'_> {
+    let mut fewer: Option<u64> = None;
+    let point = |(ctas, run): (u32, _)| {
+        let run: Alone<'_> = run;
+        let cycles = run.app.cycles;
+        let dropped = fewer.is_some_and(|fewer| fewer <= cycles);
+        fewer = Some(fewer.map_or(cycles, |fewer| fewer.min(cycles)));
+        Point { ctas, run, time: float(cycles) / float(best), dropped }
+    };
+    let points = sweep.points.into_iter().map(point).collect();
+    Line { scheme: sweep.scheme, points }
+}
+
+/// The schemes of all lines, in the order of the legend.
+fn schemes(plots: &[Plot<'_>]) -> Vec<String> {
+    let mut schemes: Vec<String> = Vec::new();
+    for line in plots.iter().flat_map(|plot| &plot.lines) {
+        if !schemes.contains(&line.scheme) {
+            schemes.push(line.scheme.clone());
+        }
+    }
+    schemes
+}
+
+fn entries(schemes: &[String]) -> Vec<Entry> {
+    let line = |(index, scheme): (usize, &String)| {
+        Entry::new(Swatch::Line(Fill::flat(index).colour), fit(scheme, LABEL, 200.0))
+    };
+    let mut entries: Vec<Entry> = schemes.iter().enumerate().map(line).collect();
+    entries.push(Entry::new(Swatch::Ring(INK), "pruned: fewer CTAs are as fast"));
+    entries
+}
+
+impl Plot<'_> {
+    fn draw(&self, sheet: &mut Sheet, panel: &Panel, schemes: &[String]) {
+        let area = &panel.area;
+        let points = || self.lines.iter().flat_map(|line| &line.points);
+        let most = points().map(|point| point.ctas).max().unwrap_or(1);
+        let slowest = points().map(|point| point.time).fold(1.0, f64::max);
+        let edge = area.right() - 5.0;
+        let x = Scale::linear(0.0, f64::from(most), area.x, edge);
+        // Marks stay below the name.
+        let y = Scale::from_zero(slowest * 1.05, area.bottom(), area.y);
+        let (across, up) =
+            (if panel.last { "CTAs per SM" } else { "" }, if panel.first { "time" } else { "" });
+        counts(&mut sheet.canvas, area, &x, most, across);
+        down(&mut sheet.canvas, area, &y, up, 12.0);
+        for line in &self.lines {
+            let place = schemes.iter().position(|scheme| *scheme == line.scheme).unwrap_or(0);
+            let colour = Fill::flat(place).colour;
+            let at = |point: &Point<'_>| (x.at(f64::from(point.ctas)), y.at(point.time));
+            sheet.canvas.line(line.points.iter().map(at).collect(), colour, 1.6);
+            for point in &line.points {
+                let ring = if point.dropped { DOT + 1.6 } else { DOT };
+                sheet.canvas.circle(at(point), ring, colour, !point.dropped);
+            }
+        }
+        outline(&mut sheet.canvas, area);
+    }
+}
+
+fn table(plots: &[Plot<'_>]) -> String {
+    let mut lines = Vec::new();
+    for plot in plots {
+        for line in &plot.lines {
+            lines.extend(line.points.iter().map(|point| {
+                let (ctas, cycles) = (point.ctas.to_string(), point.run.app.cycles.to_string());
+                let (label, scheme) = (plot.label.clone(), line.scheme.clone());
+                let pruned = point.dropped.to_string();
+                [label, scheme, ctas, cycles, cell(Some(point.time)), pruned]
+            }));
+        }
+    }
+    csv(["app", "scheme", "ctas_per_sm", "cycles", "normalized", "pruned"], lines)
+}

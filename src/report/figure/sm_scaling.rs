@@ -1,0 +1,164 @@
+//! Bandwidth and speed of each application alone against the number of its SMs, and
+//! where it saturates (Slate, Fig. 1).
+
+use super::{Drawing, ReportError, Scene, empty};
+use crate::report::alone::{Alone, Subject, Sweep, gb_per_s, subjects, sweeps};
+use crate::report::chart::{
+    Area, Entry, Fill, INK, LABEL, LINES, Scale, Sheet, Swatch, counts, down, fit, outline,
+};
+use crate::report::number::float;
+use crate::report::values::{cell, csv};
+
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 14.0;
+const HEIGHT: f64 = 150.0;
+/// Of the peak: who reaches this has saturated.
+const ENOUGH: f64 = 0.95;
+
+/// What is missing where no application ran on several numbers of SMs.
+const MISSING: &str = "no application ran alone on several numbers of SMs; run `gpumodel analyze APP --scheme solo:sms=1,solo:sms=2,…,solo --json FILE`";
+
+/// One application: its points by number of SMs.
+struct Curve {
+    label: String,
+    points: Vec<Point>,
+}
+
+/// One run on `sms` SMs.
+struct Point {
+    sms: u32,
+    cycles: u64,
+    /// Loads and stores of the SMs, and what crossed the DRAM's pins.
+    requested: Option<f64>,
+    dram: Option<f64>,
+    /// Over the fastest.
+    speed: f64,
+}
+
+impl Curve {
+    /// The fewest SMs that are fast enough.
+    fn saturates(&self) -> u32 {
+        let enough = |point: &&Point| point.speed >= ENOUGH;
+        self.points.iter().find(enough).map_or(0, |point| point.sms)
+    }
+}
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let curves = curves(scene);
+    if curves.is_empty() {
+        return Err(empty("sm-scaling", MISSING));
+    }
+    let drawn = &curves[..curves.len().min(LINES)];
+    let mut sheet = Sheet::new("Bandwidth and speed against SMs");
+    let entry = |(index, curve): (usize, &Curve)| {
+        let label = fit(&curve.label, LABEL, 190.0);
+        Entry::new(Swatch::mark(index), format!("{label} (saturates at {})", curve.saturates()))
+    };
+    sheet.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
+    if drawn.iter().flat_map(|curve| &curve.points).any(|point| point.requested.is_some()) {
+        bandwidth(&mut sheet, drawn);
+    }
+    speed(&mut sheet, drawn);
+    sheet.note("Loads and stores: sectors asked of the L1, or of the L2 where they pass the L1 by. Dropped line: the fewest SMs with 95 % of the largest speed.");
+    if curves.len() > LINES {
+        let left = curves.len() - LINES;
+        sheet.note(&format!("{left} more applications are not drawn; choose with --app NAME."));
+    }
+    Ok(sheet.finish(&scene.footer()).with_csv(table(&curves)))
+}
+
+fn curves(scene: &Scene<'_>) -> Vec<Curve> {
+    let whole = |run: &Alone<'_>| u32::try_from(run.record.machine.sms).ok().filter(|&sms| sms > 0);
+    let of = |subject: Subject<'_>| {
+        let sweeps = sweeps(&subject.runs, "sms", whole);
+        let several = sweeps.len() > 1;
+        let label = subject.label;
+        let curve = move |sweep: Sweep<'_>| {
+            let fastest = sweep.points.iter().map(|(_, run)| run.app.cycles).min().unwrap_or(1);
+            let points = sweep.points.iter().map(|(sms, run)| point(*sms, run, fastest)).collect();
+            let label = if several { format!("{label}, {}", sweep.scheme) } else { label.clone() };
+            Curve { label, points }
+        };
+        sweeps.into_iter().map(curve).collect::<Vec<_>>()
+    };
+    subjects(&scene.alone()).into_iter().flat_map(of).collect()
+}
+
+fn point(sms: u32, run: &Alone<'_>, fastest: u64) -> Point {
+    let app = run.app;
+    let l1 = app.l1.accesses;
+    let requested = if l1 > 0 { l1 } else { app.l2.accesses };
+    Point {
+        sms,
+        cycles: app.cycles,
+        requested: gb_per_s(run, requested),
+        dram: gb_per_s(run, app.dram.read_sectors.saturating_add(app.dram.write_sectors)),
+        speed: float(fastest) / float(app.cycles),
+    }
+}
+
+/// The scale of SMs across `area`.
+fn across(area: &Area, curves: &[Curve]) -> (Scale, u32) {
+    let sms = curves.iter().flat_map(|curve| &curve.points).map(|point| point.sms);
+    let most = sms.max().unwrap_or(1);
+    (Scale::linear(0.0, f64::from(most), area.x, area.right() - 5.0), most)
+}
+
+fn bandwidth(sheet: &mut Sheet, curves: &[Curve]) {
+    sheet.legend(&[
+        Entry::new(Swatch::Line(INK), "loads and stores"),
+        Entry::new(Swatch::Dashes(INK), "DRAM"),
+    ]);
+    let area = sheet.plot(LEFT, RIGHT, HEIGHT);
+    let (x, most) = across(&area, curves);
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let values = points().flat_map(|point| [point.requested, point.dram]).flatten();
+    let y = Scale::from_zero(values.fold(0.0, f64::max), area.bottom(), area.y);
+    counts(&mut sheet.canvas, &area, &x, most, "");
+    down(&mut sheet.canvas, &area, &y, "GB/s", 12.0);
+    for (index, curve) in curves.iter().enumerate() {
+        let line = |of: fn(&Point) -> Option<f64>| -> Vec<(f64, f64)> {
+            let at = |point: &Point| Some((x.at(f64::from(point.sms)), y.at(of(point)?)));
+            curve.points.iter().filter_map(at).collect()
+        };
+        for ends in line(|point| point.dram).windows(2) {
+            sheet.canvas.dashes(ends[0], ends[1], Fill::of(index).colour, 1.4);
+        }
+        sheet.canvas.curve(&line(|point| point.requested), index);
+    }
+    outline(&mut sheet.canvas, &area);
+    sheet.skip(28.0);
+}
+
+fn speed(sheet: &mut Sheet, curves: &[Curve]) {
+    let area = sheet.plot(LEFT, RIGHT, HEIGHT);
+    let (x, most) = across(&area, curves);
+    let y = Scale::linear(0.0, 1.05, area.bottom(), area.y);
+    counts(&mut sheet.canvas, &area, &x, most, "SMs");
+    down(&mut sheet.canvas, &area, &y, "speed over the largest", 12.0);
+    for (index, curve) in curves.iter().enumerate() {
+        let at = |point: &Point| (x.at(f64::from(point.sms)), y.at(point.speed));
+        let points: Vec<(f64, f64)> = curve.points.iter().map(at).collect();
+        sheet.canvas.curve(&points, index);
+        if let Some(point) = curve.points.iter().find(|point| point.sms == curve.saturates()) {
+            let (x, top) = at(point);
+            sheet.canvas.dashes((x, area.bottom()), (x, top), Fill::of(index).colour, 1.2);
+        }
+    }
+    outline(&mut sheet.canvas, &area);
+    sheet.skip(36.0);
+}
+
+fn table(curves: &[Curve]) -> String {
+    let mut lines = Vec::new();
+    for curve in curves {
+        lines.extend(curve.points.iter().map(|point| {
+            let (sms, cycles) = (point.sms.to_string(), point.cycles.to_string());
+            let saturates = (point.sms == curve.saturates()).to_string();
+            let (requested, dram) = (cell(point.requested), cell(point.dram));
+            let (label, speed) = (curve.label.clone(), cell(Some(point.speed)));
+            [label, sms, cycles, requested, dram, speed, saturates]
+        }));
+    }
+    csv(["app", "sms", "cycles", "gb_per_s", "dram_gb_per_s", "speed", "saturates"], lines)
+}

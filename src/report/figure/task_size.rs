@@ -1,0 +1,89 @@
+//! Kernel time against the thread blocks of a task, over the run without a scheme: one
+//! line per application (Slate, Fig. 5).
+
+use super::{Drawing, ReportError, Scene, empty};
+use crate::record::HostTime;
+use crate::report::alone::{Alone, Subject, Sweep, kernel_cycles, subjects, sweeps};
+use crate::report::chart::{
+    Entry, INK, LABEL, LINES, Scale, Sheet, Swatch, across, down, fit, outline,
+};
+use crate::report::number::{float, ratio};
+use crate::report::values::{cell, csv};
+
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 14.0;
+const HEIGHT: f64 = 220.0;
+
+/// What is missing where no application ran with several sizes.
+const MISSING: &str = "no application ran alone with tasks of several sizes, beside its run as written; run `gpumodel analyze APP --scheme slate:task=1,slate:task=10,… --json FILE`";
+
+/// One application under one scheme: kernel cycles by size, and over the solo run.
+struct Curve {
+    label: String,
+    points: Vec<(u32, u64, f64)>,
+}
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let curves: Vec<Curve> = subjects(&scene.alone()).iter().flat_map(of).collect();
+    if curves.is_empty() {
+        return Err(empty("task-size", MISSING));
+    }
+    let drawn = &curves[..curves.len().min(LINES)];
+    let mut sheet = Sheet::new("Kernel time against the size of a task");
+    let entry = |(index, curve): (usize, &Curve)| {
+        Entry::new(Swatch::mark(index), fit(&curve.label, LABEL, 210.0))
+    };
+    sheet.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
+    plot(&mut sheet, drawn);
+    sheet.note("Each application alone; 1: its kernels as written.");
+    if curves.len() > LINES {
+        let left = curves.len() - LINES;
+        sheet.note(&format!("{left} more applications are not drawn; choose with --app NAME."));
+    }
+    Ok(sheet.finish(&scene.footer()).with_csv(table(&curves)))
+}
+
+fn of(subject: &Subject<'_>) -> Vec<Curve> {
+    let sweeps = sweeps(&subject.runs, "task", |_| None);
+    let several = sweeps.len() > 1;
+    let curve = |sweep: &Sweep<'_>| {
+        let point = |(task, run): &(u32, Alone<'_>)| {
+            let HostTime { kernel_cycles: cycles, .. } = run.app.host?;
+            let share = ratio(float(cycles), float(kernel_cycles(run.solo()?)))?;
+            Some((*task, cycles, share))
+        };
+        let points: Vec<(u32, u64, f64)> = sweep.points.iter().filter_map(point).collect();
+        let told = if several { format!(", {}", sweep.scheme) } else { String::new() };
+        (points.len() > 1).then(|| Curve { label: subject.label.clone() + &told, points })
+    };
+    sweeps.iter().filter_map(curve).collect()
+}
+
+fn plot(sheet: &mut Sheet, curves: &[Curve]) {
+    let area = sheet.plot(LEFT, RIGHT, HEIGHT);
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let sizes = || points().map(|point| f64::from(point.0));
+    let (least, most) = (sizes().fold(f64::MAX, f64::min), sizes().fold(1.0, f64::max));
+    let x = Scale::log(least * 0.9, most * 1.1, area.x, area.right());
+    let highest = points().map(|point| point.2).fold(1.0, f64::max);
+    let y = Scale::from_zero(highest, area.bottom(), area.y);
+    across(&mut sheet.canvas, &area, &x, "thread blocks of a task");
+    down(&mut sheet.canvas, &area, &y, "kernel time over as written", 12.0);
+    sheet.canvas.dashes((area.x, y.at(1.0)), (area.right(), y.at(1.0)), INK, 0.8);
+    for (index, curve) in curves.iter().enumerate() {
+        let at = |point: &(u32, u64, f64)| (x.at(f64::from(point.0)), y.at(point.2));
+        sheet.canvas.curve(&curve.points.iter().map(at).collect::<Vec<_>>(), index);
+    }
+    outline(&mut sheet.canvas, &area);
+    sheet.skip(36.0);
+}
+
+fn table(curves: &[Curve]) -> String {
+    let mut lines = Vec::new();
+    for curve in curves {
+        lines.extend(curve.points.iter().map(|(task, cycles, share)| {
+            [curve.label.clone(), task.to_string(), cycles.to_string(), cell(Some(*share))]
+        }));
+    }
+    csv(["app", "task_blocks", "kernel_cycles", "normalized"], lines)
+}

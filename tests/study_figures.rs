@@ -1,0 +1,387 @@
+//! Do the figures of applications alone under schemes, and of pairs, follow from the
+//! numbers?
+
+use assert_cmd::Command;
+use gpumodel::record::Analysis;
+use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, Scene, Source};
+use gpumodel::report::{ReportError, write_all};
+
+use crate::picture::{boxes, texts};
+use crate::shown::{crowded, small};
+use crate::shown_study::{alone, apart, cycles, hosted, pair, pairs, studied};
+
+fn draw(name: &str, records: &[Analysis]) -> Drawing {
+    Figure::named(name).unwrap().draw(&Scene::new(records)).unwrap()
+}
+
+fn refused(name: &str, records: &[Analysis]) -> String {
+    Figure::named(name).unwrap().draw(&Scene::new(records)).unwrap_err().to_string()
+}
+
+fn words(drawing: &Drawing) -> Vec<String> {
+    texts(&drawing.svg).into_iter().map(|text| text.words).collect()
+}
+
+/// The cells of a figure's values that begin with `start`.
+fn row(drawing: &Drawing, start: &[&str]) -> Vec<String> {
+    let mut reader = csv::Reader::from_reader(drawing.csv.as_bytes());
+    let rows: Vec<Vec<String>> =
+        reader.records().map(|row| row.unwrap().iter().map(str::to_string).collect()).collect();
+    let own = |row: &&Vec<String>| start.iter().zip(row.iter()).all(|(a, b)| a == b);
+    rows.iter().find(own).unwrap_or_else(|| panic!("{start:?} is not in {rows:?}")).clone()
+}
+
+fn number(cell: &str) -> f64 {
+    cell.parse().unwrap_or_else(|_| panic!("{cell:?} is no number"))
+}
+
+fn close(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0), "{found} is not {expected}");
+}
+
+fn studies() -> impl Iterator<Item = &'static Figure> {
+    let solo = |figure: &&Figure| matches!(figure.name, "residence" | "issue-slots");
+    FIGURES.iter().filter(move |figure| figure.source == Source::Study || solo(figure))
+}
+
+/// Every figure of 1, 7 and 21 applications or mixes, with short names and long ones.
+fn gallery() -> Vec<(String, Drawing)> {
+    let mut drawings = Vec::new();
+    for figure in studies() {
+        for (count, long) in
+            [(1, false), (2, true), (4, false), (7, false), (7, true), (21, false), (45, true)]
+        {
+            let records = match figure.name {
+                "makespan" => pairs(count, long),
+                "app-time" => hosted(u32::try_from(count).unwrap(), long),
+                _ => apart(u32::try_from(count).unwrap(), long),
+            };
+            let name = format!("{} of {count}{}", figure.name, if long { " long" } else { "" });
+            let drawing =
+                figure.draw(&Scene::new(&records)).unwrap_or_else(|e| panic!("{name}: {e}"));
+            drawings.push((name, drawing));
+        }
+    }
+    drawings
+}
+
+#[test]
+fn no_text_covers_another_or_a_legend_a_plot() {
+    let gallery = gallery();
+    if let Some(folder) = std::env::var_os("GALLERY") {
+        for (name, drawing) in &gallery {
+            let file = std::path::Path::new(&folder).join(format!("{name}.svg"));
+            std::fs::write(file, &drawing.svg).unwrap();
+        }
+    }
+    for (name, drawing) in gallery {
+        assert!(!drawing.plots.is_empty() && !drawing.csv.is_empty(), "{name}");
+        let texts = texts(&drawing.svg);
+        let sheet = Area::new(0.0, 0.0, drawing.size.0, drawing.size.1);
+        for (i, text) in texts.iter().enumerate() {
+            assert!(sheet.holds(&text.area), "{name}: {text:?} leaves the sheet");
+            assert!(text.size >= 10.0, "{name}: {text:?} is too small to read");
+            for other in &texts[..i] {
+                assert!(!text.area.overlaps(&other.area), "{name}: {text:?} covers {other:?}");
+            }
+        }
+        for legend in &drawing.legends {
+            let free = drawing.plots.iter().all(|plot| !legend.overlaps(plot));
+            assert!(free, "{name}: a legend covers a plot");
+        }
+    }
+}
+
+/// Boxes of `fill` within the plots of a drawing.
+fn bars(drawing: &Drawing, fill: &str) -> Vec<Area> {
+    let inside = |area: &Area| {
+        let around = |plot: &Area| {
+            plot.x - 0.2 <= area.x && plot.y - 0.2 <= area.y && area.bottom() <= plot.bottom() + 0.2
+        };
+        drawing.plots.iter().any(around)
+    };
+    let found = boxes(&drawing.svg).into_iter();
+    found.filter(|(area, colour)| colour == fill && inside(area)).map(|(area, _)| area).collect()
+}
+
+const BLUE: &str = "#0072B2";
+const ORANGE: &str = "#E69F00";
+
+#[test]
+fn residence_bars_are_shares_of_an_sm() {
+    let drawing = draw("residence", &[small()]);
+    // Two launches of Kernel take the same; u_empty does not say.
+    let kernel = ["one: Kernel", "2", "0.5", "0.125", "0.5", "0.25"];
+    assert_eq!(row(&drawing, &["one: Kernel"]), kernel);
+    assert_eq!(drawing.csv.lines().count(), 3);
+    let registers = bars(&drawing, BLUE);
+    assert_eq!(registers.len(), 2);
+    assert!((registers[1].height / registers[0].height - 1.5).abs() < 0.02, "{registers:?}");
+    assert!(words(&drawing).contains(&"12.5".to_string()), "{:?}", words(&drawing));
+}
+
+#[test]
+fn issue_slots_of_launches_are_weighted_by_their_cycles() {
+    let drawing = draw("issue-slots", &[small()]);
+    // 1000 cycles beyond launch at 50 % and 500 at 80 %.
+    let kernel = row(&drawing, &["one: Kernel", "2", "3500"]);
+    close(number(&kernel[3]), 0.6);
+    assert_eq!(kernel[4], "high");
+    assert_eq!(row(&drawing, &["one: scale"])[3..], ["0.125", "low"]);
+    let told = words(&drawing);
+    assert!(told.contains(&"60".into()) && told.contains(&"12.5".into()), "{told:?}");
+    let heights: Vec<f64> = bars(&drawing, BLUE).iter().map(|bar| bar.height).collect();
+    assert!((heights[0] / heights[1] - 4.8).abs() < 0.1, "{heights:?}");
+}
+
+#[test]
+fn the_activity_map_has_a_cell_for_every_resource() {
+    let drawing = draw("activity", &[small()]);
+    let told = words(&drawing);
+    let heads = ["fp32", "int", "shared", "l1", "dram"];
+    let places: Vec<Option<usize>> =
+        heads.iter().map(|head| told.iter().position(|word| word == head)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{told:?}");
+    // Kernel's DRAM: 0.3 in 1000 cycles, nothing in 500; its integer units: 0.25 and 0.7.
+    for level in ["2.0", "4.0", "0.5", "1.0"] {
+        assert!(told.iter().any(|word| word == level), "{level}: {told:?}");
+    }
+    assert_eq!(told.iter().filter(|word| *word == "–").count(), 3, "{told:?}");
+    close(number(&row(&drawing, &["one: Kernel", "dram"])[2]), 0.2);
+}
+
+#[test]
+fn transformed_kernels_are_over_those_as_written() {
+    let records = apart(3, false);
+    let drawing = draw("transformed", &records);
+    // Eight CTAs fit and five are as fast: 102 % of the time, eight fifths of it.
+    let first = row(&drawing, &["BO", "163200", "100000"]);
+    close(number(&first[3]), 1.632);
+    assert_eq!(first[4..], ["30", "25", "1.2"]);
+    let product: f64 =
+        ["BO", "FD", "LM"].iter().map(|app| number(&row(&drawing, &[*app])[3])).product();
+    let mean = row(&drawing, &["GMEAN"]);
+    close(number(&mean[3]), product.cbrt());
+    close(number(&mean[6]), (1.2_f64 * 1.24 * 1.28).cbrt());
+    let times = bars(&drawing, BLUE);
+    let registers = bars(&drawing, ORANGE);
+    assert_eq!((times.len(), registers.len()), (4, 4));
+    assert!((times[0].height / registers[0].height - 1.36).abs() < 0.02);
+}
+
+#[test]
+fn ctas_that_pay_for_nothing_are_rings() {
+    let drawing = draw("ctas", &apart(2, false));
+    let told = |app: &str, ctas: &str| row(&drawing, &[app, "pt", ctas]);
+    let best = told("BO", "8");
+    assert_eq!(best[3..], ["163200", "1", "false"]);
+    assert_eq!(told("BO", "1")[3..], ["816000", "5", "false"]);
+    // Six of BO are as fast as four, eight of FD as six.
+    assert_eq!(told("BO", "6")[3..], ["204000", "1.25", "true"]);
+    assert_eq!(told("FD", "8")[5], "true");
+    assert_eq!(drawing.csv.matches(",true").count(), 2);
+    assert_eq!(drawing.plots.len(), 2);
+    // One in the legend, one in each plot.
+    let hollow = |line: &&str| line.starts_with("<circle") && line.contains("fill=\"none\"");
+    assert_eq!(drawing.svg.lines().filter(hollow).count(), 3);
+}
+
+#[test]
+fn speedups_of_a_mix_are_means_over_orders_of_arrival() {
+    let (bo, fd) = (studied(0, false), studied(1, false));
+    let apps = [bo.solo[0].clone(), fd.solo[0].clone()];
+    let turned = [apps[1].clone(), apps[0].clone()];
+    let with = |coruns| Analysis { coruns, ..bo.clone() };
+    let run = |apps, scheme: &str, span| pair(apps, scheme, 40, span);
+    let mut records = vec![
+        with(vec![run(&apps, "sequential", 1000), run(&apps, "sim", 800)]),
+        with(vec![run(&turned, "sequential", 1100), run(&turned, "sim", 1000)]),
+        with(vec![run(&apps, "sim", 900)]),
+    ];
+    let drawing = draw("makespan", &records);
+    let sim = row(&drawing, &["BO+FD", "sim", "3"]);
+    close(number(&sim[3]), 900.0);
+    close(number(&sim[4]), (1000.0 / 800.0 + 1100.0 / 1000.0 + 1050.0 / 900.0) / 3.0);
+    assert_eq!(sim[5..], ["1.1", "1.25"]);
+    assert_eq!(row(&drawing, &["BO+FD", "sequential"])[4], "1");
+    assert!(words(&drawing).contains(&"speedup".to_string()));
+    let (base, own) = (bars(&drawing, BLUE), bars(&drawing, ORANGE));
+    assert_eq!((base.len(), own.len()), (1, 1));
+    assert!((own[0].height / base[0].height - number(&sim[4])).abs() < 0.01);
+    // Who did not finish has no makespan.
+    records[2].coruns[0].apps[1].finished = false;
+    assert_eq!(row(&draw("makespan", &records), &["BO+FD", "sim"])[2], "2");
+    let figure = Figure::named("makespan").unwrap();
+    let error = figure.draw(&Scene::new(&records).against("cuda")).unwrap_err().to_string();
+    assert!(error.contains("the schemes are sequential, sim"), "{error}");
+    let over = figure.draw(&Scene::new(&records).against("sim")).unwrap();
+    close(number(&row(&over, &["BO+FD", "sequential"])[4]), (0.8 + 1000.0 / 1100.0) / 2.0);
+}
+
+#[test]
+fn the_mean_of_makespans_is_geometric_over_mixes() {
+    let drawing = draw("makespan", &pairs(21, false));
+    let mut reader = csv::Reader::from_reader(drawing.csv.as_bytes());
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    let sim: Vec<f64> = rows
+        .iter()
+        .filter(|row| &row[1] == "sim" && &row[0] != "GMEAN")
+        .map(|row| number(&row[4]))
+        .collect();
+    assert_eq!(sim.len(), 21);
+    let mean = sim.iter().map(|value| value.ln()).sum::<f64>() / 21.0;
+    close(number(&row(&drawing, &["GMEAN", "sim"])[4]), mean.exp());
+    assert!(words(&drawing).contains(&"GMEAN".to_string()));
+}
+
+#[test]
+fn scaling_gives_bandwidth_speed_and_where_it_saturates() {
+    let mut records = vec![studied(0, false)];
+    let drawing = draw("sm-scaling", &records);
+    // Six SMs would be enough, and eight are the fewest of those that ran.
+    let enough = row(&drawing, &["BO", "8"]);
+    assert_eq!((enough[2].as_str(), enough[6].as_str()), ("266666", "true"));
+    close(number(&enough[3]), 32e6 / 266_666.0);
+    close(number(&enough[4]), 16e6 / 266_666.0);
+    close(number(&row(&drawing, &["BO", "1"])[5]), 266_666.0 / 1_600_000.0);
+    assert_eq!(drawing.csv.matches(",true").count(), 1);
+    assert!(row(&drawing, &["BO", "16"])[5] == "1", "sms=0 is the whole machine");
+    assert!(words(&drawing).contains(&"BO (saturates at 8)".to_string()));
+    for app in records[0].coruns.iter_mut().flat_map(|run| &mut run.apps) {
+        app.l2 = app.l1;
+        app.l2.accesses = 700_000;
+        app.l1.accesses = 0;
+    }
+    close(number(&row(&draw("sm-scaling", &records), &["BO", "8"])[3]), 22.4e6 / 266_666.0);
+}
+
+#[test]
+fn task_sizes_are_over_the_kernels_as_written() {
+    let mut records = apart(2, false);
+    let drawing = draw("task-size", &records);
+    let size = |drawing: &Drawing, size: &str| number(&row(drawing, &["BO", size])[3]);
+    for (task, expected) in [("1", 1.3), ("2", 1.1), ("10", 0.9), ("100", 1.3)] {
+        close(size(&drawing, task), expected);
+    }
+    // A gap between launches is not kernel time.
+    let mut gap = records[0].solo[0].kernels[0].clone();
+    (gap.start_cycle, gap.end_cycle) = (cycles(0) * 2, cycles(0) * 3);
+    records[0].solo[0].kernels.push(gap);
+    records[0].solo[0].cycles = cycles(0) * 3;
+    close(size(&draw("task-size", &records), "1"), 0.65);
+    let figure = Figure::named("task-size").unwrap();
+    let scene = Scene::new(&records).only("suite/FD").unwrap();
+    assert!(figure.draw(&scene).unwrap().csv.lines().skip(1).all(|line| line.starts_with("FD,")));
+}
+
+#[test]
+fn the_parts_of_an_application_s_time_are_stacked() {
+    let drawing = draw("app-time", &hosted(1, false));
+    let slate = row(&drawing, &["BO", "slate"]);
+    for (cell, expected) in slate[2..].iter().zip([0.1, 0.004, 0.002, 0.009]) {
+        close(number(cell), expected);
+    }
+    assert_eq!(row(&drawing, &["BO", "cuda"])[3], "0");
+    let (kernels, communication) = (bars(&drawing, BLUE), bars(&drawing, ORANGE));
+    assert_eq!((kernels.len(), communication.len()), (3, 2));
+    let mps = communication[0].width / kernels[1].width;
+    assert!((mps - 0.02).abs() < 0.002, "{communication:?} {kernels:?}");
+    assert!((communication[1].x - kernels[2].right()).abs() < 0.2, "one behind the other");
+    // 0.109, 0.111 and 0.115 ms in all.
+    let told = words(&drawing);
+    assert!(["0.109", "0.111", "0.115"].iter().all(|sum| told.contains(&(*sum).to_string())));
+}
+
+#[test]
+fn what_is_missing_is_named_with_the_command_that_gives_it() {
+    let plain = [crowded(2), small()];
+    let first = &plain[..1];
+    for (name, records, command) in [
+        ("residence", first, "analyze APP --json"),
+        ("issue-slots", first, "analyze APP --json"),
+        ("activity", first, "analyze APP --json"),
+        ("sm-scaling", &plain, "--scheme solo:sms=1,solo:sms=2"),
+        ("ctas", &plain, "--scheme pt:ctas=1,pt:ctas=2"),
+        ("transformed", &plain, "--scheme pt"),
+        ("task-size", &plain, "--scheme slate:task=1"),
+        ("app-time", &plain, "--scheme cuda,mps-leftover,slate"),
+        ("makespan", first, "analyze A B --scheme S"),
+    ] {
+        let error = refused(name, records);
+        assert!(error.contains(command), "{error}");
+    }
+    // A run at one setting is no curve, and applications together are not alone.
+    let mut one = studied(0, false);
+    one.coruns.retain(|run| run.scheme == "solo");
+    one.coruns.truncate(1);
+    assert!(refused("sm-scaling", &[one]).contains("several numbers of SMs"));
+    assert!(refused("ctas", &pairs(1, false)).contains("several numbers of CTAs"));
+    assert!(refused("makespan", &apart(1, false)).contains("no two applications finished"));
+}
+
+#[test]
+fn the_report_of_applications_alone_holds_what_each_kernel_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = write_all(&small(), folder.path()).unwrap();
+    let named = |name: &str| files.iter().any(|file| file.ends_with(name));
+    for name in ["residence", "issue-slots"] {
+        assert!(named(&format!("apps-one-{name}.svg")) && named(&format!("apps-one-{name}.csv")));
+    }
+    let text = std::fs::read_to_string(folder.path().join("index.html")).unwrap();
+    assert!(text.contains("<figure id=\"apps-one-issue-slots\">"));
+    for figure in FIGURES.iter().filter(|figure| figure.source == Source::Study) {
+        assert!(!text.contains(&format!("{}.svg", figure.name)), "{} is by `plot`", figure.name);
+    }
+}
+
+#[test]
+fn plot_takes_several_records_and_the_baseline() {
+    let folder = tempfile::tempdir().unwrap();
+    let (svg, values) = (folder.path().join("m.svg"), folder.path().join("m.csv"));
+    let records = pairs(3, false);
+    let mut command = Command::cargo_bin("gpumodel").unwrap();
+    command.arg("plot");
+    for (index, record) in records.iter().enumerate() {
+        let path = folder.path().join(format!("{index}.json"));
+        std::fs::write(&path, record.to_json()).unwrap();
+        command.arg(path);
+    }
+    command.args(["--figure", "makespan", "--baseline", "pt", "-o"]).arg(&svg);
+    command.arg("--csv").arg(&values).assert().success();
+    let figure = Figure::named("makespan").unwrap();
+    let drawing = figure.draw(&Scene::new(&records).against("pt")).unwrap();
+    assert_eq!(std::fs::read_to_string(&svg).unwrap(), drawing.svg);
+    assert_eq!(std::fs::read_to_string(&values).unwrap(), drawing.csv);
+}
+
+#[test]
+fn extreme_values_draw_or_refuse_and_end() {
+    for (count, value) in [(u64::MAX, f64::MAX), (0, -1e300), (1, 5e-324), (7, f64::NAN)] {
+        let mut record = studied(0, false);
+        (record.machine.core_mhz, record.machine.sms) = (value, count);
+        let solo = &mut record.solo[0];
+        solo.cycles = count;
+        let kernel = &mut solo.kernels[0];
+        (kernel.cycles, kernel.start_cycle) = (count, count);
+        kernel.issue_slot_utilization = Some(value);
+        for shares in [&mut kernel.residence, &mut kernel.activity] {
+            shares.as_mut().unwrap().values_mut().for_each(|share| *share = value);
+        }
+        let solo = record.solo[0].clone();
+        record.coruns.push(alone(&solo, "pt", ("ctas", u32::MAX), count));
+        record.coruns.push(alone(&solo, "slate", ("task", u32::MAX), count));
+        record.coruns.push(alone(&solo, "solo", ("sms", u32::MAX), count));
+        record.coruns.push(pair(&[solo.clone(), solo], "sequential", 0, count.min(1 << 60)));
+        for app in record.coruns.iter_mut().flat_map(|run| &mut run.apps) {
+            (app.l1.accesses, app.dram.read_sectors, app.ctas_per_sm) = (count, count, count);
+            app.workers.iter_mut().for_each(|workers| workers.registers = count);
+            app.host.iter_mut().for_each(|host| host.waiting_cycles = count);
+        }
+        for figure in studies() {
+            match figure.draw(&Scene::new(std::slice::from_ref(&record))) {
+                Ok(drawing) => assert!(drawing.svg.len() < 1 << 20, "{}", figure.name),
+                Err(error) => assert!(matches!(error, ReportError::Empty { .. }), "{error}"),
+            }
+        }
+    }
+}
