@@ -44,7 +44,8 @@ pub(crate) fn panels(sheet: &mut Sheet, names: &[String], height: f64) -> Vec<Pa
         for (column, name) in names_of_row.iter().enumerate() {
             let area = Area::new(x, top, width, height);
             let at = (x + width / 2.0, top - NAME / 2.0);
-            let words = fit(name, NOTE, width);
+            // Heavy letters are wider than they are taken for.
+            let words = fit(name, NOTE, width * 0.9);
             sheet.canvas.text(Label::new(words, at, NOTE, Anchor::Centre).bold());
             sheet.mark_plot(area);
             let last = (row + 1) * across + column >= names.len();
