@@ -54,6 +54,11 @@ fn facts(names: &[&str]) -> Facts {
 }
 
 /// Slate with what runs alone of a millisecond say of each benchmark.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "whole numbers of a test"
+)]
 fn started(facts: &Facts, typed: &str) -> (Box<dyn Scheme>, Plan) {
     let mut scheme = Choice::parse(typed).unwrap().make();
     let row = |probe: gpumodel::epoch::Probe| {
@@ -162,6 +167,11 @@ fn saturation_gives_the_kernel_with_more_traffic_what_it_can_use() {
 }
 
 #[test]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "whole numbers of a test"
+)]
 fn hosts_take_the_published_parts_of_an_applications_time() {
     let facts = facts(&["BS", "RG"]);
     let (_, plan) = started(&facts, "slate");

@@ -97,8 +97,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
         let app_of = setup::app_of_kernels(&setup.apps);
         let grids = setup::grids(machine, feed, &app_of)?;
         let mut fabric = Fabric::new(machine, setup.standard, setup.mapping);
-        let pace = setup.part.as_ref().map_or(1, |part| part.pace);
-        let part = setup.part.is_some();
+        let (part, pace) = (setup.part.is_some(), setup.part.as_ref().map_or(1, |part| part.pace));
         fabric.elsewhere = setup.part.map(|part| part.elsewhere).filter(|set| !set.is_empty());
         let mut chip = setup::chip(machine, feed, &app_of, fabric);
         chip.spans = part.then(Vec::new);

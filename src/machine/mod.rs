@@ -87,6 +87,8 @@ mod vacating_tests;
 mod worker;
 #[cfg(test)]
 mod worker_tests;
+#[cfg(test)]
+mod working;
 
 pub use counters::{
     CacheCounts, Cause, ConstantCounts, FetchCounts, KernelCounts, SmCounts, StallStack, TlbCounts,

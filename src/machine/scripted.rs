@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::epoch::{Resize, Word};
 use crate::isa::{Access, AddressMode, Code, Instruction, Launch, Register, RegisterFile, Segment};
 use crate::spec::Resolved;
 use crate::units::{Dim3, KernelId, to_u32, to_usize};
@@ -13,8 +12,8 @@ pub(super) use super::fixture::{
     address_of, facts, gap, kernel_cycles, machine, memory_of, named, translating, whole,
 };
 use super::{
-    End, Feed, FeedError, Gpu, MachineError, Outcome, Piece, Pieces, ProfileImage, Program, Setup,
-    TASK_BARRIER, WarpStream, Worker,
+    End, Feed, FeedError, Gpu, MachineError, Outcome, ProfileImage, Program, Setup, WarpStream,
+    Worker,
 };
 
 /// The lanes' addresses by CTA, warp and turn; the mask is the line's.
@@ -34,8 +33,8 @@ pub(super) struct Line {
     destination: Option<u16>,
     source: Option<u16>,
     at: Option<Where>,
-    width: u8,
-    mask: u32,
+    pub(super) width: u8,
+    pub(super) mask: u32,
     immediates: &'static [i64],
 }
 
@@ -110,8 +109,8 @@ pub(super) struct Script {
     entered: Arc<AtomicU64>,
     /// By CTA: how often it was opened.
     opened: Arc<[AtomicU64]>,
-    worker: Option<Arc<Worker>>,
-    program: Program,
+    pub(super) worker: Option<Arc<Worker>>,
+    pub(super) program: Program,
 }
 
 /// A warp of a [`Script`].
@@ -215,47 +214,6 @@ impl Script {
         }
     }
 
-    /// The same as workers that take `task_blocks` CTAs at a time; a task costs a barrier
-    /// and, where `queued`, an addition to the queue.
-    pub(super) fn as_workers(
-        mut self,
-        resolved: &Resolved,
-        task_blocks: u32,
-        queued: bool,
-        resize: Resize,
-    ) -> Self {
-        let mut code = Code::clone(&self.program.code);
-        let first_segment = to_u32(code.segments.len());
-        let barrier = line("BAR.SYNC", None, None).immediate(TASK_BARRIER);
-        let queue = [memory("ATOMG.E.ADD", Some(60), None, |_, _, _| (0, 0)).masked(1)];
-        let leader: Vec<Line> = queue.into_iter().filter(|_| queued).chain([barrier]).collect();
-        let mut lines = Vec::new();
-        let pieces = [&leader[..], &[barrier]].map(|body| {
-            let segment = append(&mut code, body);
-            let piece = Piece { segment, line: to_u32(lines.len()) };
-            let word = |line: &Line| (line.width > 0).then_some(Word::Queue);
-            lines.extend(body.iter().map(|line| super::Line { mask: line.mask, word: word(line) }));
-            Some(piece)
-        });
-        let [leader, others] = pieces;
-        self.worker = Some(Arc::new(Worker {
-            task_blocks,
-            resize,
-            compile_cycles: 0,
-            call_cycles: 0,
-            first_segment,
-            arrive: Pieces::default(),
-            task: Pieces { leader, others },
-            block: None,
-            leave: Pieces::default(),
-            lines,
-        }));
-        let resolve = |text: &String| resolved.isa.opcode(&resolved.machine, text);
-        self.program.opcodes = code.opcodes.iter().map(resolve).collect();
-        self.program.code = Arc::new(code);
-        self
-    }
-
     /// By CTA: how often it was opened.
     pub(super) fn opened(&self) -> Vec<u64> {
         self.opened.iter().map(|count| count.load(Ordering::Relaxed)).collect()
@@ -355,7 +313,7 @@ fn code(bodies: &[&[Line]]) -> Code {
 }
 
 /// Adds a body and says its segment.
-fn append(code: &mut Code, lines: &[Line]) -> u32 {
+pub(super) fn append(code: &mut Code, lines: &[Line]) -> u32 {
     let first = to_u32(code.instructions.len());
     code.segments.push(Segment { first, length: to_u32(lines.len()) });
     for line in lines {

@@ -51,7 +51,7 @@ fn tasks_of_one_block_that_cost_nothing_take_as_long_as_the_plain_kernel() {
             let script = || Script::new(&resolved, &body, repeat, 96, threads);
             let plain =
                 Crew::new(vec![script()]).under(&resolved, &waking(&resolved, &[ctas], vec![]));
-            let workers = script().as_workers(&resolved, 1, false, Resize::InPlace);
+            let workers = script().working(&resolved, 1, false, Resize::InPlace);
             let workers =
                 Crew::new(vec![workers]).under(&resolved, &waking(&resolved, &[ctas], vec![]));
             let ratio = ratio(workers.cycles, plain.cycles);
@@ -69,7 +69,7 @@ fn the_queue_is_real_traffic_and_larger_tasks_have_less_of_it() {
     let resolved = small("0");
     let run = |task| {
         let script = Script::new(&resolved, &chain(50), 1, 6400, 64);
-        let workers = script.as_workers(&resolved, task, true, Resize::InPlace);
+        let workers = script.working(&resolved, task, true, Resize::InPlace);
         Crew::new(vec![workers]).under(&resolved, &waking(&resolved, &[8], vec![]))
     };
     let (one, ten) = (run(1), run(10));
@@ -85,7 +85,7 @@ fn the_queue_is_real_traffic_and_larger_tasks_have_less_of_it() {
 fn a_smaller_quota_takes_effect_when_tasks_end() {
     let resolved = small("0");
     let script = || Script::new(&resolved, &chain(3000), 1, 64, 32);
-    let crew = Crew::new(vec![script().as_workers(&resolved, 1, false, Resize::InPlace)]);
+    let crew = Crew::new(vec![script().working(&resolved, 1, false, Resize::InPlace)]);
     let first = waking(&resolved, &[4], vec![WakeOn::At(1000)]);
     let mut seen = Vec::new();
     crew.run(&resolved, &first, |view| {
@@ -109,7 +109,7 @@ fn a_smaller_quota_takes_effect_when_tasks_end() {
 fn a_larger_quota_is_another_instance_and_comes_as_late_as_any_launch() {
     let resolved = small("700");
     let script = Script::new(&resolved, &chain(500), 1, 400, 32);
-    let crew = Crew::new(vec![script.as_workers(&resolved, 1, false, Resize::InPlace)]);
+    let crew = Crew::new(vec![script.working(&resolved, 1, false, Resize::InPlace)]);
     let first = waking(&resolved, &[1], vec![WakeOn::At(2000)]);
     let mut seen = Vec::new();
     let outcome = crew.run(&resolved, &first, |view| {
@@ -130,7 +130,7 @@ fn a_larger_quota_is_another_instance_and_comes_as_late_as_any_launch() {
 fn a_launch_on_other_sms_goes_on_at_the_saved_task_and_strangers_quit() {
     let resolved = small("0");
     let script = Script::new(&resolved, &chain(500), 1, 800, 64);
-    let crew = Crew::new(vec![script.as_workers(&resolved, 10, false, ANEW)]);
+    let crew = Crew::new(vec![script.working(&resolved, 10, false, ANEW)]);
     let on = |sms: std::ops::Range<usize>, wake: Vec<WakeOn>| {
         let quota = (0..4).map(|sm| if sms.contains(&sm) { 8 } else { 0 }).collect();
         let shares = vec![crate::epoch::Share::Quota(quota)];
@@ -158,7 +158,7 @@ fn a_launch_on_other_sms_goes_on_at_the_saved_task_and_strangers_quit() {
 fn the_last_task_is_told_once_when_it_starts() {
     let resolved = small("0");
     let script = Script::new(&resolved, &chain(800), 1, 33, 32);
-    let crew = Crew::new(vec![script.as_workers(&resolved, 4, false, Resize::InPlace)]);
+    let crew = Crew::new(vec![script.working(&resolved, 4, false, Resize::InPlace)]);
     let first = waking(&resolved, &[2], vec![WakeOn::LastTaskStarted]);
     let mut told = Vec::new();
     crew.run(&resolved, &first, |view| {
@@ -174,7 +174,7 @@ fn warps_that_leave_a_block_early_wait_for_the_others_at_its_end() {
     let meets = [line("FFMA", Some(1), Some(1)), line("BAR.SYNC", None, None)];
     let early = [line("FFMA", Some(1), Some(1))];
     let script = Script::of_bodies(&resolved, &[&meets, &early], 3, 20, 64);
-    let crew = Crew::new(vec![script.as_workers(&resolved, 1, false, Resize::InPlace)]);
+    let crew = Crew::new(vec![script.working(&resolved, 1, false, Resize::InPlace)]);
     let outcome = crew.under(&resolved, &waking(&resolved, &[1], vec![]));
     assert_eq!(outcome.kernels[0].ctas_retired, 20);
 }
@@ -201,7 +201,7 @@ proptest! {
         let resolved = small(launch);
         let script = |task, anew: bool, warps: u32, body: &[Line]| {
             let resize = if anew { ANEW } else { Resize::InPlace };
-            Script::new(&resolved, body, 2, 90, 32 * warps).as_workers(&resolved, task, true, resize)
+            Script::new(&resolved, body, 2, 90, 32 * warps).working(&resolved, task, true, resize)
         };
         let crew = Crew::new(vec![
             script(tasks.0, anew.0, threads.0, &chain(150)),

@@ -25,8 +25,7 @@ pub(super) fn kernel(
     place: usize,
     counts: &KernelCounts,
 ) -> KernelRecord {
-    let machine = &bench.resolved.machine;
-    let launch = &program.launch;
+    let (machine, launch) = (&bench.resolved.machine, &program.launch);
     let need = Need::of(launch, machine);
     let (fits, limit) = need.fits(machine);
     let cycles = counts.end - counts.start;

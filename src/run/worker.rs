@@ -168,8 +168,8 @@ impl<'a> Writer<'a> {
     fn opcode(&mut self, names: &[&'static str]) -> u32 {
         let resolve =
             |name: &&'static str| (*name, self.resolved.isa.opcode(&self.resolved.machine, name));
-        let known = names.iter().map(|name| resolve(name)).find(|(_, opcode)| opcode.known);
-        let last = || names.last().map(|name| resolve(name));
+        let known = names.iter().map(resolve).find(|(_, opcode)| opcode.known);
+        let last = || names.last().map(resolve);
         let (name, opcode) = known.or_else(last).expect("every list has a name");
         *self.named.entry(name).or_insert_with(|| {
             self.code.opcodes.push(name.to_owned());

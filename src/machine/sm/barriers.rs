@@ -11,7 +11,8 @@ use super::super::chip::Chip;
 use super::super::feed::WarpStream;
 use super::super::profile::Meeting;
 use super::Sm;
-use super::warp::{Blocked, Next, Warp};
+use super::next::Next;
+use super::warp::{Blocked, Warp};
 
 /// One barrier of a CTA at which warps have arrived.
 #[derive(Clone, Copy, Debug)]

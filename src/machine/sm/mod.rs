@@ -20,6 +20,7 @@ mod line_cache;
 mod load_store;
 mod mover;
 mod need;
+mod next;
 mod params;
 mod path;
 mod repeat;

@@ -11,8 +11,9 @@ use super::super::chip::Chip;
 use super::super::feed::WarpStream;
 use super::super::packet::Ask;
 use super::barriers::Barrier;
+use super::next::Next;
 use super::room::Bounds;
-use super::warp::{Blocked, Next, Warp};
+use super::warp::{Blocked, Warp};
 use super::{Cta, Need, Sm};
 
 /// How a CTA leaves before its end.

@@ -7,10 +7,10 @@ use crate::units::{Cycle, to_usize};
 use super::super::counters::KernelCounts;
 use super::super::feed::WarpStream;
 use super::super::profile::{Profile, SlotId, StateId, Step, StepEnd, StretchEnd};
-use super::burst::{Burst, Running};
+use super::burst::Burst;
 use super::fetch::Window;
+use super::next::Next;
 use super::path::Path;
-use super::share::{Claim, ISSUE};
 
 /// Bursts without an event are cut here, so that counters never run far ahead
 /// of time; see [`super::repeat`] for loops.
@@ -54,32 +54,6 @@ pub(super) enum Blocked {
     Leaving,
     /// Its CTA leaves the SM before its end, or comes back.
     Stopped,
-}
-
-/// How a stopped warp goes on when its CTA is back.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) enum Next {
-    /// It begins its next burst.
-    #[default]
-    Burst,
-    /// The rest of the burst that it was in.
-    Rest(Running, Claim),
-    /// What it met at the end of its burst, which it had to wait with.
-    Meet,
-    /// It had waited for something that is there by now.
-    Settled,
-    /// It still waits at a barrier.
-    Barrier(u8),
-}
-
-impl Next {
-    /// Instructions of its burst that have not issued.
-    pub(super) fn unissued(&self) -> f64 {
-        match self {
-            Self::Rest(running, claim) => running.left.max(0.0) * f64::from(claim.density[ISSUE]),
-            _ => 0.0,
-        }
-    }
 }
 
 /// One load slot.

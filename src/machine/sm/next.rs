@@ -1,0 +1,30 @@
+//! How a warp that was stopped goes on.
+
+use super::burst::Running;
+use super::share::{Claim, ISSUE};
+
+/// How a stopped warp goes on when its CTA is back.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Next {
+    /// It begins its next burst.
+    #[default]
+    Burst,
+    /// The rest of the burst that it was in.
+    Rest(Running, Claim),
+    /// What it met at the end of its burst, which it had to wait with.
+    Meet,
+    /// It had waited for something that is there by now.
+    Settled,
+    /// It still waits at a barrier.
+    Barrier(u8),
+}
+
+impl Next {
+    /// Instructions of its burst that have not issued.
+    pub(super) fn unissued(&self) -> f64 {
+        match self {
+            Self::Rest(running, claim) => running.left.max(0.0) * f64::from(claim.density[ISSUE]),
+            _ => 0.0,
+        }
+    }
+}
