@@ -16,6 +16,22 @@ fn any_scheme() -> impl Strategy<Value = String> {
         proptest::sample::select(plain.to_vec()),
         (1_u32..6).prop_map(|most| format!("oracle:most={most}")),
         any_slicer(),
+        any_workers(),
+    ]
+}
+
+/// Schemes in software, in a few of their settings.
+fn any_workers() -> impl Strategy<Value = String> {
+    let slices = (0.05_f64..20.0, 0.0_f64..1.0);
+    prop_oneof![
+        (1_u64..5, 0_u64..4).prop_map(|(task, ctas)| format!("pt:task={task}:ctas={ctas}")),
+        (0.0_f64..5.0, 0_u64..4000, 1_u64..4)
+            .prop_map(|(us, window, task)| format!("sim:latency_us={us:.3}:window={window}:task={task}")),
+        (1_u64..12, 0.0_f64..3.0, proptest::sample::select(vec!["even", "saturate"]), 0.0_f64..900.0)
+            .prop_map(|(task, us, split, high)| format!(
+                "slate:task={task}:relaunch_us={us:.3}:split={split}:memory_high={high:.1}:window=2000"
+            )),
+        slices.prop_map(|(slice, switch)| format!("cuda:slice_us={slice:.3}:switch_us={switch:.3}")),
     ]
 }
 

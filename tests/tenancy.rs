@@ -57,11 +57,7 @@ fn machine(kernels: Vec<KernelFacts>) -> Facts {
 
 /// What the scheme is told of its probes: an application alone with `ctas` workers on
 /// every SM takes `time(app, ctas)` cycles.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "cycles of a test"
-)]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cycles of a test")]
 fn told(scheme: &dyn Scheme, facts: &Facts, time: impl Fn(u16, u32) -> f64) -> Vec<ProbeResult> {
     let row = |probe: gpumodel::epoch::Probe| {
         let app = probe.apps[0];

@@ -45,7 +45,8 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "M")]
     machine: String,
     /// Schemes under which the applications run together, separated by commas, each as
-    /// `name` or `name:key=value:key=value`; `gpumodel scheme list` names them
+    /// `name` or `name:key=value:key=value`; `gpumodel scheme list` names them;
+    /// `replay:RECORD.json[:run=N]` runs the decisions of a record again
     #[arg(long, value_name = "S", value_delimiter = ',')]
     scheme: Vec<String>,
     /// When a co-run ends: `all` (every application has finished once), `first`,

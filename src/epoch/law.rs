@@ -80,6 +80,9 @@ pub enum LawBroken {
          task has a block at least"
     )]
     Workers(AppId),
+    /// A later plan of a run gives an application another form.
+    #[error("application {0:?} is to have another form in the middle of a run")]
+    Reformed(AppId),
     /// Nobody runs and nothing would ever wake the scheme.
     #[error("no application has a share and no wake condition is set")]
     Asleep,

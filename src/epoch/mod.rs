@@ -13,7 +13,7 @@ mod view;
 
 pub use facts::{AppFacts, Facts, KernelFacts};
 pub use law::LawBroken;
-pub use persistent::{AddedCode, Persistent, Resize, Touch, Word};
+pub use persistent::{AddedCode, Persistent, Resize, Touch, Word, most_registers};
 pub use plan::{
     Curve, DispatchOrder, Freed, Plan, PlanDraft, Region, Share, TimeSlice, Vacate, WakeOn,
 };

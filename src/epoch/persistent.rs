@@ -101,22 +101,26 @@ impl Persistent {
         Self { task_blocks: 1, register_factor: 1.0, ..Self::default() }
     }
 
-    /// Registers of a thread of a kernel that has `registers` as written.
+    /// Registers of a thread of a kernel that has `registers` as written, where a thread
+    /// may have `most`: a compiler that is told the CTA's size spills beyond that, which
+    /// costs nothing here.
     #[must_use]
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a small number that is not negative"
     )]
-    pub fn registers(&self, registers: u32) -> u32 {
-        (f64::from(registers) * self.register_factor).round() as u32 + self.more_registers
+    pub fn registers(&self, registers: u32, most: u32) -> u32 {
+        let grown = (f64::from(registers) * self.register_factor).round() as u32;
+        (grown + self.more_registers).min(most.max(registers))
     }
 
     /// A launch as it is with workers: what one of them needs, and how many fit.
     #[must_use]
     pub fn of(&self, kernel: &KernelFacts, facts: &Facts) -> KernelFacts {
-        let registers = self.registers(kernel.registers_per_thread);
         let unit = facts.register_unit.max(1);
+        let most = most_registers(facts.registers_per_sm, unit, kernel.warps_per_cta);
+        let registers = self.registers(kernel.registers_per_thread, most);
         let per_warp = (registers * 32).div_ceil(unit) * unit;
         let bytes = kernel.shared_bytes + self.more_shared_bytes;
         let shared_unit = facts.shared_unit_bytes.max(1);
@@ -131,4 +135,16 @@ impl Persistent {
         kernel.ctas_per_sm = facts.fits(&kernel);
         kernel
     }
+}
+
+/// Registers of an instruction's field at most (CUDA programming guide, technical
+/// specifications: 255 per thread).
+const ADDRESSED: u32 = 255;
+
+/// Registers that a thread may have where a CTA of `warps` warps is to fit an SM with
+/// `registers`, handed out to warps in multiples of `unit`.
+#[must_use]
+pub fn most_registers(registers: u32, unit: u32, warps: u32) -> u32 {
+    let per_warp = registers / warps.max(1) / unit.max(1) * unit.max(1);
+    (per_warp / 32).min(ADDRESSED)
 }

@@ -1,7 +1,7 @@
 //! The course of applications: they come, launch, end, begin anew, or are stopped.
 
 use crate::epoch::{Freed, Wake, WakeOn};
-use crate::units::{AppId, KernelId, to_u16, to_usize};
+use crate::units::{AppId, KernelId, to_u16, to_u32, to_usize};
 
 use super::event::Event;
 use super::feed::Feed;
@@ -38,6 +38,7 @@ impl<F: Feed> Gpu<'_, F> {
             return;
         }
         self.apps[app].state = State::Active;
+        self.apps[app].free_since = self.chip.queue.now();
         self.pass_turn();
         if self.chip.queue.now() > 0 {
             self.wakes.push_back(Wake::Arrival(AppId(to_u16(app))));
@@ -69,8 +70,10 @@ impl<F: Feed> Gpu<'_, F> {
                 }
                 Command::Launch { kernel, .. } => {
                     let gap = if begun { self.machine.dispatch.kernel_retire_cycles } else { 0 };
-                    let gap = gap + self.calls(kernel.0, !begun);
-                    self.chip.queue.schedule(now + gap, Event::Launch { kernel: kernel.0 });
+                    let called = self.apps[app].free_since + self.calls(kernel.0, !begun);
+                    self.chip
+                        .queue
+                        .schedule((now + gap).max(called), Event::Launch { kernel: kernel.0 });
                 }
             }
         }
@@ -150,6 +153,7 @@ impl<F: Feed> Gpu<'_, F> {
         let app = self.owner(kernel);
         self.gauge.begun[app].retain(|&begun| begun != kernel);
         self.apps[app].launches.ended(KernelId(kernel));
+        self.apps[app].free_since = self.chip.queue.now();
         self.wake_on(&WakeOn::KernelEnd, Wake::KernelEnd(AppId(to_u16(app))));
         if self.apps[app].launches.is_done() || !self.asks_first(kernel) {
             self.next_commands(app);
@@ -188,13 +192,15 @@ impl<F: Feed> Gpu<'_, F> {
             return self.release(app);
         }
         self.check_for_starved(app);
-        for kernel in launches {
+        for &kernel in &launches {
             let first = &mut self.gauge.first_runs[kernel];
             first.get_or_insert_with(|| Box::new(self.chip.counts[kernel].clone()));
             self.dispatcher.grids[kernel].rewind();
         }
         self.apps[app].relaunch(self.machine.quirks.serial_kernels);
-        self.next_commands(app);
+        if !launches.first().is_some_and(|&kernel| self.asks_first(to_u32(kernel))) {
+            self.next_commands(app);
+        }
     }
 
     /// Ends the run when an application begins anew again and again while another one

@@ -58,10 +58,18 @@ impl Gauge {
 
 impl<F: Feed> Gpu<'_, F> {
     /// Warp instructions of an application so far, by the issue slots that they took,
-    /// up to the last closing of the books; without those that have to issue anew.
+    /// up to the last closing of the books; without those that have to issue anew, and
+    /// of workers without the part that their form has added so far.
     pub(super) fn progress(&self, app: AppId) -> f64 {
         let grids = self.dispatcher.grids.iter().filter(|grid| grid.app == app);
-        self.issued(app) - grids.map(|grid| grid.dropped).sum::<f64>()
+        let issued = self.issued(app) - grids.map(|grid| grid.dropped).sum::<f64>();
+        let counts = self.chip.counts.iter().filter(|counts| counts.app == app);
+        let (all, added) = counts.fold((0, 0), |(all, added), counts| {
+            (all + counts.warp_instructions, added + counts.added_instructions)
+        });
+        #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+        let own = if added == 0 { 1.0 } else { 1.0 - added as f64 / all.max(1) as f64 };
+        issued * own.max(0.0)
     }
 
     /// The same with all that have issued.

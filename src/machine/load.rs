@@ -81,6 +81,8 @@ pub(super) struct Running {
     pub(super) outcome: AppOutcome,
     /// It has begun a command.
     pub(super) begun: bool,
+    /// When it came or its last launch ended: its next call may go out.
+    pub(super) free_since: Cycle,
     /// Its outcome stands: what it does further is not reported.
     pub(super) reported: bool,
 }
@@ -93,7 +95,7 @@ impl Running {
         let launches = Launches::new(load.commands.iter().copied(), serial);
         let state = if load.absent { State::Finished } else { State::Coming };
         let reported = load.absent;
-        Self { load, launches, state, outcome, begun: false, reported }
+        Self { load, launches, state, outcome, begun: false, free_since: 0, reported }
     }
 
     /// It begins its commands anew.

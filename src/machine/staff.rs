@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::epoch::Resize;
-use crate::units::to_u64;
+use crate::units::{Cycle, to_u64};
 
 use super::sm::Duty;
 use super::worker::Worker;
@@ -23,10 +23,12 @@ pub(super) struct Staff {
     visits: Vec<u32>,
     /// By SM: the numbers of the workers there who stay, a bit each.
     stays: Vec<u64>,
+    /// By SM: workers that the last instance was to have.
+    last: Vec<u32>,
     /// All are to leave, for a launch on other SMs.
     retreats: bool,
-    /// An instance is on its way.
-    pub(super) coming: bool,
+    /// When an instance comes that is on its way.
+    pub(super) coming: Option<Cycle>,
     /// Blocks of tasks that workers have not done yet.
     pub(super) out: u64,
 }
@@ -34,9 +36,18 @@ pub(super) struct Staff {
 impl Staff {
     /// Nobody yet, on `sms` SMs that hold `fits` workers each.
     pub(super) fn new(worker: Arc<Worker>, fits: u32, sms: usize) -> Self {
-        let (places, visits, stays) = (vec![0; sms], vec![0; sms], vec![0; sms]);
-        let fits = fits.min(MOST);
-        Self { worker, fits, places, visits, stays, retreats: false, coming: false, out: 0 }
+        let (fits, none) = (fits.min(MOST), vec![0; sms]);
+        Self {
+            worker,
+            fits,
+            places: none.clone(),
+            visits: none.clone(),
+            stays: vec![0; sms],
+            last: none,
+            retreats: false,
+            coming: None,
+            out: 0,
+        }
     }
 
     /// Whether somebody may come to an SM.
@@ -75,9 +86,11 @@ impl Staff {
         self.stays[sm] &= !(1 << number);
     }
 
-    /// Workers on an SM who stay, and places for more.
-    fn there(&self, sm: usize) -> u32 {
-        self.stays[sm].count_ones() + self.places[sm]
+    /// Workers on an SM who stay where the plan wants `wanted`, and places for more:
+    /// whose number is not below that leaves at the end of his task.
+    fn there(&self, sm: usize, wanted: u32) -> u32 {
+        let wanted = 1_u64.checked_shl(wanted).map_or(u64::MAX, |bit| bit - 1);
+        (self.stays[sm] & wanted).count_ones() + self.places[sm]
     }
 
     /// Nobody comes any more.
@@ -85,17 +98,20 @@ impl Staff {
         self.places.fill(0);
         self.visits.fill(0);
         self.stays.fill(0);
+        self.last.fill(0);
         self.retreats = false;
+        self.coming = None;
     }
 
     /// An instance with workers for all that the quotas allow, beside those who stay,
     /// but for no more than `blocks` left blocks make tasks.
     pub(super) fn launch(&mut self, quotas: &[u32], blocks: u64) {
-        self.coming = false;
+        self.coming = None;
         self.retreats = false;
         let anew = self.worker.resize != Resize::InPlace;
         let wanted: Vec<u32> = quotas.iter().map(|&quota| quota.min(self.fits)).collect();
         if anew {
+            self.last.clone_from(&wanted);
             let elsewhere = |&wanted: &u32| if wanted == 0 { self.fits } else { 0 };
             self.visits = wanted.iter().map(elsewhere).collect();
         }
@@ -103,7 +119,7 @@ impl Staff {
         let at_once = wanted.iter().copied().max().unwrap_or(0);
         for level in 0..at_once {
             for (sm, &wanted) in wanted.iter().enumerate() {
-                if level < wanted && self.there(sm) <= level && tasks > 0 {
+                if level < wanted && self.there(sm, wanted) <= level && tasks > 0 {
                     self.places[sm] += 1;
                     tasks -= 1;
                 }
@@ -115,32 +131,27 @@ impl Staff {
     /// workers are `resident` and `blocks` are left. Those who have to leave find out at
     /// the end of their task.
     pub(super) fn follow(&mut self, quotas: &[u32], resident: u64, blocks: u64) -> bool {
-        if blocks == 0 || self.coming {
+        if blocks == 0 || self.coming.is_some() {
             return false;
         }
         let mut wanted = quotas.iter().map(|&quota| quota.min(self.fits)).enumerate();
         match self.worker.resize {
-            Resize::InPlace => {
-                self.coming = wanted.any(|(sm, wanted)| wanted > self.there(sm));
-            }
+            Resize::InPlace => wanted.any(|(sm, wanted)| wanted > self.there(sm, wanted)),
             Resize::Relaunch { .. } => {
-                self.retreats = wanted.any(|(sm, wanted)| wanted != self.there(sm));
+                self.retreats |= wanted.any(|(sm, wanted)| wanted != self.last[sm]);
                 if self.retreats {
                     self.places.fill(0);
                     self.visits.fill(0);
                 }
-                self.coming =
-                    self.retreats && resident == 0 && quotas.iter().any(|&quota| quota > 0);
+                self.retreats && resident == 0 && quotas.iter().any(|&quota| quota > 0)
             }
         }
-        self.coming
     }
 
     /// All that had to leave have: whether the kernel is launched anew.
-    pub(super) fn is_gone(&mut self, resident: u64, blocks: u64, shared: bool) -> bool {
-        let gone = self.retreats && resident == 0 && blocks > 0 && shared && !self.coming;
-        self.coming |= gone;
-        gone
+    pub(super) fn is_gone(&self, resident: u64, blocks: u64, shared: bool) -> bool {
+        let waits = self.coming.is_none() && blocks > 0 && shared;
+        self.retreats && resident == 0 && waits
     }
 
     /// Whether a worker who asks for a task leaves instead, where the plan wants

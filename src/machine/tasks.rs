@@ -56,8 +56,9 @@ impl<F: Feed> Gpu<'_, F> {
 
     /// A further instance of a launch may start its workers.
     pub(super) fn staff_anew(&mut self, kernel: u32) {
-        let app = self.dispatcher.grids[to_usize(kernel)].app;
-        if !self.gauge.begun[app.index()].contains(&kernel) {
+        let now = self.chip.queue.now();
+        let staff = self.dispatcher.grids[to_usize(kernel)].staff.as_ref();
+        if staff.is_none_or(|staff| staff.coming != Some(now)) {
             return;
         }
         self.staff(kernel);
@@ -93,21 +94,22 @@ impl<F: Feed> Gpu<'_, F> {
     }
 
     fn schedule_instance(&mut self, kernel: u32) {
-        let Some(staff) = &self.dispatcher.grids[to_usize(kernel)].staff else { return };
+        let Some(staff) = &mut self.dispatcher.grids[to_usize(kernel)].staff else { return };
         let latency = match staff.worker.resize {
             Resize::InPlace => self.machine.dispatch.kernel_launch_cycles,
             Resize::Relaunch { cycles } => cycles,
         };
-        self.chip.queue.schedule(self.chip.queue.now() + latency, Event::Instance { kernel });
+        let at = self.chip.queue.now() + latency;
+        staff.coming = Some(at);
+        self.chip.queue.schedule(at, Event::Instance { kernel });
     }
 
     /// Launches a kernel anew whose workers have all left for that.
     pub(super) fn note_gone(&mut self, kernel: u32) {
         let shared = self.quotas(kernel).iter().any(|&quota| quota > 0);
-        let grid = &mut self.dispatcher.grids[to_usize(kernel)];
+        let grid = &self.dispatcher.grids[to_usize(kernel)];
         let (resident, left) = (grid.resident(), grid.left());
-        let gone = |staff: &mut super::staff::Staff| staff.is_gone(resident, left, shared);
-        if grid.staff.as_mut().is_some_and(gone) {
+        if grid.staff.as_ref().is_some_and(|staff| staff.is_gone(resident, left, shared)) {
             self.schedule_instance(kernel);
         }
     }

@@ -76,6 +76,9 @@ const WORDS_BASE: u64 = 0xd << 44;
 /// counters, the flag and the progress is 256 bytes.
 const LAUNCH_BYTES: u64 = 4096;
 
+/// Bytes of the queue's word and the counters, one for each SM.
+const COUNTERS_BYTES: u64 = 2048;
+
 /// The first byte of a launch's words, and their length.
 pub(super) fn words(kernel: u32) -> (u64, u64) {
     (WORDS_BASE + u64::from(kernel) * LAUNCH_BYTES, LAUNCH_BYTES)
@@ -86,8 +89,8 @@ pub(super) fn address(kernel: u32, sm: u16, word: Word) -> u64 {
     words(kernel).0
         + match word {
             Word::Queue => 0,
-            Word::Workers => 4 * (1 + u64::from(sm)),
-            Word::Flag => 2048,
-            Word::Progress => 2304,
+            Word::Workers => 4 * (1 + u64::from(sm)) % COUNTERS_BYTES,
+            Word::Flag => COUNTERS_BYTES,
+            Word::Progress => COUNTERS_BYTES + 256,
         }
 }

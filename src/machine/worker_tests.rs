@@ -179,6 +179,28 @@ fn warps_that_leave_a_block_early_wait_for_the_others_at_its_end() {
     assert_eq!(outcome.kernels[0].ctas_retired, 20);
 }
 
+#[test]
+fn a_quota_that_falls_and_rises_again_leaves_as_many_as_it_says() {
+    let resolved = small("400");
+    // 5 CTAs shrink to 1 and are to be 3 again while those who have to leave still run.
+    for (low, high) in [(1, 3), (0, 1), (2, 3), (2, 4)] {
+        let script = Script::new(&resolved, &chain(800), 1, 4000, 32);
+        let crew = Crew::new(vec![script.working(&resolved, 1, false, Resize::InPlace)]);
+        let first = waking(&resolved, &[5], vec![WakeOn::At(6000)]);
+        let mut held = Vec::new();
+        let outcome = crew.run(&resolved, &first, |view| match view.now {
+            6000 => waking(&resolved, &[low], vec![WakeOn::At(8500)]),
+            8500 => waking(&resolved, &[high], vec![WakeOn::At(40_000)]),
+            _ => {
+                held.push(view.apps[0].ctas_by_sm.clone());
+                waking(&resolved, &[high], vec![])
+            }
+        });
+        assert_eq!(held[0], [high; 4], "{low} and {high}");
+        assert_eq!(outcome.kernels[0].ctas_retired, 4000);
+    }
+}
+
 /// Quotas of two applications on all SMs, or nothing for one of them, and when the next
 /// plan comes.
 fn any_plans() -> impl Strategy<Value = Vec<(u32, u32, u64)>> {

@@ -60,7 +60,7 @@ pub struct CoRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<EnergyRecord>,
     /// CTAs that were dropped before their end: to start again, or with their
-    /// application as it reached its target.
+    /// application as it reached its target. Workers count as one each.
     #[serde(default)]
     pub killed_ctas: u64,
     /// Every decision of the scheme, in order.

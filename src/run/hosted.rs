@@ -1,13 +1,21 @@
 //! Kernels that ran as workers, and what hosts did, for the record.
 
-use crate::epoch::Plan;
+use crate::epoch::{KernelFacts, Plan};
 use crate::machine::{AppOutcome, KernelCounts, Outcome};
 use crate::record::{HostTime, WorkersRecord};
-use crate::units::{AppId, Cycle, to_u16, to_u64};
+use crate::units::{AppId, Cycle, to_u16};
 
 use super::stage::Stage;
 
 impl Stage<'_> {
+    /// An application's launches in the form that they ran in.
+    pub(super) fn formed(&self, app: usize, plan: Option<&Plan>) -> Vec<KernelFacts> {
+        let kernels = &self.facts.apps[app].kernels;
+        let form = plan.and_then(|plan| plan.workers(AppId(to_u16(app))));
+        let formed = form.map(|form| kernels.iter().map(|kernel| form.of(kernel, &self.facts)));
+        formed.map_or_else(|| kernels.clone(), Iterator::collect)
+    }
+
     /// How an application's kernels ran as workers, if they did.
     pub(super) fn workers(
         &self,
@@ -16,22 +24,25 @@ impl Stage<'_> {
         counts: &KernelCounts,
     ) -> Option<WorkersRecord> {
         let form = plan.workers(AppId(to_u16(app)))?;
-        let launches = || self.mix.feeds[app].programs().iter().map(|program| &program.launch);
-        let registers = launches().map(|launch| launch.registers).max().unwrap_or(0);
-        let shared = launches().map(|launch| launch.shared_bytes).max().unwrap_or(0);
+        let formed = self.formed(app, Some(plan));
+        let most = |of: fn(&KernelFacts) -> u32, kernels: &[KernelFacts]| {
+            u64::from(kernels.iter().map(of).max().unwrap_or(0))
+        };
+        let written = &self.facts.apps[app].kernels;
         Some(WorkersRecord {
             task_blocks: form.task_blocks.into(),
-            registers: form.registers(registers).into(),
-            shared_bytes: (shared + form.more_shared_bytes).into(),
-            registers_as_written: registers.into(),
-            shared_bytes_as_written: shared.into(),
+            registers: most(|kernel| kernel.registers_per_thread, &formed),
+            shared_bytes: most(|kernel| kernel.shared_bytes, &formed),
+            registers_as_written: most(|kernel| kernel.registers_per_thread, written),
+            shared_bytes_as_written: most(|kernel| kernel.shared_bytes, written),
             workers: counts.workers,
             tasks: counts.tasks,
             added_instructions: counts.added_instructions,
         })
     }
 
-    /// Where an application's time went.
+    /// Where an application's time went. Calls go out as soon as the launch before has
+    /// ended: what of them lies beside another wait counts as theirs.
     pub(super) fn host(
         &self,
         app: usize,
@@ -45,22 +56,21 @@ impl Stage<'_> {
             .map(|launch| (launch.start, if launch.end > 0 { launch.end } else { ended.end }))
             .collect();
         spans.sort_unstable();
-        let (mut kernels, mut until) = (0, 0);
+        let form = plan.workers(AppId(to_u16(app)));
+        let (call, mut compile) =
+            form.map_or((0, 0), |form| (form.call_cycles, form.compile_cycles));
+        let (mut time, mut until) = (HostTime::default(), ended.arrival);
         for (start, end) in spans {
-            kernels += end.saturating_sub(start.max(until));
+            let gap = start.saturating_sub(until);
+            let compiles = std::mem::take(&mut compile).min(gap);
+            let calls = call.min(gap - compiles);
+            time.compilation_cycles += compiles;
+            time.communication_cycles += calls;
+            time.waiting_cycles += gap - compiles - calls;
+            time.kernel_cycles += end.saturating_sub(start.max(until));
             until = until.max(end);
         }
-        let form = plan.workers(AppId(to_u16(app)));
-        let count = to_u64(launches.iter().filter(|launch| launch.ctas_started > 0).count());
-        let communication_cycles = form.map_or(0, |form| form.call_cycles * count);
-        let compilation_cycles =
-            form.map_or(0, |form| if count > 0 { form.compile_cycles } else { 0 });
-        let busy = kernels + communication_cycles + compilation_cycles;
-        HostTime {
-            kernel_cycles: kernels,
-            communication_cycles,
-            compilation_cycles,
-            waiting_cycles: ended.cycles().saturating_sub(busy),
-        }
+        time.waiting_cycles += ended.end.saturating_sub(until);
+        time
     }
 }

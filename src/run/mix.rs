@@ -9,7 +9,7 @@ use crate::spec::Resolved;
 use crate::units::{AppId, Dim3, KernelId, to_u16, to_u32};
 
 use super::feed::{StoreFeed, StoredWarp};
-use super::worker::transform;
+use super::worker::{launch, transform};
 
 /// The launches of several applications, numbered over all.
 #[derive(Debug)]
@@ -39,25 +39,24 @@ impl<'a> Mix<'a> {
 
     /// The same with each application in the form that a plan says.
     pub(super) fn formed(&self, plan: &Plan, resolved: &Resolved) -> Self {
-        let mut same: Vec<(&Arc<Code>, usize)> = Vec::new();
-        let mut workers: Vec<Option<(Program, Arc<Worker>)>> = Vec::new();
-        for (kernel, &(app, place)) in self.owners.iter().enumerate() {
+        let mut done: Vec<(usize, &Arc<Code>, Program, Arc<Worker>)> = Vec::new();
+        let mut form = |&(app, place): &(usize, KernelId)| {
             let program = self.feeds[app].program(place);
-            let formed = plan.workers(AppId(to_u16(app))).map(|form| {
-                let before = same.iter().find(|(code, at)| {
-                    Arc::ptr_eq(code, &program.code) && self.owners[*at].0 == app
-                });
-                let (mut formed, worker) = transform(program, form, resolved);
-                let known = before.and_then(|&(_, at)| workers[at].as_ref());
-                if let Some((known, _)) = known {
-                    formed.code = Arc::clone(&known.code);
-                    formed.opcodes = Arc::clone(&known.opcodes);
-                }
-                same.push((&program.code, kernel));
-                (formed, Arc::new(worker))
-            });
-            workers.push(formed);
-        }
+            let form = plan.workers(AppId(to_u16(app)))?;
+            let same = |known: &&(usize, &Arc<Code>, Program, Arc<Worker>)| {
+                known.0 == app && Arc::ptr_eq(known.1, &program.code)
+            };
+            if let Some((_, _, known, worker)) = done.iter().find(same) {
+                let launch = launch(&program.launch, form, resolved);
+                let formed = Program { launch, ctas: program.ctas, ..known.clone() };
+                return Some((formed, Arc::clone(worker)));
+            }
+            let (formed, worker) = transform(program, form, resolved);
+            let worker = Arc::new(worker);
+            done.push((app, &program.code, formed.clone(), Arc::clone(&worker)));
+            Some((formed, worker))
+        };
+        let workers = self.owners.iter().map(&mut form).collect();
         let (feeds, owners, first) = (self.feeds.clone(), self.owners.clone(), self.first.clone());
         Self { feeds, owners, first, workers }
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::epoch::{Facts, LawBroken, Plan, PlanDraft, ProbeResult, View};
+use crate::epoch::{Facts, LawBroken, Plan, ProbeResult, View};
 use crate::record::{Analysis, CoRun, DecisionRecord};
 use crate::scheme::Scheme;
 
@@ -60,18 +60,29 @@ fn plans(corun: &CoRun) -> Result<Vec<Value>, String> {
     let workers = corun.decisions.first().and_then(|first| first.plan.get("workers")).cloned();
     let plan = |decision: &DecisionRecord| {
         let mut plan = decision.plan.clone();
-        let fields = plan.as_object_mut().ok_or("a decision without a plan")?;
+        let fields = plan.as_object_mut().ok_or("a decision has no plan")?;
         fields.insert(String::from("reason"), decision.reason.clone().into());
         fields.insert(String::from("curves"), Value::Array(Vec::new()));
         if let Some(workers) = &workers {
             fields.insert(String::from("workers"), workers.clone());
         }
+        readable(&plan)
+            .map_err(|error| format!("decision at cycle {}: {error}", decision.cycle))?;
         Ok(plan)
     };
     if corun.decisions.is_empty() {
         return Err(String::from("the co-run has no decisions"));
     }
     corun.decisions.iter().map(plan).collect()
+}
+
+/// Whether a plan can be read, on a machine of whatever size.
+fn readable(plan: &Value) -> Result<(), serde_json::Error> {
+    let mut plan = plan.clone();
+    if let Some(Value::Array(shares)) = plan.get_mut("shares") {
+        shares.iter_mut().for_each(|one| *one = share(one, 1));
+    }
+    serde_json::from_value::<Plan>(plan).map(|_| ())
 }
 
 /// A share as a plan has it, of which a record shortens equal quotas to one number.
@@ -92,9 +103,8 @@ impl Replay {
         if let Some(Value::Array(shares)) = value.get_mut("shares") {
             shares.iter_mut().for_each(|one| *one = share(one, facts.sms));
         }
-        // What is no plan breaks the first law: it has no shares.
-        let read = serde_json::from_value::<Plan>(value);
-        read.map_or_else(|_| Plan::new(facts, PlanDraft::default()), |plan| plan.checked(facts))
+        let plan: Plan = serde_json::from_value(value).expect("it has been read before");
+        plan.checked(facts)
     }
 }
 

@@ -91,6 +91,11 @@ impl<'a> Stage<'a> {
             gpu.advance(&mut watch).map_err(|source| self.failed(source))?
         {
             let plan = scheme.decide(&self.facts, &view).map_err(law)?;
+            let first = &decisions[0].plan;
+            let other = |app: &AppId| plan.workers(*app) != first.workers(*app);
+            if let Some(app) = self.all().into_iter().find(other) {
+                return Err(law(LawBroken::Reformed(app)));
+            }
             gpu.follow(plan.clone()).map_err(|source| self.failed(source))?;
             decisions.push(Decision { cycle: view.now, view: Some(view), plan });
         }
@@ -103,11 +108,14 @@ impl<'a> Stage<'a> {
     /// CTAs that started again.
     fn check_instructions(&self, outcome: &Outcome) -> Result<(), RunError> {
         for (app, feed) in self.mix.feeds.iter().enumerate() {
+            if outcome.apps[app].runs == 0 {
+                continue;
+            }
             let sums = sums(&outcome.kernels[self.mix.launches(app)]);
             let found = sums.warp_instructions - sums.lost_instructions - sums.added_instructions;
             let launches = 0..feed.programs().len();
             let expected = launches.map(|place| feed.instructions(place).0).sum();
-            if outcome.apps[app].runs > 0 && found != expected {
+            if found != expected {
                 let app = self.facts.apps[app].name.clone();
                 return Err(RunError::Instructions { app, expected, found });
             }
@@ -122,7 +130,9 @@ impl<'a> Stage<'a> {
         best: &AtomicU64,
     ) -> Result<ProbeResult, RunError> {
         let mut end = match probe.window {
-            Some(window) => End { first: false, at: Some(window) },
+            Some(window) => {
+                End { first: false, at: Some(self.first_arrival(&probe.apps) + window) }
+            }
             None => self.end(),
         };
         let bound = best.load(Ordering::Relaxed);
@@ -141,6 +151,12 @@ impl<'a> Stage<'a> {
         let cycles = if lost { Cycle::MAX } else { outcome.cycles };
         let apps = probe.apps.iter().map(|&app| self.probed(app, &outcome));
         Ok(ProbeResult { cycles, apps: apps.collect::<Result<_, _>>()? })
+    }
+
+    /// When the first of some applications arrives: windows begin there.
+    fn first_arrival(&self, apps: &[AppId]) -> Cycle {
+        let arrivals = apps.iter().map(|app| self.facts.apps[app.index()].arrival);
+        arrivals.min().unwrap_or(0)
     }
 
     /// Single-precision operations in so many warp instructions of an application, at

@@ -26,7 +26,12 @@ impl Stage<'_> {
         let cycles = outcome.cycles;
         let totals = sums(&outcome.totals);
         let energy = energy::spent(machine, outcome.totals.iter(), cycles);
-        let busy = utilization::busy(machine, outcome.totals.iter(), self.held(outcome), cycles);
+        let busy = utilization::busy(
+            machine,
+            outcome.totals.iter(),
+            self.held(outcome, decisions),
+            cycles,
+        );
         let mut run = CoRun {
             scheme: scheme.to_owned(),
             parameters,
@@ -50,13 +55,18 @@ impl Stage<'_> {
     }
 
     /// What resident CTAs held.
-    fn held(&self, outcome: &Outcome) -> Held {
+    fn held(&self, outcome: &Outcome, decisions: &[Decision]) -> Held {
+        let plan = decisions.first().map(|decision| &decision.plan);
         let mut held = Held::default();
-        let programs = self.mix.feeds.iter().flat_map(|feed| feed.programs());
-        for (program, &cycles) in programs.zip(&outcome.cta_cycles) {
+        let kernels = (0..self.facts.apps.len()).flat_map(|app| self.formed(app, plan));
+        for (kernel, &cycles) in kernels.zip(&outcome.cta_cycles) {
+            let need = Need {
+                warps: kernel.warps_per_cta,
+                registers: kernel.registers_per_cta,
+                shared_bytes: kernel.shared_bytes_per_cta,
+            };
             #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
-            let cycles = cycles as f64;
-            held.add(&Need::of(&program.launch, &self.bench.resolved.machine), cycles);
+            held.add(&need, cycles as f64);
         }
         held
     }
@@ -130,7 +140,8 @@ impl Stage<'_> {
         let id = AppId(to_u16(app));
         let Some(plan) = in_force(decisions, ended.end) else { return (0, 0, 0) };
         let quotas = (0..usize::from(self.facts.sms)).map(|sm| plan.quota(id, sm));
-        let fits = self.facts.apps[app].kernels.iter().map(|kernel| kernel.ctas_per_sm).max();
+        let formed = self.formed(app, Some(plan));
+        let fits = formed.iter().map(|kernel| kernel.ctas_per_sm).max();
         let most = quotas.clone().max().unwrap_or(0).min(fits.unwrap_or(0));
         let channels =
             plan.channels().get(app).map_or(self.facts.channels, |own| to_u32(own.len()));

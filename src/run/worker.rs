@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::epoch::{AddedCode, Persistent, Touch, Word};
-use crate::isa::{Code, Instruction, Opcode, Register, RegisterFile, Segment};
+use crate::epoch::{AddedCode, Persistent, Touch, Word, most_registers};
+use crate::isa::{Code, Instruction, Launch, Opcode, Register, RegisterFile, Segment};
 use crate::machine::{Line, Piece, Pieces, Program, TASK_BARRIER, Worker};
 use crate::spec::Resolved;
 use crate::units::to_u32;
@@ -17,9 +17,8 @@ const WRITE: &[&str] = &["STG.E", "ST.E"];
 const BARRIER: &[&str] = &["BAR.SYNC"];
 const STEP: &[&str] = &["IADD3", "IADD"];
 
-/// Bytes of a word and of an instruction slot.
+/// Bytes of a word.
 const WORD_BYTES: u8 = 4;
-const SLOT_BYTES: u64 = 16;
 
 /// Registers of the added code: what memory gives, and the sum that all else goes into.
 /// Kernels use them too, in other parts of their lives.
@@ -39,9 +38,6 @@ pub(super) fn transform(
     let task = writer.pieces(&form.task, true);
     let block = writer.piece(|writer| writer.steps(form.block_instructions, u32::MAX));
     let leave = writer.pieces(&form.leave, false);
-    let mut launch = program.launch.clone();
-    launch.registers = form.registers(launch.registers);
-    launch.shared_bytes += form.more_shared_bytes;
     let worker = Worker {
         task_blocks: form.task_blocks,
         resize: form.resize,
@@ -55,7 +51,26 @@ pub(super) fn transform(
         lines: writer.lines,
     };
     let (code, opcodes) = (Arc::new(writer.code), writer.opcodes.into());
-    (Program { launch, code, opcodes, ctas: program.ctas }, worker)
+    (
+        Program {
+            launch: launch(&program.launch, form, resolved),
+            code,
+            opcodes,
+            ctas: program.ctas,
+        },
+        worker,
+    )
+}
+
+/// A launch with what its CTAs need as workers.
+pub(super) fn launch(launch: &Launch, form: &Persistent, resolved: &Resolved) -> Launch {
+    let sm = &resolved.machine.sm;
+    let most = most_registers(sm.registers, sm.register_unit, launch.warps_per_cta());
+    Launch {
+        registers: form.registers(launch.registers, most),
+        shared_bytes: launch.shared_bytes + form.more_shared_bytes,
+        ..launch.clone()
+    }
 }
 
 /// Code that grows.
@@ -65,16 +80,22 @@ struct Writer<'a> {
     opcodes: Vec<Opcode>,
     lines: Vec<Line>,
     named: BTreeMap<&'static str, u32>,
+    /// Where the next instruction lies, and bytes from one to the next, as in the
+    /// kernel's own code.
     pc: u64,
+    step: u64,
 }
 
 impl<'a> Writer<'a> {
     fn new(program: &Program, resolved: &'a Resolved) -> Self {
         let code = Code::clone(&program.code);
-        let last = code.instructions.iter().map(|one| one.pc).max();
-        let pc = last.map_or(0, |last| last + SLOT_BYTES);
+        let mut pcs: Vec<u64> = code.instructions.iter().map(|one| one.pc).collect();
+        pcs.sort_unstable();
+        let steps = pcs.windows(2).map(|pair| pair[1] - pair[0]).filter(|&step| step > 0);
+        let step = steps.min().unwrap_or(1);
+        let pc = pcs.last().map_or(0, |last| last + step);
         let (opcodes, named) = (program.opcodes.to_vec(), BTreeMap::new());
-        Self { resolved, code, opcodes, lines: Vec::new(), named, pc }
+        Self { resolved, code, opcodes, lines: Vec::new(), named, pc, step }
     }
 
     /// What the first warp and the others run of a piece of added code.
@@ -160,7 +181,7 @@ impl<'a> Writer<'a> {
             immediates: immediates.into(),
             line: None,
         };
-        self.pc += SLOT_BYTES;
+        self.pc += self.step;
         self.code.instructions.push(instruction);
         self.lines.push(line);
     }

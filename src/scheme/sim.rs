@@ -101,6 +101,8 @@ impl Sim {
         self.progress.note(facts, view);
         let ends = match view.wake {
             Wake::LastTaskStarted(app) => self.progress.of(app) == Course::Ends,
+            // It went without a last task: it was stopped.
+            Wake::AppEnd(app) => self.told[app.index()].is_some(),
             _ => false,
         };
         for app in self.progress.with(&[Course::Away, Course::Asks, Course::Ends]) {

@@ -96,7 +96,10 @@ impl<S: WarpStream> Errand<S> {
                     self.at = At::Arrive;
                     self.worker.arrive.of(self.leader)
                 }
-                At::Arrive if self.visits => return None,
+                At::Arrive if self.visits => {
+                    self.at = At::Leave;
+                    self.worker.leave.of(self.leader)
+                }
                 At::Arrive => self.begin_task(),
                 At::Task if self.blocks.is_empty() => {
                     self.at = At::Leave;

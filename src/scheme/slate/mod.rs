@@ -60,8 +60,8 @@ pub struct Slate {
     enough: Vec<u32>,
     /// Applications whose next kernel waits, the first to come first.
     queue: VecDeque<AppId>,
-    /// At most two.
-    running: Vec<AppId>,
+    /// Who has the lower SMs and who the upper: alone, either has all.
+    running: [Option<AppId>; 2],
 }
 
 impl Slate {
@@ -76,7 +76,7 @@ impl Slate {
             forms: Vec::new(),
             enough: Vec::new(),
             queue: VecDeque::new(),
-            running: Vec::new(),
+            running: [None; 2],
         })
     }
 
@@ -94,46 +94,52 @@ impl Slate {
 
     /// A kernel of an application wants to run.
     fn enqueue(&mut self, app: AppId) {
-        if !self.queue.contains(&app) && !self.running.contains(&app) {
+        if !self.queue.contains(&app) && !self.running.contains(&Some(app)) {
             self.queue.push_back(app);
         }
     }
 
     fn dequeue(&mut self, app: AppId) {
         self.queue.retain(|&waits| waits != app);
-        self.running.retain(|&runs| runs != app);
+        for place in self.running.iter_mut().filter(|place| **place == Some(app)) {
+            *place = None;
+        }
     }
 
     /// Fills the places of those that run.
     fn fill(&mut self) {
-        if self.running.is_empty() {
-            self.running.extend(self.queue.pop_front());
+        if self.running == [None; 2] {
+            self.running[0] = self.queue.pop_front();
         }
-        let [alone] = self.running[..] else { return };
+        let (alone, free) = match self.running {
+            [Some(one), None] => (one, 1),
+            [None, Some(one)] => (one, 0),
+            _ => return,
+        };
         let first = self.intensity(alone);
         let goes = |&app: &AppId| first.goes_with(self.intensity(app));
         if let Some(place) = self.queue.iter().position(goes) {
-            self.running.extend(self.queue.remove(place));
+            self.running[free] = self.queue.remove(place);
         }
     }
 
     fn plan(&self, facts: &Facts) -> Result<Plan, LawBroken> {
         let sms = u32::from(facts.sms);
         // Who has no SM of its own waits: on a machine of one SM all but the first.
-        let (holders, first) = match self.running[..] {
-            [one, other] if sms > 1 => {
+        let (holders, first) = match self.running {
+            [Some(one), Some(other)] if sms > 1 => {
                 let enough = [one, other].map(|app| self.enough[app.index()]);
                 let enough = self.saturate.then_some(enough);
                 let between = [one, other].map(|app| self.intensity(app));
-                (&self.running[..], split::divide(sms, enough, between))
+                (vec![one, other], split::divide(sms, enough, between))
             }
-            _ => (&self.running[..self.running.len().min(1)], sms),
+            [one, other] => (one.or(other).into_iter().collect(), sms),
         };
         let owns = |place: usize, sm: usize| {
             (u32::try_from(sm).is_ok_and(|sm| sm < first)) == (place == 0)
         };
         let quota = |place, sm| if owns(place, sm) { facts.max_ctas_per_sm } else { 0 };
-        let given: Vec<Share> = shares::on_each_sm(facts, holders, quota);
+        let given: Vec<Share> = shares::on_each_sm(facts, &holders, quota);
         Plan::new(
             facts,
             PlanDraft {
@@ -150,8 +156,8 @@ impl Slate {
     fn words(&self, facts: &Facts, first: u32) -> String {
         let name =
             |app: &AppId| format!("{} ({})", facts.apps[app.index()].name, self.intensity(*app));
-        match &self.running[..] {
-            [one, other] => {
+        match (&self.running, self.queue.is_empty()) {
+            ([Some(one), Some(other)], _) => {
                 let rest = u32::from(facts.sms) - first;
                 format!(
                     "{} has {first} SMs and {} {rest}: they go together",
@@ -159,12 +165,12 @@ impl Slate {
                     name(other)
                 )
             }
-            [one] if self.queue.is_empty() => format!("{} is alone", name(one)),
-            [one, ..] => {
+            ([Some(one), None] | [None, Some(one)], true) => format!("{} is alone", name(one)),
+            ([Some(one), None] | [None, Some(one)], false) => {
                 let waits: Vec<String> = self.queue.iter().map(name).collect();
                 format!("{} goes with none of those that wait: {}", name(one), waits.join(", "))
             }
-            [] => String::from("no kernel waits"),
+            ([None, None], _) => String::from("no kernel waits"),
         }
     }
 }
@@ -203,10 +209,9 @@ impl Scheme for Slate {
         let now = there.first().map_or(0, |app| facts.apps[app.index()].arrival);
         if now > 0 {
             // Nobody is there: whoever comes first will have all.
-            self.running = there;
-            self.running.truncate(1);
+            self.running[0] = there.first().copied();
             let plan = self.plan(facts);
-            self.running.clear();
+            self.running = [None; 2];
             return plan;
         }
         there.into_iter().for_each(|app| self.enqueue(app));
