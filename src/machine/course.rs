@@ -206,7 +206,8 @@ impl<F: Feed> Gpu<'_, F> {
     /// Ends the run when an application begins anew again and again while another one
     /// that is there never gets to its first instruction.
     fn check_for_starved(&mut self, app: usize) {
-        if self.apps[app].outcome.runs < RUNS_OF_OTHERS || self.end.at.is_some() {
+        let turns = self.rule.as_ref().is_some_and(|rule| rule.plan().time_slice().is_some());
+        if self.apps[app].outcome.runs < RUNS_OF_OTHERS || self.end.at.is_some() || turns {
             return;
         }
         self.close_books();

@@ -217,6 +217,9 @@ impl<F: Feed> Gpu<'_, F> {
         }
         let (able, turn) = (self.in_turn(), self.rule.as_ref().and_then(|rule| rule.turn));
         if turn.is_none_or(|turn| !able.contains(&turn)) {
+            if let (Some(slice), Some(_)) = (self.time_slice(), turn) {
+                self.dispatcher.pause(self.chip.queue.now() + slice.switch_cycles);
+            }
             let next = able.iter().copied().find(|&app| turn.is_none_or(|turn| app > turn));
             self.give_turn(next.or(able.first().copied()));
         }

@@ -28,12 +28,13 @@ pub struct WorkersRecord {
 /// Where an application's time from arrival to end went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostTime {
-    /// In which a launch of it had begun and not ended, launch latency included.
+    /// In which a launch of it had begun and not ended: launch latency, and waits at the
+    /// block scheduler or for a time slice, included.
     pub kernel_cycles: Cycle,
     /// Messages to whoever launches its kernels.
     pub communication_cycles: Cycle,
     /// Rewriting and compiling its kernels.
     pub compilation_cycles: Cycle,
-    /// The rest: it waited for its turn or for an answer.
+    /// The rest: it held no share, or waited for an answer.
     pub waiting_cycles: Cycle,
 }

@@ -94,7 +94,7 @@ fn references(
 
 fn prepare(stage: &Stage<'_>, request: &AnalyzeRequest) -> Result<Vec<Prepared>, RunError> {
     let prepare = |typed: &String| {
-        let (chosen, scheme) = chosen(typed, request.apps.len())?;
+        let (chosen, scheme) = chosen(typed, &request.apps)?;
         let law = |source: LawBroken| RunError::Law { scheme: chosen.name.clone(), source };
         let probes = scheme.probes(&stage.facts).map_err(law)?;
         Ok(Prepared { chosen, scheme, probes })

@@ -32,8 +32,6 @@ impl Notes {
                 "no scheme was named, so nothing ran together: its end, window and arrivals \
                  were not used",
             ));
-        } else if !request.schemes.is_empty() && request.apps.len() < 2 {
-            self.add(String::from("one application alone: no scheme ran"));
         }
     }
 
@@ -120,6 +118,5 @@ mod tests {
         assert!(notes(&["a", "b"], &[], None).is_empty());
         assert!(notes(&["a", "b"], &["even"], Some(5)).is_empty());
         assert!(notes(&["a", "b"], &[], Some(5))[0].starts_with("no scheme was named"));
-        assert_eq!(notes(&["a"], &["even"], None), ["one application alone: no scheme ran"]);
     }
 }

@@ -12,7 +12,9 @@ use serde_json::Value;
 use crate::epoch::{Facts, LawBroken, Plan, ProbeResult, View};
 use crate::record::{Analysis, CoRun, DecisionRecord};
 use crate::scheme::Scheme;
+use crate::units::Cycle;
 
+use super::app::AppName;
 use super::error::RunError;
 use super::schemes::Chosen;
 
@@ -29,8 +31,9 @@ struct Replay {
 /// The scheme that `typed` names.
 ///
 /// # Errors
-/// [`RunError::Replay`] when there is no such record, or no such co-run in it.
-pub(super) fn chosen(typed: &str) -> Result<(Chosen, Box<dyn Scheme>), RunError> {
+/// [`RunError::Replay`] when there is no such record, no such co-run in it, or that is of
+/// other applications.
+pub(super) fn chosen(typed: &str, apps: &[AppName]) -> Result<(Chosen, Box<dyn Scheme>), RunError> {
     let failed = |problem: String| RunError::Replay { typed: typed.to_owned(), problem };
     let rest = typed.split_once(':').map(|(_, rest)| rest).unwrap_or_default();
     let (path, run) = match rest.rsplit_once(":run=") {
@@ -46,6 +49,12 @@ pub(super) fn chosen(typed: &str) -> Result<(Chosen, Box<dyn Scheme>), RunError>
     let count = record.coruns.len();
     let found = record.coruns.get(run - 1);
     let corun = found.ok_or_else(|| failed(format!("the record has {count} co-runs")))?;
+    let recorded: Vec<&str> = corun.apps.iter().map(|app| app.app.as_str()).collect();
+    let named: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();
+    if recorded != named {
+        let (recorded, named) = (recorded.join(", "), named.join(", "));
+        return Err(failed(format!("the record is of {recorded}; here are {named}")));
+    }
     let parameters = BTreeMap::from([
         (String::from("record"), path.to_owned()),
         (String::from("run"), run.to_string()),
@@ -96,10 +105,18 @@ fn share(share: &Value, sms: u16) -> Value {
 }
 
 impl Replay {
-    fn plan(&mut self, facts: &Facts) -> Result<Plan, LawBroken> {
+    /// The next plan; behind the last one this again. It wakes nobody at a cycle that
+    /// has passed: in a run that is not the recorded one that would be for ever.
+    fn plan(&mut self, facts: &Facts, now: Cycle) -> Result<Plan, LawBroken> {
         let place = self.next.min(self.plans.len() - 1);
         self.next += 1;
         let mut value = self.plans[place].clone();
+        if self.next > self.plans.len() {
+            let late = |wake: &Value| wake["at"].as_u64().is_some_and(|at| at <= now);
+            if let Some(Value::Array(wakes)) = value.get_mut("wake") {
+                wakes.retain(|wake| !late(wake));
+            }
+        }
         if let Some(Value::Array(shares)) = value.get_mut("shares") {
             shares.iter_mut().for_each(|one| *one = share(one, facts.sms));
         }
@@ -110,10 +127,10 @@ impl Replay {
 
 impl Scheme for Replay {
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        self.plan(facts)
+        self.plan(facts, 0)
     }
 
-    fn decide(&mut self, facts: &Facts, _view: &View) -> Result<Plan, LawBroken> {
-        self.plan(facts)
+    fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
+        self.plan(facts, view.now)
     }
 }

@@ -90,7 +90,7 @@ impl AnalyzeRequest {
     /// meaning for what is to be run.
     fn queue(&self) -> Result<Option<(QueueFile, Vec<QueueChoice>)>, RunError> {
         let Some(path) = &self.queue else {
-            self.schemes.iter().try_for_each(|typed| chosen(typed, self.apps.len()).map(drop))?;
+            self.schemes.iter().try_for_each(|typed| chosen(typed, &self.apps).map(drop))?;
             return Ok(None);
         };
         for (option, used) in [

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::scheme::{self, Scheme};
 
+use super::app::AppName;
 use super::error::RunError;
 use super::replay;
 
@@ -75,22 +76,22 @@ pub(super) struct Chosen {
     pub(super) parameters: BTreeMap<String, String>,
 }
 
-/// The scheme that `typed` names, as `name` or `name:key=value:key=value`, for so
-/// many applications.
+/// The scheme that `typed` names, as `name` or `name:key=value:key=value`, for these
+/// applications.
 ///
 /// # Errors
 /// When there is none, it has no such parameter or value, or does not serve so many.
-pub(super) fn chosen(typed: &str, apps: usize) -> Result<(Chosen, Box<dyn Scheme>), RunError> {
+pub(super) fn chosen(typed: &str, apps: &[AppName]) -> Result<(Chosen, Box<dyn Scheme>), RunError> {
     let name = typed.split(':').next().unwrap_or_default().trim();
     if name == replay::NAME {
-        return replay::chosen(typed);
+        return replay::chosen(typed, apps);
     }
     if let Some(row) = scheme::queue::find_queue(name) {
         return Err(RunError::NeedsQueue(row.name));
     }
     let choice = scheme::Choice::parse(typed)?;
-    if !choice.row().serves(apps) {
-        return Err(RunError::OnlyAlone { scheme: choice.row().name, apps });
+    if !choice.row().serves(apps.len()) {
+        return Err(RunError::OnlyAlone { scheme: choice.row().name, apps: apps.len() });
     }
     let parameters = choice.settings().iter();
     let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_string())).collect();

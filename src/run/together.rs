@@ -135,10 +135,17 @@ impl Stage<'_> {
         (warps, threads)
     }
 
-    /// SMs, CTAs per SM and channels that an application had when it ended.
+    /// SMs, CTAs per SM and channels that an application had when it ended, or last
+    /// before nothing was left of it that could start.
     fn share(&self, app: usize, ended: &AppOutcome, decisions: &[Decision]) -> (u64, u64, u64) {
         let id = AppId(to_u16(app));
-        let Some(plan) = in_force(decisions, ended.end) else { return (0, 0, 0) };
+        let before = decisions.partition_point(|decision| decision.cycle <= ended.end);
+        let holds = |decision: &&Decision| {
+            (0..usize::from(self.facts.sms)).any(|sm| decision.plan.quota(id, sm) > 0)
+        };
+        let last = in_force(decisions, ended.end).filter(|plan| !waits(plan, id));
+        let held = || decisions[..before].iter().rev().find(holds).map(|one| &one.plan);
+        let Some(plan) = last.or_else(held) else { return (0, 0, 0) };
         let quotas = (0..usize::from(self.facts.sms)).map(|sm| plan.quota(id, sm));
         let formed = self.formed(app, Some(plan));
         let fits = formed.iter().map(|kernel| kernel.ctas_per_sm).max();
@@ -193,6 +200,11 @@ impl Stage<'_> {
             curves: plan.curves().iter().map(curve).collect(),
         }
     }
+}
+
+/// True when a plan gives an application nothing.
+fn waits(plan: &Plan, app: AppId) -> bool {
+    matches!(plan.shares().get(app.index()), Some(Share::Waiting) | None)
 }
 
 /// The plan that had taken effect before `cycle`: one with a delay is in force once

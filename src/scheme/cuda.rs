@@ -14,7 +14,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "switch_us",
-        kind: Kind::Real { default: 20.0, least: 0.0, most: 1e9 },
+        kind: Kind::Real { default: 20.0, least: 0.0, most: 1e4 },
         summary: "microseconds in which no CTA starts at a switch (assumed)",
     },
 ];
@@ -22,7 +22,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
 /// Vanilla CUDA with several processes: time slices of the whole GPU (Slate, section
 /// V.A). At the end of a slice resident CTAs are saved to memory, those of the next
 /// process come back. Who has nothing to run passes its turn on at once only when it
-/// has ended.
+/// has ended. The launch latency of a kernel elapses also while others have their turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Cuda {
     slice_us: f64,

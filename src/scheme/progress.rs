@@ -1,7 +1,7 @@
 //! How far applications are that ask before each launch.
 
 use crate::epoch::{Facts, View, Wake};
-use crate::units::{AppId, to_u64};
+use crate::units::{AppId, Cycle, to_u64};
 
 /// Where an application is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,13 +23,15 @@ pub(super) struct Progress {
     course: Vec<Course>,
     /// Launches of each that have ended.
     ended: Vec<usize>,
+    /// When each asked last.
+    asked: Vec<Cycle>,
 }
 
 impl Progress {
     /// All are away.
     pub(super) fn new(facts: &Facts) -> Self {
         let apps = facts.apps.len();
-        Self { course: vec![Course::Away; apps], ended: vec![0; apps] }
+        Self { course: vec![Course::Away; apps], ended: vec![0; apps], asked: vec![0; apps] }
     }
 
     /// Where one is.
@@ -40,6 +42,18 @@ impl Progress {
     /// One wants to launch a kernel.
     pub(super) fn asks(&mut self, app: AppId) {
         self.course[app.index()] = Course::Asks;
+    }
+
+    /// Those who asked at `cycle` or before, and those who run.
+    pub(super) fn heard(&self, cycle: Cycle) -> Vec<AppId> {
+        let mut apps = self.with(&[Course::Asks, Course::Runs]);
+        apps.retain(|app| self.of(*app) == Course::Runs || self.asked[app.index()] <= cycle);
+        apps
+    }
+
+    /// When the first of those asked who ask.
+    pub(super) fn first_asked(&self) -> Option<Cycle> {
+        self.with(&[Course::Asks]).into_iter().map(|app| self.asked[app.index()]).min()
     }
 
     /// One may run.
@@ -56,6 +70,7 @@ impl Progress {
 
     /// Notes what has happened.
     pub(super) fn note(&mut self, facts: &Facts, view: &View) {
+        let before = self.course.clone();
         match view.wake {
             Wake::Arrival(app) => self.asks(app),
             // Another launch of it may still have tasks.
@@ -73,11 +88,15 @@ impl Progress {
             }
             _ => {}
         }
-        for (course, seen) in self.course.iter_mut().zip(&view.apps) {
+        for (place, seen) in view.apps.iter().enumerate() {
+            let course = &mut self.course[place];
             match (seen.active, *course) {
                 (true, Course::Away) => *course = Course::Asks,
                 (false, _) => *course = Course::Away,
                 _ => {}
+            }
+            if *course == Course::Asks && before[place] != Course::Asks {
+                self.asked[place] = view.now;
             }
         }
     }

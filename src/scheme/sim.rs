@@ -113,7 +113,8 @@ impl Sim {
 
     /// The service decides.
     fn allocate(&mut self, facts: &Facts, view: Option<&View>) {
-        let apps: Vec<AppId> = self.progress.with(&[Course::Asks, Course::Runs]);
+        let sent = view.map_or(0, |view| view.now.saturating_sub(self.latency));
+        let apps: Vec<AppId> = self.progress.heard(sent);
         let candidate = |app: &AppId| {
             let left = self.progress.left(facts, view, *app);
             let times: Vec<f64> = self.times[app.index()].iter().map(|time| time * left).collect();
@@ -128,10 +129,16 @@ impl Sim {
             self.told[app.index()] = Some(ctas);
             self.progress.runs(app);
             let name = &facts.apps[app.index()].name;
-            words.push(format!("{ctas} of {name} ({time:.0} cycles left)"));
+            words.push(match candidates.len() {
+                1 => format!("{ctas} of {name}"),
+                _ => format!("{ctas} of {name} ({time:.0} cycles left)"),
+            });
         }
         let how = if chosen.is_some() { "" } else { "one CTA of each does not fit: " };
-        self.reason = format!("{how}CTAs on every SM: {}", words.join(", "));
+        self.reason = match words.len() {
+            0 => String::from("nobody has a kernel to start"),
+            _ => format!("{how}CTAs on every SM: {}", words.join(", ")),
+        };
     }
 
     fn plan(&self, facts: &Facts, now: Cycle) -> Result<Plan, LawBroken> {
@@ -221,6 +228,7 @@ impl Scheme for Sim {
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
         let told = self.hear(facts, view);
+        self.reason = String::from("the service has not answered anew");
         if told && self.due.is_none() {
             self.due = Some(view.now + self.latency);
         }
@@ -228,6 +236,7 @@ impl Scheme for Sim {
             self.due = None;
             self.allocate(facts, Some(view));
             self.answered = view.now + self.latency;
+            self.due = self.progress.first_asked().map(|asked| asked + self.latency);
         }
         self.plan(facts, view.now)
     }
