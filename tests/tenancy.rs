@@ -234,11 +234,11 @@ fn exhaustive(whole: Amount, candidates: &[Candidate]) -> f64 {
     best
 }
 
-/// Algorithm 1 against trying everything, on 4000 random sets of two to four kernels. It
-/// stops a kernel at its first configuration that does not fit, though one of the others
-/// may not need its room: the gap is what that costs.
+/// Algorithm 1 against trying everything, on 4000 random sets of two to four kernels: no
+/// gap. Only who has most time left is given more, so that nobody has more than the
+/// longest time asks of him; when that one cannot have more, nothing is shorter.
 #[test]
-fn the_greedy_choice_is_within_its_gap_of_the_best() {
+fn the_greedy_choice_is_the_best_of_all() {
     let whole =
         Amount { registers: 65_536, shared_bytes: 49_152, threads: 2048, warps: 64, cta_slots: 16 };
     let mut state = 7_u64;
@@ -247,7 +247,7 @@ fn the_greedy_choice_is_within_its_gap_of_the_best() {
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % most
     };
-    let (mut sets, mut equal, mut sum, mut worst) = (0, 0, 0.0, 1.0_f64);
+    let (mut sets, mut worst) = (0, 1.0_f64);
     while sets < 4000 {
         let candidate = |draw: &mut dyn FnMut(u64) -> u64| {
             let warps = 1 + draw(16);
@@ -269,13 +269,8 @@ fn the_greedy_choice_is_within_its_gap_of_the_best() {
         let gap = found / exhaustive(whole, &candidates);
         assert!(gap > 1.0 - 1e-12, "nothing is better than the best: {gap}");
         sets += 1;
-        equal += u32::from(gap < 1.0 + 1e-12);
-        sum += gap - 1.0;
         worst = worst.max(gap);
     }
-    let mean = 100.0 * sum / 4000.0;
-    println!(
-        "greedy: best in {equal} of 4000, {mean:.3} % behind in the mean, {worst:.3} at worst"
-    );
-    assert!(equal > 3900 && mean < 0.5, "{equal} {mean} {worst}");
+    println!("greedy: at most {worst:.6} times the best of all, on {sets} sets");
+    assert!(worst < 1.0 + 1e-12, "{worst}");
 }

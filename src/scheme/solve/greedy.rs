@@ -37,6 +37,9 @@ impl Candidate {
 /// the first candidate is meant. `None` when the first configurations together do not
 /// fit, or a candidate has none.
 ///
+/// No choice that fits has a shorter longest time: a candidate takes more only while it
+/// is the one with most time left, so none has more than that time asks of it.
+///
 /// The listing's loop runs past the last kernel (`marked <= size`); here it ends.
 #[must_use]
 pub fn greedy(whole: Amount, candidates: &[Candidate]) -> Option<Vec<usize>> {
