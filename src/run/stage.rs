@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::epoch::{Facts, LawBroken, Plan, Probe, ProbeApp, ProbeResult, View};
 use crate::isa::Unit;
-use crate::machine::{Cause, End, Gpu, KernelCounts, Load, Outcome, Pause, Setup};
+use crate::machine::{Cause, End, Gpu, KernelCounts, Load, MachineError, Outcome, Pause, Setup};
 use crate::scheme::Scheme;
 use crate::units::{AppId, Cycle, SECTOR_BYTES, to_u16};
 
 use super::error::RunError;
 use super::mix::Mix;
+use super::replay;
 use super::request::Bench;
 use super::until::{Until, Who};
 
@@ -59,8 +60,21 @@ impl<'a> Stage<'a> {
         Gpu::new(setup, mix).map_err(|source| self.failed(source))
     }
 
-    fn failed(&self, source: crate::machine::MachineError) -> RunError {
+    fn failed(&self, source: MachineError) -> RunError {
         RunError::Machine { app: self.names.clone(), source }
+    }
+
+    /// Why a run under a scheme ended without a result: decisions of another run may
+    /// leave somebody waiting for ever.
+    fn stopped(&self, scheme: &str, source: MachineError) -> RunError {
+        if scheme != replay::NAME || !matches!(source, MachineError::Stuck { .. }) {
+            return self.failed(source);
+        }
+        let problem = String::from(
+            "its decisions leave an application waiting for ever here: machine, arrivals or end \
+             are not those of the record",
+        );
+        RunError::Replay { typed: scheme.to_owned(), problem }
     }
 
     /// The end that the run itself has.
@@ -88,7 +102,7 @@ impl<'a> Stage<'a> {
         let running = self.bench.watch.running();
         let mut watch = |issued| running.advance(issued);
         while let Pause::Decide(view) =
-            gpu.advance(&mut watch).map_err(|source| self.failed(source))?
+            gpu.advance(&mut watch).map_err(|source| self.stopped(name, source))?
         {
             let plan = scheme.decide(&self.facts, &view).map_err(law)?;
             let first = &decisions[0].plan;
