@@ -155,6 +155,24 @@ static STORES: std::sync::LazyLock<tempfile::TempDir> = std::sync::LazyLock::new
 });
 
 #[test]
+fn a_window_without_use_or_missing_is_said_before_anything_is_read() {
+    let path = PathBuf::from("/no/such/store.gpt");
+    let apps = ["a", "b"].map(|name| AppName { name: name.to_owned(), path: path.clone() });
+    let refused = |end: &str, window: Option<u64>| {
+        let mut request = together(&apps, "warped-slicer", &["even"]);
+        (request.until, request.window) = (end.parse().unwrap(), window);
+        analyze(&request, &Unwatched).unwrap_err()
+    };
+    for end in ["all", "first", "first-run", "first-run,cycles=500"] {
+        let error = refused(end, Some(1000));
+        assert!(matches!(error, RunError::IdleWindow(_)), "{end}: {error}");
+    }
+    assert!(matches!(refused("targets", None), RunError::NoWindow));
+    let none = refused("targets", Some(1000)).to_string();
+    assert!(none.contains("/no/such/store.gpt"), "{none}");
+}
+
+#[test]
 fn what_cannot_be_run_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let path = store(folder.path(), "copy");

@@ -7,6 +7,8 @@ mod analyze;
 #[cfg(target_os = "linux")]
 mod bombs;
 mod compare;
+#[cfg(unix)]
+mod convert_faults;
 mod corpus;
 mod corun_reference;
 mod corun_settings;
@@ -21,6 +23,7 @@ mod machine_verb;
 mod matching;
 mod metamorphic;
 mod microbenchmarks;
+mod mix_figures;
 mod model_errors;
 mod models;
 #[cfg(unix)]
@@ -35,6 +38,7 @@ mod queue;
 mod queue_figures;
 mod queue_record;
 mod record;
+mod redistribution;
 mod rendering;
 mod replay;
 mod report;
@@ -45,12 +49,20 @@ mod schemes;
 mod shapes;
 mod sharing;
 mod shown;
+mod shown_mixes;
 mod shown_queue;
+mod shown_slices;
 mod shown_study;
 mod slate;
+mod slice_figures;
+mod slices;
 mod solo_facts;
 mod solvers;
 mod study_figures;
+mod sweep;
+#[cfg(unix)]
+mod sweep_faults;
+mod sweep_place;
 mod synth;
 mod tenancy;
 mod threads;

@@ -155,12 +155,14 @@ fn channels_add_up_to_the_dram() {
 
 #[test]
 fn channels_say_what_queued_writes_spared_them() {
-    // A small L2 writes back, and reads find their sectors among the queued writes.
+    // A small L2 writes back, and what a write fetches is found among the queued writes.
     let small = ["l2.cache.sets=2", "l2.cache.ways=4"];
     let (mut written, mut spared) = (0, 0);
     for machine in MACHINES {
         let moved = sectors_per_access(machine);
-        for app in samples(machine, &small) {
+        let fetching = (machine == "ugpu").then_some("l2.cache.write_miss=fetch");
+        let set: Vec<&str> = small.into_iter().chain(fetching).collect();
+        for app in samples(machine, &set) {
             let parts = |key: &str| sum(&app, "by_channel", &format!("/{key}"));
             let dram = |key: &str| count(&app, &format!("/dram/{key}"));
             let (sent, absorbed) = (parts("reads") + parts("writes"), parts("absorbed"));

@@ -9,7 +9,9 @@ use gpumodel::report::{ReportError, page, table, write_all};
 
 use crate::picture::{boxes, texts};
 use crate::shown::{crowded, data, small, together};
+use crate::shown_mixes::mixes;
 use crate::shown_queue::{TWENTY, queued};
+use crate::shown_slices::{sliced, surfaces};
 use crate::shown_study::{apart, hosted, pairs};
 
 fn draw(name: &str, record: &Analysis) -> Result<Drawing, ReportError> {
@@ -19,6 +21,9 @@ fn draw(name: &str, record: &Analysis) -> Result<Drawing, ReportError> {
         _ if queues => vec![queued(TWENTY)],
         "makespan" => pairs(3, false),
         "app-time" => hosted(3, false),
+        "sorted" | "reallocation" | "qos" => mixes(3, false),
+        "slice-speed" => sliced(3, false),
+        "slice-surface" => surfaces(3, false),
         "sm-scaling" | "ctas" | "transformed" | "task-size" => apart(3, false),
         _ => vec![record.clone()],
     };

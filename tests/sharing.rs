@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use gpumodel::record::{Analysis, CoRun, CoRunApp};
 use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
-use gpumodel::scheme::TABLE;
+use gpumodel::scheme::{Row, TABLE};
 use gpumodel::spec::Models;
 use gpumodel::synth::{Compression, Workload, write_folder};
 use gpumodel::trace::{ConvertRequest, Silent, convert};
 use gpumodel::units::Dim3;
 
 /// Every scheme for several applications, with phases as short as the kernels are.
-pub(crate) const SCHEMES: [&str; 11] = [
+pub(crate) const SCHEMES: [&str; 14] = [
     "sequential",
     "left-over",
     "fcfs",
@@ -26,6 +26,9 @@ pub(crate) const SCHEMES: [&str; 11] = [
     "profile-based:step=24:window=500",
     "cuda:slice_us=20:switch_us=0.1",
     "mps-leftover",
+    "mps-share",
+    "cd-search:epoch=5000:step=2:min_sms=1",
+    "qos-mps-share:window=500",
 ];
 
 /// Those under which kernels run as workers.
@@ -148,7 +151,8 @@ fn sound(analysis: &Analysis, slots: u32) {
 fn every_scheme_runs_on_every_machine() {
     let all = [&SCHEMES[..], &WORKERS].concat();
     let named: Vec<&str> = all.iter().map(|scheme| scheme.split(':').next().unwrap()).collect();
-    assert!(TABLE.iter().all(|row| row.name == "solo" || named.contains(&row.name)));
+    let elsewhere = |row: &Row| row.name == "solo" || row.channels;
+    assert!(TABLE.iter().all(|row| elsewhere(row) || named.contains(&row.name)));
     let folder = tempfile::tempdir().unwrap();
     let models = Models::builtin();
     let mixes =
@@ -201,6 +205,32 @@ fn the_scheme_for_one_application_refuses_two() {
     let request = together(&apps(folder.path(), &["copy", "tile"]), "warped-slicer", &["solo"]);
     let error = analyze(&request, &Unwatched).unwrap_err().to_string();
     assert!(error.contains("solo") && error.contains("sequential"), "{error}");
+}
+
+#[test]
+fn schemes_that_give_channels_refuse_machines_whose_pages_lie_in_all_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let mix = apps(folder.path(), &["copy", "tile"]);
+    let owners: Vec<&Row> = TABLE.iter().filter(|row| row.channels).collect();
+    assert!(owners.len() > 9, "{}", owners.len());
+    for row in owners {
+        let refused = analyze(&together(&mix, "warped-slicer", &[row.name]), &Unwatched);
+        let error = refused.unwrap_err();
+        let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+        assert!(error.to_string().starts_with(&format!("scheme {} gives", row.name)), "{error}");
+        assert!(cause.contains("keeps a page in some of them"), "{cause}");
+    }
+}
+
+#[test]
+fn the_schemes_for_two_applications_refuse_three() {
+    let folder = tempfile::tempdir().unwrap();
+    let mix = apps(folder.path(), &["copy", "tile", "maths"]);
+    for scheme in ["bp-bs", "bp-sb"] {
+        let error =
+            analyze(&together(&mix, "ugpu", &[scheme]), &Unwatched).unwrap_err().to_string();
+        assert!(error.contains(scheme) && error.contains("between 2 applications"), "{error}");
+    }
 }
 
 #[test]

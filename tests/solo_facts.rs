@@ -149,3 +149,41 @@ fn slate_s_benchmarks_fall_in_their_classes() {
         assert_eq!(Some(found), expected, "{name}");
     }
 }
+
+/// Misses of the L2 per kilo thread instruction in lines of 128 bytes, of which a record
+/// counts the four sectors.
+fn lines_missed(solo: &AppRecord) -> f64 {
+    let sectors = solo.l2.accesses - solo.l2.hits;
+    #[allow(clippy::cast_precision_loss, reason = "counts of a short run")]
+    let [sectors, instructions] = [sectors, solo.thread_instructions].map(|count| count as f64);
+    1000.0 * sectors / 4.0 / instructions
+}
+
+#[test]
+fn ugpu_s_benchmarks_miss_as_often_as_table_2_says() {
+    let paper = paper("ugpu");
+    // Parts after which nothing is left in the L2 that a whole run would not find there.
+    let parts = [
+        ("ugpu-bh", 0.05),
+        ("ugpu-cp", 0.05),
+        ("ugpu-lbm", 0.05),
+        ("ugpu-mriq", 0.05),
+        ("ugpu-pvc", 0.02),
+        ("ugpu-srad", 0.04),
+    ];
+    for (name, scale) in parts {
+        let printed = number(&paper["solo"]["app"][name], "mpki_thread");
+        let found = lines_missed(&alone(name, scale, "ugpu", 80).1);
+        assert!((found / printed - 1.0).abs() < 0.1, "{name} misses {found}, printed {printed}");
+    }
+}
+
+#[test]
+fn ugpu_s_benchmarks_launch_as_many_kernels_as_table_2_says() {
+    let paper = paper("ugpu");
+    for (name, row) in rows(&paper, "app") {
+        let launches = Workload::load(name, None).unwrap().kernel_count();
+        let printed = usize::try_from(row["kernels"].as_integer().unwrap()).unwrap();
+        assert_eq!(launches % printed, 0, "{name} launches {launches}, printed {printed}");
+    }
+}

@@ -8,6 +8,8 @@ use gpumodel::report::{ReportError, write_all};
 
 use crate::picture::{boxes, texts};
 use crate::shown::{crowded, small};
+use crate::shown_mixes::mixes;
+use crate::shown_slices::{sliced, surfaces};
 use crate::shown_study::{alone, apart, cycles, hosted, pair, pairs, studied};
 
 fn draw(name: &str, records: &[Analysis]) -> Drawing {
@@ -52,9 +54,12 @@ fn gallery() -> Vec<(String, Drawing)> {
             [(1, false), (2, true), (4, false), (7, false), (7, true), (21, false), (45, true)]
         {
             let records = match figure.name {
-                "makespan" => pairs(count, long),
-                "app-time" => hosted(u32::try_from(count).unwrap(), long),
-                _ => apart(u32::try_from(count).unwrap(), long),
+                "makespan" => pairs(usize::try_from(count).unwrap(), long),
+                "app-time" => hosted(count, long),
+                "slice-speed" => sliced(count, long),
+                "slice-surface" => surfaces(count, long),
+                "sorted" | "reallocation" | "qos" => mixes(count, long),
+                _ => apart(count, long),
             };
             let name = format!("{} of {count}{}", figure.name, if long { " long" } else { "" });
             let drawing =
@@ -376,6 +381,14 @@ fn extreme_values_draw_or_refuse_and_end() {
             (app.l1.accesses, app.dram.read_sectors, app.ctas_per_sm) = (count, count, count);
             app.workers.iter_mut().for_each(|workers| workers.registers = count);
             app.host.iter_mut().for_each(|host| host.waiting_cycles = count);
+            (app.normalized_progress, app.solo_ipc) = (value, value);
+        }
+        for mut run in mixes(1, false).remove(0).coruns {
+            (run.stp, run.antt) = (value, value);
+            let moved = run.decisions.iter_mut().flat_map(|decision| &mut decision.moved);
+            moved.for_each(|moved| moved.vacating_cycles = count);
+            run.apps[0].normalized_progress = value;
+            record.coruns.push(run);
         }
         for figure in studies() {
             match figure.draw(&Scene::new(std::slice::from_ref(&record))) {

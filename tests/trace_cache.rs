@@ -38,7 +38,7 @@ fn damaged_conversions_are_made_again_and_that_is_said() {
         bytes[place] ^= 1;
         fs::write(&file, bytes).unwrap();
         let mended = open(&source, &cache).unwrap();
-        assert!(mended.warnings[0].contains("converted again"), "{ending} {place}");
+        assert!(mended.warnings[0].contains("made again"), "{ending} {place}");
         assert_eq!(mended.store.content_hash(), hash);
         mended.store.verify().unwrap();
         assert!(open(&source, &cache).unwrap().warnings.is_empty());

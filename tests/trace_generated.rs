@@ -185,6 +185,19 @@ proptest! {
     }
 }
 
+/// Text that follows a line's fields may have an `=` in it; only `key = value` is
+/// a setting.
+#[test]
+fn raw_lines_may_end_in_an_equals_sign() {
+    let mut text =
+        header(&Kernel { line_info: false, statics: Vec::new(), ctas: vec![Vec::new()] });
+    text.push_str("0 0 0 1 0000 ffffffff 0 A0 0 0 a= \n");
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("kernel-1.trace");
+    fs::write(&input, &text).unwrap();
+    compare_all(&converted(&input, folder.path()), 0, &text);
+}
+
 /// What follows `-accelsim tracer version = ` in headers; nothing: no such line.
 const VERSIONS: &[&str] = &["", "1.2", "3", "4", "5", "6"];
 

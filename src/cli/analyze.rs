@@ -12,6 +12,7 @@ use crate::units::{WholeFile, check_writable};
 
 use super::bar::with_bars;
 use super::filter::FilterArguments;
+use super::place::cache_folder;
 use super::{Outcome, spare_store};
 
 /// Analyzes applications on a machine: cycles, stalls, caches, DRAM
@@ -183,15 +184,4 @@ fn show(analysis: &Analysis, json: Option<&Path>) -> Result<(), Box<dyn Error + 
         + &report::table::corun(analysis)
         + &report::table::queue(analysis);
     Ok(io::stdout().write_all(text.as_bytes())?)
-}
-
-/// Where converted traces are kept: `GPUMODEL_CACHE`, else `gpumodel` in the
-/// user's cache folder, else in the folder for temporary files.
-fn cache_folder() -> PathBuf {
-    let variable =
-        |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    variable("GPUMODEL_CACHE")
-        .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("gpumodel")))
-        .or_else(|| variable("HOME").map(|home| home.join(".cache").join("gpumodel")))
-        .unwrap_or_else(|| std::env::temp_dir().join("gpumodel-cache"))
 }

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::Outcome;
 use super::plot::{read_all, write_text};
-use crate::record::{Comparison, ReferenceTable};
+use crate::record::{Comparison, ReferenceTable, alone_once};
 use crate::report::figure::{Figure, Scene};
 use crate::report::table;
 
@@ -25,7 +25,7 @@ Examples:
   gpumodel compare bfs.json lud.json --reference results.csv
   gpumodel compare *.json --reference silicon.csv --json errors.json -o errors.svg")]
 pub(crate) struct Arguments {
-    /// Records that `gpumodel analyze --json` wrote
+    /// Records that `gpumodel analyze --json` wrote, or folders of `gpumodel sweep`
     #[arg(value_name = "RECORD", required = true)]
     records: Vec<PathBuf>,
     /// The reference table
@@ -44,7 +44,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
-    let records = read_all(&arguments.records)?;
+    let mut records = read_all(&arguments.records)?;
+    alone_once(&mut records);
     let reference = ReferenceTable::read(&arguments.reference)?;
     let comparison = Comparison::new(&records, &reference, arguments.launch_cycles);
     comparison.answered(&reference)?;

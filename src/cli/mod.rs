@@ -9,9 +9,13 @@ mod convert;
 mod dram;
 mod filter;
 mod inspect;
+mod interrupt;
 mod machine;
+mod merge;
+mod place;
 mod plot;
 mod scheme;
+mod sweep;
 mod synth;
 
 use std::error::Error;
@@ -22,7 +26,6 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::trace::Store;
-use crate::units::remove_unfinished;
 
 /// What a verb gives back: an exit code, or an error for the user (exit code 2).
 pub(crate) type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
@@ -41,6 +44,8 @@ enum Verb {
     Inspect(inspect::Arguments),
     Analyze(analyze::Arguments),
     Compare(compare::Arguments),
+    Sweep(sweep::Arguments),
+    Merge(merge::Arguments),
     Plot(plot::Arguments),
     Machine(machine::Arguments),
     Scheme(scheme::Arguments),
@@ -53,11 +58,7 @@ enum Verb {
 #[must_use]
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    // Without a handler an interrupt still ends the program, only less tidily.
-    let _ = ctrlc::set_handler(|| {
-        remove_unfinished();
-        std::process::exit(130);
-    });
+    interrupt::listen();
     match run(arguments.verb) {
         Ok(code) => code,
         Err(error) if is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
@@ -74,6 +75,8 @@ fn run(verb: Verb) -> Outcome {
         Verb::Inspect(arguments) => inspect::run(arguments),
         Verb::Analyze(arguments) => analyze::run(arguments),
         Verb::Compare(arguments) => compare::run(arguments),
+        Verb::Sweep(arguments) => sweep::run(&arguments),
+        Verb::Merge(arguments) => merge::run(&arguments),
         Verb::Plot(arguments) => plot::run(arguments),
         Verb::Machine(arguments) => machine::run(arguments),
         Verb::Scheme(arguments) => scheme::run(arguments),

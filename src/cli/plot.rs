@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Outcome;
-use crate::record::{Analysis, Comparison, ReferenceTable};
+use crate::record::{Analysis, Comparison, RecordError, ReferenceTable, SweepFiles, joined};
 use crate::report::figure::{FIGURES, Figure, Scene};
 use crate::units::WholeFile;
 
@@ -20,9 +20,11 @@ Examples:
   gpumodel plot mix.json --figure timeline --app apps/bfs -o timeline.svg
   gpumodel plot pairs/*.json --figure makespan --baseline sequential -o makespan.svg
   gpumodel plot queues.json --figure schedule --queue equal/1 -o schedule.svg
+  gpumodel plot evaluation --figure normalized --baseline even -o normalized.svg
   gpumodel plot *.json --figure correlation --reference results.csv -o correlation.svg")]
 pub(crate) struct Arguments {
-    /// Records that `gpumodel analyze --json` wrote
+    /// Records that `gpumodel analyze --json` wrote, or folders of `gpumodel sweep`: of
+    /// such a folder all cells, those of a mix together
     #[arg(value_name = "RECORD", required_unless_present = "list")]
     records: Vec<PathBuf>,
     /// Which figure to draw; --list names them
@@ -100,9 +102,31 @@ fn list() -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Every record of `paths`, in order.
-pub(super) fn read_all(paths: &[PathBuf]) -> Result<Vec<Analysis>, crate::record::RecordError> {
-    paths.iter().map(|path| Analysis::read(path)).collect()
+/// Every record of `paths`, in order; of a sweep's folder those of its cells, as
+/// `analyze` would have written them.
+pub(super) fn read_all(paths: &[PathBuf]) -> Result<Vec<Analysis>, RecordError> {
+    let mut records = Vec::new();
+    for path in paths {
+        let files = SweepFiles::new(path);
+        if files.begun() {
+            records.extend(joined(read_cells(&files)?));
+        } else {
+            records.push(Analysis::read(path)?);
+        }
+    }
+    Ok(records)
+}
+
+/// The records of the cells that are done.
+#[allow(clippy::print_stderr)]
+fn read_cells(files: &SweepFiles) -> Result<Vec<Analysis>, RecordError> {
+    let listing = files.listing()?;
+    listing.damaged.iter().for_each(|damage| eprintln!("warning: left out: {damage}"));
+    let mut records = Vec::new();
+    for cell in listing.cells {
+        records.extend(files.outcome(&cell.key)?.and_then(Result::ok));
+    }
+    Ok(records)
 }
 
 /// Writes `text` to `path`, or to standard output for `-`.

@@ -25,12 +25,23 @@ pub struct Facts {
     pub shared_reserved_bytes: u32,
     /// Memory channels.
     pub channels: u32,
+    /// Channels that can only change hands together, as a page lies in all of one
+    /// group. Empty: pages spread over all channels, or addresses are not translated,
+    /// and no channel can be owned.
+    pub channel_groups: Vec<Vec<u32>>,
+    /// Bytes of memory behind one channel.
+    pub channel_bytes: u64,
+    /// Bytes of a page; 0 where addresses are not translated.
+    pub page_bytes: u32,
     /// SM clock.
     pub core_mhz: f64,
     /// Peak DRAM bandwidth of all channels.
     pub peak_dram_gb_per_s: f64,
     /// Peak L2 bandwidth of all slices.
     pub peak_l2_gb_per_s: f64,
+    /// Bandwidth of the answers that reach one SM through its port of the crossbar, at
+    /// most: what the port moves per cycle, headers included.
+    pub peak_sm_port_gb_per_s: f64,
     /// Thread instructions that one SM issues per cycle at most.
     pub peak_ipc_per_sm: f64,
     /// Warp schedulers of one SM: each has one slot per cycle in the stall stacks.

@@ -66,6 +66,33 @@ pub enum LawBroken {
         /// Which channel.
         channel: u32,
     },
+    /// Channel lists and applications differ in number.
+    #[error("the plan has channels for {found} of {expected} applications")]
+    ChannelCount {
+        /// Applications of the run.
+        expected: usize,
+        /// Lists in the draft.
+        found: usize,
+    },
+    /// A part of a group of channels is owned.
+    #[error(
+        "application {app:?} owns channel {channel} and not those that its pages lie in with it"
+    )]
+    ChannelGroup {
+        /// Whose channel list.
+        app: AppId,
+        /// A channel of the group.
+        channel: u32,
+    },
+    /// The pages of the machine spread over all channels.
+    #[error(
+        "channels are owned on machines only whose mapping keeps a page in some of them: \
+         translation, and channel bits above the page's"
+    )]
+    NoGroups,
+    /// An application runs without a channel.
+    #[error("application {0:?} has SMs and no memory channel")]
+    NoChannel(AppId),
     /// Forms as workers and applications differ in number.
     #[error("the plan has forms as workers for {found} of {expected} applications")]
     WorkerCount {
@@ -104,7 +131,7 @@ pub(super) fn check(facts: &Facts, draft: &PlanDraft) -> Result<(), LawBroken> {
         return Err(LawBroken::Asleep);
     }
     check_regions(facts, &draft.regions)?;
-    check_channels(facts, &draft.channels)?;
+    check_channels(facts, draft)?;
     check_workers(apps, draft)?;
     check_priority(apps, &draft.order)
 }
@@ -166,14 +193,43 @@ fn overlap(one: &Region, other: &Region) -> bool {
     meet(registers(one), registers(other)) || meet(shared(one), shared(other))
 }
 
-fn check_channels(facts: &Facts, channels: &[Vec<u32>]) -> Result<(), LawBroken> {
+fn check_channels(facts: &Facts, draft: &PlanDraft) -> Result<(), LawBroken> {
+    let (expected, found) = (facts.apps.len(), draft.channels.len());
+    if found == 0 {
+        return Ok(());
+    }
+    if found != expected {
+        return Err(LawBroken::ChannelCount { expected, found });
+    }
     let mut owned = vec![false; crate::units::to_usize(facts.channels)];
-    for (index, list) in channels.iter().enumerate() {
+    for (index, list) in draft.channels.iter().enumerate() {
+        let app = app_id(index);
         for &channel in list {
             match owned.get_mut(crate::units::to_usize(channel)) {
                 Some(slot) if !*slot => *slot = true,
-                _ => return Err(LawBroken::Channel { app: app_id(index), channel }),
+                _ => return Err(LawBroken::Channel { app, channel }),
             }
+        }
+        check_groups(facts, app, list)?;
+        let runs =
+            matches!(&draft.shares[index], Share::Quota(by_sm) if by_sm.iter().any(|&q| q > 0));
+        if runs && list.is_empty() {
+            return Err(LawBroken::NoChannel(app));
+        }
+    }
+    Ok(())
+}
+
+/// Groups of channels are owned whole.
+fn check_groups(facts: &Facts, app: AppId, list: &[u32]) -> Result<(), LawBroken> {
+    if facts.channel_groups.is_empty() {
+        return Err(LawBroken::NoGroups);
+    }
+    for group in &facts.channel_groups {
+        let owned = |channel: &&u32| list.contains(channel);
+        let part = group.iter().find(owned);
+        if let Some(&channel) = part.filter(|_| !group.iter().all(|c| owned(&c))) {
+            return Err(LawBroken::ChannelGroup { app, channel });
         }
     }
     Ok(())
@@ -225,9 +281,13 @@ mod tests {
             shared_unit_bytes: 128,
             shared_reserved_bytes: 0,
             channels: 6,
+            channel_groups: vec![vec![0, 1], vec![2, 3], vec![4, 5]],
+            channel_bytes: 1 << 29,
+            page_bytes: 4096,
             core_mhz: 1400.0,
             peak_dram_gb_per_s: 177.4,
             peak_l2_gb_per_s: 300.0,
+            peak_sm_port_gb_per_s: 44.8,
             peak_ipc_per_sm: 64.0,
             schedulers_per_sm: 2,
             apps: vec![app(0), app(1)],
@@ -260,9 +320,27 @@ mod tests {
         assert!(matches!(large, LawBroken::QuotaTooLarge { sm: 1, quota: 9, limit: 8, .. }));
         let twice = broken(&|d| d.channels = vec![vec![0, 1], vec![1]]);
         assert_eq!(twice, LawBroken::Channel { app: AppId(1), channel: 1 });
-        let beyond = broken(&|d| d.channels = vec![vec![6]]);
+        let beyond = broken(&|d| d.channels = vec![vec![6], vec![]]);
         assert_eq!(beyond, LawBroken::Channel { app: AppId(0), channel: 6 });
         assert_eq!(broken(&|d| d.shares[0] = Share::Waiting), LawBroken::Asleep);
+    }
+
+    #[test]
+    fn channels_are_owned_by_groups_and_by_everyone_who_runs() {
+        let broken = |lists: &[&[u32]]| {
+            let channels = lists.iter().map(|list| list.to_vec()).collect();
+            Plan::new(&facts(), PlanDraft { channels, ..draft() }).unwrap_err()
+        };
+        assert_eq!(broken(&[&[0, 1]]), LawBroken::ChannelCount { expected: 2, found: 1 });
+        assert_eq!(
+            broken(&[&[0, 1, 4], &[]]),
+            LawBroken::ChannelGroup { app: AppId(0), channel: 4 }
+        );
+        assert_eq!(broken(&[&[], &[2, 3]]), LawBroken::NoChannel(AppId(0)));
+        let spread = Facts { channel_groups: vec![], ..facts() };
+        let channels = vec![vec![0, 1], vec![]];
+        let owned = PlanDraft { channels, ..draft() };
+        assert_eq!(Plan::new(&spread, owned).unwrap_err(), LawBroken::NoGroups);
     }
 
     #[test]

@@ -15,7 +15,8 @@ pub use facts::{AppFacts, Facts, KernelFacts};
 pub use law::LawBroken;
 pub use persistent::{AddedCode, Persistent, Resize, Touch, Word, most_registers};
 pub use plan::{
-    Curve, DispatchOrder, Freed, Plan, PlanDraft, Region, Share, TimeSlice, Vacate, WakeOn,
+    Curve, DispatchOrder, Freed, Migration, Plan, PlanDraft, Region, Share, TimeSlice, Vacate,
+    WakeOn,
 };
 pub use probe::{Probe, ProbeApp, ProbeResult};
 pub use queue::{

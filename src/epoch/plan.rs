@@ -91,6 +91,36 @@ pub enum Vacate {
     Hybrid,
 }
 
+/// How the pages of an application follow the channels that it owns. They lie in the
+/// channels that it owned first; one that comes into memory later lies in the least
+/// used of those that it owns then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Migration {
+    /// Pages stay where they are.
+    #[default]
+    Stay,
+    /// PageMove (UGPU, section 4): an application that has lost channels moves a page
+    /// when it is found in one of them; one that has gained some moves a page that it
+    /// misses to one of those until its channels hold equally many. Memory dies copy
+    /// the data to each other.
+    PageMove,
+    /// The same pages move, copied by reads and writes over crossbar and controllers
+    /// (UGPU-Soft: the mapping and the memory management, without the hardware).
+    Software,
+    /// Every page of an application whose channels have changed moves, as if its
+    /// data lay across all of its channels, copied by reads and writes (UGPU-Ori).
+    Traditional,
+}
+
+impl Migration {
+    /// True where pages stay.
+    #[must_use]
+    pub fn stays(&self) -> bool {
+        *self == Self::Stay
+    }
+}
+
 /// Whole-GPU time slicing: the applications that have a share take turns, in the
 /// order of their ids; only the one whose turn it is starts CTAs, the others' are
 /// vacated as [`PlanDraft::vacate`] says.
@@ -128,7 +158,7 @@ pub enum WakeOn {
 }
 
 /// A plan as a scheme writes it, before the laws have been checked.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanDraft {
     /// One share per application, by [`AppId`].
     pub shares: Vec<Share>,
@@ -137,10 +167,15 @@ pub struct PlanDraft {
     /// Each application's part of every SM, by [`AppId`]; empty: all take from the
     /// whole, first fit from the low end.
     pub regions: Vec<Region>,
-    /// Channels of each application; empty: all share all channels.
+    /// Channels of each application, whole groups of [`Facts::channel_groups`]; empty:
+    /// all share all channels.
     pub channels: Vec<Vec<u32>>,
+    /// How pages follow channels that change hands.
+    #[serde(default, skip_serializing_if = "Migration::stays")]
+    pub migration: Migration,
     /// Each application's form as workers, by [`AppId`]; `None`, or empty: as written.
     /// The first plan of a run says it for the whole run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<Option<Persistent>>,
     /// How SMs are vacated.
     pub vacate: Vacate,
@@ -158,23 +193,11 @@ pub struct PlanDraft {
     pub curves: Vec<Curve>,
 }
 
-/// A lawful plan: made only by [`Plan::new`].
+/// A lawful plan: made by [`Plan::new`], or read from a record and then
+/// [`Plan::checked`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
-    shares: Vec<Share>,
-    order: DispatchOrder,
-    regions: Vec<Region>,
-    channels: Vec<Vec<u32>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    workers: Vec<Option<Persistent>>,
-    vacate: Vacate,
-    freed: Freed,
-    time_slice: Option<TimeSlice>,
-    delay: Cycle,
-    wake: Vec<WakeOn>,
-    reason: String,
-    curves: Vec<Curve>,
-}
+#[serde(transparent)]
+pub struct Plan(PlanDraft);
 
 impl Plan {
     /// Checks the laws and makes the plan.
@@ -186,22 +209,7 @@ impl Plan {
     /// beside a running one or a wake condition.
     pub fn new(facts: &Facts, draft: PlanDraft) -> Result<Self, LawBroken> {
         law::check(facts, &draft)?;
-        let PlanDraft { shares, order, regions, channels, workers, vacate, freed, .. } = draft;
-        let PlanDraft { time_slice, delay, wake, reason, curves, .. } = draft;
-        Ok(Self {
-            shares,
-            order,
-            regions,
-            channels,
-            workers,
-            vacate,
-            freed,
-            time_slice,
-            delay,
-            wake,
-            reason,
-            curves,
-        })
+        Ok(Self(draft))
     }
 
     /// The same for `app` where it is the only application, as `facts` say.
@@ -211,50 +219,30 @@ impl Plan {
     pub fn of_one(&self, facts: &Facts, app: AppId) -> Result<Self, LawBroken> {
         let place = app.index();
         let draft = PlanDraft {
-            shares: vec![self.shares[place].clone()],
+            shares: vec![self.0.shares[place].clone()],
             order: DispatchOrder::InOrder,
-            regions: self.regions.get(place).copied().into_iter().collect(),
-            channels: self.channels.get(place).cloned().into_iter().collect(),
-            workers: self.workers.get(place).cloned().into_iter().collect(),
-            vacate: self.vacate,
-            freed: self.freed,
-            time_slice: self.time_slice,
-            delay: self.delay,
-            wake: self.wake.clone(),
+            regions: self.0.regions.get(place).copied().into_iter().collect(),
+            channels: self.0.channels.get(place).cloned().into_iter().collect(),
+            workers: self.0.workers.get(place).cloned().into_iter().collect(),
             reason: String::new(),
             curves: Vec::new(),
+            ..self.0.clone()
         };
         Self::new(facts, draft)
     }
 
-    /// The same with its laws checked again: a plan that was read from somewhere.
+    /// The same with its laws checked: a plan that was read from somewhere.
     ///
     /// # Errors
     /// As [`Plan::new`]: the plan is one for another machine or other applications.
     pub fn checked(self, facts: &Facts) -> Result<Self, LawBroken> {
-        let Self { shares, order, regions, channels, workers, vacate, freed, .. } = self;
-        let Self { time_slice, delay, wake, reason, curves, .. } = self;
-        let draft = PlanDraft {
-            shares,
-            order,
-            regions,
-            channels,
-            workers,
-            vacate,
-            freed,
-            time_slice,
-            delay,
-            wake,
-            reason,
-            curves,
-        };
-        Self::new(facts, draft)
+        Self::new(facts, self.0)
     }
 
     /// CTAs of `app` that SM `sm` may hold; 0 for a waiting application.
     #[must_use]
     pub fn quota(&self, app: AppId, sm: usize) -> u32 {
-        match self.shares.get(app.index()) {
+        match self.0.shares.get(app.index()) {
             Some(Share::Quota(by_sm)) => by_sm.get(sm).copied().unwrap_or(0),
             Some(Share::Waiting) | None => 0,
         }
@@ -263,72 +251,78 @@ impl Plan {
     /// One share per application.
     #[must_use]
     pub fn shares(&self) -> &[Share] {
-        &self.shares
+        &self.0.shares
     }
 
     /// CTA dispatch order.
     #[must_use]
     pub fn order(&self) -> &DispatchOrder {
-        &self.order
+        &self.0.order
     }
 
     /// Each application's part of every SM; empty when all take from the whole.
     #[must_use]
     pub fn regions(&self) -> &[Region] {
-        &self.regions
+        &self.0.regions
     }
 
     /// Channels by application; empty when all are shared.
     #[must_use]
     pub fn channels(&self) -> &[Vec<u32>] {
-        &self.channels
+        &self.0.channels
+    }
+
+    /// How pages follow channels that change hands.
+    #[must_use]
+    pub fn migration(&self) -> Migration {
+        self.0.migration
     }
 
     /// The form of an application's kernels as workers; `None`: as written.
     #[must_use]
     pub fn workers(&self, app: AppId) -> Option<&Persistent> {
-        self.workers.get(app.index()).and_then(Option::as_ref)
+        self.0.workers.get(app.index()).and_then(Option::as_ref)
     }
 
     /// How SMs are vacated.
     #[must_use]
     pub fn vacate(&self) -> Vacate {
-        self.vacate
+        self.0.vacate
     }
 
     /// What becomes of the share of who has finished.
     #[must_use]
     pub fn freed(&self) -> Freed {
-        self.freed
+        self.0.freed
     }
 
     /// Time slicing, if any.
     #[must_use]
     pub fn time_slice(&self) -> Option<TimeSlice> {
-        self.time_slice
+        self.0.time_slice
     }
 
     /// Cycles until it takes effect.
     #[must_use]
     pub fn delay(&self) -> Cycle {
-        self.delay
+        self.0.delay
     }
 
     /// When to ask again.
     #[must_use]
     pub fn wake(&self) -> &[WakeOn] {
-        &self.wake
+        &self.0.wake
     }
 
     /// Why, in one sentence.
     #[must_use]
     pub fn reason(&self) -> &str {
-        &self.reason
+        &self.0.reason
     }
 
     /// What it rests on.
     #[must_use]
     pub fn curves(&self) -> &[Curve] {
-        &self.curves
+        &self.0.curves
     }
 }

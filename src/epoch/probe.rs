@@ -48,6 +48,8 @@ pub struct ProbeApp {
     pub l2_accesses: u64,
     /// L2 hits among them.
     pub l2_hits: u64,
+    /// Those of the hits whose sector was on its way already.
+    pub l2_merged: u64,
     /// Bytes over the DRAM pins.
     pub dram_bytes: u64,
     /// Single-precision operations of all lanes, a multiply-add counted as two; by the

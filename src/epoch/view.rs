@@ -39,7 +39,7 @@ pub struct View {
     pub apps: Vec<AppView>,
     /// Applications that have arrived and hold no share, in arrival order.
     pub queue: Vec<AppId>,
-    /// Owner of each memory channel; `None`: shared by all.
+    /// Owner of each memory channel; `None`: shared by all, or nobody's.
     pub channel_owner: Vec<Option<AppId>>,
 }
 
@@ -67,8 +67,20 @@ pub struct AppView {
     pub memory_stall_slots_by_sm: Vec<f64>,
     /// Sector requests to L1 and misses.
     pub l1: (u64, u64),
-    /// Sector requests to L2 and misses.
+    /// Sector requests to L2 and misses, without those that save and restore the state
+    /// of CTAs: the program does not ask for these.
     pub l2: (u64, u64),
+    /// Those of them, beside the misses, whose sector was on its way already.
+    pub l2_merged: u64,
     /// Bytes over the DRAM pins.
     pub dram_bytes: u64,
+    /// Pages that it has touched so far, since the beginning of the run; 0 on machines
+    /// whose channels cannot be owned.
+    pub pages: u64,
+    /// Pages of it that have moved.
+    pub pages_moved: u64,
+    /// Cycles of the run during which pages of it were under way.
+    pub moving_cycles: Cycle,
+    /// Cycles of the run during which it held more CTAs than its share on some SM.
+    pub vacating_cycles: Cycle,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::scripted::{
-    Line, Script, address_of, gap, kernel_cycles, memory, memory_of, named, scattered,
+    Line, Script, address_of, gap, kernel_cycles, memory, memory_of, named, scattered, sectored,
 };
 use super::{KernelCounts, Outcome};
 use crate::spec::{Command, Location, Machine, Refresh, Resolved};
@@ -64,12 +64,15 @@ fn dram_peak(resolved: &Resolved) -> f64 {
 /// up so many per L2 clock, and each port sends a flit per clock of its own.
 fn l2_peak(machine: &Machine) -> f64 {
     let spec = &machine.interconnect;
-    let length = spec.header_bytes + 32;
+    let bytes = machine.l2.cache.sector_bytes;
+    let length = spec.header_bytes + bytes;
     let flits = if spec.flit_bytes == 0 { 1 } else { length.div_ceil(spec.flit_bytes) };
-    let per_port = machine.clocks.interconnect_mhz / machine.clocks.core_mhz / f64::from(flits);
+    let sectors = f64::from(bytes / 32);
+    let per_port =
+        sectors * machine.clocks.interconnect_mhz / machine.clocks.core_mhz / f64::from(flits);
     let slices = f64::from(machine.l2.slices);
-    let lookups = slices * f64::from(machine.l2.accesses_per_cycle) * machine.clocks.l2_mhz
-        / machine.clocks.core_mhz;
+    let rate = sectors * f64::from(machine.l2.accesses_per_cycle);
+    let lookups = slices * rate * machine.clocks.l2_mhz / machine.clocks.core_mhz;
     let ports = u32::from(machine.dispatch.sms).div_ceil(spec.sms_per_port);
     lookups.min(slices * per_port).min(f64::from(ports) * per_port)
 }
@@ -156,7 +159,7 @@ fn l1_hits_stream_at_the_rate_of_banks_and_tags() {
         let resolved = named(name, &[]);
         let machine = &resolved.machine;
         // A line of four sectors per instruction: banks look sectors up, tags lines.
-        let banks = f64::from(machine.l1.banks);
+        let banks = f64::from(machine.l1.banks * machine.l1.cache.sector_bytes / 32);
         let peak = banks.min(4.0 * f64::from(machine.l1.tags_per_cycle));
         let lines = stream("LDG.E", 32, |n| n % 16);
         let (cycles, a, b) = added(&resolved, &lines, 1, 16, 64);
@@ -230,7 +233,7 @@ fn camping_on_a_slice_gives_its_share_of_the_l2() {
 
 #[test]
 fn an_access_of_64_bytes_brings_and_counts_two_sectors() {
-    let resolved = named("ugpu", &[]);
+    let resolved = sectored("ugpu", &[]);
     let (standard, _) = memory_of(&resolved);
     let moved = u64::from(standard.bytes_per_access) / 32;
     assert_eq!(moved, 2);
@@ -244,4 +247,21 @@ fn an_access_of_64_bytes_brings_and_counts_two_sectors() {
     assert_eq!((both.dram_reads, both.l2.read_misses, both.l2.read_hits), (moved, 1, 1));
     let apart = run(&[load(0x1020), load(0x1040)]);
     assert_eq!((apart.dram_reads, apart.l2.read_misses), (2 * moved, 2));
+}
+
+#[test]
+fn a_whole_line_comes_by_two_accesses_of_its_row_and_counts_as_four_sectors() {
+    let resolved = named("ugpu", &[]);
+    let load = |opcode, address| memory(opcode, Some(2), Some(2), move |_, _, _| (address, 0));
+    let run = |lines: &[Line]| {
+        Script::new(&resolved, lines, 1, 1, 32).with_mask(1).run(&resolved).kernels[0].clone()
+    };
+    let one = run(&[load("LDG.E", 0x1040)]);
+    assert_eq!((one.l1.read_misses, one.l2.read_misses, one.dram_reads), (4, 4, 4));
+    assert_eq!((one.row_misses, one.row_hits), (1, 1));
+    let both = run(&[load("LDG.E", 0x1000), load("LDG.E", 0x1060)]);
+    assert_eq!((both.l1.read_misses, both.l1.read_hits, both.dram_reads), (4, 4, 4));
+    // Past the L1 only the sector is asked for; the L2 has no part of a line.
+    let past = run(&[load(STRONG, 0x1000), load(STRONG, 0x1060)]);
+    assert_eq!((past.l2.read_misses, past.l2.read_hits, past.dram_reads), (1, 1, 4));
 }

@@ -5,7 +5,7 @@ use crate::units::{AppId, Cycle, to_usize};
 use super::counters::KernelCounts;
 use super::event::Event;
 use super::fabric::Fabric;
-use super::packet::Packet;
+use super::packet::{Ask, Packet};
 use super::profile::{Profile, ProfileImage};
 use super::queue::EventQueue;
 use super::span::CtaSpan;
@@ -95,6 +95,12 @@ impl Chip {
         self.mmu.as_ref().map_or(address, |mmu| mmu.physical(address))
     }
 
+    /// False for data of a page that lies in another frame by now.
+    pub(super) fn is_current(&self, packet: &Packet) -> bool {
+        matches!(packet.ask, Ask::Code | Ask::Constant)
+            || self.physical(packet.asked) == packet.address
+    }
+
     /// Asks the L2 TLB for a page; the request arrives there after `way` cycles.
     pub(super) fn ask_page(&mut self, request: Request, way: Cycle) {
         let at = self.queue.now() + way;
@@ -110,6 +116,8 @@ impl Chip {
         match event {
             Event::LookUp { request } => mmu.on_look_up(request, &mut around, answers),
             Event::Walk { walk } => mmu.on_walk(walk, &mut around, answers),
+            Event::PageMove { number } => mmu.on_page_move(number, &mut around),
+            Event::PageCopied { token } => mmu.on_page_copied(token, queue),
             _ => {}
         }
     }
@@ -119,6 +127,14 @@ impl Chip {
     pub(super) fn on_walk_read(&mut self, walk: u32, done: Cycle) {
         if let Some(mmu) = &mut self.mmu {
             mmu.on_read(walk, done, &mut self.queue);
+        }
+    }
+
+    /// A sector of a page that is copied over the crossbar has come or is written.
+    #[inline(never)]
+    pub(super) fn on_copy(&mut self, packet: &Packet) {
+        if let Some(mmu) = &mut self.mmu {
+            mmu.on_copy(packet, &mut self.fabric, &mut self.queue);
         }
     }
 

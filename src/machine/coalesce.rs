@@ -3,7 +3,7 @@
 
 use crate::isa::{Access, AddressMode};
 use crate::spec::{BankConflicts, SharedSpec};
-use crate::units::{SECTOR_BYTES, to_u32, to_u64, to_usize};
+use crate::units::{SECTOR_BYTES, to_u16, to_u32, to_u64, to_usize};
 
 /// Bytes of the line in which the sectors of one request lie.
 pub(super) const LINE_BYTES: u64 = 128;
@@ -34,6 +34,43 @@ impl LineRequest {
             .filter(move |sector| touched >> sector & 1 == 1)
             .map(move |s| first + s * SECTOR_BYTES)
     }
+
+    /// The first piece of what is touched of the sectors `left` (not none): all of it
+    /// where lines are `whole`.
+    #[inline]
+    pub(super) fn piece(&self, left: u8, whole: bool) -> Piece {
+        let first = self.line * LINE_BYTES;
+        if whole {
+            let bytes = self.bytes.iter().rev().fold(0, |all, &part| all << 8 | words(part));
+            return Piece { address: first, bytes, sectors: to_u16(left.count_ones()), mask: left };
+        }
+        let sector = left.trailing_zeros();
+        let address = first + u64::from(sector) * SECTOR_BYTES;
+        Piece { address, bytes: self.bytes[to_usize(sector)], sectors: 1, mask: 1 << sector }
+    }
+}
+
+/// The words of a sector of which a byte is among `bytes`.
+fn words(bytes: u32) -> u32 {
+    match bytes {
+        0 => 0,
+        u32::MAX => 0xff,
+        _ => (0..8).filter(|word| bytes >> (4 * word) & 0xf != 0).map(|word| 1 << word).sum(),
+    }
+}
+
+/// What one look-up of a cache asks for: a sector of the cache, of 32 bytes or a
+/// whole line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Byte address of its start.
+    pub(super) address: u64,
+    /// What is touched of it, one bit for each 1/32.
+    pub(super) bytes: u32,
+    /// Touched sectors of 32 bytes.
+    pub(super) sectors: u16,
+    /// Their bits in [`LineRequest::sectors`].
+    pub(super) mask: u8,
 }
 
 /// Merges the active lanes' accesses of `width` bytes into `out`, in order of
@@ -100,14 +137,29 @@ pub(super) fn bank_passes(access: &Access, width: u64, shared: &SharedSpec) -> u
         BankConflicts::AllWords => width.div_ceil(bank_bytes).clamp(1, 4),
         BankConflicts::FirstWord => 1,
     };
+    let firsts = || access.active().map(|(_, address)| quotient(address, bank_bytes));
+    if is_run(firsts(), words, shared.banks.clamp(1, 64).into()) {
+        return 1;
+    }
     let mut seen = BankWords::new(shared.banks);
-    for (_, address) in access.active() {
-        let first = quotient(address, bank_bytes);
+    for first in firsts() {
         for word in first..first.saturating_add(words) {
             seen.insert(word);
         }
     }
     seen.busiest()
+}
+
+/// Whether lanes whose words begin at `firsts`, `words` each, read one word of each of
+/// `banks` at most as they follow each other: one word for all, or word after word.
+fn is_run(mut firsts: impl Iterator<Item = u64>, words: u64, banks: u64) -> bool {
+    let Some(first) = firsts.next() else { return false };
+    let mut last = first;
+    let follows = firsts.all(|word| {
+        let step = word.wrapping_sub(std::mem::replace(&mut last, word));
+        step <= 1
+    });
+    follows && last - first + words <= banks
 }
 
 /// `value / by`, which is nearly always a power of two and then needs no division.
@@ -232,6 +284,26 @@ mod tests {
         assert_eq!(bank_passes(&Access::default(), 4, &all), 0);
         assert_eq!(bank_passes(&strided(0, 16), 16, &shared(BankConflicts::FirstWord, 4)), 4);
         assert_eq!(bank_passes(&strided(0, 8), 8, &shared(BankConflicts::AllWords, 8)), 1);
+    }
+
+    #[test]
+    fn every_stride_takes_as_many_passes_as_its_busiest_bank_has_words() {
+        for bank_bytes in [4, 8] {
+            let all = shared(BankConflicts::AllWords, bank_bytes);
+            for (start, stride, width) in (0_u64..24)
+                .flat_map(|start| (0..140).map(move |stride| (start, stride)))
+                .flat_map(|(start, stride)| [4_u64, 8, 16].map(|width| (start, stride, width)))
+            {
+                let access = strided(start, stride);
+                let (bank, words) = (u64::from(bank_bytes), width.div_ceil(bank_bytes.into()));
+                let all_words: std::collections::BTreeSet<u64> =
+                    access.active().flat_map(|(_, at)| at / bank..at / bank + words).collect();
+                let of_bank = |bank| all_words.iter().filter(|word| *word % 32 == bank).count();
+                let busiest = (0..32).map(of_bank).max().unwrap();
+                let passes = bank_passes(&access, width, &all);
+                assert_eq!(usize::try_from(passes).unwrap(), busiest, "{start} {stride} {width}");
+            }
+        }
     }
 
     #[test]

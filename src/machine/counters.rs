@@ -4,7 +4,7 @@
 use crate::isa::Unit;
 use crate::units::{AppId, Cycle};
 
-use super::packet::Ask;
+use super::packet::{Ask, Origin, Packet};
 
 /// Causes of scheduler slot-cycles: Warped-Slicer Fig. 1's and those that it
 /// leaves out.
@@ -57,7 +57,8 @@ impl Cause {
 /// Slot-cycles by [`Cause`].
 pub type StallStack = [f64; Cause::ALL.len()];
 
-/// Sector requests of one cache level.
+/// Requests of one cache level, in sectors of 32 bytes: what asks for a whole line
+/// of four counts as four.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheCounts {
     /// Reads that found their sector.
@@ -92,10 +93,28 @@ impl CacheCounts {
         self.write_misses += after.write_misses - before.write_misses;
     }
 
+    /// Adds what was counted once for each of `sectors` sectors.
+    #[inline]
+    pub(super) fn add(&mut self, counted: &Self, sectors: u16) {
+        let sectors = u64::from(sectors);
+        self.read_hits += counted.read_hits * sectors;
+        self.read_merges += counted.read_merges * sectors;
+        self.read_misses += counted.read_misses * sectors;
+        self.write_hits += counted.write_hits * sectors;
+        self.write_merges += counted.write_merges * sectors;
+        self.write_misses += counted.write_misses * sectors;
+    }
+
     /// Reads among them.
     #[must_use]
     pub fn reads(&self) -> u64 {
         self.read_hits + self.read_merges + self.read_misses
+    }
+
+    /// Requests whose sector was on its way already.
+    #[must_use]
+    pub fn merges(&self) -> u64 {
+        self.read_merges + self.write_merges
     }
 
     /// Requests that missed.
@@ -135,6 +154,10 @@ pub struct TranslationCounts {
     /// What walks read through the L2 cache, beside [`KernelCounts::l2`]. What
     /// misses there is among [`KernelCounts::dram_reads`].
     pub reads: CacheCounts,
+    /// Sectors of pages that moved over the crossbar, read and written at the L2
+    /// cache, beside [`KernelCounts::l2`]. What misses there is among
+    /// [`KernelCounts::dram_reads`].
+    pub copies: CacheCounts,
     /// Pages that were not in memory.
     pub faults: u64,
 }
@@ -148,6 +171,7 @@ impl TranslationCounts {
             own.misses += more.misses;
         }
         self.reads.grow(&CacheCounts::default(), &other.reads);
+        self.copies.grow(&CacheCounts::default(), &other.copies);
         self.faults += other.faults;
     }
 }
@@ -275,6 +299,8 @@ pub struct KernelCounts {
     pub l1: CacheCounts,
     /// L2 sector requests.
     pub l2: CacheCounts,
+    /// Those among [`KernelCounts::l2`] that saved or restored the state of CTAs.
+    pub state: CacheCounts,
     /// Address translation, where the machine has it.
     pub translation: TranslationCounts,
     /// Instruction fetch; nothing on a machine without instruction caches.
@@ -299,8 +325,24 @@ pub struct KernelCounts {
 }
 
 impl KernelCounts {
+    /// The last request was for the state of a CTA; `before` are the L2's counters
+    /// before it.
+    pub(super) fn note_state(&mut self, before: &CacheCounts) {
+        let after = self.l2;
+        self.state.grow(before, &after);
+    }
+
+    /// The counters that a request feeds at its slice.
+    pub(super) fn slice_counts(&mut self, packet: &Packet) -> &mut CacheCounts {
+        match packet.origin {
+            Origin::Sm => self.l2_of(packet.ask),
+            Origin::Walk => &mut self.translation.reads,
+            Origin::Copy => &mut self.translation.copies,
+        }
+    }
+
     /// The L2 counters that a request feeds: code and constants have their own.
-    pub(super) fn l2_of(&mut self, ask: Ask) -> &mut CacheCounts {
+    fn l2_of(&mut self, ask: Ask) -> &mut CacheCounts {
         match ask {
             Ask::Code => &mut self.fetch.l2,
             Ask::Constant => &mut self.constant.l2,

@@ -232,8 +232,12 @@ impl<F: Feed> Gpu<'_, F> {
         }
         self.close_books();
         let progress = self.progress(AppId(to_u16(app)));
+        let (memory, vacating) = (self.memory_of(app), self.vacating_cycles(app));
+        let resting = self.resting_cycles(app);
         let outcome = &mut self.apps[app].outcome;
         outcome.end = self.chip.queue.now();
+        (outcome.memory, outcome.vacating_cycles) = (memory, vacating);
+        outcome.resting_cycles = resting;
         (outcome.finished, outcome.progress) = (finished, progress);
         self.open -= 1;
         self.over |= self.open == 0 || (finished && self.end.first);

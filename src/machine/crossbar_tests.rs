@@ -1,6 +1,6 @@
 //! Facts of the crossbar on the whole machine: flits, clocks, directions, queues.
 
-use super::scripted::{Line, Script, kernel_cycles, memory, named};
+use super::scripted::{Line, Script, kernel_cycles, memory, named, sectored};
 use crate::spec::Resolved;
 
 /// SM cycles per packet that `opcode`'s packets take of one SM's port, when 32
@@ -36,7 +36,7 @@ fn an_answer_takes_its_flits_of_port_time() {
     // A sector with its header is cut into flits; the port moves one per cycle.
     for flit in [8_u32, 16, 32, 40, 64] {
         let bytes = flit.to_string();
-        let resolved = named("ugpu", &[("interconnect.flit_bytes", &bytes)]);
+        let resolved = sectored("ugpu", &[("interconnect.flit_bytes", &bytes)]);
         let length = resolved.machine.interconnect.header_bytes + 32;
         let expected = f64::from(length.div_ceil(flit));
         assert_near(cycles_per_packet(&resolved, &loads()), expected, &bytes);
@@ -44,10 +44,22 @@ fn an_answer_takes_its_flits_of_port_time() {
 }
 
 #[test]
+fn a_whole_line_takes_its_flits_in_one_packet() {
+    for flit in [16_u32, 32, 64] {
+        let bytes = flit.to_string();
+        let resolved = named("ugpu", &[("interconnect.flit_bytes", &bytes)]);
+        let length = resolved.machine.interconnect.header_bytes + 128;
+        let expected = f64::from(length.div_ceil(flit)) / 4.0;
+        assert_near(cycles_per_packet(&resolved, &loads()), expected, &bytes);
+        assert_near(cycles_per_packet(&resolved, &stores()), expected, &bytes);
+    }
+}
+
+#[test]
 fn a_request_that_carries_data_takes_its_flits_too() {
     for flit in [8_u32, 16, 32] {
         let bytes = flit.to_string();
-        let resolved = named("ugpu", &[("interconnect.flit_bytes", &bytes)]);
+        let resolved = sectored("ugpu", &[("interconnect.flit_bytes", &bytes)]);
         let length = resolved.machine.interconnect.header_bytes + 32;
         let expected = f64::from(length.div_ceil(flit));
         assert_near(cycles_per_packet(&resolved, &stores()), expected, &bytes);
@@ -57,7 +69,7 @@ fn a_request_that_carries_data_takes_its_flits_too() {
 #[test]
 fn a_packet_that_is_not_cut_takes_one_cycle_whatever_its_header() {
     for header in ["0", "8", "200"] {
-        let resolved = named(
+        let resolved = sectored(
             "ugpu",
             &[("interconnect.flit_bytes", "0"), ("interconnect.header_bytes", header)],
         );
@@ -68,7 +80,7 @@ fn a_packet_that_is_not_cut_takes_one_cycle_whatever_its_header() {
 
 #[test]
 fn flits_move_in_the_crossbars_own_clock() {
-    let slow = named("ugpu", &[("clocks.interconnect_mhz", "700")]);
+    let slow = sectored("ugpu", &[("clocks.interconnect_mhz", "700")]);
     let length = slow.machine.interconnect.header_bytes + 32;
     let flits = f64::from(length.div_ceil(slow.machine.interconnect.flit_bytes));
     let ratio = slow.machine.clocks.core_mhz / slow.machine.clocks.interconnect_mhz;
@@ -79,7 +91,7 @@ fn flits_move_in_the_crossbars_own_clock() {
 fn the_directions_do_not_share_a_port() {
     // Answers of loads and data of stores: each direction is as full as alone but for
     // the other's headers, one flit each.
-    let resolved = named("ugpu", &[("interconnect.flit_bytes", "8")]);
+    let resolved = sectored("ugpu", &[("interconnect.flit_bytes", "8")]);
     let header = f64::from(resolved.machine.interconnect.header_bytes.div_ceil(8));
     let data = f64::from((resolved.machine.interconnect.header_bytes + 32).div_ceil(8));
     let mix: Vec<Line> = loads().into_iter().zip(stores()).flat_map(|(l, s)| [l, s]).collect();
@@ -90,7 +102,7 @@ fn the_directions_do_not_share_a_port() {
 #[test]
 fn sms_that_share_a_port_share_its_time() {
     let run = |per_port| {
-        let resolved = named("ugpu", &[("interconnect.sms_per_port", per_port)]);
+        let resolved = sectored("ugpu", &[("interconnect.sms_per_port", per_port)]);
         let run =
             |turns| kernel_cycles(&Script::new(&resolved, &loads(), turns, 2, 1024).run(&resolved));
         (run(24) - run(8)) as f64
@@ -116,7 +128,7 @@ fn full_queues_hold_packets_back_and_lose_none() {
         })
         .collect();
     let run = |set: &[(&str, &str)]| {
-        let resolved = named("ugpu", set);
+        let resolved = sectored("ugpu", set);
         Script::new(&resolved, &lines, 4, 128, 256).run(&resolved)
     };
     let (tight, roomy) = (run(&narrow), run(&[]));

@@ -22,13 +22,15 @@ impl Elsewhere {
         *self.pages.entry(sector / PAGE_SECTORS).or_default() |= 1 << (sector % PAGE_SECTORS);
     }
 
-    /// Whether the sector of a byte address is in the set.
+    /// Whether one of the sectors in the `bytes` from a byte address on, which do not
+    /// leave its aligned 128, is in the set.
     #[must_use]
     #[inline]
-    pub fn holds(&self, address: u64) -> bool {
+    pub fn holds(&self, address: u64, bytes: u64) -> bool {
         let sector = address / SECTOR_BYTES;
         let page = self.pages.get(&(sector / PAGE_SECTORS));
-        page.is_some_and(|bits| bits >> (sector % PAGE_SECTORS) & 1 == 1)
+        let asked = (1 << bytes.div_ceil(SECTOR_BYTES)) - 1;
+        page.is_some_and(|bits| bits >> (sector % PAGE_SECTORS) & asked != 0)
     }
 
     /// True without a sector.
@@ -45,10 +47,11 @@ mod tests {
     #[test]
     fn it_holds_what_was_added_and_no_neighbour() {
         let mut set = Elsewhere::default();
-        assert!(set.is_empty() && !set.holds(0));
+        assert!(set.is_empty() && !set.holds(0, 32));
         set.add(127);
         set.add(128);
-        assert!(set.holds(127 * 32) && set.holds(127 * 32 + 31) && set.holds(128 * 32));
-        assert!(!set.holds(126 * 32 + 31) && !set.holds(129 * 32));
+        assert!(set.holds(127 * 32, 32) && set.holds(127 * 32 + 31, 1) && set.holds(128 * 32, 32));
+        assert!(!set.holds(126 * 32 + 31, 1) && !set.holds(129 * 32, 32));
+        assert!(set.holds(124 * 32, 128) && !set.holds(120 * 32, 128));
     }
 }

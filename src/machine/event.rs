@@ -27,12 +27,18 @@ pub(super) enum Event {
     ToChannel { transfer: u32 },
     /// A memory channel has something to do.
     Channel { channel: u16 },
+    /// Columns of pages may go from channel to channel of a stack.
+    PageCopy { stack: u16 },
+    /// A page is in its new channels.
+    PageCopied { token: u32 },
     /// A sector arrives at its slice from memory.
     Fill { transfer: u32 },
     /// The L2 TLB knows whether it has a page.
     LookUp { request: u32 },
     /// A page walk begins, goes on to its next level, or ends.
     Walk { walk: u32 },
+    /// The driver has found a frame for a page that moves.
+    PageMove { number: u32 },
     /// An answer arrives at its SM.
     Reply { packet: u32 },
     /// An application comes.

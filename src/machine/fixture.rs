@@ -1,7 +1,9 @@
 //! Machines, memories and plans for tests.
 
 use crate::epoch::{AppFacts, Facts, Plan, PlanDraft, Share};
-use crate::spec::{AddressMap, Command, Location, Mapping, MemoryStandard, Models, Resolved};
+use crate::spec::{
+    AddressMap, Command, Location, Mapping, MemoryStandard, Models, PageChannels, Resolved,
+};
 use crate::units::AppId;
 
 use super::Outcome;
@@ -21,6 +23,12 @@ pub(super) fn named(name: &str, set: &[(&str, &str)]) -> Resolved {
         resolved.machine.fetch = None;
     }
     resolved
+}
+
+/// As [`named`], with caches of sectors of 32 bytes.
+pub(super) fn sectored(name: &str, set: &[(&str, &str)]) -> Resolved {
+    let sectors = [("l1.cache.sector_bytes", "32"), ("l2.cache.sector_bytes", "32")];
+    named(name, &[&sectors, set].concat())
 }
 
 /// The memory of a machine and where addresses lie in it.
@@ -59,6 +67,14 @@ pub(super) fn translating(name: &str, set: &[(&str, &str)]) -> Resolved {
     Models::builtin().machine(name, &overrides).unwrap()
 }
 
+/// The groups of channels that a machine's pages lie in.
+pub(super) fn channel_groups(resolved: &Resolved) -> Vec<Vec<u32>> {
+    let (_, map) = memory_of(resolved);
+    let pages = resolved.machine.translation.as_ref();
+    let pages = pages.and_then(|spec| PageChannels::of(&map, spec.page_bytes));
+    pages.map_or_else(Vec::new, |pages| pages.groups().to_vec())
+}
+
 /// The facts of `apps` applications of which nothing is known.
 pub(super) fn facts(resolved: &Resolved, apps: u16) -> Facts {
     let machine = &resolved.machine;
@@ -72,9 +88,13 @@ pub(super) fn facts(resolved: &Resolved, apps: u16) -> Facts {
         shared_unit_bytes: machine.shared.unit_bytes,
         shared_reserved_bytes: machine.shared.reserved_bytes_per_cta,
         channels: machine.dram.channels,
+        channel_groups: channel_groups(resolved),
+        channel_bytes: 1 << 29,
+        page_bytes: machine.translation.as_ref().map_or(0, |spec| spec.page_bytes),
         core_mhz: machine.clocks.core_mhz,
         peak_dram_gb_per_s: 1.0,
         peak_l2_gb_per_s: 1.0,
+        peak_sm_port_gb_per_s: 1.0,
         peak_ipc_per_sm: 128.0,
         schedulers_per_sm: machine.sm.schedulers,
         apps: (0..apps)

@@ -16,6 +16,7 @@ struct Mark {
     threads: u64,
     l1: (u64, u64),
     l2: (u64, u64),
+    l2_merged: u64,
     dram_bytes: u64,
 }
 
@@ -92,7 +93,7 @@ impl<F: Feed> Gpu<'_, F> {
         let mut queue: Vec<usize> = (0..self.apps.len()).filter(waits).collect();
         queue.sort_by_key(|&app| self.apps[app].load.arrival);
         let queue = queue.into_iter().map(|app| AppId(to_u16(app))).collect();
-        let channel_owner = vec![None; to_usize(self.machine.dram.channels)];
+        let channel_owner = self.channel_owners();
         View { now, wake, since, apps, queue, channel_owner }
     }
 
@@ -109,6 +110,7 @@ impl<F: Feed> Gpu<'_, F> {
         let warps: Vec<f64> = by_sm(Cause::Issued, width);
         let since = |to: (u64, u64), from: (u64, u64)| (to.0 - from.0, to.1 - from.1);
         let kernels = self.kernels_of(app);
+        let memory = self.memory_of(app);
         let begun = &self.gauge.begun[app];
         let place = |&kernel: &u32| kernels.iter().position(|&own| own == to_usize(kernel));
         let left = |&kernel: &u32| self.dispatcher.grids[to_usize(kernel)].left();
@@ -123,7 +125,12 @@ impl<F: Feed> Gpu<'_, F> {
             memory_stall_slots_by_sm: by_sm(Cause::LongMemoryLatency, 1.0),
             l1: since(mark.l1, last.l1),
             l2: since(mark.l2, last.l2),
+            l2_merged: mark.l2_merged - last.l2_merged,
             dram_bytes: mark.dram_bytes - last.dram_bytes,
+            pages: memory.pages,
+            pages_moved: memory.pages_moved,
+            moving_cycles: memory.moving_cycles,
+            vacating_cycles: self.vacating_cycles(app),
         }
     }
 
@@ -136,8 +143,9 @@ impl<F: Feed> Gpu<'_, F> {
             mark.threads += counts.thread_instructions;
             mark.l1.0 += counts.l1.accesses();
             mark.l1.1 += counts.l1.misses();
-            mark.l2.0 += counts.l2.accesses();
-            mark.l2.1 += counts.l2.misses();
+            mark.l2.0 += counts.l2.accesses() - counts.state.accesses();
+            mark.l2.1 += counts.l2.misses() - counts.state.misses();
+            mark.l2_merged += counts.l2.merges() - counts.state.merges();
             mark.dram_bytes += (counts.dram_reads + counts.dram_writes) * SECTOR_BYTES;
         }
         mark

@@ -10,13 +10,14 @@ use super::chip::Chip;
 use super::dispatch::Dispatcher;
 use super::error::MachineError;
 use super::event::Event;
-use super::fabric::Fabric;
 use super::feed::Feed;
 use super::gauge::Gauge;
 use super::grid::Grid;
 use super::load::{End, Running};
 use super::outcome::Outcome;
+use super::packet::Origin;
 use super::profile::ProfileImage;
+use super::reallocation::Reallocation;
 use super::residency::Recorder;
 use super::rule::Rule;
 use super::ruling::Shift;
@@ -67,9 +68,11 @@ pub struct Gpu<'a, F: Feed> {
     pub(super) in_force: u32,
     /// What the scheme is still to be told.
     pub(super) wakes: VecDeque<Wake>,
-    /// Applications that hold more than their share.
-    pub(super) vacating: Vec<bool>,
+    /// By application: since when it holds more than its share somewhere.
+    pub(super) vacating: Vec<Option<Cycle>>,
     pub(super) shift: Option<Shift>,
+    /// SMs come to rest before channels change hands.
+    pub(super) reallocation: Option<Reallocation>,
     /// A time slice has begun and is not over.
     pub(super) in_slice: bool,
     pub(super) gauge: Gauge,
@@ -96,11 +99,10 @@ impl<'a, F: Feed> Gpu<'a, F> {
         let machine = setup.machine;
         let app_of = setup::app_of_kernels(&setup.apps);
         let grids = setup::grids(machine, feed, &app_of)?;
-        let mut fabric = Fabric::new(machine, setup.standard, setup.mapping);
-        let (part, pace) = (setup.part.is_some(), setup.part.as_ref().map_or(1, |part| part.pace));
-        fabric.elsewhere = setup.part.map(|part| part.elsewhere).filter(|set| !set.is_empty());
-        let mut chip = setup::chip(machine, feed, &app_of, fabric);
-        chip.spans = part.then(Vec::new);
+        let pace = setup.part.as_ref().map_or(1, |part| part.pace);
+        let fabric = setup::fabric(machine, (setup.standard, setup.mapping), setup.part.as_ref());
+        let mut chip = setup::chip(machine, feed, (setup.apps.len(), &app_of), fabric);
+        chip.spans = setup.part.map(|_| Vec::new());
         let (count, sms) = (setup.apps.len(), usize::from(machine.dispatch.sms));
         Ok(Self {
             machine,
@@ -120,8 +122,9 @@ impl<'a, F: Feed> Gpu<'a, F> {
             plans: 0,
             in_force: 0,
             wakes: VecDeque::new(),
-            vacating: vec![false; count],
+            vacating: vec![None; count],
             shift: None,
+            reallocation: None,
             in_slice: false,
             timeline: Timeline::new(),
             recorder: (count > 1).then(|| Recorder::new(count, sms)),
@@ -202,8 +205,12 @@ impl<'a, F: Feed> Gpu<'a, F> {
             | Event::ToChannel { .. }
             | Event::Channel { .. }
             | Event::Slice { .. }
+            | Event::PageCopy { .. }
             | Event::Fill { .. } => self.handle_memory(event),
-            Event::LookUp { .. } | Event::Walk { .. } => self.handle_translation(event),
+            Event::LookUp { .. }
+            | Event::Walk { .. }
+            | Event::PageMove { .. }
+            | Event::PageCopied { .. } => self.handle_translation(event),
             Event::Dispatch => self.hand_out()?,
             Event::Launch { kernel } => self.launch(kernel),
             Event::Begin { kernel } => self.begin(kernel),
@@ -235,11 +242,17 @@ impl<'a, F: Feed> Gpu<'a, F> {
     fn handle_reply(&mut self, packet: u32) {
         let chip = &mut self.chip;
         let (packet, done) = chip.fabric.on_reply(packet, chip.queue.now());
-        if packet.walks {
-            return chip.on_walk_read(packet.operation, done);
+        match packet.origin {
+            Origin::Sm => {}
+            Origin::Walk => return chip.on_walk_read(packet.operation, done),
+            Origin::Copy => return chip.on_copy(&packet),
         }
+        debug_assert!(chip.is_current(&packet), "an answer from a frame that the page has left");
         self.sms[usize::from(packet.sm)].on_reply(&packet, done, chip);
         self.collect_departed(usize::from(packet.sm));
+        if self.reallocation.is_some() {
+            self.note_quiet(usize::from(packet.sm));
+        }
     }
 
     fn hand_out(&mut self) -> Result<(), MachineError> {
@@ -269,6 +282,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
             }
             Event::Fill { transfer } => fabric.on_fill(transfer, queue, counts),
             Event::Slice { slice } => fabric.on_slice(slice, queue, counts),
+            Event::PageCopy { stack } => fabric.on_page_copy(stack, queue, counts),
             _ => {}
         }
         fabric.take_woken(&mut self.woken);

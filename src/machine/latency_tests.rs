@@ -68,11 +68,11 @@ fn one_clock(machine: &Machine) -> bool {
     [clocks.interconnect_mhz, clocks.l2_mhz].iter().all(|&mhz| mhz == clocks.core_mhz)
 }
 
-/// Cycles from the look-up of the L1 to the answer of the L2, both ways and the
+/// Cycles from the look-up of the L1 to the L2's answer of so many bytes, both ways and the
 /// slice, whose look-up takes one cycle beyond its latency.
-fn beyond_l1(machine: &Machine) -> u64 {
+fn beyond_l1(machine: &Machine, bytes: u32) -> u64 {
     let there = crossing(machine, 0);
-    let back = crossing(machine, 32) + leaving(machine, 32);
+    let back = crossing(machine, bytes) + leaving(machine, bytes);
     there + u64::from(machine.l2.latency_cycles) + 1 + back
 }
 
@@ -111,7 +111,7 @@ fn a_shared_load_costs_issue_and_the_shared_memorys_latency() {
 fn a_load_past_the_l1_costs_a_cycle_the_crossbar_both_ways_and_the_l2() {
     for resolved in machines() {
         let machine = &resolved.machine;
-        let expected = issue(machine) + 1 + beyond_l1(machine);
+        let expected = issue(machine) + 1 + beyond_l1(machine, 32);
         assert_eq!(steps(&resolved, STRONG, &[0x1000; 12], 10), [expected; 2], "{}", machine.name);
     }
 }
@@ -124,7 +124,8 @@ fn an_l1_miss_that_hits_the_l2_costs_both() {
         // is asked for again, and stays in the L2.
         let lines = 2 * u64::from(machine.l1.cache.sets * machine.l1.cache.ways);
         let circle: Vec<u64> = (0..lines + 12).map(|k| k % lines * 128).collect();
-        let expected = issue(machine) + u64::from(machine.l1.latency_cycles) + beyond_l1(machine);
+        let beyond = beyond_l1(machine, machine.l1.cache.sector_bytes);
+        let expected = issue(machine) + u64::from(machine.l1.latency_cycles) + beyond;
         let found = steps(&resolved, CACHED, &circle, circle.len() - 2);
         assert_eq!(found, [expected; 2], "{}", machine.name);
     }
@@ -171,7 +172,7 @@ fn the_sums_are_those_that_were_published() {
         let machine = named(name, &[]).machine;
         let first = if machine.l1.caches_global { machine.l1.latency_cycles } else { 1 };
         assert!(one_clock(&machine));
-        assert_eq!(u64::from(first) + beyond_l1(&machine), hit, "{name}");
+        assert_eq!(u64::from(first) + beyond_l1(&machine, 32), hit, "{name}");
     }
 }
 
@@ -186,9 +187,12 @@ fn bank_chains(resolved: &Resolved) -> [(&'static str, Vec<u64>, u64); 3] {
     };
     let banks = 1..standard.banks_per_group.min(4);
     let closed = banks.flat_map(|bank| (0..4).map(move |group| at(1, group, bank, 3, 0)));
-    let open = (0..12).map(|column| at(1, 0, 0, 3, column));
     let conflict = (0..12).map(|row| at(1, 0, 0, 3 + row, 0));
-    let read = u64::from(standard.read_clocks);
+    // A line of several accesses is there with its last one.
+    let accesses = (resolved.machine.l2.cache.sector_bytes / standard.bytes_per_access).max(1);
+    let open = (0..12).map(|line| at(1, 0, 0, 3, line * accesses));
+    let between = u64::from(accesses - 1) * gap(&standard, Command::Read, Command::Read);
+    let read = u64::from(standard.read_clocks) + between;
     let activate = gap(&standard, Command::Activate, Command::Read);
     let close = gap(&standard, Command::Precharge, Command::Activate);
     [
@@ -201,7 +205,7 @@ fn bank_chains(resolved: &Resolved) -> [(&'static str, Vec<u64>, u64); 3] {
 /// Cycles of a DRAM access but for the clocks of the device: the way of an L2
 /// hit, the way to the controller, and a cycle of the slice for the answer.
 fn beside_dram(machine: &Machine) -> u64 {
-    issue(machine) + 1 + beyond_l1(machine) + u64::from(machine.dram.latency_cycles) + 1
+    issue(machine) + 1 + beyond_l1(machine, 32) + u64::from(machine.dram.latency_cycles) + 1
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::spec::Machine;
 use crate::units::Cycle;
 
 use super::launches::{Command, Launches};
+use super::translation::AppMemory;
 
 /// What a run has to do for one application.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +52,13 @@ pub struct AppOutcome {
     /// Warp instructions up to [`AppOutcome::end`], by the issue slots that they
     /// took, without those of CTAs that were dropped to start again.
     pub progress: f64,
+    /// Its pages and what moving them has cost, up to [`AppOutcome::end`].
+    pub memory: AppMemory,
+    /// Cycles during which its SMs asked for nothing, as channels changed hands, up to
+    /// [`AppOutcome::end`].
+    pub resting_cycles: Cycle,
+    /// Cycles during which it held more CTAs than its share somewhere.
+    pub vacating_cycles: Cycle,
 }
 
 impl AppOutcome {
@@ -83,6 +91,11 @@ pub(super) struct Running {
     pub(super) begun: bool,
     /// When it came or its last launch ended: its next call may go out.
     pub(super) free_since: Cycle,
+    /// Cycles during which it held more than its share, up to when it last did not.
+    pub(super) vacated_cycles: Cycle,
+    /// Cycles during which its SMs rested as channels changed hands, up to when they
+    /// last went on.
+    pub(super) rested_cycles: Cycle,
     /// Its outcome stands: what it does further is not reported.
     pub(super) reported: bool,
 }
@@ -95,7 +108,17 @@ impl Running {
         let launches = Launches::new(load.commands.iter().copied(), serial);
         let state = if load.absent { State::Finished } else { State::Coming };
         let reported = load.absent;
-        Self { load, launches, state, outcome, begun: false, free_since: 0, reported }
+        Self {
+            load,
+            launches,
+            state,
+            outcome,
+            begun: false,
+            free_since: 0,
+            vacated_cycles: 0,
+            rested_cycles: 0,
+            reported,
+        }
     }
 
     /// It begins its commands anew.

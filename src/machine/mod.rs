@@ -59,6 +59,9 @@ mod outcome;
 mod packet;
 mod profile;
 mod queue;
+mod reallocation;
+#[cfg(test)]
+mod reallocation_tests;
 #[cfg(test)]
 mod repeat_tests;
 mod residency;
@@ -107,4 +110,5 @@ pub use setup::{Part, Setup};
 pub use sm::{Limit, Need};
 pub use span::CtaSpan;
 pub use timeline::Sample;
+pub use translation::AppMemory;
 pub use worker::{Line, Piece, Pieces, TASK_BARRIER, Worker};

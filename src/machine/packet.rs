@@ -38,7 +38,19 @@ impl Ask {
     }
 }
 
-/// A request of one sector and, on the way back, its answer.
+/// Who sends a request and takes its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// An SM, for a memory operation.
+    Sm,
+    /// A page walk, which reads a table.
+    Walk,
+    /// A page that is copied.
+    Copy,
+}
+
+/// A request of one sector of the caches (a line where they have whole ones) and, on
+/// the way back, its answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     /// Byte address of the sector in memory.
@@ -47,13 +59,15 @@ pub(super) struct Packet {
     pub(super) asked: u64,
     /// When the packet may leave its source; then, when it arrived at its slice.
     pub(super) ready: Cycle,
-    /// The memory operation (or page walk) that waits for it.
+    /// The memory operation, page walk or page copy that waits for it.
     pub(super) operation: u32,
     /// Whose counters it feeds.
     pub(super) kernel: u32,
-    /// Bytes written, one bit each.
+    /// What is written of it, one bit for each 1/32.
     pub(super) bytes: u32,
-    /// Where it comes from: an SM, or behind the last one the page walkers.
+    /// Sectors of 32 bytes that are asked for or written.
+    pub(super) sectors: u16,
+    /// Where it comes from: an SM, or behind the last one the page walkers, then the page copies.
     pub(super) sm: u16,
     /// Where it goes.
     pub(super) slice: u16,
@@ -61,8 +75,8 @@ pub(super) struct Packet {
     pub(super) ask: Ask,
     /// The answer fills the SM's L1.
     pub(super) fills_l1: bool,
-    /// A page walk reads a table; `operation` is the walk.
-    pub(super) walks: bool,
+    /// Who sent it.
+    pub(super) origin: Origin,
 }
 
 /// What waits for a memory operation.

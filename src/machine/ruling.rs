@@ -9,7 +9,6 @@ use super::feed::Feed;
 use super::gpu::Gpu;
 use super::load::State;
 use super::rule::Rule;
-use super::setup;
 use super::sm::{Leave, Sm};
 
 /// Cycles between two looks at targets, at least.
@@ -31,7 +30,7 @@ impl<F: Feed> Gpu<'_, F> {
     /// # Errors
     /// [`MachineError::Unsupported`] when the plan asks for what the machine lacks.
     pub fn follow(&mut self, plan: Plan) -> Result<(), MachineError> {
-        setup::refuse_unknown_mechanisms(&plan)?;
+        self.refuse_unowned(&plan)?;
         self.plans += 1;
         let delay = plan.delay();
         self.coming = Some(plan);
@@ -90,6 +89,7 @@ impl<F: Feed> Gpu<'_, F> {
         self.rule = Some(Rule::new(plan, self.machine, sole));
         self.mark_shift();
         self.pass_turn();
+        self.follow_channels();
         self.vacate();
         self.follow_with_staff();
         (0..self.apps.len()).for_each(|app| self.next_commands(app));
@@ -110,7 +110,9 @@ impl<F: Feed> Gpu<'_, F> {
             let id = AppId(to_u16(app));
             for sm in 0..self.sms.len() {
                 let excess = self.excess(id, sm);
-                self.vacating[app] |= excess > 0;
+                if excess > 0 && self.vacating[app].is_none() {
+                    self.vacating[app] = Some(self.chip.queue.now());
+                }
                 self.send_away(sm, id, excess);
             }
         }
@@ -161,6 +163,7 @@ impl<F: Feed> Gpu<'_, F> {
 
     /// Saves those CTAs beyond the quota that are not expected to end before the
     /// plan's next alarm, by the mean life of those of their launch that have ended.
+    /// Where none has, a CTA is expected to live on for as long as it has lived.
     fn drain_or_switch(&mut self, sm: usize, app: AppId, excess: usize) {
         let now = self.chip.queue.now();
         let alarms = self.rule.iter().flat_map(|rule| rule.plan().wake());
@@ -172,7 +175,8 @@ impl<F: Feed> Gpu<'_, F> {
         let grids = &self.dispatcher.grids;
         let late = |kernel: u32, started: Cycle| {
             let grid = &grids[to_usize(kernel)];
-            grid.app == app && grid.mean_life().is_some_and(|life| started + life > deadline)
+            let life = grid.mean_life().unwrap_or(2 * (now - started));
+            grid.app == app && started + life > deadline
         };
         let residents = self.sms[sm].residents();
         let late = residents.filter(|&(_, kernel, started)| late(kernel, started)).count();
@@ -184,15 +188,20 @@ impl<F: Feed> Gpu<'_, F> {
     /// Tells the scheme when an application has come down to its share everywhere.
     pub(super) fn note_drained(&mut self) {
         for app in 0..self.apps.len() {
-            if !self.vacating[app] {
-                continue;
-            }
+            let Some(since) = self.vacating[app] else { continue };
             let id = AppId(to_u16(app));
             if (0..self.sms.len()).all(|sm| self.excess(id, sm) == 0) {
-                self.vacating[app] = false;
+                self.vacating[app] = None;
+                self.apps[app].vacated_cycles += self.chip.queue.now() - since;
                 self.wake_on(&WakeOn::CtaDrained, Wake::CtaDrained(id));
             }
         }
+    }
+
+    /// Cycles so far during which an application held more than its share somewhere.
+    pub(super) fn vacating_cycles(&self, app: usize) -> Cycle {
+        let now = self.chip.queue.now();
+        self.apps[app].vacated_cycles + self.vacating[app].map_or(0, |since| now - since)
     }
 
     /// Applications that take turns: active and with a share.
@@ -279,7 +288,7 @@ impl<F: Feed> Gpu<'_, F> {
         self.close_books();
         #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
         let span = shift.sustained as f64;
-        let steady = !self.vacating.contains(&true);
+        let steady = self.vacating.iter().all(Option::is_none);
         for app in 0..self.apps.len() {
             let id = AppId(to_u16(app));
             let issued = self.issued(id);

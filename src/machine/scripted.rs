@@ -9,7 +9,7 @@ use crate::spec::Resolved;
 use crate::units::{Dim3, KernelId, to_u32, to_usize};
 
 pub(super) use super::fixture::{
-    address_of, facts, gap, kernel_cycles, machine, memory_of, named, translating, whole,
+    address_of, facts, gap, kernel_cycles, machine, memory_of, named, sectored, translating, whole,
 };
 use super::{
     End, Feed, FeedError, Gpu, MachineError, Outcome, ProfileImage, Program, Setup, WarpStream,

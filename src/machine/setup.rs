@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::epoch::Plan;
-use crate::spec::{AddressMap, Machine, MemoryStandard};
+use crate::spec::{AddressMap, Machine, MemoryStandard, PageChannels};
 use crate::units::{AppId, Cycle, KernelId, to_u16, to_u32, to_u64};
 
 use super::chip::{Chip, Windows};
@@ -100,8 +99,25 @@ fn grid(machine: &Machine, app: AppId, program: &Program) -> Result<Grid, Machin
     Ok(Grid::new(app, need, program.ctas, fits, machine))
 }
 
+/// The way to memory; `part`: the rest of what the run is a part of.
+pub(super) fn fabric(
+    machine: &Machine,
+    (standard, mapping): (&MemoryStandard, AddressMap),
+    part: Option<&Part>,
+) -> Fabric {
+    let mut fabric = Fabric::new(machine, standard, mapping);
+    let rest = part.map(|part| &part.elsewhere).filter(|set| !set.is_empty());
+    fabric.elsewhere = rest.cloned();
+    fabric
+}
+
 /// The shared side of a run; launches with the same code share one profile.
-pub(super) fn chip<F: Feed>(machine: &Machine, feed: &F, app_of: &[AppId], fabric: Fabric) -> Chip {
+pub(super) fn chip<F: Feed>(
+    machine: &Machine,
+    feed: &F,
+    (apps, app_of): (usize, &[AppId]),
+    fabric: Fabric,
+) -> Chip {
     let kernels = app_of.len();
     let mut profiles: Vec<Profile> = Vec::new();
     let mut owners: Vec<&Program> = Vec::new();
@@ -124,13 +140,8 @@ pub(super) fn chip<F: Feed>(machine: &Machine, feed: &F, app_of: &[AppId], fabri
         });
     }
     debug_assert_eq!(to_u64(profile_of.len()), to_u64(kernels));
-    Chip::new(fabric, Mmu::new(machine), profiles, profile_of, windows, app_of)
-}
-
-/// Refuses plans that ask for what the machine lacks.
-pub(super) fn refuse_unknown_mechanisms(plan: &Plan) -> Result<(), MachineError> {
-    if !plan.channels().is_empty() {
-        return Err(MachineError::Unsupported("memory channels of its own for an application"));
-    }
-    Ok(())
+    let pages = machine.translation.as_ref();
+    let pages = pages.and_then(|spec| PageChannels::of(fabric.mapping(), spec.page_bytes));
+    let mmu = Mmu::new(machine, pages, apps);
+    Chip::new(fabric, mmu, profiles, profile_of, windows, app_of)
 }

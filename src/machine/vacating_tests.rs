@@ -110,6 +110,28 @@ fn switched_ctas_go_on_where_they_were_and_their_state_is_traffic() {
 }
 
 #[test]
+fn schemes_are_not_told_of_saved_state_as_traffic_of_the_program() {
+    for name in ["accelsim-qv100", "ugpu"] {
+        let sms = [("dispatch.sms", "2"), ("dispatch.kernel_launch_cycles", "0")];
+        let resolved = super::scripted::translating(name, &sms);
+        let chain = vec![line("FFMA", Some(1), Some(1)); 4000];
+        let crew = Crew::new(vec![Script::new(&resolved, &chain, 1, 4, 128).needing(64, 1024)]);
+        let first = plan(&resolved, &[4], draft(Vacate::Switch, vec![WakeOn::At(1000)]));
+        let none = plan(&resolved, &[0], draft(Vacate::Switch, vec![WakeOn::CtaDrained]));
+        let end = draft(Vacate::Switch, vec![WakeOn::KernelEnd]);
+        let again = plan(&resolved, &[4], end);
+        let mut told = Vec::new();
+        let outcome = crew.run(&resolved, &first, |view| {
+            told.push((view.apps[0].l2, view.apps[0].l2_merged));
+            if told.len() == 1 { none.clone() } else { again.clone() }
+        });
+        assert!(told.len() > 1 && told.iter().all(|seen| *seen == ((0, 0), 0)), "{told:?}");
+        let counts = &outcome.kernels[0];
+        assert!(counts.l2.accesses() > 0 && counts.state == counts.l2, "{counts:?}");
+    }
+}
+
+#[test]
 fn turns_of_any_length_lose_no_work() {
     for (name, set) in [
         ("plain", &[][..]),

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::units::{Cycle, Dim3};
 
 use super::{
-    AssumptionRecord, CacheCounters, ChannelRecord, CoRun, ConstantCounters, DramCounters,
-    EnergyRecord, FetchCounters, InterferenceRecord, QueueRun, SampleRecord, SmCounters,
-    TlbCounters, TranslationCounters, UnitShares, UtilizationRecord,
+    AssumptionRecord, CacheCounters, CellRecord, ChannelRecord, CoRun, ConstantCounters,
+    DramCounters, EnergyRecord, FetchCounters, InterferenceRecord, QueueRun, SampleRecord,
+    SmCounters, TlbCounters, TranslationCounters, UnitShares, UtilizationRecord,
 };
 
 /// Value of [`Analysis::schema`].
@@ -44,6 +44,9 @@ pub struct Analysis {
     /// What schemes for queues found out before they grouped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interference: Vec<InterferenceRecord>,
+    /// Which cell of a sweep it is; absent: `analyze` was asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<CellRecord>,
     /// What the numbers lean on: assumptions that were needed, each once.
     #[serde(default)]
     pub notes: Vec<String>,

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::units::Cycle;
 
 use super::{
-    CacheCounters, DecisionRecord, DramCounters, EnergyRecord, HostTime, ResidencyRecord,
-    UtilizationRecord, WorkersRecord, unbounded,
+    CacheCounters, DecisionRecord, DramCounters, EnergyRecord, HostTime, MigrationRecord,
+    ResidencyRecord, UtilizationRecord, WorkersRecord, unbounded,
 };
 
 /// The applications together under one scheme. [`CoRun::judge`] fills what
@@ -144,6 +144,9 @@ pub struct CoRunApp {
     /// Its CTAs that were dropped before their end, as [`CoRun::killed_ctas`].
     #[serde(default)]
     pub killed_ctas: u64,
+    /// What it cost that channels were its own; absent: all shared all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migration: Option<MigrationRecord>,
     /// Its kernels ran as workers; absent: as written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<WorkersRecord>,

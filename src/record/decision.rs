@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Cycle;
 
+use super::MovedSoFar;
+
 /// One decision of a scheme.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DecisionRecord {
@@ -19,6 +21,9 @@ pub struct DecisionRecord {
     /// did not ask.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curves: Vec<CurveRecord>,
+    /// By application, what had moved up to here; empty where nothing ever had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<MovedSoFar>,
 }
 
 /// Speed of one application against its CTAs per SM. Values are by the number of

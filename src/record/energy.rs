@@ -21,6 +21,9 @@ pub struct EnergyRecord {
     pub dram_joules: f64,
     /// Activates of DRAM rows.
     pub activates_joules: f64,
+    /// Columns of pages that the memory copied itself.
+    #[serde(default)]
+    pub migrations_joules: f64,
 }
 
 impl EnergyRecord {
@@ -35,5 +38,6 @@ impl EnergyRecord {
             + self.l2_joules
             + self.dram_joules
             + self.activates_joules
+            + self.migrations_joules
     }
 }

@@ -44,6 +44,14 @@ pub enum RecordError {
         /// The schema of the file, quoted, or `none`.
         found: String,
     },
+    /// The file is none of a sweep's folder.
+    #[error("{}: not a file of `gpumodel sweep`: {message}", path.display())]
+    Sweep {
+        /// The file.
+        path: PathBuf,
+        /// What was expected and found.
+        message: String,
+    },
     /// A value contradicts the counting rules.
     #[error("{}: {key}: {message}; make the record again with `gpumodel analyze`", path.display())]
     Value {

@@ -12,6 +12,8 @@
 //! | throughput | thread instructions of all per cycle | Warped-Slicer, section V |
 //! | makespan speedup | solo makespans in sequence over the shared one | Slate, as its throughput |
 
+use serde::{Deserialize, Serialize};
+
 use crate::units::Cycle;
 
 use super::quantity::float;
@@ -19,7 +21,7 @@ use super::statistics;
 use super::{AppRecord, CoRun, CoRunApp};
 
 /// An application alone on the machine, over the work of its reported run.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Alone {
     /// Cycles of that work, launch latencies included.
     pub cycles: Cycle,

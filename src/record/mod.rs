@@ -5,6 +5,9 @@
 
 mod analysis;
 mod assumption;
+mod cell;
+mod cell_files;
+mod cell_rows;
 mod comparison;
 mod corun;
 mod counters;
@@ -13,8 +16,10 @@ mod document;
 mod dram;
 mod energy;
 mod error;
+mod joined;
 mod launches;
 mod metrics;
+mod migration;
 mod parts;
 mod quantity;
 mod queue;
@@ -27,12 +32,16 @@ mod sample;
 mod slots;
 pub mod statistics;
 mod summary;
+mod sweep_estimate;
 mod unbounded;
 mod utilization;
 mod workers;
 
 pub use analysis::{Analysis, AppRecord, Interval, KernelRecord, MachineRecord, SCHEMA};
 pub use assumption::AssumptionRecord;
+pub use cell::{CellRecord, FailedCell, SWEEP_SCHEMA, SweepRecord};
+pub use cell_files::{CellOutcome, SweepFiles, SweepListing};
+pub use cell_rows::Tidy;
 pub use comparison::{COMPARISON_SCHEMA, ComparedRow, Comparison, Coverage, Pair};
 pub use corun::{CoRun, CoRunApp, CoRunKernel};
 pub use counters::{
@@ -42,8 +51,10 @@ pub use decision::{CurveRecord, DecisionRecord};
 pub use dram::DramRecord;
 pub use energy::EnergyRecord;
 pub use error::RecordError;
+pub use joined::{alone_once, joined};
 pub use launches::Launches;
 pub use metrics::Alone;
+pub use migration::{MigrationRecord, MovedSoFar};
 pub use parts::{ChannelRecord, SmCounters};
 pub use quantity::{ErrorUnit, Quantity};
 pub use queue::{
@@ -56,5 +67,6 @@ pub use residency::{ResidencyRecord, ResidencyRow};
 pub use sample::SampleRecord;
 pub use slots::SlotShares;
 pub use summary::Summary;
+pub use sweep_estimate::{CellEstimate, SweepEstimate};
 pub use utilization::{UnitShares, UtilizationRecord};
 pub use workers::{HostTime, WorkersRecord};

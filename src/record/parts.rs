@@ -46,4 +46,12 @@ pub struct ChannelRecord {
     pub row_conflicts: u64,
     /// Refreshes.
     pub refreshes: u64,
+    /// Columns of pages that left or reached it by MIGRATION; not printed when none did.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub migrations: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

@@ -9,7 +9,7 @@ use super::number::float;
 use crate::record::{Analysis, AppRecord, CoRun, CoRunApp};
 use crate::units::{Cycle, to_u64};
 
-/// A whole run of one application alone under a scheme.
+/// A run of one application alone under a scheme.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alone<'a> {
     /// The record that holds it.
@@ -22,13 +22,15 @@ pub(crate) struct Alone<'a> {
 
 impl<'a> Alone<'a> {
     /// The run of `record` as one of an application alone; `None` where several
-    /// applications share the machine, or it did not run as a whole, or no time is
-    /// modelled.
+    /// applications share the machine, or no time is modelled.
     pub(crate) fn new(record: &'a Analysis, run: &'a CoRun) -> Option<Self> {
         let [app] = &run.apps[..] else { return None };
-        // A target of instructions may be less than the application.
-        let whole = app.finished && !run.until.starts_with("targets");
-        (whole && !app.memory_only && app.cycles > 0).then_some(Self { record, run, app })
+        (!app.memory_only && app.cycles > 0).then_some(Self { record, run, app })
+    }
+
+    /// It ran to its end: a target of instructions may be less than the application.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.app.finished && !self.run.until.starts_with("targets")
     }
 
     /// The setting `key` of the scheme as a number; `None` where it has no such.
@@ -189,6 +191,7 @@ mod tests {
         partial.until = "targets".into();
         record.coruns.push(partial);
         let all: Vec<_> = record.coruns.iter().filter_map(|run| Alone::new(&record, run)).collect();
+        let all: Vec<_> = all.into_iter().filter(Alone::is_whole).collect();
         assert_eq!(all.len(), 8);
         let subjects = subjects(&all);
         assert_eq!((subjects.len(), subjects[0].label.as_str()), (1, "a"));

@@ -11,6 +11,7 @@ mod effort;
 mod error;
 pub mod figure;
 mod folder;
+mod grid;
 mod group;
 mod mix;
 mod name;

@@ -52,6 +52,17 @@ pub(crate) fn energy(joules: f64) -> String {
     }
 }
 
+/// A time as people say it: `45 s`, `3 min`, `2.5 h`, `4.1 d`.
+pub(crate) fn duration(seconds: u64) -> String {
+    let value = float(seconds);
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", digits(value / 60.0)),
+        7200..172_800 => format!("{} h", digits(value / 3600.0)),
+        _ => format!("{} d", digits(value / 86_400.0)),
+    }
+}
+
 /// The bytes of a count of 32-byte sectors, as [`bytes`].
 pub(crate) fn sectors(count: u64) -> String {
     bytes(float(count.saturating_mul(crate::units::SECTOR_BYTES)))
@@ -100,7 +111,7 @@ pub(crate) fn ratio(part: f64, whole: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, energy, grouped, percent, short};
+    use super::{bytes, duration, energy, grouped, percent, short};
 
     #[test]
     fn numbers_are_short() {
@@ -116,6 +127,10 @@ mod tests {
         let energies = [(0.0, "–"), (1.5, "1.5 J"), (0.004_86, "4.86 mJ"), (2e-5, "20 µJ")];
         for (joules, text) in energies {
             assert_eq!(energy(joules), text);
+        }
+        let times = [(0, "0 s"), (119, "119 s"), (150, "2.5 min"), (9000, "2.5 h")];
+        for (seconds, text) in times {
+            assert_eq!(duration(seconds), text);
         }
         assert_eq!(grouped(1_234_567), "1\u{a0}234\u{a0}567");
     }

@@ -1,5 +1,7 @@
 //! What co-runs are compared with: the applications alone, over the same work.
 
+use serde::{Deserialize, Serialize};
+
 use crate::machine::{End, Gpu, Load, Setup};
 use crate::record::{Alone, AppRecord};
 use crate::units::{Cycle, to_u64};
@@ -12,7 +14,7 @@ use super::solo::whole;
 use super::stage::sums;
 
 /// An application alone, as far as a co-run is concerned.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Reference {
     pub(super) alone: Alone,
     /// Warp instructions that it executed in the window; `None`: it came to its end.
@@ -27,6 +29,19 @@ impl Reference {
 
     /// The first `window` cycles of a solo run.
     pub(super) fn within(
+        bench: &Bench<'_>,
+        app: &App,
+        feed: &StoreFeed<'_>,
+        window: Cycle,
+    ) -> Result<Self, RunError> {
+        let words = || {
+            let (hash, window) = (app.store.content_hash(), window.to_string());
+            vec![String::from("window"), hash, window]
+        };
+        bench.recalled(words, || Self::run(bench, app, feed, window))
+    }
+
+    fn run(
         bench: &Bench<'_>,
         app: &App,
         feed: &StoreFeed<'_>,

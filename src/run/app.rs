@@ -37,6 +37,16 @@ impl AppName {
             _ => Self { name: default_name(&whole), path: whole },
         }
     }
+
+    /// An application of a file in `folder`: its path from there on.
+    pub(super) fn within(folder: &Path, name: &str, source: &str) -> Self {
+        let path = match source.strip_prefix(SYNTH) {
+            Some(model) if !model.contains(['/', '.']) => PathBuf::from(source),
+            Some(model) => PathBuf::from(format!("{SYNTH}{}", folder.join(model).display())),
+            None => folder.join(source),
+        };
+        Self { name: name.to_owned(), path }
+    }
 }
 
 /// The last two components of a path, the last one without its extension.
@@ -61,9 +71,9 @@ pub struct App {
 }
 
 impl App {
-    /// Opens a store, or converts what is no store into `cache` first (once: the
-    /// cached store is used until the source changes). `synth:NAME` is a workload
-    /// model, looked for in the folder `models` first.
+    /// Opens a store, or makes one in `cache` of what is no store (once: the cached
+    /// store is used until the source changes). `synth:NAME` is a workload model,
+    /// looked for in the folder `models` first.
     ///
     /// # Errors
     /// When there is no such file or model, it cannot be read as a trace, or the
@@ -74,24 +84,9 @@ impl App {
         cache: &Path,
         progress: &dyn Progress,
     ) -> Result<Self, RunError> {
-        let path = &typed.path;
-        let name = typed.name.clone();
-        if let Some(workload) = path.to_str().and_then(|text| text.strip_prefix(SYNTH)) {
-            let (stored, warnings) = modelled(workload, models, cache, progress)?;
-            let store = Store::open(&stored);
-            // The map keeps the content; the name is not needed any more.
-            std::fs::remove_file(&stored)
-                .map_err(|source| RunError::Cache { path: stored, source })?;
-            return Ok(Self { name, store: store?, warnings });
-        }
-        if !path.exists() {
-            return Err(RunError::NoApp { path: path.clone() });
-        }
-        if Store::recognise(path) {
-            return Ok(Self { name, store: Store::open(path)?, warnings: Vec::new() });
-        }
-        let (stored, warnings) = converted(path, cache, progress)?;
-        Ok(Self { name, store: Store::open(&stored)?, warnings })
+        let made = Made::of(typed, models, cache, progress)?;
+        let store = Store::open(&made.path)?;
+        Ok(Self { name: typed.name.clone(), store, warnings: made.warnings })
     }
 
     /// Shows only the CTAs that `filter` takes, and remarks on it.
@@ -105,6 +100,41 @@ impl App {
         })?;
         self.warnings.extend(remarks);
         Ok(())
+    }
+}
+
+/// The store of an application, made where there was none.
+#[derive(Clone, Debug)]
+pub(super) struct Made {
+    pub(super) path: PathBuf,
+    /// What was remarked while converting.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Made {
+    /// Finds the store of `typed`, or makes it in `cache`.
+    ///
+    /// # Errors
+    /// As [`App::open`].
+    pub(super) fn of(
+        typed: &AppName,
+        models: Option<&Path>,
+        cache: &Path,
+        progress: &dyn Progress,
+    ) -> Result<Self, RunError> {
+        let path = &typed.path;
+        if let Some(workload) = path.to_str().and_then(|text| text.strip_prefix(SYNTH)) {
+            let (path, warnings) = modelled(workload, models, cache, progress)?;
+            return Ok(Self { path, warnings });
+        }
+        if !path.exists() {
+            return Err(RunError::NoApp { path: path.clone() });
+        }
+        if Store::recognise(path) {
+            return Ok(Self { path: path.clone(), warnings: Vec::new() });
+        }
+        let (path, warnings) = converted(path, cache, progress)?;
+        Ok(Self { path, warnings })
     }
 }
 

@@ -11,6 +11,7 @@ use crate::trace::{self, ConvertRequest, Progress, Store, TraceError};
 use crate::units::{Scratch, WholeFile};
 
 use super::error::RunError;
+use super::recall::key;
 
 /// The store of a trace: converted into `cache` unless that was done before, the
 /// source has not changed and what was kept is whole. What was remarked while
@@ -20,21 +21,51 @@ pub(super) fn converted(
     cache: &Path,
     progress: &dyn Progress,
 ) -> Result<(PathBuf, Vec<String>), RunError> {
+    kept_or_made(source_key(path)?, cache, |stored| convert(path, stored, cache, progress))
+}
+
+/// The store of a workload model: made in `cache` unless this build of the program has
+/// made it before of the same text.
+pub(super) fn modelled(
+    workload: &str,
+    models: Option<&Path>,
+    cache: &Path,
+    progress: &dyn Progress,
+) -> Result<(PathBuf, Vec<String>), RunError> {
     let failed = |source| RunError::Cache { path: cache.to_path_buf(), source };
-    let stored = cache.join(format!("{:032x}.gpt", source_key(path)?));
+    let workload = Workload::load(workload, models)?;
+    let words = ["synth", workload.name(), workload.text()].map(String::from);
+    kept_or_made(key(&words), cache, |stored| {
+        fs::create_dir_all(cache).map_err(failed)?;
+        let folder = Scratch::create(cache).map_err(failed)?;
+        let text = folder.path().join("trace");
+        synth::write_folder(&workload, &text, Compression::None, &mut |_| {})?;
+        convert(&text, stored, cache, progress)
+    })
+}
+
+/// The store called `key` in `cache`: what is there, if it is whole, or what `make`
+/// writes to its path; with what was remarked on it.
+fn kept_or_made(
+    key: u128,
+    cache: &Path,
+    make: impl FnOnce(&Path) -> Result<Vec<String>, RunError>,
+) -> Result<(PathBuf, Vec<String>), RunError> {
+    let failed = |source| RunError::Cache { path: cache.to_path_buf(), source };
+    let stored = cache.join(format!("{key:032x}.gpt"));
     let notes = stored.with_extension("notes");
     // A run that was ended may have left a store without notes: that is no damage.
     let there = stored.exists() && notes.exists();
     if there && let Some(notes) = kept(&stored, &notes) {
         return Ok((stored, notes));
     }
-    let mut warnings = convert(path, &stored, cache, progress)?;
+    let mut warnings = make(&stored)?;
     for warning in &mut warnings {
         *warning = warning.replace('\n', "\\n");
     }
     WholeFile::write(&notes, sealed(&warnings).as_bytes()).map_err(failed)?;
     if there {
-        warnings.push("what the cache kept of it was damaged: converted again".to_owned());
+        warnings.push("what the cache kept of it was damaged: made again".to_owned());
     }
     Ok((stored, warnings))
 }
@@ -52,24 +83,6 @@ fn kept(stored: &Path, notes: &Path) -> Option<Vec<String>> {
 fn sealed(notes: &[String]) -> String {
     let text = notes.join("\n");
     format!("{:016x}\n{text}", xxh3_64(text.as_bytes()))
-}
-
-/// The store of a workload model, made anew.
-pub(super) fn modelled(
-    workload: &str,
-    models: Option<&Path>,
-    cache: &Path,
-    progress: &dyn Progress,
-) -> Result<(PathBuf, Vec<String>), RunError> {
-    let failed = |source| RunError::Cache { path: cache.to_path_buf(), source };
-    let workload = Workload::load(workload, models)?;
-    fs::create_dir_all(cache).map_err(failed)?;
-    let folder = Scratch::create(cache).map_err(failed)?;
-    let text = folder.path().join("trace");
-    synth::write_folder(&workload, &text, Compression::None, &mut |_| {})?;
-    let stored = cache.join(format!("synth-{}-{}.gpt", workload.name(), std::process::id()));
-    let warnings = convert(&text, &stored, cache, progress)?;
-    Ok((stored, warnings))
 }
 
 fn convert(

@@ -75,19 +75,19 @@ fn references(
     feeds: &[StoreFeed<'_>],
     solo: &[AppRecord],
 ) -> Result<Vec<Reference>, RunError> {
-    if request.window.is_some() && !matches!(request.until.who, Who::Targets | Who::Clock) {
-        return Err(RunError::IdleWindow(request.until.to_string()));
-    }
     let window = request.window.or(request.until.cycles);
-    if request.until.who == Who::Targets && window.is_none() {
-        return Err(RunError::NoWindow);
-    }
     let Some(window) = window else { return Ok(solo.iter().map(Reference::whole).collect()) };
     let runs: Vec<Result<Reference, RunError>> = apps
         .par_iter()
         .zip(feeds)
+        .zip(solo)
         .with_max_len(1)
-        .map(|(app, feed)| Reference::within(bench, app, feed, window))
+        .map(|((app, feed), row)| {
+            // The window may hold the whole run, which is known.
+            let known = (1..=window).contains(&row.cycles) && !row.is_sampled();
+            let known = known.then(|| Ok(Reference::whole(row)));
+            known.unwrap_or_else(|| Reference::within(bench, app, feed, window))
+        })
         .collect();
     runs.into_iter().collect()
 }
@@ -95,7 +95,7 @@ fn references(
 fn prepare(stage: &Stage<'_>, request: &AnalyzeRequest) -> Result<Vec<Prepared>, RunError> {
     let prepare = |typed: &String| {
         let (chosen, scheme) = chosen(typed, &request.apps)?;
-        let law = |source: LawBroken| RunError::Law { scheme: chosen.name.clone(), source };
+        let law = |source: LawBroken| RunError::law(&chosen.name, source);
         let probes = scheme.probes(&stage.facts).map_err(law)?;
         Ok(Prepared { chosen, scheme, probes })
     };
@@ -123,7 +123,7 @@ fn measured(stage: &Stage<'_>, prepared: &[Prepared]) -> Result<Vec<Vec<ProbeRes
     let answers: Vec<Result<ProbeResult, RunError>> = asked
         .par_iter()
         .with_max_len(1)
-        .map(|&(scheme, probe)| stage.probe(probe, &best[scheme]))
+        .map(|&(scheme, probe)| stage.answer(probe, &best[scheme]))
         .collect();
     let answers: Vec<ProbeResult> = answers.into_iter().collect::<Result<_, _>>()?;
     let pick = |own: Vec<usize>| own.into_iter().map(|place| answers[place].clone()).collect();

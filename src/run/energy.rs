@@ -1,6 +1,7 @@
 //! Energy of a run from what the machine counted.
 
 use crate::machine::KernelCounts;
+use crate::machine::dram::ChannelCounters;
 use crate::record::EnergyRecord;
 use crate::spec::Machine;
 use crate::units::Cycle;
@@ -13,15 +14,19 @@ const PICO: f64 = 1e-12;
 ///
 /// Passes over shared memory are not counted by the machine: they are part of the
 /// instructions. A sector crosses the crossbar once, as a read's answer or a write's
-/// data; page walks begin at the L2 and cross nothing.
+/// data; page walks begin at the L2 and cross nothing. A page that the memory copies
+/// itself takes the rows that were opened for it.
 pub(super) fn spent<'a>(
     machine: &Machine,
     counts: impl Iterator<Item = &'a KernelCounts>,
+    channels: &[ChannelCounters],
     cycles: Cycle,
 ) -> Option<EnergyRecord> {
     let table = machine.energy.as_ref()?;
     let mut events = Events::default();
     counts.for_each(|launch| events.add(launch));
+    let columns: u64 = channels.iter().map(|channel| channel.migrations).sum();
+    events.activates += channels.iter().map(|channel| channel.copy_activates).sum::<u64>();
     let seconds = float(cycles) / (machine.clocks.core_mhz * 1e6);
     let each = |count: u64, picojoules: f64| float(count) * picojoules * PICO;
     Some(EnergyRecord {
@@ -33,6 +38,7 @@ pub(super) fn spent<'a>(
         l2_joules: each(events.l2, table.l2_sector_pj),
         dram_joules: each(events.dram, table.dram_sector_pj),
         activates_joules: each(events.activates, table.dram_activate_pj),
+        migrations_joules: each(columns, table.dram_migrate_pj.unwrap_or(0.0)),
     })
 }
 
@@ -49,8 +55,11 @@ struct Events {
 
 impl Events {
     fn add(&mut self, launch: &KernelCounts) {
-        let asked =
-            launch.l2.accesses() + launch.fetch.l2.accesses() + launch.constant.l2.accesses();
+        let copies = launch.translation.copies.accesses();
+        let asked = launch.l2.accesses()
+            + launch.fetch.l2.accesses()
+            + copies
+            + launch.constant.l2.accesses();
         self.instructions += launch.thread_instructions;
         self.l1 += launch.l1.accesses();
         self.crossings += asked;
@@ -68,14 +77,12 @@ fn float(count: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::spent;
+    use crate::machine::dram::ChannelCounters;
     use crate::machine::{CacheCounts, KernelCounts};
     use crate::spec::{Energy, Models};
 
-    #[test]
-    fn each_event_costs_its_energy_and_time_costs_power() {
-        let mut machine = Models::builtin().machine("warped-slicer", &[]).unwrap().machine;
-        machine.clocks.core_mhz = 1000.0;
-        machine.energy = Some(Energy {
+    fn table() -> Energy {
+        Energy {
             static_watts: 30.0,
             dram_static_watts: 10.0,
             thread_instruction_pj: 50.0,
@@ -84,7 +91,17 @@ mod tests {
             l2_sector_pj: 11.0,
             dram_sector_pj: 1000.0,
             dram_activate_pj: 900.0,
-        });
+            dram_migrate_pj: Some(2000.0),
+        }
+    }
+
+    #[test]
+    fn each_event_costs_its_energy_and_time_costs_power() {
+        let mut machine = Models::builtin().machine("warped-slicer", &[]).unwrap().machine;
+        machine.clocks.core_mhz = 1000.0;
+        machine.energy = Some(table());
+        let channel =
+            ChannelCounters { migrations: 4, copy_activates: 1, ..ChannelCounters::default() };
         let reads = |read_hits| CacheCounts { read_hits, write_misses: 1, ..Default::default() };
         let mut launch = KernelCounts {
             thread_instructions: 2_000,
@@ -98,7 +115,8 @@ mod tests {
         launch.fetch.l2 = reads(9);
         launch.translation.reads = reads(2);
         // Two such launches in a millisecond.
-        let energy = spent(&machine, [&launch, &launch].into_iter(), 1_000_000).unwrap();
+        let energy =
+            spent(&machine, [&launch, &launch].into_iter(), &[channel; 2], 1_000_000).unwrap();
         let close = |value: f64, expected: f64| {
             assert!((value / expected - 1.0).abs() < 1e-12, "{value} instead of {expected}");
         };
@@ -109,8 +127,9 @@ mod tests {
         close(energy.interconnect_joules, 2.0 * 60.0 * 7e-12);
         close(energy.l2_joules, 2.0 * 63.0 * 11e-12);
         close(energy.dram_joules, 50e-9);
-        close(energy.activates_joules, 8.0 * 900e-12);
+        close(energy.activates_joules, (8.0 + 2.0) * 900e-12);
+        close(energy.migrations_joules, 8.0 * 2000e-12);
         machine.energy = None;
-        assert_eq!(spent(&machine, [&launch].into_iter(), 1), None);
+        assert_eq!(spent(&machine, [&launch].into_iter(), &[], 1), None);
     }
 }

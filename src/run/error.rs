@@ -58,6 +58,14 @@ pub enum RunError {
         /// Which law.
         source: LawBroken,
     },
+    /// A scheme gives channels on a machine where they cannot be owned.
+    #[error("scheme {scheme} gives each application memory channels of its own")]
+    NoChannels {
+        /// Which scheme.
+        scheme: String,
+        /// Why that cannot be.
+        source: LawBroken,
+    },
     /// A scheme that does not exist, or a parameter that it does not take.
     #[error(transparent)]
     Scheme(#[from] BadChoice),
@@ -77,6 +85,19 @@ pub enum RunError {
     OnlyAlone {
         /// Which scheme.
         scheme: &'static str,
+        /// Applications of the run.
+        apps: usize,
+    },
+    /// A scheme for some number of applications was asked to run another.
+    #[error(
+        "scheme {scheme} divides the machine between {only} applications, here are {apps}; `bp` \
+         divides it evenly between any number"
+    )]
+    OnlyFor {
+        /// Which scheme.
+        scheme: &'static str,
+        /// Applications that it is for.
+        only: usize,
         /// Applications of the run.
         apps: usize,
     },
@@ -176,6 +197,18 @@ pub enum RunError {
         /// The second one's path.
         path: PathBuf,
     },
+    /// A store is another one than when the sweep began.
+    #[error(
+        "the store {} of application {app} has changed since the sweep began: sweep again, and \
+         its cells are made of what it holds now",
+        path.display()
+    )]
+    Changed {
+        /// Which application.
+        app: String,
+        /// Its store.
+        path: PathBuf,
+    },
     /// The user's cache folder cannot be used.
     #[error(
         "cannot keep converted traces in {path}; set GPUMODEL_CACHE to a folder that can be written"
@@ -186,4 +219,15 @@ pub enum RunError {
         /// Why.
         source: std::io::Error,
     },
+}
+
+impl RunError {
+    /// A scheme's plan broke a law: its defect, or the machine's lack of what it shares.
+    pub(super) fn law(scheme: &str, source: LawBroken) -> Self {
+        let scheme = scheme.to_owned();
+        match source {
+            LawBroken::NoGroups => Self::NoChannels { scheme, source },
+            source => Self::Law { scheme, source },
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use crate::epoch::{AppFacts, Facts, KernelFacts};
 use crate::machine::{Need, Program};
 use crate::record::MachineRecord;
-use crate::spec::{Machine, Resolved};
+use crate::spec::{Machine, PageChannels, Resolved};
 use crate::units::{AppId, Cycle, SECTOR_BYTES, WARP_LANES, to_u16};
 
 use super::feed::StoreFeed;
@@ -36,13 +36,33 @@ pub(super) fn facts(bench: &Bench<'_>, apps: &[(&str, &StoreFeed<'_>, Cycle)]) -
         shared_unit_bytes: machine.shared.unit_bytes,
         shared_reserved_bytes: machine.shared.reserved_bytes_per_cta,
         channels: machine.dram.channels,
+        channel_groups: channel_groups(machine, bench.memory),
+        channel_bytes: bench.memory.standard.channel_bytes(),
+        page_bytes: machine.translation.as_ref().map_or(0, |spec| spec.page_bytes),
         core_mhz: machine.clocks.core_mhz,
         peak_dram_gb_per_s: peaks.peak_dram_gb_per_s,
         peak_l2_gb_per_s: peaks.peak_l2_gb_per_s,
+        peak_sm_port_gb_per_s: port_gb_per_s(machine),
         peak_ipc_per_sm: f64::from(machine.sm.schedulers * machine.sm.issue_width * lanes),
         schedulers_per_sm: machine.sm.schedulers,
         apps: apps.iter().enumerate().map(app).collect(),
     }
+}
+
+/// What an SM's port of the crossbar moves; where packets are not cut, a sector per
+/// cycle.
+fn port_gb_per_s(machine: &Machine) -> f64 {
+    let port = &machine.interconnect;
+    let sector = u32::try_from(SECTOR_BYTES).expect("a sector has 32 bytes");
+    let bytes = if port.flit_bytes == 0 { sector } else { port.flit_bytes };
+    f64::from(bytes) * machine.clocks.interconnect_mhz / 1000.0 / f64::from(port.sms_per_port)
+}
+
+/// The groups of channels that pages lie in, where they lie in some and not in all.
+fn channel_groups(machine: &Machine, memory: &Memory) -> Vec<Vec<u32>> {
+    let pages = machine.translation.as_ref();
+    let pages = pages.and_then(|spec| PageChannels::of(&memory.map, spec.page_bytes));
+    pages.map_or_else(Vec::new, |pages| pages.groups().to_vec())
 }
 
 fn kernel(machine: &Machine, program: &Program, warp_instructions: u64) -> KernelFacts {

@@ -181,6 +181,11 @@ impl<'a> StoreFeed<'a> {
         &self.programs
     }
 
+    /// What numbers follow from: the store and what of it runs, in words.
+    pub(super) fn content(&self) -> String {
+        format!("{} {:?}", self.store.content_hash(), self.kernels)
+    }
+
     /// By chosen launch: its kernel in the store.
     pub(super) fn chosen(&self) -> &[usize] {
         &self.kernels

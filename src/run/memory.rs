@@ -32,10 +32,27 @@ impl Memory {
                 ),
             });
         }
+        whole_lines(machine, &mapping, &map)?;
         #[allow(clippy::cast_precision_loss, reason = "a clock in kHz is far below 2^53")]
         let standard_mhz = standard.clock_khz as f64 / 1000.0;
         let mhz = machine.clocks.dram_mhz.unwrap_or(standard_mhz);
         let bytes = standard.peak_bytes_per_clock() * f64::from(dram.channels);
         Ok(Self { standard, map, peak_gb_per_s: bytes * mhz / 1000.0 })
     }
+}
+
+/// What the caches have as one must lie in one row.
+fn whole_lines(machine: &Machine, mapping: &Mapping, map: &AddressMap) -> Result<(), MemoryError> {
+    let bytes = machine.l2.cache.sector_bytes;
+    if map.keeps_whole(u64::from(bytes)) {
+        return Ok(());
+    }
+    Err(MemoryError::Inconsistent {
+        name: mapping.name.clone(),
+        problem: format!(
+            "it spreads the {bytes} bytes over channels, slices or rows that {} fetches as one: \
+             set l1.cache.sector_bytes and l2.cache.sector_bytes to 32, or name another dram.mapping",
+            machine.name
+        ),
+    })
 }

@@ -4,13 +4,16 @@
 //! Knows no drawing and no command line.
 
 mod alone;
+mod answers;
 mod app;
 mod assumptions;
 mod cached;
+mod claims;
 mod corun;
 mod dram;
 mod dram_latency;
 mod dram_requests;
+mod draws;
 mod energy;
 mod error;
 mod facts;
@@ -23,6 +26,7 @@ mod parts;
 mod profiles;
 mod published;
 mod queue;
+mod recall;
 mod replay;
 mod request;
 mod rows;
@@ -32,6 +36,7 @@ mod shares;
 mod shelf;
 mod solo;
 mod stage;
+mod sweep;
 mod together;
 mod until;
 mod utilization;
@@ -46,5 +51,9 @@ pub use queue::QueueFileError;
 pub use request::{AnalyzeRequest, analyze};
 pub use sample::SampleRequest;
 pub use schemes::{ParameterRow, SchemeRow, schemes};
+pub use sweep::{
+    MergeRequest, SlurmRequest, SweepEnd, SweepError, SweepRequest, SweepWatch, merge, planned,
+    slurm_scripts, sweep,
+};
 pub use until::{Until, Who};
 pub use watch::{Unwatched, Watch};

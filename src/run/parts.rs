@@ -37,5 +37,6 @@ fn channel(counters: &ChannelCounters) -> ChannelRecord {
         row_misses: counters.row_misses,
         row_conflicts: counters.row_conflicts,
         refreshes: counters.refreshes,
+        migrations: counters.migrations,
     }
 }

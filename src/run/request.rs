@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-use crate::record::{Analysis, MachineRecord, SCHEMA};
+use crate::record::{Analysis, AppRecord, MachineRecord, SCHEMA};
 use crate::scheme::queue::{FREED, QueueChoice};
 use crate::spec::{Models, Resolved};
 use crate::trace::Filter;
@@ -20,10 +22,11 @@ use super::notes::Notes;
 use super::profiles::Profiles;
 use super::published::Published;
 use super::queue::{QueueFile, USUAL, queues};
+use super::recall::Recall;
 use super::sample::SampleRequest;
 use super::schemes::chosen;
 use super::solo::solo;
-use super::until::Until;
+use super::until::{Until, Who};
 use super::watch::Watch;
 
 /// What `analyze` is asked for.
@@ -91,6 +94,7 @@ impl AnalyzeRequest {
     fn queue(&self) -> Result<Option<(QueueFile, Vec<QueueChoice>)>, RunError> {
         let Some(path) = &self.queue else {
             self.schemes.iter().try_for_each(|typed| chosen(typed, &self.apps).map(drop))?;
+            self.check_window()?;
             return Ok(None);
         };
         for (option, used) in [
@@ -115,6 +119,22 @@ impl AnalyzeRequest {
             Some(choice) => Err(RunError::OnlyAlone { scheme: choice.name(), apps }),
             None => Ok(Some((file, choices))),
         }
+    }
+
+    /// Refuses a window that the end of co-runs has no use for, and an end without the
+    /// window that it needs; without co-runs neither matters.
+    fn check_window(&self) -> Result<(), RunError> {
+        let (who, window) = (self.until.who, self.window);
+        if self.schemes.is_empty() {
+            return Ok(());
+        }
+        if window.is_some() && !matches!(who, Who::Targets | Who::Clock) {
+            return Err(RunError::IdleWindow(self.until.to_string()));
+        }
+        if who == Who::Targets && window.or(self.until.cycles).is_none() {
+            return Err(RunError::NoWindow);
+        }
+        Ok(())
     }
 
     /// When each of `apps` comes.
@@ -144,9 +164,46 @@ pub(super) struct Bench<'a> {
     pub(super) seed: u64,
     pub(super) sample: Option<SampleRequest>,
     filter: &'a Filter,
+    /// What was found out before and is not to be done again; `None`: all is.
+    recall: Option<&'a Recall>,
 }
 
-impl Bench<'_> {
+impl<'a> Bench<'a> {
+    /// What the runs of `request` on a machine share.
+    pub(super) fn new(
+        request: &'a AnalyzeRequest,
+        (resolved, memory): (&'a Resolved, &'a Memory),
+        watch: &'a dyn Watch,
+        recall: Option<&'a Recall>,
+    ) -> Self {
+        let profiles = recall.map_or_else(|| Profiles::new(&request.cache), Recall::profiles);
+        let (seed, sample, filter) = (request.seed, request.sample, &request.filter);
+        Self { resolved, memory, watch, profiles, seed, sample, filter, recall }
+    }
+
+    /// The answer of `work`, or what is known of it under the words that its question
+    /// consists of: they name everything about it but build, machine and filter.
+    pub(super) fn recalled<T: Serialize + DeserializeOwned>(
+        &self,
+        words: impl FnOnce() -> Vec<String>,
+        work: impl FnOnce() -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
+        let Some(recall) = self.recall else { return work() };
+        let mut all = vec![self.resolved.hash.clone(), self.filter()];
+        all.extend(words());
+        recall.find(&all, work)
+    }
+
+    /// One application alone, with what its numbers lean on.
+    pub(super) fn solo(&self, app: &App) -> Result<(AppRecord, Vec<String>), RunError> {
+        let words = || vec![String::from("solo"), app.name.clone(), app.store.content_hash()];
+        self.recalled(words, || {
+            let mut notes = Notes::default();
+            let row = solo(self, app, &mut notes)?;
+            Ok((row, notes.into_sentences()))
+        })
+    }
+
     /// What was chosen of the applications, in words.
     pub(super) fn filter(&self) -> String {
         format!("{:?}", self.filter.words())
@@ -178,15 +235,10 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
     let models = Models::with_overrides(request.models.as_deref())?;
     let resolved = models.machine(&request.machine, &request.overrides)?;
     let memory = Memory::load(&resolved.machine, request.models.as_deref())?;
-    let filter = &request.filter;
-    let (seed, sample, profiles) = (request.seed, request.sample, Profiles::new(&request.cache));
-    let bench =
-        Bench { resolved: &resolved, memory: &memory, watch, profiles, seed, sample, filter };
+    let bench = Bench::new(request, (&resolved, &memory), watch, None);
     let apps = open(request, named, watch)?;
-    let mut analysis = empty(request, peaks(&resolved, &memory));
     let mut notes = Notes::default();
-    notes.of_request(request);
-    alone(&bench, &apps, &mut analysis, &mut notes)?;
+    let mut analysis = begun(&bench, request, &apps, &mut notes)?;
     if request.sample.is_some() && (queue.is_some() || !request.schemes.is_empty()) {
         notes.add(String::from("co-runs are not sampled: every CTA of them ran"));
     }
@@ -201,6 +253,33 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
     Ok(analysis)
 }
 
+/// Analyzes `apps` together under the schemes of a request that has no queue, on a
+/// machine that is there already, each of them alone before.
+pub(super) fn together(
+    bench: &Bench<'_>,
+    request: &AnalyzeRequest,
+    apps: &[App],
+) -> Result<Analysis, RunError> {
+    let mut notes = Notes::default();
+    let mut analysis = begun(bench, request, apps, &mut notes)?;
+    analysis.coruns = coruns(bench, request, apps, &analysis.solo)?;
+    analysis.notes = notes.into_sentences();
+    Ok(analysis)
+}
+
+/// An analysis that has come as far as the runs alone.
+fn begun(
+    bench: &Bench<'_>,
+    request: &AnalyzeRequest,
+    apps: &[App],
+    notes: &mut Notes,
+) -> Result<Analysis, RunError> {
+    let mut analysis = empty(request, peaks(bench.resolved, bench.memory));
+    notes.of_request(request);
+    alone(bench, apps, &mut analysis, notes)?;
+    Ok(analysis)
+}
+
 /// Analyzes each application alone.
 fn alone(
     bench: &Bench<'_>,
@@ -209,14 +288,16 @@ fn alone(
     notes: &mut Notes,
 ) -> Result<(), RunError> {
     bench.watch.running().begin(apps.iter().map(|app| bench.work(app)).sum());
-    let rows: Vec<_> = apps
+    let rows: Vec<Result<_, RunError>> = apps
         .par_iter()
         // Each on whichever thread is free: they take seconds or milliseconds.
         .with_max_len(1)
         .map(|app| {
             let mut notes = Notes::default();
             app.warnings.iter().for_each(|warning| notes.add(format!("{}: {warning}", app.name)));
-            solo(bench, app, &mut notes).map(|row| (row, notes.into_sentences()))
+            let (row, more) = bench.solo(app)?;
+            more.into_iter().for_each(|note| notes.add(note));
+            Ok((row, notes.into_sentences()))
         })
         .collect();
     for row in rows {

@@ -103,7 +103,12 @@ pub(super) fn app(
     row.timeline = outcome.timeline.iter().map(interval).collect();
     parts::fill(&mut row, &bench.resolved.machine, outcome);
     if !row.memory_only {
-        row.energy = energy::spent(&bench.resolved.machine, outcome.kernels.iter(), cycles);
+        row.energy = energy::spent(
+            &bench.resolved.machine,
+            outcome.kernels.iter(),
+            &outcome.channels,
+            cycles,
+        );
         row.energy_joules = row.energy.map(|parts| parts.total_joules());
     }
     row.kernels = kernels;

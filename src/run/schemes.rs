@@ -90,8 +90,11 @@ pub(super) fn chosen(typed: &str, apps: &[AppName]) -> Result<(Chosen, Box<dyn S
         return Err(RunError::NeedsQueue(row.name));
     }
     let choice = scheme::Choice::parse(typed)?;
-    if !choice.row().serves(apps.len()) {
-        return Err(RunError::OnlyAlone { scheme: choice.row().name, apps: apps.len() });
+    let (scheme, apps) = (choice.row().name, apps.len());
+    match choice.row().apps {
+        Some(1) if apps != 1 => return Err(RunError::OnlyAlone { scheme, apps }),
+        Some(only) if apps != only => return Err(RunError::OnlyFor { scheme, only, apps }),
+        _ => {}
     }
     let parameters = choice.settings().iter();
     let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_string())).collect();

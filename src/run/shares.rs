@@ -3,7 +3,7 @@
 use crate::isa::Unit;
 use crate::machine::{Cause, KernelCounts, Need};
 use crate::record::UnitShares;
-use crate::spec::Machine;
+use crate::spec::{Cache, Machine};
 use crate::units::{Cycle, SECTOR_BYTES};
 
 /// How much of an SM `ctas` CTAs take that need `need` each and have `threads`.
@@ -43,8 +43,12 @@ pub(super) fn activity(
         note(unit.name(), work, time * f64::from(spec.count));
     }
     note("shared", float(counts.shared_passes), time);
-    note("l1", float(counts.l1.accesses()), time * f64::from(machine.l1.banks.max(1)));
+    // A look-up is of a sector of the cache, which may be a line.
+    let at_once = |cache: &Cache| float(u64::from(cache.sector_bytes) / SECTOR_BYTES);
+    let banks = f64::from(machine.l1.banks.max(1)) * at_once(&machine.l1.cache);
+    note("l1", float(counts.l1.accesses()), time * banks);
     let slices = f64::from(machine.l2.slices * machine.l2.accesses_per_cycle);
+    let slices = slices * at_once(&machine.l2.cache);
     let l2_cycles = float(cycles) * machine.clocks.l2_mhz / machine.clocks.core_mhz;
     note("l2", float(counts.l2.accesses()), l2_cycles * slices);
     let bytes = float((counts.dram_reads + counts.dram_writes) * SECTOR_BYTES);

@@ -7,14 +7,22 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tempfile::NamedTempFile;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::units::to_u64;
 
 /// A file takes whole blocks of a disk, so also many small ones are bounded.
 const BLOCK: u64 = 4096;
+
+/// The shelf is listed again when this program has written such a part of the bound: what
+/// others write is not known before.
+const SHARE: u64 = 8;
 
 /// The files of one kind.
 #[derive(Clone, Debug)]
@@ -22,13 +30,15 @@ pub(super) struct Shelf {
     folder: PathBuf,
     ending: &'static str,
     most_bytes: u64,
+    /// Bytes that may be written before the folder is listed; clones share them.
+    room: Arc<Mutex<u64>>,
 }
 
 impl Shelf {
-    /// Files `*.ending` in `folder`, their blocks at most `most_bytes`: the ones written
-    /// longest ago go first.
+    /// Files `*.ending` in `folder`, their blocks at most `most_bytes` and an eighth more for
+    /// each program that writes besides: the ones written longest ago go first.
     pub(super) fn new(folder: PathBuf, ending: &'static str, most_bytes: u64) -> Self {
-        Self { folder, ending, most_bytes }
+        Self { folder, ending, most_bytes, room: Arc::default() }
     }
 
     /// What is kept under `key`; nothing where there is no such file.
@@ -47,6 +57,16 @@ impl Shelf {
         }
     }
 
+    /// Keeps an answer under `key`, as [`Shelf::write`].
+    pub(super) fn keep<T: Serialize>(&self, key: u128, answer: &T) {
+        self.write(key, &sealed(answer));
+    }
+
+    /// The answer that is kept under `key`; `None` where there is none or it is damaged.
+    pub(super) fn find<T: Serialize + DeserializeOwned>(&self, key: u128) -> Option<T> {
+        kept(&self.read(key))
+    }
+
     /// Writes a file under a name of its own and gives it the right one: whoever
     /// reads meanwhile sees a whole file or none.
     fn put(&self, key: u128, bytes: &[u8]) -> io::Result<()> {
@@ -60,20 +80,43 @@ impl Shelf {
         self.folder.join(format!("{key:032x}.{}", self.ending))
     }
 
-    /// Removes the oldest files until `size` bytes more are within the bound.
+    /// Takes room for `size` bytes more. Where there is none left as far as is known,
+    /// removes the oldest files until there is room for some time.
     fn make_room(&self, size: u64) {
+        // A number: a panic leaves it whole.
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(left) = room.checked_sub(size) {
+            *room = left;
+            return;
+        }
+        let share = self.most_bytes / SHARE;
+        let most = self.most_bytes.saturating_sub(share.max(size));
         let mut files = entries(&self.folder);
         files.sort();
-        let mut whole: u64 = size + files.iter().map(|(_, _, bytes)| bytes).sum::<u64>();
+        let mut whole: u64 = files.iter().map(|(_, _, bytes)| bytes).sum();
         for (_, path, bytes) in files {
-            if whole <= self.most_bytes {
-                return;
+            if whole <= most {
+                break;
             }
             // Another process may have been faster.
             let _ = fs::remove_file(path);
             whole -= bytes;
         }
+        *room = share.saturating_sub(size);
     }
+}
+
+/// An answer as JSON behind its own hash.
+fn sealed<T: Serialize>(answer: &T) -> Vec<u8> {
+    let text = serde_json::to_string(answer).expect("an answer is plain data");
+    format!("{:016x}\n{text}", xxh3_64(text.as_bytes())).into_bytes()
+}
+
+/// The answer in `bytes`; `None` where they are none or damaged.
+fn kept<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    let (_, text) = std::str::from_utf8(bytes).ok()?.split_once('\n')?;
+    let answer = serde_json::from_str(text).ok()?;
+    (sealed(&answer) == bytes).then_some(answer)
 }
 
 /// When each file of a folder was written, its path and the bytes of its blocks.
@@ -89,7 +132,20 @@ fn entries(folder: &Path) -> Vec<(SystemTime, PathBuf, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCK, Shelf};
+    use super::{BLOCK, Shelf, kept, sealed};
+
+    #[test]
+    fn only_a_whole_answer_is_read() {
+        let answer = (5_u64, vec![0.1, 3.0], String::from("words"));
+        let bytes = sealed(&answer);
+        assert_eq!(kept(&bytes), Some(answer));
+        for length in 0..bytes.len() {
+            assert_eq!(kept::<(u64, Vec<f64>, String)>(&bytes[..length]), None);
+            let mut damaged = bytes.clone();
+            damaged[length] ^= 1;
+            assert_eq!(kept::<(u64, Vec<f64>, String)>(&damaged), None);
+        }
+    }
 
     #[test]
     fn small_files_are_bounded_too() {
@@ -98,5 +154,22 @@ mod tests {
         (0..20).for_each(|key| shelf.write(key, b"few"));
         assert_eq!(std::fs::read_dir(folder.path().join("small")).unwrap().count(), 8);
         assert_eq!(shelf.read(19), b"few");
+    }
+
+    #[test]
+    fn the_folder_is_listed_seldom_and_stays_within_its_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let shelf = Shelf::new(folder.path().to_path_buf(), "bit", 32 * BLOCK);
+        let count = || std::fs::read_dir(folder.path()).unwrap().count();
+        for key in 0..100 {
+            shelf.clone().write(key, b"few");
+            assert!(count() <= 32);
+        }
+        // What comes from elsewhere is seen at the next listing: within four writes.
+        (0..40).for_each(|n| std::fs::write(folder.path().join(format!("{n}.bit")), "x").unwrap());
+        let before = count();
+        shelf.write(100, b"few");
+        (101..104).for_each(|key| shelf.write(key, b"few"));
+        assert!(before > 60 && count() <= 32, "{before} {}", count());
     }
 }

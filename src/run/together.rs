@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::epoch::{Plan, Share, Wake};
+use crate::epoch::{AppView, Plan, Share, View, Wake};
 use crate::machine::{AppOutcome, Need, Outcome};
 use crate::record::{
-    CoRun, CoRunApp, CoRunKernel, CurveRecord, DecisionRecord, ResidencyRecord, ResidencyRow,
+    CoRun, CoRunApp, CoRunKernel, CurveRecord, DecisionRecord, MigrationRecord, MovedSoFar,
+    ResidencyRecord, ResidencyRow,
 };
 use crate::units::{AppId, Cycle, to_u16, to_u32, to_u64};
 
@@ -25,7 +26,7 @@ impl Stage<'_> {
         let machine = &self.bench.resolved.machine;
         let cycles = outcome.cycles;
         let totals = sums(&outcome.totals);
-        let energy = energy::spent(machine, outcome.totals.iter(), cycles);
+        let energy = energy::spent(machine, outcome.totals.iter(), &outcome.channels, cycles);
         let busy = utilization::busy(
             machine,
             outcome.totals.iter(),
@@ -72,6 +73,24 @@ impl Stage<'_> {
     }
 
     fn app(&self, app: usize, outcome: &Outcome, decisions: &[Decision]) -> CoRunApp {
+        let ended = outcome.apps[app];
+        let all = sums(&outcome.totals[self.mix.launches(app)]);
+        let (sms, ctas_per_sm, channels) = self.share(app, &ended, decisions);
+        let plan = decisions.first().map(|decision| &decision.plan);
+        CoRunApp {
+            sms,
+            ctas_per_sm,
+            channels,
+            migration: self.migration(&ended, decisions),
+            workers: plan.and_then(|plan| self.workers(app, plan, &all)),
+            host: plan.map(|plan| self.host(app, plan, &ended, outcome)),
+            kernels: self.kernels(app, outcome),
+            ..self.counted(app, outcome)
+        }
+    }
+
+    /// What was counted of an application, without what it was given.
+    fn counted(&self, app: usize, outcome: &Outcome) -> CoRunApp {
         let machine = &self.bench.resolved.machine;
         let launches = self.mix.launches(app);
         let counts = sums(&outcome.kernels[launches.clone()]);
@@ -83,8 +102,6 @@ impl Stage<'_> {
         #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
         let slots =
             cycles as f64 * f64::from(u32::from(machine.dispatch.sms) * machine.sm.schedulers);
-        let (sms, ctas_per_sm, channels) = self.share(app, &ended, decisions);
-        let plan = decisions.first().map(|decision| &decision.plan);
         let feed = &self.mix.feeds[app];
         CoRunApp {
             app: self.facts.apps[app].name.clone(),
@@ -101,13 +118,7 @@ impl Stage<'_> {
             l2: rows::cache(&counts.l2),
             dram: rows::dram(self.bench, &counts, cycles),
             stall_fractions: rows::stalls(counts.stalls, slots),
-            sms,
-            ctas_per_sm,
-            channels,
             killed_ctas: all.ctas_killed,
-            workers: plan.and_then(|plan| self.workers(app, plan, &all)),
-            host: plan.map(|plan| self.host(app, plan, &ended, outcome)),
-            kernels: self.kernels(app, outcome),
             ..CoRunApp::default()
         }
     }
@@ -133,6 +144,21 @@ impl Stage<'_> {
         let warps = ended.progress.round() as u64;
         let threads = threads(ended.progress, counts.warp_instructions, counts.thread_instructions);
         (warps, threads)
+    }
+
+    /// What it cost an application that channels were its own, if any ever were.
+    fn migration(&self, ended: &AppOutcome, decisions: &[Decision]) -> Option<MigrationRecord> {
+        let owned = decisions.iter().any(|decision| !decision.plan.channels().is_empty());
+        let memory = ended.memory;
+        owned.then(|| MigrationRecord {
+            pages: memory.pages,
+            pages_moved: memory.pages_moved,
+            bytes_moved: memory.pages_moved * u64::from(self.facts.page_bytes),
+            channel_changes: memory.changes,
+            moving_cycles: memory.moving_cycles,
+            resting_cycles: ended.resting_cycles,
+            vacating_cycles: ended.vacating_cycles,
+        })
     }
 
     /// SMs, CTAs per SM and channels that an application had when it ended, or last
@@ -198,6 +224,7 @@ impl Stage<'_> {
             plan: brief(plan, view.is_none()),
             reason: plan.reason().to_owned(),
             curves: plan.curves().iter().map(curve).collect(),
+            moved: view.as_ref().map_or_else(Vec::new, |view| moved(view)),
         }
     }
 }
@@ -265,6 +292,19 @@ fn residency(outcome: &Outcome) -> Option<ResidencyRecord> {
     Some(ResidencyRecord { interval_cycles: residency.span, rows })
 }
 
+/// What has moved up to a decision, where channels are owned and anything has.
+fn moved(view: &View) -> Vec<MovedSoFar> {
+    let one = |app: &AppView| MovedSoFar {
+        pages_moved: app.pages_moved,
+        moving_cycles: app.moving_cycles,
+        vacating_cycles: app.vacating_cycles,
+    };
+    let all: Vec<MovedSoFar> = view.apps.iter().map(one).collect();
+    let owned = view.channel_owner.iter().any(Option::is_some);
+    let any = |moved: &MovedSoFar| *moved != MovedSoFar::default();
+    if owned && all.iter().any(any) { all } else { Vec::new() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Decision, in_force};
@@ -282,9 +322,13 @@ mod tests {
             shared_unit_bytes: 1,
             shared_reserved_bytes: 0,
             channels: 1,
+            channel_groups: vec![],
+            channel_bytes: 1 << 29,
+            page_bytes: 0,
             core_mhz: 1.0,
             peak_dram_gb_per_s: 1.0,
             peak_l2_gb_per_s: 1.0,
+            peak_sm_port_gb_per_s: 1.0,
             peak_ipc_per_sm: 1.0,
             schedulers_per_sm: 1,
             apps: Vec::new(),

@@ -4,7 +4,7 @@ use crate::isa::Unit;
 use crate::machine::{KernelCounts, Need, Outcome, Program, Sample};
 use crate::record::UtilizationRecord;
 use crate::spec::Machine;
-use crate::units::{Cycle, to_u64};
+use crate::units::{Cycle, SECTOR_BYTES, to_u64};
 
 /// What resident CTAs held, summed over SMs and cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -52,7 +52,9 @@ pub(super) fn busy<'a>(
             part(work, f64::from(spec.count))
         })
     };
-    let looked_up = part(float(sectors), f64::from(machine.l1.banks));
+    // A bank looks up a sector of the cache, which may be a line.
+    let at_once = u64::from(machine.l1.cache.sector_bytes) / SECTOR_BYTES;
+    let looked_up = part(float(sectors), f64::from(machine.l1.banks) * float(at_once));
     UtilizationRecord {
         alu: [Unit::Int, Unit::Fp32, Unit::Half].into_iter().map(pipe).fold(0.0, f64::max),
         sfu: pipe(Unit::Sfu),

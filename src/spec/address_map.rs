@@ -7,7 +7,7 @@ use super::address_bits::{BYTES, HASH, Lanes, PARTS, SLICE, invert, mask, tables
 use super::mapping::{ADDRESS_BITS, FIELDS, Interleave, Location, Mapping};
 use super::memory::MemoryStandard;
 use super::memory_error::MemoryError;
-use crate::units::to_usize;
+use crate::units::{to_u32, to_usize};
 
 /// An address mapping of one machine.
 #[derive(Clone, Debug)]
@@ -61,14 +61,7 @@ impl AddressMap {
         if channels == 0 || channels > 1024 {
             return Err(unfit(format!("expected 1 to 1024 channels, found {channels}")));
         }
-        let slice_bits = slices.checked_ilog2().filter(|_| slices.is_power_of_two());
-        let listed = slice_bits.and_then(|bits| mapping.slice.get(..to_usize(bits)));
-        let slice = listed.ok_or_else(|| {
-            unfit(format!(
-                "expected slices per channel to be a power of two up to 2^{}, found {slices}",
-                mapping.slice.len()
-            ))
-        })?;
+        let slice = slice_bits(mapping, slices).map_err(unfit)?;
         let (split, taken) = split(mapping, channels).map_err(unfit)?;
         let usable = !taken & mask(ADDRESS_BITS - free_bits(&split));
         let lanes = Lanes { mapping, slice, usable, ports: channels * slices };
@@ -118,6 +111,17 @@ impl AddressMap {
         self.channels
     }
 
+    /// The address bits that are the channel, lowest first; `None` where it is hashed,
+    /// a remainder or folded.
+    pub(super) fn channel_bits(&self) -> Option<Vec<u32>> {
+        match &self.split {
+            _ if self.hashed || self.kept != self.channels => None,
+            Split::Insert(shift, bits) => Some((*shift..shift + bits).collect()),
+            Split::Divide(..) => None,
+            Split::Bits(bits) => Some(bits.clone()),
+        }
+    }
+
     /// L2 slices per channel.
     #[must_use]
     pub fn slices(&self) -> u32 {
@@ -155,6 +159,23 @@ impl AddressMap {
             row: self.part(word, 4),
             column: self.part(word, 0),
         }
+    }
+
+    /// Whether every aligned block of `bytes` lies in one row, its accesses side by side
+    /// from a multiple of their number on. Blocks are tried along every address bit.
+    #[must_use]
+    pub fn keeps_whole(&self, bytes: u64) -> bool {
+        let access = self.access_bytes();
+        let mut starts = (0..ADDRESS_BITS).map(|bit| (1 << bit) / bytes * bytes);
+        let together = |start: u64| {
+            let first = self.locate(start);
+            (0..bytes / access).all(|part| {
+                let column = first.column | to_u32(part);
+                first.column.is_multiple_of(to_u32(bytes / access).max(1))
+                    && self.locate(start + part * access) == Location { column, ..first }
+            })
+        };
+        starts.all(together)
     }
 
     /// `address` without what chooses channel and slice: addresses of one slice
@@ -288,6 +309,18 @@ impl Split {
             }
         }
     }
+}
+
+/// The bits that choose among so many slices per channel.
+fn slice_bits(mapping: &Mapping, slices: u32) -> Result<&[u32], String> {
+    let bits = slices.checked_ilog2().filter(|_| slices.is_power_of_two());
+    let listed = bits.and_then(|bits| mapping.slice.get(..to_usize(bits)));
+    listed.ok_or_else(|| {
+        format!(
+            "expected slices per channel to be a power of two up to 2^{}, found {slices}",
+            mapping.slice.len()
+        )
+    })
 }
 
 /// The bits of `slice` and of `taken`, highest first.

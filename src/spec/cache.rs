@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::{SECTOR_BYTES, to_u32};
+
 /// Geometry and policies of a sectored cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -12,6 +14,12 @@ pub struct Cache {
     pub ways: u32,
     /// Bytes of a line (one tag).
     pub line_bytes: u32,
+    /// Bytes that are there or not as one, and that a miss fetches: 32, a sector, or
+    /// 128, where caches have whole lines. Then partly written lines are known by
+    /// words of four bytes: a word of which a byte is written counts as written.
+    /// Alike in L1 and L2.
+    #[serde(default = "sector", skip_serializing_if = "is_sector")]
+    pub sector_bytes: u32,
     /// Set index function.
     pub hash: SetHash,
     /// Outstanding sectors.
@@ -35,6 +43,15 @@ pub struct Cache {
     /// there, as in the counters of hardware.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fetchless_writes_hit: bool,
+}
+
+fn sector() -> u32 {
+    to_u32(SECTOR_BYTES)
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+fn is_sector(bytes: &u32) -> bool {
+    *bytes == sector()
 }
 
 /// Set index function.

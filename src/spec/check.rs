@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use crate::units::SECTOR_BYTES;
-
 use super::cache::{Cache, SetHash};
 use super::cache_policy;
+use super::cache_size;
 use super::constant;
 use super::isa_table::IsaTable;
 use super::machine::{Machine, SchedulerPolicy};
@@ -36,7 +35,7 @@ impl fmt::Display for Problem {
 type Check = (&'static str, fn(&Machine) -> Vec<String>);
 
 /// One row per fact.
-const CHECKS: [Check; 24] = [
+const CHECKS: [Check; 25] = [
     ("clocks tick: at least 1 kHz and below 100000 MHz", clocks),
     ("a count is at least 1", counts),
     ("a count is no larger than any GPU's", largest),
@@ -45,8 +44,9 @@ const CHECKS: [Check; 24] = [
     ("a launch begins and ends within 10000000 cycles", launches),
     ("a queue is at most 1048576 long", queues),
     ("schedulers divide the warps of an SM; two-level ones alone have sm.active_warps", schedulers),
-    ("a line is a multiple of the 32-byte sector, at most 8 of them", lines),
-    ("all slices and all L1s together hold at most 1 GiB each", cache_sizes),
+    ("a line is a multiple of the 32-byte sector, at most 8 of them", cache_size::lines),
+    ("caches have sectors of 32 bytes, or whole lines of 128 in both levels", cache_size::sectors),
+    ("all slices and all L1s together hold at most 1 GiB each", cache_size::totals),
     ("L2 slices are a multiple of the channels", slices),
     ("carve-outs ascend and fit the unified array", carve_outs),
     ("the L1 at its largest size is the unified array", unified),
@@ -242,38 +242,6 @@ fn schedulers(m: &Machine) -> Vec<String> {
     wrong
 }
 
-fn lines(m: &Machine) -> Vec<String> {
-    let sizes = [
-        ("l1.cache.line_bytes", m.l1.cache.line_bytes),
-        ("l2.cache.line_bytes", m.l2.cache.line_bytes),
-    ];
-    refused(&sizes, |bytes| {
-        let bytes = u64::from(bytes);
-        bytes >= SECTOR_BYTES && bytes.is_multiple_of(SECTOR_BYTES) && bytes <= 8 * SECTOR_BYTES
-    })
-}
-
-fn bytes(cache: &Cache) -> u64 {
-    u64::from(cache.sets)
-        .saturating_mul(u64::from(cache.ways))
-        .saturating_mul(u64::from(cache.line_bytes))
-}
-
-fn cache_sizes(m: &Machine) -> Vec<String> {
-    let fetch = m.fetch.as_ref().map_or(0, |f| f.inner_bytes.max(f.outer_bytes));
-    let constant = m.constant.as_ref().map_or(0, |c| c.bytes);
-    let l1 = bytes(&m.l1.cache).saturating_mul(u64::from(m.dispatch.sms));
-    let l2 = bytes(&m.l2.cache).saturating_mul(u64::from(m.l2.slices));
-    let sms = u64::from(m.dispatch.sms);
-    let totals = [
-        ("bytes of all L1s", l1),
-        ("bytes of all slices", l2),
-        ("bytes of all instruction caches", u64::from(fetch) * sms),
-        ("bytes of all constant caches", u64::from(constant) * sms),
-    ];
-    refused(&totals, |bytes| bytes <= 1 << 30)
-}
-
 fn slices(m: &Machine) -> Vec<String> {
     let whole = m.l2.slices.checked_rem(m.dram.channels) == Some(0) && m.l2.slices <= 4096;
     let found = format!("{} slices on {} channels", m.l2.slices, m.dram.channels);
@@ -296,7 +264,7 @@ fn carve_outs(m: &Machine) -> Vec<String> {
 }
 
 fn unified(m: &Machine) -> Vec<String> {
-    let (array, unified) = (bytes(&m.l1.cache), u64::from(m.l1.unified_bytes));
+    let (array, unified) = (cache_size::bytes(&m.l1.cache), u64::from(m.l1.unified_bytes));
     let smallest = m.l1.carve_outs_bytes.first().copied().map_or(0, u64::from);
     if unified == 0 || array + smallest == unified {
         return Vec::new();

@@ -22,4 +22,8 @@ pub struct Energy {
     pub dram_sector_pj: f64,
     /// One row activation with its precharge.
     pub dram_activate_pj: f64,
+    /// One 128-byte column out of a bank or into one, without the interface, where the
+    /// memory copies pages itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dram_migrate_pj: Option<f64>,
 }

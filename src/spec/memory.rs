@@ -43,6 +43,11 @@ pub struct MemoryStandard {
     pub read_clocks: u32,
     /// Clocks for which one access takes the data bus of its pseudo channel.
     pub burst_clocks: u32,
+    /// Bytes that one MIGRATION moves, a column; 0 where the standard has none.
+    pub migration_bytes: u32,
+    /// Clocks from the first clock of MIGRATION until its column is in the other
+    /// bank; 0 where the standard has none.
+    pub migration_clocks: u32,
     /// Clocks between refreshes of all banks of a pseudo channel.
     pub refresh_interval: u32,
     /// Clocks between refreshes of single banks of a pseudo channel.

@@ -32,14 +32,22 @@ pub enum Command {
     /// Refreshes one bank.
     #[serde(rename = "REFpb")]
     RefreshBank,
-    /// Moves one column between banks (UGPU's page migration).
-    #[serde(rename = "MIG")]
-    Migrate,
+    /// The source's half of UGPU's MIGRATION (section 4.3): its bank sends one
+    /// 128-byte column to another channel of the stack.
+    #[serde(rename = "MIGR")]
+    MigrateRead,
+    /// The destination's half, in the same clock: its bank takes the column in.
+    #[serde(rename = "MIGW")]
+    MigrateWrite,
+    /// A set of through-silicon vias carries the column, in the same clock. It
+    /// takes no command bus: the halves name the set.
+    #[serde(rename = "MIGT")]
+    MigrateThrough,
 }
 
 impl Command {
     /// How many commands there are.
-    pub const COUNT: usize = 10;
+    pub const COUNT: usize = 12;
 
     /// Every command, by [`Command::index`].
     pub const ALL: [Self; Self::COUNT] = [
@@ -52,7 +60,9 @@ impl Command {
         Self::WriteClose,
         Self::RefreshAll,
         Self::RefreshBank,
-        Self::Migrate,
+        Self::MigrateRead,
+        Self::MigrateWrite,
+        Self::MigrateThrough,
     ];
 
     /// Position in [`Command::ALL`].
@@ -74,7 +84,9 @@ impl Command {
             Self::WriteClose => "WRA",
             Self::RefreshAll => "REFab",
             Self::RefreshBank => "REFpb",
-            Self::Migrate => "MIG",
+            Self::MigrateRead => "MIGR",
+            Self::MigrateWrite => "MIGW",
+            Self::MigrateThrough => "MIGT",
         }
     }
 
@@ -89,14 +101,33 @@ impl Command {
     pub const fn is_column(self) -> bool {
         matches!(
             self,
-            Self::Read | Self::Write | Self::ReadClose | Self::WriteClose | Self::Migrate
+            Self::Read
+                | Self::Write
+                | Self::ReadClose
+                | Self::WriteClose
+                | Self::MigrateRead
+                | Self::MigrateWrite
         )
     }
 
-    /// True for commands that go to all banks of a pseudo channel.
+    /// True for commands that go to no bank alone but to the whole pseudo channel.
     #[must_use]
     pub const fn is_for_all_banks(self) -> bool {
-        matches!(self, Self::PrechargeAll | Self::RefreshAll)
+        matches!(self, Self::PrechargeAll | Self::RefreshAll | Self::MigrateThrough)
+    }
+
+    /// True for the parts of a MIGRATION.
+    #[must_use]
+    pub const fn is_migration(self) -> bool {
+        matches!(self, Self::MigrateRead | Self::MigrateWrite | Self::MigrateThrough)
+    }
+
+    /// True when one command on a bus keeps the other from it: the row and the
+    /// column bus of a channel may be one, and one command takes none.
+    #[must_use]
+    pub(super) fn shares_bus(self, other: Self, separate: bool) -> bool {
+        let on_bus = [self, other].iter().all(|&command| command != Self::MigrateThrough);
+        on_bus && (!separate || self.is_column() == other.is_column())
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) fn gaps(
     }
     for from in Command::ALL {
         for to in Command::ALL {
-            if !separate_buses || from.is_column() == to.is_column() {
+            if from.shares_bus(to, separate_buses) {
                 let wait = command_clocks[from.index()];
                 keep(Gap { level: Level::Channel, from, to, window: 1, wait });
             }

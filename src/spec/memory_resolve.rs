@@ -10,8 +10,8 @@ use super::memory_file::{Leaf, MemoryFile};
 use super::memory_gap;
 use super::memory_policy::ControllerOptions;
 
-/// Organisation keys of every standard.
-const ORGANISATION: [&str; 8] = [
+/// Organisation keys of a standard; `migration_bytes` only where it has MIGRATION.
+const ORGANISATION: [&str; 9] = [
     "clock_mhz",
     "pseudo_channels",
     "bank_groups",
@@ -20,6 +20,7 @@ const ORGANISATION: [&str; 8] = [
     "columns",
     "bytes_per_access",
     "separate_buses",
+    "migration_bytes",
 ];
 
 /// Values that the controller asks for, besides the organisation.
@@ -251,8 +252,9 @@ fn standard(
     if banks.saturating_mul(need("banks_per_group", 1)?) > MOST_BANKS {
         return Err(unfit(file, &format!("a channel may have at most {MOST_BANKS} banks")));
     }
-    let mut command_clocks = [1; Command::COUNT];
-    command_clocks[Command::Activate.index()] = count("act_clocks", 1)?;
+    let migrates = parameters.contains_key("migration_bytes");
+    let migration = |name: &str| if migrates { count(name, 1) } else { Ok(0) };
+    let command_clocks = command_clocks(count("act_clocks", 1)?, migration("mig_clocks")?);
     let separate_buses = need("separate_buses", 0)? != 0;
     Ok(MemoryStandard {
         name: file.name.clone(),
@@ -268,12 +270,23 @@ fn standard(
         command_clocks,
         read_clocks: count("read_clocks", 1)?,
         burst_clocks: count("burst_clocks", 1)?,
+        migration_bytes: migration("migration_bytes")?,
+        migration_clocks: migration("migration_clocks")?,
         refresh_interval: count("refresh_interval", 2)?,
         refresh_bank_interval: count("refresh_bank_interval", 1)?,
         gaps: memory_gap::gaps(file, &parameters, separate_buses, &command_clocks)?,
         controller: controller(file)?,
         parameters,
         sources: file.leaves.iter().map(|(k, leaf)| (k.clone(), leaf.source.clone())).collect(),
+    })
+}
+
+/// Clocks for which each command takes its bus; commands that a standard lacks take one.
+fn command_clocks(activate: u32, migration: u32) -> [u32; Command::COUNT] {
+    Command::ALL.map(|command| match command {
+        Command::Activate => activate,
+        _ if command.is_migration() => migration.max(1),
+        _ => 1,
     })
 }
 

@@ -16,10 +16,10 @@ macro_rules! shipped {
 }
 
 /// Name and text, in the order of names.
-const MEMORY: &[(&str, &str)] = shipped!("memory": "a100-hbm2", "accelsim-gddr", "accelsim-hbm", "common", "gddr5", "gddr5x", "gddr6", "gtx1080-gddr5x", "gv100-hbm2", "h100-hbm2e", "h100-hbm3", "hbm", "hbm2", "hbm2-legacy", "hbm2-pc", "hbm2e", "hbm3", "hbm3e", "k40c-gddr5", "rtx2060-gddr6", "rtx3070-gddr6", "titan-xp-gddr5x", "ugpu-hbm", "ugpu-hbm-900", "v100-hbm2", "warped-slicer-gddr5");
+const MEMORY: &[(&str, &str)] = shipped!("memory": "a100-hbm2", "accelsim-gddr", "accelsim-hbm", "common", "gddr5", "gddr5x", "gddr6", "gtx1080-gddr5x", "gv100-hbm2", "h100-hbm2e", "h100-hbm3", "hbm", "hbm2", "hbm2-legacy", "hbm2-pc", "hbm2e", "hbm3", "hbm3e", "k40c-gddr5", "rtx2060-gddr6", "rtx3070-gddr6", "titan-xp-gddr5x", "ugpu-hbm", "ugpu-hbm-900", "ugpu-hbm-900-ns", "v100-hbm2", "warped-slicer-gddr5");
 
 /// Name and text, in the order of names.
-const MAPPINGS: &[(&str, &str)] = shipped!("memory/mappings": "accelsim-a100", "accelsim-qv100", "accelsim-rtx2060", "accelsim-rtx3070", "accelsim-titanx", "ampere", "hopper", "kepler", "pascal", "turing", "ugpu", "volta", "warped-slicer");
+const MAPPINGS: &[(&str, &str)] = shipped!("memory/mappings": "accelsim-a100", "accelsim-qv100", "accelsim-rtx2060", "accelsim-rtx3070", "accelsim-titanx", "ampere", "hopper", "kepler", "pascal", "turing", "ugpu", "ugpu-128k", "ugpu-16k", "ugpu-1m", "ugpu-256k", "ugpu-2m", "ugpu-32k", "ugpu-512k", "ugpu-64k", "ugpu-8k", "volta", "warped-slicer");
 
 impl Folder {
     /// The folder's path under `models/`.

@@ -108,6 +108,12 @@ impl Workload {
         &self.name
     }
 
+    /// The text of its file.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// One line: what it computes.
     #[must_use]
     pub fn description(&self) -> &str {

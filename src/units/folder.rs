@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::output::{forget_unfinished, register_unfinished};
+use super::output::{forget_unfinished, unfinished};
 
 /// An output folder that is filled under a temporary name beside its target.
 ///
@@ -34,10 +34,10 @@ impl WholeFolder {
         }
         let hidden = format!(".{}.{}.partial", name.to_string_lossy(), std::process::id());
         let temporary = target.with_file_name(hidden);
-        if let Err(error) = fs::create_dir_all(&temporary) {
+        let made = unfinished(|| Ok((temporary.clone(), fs::create_dir_all(&temporary)?)));
+        if let Err(error) = made {
             return fail(error.kind(), &error.to_string());
         }
-        register_unfinished(&temporary);
         Ok(Self { temporary, target: target.to_path_buf() })
     }
 

@@ -10,6 +10,7 @@ mod id;
 mod narrow;
 mod nearest;
 mod output;
+mod passing;
 mod scratch;
 
 pub use byte_count::ByteCount;
@@ -20,6 +21,7 @@ pub use id::{AppId, JobId, KernelId, SmId};
 pub use narrow::{to_u16, to_u32, to_u64, to_usize};
 pub use nearest::nearest;
 pub use output::{WholeFile, remove_unfinished};
+pub use passing::{Passing, UNFINISHED};
 pub use scratch::{Scratch, check_writable};
 
 /// A point in time or a duration in cycles of the SM clock, unless a name says

@@ -1,6 +1,6 @@
 //! Output files that appear whole or not at all.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -27,7 +27,7 @@ impl WholeFile {
     /// Whatever the file system says, and a target that is a folder, a device or a
     /// pipe; the message names the target.
     pub fn create(target: &Path) -> io::Result<Self> {
-        let target = &fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf());
+        let target = &real(target);
         if fs::metadata(target).is_ok_and(|there| !there.is_file()) {
             let what = if target.is_dir() { "a folder" } else { "no regular file" };
             let message = format!("cannot write {}: it is {what}", target.display());
@@ -39,14 +39,38 @@ impl WholeFile {
                 format!("{} is no file name", target.display()),
             )
         })?;
-        let hidden = format!(".{}.{}.partial", name.to_string_lossy(), std::process::id());
-        let temporary = target.with_file_name(hidden);
-        let file = File::create(&temporary).map_err(|e| {
+        let name = name.to_string_lossy();
+        let made = unfinished(|| {
+            let (path, file) = temporary(target, &name)?;
+            Ok((path.clone(), (path, file)))
+        });
+        let (temporary, file) = made.map_err(|e| {
             io::Error::new(e.kind(), format!("cannot write {}: {e}", target.display()))
         })?;
-        register_unfinished(&temporary);
         let writer = Some(BufWriter::with_capacity(1 << 18, file));
         Ok(Self { writer, temporary, target: target.to_path_buf() })
+    }
+
+    /// Removes the temporary files that programs have left beside `target` which were
+    /// killed while they wrote it.
+    pub fn remove_abandoned(target: &Path) {
+        let target = real(target);
+        let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let front = format!(".{name}.");
+        let number = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '.');
+        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let entries = fs::read_dir(parent.unwrap_or(Path::new(".")));
+        for path in entries.into_iter().flatten().flatten().map(|entry| entry.path()) {
+            let found = path.file_name().unwrap_or_default().to_string_lossy();
+            let rest = found.strip_prefix(&front).and_then(|rest| rest.strip_suffix(ENDING));
+            // Whoever still writes one has it locked.
+            if rest.is_some_and(number)
+                && let Ok(file) = OpenOptions::new().write(true).open(&path)
+                && file.try_lock().is_ok()
+            {
+                let _ = fs::remove_file(&path);
+            }
+        }
     }
 
     /// The file itself, for seeking back to a header; flush first.
@@ -103,13 +127,43 @@ impl Drop for WholeFile {
     }
 }
 
+/// What a temporary file's name ends with.
+const ENDING: &str = ".partial";
+
+/// The file that `target` is, or that a link there leads to.
+fn real(target: &Path) -> PathBuf {
+    fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf())
+}
+
+/// An empty file beside `target` that no other program writes: it is locked as long as it
+/// is open, where the file system has locks.
+fn temporary(target: &Path, name: &str) -> io::Result<(PathBuf, File)> {
+    for attempt in 0..100 {
+        let again = if attempt == 0 { String::new() } else { format!(".{attempt}") };
+        let hidden = format!(".{name}.{}{again}{ENDING}", std::process::id());
+        let path = target.with_file_name(hidden);
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path)?;
+        let held = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+        // Who removes abandoned files may have been faster.
+        if !held && path.exists() {
+            file.set_len(0)?;
+            return Ok((path, file));
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, "its temporary files are in use"))
+}
+
 fn registry() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Remembers a temporary file or folder for [`remove_unfinished`].
-pub(super) fn register_unfinished(temporary: &Path) {
-    registry().push(temporary.to_path_buf());
+/// Makes a temporary file or folder and remembers its path for [`remove_unfinished`],
+/// which does not come in between.
+pub(super) fn unfinished<T>(make: impl FnOnce() -> io::Result<(PathBuf, T)>) -> io::Result<T> {
+    let mut registry = registry();
+    let (temporary, made) = make()?;
+    registry.push(temporary);
+    Ok(made)
 }
 
 /// Forgets a temporary file or folder that is finished or removed.
@@ -117,12 +171,15 @@ pub(super) fn forget_unfinished(temporary: &Path) {
     registry().retain(|path| path != temporary);
 }
 
-/// Removes the temporary files and folders of unfinished outputs: for an
-/// interrupt handler that ends the program.
+/// Removes the temporary files and folders of unfinished outputs: for an interrupt
+/// handler that then ends the program. Whoever begins another output meanwhile waits
+/// for that end.
 pub fn remove_unfinished() {
-    for path in registry().drain(..) {
+    let mut registry = registry();
+    for path in registry.drain(..) {
         let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     }
+    std::mem::forget(registry);
 }
 
 #[cfg(test)]
@@ -141,6 +198,29 @@ mod tests {
         WholeFile::write(&target, b"whole").unwrap();
         assert_eq!(std::fs::read(&target).unwrap(), b"whole");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_a_killed_program_has_left_is_removed_and_what_is_written_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("out.txt");
+        let mut one = WholeFile::create(&target).unwrap();
+        let mut other = WholeFile::create(&target).unwrap();
+        for name in [".out.txt.1.partial", ".out.txt.1.2.partial", ".other.txt.1.partial"] {
+            std::fs::write(folder.path().join(name), "half").unwrap();
+        }
+        WholeFile::remove_abandoned(&target);
+        one.write_all(b"one").unwrap();
+        other.write_all(b"other").unwrap();
+        one.finish().unwrap();
+        assert_eq!(std::fs::read(&target).unwrap(), b"one");
+        other.finish().unwrap();
+        assert_eq!(std::fs::read(&target).unwrap(), b"other");
+        let left = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name());
+        assert_eq!(
+            left.filter(|name| name != "out.txt").collect::<Vec<_>>(),
+            [".other.txt.1.partial"]
+        );
     }
 
     #[test]

@@ -1,17 +1,21 @@
 //! Folders for work in passing, which leave nothing behind.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::output::{forget_unfinished, register_unfinished};
+use super::output::{forget_unfinished, unfinished};
 
 /// A temporary folder that goes with this value, or through
 /// [`remove_unfinished`](super::remove_unfinished) when the program is
 /// interrupted.
 #[derive(Debug)]
-pub struct Scratch(TempDir);
+pub struct Scratch {
+    path: PathBuf,
+    /// Removes it.
+    made: Option<TempDir>,
+}
 
 impl Scratch {
     /// A new folder in `parent`.
@@ -19,21 +23,23 @@ impl Scratch {
     /// # Errors
     /// Whatever the file system says.
     pub fn create(parent: &Path) -> io::Result<Self> {
-        let folder = tempfile::tempdir_in(parent)?;
-        register_unfinished(folder.path());
-        Ok(Self(folder))
+        let make = || tempfile::tempdir_in(parent).map(|made| (made.path().to_path_buf(), made));
+        let made = unfinished(make)?;
+        Ok(Self { path: made.path().to_path_buf(), made: Some(made) })
     }
 
     /// The folder.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.0.path()
+        &self.path
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        forget_unfinished(self.0.path());
+        // An interrupt meanwhile removes what is left.
+        drop(self.made.take());
+        forget_unfinished(&self.path);
     }
 }
 

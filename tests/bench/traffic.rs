@@ -158,9 +158,13 @@ fn whole(resolved: &Resolved) -> Plan {
         shared_unit_bytes: machine.shared.unit_bytes,
         shared_reserved_bytes: machine.shared.reserved_bytes_per_cta,
         channels: machine.dram.channels,
+        channel_groups: vec![],
+        channel_bytes: 1 << 29,
+        page_bytes: 0,
         core_mhz: machine.clocks.core_mhz,
         peak_dram_gb_per_s: 1.0,
         peak_l2_gb_per_s: 1.0,
+        peak_sm_port_gb_per_s: 1.0,
         peak_ipc_per_sm: 128.0,
         schedulers_per_sm: 4,
         apps: vec![AppFacts {

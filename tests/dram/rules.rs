@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::traffic::{Traffic, traffic};
 
 /// Number of the part of `level` in which `bank` lies.
-fn part(standard: &MemoryStandard, level: Level, bank: u32) -> u32 {
+pub(super) fn part(standard: &MemoryStandard, level: Level, bank: u32) -> u32 {
     match level {
         Level::Channel => 0,
         Level::PseudoChannel => bank / standard.banks_per_group / standard.bank_groups,
@@ -20,7 +20,7 @@ fn part(standard: &MemoryStandard, level: Level, bank: u32) -> u32 {
 }
 
 /// Every gap of the table holds for every command against the ones before it.
-fn check_gaps(standard: &MemoryStandard, commands: &[Issued]) {
+pub(super) fn check_gaps(standard: &MemoryStandard, commands: &[Issued]) {
     for gap in &standard.gaps {
         let mut past: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         for issued in commands {
@@ -43,7 +43,7 @@ fn check_gaps(standard: &MemoryStandard, commands: &[Issued]) {
 }
 
 /// Rows are opened when closed, used when open and closed for a refresh.
-fn check_rows(standard: &MemoryStandard, commands: &[Issued]) {
+pub(super) fn check_rows(standard: &MemoryStandard, commands: &[Issued]) {
     let banks = usize::try_from(standard.banks()).unwrap();
     let lane = usize::try_from(standard.bank_groups * standard.banks_per_group).unwrap();
     let mut rows: Vec<Option<u32>> = vec![None; banks];
@@ -65,14 +65,19 @@ fn check_rows(standard: &MemoryStandard, commands: &[Issued]) {
             Command::PrechargeAll => rows[beside].fill(None),
             Command::RefreshAll => assert!(rows[beside].iter().all(Option::is_none), "{issued:?}"),
             Command::RefreshBank => assert_eq!(rows[bank], None, "{issued:?}"),
-            Command::Migrate => panic!("nobody asked for a migration"),
+            Command::MigrateRead | Command::MigrateWrite => {
+                assert_eq!(rows[bank], Some(issued.row), "{issued:?}");
+            }
+            Command::MigrateThrough => {}
         }
     }
 }
 
 /// One command per bus and clock, and no two bursts on one data bus.
-fn check_buses(standard: &MemoryStandard, commands: &[Issued]) {
-    for pair in commands.windows(2) {
+pub(super) fn check_buses(standard: &MemoryStandard, commands: &[Issued]) {
+    let on_bus = |issued: &&Issued| issued.command != Command::MigrateThrough;
+    let on_buses: Vec<&Issued> = commands.iter().filter(on_bus).collect();
+    for pair in on_buses.windows(2) {
         let shared = pair[0].command.is_column() == pair[1].command.is_column();
         if shared || !standard.separate_buses {
             assert!(pair[0].clock < pair[1].clock, "{pair:?}");
@@ -90,7 +95,7 @@ fn check_buses(standard: &MemoryStandard, commands: &[Issued]) {
 
 /// Every bank is refreshed in time: no refresh may slip by more than a row's
 /// life with its longest waits.
-fn check_refresh(standard: &MemoryStandard, policy: Refresh, commands: &[Issued]) {
+pub(super) fn check_refresh(standard: &MemoryStandard, policy: Refresh, commands: &[Issued]) {
     let banks = standard.bank_groups * standard.banks_per_group;
     let (command, period, holders) = match policy {
         Refresh::None => (Command::RefreshAll, u64::MAX / 4, 0),
@@ -124,6 +129,7 @@ fn check(traffic: &Traffic) {
     check_rows(&standard, commands);
     check_buses(&standard, commands);
     check_refresh(&standard, options.refresh, commands);
+    assert!(!commands.iter().any(|issued| issued.command.is_migration()), "nobody asked for it");
     let mut tokens: Vec<u32> = outcome.done.iter().map(|done| done.token).collect();
     tokens.sort_unstable();
     let asked: Vec<u32> = (0..u32::try_from(traffic.requests.len()).unwrap()).collect();

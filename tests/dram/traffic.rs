@@ -22,7 +22,8 @@ pub(super) struct Outcome {
     pub(super) done: Vec<Done>,
 }
 
-fn option_words() -> impl Strategy<Value = Vec<(&'static str, &'static str)>> {
+/// Option words for a controller.
+pub(super) fn option_words() -> impl Strategy<Value = Vec<(&'static str, &'static str)>> {
     let one = |key, words: Vec<&'static str>| {
         proptest::sample::select(words).prop_map(move |word| (key, word))
     };

@@ -15,6 +15,7 @@ pub(crate) fn spec(sets: u32, ways: u32) -> Cache {
         sets,
         ways,
         line_bytes: 128,
+        sector_bytes: 32,
         hash: SetHash::Linear,
         mshr_entries: 4,
         mshr_merge: 4,
@@ -104,14 +105,15 @@ impl Naive {
 
     fn write_down(&mut self, held: &Held) {
         for (place, sector) in held.sectors.iter().enumerate().filter(|(_, s)| s.dirty) {
-            let address = held.line * u64::from(self.spec.line_bytes) + 32 * place as u64;
+            let inside = u64::from(self.spec.sector_bytes) * place as u64;
+            let address = held.line * u64::from(self.spec.line_bytes) + inside;
             self.left.push((address, if sector.here { u32::MAX } else { sector.written }));
         }
     }
 
     fn place(&self, address: u64) -> (u64, usize) {
         let line_bytes = u64::from(self.spec.line_bytes);
-        (address / line_bytes, (address % line_bytes / 32) as usize)
+        (address / line_bytes, to_usize(address % line_bytes / u64::from(self.spec.sector_bytes)))
     }
 
     fn held(&mut self, line: u64) -> Option<&mut Held> {
@@ -324,13 +326,13 @@ pub(crate) const POLICIES: [(WritePolicy, WriteMiss, AllocatePolicy); 11] = {
     ]
 };
 
-/// Any small cache: sets that are no power of two, lines of 1 to 8 sectors, few
-/// entries.
+/// Any small cache: sets that are no power of two, lines of 1 to 8 sectors or whole
+/// ones, few entries.
 pub(crate) fn caches() -> impl Strategy<Value = Cache> {
     let geometry = (
         prop::sample::select(vec![1_u32, 2, 3, 4, 6, 8, 16]),
         1..=6_u32,
-        prop::sample::select(vec![32_u32, 64, 128, 256]),
+        prop::sample::select(vec![(32_u32, 32_u32), (64, 32), (128, 32), (256, 32), (128, 128)]),
         prop::sample::select(vec![SetHash::Linear, SetHash::Xor, SetHash::Ipoly]),
     );
     let replacement = prop::sample::select(vec![
@@ -341,13 +343,20 @@ pub(crate) fn caches() -> impl Strategy<Value = Cache> {
     ]);
     let policies = prop::sample::select(POLICIES.to_vec());
     (geometry, replacement, policies, 1..5_u32, 1..4_u32).prop_map(
-        |((sets, ways, line_bytes, hash), replacement, policies, mshr_entries, mshr_merge)| {
+        |(
+            (sets, ways, (line_bytes, sector_bytes), hash),
+            replacement,
+            policies,
+            mshr_entries,
+            mshr_merge,
+        )| {
             let hash = if sets.is_power_of_two() { hash } else { SetHash::Linear };
             let (write, write_miss, allocate) = policies;
             Cache {
                 sets,
                 ways,
                 line_bytes,
+                sector_bytes,
                 hash,
                 mshr_entries,
                 mshr_merge,
@@ -359,6 +368,11 @@ pub(crate) fn caches() -> impl Strategy<Value = Cache> {
             }
         },
     )
+}
+
+/// The first byte of the sector of `spec` in which an address lies.
+pub(crate) fn sector_start(spec: &Cache, address: u64) -> u64 {
+    address / u64::from(spec.sector_bytes) * u64::from(spec.sector_bytes)
 }
 
 /// Bytes of a sector that an access may touch: a part, another part, the whole.

@@ -60,6 +60,14 @@ impl Places {
         self.numbers[way]
     }
 
+    /// A way holds nothing any more.
+    pub(super) fn clear(&mut self, way: usize) {
+        let old = std::mem::replace(&mut self.numbers[way], INVALID);
+        if let Some(table) = self.table.as_mut().filter(|_| old != INVALID) {
+            table.remove(old);
+        }
+    }
+
     /// Puts `line` into a way in place of what it held.
     pub(super) fn put(&mut self, way: usize, line: u64) {
         let old = std::mem::replace(&mut self.numbers[way], line);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::spec::{AddressMap, Cache};
-use crate::units::{SECTOR_BYTES, to_u32, to_usize};
+use crate::units::{to_u32, to_usize};
 
 use super::SetIndex;
 use super::places::Places;
@@ -44,7 +44,7 @@ pub(crate) enum Found {
 pub(crate) struct Leaving {
     /// Byte address.
     pub(crate) address: u64,
-    /// Bytes that are written, one bit each.
+    /// What is written of it, one bit for each 1/32.
     pub(crate) bytes: u32,
 }
 
@@ -63,6 +63,7 @@ pub(crate) struct TagArray {
     /// Written sectors on their way out, oldest first.
     leaving: VecDeque<Leaving>,
     sectors: usize,
+    sector_shift: u32,
     dirty_lines: u64,
     dirty_guard_percent: u64,
     /// Percent of the ways of a set that may be dirty at once; at least one may.
@@ -90,7 +91,8 @@ impl TagArray {
             replacing: Replacing::new(spec.replacement),
             written: Vec::new(),
             leaving: VecDeque::with_capacity(FEW),
-            sectors: to_usize(u64::from(spec.line_bytes) / SECTOR_BYTES),
+            sectors: to_usize(spec.line_bytes / spec.sector_bytes),
+            sector_shift: spec.sector_bytes.trailing_zeros(),
             dirty_lines: 0,
             dirty_guard_percent: u64::from(dirty_guard_percent),
             dirty_percent: spec.dirty_ways_percent,
@@ -126,7 +128,7 @@ impl TagArray {
 
     /// The sector of a byte address within its line.
     pub(crate) fn sector_of(&self, address: u64) -> u32 {
-        to_u32((address / SECTOR_BYTES) & (self.sectors as u64 - 1))
+        to_u32((address >> self.sector_shift) & (self.sectors as u64 - 1))
     }
 
     /// Looks a sector up without changing anything; the way is given when the
@@ -200,7 +202,8 @@ impl TagArray {
                 let whole = valid >> sector & 1 == 1;
                 let written = self.written[way * self.sectors + sector];
                 let bytes = if whole { u32::MAX } else { written };
-                self.send_down((number << self.line_shift) + sector as u64 * SECTOR_BYTES, bytes);
+                let inside = (sector as u64) << self.sector_shift;
+                self.send_down((number << self.line_shift) + inside, bytes);
             }
         }
     }
@@ -232,6 +235,18 @@ impl TagArray {
             self.lines[way].dirty = 0;
         }
         self.dirty_lines = 0;
+    }
+
+    /// Forgets every line without a pending sector. None may be dirty.
+    pub(crate) fn forget_settled(&mut self) {
+        for way in 0..self.lines.len() {
+            let Line { valid, pending, parted, .. } = self.lines[way];
+            if pending == 0 && (valid != 0 || parted) {
+                self.lines[way] = EMPTY;
+                self.written[way * self.sectors..(way + 1) * self.sectors].fill(0);
+                self.places.clear(way);
+            }
+        }
     }
 
     /// Marks a sector as on its way.

@@ -8,6 +8,7 @@ use super::drain::Drain;
 use super::queue::{KINDS, NONE, Queue, READ, WRITE};
 use super::refresh::RefreshTimer;
 use super::scheduler::{Named, Scheduler};
+use super::taken::Taken;
 use super::turn::{Board, COLUMN, ROW, Turn};
 use crate::spec::{Command, ControllerOptions, MemoryStandard, PagePolicy};
 use crate::units::{to_u64, to_usize};
@@ -79,6 +80,8 @@ pub struct Channel<S = Named> {
     pub(super) open: u64,
     /// Banks that a due refresh keeps from new work.
     pub(super) held: u64,
+    /// Banks that copies between channels keep from new work.
+    pub(super) taken: Taken,
     /// Rows may be closed although the oldest requests hit them.
     pub(super) closes_early: bool,
     /// Nothing may overtake the oldest request.
@@ -106,8 +109,31 @@ pub(super) struct Shape {
     banks_per_group: u32,
     pub(super) read_clocks: u64,
     pub(super) burst_clocks: u64,
+    /// Clocks for which a column on its way to another channel takes a data bus.
+    pub(super) migration_clocks: u64,
     /// The bus of row commands.
     pub(super) row_bus: usize,
+}
+
+impl Shape {
+    fn new(standard: &MemoryStandard) -> Self {
+        let burst_clocks = to_u64(standard.burst_clocks);
+        let bursts = standard.migration_bytes.div_ceil(standard.bytes_per_access);
+        Self {
+            groups: standard.bank_groups,
+            banks_per_group: standard.banks_per_group,
+            read_clocks: to_u64(standard.read_clocks),
+            burst_clocks,
+            migration_clocks: to_u64(bursts) * burst_clocks,
+            row_bus: if standard.separate_buses { ROW } else { COLUMN },
+        }
+    }
+
+    /// The banks of the bank group that a bank lies in, one bit each.
+    pub(super) fn group(&self, bank: usize) -> u64 {
+        let banks = to_usize(self.banks_per_group);
+        (u64::MAX >> (64 - banks)) << (bank / banks * banks)
+    }
 }
 
 /// What the controller notes about a bank.
@@ -147,17 +173,12 @@ impl<S: Scheduler> Channel<S> {
             wake: refresh.next(0),
             refresh,
             options: options.clone(),
-            shape: Shape {
-                groups: standard.bank_groups,
-                banks_per_group: standard.banks_per_group,
-                read_clocks: to_u64(standard.read_clocks),
-                burst_clocks: to_u64(standard.burst_clocks),
-                row_bus: if standard.separate_buses { ROW } else { COLUMN },
-            },
+            shape: Shape::new(standard),
             banks: vec![BankNote { opener: KINDS, served: 0, used: 0 }; banks],
             busy: 0,
             open: 0,
             held: 0,
+            taken: Taken::default(),
             closes_early: !options.row_hit_first || options.page_policy == PagePolicy::Timeout,
             in_order: scheduler.in_order(),
             steady: scheduler.steady(),
@@ -283,7 +304,8 @@ impl<S: Scheduler> Channel<S> {
             done.extend(self.ready.drain(..));
         }
         while self.wake <= now {
-            if self.open == 0 && self.log.is_none() && self.waiting() == 0 {
+            let idle = self.waiting() == 0 && self.taken.banks == 0;
+            if self.open == 0 && self.log.is_none() && idle {
                 self.skip_refreshes(now);
             }
             self.step(self.wake, done);

@@ -20,6 +20,9 @@ impl<S: Scheduler> Channel<S> {
     /// stays, since no other candidate of an unchanged bank becomes legal earlier.
     pub(super) fn plan(&mut self, from: u64) {
         let changed = self.note_stale();
+        if self.taken.banks != 0 {
+            self.outdated = [true; 2];
+        }
         for bus in COLUMN..=self.shape.row_bus {
             let shaken = changed >> self.turns[bus].pick.bank & 1 == 1;
             if self.outdated[bus] || shaken || self.in_order && changed != 0 {
@@ -49,6 +52,9 @@ impl<S: Scheduler> Channel<S> {
                 for due in self.refresh.due(from) {
                     self.weigh_refresh(due, from, &mut turn);
                 }
+            }
+            if self.taken.banks != 0 {
+                self.weigh_copies(from, &mut turn);
             }
         }
         turn
@@ -160,10 +166,12 @@ impl<S: Scheduler> Channel<S> {
         }
     }
 
-    /// The next command of a due refresh; requests that opened a row go first.
+    /// The next command of a due refresh; requests that opened a row and copies that
+    /// have begun go first.
     fn weigh_refresh(&self, due: Due, from: u64, turn: &mut Turn) {
         let banks = due.bank..due.bank + due.banks;
-        if self.banks[banks].iter().any(|note| note.opener != KINDS) {
+        let copying = self.taken.begun & due.mask() != 0;
+        if copying || self.banks[banks].iter().any(|note| note.opener != KINDS) {
             return;
         }
         let open = self.open & due.mask() != 0;
@@ -191,7 +199,7 @@ impl<S: Scheduler> Channel<S> {
 
     fn note(&mut self, bank: usize) {
         self.board.clear(bank);
-        let held = self.held >> bank & 1 == 1;
+        let held = (self.held | self.taken.banks) >> bank & 1 == 1;
         let open = self.device.open_row(bank);
         if open == CLOSED {
             if !held {
@@ -199,8 +207,9 @@ impl<S: Scheduler> Channel<S> {
             }
             return;
         }
+        let guarded = held || self.taken.guarded >> bank & 1 == 1;
         for kind in [READ, WRITE] {
-            self.note_access(bank, kind, held);
+            self.note_access(bank, kind, guarded);
         }
         if !held && self.banks[bank].opener == KINDS && self.may_close(bank) {
             self.note_closings(bank, open);
@@ -208,14 +217,14 @@ impl<S: Scheduler> Channel<S> {
     }
 
     #[inline]
-    fn note_access(&mut self, bank: usize, kind: usize, held: bool) {
+    fn note_access(&mut self, bank: usize, kind: usize, guarded: bool) {
         let list = self.queue.list(bank, kind);
         if list.hit == NONE {
             return;
         }
         if self.banks[bank].opener != kind {
             let overtakes = self.in_order && list.hit != list.head;
-            if held || overtakes || !self.drain.serves(kind) {
+            if guarded || overtakes || !self.drain.serves(kind) {
                 return;
             }
         }

@@ -17,6 +17,8 @@ pub struct ChannelCounters {
     pub row_conflicts: u64,
     /// ACT commands.
     pub activates: u64,
+    /// Those among them that opened a row for a copy between channels.
+    pub copy_activates: u64,
     /// PRE, PREA and closing accesses.
     pub precharges: u64,
     /// REFab and REFpb commands.
@@ -25,6 +27,11 @@ pub struct ChannelCounters {
     pub absorbed: u64,
     /// Clocks of data-bus time, summed over pseudo channels.
     pub busy_clocks: u64,
+    /// Halves of MIGRATION commands: columns that left or reached this channel.
+    pub migrations: u64,
+    /// Clocks for which its through-silicon vias carried columns of migrations, its own
+    /// or other channels'; not part of `busy_clocks`.
+    pub lent_clocks: u64,
 }
 
 impl ChannelCounters {
@@ -36,9 +43,12 @@ impl ChannelCounters {
         self.row_misses += other.row_misses;
         self.row_conflicts += other.row_conflicts;
         self.activates += other.activates;
+        self.copy_activates += other.copy_activates;
         self.precharges += other.precharges;
         self.refreshes += other.refreshes;
         self.absorbed += other.absorbed;
         self.busy_clocks += other.busy_clocks;
+        self.migrations += other.migrations;
+        self.lent_clocks += other.lent_clocks;
     }
 }

@@ -210,7 +210,9 @@ impl Device {
             | Command::Write
             | Command::RefreshAll
             | Command::RefreshBank
-            | Command::Migrate => {}
+            | Command::MigrateRead
+            | Command::MigrateWrite
+            | Command::MigrateThrough => {}
         }
     }
 
@@ -294,7 +296,7 @@ fn slots(gaps: &[Gap]) -> Slots {
         Command::ALL.map(|command| {
             let alike = |other: &Command| waits(level, *other) == waits(level, command);
             let first = Command::ALL.into_iter().find(alike).unwrap_or(command);
-            u8::try_from(first.index()).expect("ten commands")
+            u8::try_from(first.index()).expect("a dozen commands")
         })
     })
 }

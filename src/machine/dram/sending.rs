@@ -99,6 +99,8 @@ impl<S: Scheduler> Channel<S> {
             if command.is_column() {
                 column = self.queue.entry(entry).column;
             }
+        } else if command == Command::Activate {
+            row = self.copied_row(bank);
         }
         self.board.stale |= if self.steady { 1 << bank } else { self.busy };
         self.device.issue(command, bank, row, clock);
@@ -106,6 +108,7 @@ impl<S: Scheduler> Channel<S> {
             log.push(Issued { clock, command, bank: to_u32(bank), row, column });
         }
         match command {
+            Command::Activate if entry == NONE => self.after_copy_activate(bank, row, clock),
             Command::Activate => self.after_activate(pick, row, clock),
             Command::Precharge | Command::PrechargeAll => self.after_close(pick, command),
             Command::RefreshAll | Command::RefreshBank => {
@@ -170,6 +173,7 @@ impl<S: Scheduler> Channel<S> {
         let note = &mut self.banks[bank];
         if note.opener == kind {
             note.opener = KINDS;
+            self.taken.stirred |= self.taken.banks != 0;
         }
         note.served += 1;
         note.used = clock;

@@ -10,7 +10,7 @@ pub(super) struct Pick {
     pub(super) bank: usize,
     /// The kind of request that it serves; for maintenance the lane.
     pub(super) kind: usize,
-    /// The request, or `NONE` for maintenance.
+    /// The request, or `NONE` for maintenance and copies.
     pub(super) entry: u32,
     /// Lowest goes first.
     pub(super) rank: u64,
@@ -19,6 +19,7 @@ pub(super) struct Pick {
 /// Ranks are classed in their top bits.
 pub(super) const OPENER: u64 = 0;
 pub(super) const MAINTENANCE: u64 = 1 << 60;
+pub(super) const COPYING: u64 = MAINTENANCE | 1 << 32;
 pub(super) const ORDINARY: u64 = 2 << 60;
 pub(super) const IDLE: u64 = 3 << 60;
 

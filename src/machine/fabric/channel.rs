@@ -11,14 +11,20 @@ use super::super::dram::{Channel, ChannelCounters, Done, Request};
 use super::super::event::Event;
 use super::super::queue::EventQueue;
 use super::super::slab::Slab;
+use super::page_copy::PageCopies;
 use super::{granule, kilohertz};
 
-/// One access between a slice and its channel: a sector, or as many as the memory
-/// moves at once.
+/// What a slice fetches or writes at once: a sector, or as many as the memory moves
+/// at once, or a line of several accesses in one row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     pub(super) address: u64,
+    /// Where its first access lies; the others are the columns behind it.
     pub(super) place: Location,
+    /// Accesses that the controller has still to take, one bit each.
+    pub(super) parts: u8,
+    /// Accesses that are still to be served.
+    pub(super) left: u8,
     pub(super) slice: u16,
     pub(super) kernel: u32,
     pub(super) write: bool,
@@ -26,8 +32,8 @@ pub(super) struct Transfer {
 
 /// One channel and what queues in front of it.
 #[derive(Debug)]
-struct Port {
-    controller: Channel,
+pub(super) struct Port {
+    pub(super) controller: Channel,
     arrived: VecDeque<u32>,
     /// Transfers that have arrived and are not yet taken by the controller.
     queued: u32,
@@ -42,22 +48,25 @@ struct Port {
 /// All channels.
 #[derive(Debug)]
 pub(super) struct Memory {
-    ports: Vec<Port>,
+    pub(super) ports: Vec<Port>,
     transfers: Slab<Transfer>,
-    clock: ClockRatio,
+    pub(super) clock: ClockRatio,
     latency: Cycle,
     limit: u32,
     /// Sectors that one access moves.
     sectors: u64,
     done: Vec<Done>,
+    /// Absent where pages cannot be copied from channel to channel.
+    pub(super) copies: Option<Box<PageCopies>>,
 }
 
 impl Memory {
-    /// The idle channels of `machine`.
+    /// The idle channels of `machine`; `copies` go on between them.
     pub(super) fn new(
         machine: &Machine,
         standard: &MemoryStandard,
         slices_per_channel: u32,
+        copies: Option<PageCopies>,
     ) -> Self {
         let mut options =
             ControllerOptions { read_queue: machine.dram.queue, ..standard.controller.clone() };
@@ -81,6 +90,7 @@ impl Memory {
             limit: machine.l2.dram_queue.max(1) * slices_per_channel,
             sectors: granule(standard.bytes_per_access) / SECTOR_BYTES,
             done: Vec::new(),
+            copies: copies.map(Box::new),
         }
     }
 
@@ -140,18 +150,43 @@ impl Memory {
 
     /// Brings a channel to the present, hands it what has arrived, and schedules
     /// its next turn.
-    fn turn(&mut self, channel: u32, queue: &mut EventQueue<Event>, counts: &mut [KernelCounts]) {
-        let edge = self.clock.part_edge_at_or_after(queue.now() + 1) - 1;
+    pub(super) fn turn(
+        &mut self,
+        channel: u32,
+        queue: &mut EventQueue<Event>,
+        counts: &mut [KernelCounts],
+    ) {
+        let edge = self.edge(queue.now());
         let port = &mut self.ports[to_usize(channel)];
         port.controller.advance(edge, &mut self.done);
         while let Some(&number) = port.arrived.front() {
-            let transfer = self.transfers.get(number);
-            if !port.controller.push(edge, request(number, transfer)) {
+            let transfer = self.transfers.get_mut(number);
+            while transfer.parts != 0 && port.controller.push(edge, request(number, transfer)) {
+                transfer.parts &= transfer.parts - 1;
+            }
+            if transfer.parts != 0 {
                 break;
             }
             port.arrived.pop_front();
             port.queued -= 1;
         }
+        if port.controller.take_stir()
+            && let Some(copies) = &mut self.copies
+        {
+            copies.stir(channel, queue);
+        }
+        self.schedule(channel, queue);
+        self.book(queue, counts);
+    }
+
+    /// The last edge of the memory's clock that the cycle `now` has reached.
+    pub(super) fn edge(&self, now: Cycle) -> u64 {
+        self.clock.part_edge_at_or_after(now + 1) - 1
+    }
+
+    /// Schedules a channel's next turn.
+    pub(super) fn schedule(&mut self, channel: u32, queue: &mut EventQueue<Event>) {
+        let port = &mut self.ports[to_usize(channel)];
         if let Some(clock) = port.controller.next_event()
             && (clock != port.next || port.due == Cycle::MAX)
         {
@@ -162,19 +197,19 @@ impl Memory {
                 queue.schedule(due, Event::Channel { channel: to_u16(channel) });
             }
         }
-        self.book(queue, counts);
     }
 
     /// Books the served accesses; reads are scheduled for their last data beat.
     fn book(&mut self, queue: &mut EventQueue<Event>, counts: &mut [KernelCounts]) {
         for done in self.done.drain(..) {
-            let transfer = *self.transfers.get(done.token);
+            let transfer = self.transfers.get_mut(done.token);
+            transfer.left -= 1;
+            let (write, ended) = (transfer.write, transfer.left == 0);
             let counts = &mut counts[to_usize(transfer.kernel)];
-            if transfer.write {
-                counts.dram_writes += self.sectors;
+            *(if write { &mut counts.dram_writes } else { &mut counts.dram_reads }) += self.sectors;
+            if ended && write {
                 self.transfers.remove(done.token);
-            } else {
-                counts.dram_reads += self.sectors;
+            } else if ended {
                 let at = self.clock.core_cycle_at_or_after(done.clock);
                 queue.schedule(at, Event::Fill { transfer: done.token });
             }
@@ -202,8 +237,9 @@ impl Memory {
             .filter(|(_, port)| port.queued > 0)
             .map(|(channel, port)| format!("{channel}:{}", port.queued))
             .collect();
+        let copies = self.copies.as_ref().map_or(0, |copies| copies.pages());
         format!(
-            "{} transfers in flight; queued by channel: {}",
+            "{} transfers in flight; queued by channel: {}; {copies} pages being copied",
             self.transfers.len(),
             queued.join(" ")
         )
@@ -212,5 +248,6 @@ impl Memory {
 
 fn request(token: u32, transfer: &Transfer) -> Request {
     let Location { pseudo_channel, bank_group, bank, row, column, .. } = transfer.place;
+    let column = column | transfer.parts.trailing_zeros();
     Request { token, write: transfer.write, pseudo_channel, bank_group, bank, row, column }
 }

@@ -9,11 +9,11 @@
 use std::collections::VecDeque;
 
 use crate::spec::{Allocation, Machine};
-use crate::units::{Cycle, to_u16};
+use crate::units::{Cycle, SECTOR_BYTES, to_u16, to_u32};
 
 use super::super::packet::{Ask, Packet};
 use super::slots::Slots;
-use super::{fixed_point, flits, payload};
+use super::{fixed_point, flits};
 
 /// Fixed-point shift of port times: 1/256 SM cycle.
 const SHIFT: u32 = 8;
@@ -76,8 +76,8 @@ pub(super) struct Crossbar {
     ports: Vec<u16>,
     latency: u64,
     flit_time: u64,
-    /// Port time of a packet without and with a sector's data.
-    packet_times: [u64; 2],
+    /// Port time of a packet by the sectors that it carries.
+    packet_times: [u64; 5],
     input_queue: u64,
     /// Most that an answer port may be booked ahead: its queue.
     answer_limit: u64,
@@ -88,9 +88,10 @@ impl Crossbar {
     pub(super) fn new(machine: &Machine) -> Self {
         let spec = &machine.interconnect;
         let sms_per_port = to_u16(spec.sms_per_port.max(1));
-        // Page walkers have a port of their own behind the SMs'.
-        let walkers = usize::from(machine.translation.is_some());
-        let ports = usize::from(machine.dispatch.sms.div_ceil(sms_per_port)) + walkers;
+        // Page walkers and page copies have ports of their own behind the SMs'.
+        let others = machine.translation.as_ref().map_or(0, |spec| 1 + spec.migration_ports);
+        let ports = u32::from(machine.dispatch.sms.div_ceil(sms_per_port)) + others;
+        let ports = crate::units::to_usize(ports);
         let clocks = &machine.clocks;
         let slices = 0..machine.l2.slices;
         // What a slice's pipeline holds takes no place of its queue.
@@ -112,8 +113,8 @@ impl Crossbar {
             latency: fixed_point(spec.latency_cycles, clocks.interconnect_mhz, clocks.core_mhz),
             flit_time,
             answer_limit: u64::from(machine.l2.reply_queue + spec.input_queue) * flit_time,
-            packet_times: [false, true].map(|data| {
-                let bytes = spec.header_bytes + payload(data);
+            packet_times: [0, 1, 2, 3, 4].map(|sectors| {
+                let bytes = spec.header_bytes + sectors * to_u32(SECTOR_BYTES);
                 u64::from(flits(bytes, spec.flit_bytes)) * flit_time
             }),
             input_queue: u64::from(spec.input_queue.max(1)),
@@ -173,7 +174,8 @@ impl Crossbar {
     /// A packet leaves its port: when it arrives. `late` when it has waited for a place.
     fn depart(&mut self, port: u16, packet: &Packet, ready: Cycle, late: bool) -> Cycle {
         self.destinations[usize::from(packet.slice)].credits -= 1;
-        let time = self.packet_times[usize::from(packet.ask.carries_data())];
+        let sectors = if packet.ask.carries_data() { packet.sectors } else { 0 };
+        let time = self.packet_times[usize::from(sectors)];
         let source = &mut self.sources[usize::from(port)];
         let (free_at, ready) = (&mut source.free_at, ready << SHIFT);
         let Some(matching) = &mut self.matching else {
@@ -248,7 +250,8 @@ impl Crossbar {
     }
 
     fn answer_time(&self, packet: &Packet) -> u64 {
-        self.packet_times[usize::from(packet.ask.answer_carries_data())]
+        let sectors = if packet.ask.answer_carries_data() { packet.sectors } else { 0 };
+        self.packet_times[usize::from(sectors)]
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::crossbar::{Crossbar, Leave};
-use crate::machine::packet::{Ask, Packet};
+use crate::machine::packet::{Ask, Origin, Packet};
 use crate::spec::{Allocation, Machine, Models};
 use crate::units::{Cycle, to_u16};
 
@@ -26,11 +26,12 @@ fn packet(sm: u16, slice: u16) -> Packet {
         operation: 0,
         kernel: 0,
         bytes: 0,
+        sectors: 1,
         sm,
         slice,
         ask: Ask::Read,
         fills_l1: false,
-        walks: false,
+        origin: Origin::Sm,
     }
 }
 

@@ -4,16 +4,21 @@ mod channel;
 mod crossbar;
 #[cfg(test)]
 mod crossbar_tests;
+mod page_copy;
+#[cfg(test)]
+mod page_copy_tests;
+mod pages;
 mod slice;
 #[cfg(test)]
 mod slice_tests;
 mod slots;
+mod transfers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::spec::{AddressMap, Machine, MemoryStandard};
-use crate::units::{Cycle, SECTOR_BYTES, to_u16, to_u32, to_usize};
+use crate::units::{Cycle, SECTOR_BYTES, to_u16, to_usize};
 
 use super::counters::{CacheCounts, KernelCounts};
 use super::dram::ChannelCounters;
@@ -22,9 +27,12 @@ use super::event::Event;
 use super::packet::{Ask, Packet};
 use super::queue::EventQueue;
 use super::slab::Slab;
-use channel::{Memory, Transfer};
+use super::space::is_state;
+use channel::Memory;
 use crossbar::{Crossbar, Leave};
+use page_copy::PageCopies;
 use slice::{Outcome, Slice};
+use transfers::{columns, granule, granule_of};
 
 /// The way between SMs and memory.
 #[derive(Debug)]
@@ -36,8 +44,12 @@ pub(super) struct Fabric {
     slices_per_channel: u32,
     /// The channel behind each slice.
     channels: Vec<u32>,
-    /// Bytes that one access of the memory moves, at least a sector.
+    /// Bytes of a sector of the caches.
+    sector_bytes: u32,
+    /// Bytes that one access of the memory moves, at least a sector of 32.
     granule: u64,
+    /// Accesses of the memory that hold a sector of the caches.
+    columns: u32,
     /// Cycles from a request's arrival until its slice looks it up.
     latency: Cycle,
     packets: Slab<Packet>,
@@ -48,7 +60,7 @@ pub(super) struct Fabric {
     woken: Vec<u16>,
     /// What CTAs outside the run keep in the slices.
     pub(super) elsewhere: Option<Elsewhere>,
-    /// Reads that found their sector there.
+    /// Sectors of reads that were found there.
     pub(super) passed: u64,
 }
 
@@ -56,17 +68,21 @@ impl Fabric {
     /// The fabric of `machine` with its memory.
     pub(super) fn new(machine: &Machine, standard: &MemoryStandard, mapping: AddressMap) -> Self {
         let slices_per_channel = machine.l2.slices / machine.dram.channels;
+        let pages = machine.translation.as_ref().map(|spec| spec.page_bytes);
+        let copies = pages.and_then(|bytes| PageCopies::new(standard, &mapping, bytes));
         let mapping = Arc::new(mapping);
         // Copies share the tables of their set index.
         let slice = Slice::new(machine, &mapping, standard.bytes_per_access);
         Self {
             crossbar: Crossbar::new(machine),
             slices: vec![slice; to_usize(machine.l2.slices)],
-            memory: Memory::new(machine, standard, slices_per_channel),
+            memory: Memory::new(machine, standard, slices_per_channel, copies),
             mapping,
             slices_per_channel,
             channels: (0..machine.l2.slices).map(|slice| slice / slices_per_channel).collect(),
+            sector_bytes: machine.l2.cache.sector_bytes,
             granule: granule(standard.bytes_per_access),
+            columns: columns(machine, standard.bytes_per_access),
             latency: u64::from(machine.l2.latency_cycles),
             packets: Slab::new(),
             answers: Vec::new(),
@@ -132,19 +148,19 @@ impl Fabric {
             if !self.may_serve(number, queue) {
                 break;
             }
-            let counters = &mut counts[to_usize(packet.kernel)];
-            let counters = match packet.walks {
-                true => &mut counters.translation.reads,
-                false => counters.l2_of(packet.ask),
-            };
+            let launch = &mut counts[to_usize(packet.kernel)];
+            let state = is_state(packet.asked).then_some(launch.l2);
+            let counters = launch.slice_counts(&packet);
             let head = self.packets.insert(packet);
-            let held = self.elsewhere.as_ref().is_some_and(|set| set.holds(packet.address));
-            self.passed += u64::from(held && matches!(packet.ask, Ask::Read));
+            let held = self.is_elsewhere(&packet);
+            let read = held && packet.ask == Ask::Read;
+            self.passed += u64::from(read) * u64::from(packet.sectors);
             let slice = &mut self.slices[usize::from(number)];
             let outcome = match held {
                 true => slice.pass(&packet, now, counters),
                 false => slice.serve(head, &packet, now, counters),
             };
+            state.iter().for_each(|before| launch.note_state(before));
             match outcome {
                 Outcome::Refused => {
                     self.packets.remove(head);
@@ -152,10 +168,7 @@ impl Fabric {
                 }
                 Outcome::Answer(at) => self.answer(head, &packet, at, queue),
                 Outcome::Merged => {}
-                Outcome::Fetch(at) => {
-                    let transfer = self.transfer(packet.address, number, packet.kernel, false);
-                    self.memory.send(transfer, at, queue);
-                }
+                Outcome::Fetch(at) => self.fetch(&packet, at, queue),
             }
             let slice = &mut self.slices[usize::from(number)];
             slice.waiting.pop_front();
@@ -164,6 +177,14 @@ impl Fabric {
             }
             self.release(number, now, queue);
         }
+    }
+
+    /// Whether CTAs outside the run keep what a request asks for: the sector of the
+    /// cache in which it lies.
+    fn is_elsewhere(&self, packet: &Packet) -> bool {
+        let bytes = u64::from(self.sector_bytes);
+        let start = packet.address / bytes * bytes;
+        self.elsewhere.as_ref().is_some_and(|set| set.holds(start, bytes))
     }
 
     /// Whether the ways out of a slice have room; if not, it is woken later.
@@ -203,20 +224,9 @@ impl Fabric {
         }
     }
 
-    /// Sends down what a slice has written to memory, in as few accesses as hold it.
-    fn write_back(&mut self, number: u16, kernel: u32, queue: &mut EventQueue<Event>) {
-        let mut sent = u64::MAX;
-        while let Some((address, at)) = self.slices[usize::from(number)].next_leaving() {
-            if address / self.granule != sent {
-                sent = address / self.granule;
-                let transfer = self.transfer(address, number, kernel, true);
-                self.memory.send(transfer, at, queue);
-            }
-        }
-    }
-
-    fn transfer(&self, address: u64, slice: u16, kernel: u32, write: bool) -> Transfer {
-        Transfer { address, place: self.mapping.locate(address), slice, kernel, write }
+    /// Bytes of a sector of the caches: 32, or those of a line.
+    pub(super) fn sector_bytes(&self) -> u32 {
+        self.sector_bytes
     }
 
     fn answer(&mut self, number: u32, packet: &Packet, at: Cycle, queue: &mut EventQueue<Event>) {
@@ -290,6 +300,11 @@ impl Fabric {
         self.work_slice(transfer.slice, queue, counts);
     }
 
+    /// The map of addresses.
+    pub(super) fn mapping(&self) -> &AddressMap {
+        &self.mapping
+    }
+
     /// Leaves the sectors of a host-to-device copy in the L2.
     pub(super) fn copy_in(&mut self, destination: u64, bytes: u64) {
         let first = destination / SECTOR_BYTES;
@@ -349,14 +364,4 @@ fn fixed_point(cycles: u32, part_mhz: f64, core_mhz: f64) -> u64 {
 /// A length in flits; at least 1, and 1 when packets are not cut.
 fn flits(bytes: u32, flit_bytes: u32) -> u32 {
     bytes.checked_div(flit_bytes).map_or(1, |_| bytes.div_ceil(flit_bytes).max(1))
-}
-
-/// Bytes that one access of a memory moves, at least a sector.
-fn granule(access_bytes: u32) -> u64 {
-    u64::from(access_bytes).max(SECTOR_BYTES)
-}
-
-/// Bytes of a sector as a packet's payload.
-fn payload(carries_data: bool) -> u32 {
-    if carries_data { to_u32(SECTOR_BYTES) } else { 0 }
 }

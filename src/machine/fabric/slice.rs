@@ -1,4 +1,5 @@
-//! One L2 slice: a sectored cache with its outstanding misses.
+//! One L2 slice: a sectored cache with its outstanding misses. Its sectors are of 32
+//! bytes or whole lines.
 //!
 //! Requests come when the slice's latency is over and are looked up in that
 //! order, one (or as many as the machine says) per L2 cycle.
@@ -9,10 +10,10 @@ use std::sync::Arc;
 use crate::spec::{AddressMap, AllocatePolicy, Machine};
 use crate::units::{Cycle, SECTOR_BYTES, to_usize};
 
-use super::super::cache::{Found, Merge, Mshr, Stored, TagArray, WriteRule};
+use super::super::cache::{Found, Leaving, Merge, Mshr, Stored, TagArray, WriteRule};
 use super::super::counters::CacheCounts;
 use super::super::packet::{Ask, Packet};
-use super::{fixed_point, granule};
+use super::{fixed_point, granule_of};
 
 const SHIFT: u32 = 8;
 
@@ -52,9 +53,11 @@ pub(super) struct Slice {
     pub(super) resting: bool,
     free_at: u64,
     interval: u64,
-    /// Bytes that one access of the memory moves, at least a sector; outstanding
-    /// misses are counted by them.
+    /// Bytes that a miss fetches: what one access of the memory moves, at least a
+    /// sector of the cache; outstanding misses are counted by them.
     granule: u64,
+    /// Bytes of a sector of the cache.
+    sector_bytes: u64,
     sectors: u64,
     allocate: AllocatePolicy,
     /// Requests of all launches.
@@ -81,7 +84,8 @@ impl Slice {
             resting: false,
             free_at: 0,
             interval: interval / u64::from(spec.accesses_per_cycle.max(1)),
-            granule: granule(access_bytes),
+            granule: granule_of(machine, access_bytes),
+            sector_bytes: u64::from(spec.cache.sector_bytes),
             sectors: lines * u64::from(spec.cache.line_bytes) / SECTOR_BYTES,
             allocate: spec.cache.allocate,
             counts: CacheCounts::default(),
@@ -108,15 +112,16 @@ impl Slice {
         let writes = !matches!(packet.ask, Ask::Read | Ask::Code | Ask::Constant);
         let waiter = Waiter { packet: number, address: packet.address, writes, looked_up: at };
         self.leaves_at = at + 1;
-        let counted = *counts;
+        let mut counted = CacheCounts::default();
         let outcome = if writes {
-            self.write(waiter, packet, counts)
+            self.write(waiter, packet, &mut counted)
         } else {
-            self.read(waiter, packet, counts)
+            self.read(waiter, packet, &mut counted)
         };
         if outcome != Outcome::Refused {
             self.free_at = start + self.interval;
-            self.counts.grow(&counted, counts);
+            counts.add(&counted, packet.sectors);
+            self.counts.add(&counted, packet.sectors);
         }
         outcome
     }
@@ -131,12 +136,13 @@ impl Slice {
     ) -> Outcome {
         let start = (now << SHIFT).max(self.free_at);
         self.free_at = start + self.interval;
-        let counted = *counts;
+        let mut counted = CacheCounts::default();
         match packet.ask {
-            Ask::Read | Ask::Code | Ask::Constant => counts.read_hits += 1,
-            _ => counts.write_hits += 1,
+            Ask::Read | Ask::Code | Ask::Constant => counted.read_hits += 1,
+            _ => counted.write_hits += 1,
         }
-        self.counts.grow(&counted, counts);
+        counts.add(&counted, packet.sectors);
+        self.counts.add(&counted, packet.sectors);
         Outcome::Answer((start >> SHIFT) + 1)
     }
 
@@ -230,17 +236,17 @@ impl Slice {
         self.tags.has_leaving()
     }
 
-    /// The next sector to be written to memory: its address, and when it leaves.
-    pub(super) fn next_leaving(&mut self) -> Option<(u64, Cycle)> {
+    /// The next sector to be written to memory, and when it leaves.
+    pub(super) fn next_leaving(&mut self) -> Option<(Leaving, Cycle)> {
         let leaving = self.tags.next_leaving()?;
-        Some((leaving.address, self.leaves_at))
+        Some((leaving, self.leaves_at))
     }
 
     /// The sectors that the memory moves together with the one at `address`.
     #[inline]
     fn together(&self, address: u64) -> impl Iterator<Item = u64> + use<> {
         let first = address / self.granule * self.granule;
-        (first..first + self.granule).step_by(to_usize(SECTOR_BYTES))
+        (first..first + self.granule).step_by(to_usize(self.sector_bytes))
     }
 
     /// An access's sectors have come: packets that waited for them are appended to
@@ -267,6 +273,13 @@ impl Slice {
             }
             answers.push((waiter.packet, now.max(waiter.looked_up) + 1));
         }
+    }
+
+    /// Sends what is dirty down and forgets all lines but those on their way.
+    pub(super) fn flush(&mut self, now: Cycle) {
+        self.leaves_at = now + 1;
+        self.tags.flush(|_| false);
+        self.tags.forget_settled();
     }
 
     /// Puts a sector in without traffic; what it evicts is dropped clean.

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::slice::{Outcome, Slice};
 use crate::machine::CacheCounts;
-use crate::machine::cache::naive::{Did, Naive, caches, written_bytes};
-use crate::machine::packet::{Ask, Packet};
+use crate::machine::cache::naive::{Did, Naive, caches, sector_start, written_bytes};
+use crate::machine::packet::{Ask, Origin, Packet};
 use crate::spec::{AddressMap, AllocatePolicy, Cache, Machine, Mapping, Models, WritePolicy};
 
 /// What became of a request, without its time.
@@ -167,22 +167,23 @@ fn packet(ask: Ask, address: u64, bytes: u32) -> Packet {
         operation: 0,
         kernel: 0,
         bytes,
+        sectors: 1,
         sm: 0,
         slice: 0,
         ask,
         fills_l1: false,
-        walks: false,
+        origin: Origin::Sm,
     }
 }
 
 fn check(cache: Cache, steps: &[Step]) {
     let mut plain = Plain { cache: Naive::new(&cache, 0), spec: cache.clone(), waiting: vec![] };
-    let mut slice = Slice::new(&machine(cache), &whole(), 32);
+    let mut slice = Slice::new(&machine(cache.clone()), &whole(), 32);
     let mut counts = CacheCounts::default();
     for (number, step) in (0_u32..).zip(steps) {
         match *step {
             Step::Ask(ask, address, bytes) => {
-                let packet = packet(ask, address, bytes);
+                let packet = packet(ask, sector_start(&cache, address), bytes);
                 let outcome = slice.serve(number, &packet, u64::from(number), &mut counts);
                 assert_eq!(Plainly::from(outcome), plain.serve(number, &packet), "{packet:?}");
             }
@@ -196,10 +197,9 @@ fn check(cache: Cache, steps: &[Step]) {
             Step::Fill(_) => {}
         }
         assert_eq!(counts, plain.cache.counts);
-        let left: Vec<u64> =
-            std::iter::from_fn(|| slice.next_leaving()).map(|(address, _)| address).collect();
-        let should = std::mem::take(&mut plain.cache.left);
-        assert_eq!(left, should.into_iter().map(|(address, _)| address).collect::<Vec<_>>());
+        let leaving = std::iter::from_fn(|| slice.next_leaving());
+        let left: Vec<(u64, u32)> = leaving.map(|(l, _)| (l.address, l.bytes)).collect();
+        assert_eq!(left, std::mem::take(&mut plain.cache.left));
     }
 }
 

@@ -4,7 +4,7 @@ use crate::units::{Cycle, to_usize};
 
 use super::super::chip::Chip;
 use super::super::feed::WarpStream;
-use super::super::packet::{Ask, Packet};
+use super::super::packet::{Ask, Origin, Packet};
 use super::Sm;
 use super::constants::Found;
 use super::load_store::Entry;
@@ -135,11 +135,12 @@ impl<S: WarpStream> Sm<S> {
                 operation: u32::MAX,
                 kernel,
                 bytes: 0,
+                sectors: 1,
                 sm: self.id,
                 slice: chip.fabric.slice_of(address),
                 ask: Ask::Constant,
                 fills_l1: false,
-                walks: false,
+                origin: Origin::Sm,
             });
         }
     }

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use crate::units::{Cycle, to_usize};
 
 use super::super::chip::Chip;
+use super::super::coalesce::Piece;
 use super::super::feed::WarpStream;
 use super::Sm;
 use super::load_store::{Entry, Path};
@@ -18,8 +19,7 @@ use super::serve::Sector;
 struct Held {
     /// Its instruction, without lines.
     entry: Entry,
-    address: u64,
-    bytes: u32,
+    piece: Piece,
 }
 
 /// The banks' pipelines, as far as they are held up.
@@ -41,17 +41,16 @@ impl<S: WarpStream> Sm<S> {
     pub(super) fn banked_sector(
         &mut self,
         entry: &Entry,
-        address: u64,
-        bytes: u32,
+        piece: Piece,
         lookup: Cycle,
         chip: &mut Chip,
     ) -> Sector {
         if self.params.l1_bank_bytes == 0 || !matches!(entry.path, Path::Cached(_)) {
-            return self.sector(entry, address, bytes, lookup, chip);
+            return self.sector(entry, piece, lookup, chip);
         }
-        let bank = self.bank_of(address);
+        let bank = self.bank_of(piece.address);
         if self.banks.waiting[bank].is_empty() {
-            let outcome = self.sector(entry, address, bytes, lookup, chip);
+            let outcome = self.sector(entry, piece, lookup, chip);
             if !matches!(outcome, Sector::NoEntry) {
                 return outcome;
             }
@@ -60,7 +59,7 @@ impl<S: WarpStream> Sm<S> {
             return Sector::NoEntry;
         }
         self.banks.held += 1;
-        self.banks.waiting[bank].push_back(Held { entry: entry.bare(), address, bytes });
+        self.banks.waiting[bank].push_back(Held { entry: entry.bare(), piece });
         Sector::Sent
     }
 
@@ -92,7 +91,7 @@ impl<S: WarpStream> Sm<S> {
         let entry = &held.entry;
         // It has passed the pipeline.
         let lookup = now.saturating_sub(self.params.l1_latency);
-        match self.look_up(entry, held.address, held.bytes, lookup, chip) {
+        match self.look_up(entry, held.piece, lookup, chip) {
             Sector::Known(cycle) => self.answered(entry.operation, cycle, chip),
             Sector::NoEntry => return false,
             Sector::Sent | Sector::NoPort(_) => {}

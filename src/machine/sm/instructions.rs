@@ -5,7 +5,7 @@ use crate::units::{Cycle, SECTOR_BYTES, to_u32};
 use super::super::chip::Chip;
 use super::super::event::Event;
 use super::super::feed::WarpStream;
-use super::super::packet::{Ask, Packet};
+use super::super::packet::{Ask, Origin, Packet};
 use super::Sm;
 use super::warp::Blocked;
 
@@ -64,11 +64,12 @@ impl<S: WarpStream> Sm<S> {
                 operation: u32::MAX,
                 kernel: sector.kernel,
                 bytes: 0,
+                sectors: 1,
                 sm: self.id,
                 slice,
                 ask,
                 fills_l1: false,
-                walks: false,
+                origin: Origin::Sm,
             });
         }
     }

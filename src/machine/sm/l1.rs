@@ -1,7 +1,7 @@
 //! The L1 data cache of one SM: look-ups, policies, carve-out.
 
 use crate::spec::{AllocatePolicy, L1Spec, SharedSpec};
-use crate::units::SECTOR_BYTES;
+use crate::units::{SECTOR_BYTES, to_u16};
 
 use super::super::cache::{Found, Leaving, Merge, Mshr, Stored, TagArray, WriteRule};
 use super::super::counters::CacheCounts;
@@ -78,6 +78,12 @@ impl L1 {
         }
     }
 
+    /// Sends what is dirty down and forgets everything; no miss may be outstanding.
+    pub(super) fn flush(&mut self) {
+        self.tags.flush(|_| false);
+        self.tags.resize(self.tags.ways());
+    }
+
     /// True when a read of the sector sends nothing: it is there, or on its way.
     pub(super) fn keeps(&self, address: u64) -> bool {
         let (line, sector) = self.place(address);
@@ -99,7 +105,7 @@ impl L1 {
             counts.read_hits += 1;
             return Read::Hit;
         }
-        match self.outstanding.merge(address / SECTOR_BYTES, operation) {
+        match self.outstanding.merge(self.unit(address), operation) {
             Merge::Full => return Read::Refused,
             Merge::Merged => {
                 counts.read_merges += 1;
@@ -113,7 +119,7 @@ impl L1 {
         {
             return Read::Refused;
         }
-        self.outstanding.open(address / SECTOR_BYTES, operation);
+        self.outstanding.open(self.unit(address), operation);
         counts.read_misses += 1;
         Read::Miss
     }
@@ -125,7 +131,7 @@ impl L1 {
         Some(way)
     }
 
-    /// Writes `bytes` (one bit each) of a sector; `operation` waits for its rest
+    /// Writes `bytes` (a bit for each 1/32) of a sector; `operation` waits for its rest
     /// where that is fetched.
     pub(super) fn write(
         &mut self,
@@ -151,7 +157,7 @@ impl L1 {
                 }
                 let Some(way) = self.reserve(line, sector, way) else { return Write::Refused };
                 self.tags.soil(way, sector);
-                self.outstanding.open(address / SECTOR_BYTES, operation);
+                self.outstanding.open(self.unit(address), operation);
                 counts.write_misses += 1;
                 Write::Fetch
             }
@@ -168,7 +174,7 @@ impl L1 {
             self.tags.allocate(line);
         }
         self.tags.fill(line, sector);
-        self.outstanding.close(address / SECTOR_BYTES, out);
+        self.outstanding.close(self.unit(address), out);
     }
 
     /// True when dirty sectors are to be sent down.
@@ -184,6 +190,24 @@ impl L1 {
 
     fn place(&self, address: u64) -> (u64, u32) {
         (self.tags.line_of(address), self.tags.sector_of(address))
+    }
+
+    /// The number of a sector of the cache, by which misses are known.
+    fn unit(&self, address: u64) -> u64 {
+        address >> self.spec.cache.sector_bytes.trailing_zeros()
+    }
+
+    /// Sectors of 32 bytes that a miss fetches.
+    pub(super) fn sectors_at_once(&self) -> u16 {
+        to_u16(u64::from(self.spec.cache.sector_bytes) / SECTOR_BYTES)
+    }
+
+    /// Sectors of 32 bytes that hold `bytes` (a bit for each 1/32) of one of the cache.
+    pub(super) fn sectors_of(&self, bytes: u32) -> u16 {
+        let all = u32::from(self.sectors_at_once());
+        let bits = u32::BITS / all;
+        let part = u32::MAX >> (u32::BITS - bits);
+        to_u16((0..all).filter(|one| bytes >> (one * bits) & part != 0).count().max(1))
     }
 
     fn rule(&self, address: u64) -> WriteRule {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::l1::{L1, Read, Write, ways_beside};
 use crate::machine::CacheCounts;
-use crate::machine::cache::naive::{Did, Naive, caches, spec, written_bytes};
+use crate::machine::cache::naive::{Did, Naive, caches, sector_start, spec, written_bytes};
 use crate::machine::coalesce::LOCAL_BASE;
 use crate::spec::{
     AllocatePolicy, BankConflicts, Cache, L1Spec, SharedSpec, WriteMiss, WritePolicy,
@@ -289,12 +289,14 @@ impl Pair {
     fn step(&mut self, step: &Step, operation: u32) {
         match *step {
             Step::Read(address) => {
+                let address = sector_start(&self.plain.spec.cache, address);
                 let now = self.plain.cache.sector(address);
                 assert_eq!(self.fast.keeps(address), now.here || now.coming);
                 let fast = self.fast.read(address, operation, &mut self.counts);
                 assert_eq!(fast, self.plain.read(address, operation));
             }
             Step::Write(address, bytes) => {
+                let address = sector_start(&self.plain.spec.cache, address);
                 let absorbed = self.fast.absorbs(address);
                 let fast = self.fast.write(address, bytes, operation, &mut self.counts);
                 assert_eq!(fast, self.plain.write(address, bytes, operation));

@@ -91,6 +91,11 @@ impl Tally {
         }
     }
 
+    /// Adds the slot-cycles of a burst of the present kernel that did not move.
+    pub(super) fn wait_for_unit(&mut self, cycles: f64) {
+        self.lost[Cause::ExecutionResource as usize] += cycles;
+    }
+
     /// Adds to the present kernel's.
     pub(super) fn add(&mut self, more: &StallStack) {
         add(&mut self.lost, more);

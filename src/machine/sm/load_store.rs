@@ -96,6 +96,12 @@ impl Entry {
         (self.cycle, self.taken) = turn;
     }
 
+    /// Its pages must be looked up again, but for those of lines that are served.
+    pub(super) fn forget_pages(&mut self) {
+        self.looked_up = self.place;
+        self.lines.iter_mut().for_each(|line| line.translated = false);
+    }
+
     /// The instruction, to be kept elsewhere; what is left has no lines.
     pub(super) fn take(&mut self) -> Self {
         Self { lines: std::mem::take(&mut self.lines), ..*self }
@@ -117,6 +123,10 @@ pub(super) struct LoadStore {
     pub(super) scheduled: Cycle,
     /// The head waits for an L1 entry or way, or to ask for its page.
     pub(super) stalled: bool,
+    /// It asks for nothing: memory channels are changing hands.
+    pub(super) resting: bool,
+    /// Sectors whose answers are still to come.
+    pub(super) in_flight: u32,
     /// Warps that wait for a place in the queue, oldest first.
     pub(super) blocked: VecDeque<u16>,
     spare: Vec<Vec<LineRequest>>,
@@ -133,6 +143,8 @@ impl LoadStore {
             free_at: 0,
             scheduled: 0,
             stalled: false,
+            resting: false,
+            in_flight: 0,
             blocked: VecDeque::new(),
             spare: Vec::new(),
         }
@@ -164,6 +176,11 @@ impl LoadStore {
         queue.push_front(entry);
     }
 
+    /// All pages must be looked up again.
+    pub(super) fn forget_pages(&mut self) {
+        self.queue.iter_mut().chain(&mut self.returned).for_each(Entry::forget_pages);
+    }
+
     /// Keeps a served instruction's list for the next one.
     pub(super) fn recycle(&mut self, mut lines: Vec<LineRequest>) {
         lines.clear();
@@ -178,5 +195,23 @@ impl LoadStore {
     /// True when nothing waits.
     pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.returned.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Entry, LineRequest, Path};
+    use crate::machine::packet::Ask;
+
+    #[test]
+    fn pages_of_lines_that_are_served_are_not_looked_up_again() {
+        let line = |line| LineRequest { line, sectors: 0xf, translated: true, bytes: [0; 4] };
+        let lines = (0..5).map(line).collect();
+        let mut entry = Entry::new(0, 0, Path::Cached(Ask::Read), lines, 0);
+        (entry.place, entry.looked_up) = (2, 5);
+        entry.forget_pages();
+        assert_eq!(entry.looked_up, 2);
+        // A line that is left may lie in the page of one that is served.
+        assert!(entry.lines.iter().all(|line| !line.translated));
     }
 }

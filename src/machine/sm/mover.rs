@@ -6,12 +6,9 @@ use crate::units::{Cycle, to_u32, to_u64};
 use super::super::coalesce::{LINE_BYTES, LineRequest};
 use super::super::feed::WarpStream;
 use super::super::packet::{Ask, Operation, Target};
+use super::super::space::STATE_BASE;
 use super::load_store::{Entry, Path};
 use super::{Need, Sm};
-
-/// Where saved state lies in an application's addresses: above all user memory,
-/// below code.
-const CONTEXT_BASE: u64 = 0xe << 44;
 
 /// CTAs of one launch whose state has a place of its own.
 const PLACES: u64 = 1 << 16;
@@ -45,7 +42,7 @@ pub(super) fn lines(need: &Need, live: u32) -> u32 {
 /// with this tag.
 fn first_line(need: &Need, ordinal: u64, tag: u64) -> u64 {
     let span = to_u64(lines(need, need.warps)) * LINE_BYTES;
-    (CONTEXT_BASE + ordinal % PLACES * span) ^ tag
+    (STATE_BASE + ordinal % PLACES * span) ^ tag
 }
 
 impl<S: WarpStream> Sm<S> {

@@ -4,6 +4,7 @@ use crate::spec::{Machine, SharedSpec, WarpPlacement};
 
 use crate::units::to_usize;
 
+use super::super::coalesce::LINE_BYTES;
 use super::lead::Lead;
 
 /// Figures of the machine file, as the SM counts with them.
@@ -13,6 +14,8 @@ pub(super) struct Params {
     pub(super) l1_latency: u64,
     pub(super) l1_banks: u32,
     pub(super) l1_bank_bytes: u64,
+    /// Caches have whole lines, not sectors.
+    pub(super) whole_lines: bool,
     pub(super) return_time: u64,
     pub(super) tags_per_cycle: u32,
     pub(super) caches_global: bool,
@@ -36,6 +39,7 @@ impl Params {
             l1_latency: u64::from(machine.l1.latency_cycles),
             l1_banks: machine.l1.banks.max(1),
             l1_bank_bytes: u64::from(machine.l1.bank_bytes),
+            whole_lines: u64::from(machine.l1.cache.sector_bytes) == LINE_BYTES,
             return_time: u64::from(machine.l1.returns_per_cycle > 0),
             tags_per_cycle: machine.l1.tags_per_cycle.max(1),
             caches_global: machine.l1.caches_global,

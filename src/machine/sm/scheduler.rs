@@ -10,14 +10,12 @@ use crate::units::Cycle;
 use super::super::counters::{KernelCounts, StallStack};
 use super::active_set::ActiveSet;
 use super::burst::{Burst, Running};
-use super::ledger::{Tally, Wait, Waiting, lost_by, of, rebook};
-use super::share::{ByPace, Claim, ISSUE, PerResource, RESOURCES, ease, share};
+use super::bursts::{Bursts, DONE};
+use super::ledger::{Wait, Waiting, of, rebook};
+use super::share::{Claim, ISSUE, PerResource, RESOURCES};
 
 /// A cycle that never comes.
 pub(super) const NEVER: Cycle = Cycle::MAX;
-
-/// Work below this many cycles is done: far above rounding, far below a cycle.
-const DONE: f64 = 1e-4;
 
 /// One scheduler.
 #[derive(Debug)]
@@ -30,16 +28,12 @@ pub(super) struct Scheduler {
     active: Option<ActiveSet>,
     /// The warp that goes first under greedy-then-oldest until it blocks.
     greedy: Option<u16>,
-    running: Vec<Running>,
-    claims: Vec<Claim>,
-    by_pace: ByPace,
+    bursts: Bursts,
     waiting: Vec<Waiting>,
     since: Cycle,
     /// The next completion must be found anew, and the rates.
     stale: bool,
     unshared: bool,
-    /// Room for sharing out.
-    order: Vec<usize>,
     /// Slot-cycles by cause, of each application that it has met.
     pub(super) stalls: Vec<StallStack>,
     /// The cycle of the scheduled completion, [`NEVER`] without one.
@@ -59,14 +53,11 @@ impl Scheduler {
             knee_loss: 0.0,
             active: two_level.then(|| ActiveSet::new(active_warps)),
             greedy: None,
-            running: Vec::new(),
-            claims: Vec::new(),
-            by_pace: ByPace::default(),
+            bursts: Bursts::new(policy),
             waiting: Vec::new(),
             since: 0,
             stale: false,
             unshared: false,
-            order: Vec::new(),
             stalls: Vec::new(),
             due: NEVER,
             held: false,
@@ -88,36 +79,12 @@ impl Scheduler {
         #[allow(clippy::cast_precision_loss, reason = "spans between events are short")]
         let span = (now - self.since) as f64;
         self.since = now;
-        if self.running.is_empty() && self.waiting.is_empty() {
+        if self.bursts.is_empty() && self.waiting.is_empty() {
             return;
         }
-        self.book(span, counts);
-        for (burst, claim) in self.running.iter_mut().zip(&self.claims) {
-            burst.left -= span * f64::from(claim.rate);
-        }
-    }
-
-    fn book(&mut self, span: f64, counts: &mut [KernelCounts]) {
-        let mut weights = 0.0;
-        let mut issued = 0.0;
-        for claim in &self.claims {
-            let share = f64::from(claim.rate * claim.density[ISSUE] / self.capacity[ISSUE]);
-            issued += share;
-            weights += 1.0 - share;
-        }
-        weights += self.waiting.iter().map(|w| f64::from(w.warps())).sum::<f64>();
-        let idle = (1.0 - issued).max(0.0);
-        let per_weight = if weights > 0.0 { span * idle / weights } else { 0.0 };
-        let mut tally = Tally::default();
-        for (burst, claim) in self.running.iter().zip(&self.claims) {
-            tally.turn_to(burst.kernel, &mut self.stalls, counts);
-            tally.add(&lost_by(&burst.gaps, claim, self.capacity[ISSUE], span, per_weight));
-        }
-        for waiting in &self.waiting {
-            tally.turn_to(waiting.kernel, &mut self.stalls, counts);
-            tally.add(&waiting.lost(per_weight));
-        }
-        tally.book(&mut self.stalls, counts);
+        let width = self.capacity[ISSUE];
+        self.bursts.book(span, width, &self.waiting, &mut self.stalls, counts);
+        self.bursts.advance(span);
     }
 
     /// Starts a burst of `warp`, of which `ahead` cycles (alone) are already done.
@@ -170,17 +137,13 @@ impl Scheduler {
             self.note_wait(waits.0.kernel, Wait::Resource, false);
             return Some(waits);
         }
-        let place = self.running.iter().position(|burst| burst.warp == warp)?;
-        let claim = self.claims.remove(place);
-        self.by_pace.leave(place);
+        let place = self.bursts.place_of(warp)?;
         self.touch();
-        Some((self.running.remove(place), claim))
+        Some(self.bursts.remove(place))
     }
 
     fn run(&mut self, running: Running, claim: Claim) {
-        self.running.push(running);
-        self.claims.push(claim);
-        self.by_pace.enter(&self.claims);
+        self.bursts.enter(running, claim);
         self.touch();
     }
 
@@ -196,24 +159,18 @@ impl Scheduler {
     /// Takes out the completed bursts: `(warp, cycles that it finished early)`,
     /// in order of their start.
     pub(super) fn completed(&mut self, out: &mut Vec<(u16, f64)>, counts: &mut [KernelCounts]) {
-        let mut place = 0;
-        while place < self.running.len() {
-            let burst = self.running[place];
-            if burst.left > DONE {
-                place += 1;
-                continue;
-            }
-            let rate = f64::from(self.claims[place].rate).max(DONE);
-            let early = (-burst.left / rate).clamp(0.0, 1.0 - DONE);
-            out.push((burst.warp, early));
-            let share = self.claims[place].density[ISSUE] / self.capacity[ISSUE];
-            let slots = burst.left.max(-1.0) * f64::from(share);
+        let width = self.capacity[ISSUE];
+        let (stalls, before) = (&mut self.stalls, out.len());
+        self.bursts.take_done(|burst, claim| {
+            // Who no longer moves has done what is beyond at its own pace.
+            let rate = if claim.rate > 0.0 { f64::from(claim.rate).max(DONE) } else { 1.0 };
+            out.push((burst.warp, (-burst.left / rate).clamp(0.0, 1.0 - DONE)));
+            let slots = burst.left.max(-1.0) * f64::from(claim.density[ISSUE] / width);
             let counts = &mut counts[crate::units::to_usize(burst.kernel)];
             rebook(&mut counts.stalls, slots);
-            rebook(of(&mut self.stalls, counts.app), slots);
-            self.running.remove(place);
-            self.claims.remove(place);
-            self.by_pace.leave(place);
+            rebook(of(stalls, counts.app), slots);
+        });
+        if out.len() > before {
             self.touch();
         }
     }
@@ -231,12 +188,12 @@ impl Scheduler {
 
     /// True when a burst asks for the resource.
     pub(super) fn asks_for(&self, resource: usize) -> bool {
-        self.claims.iter().any(|claim| claim.density[resource] > 0.0)
+        self.bursts.asks_for(resource)
     }
 
     /// What the bursts use of a resource per cycle at their rates.
     pub(super) fn use_of(&self, resource: usize) -> f32 {
-        self.claims.iter().map(|claim| claim.density[resource] * claim.rate).sum()
+        self.bursts.use_of(resource)
     }
 
     /// What it takes of a resource per cycle at most.
@@ -265,31 +222,24 @@ impl Scheduler {
         if !std::mem::take(&mut self.unshared) {
             return;
         }
-        if self.policy == SchedulerPolicy::Gto {
-            self.choose_greedy();
+        let first = if self.policy == SchedulerPolicy::Gto { self.choose_greedy() } else { None };
+        if self.held && self.bursts.pace() < self.capacity[ISSUE] {
+            return self.bursts.halt();
         }
-        if self.held && self.claims.iter().map(Claim::pace).sum::<f32>() < self.capacity[ISSUE] {
-            return self.claims.iter_mut().for_each(|claim| claim.rate = 0.0);
-        }
-        let Self { claims, by_pace, capacity, policy, order, .. } = self;
-        share(claims, by_pace, capacity, *policy, order);
-        ease(&mut self.claims, &self.capacity, self.knee_loss);
+        self.bursts.share(&self.capacity, first, self.knee_loss);
     }
 
     /// Settles the rates and gives the cycle of the next completion.
     pub(super) fn settle(&mut self, now: Cycle) -> Cycle {
         // A completion that came a rounding error too early leaves its burst
         // running with nothing scheduled.
-        let missed = self.due == NEVER && !self.running.is_empty();
+        let missed = self.due == NEVER && !self.bursts.is_empty();
         if !self.stale && !missed {
             return self.due;
         }
         self.stale = false;
         self.share_out();
-        let left = |(burst, claim): (&Running, &Claim)| {
-            (burst.left - DONE).max(0.0) / f64::from(claim.rate)
-        };
-        let soonest = self.running.iter().zip(&self.claims).map(left).fold(f64::INFINITY, f64::min);
+        let soonest = self.bursts.soonest();
         self.due = if soonest.is_finite() {
             #[allow(
                 clippy::cast_possible_truncation,
@@ -305,15 +255,12 @@ impl Scheduler {
     }
 
     /// Greedy-then-oldest: who went first goes on while it has something to
-    /// issue, then it is the oldest one's turn.
-    fn choose_greedy(&mut self) {
-        let held = self.running.iter().position(|burst| Some(burst.warp) == self.greedy);
-        let oldest = || (0..self.claims.len()).min_by_key(|&place| self.claims[place].age);
-        let first = held.or_else(oldest);
-        self.greedy = first.map(|place| self.running[place].warp);
-        for (place, claim) in self.claims.iter_mut().enumerate() {
-            claim.first = Some(place) == first;
-        }
+    /// issue, then it is the oldest one's turn. The place of its burst.
+    fn choose_greedy(&mut self) -> Option<usize> {
+        let held = self.greedy.and_then(|warp| self.bursts.place_of(warp));
+        let first = held.or_else(|| self.bursts.oldest());
+        self.greedy = first.map(|place| self.bursts.at(place).warp);
+        first
     }
 
     /// Books a warp of `kernel` as waiting (`true`) or no longer waiting.

@@ -1,11 +1,12 @@
 //! The load/store unit at work: look-ups, misses on their way, answers.
 
-use crate::units::{Cycle, SECTOR_BYTES, to_usize};
+use crate::units::{Cycle, to_usize};
 
 use super::super::chip::Chip;
-use super::super::coalesce::LINE_BYTES;
+use super::super::coalesce::Piece;
+use super::super::counters::CacheCounts;
 use super::super::feed::WarpStream;
-use super::super::packet::{Ask, Packet, Target};
+use super::super::packet::{Ask, Origin, Packet, Target};
 use super::Sm;
 use super::l1::{Read, Write};
 use super::load_store::{Entry, Path};
@@ -34,6 +35,9 @@ impl<S: WarpStream> Sm<S> {
         self.load_store.stalled = false;
         self.retry_held(chip);
         let sent = self.send_evicted(chip);
+        if self.load_store.resting {
+            return self.wait_for_port(sent, chip);
+        }
         let Some(mut entry) = self.load_store.take() else {
             return self.wait_for_port(sent, chip);
         };
@@ -118,20 +122,18 @@ impl<S: WarpStream> Sm<S> {
             let tag_time = u64::from(entry.place / self.params.tags_per_cycle);
             let mut left = line.sectors;
             while left != 0 {
-                let sector = left.trailing_zeros();
-                let address = line.line * LINE_BYTES + u64::from(sector) * SECTOR_BYTES;
-                let bytes = line.bytes[to_usize(sector)];
+                let piece = line.piece(left, self.params.whole_lines);
                 let turn = entry.turn();
-                let bank_time = self.bank_time(entry, address);
+                let bank_time = self.bank_time(entry, piece.address);
                 let lookup = now + before + tag_time.max(bank_time);
-                let outcome = self.banked_sector(entry, address, bytes, lookup, chip);
+                let outcome = self.banked_sector(entry, piece, lookup, chip);
                 if !self.note(entry.operation, &outcome, chip) {
                     entry.lines[to_usize(entry.place)].sectors = left;
                     entry.go_back(turn);
                     return false;
                 }
                 entry.served += 1;
-                left &= left - 1;
+                left &= !piece.mask;
             }
             entry.place += 1;
         }
@@ -169,25 +171,23 @@ impl<S: WarpStream> Sm<S> {
     pub(super) fn sector(
         &mut self,
         entry: &Entry,
-        address: u64,
-        bytes: u32,
+        piece: Piece,
         lookup: Cycle,
         chip: &mut Chip,
     ) -> Sector {
         if let Err(at) = self.port_room(chip)
-            && !self.stays(entry.path, address)
+            && !self.stays(entry.path, piece.address)
         {
             return Sector::NoPort(at);
         }
-        self.look_up(entry, address, bytes, lookup, chip)
+        self.look_up(entry, piece, lookup, chip)
     }
 
     /// Looks a sector up and sends what it needs, whether the port has room or not.
     pub(super) fn look_up(
         &mut self,
         entry: &Entry,
-        address: u64,
-        bytes: u32,
+        piece: Piece,
         lookup: Cycle,
         chip: &mut Chip,
     ) -> Sector {
@@ -195,15 +195,14 @@ impl<S: WarpStream> Sm<S> {
         let after = lookup + self.params.l1_latency;
         let (_, behind) = self.tlb_delays(entry);
         let leaves = after + behind;
-        let counts = &mut chip.counts[to_usize(entry.kernel)].l1;
         let (ask, ready, fills_l1) = match entry.path {
-            Path::Cached(Ask::Read) => match self.l1.read(address, entry.operation, counts) {
+            Path::Cached(Ask::Read) => match self.read_l1(entry, piece, chip) {
                 Read::Hit => return Sector::Known(after),
                 Read::Merged => return Sector::Sent,
                 Read::Refused => return Sector::NoEntry,
                 Read::Miss => (Ask::Read, leaves, true),
             },
-            Path::Cached(ask) => match self.l1.write(address, bytes, entry.operation, counts) {
+            Path::Cached(ask) => match self.write_l1(entry, piece, chip) {
                 Write::Kept => return Sector::Known(after),
                 Write::Refused => return Sector::NoEntry,
                 Write::Fetch => (Ask::Read, leaves, true),
@@ -212,8 +211,24 @@ impl<S: WarpStream> Sm<S> {
             Path::Direct(ask) => (ask, lookup + 1 + behind, false),
             Path::Shared { .. } | Path::Constant => return Sector::Known(lookup),
         };
-        self.send_sector(entry, (address, bytes), (ask, ready, fills_l1), chip);
+        self.send_sector(entry, piece, (ask, ready, fills_l1), chip);
         Sector::Sent
+    }
+
+    #[inline]
+    fn read_l1(&mut self, entry: &Entry, piece: Piece, chip: &mut Chip) -> Read {
+        let mut counted = CacheCounts::default();
+        let read = self.l1.read(piece.address, entry.operation, &mut counted);
+        chip.counts[to_usize(entry.kernel)].l1.add(&counted, self.l1.sectors_at_once());
+        read
+    }
+
+    #[inline]
+    fn write_l1(&mut self, entry: &Entry, piece: Piece, chip: &mut Chip) -> Write {
+        let mut counted = CacheCounts::default();
+        let write = self.l1.write(piece.address, piece.bytes, entry.operation, &mut counted);
+        chip.counts[to_usize(entry.kernel)].l1.add(&counted, piece.sectors);
+        write
     }
 
     /// True when a sector's look-up sends nothing.
@@ -225,16 +240,19 @@ impl<S: WarpStream> Sm<S> {
         }
     }
 
-    /// Sends bytes of a sector towards its slice: what to ask there, when it
-    /// leaves, and whether the answer fills the L1.
+    /// Sends a request towards its slice: what to ask there, when it leaves, and
+    /// whether the answer fills the L1, with a whole sector of it.
     #[inline]
     fn send_sector(
-        &self,
+        &mut self,
         entry: &Entry,
-        (asked, bytes): (u64, u32),
+        piece: Piece,
         (ask, ready, fills_l1): (Ask, Cycle, bool),
         chip: &mut Chip,
     ) {
+        self.load_store.in_flight += 1;
+        let (asked, bytes) = (piece.address, piece.bytes);
+        let sectors = if fills_l1 { self.l1.sectors_at_once() } else { piece.sectors };
         let address = chip.physical(asked);
         chip.send(Packet {
             address,
@@ -243,11 +261,12 @@ impl<S: WarpStream> Sm<S> {
             operation: entry.operation,
             kernel: entry.kernel,
             bytes,
+            sectors,
             sm: self.id,
             slice: chip.fabric.slice_of(address),
             ask,
             fills_l1,
-            walks: false,
+            origin: Origin::Sm,
         });
     }
 
@@ -258,6 +277,7 @@ impl<S: WarpStream> Sm<S> {
         } else if packet.ask == Ask::Constant {
             self.on_constant(packet, done, chip);
         } else if packet.fills_l1 {
+            self.load_store.in_flight -= 1;
             let mut released = std::mem::take(&mut self.released);
             self.l1.fill(packet.asked, &mut released);
             self.retry_held(chip);
@@ -268,6 +288,7 @@ impl<S: WarpStream> Sm<S> {
             released.clear();
             self.released = released;
         } else {
+            self.load_store.in_flight -= 1;
             let returns = matches!(packet.ask, Ask::Read | Ask::Atomic);
             let done = if returns { self.returned(done) } else { done };
             self.answered(packet.operation, done, chip);

@@ -9,9 +9,8 @@
 //! oldest first, under greedy-then-oldest behind the one that goes on. Two-level
 //! scheduling is round robin among the warps of the active set.
 
-use crate::spec::SchedulerPolicy;
-
 use super::super::profile::ASKED;
+use super::turns::{Turn, Turns};
 
 /// The issue slot's place among the resources: behind the execution units and the
 /// operand banks.
@@ -19,7 +18,10 @@ pub(super) const ISSUE: usize = ASKED;
 
 /// Places for resources, rounded up to whole vector registers; what is beyond
 /// [`ISSUE`] nobody asks for.
-pub(super) const RESOURCES: usize = (ISSUE + 1).next_multiple_of(4);
+pub(super) const RESOURCES: usize = (ISSUE + 1).next_multiple_of(LANES);
+
+/// Numbers of a vector register.
+const LANES: usize = 4;
 
 /// One number per resource.
 pub(super) type PerResource = [f32; RESOURCES];
@@ -33,8 +35,6 @@ pub(super) struct Claim {
     every: f32,
     /// Order of arrival of its warp; lower is older.
     pub(super) age: u64,
-    /// Goes before older ones.
-    pub(super) first: bool,
     /// Given rate, 0 to 1.
     pub(super) rate: f32,
 }
@@ -42,12 +42,18 @@ pub(super) struct Claim {
 impl Claim {
     /// The claim of a warp that came as number `age`, not yet given a rate.
     pub(super) fn new(density: PerResource, age: u64) -> Self {
-        Self { density, every: 1.0 / density[ISSUE], age, first: false, rate: 0.0 }
+        Self { density, every: 1.0 / density[ISSUE], age, rate: 0.0 }
     }
 
     /// The same claim of a warp that has come anew, as number `age`.
     pub(super) fn aged(self, age: u64) -> Self {
-        Self { age, first: false, ..self }
+        Self { age, ..self }
+    }
+
+    /// The resources that it asks for, one bit each.
+    pub(super) fn asks(&self) -> u32 {
+        let bit = |(place, density): (usize, &f32)| u32::from(*density > 0.0) << place;
+        self.density.iter().enumerate().map(bit).fold(0, |all, bit| all | bit)
     }
 
     /// Instructions per cycle alone.
@@ -56,56 +62,40 @@ impl Claim {
     }
 }
 
-/// The places of a scheduler's claims, the slowest one first; equal ones as they came.
-#[derive(Debug, Default)]
-pub(super) struct ByPace(Vec<usize>);
-
-impl ByPace {
-    /// The last of `claims` is new.
-    pub(super) fn enter(&mut self, claims: &[Claim]) {
-        let place = claims.len() - 1;
-        let pace = claims[place].pace();
-        let behind = self.0.iter().position(|&other| claims[other].pace() > pace);
-        self.0.insert(behind.unwrap_or(self.0.len()), place);
-    }
-
-    /// The claim at `place` is taken out, those behind it move up.
-    pub(super) fn leave(&mut self, place: usize) {
-        self.0.retain(|&other| other != place);
-        for other in &mut self.0 {
-            *other -= usize::from(*other > place);
-        }
-    }
-}
-
 /// Tolerance of the capacity comparison: far above rounding, far below one slot
 /// in a thousand cycles.
 const SLACK: f32 = 1e-4;
 
-/// Sets the rate of every claim; `order` is room to work in.
-pub(super) fn share(
+/// What is left of a resource that nobody can use any more.
+const NOTHING: f32 = 1e-6;
+
+/// Whether what all ask for (in 2^-32) is there.
+pub(super) fn fits(asked: &[i64; RESOURCES], capacity: &PerResource) -> bool {
+    #[allow(clippy::cast_precision_loss, reason = "densities are small ratios")]
+    let share = |asked: i64| asked as f64 / 4_294_967_296.0;
+    asked.iter().zip(capacity).all(|(&asked, &limit)| share(asked) <= f64::from(limit + SLACK))
+}
+
+/// Sets the rate of every claim, max-min fair in instructions; `order` is room to work
+/// in.
+pub(super) fn max_min_fair(
     claims: &mut [Claim],
-    by_pace: &ByPace,
+    turns: &Turns,
     capacity: &PerResource,
-    policy: SchedulerPolicy,
     order: &mut Vec<usize>,
 ) {
-    let (mut total, mut slope) = ([0.0; RESOURCES], [0.0; RESOURCES]);
-    for claim in claims.iter_mut() {
-        claim.rate = 1.0;
-        grow(&mut total, &claim.density, 1.0);
-        grow(&mut slope, &claim.density, claim.every);
-    }
+    claims.iter_mut().for_each(|claim| claim.rate = 1.0);
+    let total = demand(claims.iter());
     if total.iter().zip(capacity).all(|(sum, limit)| *sum <= limit + SLACK) {
         return;
     }
-    order.clone_from(&by_pace.0);
-    match policy {
-        SchedulerPolicy::Lrr | SchedulerPolicy::TwoLevel => {
-            max_min(claims, capacity, slope, order);
-        }
-        SchedulerPolicy::Gto | SchedulerPolicy::Oldest => one_by_one(claims, capacity, order),
+    let mut slope = [0.0; RESOURCES];
+    for claim in claims.iter() {
+        grow(&mut slope, &claim.density, claim.every);
     }
+    order.clear();
+    order.extend(turns.places());
+    max_min(claims, capacity, slope, order);
 }
 
 /// What claims ask of each resource at their own pace, claim by claim: one pass
@@ -120,21 +110,50 @@ fn demand<'a>(claims: impl Iterator<Item = &'a Claim>) -> PerResource {
     total
 }
 
-/// Each claim takes what those before it leave.
-fn one_by_one(claims: &mut [Claim], capacity: &PerResource, order: &mut [usize]) {
-    order.sort_unstable_by_key(|&i| (!claims[i].first, claims[i].age));
+/// Each claim takes what those before it leave: the places of those that are given
+/// something are appended to `moving`, the rates of the others stay as they are.
+pub(super) fn one_by_one(
+    claims: &mut [Claim],
+    turns: impl Iterator<Item = Turn>,
+    capacity: &PerResource,
+    moving: &mut Vec<usize>,
+) {
     let mut left = *capacity;
-    for &index in &*order {
-        let claim = &mut claims[index];
-        for (rest, density) in left.iter().zip(&claim.density) {
-            if *density > 0.0 {
-                claim.rate = claim.rate.min(rest.max(0.0) / density);
-            }
+    let mut gone = below(&left);
+    for turn in turns {
+        if gone >> ISSUE & 1 == 1 {
+            return;
         }
-        for (rest, density) in left.iter_mut().zip(&claim.density) {
-            *rest -= density * claim.rate;
+        if turn.asks & gone != 0 {
+            continue;
+        }
+        let claim = &mut claims[turn.place];
+        claim.rate = most(&left, &claim.density);
+        grow(&mut left, &claim.density, -claim.rate);
+        gone = below(&left);
+        moving.push(turn.place);
+    }
+}
+
+/// Resources of which nothing is left, one bit each.
+fn below(left: &PerResource) -> u32 {
+    let bit = |(place, left): (usize, &f32)| u32::from(*left <= NOTHING) << place;
+    left.iter().enumerate().map(bit).fold(0, |all, bit| all | bit)
+}
+
+/// The highest rate, at most 1, at which a claim of `density` takes no more of any
+/// resource than is `left`. Written by fours, as vector registers are.
+fn most(left: &PerResource, density: &PerResource) -> f32 {
+    let mut least = [1.0_f32; LANES];
+    for (left, density) in left.chunks_exact(LANES).zip(density.chunks_exact(LANES)) {
+        for (least, (rest, asked)) in least.iter_mut().zip(left.iter().zip(density)) {
+            // Not a number, and so never less, where nothing is asked of nothing left.
+            let there = if *rest > 0.0 { *rest } else { 0.0 };
+            let share = there / asked;
+            *least = if share < *least { share } else { *least };
         }
     }
+    least.into_iter().fold(1.0, f32::min)
 }
 
 /// Slows claims down where the demand on a resource comes near its capacity:
@@ -247,7 +266,7 @@ fn close(
 
 #[cfg(test)]
 mod tests {
-    use super::{ByPace, Claim, ISSUE, PerResource, RESOURCES, ease, share};
+    use super::{Claim, ISSUE, PerResource, RESOURCES, Turns, ease, max_min_fair, one_by_one};
     use crate::spec::SchedulerPolicy;
 
     fn claim(age: u64, issue: f32, unit: f32) -> Claim {
@@ -258,11 +277,20 @@ mod tests {
     }
 
     fn share_out(claims: &mut [Claim], policy: SchedulerPolicy) {
-        let mut by_pace = ByPace::default();
-        for known in 1..=claims.len() {
-            by_pace.enter(&claims[..known]);
+        share_behind(claims, policy, None);
+    }
+
+    fn share_behind(claims: &mut [Claim], policy: SchedulerPolicy, first: Option<usize>) {
+        let mut turns = Turns::new(policy);
+        claims.iter().enumerate().for_each(|(place, claim)| turns.enter(claim, place));
+        match policy {
+            SchedulerPolicy::Lrr | SchedulerPolicy::TwoLevel => {
+                max_min_fair(claims, &turns, &[1.0; RESOURCES], &mut Vec::new());
+            }
+            SchedulerPolicy::Gto | SchedulerPolicy::Oldest => {
+                one_by_one(claims, turns.behind(first), &[1.0; RESOURCES], &mut Vec::new());
+            }
         }
-        share(claims, &by_pace, &[1.0; RESOURCES], policy, &mut Vec::new());
     }
 
     fn rates(claims: &[Claim], policy: SchedulerPolicy) -> Vec<f32> {
@@ -343,8 +371,8 @@ mod tests {
     fn the_oldest_goes_first_behind_the_greedy_one() {
         let mut claims = [claim(2, 1.0, 0.0), claim(0, 0.7, 0.0), claim(1, 0.2, 0.0)];
         close(&rates(&claims, SchedulerPolicy::Oldest), &[0.1, 1.0, 1.0]);
-        claims[2].first = true;
         claims[2].density[ISSUE] = 0.5;
-        close(&rates(&claims, SchedulerPolicy::Gto), &[0.0, 0.714, 1.0]);
+        share_behind(&mut claims, SchedulerPolicy::Gto, Some(2));
+        close(&claims.map(|claim| claim.rate), &[0.0, 0.714, 1.0]);
     }
 }

@@ -50,6 +50,8 @@ enum Page {
 struct Aside {
     entry: Entry,
     pages: u32,
+    /// Its pages have been forgotten since: they are looked up again.
+    forgotten: bool,
 }
 
 /// The translation unit of one SM.
@@ -70,9 +72,9 @@ pub(super) struct Translator {
 }
 
 impl Translator {
-    /// The empty unit of `machine`; `None` where addresses are physical.
+    /// The empty unit of `machine`; `None` where addresses are physical or pages known.
     pub(super) fn new(machine: &Machine) -> Option<Box<Self>> {
-        let spec = machine.translation.as_ref()?;
+        let spec = machine.translation.as_ref().filter(|spec| !spec.ideal)?;
         Some(Box::new(Self {
             tlb: Tlb::new(spec.l1_entries, spec.l1_ways),
             misses: Mshr::new(spec.l1_mshr_entries, spec.l1_mshr_merge),
@@ -127,7 +129,11 @@ impl Translator {
             let aside = slot.as_mut().expect("who waits for a page is set aside");
             aside.pages -= 1;
             if aside.pages == 0 {
-                let Aside { entry, .. } = slot.take().expect("it has just been there");
+                let aside = slot.take().expect("it has just been there");
+                let Aside { mut entry, forgotten, .. } = aside;
+                if forgotten {
+                    entry.forget_pages();
+                }
                 self.free.push(place);
                 out.push_back(Entry { returned: true, issued: Cycle::MAX, ..entry });
             }
@@ -149,7 +155,8 @@ impl<S: WarpStream> Sm<S> {
         let (pages, refused) = look_up(unit, entry, place, self.id, &self.l1, chip);
         if pages > 0 {
             let tags = to_u32(entry.lines.len()).div_ceil(self.params.tags_per_cycle);
-            unit.aside[to_usize(place)] = Some(Aside { entry: entry.take(), pages });
+            unit.aside[to_usize(place)] =
+                Some(Aside { entry: entry.take(), pages, forgotten: false });
             self.load_store.free_at = now + u64::from(tags);
             self.admit_blocked(chip);
             return Pages::Asked;
@@ -168,6 +175,32 @@ impl<S: WarpStream> Sm<S> {
         let unit = self.translator.as_mut().expect("only an SM that translates asks for pages");
         unit.arrive(page, &mut self.load_store.returned);
         self.retry(chip);
+        self.go_on_serving(chip.queue.now(), chip);
+    }
+
+    /// Its TLB is flushed: the pages of all waiting instructions are looked up again.
+    pub(in super::super) fn forget_pages(&mut self) {
+        let Some(unit) = &mut self.translator else { return };
+        unit.tlb.clear();
+        unit.aside.iter_mut().flatten().for_each(|aside| aside.forgotten = true);
+        self.load_store.forget_pages();
+    }
+
+    /// Asks for nothing more until [`Sm::ask_again`]: whether all is answered already.
+    pub(in super::super) fn rest(&mut self) -> bool {
+        self.load_store.resting = true;
+        self.is_quiet()
+    }
+
+    /// True when everything that was asked of memory is answered.
+    pub(in super::super) fn is_quiet(&self) -> bool {
+        self.load_store.in_flight == 0
+    }
+
+    /// Flushes the L1 and goes on behind [`Sm::rest`].
+    pub(in super::super) fn ask_again(&mut self, chip: &mut Chip) {
+        self.l1.flush();
+        self.load_store.resting = false;
         self.go_on_serving(chip.queue.now(), chip);
     }
 

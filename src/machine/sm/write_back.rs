@@ -7,7 +7,7 @@
 use super::super::chip::Chip;
 use super::super::event::Event;
 use super::super::feed::WarpStream;
-use super::super::packet::{Ask, Packet};
+use super::super::packet::{Ask, Origin, Packet};
 use super::Sm;
 
 impl<S: WarpStream> Sm<S> {
@@ -37,11 +37,12 @@ impl<S: WarpStream> Sm<S> {
                 operation: 0,
                 kernel: self.l1.kernel,
                 bytes: leaving.bytes,
+                sectors: self.l1.sectors_of(leaving.bytes),
                 sm: self.id,
                 slice: chip.fabric.slice_of(address),
                 ask: Ask::WriteBack,
                 fills_l1: false,
-                walks: false,
+                origin: Origin::Sm,
             });
         }
         Ok(())

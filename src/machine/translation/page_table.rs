@@ -1,5 +1,5 @@
-//! The page tables of all applications: where the entries of a walk lie, where
-//! a page lies, and whether it is there at all.
+//! The page tables of all applications: where the entries of a walk lie, and whether
+//! a page is in memory at all.
 //!
 //! A radix tree: the page number is cut into 9 bits per level from the bottom,
 //! the top level takes the rest; entries have 8 bytes. Tables come into being
@@ -58,13 +58,6 @@ impl PageTable {
     /// The page of an address.
     pub(super) fn page_of(&self, address: u64) -> u64 {
         address >> self.page_bits
-    }
-
-    /// Where an address lies in memory: at the same place, which keeps what the
-    /// trace says of channels and rows. Whatever places pages elsewhere says so
-    /// here; slices and channels see nothing but what this returns.
-    pub(super) fn physical(&self, address: u64) -> u64 {
-        address
     }
 
     /// Application and page number, apart.

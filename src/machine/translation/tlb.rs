@@ -73,6 +73,44 @@ impl Tlb {
         self.touch(place);
     }
 
+    /// Takes a page out: the next one of its set comes into its place.
+    pub(in super::super) fn remove(&mut self, page: u64) {
+        if let Some(place) = self.places.remove(page) {
+            self.entries[to_usize(place)].page = EMPTY;
+            self.retire(place);
+        }
+    }
+
+    /// Takes all pages out.
+    pub(in super::super) fn clear(&mut self) {
+        for place in 0..self.entries.len() {
+            let page = std::mem::replace(&mut self.entries[place].page, EMPTY);
+            if page != EMPTY {
+                self.places.remove(page);
+            }
+        }
+    }
+
+    /// Makes an entry the oldest of its set.
+    fn retire(&mut self, place: u32) {
+        let set = to_usize(place) / self.ways;
+        let oldest = self.ends[set].0;
+        if oldest == place {
+            return;
+        }
+        let Entry { older, younger, .. } = self.entries[to_usize(place)];
+        self.entries[to_usize(older)].younger = younger;
+        if self.ends[set].1 == place {
+            self.ends[set].1 = older;
+        } else {
+            self.entries[to_usize(younger)].older = older;
+        }
+        self.entries[to_usize(oldest)].older = place;
+        self.ends[set].0 = place;
+        let entry = &mut self.entries[to_usize(place)];
+        (entry.older, entry.younger) = (NONE, oldest);
+    }
+
     /// Makes an entry the youngest of its set.
     fn touch(&mut self, place: u32) {
         let set = to_usize(place) / self.ways;
@@ -118,6 +156,11 @@ mod tests {
             set.push(page);
             found.is_some()
         }
+
+        fn remove(&mut self, page: u64) {
+            let count = self.sets.len() as u64;
+            self.sets[to_usize(page % count)].retain(|&other| other != page);
+        }
     }
 
     fn access(tlb: &mut Tlb, page: u64) -> bool {
@@ -130,12 +173,17 @@ mod tests {
         #[test]
         fn a_naive_one_agrees_access_by_access(
             (sets, ways) in (1_u32..9, 1_u32..9),
-            pages in prop::collection::vec(0_u64..80, 0..600),
+            steps in prop::collection::vec((0_u64..80, prop::bool::weighted(0.2)), 0..600),
         ) {
             let mut tlb = Tlb::new(sets * ways, ways);
             let lists = vec![Vec::new(); sets as usize];
             let mut naive = Naive { sets: lists, ways: ways as usize };
-            for page in pages {
+            for (page, removed) in steps {
+                if removed {
+                    tlb.remove(page);
+                    naive.remove(page);
+                    continue;
+                }
                 prop_assert_eq!(access(&mut tlb, page), naive.access(page));
             }
         }

@@ -13,9 +13,19 @@ const MARK: f64 = 3.4;
 impl Canvas {
     /// Line number `index` of a plot through `points`, with a mark at each.
     pub(crate) fn curve(&mut self, points: &[(f64, f64)], index: usize) {
+        self.marked_curve(points, points, index);
+    }
+
+    /// Line number `index` of a plot through `points`, with a mark at each of `marked`.
+    pub(crate) fn marked_curve(
+        &mut self,
+        points: &[(f64, f64)],
+        marked: &[(f64, f64)],
+        index: usize,
+    ) {
         let colour = Fill::of(index).colour;
         self.line(points.to_vec(), colour, 1.8);
-        for point in points {
+        for point in marked {
             self.circle(*point, MARK, colour, full(index));
         }
     }

@@ -68,8 +68,15 @@ impl Scale {
         values.into_iter().map(|v| (v, short(v))).collect()
     }
 
+    /// Multiples of a round value: of a finer one where few lie within a range that does
+    /// not begin at one.
     fn steps(&self) -> Vec<f64> {
         let step = round_step((self.high - self.low) / 4.0);
+        let values = self.multiples(step);
+        if values.len() < 3 { self.multiples(round_step(0.4 * step)) } else { values }
+    }
+
+    fn multiples(&self, step: f64) -> Vec<f64> {
         let first = (self.low / step - 1e-9).ceil();
         let mut values = Vec::new();
         while (first + count(&values)) * step <= self.high + step * 1e-9 {
@@ -127,6 +134,8 @@ mod tests {
         assert_eq!(labels(Scale::from_zero(0.93, 0.0, 100.0)), ["0", "0.5", "1"]);
         assert_eq!(labels(Scale::log(0.5, 2e5, 0.0, 1.0)), ["1", "10", "100", "1k", "10k", "100k"]);
         assert_eq!(labels(Scale::log(8.0, 60.0, 0.0, 1.0)), ["10", "20", "50"]);
+        let narrow = Scale::linear(0.91, 1.13, 0.0, 1.0);
+        assert_eq!(labels(narrow), ["0.95", "1", "1.05", "1.1"]);
     }
 
     #[test]

@@ -13,7 +13,9 @@ mod issue_slots;
 mod makespan;
 mod normalized;
 mod occupancy;
+mod qos;
 mod queues;
+mod reallocation;
 mod residence;
 mod residency;
 mod roofline;
@@ -22,9 +24,12 @@ mod schedule;
 mod schemes;
 mod shared_stalls;
 mod sharing;
+mod slice_speed;
+mod slice_surface;
 mod slowdown;
 mod sm_scaling;
 mod sm_share;
+mod sorted;
 mod stage;
 mod stalls;
 mod task_size;
@@ -221,6 +226,36 @@ pub const FIGURES: &[Figure] = &[
         draw: makespan::draw,
     },
     Figure {
+        name: "sorted",
+        about: "throughput and turnaround of many mixes, those of each scheme sorted",
+        source: Source::Study,
+        draw: sorted::draw,
+    },
+    Figure {
+        name: "reallocation",
+        about: "share of an epoch in which SMs were vacated and pages under way, mean and worst",
+        source: Source::Study,
+        draw: reallocation::draw,
+    },
+    Figure {
+        name: "slice-speed",
+        about: "speed of each application alone against its memory channels and its SMs",
+        source: Source::Study,
+        draw: slice_speed::draw,
+    },
+    Figure {
+        name: "slice-surface",
+        about: "throughput of pairs over how SMs and memory channels are divided",
+        source: Source::Study,
+        draw: slice_surface::draw,
+    },
+    Figure {
+        name: "qos",
+        about: "progress of the application with the high priority against its target, with throughput",
+        source: Source::Study,
+        draw: qos::draw,
+    },
+    Figure {
         name: "correlation",
         about: "cycles beside a reference table, with the band of 20 % error (needs --reference)",
         source: Source::Reference,
@@ -251,6 +286,10 @@ impl Figure {
 
 /// What is missing where no record holds a co-run.
 const NO_CORUN: &str = "the records hold no co-runs; run `gpumodel analyze A B --scheme S,…`";
+
+/// What is missing where no applications share the machine.
+const NO_MIX: &str =
+    "no applications ran together; run `gpumodel analyze A B --scheme S,… --json FILE`";
 
 /// What to do where no kernel of a solo run says.
 const NO_SOLO: &str = "run `gpumodel analyze APP --json FILE`";

@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 use crate::record::{Analysis, AppRecord, CoRun, Comparison, MachineRecord};
 use crate::report::ReportError;
 use crate::report::alone::Alone;
+use crate::report::grid::Grid;
 use crate::report::mix::{mix_names, scheme_names};
 
-use super::{NO_CORUN, empty};
+use super::{NO_CORUN, NO_MIX, empty};
 
 /// Records with a choice of applications.
 #[derive(Clone, Debug)]
@@ -119,8 +120,13 @@ impl<'a> Scene<'a> {
         self.records.iter().flat_map(named).collect()
     }
 
-    /// Every run of one chosen application alone under a scheme.
+    /// Every whole run of one chosen application alone under a scheme.
     pub(super) fn alone(&self) -> Vec<Alone<'a>> {
+        self.alone_or_cut().into_iter().filter(Alone::is_whole).collect()
+    }
+
+    /// The same with runs that ended before the application.
+    pub(super) fn alone_or_cut(&self) -> Vec<Alone<'a>> {
         let chosen = |alone: &Alone<'_>| {
             let own = |(record, app): &(&Analysis, &AppRecord)| {
                 std::ptr::eq(*record, alone.record) && app.app == alone.app.app
@@ -132,6 +138,15 @@ impl<'a> Scene<'a> {
             record.coruns.iter().filter_map(move |run| Alone::new(record, run))
         };
         self.records.iter().flat_map(of).filter(chosen).collect()
+    }
+
+    /// The runs of several applications together, mixes by schemes.
+    ///
+    /// # Errors
+    /// [`ReportError::Empty`] for `figure` when there are none.
+    pub(super) fn grid(&self, figure: &'static str) -> Result<Grid<'a>, ReportError> {
+        let grid = Grid::new(self.records);
+        if grid.mixes.is_empty() { Err(empty(figure, NO_MIX)) } else { Ok(grid) }
     }
 
     /// The records that hold co-runs.

@@ -5,11 +5,13 @@ mod comparison;
 mod corun;
 mod queue;
 mod solo;
+mod sweep;
 
 pub use comparison::comparison;
 pub use corun::corun;
 pub use queue::queue;
 pub use solo::solo;
+pub use sweep::{failures, planned};
 
 use super::name::brief;
 use comfy_table::{CellAlignment, Table, presets};

@@ -154,7 +154,7 @@ impl QueueFile {
 
     fn new(path: &Path, raw: Raw, more: &[AppName]) -> Result<Self, String> {
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
-        let named = raw.apps.iter().map(|(name, source)| within(folder, name, source));
+        let named = raw.apps.iter().map(|(name, source)| AppName::within(folder, name, source));
         let apps: Vec<AppName> = named.chain(more.iter().cloned()).collect();
         let early_finishers = match raw.early_finishers {
             EarlyFinishers::Idle => "idle",
@@ -247,16 +247,6 @@ impl QueueFile {
         }
         Ok(())
     }
-}
-
-/// An application of the file, its path from the file's folder on.
-fn within(folder: &Path, name: &str, source: &str) -> AppName {
-    let path = match source.strip_prefix("synth:") {
-        Some(model) if !model.contains(['/', '.']) => PathBuf::from(source),
-        Some(model) => PathBuf::from(format!("synth:{}", folder.join(model).display())),
-        None => folder.join(source),
-    };
-    AppName { name: name.to_owned(), path }
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use serde::Deserialize;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::scheme::queue::CLASSES;
-use crate::units::{to_u64, to_usize};
+
+use super::super::draws::Draws;
 
 /// The distributions of ILP-SMRA, section IV: all classes alike, or one dominates.
 pub(super) const DISTRIBUTIONS: [&str; 5] =
@@ -101,7 +101,7 @@ pub(super) fn queue(
     pools: &[Vec<usize>],
     seed: u64,
 ) -> Result<Vec<usize>, usize> {
-    let mut draws = Draws { seed, count: 0 };
+    let mut draws = Draws::new(seed);
     let mut queue = Vec::with_capacity(counts.iter().sum());
     for (class, (&count, pool)) in counts.iter().zip(pools).enumerate() {
         if count > 0 && pool.is_empty() {
@@ -114,23 +114,6 @@ pub(super) fn queue(
         queue.swap(last, draws.below(last + 1));
     }
     Ok(queue)
-}
-
-/// Numbers that follow from a seed alone.
-struct Draws {
-    seed: u64,
-    count: u64,
-}
-
-impl Draws {
-    /// A number below `bound`, which is above 0. The bias is below 2^-40 for the
-    /// lengths that a queue may have.
-    fn below(&mut self, bound: usize) -> usize {
-        self.count += 1;
-        let random = u128::from(xxh3_64_with_seed(&self.count.to_le_bytes(), self.seed));
-        let scaled = (random * u128::from(to_u64(bound))) >> 64;
-        to_usize(u64::try_from(scaled).expect("below a bound of 64 bits"))
-    }
 }
 
 #[cfg(test)]

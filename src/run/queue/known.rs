@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rayon::prelude::*;
-use xxhash_rust::xxh3::xxh3_64;
 
 use crate::epoch::{GroupProbeResult, ProbeResult};
 
@@ -75,7 +74,7 @@ impl Known {
             if self.answers.contains_key(&key) || !keys.insert(key) {
                 continue;
             }
-            match kept(&self.shelf.read(key)) {
+            match self.shelf.find(key) {
                 Some(answer) => {
                     self.answers.insert(key, answer);
                 }
@@ -94,7 +93,7 @@ impl Known {
             .with_max_len(1)
             .map(|(key, work)| {
                 let answer = work.run(pool, self)?;
-                self.shelf.write(*key, &sealed(&answer));
+                self.shelf.keep(*key, &answer);
                 Ok((*key, answer))
             })
             .collect();
@@ -103,37 +102,5 @@ impl Known {
             self.answers.insert(key, answer);
         }
         Ok(())
-    }
-}
-
-/// An answer as JSON behind its own hash.
-fn sealed(answer: &Answer) -> Vec<u8> {
-    let text = serde_json::to_string(answer).expect("an answer is plain data");
-    format!("{:016x}\n{text}", xxh3_64(text.as_bytes())).into_bytes()
-}
-
-/// The answer in `bytes`; `None` where they are none or damaged.
-fn kept(bytes: &[u8]) -> Option<Answer> {
-    let (_, text) = std::str::from_utf8(bytes).ok()?.split_once('\n')?;
-    let answer = serde_json::from_str(text).ok()?;
-    (sealed(&answer) == bytes).then_some(answer)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Answer, GroupOutcome, kept, sealed};
-
-    #[test]
-    fn only_a_whole_answer_is_read() {
-        let outcome = GroupOutcome { cycles: 5, ends: vec![5, 3], shares: Vec::new() };
-        let answer = Answer::Group(outcome);
-        let bytes = sealed(&answer);
-        assert_eq!(kept(&bytes), Some(answer));
-        for length in 0..bytes.len() {
-            assert_eq!(kept(&bytes[..length]), None);
-            let mut damaged = bytes.clone();
-            damaged[length] ^= 1;
-            assert_eq!(kept(&damaged), None);
-        }
     }
 }

@@ -41,7 +41,7 @@ impl<'a> Pool<'a> {
 
     /// What an application's numbers follow from: its store and what of it runs.
     pub(super) fn content(&self, app: usize) -> String {
-        format!("{} {:?}", self.apps[app].store.content_hash(), self.feeds[app].chosen())
+        self.feeds[app].content()
     }
 
     /// Warp and thread instructions of an application.

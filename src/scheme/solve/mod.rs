@@ -15,6 +15,9 @@
 //! Applications of several classes wait to run in groups. A [`Pattern`] says how many
 //! of each class a group has and what that is worth; [`matching`] finds how many
 //! groups follow each of them (ILP-SMRA, eq. 1 to 5).
+//!
+//! [`redistribute`] moves SMs to who computes and memory channels to who waits for
+//! memory, until both have what they ask for (UGPU, Fig. 5).
 
 mod amount;
 mod curve;
@@ -23,6 +26,7 @@ mod greedy;
 mod matching;
 mod pattern;
 mod proportion;
+mod redistribution;
 mod split;
 mod water_filling;
 
@@ -33,5 +37,6 @@ pub use greedy::{Candidate, greedy};
 pub use matching::{Engine, Matching, NoMatching, matching};
 pub use pattern::{Pattern, count_patterns, efficiency, patterns, with_idle};
 pub use proportion::proportion;
+pub use redistribution::{Redistribution, Resources, Slice, Stop, Terms, redistribute};
 pub use split::{Demand, Split, Unsolved};
 pub use water_filling::{Filling, water_filling};

@@ -68,7 +68,7 @@ pub(super) fn dialect(body: &[u8], header: &Header) -> Result<Dialect, Fault> {
         .find(|line| !line.is_empty() && **line != *b"#")
         .is_some_and(|line| !line.starts_with(b"#"));
     let instruction =
-        lines.find(|l| l.first().is_some_and(u8::is_ascii_hexdigit) && !l.contains(&b'='));
+        lines.find(|line| line.first().is_some_and(u8::is_ascii_hexdigit) && !is_setting(line));
     let leading = instruction.and_then(|line| leading(line, header.line_info)).unwrap_or(0);
     if raw && leading < 4 {
         let expected = "`#BEGIN_TB`, or raw lines of CTA x, y, z, warp, PC and mask".to_owned();
@@ -78,6 +78,11 @@ pub(super) fn dialect(body: &[u8], header: &Header) -> Result<Dialect, Fault> {
     let leading = if leading < 4 { 0 } else { leading };
     let (grid, warps_per_cta) = (header.launch.grid, header.launch.warps_per_cta());
     Ok(Dialect { leading, line_info: header.line_info, raw, grid, warps_per_cta })
+}
+
+/// True of `key = value`; what an instruction ends in may have an `=` of its own.
+fn is_setting(line: &[u8]) -> bool {
+    line.windows(3).any(|three| three == b" = ")
 }
 
 /// Fields before those of `line` that every version has: the fewest, none or the

@@ -1,0 +1,45 @@
+//! `gpumodel merge`: folders of sweeps joined into one.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::report::table;
+use crate::run::{MergeRequest, merge};
+
+use super::Outcome;
+use super::sweep::failures;
+
+/// Joins folders of `gpumodel sweep` into a new one
+///
+/// Cells come in the order of the folders, each once; one that has a record in any of
+/// them is done.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "EXAMPLES:\n  \
+    gpumodel merge laptop cluster --out evaluation\n  \
+    gpumodel merge parts/* --out evaluation")]
+pub(crate) struct Arguments {
+    /// Folders of sweeps
+    #[arg(required = true, value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    /// The folder to write, without cells so far or with those of this merge, if it was ended
+    /// early
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Takes cells of several versions of the program; the tables say which is of which
+    #[arg(long)]
+    mixed_versions: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let request = MergeRequest {
+        folders: arguments.folders.clone(),
+        out: arguments.out.clone(),
+        mixed_versions: arguments.mixed_versions,
+    };
+    let (done, failed) = merge(&request)?;
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{}: {done} cells done, {failed} failed", arguments.out.display())?;
+    stdout.write_all(table::failures(&failures(&arguments.out)?).as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}

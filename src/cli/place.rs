@@ -1,0 +1,14 @@
+//! Where things are kept between runs.
+
+use std::path::PathBuf;
+
+/// Where converted traces are kept: `GPUMODEL_CACHE`, else `gpumodel` in the
+/// user's cache folder, else in the folder for temporary files.
+pub(super) fn cache_folder() -> PathBuf {
+    let variable =
+        |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    variable("GPUMODEL_CACHE")
+        .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("gpumodel")))
+        .or_else(|| variable("HOME").map(|home| home.join(".cache").join("gpumodel")))
+        .unwrap_or_else(|| std::env::temp_dir().join("gpumodel-cache"))
+}

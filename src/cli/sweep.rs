@@ -1,0 +1,258 @@
+//! `gpumodel sweep`: mixes x machines x schemes x seeds as a plan says.
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::record::{FailedCell, SweepFiles};
+use crate::report::table;
+use crate::run::{SlurmRequest, SweepEnd, SweepError, SweepRequest, planned, slurm_scripts, sweep};
+use crate::units::{ByteCount, to_u64, to_usize};
+
+use super::Outcome;
+use super::bar::with_sweep_bars;
+use super::interrupt::{INTERRUPTED, ask_first};
+use super::place::cache_folder;
+
+/// Runs a plan: mixes x machines x schemes with their parameters x seeds
+///
+/// Each of these is a cell; its record is what `analyze` would write. Applications alone,
+/// and what schemes ask for before they start, are found out once and kept in the cache
+/// folder. A cell that fails is kept with its error, and the rest goes on.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "PLAN (TOML):\n  \
+    machines = [\"v100\", \"warped-slicer:l1.latency_cycles=20,40\"]   names or files; lists multiply out\n  \
+    schemes = [\"left-over\", \"warped-slicer:window=5000,10000\"]     as --scheme of analyze; so do these\n  \
+    until = \"targets\"                                               as of analyze [all]\n  \
+    window = 2000000\n  \
+    arrive = { lud = 50000 }                                         wherever lud runs\n  \
+    seeds = [0]                                                      kept in the record [0]\n\n  \
+    [apps]                                                           paths from the plan's folder on\n  \
+    bfs = \"traces/bfs\"\n  \
+    lud = \"lud.gpt\"\n  \
+    copy = \"synth:stream-copy\"\n\n  \
+    [mixes]\n  \
+    lists = [[\"bfs\", \"lud\", \"copy\"], [\"copy\", \"bfs\"]]            in this order on the machine\n  \
+    all_pairs = true\n  \
+    random = [{ size = 3, count = 1, seed = 7 }]                     all differ\n\n\
+    FILES in DIR:\n  \
+    cells/KEY.json    a record per cell, for plot and compare; KEY is the hash of everything\n                    \
+    that can change its numbers\n  \
+    failed/KEY.json   why a cell has none\n  \
+    cells.csv, .jsonl a row per cell: STP, ANTT, ...\n  \
+    apps.csv, .jsonl  a row per cell and application\n  \
+    sweep.json        the cells in order\n\n\
+    Several processes, also of several machines, may work in one DIR with the same plan: add\n\
+    --resume. Interrupt once to finish what runs, twice to stop at once.\n\n\
+    EXIT CODES: 0 all cells have a record; 1 some failed; 2 a wrong plan, or DIR cannot be\n\
+    written; 130 interrupted.\n\n\
+    EXAMPLES:\n  \
+    gpumodel sweep plan.toml --out evaluation --dry-run\n  \
+    gpumodel sweep plan.toml --out evaluation\n  \
+    gpumodel sweep plan.toml --out evaluation --resume\n  \
+    gpumodel sweep plan.toml --out evaluation --retry-failed --memory 8G --threads 4\n  \
+    gpumodel sweep plan.toml --out evaluation --engine slurm --print --threads 4\n  \
+    gpumodel plot evaluation --figure normalized --metric stp -o stp.svg")]
+pub(crate) struct Arguments {
+    /// The plan
+    #[arg(value_name = "PLAN.toml")]
+    plan: PathBuf,
+    /// The folder of the sweep
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Goes on in a folder that holds cells: those that have ended are left as they are
+    #[arg(long)]
+    resume: bool,
+    /// Goes on, and runs the cells again that failed
+    #[arg(long)]
+    retry_failed: bool,
+    /// Goes on in a folder with cells of another version of the program; the tables say
+    /// which is of which
+    #[arg(long)]
+    mixed_versions: bool,
+    /// Names the cells and estimates time and memory; runs none
+    #[arg(long)]
+    dry_run: bool,
+    /// Cells at once at most [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Memory that cells may take together by their estimates, as 512M or 8G; one cell
+    /// runs in any case [default: 80 % of what is free]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<ByteCount>,
+    /// Only these cells, by their numbers in --dry-run, which are those in the whole plan
+    #[arg(long, value_name = "FIRST-LAST", value_parser = part)]
+    cells: Option<(usize, usize)>,
+    /// Seconds without a sign of life after which cells of a process on another machine
+    /// are taken over; processes of this machine are known to have ended at once
+    #[arg(long, value_name = "SECONDS", default_value_t = 120,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    stale_after: u32,
+    /// A folder of model files that go before the built-in ones
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
+    /// Where cells run
+    #[arg(long, value_enum, default_value_t = Engine::Local)]
+    engine: Engine,
+    #[command(flatten)]
+    slurm: SlurmArguments,
+}
+
+/// What runs the cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Engine {
+    /// This machine
+    Local,
+    /// Jobs of Slurm, by scripts that --print writes
+    Slurm,
+}
+
+/// What scripts for Slurm ask for.
+#[derive(Debug, clap::Args)]
+struct SlurmArguments {
+    /// Writes scripts into DIR/slurm and submits nothing
+    #[arg(long)]
+    print: bool,
+    /// Cells of a task [default: about half an hour's by the estimate]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    chunk: Option<u32>,
+    /// Tasks of one array at most: the cluster's MaxArraySize less one
+    #[arg(long, value_name = "N", default_value_t = 1000,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    array_limit: u32,
+    /// Tasks at once at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    at_once: Option<u32>,
+}
+
+/// A task of this length is worth a place in a cluster's queue.
+const TASK_SECONDS: u64 = 1800;
+
+fn part(typed: &str) -> Result<(usize, usize), String> {
+    let wrong = || format!("expected FIRST-LAST, as 1-100, found {typed}");
+    let (first, last) = typed.split_once('-').unwrap_or((typed, typed));
+    let range = (first.parse().map_err(|_| wrong())?, last.parse().map_err(|_| wrong())?);
+    if range.0 >= 1 && range.0 <= range.1 { Ok(range) } else { Err(wrong()) }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if let Some(threads) = arguments.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
+    }
+    let request = SweepRequest {
+        plan: arguments.plan.clone(),
+        out: arguments.out.clone(),
+        resume: arguments.resume,
+        retry_failed: arguments.retry_failed,
+        mixed_versions: arguments.mixed_versions,
+        memory_bytes: arguments.memory.map(|memory| memory.0),
+        part: arguments.cells,
+        expiry: Duration::from_secs(arguments.stale_after.into()),
+        models: arguments.models.clone(),
+        cache: cache_folder(),
+    };
+    if arguments.dry_run {
+        let threads = rayon::current_num_threads();
+        let estimate = with_sweep_bars(|watch| planned(&request, threads, watch))?;
+        io::stdout().write_all(table::planned(&estimate).as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.engine == Engine::Slurm {
+        return scripts(arguments, &request);
+    }
+    ask_first();
+    match with_sweep_bars(|watch| sweep(&request, watch)) {
+        Ok(end) => tell(arguments, end),
+        Err(error @ SweepError::Stopped { .. }) => {
+            let mut stdout = io::stdout().lock();
+            writeln!(stdout, "{error}")?;
+            writeln!(stdout, "{}", go_on(arguments))?;
+            Ok(ExitCode::from(INTERRUPTED))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Writes scripts for Slurm.
+fn scripts(arguments: &Arguments, request: &SweepRequest) -> Outcome {
+    if !arguments.slurm.print {
+        return Err("--engine slurm does not submit by itself: add --print, and run the script \
+                    that it names"
+            .into());
+    }
+    let estimate = with_sweep_bars(|watch| planned(request, 1, watch))?;
+    let threads = arguments.threads.map_or(1, u64::from);
+    let cells = to_u64(estimate.cells.len());
+    let usual = TASK_SECONDS * threads * cells / estimate.core_seconds.max(1);
+    let usual = to_usize(usual.max(1));
+    let slurm = SlurmRequest {
+        program: std::env::current_exe()?,
+        plan: arguments.plan.canonicalize()?,
+        out: std::path::absolute(&arguments.out)?,
+        words: words(arguments)?,
+        array_words: arguments.retry_failed.then(|| "--retry-failed".into()).into_iter().collect(),
+        memory_bytes: request.memory_bytes,
+        part: request.part.is_some(),
+        chunk: arguments.slurm.chunk.map_or(usual, to_usize).min(estimate.cells.len().max(1)),
+        threads: to_usize(threads),
+        array: to_usize(arguments.slurm.array_limit),
+        at_once: arguments.slurm.at_once.map(to_usize),
+    };
+    let submit = slurm_scripts(&slurm, &estimate)?;
+    writeln!(io::stdout(), "submit: sh {}", submit.display())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What every job is told as well: what changes its work, as it was typed here.
+fn words(arguments: &Arguments) -> Result<Vec<String>, io::Error> {
+    let mut words = vec![String::from("--stale-after"), arguments.stale_after.to_string()];
+    if arguments.mixed_versions {
+        words.push(String::from("--mixed-versions"));
+    }
+    if let Some(memory) = arguments.memory {
+        words.extend([String::from("--memory"), memory.0.to_string()]);
+    }
+    if let Some(models) = &arguments.models {
+        words.extend([String::from("--models"), models.canonicalize()?.display().to_string()]);
+    }
+    Ok(words)
+}
+
+/// Says how the sweep ended.
+fn tell(arguments: &Arguments, end: SweepEnd) -> Outcome {
+    let SweepEnd { done, failed, left } = end;
+    let (plan, out) = (arguments.plan.display(), arguments.out.display());
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left")?;
+    if failed > 0 {
+        stdout.write_all(table::failures(&failures(&arguments.out)?).as_bytes())?;
+        writeln!(stdout, "run them again: gpumodel sweep {plan} --out {out} --retry-failed")?;
+    }
+    if left > 0 {
+        writeln!(stdout, "{}", go_on(arguments))?;
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn go_on(arguments: &Arguments) -> String {
+    let (plan, out) = (arguments.plan.display(), arguments.out.display());
+    format!("go on: gpumodel sweep {plan} --out {out} --resume")
+}
+
+/// Every failure in a sweep's folder, in order; damaged files have been said.
+pub(super) fn failures(
+    folder: &std::path::Path,
+) -> Result<Vec<FailedCell>, Box<dyn Error + Send + Sync>> {
+    let files = SweepFiles::new(folder);
+    let mut failed = Vec::new();
+    for cell in files.cells()? {
+        let path = files.failure(&cell.key);
+        if path.is_file() && !files.record(&cell.key).is_file() {
+            failed.extend(FailedCell::read(&path));
+        }
+    }
+    Ok(failed)
+}

@@ -1,0 +1,63 @@
+//! What channels that change hands ask of the fabric: pages that are copied, slices
+//! that are flushed.
+
+use crate::units::to_u16;
+
+use super::super::counters::KernelCounts;
+use super::super::event::Event;
+use super::super::queue::EventQueue;
+use super::Fabric;
+
+impl Fabric {
+    /// Sends what is dirty in the slices of some channels to memory and forgets what
+    /// they hold, but for lines on their way; written for launch `kernel`.
+    pub(in super::super) fn flush(
+        &mut self,
+        channels: &[u32],
+        kernel: u32,
+        queue: &mut EventQueue<Event>,
+    ) {
+        for slice in 0..to_u16(self.slices.len()) {
+            if channels.contains(&self.channels[usize::from(slice)]) {
+                self.slices[usize::from(slice)].flush(queue.now());
+                self.write_back(slice, kernel, queue);
+            }
+        }
+    }
+
+    /// Whether pages can be copied from channel to channel by MIGRATION: the memory
+    /// has that command, and a page's pieces stay in their stacks.
+    pub(in super::super) fn can_copy_pages(&self) -> bool {
+        self.memory.copies.is_some()
+    }
+
+    /// Copies the page of `bytes` bytes at `from` to `to`, whose channels belong to
+    /// another group; [`Event::PageCopied`] says when the page is there. Any number
+    /// may be under way.
+    ///
+    /// # Panics
+    /// When [`Fabric::can_copy_pages`] is false.
+    pub(in super::super) fn copy_page(
+        &mut self,
+        token: u32,
+        from: u64,
+        to: u64,
+        bytes: u32,
+        queue: &mut EventQueue<Event>,
+    ) {
+        let copies = self.memory.copies.as_mut().expect("who copies pages asked whether one can");
+        copies.push(token, [from, to], bytes, &self.mapping, queue);
+    }
+
+    /// Columns of pages may go from channel to channel of a stack.
+    pub(in super::super) fn on_page_copy(
+        &mut self,
+        stack: u16,
+        queue: &mut EventQueue<Event>,
+        counts: &mut [KernelCounts],
+    ) {
+        for channel in self.memory.copy_pages(stack, queue, counts) {
+            self.on_room(channel, queue, counts);
+        }
+    }
+}

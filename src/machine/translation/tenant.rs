@@ -1,0 +1,295 @@
+//! One application's part of the memory: the groups of channels that it owns, and
+//! its pages in them.
+
+use rustc_hash::FxHashSet;
+
+use crate::spec::MigrationFill;
+use crate::units::{to_u64, to_usize};
+
+/// What an application owns and holds. Groups are numbered as in
+/// [`crate::spec::PageChannels`].
+#[derive(Debug)]
+pub(super) struct Tenant {
+    /// The groups among which its pages were laid out at first, in turn.
+    home: Vec<u32>,
+    /// The groups that it owns now.
+    owned: Vec<u32>,
+    /// Those among them that came with the last change.
+    gained: Vec<u32>,
+    /// The channel-list register is set: pages that are found elsewhere move to the
+    /// gained groups, as those have fewer (UGPU, section 4.4).
+    filling: bool,
+    /// Which pages fill them.
+    fill: MigrationFill,
+    /// Pages that it has touched, and how many lie in each group.
+    touched: FxHashSet<u64>,
+    held: Vec<u64>,
+    /// By group: pages on their way to it, and from it.
+    coming: Vec<u64>,
+    going: Vec<u64>,
+    /// Under traditional migration: pages that have moved since the last change.
+    renewed: FxHashSet<u64>,
+    /// Changes of what it owns.
+    pub(super) changes: u64,
+    /// Pages that have moved.
+    pub(super) moved: u64,
+}
+
+impl Tenant {
+    /// One that owns all `groups` groups.
+    pub(super) fn new(groups: u32, fill: MigrationFill) -> Self {
+        Self {
+            home: (0..groups).collect(),
+            owned: (0..groups).collect(),
+            gained: Vec::new(),
+            filling: false,
+            fill,
+            touched: FxHashSet::default(),
+            held: vec![0; to_usize(groups)],
+            coming: vec![0; to_usize(groups)],
+            going: vec![0; to_usize(groups)],
+            renewed: FxHashSet::default(),
+            changes: 0,
+            moved: 0,
+        }
+    }
+
+    /// The groups that it owns.
+    pub(super) fn owned(&self) -> &[u32] {
+        &self.owned
+    }
+
+    /// True when it has touched a page.
+    pub(super) fn has(&self, page: u64) -> bool {
+        self.touched.contains(&page)
+    }
+
+    /// Pages that it has touched.
+    pub(super) fn pages(&self) -> u64 {
+        to_u64(self.touched.len())
+    }
+
+    /// True when its pages were laid out over all groups: each lies where its address
+    /// says.
+    pub(super) fn is_at_home_everywhere(&self) -> bool {
+        self.home.len() == self.held.len()
+    }
+
+    /// Where page number `number` was laid out: its group and its place there.
+    pub(super) fn home_of(&self, number: u64) -> (u64, u32) {
+        let count = to_u64(self.home.len());
+        (number / count, self.home[to_usize(number % count)])
+    }
+
+    /// Gives it other groups: true when it holds pages that this may concern. One
+    /// that has touched nothing is laid out among them.
+    pub(super) fn own(&mut self, groups: Vec<u32>) -> bool {
+        if groups == self.owned || groups.is_empty() {
+            return false;
+        }
+        if self.touched.is_empty() {
+            self.home.clone_from(&groups);
+            self.owned = groups;
+            return false;
+        }
+        let fills = |group: &u32| {
+            !self.owned.contains(group) || self.filling && self.gained.contains(group)
+        };
+        self.gained = groups.iter().copied().filter(fills).collect();
+        self.owned = groups;
+        self.changes += 1;
+        self.renewed.clear();
+        self.filling = !self.gained.is_empty();
+        self.look_for_balance();
+        true
+    }
+
+    /// Pages that a group will hold when all that are on their way have moved.
+    fn load(&self, group: u32) -> u64 {
+        let at = to_usize(group);
+        (self.held[at] + self.coming[at]).saturating_sub(self.going[at])
+    }
+
+    /// The group among `groups` that will hold the fewest pages, the first of them.
+    fn least(&self, groups: &[u32]) -> Option<u32> {
+        groups.iter().copied().min_by_key(|&group| self.load(group))
+    }
+
+    /// The least used of its groups.
+    pub(super) fn least_used(&self) -> Option<u32> {
+        self.least(&self.owned)
+    }
+
+    /// The register is cleared as soon as no gained group holds less than the mean.
+    fn look_for_balance(&mut self) {
+        let total: u64 = self.owned.iter().map(|&group| self.load(group)).sum();
+        let mean = total / to_u64(self.owned.len().max(1));
+        let least = self.least(&self.gained).map_or(mean, |group| self.load(group));
+        self.filling &= least < mean;
+    }
+
+    /// Where a page that lies in `group` has to move, if it has to. A page that was
+    /// never touched is laid out all the same: it moves where that evens the groups out.
+    pub(super) fn destination(&self, page: u64, group: u32) -> Option<u32> {
+        if !self.owned.contains(&group) {
+            return if self.filling { self.least(&self.gained) } else { self.least_used() };
+        }
+        if self.gained.is_empty() || self.gained.contains(&group) {
+            return None;
+        }
+        let to = match self.fill {
+            MigrationFill::First => self.least(&self.gained)?,
+            MigrationFill::Spread => {
+                let turn = self.owned[to_usize(page % to_u64(self.owned.len()))];
+                self.gained.contains(&turn).then_some(turn)?
+            }
+        };
+        let fewer = self.load(to) < self.load(group);
+        let fresh = fewer && !self.touched.contains(&page);
+        (self.filling || fresh).then_some(to)
+    }
+
+    /// The same where every page moves once after a change, and out of what is lost.
+    pub(super) fn renewal(&self, page: u64, group: u32) -> Option<u32> {
+        let lost = !self.owned.contains(&group);
+        let due = lost || self.changes > 0 && !self.renewed.contains(&page);
+        if due { self.least_used() } else { None }
+    }
+
+    /// A page that lies in `group` is touched.
+    pub(super) fn touch(&mut self, page: u64, group: u32) {
+        if self.touched.insert(page) {
+            self.held[to_usize(group)] += 1;
+        }
+    }
+
+    /// A page sets out from one group to another.
+    pub(super) fn sets_out(&mut self, page: u64, from: u32, to: u32) {
+        self.coming[to_usize(to)] += 1;
+        self.going[to_usize(from)] += u64::from(self.touched.contains(&page));
+        self.look_for_balance();
+    }
+
+    /// A page that has set out has moved.
+    pub(super) fn has_moved(&mut self, page: u64, from: u32, to: u32) {
+        self.moved += 1;
+        self.coming[to_usize(to)] -= 1;
+        self.going[to_usize(from)] -= u64::from(self.touched.contains(&page));
+        self.renewed.insert(page);
+        if self.touched.contains(&page) {
+            self.held[to_usize(from)] -= 1;
+            self.held[to_usize(to)] += 1;
+        }
+        self.look_for_balance();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MigrationFill, Tenant};
+
+    /// A tenant of groups 0 to 3 of 8 with `pages` touched pages.
+    fn tenant(pages: u64) -> Tenant {
+        let mut tenant = Tenant::new(8, MigrationFill::First);
+        assert!(!tenant.own(vec![0, 1, 2, 3]));
+        for page in 0..pages {
+            let (_, group) = tenant.home_of(page);
+            tenant.touch(page, group);
+        }
+        tenant
+    }
+
+    #[test]
+    fn pages_are_laid_out_over_the_first_groups_in_turn() {
+        let tenant = tenant(8);
+        assert_eq!(tenant.home_of(6), (1, 2));
+        assert_eq!((tenant.held.clone(), tenant.pages()), (vec![2, 2, 2, 2, 0, 0, 0, 0], 8));
+    }
+
+    #[test]
+    fn the_loser_moves_what_lies_in_lost_groups_to_its_least_used_one() {
+        let mut tenant = tenant(8);
+        assert!(tenant.own(vec![0, 1]));
+        assert_eq!(tenant.destination(0, 0), None);
+        assert_eq!(tenant.destination(2, 2), Some(0));
+        tenant.sets_out(2, 2, 0);
+        tenant.has_moved(2, 2, 0);
+        assert_eq!(tenant.destination(3, 3), Some(1));
+        // A page that was never touched lies in a lost group too.
+        assert_eq!(tenant.destination(10, 2), Some(1));
+    }
+
+    #[test]
+    fn the_gainer_fills_the_gained_groups_until_all_hold_the_same() {
+        let mut tenant = tenant(12);
+        assert!(tenant.own(vec![0, 1, 2, 3, 4, 5]));
+        let (mut moved, mut under_way) = (0, Vec::new());
+        for page in 0..12 {
+            let (_, group) = tenant.home_of(page);
+            if let Some(to) = tenant.destination(page, group) {
+                tenant.sets_out(page, group, to);
+                moved += 1;
+                under_way.push((page, group, to));
+            }
+        }
+        // All are under way at once: the balance counts them.
+        for (page, from, to) in under_way {
+            tenant.has_moved(page, from, to);
+        }
+        assert_eq!((moved, &tenant.held[4..6]), (4, &[2, 2][..]));
+        assert!(!tenant.filling);
+        // Afterwards only pages that are touched for the first time may move.
+        assert_eq!(tenant.destination(11, 3), None);
+    }
+
+    #[test]
+    fn pages_that_fill_gained_groups_are_neighbours_or_spread() {
+        for (fill, moves) in [
+            (MigrationFill::First, vec![0, 1, 2, 3, 4, 5, 6, 7]),
+            (MigrationFill::Spread, vec![4, 5, 10, 11, 16, 17, 22, 23]),
+        ] {
+            let mut tenant = Tenant { fill, ..tenant(24) };
+            assert!(tenant.own(vec![0, 1, 2, 3, 4, 5]));
+            let mut moved = Vec::new();
+            for page in 0..24 {
+                let (_, group) = tenant.home_of(page);
+                if let Some(to) = tenant.destination(page, group) {
+                    tenant.sets_out(page, group, to);
+                    tenant.has_moved(page, group, to);
+                    moved.push(page);
+                }
+            }
+            assert_eq!(moved, moves, "{fill:?}");
+            assert_eq!(&tenant.held[4..6], [4, 4], "{fill:?}");
+        }
+    }
+
+    #[test]
+    fn under_traditional_migration_every_page_moves_once() {
+        let mut tenant = tenant(2);
+        assert_eq!(tenant.renewal(0, 0), None);
+        tenant.own(vec![0, 1, 2, 3, 4]);
+        assert_eq!(tenant.renewal(0, 0), Some(2));
+        tenant.sets_out(0, 0, 2);
+        tenant.has_moved(0, 0, 2);
+        assert_eq!((tenant.renewal(0, 2), tenant.renewal(1, 1).is_some()), (None, true));
+    }
+
+    #[test]
+    fn a_page_under_way_to_a_group_that_is_lost_meanwhile_moves_on() {
+        let mut tenant = tenant(2);
+        tenant.own(vec![0, 1, 2]);
+        tenant.sets_out(0, 0, 2);
+        tenant.own(vec![0, 1]);
+        tenant.has_moved(0, 0, 2);
+        assert!(tenant.renewal(0, 2).is_some() && tenant.destination(0, 2).is_some());
+    }
+
+    #[test]
+    fn a_second_gain_goes_on_filling_the_groups_of_the_first() {
+        let mut tenant = tenant(12);
+        tenant.own(vec![0, 1, 2, 3, 4]);
+        tenant.own(vec![0, 1, 2, 3, 4, 5]);
+        assert_eq!(tenant.gained, [4, 5]);
+    }
+}

@@ -1,0 +1,44 @@
+//! What a sweep is going to take.
+
+use serde::{Deserialize, Serialize};
+
+use super::CellRecord;
+
+/// The cells of a plan with what they are thought to take.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SweepEstimate {
+    /// Those that were asked for, in order.
+    pub cells: Vec<CellEstimate>,
+    /// Seconds of one core, the applications alone included.
+    pub core_seconds: u64,
+    /// Milliseconds of one core for the applications alone, each once per machine.
+    pub alone_milliseconds: u64,
+    /// Cells at once at most.
+    pub threads: u64,
+    /// Seconds until the end, on so many threads.
+    pub seconds: u64,
+    /// Bytes of the largest cell.
+    pub memory_bytes: u64,
+    /// What this rests on.
+    pub basis: String,
+}
+
+/// One cell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellEstimate {
+    /// Its number among all cells of the plan, from 1.
+    pub number: u64,
+    /// Which cell.
+    pub cell: CellRecord,
+    /// Runs of the machine: one, and those that the scheme asks for before it.
+    pub runs: u64,
+    /// Milliseconds of one core, without the applications alone.
+    pub core_milliseconds: u64,
+    /// Milliseconds of one core for its applications alone, where nobody knows them yet.
+    pub alone_milliseconds: u64,
+    /// Bytes.
+    pub memory_bytes: u64,
+    /// Why it cannot run, where that shows already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}

@@ -1,0 +1,235 @@
+//! What the application with the high priority keeps of its speed alone, against what
+//! it was promised, and the throughput beside that (UGPU, Fig. 16).
+
+use super::{Drawing, ReportError, Scene, empty};
+use crate::record::CoRun;
+use crate::record::statistics::geometric_mean;
+use crate::report::chart::{
+    Bars, Cluster, Entry, Fill, INK, LABEL, RANKED, Ranks, Sheet, Swatch, fit, panels,
+};
+use crate::report::grid::{Grid, Mix};
+use crate::report::number::short;
+use crate::report::values::{cell, csv};
+use crate::units::to_usize;
+
+/// What is promised where no scheme has a target (published: UGPU, section 6.7).
+const TARGET: f64 = 0.75;
+/// Mixes up to which each has bars; more are lines by rank.
+const MIXES: usize = 16;
+/// Bars up to which values stand above them.
+const LABELLED: usize = 30;
+/// Height of lines by rank.
+const HEIGHT: f64 = 176.0;
+
+/// What is missing where no mix knows its solo runs.
+const MISSING: &str = "no run of several applications says what they keep of their speed alone; run `gpumodel analyze A B --scheme qos-mps-share,qos-bp,qos-ugpu --json FILE`";
+
+/// One mix under the schemes.
+struct Row<'a> {
+    mix: &'a str,
+    high: &'a str,
+    points: Vec<Option<Point>>,
+}
+
+/// One run.
+#[derive(Clone, Copy)]
+struct Point {
+    /// Normalised progress of the application with the high priority.
+    progress: f64,
+    /// What it was promised.
+    target: f64,
+    stp: f64,
+}
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let grid = scene.grid("qos")?;
+    let targets = targets(&grid);
+    let target = targets.first().copied().unwrap_or(TARGET);
+    let rows: Vec<Row<'_>> = grid.mixes.iter().filter_map(|mix| row(mix, target)).collect();
+    if rows.is_empty() {
+        return Err(empty("qos", MISSING));
+    }
+    let means = means(&rows, grid.schemes.len());
+    let by_rank = rows.len() > MIXES && grid.schemes.len() <= RANKED;
+    let mut sheet = Sheet::new("Quality of service and throughput");
+    sheet.legend(&entries(&grid.schemes, &rows, target, by_rank));
+    if by_rank {
+        draw_ranks(&mut sheet, &rows, target);
+    } else {
+        draw_bars(&mut sheet, &rows, target, &means);
+    }
+    for note in notes(&rows, &targets, by_rank) {
+        sheet.note(&note);
+    }
+    Ok(sheet.finish(&scene.footer()).with_csv(table(&grid.schemes, &rows, &means)))
+}
+
+/// Both panels as bars, mix by mix.
+fn draw_bars(sheet: &mut Sheet, rows: &[Row<'_>], target: f64, means: &[Option<f64>]) {
+    let fills: Vec<Fill> = (0..means.len()).map(Fill::of).collect();
+    sheet.skip(4.0);
+    sheet.note("Normalised progress of the application with the high priority:");
+    let progress = clusters(rows, |point| point.progress);
+    let (title, reference) = ("progress", Some(target));
+    Bars { clusters: &progress, fills: &fills, title, reference }.draw(sheet);
+    sheet.skip(4.0);
+    sheet.note("Throughput of all (STP):");
+    let mut stp = clusters(rows, |point| point.stp);
+    if rows.len() > 1 {
+        let (name, values) = ("GMEAN".into(), means.to_vec());
+        stp.push(Cluster { name, values, labelled: true, ends: Vec::new() });
+    }
+    Bars { clusters: &stp, fills: &fills, title: "STP", reference: None }.draw(sheet);
+}
+
+/// Both panels as lines, the values of each scheme sorted.
+fn draw_ranks(sheet: &mut Sheet, rows: &[Row<'_>], target: f64) {
+    let names = ["progress, high priority", "STP of all"].map(String::from);
+    let columns: [fn(Point) -> f64; 2] = [|point| point.progress, |point| point.stp];
+    let schemes = rows.first().map_or(0, |row| row.points.len());
+    let references = [Some(target), None];
+    let plots = panels(sheet, &names, HEIGHT);
+    for ((panel, of), reference) in plots.iter().zip(columns).zip(references) {
+        let values = |place: usize| {
+            let points = rows.iter().filter_map(|row| row.points[place]);
+            let mut values: Vec<f64> = points.map(of).collect();
+            values.sort_by(f64::total_cmp);
+            values
+        };
+        let series: Vec<Vec<f64>> = (0..schemes).map(values).collect();
+        Ranks { series: &series, reference }.draw(sheet, panel, "mixes by rank");
+    }
+}
+
+/// Every target of the schemes, in the order in which they first come.
+fn targets(grid: &Grid<'_>) -> Vec<f64> {
+    let mut targets: Vec<f64> = Vec::new();
+    for run in grid.mixes.iter().flat_map(|mix| &mix.runs).flatten() {
+        if let Some(target) = target(run).filter(|target| !targets.contains(target)) {
+            targets.push(target);
+        }
+    }
+    targets
+}
+
+/// What a scheme promises.
+fn target(run: &CoRun) -> Option<f64> {
+    let target: f64 = run.parameters.get("target")?.parse().ok()?;
+    target.is_finite().then_some(target)
+}
+
+/// The place of the application with the high priority: the one that a scheme with a
+/// promise was told, else the one that a scheme put first, else the fastest alone.
+fn high(mix: &Mix<'_>) -> Option<usize> {
+    let runs = || mix.runs.iter().flatten();
+    let told = |run: &&CoRun| {
+        let place: usize = run.parameters.get("high")?.parse().ok()?;
+        target(run).and(place.checked_sub(1))
+    };
+    let first = |run: &&CoRun| {
+        run.parameters.get("high")?;
+        let order = run.decisions.first()?.plan.get("order")?;
+        Some(to_usize(order.get("priority")?.get(0)?.as_u64()?))
+    };
+    let fastest = |run: &&CoRun| {
+        let ipc = |(_, app): &(usize, &crate::record::CoRunApp)| app.solo_ipc;
+        // The first of equal ones.
+        let all = run.apps.iter().enumerate().rev();
+        all.max_by(|one, other| ipc(one).total_cmp(&ipc(other))).map(|(place, _)| place)
+    };
+    runs().find_map(told).or_else(|| runs().find_map(first)).or_else(|| runs().find_map(fastest))
+}
+
+/// `None` where no run of the mix says.
+fn row<'a>(mix: &'a Mix<'a>, usual: f64) -> Option<Row<'a>> {
+    let high = high(mix)?;
+    let point = |run: &&CoRun| {
+        let progress = run.apps.get(high)?.normalized_progress;
+        let known = progress.is_finite() && progress >= 0.0 && run.stp.is_finite() && run.stp > 0.0;
+        let target = target(run).unwrap_or(usual);
+        known.then_some(Point { progress, target, stp: run.stp })
+    };
+    let points: Vec<Option<Point>> =
+        mix.runs.iter().map(|run| run.as_ref().and_then(point)).collect();
+    let name = mix.runs.iter().flatten().find_map(|run| run.apps.get(high))?;
+    let known = points.iter().any(Option::is_some);
+    known.then_some(Row { mix: &mix.name, high: &name.app, points })
+}
+
+/// The schemes with how often they broke the promise, and the line.
+fn entries(schemes: &[String], rows: &[Row<'_>], target: f64, by_rank: bool) -> Vec<Entry> {
+    let entry = |(place, scheme): (usize, &String)| {
+        let points = || rows.iter().filter_map(|row| row.points[place]);
+        let below = points().filter(|point| point.progress < point.target).count();
+        let words =
+            format!("{} ({below} of {} below)", fit(scheme, LABEL, 190.0), points().count());
+        let swatch = if by_rank { Swatch::mark(place) } else { Swatch::Fill(Fill::of(place)) };
+        Entry::new(swatch, words)
+    };
+    let mut entries: Vec<Entry> = schemes.iter().enumerate().map(entry).collect();
+    entries.push(Entry::new(Swatch::Dashes(INK), format!("target {}", short(target))));
+    entries
+}
+
+fn clusters(rows: &[Row<'_>], of: fn(Point) -> f64) -> Vec<Cluster> {
+    let bars: usize = rows.iter().map(|row| row.points.len()).sum();
+    let cluster = |row: &Row<'_>| Cluster {
+        name: row.mix.into(),
+        values: row.points.iter().map(|point| point.map(of)).collect(),
+        labelled: bars <= LABELLED,
+        ends: Vec::new(),
+    };
+    rows.iter().map(cluster).collect()
+}
+
+/// The geometric mean of each scheme's STP over the mixes that have it.
+fn means(rows: &[Row<'_>], schemes: usize) -> Vec<Option<f64>> {
+    let of = |place: usize| {
+        let stp = rows.iter().filter_map(|row| Some(row.points[place]?.stp));
+        geometric_mean(&stp.collect::<Vec<f64>>())
+    };
+    (0..schemes).map(of).collect()
+}
+
+fn notes(rows: &[Row<'_>], targets: &[f64], by_rank: bool) -> Vec<String> {
+    let mut notes = vec!["High priority: as the schemes had it, else who is faster alone.".into()];
+    if targets.len() > 1 {
+        let all: Vec<String> = targets.iter().map(|target| short(*target)).collect();
+        notes.push(format!(
+            "Targets differ ({}): the line is the first, each scheme counts by its own.",
+            all.join(", ")
+        ));
+    }
+    if by_rank {
+        notes.push(
+            "Each line has its own order of mixes, in each panel anew; axes do not begin at 0."
+                .into(),
+        );
+    }
+    let partial = rows.iter().filter(|row| row.points.iter().any(Option::is_none)).count();
+    if partial > 0 {
+        let all = rows.len();
+        notes.push(format!(
+            "{partial} of {all} mixes lack a scheme: counts and means are over those that have it."
+        ));
+    }
+    notes
+}
+
+fn table(schemes: &[String], rows: &[Row<'_>], means: &[Option<f64>]) -> String {
+    let mut lines = Vec::new();
+    for row in rows {
+        lines.extend(schemes.iter().zip(&row.points).filter_map(|(scheme, point)| {
+            let point = (*point)?;
+            let met = (point.progress >= point.target).to_string();
+            let numbers = [point.progress, point.target, point.stp].map(|value| cell(Some(value)));
+            let [progress, target, stp] = numbers;
+            Some([row.mix.into(), scheme.clone(), row.high.into(), progress, target, met, stp])
+        }));
+    }
+    lines.extend(schemes.iter().zip(means).map(|(scheme, mean)| {
+        let none = String::new;
+        ["GMEAN".into(), scheme.clone(), none(), none(), none(), none(), cell(*mean)]
+    }));
+    csv(["mix", "scheme", "high", "progress", "target", "met", "stp"], lines)
+}

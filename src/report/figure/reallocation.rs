@@ -1,0 +1,201 @@
+//! What it costs to divide the machine anew: the share of an epoch in which SMs were
+//! vacated, and in which pages were under way (UGPU, Fig. 12a).
+
+use super::{Drawing, ReportError, Scene, empty};
+use crate::record::statistics::mean;
+use crate::record::{CoRun, DecisionRecord, MovedSoFar};
+use crate::report::chart::{Bars, Cluster, Entry, Fill, LABEL, Sheet, Swatch, fit};
+use crate::report::grid::Grid;
+use crate::report::number::{float, ratio};
+use crate::report::values::{cell, csv};
+use crate::units::Cycle;
+
+/// Mixes that are drawn; the means are over all.
+const MIXES: usize = 48;
+/// Bars up to which values stand above them.
+const LABELLED: usize = 30;
+/// Why a scheme was asked that looks at an epoch's end.
+const LOOK: &str = "as asked";
+
+/// What is missing where no epoch is known.
+const MISSING: &str = "no run tells of an epoch between two looks of a scheme that owns memory channels; run `gpumodel analyze A B --scheme ugpu:epoch=N --until cycles=M --json FILE` with M of several N";
+
+/// Shares of the epochs of one run, by application; empty: the record does not say.
+type Epochs = Vec<Vec<f64>>;
+
+/// One run: what it spent on vacating SMs and on moving pages.
+struct Cost<'a> {
+    run: &'a CoRun,
+    epochs: usize,
+    parts: [Epochs; 2],
+}
+
+/// The mean over epochs and the largest.
+#[derive(Clone, Copy)]
+struct Share {
+    mean: f64,
+    worst: f64,
+}
+
+/// A mix with its runs by scheme.
+struct Row<'a> {
+    mix: &'a str,
+    costs: Vec<Option<Cost<'a>>>,
+}
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let grid = scene.grid("reallocation")?;
+    let (schemes, rows) = rows(&grid);
+    if rows.is_empty() {
+        return Err(empty("reallocation", MISSING));
+    }
+    let mut sheet = Sheet::new("Share of an epoch spent on dividing anew");
+    let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
+    let entry =
+        |(name, fill): (&&str, &Fill)| Entry::new(Swatch::Fill(*fill), fit(name, LABEL, 210.0));
+    sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());
+    let titles = ["SMs vacated", "Pages under way"];
+    for (part, title) in titles.into_iter().enumerate() {
+        sheet.skip(4.0);
+        sheet.note(&format!("{title}:"));
+        let clusters = clusters(&rows, schemes.len(), part);
+        let title = "% of epoch";
+        Bars { clusters: &clusters, fills: &fills, title, reference: None }.draw(&mut sheet);
+    }
+    sheet.note("Bars: means over the epochs between two looks, in each the application with the largest share; lines on them: up to the worst epoch; numbers: the means. Applications run on meanwhile.");
+    if rows.len() > MIXES {
+        let left = rows.len() - MIXES;
+        sheet.note(&format!("{left} more mixes are in the mean and not drawn."));
+    }
+    Ok(sheet.finish(&scene.footer()).with_csv(table(&schemes, &rows)))
+}
+
+/// The mixes that know of epochs, under the schemes that do.
+fn rows<'a>(grid: &'a Grid<'a>) -> (Vec<&'a str>, Vec<Row<'a>>) {
+    let known =
+        |place: &usize| grid.mixes.iter().any(|mix| mix.runs[*place].and_then(Cost::of).is_some());
+    let places: Vec<usize> = (0..grid.schemes.len()).filter(known).collect();
+    let schemes = places.iter().map(|&place| grid.schemes[place].as_str()).collect();
+    let rows = grid.mixes.iter().map(|mix| Row {
+        mix: &mix.name,
+        costs: places.iter().map(|&place| mix.runs[place].and_then(Cost::of)).collect(),
+    });
+    (schemes, rows.filter(|row| row.costs.iter().any(Option::is_some)).collect())
+}
+
+impl<'a> Cost<'a> {
+    /// `None` where no channels were owned, or no two looks span an epoch.
+    fn of(run: &'a CoRun) -> Option<Self> {
+        let looks: Vec<&DecisionRecord> =
+            run.decisions.iter().filter(|decision| decision.wake == LOOK).collect();
+        let told = looks.iter().any(|look| !look.moved.is_empty());
+        let mut owners = run.apps.iter().filter_map(|app| app.migration);
+        if !told && owners.clone().count() == 0 {
+            return None;
+        }
+        let shares = |of: fn(&MovedSoFar) -> Cycle| -> Epochs {
+            (0..run.apps.len()).map(|app| shares(&looks, app, of)).collect()
+        };
+        let moving = shares(|moved| moved.moving_cycles);
+        let epochs = moving.first().map_or(0, Vec::len);
+        // Looks tell nothing as long as no page has moved, though SMs may have.
+        let known = told || owners.all(|owner| owner.vacating_cycles == 0);
+        let vacating = if known { shares(|moved| moved.vacating_cycles) } else { Epochs::new() };
+        (epochs > 0).then_some(Self { run, epochs, parts: [vacating, moving] })
+    }
+
+    /// The share of one application.
+    fn share(&self, part: usize, app: usize) -> Option<Share> {
+        Share::of(self.parts[part].get(app)?)
+    }
+
+    /// The share of, in each epoch, the application with the largest.
+    fn most(&self, part: usize) -> Option<Share> {
+        let apps = &self.parts[part];
+        let most = |epoch: usize| apps.iter().map(|app| app[epoch]).fold(0.0, f64::max);
+        let known = if apps.is_empty() { 0 } else { self.epochs };
+        Share::of(&(0..known).map(most).collect::<Vec<f64>>())
+    }
+}
+
+impl Share {
+    fn of(epochs: &[f64]) -> Option<Self> {
+        let worst = epochs.iter().copied().fold(0.0, f64::max);
+        Some(Self { mean: mean(epochs)?, worst })
+    }
+}
+
+/// What application `app` spent of each epoch between two looks. What had vacated
+/// before the first page moved counts to the epoch in which that did, as far as it
+/// lasts.
+fn shares(looks: &[&DecisionRecord], app: usize, of: fn(&MovedSoFar) -> Cycle) -> Vec<f64> {
+    let cycles = |look: &DecisionRecord| look.moved.get(app).map_or(0, of);
+    let share = |two: &[&DecisionRecord]| {
+        let length = two[1].cycle.saturating_sub(two[0].cycle);
+        let spent = cycles(two[1]).saturating_sub(cycles(two[0]));
+        ratio(float(spent.min(length)), float(length))
+    };
+    looks.windows(2).filter_map(share).collect()
+}
+
+/// The bars of one part: mixes that are drawn, and the mean of all where there are
+/// several.
+fn clusters(rows: &[Row<'_>], schemes: usize, part: usize) -> Vec<Cluster> {
+    let labelled = rows.len() * schemes <= LABELLED;
+    let cluster = |name: &str, labelled, shares: Vec<Option<Share>>| {
+        let percent = |share: &Option<Share>| share.map(|share| 100.0 * share.mean);
+        let reach = |share: &Option<Share>| share.map(|s| (100.0 * s.mean, 100.0 * s.worst));
+        let (values, ends) =
+            (shares.iter().map(percent).collect(), shares.iter().map(reach).collect());
+        Cluster { name: name.into(), values, labelled, ends }
+    };
+    let drawn = rows.iter().take(MIXES).map(|row| {
+        let shares = row.costs.iter().map(|cost| cost.as_ref()?.most(part)).collect();
+        cluster(row.mix, labelled, shares)
+    });
+    let mut clusters: Vec<Cluster> = drawn.collect();
+    if rows.len() > 1 {
+        let all = (0..schemes).map(|scheme| overall(rows, scheme, part)).collect();
+        clusters.push(cluster("MEAN", true, all));
+    }
+    clusters
+}
+
+/// The mean over the mixes of a scheme, and the worst epoch of any.
+fn overall(rows: &[Row<'_>], scheme: usize, part: usize) -> Option<Share> {
+    let of = |row: &Row<'_>| row.costs[scheme].as_ref()?.most(part);
+    let shares: Vec<Share> = rows.iter().filter_map(of).collect();
+    let worst = shares.iter().map(|share| share.worst).fold(0.0, f64::max);
+    let means: Vec<f64> = shares.iter().map(|share| share.mean).collect();
+    Some(Share { mean: mean(&means)?, worst })
+}
+
+fn table(schemes: &[&str], rows: &[Row<'_>]) -> String {
+    let mut lines = Vec::new();
+    let line = |names: [&str; 3], epochs: String, shares: [Option<Share>; 2]| {
+        let [mix, scheme, app] = names.map(String::from);
+        let mean = |share: Option<Share>| cell(share.map(|share| share.mean));
+        let worst = |share: Option<Share>| cell(share.map(|share| share.worst));
+        let [vacated, moving] = shares;
+        [mix, scheme, app, epochs, mean(vacated), worst(vacated), mean(moving), worst(moving)]
+    };
+    for row in rows {
+        let costs = schemes.iter().zip(&row.costs);
+        for (scheme, cost) in costs.filter_map(|(scheme, cost)| Some((*scheme, cost.as_ref()?))) {
+            let epochs = cost.epochs.to_string();
+            lines.extend(cost.run.apps.iter().enumerate().map(|(place, app)| {
+                let shares = [0, 1].map(|part| cost.share(part, place));
+                line([row.mix, scheme, &app.app], epochs.clone(), shares)
+            }));
+            let most = [0, 1].map(|part| cost.most(part));
+            lines.push(line([row.mix, scheme, "most"], epochs, most));
+        }
+    }
+    lines.extend(schemes.iter().enumerate().map(|(place, scheme)| {
+        let shares = [0, 1].map(|part| overall(rows, place, part));
+        line(["MEAN", scheme, "most"], String::new(), shares)
+    }));
+    let header =
+        ["mix", "scheme", "app", "epochs", "vacated", "vacated_worst", "moving", "moving_worst"];
+    csv(header, lines)
+}

@@ -1,0 +1,161 @@
+//! Throughput of pairs over how SMs and memory channels are divided: a map of shaded
+//! cells (UGPU, Fig. 4).
+
+use super::{Drawing, ReportError, Scene, empty};
+use crate::record::CoRun;
+use crate::report::chart::{
+    Anchor, Area, INK, LABEL, Label, NOTE, Shades, Sheet, WIDTH, explain, fit, heads, shaded,
+    text_width,
+};
+use crate::report::group::short_app;
+use crate::report::mix::mix_names;
+use crate::report::number::float;
+use crate::report::values::{cell, csv};
+use crate::units::to_u64;
+
+/// Left of the names of rows, for the title of that axis.
+const SIDE: f64 = 26.0;
+const RIGHT: f64 = 10.0;
+/// Height of a cell.
+const CELL: f64 = 24.0;
+/// Most room of the names of columns.
+const NAMES: f64 = 40.0;
+/// Maps that are drawn.
+const MAPS: usize = 4;
+
+/// What is missing where no pair ran on slices of several sizes.
+const MISSING: &str = "no two applications ran on slices of several sizes; run `gpumodel analyze A B --machine ugpu --scheme bp:sms=20:channels=16,bp:sms=20:channels=24,… --until cycles=N --window N --json FILE`";
+
+/// One pair: its throughput by what the first has.
+struct Map {
+    mix: String,
+    first: String,
+    sms: Vec<u64>,
+    channels: Vec<u64>,
+    points: Vec<Point>,
+}
+
+/// One run.
+#[derive(Clone, Copy)]
+struct Point {
+    sms: u64,
+    channels: u64,
+    stp: f64,
+    antt: f64,
+}
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let maps = maps(scene);
+    if maps.is_empty() {
+        return Err(empty("slice-surface", MISSING));
+    }
+    let drawn = &maps[..maps.len().min(MAPS)];
+    let values = || drawn.iter().flat_map(|map| &map.points).map(|point| point.stp);
+    let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));
+    let shades = Shades::new(low, high);
+    let mut sheet = Sheet::new("Throughput over the division of SMs and channels");
+    for map in drawn {
+        map.draw(&mut sheet, &shades);
+    }
+    explain(&mut sheet, &shades, (low, high), "STP (more is better)");
+    sheet.note("Framed: the largest STP. The other application has the rest; a dash: no run.");
+    if maps.len() > MAPS {
+        sheet.note(&format!("{} more pairs are not drawn.", maps.len() - MAPS));
+    }
+    Ok(sheet.finish(&scene.footer()).with_csv(table(&maps)))
+}
+
+fn maps(scene: &Scene<'_>) -> Vec<Map> {
+    let records = scene.mixes();
+    let named = mix_names(&records).into_iter().zip(&records);
+    named.filter_map(|(mix, record)| Map::of(mix, &record.coruns)).collect()
+}
+
+impl Map {
+    /// `None` where two applications did not run on slices of at least two sizes.
+    fn of(mix: String, runs: &[CoRun]) -> Option<Self> {
+        let sized = |run: &&CoRun| {
+            let set = |key: &str| run.parameters.contains_key(key);
+            let told = run.stp > 0.0 && run.stp.is_finite();
+            run.apps.len() == 2 && set("sms") && set("channels") && told
+        };
+        let owned = |run: &CoRun| {
+            let app = &run.apps[0];
+            let point =
+                Point { sms: app.sms, channels: app.channels, stp: run.stp, antt: run.antt };
+            (app.sms > 0 && app.channels > 0).then_some(point)
+        };
+        let points: Vec<Point> = runs.iter().filter(sized).filter_map(owned).collect();
+        let first = runs.iter().find(sized)?.apps[0].app.clone();
+        let sorted = |of: fn(&Point) -> u64| {
+            let mut all: Vec<u64> = points.iter().map(of).collect();
+            all.sort_unstable();
+            all.dedup();
+            all
+        };
+        let (sms, channels) = (sorted(|point| point.sms), sorted(|point| point.channels));
+        let several = sms.len() > 1 || channels.len() > 1;
+        several.then(|| Self { mix, first: short_app(&first).into(), sms, channels, points })
+    }
+
+    fn at(&self, sms: u64, channels: u64) -> Option<&Point> {
+        self.points.iter().find(|point| point.sms == sms && point.channels == channels)
+    }
+
+    fn best(&self) -> f64 {
+        self.points.iter().map(|point| point.stp).fold(0.0, f64::max)
+    }
+
+    fn draw(&self, sheet: &mut Sheet, shades: &Shades) {
+        let words =
+            |counts: &[u64]| -> Vec<String> { counts.iter().map(ToString::to_string).collect() };
+        let (columns, rows) = (words(&self.sms), words(&self.channels));
+        let names = rows.iter().map(|row| text_width(row, NOTE)).fold(12.0, f64::max);
+        let (left, top) = (SIDE + names + 6.0, sheet.top());
+        let width = (WIDTH - RIGHT - left) / float(to_u64(columns.len()));
+        let middle = f64::midpoint(left, WIDTH - RIGHT);
+        let title = fit(&format!("SMs of {} ({})", self.first, self.mix), LABEL, WIDTH - left);
+        sheet.canvas.text(Label::new(title, (middle, top + 7.0), LABEL, Anchor::Centre));
+        let head = heads(sheet, &columns, (left, top + 18.0), width, NAMES);
+        let height = CELL * float(to_u64(rows.len()));
+        let area = Area::new(left, head, WIDTH - RIGHT - left, height);
+        sheet.mark_plot(area);
+        // The most channels are on top.
+        for (row, (&channels, name)) in self.channels.iter().zip(&rows).rev().enumerate() {
+            let y = head + CELL * float(to_u64(row));
+            let at = (left - 5.0, y + CELL / 2.0);
+            sheet.canvas.text(Label::new(name.clone(), at, NOTE, Anchor::Right));
+            for (column, &sms) in self.sms.iter().enumerate() {
+                let x = left + width * float(to_u64(column));
+                self.cell(sheet, shades, Area::new(x, y, width, CELL), (sms, channels));
+            }
+        }
+        let at = (10.0, area.y + height / 2.0);
+        let word = fit("channels", LABEL, height.max(60.0));
+        sheet.canvas.text(Label::new(word, at, LABEL, Anchor::Centre).upwards());
+        sheet.skip(area.bottom() - top + 14.0);
+    }
+
+    fn cell(&self, sheet: &mut Sheet, shades: &Shades, area: Area, (sms, channels): (u64, u64)) {
+        let point = self.at(sms, channels);
+        let value = point.map(|point| (point.stp, format!("{:.2}", point.stp)));
+        shaded(sheet, &area, value.as_ref(), shades);
+        if point.is_some_and(|point| point.stp >= self.best()) {
+            let inner = Area::new(area.x + 1.5, area.y + 1.5, area.width - 3.0, area.height - 3.0);
+            let ink = point.map_or(INK, |point| shades.of(point.stp).text());
+            sheet.canvas.frame(&inner, ink, 1.6);
+        }
+    }
+}
+
+fn table(maps: &[Map]) -> String {
+    let mut lines = Vec::new();
+    for map in maps {
+        lines.extend(map.points.iter().map(|point| {
+            let (sms, channels) = (point.sms.to_string(), point.channels.to_string());
+            let (stp, antt) = (cell(Some(point.stp)), cell(Some(point.antt)));
+            [map.mix.clone(), map.first.clone(), sms, channels, stp, antt]
+        }));
+    }
+    csv(["mix", "app", "sms", "channels", "stp", "antt"], lines)
+}

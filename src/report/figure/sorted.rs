@@ -1,0 +1,135 @@
+//! Throughput and turnaround of many mixes: for each scheme the values of all, sorted
+//! (UGPU, Fig. 10, and 13 to 15).
+
+use super::{Drawing, ReportError, Scene, empty};
+use crate::record::CoRun;
+use crate::record::statistics::geometric_mean;
+use crate::report::chart::{Entry, LABEL, RANKED, Ranks, Sheet, Swatch, fit, panels};
+use crate::report::grid::{Grid, Mix};
+use crate::report::number::short;
+use crate::report::values::{cell, csv};
+
+const HEIGHT: f64 = 176.0;
+
+/// What is missing where no mix has a throughput.
+const MISSING: &str = "no run of several applications has a throughput; run `gpumodel analyze A B --scheme bp,ugpu,… --json FILE`";
+
+/// Something by which mixes are sorted.
+struct Metric {
+    name: &'static str,
+    title: &'static str,
+    of: fn(&CoRun) -> f64,
+}
+
+const METRICS: [Metric; 2] = [
+    Metric { name: "STP", title: "STP (more is better)", of: |run| run.stp },
+    Metric { name: "ANTT", title: "ANTT (less is better)", of: |run| run.antt },
+];
+
+/// One scheme by both metrics.
+struct Line<'a> {
+    scheme: &'a str,
+    ranks: [Vec<Rank<'a>>; 2],
+}
+
+/// One mix in its place; the value is above 0 and may have no bound.
+struct Rank<'a> {
+    mix: &'a str,
+    value: f64,
+}
+
+impl Line<'_> {
+    /// The geometric mean over mixes; `None` where one has no bound.
+    fn mean(&self, metric: usize) -> Option<f64> {
+        geometric_mean(&self.values(metric))
+    }
+
+    /// The values of a metric by rank.
+    fn values(&self, metric: usize) -> Vec<f64> {
+        self.ranks[metric].iter().map(|rank| rank.value).collect()
+    }
+}
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let grid = scene.grid("sorted")?;
+    let lines = lines(&grid);
+    if lines.is_empty() {
+        return Err(empty("sorted", MISSING));
+    }
+    let drawn = &lines[..lines.len().min(RANKED)];
+    let mut sheet = Sheet::new("Mixes by rank under each scheme");
+    let entry = |(index, line): (usize, &Line<'_>)| {
+        let mean = |metric| line.mean(metric).map_or("–".into(), short);
+        let scheme = fit(line.scheme, LABEL, 200.0);
+        Entry::new(Swatch::mark(index), format!("{scheme}: {}, {}", mean(0), mean(1)))
+    };
+    sheet.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
+    let titles = METRICS.map(|metric| metric.title.to_string());
+    for (metric, panel) in panels(&mut sheet, &titles, HEIGHT).iter().enumerate() {
+        let series: Vec<Vec<f64>> = drawn.iter().map(|line| line.values(metric)).collect();
+        Ranks { series: &series, reference: None }.draw(&mut sheet, panel, "mixes by rank");
+    }
+    for note in notes(&grid, &lines) {
+        sheet.note(&note);
+    }
+    Ok(sheet.finish(&scene.footer()).with_csv(table(&lines)))
+}
+
+/// The schemes that have values, with their mixes from the least value to the most.
+fn lines<'a>(grid: &'a Grid<'a>) -> Vec<Line<'a>> {
+    let line = |(place, scheme): (usize, &'a String)| {
+        let ranks = METRICS.map(|metric| {
+            let value = |run: &CoRun| Some((metric.of)(run)).filter(|value| *value > 0.0);
+            let rank =
+                |mix: &'a Mix<'a>| Some(Rank { mix: &mix.name, value: value(mix.runs[place]?)? });
+            let mut ranks: Vec<Rank<'a>> = grid.mixes.iter().filter_map(rank).collect();
+            ranks.sort_by(|one, other| one.value.total_cmp(&other.value));
+            ranks
+        });
+        Line { scheme, ranks }
+    };
+    let all = grid.schemes.iter().enumerate().map(line);
+    let told = |line: &Line<'_>| line.ranks.iter().flatten().any(|rank| rank.value.is_finite());
+    all.filter(told).collect()
+}
+
+fn notes(grid: &Grid<'_>, lines: &[Line<'_>]) -> Vec<String> {
+    let mut notes = vec![
+        "Beside the names: geometric means of STP and of ANTT over mixes.".to_string(),
+        "Each line has its own order of mixes, for each metric anew; axes do not begin at 0."
+            .to_string(),
+    ];
+    if lines.len() > RANKED {
+        notes.push(format!("{} more schemes are not drawn.", lines.len() - RANKED));
+    }
+    let mixes = grid.mixes.len();
+    let lacking = |line: &&Line<'_>| line.ranks.iter().any(|ranks| ranks.len() < mixes);
+    let partial: Vec<&str> = lines.iter().filter(lacking).map(|line| line.scheme).collect();
+    if !partial.is_empty() {
+        let partial = partial.join(", ");
+        notes.push(format!("Not all of {mixes} mixes have values under: {partial}."));
+    }
+    let ranks = lines.iter().flat_map(|line| &line.ranks).flatten();
+    let endless = ranks.filter(|rank| rank.value.is_infinite()).count();
+    if endless > 0 {
+        notes.push(format!(
+            "{endless} values have no bound, as an application made no progress: not drawn."
+        ));
+    }
+    notes
+}
+
+fn table(lines: &[Line<'_>]) -> String {
+    let mut rows = Vec::new();
+    for line in lines {
+        for (place, metric) in METRICS.iter().enumerate() {
+            let row = |rank: String, mix: &str, value| {
+                [line.scheme.into(), metric.name.into(), rank, mix.into(), cell(value)]
+            };
+            let ranks = (1_u32..).zip(&line.ranks[place]);
+            rows.extend(ranks.map(|(at, r)| row(at.to_string(), r.mix, Some(r.value))));
+            rows.push(row(String::new(), "GMEAN", line.mean(place)));
+        }
+    }
+    csv(["scheme", "metric", "rank", "mix", "value"], rows)
+}

@@ -1,0 +1,132 @@
+//! Sweeps: what a plan asks for, and what went wrong.
+
+use std::fmt::Write as _;
+
+use super::{brief, words};
+use crate::record::{CellEstimate, CellRecord, FailedCell, SweepEstimate};
+use crate::report::mix::names;
+use crate::report::number::{bytes, duration, float};
+
+/// Cells that are told one by one at most where they have failed.
+const FAILURES: usize = 10;
+
+const COLUMNS: [&str; 8] =
+    ["cell", "machine", "mix", "scheme", "seed", "runs", "core time", "memory"];
+
+/// The cells of a plan as text, one per line, then how many there are, what they are
+/// thought to take and what that rests on.
+#[must_use]
+pub fn planned(estimate: &SweepEstimate) -> String {
+    let cells = &estimate.cells;
+    let schemes =
+        names(cells.iter().map(|one| (&*one.cell.scheme, &one.cell.parameters)).collect());
+    let rows = cells.iter().zip(&schemes).map(|(one, scheme)| row(one, scheme)).collect();
+    let text = |column: usize| (1..=3).contains(&column);
+    let mut said = words(COLUMNS.map(String::from).into(), rows, text) + "\n";
+    refusals(&mut said, cells);
+    let _ = writeln!(
+        said,
+        "{} cells: about {} of one core, {} on {} threads; up to {} each\nThis rests on {}.",
+        cells.len(),
+        duration(estimate.core_seconds),
+        duration(estimate.seconds),
+        estimate.threads,
+        bytes(float(estimate.memory_bytes)),
+        estimate.basis
+    );
+    said
+}
+
+/// Says which cells cannot run: the first ones.
+fn refusals(said: &mut String, cells: &[CellEstimate]) {
+    let refused = |one: &CellEstimate| {
+        Some(format!("cell {} cannot run: {}", one.number, brief(one.refused.as_ref()?, 400)))
+    };
+    let all: Vec<String> = cells.iter().filter_map(refused).collect();
+    for line in all.iter().take(FAILURES) {
+        let _ = writeln!(said, "{line}");
+    }
+    if all.len() > FAILURES {
+        let _ = writeln!(said, "and {} more cells cannot run", all.len() - FAILURES);
+    }
+}
+
+fn row(one: &CellEstimate, scheme: &str) -> Vec<String> {
+    let cell = &one.cell;
+    vec![
+        one.number.to_string(),
+        brief(&machine(cell), 48),
+        brief(&cell.mix(), 48),
+        brief(untold(scheme), 60),
+        cell.seed.to_string(),
+        one.runs.to_string(),
+        duration(one.core_milliseconds.div_ceil(1000)),
+        bytes(float(one.memory_bytes)),
+    ]
+}
+
+/// The machine of a cell with what is set of it.
+fn machine(cell: &CellRecord) -> String {
+    let set = cell.overrides.iter().map(|(key, value)| format!(":{key}={value}"));
+    cell.machine.clone() + &set.collect::<String>()
+}
+
+/// A scheme's name without the number that tells cells apart.
+fn untold(name: &str) -> &str {
+    name.split_once(" [").map_or(name, |(name, _)| name)
+}
+
+/// Cells that failed, with why: the first ones.
+#[must_use]
+pub fn failures(failed: &[FailedCell]) -> String {
+    let mut text = String::new();
+    for one in failed.iter().take(FAILURES) {
+        let cell = &one.cell;
+        let why = one.errors.join(": ");
+        let what = format!("{} on {} under {}", cell.mix(), machine(cell), cell.scheme);
+        let _ = writeln!(text, "failed: {}: {}", brief(&what, 120), brief(&why, 400));
+    }
+    if failed.len() > FAILURES {
+        let _ = writeln!(text, "failed: {} more", failed.len() - FAILURES);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{failures, planned};
+    use crate::record::{CellEstimate, CellRecord, FailedCell, SweepEstimate};
+
+    #[test]
+    fn cells_are_numbered_and_told_by_what_differs() {
+        let one = |number, window: &str, seed| CellEstimate {
+            number,
+            cell: CellRecord {
+                apps: vec!["a".into(), "b".into()],
+                scheme: "w".into(),
+                parameters: [("window".into(), window.into()), ("k".into(), "2".into())].into(),
+                seed,
+                ..CellRecord::default()
+            },
+            runs: 3,
+            core_milliseconds: 600_000,
+            memory_bytes: 64_000_000,
+            refused: (seed == 1).then(|| String::from("no channels")),
+            ..CellEstimate::default()
+        };
+        let cells = vec![one(7, "5", 0), one(8, "5", 1), one(9, "9", 0)];
+        let text = planned(&SweepEstimate { cells, ..SweepEstimate::default() });
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[2].trim_start().starts_with("8 "), "{text}");
+        assert!(lines[2].contains("a + b") && lines[2].contains("w:window=5 "), "{text}");
+        assert!(lines[3].contains("w:window=9") && lines[3].contains("10 min"), "{text}");
+        assert!(text.contains("cell 8 cannot run: no channels\n3 cells"), "{text}");
+    }
+
+    #[test]
+    fn many_failures_are_counted() {
+        let failed = vec![FailedCell::new(CellRecord::default(), vec!["no".into()]); 12];
+        assert_eq!(failures(&failed).lines().count(), 11);
+        assert!(failures(&failed).ends_with("failed: 2 more\n"));
+    }
+}

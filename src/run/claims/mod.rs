@@ -1,0 +1,322 @@
+//! Claims: which process works on what, so that several may work in one folder.
+//!
+//! A process has a file `OWNER.owner` that it rewrites now and then, and a file
+//! `KEY.claim` for each thing that it works on, made by exclusive creation. A claim is
+//! stale when its owner's file is gone, when the owner is a process of this machine that
+//! does not run any more, and else when the owner's file has not changed for so long as
+//! somebody watched it by a clock that only runs forwards. What the machines' calendars
+//! say does not matter.
+//!
+//! Should two take each other's claims for stale, both find out the same and write the
+//! same bytes.
+
+mod owner;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::units::{Passing, UNFINISHED};
+
+use owner::Life;
+
+pub(super) use owner::Owner;
+
+/// How a claim's file ends.
+const CLAIM: &str = "claim";
+
+/// How an owner's file ends.
+const OWNER: &str = "owner";
+
+/// A process rewrites its file so many times before others may take it for gone.
+const BEATS: u32 = 6;
+
+/// The claims of one folder, as one process sees them.
+#[derive(Debug)]
+pub(super) struct Claims {
+    folder: PathBuf,
+    owner: Owner,
+    expiry: Duration,
+    /// By owner: what its file held, and since when.
+    watched: Mutex<BTreeMap<Owner, (Vec<u8>, Instant)>>,
+    /// Ends the thread that rewrites this process's file.
+    end: Option<Sender<()>>,
+    beating: Option<JoinHandle<()>>,
+}
+
+impl Claims {
+    /// Enters this process in `folder`. Others may take it for gone when it has not
+    /// been heard of for `expiry`.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(super) fn enter(folder: &Path, expiry: Duration) -> io::Result<Self> {
+        let owner = Owner::this();
+        let path = folder.join(format!("{}.{OWNER}", owner.name()));
+        // A file of that name can only be this process's own, from a sweep before.
+        let _ = fs::remove_file(&path);
+        let mut file = Passing::create_new(&path, &now(0))?;
+        let (end, ended) = channel();
+        let beating = std::thread::spawn(move || {
+            let mut beat = 0;
+            while ended.recv_timeout(expiry / BEATS) == Err(RecvTimeoutError::Timeout) {
+                beat += 1;
+                // A folder that cannot be written now may be later.
+                let _ = file.as_mut().map(|file| file.rewrite(&now(beat)));
+            }
+        });
+        Ok(Self {
+            folder: folder.to_path_buf(),
+            owner,
+            expiry,
+            watched: Mutex::default(),
+            end: Some(end),
+            beating: Some(beating),
+        })
+    }
+
+    /// Claims `key`; `None`: somebody else works on it. The claim ends with the value.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(super) fn take(&self, key: &str) -> io::Result<Option<Passing>> {
+        let path = self.claim(key);
+        let (host, pid) = self.owner.host_and_pid();
+        let time = seconds();
+        let text = format!("{}\nhost {host}\npid {pid}\ntime {time}\n", self.owner.name());
+        // More than once only where others come and go meanwhile.
+        for _ in 0..4 {
+            match fs::read(&path) {
+                Ok(found) if self.gone(&by(&found)) => Self::discard(&path, &found),
+                Ok(_) => return Ok(None),
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    if let Some(claim) = Passing::create_new(&path, text.as_bytes())? {
+                        return Ok(Some(claim));
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Who works on `key`, as far as a file says so.
+    pub(super) fn holder(&self, key: &str) -> Option<Owner> {
+        fs::read(self.claim(key)).ok().map(|found| by(&found))
+    }
+
+    fn claim(&self, key: &str) -> PathBuf {
+        self.folder.join(format!("{key}.{CLAIM}"))
+    }
+
+    /// Removes a claim that holds `found`, and no other that somebody has put there since:
+    /// of several who find it stale one removes it, while it has the file locked.
+    fn discard(path: &Path, found: &[u8]) {
+        let Ok(file) = File::options().read(true).write(true).open(path) else { return };
+        if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+            return;
+        }
+        // Where a file system has no locks, this is all that can be done.
+        if fs::read(path).is_ok_and(|now| now == found) {
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    /// Whether a process does not work here any more.
+    fn gone(&self, owner: &Owner) -> bool {
+        if *owner == self.owner {
+            return false;
+        }
+        let path = self.folder.join(format!("{}.{OWNER}", owner.name()));
+        let Ok(beat) = fs::read(&path) else { return true };
+        match owner.life() {
+            Life::Alive => false,
+            Life::Gone => true,
+            Life::Unknown => {
+                let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+                let seen = watched.entry(owner.clone()).or_insert((Vec::new(), Instant::now()));
+                if seen.0 != beat {
+                    *seen = (beat, Instant::now());
+                }
+                seen.1.elapsed() >= self.expiry
+            }
+        }
+    }
+
+    /// Removes what processes that are gone have left; true when no other is here.
+    pub(super) fn tidy(&self) -> bool {
+        let ending = |path: &Path, ending: &str| path.extension().is_some_and(|e| e == ending);
+        // Who has made one of these has entered before: listed first, those that are not
+        // finished are nobody's when nobody is there then.
+        let mut left = self.files();
+        left.retain(|path| path.to_string_lossy().ends_with(UNFINISHED));
+        let files = self.files();
+        let mut alone = true;
+        for path in files.iter().filter(|path| ending(path, OWNER)) {
+            let owner = Owner::named(&path.file_stem().unwrap_or_default().to_string_lossy());
+            if self.gone(&owner) {
+                let _ = fs::remove_file(path);
+            } else {
+                alone &= owner == self.owner;
+            }
+        }
+        for path in files.iter().filter(|path| ending(path, CLAIM)) {
+            let Ok(found) = fs::read(path) else { continue };
+            if self.gone(&by(&found)) {
+                Self::discard(path, &found);
+            }
+        }
+        for path in left.iter().filter(|_| alone) {
+            // Perhaps of one that enters just now: it writes its file once more.
+            let _ = fs::remove_file(path);
+        }
+        alone
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    }
+}
+
+impl Drop for Claims {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(beating) = self.beating.take() {
+            // The thread holds no lock and cannot panic; its file goes with it.
+            let _ = beating.join();
+        }
+    }
+}
+
+/// Who has written a claim.
+fn by(claim: &[u8]) -> Owner {
+    let text = String::from_utf8_lossy(claim);
+    Owner::named(text.lines().next().unwrap_or_default())
+}
+
+/// Something that was not there before, with the time for people.
+fn now(beat: u64) -> Vec<u8> {
+    format!("{beat} {}\n", seconds()).into_bytes()
+}
+
+fn seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::{Duration, Instant, SystemTime};
+
+    use super::{Claims, Owner};
+
+    const LONG: Duration = Duration::from_secs(600);
+
+    #[test]
+    fn one_of_two_works_on_a_cell() {
+        let folder = tempfile::tempdir().unwrap();
+        let claims = Claims::enter(folder.path(), LONG).unwrap();
+        let mine = claims.take("k").unwrap();
+        assert!(mine.is_some() && claims.take("k").unwrap().is_none());
+        assert!(claims.take("l").unwrap().is_some());
+        drop(mine);
+        assert!(claims.take("k").unwrap().is_some());
+        assert!(claims.tidy());
+        drop(claims);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_a_killed_process_has_claimed_is_free_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let claims = Claims::enter(folder.path(), LONG).unwrap();
+        let name = claims.owner.name().rsplit_once('~').unwrap().0.to_owned() + "~1";
+        fs::write(folder.path().join("k.claim"), format!("{name}\n")).unwrap();
+        fs::write(folder.path().join("l.claim"), "").unwrap();
+        fs::write(folder.path().join(format!("{name}.owner")), "3 9").unwrap();
+        assert!(claims.take("k").unwrap().is_some());
+        assert!(claims.tidy());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "its own file");
+    }
+
+    #[test]
+    fn of_many_who_find_a_claim_stale_one_takes_it_and_nobody_ends_anothers() {
+        let folder = tempfile::tempdir().unwrap();
+        let all: Vec<Claims> = (1..=8)
+            .map(|process| {
+                let mut claims = Claims::enter(folder.path(), LONG).unwrap();
+                // As if each were a process of another machine.
+                claims.owner = Owner::named(&format!("far~b~1~{process}~1"));
+                let file = format!("{}.owner", claims.owner.name());
+                fs::write(folder.path().join(file), "0 0").unwrap();
+                claims
+            })
+            .collect();
+        for round in 0..200 {
+            let key = format!("k{round}");
+            let path = folder.path().join(format!("{key}.claim"));
+            fs::write(&path, "far~b~1~9~1\n").unwrap();
+            let taken: Vec<_> = std::thread::scope(|scope| {
+                let key = &key;
+                let take = |claims| scope.spawn(move || Claims::take(claims, key).unwrap());
+                let all: Vec<_> = all.iter().map(take).collect();
+                all.into_iter().filter_map(|one| one.join().unwrap()).collect()
+            });
+            assert_eq!(taken.len(), 1, "round {round}");
+            // Taken from it meanwhile: it does not end what is another's.
+            fs::write(&path, "far~b~1~8~1\n").unwrap();
+            drop(taken);
+            assert!(path.is_file());
+        }
+    }
+
+    #[test]
+    fn a_claim_that_was_taken_anew_is_left_to_its_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("k.claim");
+        fs::write(&path, "new").unwrap();
+        Claims::discard(&path, b"old");
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        Claims::discard(&path, b"new");
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_calendar_that_goes_back_makes_nobody_stale_and_keeps_nobody_alive() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let expiry = Duration::from_millis(300);
+        let claims = Claims::enter(folder.path(), expiry).unwrap();
+        let begin = Instant::now();
+        fs::write(at("k.claim"), "far~b~1~1~1\ntime 99999999999\n").unwrap();
+        // It is heard of, in files from ever longer ago: it works on.
+        for beat in 0..12_u64 {
+            fs::write(at("far~b~1~1~1.owner"), format!("{beat} 0")).unwrap();
+            let file = fs::File::options().write(true).open(at("far~b~1~1~1.owner")).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(9000 - beat)).unwrap();
+            assert!(claims.take("k").unwrap().is_none());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        assert!(begin.elapsed() > expiry && !claims.tidy());
+        // It is not heard of any more, though its file is from the future.
+        let file = fs::File::options().write(true).open(at("far~b~1~1~1.owner")).unwrap();
+        file.set_modified(SystemTime::now() + Duration::from_secs(1 << 30)).unwrap();
+        let silent = Instant::now();
+        let claim = loop {
+            if let Some(claim) = claims.take("k").unwrap() {
+                break claim;
+            }
+            assert!(silent.elapsed() < Duration::from_secs(60));
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        assert!(silent.elapsed() + Duration::from_millis(60) >= expiry);
+        drop(claim);
+        assert!(claims.tidy());
+    }
+}

@@ -1,0 +1,154 @@
+//! Who works in a folder: processes, by names that are never given twice.
+
+use std::fs;
+use std::io::ErrorKind;
+
+/// A process, on a machine as long as that is up.
+///
+/// Its name is all there is: host, boot, namespace of process ids, process id and when
+/// that began, with `~` between them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in super::super) struct Owner(String);
+
+/// What is said of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    Alive,
+    Gone,
+    /// It is, or was, on another machine, or this one does not tell.
+    Unknown,
+}
+
+impl Owner {
+    /// This process.
+    pub(super) fn this() -> Self {
+        let pid = std::process::id();
+        let start = match found(pid) {
+            Found::Since(start) => start,
+            Found::Nobody | Found::Hidden => String::from("-"),
+        };
+        Self(format!("{}~{pid}~{start}", place()))
+    }
+
+    /// The owner of that name.
+    pub(in super::super) fn named(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+
+    /// Its name, fit for a file.
+    pub(super) fn name(&self) -> &str {
+        &self.0
+    }
+
+    /// Host and process id.
+    pub(in super::super) fn host_and_pid(&self) -> (&str, &str) {
+        let parts: Vec<&str> = self.0.split('~').collect();
+        (parts.first().copied().unwrap_or("-"), parts.get(3).copied().unwrap_or("-"))
+    }
+
+    /// Whether it still runs, as far as this machine can tell without a clock.
+    pub(super) fn life(&self) -> Life {
+        let parts: Vec<&str> = self.0.split('~').collect();
+        let [host, boot, space, pid, start] = parts[..] else { return Life::Unknown };
+        if [host, boot, space].join("~") != place() || [boot, space, start].contains(&"-") {
+            return Life::Unknown;
+        }
+        match pid.parse().map_or(Found::Nobody, found) {
+            Found::Since(since) if since == start => Life::Alive,
+            Found::Hidden => Life::Unknown,
+            Found::Since(_) | Found::Nobody => Life::Gone,
+        }
+    }
+}
+
+/// Where process ids mean the same: host, boot and namespace; `-` for what the system
+/// does not tell.
+fn place() -> String {
+    let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let host = word(&file("/proc/sys/kernel/hostname"));
+    let boot = word(&file("/proc/sys/kernel/random/boot_id"));
+    let space = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let space: String = space.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    format!("{host}~{boot}~{}", word(&space))
+}
+
+/// Letters that any file system takes.
+fn word(text: &str) -> String {
+    let fit = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '_' };
+    let word: String = text.trim().chars().take(40).map(fit).collect();
+    if word.is_empty() { String::from("-") } else { word }
+}
+
+/// What the system says of a process id.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    /// A process that began so many ticks after the machine.
+    Since(String),
+    Nobody,
+    /// Perhaps one that this user may not see.
+    Hidden,
+}
+
+fn found(pid: u32) -> Found {
+    match fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(text) => since(&text).map_or(Found::Nobody, Found::Since),
+        // It may end while it is read.
+        Err(error) if !matches!(error.kind(), ErrorKind::NotFound) => Found::Hidden,
+        Err(_) if hides(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default()) => {
+            Found::Hidden
+        }
+        Err(_) => Found::Nobody,
+    }
+}
+
+/// When the process of a file `stat` began; `None`: it has ended.
+fn since(stat: &str) -> Option<String> {
+    // The name, in brackets, may hold anything. A zombie has ended.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    (!matches!(fields.first(), Some(&("Z" | "X")))).then_some(())?;
+    fields.get(19).map(|&ticks| ticks.to_owned())
+}
+
+/// Whether users do not see each other's processes, by the list of what is mounted.
+fn hides(mounts: &str) -> bool {
+    let shows = |option: &str| matches!(option, "hidepid=0" | "hidepid=off");
+    let options = mounts.lines().filter_map(|line| line.split_once(" - proc "));
+    options
+        .flat_map(|(_, rest)| rest.split([' ', ',']))
+        .any(|option| option.starts_with("hidepid=") && !shows(option))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Life, Owner, hides};
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_is_told_from_one_that_has_its_number_later() {
+        let this = Owner::this();
+        assert_eq!(this.life(), Life::Alive);
+        assert_eq!(this.host_and_pid().1, std::process::id().to_string());
+        let later = this.name().rsplit_once('~').map(|(front, _)| format!("{front}~1"));
+        assert_eq!(Owner::named(&later.unwrap()).life(), Life::Gone);
+    }
+
+    #[test]
+    fn nothing_is_said_of_processes_elsewhere() {
+        for name in ["other~boot~1~1~5", "words", "", "-~-~-~1~-"] {
+            assert_eq!(Owner::named(name).life(), Life::Unknown, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_process_that_is_hidden_has_not_ended() {
+        let line = |options: &str| format!("25 30 0:23 / /proc rw,nosuid - proc proc {options}\n");
+        let root = "30 1 8:1 / / rw - ext4 /dev/hidepid=2 rw\n";
+        for shown in ["rw", "rw,hidepid=0", "rw,gid=4,hidepid=off"] {
+            assert!(!hides(&(line(shown) + root)), "{shown}");
+        }
+        for hidden in ["rw,hidepid=1", "rw,gid=4,hidepid=2", "rw,hidepid=ptraceable"] {
+            assert!(hides(&(root.to_owned() + &line(hidden))), "{hidden}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Cells on all threads of this machine, as many at once as memory holds.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::error::Error;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rayon::Scope;
+
+use crate::units::to_u64;
+
+use super::error::{SweepError, words};
+use super::estimate::{self, MACHINE_BYTES};
+use super::folder::{PAUSE, SweepFolder};
+use super::stock::{Cell, Stock};
+use super::{SweepEnd, SweepWatch};
+
+/// A sweep under way in this process.
+pub(super) struct Course<'a> {
+    stock: &'a Stock,
+    folder: &'a SweepFolder,
+    cells: &'a [Cell],
+    watch: &'a dyn SweepWatch,
+    /// Bytes that cells may take together.
+    memory: u64,
+    /// By cell: machines at once that it can use.
+    machines: Vec<u64>,
+    state: Mutex<State>,
+}
+
+/// A piece of work.
+#[derive(Clone, Copy, Debug)]
+enum Job {
+    /// An application alone on the machine of a cell.
+    Alone {
+        cell: usize,
+        app: usize,
+    },
+    Cell(usize),
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Job>,
+    /// Cells that other processes work on.
+    elsewhere: Vec<usize>,
+    load: Load,
+    end: SweepEnd,
+    broken: Option<SweepError>,
+}
+
+/// What runs, or is to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Load {
+    jobs: usize,
+    /// Bytes of applications.
+    bytes: u64,
+    /// Machines that could run at once, had each a thread.
+    machines: u64,
+}
+
+impl Load {
+    /// Whether one more job has a thread and memory; the only one has, whatever it takes.
+    fn has_room(self, job: Self, threads: usize, memory: u64) -> bool {
+        let mut all = self;
+        all.add(job);
+        // All jobs together run as many machines at once as there are threads.
+        let machines = all.machines.min(to_u64(threads)).saturating_mul(MACHINE_BYTES);
+        let fits = all.bytes.saturating_add(machines) <= memory;
+        self.jobs == 0 || (self.jobs < threads && fits)
+    }
+
+    fn add(&mut self, job: Self) {
+        self.jobs += job.jobs;
+        self.bytes = self.bytes.saturating_add(job.bytes);
+        self.machines = self.machines.saturating_add(job.machines);
+    }
+
+    fn take(&mut self, job: Self) {
+        self.jobs -= job.jobs;
+        self.bytes -= job.bytes;
+        self.machines -= job.machines;
+    }
+}
+
+impl<'a> Course<'a> {
+    /// The cells that `states` says are open.
+    pub(super) fn new(
+        (stock, folder): (&'a Stock, &'a SweepFolder),
+        (cells, states): (&'a [Cell], &[Option<bool>]),
+        watch: &'a dyn SweepWatch,
+        memory: u64,
+    ) -> Self {
+        let count = |wanted| states.iter().filter(|&&state| state == wanted).count();
+        let end =
+            SweepEnd { done: count(Some(true)), failed: count(Some(false)), left: count(None) };
+        let mut open: Vec<usize> = (0..cells.len()).filter(|&at| states[at].is_none()).collect();
+        // Long ones first, so that no thread is left with one at the end.
+        open.sort_by_key(|&at| (std::cmp::Reverse(estimate::work(stock, &cells[at])), at));
+        let mut waiting: VecDeque<Job> = alone(cells, &open).into();
+        waiting.extend(open.into_iter().map(Job::Cell));
+        let state = Mutex::new(State { waiting, end, ..State::default() });
+        let machines = estimate::machines_of(stock, cells);
+        Self { stock, folder, cells, watch, memory, machines, state }
+    }
+
+    /// Runs all of them, and waits for those that others run.
+    pub(super) fn run(self) -> Result<SweepEnd, SweepError> {
+        let end = self.state().end;
+        self.watch.begin(end);
+        let mut told = false;
+        loop {
+            rayon::scope(|scope| self.admit(scope));
+            let mut state = self.state();
+            if let Some(broken) = state.broken.take() {
+                return Err(broken);
+            }
+            if state.elsewhere.is_empty() || self.watch.stopped() {
+                return Ok(state.end);
+            }
+            let again = std::mem::take(&mut state.elsewhere);
+            if !std::mem::replace(&mut told, true) {
+                let holder = self.folder.holder(&self.cells[again[0]].record.key);
+                let count = again.len();
+                self.watch.say(&format!("waiting for cells of others: {count}, first {holder}"));
+            }
+            state.waiting.extend(again.into_iter().map(Job::Cell));
+            drop(state);
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Counters and lists: a panic leaves none half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts jobs as long as there are threads and memory for them; one, whatever it
+    /// takes. Nobody waits within the pool: who ends starts the next.
+    fn admit<'s>(&'s self, scope: &Scope<'s>) {
+        let mut state = self.state();
+        while !self.watch.stopped() && state.broken.is_none() {
+            let Some(&job) = state.waiting.front() else { return };
+            let load = self.load(job);
+            if !state.load.has_room(load, rayon::current_num_threads(), self.memory) {
+                return;
+            }
+            state.waiting.pop_front();
+            state.load.add(load);
+            scope.spawn(move |scope| {
+                self.work(job);
+                self.state().load.take(load);
+                self.admit(scope);
+            });
+        }
+    }
+
+    fn load(&self, job: Job) -> Load {
+        let (apps, machines) = match &job {
+            Job::Alone { app, .. } => (std::slice::from_ref(app), 1),
+            Job::Cell(at) => (&self.cells[*at].mix[..], self.machines[*at]),
+        };
+        Load { jobs: 1, bytes: estimate::bytes(self.stock, apps), machines }
+    }
+
+    fn work(&self, job: Job) {
+        let done = match job {
+            Job::Alone { cell, app } => self.alone(&self.cells[cell], app),
+            Job::Cell(at) => self.cell(at),
+        };
+        if let Err(error) = done {
+            self.state().broken.get_or_insert(error);
+        }
+    }
+
+    /// Runs an application alone, unless somebody else does.
+    fn alone(&self, cell: &Cell, app: usize) -> Result<(), SweepError> {
+        let name = self.stock.name_alone(cell.machine, app);
+        if let Some(_mine) = self.folder.take(&name)? {
+            // What goes wrong here goes wrong in the cells, which say so.
+            let _ = caught(|| self.stock.run_alone(cell, app));
+        }
+        Ok(())
+    }
+
+    /// Runs a cell and keeps its outcome, unless somebody else does or has.
+    fn cell(&self, at: usize) -> Result<(), SweepError> {
+        let cell = &self.cells[at];
+        let Some(_mine) = self.folder.take(&cell.record.key)? else {
+            self.state().elsewhere.push(at);
+            return Ok(());
+        };
+        // A damaged file has been said.
+        let good = match self.folder.state(cell).ok().flatten() {
+            Some(good) => good,
+            None => self.folder.keep(&cell.record, caught(|| self.stock.run(cell)))?,
+        };
+        let end = &mut self.state().end;
+        end.left -= 1;
+        *(if good { &mut end.done } else { &mut end.failed }) += 1;
+        self.watch.ended(good);
+        Ok(())
+    }
+}
+
+/// Each application of the open cells on its machine, the first ones first.
+fn alone(cells: &[Cell], open: &[usize]) -> Vec<Job> {
+    let mut known = std::collections::BTreeSet::new();
+    let mut jobs = Vec::new();
+    for &cell in open {
+        for &app in &cells[cell].mix {
+            if known.insert((cells[cell].machine, app)) {
+                jobs.push(Job::Alone { cell, app });
+            }
+        }
+    }
+    jobs
+}
+
+/// The outcome of `work`: errors with their causes, and a panic, which is our bug, as an
+/// error of this cell alone.
+fn caught<T, E: Error>(work: impl FnOnce() -> Result<T, E>) -> Result<T, Vec<String>> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(outcome) => outcome.map_err(|error| words(&error)),
+        Err(panic) => Err(vec![format!(
+            "the program panicked: {}; this is a defect, please report it",
+            said(panic.as_ref())
+        )]),
+    }
+}
+
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let owned = panic.downcast_ref::<String>().map(String::as_str);
+    owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no words")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Load, MACHINE_BYTES, caught};
+
+    #[test]
+    fn no_more_run_at_once_than_threads_and_memory_hold() {
+        let most = |sizes: &[u64], threads, memory| {
+            let mut load = Load::default();
+            for &bytes in sizes {
+                let job = Load { jobs: 1, bytes, machines: 0 };
+                if load.has_room(job, threads, memory) {
+                    load.add(job);
+                }
+            }
+            (load.jobs, load.bytes)
+        };
+        assert_eq!(most(&[10; 8], 4, 1000), (4, 40));
+        assert_eq!(most(&[10; 8], 4, 35), (3, 30));
+        assert_eq!(most(&[10, 30, 5], 4, 20), (2, 15), "a small one fits beside");
+        assert_eq!(most(&[100, 1], 4, 20), (1, 100), "one runs in any case, alone");
+    }
+
+    #[test]
+    fn jobs_share_as_many_machines_as_there_are_threads() {
+        let job = Load { jobs: 1, bytes: 10, machines: 30 };
+        let mut load = Load::default();
+        load.add(job);
+        assert!(load.has_room(job, 4, 4 * MACHINE_BYTES + 20), "not 60 machines");
+        assert!(!load.has_room(job, 4, 4 * MACHINE_BYTES + 19));
+        load.take(job);
+        assert_eq!(load, Load::default());
+    }
+
+    #[test]
+    fn a_panic_is_the_error_of_its_cell() {
+        let fine: Result<u8, Vec<String>> = caught(|| Ok::<u8, std::fmt::Error>(5));
+        assert_eq!(fine, Ok(5));
+        let work = || -> Result<u8, std::fmt::Error> { panic!("at {}", 7) };
+        assert!(caught(work).unwrap_err()[0].contains("panicked: at 7"));
+    }
+}

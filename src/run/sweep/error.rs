@@ -1,0 +1,128 @@
+//! What keeps a sweep from being run, beside what a cell may fail with.
+
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error as ThisError;
+
+use crate::record::RecordError;
+use crate::spec::SpecError;
+
+use super::super::error::RunError;
+
+/// Why a sweep or a merge was refused, or had to stop.
+#[derive(Debug, ThisError)]
+pub enum SweepError {
+    /// The plan is no TOML, or has other keys than a plan.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A value that no plan can have.
+    #[error("{}: {message}", path.display())]
+    Plan {
+        /// The plan.
+        path: PathBuf,
+        /// Key, what was expected and what was found.
+        message: String,
+    },
+    /// An application or a machine of the plan cannot be used.
+    #[error("{}: {key}", path.display())]
+    Part {
+        /// The plan.
+        path: PathBuf,
+        /// Which key of it.
+        key: String,
+        /// Why.
+        source: Box<RunError>,
+    },
+    /// The folder holds cells, and nobody said what to do with them.
+    #[error(
+        "{} holds {cells} cells of an earlier sweep: add --resume to go on with them, or name \
+         another folder",
+        folder.display()
+    )]
+    NotEmpty {
+        /// The folder.
+        folder: PathBuf,
+        /// Cells there, done or failed.
+        cells: usize,
+    },
+    /// A folder to be written by a merge holds what the merge would not write.
+    #[error(
+        "{} holds {cells} cells that are not those of the folders to be joined: name another folder",
+        folder.display()
+    )]
+    Foreign {
+        /// The folder.
+        folder: PathBuf,
+        /// Cells there, done or failed.
+        cells: usize,
+    },
+    /// An interrupt while another process was waited for.
+    #[error("interrupted while {holder} had {}", path.display())]
+    Stopped {
+        /// Who was waited for.
+        holder: String,
+        /// The file that it writes.
+        path: PathBuf,
+    },
+    /// A file of the sweep's folder cannot be read or written. What is there stays as it
+    /// is: the sweep can go on with `--resume`.
+    #[error("cannot write into {}", path.display())]
+    Folder {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the file system says.
+        source: io::Error,
+    },
+    /// A file of a sweep's folder is damaged.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// A folder that is to be merged holds no sweep.
+    #[error("{}: expected the folder of a sweep, with a file sweep.json", folder.display())]
+    NoSweep {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Folders that were made by several builds of the program.
+    #[error(
+        "cells of several versions: {versions}; numbers of different versions do not belong in \
+         one table: make them again with one version, or add --mixed-versions"
+    )]
+    Mixed {
+        /// Each version with a folder that has it.
+        versions: String,
+    },
+    /// The same cell with other numbers.
+    #[error(
+        "{} and {} are of the same cell and differ; the program gives one answer to one \
+         question: one of them was changed by hand, or this is a defect of the program",
+        one.display(),
+        other.display()
+    )]
+    Differ {
+        /// A record.
+        one: PathBuf,
+        /// Another one.
+        other: PathBuf,
+    },
+}
+
+impl SweepError {
+    /// A failure of the file system at `path`.
+    pub(super) fn folder(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Folder { path, source }
+    }
+}
+
+/// An error and its causes.
+pub(super) fn words(error: &dyn Error) -> Vec<String> {
+    let mut words = vec![error.to_string()];
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        words.push(inner.to_string());
+        cause = inner.source();
+    }
+    words
+}

@@ -1,0 +1,269 @@
+//! Writing into the folder of a sweep: each file whole or not at all.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+
+use crate::record::{Analysis, CellRecord, FailedCell, RecordError, SweepFiles, SweepRecord, Tidy};
+use crate::units::{Passing, UNFINISHED, WholeFile};
+
+use super::super::claims::Claims;
+use super::SweepWatch;
+use super::error::{SweepError, words};
+use super::stock::Cell;
+
+/// What temporary folders are called.
+const SCRATCH: &str = ".tmp";
+
+/// How often somebody looks again whether a claim is free.
+pub(super) const PAUSE: Duration = Duration::from_millis(100);
+
+/// How often a folder that somebody removes is made.
+const ATTEMPTS: u32 = 8;
+
+/// Nobody needs to know of shorter waits.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The folder of a sweep, with this process entered.
+#[derive(Debug)]
+pub(super) struct SweepFolder {
+    pub(super) files: SweepFiles,
+    claims: Claims,
+}
+
+impl SweepFolder {
+    /// Makes what is missing, enters this process and removes what killed ones left.
+    pub(super) fn open(root: &Path, expiry: Duration) -> Result<Self, SweepError> {
+        let files = SweepFiles::new(root);
+        let mut attempts = 1;
+        let claims = loop {
+            for folder in [files.records(), files.failures(), files.claims()] {
+                fs::create_dir_all(&folder).map_err(SweepError::folder(&folder))?;
+            }
+            match Claims::enter(&files.claims(), expiry) {
+                // Somebody who leaves with nothing begun has removed it meanwhile.
+                Err(error) if error.kind() == ErrorKind::NotFound && attempts < ATTEMPTS => {
+                    attempts += 1;
+                }
+                entered => break entered.map_err(SweepError::folder(files.claims()))?,
+            }
+        };
+        let folder = Self { files, claims };
+        folder.clean();
+        Ok(folder)
+    }
+
+    /// Leaves a folder in which nothing was begun: empty folders go.
+    pub(super) fn leave(self) {
+        let Self { files, claims } = self;
+        drop(claims);
+        let folders = [files.records(), files.failures(), files.claims()];
+        for folder in folders.iter().map(PathBuf::as_path).chain([files.root()]) {
+            // One that holds something stays.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+
+    /// Removes what processes that are gone have left, where no other works here.
+    pub(super) fn clean(&self) {
+        // Who has made one of these has entered before: listed first, they are nobody's
+        // when nobody is there then.
+        let left = self.unfinished();
+        if self.claims.tidy() {
+            for path in left {
+                let _ =
+                    if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+            }
+        }
+    }
+
+    /// Files and folders that are not finished.
+    fn unfinished(&self) -> Vec<PathBuf> {
+        let files = &self.files;
+        let all = [files.root().to_path_buf(), files.records(), files.failures()];
+        let entries = all.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+        let passing = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(SCRATCH) || (name.starts_with('.') && name.ends_with(UNFINISHED))
+        };
+        entries.map(|entry| entry.path()).filter(passing).collect()
+    }
+
+    /// Claims `key`; `None`: somebody else works on it.
+    pub(super) fn take(&self, key: &str) -> Result<Option<Passing>, SweepError> {
+        self.claims.take(key).map_err(SweepError::folder(self.files.claims()))
+    }
+
+    /// Waits until the claim `key` on the file `path` is this process's; says so where that
+    /// takes long. An interrupt ends it.
+    fn wait(&self, key: &str, path: &Path, watch: &dyn SweepWatch) -> Result<Passing, SweepError> {
+        let (begin, mut told) = (Instant::now(), false);
+        loop {
+            if let Some(claim) = self.take(key)? {
+                return Ok(claim);
+            }
+            let holder = || self.holder(key);
+            if watch.stopped() {
+                return Err(SweepError::Stopped { holder: holder(), path: path.to_path_buf() });
+            }
+            if !told && begin.elapsed() >= PATIENCE {
+                watch.say(&format!("waiting for {}, which has {}", holder(), path.display()));
+                told = true;
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Who has claimed `key`, in words.
+    pub(super) fn holder(&self, key: &str) -> String {
+        let Some(owner) = self.claims.holder(key) else { return String::from("another process") };
+        let (host, pid) = owner.host_and_pid();
+        format!("process {pid} on {host}")
+    }
+
+    /// True when every one of `cells` has ended.
+    pub(super) fn complete(&self, cells: &[Cell]) -> bool {
+        let there =
+            |key: &str| self.files.record(key).is_file() || self.files.failure(key).is_file();
+        cells.iter().all(|cell| there(&cell.record.key))
+    }
+
+    /// Puts `cells` into the list, before others that are there.
+    pub(super) fn list(&self, cells: &[Cell], watch: &dyn SweepWatch) -> Result<(), SweepError> {
+        if self.listed(cells)? {
+            return Ok(());
+        }
+        let _mine = self.wait("list", &self.files.list(), watch)?;
+        let mut listed: Vec<CellRecord> = cells.iter().map(|cell| cell.record.clone()).collect();
+        let keys: std::collections::BTreeSet<&str> =
+            cells.iter().map(|cell| cell.record.key.as_str()).collect();
+        let before = if self.files.begun() { self.files.cells()? } else { Vec::new() };
+        listed.extend(before.into_iter().filter(|cell| !keys.contains(cell.key.as_str())));
+        write(&self.files.list(), &SweepRecord::new(listed).to_json())
+    }
+
+    /// Whether the list begins with `cells`.
+    fn listed(&self, cells: &[Cell]) -> Result<bool, SweepError> {
+        if !self.files.begun() {
+            return Ok(false);
+        }
+        let listed = SweepRecord::read(&self.files.list())?.cells;
+        let same = cells.iter().map(|cell| &cell.record).eq(listed.iter().take(cells.len()));
+        Ok(same)
+    }
+
+    /// Forgets that `cells` have failed.
+    pub(super) fn forgive(&self, cells: &[Cell]) -> Result<(), SweepError> {
+        for key in cells.iter().map(|cell| &cell.record.key) {
+            let path = self.files.failure(key);
+            if path.is_file()
+                && let Some(_mine) = self.take(key)?
+            {
+                fs::remove_file(&path).map_err(SweepError::folder(&path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// By cell: its [`SweepFolder::state`]. A damaged file is said and counts for nothing.
+    pub(super) fn states(&self, cells: &[Cell], watch: &dyn SweepWatch) -> Vec<Option<bool>> {
+        let say = |error: RecordError| {
+            watch.say(&format!("damaged, the cell runs again: {}", words(&error).join(": ")));
+        };
+        let state = |cell| self.state(cell).map_err(say).ok().flatten();
+        cells.par_iter().map(state).collect()
+    }
+
+    /// How a cell ended, true for a record; `None`: it has not.
+    ///
+    /// # Errors
+    /// When its file is damaged, or that of another cell.
+    pub(super) fn state(&self, cell: &Cell) -> Result<Option<bool>, RecordError> {
+        let key = &cell.record.key;
+        let Some(outcome) = self.files.outcome(key)? else { return Ok(None) };
+        let (good, found, path) = match outcome {
+            Ok(record) => (true, record.cell, self.files.record(key)),
+            Err(failed) => (false, Some(failed.cell), self.files.failure(key)),
+        };
+        if found.as_ref() == Some(&cell.record) {
+            return Ok(Some(good));
+        }
+        Err(RecordError::Sweep { path, message: String::from("expected its cell, found another") })
+    }
+
+    /// Keeps the outcome of a cell.
+    pub(super) fn keep(
+        &self,
+        cell: &CellRecord,
+        outcome: Result<Analysis, Vec<String>>,
+    ) -> Result<bool, SweepError> {
+        let (record, failure) = (self.files.record(&cell.key), self.files.failure(&cell.key));
+        match outcome {
+            Ok(analysis) => {
+                write(&record, &analysis.to_json())?;
+                // What was there was damaged.
+                let _ = fs::remove_file(failure);
+                Ok(true)
+            }
+            Err(errors) => {
+                // What was there was damaged.
+                let _ = fs::remove_file(record);
+                write(&failure, &FailedCell::new(cell.clone(), errors).to_json()).map(|()| false)
+            }
+        }
+    }
+
+    /// Writes the tables of all cells that have ended.
+    pub(super) fn tables(&self, watch: &dyn SweepWatch) -> Result<(), SweepError> {
+        let _mine = self.wait("tables", &self.files.root().join("cells.csv"), watch)?;
+        tables(&self.files, |sentence| watch.say(sentence))
+    }
+}
+
+/// Writes the tables of the sweep in `files`, row by row; says what cannot be read.
+pub(super) fn tables(files: &SweepFiles, say: impl Fn(&str)) -> Result<(), SweepError> {
+    let (mut cells, mut apps) = (table(files, "cells")?, table(files, "apps")?);
+    let left_out = |error: &RecordError| {
+        say(&format!("damaged, left out of the tables: {}", words(error).join(": ")));
+    };
+    let listing = files.listing()?;
+    listing.damaged.iter().for_each(left_out);
+    for cell in listing.cells {
+        let pushed = match files.outcome(&cell.key) {
+            Ok(None) => continue,
+            Err(error) => {
+                left_out(&error);
+                continue;
+            }
+            Ok(Some(outcome)) => cells.push_cell(&cell, &outcome).and_then(|()| match &outcome {
+                Ok(record) => apps.push_apps(&cell, record),
+                Err(_) => Ok(()),
+            }),
+        };
+        pushed.map_err(SweepError::folder(files.root()))?;
+    }
+    let end = |table: Table| {
+        let (csv, lines) = table.finish()?;
+        csv.finish()?;
+        lines.finish()
+    };
+    [cells, apps].into_iter().try_for_each(end).map_err(SweepError::folder(files.root()))
+}
+
+/// A table as CSV and as JSON lines.
+type Table = Tidy<WholeFile, WholeFile>;
+
+fn table(files: &SweepFiles, name: &str) -> Result<Table, SweepError> {
+    let open = |ending: &str| {
+        let path = files.root().join(format!("{name}.{ending}"));
+        WholeFile::create(&path).map_err(SweepError::folder(path))
+    };
+    Ok(Tidy::new(open("csv")?, open("jsonl")?))
+}
+
+pub(super) fn write(path: &Path, text: &str) -> Result<(), SweepError> {
+    WholeFile::write(path, text.as_bytes()).map_err(SweepError::folder(path))
+}

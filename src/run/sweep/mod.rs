@@ -1,0 +1,185 @@
+//! Sweeps: mixes x machines x schemes x seeds as a plan says, each cell once, nothing
+//! lost when a process ends.
+//!
+//! A cell is one mix on one machine under one scheme with one seed. Its key is the hash
+//! of everything that can change its numbers, its record is what `analyze` would have
+//! written. Applications alone and what schemes ask for before they start are found out
+//! once and kept in the cache folder.
+
+mod course;
+mod error;
+mod estimate;
+mod folder;
+mod merge;
+mod mixes;
+mod plan;
+mod room;
+mod slurm;
+mod stock;
+mod words;
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::record::{SweepEstimate, SweepFiles, SweepRecord};
+use crate::units::check_writable;
+
+use super::recall::BUILD;
+use super::watch::Watch;
+use course::Course;
+use folder::SweepFolder;
+use plan::Plan;
+use stock::{Cell, Stock};
+
+pub use error::SweepError;
+pub use merge::{MergeRequest, merge};
+pub use slurm::{SlurmRequest, slurm_scripts};
+
+/// What `sweep` is asked for.
+#[derive(Clone, Debug)]
+pub struct SweepRequest {
+    /// The plan.
+    pub plan: PathBuf,
+    /// The folder of the sweep.
+    pub out: PathBuf,
+    /// Go on with the cells that are there.
+    pub resume: bool,
+    /// Run those again that failed.
+    pub retry_failed: bool,
+    /// Go on in a folder that holds cells of another version of the program.
+    pub mixed_versions: bool,
+    /// Bytes that cells may take together; `None`: most of what is free.
+    pub memory_bytes: Option<u64>,
+    /// The part of the plan's cells to run, by their numbers from 1; `None`: all.
+    pub part: Option<(usize, usize)>,
+    /// How long a process of another machine may not be heard of before its cells are
+    /// taken over.
+    pub expiry: Duration,
+    /// A folder of model files before the built-in ones.
+    pub models: Option<PathBuf>,
+    /// Where converted traces and what was found out are kept.
+    pub cache: PathBuf,
+}
+
+/// How far a sweep has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SweepEnd {
+    /// Cells with a record.
+    pub done: usize,
+    /// Cells that failed.
+    pub failed: usize,
+    /// Cells that have not ended.
+    pub left: usize,
+}
+
+/// Somebody who watches a sweep. Called from several threads.
+pub trait SweepWatch: Watch {
+    /// Told once, before the first cell runs.
+    fn begin(&self, so_far: SweepEnd);
+
+    /// Told whenever a cell has ended, with whether it has a record.
+    fn ended(&self, done: bool);
+
+    /// Asked whether no more cells are to be begun.
+    fn stopped(&self) -> bool;
+
+    /// Told what somebody should know meanwhile: who is waited for, what is damaged.
+    fn say(&self, sentence: &str);
+}
+
+/// The cells of a plan that were asked for, with their numbers in the plan, and what they
+/// will take on `threads` threads.
+///
+/// # Errors
+/// [`SweepError`]: a wrong plan, an application or a machine that cannot be used.
+pub fn planned(
+    request: &SweepRequest,
+    threads: usize,
+    watch: &dyn SweepWatch,
+) -> Result<SweepEstimate, SweepError> {
+    let plan = Plan::read(&request.plan)?;
+    part(request, plan.cells())?;
+    let (stock, cells) = stocked(request, plan, watch)?;
+    let part = part(request, cells.len())?;
+    Ok(estimate::estimate(&stock, (part.start, &cells[part]), threads))
+}
+
+/// Runs the cells of a plan that have not ended, and writes the tables of all.
+///
+/// # Errors
+/// [`SweepError`]: what keeps the sweep from being run. A cell that fails is kept as
+/// such, and counted.
+pub fn sweep(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<SweepEnd, SweepError> {
+    let plan = Plan::read(&request.plan)?;
+    part(request, plan.cells())?;
+    let files = SweepFiles::new(&request.out);
+    let go_on = request.resume || request.retry_failed;
+    if !go_on && (files.begun() || files.ended() > 0) {
+        let (folder, cells) = (request.out.clone(), files.ended());
+        return Err(SweepError::NotEmpty { folder, cells });
+    }
+    if !request.mixed_versions {
+        one_version(&files)?;
+    }
+    check_writable(&request.out).map_err(SweepError::folder(&request.out))?;
+    let folder = SweepFolder::open(&request.out, request.expiry)?;
+    let stocked = stocked(request, plan, watch);
+    let stocked = stocked.and_then(|(stock, all)| Ok((part(request, all.len())?, stock, all)));
+    let (part, stock, all) = match stocked {
+        Ok(stocked) => stocked,
+        Err(error) => {
+            folder.leave();
+            return Err(error);
+        }
+    };
+    folder.list(&all, watch)?;
+    let cells = &all[part];
+    if request.retry_failed {
+        folder.forgive(cells)?;
+    }
+    let states = folder.states(cells, watch);
+    let memory = request.memory_bytes.unwrap_or_else(room::free);
+    let end = Course::new((&stock, &folder), (cells, &states), watch, memory).run()?;
+    drop(stock);
+    // A part of a plan leaves the tables to who ends the last cell.
+    if request.part.is_none() || folder.complete(&all) {
+        folder.tables(watch)?;
+    }
+    folder.clean();
+    Ok(end)
+}
+
+/// Refuses a folder whose cells another build has made.
+fn one_version(files: &SweepFiles) -> Result<(), SweepError> {
+    let listed = if files.begun() { SweepRecord::read(&files.list())?.cells } else { Vec::new() };
+    match listed.iter().find(|cell| cell.build != BUILD) {
+        None => Ok(()),
+        Some(cell) => Err(SweepError::Mixed {
+            versions: format!("{} in {}, this is {BUILD}", cell.build, files.root().display()),
+        }),
+    }
+}
+
+fn stocked(
+    request: &SweepRequest,
+    plan: Plan,
+    watch: &dyn SweepWatch,
+) -> Result<(Stock, Vec<Cell>), SweepError> {
+    let (models, cache) = (request.models.as_deref(), &request.cache);
+    let stock = Stock::new(plan, models, cache, request.expiry, watch)?;
+    let cells = stock.cells()?;
+    Ok((stock, cells))
+}
+
+/// The places of the cells that were asked for, out of `count`.
+fn part(request: &SweepRequest, count: usize) -> Result<Range<usize>, SweepError> {
+    let Some((first, last)) = request.part else { return Ok(0..count) };
+    if 1 <= first && first <= last && last <= count {
+        return Ok(first - 1..last);
+    }
+    Err(SweepError::Plan {
+        path: request.plan.clone(),
+        message: format!("expected cells from 1 to {count}, found {first}-{last}"),
+    })
+}

@@ -1,0 +1,293 @@
+//! A sweep as the user writes it down.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::spec::read_plain;
+use crate::units::{Cycle, nearest};
+
+use super::super::app::AppName;
+use super::super::replay;
+use super::super::schemes::chosen;
+use super::super::until::{Until, Who};
+use super::error::SweepError;
+use super::mixes::Mixes;
+use super::words::{Named, combinations};
+
+/// Cells of one plan at most: a table of them is still a table.
+const MOST_CELLS: usize = 200_000;
+
+/// A plan, checked.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// Its file.
+    pub(super) path: PathBuf,
+    /// The applications, by name.
+    pub(super) apps: Vec<AppName>,
+    /// By mix: places among the applications.
+    pub(super) mixes: Vec<Vec<usize>>,
+    /// Machines with what is set of them.
+    pub(super) machines: Vec<Named>,
+    /// Schemes as `analyze` takes them.
+    pub(super) schemes: Vec<String>,
+    pub(super) seeds: Vec<u64>,
+    pub(super) until: Until,
+    pub(super) window: Option<Cycle>,
+    /// By application that comes later: when.
+    pub(super) arrivals: Vec<(String, Cycle)>,
+}
+
+/// Applications of one plan at most.
+const MOST_APPS: usize = 10_000;
+
+/// The file as it is read.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    #[allow(dead_code, reason = "words for people")]
+    description: Option<String>,
+    #[serde(default)]
+    apps: BTreeMap<String, String>,
+    #[serde(default)]
+    mixes: Mixes,
+    #[serde(default)]
+    machines: Vec<String>,
+    #[serde(default)]
+    schemes: Vec<String>,
+    seeds: Option<Vec<u64>>,
+    until: Option<String>,
+    window: Option<Cycle>,
+    #[serde(default)]
+    arrive: BTreeMap<String, Cycle>,
+}
+
+impl Plan {
+    /// Reads the plan at `path`.
+    ///
+    /// # Errors
+    /// With file and line, or key, what was expected and what was found.
+    pub(super) fn read(path: &Path) -> Result<Self, SweepError> {
+        let raw: Raw = read_plain(path)?;
+        Self::new(path, raw)
+            .map_err(|message| SweepError::Plan { path: path.to_path_buf(), message })
+    }
+
+    fn new(path: &Path, raw: Raw) -> Result<Self, String> {
+        let folder = path.parent().unwrap_or_else(|| Path::new(""));
+        let app = |(name, source): (&String, &String)| AppName::within(folder, name, source);
+        let apps: Vec<AppName> = raw.apps.iter().map(app).collect();
+        if apps.is_empty() {
+            return Err(String::from(
+                "expected applications in [apps], as saxpy = \"synth:saxpy\"",
+            ));
+        }
+        if apps.len() > MOST_APPS {
+            return Err(format!("apps: expected at most {MOST_APPS}, found {}", apps.len()));
+        }
+        let names: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();
+        let until = raw.until.as_deref().unwrap_or_default();
+        let until = if raw.until.is_some() { until.parse() } else { Ok(Until::default()) };
+        let plan = Self {
+            path: path.to_path_buf(),
+            mixes: raw.mixes.of(&names)?,
+            machines: machines(folder, &raw.machines)?,
+            schemes: schemes(&raw.schemes)?,
+            seeds: raw.seeds.unwrap_or_else(|| vec![0]),
+            until: until.map_err(|message| format!("until: {message}"))?,
+            window: raw.window,
+            arrivals: arrivals(&raw.arrive, &names)?,
+            apps,
+        };
+        plan.check().map(|()| plan)
+    }
+
+    /// How many cells there are.
+    pub(super) fn cells(&self) -> usize {
+        [self.mixes.len(), self.machines.len(), self.schemes.len(), self.seeds.len()]
+            .into_iter()
+            .fold(1, usize::saturating_mul)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for (key, count) in [("seeds", self.seeds.len()), ("schemes", self.schemes.len())] {
+            if count == 0 {
+                return Err(format!("{key}: expected one at least"));
+            }
+        }
+        if self.cells() > MOST_CELLS {
+            let found = self.cells();
+            return Err(format!("expected at most {MOST_CELLS} cells, found {found}"));
+        }
+        self.check_end()?;
+        let mut sizes: Vec<&Vec<usize>> = self.mixes.iter().collect();
+        sizes.sort_by_key(|mix| mix.len());
+        sizes.dedup_by_key(|mix| mix.len());
+        for (typed, mix) in self.schemes.iter().flat_map(|s| sizes.iter().map(move |m| (s, m))) {
+            let apps: Vec<AppName> = mix.iter().map(|&app| self.apps[app].clone()).collect();
+            chosen(typed, &apps).map_err(|error| format!("schemes: {typed}: {error}"))?;
+        }
+        Ok(())
+    }
+
+    fn check_end(&self) -> Result<(), String> {
+        let targets = self.until.who == Who::Targets;
+        match self.window {
+            Some(0) => Err(String::from("window: expected at least 1, found 0")),
+            Some(_) if !targets && self.until.who != Who::Clock => Err(format!(
+                "window: belongs to until = \"targets\" or \"cycles=N\", found until = \"{}\"",
+                self.until
+            )),
+            None if targets && self.until.cycles.is_none() => {
+                Err(String::from("window: expected with until = \"targets\", as window = 2000000"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Refuses a list that multiplies out too far before it is multiplied out further.
+fn bounded(key: &str, count: usize) -> Result<(), String> {
+    let told = || format!("{key}: expected at most {MOST_CELLS} after lists are multiplied out");
+    if count > MOST_CELLS { Err(told()) } else { Ok(()) }
+}
+
+fn machines(folder: &Path, typed: &[String]) -> Result<Vec<Named>, String> {
+    if typed.is_empty() {
+        return Err(String::from("expected machines, as machines = [\"v100\"]"));
+    }
+    let mut machines = Vec::new();
+    for word in typed {
+        for mut machine in combinations(word).map_err(|message| format!("machines: {message}"))? {
+            if machine.name.contains('/') || machine.name.ends_with(".toml") {
+                machine.name = folder.join(&machine.name).display().to_string();
+            }
+            machines.push(machine);
+        }
+        bounded("machines", machines.len())?;
+    }
+    Ok(machines)
+}
+
+fn schemes(typed: &[String]) -> Result<Vec<String>, String> {
+    let mut schemes = Vec::new();
+    for word in typed {
+        if word.split(':').next().is_some_and(|name| name.trim() == replay::NAME) {
+            return Err(String::from("schemes: replay is for the one run that it repeats"));
+        }
+        for scheme in combinations(word).map_err(|message| format!("schemes: {message}"))? {
+            let settings = scheme.settings.iter().map(|(key, value)| format!(":{key}={value}"));
+            schemes.push(scheme.name.clone() + &settings.collect::<String>());
+        }
+        bounded("schemes", schemes.len())?;
+    }
+    Ok(schemes)
+}
+
+fn arrivals(
+    arrive: &BTreeMap<String, Cycle>,
+    names: &[&str],
+) -> Result<Vec<(String, Cycle)>, String> {
+    if let Some(name) = arrive.keys().find(|name| !names.contains(&name.as_str())) {
+        let hint = nearest(name, names.iter().copied())
+            .map_or_else(String::new, |near| format!(" (did you mean {near}?)"));
+        return Err(format!("arrive: no application {name}{hint}"));
+    }
+    Ok(arrive.iter().map(|(name, &cycle)| (name.clone(), cycle)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::Plan;
+    use crate::spec::Models;
+    use crate::synth::Workload;
+
+    const GOOD: &str = "machines = ['v100', 'own.toml:l1.latency_cycles=20,40']\n\
+        schemes = ['left-over', 'warped-slicer:window=5000,10000:delay=0,7']\n\
+        seeds = [1, 2]\nuntil = 'targets'\nwindow = 1000\narrive = { b = 50 }\n\
+        [apps]\na = 'synth:saxpy'\nb = 'x/b.gpt'\n[mixes]\nall_pairs = true\n";
+
+    #[test]
+    fn the_plans_that_come_with_the_program_name_what_there_is() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/plans");
+        let mut count = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let plan = Plan::read(&entry.unwrap().path()).unwrap();
+            let files = Models::builtin();
+            for machine in &plan.machines {
+                files.machine(&machine.name, &machine.settings).unwrap();
+            }
+            for app in &plan.apps {
+                let model = app.path.to_str().unwrap().strip_prefix("synth:").unwrap();
+                Workload::load(model, None).unwrap();
+            }
+            count += 1;
+        }
+        assert!(count > 5, "{count} plans");
+    }
+
+    fn read(text: &str) -> Result<Plan, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("plan.toml");
+        std::fs::write(&path, text).unwrap();
+        Plan::read(&path).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn cells_are_the_product_of_what_is_listed() {
+        let plan = read(GOOD).unwrap();
+        assert_eq!((plan.machines.len(), plan.schemes.len()), (3, 5));
+        assert_eq!(plan.cells(), 3 * 5 * 2);
+        assert_eq!(plan.schemes[4], "warped-slicer:window=10000:delay=7");
+        assert!(plan.machines[2].name.ends_with("/own.toml"), "{:?}", plan.machines);
+        assert!(plan.apps[1].path.ends_with("x/b.gpt") && plan.apps[1].path.is_absolute());
+    }
+
+    #[test]
+    fn what_multiplies_out_beyond_bounds_is_refused_at_once() {
+        let list = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+        let wide = format!("'spatial:a={0}:b={0}:c={0}'", list(1000));
+        let long = format!("'w:a={0}:b={0}', ", list(100)).repeat(2000);
+        let apps: String = (0..3000).map(|n| format!("a{n} = 'x'\n")).collect();
+        for (old, new, words) in [
+            ("'left-over'", wide.as_str(), "at most 10000 combinations"),
+            ("'left-over', ", long.as_str(), "schemes: expected at most 200000"),
+            ("'v100', ", long.as_str(), "machines: expected at most 200000"),
+            ("a = 'synth:saxpy'\n", apps.as_str(), "mixes: expected at most 100000"),
+        ] {
+            let said = read(&GOOD.replacen(old, new, 1)).unwrap_err();
+            assert!(said.contains(words), "{words}: {said}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_plan_is_refused_with_its_place() {
+        for (old, new, words) in [
+            ("machines", "machnes", "plan.toml:1: unknown key `machnes`; did you mean `machines`"),
+            ("all_pairs", "all_pair", "plan.toml:11: unknown key `mixes.all_pair`"),
+            ("'left-over'", "'leftover'", "did you mean left-over?"),
+            ("delay=", "dely=", "did you mean delay?"),
+            ("window=5000", "window=x", "found `x`"),
+            ("arrive = { b", "arrive = { c", "arrive: no application c"),
+            ("window = 1000\n", "", "window: expected with until"),
+            ("'targets'", "'all'", "window: belongs to until"),
+            ("'targets'", "'never'", "until: expected all, first"),
+            ("window = 1000", "window = -1", "plan.toml:5: `window`"),
+            ("seeds = [1, 2]", "seeds = []", "seeds: expected one"),
+            ("a = 'synth:saxpy'\nb = 'x/b.gpt'\n", "", "expected applications"),
+            ("all_pairs = true", "lists = [['a', 'q']]", "list 1: no application q"),
+            ("all_pairs = true", "", "expected mixes"),
+            ("'left-over'", "'bp-bs', 'replay:x.json'", "replay"),
+            ("'left-over'", "'solo'", "runs one application"),
+            ("'left-over'", "'ilp'", "queue"),
+        ] {
+            let text = GOOD.replacen(old, new, 1);
+            assert_ne!(text, GOOD, "{old}");
+            let said = read(&text).unwrap_err();
+            assert!(said.contains(words) && said.contains("plan.toml"), "{new}: {said}");
+        }
+    }
+}

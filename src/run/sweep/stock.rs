@@ -1,0 +1,326 @@
+//! What the cells of a plan are made of: stores, machines, and what is known already.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rayon::prelude::*;
+
+use crate::record::{Analysis, CellRecord};
+use crate::spec::{Models, Resolved};
+use crate::trace::{Filter, Store};
+use crate::units::to_u64;
+
+use super::super::app::{App, AppName, Made};
+use super::super::error::RunError;
+use super::super::memory::Memory;
+use super::super::recall::{BUILD, Recall, key};
+use super::super::request::{AnalyzeRequest, Bench, together};
+use super::super::schemes::chosen;
+use super::super::watch::{Unwatched, Watch};
+use super::error::SweepError;
+use super::plan::Plan;
+
+/// Everything that cells need; it does not hold the stores open.
+#[derive(Debug)]
+pub(super) struct Stock {
+    pub(super) plan: Plan,
+    /// By application of the plan; `None`: it is in no mix.
+    apps: Vec<Option<Stored>>,
+    /// By machine of the plan.
+    pub(super) machines: Vec<Station>,
+    recall: Recall,
+    models: Option<PathBuf>,
+    cache: PathBuf,
+}
+
+/// The store of an application.
+#[derive(Clone, Debug)]
+struct Stored {
+    made: Made,
+    content: String,
+    warp_instructions: u64,
+}
+
+/// A machine, resolved.
+#[derive(Debug)]
+pub(super) struct Station {
+    pub(super) resolved: Resolved,
+    memory: Memory,
+}
+
+/// One cell: places in the plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cell {
+    pub(super) machine: usize,
+    pub(super) mix: Vec<usize>,
+    pub(super) scheme: String,
+    seed: u64,
+    /// What it is called, by which files.
+    pub(super) record: CellRecord,
+}
+
+impl Stock {
+    /// Converts applications and resolves machines. `expiry` is that of [`Recall::new`].
+    pub(super) fn new(
+        plan: Plan,
+        models: Option<&Path>,
+        cache: &Path,
+        expiry: Duration,
+        watch: &dyn Watch,
+    ) -> Result<Self, SweepError> {
+        let apps = stores(&plan, models, cache, watch)?;
+        let files = Models::with_overrides(models)?;
+        let machines =
+            (0..plan.machines.len()).map(|machine| station(&plan, machine, &files, models));
+        Ok(Self {
+            apps,
+            machines: machines.collect::<Result<_, _>>()?,
+            recall: Recall::new(cache, expiry),
+            models: models.map(Path::to_path_buf),
+            cache: cache.to_path_buf(),
+            plan,
+        })
+    }
+
+    /// The cells of the plan, each once: by machine, mix, seed and scheme.
+    pub(super) fn cells(&self) -> Result<Vec<Cell>, SweepError> {
+        let plan = &self.plan;
+        let mut cells = Vec::with_capacity(plan.cells());
+        let mut known = BTreeSet::new();
+        for machine in 0..plan.machines.len() {
+            for mix in &plan.mixes {
+                for &seed in &plan.seeds {
+                    for scheme in &plan.schemes {
+                        let cell = self.cell(machine, mix, scheme, seed)?;
+                        if known.insert(cell.record.key.clone()) {
+                            cells.push(cell);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(cells)
+    }
+
+    fn cell(
+        &self,
+        machine: usize,
+        mix: &[usize],
+        scheme: &str,
+        seed: u64,
+    ) -> Result<Cell, SweepError> {
+        let plan = &self.plan;
+        let (resolved, set) = (&self.machines[machine].resolved, &plan.machines[machine].settings);
+        let apps: Vec<AppName> = mix.iter().map(|&app| plan.apps[app].clone()).collect();
+        let named = chosen(scheme, &apps);
+        let (named, _) =
+            named.map_err(|source| plan.part(&format!("schemes: {scheme}"), source))?;
+        let names: Vec<String> = apps.into_iter().map(|app| app.name).collect();
+        let comes = |(app, _): &&(String, u64)| names.contains(app);
+        let mut record = CellRecord {
+            key: String::new(),
+            program: concat!("gpumodel ", env!("CARGO_PKG_VERSION")).to_owned(),
+            build: BUILD.to_owned(),
+            machine: resolved.machine.name.clone(),
+            machine_hash: resolved.hash.clone(),
+            overrides: set.iter().cloned().collect(),
+            scheme: named.name,
+            parameters: named.parameters,
+            seed,
+            until: plan.until.to_string(),
+            window_cycles: plan.window,
+            arrival_cycles: plan.arrivals.iter().filter(comes).cloned().collect(),
+            apps: names,
+        };
+        let mut words = vec![String::from("cell"), format!("{record:?}"), resolved.hash.clone()];
+        words.extend(mix.iter().map(|&app| self.stored(app).content.clone()));
+        record.key = format!("{:032x}", key(&words));
+        Ok(Cell { machine, mix: mix.to_vec(), scheme: scheme.to_owned(), seed, record })
+    }
+
+    fn stored(&self, app: usize) -> &Stored {
+        self.apps[app].as_ref().expect("applications of mixes are stored")
+    }
+
+    /// Warp instructions of an application.
+    pub(super) fn warp_instructions(&self, app: usize) -> u64 {
+        self.stored(app).warp_instructions
+    }
+
+    /// What an application on a machine is called among claims.
+    pub(super) fn name_alone(&self, machine: usize, app: usize) -> String {
+        let (resolved, stored) = (&self.machines[machine].resolved, self.stored(app));
+        let words =
+            [resolved.hash.clone(), stored.content.clone(), self.plan.apps[app].name.clone()];
+        format!("alone-{:032x}", key(&words))
+    }
+
+    /// Opens an application, if its store still says what the keys of cells are made of.
+    fn open(&self, app: usize) -> Result<App, RunError> {
+        let (name, stored) = (self.plan.apps[app].name.clone(), self.stored(app));
+        let store = Store::open(&stored.made.path)?;
+        if content(&store) != stored.content {
+            return Err(RunError::Changed { app: name, path: stored.made.path.clone() });
+        }
+        Ok(App { name, store, warnings: stored.made.warnings.clone() })
+    }
+
+    /// What `analyze` would be asked for.
+    pub(super) fn request(&self, cell: &Cell) -> AnalyzeRequest {
+        let named = &self.plan.machines[cell.machine];
+        let apps = cell.mix.iter().map(|&app| self.plan.apps[app].clone()).collect();
+        let comes = |(app, _): &&(String, u64)| cell.record.apps.contains(app);
+        AnalyzeRequest {
+            overrides: named.settings.clone(),
+            schemes: vec![cell.scheme.clone()],
+            until: self.plan.until,
+            window: self.plan.window,
+            arrivals: self.plan.arrivals.iter().filter(comes).cloned().collect(),
+            models: self.models.clone(),
+            seed: cell.seed,
+            ..AnalyzeRequest::new(apps, &named.name, &self.cache)
+        }
+    }
+
+    /// Runs a cell.
+    pub(super) fn run(&self, cell: &Cell) -> Result<Analysis, RunError> {
+        let request = self.request(cell);
+        let (bench, apps) = self.bench(&request, cell.machine, &cell.mix)?;
+        let mut analysis = together(&bench, &request, &apps)?;
+        analysis.cell = Some(cell.record.clone());
+        Ok(analysis)
+    }
+
+    /// Runs an application alone, so that the cells know what it does.
+    pub(super) fn run_alone(&self, cell: &Cell, app: usize) -> Result<(), RunError> {
+        let request = self.request(cell);
+        let (bench, apps) = self.bench(&request, cell.machine, &[app])?;
+        bench.solo(&apps[0]).map(drop)
+    }
+
+    /// A machine with applications, ready to run.
+    pub(super) fn bench<'a>(
+        &'a self,
+        request: &'a AnalyzeRequest,
+        machine: usize,
+        apps: &[usize],
+    ) -> Result<(Bench<'a>, Vec<App>), RunError> {
+        let Station { resolved, memory } = &self.machines[machine];
+        let bench = Bench::new(request, (resolved, memory), &Unwatched, Some(&self.recall));
+        let open = |&app: &usize| {
+            let mut app = self.open(app)?;
+            app.narrow(&Filter::default())?;
+            Ok(app)
+        };
+        Ok((bench, apps.iter().map(open).collect::<Result<_, RunError>>()?))
+    }
+}
+
+impl Plan {
+    fn part(&self, key: &str, source: impl Into<RunError>) -> SweepError {
+        let source = Box::new(source.into());
+        SweepError::Part { path: self.path.clone(), key: key.to_owned(), source }
+    }
+}
+
+/// The stores of the applications of a plan; `None`: it is in no mix. Names of one source
+/// share what is made of it once.
+fn stores(
+    plan: &Plan,
+    models: Option<&Path>,
+    cache: &Path,
+    watch: &dyn Watch,
+) -> Result<Vec<Option<Stored>>, SweepError> {
+    let used: BTreeSet<usize> = plan.mixes.iter().flatten().copied().collect();
+    // By source: its place among those that are made.
+    let mut sources: BTreeMap<&Path, usize> = BTreeMap::new();
+    let mut firsts = Vec::new();
+    for &app in &used {
+        sources.entry(&plan.apps[app].path).or_insert_with(|| {
+            firsts.push(app);
+            firsts.len() - 1
+        });
+    }
+    let made: Vec<Result<Stored, SweepError>> = firsts
+        .par_iter()
+        .with_max_len(1)
+        .map(|&app| stored(plan, app, models, cache, watch))
+        .collect();
+    let made: Vec<Stored> = made.into_iter().collect::<Result<_, _>>()?;
+    let of = |app: usize| made[sources[plan.apps[app].path.as_path()]].clone();
+    Ok((0..plan.apps.len()).map(|app| used.contains(&app).then(|| of(app))).collect())
+}
+
+/// What tells a store from others.
+fn content(store: &Store) -> String {
+    format!("{} {}", store.content_hash(), to_u64(store.kernel_count()))
+}
+
+/// The store of an application of the plan.
+fn stored(
+    plan: &Plan,
+    app: usize,
+    models: Option<&Path>,
+    cache: &Path,
+    watch: &dyn Watch,
+) -> Result<Stored, SweepError> {
+    let name = &plan.apps[app];
+    let failed = |source: RunError| plan.part(&format!("apps.{}", name.name), source);
+    let made = Made::of(name, models, cache, watch.converting()).map_err(failed)?;
+    let store = Store::open(&made.path).map_err(|source| failed(source.into()))?;
+    let kernels = 0..store.kernel_count();
+    let warp_instructions = kernels.map(|kernel| store.kernel(kernel).warp_instructions()).sum();
+    Ok(Stored { made, content: content(&store), warp_instructions })
+}
+
+fn station(
+    plan: &Plan,
+    machine: usize,
+    files: &Models,
+    models: Option<&Path>,
+) -> Result<Station, SweepError> {
+    let named = &plan.machines[machine];
+    let key = format!("machines: {}", named.name);
+    let resolved = files.machine(&named.name, &named.settings);
+    let resolved = resolved.map_err(|source| plan.part(&key, source))?;
+    let memory = Memory::load(&resolved.machine, models);
+    let memory = memory.map_err(|source| plan.part(&key, source))?;
+    Ok(Station { resolved, memory })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use super::super::super::app::Made;
+    use super::super::super::watch::Unwatched;
+    use super::super::plan::Plan;
+    use super::{AppName, RunError, Stock};
+    use crate::trace::Silent;
+
+    /// The store of a workload model as `a.gpt` of a folder.
+    fn store(folder: &Path, model: &str) {
+        let name = AppName::parse(&format!("synth:{model}"));
+        let made = Made::of(&name, None, folder, &Silent).unwrap();
+        std::fs::rename(made.path, folder.join("a.gpt")).unwrap();
+    }
+
+    #[test]
+    fn a_store_that_is_another_one_by_now_is_the_error_of_its_cell() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, path) = (folder.path(), folder.path().join("plan.toml"));
+        store(root, "saxpy");
+        let text = "machines = ['warped-slicer']\nschemes = ['even']\n[apps]\na = 'a.gpt'\n\
+                    [mixes]\nlists = [['a']]\n";
+        std::fs::write(&path, text).unwrap();
+        let plan = Plan::read(&path).unwrap();
+        let expiry = Duration::from_secs(60);
+        let stock = Stock::new(plan, None, root, expiry, &Unwatched).unwrap();
+        let cell = stock.cells().unwrap().remove(0);
+        assert!(stock.run(&cell).is_ok());
+        store(root, "compute");
+        assert!(matches!(stock.run(&cell), Err(RunError::Changed { app, .. }) if app == "a"));
+    }
+}

@@ -1,0 +1,75 @@
+//! Do the figures of slices of several sizes follow from the numbers?
+
+use gpumodel::record::Analysis;
+use gpumodel::report::figure::{Drawing, Figure, Scene};
+
+use crate::picture::texts;
+use crate::shown_slices::{sliced, surface, surfaces};
+use crate::shown_study::apart;
+
+fn drawn(name: &str, records: &[Analysis]) -> Result<Drawing, String> {
+    let figure = Figure::named(name).unwrap();
+    figure.draw(&Scene::new(records)).map_err(|error| error.to_string())
+}
+
+fn rows(drawing: &Drawing) -> Vec<Vec<String>> {
+    let mut reader = csv::Reader::from_reader(drawing.csv.as_bytes());
+    reader.records().map(|row| row.unwrap().iter().map(str::to_string).collect()).collect()
+}
+
+fn says(drawing: &Drawing, words: &str) -> bool {
+    texts(&drawing.svg).iter().any(|text| text.words.contains(words))
+}
+
+#[test]
+fn speed_is_over_the_most_of_a_line_for_each_resource() {
+    let drawing = drawn("slice-speed", &sliced(2, false)).unwrap();
+    let rows = rows(&drawing);
+    let told = |app: &str, resource: &str| -> Vec<(String, f64)> {
+        let own = rows.iter().filter(|row| row[0] == app && row[2] == resource);
+        own.map(|row| (row[3].clone(), row[5].parse().unwrap())).collect()
+    };
+    // The first computes: channels change nothing, SMs everything.
+    assert!(told("BO", "channels").iter().all(|(_, speed)| (speed - 1.0).abs() < 1e-9));
+    let sms: Vec<(String, f64)> =
+        [(20, 0.25), (40, 0.5), (60, 0.75), (80, 1.0)].map(|(n, s)| (n.to_string(), s)).into();
+    assert_eq!(told("BO", "sms"), sms);
+    // The second has 53 per channel: 1696 with all, less than 40 SMs could.
+    let channels: Vec<f64> = told("FD", "channels").iter().map(|point| point.1).collect();
+    assert_eq!(channels, [0.125, 0.25, 0.5, 0.75, 1.0]);
+    assert!(told("FD", "sms").iter().all(|(_, speed)| (speed - 1.0).abs() < 1e-9));
+    assert_eq!(drawing.plots.len(), 2);
+    assert!(says(&drawing, "FD (40 SMs)") && says(&drawing, "FD (16 channels)"));
+}
+
+#[test]
+fn a_map_has_a_cell_for_every_division_and_a_dash_for_who_is_missing() {
+    let drawing = drawn("slice-surface", &[surface([1, 0], false)]).unwrap();
+    assert_eq!(rows(&drawing).len(), 8);
+    assert_eq!(texts(&drawing.svg).iter().filter(|text| text.words == "–").count(), 1);
+    // FD with 20 SMs and 24 channels is bound by SMs: 1200 of 1696; BO has 60 of 80.
+    assert!(says(&drawing, "1.46") && says(&drawing, "SMs of FD"), "{}", drawing.csv);
+    let best = rows(&drawing).into_iter().find(|row| row[4].starts_with("1.457")).unwrap();
+    assert_eq!(best[..4], ["FD+BO", "FD", "20", "24"]);
+}
+
+#[test]
+fn what_is_left_out_is_said() {
+    let drawing = drawn("slice-surface", &surfaces(6, false)).unwrap();
+    assert!(says(&drawing, "2 more pairs are not drawn"));
+    assert!(says(&drawn("slice-speed", &sliced(9, false)).unwrap(), "more lines are not drawn"));
+}
+
+#[test]
+fn values_that_no_map_can_show_are_left_out() {
+    for value in [f64::NAN, f64::INFINITY, 0.0] {
+        let mut pair = surface([1, 0], false);
+        pair.coruns.iter_mut().for_each(|run| run.stp = value);
+        assert!(drawn("slice-surface", &[pair]).unwrap_err().contains("slices of several sizes"));
+        let mut alone = sliced(1, false);
+        alone[0].coruns.iter_mut().for_each(|run| run.apps[0].ipc = value);
+        assert!(drawn("slice-speed", &alone).unwrap_err().contains("slices of several sizes"));
+    }
+    assert!(drawn("slice-speed", &apart(1, false)).is_err());
+    assert!(drawn("slice-surface", &sliced(1, false)).is_err());
+}

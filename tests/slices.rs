@@ -1,0 +1,139 @@
+//! Do slices of SMs and memory channels behave as UGPU says (ISCA 2025)? Two own kernels
+//! (`tests/data/slices`), one bound by memory and one by arithmetic, on machine `ugpu`.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use gpumodel::record::{Analysis, CoRun, CoRunApp};
+use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::scheme::{Row, TABLE};
+use gpumodel::synth::{Compression, Workload, write_folder};
+use gpumodel::trace::{ConvertRequest, Silent, convert};
+
+fn store(folder: &Path, kernel: &str) -> PathBuf {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/slices");
+    let file = data.join(format!("{kernel}.toml"));
+    let workload = Workload::load(file.to_str().unwrap(), None).unwrap();
+    let (text, path) = (folder.join(kernel), folder.join(format!("{kernel}.gpt")));
+    write_folder(&workload, &text, Compression::None, &mut |_| {}).unwrap();
+    let request =
+        ConvertRequest { inputs: vec![text], output: path.clone(), ..ConvertRequest::default() };
+    convert(&request, &Silent).unwrap();
+    path
+}
+
+/// The kernels together on `ugpu`, called by their names, to an end.
+fn run(kernels: &[&str], schemes: &[&str], set: &[(&str, &str)], end: &str) -> Analysis {
+    let folder = tempfile::tempdir().unwrap();
+    let app =
+        |kernel: &&str| AppName { name: (*kernel).to_owned(), path: store(folder.path(), kernel) };
+    let apps = kernels.iter().map(app).collect();
+    let request = AnalyzeRequest {
+        schemes: schemes.iter().map(|&scheme| scheme.to_owned()).collect(),
+        overrides: set.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect(),
+        until: end.parse().unwrap(),
+        ..AnalyzeRequest::new(apps, "ugpu", Path::new("/no/such/folder"))
+    };
+    analyze(&request, &Unwatched).unwrap_or_else(|error| panic!("{error:?}"))
+}
+
+fn app<'a>(run: &'a CoRun, name: &str) -> &'a CoRunApp {
+    run.apps.iter().find(|app| app.app == name).unwrap()
+}
+
+/// SMs and channels of each application by the decisions up to the first end.
+fn parts(run: &CoRun) -> Vec<Vec<(usize, usize)>> {
+    let together = run.decisions.iter().filter(|decision| !decision.wake.ends_with("ends"));
+    let sms = |share: &serde_json::Value| {
+        let quotas = share.as_array();
+        quotas.map_or(0, |list| list.iter().filter(|quota| quota.as_u64() > Some(0)).count())
+    };
+    together
+        .map(|decision| {
+            let shares = decision.plan["shares"].as_array().unwrap();
+            let channels = decision.plan["channels"].as_array().unwrap();
+            let both = shares.iter().zip(channels);
+            both.map(|(share, list)| (sms(share), list.as_array().unwrap().len())).collect()
+        })
+        .collect()
+}
+
+/// Under every scheme that gives channels, to the ends of both.
+fn whole() -> &'static Analysis {
+    static WHOLE: OnceLock<Analysis> = OnceLock::new();
+    WHOLE.get_or_init(|| {
+        let rows = TABLE.iter().filter(|row| row.channels);
+        let has = |row: &Row, name: &str| row.parameters.iter().any(|known| known.name == name);
+        let scheme = |row: &Row| match has(row, "epoch") {
+            true => format!("{}:epoch=20000", row.name),
+            false => row.name.to_owned(),
+        };
+        let schemes: Vec<String> = rows.map(scheme).collect();
+        let schemes: Vec<&str> = schemes.iter().map(String::as_str).collect();
+        run(&["sweep", "count"], &schemes, &[], "all")
+    })
+}
+
+fn under<'a>(analysis: &'a Analysis, scheme: &str) -> &'a CoRun {
+    analysis.coruns.iter().find(|run| run.scheme == scheme).unwrap()
+}
+
+#[test]
+fn every_scheme_that_gives_channels_runs_to_the_end_and_says_what_moved() {
+    let analysis = whole();
+    assert!(analysis.coruns.len() >= 8);
+    for run in &analysis.coruns {
+        for (app, alone) in run.apps.iter().zip(&analysis.solo) {
+            assert!(app.finished, "{}: {}", run.scheme, app.app);
+            assert_eq!(app.warp_instructions, alone.warp_instructions, "{}", run.scheme);
+            let migration = app.migration.unwrap_or_else(|| panic!("{}", run.scheme));
+            assert!(migration.pages > 0, "{}", run.scheme);
+            assert_eq!(migration.bytes_moved, migration.pages_moved * 4096);
+        }
+        assert!(run.stp > 0.0 && run.decisions[0].cycle == 0);
+    }
+}
+
+#[test]
+fn pages_that_move_inside_the_memory_cost_least_and_those_of_all_channels_most() {
+    let runs = ["ugpu-offline", "ugpu", "ugpu-soft", "ugpu-ori"].map(|name| under(whole(), name));
+    let stp = runs.map(|run| run.stp);
+    assert!(stp.windows(2).all(|pair| pair[0] > pair[1]), "{stp:?}");
+    let moved = runs.map(|run| app(run, "sweep").migration.unwrap().pages_moved);
+    assert!(moved[0] == 0 && moved[1] > 0 && moved[3] > moved[1], "{moved:?}");
+}
+
+#[test]
+fn the_memory_bound_one_gets_channels_for_sms() {
+    let parts = parts(under(whole(), "ugpu"));
+    assert_eq!(parts[0], [(40, 16), (40, 16)]);
+    let [sweep, count] = parts[1][..] else { panic!("{parts:?}") };
+    assert!(sweep.0 < 40 && sweep.1 > 16, "{sweep:?}");
+    assert_eq!((sweep.0 + count.0, sweep.1 + count.1), (80, 32));
+}
+
+#[test]
+fn the_order_of_two_applications_mirrors_decisions_and_changes_a_fixed_partition_by_a_percent() {
+    let schemes = ["bp", "ugpu:epoch=20000"];
+    let end = "first-run,cycles=100000";
+    let one = run(&["sweep", "count"], &schemes, &[], end);
+    let other = run(&["count", "sweep"], &schemes, &[], end);
+    let stp = [&one, &other].map(|analysis| analysis.coruns[0].stp);
+    assert!((stp[0] / stp[1] - 1.0).abs() < 0.01, "{stp:?}");
+    for (one, other) in one.coruns.iter().zip(&other.coruns) {
+        let mirrored = parts(other).into_iter().map(|both| both.into_iter().rev().collect());
+        let mirrored: Vec<Vec<(usize, usize)>> = mirrored.collect();
+        // Later ones rest on counters that differ by where first CTAs fell.
+        assert_eq!(parts(one).first(), mirrored.first(), "{}", one.scheme);
+        assert_eq!(parts(one).get(1), mirrored.get(1), "{}", one.scheme);
+    }
+}
+
+#[test]
+fn larger_pages_move_with_a_mapping_of_their_own() {
+    let set = [("translation.page_bytes", "65536"), ("dram.mapping", "ugpu-64k")];
+    let analysis = run(&["sweep", "count"], &["ugpu:epoch=20000"], &set, "cycles=60000");
+    let migration = app(&analysis.coruns[0], "sweep").migration.unwrap();
+    assert!(migration.pages_moved > 0);
+    assert_eq!(migration.bytes_moved, migration.pages_moved * 65_536);
+}

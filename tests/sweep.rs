@@ -1,0 +1,359 @@
+//! Does a sweep run every cell of its plan once, as `analyze` would, whoever else works
+//! in its folder, and say what it did?
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use gpumodel::record::{Analysis, SweepFiles};
+
+use crate::sweep_place::{Place, bytes};
+
+const PLAN: &str = r#"
+machines = ["warped-slicer:l1.latency_cycles=20,30"]
+schemes = ["left-over", "even", "profile-based:step=20"]
+until = "targets"
+window = 3000
+arrive = { s = 200 }
+[mixes]
+lists = [["m", "s"], ["s", "m"]]
+"#;
+
+/// A plan whose cells under `bp` fail: its machine has no channels to give.
+const FAILING: &str = r#"
+machines = ["warped-slicer"]
+schemes = ["bp", "even"]
+[mixes]
+lists = [["m", "s"]]
+"#;
+
+fn table(path: &Path) -> Vec<BTreeMap<String, String>> {
+    let mut reader = csv::Reader::from_path(path).unwrap();
+    let header = reader.headers().unwrap().clone();
+    let row = |row: csv::StringRecord| {
+        header.iter().map(String::from).zip(row.iter().map(String::from)).collect()
+    };
+    reader.records().map(|one| row(one.unwrap())).collect()
+}
+
+#[test]
+fn a_cell_is_what_analyze_says() {
+    let place = Place::new();
+    let plan = place.plan("plan", PLAN);
+    let (code, said) = place.sweep(&plan, "out", &[]);
+    assert_eq!(code, Some(0), "{said}");
+    let files = SweepFiles::new(&place.path("out"));
+    let cells = files.cells().unwrap();
+    assert_eq!(cells.len(), 2 * 2 * 3);
+    for cell in &cells {
+        let record = files.outcome(&cell.key).unwrap().unwrap().unwrap();
+        let settings: String =
+            cell.parameters.iter().map(|(key, value)| format!(":{key}={value}")).collect();
+        let mut command = Command::cargo_bin("gpumodel").unwrap();
+        command.env("GPUMODEL_CACHE", place.path("other-cache")).arg("analyze");
+        command.args(cell.apps.iter().map(|app| format!("{app}={}", place.app(app))));
+        command.args(["--machine", &cell.machine, "--scheme", &(cell.scheme.clone() + &settings)]);
+        command.args(["--until", "targets", "--window", "3000", "--arrive", "s=200"]);
+        let latency = &cell.overrides["l1.latency_cycles"];
+        command.args(["--set", &format!("l1.latency_cycles={latency}"), "--json", "-"]);
+        let alone = Analysis::from_json(&command.output().unwrap().stdout, Path::new("a")).unwrap();
+        assert_eq!(Analysis { cell: None, ..record }, alone, "{cell:?}");
+    }
+    let rows = table(&place.path("out/cells.csv"));
+    let order: Vec<&str> = rows.iter().map(|row| row["key"].as_str()).collect();
+    assert_eq!(order, cells.iter().map(|cell| cell.key.as_str()).collect::<Vec<_>>());
+    assert_eq!(table(&place.path("out/apps.csv")).len(), 2 * rows.len());
+}
+
+#[test]
+fn cells_are_found_out_once_and_the_plan_may_grow() {
+    let place = Place::new();
+    let plan = place.plan("plan", PLAN);
+    let (code, _) = place.sweep(&plan, "out", &["--cells", "1-6"]);
+    assert_eq!(code, Some(0));
+    let first = bytes(&place.path("out/cells"));
+    assert_eq!(first.len(), 6);
+    let (code, said) = place.sweep(&plan, "out", &[]);
+    assert!(code == Some(2) && said.contains("add --resume"), "{said}");
+    // Marks of the file system show whether a record was written again.
+    let mark = |path: &PathBuf| fs::metadata(path).unwrap().modified().unwrap();
+    let records: Vec<PathBuf> = first.keys().cloned().collect();
+    let before: Vec<_> = records.iter().map(mark).collect();
+    let more = place.plan("more", &PLAN.replace("\"even\"", "\"even\", \"fcfs\""));
+    let (code, said) = place.sweep(&more, "out", &["--resume"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(records.iter().map(mark).collect::<Vec<_>>(), before);
+    assert_eq!(bytes(&place.path("out/cells")).len(), 2 * 2 * 4);
+}
+
+#[test]
+fn one_source_may_have_several_names() {
+    let place = Place::new();
+    let names: String = (0..12).map(|n| format!("x{n} = 's'\ny{n} = 'synth:compute'\n")).collect();
+    let text = format!(
+        "machines = ['warped-slicer']\nschemes = ['even']\n[mixes]\n\
+         lists = [['x0', 'x1', 'y0'], ['x2', 'y3']]\nall_pairs = true\n[apps]\n{names}"
+    );
+    fs::write(place.path("plan.toml"), text).unwrap();
+    let (code, said) = place.sweep("plan.toml", "out", &["--cells", "1-2", "--threads", "8"]);
+    assert!(code == Some(0) && said.contains("2 cells done, 0 failed, 0 left"), "{said}");
+}
+
+#[test]
+fn what_can_change_a_number_changes_the_key() {
+    let place = Place::new();
+    let key = |name: &str, text: &str| {
+        let plan = place.plan(name, text);
+        let (code, said) = place.sweep(&plan, name, &["--cells", "1"]);
+        assert_eq!(code, Some(0), "{said}");
+        SweepFiles::new(&place.path(name)).cells().unwrap()[0].key.clone()
+    };
+    let one = "machines = ['warped-slicer']\nschemes = ['profile-based:step=20']\n\
+               [mixes]\nlists = [['m', 's']]\n";
+    let mut keys = vec![key("a", one)];
+    for (number, (old, new)) in [
+        ("step=20", "step=25"),
+        ("profile-based:step=20", "even"),
+        ("'warped-slicer'", "'warped-slicer:l1.latency_cycles=29'"),
+        ("[mixes]", "seeds = [1]\n[mixes]"),
+        ("[mixes]", "until = 'first'\n[mixes]"),
+        ("[mixes]", "until = 'cycles=3000'\n[mixes]"),
+        ("[mixes]", "until = 'cycles=3000'\nwindow = 2000\n[mixes]"),
+        ("[mixes]", "arrive = { s = 1 }\n[mixes]"),
+        ("'m', 's'", "'s', 'm'"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let text = one.replacen(old, new, 1);
+        assert_ne!(text, one);
+        keys.push(key(&format!("b{number}"), &text));
+    }
+    // Another trace under the same name.
+    fs::remove_dir_all(place.path("m")).unwrap();
+    place.trace("m", "saxpy", 0.2);
+    keys.push(key("c", one));
+    assert_eq!(key("again", one), keys[keys.len() - 1]);
+    let mut once = keys.clone();
+    once.sort();
+    once.dedup();
+    assert_eq!(once.len(), keys.len(), "{keys:?}");
+}
+
+#[test]
+fn a_cell_that_fails_is_kept_with_its_error_and_the_rest_goes_on() {
+    let place = Place::new();
+    let plan = place.plan("plan", FAILING);
+    let (code, said) = place.sweep(&plan, "out", &["--dry-run"]);
+    assert!(code == Some(0) && said.contains("cell 1 cannot run: scheme bp gives"), "{said}");
+    let (code, said) = place.sweep(&plan, "out", &[]);
+    assert!(code == Some(1) && said.contains("1 cells done, 1 failed"), "{said}");
+    assert!(
+        said.contains("under bp: scheme bp gives") && said.contains("--retry-failed"),
+        "{said}"
+    );
+    let rows = table(&place.path("out/cells.csv"));
+    assert_eq!((rows[0]["status"].as_str(), rows[0]["stp"].as_str()), ("failed", ""));
+    assert!(rows[0]["error"].contains("channels") && rows[1]["status"] == "done");
+    assert_eq!(table(&place.path("out/apps.csv")).len(), 2, "those of the cell that is done");
+    let failed = bytes(&place.path("out/failed"));
+    // Left as it is, unless it is to be run again.
+    let file = failed.keys().next().unwrap();
+    let mark = || fs::metadata(file).unwrap().modified().unwrap();
+    let before = mark();
+    let (code, _) = place.sweep(&plan, "out", &["--resume"]);
+    assert_eq!((code, mark()), (Some(1), before));
+    let (code, _) = place.sweep(&plan, "out", &["--retry-failed"]);
+    assert!(code == Some(1) && mark() > before);
+    assert_eq!(bytes(&place.path("out/failed")), failed, "the same error");
+}
+
+#[test]
+fn a_plan_that_cannot_be_run_leaves_nothing() {
+    let place = Place::new();
+    for (old, new, words) in [
+        ("warped-slicer:l1", "warped-slice:l1", "machines: warped-slice\n  because: "),
+        ("latency_cycles=20,30", "latency_cycle=20,30", "did you mean `l1.latency_cycles`"),
+        ("'s', 'm'", "'s', 'x'", "plan.toml: mixes.lists, list 2: no application x"),
+        ("[[\"m\", \"s\"]", "[[\"m\", \"none\"]", "apps.none\n  because: there is no file"),
+    ] {
+        let text = PLAN.replace("\"s\", \"m\"", "'s', 'm'").replacen(old, new, 1);
+        let plan = place.plan("plan", &text);
+        for options in [&[][..], &["--dry-run"], &["--engine", "slurm", "--print"]] {
+            let (code, said) = place.sweep(&plan, "out", options);
+            assert!(code == Some(2) && said.contains(words), "{new}: {said}");
+            assert!(!place.path("out").exists(), "{new}");
+        }
+    }
+}
+
+#[test]
+fn cells_that_are_not_there_are_refused_before_anything_is_begun() {
+    let place = Place::new();
+    let plan = place.plan("plan", PLAN);
+    for (cells, words) in [
+        ("1-13", "plan.toml: expected cells from 1 to 12, found 1-13"),
+        ("13-13", "expected cells from 1 to 12"),
+        ("3-2", "expected FIRST-LAST"),
+        ("0-2", "expected FIRST-LAST"),
+        ("one", "expected FIRST-LAST"),
+    ] {
+        for options in [&[][..], &["--dry-run"], &["--engine", "slurm", "--print"]] {
+            let (code, said) = place.sweep(&plan, "out", &[&["--cells", cells], options].concat());
+            assert!(code == Some(2) && said.contains(words), "{cells}: {said}");
+            assert!(!place.path("out").exists(), "{cells}");
+        }
+    }
+    // As many as the plan multiplies out to, but one machine is there twice.
+    let twice = place.plan("twice", &PLAN.replace("=20,30", "=20,20"));
+    let (code, said) = place.sweep(&twice, "out", &["--cells", "7-12"]);
+    assert!(code == Some(2) && said.contains("from 1 to 6, found 7-12"), "{said}");
+    assert!(!place.path("out").exists());
+}
+
+#[test]
+fn scripts_for_slurm_pass_on_what_changes_the_work() {
+    let place = Place::new();
+    let plan = place.plan("plan", PLAN);
+    let options = ["--engine", "slurm", "--print", "--chunk", "2", "--cells", "6-8", "--memory"];
+    let more = ["2G", "--mixed-versions", "--retry-failed", "--stale-after", "9"];
+    let (code, said) = place.sweep(&plan, "out", &[&options[..], &more].concat());
+    assert_eq!(code, Some(0), "{said}");
+    let script = |name| fs::read_to_string(place.path("out/slurm").join(name)).unwrap();
+    let (array, last) = (script("cells-1.sh"), script("tables.sh"));
+    for script in [&array, &last] {
+        assert!(script.contains("'--mixed-versions' '--memory' '2147483648'"), "{script}");
+        assert!(script.contains("'--stale-after' '9'"), "{script}");
+    }
+    assert!(array.contains("--array=0-1\n") && array.contains("* 2 + 6 ))"), "{array}");
+    assert!(array.contains("last=8\n") && array.contains("'--retry-failed'"), "{array}");
+    assert!(last.contains("--cells 6-8") && !last.contains("--retry-failed"), "{last}");
+}
+
+#[cfg(unix)]
+#[test]
+fn scripts_for_slurm_come_to_the_same_tables() {
+    let place = Place::new();
+    let plan = place.plan("plan", PLAN);
+    let options = ["--engine", "slurm", "--print", "--chunk", "5", "--array-limit", "2"];
+    let (code, said) = place.sweep(&plan, "out", &options);
+    assert!(code == Some(0) && said.contains("slurm/submit.sh"), "{said}");
+    // A cluster in a few words: every task of an array, one after the other.
+    let sbatch = "#!/bin/sh\nfor script; do :; done\n\
+        last=$(sed -n 's/.*--array=0-\\([0-9]*\\).*/\\1/p' \"$script\")\n\
+        for task in $(seq 0 \"${last:-0}\"); do\n\
+        SLURM_ARRAY_TASK_ID=$task sh \"$script\" >&2 || exit 1\ndone\necho 7\n";
+    fs::create_dir(place.path("bin")).unwrap();
+    fs::write(place.path("bin/sbatch"), sbatch).unwrap();
+    let line = "chmod +x bin/sbatch && PATH=\"$PWD/bin:$PATH\" sh out/slurm/submit.sh";
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", line]).current_dir(place.path("")).env("GPUMODEL_CACHE", place.path("cache"));
+    let output = shell.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    fs::remove_dir_all(place.path("out/slurm")).unwrap();
+    assert_eq!(place.sweep(&plan, "whole", &[]).0, Some(0));
+    assert!(place.content("out") == place.content("whole"));
+}
+
+#[test]
+fn a_dry_run_names_the_cells_and_writes_nothing() {
+    let place = Place::new();
+    let plan = place.plan("plan", PLAN);
+    let (code, said) = place.sweep(&plan, "out", &["--dry-run"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("12 cells: about") && said.contains("This rests on"), "{said}");
+    let told = |words: &str| said.lines().filter(|line| line.contains(words)).count();
+    assert_eq!((told("left-over"), told("s + m"), told("=30")), (4, 6, 6), "{said}");
+    let (_, some) = place.sweep(&plan, "out", &["--dry-run", "--cells", "8-9"]);
+    let lines = |said: &str| said.lines().map(str::to_owned).collect::<Vec<_>>();
+    let row = |said: &str, number: &str| {
+        let mut rows = lines(said).into_iter();
+        let row = rows.find(|row| row.split_whitespace().next() == Some(number)).unwrap();
+        row.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!((row(&some, "8"), row(&some, "9")), (row(&said, "8"), row(&said, "9")), "{some}");
+    assert!(some.contains("2 cells: about"), "{some}");
+    assert!(!place.path("out").exists());
+}
+
+#[test]
+fn threads_and_memory_change_no_byte() {
+    let place = Place::new();
+    let plan = place.plan("plan", PLAN);
+    for (out, options) in
+        [("one", ["--threads", "1"]), ("two", ["--threads", "2"]), ("little", ["--memory", "1K"])]
+    {
+        let (code, said) = place.sweep(&plan, out, &options);
+        assert_eq!(code, Some(0), "{said}");
+    }
+    let names = |out: &str| place.content(out);
+    assert_eq!(names("one"), names("two"));
+    assert_eq!(names("one"), names("little"));
+}
+
+#[test]
+fn parts_merge_to_the_whole_and_versions_do_not_mix() {
+    let place = Place::new();
+    let plan = place.plan("plan", PLAN);
+    place.sweep(&plan, "whole", &[]);
+    place.sweep(&plan, "a", &["--cells", "1-7"]);
+    place.sweep(&plan, "b", &["--cells", "5-12"]);
+    let (code, said) = place.run(&["merge", "a", "b", "--out", "joined"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(place.content("joined"), place.content("whole"));
+    // As if it had been killed on its way.
+    let joined = SweepFiles::new(&place.path("joined"));
+    fs::remove_file(joined.list()).unwrap();
+    fs::remove_file(place.path("joined/apps.csv")).unwrap();
+    fs::remove_file(joined.record(&joined.done()[3])).unwrap();
+    fs::write(joined.records().join(".k.json.1.partial"), "{").unwrap();
+    for _ in 0..2 {
+        let (code, said) = place.run(&["merge", "a", "b", "--out", "joined"]);
+        assert!(code == Some(0) && said.contains("12 cells done, 0 failed"), "{said}");
+        assert_eq!(place.content("joined"), place.content("whole"));
+    }
+    let (code, said) = place.run(&["merge", "a", "--out", "joined"]);
+    assert!(code == Some(2) && said.contains("joined holds 12 cells"), "{said}");
+    let (code, said) = place.run(&["merge", "a", "m", "--out", "x"]);
+    assert!(code == Some(2) && said.contains("m: expected the folder of a sweep"), "{said}");
+    // Of another version.
+    let files = SweepFiles::new(&place.path("b"));
+    let cells = files.cells().unwrap();
+    let build = cells[0].build.clone();
+    for path in bytes(&place.path("b")).keys().filter(|path| path.extension().unwrap() == "json") {
+        let text = fs::read_to_string(path).unwrap().replace(&build, "0.0.9+1");
+        fs::write(path, text).unwrap();
+    }
+    let (code, said) = place.run(&["merge", "a", "b", "--out", "mixed"]);
+    assert!(code == Some(2) && said.contains("0.0.9+1 in b"), "{said}");
+    assert!(said.contains("--mixed-versions") && !place.path("mixed").exists(), "{said}");
+    let (code, said) = place.sweep(&plan, "b", &["--resume"]);
+    assert!(code == Some(2) && said.contains("0.0.9+1 in b, this is"), "{said}");
+    // Other numbers in the same cell.
+    let path = files.record(&cells[5].key);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("\"stp\": ", "\"stp\": 1", 1)).unwrap();
+    let (code, said) = place.run(&["merge", "a", "b", "--out", "mixed", "--mixed-versions"]);
+    assert!(code == Some(2) && said.contains("are of the same cell and differ"), "{said}");
+}
+
+#[test]
+fn a_folder_of_cells_is_plotted_as_its_mixes() {
+    let place = Place::new();
+    let plan = place.plan(
+        "plan",
+        "machines = ['warped-slicer']\nschemes = ['left-over', 'even']\n\
+        [mixes]\nlists = [['m', 's'], ['s', 'm']]\n",
+    );
+    place.sweep(&plan, "out", &[]);
+    let plot = ["--figure", "normalized", "--metric", "stp", "--csv", "x.csv", "-o", "x.svg"];
+    let (code, said) = place.run(&[&["plot", "out"][..], &plot].concat());
+    assert_eq!(code, Some(0), "{said}");
+    let text = fs::read_to_string(place.path("x.csv")).unwrap();
+    assert!(text.contains("m+s") && text.contains("s+m") && !text.contains('['), "{text}");
+    let row = "machine,trace,launches,kernels,cycles\nwarped-slicer,m,all,1,5000\n";
+    fs::write(place.path("r.csv"), row).unwrap();
+    let (code, said) = place.run(&["compare", "out", "--reference", "r.csv"]);
+    assert!(code == Some(0) && said.matches("\n  m ").count() == 1, "{said}");
+}

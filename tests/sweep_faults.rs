@@ -1,0 +1,255 @@
+//! Is nothing lost and nothing left when a sweep is killed, interrupted, shared between
+//! processes or cut short by its disk?
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use gpumodel::record::SweepFiles;
+
+use crate::sweep_place::Place;
+
+const PLAN: &str = r#"
+machines = ["warped-slicer"]
+schemes = ["left-over", "even", "warped-slicer:window=300:warmup=300", "oracle:most=3"]
+seeds = [1, 2]
+[mixes]
+lists = [['m', 's'], ['m', 'g'], ['s', 'g']]
+"#;
+
+/// How often a sweep is killed; `GPUMODEL_KILLS` for more.
+fn kills() -> u32 {
+    std::env::var("GPUMODEL_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(4)
+}
+
+/// A sweep in a process of its own.
+fn begin(place: &Place, plan: &str, out: &str, options: &[&str]) -> Child {
+    let mut command = place.command(&["sweep", plan, "--out", out]);
+    command.args(options).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Its exit code and what it said; it must end in time.
+fn end(mut child: Child) -> (Option<i32>, String) {
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > Duration::from_secs(240) {
+            child.kill().unwrap();
+            panic!("no end");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let output = child.wait_with_output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(said).unwrap())
+}
+
+/// Files and folders below `folder` that are not finished or claimed.
+fn left(place: &Place, folder: &str) -> Vec<PathBuf> {
+    let root = place.path(folder);
+    let mut found: Vec<PathBuf> = place.content(folder).into_keys().collect();
+    found.extend(fs::read_dir(root).unwrap().map(|entry| entry.unwrap().file_name().into()));
+    let passing = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with('.') || name.ends_with(".claim") || name.ends_with(".owner")
+    };
+    found.into_iter().filter(passing).collect()
+}
+
+/// Waits until `done` says so; false: the process has ended before.
+fn wait(child: &mut Child, done: impl Fn() -> bool) -> bool {
+    while !done() {
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+fn signal(child: &Child, name: &str) {
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+}
+
+/// Numbers from 0 on, below `bound`, without a pattern.
+pub(crate) fn draw(seed: u32, bound: u64) -> u64 {
+    let mixed = u64::from(seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) % bound
+}
+
+#[test]
+fn a_sweep_that_is_killed_anywhere_goes_on_to_the_same_bytes() {
+    let place = Place::new();
+    let plan = place.plan("plan", PLAN);
+    let start = Instant::now();
+    let (code, said) = end(begin(&place, &plan, "whole", &[]));
+    assert_eq!(code, Some(0), "{said}");
+    let whole = u64::try_from(start.elapsed().as_millis()).unwrap();
+    let expected = place.content("whole");
+    let (mut killed, mut rounds) = (0, 0);
+    while killed < kills() {
+        rounds += 1;
+        let out = format!("out{rounds}");
+        // What was found out before does not shorten every second one.
+        if rounds % 2 == 0 {
+            let _ = fs::remove_dir_all(place.path("cache"));
+        }
+        let mut seed = rounds * 1000;
+        loop {
+            seed += 1;
+            let mut child = begin(&place, &plan, &out, &["--resume"]);
+            std::thread::sleep(Duration::from_millis(draw(seed, whole)));
+            let alive = child.try_wait().unwrap().is_none();
+            child.kill().unwrap();
+            child.wait().unwrap();
+            killed += u32::from(alive);
+            if !alive || seed % 1000 == 5 || killed >= kills() {
+                break;
+            }
+        }
+        let (code, said) = end(begin(&place, &plan, &out, &["--resume"]));
+        assert_eq!(code, Some(0), "{said}");
+        assert!(place.content(&out) == expected, "{out} differs");
+        assert_eq!(left(&place, &out), Vec::<PathBuf>::new(), "{out}");
+    }
+}
+
+#[test]
+fn two_processes_share_a_folder_and_a_third_takes_over_from_a_killed_one() {
+    let place = Place::new();
+    let plan = place.plan("plan", PLAN);
+    assert_eq!(end(begin(&place, &plan, "whole", &["--threads", "1"])).0, Some(0));
+    let _ = fs::remove_dir_all(place.path("cache"));
+    let options = ["--resume", "--threads", "1"];
+    let mut killed = begin(&place, &plan, "out", &options);
+    let files = SweepFiles::new(&place.path("out"));
+    assert!(wait(&mut killed, || files.ended() > 0), "the first cell");
+    let others = [begin(&place, &plan, "out", &options), begin(&place, &plan, "out", &options)];
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    for other in others {
+        let (code, said) = end(other);
+        assert!(code == Some(0) && said.contains("24 cells done, 0 failed, 0 left"), "{said}");
+    }
+    assert!(place.content("out") == place.content("whole"));
+    assert_eq!(left(&place, "out"), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn an_interrupt_finishes_what_runs_and_a_second_one_does_not() {
+    let place = Place::new();
+    let plan = place.plan("plan", PLAN);
+    for (out, twice) in [("once", false), ("twice", true)] {
+        let files = SweepFiles::new(&place.path(out));
+        let mut child = begin(&place, &plan, out, &["--threads", "1"]);
+        assert!(wait(&mut child, || files.ended() > 0), "the first cell");
+        signal(&child, "-INT");
+        if twice {
+            std::thread::sleep(Duration::from_millis(20));
+            let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        }
+        let (code, said) = end(child);
+        assert_eq!(code, Some(130), "{said}");
+        assert_eq!(left(&place, out), Vec::<PathBuf>::new(), "{out}");
+        if !twice {
+            assert!(said.contains(&format!("go on: gpumodel sweep {plan} --out once --resume")));
+            assert!(place.path("once/cells.csv").is_file());
+        }
+        let (code, said) = end(begin(&place, &plan, out, &["--resume"]));
+        assert!(code == Some(0) && said.contains("24 cells done"), "{said}");
+    }
+    assert!(place.content("once") == place.content("twice"));
+}
+
+#[test]
+fn a_wait_for_another_process_is_said_and_can_be_interrupted() {
+    let place = Place::new();
+    let plan = place.plan("plan", PLAN);
+    // A process of another machine has the list of cells, and has just been heard of.
+    let claims = place.path("out/claims");
+    fs::create_dir_all(&claims).unwrap();
+    fs::write(claims.join("list.claim"), "far~b~1~7~1\n").unwrap();
+    fs::write(claims.join("far~b~1~7~1.owner"), "0 0").unwrap();
+    let mut child = begin(&place, &plan, "out", &[]);
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line, "waiting for process 7 on far, which has out/sweep.json\n");
+    signal(&child, "-INT");
+    let (code, said) = end(child);
+    assert!(code == Some(130) && said.contains("--out out --resume"), "{said}");
+    let mut names: Vec<PathBuf> = place.content("out").into_keys().collect();
+    names.sort();
+    let theirs = ["claims/far~b~1~7~1.owner", "claims/list.claim"];
+    assert_eq!(names, theirs.map(PathBuf::from), "what the other has, and no more");
+}
+
+#[test]
+fn a_full_disk_stops_the_sweep_with_whole_records_alone() {
+    let place = Place::new();
+    // A workload model is a large trace for a while.
+    let plan = place.plan("plan", &PLAN.replace(", ['m', 'g'], ['s', 'g']", ""));
+    // In blocks of 512 bytes: the list of cells fits, a record does not.
+    let line = "trap '' XFSZ; ulimit -f 120; exec \"$0\" \"$@\"";
+    let program = place.command(&[]).get_program().to_owned();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line]).arg(program).args(["sweep", &plan, "--out", "out"]);
+    shell.current_dir(place.path("")).env("GPUMODEL_CACHE", place.path("cache"));
+    let output = shell.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("error: cannot write into") && said.contains("because: "), "{said}");
+    assert_eq!(left(&place, "out"), Vec::<PathBuf>::new());
+    let (code, said) = end(begin(&place, &plan, "out", &["--resume"]));
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(end(begin(&place, &plan, "whole", &[])).0, Some(0));
+    assert!(place.content("out") == place.content("whole"));
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_said_before_anything_runs() {
+    let place = Place::new();
+    let plan = place.plan("plan", PLAN);
+    fs::write(place.path("file"), "mine").unwrap();
+    for out in ["file", "file/below", "/proc/nowhere"] {
+        let (code, said) = place.sweep(&plan, out, &[]);
+        assert!(code == Some(2) && said.contains("cannot write into"), "{out}: {said}");
+    }
+    assert_eq!(fs::read_to_string(place.path("file")).unwrap(), "mine");
+}
+
+#[test]
+fn a_damaged_record_is_made_again_and_a_damaged_list_is_said() {
+    let place = Place::new();
+    let plan = place.plan("plan", PLAN);
+    assert_eq!(end(begin(&place, &plan, "out", &["--cells", "1-3"])).0, Some(0));
+    let files = SweepFiles::new(&place.path("out"));
+    let record = files.record(&files.cells().unwrap()[1].key);
+    let whole = fs::read(&record).unwrap();
+    fs::write(&record, &whole[..whole.len() / 2]).unwrap();
+    let (code, said) = place.sweep(&plan, "out", &["--resume", "--cells", "1-3"]);
+    assert!(code == Some(0) && said.contains("3 cells done"), "{said}");
+    assert!(said.contains("damaged, the cell runs again: out/cells/"), "{said}");
+    assert!(fs::read(&record).unwrap() == whole);
+    // Of no cell that is known: it stays, and the rest goes on.
+    for junk in [files.record("0bad"), files.failure("1bad")] {
+        fs::write(junk, &whole[..whole.len() / 2]).unwrap();
+    }
+    fs::write(files.record("2bad"), &whole).unwrap();
+    let before = files.cells().unwrap().len();
+    let (code, said) = place.sweep(&plan, "out", &["--resume"]);
+    assert!(code == Some(0) && said.contains(&format!("{before} cells done")), "{said}");
+    assert!(said.contains("damaged, left out of the tables: out/cells/0bad.json"), "{said}");
+    assert!(said.contains("damaged, left out of the tables: out/failed/1bad.json"), "{said}");
+    assert!(said.contains("expected the cell 2bad, found another"), "{said}");
+    let rows = fs::read_to_string(place.path("out/cells.csv")).unwrap();
+    assert_eq!(rows.lines().count(), before + 1);
+    let plot = ["plot", "out", "--figure", "normalized", "--metric", "stp", "-o", "x.svg"];
+    let (code, said) = place.run(&plot);
+    assert!(code == Some(0) && said.contains("warning: left out: out/cells/0bad.json"), "{said}");
+    fs::write(files.list(), "{\"schema\": \"other\", \"cells\": []}").unwrap();
+    let (code, said) = place.sweep(&plan, "out", &["--resume"]);
+    assert!(code == Some(2) && said.contains("sweep.json: not a file of"), "{said}");
+}
