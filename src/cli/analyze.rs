@@ -39,7 +39,8 @@ use super::{Outcome, spare_store};
     ENVIRONMENT:\n  \
     GPUMODEL_CACHE  folder for converted traces (default: gpumodel in the user's cache folder)")]
 pub(crate) struct Arguments {
-    /// Applications, `[NAME=]PATH` or `[NAME=]synth:WORKLOAD` (see `gpumodel synth --list`)
+    /// Applications, `[NAME=]PATH` or `[NAME=]synth:WORKLOAD[:scale=X]` (see `gpumodel
+    /// synth --list`)
     #[arg(required_unless_present = "queue", value_name = "APP")]
     apps: Vec<String>,
     /// A name from `gpumodel machine list`, or a machine file

@@ -28,11 +28,12 @@ use super::place::cache_folder;
     until = \"targets\"                                               as of analyze [all]\n  \
     window = 2000000\n  \
     arrive = { lud = 50000 }                                         wherever lud runs\n  \
+    spacing = 5000                                                   each so long after who is before it [0]\n  \
     seeds = [0]                                                      kept in the record [0]\n\n  \
     [apps]                                                           paths from the plan's folder on\n  \
     bfs = \"traces/bfs\"\n  \
     lud = \"lud.gpt\"\n  \
-    copy = \"synth:stream-copy\"\n\n  \
+    copy = \"synth:stream-copy\"                                       or synth:stream-copy:scale=0.1\n\n  \
     [mixes]\n  \
     lists = [[\"bfs\", \"lud\", \"copy\"], [\"copy\", \"bfs\"]]            in this order on the machine\n  \
     all_pairs = true\n  \

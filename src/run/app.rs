@@ -10,7 +10,10 @@ use super::error::RunError;
 /// What a workload model's name begins with.
 const SYNTH: &str = "synth:";
 
-/// An application as typed: `[NAME=]PATH` or `[NAME=]synth:WORKLOAD`.
+/// What stands before how much of a workload model is run.
+const SCALE: &str = ":scale=";
+
+/// An application as typed: `[NAME=]PATH` or `[NAME=]synth:WORKLOAD[:scale=X]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppName {
     /// Its name in records.
@@ -41,12 +44,24 @@ impl AppName {
     /// An application of a file in `folder`: its path from there on.
     pub(super) fn within(folder: &Path, name: &str, source: &str) -> Self {
         let path = match source.strip_prefix(SYNTH) {
-            Some(model) if !model.contains(['/', '.']) => PathBuf::from(source),
+            Some(model) if !named(model).contains(['/', '.']) => PathBuf::from(source),
             Some(model) => PathBuf::from(format!("{SYNTH}{}", folder.join(model).display())),
             None => folder.join(source),
         };
         Self { name: name.to_owned(), path }
     }
+}
+
+/// The name or path of a workload model without its scale.
+fn named(model: &str) -> &str {
+    model.split_once(SCALE).map_or(model, |(name, _)| name)
+}
+
+/// A workload model and its scale: 1 where nothing is said.
+fn scaled(model: &str) -> Result<(&str, f64), RunError> {
+    let Some((name, scale)) = model.split_once(SCALE) else { return Ok((model, 1.0)) };
+    let wrong = |_| RunError::Scale { app: model.to_owned(), found: scale.to_owned() };
+    Ok((name, scale.parse().map_err(wrong)?))
 }
 
 /// The last two components of a path, the last one without its extension.
@@ -73,7 +88,7 @@ pub struct App {
 impl App {
     /// Opens a store, or makes one in `cache` of what is no store (once: the cached
     /// store is used until the source changes). `synth:NAME` is a workload model,
-    /// looked for in the folder `models` first.
+    /// looked for in the folder `models` first; `:scale=X` multiplies what it scales.
     ///
     /// # Errors
     /// When there is no such file or model, it cannot be read as a trace, or the
@@ -124,7 +139,7 @@ impl Made {
     ) -> Result<Self, RunError> {
         let path = &typed.path;
         if let Some(workload) = path.to_str().and_then(|text| text.strip_prefix(SYNTH)) {
-            let (path, warnings) = modelled(workload, models, cache, progress)?;
+            let (path, warnings) = modelled(scaled(workload)?, models, cache, progress)?;
             return Ok(Self { path, warnings });
         }
         if !path.exists() {
@@ -148,7 +163,21 @@ mod tests {
         assert_eq!(default_name(Path::new("/no/such/apps/bfs.gpt")), "apps/bfs");
         assert_eq!(default_name(Path::new("/no/such/kernel-1.traceg")), "such/kernel-1");
         assert_eq!(AppName::parse("A=/no/such/x").name, "A");
+        let scaled = AppName::parse("synth:saxpy:scale=0.5");
+        assert_eq!(scaled.name, "synth:saxpy:scale=0.5");
         assert_eq!(AppName::parse("apps/nn=synth:saxpy").name, "apps/nn");
         assert_eq!(AppName::parse("/no/such=x/y").name, "such=x/y");
+    }
+
+    #[test]
+    fn a_model_may_have_a_scale() {
+        let own = AppName::within(Path::new("plans"), "a", "synth:own.toml:scale=2");
+        assert_eq!(own.path, Path::new("synth:plans/own.toml:scale=2"));
+        let carried = AppName::within(Path::new("plans"), "a", "synth:saxpy:scale=0.5");
+        assert_eq!(carried.path, Path::new("synth:saxpy:scale=0.5"));
+        assert_eq!(super::scaled("saxpy:scale=0.5").unwrap(), ("saxpy", 0.5));
+        assert_eq!(super::scaled("saxpy").unwrap(), ("saxpy", 1.0));
+        let error = super::scaled("saxpy:scale=half").unwrap_err().to_string();
+        assert_eq!(error, "synth:saxpy:scale=half: expected a number, as scale=0.5, found half");
     }
 }

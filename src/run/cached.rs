@@ -24,17 +24,17 @@ pub(super) fn converted(
     kept_or_made(source_key(path)?, cache, |stored| convert(path, stored, cache, progress))
 }
 
-/// The store of a workload model: made in `cache` unless this build of the program has
+/// The store of a workload model at a scale: made in `cache` unless this build of the program has
 /// made it before of the same text.
 pub(super) fn modelled(
-    workload: &str,
+    (workload, scale): (&str, f64),
     models: Option<&Path>,
     cache: &Path,
     progress: &dyn Progress,
 ) -> Result<(PathBuf, Vec<String>), RunError> {
     let failed = |source| RunError::Cache { path: cache.to_path_buf(), source };
-    let workload = Workload::load(workload, models)?;
-    let words = ["synth", workload.name(), workload.text()].map(String::from);
+    let workload = Workload::load_scaled(workload, models, scale)?;
+    let words = ["synth", workload.name(), workload.text(), &scale.to_string()].map(String::from);
     kept_or_made(key(&words), cache, |stored| {
         fs::create_dir_all(cache).map_err(failed)?;
         let folder = Scratch::create(cache).map_err(failed)?;

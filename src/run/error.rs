@@ -29,6 +29,14 @@ pub enum RunError {
     /// A workload model is wrong.
     #[error(transparent)]
     Synth(#[from] SynthError),
+    /// A workload model is asked for at a scale that is no number.
+    #[error("synth:{app}: expected a number, as scale=0.5, found {found}")]
+    Scale {
+        /// As typed, without `synth:`.
+        app: String,
+        /// What stands there.
+        found: String,
+    },
     /// The machine could not run an application.
     #[error("application {app} did not run to its end")]
     Machine {

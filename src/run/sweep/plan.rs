@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::spec::read_plain;
-use crate::units::{Cycle, nearest};
+use crate::units::{Cycle, nearest, to_u64};
 
 use super::super::app::AppName;
 use super::super::replay;
@@ -36,7 +36,9 @@ pub(super) struct Plan {
     pub(super) until: Until,
     pub(super) window: Option<Cycle>,
     /// By application that comes later: when.
-    pub(super) arrivals: Vec<(String, Cycle)>,
+    arrivals: BTreeMap<String, Cycle>,
+    /// How long after the application before it each one of a mix comes.
+    spacing: Cycle,
 }
 
 /// Applications of one plan at most.
@@ -61,6 +63,8 @@ struct Raw {
     window: Option<Cycle>,
     #[serde(default)]
     arrive: BTreeMap<String, Cycle>,
+    #[serde(default)]
+    spacing: Cycle,
 }
 
 impl Plan {
@@ -97,7 +101,8 @@ impl Plan {
             seeds: raw.seeds.unwrap_or_else(|| vec![0]),
             until: until.map_err(|message| format!("until: {message}"))?,
             window: raw.window,
-            arrivals: arrivals(&raw.arrive, &names)?,
+            arrivals: arrivals(raw.arrive, &names)?,
+            spacing: raw.spacing,
             apps,
         };
         plan.check().map(|()| plan)
@@ -108,6 +113,18 @@ impl Plan {
         [self.mixes.len(), self.machines.len(), self.schemes.len(), self.seeds.len()]
             .into_iter()
             .fold(1, usize::saturating_mul)
+    }
+
+    /// Who of a mix comes later than at cycle 0, and when.
+    pub(super) fn arrivals(&self, mix: &[usize]) -> Vec<(String, Cycle)> {
+        let turn = |place: usize| self.spacing.saturating_mul(to_u64(place));
+        let of = |(place, &app): (usize, &usize)| {
+            let name = &self.apps[app].name;
+            (name.clone(), self.arrivals.get(name).copied().unwrap_or_else(|| turn(place)))
+        };
+        let named =
+            |(name, cycle): &(String, Cycle)| *cycle > 0 || self.arrivals.contains_key(name);
+        mix.iter().enumerate().map(of).filter(named).collect()
     }
 
     fn check(&self) -> Result<(), String> {
@@ -186,15 +203,15 @@ fn schemes(typed: &[String]) -> Result<Vec<String>, String> {
 }
 
 fn arrivals(
-    arrive: &BTreeMap<String, Cycle>,
+    arrive: BTreeMap<String, Cycle>,
     names: &[&str],
-) -> Result<Vec<(String, Cycle)>, String> {
+) -> Result<BTreeMap<String, Cycle>, String> {
     if let Some(name) = arrive.keys().find(|name| !names.contains(&name.as_str())) {
         let hint = nearest(name, names.iter().copied())
             .map_or_else(String::new, |near| format!(" (did you mean {near}?)"));
         return Err(format!("arrive: no application {name}{hint}"));
     }
-    Ok(arrive.iter().map(|(name, &cycle)| (name.clone(), cycle)).collect())
+    Ok(arrive)
 }
 
 #[cfg(test)]
@@ -222,7 +239,8 @@ mod tests {
             }
             for app in &plan.apps {
                 let model = app.path.to_str().unwrap().strip_prefix("synth:").unwrap();
-                Workload::load(model, None).unwrap();
+                let (model, scale) = model.split_once(":scale=").unwrap_or((model, "1"));
+                Workload::load_scaled(model, None, scale.parse().unwrap()).unwrap();
             }
             count += 1;
         }

@@ -117,7 +117,6 @@ impl Stock {
         let (named, _) =
             named.map_err(|source| plan.part(&format!("schemes: {scheme}"), source))?;
         let names: Vec<String> = apps.into_iter().map(|app| app.name).collect();
-        let comes = |(app, _): &&(String, u64)| names.contains(app);
         let mut record = CellRecord {
             key: String::new(),
             program: concat!("gpumodel ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -130,7 +129,7 @@ impl Stock {
             seed,
             until: plan.until.to_string(),
             window_cycles: plan.window,
-            arrival_cycles: plan.arrivals.iter().filter(comes).cloned().collect(),
+            arrival_cycles: plan.arrivals(mix).into_iter().collect(),
             apps: names,
         };
         let mut words = vec![String::from("cell"), format!("{record:?}"), resolved.hash.clone()];
@@ -170,13 +169,12 @@ impl Stock {
     pub(super) fn request(&self, cell: &Cell) -> AnalyzeRequest {
         let named = &self.plan.machines[cell.machine];
         let apps = cell.mix.iter().map(|&app| self.plan.apps[app].clone()).collect();
-        let comes = |(app, _): &&(String, u64)| cell.record.apps.contains(app);
         AnalyzeRequest {
             overrides: named.settings.clone(),
             schemes: vec![cell.scheme.clone()],
             until: self.plan.until,
             window: self.plan.window,
-            arrivals: self.plan.arrivals.iter().filter(comes).cloned().collect(),
+            arrivals: self.plan.arrivals(&cell.mix),
             models: self.models.clone(),
             seed: cell.seed,
             ..AnalyzeRequest::new(apps, &named.name, &self.cache)
