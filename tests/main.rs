@@ -42,6 +42,7 @@ mod redistribution;
 mod rendering;
 mod replay;
 mod report;
+mod reproduce;
 mod sample;
 mod samples;
 mod sampling;

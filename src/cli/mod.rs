@@ -14,6 +14,7 @@ mod machine;
 mod merge;
 mod place;
 mod plot;
+mod reproduce;
 mod scheme;
 mod sweep;
 mod synth;
@@ -46,6 +47,7 @@ enum Verb {
     Compare(compare::Arguments),
     Sweep(sweep::Arguments),
     Merge(merge::Arguments),
+    Reproduce(reproduce::Arguments),
     Plot(plot::Arguments),
     Machine(machine::Arguments),
     Scheme(scheme::Arguments),
@@ -77,6 +79,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Compare(arguments) => compare::run(arguments),
         Verb::Sweep(arguments) => sweep::run(&arguments),
         Verb::Merge(arguments) => merge::run(&arguments),
+        Verb::Reproduce(arguments) => reproduce::run(&arguments),
         Verb::Plot(arguments) => plot::run(arguments),
         Verb::Machine(arguments) => machine::run(arguments),
         Verb::Scheme(arguments) => scheme::run(arguments),

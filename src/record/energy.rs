@@ -27,6 +27,12 @@ pub struct EnergyRecord {
 }
 
 impl EnergyRecord {
+    /// What the memory took: background, pins, activates and copies of its own.
+    #[must_use]
+    pub fn memory_joules(&self) -> f64 {
+        self.dram_static_joules + self.dram_joules + self.activates_joules + self.migrations_joules
+    }
+
     /// The sum of all parts.
     #[must_use]
     pub fn total_joules(&self) -> f64 {

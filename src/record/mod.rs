@@ -16,8 +16,10 @@ mod document;
 mod dram;
 mod energy;
 mod error;
+mod headline;
 mod joined;
 mod launches;
+mod measure;
 mod metrics;
 mod migration;
 mod parts;
@@ -26,6 +28,7 @@ mod queue;
 mod queue_check;
 mod queue_gain;
 mod reference;
+mod reproduction;
 mod residency;
 mod rows;
 mod sample;
@@ -51,8 +54,10 @@ pub use decision::{CurveRecord, DecisionRecord};
 pub use dram::DramRecord;
 pub use energy::EnergyRecord;
 pub use error::RecordError;
+pub use headline::{Chosen, HeadlineRow, MixGain, Verdict, judge};
 pub use joined::{alone_once, joined};
 pub use launches::Launches;
+pub use measure::Measure;
 pub use metrics::Alone;
 pub use migration::{MigrationRecord, MovedSoFar};
 pub use parts::{ChannelRecord, SmCounters};
@@ -63,6 +68,10 @@ pub use queue::{
 };
 pub use queue_gain::{Gain, NamedRun, Over, QueueGain, gains};
 pub use reference::{ReferenceRow, ReferenceTable};
+pub use reproduction::{
+    REPRODUCTION_SCHEMA, ReproducedFigure, ReproducedPaper, ReproducedPart, Reproduction,
+    SilenceRecord,
+};
 pub use residency::{ResidencyRecord, ResidencyRow};
 pub use sample::SampleRecord;
 pub use slots::SlotShares;

@@ -32,6 +32,9 @@ pub enum ReportError {
         /// The names there are.
         known: String,
     },
+    /// A record cannot be read.
+    #[error(transparent)]
+    Record(#[from] crate::record::RecordError),
     /// A file could not be written.
     #[error("cannot write {}: {source}", path.display())]
     File {

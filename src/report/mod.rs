@@ -7,6 +7,7 @@ mod alone;
 mod assumption;
 mod cause;
 mod chart;
+mod document;
 mod effort;
 mod error;
 pub mod figure;
@@ -22,6 +23,7 @@ mod page_queue;
 mod profile;
 mod queue;
 mod queue_rows;
+mod reproduction;
 mod sample;
 pub mod table;
 mod values;
@@ -30,6 +32,7 @@ pub use error::ReportError;
 pub use folder::write_all;
 pub use name::plain_name;
 pub use page::{Of, Plate, page};
+pub use reproduction::{headlines, write_reproduction};
 
 /// `text` with the characters that XML and HTML give a meaning written as entities.
 #[must_use]

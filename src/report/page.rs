@@ -264,7 +264,7 @@ fn figures<'p>(text: &mut String, plates: impl Iterator<Item = &'p Plate>) {
     }
 }
 
-const STYLE: &str = "
+pub(super) const STYLE: &str = "
 :root { color-scheme: light dark; --ink: #202020; --soft: #555; --paper: #fff; --line: #ccc; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --soft: #aaa; --paper: #161616; --line: #444; } }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }

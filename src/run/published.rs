@@ -11,11 +11,9 @@ use crate::spec::{Models, SpecError};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Published(Vec<PublishedSlowdown>);
 
+/// What of the paper's file is read here.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Raw {
-    #[allow(dead_code, reason = "words for people")]
-    description: String,
     interference: Interference,
 }
 

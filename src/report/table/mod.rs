@@ -25,7 +25,11 @@ fn plain<const N: usize>(header: [&str; N], rows: Vec<[String; N]>) -> String {
 
 /// As [`plain`], for tables whose columns are known from the record alone; those of
 /// `left` are text.
-fn words(header: Vec<String>, rows: Vec<Vec<String>>, left: impl Fn(usize) -> bool) -> String {
+pub(super) fn words(
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+    left: impl Fn(usize) -> bool,
+) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(header);

@@ -1,0 +1,94 @@
+//! `gpumodel reproduce`: a paper's experiments beside its published figures.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::report;
+use crate::run::{ReproduceError, ReproduceRequest, reproduce};
+use crate::units::{ByteCount, check_writable};
+
+use super::Outcome;
+use super::bar::with_sweep_bars;
+use super::interrupt::{INTERRUPTED, ask_first};
+use super::place::cache_folder;
+
+/// Runs a paper's evaluation and puts what it prints beside what comes out
+///
+/// Machines, workload models, mixes and schemes are those of models/papers and
+/// models/plans. Everything lies in one folder; the same command goes on where it was
+/// ended, also with several processes at once.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "PAPER: a stem of models/papers with an evaluation, or all\n\n\
+    FILES in DIR:\n  \
+    index.html, report.md   every row and figure, what the papers leave open, why rows fail\n  \
+    PAPER-PART-FIGURE.svg   the figures\n  \
+    headlines.csv           a line for each row and mix\n  \
+    reproduction.json       the same for programs\n  \
+    parts/PAPER-PART/       plan and records of each part: `gpumodel sweep`, `plot` and\n                          \
+    `merge` take it\n\n\
+    EXIT CODES: 0 all rows that were run agree; 1 some do not, or a run failed; 2 bad usage, or\n\
+    DIR cannot be written; 130 interrupted.\n\n\
+    EXAMPLES:\n  \
+    gpumodel reproduce slate --quick --report out      a few mixes with short runs\n  \
+    gpumodel reproduce slate --report slate            the whole evaluation\n  \
+    gpumodel reproduce all --report papers --threads 32")]
+pub(crate) struct Arguments {
+    /// Which paper
+    #[arg(value_name = "PAPER|all")]
+    paper: String,
+    /// The folder of the report, with the runs in it
+    #[arg(long, value_name = "DIR")]
+    report: PathBuf,
+    /// A representative part with shorter runs
+    #[arg(long)]
+    quick: bool,
+    /// Cells at once at most [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Memory that cells may take together by their estimates, as 512M or 8G
+    /// [default: 80 % of what is free]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<ByteCount>,
+    /// Seconds without a sign of life after which cells of a process on another machine
+    /// are taken over
+    #[arg(long, value_name = "SECONDS", default_value_t = 120,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    stale_after: u32,
+    /// A folder of model files that go before the built-in ones
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if let Some(threads) = arguments.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
+    }
+    let folder = &arguments.report;
+    check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
+    let request = ReproduceRequest {
+        paper: arguments.paper.clone(),
+        report: folder.clone(),
+        quick: arguments.quick,
+        memory_bytes: arguments.memory.map(|memory| memory.0),
+        expiry: Duration::from_secs(arguments.stale_after.into()),
+        models: arguments.models.clone(),
+        cache: cache_folder(),
+    };
+    ask_first();
+    let found = match with_sweep_bars(|watch| reproduce(&request, watch)) {
+        Ok(found) => found,
+        Err(error @ ReproduceError::Stopped { .. }) => {
+            writeln!(io::stdout(), "{error}; the same command goes on")?;
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    report::write_reproduction(&found, folder)?;
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(report::headlines(&found).as_bytes())?;
+    writeln!(stdout, "report: {}", folder.join("index.html").display())?;
+    let [_, failed, _] = found.counts();
+    Ok(if failed + found.failed() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}

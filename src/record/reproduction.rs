@@ -1,0 +1,126 @@
+//! Papers' evaluations as we ran them, beside what the papers print.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{HeadlineRow, RecordError, Verdict};
+
+/// Value of [`Reproduction::schema`].
+pub const REPRODUCTION_SCHEMA: &str = "gpumodel.reproduction/1";
+
+/// What `gpumodel reproduce` found: `reproduction.json`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reproduction {
+    /// Always [`REPRODUCTION_SCHEMA`].
+    pub schema: String,
+    /// Program name and version.
+    pub program: String,
+    /// The build: version, and a hash of the program's source.
+    pub build: String,
+    /// A representative part with shorter runs.
+    pub quick: bool,
+    /// The papers.
+    pub papers: Vec<ReproducedPaper>,
+}
+
+/// A paper's evaluation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReproducedPaper {
+    /// The stem of its file in `models/papers`.
+    pub paper: String,
+    /// Authors, title and place.
+    pub description: String,
+    /// What was run.
+    pub parts: Vec<ReproducedPart>,
+    /// What the paper prints, with ours.
+    pub rows: Vec<HeadlineRow>,
+    /// What the paper does not say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silent: Vec<SilenceRecord>,
+}
+
+/// A study of a paper.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReproducedPart {
+    /// Its name.
+    pub name: String,
+    /// What is studied.
+    pub title: String,
+    /// What of the paper's method was run, and what otherwise.
+    pub covers: String,
+    /// The records of its runs, from the folder of the report on.
+    pub records: Vec<String>,
+    /// Those that failed.
+    pub failed: usize,
+    /// What is drawn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<ReproducedFigure>,
+}
+
+/// A figure beside one of the paper.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReproducedFigure {
+    /// Its name in `gpumodel plot --list`.
+    pub name: String,
+    /// Which figure of the paper it stands beside.
+    pub shows: String,
+    /// The scheme that others are divided by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<String>,
+    /// What is compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+}
+
+/// What a paper does not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SilenceRecord {
+    /// What is not said.
+    pub what: String,
+    /// What we take.
+    pub taken: String,
+    /// What another choice changes.
+    pub sensitivity: String,
+}
+
+impl Reproduction {
+    /// Reads `reproduction.json`.
+    ///
+    /// # Errors
+    /// [`RecordError`] with the file and what is wrong.
+    pub fn read(path: &Path) -> Result<Self, RecordError> {
+        let bytes = std::fs::read(path).map_err(|source| RecordError::file(path, source))?;
+        let wrong = |message| RecordError::Sweep { path: path.to_path_buf(), message };
+        let read: Self = serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))?;
+        if read.schema == REPRODUCTION_SCHEMA {
+            return Ok(read);
+        }
+        let found = &read.schema;
+        Err(wrong(format!("expected schema \"{REPRODUCTION_SCHEMA}\", found \"{found}\"")))
+    }
+
+    /// The document as JSON with a final newline.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("plain data with string keys");
+        text.push('\n');
+        text
+    }
+
+    /// Rows that agree, that do not, and that were not run.
+    #[must_use]
+    pub fn counts(&self) -> [usize; 3] {
+        let count = |verdict| {
+            let rows = self.papers.iter().flat_map(|paper| &paper.rows);
+            rows.filter(|row| row.verdict == verdict).count()
+        };
+        [count(Verdict::Pass), count(Verdict::Fail), count(Verdict::NotRun)]
+    }
+
+    /// Cells or queues that failed.
+    #[must_use]
+    pub fn failed(&self) -> usize {
+        self.papers.iter().flat_map(|paper| &paper.parts).map(|part| part.failed).sum()
+    }
+}

@@ -1,0 +1,195 @@
+//! What the report of a reproduction says.
+
+use super::super::ReportError;
+use super::super::document::Block;
+use super::super::table::words;
+use super::super::values::csv as values;
+use super::{drawn, gain, printed};
+use crate::record::{
+    Analysis, HeadlineRow, Measure, RecordError, ReproducedPaper, ReproducedPart, Reproduction,
+    Verdict,
+};
+
+/// The title of the report.
+pub(super) const TITLE: &str = "Papers beside the model";
+
+const COLUMNS: [&str; 8] = ["scheme", "over", "runs", "by", "paper", "model", "mixes", "verdict"];
+
+/// The rule, for the reader of a report.
+const RULE: &str = "A row passes when its sign agrees, the gain is within ten points or a third of it, \
+    whichever is more, and the order of schemes agrees wherever the paper has them more than \
+    three points apart. Gains are those of the first scheme over the second; better is positive, \
+    but for energy and for ANTT (worse).";
+
+/// The records that a list of files holds.
+type Reader<'a> = dyn Fn(&[String]) -> Result<Vec<Analysis>, RecordError> + 'a;
+
+/// The document of `reproduction`.
+pub(super) fn blocks(
+    reproduction: &Reproduction,
+    read: &Reader<'_>,
+) -> Result<Vec<Block>, ReportError> {
+    let [passed, failed, missing] = reproduction.counts();
+    let mut blocks = vec![Block::Heading(1, TITLE.to_owned())];
+    let quick = if reproduction.quick { "A short version: few mixes, short runs. " } else { "" };
+    blocks.push(Block::Text(format!(
+        "{quick}{}. {passed} rows agree with the papers, {failed} do not, {missing} were not run. {RULE}",
+        reproduction.program
+    )));
+    for paper in &reproduction.papers {
+        blocks.push(Block::Heading(2, paper.description.clone()));
+        blocks.push(Block::Table(COLUMNS.to_vec(), paper.rows.iter().map(cells).collect()));
+        let said: Vec<String> =
+            paper.rows.iter().filter_map(|row| why(row, reproduction.quick)).collect();
+        if !said.is_empty() {
+            blocks.push(Block::Heading(3, String::from("Rows that do not agree")));
+            blocks.push(Block::List(said));
+        }
+        for part in &paper.parts {
+            studied(&mut blocks, paper, part, read)?;
+        }
+        silences(&mut blocks, paper);
+    }
+    Ok(blocks)
+}
+
+fn studied(
+    blocks: &mut Vec<Block>,
+    paper: &ReproducedPaper,
+    part: &ReproducedPart,
+    read: &Reader<'_>,
+) -> Result<(), ReportError> {
+    blocks.push(Block::Heading(3, part.title.clone()));
+    let failed = match part.failed {
+        0 => String::new(),
+        some => format!(" {some} runs failed."),
+    };
+    let count = part.records.len();
+    blocks.push(Block::Text(format!("{} {count} records.{failed}", part.covers)));
+    let records = if part.figures.is_empty() { Vec::new() } else { read(&part.records)? };
+    for figure in &part.figures {
+        let metric = figure.metric.iter().map(|metric| format!("-{metric}"));
+        let file = format!(
+            "{}-{}-{}{}.svg",
+            paper.paper,
+            part.name,
+            figure.name,
+            metric.collect::<String>()
+        );
+        let about = format!("{}, {}", figure.name, figure.shows);
+        blocks.push(Block::Figure(file, about, drawn(figure, &records)));
+    }
+    Ok(())
+}
+
+fn silences(blocks: &mut Vec<Block>, paper: &ReproducedPaper) {
+    if paper.silent.is_empty() {
+        return;
+    }
+    blocks.push(Block::Heading(3, String::from("Where the paper is silent")));
+    let rows = paper.silent.iter();
+    let rows = rows.map(|one| [&one.what, &one.taken, &one.sensitivity].map(Clone::clone).into());
+    blocks.push(Block::Table(
+        vec!["not said", "taken here", "what another choice changes"],
+        rows.collect(),
+    ));
+}
+
+fn verdict(row: &HeadlineRow) -> &'static str {
+    match row.verdict {
+        Verdict::Pass => "agrees",
+        Verdict::Fail => "FAILS",
+        Verdict::NotRun => "not run",
+    }
+}
+
+fn cells(row: &HeadlineRow) -> Vec<String> {
+    let measure = Measure::named(&row.measure).map(Measure::words);
+    let set = if row.mean == "best" { format!("{}, best", row.set) } else { row.set.clone() };
+    vec![
+        row.scheme.clone(),
+        row.over.clone(),
+        set,
+        measure.unwrap_or(&row.measure).to_owned(),
+        printed(row),
+        row.modelled_percent.map_or_else(|| String::from("–"), gain),
+        row.mixes.len().to_string(),
+        verdict(row).to_owned(),
+    ]
+}
+
+/// Why a row does not agree.
+fn why(row: &HeadlineRow, quick: bool) -> Option<String> {
+    let said = match row.analysis.as_deref() {
+        _ if quick => "These runs are short: what a paper's runs give is for the whole version.",
+        Some(analysis) => analysis,
+        None => "The cause has not been found out.",
+    };
+    (row.verdict == Verdict::Fail).then(|| {
+        format!(
+            "{} over {} on {}, {} ({}): {} in the paper, {} here: {}. {said}",
+            row.scheme,
+            row.over,
+            row.set,
+            row.measure,
+            row.published,
+            printed(row),
+            row.modelled_percent.map_or_else(String::new, gain),
+            row.reasons.join("; ")
+        )
+    })
+}
+
+/// The rows of all papers as text, then how many agree.
+#[must_use]
+pub fn headlines(reproduction: &Reproduction) -> String {
+    let mut header = vec![String::from("paper")];
+    header.extend(COLUMNS.map(String::from));
+    let rows = reproduction.papers.iter().flat_map(|paper| {
+        paper.rows.iter().map(|row| {
+            let mut all = vec![paper.paper.clone()];
+            all.extend(cells(row));
+            all
+        })
+    });
+    let text = |column: usize| column < 5 || column == 8;
+    let [passed, failed, missing] = reproduction.counts();
+    words(header, rows.collect(), text)
+        + &format!("\n{passed} rows agree, {failed} do not, {missing} were not run\n")
+}
+
+const HEADER: [&str; 11] = [
+    "paper",
+    "scheme",
+    "over",
+    "set",
+    "measure",
+    "mix",
+    "published_percent_low",
+    "published_percent_high",
+    "modelled_percent",
+    "verdict",
+    "published",
+];
+
+/// The rows as CSV, with one line for each mix and one for their mean.
+pub(super) fn csv(reproduction: &Reproduction) -> String {
+    let mut rows = Vec::new();
+    for paper in &reproduction.papers {
+        for row in &paper.rows {
+            let mean = row.modelled_percent.map(|percent| (row.mean.as_str(), percent));
+            let mixes = row.mixes.iter().map(|mix| (mix.mix.as_str(), mix.percent));
+            for (mix, percent) in mixes.chain(mean) {
+                let [low, high] = row.published_percent.map(|end| end.to_string());
+                let named = [&paper.paper, &row.scheme, &row.over, &row.set, &row.measure];
+                let [paper, scheme, over, set, measure] = named.map(Clone::clone);
+                let (mix, percent) = (mix.to_owned(), percent.to_string());
+                let (verdict, published) = (verdict(row).to_owned(), row.published.clone());
+                rows.push([
+                    paper, scheme, over, set, measure, mix, low, high, percent, verdict, published,
+                ]);
+            }
+        }
+    }
+    values(HEADER, rows)
+}

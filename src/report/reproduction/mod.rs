@@ -1,0 +1,84 @@
+//! The report of a reproduction: what papers print, ours beside it, and the figures.
+
+mod content;
+
+use std::fs;
+use std::path::Path;
+
+use super::ReportError;
+use super::document::{Block, html, markdown};
+use super::figure::{Drawing, Figure, Scene, Source};
+use crate::record::{
+    Analysis, HeadlineRow, RecordError, ReproducedFigure, Reproduction, alone_once, joined,
+};
+use crate::units::WholeFile;
+
+pub use content::headlines;
+
+/// Writes `reproduction.json`, `headlines.csv`, the figures, `report.md` and `index.html`
+/// into `folder`, where the records that `reproduction` names lie.
+///
+/// # Errors
+/// When a record cannot be read or a file cannot be written. A figure that cannot be drawn
+/// is said in the report.
+pub fn write_reproduction(reproduction: &Reproduction, folder: &Path) -> Result<(), ReportError> {
+    let blocks = content::blocks(reproduction, &|part| read(folder, part))?;
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        WholeFile::write(&path, text.as_bytes())
+            .map_err(|source| ReportError::File { path, source })
+    };
+    fs::create_dir_all(folder)
+        .map_err(|source| ReportError::File { path: folder.to_path_buf(), source })?;
+    for block in &blocks {
+        if let Block::Figure(file, _, Ok(drawing)) = block {
+            write(file, &drawing.svg)?;
+        }
+    }
+    write("reproduction.json", &reproduction.to_json())?;
+    write("headlines.csv", &content::csv(reproduction))?;
+    write("report.md", &markdown(&blocks))?;
+    write("index.html", &html(content::TITLE, &blocks))
+}
+
+/// The records of a part, those of a mix together.
+fn read(folder: &Path, records: &[String]) -> Result<Vec<Analysis>, RecordError> {
+    let records: Result<Vec<Analysis>, RecordError> =
+        records.iter().map(|record| Analysis::read(&folder.join(record))).collect();
+    Ok(joined(records?))
+}
+
+/// A figure of `records`.
+fn drawn(figure: &ReproducedFigure, records: &[Analysis]) -> Result<Drawing, ReportError> {
+    let named = Figure::named(&figure.name)?;
+    let mut once = Vec::new();
+    if named.source == Source::Apps {
+        once = records.to_vec();
+        alone_once(&mut once);
+    }
+    let mut scene = Scene::new(if once.is_empty() { records } else { &once });
+    if let Some(scheme) = &figure.baseline {
+        scene = scene.against(scheme);
+    }
+    if let Some(metric) = &figure.metric {
+        scene = scene.by(metric);
+    }
+    named.draw(&scene)
+}
+
+/// A gain as tables show it.
+fn gain(percent: f64) -> String {
+    // No minus before what rounds to zero.
+    let rounded = (percent * 10.0).round() / 10.0 + 0.0;
+    format!("{rounded:+.1} %")
+}
+
+/// What is printed of `row`.
+fn printed(row: &HeadlineRow) -> String {
+    let [low, high] = row.published_percent;
+    if low.to_bits() == high.to_bits() {
+        gain(low)
+    } else {
+        format!("{} to {}", gain(low), gain(high))
+    }
+}

@@ -1,0 +1,169 @@
+//! Reproductions: the parts of a paper's evaluation run by their plans, and what the paper
+//! prints beside what comes out.
+//!
+//! Every part has a folder with its plan or queue in it, so that `sweep` or `analyze` can
+//! run it again by hand; what has ended is not run again.
+
+mod error;
+mod part;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::record::{
+    Analysis, Chosen, HeadlineRow, Measure, REPRODUCTION_SCHEMA, ReproducedFigure, ReproducedPaper,
+    ReproducedPart, Reproduction, SilenceRecord, joined, judge,
+};
+use crate::spec::{Headline, Models, Paper, Set};
+
+use super::recall::BUILD;
+use super::sweep::SweepWatch;
+
+pub use error::ReproduceError;
+
+/// All papers.
+const ALL: &str = "all";
+
+/// What `reproduce` is asked for.
+#[derive(Clone, Debug)]
+pub struct ReproduceRequest {
+    /// A stem of `models/papers`, or `all`.
+    pub paper: String,
+    /// The folder of the report, with the runs in it.
+    pub report: PathBuf,
+    /// A representative part with shorter runs.
+    pub quick: bool,
+    /// Bytes that cells may take together; `None`: most of what is free.
+    pub memory_bytes: Option<u64>,
+    /// How long a process of another machine may not be heard of before its cells are
+    /// taken over.
+    pub expiry: Duration,
+    /// A folder of model files before the built-in ones.
+    pub models: Option<PathBuf>,
+    /// Where converted traces and what was found out are kept.
+    pub cache: PathBuf,
+}
+
+/// A part that has been run, with its records.
+struct Ran {
+    part: ReproducedPart,
+    records: Vec<Analysis>,
+}
+
+/// Runs what the papers' evaluations consist of, and judges what they print.
+///
+/// # Errors
+/// [`ReproduceError`]: no such paper, a wrong file, a folder that cannot be written, or an
+/// interrupt. A cell that fails is counted, and the rows that need it have no value.
+pub fn reproduce(
+    request: &ReproduceRequest,
+    watch: &dyn SweepWatch,
+) -> Result<Reproduction, ReproduceError> {
+    let models = Models::with_overrides(request.models.as_deref())?;
+    let papers = chosen(&models, &request.paper)?;
+    let mut found = Vec::new();
+    for paper in &papers {
+        found.push(one(paper, &models, request, watch)?);
+    }
+    Ok(Reproduction {
+        schema: REPRODUCTION_SCHEMA.to_owned(),
+        program: concat!("gpumodel ", env!("CARGO_PKG_VERSION")).to_owned(),
+        build: BUILD.to_owned(),
+        quick: request.quick,
+        papers: found,
+    })
+}
+
+/// The papers that were asked for: with something to run.
+fn chosen(models: &Models, name: &str) -> Result<Vec<Paper>, ReproduceError> {
+    let all = Paper::all(models)?;
+    if name == ALL {
+        return Ok(all);
+    }
+    let known: Vec<String> = all.iter().map(|paper| paper.name.clone()).collect();
+    match all.into_iter().find(|paper| paper.name == name) {
+        Some(paper) => Ok(vec![paper]),
+        None => Err(ReproduceError::NoPaper { name: name.to_owned(), known: known.join(", ") }),
+    }
+}
+
+fn one(
+    paper: &Paper,
+    models: &Models,
+    request: &ReproduceRequest,
+    watch: &dyn SweepWatch,
+) -> Result<ReproducedPaper, ReproduceError> {
+    let mut ran = Vec::new();
+    for part in &paper.parts {
+        let folder = Path::new("parts").join(format!("{}-{}", paper.name, part.name));
+        let Some((part, records)) = part::run(part, &folder, models, request, watch)? else {
+            continue;
+        };
+        ran.push(Ran { part, records: joined(records) });
+    }
+    let mut rows = Vec::new();
+    for headline in &paper.headlines {
+        rows.push(row(headline, paper, &ran)?);
+    }
+    judge(&mut rows);
+    Ok(ReproducedPaper {
+        paper: paper.name.clone(),
+        description: paper.description.clone(),
+        parts: ran.into_iter().map(|ran| ran.part).collect(),
+        rows,
+        silent: paper.silences.iter().map(SilenceRecord::from).collect(),
+    })
+}
+
+/// What is printed, with what the part that it is about gives.
+fn row(headline: &Headline, paper: &Paper, ran: &[Ran]) -> Result<HeadlineRow, ReproduceError> {
+    let set = &paper.sets[&headline.set];
+    if Measure::named(&headline.measure).is_none() {
+        return Err(ReproduceError::Measure {
+            paper: paper.name.clone(),
+            found: headline.measure.clone(),
+            known: Measure::names(),
+        });
+    }
+    let mut row = HeadlineRow {
+        published: headline.published.clone(),
+        scheme: headline.scheme.clone(),
+        over: headline.over.clone(),
+        set: headline.set.clone(),
+        measure: headline.measure.clone(),
+        mean: if set.best { String::from("best") } else { headline.mean.clone() },
+        published_percent: headline.percent.ends(),
+        analysis: headline.analysis.clone(),
+        ..HeadlineRow::default()
+    };
+    if let Some(ran) = ran.iter().find(|ran| ran.part.name == set.part) {
+        row.fill(&ran.records, &runs(set));
+    }
+    Ok(row)
+}
+
+fn runs(set: &Set) -> Chosen<'_> {
+    Chosen {
+        mixes: set.mixes.as_deref(),
+        overrides: Some(&set.overrides),
+        distribution: set.distribution.as_deref(),
+    }
+}
+
+impl From<&crate::spec::Silence> for SilenceRecord {
+    fn from(silence: &crate::spec::Silence) -> Self {
+        let (what, taken) = (silence.what.clone(), silence.taken.clone());
+        Self { what, taken, sensitivity: silence.sensitivity.clone() }
+    }
+}
+
+impl From<&crate::spec::PartFigure> for ReproducedFigure {
+    fn from(figure: &crate::spec::PartFigure) -> Self {
+        Self {
+            name: figure.name.clone(),
+            shows: figure.shows.clone(),
+            baseline: figure.baseline.clone(),
+            metric: figure.metric.clone(),
+        }
+    }
+}

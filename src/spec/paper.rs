@@ -1,0 +1,249 @@
+//! What a paper prints of its evaluation, and which of our plans repeats it:
+//! `models/papers/NAME.toml`.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::error::SpecError;
+use super::models::Models;
+
+/// A paper's evaluation. Other tables of its file hold what it prints of kernels alone.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Paper {
+    /// Stem of its file.
+    #[serde(skip)]
+    pub name: String,
+    /// Authors, title and place.
+    pub description: String,
+    /// What is run.
+    #[serde(default, rename = "part")]
+    pub parts: Vec<Part>,
+    /// Which runs a printed value is about, by name.
+    #[serde(default)]
+    pub sets: BTreeMap<String, Set>,
+    /// The values that stand for the paper.
+    #[serde(default, rename = "headline")]
+    pub headlines: Vec<Headline>,
+    /// Where the paper is silent.
+    #[serde(default, rename = "silent")]
+    pub silences: Vec<Silence>,
+}
+
+/// A study of a paper, as we run it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Its name: letters, digits and `-`.
+    pub name: String,
+    /// What is studied.
+    pub title: String,
+    /// What of the paper's method is run, and what otherwise.
+    pub covers: String,
+    /// The same of the short version.
+    #[serde(default)]
+    pub quick_covers: String,
+    /// The stem of a plan in `models/plans`; else `queue` is one of a queue in
+    /// `models/mixes`.
+    pub plan: Option<String>,
+    /// See `plan`.
+    pub queue: Option<String>,
+    /// The stem of a short plan or queue; absent: no part of a short reproduction.
+    pub quick: Option<String>,
+    /// Of a queue: on which machine.
+    pub machine: Option<String>,
+    /// Of a queue: under which schemes.
+    #[serde(default)]
+    pub schemes: Vec<String>,
+    /// What is drawn.
+    #[serde(default, rename = "figure")]
+    pub figures: Vec<PartFigure>,
+}
+
+/// A figure of a part.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartFigure {
+    /// Its name in `gpumodel plot --list`.
+    pub name: String,
+    /// Which figure of the paper it stands beside.
+    pub shows: String,
+    /// The scheme that others are divided by.
+    pub baseline: Option<String>,
+    /// What is compared.
+    pub metric: Option<String>,
+}
+
+/// Runs that a value is about.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Set {
+    /// Of which part.
+    pub part: String,
+    /// Which mixes of it, by the names of applications in any order; absent: all.
+    pub mixes: Option<Vec<Vec<String>>>,
+    /// How many SMs, say: what tells its machine from others of the part, as the plan
+    /// sets it; absent: the machine as it is.
+    #[serde(default)]
+    pub overrides: BTreeMap<String, String>,
+    /// Which distribution of classes of a queue; absent: the mean over all.
+    pub distribution: Option<String>,
+    /// The best of the mixes instead of their mean.
+    #[serde(default)]
+    pub best: bool,
+}
+
+/// A value that a paper prints of schemes against each other.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Headline {
+    /// Where it is printed.
+    pub published: String,
+    /// The scheme, as `name:key=value` where parameters matter.
+    pub scheme: String,
+    /// What it is compared with.
+    pub over: String,
+    /// Over which runs: a key of [`Paper::sets`].
+    pub set: String,
+    /// What is compared: a measure of `record`.
+    pub measure: String,
+    /// `arithmetic` or `geometric`.
+    #[serde(default = "arithmetic")]
+    pub mean: String,
+    /// The gain in percent, or both ends of what the paper prints.
+    pub percent: Percent,
+    /// Why ours is another, where it is.
+    pub analysis: Option<String>,
+}
+
+/// One value or both ends of several.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(untagged, expecting = "expected a number of percent, or [lowest, highest]")]
+pub enum Percent {
+    /// One.
+    One(f64),
+    /// Both ends.
+    Ends([f64; 2]),
+}
+
+/// What a paper does not say.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Silence {
+    /// What is not said.
+    pub what: String,
+    /// What we take.
+    pub taken: String,
+    /// What another choice changes, with numbers, or that nobody has measured it.
+    pub sensitivity: String,
+}
+
+impl Percent {
+    /// Lowest and highest.
+    #[must_use]
+    pub fn ends(self) -> [f64; 2] {
+        match self {
+            Self::One(one) => [one, one],
+            Self::Ends(ends) => ends,
+        }
+    }
+}
+
+fn arithmetic() -> String {
+    String::from("arithmetic")
+}
+
+impl Paper {
+    /// Reads `papers/NAME.toml`.
+    ///
+    /// # Errors
+    /// [`SpecError::NoModel`] with the nearest name, [`SpecError::Paper`] with file, line
+    /// and what is wrong.
+    pub fn load(models: &Models, name: &str) -> Result<Self, SpecError> {
+        let text = models.text("papers", name)?;
+        let wrong = |message: String| SpecError::Paper { file: text.origin.clone(), message };
+        let mut paper: Self =
+            toml::from_str(&text.text).map_err(|e| wrong(e.to_string().trim_end().to_owned()))?;
+        name.clone_into(&mut paper.name);
+        paper.check().map_err(wrong)?;
+        Ok(paper)
+    }
+
+    /// Every paper whose evaluation can be run, by name.
+    ///
+    /// # Errors
+    /// As [`Paper::load`].
+    pub fn all(models: &Models) -> Result<Vec<Self>, SpecError> {
+        let papers = models.names("papers").into_iter().map(|name| Self::load(models, name));
+        let papers: Result<Vec<Self>, SpecError> = papers.collect();
+        Ok(papers?.into_iter().filter(|paper| !paper.parts.is_empty()).collect())
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let part = |name: &String| self.parts.iter().any(|part| part.name == *name);
+        let plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        if let Some(bad) = self.parts.iter().find(|part| !plain(&part.name)) {
+            return Err(format!("part {}: expected letters, digits and - in its name", bad.name));
+        }
+        let whole = |part: &&Part| match (&part.plan, &part.queue, &part.machine) {
+            (Some(_), None, None) => part.schemes.is_empty(),
+            (None, Some(_), Some(_)) => !part.schemes.is_empty(),
+            _ => false,
+        };
+        if let Some(bad) = self.parts.iter().find(|part| !whole(part)) {
+            let expected = "expected either plan, or queue, machine and schemes";
+            return Err(format!("part {}: {expected}", bad.name));
+        }
+        // Values may be written down before there is a plan.
+        if self.parts.is_empty() {
+            return Ok(());
+        }
+        if let Some((name, set)) = self.sets.iter().find(|(_, set)| !part(&set.part)) {
+            return Err(format!("sets.{name}: there is no part {}", set.part));
+        }
+        match self.headlines.iter().find(|row| !self.sets.contains_key(&row.set)) {
+            Some(row) => Err(format!("headline, {}: there is no set {}", row.published, row.set)),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Models, Paper};
+
+    fn load(text: &str) -> Result<Paper, String> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("papers")).unwrap();
+        std::fs::write(folder.path().join("papers/own.toml"), text).unwrap();
+        let models = Models::with_overrides(Some(folder.path())).unwrap();
+        Paper::load(&models, "own").map_err(|error| error.to_string())
+    }
+
+    const PART: &str = "description = 'D'\n[[part]]\nname = 'p'\ntitle = 'P'\ncovers = 'all'\n\
+        plan = 'x'\n";
+
+    #[test]
+    fn what_a_value_is_about_has_to_be_there() {
+        let row = "[[headline]]\npublished = 'F'\nscheme = 'a'\nover = 'b'\nset = 's'\n\
+                   measure = 'stp'\npercent = [1.0, 2.0]\n";
+        let error = load(&format!("{PART}{row}")).unwrap_err();
+        assert!(error.ends_with("headline, F: there is no set s"), "{error}");
+        let error = load(&format!("{PART}[sets.s]\npart = 'q'\n{row}")).unwrap_err();
+        assert!(error.ends_with("sets.s: there is no part q"), "{error}");
+        let paper = load(&format!("{PART}[sets.s]\npart = 'p'\n{row}")).unwrap();
+        assert_eq!(paper.headlines[0].percent.ends(), [1.0, 2.0]);
+        assert_eq!(paper.headlines[0].mean, "arithmetic");
+        let error = load(&format!("{PART}[sets.s]\npart = 'p'\nparts = 'q'\n")).unwrap_err();
+        assert!(error.contains("unknown field `parts`"), "{error}");
+    }
+
+    #[test]
+    fn the_papers_that_come_with_the_program_can_be_read() {
+        let models = Models::builtin();
+        for name in models.names("papers") {
+            Paper::load(&models, name).unwrap();
+        }
+        assert!(!Paper::all(&models).unwrap().is_empty());
+    }
+}

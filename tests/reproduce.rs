@@ -1,0 +1,154 @@
+//! Does a reproduction run what a paper's file says, judge it by the rule, and go on where
+//! it was ended?
+
+use std::fs;
+use std::path::Path;
+
+use gpumodel::record::{Reproduction, Verdict};
+
+use crate::sweep_place::Place;
+
+const PLAN: &str = "machines = ['warped-slicer']\nschemes = ['sequential', 'even']\n\
+    [apps]\nc = 'synth:compute:scale=0.1'\ns = 'synth:saxpy:scale=0.1'\n\
+    [mixes]\nlists = [['c', 's'], ['s', 'c']]\n";
+
+const QUEUE: &str = "group_size = 2\norder = ['c', 's', 's', 'c']\n\
+    [apps]\nc = 'synth:compute:scale=0.1'\ns = 'synth:saxpy:scale=0.1'\n";
+
+const PAPER: &str = r#"
+description = "A paper"
+[[part]]
+name = "pairs"
+title = "Pairs"
+covers = "Two pairs."
+plan = "own"
+[[part.figure]]
+name = "makespan"
+shows = "figure 1"
+baseline = "sequential"
+[[part.figure]]
+name = "reallocation"
+shows = "figure 2"
+[[part]]
+name = "queue"
+title = "A queue"
+covers = "One queue."
+queue = "own"
+machine = "warped-slicer"
+schemes = ["even-queue", "profile-based"]
+[sets.pairs]
+part = "pairs"
+[sets.queue]
+part = "queue"
+[[silent]]
+what = "What | is"
+taken = "this"
+sensitivity = "none"
+"#;
+
+fn row(over: &str, set: &str, measure: &str, percent: &str) -> String {
+    let scheme = if set == "queue" { "profile-based" } else { "even" };
+    format!(
+        "[[headline]]\npublished = 'F'\nscheme = '{scheme}'\nover = '{over}'\nset = '{set}'\n\
+         measure = '{measure}'\npercent = {percent}\n"
+    )
+}
+
+/// A folder of models with a paper of two parts and the rows `rows`.
+fn models(place: &Place, rows: &[String]) {
+    for (path, text) in [
+        ("plans/own.toml", PLAN),
+        ("mixes/own.toml", QUEUE),
+        ("papers/own.toml", &(PAPER.to_owned() + &rows.concat())),
+    ] {
+        let path = place.path("models").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+fn reproduce(place: &Place, paper: &str, options: &[&str]) -> (Option<i32>, String) {
+    let words = ["reproduce", paper, "--report", "out", "--models", "models"];
+    place.run(&[&words[..], options].concat())
+}
+
+fn read(place: &Place) -> Reproduction {
+    Reproduction::read(&place.path("out/reproduction.json")).unwrap()
+}
+
+#[test]
+fn rows_are_judged_by_what_the_parts_give() {
+    let place = Place::new();
+    let rows = [
+        row("sequential", "pairs", "makespan", "[-90.0, 900.0]"),
+        row("even-queue", "queue", "throughput", "[-90.0, 900.0]"),
+    ];
+    models(&place, &rows);
+    let (code, said) = reproduce(&place, "own", &[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("2 rows agree, 0 do not, 0 were not run"), "{said}");
+    let found = read(&place);
+    let [pairs, queue] = &found.papers[0].rows[..] else { panic!("{found:?}") };
+    assert_eq!((pairs.mixes.len(), queue.mixes.len()), (2, 1));
+    // Two mixes under two schemes, and a header.
+    let cells = fs::read_to_string(place.path("out/parts/own-pairs/cells.csv")).unwrap();
+    assert_eq!(cells.lines().count(), 5);
+    let report = fs::read_to_string(place.path("out/report.md")).unwrap();
+    assert!(report.contains("![makespan, figure 1](own-pairs-makespan.svg)"), "{report}");
+    assert!(report.contains("reallocation, figure 2: not drawn"), "{report}");
+    assert!(report.contains("What \\| is"), "{report}");
+    for name in ["own-pairs-makespan.svg", "index.html", "headlines.csv"] {
+        assert!(place.path("out").join(name).is_file(), "{name}");
+    }
+}
+
+#[test]
+fn a_row_that_does_not_agree_is_said_and_nothing_runs_twice() {
+    let place = Place::new();
+    let rows =
+        [row("sequential", "pairs", "makespan", "900.0"), row("left-over", "pairs", "stp", "1.0")];
+    models(&place, &rows);
+    let (code, said) = reproduce(&place, "own", &["--threads", "1"]);
+    assert_eq!(code, Some(1), "{said}");
+    let found = read(&place);
+    let verdicts: Vec<Verdict> = found.papers[0].rows.iter().map(|row| row.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Fail, Verdict::NotRun]);
+    assert!(found.papers[0].rows[0].reasons[0].ends_with("300.0 allowed"), "{found:?}");
+    // Again: from what is there, on any number of threads, byte for byte.
+    let first = place.content("out");
+    let times = |folder: &Path| -> Vec<_> {
+        let cells = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+        cells.map(|cell| (cell.path(), cell.metadata().unwrap().modified().unwrap())).collect()
+    };
+    let cells = place.path("out/parts/own-pairs/cells");
+    let before = times(&cells);
+    assert_eq!(reproduce(&place, "own", &["--threads", "2"]).0, Some(1));
+    assert_eq!(times(&cells), before);
+    assert!(place.content("out") == first);
+}
+
+#[test]
+fn a_short_version_leaves_out_what_has_none() {
+    let place = Place::new();
+    models(&place, &[row("sequential", "pairs", "stp", "1.0")]);
+    let (code, said) = reproduce(&place, "own", &["--quick"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("0 rows agree, 0 do not, 1 were not run"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_reproduced_is_said() {
+    let place = Place::new();
+    models(&place, &[row("sequential", "pairs", "speed", "1.0")]);
+    let (code, said) = reproduce(&place, "ours", &[]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("there is no paper ours; there are: all, arcs, "), "{said}");
+    let (code, said) = reproduce(&place, "own", &[]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("expected a measure of stp, ") && said.contains("found speed"), "{said}");
+    models(&place, &[]);
+    fs::write(place.path("models/plans/own.toml"), PLAN.replace("saxpy", "saxpi")).unwrap();
+    let (code, said) = reproduce(&place, "own", &[]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("part pairs") && said.contains("saxpi"), "{said}");
+}
