@@ -1,7 +1,5 @@
 //! What one scheme gains over another, by the measure that a paper prints.
 
-use crate::units::Cycle;
-
 use super::CoRun;
 
 /// How schemes are compared. A gain is what the first has more, 0 where they are equal;
@@ -20,7 +18,8 @@ pub enum Measure {
     AnttIncrease,
     /// From the first arrival to the last end: the other's over the own.
     Makespan,
-    /// Time in which kernels of an application run, summed: the other's over the own.
+    /// The makespan without what the host of who ends last spends on messages and
+    /// compilation: the other's over the own (Slate, section V).
     KernelTime,
     /// Energy of the whole run, whatever was done in it: the own over the other's, negative
     /// where it is saved.
@@ -114,15 +113,16 @@ fn makespan(run: &CoRun) -> Option<f64> {
 }
 
 fn kernel_time(run: &CoRun) -> Option<f64> {
-    let times: Option<Vec<Cycle>> =
-        run.apps.iter().map(|app| Some(app.host?.kernel_cycles)).collect();
-    Some(super::quantity::float(times?.into_iter().fold(0, u64::saturating_add)))
+    let last = run.apps.iter().max_by_key(|app| app.end_cycle)?;
+    let host = last.host.unwrap_or_default();
+    let spent = host.communication_cycles.saturating_add(host.compilation_cycles);
+    Some(makespan(run)? - super::quantity::float(spent))
 }
 
 #[cfg(test)]
 mod tests {
     use super::Measure;
-    use crate::record::{CoRun, CoRunApp};
+    use crate::record::{CoRun, CoRunApp, HostTime};
 
     #[test]
     fn who_is_faster_gains_by_every_measure() {
@@ -141,9 +141,14 @@ mod tests {
         assert_eq!(ratio(Measure::Antt), Some(2.0));
         assert_eq!(ratio(Measure::AnttIncrease), Some(0.5));
         assert_eq!(ratio(Measure::Makespan), Some(2.0));
-        // No energy table, no host, starved: no number.
+        assert_eq!(ratio(Measure::KernelTime), Some(2.0));
+        let mut hosted = fast.clone();
+        let host =
+            HostTime { communication_cycles: 15, compilation_cycles: 5, ..HostTime::default() };
+        hosted.apps[1].host = Some(host);
+        assert_eq!(Measure::KernelTime.ratio(&hosted, &slow), Some(2.5));
+        // No energy table, starved: no number.
         assert_eq!(ratio(Measure::Energy), None);
-        assert_eq!(ratio(Measure::KernelTime), None);
         assert_eq!(Measure::Antt.ratio(&run(1.0, f64::INFINITY, 9), &slow), None);
         let mut cut = run(1.0, 1.0, 50);
         cut.apps[0].finished = false;
