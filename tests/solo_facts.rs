@@ -45,6 +45,20 @@ fn original_registers(name: &str, transformed: i64) -> i64 {
 }
 
 #[test]
+fn the_warped_slicer_kernels_have_the_launches_of_table_2() {
+    let table = paper("warped-slicer");
+    for (name, row) in rows(&table, "app") {
+        let workload = Workload::load(name, None).unwrap();
+        let kernel = workload.kernel(0);
+        let launch = kernel.launch();
+        let printed = |key: &str| row[key].as_integer().unwrap();
+        // Long grids are cut to what the window needs.
+        assert!(launch.grid.count().cast_signed() <= printed("grid"), "{name}");
+        assert_eq!(printed("block"), launch.block.count().cast_signed(), "{name}");
+    }
+}
+
+#[test]
 fn the_arcs_kernels_ask_for_what_table_3_says() {
     for (name, row) in rows(&paper("arcs"), "kernel") {
         let workload = Workload::load(name, None).unwrap();

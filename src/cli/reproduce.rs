@@ -20,20 +20,22 @@ use super::place::cache_folder;
 /// models/plans. Everything lies in one folder; the same command goes on where it was
 /// ended, also with several processes at once.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "PAPER: a stem of models/papers with an evaluation, or all\n\n\
+#[command(
+    after_help = "PAPER: arcs, ilp-smra, slate, ugpu, warped-slicer, your own in papers/ of --models, or all\n\n\
     FILES in DIR:\n  \
     index.html, report.md   every row and figure, what the papers leave open, why rows fail\n  \
     PAPER-PART-FIGURE.svg   the figures\n  \
     headlines.csv           a line for each row and mix\n  \
     reproduction.json       the same for programs\n  \
-    parts/PAPER-PART/       plan and records of each part: `gpumodel sweep`, `plot` and\n                          \
-    `merge` take it\n\n\
+    parts/[quick-]PAPER-PART/  plan and records of each part: `gpumodel sweep`, `plot` and\n                             \
+    `merge` take it; of a queue its record\n\n\
     EXIT CODES: 0 all rows that were run agree; 1 some do not, or a run failed; 2 bad usage, or\n\
     DIR cannot be written; 130 interrupted.\n\n\
     EXAMPLES:\n  \
     gpumodel reproduce slate --quick --report out      a few mixes with short runs\n  \
     gpumodel reproduce slate --report slate            the whole evaluation\n  \
-    gpumodel reproduce all --report papers --threads 32")]
+    gpumodel reproduce all --report papers --threads 32"
+)]
 pub(crate) struct Arguments {
     /// Which paper
     #[arg(value_name = "PAPER|all")]

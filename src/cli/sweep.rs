@@ -28,7 +28,7 @@ use super::place::cache_folder;
     until = \"targets\"                                               as of analyze [all]\n  \
     window = 2000000\n  \
     arrive = { lud = 50000 }                                         wherever lud runs\n  \
-    spacing = 5000                                                   each so long after who is before it [0]\n  \
+    spacing = 5000                                                   each so long after who is before it in the mix [0]; arrive goes first\n  \
     seeds = [0]                                                      kept in the record [0]\n\n  \
     [apps]                                                           paths from the plan's folder on\n  \
     bfs = \"traces/bfs\"\n  \

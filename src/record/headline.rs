@@ -4,8 +4,11 @@
 //! whichever is more, and the order agrees with every other row that compares the same
 //! schemes by the same measure and is further away than three points in the paper.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
+use super::chosen::Chosen;
 use super::measure::Measure;
 use super::queue_gain::{Gain, NamedRun, Over, gains};
 use super::statistics::{geometric_mean, mean};
@@ -22,6 +25,9 @@ const TIE: f64 = 3.0;
 
 /// What rounds to zero in a table with one digit after the point has no sign.
 const ZERO: f64 = 0.05;
+
+/// What a scheme is compared with where that is each application alone: ANTT 1.
+const ALONE: &str = "alone";
 
 /// A printed value and ours.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -78,29 +84,26 @@ pub enum Verdict {
     NotRun,
 }
 
-/// Which runs a row is about.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Chosen<'a> {
-    /// Mixes, each by its applications in any order; `None`: all.
-    pub mixes: Option<&'a [Vec<String>]>,
-    /// What is set of the machine.
-    pub overrides: Option<&'a std::collections::BTreeMap<String, String>>,
-    /// The distribution of classes of a queue; `None`: all.
-    pub distribution: Option<&'a str>,
-}
-
 impl HeadlineRow {
-    /// Fills in what `records` give, where schemes of a mix are in one record.
+    /// Fills in what `records` give, where schemes of a mix are in one record. Orders of the
+    /// same applications are one mix. A mix that has no value leaves the row without one, and
+    /// is a reason to fail, unless the runs are a part of the paper's.
     pub fn fill(&mut self, records: &[Analysis], chosen: &Chosen<'_>) {
+        self.modelled_percent = None;
         let Some(measure) = Measure::named(&self.measure) else { return };
-        self.mixes = match measure {
-            Measure::Throughput | Measure::AppIpc => self.queues(records, measure, chosen),
-            _ => records
-                .iter()
-                .filter(|record| chosen.takes(record))
-                .filter_map(|record| self.mix(record, measure))
-                .collect(),
+        let (mixes, missing) = match measure {
+            Measure::Throughput | Measure::AppIpc => {
+                let mixes = self.queues(records, measure, chosen);
+                let missing = usize::from(mixes.is_empty());
+                (mixes, missing)
+            }
+            _ => self.together(records, measure, chosen),
         };
+        self.mixes = mixes;
+        if missing > 0 && !chosen.partial {
+            self.reasons = vec![format!("{missing} mixes of the set have no value")];
+            return;
+        }
         let ratios: Vec<f64> = self.mixes.iter().map(|mix| 1.0 + mix.percent / 100.0).collect();
         let ratio = match self.mean.as_str() {
             "best" => ratios.iter().copied().reduce(f64::max),
@@ -110,11 +113,43 @@ impl HeadlineRow {
         self.modelled_percent = ratio.map(percent);
     }
 
-    fn mix(&self, record: &Analysis, measure: Measure) -> Option<MixGain> {
+    /// The gains of mixes, and how many have none.
+    fn together(
+        &self,
+        records: &[Analysis],
+        measure: Measure,
+        chosen: &Chosen<'_>,
+    ) -> (Vec<MixGain>, usize) {
+        let mut ratios: BTreeMap<Vec<&str>, (String, Vec<Option<f64>>)> = BTreeMap::new();
+        let mut order: Vec<Vec<&str>> = Vec::new();
+        for record in records {
+            let Some(names) = chosen.takes(record) else { continue };
+            let mix = record.coruns[0].apps.iter().map(|app| app.app.as_str());
+            let mix = mix.collect::<Vec<_>>().join(" + ");
+            if !ratios.contains_key(&names) {
+                order.push(names.clone());
+            }
+            let entry = ratios.entry(names).or_insert_with(|| (mix, Vec::new()));
+            entry.1.push(self.ratio(record, measure));
+        }
+        let of = |names: &Vec<&str>| {
+            let (mix, ratios) = &ratios[names];
+            let ratios: Option<Vec<f64>> = ratios.iter().copied().collect();
+            Some(MixGain { mix: mix.clone(), percent: percent(mean(&ratios?)?) })
+        };
+        let gains: Vec<MixGain> = order.iter().filter_map(of).collect();
+        let wanted = chosen.mixes.map_or(order.len().max(1), <[_]>::len);
+        let missing = wanted.saturating_sub(gains.len());
+        (gains, missing)
+    }
+
+    fn ratio(&self, record: &Analysis, measure: Measure) -> Option<f64> {
         let of = |scheme: &str| record.coruns.iter().find(|run| is(run, scheme));
-        let (own, base) = (of(&self.scheme)?, of(&self.over)?);
-        let names: Vec<&str> = own.apps.iter().map(|app| app.app.as_str()).collect();
-        Some(MixGain { mix: names.join(" + "), percent: percent(measure.ratio(own, base)?) })
+        let own = of(&self.scheme)?;
+        if self.over == ALONE {
+            return measure.ratio(own, &CoRun { antt: 1.0, ..CoRun::default() });
+        }
+        measure.ratio(own, of(&self.over)?)
     }
 
     fn queues(&self, records: &[Analysis], measure: Measure, chosen: &Chosen<'_>) -> Vec<MixGain> {
@@ -162,8 +197,8 @@ impl HeadlineRow {
     /// What of the rule does not hold of this row alone.
     fn alone(&self, ours: f64) -> Vec<String> {
         let mut reasons = Vec::new();
-        let printed = self.middle();
-        if ours.abs() >= ZERO && printed.abs() >= ZERO && (ours > 0.0) != (printed > 0.0) {
+        let other = |printed: f64| printed.abs() >= ZERO && (ours > 0.0) != (printed > 0.0);
+        if ours.abs() >= ZERO && self.published_percent.into_iter().all(other) {
             reasons.push(String::from("the sign is the other"));
         }
         let (distance, allowed) = (self.distance().unwrap_or(0.0), self.allowed());
@@ -189,7 +224,10 @@ pub fn judge(rows: &mut [HeadlineRow]) {
 }
 
 fn verdict(row: &HeadlineRow, rows: &[HeadlineRow]) -> (Verdict, Vec<String>) {
-    let Some(ours) = row.modelled_percent else { return (Verdict::NotRun, Vec::new()) };
+    let Some(ours) = row.modelled_percent else {
+        let verdict = if row.reasons.is_empty() { Verdict::NotRun } else { Verdict::Fail };
+        return (verdict, row.reasons.clone());
+    };
     let mut reasons = row.alone(ours);
     for other in rows.iter().filter(|other| row.beside(other)) {
         let Some(theirs) = other.modelled_percent else { continue };
@@ -200,21 +238,6 @@ fn verdict(row: &HeadlineRow, rows: &[HeadlineRow]) -> (Verdict, Vec<String>) {
         }
     }
     (if reasons.is_empty() { Verdict::Pass } else { Verdict::Fail }, reasons)
-}
-
-impl Chosen<'_> {
-    fn takes(&self, record: &Analysis) -> bool {
-        let Some(run) = record.coruns.first() else { return false };
-        let mut names: Vec<&str> = run.apps.iter().map(|app| app.app.as_str()).collect();
-        names.sort_unstable();
-        let is = |mix: &Vec<String>| {
-            let mut mix: Vec<&str> = mix.iter().map(String::as_str).collect();
-            mix.sort_unstable();
-            mix == names
-        };
-        let set = self.overrides.is_none_or(|overrides| *overrides == record.overrides);
-        set && self.mixes.is_none_or(|mixes| mixes.iter().any(is))
-    }
 }
 
 /// Whether a run is of the scheme `name:key=value`.
@@ -270,6 +293,8 @@ mod tests {
     fn the_sign_has_to_agree_unless_there_is_none() {
         assert_eq!(verdicts(vec![row("a", "b", 2.0, -1.0)]), [false]);
         assert_eq!(verdicts(vec![row("a", "b", 2.0, -0.04)]), [true]);
+        let ends = HeadlineRow { published_percent: [-90.0, 900.0], ..row("a", "b", 0.0, -50.0) };
+        assert_eq!(verdicts(vec![ends]), [true]);
     }
 
     #[test]
@@ -310,5 +335,45 @@ mod tests {
         let mixes = [vec![String::from("d"), String::from("c")]];
         let some = Chosen { mixes: Some(&mixes), ..all };
         assert_eq!(filled("own", "arithmetic", &some), Some(40.0));
+        // One that is missing leaves no value, unless a part is all that is run.
+        let mixes = [mixes[0].clone(), vec![String::from("e")]];
+        let some = Chosen { mixes: Some(&mixes), ..all };
+        assert_eq!(filled("own", "arithmetic", &some), None);
+        let part = Chosen { partial: true, ..some };
+        assert_eq!(filled("own", "arithmetic", &part), Some(40.0));
+    }
+
+    #[test]
+    fn orders_of_the_same_applications_are_one_mix() {
+        let run = |scheme: &str, stp: f64, apps: [&str; 2]| CoRun {
+            scheme: scheme.into(),
+            stp,
+            antt: 1.5,
+            apps: apps.map(|app| CoRunApp { app: app.into(), ..CoRunApp::default() }).into(),
+            ..CoRun::default()
+        };
+        let mix = |apps, stp| Analysis {
+            coruns: vec![run("base", 1.0, apps), run("own", stp, apps)],
+            ..Analysis::default()
+        };
+        let records = [mix(["a", "b"], 1.1), mix(["b", "a"], 1.3)];
+        let mut best = HeadlineRow { mean: "best".into(), ..row("own", "base", 0.0, 0.0) };
+        best.fill(&records, &Chosen::default());
+        assert_eq!((best.mixes.len(), best.mixes[0].mix.as_str()), (1, "a + b"));
+        assert!((best.mixes[0].percent - 20.0).abs() < 1e-9, "{best:?}");
+        let mut alone = row("own", "alone", 0.0, 0.0);
+        alone.measure = "antt-increase".into();
+        alone.fill(&records, &Chosen::default());
+        assert!((alone.modelled_percent.unwrap() - 50.0).abs() < 1e-9, "{alone:?}");
+    }
+
+    #[test]
+    fn a_row_without_a_value_that_should_have_one_fails() {
+        let mut missing = HeadlineRow { modelled_percent: None, ..row("a", "b", 1.0, 0.0) };
+        judge(std::slice::from_mut(&mut missing));
+        assert_eq!(missing.verdict, Verdict::NotRun);
+        missing.fill(&[], &Chosen::default());
+        judge(std::slice::from_mut(&mut missing));
+        assert_eq!(missing.verdict, Verdict::Fail);
     }
 }

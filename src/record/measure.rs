@@ -21,7 +21,7 @@ pub enum Measure {
     /// The makespan without what the host of who ends last spends on messages and
     /// compilation: the other's over the own (Slate, section V).
     KernelTime,
-    /// Energy of the whole run, whatever was done in it: the own over the other's, negative
+    /// Energy of the whole for each thread instruction: the own over the other's, negative
     /// where it is saved.
     Energy,
     /// The same of the memory.
@@ -91,13 +91,22 @@ impl Measure {
             Self::Antt => swapped(of(|run| Some(run.antt))?),
             Self::Makespan => swapped(of(makespan)?),
             Self::KernelTime => swapped(of(kernel_time)?),
-            Self::Energy => of(|run| Some(run.energy_joules))?,
-            Self::MemoryEnergy => of(|run| Some(run.energy.as_ref()?.memory_joules()))?,
+            Self::Energy => of(|run| Some(run.energy_joules / work(run)?))?,
+            Self::MemoryEnergy => {
+                of(|run| Some(run.energy.as_ref()?.memory_joules() / work(run)?))?
+            }
             Self::Throughput | Self::AppIpc => return None,
         };
         let ratio = over / under;
-        (under > 0.0 && over > 0.0 && ratio.is_finite()).then_some(ratio)
+        (under > 0.0 && over >= 0.0 && ratio.is_finite()).then_some(ratio)
     }
+}
+
+/// Thread instructions of all applications.
+fn work(run: &CoRun) -> Option<f64> {
+    let work = run.apps.iter().map(|app| app.all_thread_instructions);
+    let work = work.fold(0, u64::saturating_add);
+    (work > 0).then(|| super::quantity::float(work))
 }
 
 fn swapped((own, base): (f64, f64)) -> (f64, f64) {
@@ -147,9 +156,10 @@ mod tests {
             HostTime { communication_cycles: 15, compilation_cycles: 5, ..HostTime::default() };
         hosted.apps[1].host = Some(host);
         assert_eq!(Measure::KernelTime.ratio(&hosted, &slow), Some(2.5));
-        // No energy table, starved: no number.
+        // No energy table: no number.
         assert_eq!(ratio(Measure::Energy), None);
-        assert_eq!(Measure::Antt.ratio(&run(1.0, f64::INFINITY, 9), &slow), None);
+        // Who is starved has lost everything.
+        assert_eq!(Measure::Antt.ratio(&run(1.0, f64::INFINITY, 9), &slow), Some(0.0));
         let mut cut = run(1.0, 1.0, 50);
         cut.apps[0].finished = false;
         assert_eq!(Measure::Makespan.ratio(&cut, &slow), None);

@@ -32,7 +32,8 @@ impl AppName {
             let there = path.starts_with(SYNTH) || Path::new(path).exists();
             !name.is_empty() && (there || !name.contains('/'))
         };
-        match typed.split_once('=') {
+        let typed_name = if typed.starts_with(SYNTH) { None } else { typed.split_once('=') };
+        match typed_name {
             Some((name, path)) if names(name, path) && !whole.exists() => {
                 Self { name: name.to_owned(), path: PathBuf::from(path) }
             }

@@ -48,6 +48,11 @@ impl Models {
         Self { files: files.collect() }
     }
 
+    /// Every file: its path in the folder of models, and its text.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().map(|(path, text)| (path.as_str(), &*text.text))
+    }
+
     /// The carried files, and over them those of `folder`, laid out in the same
     /// way: a file of the same name wins, a new name adds.
     ///

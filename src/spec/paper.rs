@@ -180,30 +180,62 @@ impl Paper {
     }
 
     fn check(&self) -> Result<(), String> {
-        let part = |name: &String| self.parts.iter().any(|part| part.name == *name);
-        let plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-        if let Some(bad) = self.parts.iter().find(|part| !plain(&part.name)) {
-            return Err(format!("part {}: expected letters, digits and - in its name", bad.name));
-        }
-        let whole = |part: &&Part| match (&part.plan, &part.queue, &part.machine) {
-            (Some(_), None, None) => part.schemes.is_empty(),
-            (None, Some(_), Some(_)) => !part.schemes.is_empty(),
-            _ => false,
-        };
-        if let Some(bad) = self.parts.iter().find(|part| !whole(part)) {
-            let expected = "expected either plan, or queue, machine and schemes";
-            return Err(format!("part {}: {expected}", bad.name));
-        }
         // Values may be written down before there is a plan.
         if self.parts.is_empty() {
             return Ok(());
         }
+        for (place, part) in self.parts.iter().enumerate() {
+            part.check().map_err(|message| format!("part {}: {message}", part.name))?;
+            if self.parts[..place].iter().any(|other| other.name == part.name) {
+                return Err(format!("part {}: there are two of that name", part.name));
+            }
+        }
+        let part = |name: &String| self.parts.iter().any(|part| part.name == *name);
         if let Some((name, set)) = self.sets.iter().find(|(_, set)| !part(&set.part)) {
             return Err(format!("sets.{name}: there is no part {}", set.part));
         }
-        match self.headlines.iter().find(|row| !self.sets.contains_key(&row.set)) {
-            Some(row) => Err(format!("headline, {}: there is no set {}", row.published, row.set)),
+        let wrong = |row: &Headline| self.wrong(row).map(|wrong| (row.published.clone(), wrong));
+        match self.headlines.iter().find_map(wrong) {
+            Some((published, wrong)) => Err(format!("headline of {published}: {wrong}")),
             None => Ok(()),
+        }
+    }
+
+    /// What no value can be.
+    fn wrong(&self, row: &Headline) -> Option<String> {
+        let [low, high] = row.percent.ends();
+        if !self.sets.contains_key(&row.set) {
+            return Some(format!("there is no set {}", row.set));
+        }
+        if !["arithmetic", "geometric"].contains(&row.mean.as_str()) {
+            return Some(format!("mean: expected arithmetic or geometric, found {}", row.mean));
+        }
+        let finite = low.is_finite() && high.is_finite() && low <= high;
+        (!finite).then(|| format!("percent: expected [lowest, highest], found [{low}, {high}]"))
+    }
+}
+
+impl Part {
+    fn check(&self) -> Result<(), String> {
+        let plain = |name: &String| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+        };
+        let metrics = self.figures.iter().filter_map(|figure| figure.metric.as_ref());
+        let figures = self.figures.iter().map(|figure| &figure.name);
+        if let Some(bad) =
+            [&self.name].into_iter().chain(metrics).chain(figures).find(|n| !plain(n))
+        {
+            return Err(format!("expected names of letters, digits and -, found {bad:?}"));
+        }
+        let whole = match (&self.plan, &self.queue, &self.machine) {
+            (Some(_), None, None) => self.schemes.is_empty(),
+            (None, Some(_), Some(_)) => !self.schemes.is_empty(),
+            _ => false,
+        };
+        if whole {
+            Ok(())
+        } else {
+            Err("expected either plan, or queue, machine and schemes".into())
         }
     }
 }
@@ -228,12 +260,22 @@ mod tests {
         let row = "[[headline]]\npublished = 'F'\nscheme = 'a'\nover = 'b'\nset = 's'\n\
                    measure = 'stp'\npercent = [1.0, 2.0]\n";
         let error = load(&format!("{PART}{row}")).unwrap_err();
-        assert!(error.ends_with("headline, F: there is no set s"), "{error}");
+        assert!(error.ends_with("headline of F: there is no set s"), "{error}");
         let error = load(&format!("{PART}[sets.s]\npart = 'q'\n{row}")).unwrap_err();
         assert!(error.ends_with("sets.s: there is no part q"), "{error}");
         let paper = load(&format!("{PART}[sets.s]\npart = 'p'\n{row}")).unwrap();
         assert_eq!(paper.headlines[0].percent.ends(), [1.0, 2.0]);
         assert_eq!(paper.headlines[0].mean, "arithmetic");
+        let set = format!("{PART}[sets.s]\npart = 'p'\n{row}");
+        let error = load(&set.replace("[1.0, 2.0]", "nan")).unwrap_err();
+        assert!(
+            error.ends_with("percent: expected [lowest, highest], found [NaN, NaN]"),
+            "{error}"
+        );
+        let error = load(&format!("{set}mean = 'middle'\n")).unwrap_err();
+        assert!(error.ends_with("expected arithmetic or geometric, found middle"), "{error}");
+        let error = load(&format!("{PART}{}", PART.split_once('\n').unwrap().1)).unwrap_err();
+        assert!(error.ends_with("part p: there are two of that name"), "{error}");
         let error = load(&format!("{PART}[sets.s]\npart = 'p'\nparts = 'q'\n")).unwrap_err();
         assert!(error.contains("unknown field `parts`"), "{error}");
     }

@@ -16,7 +16,7 @@ pub(super) const TITLE: &str = "Papers beside the model";
 const COLUMNS: [&str; 8] = ["scheme", "over", "runs", "by", "paper", "model", "mixes", "verdict"];
 
 /// The rule, for the reader of a report.
-const RULE: &str = "A row passes when its sign agrees, the gain is within ten points or a third of it, \
+const RULE: &str = "A row passes when its sign agrees (what rounds to zero has none), the gain is within ten points or a third of it, \
     whichever is more, and the order of schemes agrees wherever the paper has them more than \
     three points apart. Gains are those of the first scheme over the second; better is positive, \
     but for energy and for ANTT (worse).";
@@ -120,14 +120,11 @@ fn cells(row: &HeadlineRow) -> Vec<String> {
 
 /// Why a row does not agree.
 fn why(row: &HeadlineRow, quick: bool) -> Option<String> {
-    let said = match row.analysis.as_deref() {
-        _ if quick => "These runs are short: what a paper's runs give is for the whole version.",
-        Some(analysis) => analysis,
-        None => "The cause has not been found out.",
-    };
+    let short = if quick { "These runs are short. " } else { "" };
+    let said = row.analysis.as_deref().unwrap_or("The cause has not been found out.");
     (row.verdict == Verdict::Fail).then(|| {
         format!(
-            "{} over {} on {}, {} ({}): {} in the paper, {} here: {}. {said}",
+            "{} over {} on {}, {} ({}): {} in the paper, {} here: {}. {short}{said}",
             row.scheme,
             row.over,
             row.set,
@@ -177,13 +174,14 @@ pub(super) fn csv(reproduction: &Reproduction) -> String {
     let mut rows = Vec::new();
     for paper in &reproduction.papers {
         for row in &paper.rows {
-            let mean = row.modelled_percent.map(|percent| (row.mean.as_str(), percent));
-            let mixes = row.mixes.iter().map(|mix| (mix.mix.as_str(), mix.percent));
+            let mean = [(row.mean.as_str(), row.modelled_percent)];
+            let mixes = row.mixes.iter().map(|mix| (mix.mix.as_str(), Some(mix.percent)));
             for (mix, percent) in mixes.chain(mean) {
                 let [low, high] = row.published_percent.map(|end| end.to_string());
                 let named = [&paper.paper, &row.scheme, &row.over, &row.set, &row.measure];
                 let [paper, scheme, over, set, measure] = named.map(Clone::clone);
-                let (mix, percent) = (mix.to_owned(), percent.to_string());
+                let percent = percent.map_or_else(String::new, |percent| percent.to_string());
+                let mix = mix.to_owned();
                 let (verdict, published) = (verdict(row).to_owned(), row.published.clone());
                 rows.push([
                     paper, scheme, over, set, measure, mix, low, high, percent, verdict, published,

@@ -25,10 +25,15 @@ pub enum ReproduceError {
         known: String,
     },
     /// A paper's file compares by something that is not known.
-    #[error("models/papers/{paper}.toml: headline: expected a measure of {known}, found {found}")]
+    #[error(
+        "papers/{paper}.toml: headline of {published}: measure: expected one of {known}, found \
+         {found}"
+    )]
     Measure {
         /// The stem of the file.
         paper: String,
+        /// Where the value is printed.
+        published: String,
         /// What stands there.
         found: String,
         /// Every name.

@@ -61,6 +61,9 @@ pub fn reproduce(
 ) -> Result<Reproduction, ReproduceError> {
     let models = Models::with_overrides(request.models.as_deref())?;
     let papers = chosen(&models, &request.paper)?;
+    for paper in &papers {
+        check(paper)?;
+    }
     let mut found = Vec::new();
     for paper in &papers {
         found.push(one(paper, &models, request, watch)?);
@@ -101,10 +104,8 @@ fn one(
         };
         ran.push(Ran { part, records: joined(records) });
     }
-    let mut rows = Vec::new();
-    for headline in &paper.headlines {
-        rows.push(row(headline, paper, &ran)?);
-    }
+    let row = |headline: &Headline| row(headline, &paper.sets[&headline.set], &ran, request.quick);
+    let mut rows: Vec<HeadlineRow> = paper.headlines.iter().map(row).collect();
     judge(&mut rows);
     Ok(ReproducedPaper {
         paper: paper.name.clone(),
@@ -115,16 +116,22 @@ fn one(
     })
 }
 
-/// What is printed, with what the part that it is about gives.
-fn row(headline: &Headline, paper: &Paper, ran: &[Ran]) -> Result<HeadlineRow, ReproduceError> {
-    let set = &paper.sets[&headline.set];
-    if Measure::named(&headline.measure).is_none() {
-        return Err(ReproduceError::Measure {
+/// Refuses what could not be judged after the runs.
+fn check(paper: &Paper) -> Result<(), ReproduceError> {
+    let unknown = |row: &&Headline| Measure::named(&row.measure).is_none();
+    match paper.headlines.iter().find(unknown) {
+        None => Ok(()),
+        Some(row) => Err(ReproduceError::Measure {
             paper: paper.name.clone(),
-            found: headline.measure.clone(),
+            published: row.published.clone(),
+            found: row.measure.clone(),
             known: Measure::names(),
-        });
+        }),
     }
+}
+
+/// What is printed, with what the part that it is about gives.
+fn row(headline: &Headline, set: &Set, ran: &[Ran], partial: bool) -> HeadlineRow {
     let mut row = HeadlineRow {
         published: headline.published.clone(),
         scheme: headline.scheme.clone(),
@@ -136,18 +143,16 @@ fn row(headline: &Headline, paper: &Paper, ran: &[Ran]) -> Result<HeadlineRow, R
         analysis: headline.analysis.clone(),
         ..HeadlineRow::default()
     };
-    if let Some(ran) = ran.iter().find(|ran| ran.part.name == set.part) {
-        row.fill(&ran.records, &runs(set));
-    }
-    Ok(row)
-}
-
-fn runs(set: &Set) -> Chosen<'_> {
-    Chosen {
+    let chosen = Chosen {
         mixes: set.mixes.as_deref(),
         overrides: Some(&set.overrides),
         distribution: set.distribution.as_deref(),
+        partial,
+    };
+    if let Some(ran) = ran.iter().find(|ran| ran.part.name == set.part) {
+        row.fill(&ran.records, &chosen);
     }
+    row
 }
 
 impl From<&crate::spec::Silence> for SilenceRecord {

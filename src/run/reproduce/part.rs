@@ -29,13 +29,17 @@ pub(super) fn run(
         if part.plan.is_some() { ("plans", &part.plan) } else { ("mixes", &part.queue) };
     let Some(stem) = stem(whole) else { return Ok(None) };
     fs::create_dir_all(&place).map_err(wrong(&place))?;
-    let text = &models.text(kind, &stem)?.text;
-    let file = place.join(format!("{stem}.toml"));
-    WholeFile::write(&file, text.as_bytes()).map_err(wrong(&file))?;
+    let model = models.text(kind, &stem)?;
+    let mut file = place.join(format!("{stem}.toml"));
+    WholeFile::write(&file, model.text.as_bytes()).map_err(wrong(&file))?;
+    // The user's own: paths in it are from its folder on, and errors name it.
+    if request.models.is_some() && Path::new(&model.origin).is_file() {
+        file = PathBuf::from(&model.origin);
+    }
     let (paths, failed) = if part.plan.is_some() {
         swept(part, &file, &place, request, watch)?
     } else {
-        queued(part, (&file, text), &place, request, watch)?
+        queued(part, &file, (&place, models), request, watch)?
     };
     let records: Result<Vec<Analysis>, _> = paths.iter().map(|path| Analysis::read(path)).collect();
     let within = |path: &PathBuf| {
@@ -101,31 +105,36 @@ fn swept(
     Ok((records.collect(), end.failed))
 }
 
-/// The record of a queue under all schemes, kept under the hash of all that it depends on
-/// but the models that it names.
+/// The record of a queue under all schemes, kept under the hash of the build, the part and
+/// every model file.
 fn queued(
     part: &Part,
-    (queue, text): (&Path, &str),
-    place: &Path,
+    queue: &Path,
+    (place, models): (&Path, &Models),
     request: &ReproduceRequest,
     watch: &dyn SweepWatch,
 ) -> Result<(Vec<PathBuf>, usize), ReproduceError> {
+    let stopped = || ReproduceError::Stopped { part: part.name.clone(), left: 1 };
     let machine = part.machine.clone().unwrap_or_default();
-    let mut words = vec![BUILD.to_owned(), text.to_owned(), machine.clone()];
+    let mut words = vec![BUILD.to_owned(), queue.display().to_string(), machine.clone()];
     words.extend(part.schemes.iter().cloned());
+    words.extend(models.texts().flat_map(|(path, text)| [path.to_owned(), text.to_owned()]));
     let path = place.join(format!("{:032x}.json", key(&words)));
-    let kept = request.models.is_none() && Analysis::read(&path).is_ok();
-    if !kept {
-        let asked = AnalyzeRequest {
-            schemes: part.schemes.clone(),
-            queue: Some(queue.to_path_buf()),
-            models: request.models.clone(),
-            ..AnalyzeRequest::new(Vec::new(), &machine, &request.cache)
-        };
-        let failed =
-            |source| ReproduceError::Queue { part: part.name.clone(), source: Box::new(source) };
-        let record = analyze(&asked, watch).map_err(failed)?;
-        WholeFile::write(&path, record.to_json().as_bytes()).map_err(wrong(&path))?;
+    if Analysis::read(&path).is_ok() {
+        return Ok((vec![path], 0));
     }
-    Ok((vec![path], 0))
+    if watch.stopped() {
+        return Err(stopped());
+    }
+    let asked = AnalyzeRequest {
+        schemes: part.schemes.clone(),
+        queue: Some(queue.to_path_buf()),
+        models: request.models.clone(),
+        ..AnalyzeRequest::new(Vec::new(), &machine, &request.cache)
+    };
+    let failed =
+        |source| ReproduceError::Queue { part: part.name.clone(), source: Box::new(source) };
+    let record = analyze(&asked, watch).map_err(failed)?;
+    WholeFile::write(&path, record.to_json().as_bytes()).map_err(wrong(&path))?;
+    if watch.stopped() { Err(stopped()) } else { Ok((vec![path], 0)) }
 }

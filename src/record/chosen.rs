@@ -1,0 +1,35 @@
+//! Which runs of a part a printed value is about.
+
+use std::collections::BTreeMap;
+
+use super::Analysis;
+
+/// Which runs a row is about.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Chosen<'a> {
+    /// Mixes, each by its applications in any order; `None`: all.
+    pub mixes: Option<&'a [Vec<String>]>,
+    /// What is set of the machine.
+    pub overrides: Option<&'a BTreeMap<String, String>>,
+    /// The distribution of classes of a queue; `None`: all.
+    pub distribution: Option<&'a str>,
+    /// A mix without a value is no fault: the runs are a part of the paper's.
+    pub partial: bool,
+}
+
+impl Chosen<'_> {
+    /// The applications of a record that belongs to these, sorted.
+    pub(super) fn takes<'r>(&self, record: &'r Analysis) -> Option<Vec<&'r str>> {
+        let run = record.coruns.first()?;
+        let mut names: Vec<&str> = run.apps.iter().map(|app| app.app.as_str()).collect();
+        names.sort_unstable();
+        let is = |mix: &Vec<String>| {
+            let mut mix: Vec<&str> = mix.iter().map(String::as_str).collect();
+            mix.sort_unstable();
+            mix == names
+        };
+        let set = self.overrides.is_none_or(|overrides| *overrides == record.overrides);
+        let mixes = self.mixes.is_none_or(|mixes| mixes.iter().any(is));
+        (set && mixes).then_some(names)
+    }
+}
