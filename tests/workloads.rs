@@ -7,17 +7,23 @@ use std::path::{Path, PathBuf};
 use gpumodel::synth::{self, Workload};
 
 #[test]
-fn scale_multiplies_ctas() {
+fn scale_multiplies_ctas_or_their_work() {
     for name in synth::names() {
         let ctas = |scale| {
             let workload = Workload::load_scaled(name, None, scale).unwrap();
             (0..workload.kernel_count()).map(|k| workload.kernel(k).cta_count()).collect::<Vec<_>>()
         };
         let whole = ctas(1.0);
+        assert!(ctas(1e-6).iter().all(|&ctas| ctas > 0), "{name}");
+        // Kernels of papers that print their grids are longer at a larger scale, or have
+        // more launches; some papers run kernels that fill no GPU.
+        if name.starts_with("ilp-") || name.starts_with("ws-") {
+            assert!(ctas(2.0).iter().sum::<u64>() >= whole.iter().sum(), "{name}");
+            continue;
+        }
         let twice: Vec<u64> = whole.iter().map(|ctas| 2 * ctas).collect();
         assert_eq!(ctas(2.0), twice, "{name}");
         assert!(whole.iter().sum::<u64>() >= 80, "{name} fills no GPU at scale 1: {whole:?}");
-        assert!(ctas(1e-6).iter().all(|&ctas| ctas > 0), "{name}");
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "DIR", required_unless_present = "list")]
     output: Option<PathBuf>,
 
-    /// Multiplies the number of CTAs (the file's scaled constants).
+    /// Multiplies the file's scaled constants: CTAs, or the work of each.
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     scale: f64,
 
