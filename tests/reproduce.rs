@@ -107,8 +107,10 @@ fn rows_are_judged_by_what_the_parts_give() {
 #[test]
 fn a_row_that_does_not_agree_is_said_and_nothing_runs_twice() {
     let place = Place::new();
-    let rows =
-        [row("sequential", "pairs", "makespan", "900.0"), row("left-over", "pairs", "stp", "1.0")];
+    let rows = [
+        row("sequential", "pairs", "makespan", "900.0"),
+        row("sequential:k=9", "pairs", "stp", "1.0"),
+    ];
     models(&place, &rows);
     let (code, said) = reproduce(&place, "own", &["--threads", "1"]);
     assert_eq!(code, Some(1), "{said}");
@@ -153,6 +155,33 @@ fn what_cannot_be_reproduced_is_said() {
             && said.contains("found speed"),
         "{said}"
     );
+    let wrong = |text: &str, expected: &str| {
+        models(&place, &[text.to_owned()]);
+        let (code, said) = reproduce(&place, "own", &[]);
+        assert_eq!(code, Some(2), "{said}");
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(&format!("papers/own.toml: {expected}")), "{said}");
+    };
+    let part = "[[part]]\nname = 'p'\ntitle = 'P'\ncovers = 'all'\nplan = 'own'\n";
+    wrong(
+        &format!("{part}[[part.figure]]\nname = 'makespn'\nshows = 'F'\n"),
+        "part p: there is no figure makespn (did you mean makespan?)",
+    );
+    wrong(&part.replace("'own'", "'ownn'"), "part p");
+    wrong(
+        &row("sequental", "pairs", "stp", "1.0"),
+        "headline of F: over: the part does not run sequental (did you mean sequential?)",
+    );
+    wrong(
+        &row("sequential", "pairs", "reallocation", "1.0"),
+        "headline of F: over: expected none, as reallocation is of one scheme",
+    );
+    wrong(
+        "[sets.few]\npart = 'pairs'\nmixes = [['c', 't']]\n",
+        "sets.few: the plan has no application t",
+    );
+    wrong("[sets.few]\npart = 'pairs'\nmixes = [['c']]\n", "sets.few: the plan has no mix of c");
+    assert!(!place.path("out/reproduction.json").exists());
     models(&place, &[]);
     fs::write(place.path("models/plans/own.toml"), PLAN.replace("saxpy", "saxpi")).unwrap();
     let (code, said) = reproduce(&place, "own", &[]);

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::report;
+use crate::report::figure::FIGURES;
 use crate::run::{ReproduceError, ReproduceRequest, reproduce};
 use crate::units::{ByteCount, check_writable};
 
@@ -77,6 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         expiry: Duration::from_secs(arguments.stale_after.into()),
         models: arguments.models.clone(),
         cache: cache_folder(),
+        figures: FIGURES.iter().map(|figure| figure.name.to_owned()).collect(),
     };
     ask_first();
     let found = match with_sweep_bars(|watch| reproduce(&request, watch)) {

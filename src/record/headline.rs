@@ -36,13 +36,13 @@ pub struct HeadlineRow {
     pub published: String,
     /// The scheme.
     pub scheme: String,
-    /// What it is compared with.
+    /// What it is compared with; empty: nothing, it is a share.
     pub over: String,
     /// Over which runs.
     pub set: String,
     /// By which measure.
     pub measure: String,
-    /// How mixes are averaged: `arithmetic`, `geometric` or `best`.
+    /// How mixes are averaged: `arithmetic`, `geometric`; or `best` or `largest` of them.
     pub mean: String,
     /// What is printed, in percent: both ends, equal for one value.
     pub published_percent: [f64; 2],
@@ -106,7 +106,7 @@ impl HeadlineRow {
         }
         let ratios: Vec<f64> = self.mixes.iter().map(|mix| 1.0 + mix.percent / 100.0).collect();
         let ratio = match self.mean.as_str() {
-            "best" => ratios.iter().copied().reduce(f64::max),
+            "best" | "largest" => ratios.iter().copied().reduce(f64::max),
             "geometric" => geometric_mean(&ratios),
             _ => mean(&ratios),
         };
@@ -146,6 +146,9 @@ impl HeadlineRow {
     fn ratio(&self, record: &Analysis, measure: Measure) -> Option<f64> {
         let of = |scheme: &str| record.coruns.iter().find(|run| is(run, scheme));
         let own = of(&self.scheme)?;
+        if measure.of_one() {
+            return Some(1.0 + measure.share(own)?);
+        }
         if self.over == ALONE {
             return measure.ratio(own, &CoRun { antt: 1.0, ..CoRun::default() });
         }

@@ -1,6 +1,7 @@
 //! What one scheme gains over another, by the measure that a paper prints.
 
-use super::CoRun;
+use super::statistics::mean;
+use super::{CoRun, DecisionRecord, EpochShares};
 
 /// How schemes are compared. A gain is what the first has more, 0 where they are equal;
 /// better is positive except where the name says otherwise.
@@ -30,10 +31,23 @@ pub enum Measure {
     Throughput,
     /// IPC of a queue's applications, each over itself, then the mean.
     AppIpc,
+    /// The mean share of an epoch in which SMs were vacated or pages under way, in each
+    /// epoch the largest of any application (UGPU, Fig. 12a). Of one scheme alone.
+    Reallocation,
+    /// The same of the worst epoch.
+    WorstReallocation,
+    /// What the memory took of the energy (UGPU, section 6.3). Of one scheme alone.
+    MemoryShare,
+    /// The part of the mixes whose application with the high priority kept what it was
+    /// promised (UGPU, Fig. 16). Of one scheme alone.
+    Promises,
+    /// The part of the mixes in which both schemes give every application as many CTAs per
+    /// SM, but for one (Warped-Slicer, section V.A). Not a gain.
+    SamePartition,
 }
 
 /// By name in `models/papers`.
-const NAMES: [(&str, Measure); 11] = [
+const NAMES: [(&str, Measure); 16] = [
     ("stp", Measure::Stp),
     ("ipc", Measure::Ipc),
     ("fairness", Measure::Fairness),
@@ -45,6 +59,11 @@ const NAMES: [(&str, Measure); 11] = [
     ("memory-energy", Measure::MemoryEnergy),
     ("throughput", Measure::Throughput),
     ("app-ipc", Measure::AppIpc),
+    ("reallocation", Measure::Reallocation),
+    ("worst-reallocation", Measure::WorstReallocation),
+    ("memory-share", Measure::MemoryShare),
+    ("promises", Measure::Promises),
+    ("same-partition", Measure::SamePartition),
 ];
 
 impl Measure {
@@ -75,11 +94,48 @@ impl Measure {
             Self::MemoryEnergy => "memory energy",
             Self::Throughput => "throughput",
             Self::AppIpc => "IPC by application",
+            Self::Reallocation => "share of an epoch",
+            Self::WorstReallocation => "share of the worst epoch",
+            Self::MemoryShare => "memory's share of energy",
+            Self::Promises => "promises kept",
+            Self::SamePartition => "within one CTA",
+        }
+    }
+
+    /// What is compared is a share of a whole, not a gain.
+    #[must_use]
+    pub fn is_share(self) -> bool {
+        self.of_one() || self == Self::SamePartition
+    }
+
+    /// It says something of a scheme by itself.
+    #[must_use]
+    pub fn of_one(self) -> bool {
+        matches!(
+            self,
+            Self::Reallocation | Self::WorstReallocation | Self::MemoryShare | Self::Promises
+        )
+    }
+
+    /// The share that a run has, 0 to 1; `None`: this is no measure of one scheme, or the
+    /// record does not say.
+    #[must_use]
+    pub fn share(self, run: &CoRun) -> Option<f64> {
+        match self {
+            Self::Reallocation => mean(&EpochShares::of(run)?.most()),
+            Self::WorstReallocation => EpochShares::of(run)?.most().into_iter().reduce(f64::max),
+            Self::MemoryShare => {
+                let energy = run.energy.as_ref()?;
+                Some(energy.memory_joules() / energy.total_joules()).filter(|part| part.is_finite())
+            }
+            Self::Promises => run.kept_promise().map(part),
+            _ => None,
         }
     }
 
     /// `own` over `base`, 1 where they are equal; `None`: one of them does not have it, or
-    /// it has no bound. Queues are compared by [`gains`](super::gains).
+    /// it has no bound. Of partitions: 2 where they are the same, 1 where not. Queues are
+    /// compared by [`gains`](super::gains).
     #[must_use]
     pub fn ratio(self, own: &CoRun, base: &CoRun) -> Option<f64> {
         let of = |value: fn(&CoRun) -> Option<f64>| Some((value(own)?, value(base)?));
@@ -95,11 +151,32 @@ impl Measure {
             Self::MemoryEnergy => {
                 of(|run| Some(run.energy.as_ref()?.memory_joules() / work(run)?))?
             }
-            Self::Throughput | Self::AppIpc => return None,
+            Self::SamePartition => return Some(1.0 + part(same_partition(own, base)?)),
+            _ => return None,
         };
         let ratio = over / under;
         (under > 0.0 && over >= 0.0 && ratio.is_finite()).then_some(ratio)
     }
+}
+
+/// All or nothing.
+fn part(yes: bool) -> f64 {
+    f64::from(u8::from(yes))
+}
+
+/// Whether the first divisions of every SM that both decided on differ by a CTA per
+/// application at most; `None`: one of them divided none.
+fn same_partition(own: &CoRun, base: &CoRun) -> Option<bool> {
+    let (own, base) = (divided(own)?, divided(base)?);
+    let near = |(own, base): (&u32, &u32)| own.abs_diff(*base) <= 1;
+    Some(own.len() == base.len() && own.iter().zip(&base).all(near))
+}
+
+/// CTAs per SM by application, as first decided on from curves.
+fn divided(run: &CoRun) -> Option<Vec<u32>> {
+    let known = |decision: &&DecisionRecord| !decision.curves.is_empty();
+    let first = run.decisions.iter().find(known)?;
+    Some(first.curves.iter().map(|curve| curve.chosen).collect())
 }
 
 /// Thread instructions of all applications.
@@ -131,7 +208,7 @@ fn kernel_time(run: &CoRun) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::Measure;
-    use crate::record::{CoRun, CoRunApp, HostTime};
+    use crate::record::{CoRun, CoRunApp, CurveRecord, DecisionRecord, EnergyRecord, HostTime};
 
     #[test]
     fn who_is_faster_gains_by_every_measure() {
@@ -163,6 +240,31 @@ mod tests {
         let mut cut = run(1.0, 1.0, 50);
         cut.apps[0].finished = false;
         assert_eq!(Measure::Makespan.ratio(&cut, &slow), None);
+    }
+
+    #[test]
+    fn shares_are_of_one_scheme_and_partitions_of_two() {
+        let energy = EnergyRecord { static_joules: 3.0, dram_joules: 1.0, ..Default::default() };
+        let run = |chosen: [u32; 2]| CoRun {
+            energy: Some(energy),
+            decisions: vec![
+                DecisionRecord::default(),
+                DecisionRecord {
+                    curves: chosen
+                        .map(|chosen| CurveRecord { chosen, ..Default::default() })
+                        .into(),
+                    ..DecisionRecord::default()
+                },
+            ],
+            ..CoRun::default()
+        };
+        assert_eq!(Measure::MemoryShare.share(&run([1, 2])), Some(0.25));
+        assert_eq!(Measure::Promises.share(&run([1, 2])), None);
+        let same = |one, two| Measure::SamePartition.ratio(&run(one), &run(two));
+        assert_eq!(same([2, 3], [3, 2]), Some(2.0));
+        assert_eq!(same([2, 3], [4, 2]), Some(1.0));
+        assert_eq!(Measure::SamePartition.ratio(&run([2, 3]), &CoRun::default()), None);
+        assert!(Measure::SamePartition.is_share() && !Measure::SamePartition.of_one());
     }
 
     #[test]

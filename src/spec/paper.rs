@@ -101,13 +101,14 @@ pub struct Headline {
     pub published: String,
     /// The scheme, as `name:key=value` where parameters matter.
     pub scheme: String,
-    /// What it is compared with.
+    /// What it is compared with; absent: nothing, it is a share of the scheme's own.
+    #[serde(default)]
     pub over: String,
     /// Over which runs: a key of [`Paper::sets`].
     pub set: String,
     /// What is compared: a measure of `record`.
     pub measure: String,
-    /// `arithmetic` or `geometric`.
+    /// `arithmetic`, `geometric`, or `largest` of the mixes.
     #[serde(default = "arithmetic")]
     pub mean: String,
     /// The gain in percent, or both ends of what the paper prints.
@@ -207,8 +208,9 @@ impl Paper {
         if !self.sets.contains_key(&row.set) {
             return Some(format!("there is no set {}", row.set));
         }
-        if !["arithmetic", "geometric"].contains(&row.mean.as_str()) {
-            return Some(format!("mean: expected arithmetic or geometric, found {}", row.mean));
+        if !["arithmetic", "geometric", "largest"].contains(&row.mean.as_str()) {
+            let found = &row.mean;
+            return Some(format!("mean: expected arithmetic, geometric or largest, found {found}"));
         }
         let finite = low.is_finite() && high.is_finite() && low <= high;
         (!finite).then(|| format!("percent: expected [lowest, highest], found [{low}, {high}]"))
@@ -273,7 +275,10 @@ mod tests {
             "{error}"
         );
         let error = load(&format!("{set}mean = 'middle'\n")).unwrap_err();
-        assert!(error.ends_with("expected arithmetic or geometric, found middle"), "{error}");
+        assert!(
+            error.ends_with("expected arithmetic, geometric or largest, found middle"),
+            "{error}"
+        );
         let error = load(&format!("{PART}{}", PART.split_once('\n').unwrap().1)).unwrap_err();
         assert!(error.ends_with("part p: there are two of that name"), "{error}");
         let error = load(&format!("{PART}[sets.s]\npart = 'p'\nparts = 'q'\n")).unwrap_err();

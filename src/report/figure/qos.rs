@@ -10,7 +10,6 @@ use crate::report::chart::{
 use crate::report::grid::{Grid, Mix};
 use crate::report::number::short;
 use crate::report::values::{cell, csv};
-use crate::units::to_usize;
 
 /// What is promised where no scheme has a target (published: UGPU, section 6.7).
 const TARGET: f64 = 0.75;
@@ -105,39 +104,26 @@ fn draw_ranks(sheet: &mut Sheet, rows: &[Row<'_>], target: f64) {
 fn targets(grid: &Grid<'_>) -> Vec<f64> {
     let mut targets: Vec<f64> = Vec::new();
     for run in grid.mixes.iter().flat_map(|mix| &mix.runs).flatten() {
-        if let Some(target) = target(run).filter(|target| !targets.contains(target)) {
+        if let Some(target) = run.promised().filter(|target| !targets.contains(target)) {
             targets.push(target);
         }
     }
     targets
 }
 
-/// What a scheme promises.
-fn target(run: &CoRun) -> Option<f64> {
-    let target: f64 = run.parameters.get("target")?.parse().ok()?;
-    target.is_finite().then_some(target)
-}
-
 /// The place of the application with the high priority: the one that a scheme with a
 /// promise was told, else the one that a scheme put first, else the fastest alone.
 fn high(mix: &Mix<'_>) -> Option<usize> {
     let runs = || mix.runs.iter().flatten();
-    let told = |run: &&CoRun| {
-        let place: usize = run.parameters.get("high")?.parse().ok()?;
-        target(run).and(place.checked_sub(1))
-    };
-    let first = |run: &&CoRun| {
-        run.parameters.get("high")?;
-        let order = run.decisions.first()?.plan.get("order")?;
-        Some(to_usize(order.get("priority")?.get(0)?.as_u64()?))
-    };
     let fastest = |run: &&CoRun| {
         let ipc = |(_, app): &(usize, &crate::record::CoRunApp)| app.solo_ipc;
         // The first of equal ones.
         let all = run.apps.iter().enumerate().rev();
         all.max_by(|one, other| ipc(one).total_cmp(&ipc(other))).map(|(place, _)| place)
     };
-    runs().find_map(told).or_else(|| runs().find_map(first)).or_else(|| runs().find_map(fastest))
+    let told = || runs().find_map(|run| run.told_high());
+    let first = || runs().find_map(|run| run.chosen_high());
+    told().or_else(first).or_else(|| runs().find_map(fastest))
 }
 
 /// `None` where no run of the mix says.
@@ -146,7 +132,7 @@ fn row<'a>(mix: &'a Mix<'a>, usual: f64) -> Option<Row<'a>> {
     let point = |run: &&CoRun| {
         let progress = run.apps.get(high)?.normalized_progress;
         let known = progress.is_finite() && progress >= 0.0 && run.stp.is_finite() && run.stp > 0.0;
-        let target = target(run).unwrap_or(usual);
+        let target = run.promised().unwrap_or(usual);
         known.then_some(Point { progress, target, stp: run.stp })
     };
     let points: Vec<Option<Point>> =

@@ -3,19 +3,15 @@
 
 use super::{Drawing, ReportError, Scene, empty};
 use crate::record::statistics::mean;
-use crate::record::{CoRun, DecisionRecord, MovedSoFar};
+use crate::record::{CoRun, EpochShares};
 use crate::report::chart::{Bars, Cluster, Entry, Fill, LABEL, Sheet, Swatch, fit};
 use crate::report::grid::Grid;
-use crate::report::number::{float, ratio};
 use crate::report::values::{cell, csv};
-use crate::units::Cycle;
 
 /// Mixes that are drawn; the means are over all.
 const MIXES: usize = 48;
 /// Bars up to which values stand above them.
 const LABELLED: usize = 30;
-/// Why a scheme was asked that looks at an epoch's end.
-const LOOK: &str = "as asked";
 
 /// What is missing where no epoch is known.
 const MISSING: &str = "no run tells of an epoch between two looks of a scheme that owns memory channels; run `gpumodel analyze A B --scheme ugpu:epoch=N --until cycles=M --json FILE` with M of several N";
@@ -86,22 +82,8 @@ fn rows<'a>(grid: &'a Grid<'a>) -> (Vec<&'a str>, Vec<Row<'a>>) {
 impl<'a> Cost<'a> {
     /// `None` where no channels were owned, or no two looks span an epoch.
     fn of(run: &'a CoRun) -> Option<Self> {
-        let looks: Vec<&DecisionRecord> =
-            run.decisions.iter().filter(|decision| decision.wake == LOOK).collect();
-        let told = looks.iter().any(|look| !look.moved.is_empty());
-        let mut owners = run.apps.iter().filter_map(|app| app.migration);
-        if !told && owners.clone().count() == 0 {
-            return None;
-        }
-        let shares = |of: fn(&MovedSoFar) -> Cycle| -> Epochs {
-            (0..run.apps.len()).map(|app| shares(&looks, app, of)).collect()
-        };
-        let moving = shares(|moved| moved.moving_cycles);
-        let epochs = moving.first().map_or(0, Vec::len);
-        // Looks tell nothing as long as no page has moved, though SMs may have.
-        let known = told || owners.all(|owner| owner.vacating_cycles == 0);
-        let vacating = if known { shares(|moved| moved.vacating_cycles) } else { Epochs::new() };
-        (epochs > 0).then_some(Self { run, epochs, parts: [vacating, moving] })
+        let EpochShares { epochs, vacating, moving } = EpochShares::of(run)?;
+        Some(Self { run, epochs, parts: [vacating, moving] })
     }
 
     /// The share of one application.
@@ -123,19 +105,6 @@ impl Share {
         let worst = epochs.iter().copied().fold(0.0, f64::max);
         Some(Self { mean: mean(epochs)?, worst })
     }
-}
-
-/// What application `app` spent of each epoch between two looks. What had vacated
-/// before the first page moved counts to the epoch in which that did, as far as it
-/// lasts.
-fn shares(looks: &[&DecisionRecord], app: usize, of: fn(&MovedSoFar) -> Cycle) -> Vec<f64> {
-    let cycles = |look: &DecisionRecord| look.moved.get(app).map_or(0, of);
-    let share = |two: &[&DecisionRecord]| {
-        let length = two[1].cycle.saturating_sub(two[0].cycle);
-        let spent = cycles(two[1]).saturating_sub(cycles(two[0]));
-        ratio(float(spent.min(length)), float(length))
-    };
-    looks.windows(2).filter_map(share).collect()
 }
 
 /// The bars of one part: mixes that are drawn, and the mean of all where there are

@@ -4,7 +4,7 @@ use super::super::ReportError;
 use super::super::document::Block;
 use super::super::table::words;
 use super::super::values::csv as values;
-use super::{drawn, gain, printed};
+use super::{drawn, printed, shown};
 use crate::record::{
     Analysis, HeadlineRow, Measure, RecordError, ReproducedPaper, ReproducedPart, Reproduction,
     Verdict,
@@ -19,7 +19,7 @@ const COLUMNS: [&str; 8] = ["scheme", "over", "runs", "by", "paper", "model", "m
 const RULE: &str = "A row passes when its sign agrees (what rounds to zero has none), the gain is within ten points or a third of it, \
     whichever is more, and the order of schemes agrees wherever the paper has them more than \
     three points apart. Gains are those of the first scheme over the second; better is positive, \
-    but for energy and for ANTT (worse).";
+    but for energy and for ANTT (worse). Shares have no sign before them.";
 
 /// The records that a list of files holds.
 type Reader<'a> = dyn Fn(&[String]) -> Result<Vec<Analysis>, RecordError> + 'a;
@@ -105,14 +105,15 @@ fn verdict(row: &HeadlineRow) -> &'static str {
 
 fn cells(row: &HeadlineRow) -> Vec<String> {
     let measure = Measure::named(&row.measure).map(Measure::words);
-    let set = if row.mean == "best" { format!("{}, best", row.set) } else { row.set.clone() };
+    let most = ["best", "largest"].contains(&row.mean.as_str());
+    let set = if most { format!("{}, {}", row.set, row.mean) } else { row.set.clone() };
     vec![
         row.scheme.clone(),
-        row.over.clone(),
+        if row.over.is_empty() { String::from("–") } else { row.over.clone() },
         set,
         measure.unwrap_or(&row.measure).to_owned(),
         printed(row),
-        row.modelled_percent.map_or_else(|| String::from("–"), gain),
+        row.modelled_percent.map_or_else(|| String::from("–"), |ours| shown(row, ours)),
         row.mixes.len().to_string(),
         verdict(row).to_owned(),
     ]
@@ -122,16 +123,16 @@ fn cells(row: &HeadlineRow) -> Vec<String> {
 fn why(row: &HeadlineRow, quick: bool) -> Option<String> {
     let short = if quick { "These runs are short. " } else { "" };
     let said = row.analysis.as_deref().unwrap_or("The cause has not been found out.");
+    let over = if row.over.is_empty() { String::new() } else { format!(" over {}", row.over) };
     (row.verdict == Verdict::Fail).then(|| {
         format!(
-            "{} over {} on {}, {} ({}): {} in the paper, {} here: {}. {short}{said}",
+            "{}{over} on {}, {} ({}): {} in the paper, {} here: {}. {short}{said}",
             row.scheme,
-            row.over,
             row.set,
             row.measure,
             row.published,
             printed(row),
-            row.modelled_percent.map_or_else(String::new, gain),
+            row.modelled_percent.map_or_else(|| String::from("nothing"), |ours| shown(row, ours)),
             row.reasons.join("; ")
         )
     })

@@ -9,7 +9,7 @@ use super::ReportError;
 use super::document::{Block, html, markdown};
 use super::figure::{Drawing, Figure, Scene, Source};
 use crate::record::{
-    Analysis, HeadlineRow, RecordError, ReproducedFigure, Reproduction, alone_once, joined,
+    Analysis, HeadlineRow, Measure, RecordError, ReproducedFigure, Reproduction, alone_once, joined,
 };
 use crate::units::WholeFile;
 
@@ -66,19 +66,20 @@ fn drawn(figure: &ReproducedFigure, records: &[Analysis]) -> Result<Drawing, Rep
     named.draw(&scene)
 }
 
-/// A gain as tables show it.
-fn gain(percent: f64) -> String {
+/// A gain, or a share, of `row` as tables show it.
+fn shown(row: &HeadlineRow, percent: f64) -> String {
     // No minus before what rounds to zero.
     let rounded = (percent * 10.0).round() / 10.0 + 0.0;
-    format!("{rounded:+.1} %")
+    let share = Measure::named(&row.measure).is_some_and(Measure::is_share);
+    if share { format!("{rounded:.1} %") } else { format!("{rounded:+.1} %") }
 }
 
 /// What is printed of `row`.
 fn printed(row: &HeadlineRow) -> String {
     let [low, high] = row.published_percent;
     if low.to_bits() == high.to_bits() {
-        gain(low)
+        shown(row, low)
     } else {
-        format!("{} to {}", gain(low), gain(high))
+        format!("{} to {}", shown(row, low), shown(row, high))
     }
 }

@@ -24,20 +24,23 @@ pub enum ReproduceError {
         /// Every name.
         known: String,
     },
-    /// A paper's file compares by something that is not known.
-    #[error(
-        "papers/{paper}.toml: headline of {published}: measure: expected one of {known}, found \
-         {found}"
-    )]
-    Measure {
+    /// A paper's file asks for what is not known or not run.
+    #[error("papers/{paper}.toml: {message}")]
+    Paper {
         /// The stem of the file.
         paper: String,
-        /// Where the value is printed.
-        published: String,
-        /// What stands there.
-        found: String,
-        /// Every name.
-        known: String,
+        /// Where in it, and what is wrong.
+        message: String,
+    },
+    /// A part's plan or queue cannot be read.
+    #[error("papers/{paper}.toml: part {part}")]
+    Part {
+        /// The stem of the file.
+        paper: String,
+        /// Which part.
+        part: String,
+        /// Why.
+        source: Box<SpecError>,
     },
     /// A part's sweep cannot be run.
     #[error("part {part}")]

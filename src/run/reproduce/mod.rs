@@ -4,20 +4,22 @@
 //! Every part has a folder with its plan or queue in it, so that `sweep` or `analyze` can
 //! run it again by hand; what has ended is not run again.
 
+mod check;
 mod error;
 mod part;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::record::{
-    Analysis, Chosen, HeadlineRow, Measure, REPRODUCTION_SCHEMA, ReproducedFigure, ReproducedPaper,
+    Analysis, Chosen, HeadlineRow, REPRODUCTION_SCHEMA, ReproducedFigure, ReproducedPaper,
     ReproducedPart, Reproduction, SilenceRecord, joined, judge,
 };
 use crate::spec::{Headline, Models, Paper, Set};
 
 use super::recall::BUILD;
 use super::sweep::SweepWatch;
+use part::Prepared;
 
 pub use error::ReproduceError;
 
@@ -42,6 +44,8 @@ pub struct ReproduceRequest {
     pub models: Option<PathBuf>,
     /// Where converted traces and what was found out are kept.
     pub cache: PathBuf,
+    /// Every figure that can be drawn.
+    pub figures: Vec<String>,
 }
 
 /// A part that has been run, with its records.
@@ -61,12 +65,14 @@ pub fn reproduce(
 ) -> Result<Reproduction, ReproduceError> {
     let models = Models::with_overrides(request.models.as_deref())?;
     let papers = chosen(&models, &request.paper)?;
+    let mut ready = Vec::new();
     for paper in &papers {
-        check(paper)?;
+        check::names(paper, &request.figures)?;
+        ready.push(prepared(paper, &models, request)?);
     }
     let mut found = Vec::new();
-    for paper in &papers {
-        found.push(one(paper, &models, request, watch)?);
+    for (paper, parts) in papers.iter().zip(&ready) {
+        found.push(one(paper, parts, &models, request, watch)?);
     }
     Ok(Reproduction {
         schema: REPRODUCTION_SCHEMA.to_owned(),
@@ -90,18 +96,29 @@ fn chosen(models: &Models, name: &str) -> Result<Vec<Paper>, ReproduceError> {
     }
 }
 
+/// The parts of `paper` that are run, each with its folder, plan or queue.
+fn prepared<'a>(
+    paper: &'a Paper,
+    models: &Models,
+    request: &ReproduceRequest,
+) -> Result<Vec<Prepared<'a>>, ReproduceError> {
+    let mut parts = Vec::new();
+    for part in &paper.parts {
+        parts.extend(Prepared::new(paper, part, models, request)?);
+    }
+    Ok(parts)
+}
+
 fn one(
     paper: &Paper,
+    parts: &[Prepared<'_>],
     models: &Models,
     request: &ReproduceRequest,
     watch: &dyn SweepWatch,
 ) -> Result<ReproducedPaper, ReproduceError> {
     let mut ran = Vec::new();
-    for part in &paper.parts {
-        let folder = Path::new("parts").join(format!("{}-{}", paper.name, part.name));
-        let Some((part, records)) = part::run(part, &folder, models, request, watch)? else {
-            continue;
-        };
+    for part in parts {
+        let (part, records) = part.run(models, request, watch)?;
         ran.push(Ran { part, records: joined(records) });
     }
     let row = |headline: &Headline| row(headline, &paper.sets[&headline.set], &ran, request.quick);
@@ -114,20 +131,6 @@ fn one(
         rows,
         silent: paper.silences.iter().map(SilenceRecord::from).collect(),
     })
-}
-
-/// Refuses what could not be judged after the runs.
-fn check(paper: &Paper) -> Result<(), ReproduceError> {
-    let unknown = |row: &&Headline| Measure::named(&row.measure).is_none();
-    match paper.headlines.iter().find(unknown) {
-        None => Ok(()),
-        Some(row) => Err(ReproduceError::Measure {
-            paper: paper.name.clone(),
-            published: row.published.clone(),
-            found: row.measure.clone(),
-            known: Measure::names(),
-        }),
-    }
 }
 
 /// What is printed, with what the part that it is about gives.

@@ -4,61 +4,94 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::record::{Analysis, ReproducedFigure, ReproducedPart, SweepFiles};
-use crate::spec::{Models, Part};
+use crate::spec::{Models, Paper, Part};
 use crate::units::WholeFile;
 
 use super::super::recall::{BUILD, key};
 use super::super::request::{AnalyzeRequest, analyze};
-use super::super::sweep::{SweepError, SweepRequest, SweepWatch, sweep};
-use super::{ReproduceError, ReproduceRequest};
+use super::super::sweep::{SweepError, SweepRequest, SweepWatch, plan_names, sweep};
+use super::{ReproduceError, ReproduceRequest, check};
 
-/// Runs `part` in `folder` of the report; `None`: it is no part of this reproduction.
-pub(super) fn run(
-    part: &Part,
-    folder: &Path,
-    models: &Models,
-    request: &ReproduceRequest,
-    watch: &dyn SweepWatch,
-) -> Result<Option<(ReproducedPart, Vec<Analysis>)>, ReproduceError> {
-    let folder =
-        if request.quick { folder.with_file_name(quick(folder)) } else { folder.to_path_buf() };
-    let place = request.report.join(&folder);
-    let stem =
-        |whole: &Option<String>| if request.quick { part.quick.clone() } else { whole.clone() };
-    let (kind, whole) =
-        if part.plan.is_some() { ("plans", &part.plan) } else { ("mixes", &part.queue) };
-    let Some(stem) = stem(whole) else { return Ok(None) };
-    fs::create_dir_all(&place).map_err(wrong(&place))?;
-    let model = models.text(kind, &stem)?;
-    let mut file = place.join(format!("{stem}.toml"));
-    WholeFile::write(&file, model.text.as_bytes()).map_err(wrong(&file))?;
-    // The user's own: paths in it are from its folder on, and errors name it.
-    if request.models.is_some() && Path::new(&model.origin).is_file() {
-        file = PathBuf::from(&model.origin);
-    }
-    let (paths, failed) = if part.plan.is_some() {
-        swept(part, &file, &place, request, watch)?
-    } else {
-        queued(part, &file, (&place, models), request, watch)?
-    };
-    let records: Result<Vec<Analysis>, _> = paths.iter().map(|path| Analysis::read(path)).collect();
-    let within = |path: &PathBuf| {
-        path.strip_prefix(&request.report).unwrap_or(path).to_string_lossy().into_owned()
-    };
-    let covers = if request.quick { &part.quick_covers } else { &part.covers };
-    let found = ReproducedPart {
-        name: part.name.clone(),
-        title: part.title.clone(),
-        covers: covers.clone(),
-        records: paths.iter().map(within).collect(),
-        failed,
-        figures: part.figures.iter().map(ReproducedFigure::from).collect(),
-    };
-    Ok(Some((found, records?)))
+/// A part whose plan or queue lies in its folder, checked.
+pub(super) struct Prepared<'a> {
+    part: &'a Part,
+    /// Its folder, in that of the report.
+    folder: PathBuf,
+    /// The plan or queue.
+    file: PathBuf,
 }
 
-fn quick(folder: &Path) -> String {
-    format!("quick-{}", folder.file_name().unwrap_or_default().to_string_lossy())
+impl<'a> Prepared<'a> {
+    /// Makes the folder of `part` and writes its plan or queue there; `None`: it is no part
+    /// of this reproduction.
+    pub(super) fn new(
+        paper: &Paper,
+        part: &'a Part,
+        models: &Models,
+        request: &ReproduceRequest,
+    ) -> Result<Option<Self>, ReproduceError> {
+        let (kind, whole) =
+            if part.plan.is_some() { ("plans", &part.plan) } else { ("mixes", &part.queue) };
+        let stem = if request.quick { &part.quick } else { whole };
+        let Some(stem) = stem else { return Ok(None) };
+        let model = models.text(kind, stem).map_err(|source| ReproduceError::Part {
+            paper: paper.name.clone(),
+            part: part.name.clone(),
+            source: Box::new(source),
+        })?;
+        let quick = if request.quick { "quick-" } else { "" };
+        let folder = Path::new("parts").join(format!("{quick}{}-{}", paper.name, part.name));
+        let place = request.report.join(&folder);
+        fs::create_dir_all(&place).map_err(wrong(&place))?;
+        let mut file = place.join(format!("{stem}.toml"));
+        WholeFile::write(&file, model.text.as_bytes()).map_err(wrong(&file))?;
+        // The user's own: paths in it are from its folder on, and errors name it.
+        if request.models.is_some() && Path::new(&model.origin).is_file() {
+            file = PathBuf::from(&model.origin);
+        }
+        if part.plan.is_some() {
+            let plan = plan_names(&file).map_err(|source| failed(part, source))?;
+            // A short version has a part of the schemes and mixes.
+            if !request.quick {
+                check::rows(paper, part, &plan)?;
+            }
+        }
+        Ok(Some(Self { part, folder, file }))
+    }
+
+    /// Runs it: what comes out, with its records.
+    pub(super) fn run(
+        &self,
+        models: &Models,
+        request: &ReproduceRequest,
+        watch: &dyn SweepWatch,
+    ) -> Result<(ReproducedPart, Vec<Analysis>), ReproduceError> {
+        let (part, place) = (self.part, request.report.join(&self.folder));
+        let (paths, failed) = if part.plan.is_some() {
+            swept(part, &self.file, &place, request, watch)?
+        } else {
+            queued(part, &self.file, (&place, models), request, watch)?
+        };
+        let records: Result<Vec<Analysis>, _> =
+            paths.iter().map(|path| Analysis::read(path)).collect();
+        let within = |path: &PathBuf| {
+            path.strip_prefix(&request.report).unwrap_or(path).to_string_lossy().into_owned()
+        };
+        let covers = if request.quick { &part.quick_covers } else { &part.covers };
+        let found = ReproducedPart {
+            name: part.name.clone(),
+            title: part.title.clone(),
+            covers: covers.clone(),
+            records: paths.iter().map(within).collect(),
+            failed,
+            figures: part.figures.iter().map(ReproducedFigure::from).collect(),
+        };
+        Ok((found, records?))
+    }
+}
+
+fn failed(part: &Part, source: SweepError) -> ReproduceError {
+    ReproduceError::Sweep { part: part.name.clone(), source: Box::new(source) }
 }
 
 fn wrong(path: &Path) -> impl FnOnce(std::io::Error) -> ReproduceError {
@@ -74,10 +107,6 @@ fn swept(
     request: &ReproduceRequest,
     watch: &dyn SweepWatch,
 ) -> Result<(Vec<PathBuf>, usize), ReproduceError> {
-    let failed = |source: SweepError| ReproduceError::Sweep {
-        part: part.name.clone(),
-        source: Box::new(source),
-    };
     let asked = SweepRequest {
         plan: plan.to_path_buf(),
         out: place.to_path_buf(),
@@ -97,7 +126,7 @@ fn swept(
         Err(SweepError::Stopped { .. }) => {
             return Err(ReproduceError::Stopped { part: part.name.clone(), left: 1 });
         }
-        Err(error) => return Err(failed(error)),
+        Err(error) => return Err(failed(part, error)),
     };
     let files = SweepFiles::new(place);
     let own = files.cells()?.into_iter().take(end.done + end.failed);

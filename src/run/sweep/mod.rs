@@ -12,6 +12,7 @@ mod estimate;
 mod folder;
 mod merge;
 mod mixes;
+mod names;
 mod plan;
 mod room;
 mod slurm;
@@ -34,6 +35,7 @@ use stock::{Cell, Stock};
 
 pub use error::SweepError;
 pub use merge::{MergeRequest, merge};
+pub(super) use names::{PlanNames, plan_names};
 pub use slurm::{SlurmRequest, slurm_scripts};
 
 /// What `sweep` is asked for.

@@ -1,0 +1,106 @@
+//! Whether a paper's file can be judged after its parts have run: told before anything runs.
+
+use crate::record::Measure;
+use crate::spec::{Headline, Paper, Part, Set};
+use crate::units::nearest;
+
+use super::super::sweep::PlanNames;
+use super::ReproduceError;
+
+/// What a row without a baseline is compared with.
+const ALONE: &str = "alone";
+
+/// Refuses measures and figures that nobody knows; `figures` are those that can be drawn.
+pub(super) fn names(paper: &Paper, figures: &[String]) -> Result<(), ReproduceError> {
+    for row in &paper.headlines {
+        measure(row).map_err(|message| wrong(paper, row, &message))?;
+    }
+    for part in &paper.parts {
+        let unknown = |name: &&String| !figures.contains(name);
+        if let Some(name) = part.figures.iter().map(|figure| &figure.name).find(unknown) {
+            let hint = hint(name, figures.iter().map(String::as_str));
+            let message = format!("part {}: there is no figure {name}{hint}", part.name);
+            return Err(ReproduceError::Paper { paper: paper.name.clone(), message });
+        }
+    }
+    Ok(())
+}
+
+fn measure(row: &Headline) -> Result<(), String> {
+    let Some(measure) = Measure::named(&row.measure) else {
+        let known = Measure::names();
+        return Err(format!("measure: expected one of {known}, found {}", row.measure));
+    };
+    match (measure.of_one(), row.over.is_empty()) {
+        (false, true) => Err(format!("over: expected a scheme, as {} compares two", row.measure)),
+        (true, false) => Err(format!(
+            "over: expected none, as {} is of one scheme, found {}",
+            row.measure, row.over
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses rows about schemes or mixes that `part`, run by `plan`, does not have.
+pub(super) fn rows(paper: &Paper, part: &Part, plan: &PlanNames) -> Result<(), ReproduceError> {
+    for row in &paper.headlines {
+        let set = &paper.sets[&row.set];
+        if set.part == part.name {
+            schemes(row, &plan.schemes).map_err(|message| wrong(paper, row, &message))?;
+        }
+    }
+    let own = paper.sets.iter().filter(|(_, set)| set.part == part.name);
+    for (name, set) in own {
+        mixes(set, plan).map_err(|message| ReproduceError::Paper {
+            paper: paper.name.clone(),
+            message: format!("sets.{name}: {message}"),
+        })?;
+    }
+    Ok(())
+}
+
+/// Refuses a row about a scheme that is not run: by its name, as parameters may be those
+/// that hold in any case.
+fn schemes(row: &Headline, run: &[String]) -> Result<(), String> {
+    let known = || run.iter().map(|scheme| base(scheme));
+    for (key, scheme) in [("scheme", &row.scheme), ("over", &row.over)] {
+        let free = key == "over" && (scheme.is_empty() || scheme == ALONE);
+        if !free && !known().any(|name| name == base(scheme)) {
+            let hint = hint(base(scheme), known());
+            return Err(format!("{key}: the part does not run {scheme}{hint}"));
+        }
+    }
+    Ok(())
+}
+
+fn mixes(set: &Set, plan: &PlanNames) -> Result<(), String> {
+    let sorted = |mix: &[String]| {
+        let mut mix = mix.to_vec();
+        mix.sort_unstable();
+        mix
+    };
+    let known: Vec<Vec<String>> = plan.mixes.iter().map(|mix| sorted(mix)).collect();
+    for mix in set.mixes.iter().flatten() {
+        if let Some(app) = mix.iter().find(|app| !plan.apps.contains(app)) {
+            let hint = hint(app, plan.apps.iter().map(String::as_str));
+            return Err(format!("the plan has no application {app}{hint}"));
+        }
+        if !known.contains(&sorted(mix)) {
+            return Err(format!("the plan has no mix of {}", mix.join(", ")));
+        }
+    }
+    Ok(())
+}
+
+fn base(scheme: &str) -> &str {
+    scheme.split(':').next().unwrap_or(scheme)
+}
+
+fn hint<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
+    nearest(word, known).map_or_else(String::new, |near| format!(" (did you mean {near}?)"))
+}
+
+fn wrong(paper: &Paper, row: &Headline, message: &str) -> ReproduceError {
+    let message = format!("headline of {}: {message}", row.published);
+    ReproduceError::Paper { paper: paper.name.clone(), message }
+}
