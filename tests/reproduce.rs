@@ -155,6 +155,16 @@ fn what_cannot_be_reproduced_is_said() {
             && said.contains("found speed"),
         "{said}"
     );
+    models(&place, &[]);
+    fs::write(place.path("models/plans/own.toml"), PLAN.replace("saxpy", "saxpi")).unwrap();
+    let (code, said) = reproduce(&place, "own", &[]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("part pairs") && said.contains("saxpi"), "{said}");
+}
+
+#[test]
+fn a_paper_s_file_is_checked_before_anything_runs() {
+    let place = Place::new();
     let wrong = |text: &str, expected: &str| {
         models(&place, &[text.to_owned()]);
         let (code, said) = reproduce(&place, "own", &[]);
@@ -182,11 +192,6 @@ fn what_cannot_be_reproduced_is_said() {
     );
     wrong("[sets.few]\npart = 'pairs'\nmixes = [['c']]\n", "sets.few: the plan has no mix of c");
     assert!(!place.path("out/reproduction.json").exists());
-    models(&place, &[]);
-    fs::write(place.path("models/plans/own.toml"), PLAN.replace("saxpy", "saxpi")).unwrap();
-    let (code, said) = reproduce(&place, "own", &[]);
-    assert_eq!(code, Some(2));
-    assert!(said.contains("part pairs") && said.contains("saxpi"), "{said}");
 }
 
 /// What of the report of the short version is kept in `reports/quick`: no paths and no
