@@ -27,7 +27,7 @@ const TIE: f64 = 3.0;
 const ZERO: f64 = 0.05;
 
 /// What a scheme is compared with where that is each application alone: ANTT 1.
-const ALONE: &str = "alone";
+pub const ALONE: &str = "alone";
 
 /// A printed value and ours.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -46,6 +46,9 @@ pub struct HeadlineRow {
     pub mean: String,
     /// What is printed, in percent: both ends, equal for one value.
     pub published_percent: [f64; 2],
+    /// What is printed is a limit that has to hold, not a value to be near.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub limit: bool,
     /// Ours; absent: not run, or no mix has both schemes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modelled_percent: Option<f64>,
@@ -188,6 +191,9 @@ impl HeadlineRow {
     /// How far it may be.
     #[must_use]
     pub fn allowed(&self) -> f64 {
+        if self.limit {
+            return 0.0;
+        }
         let [low, high] = self.published_percent;
         let printed = if self.modelled_percent.is_some_and(|ours| ours < low) { low } else { high };
         POINTS.max(PART * printed.abs())
@@ -290,6 +296,8 @@ mod tests {
         assert_eq!(verdicts(vec![ends(30.0)]), [true]);
         assert_eq!(verdicts(vec![ends(41.3)]), [true]);
         assert_eq!(verdicts(vec![ends(17.9)]), [false]);
+        let limit = |ours| HeadlineRow { limit: true, ..ends(ours) };
+        assert_eq!([31.0, 31.1].map(|ours| verdicts(vec![limit(ours)])), [[true], [false]]);
     }
 
     #[test]

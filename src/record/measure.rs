@@ -42,7 +42,7 @@ pub enum Measure {
     /// promised (UGPU, Fig. 16). Of one scheme alone.
     Promises,
     /// The part of the mixes in which both schemes give every application as many CTAs per
-    /// SM, but for one (Warped-Slicer, section V.A). Not a gain.
+    /// SM, but for one (Warped-Slicer, section IV). Not a gain.
     SamePartition,
 }
 

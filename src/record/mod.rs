@@ -59,7 +59,7 @@ pub use dram::DramRecord;
 pub use energy::EnergyRecord;
 pub use epoch_shares::EpochShares;
 pub use error::RecordError;
-pub use headline::{HeadlineRow, MixGain, Verdict, judge};
+pub use headline::{ALONE, HeadlineRow, MixGain, Verdict, judge};
 pub use joined::{alone_once, joined};
 pub use launches::Launches;
 pub use measure::Measure;

@@ -113,6 +113,9 @@ pub struct Headline {
     pub mean: String,
     /// The gain in percent, or both ends of what the paper prints.
     pub percent: Percent,
+    /// The paper prints a limit, as `at most 2 %`: it has to hold, without a tolerance.
+    #[serde(default)]
+    pub limit: bool,
     /// Why ours is another, where it is.
     pub analysis: Option<String>,
 }

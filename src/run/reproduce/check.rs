@@ -1,14 +1,11 @@
 //! Whether a paper's file can be judged after its parts have run: told before anything runs.
 
-use crate::record::Measure;
+use crate::record::{ALONE, Measure};
 use crate::spec::{Headline, Paper, Part, Set};
 use crate::units::nearest;
 
 use super::super::sweep::PlanNames;
 use super::ReproduceError;
-
-/// What a row without a baseline is compared with.
-const ALONE: &str = "alone";
 
 /// Refuses measures and figures that nobody knows; `figures` are those that can be drawn.
 pub(super) fn names(paper: &Paper, figures: &[String]) -> Result<(), ReproduceError> {

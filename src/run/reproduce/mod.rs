@@ -143,6 +143,7 @@ fn row(headline: &Headline, set: &Set, ran: &[Ran], partial: bool) -> HeadlineRo
         measure: headline.measure.clone(),
         mean: if set.best { String::from("best") } else { headline.mean.clone() },
         published_percent: headline.percent.ends(),
+        limit: headline.limit,
         analysis: headline.analysis.clone(),
         ..HeadlineRow::default()
     };
