@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::address_map::AddressMap;
-use super::memory_error::{MemoryError, nearest_word};
+use super::memory_error::MemoryError;
 use super::memory_file::{Leaf, MemoryFile};
 use super::memory_shipped::Folder;
+use crate::units::nearest;
 
 /// Width of the addresses that mappings take apart, in bits.
 pub(super) const ADDRESS_BITS: u32 = 47;
@@ -205,7 +206,7 @@ impl Reader<'_> {
         Err(MemoryError::UnknownKey {
             place: leaf.place.clone(),
             key: key.clone(),
-            nearest: nearest_word(key, known.iter().map(String::as_str)),
+            nearest: nearest(key, known.iter().map(String::as_str)),
         })
     }
 }

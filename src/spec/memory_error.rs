@@ -102,38 +102,3 @@ pub enum MemoryError {
 fn hint(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }
-
-/// The known word that is spelt most like `word`, when one is near enough.
-pub(super) fn nearest_word<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
-    let scored = known.map(|candidate| (distance(word, candidate), candidate));
-    let (distance, candidate) = scored.min()?;
-    (distance <= 1 + word.chars().count() / 3).then(|| candidate.to_owned())
-}
-
-/// Edits (insert, delete, replace) between two words, letter case ignored.
-fn distance(left: &str, right: &str) -> usize {
-    let left: Vec<char> = left.to_lowercase().chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=left.len()).collect();
-    for letter in right.to_lowercase().chars().take(64) {
-        let mut diagonal = row[0];
-        row[0] += 1;
-        for (at, own) in left.iter().enumerate() {
-            let replaced = diagonal + usize::from(*own != letter);
-            diagonal = row[at + 1];
-            row[at + 1] = replaced.min(diagonal + 1).min(row[at] + 1);
-        }
-    }
-    row[left.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::nearest_word;
-
-    #[test]
-    fn a_slip_of_the_hand_finds_its_word() {
-        let known = ["tRCDRD", "tRCDWR", "tRP"];
-        assert_eq!(nearest_word("tRCDRX", known.into_iter()).as_deref(), Some("tRCDRD"));
-        assert_eq!(nearest_word("zzzzzzzz", known.into_iter()), None);
-    }
-}

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::memory_error::{MemoryError, nearest_word};
+use super::memory_error::MemoryError;
 use super::memory_shipped::Folder;
+use crate::units::nearest;
 
 /// Largest memory file that is read, in bytes.
 const LARGEST_FILE: u64 = 1 << 20;
@@ -128,7 +129,7 @@ fn find(
     Err(MemoryError::NoFile {
         folder: folder.path(),
         name: name.to_owned(),
-        nearest: nearest_word(name, names.iter().copied()),
+        nearest: nearest(name, names.iter().copied()),
         known: names.join(", "),
     })
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::memory_command::{Command, Gap, Level};
-use super::memory_error::{MemoryError, nearest_word};
+use super::memory_error::MemoryError;
 use super::memory_expression::{Fault, evaluate};
 use super::memory_file::{MemoryFile, Row};
-use crate::units::to_u32;
+use crate::units::{nearest, to_u32};
 
 /// Most commands that one window counts.
 const LARGEST_WINDOW: u32 = 64;
@@ -116,7 +116,7 @@ impl Words<'_> {
             Err(Fault::Sentence(problem)) => Err(self.wrong("wait", expected, &problem)),
             Err(Fault::Name(name)) => Err(MemoryError::UnknownKey {
                 place: self.row.place.clone(),
-                nearest: nearest_word(&name, self.parameters.keys().map(String::as_str)),
+                nearest: nearest(&name, self.parameters.keys().map(String::as_str)),
                 key: name,
             }),
         }
@@ -145,7 +145,7 @@ impl Words<'_> {
             Some(key) => Err(MemoryError::UnknownKey {
                 place: self.row.place.clone(),
                 key: key.clone(),
-                nearest: nearest_word(key, KNOWN.into_iter()),
+                nearest: nearest(key, KNOWN.into_iter()),
             }),
         }
     }

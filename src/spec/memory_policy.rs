@@ -1,7 +1,8 @@
 //! How a memory controller behaves: plain data, the `[controller]` section of a
 //! memory file and the `--set` keys of `gpumodel dram`.
 
-use super::memory_error::{MemoryError, nearest_word};
+use super::memory_error::MemoryError;
+use crate::units::nearest;
 
 /// Policies and sizes of one channel's controller.
 #[derive(Clone, Debug, PartialEq)]
@@ -187,7 +188,7 @@ impl ControllerOptions {
                 return Err(MemoryError::UnknownKey {
                     place: word.place.to_owned(),
                     key: key.to_owned(),
-                    nearest: nearest_word(key, KEYS.into_iter()),
+                    nearest: nearest(key, KEYS.into_iter()),
                 });
             }
         }

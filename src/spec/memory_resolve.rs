@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::memory::MemoryStandard;
 use super::memory_command::Command;
-use super::memory_error::{MemoryError, nearest_word};
+use super::memory_error::MemoryError;
 use super::memory_expression::{Fault, evaluate, names};
 use super::memory_file::{Leaf, MemoryFile};
 use super::memory_gap;
 use super::memory_policy::ControllerOptions;
+use crate::units::nearest;
 
 /// Organisation keys of a standard; `migration_bytes` only where it has MIGRATION.
 const ORGANISATION: [&str; 9] = [
@@ -126,7 +127,7 @@ fn numbers(file: &MemoryFile) -> Result<BTreeMap<String, Number>, MemoryError> {
             return Err(MemoryError::UnknownKey {
                 place: leaf.place.clone(),
                 key: key.clone(),
-                nearest: nearest_word(name, known),
+                nearest: nearest(name, known),
             });
         }
         numbers.insert(name.to_owned(), Number::new(leaf, key, section == "timing_ns")?);
@@ -153,7 +154,7 @@ fn replace(
             return Err(MemoryError::UnknownKey {
                 place: format!("--set for {}", file.name),
                 key: key.clone(),
-                nearest: nearest_word(key, known),
+                nearest: nearest(key, known),
             });
         }
     }
@@ -200,7 +201,7 @@ fn faulty(
         Fault::Name(name) => MemoryError::UnknownKey {
             place: place.clone(),
             key: name.clone(),
-            nearest: nearest_word(name, parameters.keys().map(String::as_str)),
+            nearest: nearest(name, parameters.keys().map(String::as_str)),
         },
         Fault::Sentence(problem) => MemoryError::Value {
             place: place.clone(),
@@ -226,10 +227,7 @@ fn unused(file: &MemoryFile, parameters: &BTreeMap<String, i64>) -> Result<(), M
             return Err(MemoryError::UnknownKey {
                 place: leaf.place.clone(),
                 key: key.clone(),
-                nearest: nearest_word(
-                    name,
-                    used.into_iter().filter(|u| parameters.contains_key(*u)),
-                ),
+                nearest: nearest(name, used.into_iter().filter(|u| parameters.contains_key(*u))),
             });
         }
     }

@@ -19,7 +19,7 @@ pub use dim::Dim3;
 pub use folder::WholeFolder;
 pub use id::{AppId, JobId, KernelId, SmId};
 pub use narrow::{to_u16, to_u32, to_u64, to_usize};
-pub use nearest::nearest;
+pub use nearest::{did_you_mean, nearest};
 pub use output::{WholeFile, remove_unfinished};
 pub use passing::{Passing, UNFINISHED};
 pub use scratch::{Scratch, check_writable};

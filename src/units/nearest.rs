@@ -14,6 +14,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     (cost * 2 <= name.chars().count().max(word.chars().count())).then(|| name.to_owned())
 }
 
+/// ` (did you mean NAME?)` for a message about `word`, or nothing where none of `known` is near.
+#[must_use]
+pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(word, known).map_or_else(String::new, |name| format!(" (did you mean {name}?)"))
+}
+
 /// Letters from which on a beginning counts as the name.
 const SHORTEST_BEGINNING: usize = 3;
 
@@ -36,7 +42,7 @@ fn distance(from: &str, to: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{distance, nearest};
+    use super::{did_you_mean, distance, nearest};
 
     #[test]
     fn distances_count_single_letter_edits() {
@@ -51,5 +57,7 @@ mod tests {
         assert_eq!(nearest("latency_cyles", known).as_deref(), Some("latency_cycles"));
         assert_eq!(nearest("latency", known).as_deref(), Some("latency_cycles"));
         assert_eq!(nearest("zzzz", known), None);
+        assert_eq!(did_you_mean("latency", known), " (did you mean latency_cycles?)");
+        assert_eq!(did_you_mean("zzzz", known), "");
     }
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::scheme::queue::CLASSES;
-use crate::units::{Cycle, nearest};
+use crate::units::{Cycle, did_you_mean};
 
 use super::super::app::AppName;
 use super::generate::Generate;
@@ -214,8 +214,7 @@ impl QueueFile {
             }
             let known = || self.apps.iter().map(|app| app.name.as_str());
             if !known().any(|name| name == entry.app) {
-                let hint = nearest(&entry.app, known())
-                    .map_or_else(String::new, |name| format!(" (did you mean {name}?)"));
+                let hint = did_you_mean(&entry.app, known());
                 return Err(format!(
                     "order, place {place}: no application {}{hint}; there are: {}",
                     entry.app,

@@ -2,7 +2,7 @@
 
 use crate::record::{ALONE, Measure};
 use crate::spec::{Headline, Paper, Part, Set};
-use crate::units::nearest;
+use crate::units::did_you_mean;
 
 use super::super::sweep::PlanNames;
 use super::ReproduceError;
@@ -15,7 +15,7 @@ pub(super) fn names(paper: &Paper, figures: &[String]) -> Result<(), ReproduceEr
     for part in &paper.parts {
         let unknown = |name: &&String| !figures.contains(name);
         if let Some(name) = part.figures.iter().map(|figure| &figure.name).find(unknown) {
-            let hint = hint(name, figures.iter().map(String::as_str));
+            let hint = did_you_mean(name, figures.iter().map(String::as_str));
             let message = format!("part {}: there is no figure {name}{hint}", part.name);
             return Err(ReproduceError::Paper { paper: paper.name.clone(), message });
         }
@@ -63,7 +63,7 @@ fn schemes(row: &Headline, run: &[String]) -> Result<(), String> {
     for (key, scheme) in [("scheme", &row.scheme), ("over", &row.over)] {
         let free = key == "over" && (scheme.is_empty() || scheme == ALONE);
         if !free && !known().any(|name| name == base(scheme)) {
-            let hint = hint(base(scheme), known());
+            let hint = did_you_mean(base(scheme), known());
             return Err(format!("{key}: the part does not run {scheme}{hint}"));
         }
     }
@@ -79,7 +79,7 @@ fn mixes(set: &Set, plan: &PlanNames) -> Result<(), String> {
     let known: Vec<Vec<String>> = plan.mixes.iter().map(|mix| sorted(mix)).collect();
     for mix in set.mixes.iter().flatten() {
         if let Some(app) = mix.iter().find(|app| !plan.apps.contains(app)) {
-            let hint = hint(app, plan.apps.iter().map(String::as_str));
+            let hint = did_you_mean(app, plan.apps.iter().map(String::as_str));
             return Err(format!("the plan has no application {app}{hint}"));
         }
         if !known.contains(&sorted(mix)) {
@@ -91,10 +91,6 @@ fn mixes(set: &Set, plan: &PlanNames) -> Result<(), String> {
 
 fn base(scheme: &str) -> &str {
     scheme.split(':').next().unwrap_or(scheme)
-}
-
-fn hint<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
-    nearest(word, known).map_or_else(String::new, |near| format!(" (did you mean {near}?)"))
 }
 
 fn wrong(paper: &Paper, row: &Headline, message: &str) -> ReproduceError {

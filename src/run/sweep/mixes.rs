@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use crate::units::nearest;
+use crate::units::did_you_mean;
 
 use super::super::draws::Draws;
 
@@ -88,8 +88,7 @@ fn listed(list: &[String], places: &BTreeMap<&str, usize>) -> Result<Vec<usize>,
     for name in list {
         let &place = places.get(name.as_str()).ok_or_else(|| {
             let names = || places.keys().copied();
-            let hint = nearest(name, names())
-                .map_or_else(String::new, |near| format!(" (did you mean {near}?)"));
+            let hint = did_you_mean(name, names());
             format!(
                 "no application {name}{hint}; there are: {}",
                 names().collect::<Vec<_>>().join(", ")

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::spec::read_plain;
-use crate::units::{Cycle, nearest, to_u64};
+use crate::units::{Cycle, did_you_mean, to_u64};
 
 use super::super::app::AppName;
 use super::super::replay;
@@ -207,8 +207,7 @@ fn arrivals(
     names: &[&str],
 ) -> Result<BTreeMap<String, Cycle>, String> {
     if let Some(name) = arrive.keys().find(|name| !names.contains(&name.as_str())) {
-        let hint = nearest(name, names.iter().copied())
-            .map_or_else(String::new, |near| format!(" (did you mean {near}?)"));
+        let hint = did_you_mean(name, names.iter().copied());
         return Err(format!("arrive: no application {name}{hint}"));
     }
     Ok(arrive)
