@@ -4,6 +4,7 @@
 mod accuracy;
 mod allocation;
 mod analyze;
+mod archive;
 #[cfg(target_os = "linux")]
 mod bombs;
 mod compare;
@@ -15,6 +16,7 @@ mod corun_settings;
 mod dram;
 mod faults;
 mod fuzz;
+mod gallery;
 mod hostile;
 mod imports;
 mod layers;

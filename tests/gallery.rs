@@ -1,0 +1,38 @@
+//! Are the figures of `reports` what the program draws from the records beside them?
+//!
+//! `BLESS=1 cargo test --test all gallery` draws them anew.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use assert_cmd::Command;
+
+use crate::archive::{reports, unpacked};
+
+/// A figure: the records, its name and the words after it, the file.
+type Figure = (&'static str, &'static [&'static str], &'static str);
+
+const FIGURES: &[Figure] = &[
+    ("ugpu-slices", &["slice-speed", "--app", "pvc"], "ugpu-slice-speed-pvc.svg"),
+    ("ugpu-slices", &["slice-surface"], "ugpu-slice-surface.svg"),
+];
+
+#[test]
+fn figures_follow_from_the_records_beside_them() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut folders: BTreeMap<&str, PathBuf> = BTreeMap::new();
+    for &(records, words, file) in FIGURES {
+        let folder = folders.entry(records).or_insert_with(|| unpacked(records, scratch.path()));
+        let drawn = scratch.path().join(file);
+        let mut plot = Command::cargo_bin("gpumodel").unwrap();
+        plot.arg("plot").arg(folder).arg("--figure").args(words).arg("-o").arg(&drawn);
+        plot.assert().success();
+        let committed = reports().join(file);
+        if std::env::var_os("BLESS").is_some() {
+            fs::copy(&drawn, &committed).unwrap();
+        }
+        let same = fs::read(&drawn).unwrap() == fs::read(&committed).unwrap();
+        assert!(same, "{file} is another; BLESS=1 draws it anew");
+    }
+}
