@@ -39,6 +39,7 @@ mod profiles;
 mod queue;
 mod queue_figures;
 mod queue_record;
+mod real_programs;
 mod record;
 mod redistribution;
 mod rendering;

@@ -1,0 +1,207 @@
+//! How far are the workload models from real traces of the programs that they are of?
+//!
+//! `cargo test --test all real_programs -- --nocapture` prints the table that
+//! `models/workloads/CALIBRATION.md` holds. Where a reference trace has another input than
+//! the paper whose kernel is modelled, mixes shift with it: trips of loops, not loads.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use gpumodel::isa::{Access, Effect, Space, Unit};
+use gpumodel::spec::{Models, Resolved};
+use gpumodel::synth::{Compression, Workload, write_folder};
+use gpumodel::trace::Store;
+
+use crate::rendering::{converted, reference};
+
+/// A model and a real trace of the same program.
+struct Pair {
+    model: &'static str,
+    scale: f64,
+    /// Below the folder of reference traces.
+    real: &'static str,
+    /// Part of the names of the kernels that are compared, on both sides.
+    kernel: &'static str,
+    /// Most points by which the mixes differ.
+    mix: f64,
+    /// Most that one side has as many sectors per access as the other, as a factor.
+    sectors: f64,
+}
+
+const fn pair(
+    model: &'static str,
+    scale: f64,
+    real: &'static str,
+    kernel: &'static str,
+    (mix, sectors): (f64, f64),
+) -> Pair {
+    Pair { model, scale, real, kernel, mix, sectors }
+}
+
+const PAIRS: &[Pair] = &[
+    pair("ugpu-lbm", 0.02, "apps/lbm", "StreamCollide", (12.0, 1.2)),
+    pair("ws-lbm", 0.05, "apps/lbm", "StreamCollide", (14.0, 1.2)),
+    pair("ugpu-hotspot", 0.02, "apps/hotspot", "calculate_temp", (20.0, 1.1)),
+    pair("ws-hot", 0.05, "apps/hotspot", "calculate_temp", (21.0, 1.1)),
+    pair("ilp-hs", 0.05, "apps/hotspot", "calculate_temp", (12.0, 1.1)),
+    pair("ws-bfs", 0.05, "apps/bfs", "Kernel", (14.0, 2.2)),
+    pair("ugpu-fwt", 0.02, "apps/fwt", "fwtBatch2", (10.0, 1.1)),
+    pair("ugpu-mriq", 0.02, "apps/mriq", "ComputeQ", (11.0, 1.1)),
+    pair("ws-knn", 0.05, "apps/nn", "", (14.0, 1.1)),
+    pair("ugpu-pf", 0.02, "apps/pathfinder", "dynproc", (16.0, 1.1)),
+    pair("ugpu-bh", 0.02, "apps/BlackScholes", "", (6.0, 2.05)),
+    pair("ws-blk", 0.02, "apps/BlackScholes", "", (4.0, 2.05)),
+    pair("ilp-blk", 0.02, "apps/BlackScholes", "", (6.0, 2.05)),
+    pair("black-scholes", 0.02, "apps/BlackScholes", "", (5.0, 1.1)),
+    pair("ilp-lud", 0.05, "apps/lud", "", (22.0, 1.25)),
+    pair("matrix-transpose", 0.02, "apps/transpose", "Naive", (14.0, 1.85)),
+    pair("gaussian", 0.02, "apps/gaussian", "Fan2", (6.0, 1.15)),
+    pair("quasirandom", 0.02, "silicon/quasirandom", "", (19.0, 1.1)),
+    pair("ilp-bp", 0.05, "silicon/backprop_layerforward", "layerforward", (16.0, 1.25)),
+];
+
+/// Kinds of instructions whose shares are compared. Integers and floating point are one:
+/// before Volta they have one unit, and the models are for such GPUs.
+const KINDS: [&str; 5] = ["arithmetic", "special", "global", "shared", "control"];
+
+/// What a trace does.
+#[derive(Default)]
+struct Traced {
+    /// Warp instructions of each of [`KINDS`].
+    kinds: [u64; KINDS.len()],
+    /// Instructions with an address in global memory and an active lane.
+    accesses: u64,
+    /// Sectors of 32 bytes that they touch, each instruction's counted once.
+    sectors: u64,
+    distinct: BTreeSet<u64>,
+}
+
+impl Traced {
+    /// Reads the launches whose name holds `kernel`.
+    fn read(store: &Store, kernel: &str) -> Self {
+        let mut traced = Self::default();
+        for number in 0..store.kernel_count() {
+            if store.kernel(number).launch().name.contains(kernel) {
+                traced.add(store, number);
+            }
+        }
+        assert!(traced.kinds.iter().sum::<u64>() > 0, "no launch of {kernel}");
+        traced
+    }
+
+    fn add(&mut self, store: &Store, number: usize) {
+        let launch = store.kernel(number);
+        let Resolved { machine, isa, .. } = resolved(launch.launch().binary_version);
+        let code = store.code(number).unwrap();
+        let opcodes: Vec<_> = code.opcodes.iter().map(|text| isa.opcode(&machine, text)).collect();
+        let mut access = Access::default();
+        for ordinal in 0..launch.cta_count() {
+            let cta = store.cta(number, ordinal).unwrap();
+            for warp in 0..cta.warp_count() {
+                let mut cursor = cta.warp(warp);
+                while cursor.next_segment().is_some() {
+                    while let Some(at) = cursor.instruction() {
+                        let at = code.instructions[usize::try_from(at).unwrap()].opcode;
+                        let opcode = &opcodes[usize::try_from(at).unwrap()];
+                        cursor.access(&mut access);
+                        self.kinds[kind(opcode.unit, opcode.effect)] += 1;
+                        if opcode.effect.space() == Some(Space::Global) {
+                            self.touch(&access);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn touch(&mut self, access: &Access) {
+        let sectors: BTreeSet<u64> = access.active().map(|(_, address)| address / 32).collect();
+        self.accesses += u64::from(!sectors.is_empty());
+        self.sectors += sectors.len() as u64;
+        self.distinct.extend(sectors);
+    }
+
+    /// Share of each kind in percent.
+    fn shares(&self) -> [f64; KINDS.len()] {
+        let all: u64 = self.kinds.iter().sum();
+        self.kinds.map(|of| 100.0 * of as f64 / all as f64)
+    }
+
+    fn sectors_per_access(&self) -> f64 {
+        self.sectors as f64 / self.accesses as f64
+    }
+
+    /// How often a sector is asked for.
+    fn reuse(&self) -> f64 {
+        self.sectors as f64 / self.distinct.len() as f64
+    }
+}
+
+/// A machine whose opcodes are those of the SASS target.
+fn resolved(version: u32) -> Resolved {
+    let name = if version < 70 { "titan-xp" } else { "v100" };
+    Models::builtin().machine(name, &[]).unwrap()
+}
+
+/// Which of [`KINDS`] an instruction is.
+fn kind(unit: Unit, effect: Effect) -> usize {
+    match (unit, effect.space()) {
+        (_, Some(Space::Shared)) => 3,
+        (_, Some(Space::Constant)) => 4,
+        (Unit::Memory | Unit::Texture, Some(_)) => 2,
+        (Unit::Int | Unit::Uniform | Unit::Fp32 | Unit::Fp64 | Unit::Half | Unit::Tensor, _) => 0,
+        (Unit::Sfu, _) => 1,
+        _ => 4,
+    }
+}
+
+/// Points of instructions that would have to be of another kind.
+fn distance(ours: &[f64], theirs: &[f64]) -> f64 {
+    ours.iter().zip(theirs).map(|(a, b)| (a - b).abs()).sum::<f64>() / 2.0
+}
+
+/// The model's own trace, at a small scale.
+fn modelled(pair: &Pair, scratch: &Path) -> Store {
+    let workload = Workload::load_scaled(pair.model, None, pair.scale).unwrap();
+    let folder = scratch.join("trace");
+    write_folder(&workload, &folder, Compression::None, &mut |_| {}).unwrap();
+    let store = converted(&folder, scratch);
+    fs::remove_dir_all(&folder).unwrap();
+    store
+}
+
+#[test]
+#[allow(clippy::print_stdout)]
+fn models_do_what_the_programs_do() {
+    let Some(reference) = reference() else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let mut real = BTreeMap::new();
+    println!("| model | trace | mix | {} | sectors per access | reuse |", KINDS.join(" | "));
+    let mut far = Vec::new();
+    for pair in PAIRS {
+        let traced = real.entry((pair.real, pair.kernel)).or_insert_with(|| {
+            Traced::read(&converted(&reference.join(pair.real), scratch.path()), pair.kernel)
+        });
+        let model = Traced::read(&modelled(pair, scratch.path()), "");
+        let (ours, theirs) = (model.shares(), traced.shares());
+        let mix = distance(&ours, &theirs);
+        let shares = ours.iter().zip(&theirs).map(|(a, b)| format!("{a:.0} / {b:.0}"));
+        let (a, b) = (model.sectors_per_access(), traced.sectors_per_access());
+        println!(
+            "| `{}` | {} | {mix:.0} | {} | {a:.1} / {b:.1} | {:.1} / {:.1} |",
+            pair.model,
+            pair.real,
+            shares.collect::<Vec<_>>().join(" | "),
+            model.reuse(),
+            traced.reuse(),
+        );
+        if mix > pair.mix || (a / b).max(b / a) > pair.sectors {
+            far.push(format!(
+                "{} is {mix:.1} points and {a:.2} for {b:.2} sectors off",
+                pair.model
+            ));
+        }
+    }
+    assert!(far.is_empty(), "{far:#?}");
+}
