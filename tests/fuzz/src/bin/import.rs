@@ -1,0 +1,29 @@
+//! Does a configuration of Accel-Sim and GPGPU-Sim, whatever it says, become a machine
+//! file that can be read, or a refusal with its place?
+
+#![no_main]
+
+use gpumodel::spec::{ImportLabel, Models, SpecError, import_accelsim};
+use gpumodel_fuzz::{Place, named};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let place = Place::new();
+    // A byte that no text has parts the two files.
+    let at = bytes.iter().position(|byte| *byte == 0xff).unwrap_or(bytes.len());
+    let mut files = vec![place.file("gpgpusim.config", &bytes[..at])];
+    if let Some(rest) = bytes.get(at + 1..) {
+        files.push(place.file("trace.config", rest));
+    }
+    let label = ImportLabel { name: "m".to_owned(), description: "d \"1\"".to_owned() };
+    let import = match import_accelsim(&files, &label) {
+        Ok(import) => import,
+        Err(SpecError::MissingOption { .. }) => return,
+        Err(error) => return named(&error, "config"),
+    };
+    let file = place.file("m.toml", import.text.as_bytes());
+    match Models::builtin().machine(&file.display().to_string(), &[]) {
+        Ok(resolved) => assert_eq!(resolved.machine.name, "m"),
+        Err(error @ SpecError::Syntax { .. }) => panic!("{error}\n{}", import.text),
+        Err(_) => {}
+    }
+});

@@ -1,0 +1,91 @@
+//! Are plans of sweeps, queues and papers, whatever their files hold, taken or refused
+//! with their place?
+
+#![no_main]
+
+use std::time::Duration;
+
+use gpumodel::run::{
+    AnalyzeRequest, RunError, SweepEnd, SweepError, SweepRequest, SweepWatch, Unwatched, Watch,
+    analyze, sweep,
+};
+use gpumodel::spec::{Models, Paper};
+use gpumodel::trace::{Progress, Silent};
+use gpumodel_fuzz::{Place, named, split};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let Some((kind, rest)) = split(bytes) else { return };
+    let place = Place::new();
+    match kind % 3 {
+        0 => plan(&place, rest),
+        1 => queue(&place, rest),
+        _ => paper(&place, rest),
+    }
+});
+
+struct Nobody;
+
+impl Watch for Nobody {
+    fn converting(&self) -> &dyn Progress {
+        &Silent
+    }
+
+    fn running(&self) -> &dyn Progress {
+        &Silent
+    }
+}
+
+impl SweepWatch for Nobody {
+    fn begin(&self, _: SweepEnd) {}
+
+    fn ended(&self, _: bool) {}
+
+    fn stopped(&self) -> bool {
+        true
+    }
+
+    fn say(&self, _: &str) {}
+}
+
+/// The folder of the sweep is in use already, which is seen after the plan was read.
+fn plan(place: &Place, bytes: &[u8]) {
+    let request = SweepRequest {
+        plan: place.file("mine.toml", bytes),
+        out: place.at("out"),
+        resume: false,
+        retry_failed: false,
+        mixed_versions: false,
+        memory_bytes: None,
+        part: None,
+        expiry: Duration::from_secs(1),
+        models: None,
+        cache: place.at("cache"),
+    };
+    place.file("out/sweep.json", b"{}");
+    match sweep(&request, &Nobody) {
+        Err(SweepError::NotEmpty { .. }) => {}
+        Err(error) => named(&error, "mine.toml"),
+        Ok(_) => panic!("a folder in use was taken"),
+    }
+}
+
+/// The machine is not there, which is seen after the queue was read.
+fn queue(place: &Place, bytes: &[u8]) {
+    let mut request = AnalyzeRequest::new(Vec::new(), "no-such-machine", &place.at("cache"));
+    request.queue = Some(place.file("mine.toml", bytes));
+    match analyze(&request, &Unwatched) {
+        Err(RunError::Spec(_) | RunError::OnlyAlone { .. }) => {}
+        Err(error @ RunError::QueueFile(_)) => named(&error, "mine.toml"),
+        Err(error) => assert!(!error.to_string().is_empty()),
+        Ok(_) => panic!("a machine that is not there was used"),
+    }
+}
+
+fn paper(place: &Place, bytes: &[u8]) {
+    place.file("papers/mine.toml", bytes);
+    let models = Models::with_overrides(Some(place.path())).expect("readable files");
+    match Paper::load(&models, "mine") {
+        Ok(paper) => assert_eq!(paper.name, "mine"),
+        Err(error) => named(&error, "mine.toml"),
+    }
+}

@@ -1,0 +1,12 @@
+//! What the fuzz targets share. A target is a file in `src/bin`: it hands any bytes to
+//! one kind of reader and states what must hold whatever the bytes are.
+
+mod archive;
+mod place;
+mod store;
+mod trace;
+
+pub use archive::unfolded;
+pub use place::{Place, named, split, text};
+pub use store::{assembled, disassembled, forged};
+pub use trace::{converted, walked};
