@@ -8,12 +8,18 @@ use thiserror::Error;
 
 use super::dram_latency::{Latencies, Outstanding};
 use super::dram_requests::{Access, RequestError, Requests};
-use crate::machine::dram::{Channel, ControllerOptions, Issued, Request};
+use crate::machine::dram::{Channel, ControllerOptions, Done, Issued, Request};
 use crate::record::DramRecord;
-use crate::spec::{MemoryError, MemoryStandard};
+use crate::spec::{MemoryError, MemoryStandard, Refresh};
 use crate::units::to_u64;
 
 pub use super::dram_requests::RequestFormat;
+
+/// Most clocks without a request where commands are listed: each refresh is one.
+const LONGEST_LISTED: u64 = 1 << 32;
+
+/// Clocks after which listed commands are written, so that memory holds few of them.
+const STRIDE: u64 = 1 << 20;
 
 /// Why a channel could not be run.
 #[derive(Debug, Error)]
@@ -84,7 +90,8 @@ impl DramJob {
     /// command to `commands` as CSV.
     ///
     /// # Errors
-    /// A request line that cannot be read, with its number; a failing write.
+    /// A request line that cannot be read, with its number, or that comes so late that
+    /// the refreshes until then are too many to list; a failing write.
     pub fn run<'a>(
         &'a self,
         name: &str,
@@ -98,6 +105,10 @@ impl DramJob {
             channel: Channel::new(&self.standard, &self.options),
             outstanding: Outstanding::default(),
             latencies: Latencies::default(),
+            longest: match self.options.refresh {
+                Refresh::None => u64::MAX,
+                Refresh::AllBank | Refresh::PerBank => LONGEST_LISTED,
+            },
             commands,
             accesses: 0,
         };
@@ -141,6 +152,8 @@ struct Bench<'a> {
     outstanding: Outstanding,
     latencies: Latencies,
     commands: Option<&'a mut (dyn Write + 'a)>,
+    /// Most clocks without a request, where commands are listed.
+    longest: u64,
     accesses: u64,
 }
 
@@ -155,13 +168,15 @@ impl Bench<'_> {
         }
         let mut done = Vec::new();
         let mut head = requests.next_access()?;
-        let mut clock = head.map_or(0, |access| access.clock);
+        let (mut last, mut clock) = (0, head.map_or(0, |access| access.clock));
         loop {
-            self.channel.advance(clock, &mut done);
+            if self.commands.is_some() && clock - last > self.longest {
+                return Err(requests.too_late(self.longest).into());
+            }
+            self.advance((last, clock), &mut done)?;
             for access in done.drain(..) {
                 self.outstanding.done(access, &mut self.latencies);
             }
-            self.write_commands()?;
             while let Some(access) = head.filter(|access| access.clock <= clock) {
                 if !self.channel.room(access.write) {
                     break;
@@ -179,7 +194,22 @@ impl Bench<'_> {
             let event = self.channel.next_event().filter(|_| !self.channel.is_idle());
             let arrival = head.map(|access| access.clock).filter(|arrival| *arrival > clock);
             let next = event.into_iter().chain(arrival).min();
+            last = clock;
             clock = next.expect("a channel with waiting requests has a next event");
+        }
+    }
+
+    /// Lets the channel act up to a clock, and writes its commands meanwhile.
+    fn advance(&mut self, (from, to): (u64, u64), done: &mut Vec<Done>) -> Result<(), DramError> {
+        let stride = if self.commands.is_some() { STRIDE } else { u64::MAX };
+        let mut at = from;
+        loop {
+            at = to.min(at.saturating_add(stride));
+            self.channel.advance(at, done);
+            self.write_commands()?;
+            if at == to {
+                return Ok(());
+            }
         }
     }
 

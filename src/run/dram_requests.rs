@@ -169,6 +169,20 @@ impl<R: BufRead> Requests<R> {
         }
     }
 
+    /// The error for the last access read, where commands are listed and it comes more
+    /// than `most` clocks after all others were served.
+    pub(super) fn too_late(&self, most: u64) -> RequestError {
+        RequestError::Line {
+            name: self.name.clone(),
+            line: self.number,
+            expected: format!(
+                "a CYCLE within {most} of when the requests before are done, as every refresh \
+                 until then would be a line of the command list"
+            ),
+            found: "a later one".to_owned(),
+        }
+    }
+
     fn number(&self, words: &mut Words<'_>, what: &str, limit: u64) -> Result<u64, RequestError> {
         let word = words.next();
         let value = word.and_then(number).filter(|value| *value < limit);

@@ -101,6 +101,22 @@ fn a_year_of_silence_costs_nothing() {
 }
 
 #[test]
+fn a_year_of_silence_is_no_list() {
+    let words = [&SPEC[..], &["--set", "refresh=all-bank"]].concat();
+    let error = refused("0 0 R\n# late\n1000000000000000 0 R\n", &words);
+    assert!(error.contains("requests.txt:3: expected a CYCLE within 4294967296 of"), "{error}");
+    let folder = tempfile::tempdir().unwrap();
+    let listed = [&words[..], &["--commands", "commands.csv"]].concat();
+    let requests = "0 0 R\n400000000 0 R\n";
+    let record = json(folder.path(), requests, &listed);
+    assert_eq!(record["refreshes"].as_u64().unwrap(), 400_000_000 / 1716);
+    let text = fs::read_to_string(folder.path().join("commands.csv")).unwrap();
+    let refreshes = text.lines().filter(|line| line.contains("REFab")).count();
+    assert_eq!(refreshes, 400_000_000 / 1716, "written in strides, each once");
+    assert_eq!(record, json(folder.path(), requests, &words), "a list changes nothing");
+}
+
+#[test]
 fn an_empty_file_is_no_work() {
     let folder = tempfile::tempdir().unwrap();
     let record = json(folder.path(), "# nothing\n\n", &SPEC);
