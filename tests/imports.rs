@@ -108,6 +108,14 @@ fn wrong_values_name_file_and_line() {
     assert!(error.contains("expected lrr, gto"), "{error}");
     let error = refused("-frobnicate 17", "frobnicate");
     assert!(error.starts_with("gpgpusim.config:40: expected `-key value`"), "{error}");
+    let error = refused("nbk=16:CCD=4", "nbk=16:CCD=4:nbk=16");
+    assert!(error.starts_with("gpgpusim.config:36: `-gpgpu_dram_timing_opt`"), "{error}");
+    assert!(error.contains("expected nbk once"), "{error}");
+    let error = refused("-gpgpu_n_mem 12", "-gpgpu_n_mem 4294967295");
+    assert!(error.starts_with("gpgpusim.config:4: `-gpgpu_n_mem`"), "{error}");
+    assert!(error.contains("a number whose product is below 4294967296"), "{error}");
+    let error = refused("-gpgpu_dram_buswidth 2", "-gpgpu_dram_buswidth 4000000000");
+    assert!(error.starts_with("gpgpusim.config:31: `-gpgpu_dram_buswidth`"), "{error}");
     let error = refused("0000RRRR", "00RRRRRR");
     assert!(error.contains("an address layout") || error.contains("a layout"), "{error}");
 }

@@ -53,16 +53,17 @@ fn geometry(
         _ => return Err(entry.refuse("a set index function L, X or P")),
     };
     sheet.choice("hash", hash, &cite);
-    misses(sheet, line, &cite);
+    misses(sheet, entry, line)?;
     sheet.choice("write", write, &cite);
     policies(sheet, entry, line)
 }
 
 /// Writes the table of outstanding misses.
-fn misses(sheet: &mut Sheet, line: &CacheLine, cite: &str) {
+fn misses(sheet: &mut Sheet, entry: &Entry, line: &CacheLine) -> Result<(), SpecError> {
+    let cite = entry.cite();
     if line.allocate == 's' {
         let source = format!("{cite}: streaming, an entry per sector of four times the cache");
-        let entries = line.sets.saturating_mul(line.ways).saturating_mul(4 * SECTORS);
+        let entries = entry.product(&[line.sets, line.ways, 4 * SECTORS])?;
         sheet.published("mshr_entries", entries, &source);
         sheet.published(
             "mshr_merge",
@@ -70,9 +71,10 @@ fn misses(sheet: &mut Sheet, line: &CacheLine, cite: &str) {
             "GPGPU-Sim: streaming caches merge MAX_WARP_PER_SM requests",
         );
     } else {
-        sheet.published("mshr_entries", line.mshr_entries, cite);
-        sheet.published("mshr_merge", line.mshr_merge, cite);
+        sheet.published("mshr_entries", line.mshr_entries, &cite);
+        sheet.published("mshr_merge", line.mshr_merge, &cite);
     }
+    Ok(())
 }
 
 /// Writes what misses do and which line makes room.
@@ -137,9 +139,9 @@ fn l1(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
 fn queue(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     let widths = options.or("-gpgpu_pipeline_widths", "1,1,1,1,1,1,1,1,1,1,1,1,1");
     let collectors = options.or("-gpgpu_operand_collector_num_units_gen", "6");
-    let registers = widths.part::<u32>(4)?.saturating_add(widths.part(9)?);
+    let parts = [widths.part(4)?, widths.part(9)?, collectors.number()?];
     let source = format!("{} (ID_OC_MEM, OC_EX_MEM) + {}", widths.cite(), collectors.cite());
-    sheet.published("queue", registers.saturating_add(collectors.number()?), &source);
+    sheet.published("queue", collectors.sum(&parts)?, &source);
     Ok(())
 }
 
@@ -148,7 +150,7 @@ fn collector_queue(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecE
     let widths = options.or("-gpgpu_pipeline_widths", "1,1,1,1,1,1,1,1,1,1,1,1,1");
     let collectors = options.or("-gpgpu_operand_collector_num_units_gen", "6");
     let source = format!("{} (OC_EX_MEM) + {}", widths.cite(), collectors.cite());
-    let full = widths.part::<u32>(9)?.saturating_add(collectors.number()?);
+    let full = collectors.sum(&[widths.part(9)?, collectors.number()?])?;
     sheet.published("collector_queue", full, &source);
     Ok(())
 }
@@ -172,8 +174,8 @@ fn carve_outs(
     let bytes: Option<Vec<u32>> =
         kilobytes.map(|size| size.and_then(|size| size.checked_mul(1024))).collect();
     let bytes = bytes.ok_or_else(|| sizes.refuse("sizes in KB, separated by commas"))?;
-    let total = unified.number::<u32>()?.saturating_mul(1024);
-    let way = line.sets.saturating_mul(line.line_bytes);
+    let total = unified.product(&[unified.number()?, 1024])?;
+    let way = entry.product(&[line.sets, line.line_bytes])?;
     let smallest = bytes.first().copied().unwrap_or(0);
     let ways = total.saturating_sub(smallest).checked_div(way);
     let ways = ways.ok_or_else(|| entry.refuse("at least one set"))?;
@@ -219,7 +221,7 @@ fn l2(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     let channels = options.need("-gpgpu_n_mem", "memory channels")?;
     let parts = options.or("-gpgpu_n_sub_partition_per_mchannel", "1");
     sheet.section("l2");
-    let slices = channels.number::<u32>()?.saturating_mul(parts.number()?);
+    let slices = channels.product(&[channels.number()?, parts.number()?])?;
     sheet.published("slices", slices, &format!("{} x {}", channels.cite(), parts.cite()));
     let rop = options.or("-gpgpu_l2_rop_latency", "85");
     sheet.published("latency_cycles", rop.number::<u32>()?, &rop.cite());
@@ -295,8 +297,7 @@ fn peak(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     let bus = options.need("-gpgpu_dram_buswidth", "bytes of the DRAM bus")?;
     let beats = options.need("-dram_data_command_freq_ratio", "beats per clock")?;
     let devices = options.or("-gpgpu_n_mem_per_ctrlr", "1");
-    let bytes = bus.number::<u32>()?.saturating_mul(beats.number()?);
-    let bytes = bytes.saturating_mul(devices.number()?);
+    let bytes = bus.product(&[bus.number()?, beats.number()?, devices.number()?])?;
     let source = format!("{} x {} x {}", bus.cite(), beats.cite(), devices.cite());
     sheet.published("channel_bytes_per_clock", bytes, &source);
     Ok(())
@@ -315,9 +316,11 @@ fn timing(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
         }
         let source = format!("{} {} {part}", entry.place, entry.key);
         sheet.published(name, value, &source);
-        named.insert(name, value);
+        if named.insert(name, value).is_some() {
+            return Err(entry.refuse(&format!("{name} once")));
+        }
     }
-    if let (Some(rcd), Some(wl)) = (named.get("RCD"), named.get("WL")) {
+    if let (Some(rcd), Some(wl), None) = (named.get("RCD"), named.get("WL"), named.get("RCDWR")) {
         let source = "GPGPU-Sim memory_config::init: tRCDWR = tRCD - (WL + 1)";
         sheet.published("RCDWR", rcd.saturating_sub(wl.saturating_add(1)), source);
     }

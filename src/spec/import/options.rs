@@ -59,6 +59,18 @@ impl Entry {
         }
     }
 
+    /// The product of `factors`, which this option and its neighbours state.
+    pub(super) fn product(&self, factors: &[u32]) -> Result<u32, SpecError> {
+        let product = factors.iter().try_fold(1_u32, |all, factor| all.checked_mul(*factor));
+        product.ok_or_else(|| self.refuse("a number whose product is below 4294967296"))
+    }
+
+    /// The sum of `parts`, which this option and its neighbours state.
+    pub(super) fn sum(&self, parts: &[u32]) -> Result<u32, SpecError> {
+        let sum = parts.iter().try_fold(0_u32, |all, part| all.checked_add(*part));
+        sum.ok_or_else(|| self.refuse("a number whose sum is below 4294967296"))
+    }
+
     /// The error for a value that is not what the option takes.
     pub(super) fn refuse(&self, expected: &str) -> SpecError {
         SpecError::Value {
