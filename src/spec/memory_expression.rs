@@ -11,14 +11,15 @@ pub(super) fn evaluate(text: &str, values: &BTreeMap<String, i64>) -> Result<i64
     let words = words(text)?;
     let mut total: i64 = 0;
     let mut at = 0;
-    let mut sign = 1;
+    let mut plus = true;
     loop {
         let (product, next) = product(&words, at, values)?;
-        total = total.checked_add(sign * product).ok_or_else(too_large)?;
-        sign = match words.get(next).map(String::as_str) {
+        let sum = if plus { total.checked_add(product) } else { total.checked_sub(product) };
+        total = sum.ok_or_else(too_large)?;
+        plus = match words.get(next).map(String::as_str) {
             None => return Ok(total),
-            Some("+") => 1,
-            Some("-") => -1,
+            Some("+") => true,
+            Some("-") => false,
             Some(other) => return Err(Fault::Sentence(format!("`{other}` after a term"))),
         };
         at = next + 1;
@@ -79,7 +80,7 @@ fn product(
         let value = factor(words, next + 1, values)?;
         total = match sign {
             "*" => total.checked_mul(value).ok_or_else(too_large)?,
-            _ if value != 0 && total % value == 0 => total / value,
+            _ if total.checked_rem(value) == Some(0) => total / value,
             _ => return Err(Fault::Sentence(format!("{total} / {value} is no whole number"))),
         };
         next += 2;
@@ -112,5 +113,14 @@ mod tests {
         assert!(evaluate("tCL +", &values).is_err());
         assert!(evaluate("tCL tWL", &values).is_err());
         assert!(evaluate("tCL / 4", &values).is_err());
+    }
+
+    #[test]
+    fn the_least_number_has_no_counterpart() {
+        let values = BTreeMap::from([("least".to_owned(), i64::MIN), ("one".to_owned(), -1)]);
+        for text in ["least / one", "least * one", "0 - least", "least - 1"] {
+            assert!(matches!(evaluate(text, &values), Err(Fault::Sentence(_))), "{text}");
+        }
+        assert_eq!(evaluate("one - least", &values), Ok(i64::MAX));
     }
 }
