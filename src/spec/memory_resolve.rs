@@ -31,6 +31,9 @@ const USED: [&str; 5] =
 /// Most banks of one channel: the controller keeps them in one machine word.
 const MOST_BANKS: i64 = 64;
 
+/// Most bytes of one channel: as many as an address has.
+const MOST_BYTES: i64 = 1 << 47;
+
 /// Longest duration in clocks.
 const LONGEST: i64 = 1 << 30;
 
@@ -55,6 +58,7 @@ pub(super) fn resolve(
         }
     }
     derive(file, &mut parameters)?;
+    bounded(file, &parameters)?;
     standard(file, clock_khz.unsigned_abs(), parameters)
 }
 
@@ -230,6 +234,20 @@ fn unused(file: &MemoryFile, parameters: &BTreeMap<String, i64>) -> Result<(), M
                 nearest: nearest(name, used.into_iter().filter(|u| parameters.contains_key(*u))),
             });
         }
+    }
+    Ok(())
+}
+
+/// Refuses a channel of more bytes than addresses can name.
+fn bounded(file: &MemoryFile, parameters: &BTreeMap<String, i64>) -> Result<(), MemoryError> {
+    let counts = ["pseudo_channels", "bank_groups", "banks_per_group", "rows", "columns"];
+    let count = |name: &str| parameters.get(name).copied().unwrap_or(1).max(1);
+    let bytes = counts.map(count).into_iter().fold(count("bytes_per_access"), i64::saturating_mul);
+    if bytes > MOST_BYTES {
+        return Err(unfit(
+            file,
+            "a channel holds at most 2^47 bytes: expected fewer rows or columns",
+        ));
     }
     Ok(())
 }

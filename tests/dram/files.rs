@@ -113,6 +113,13 @@ fn a_number_without_source_is_refused() {
 }
 
 #[test]
+fn more_bytes_than_addresses_are_refused() {
+    let large = ["rows", "columns"].map(|key| (key.to_owned(), 1e9)).into_iter().collect();
+    let error = MemoryStandard::load("hbm2", None, &large).unwrap_err().to_string();
+    assert!(error.contains("hbm2 is not a consistent memory: a channel holds at most"), "{error}");
+}
+
+#[test]
 fn every_mapping_loads() {
     for name in Mapping::names() {
         let mapping = Mapping::load(name, None).unwrap_or_else(|e| panic!("{name}: {e}"));
