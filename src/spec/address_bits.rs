@@ -51,6 +51,9 @@ impl Lanes<'_> {
             if width > 32 || at + width > 64 {
                 return Err("a part has more than 32 bits, or all have more than 64".to_owned());
             }
+            if self.mapping.xor.get(part).is_some_and(|list| list.len() > to_usize(width)) {
+                return Err(format!("xor.{0} has more bits than fields.{0}", FIELDS[part]));
+            }
             shifts[part] = at.min(63);
             masks[part] = u32::try_from(mask(width)).expect("32 bits at most");
             widths[part] = width;

@@ -342,13 +342,18 @@ fn split(mapping: &Mapping, channels: u32) -> Result<(Split, u64), String> {
             Ok((Split::Divide(*shift, count, u64::MAX / count + 1), 0))
         }
         Interleave::Bits(bits) => {
-            if channels != 1 << bits.len() {
+            let count = bits.len();
+            let named = u32::try_from(count).ok().and_then(|count| 1_u32.checked_shl(count));
+            if named != Some(channels) {
                 return Err(format!(
-                    "its channel bits name {} channels, the machine has {channels}",
-                    1u64 << bits.len()
+                    "its channel bits name 2^{count} channels, the machine has {channels}"
                 ));
             }
-            Ok((Split::Bits(bits.clone()), bits.iter().fold(0, |taken, bit| taken | 1 << bit)))
+            let taken = bits.iter().fold(0_u64, |taken, bit| taken | 1 << bit);
+            if to_usize(taken.count_ones()) != count {
+                return Err("its channel bits name one bit twice".to_owned());
+            }
+            Ok((Split::Bits(bits.clone()), taken))
         }
     }
 }

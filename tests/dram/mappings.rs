@@ -47,6 +47,34 @@ fn a_mapping_for_other_banks_is_refused() {
 }
 
 #[test]
+fn bits_that_cannot_choose_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    let refused = |channel: &str, xor: &str| {
+        let text = format!(
+            "[interleave]\nchannel = {{ value = \"{channel}\", assumed = \"x\" }}\n\
+             [fields]\ncolumn = {{ value = \"5-14\", assumed = \"x\" }}\n\
+             bank = {{ value = \"15-16\", assumed = \"x\" }}\n\
+             row = {{ value = \"17-44\", assumed = \"x\" }}\n\
+             [xor]\nbank = {{ value = \"{xor}\", assumed = \"x\" }}\n"
+        );
+        std::fs::write(&path, text).unwrap();
+        let mapping = Mapping::load(path.to_str().unwrap(), None).unwrap();
+        mapping.for_machine(4, 1).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(refused("45-46", "17-18"), Ok(()));
+    for (channel, xor, words) in [
+        ("0-46", "17-18", "its channel bits name 2^47 channels, the machine has 4"),
+        ("0-46, 0-46", "17-18", "its channel bits name 2^94 channels, the machine has 4"),
+        ("45, 45", "17-18", "its channel bits name one bit twice"),
+        ("45-46", "17-44", "xor.bank has more bits than fields.bank"),
+    ] {
+        let error = refused(channel, xor).unwrap_err();
+        assert!(error.contains(words) && error.contains("mine"), "{error}");
+    }
+}
+
+#[test]
 fn neighbouring_accesses_lie_in_different_places() {
     for (at, machine) in MACHINES.iter().enumerate() {
         let map = map(at);
