@@ -2,11 +2,13 @@
 //! one kind of reader and states what must hold whatever the bytes are.
 
 mod archive;
+mod bounded;
 mod place;
 mod store;
 mod trace;
 
 pub use archive::unfolded;
+pub use bounded::Bounded;
 pub use place::{Place, named, split, text};
 pub use store::{assembled, disassembled, forged};
 pub use trace::{converted, walked};

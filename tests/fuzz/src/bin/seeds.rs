@@ -267,6 +267,7 @@ fn words(out: &Path) {
     scheme.finish();
 }
 
+/// Writes the seeds of all targets and ends the process.
 fn all() {
     let out = std::env::args_os().nth(1).expect("the folder to write into");
     let out = Path::new(&out);
@@ -274,12 +275,10 @@ fn all() {
     models(out);
     records(out);
     words(out);
+    std::process::exit(0);
 }
 
 libfuzzer_sys::fuzz_target!(
-    init: {
-        all();
-        std::process::exit(0);
-    },
-    |_: &[u8]| {}
+    init: all(),
+    |_bytes: &[u8]| {}
 );
