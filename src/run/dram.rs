@@ -105,6 +105,7 @@ impl DramJob {
             channel: Channel::new(&self.standard, &self.options),
             outstanding: Outstanding::default(),
             latencies: Latencies::default(),
+            ended: 0,
             longest: match self.options.refresh {
                 Refresh::None => u64::MAX,
                 Refresh::AllBank | Refresh::PerBank => LONGEST_LISTED,
@@ -121,7 +122,8 @@ impl DramJob {
         let counters = bench.channel.counters();
         let cycles = bench.outstanding.last_done();
         let moved = (counters.reads + counters.writes) * to_u64(self.standard.bytes_per_access);
-        let possible = self.standard.peak_bytes_per_clock() * cycles as f64;
+        // Posted writes are done before they move: the channel ends later then.
+        let possible = self.standard.peak_bytes_per_clock() * cycles.max(bench.ended) as f64;
         DramRecord {
             schema: DramRecord::SCHEMA.to_owned(),
             spec: self.standard.name.clone(),
@@ -152,6 +154,8 @@ struct Bench<'a> {
     outstanding: Outstanding,
     latencies: Latencies,
     commands: Option<&'a mut (dyn Write + 'a)>,
+    /// Clock at which the channel had nothing left to do.
+    ended: u64,
     /// Most clocks without a request, where commands are listed.
     longest: u64,
     accesses: u64,
@@ -187,6 +191,7 @@ impl Bench<'_> {
             if head.is_none() {
                 self.outstanding.close(&mut self.latencies);
                 if self.channel.is_idle() {
+                    self.ended = clock;
                     return Ok(());
                 }
             }

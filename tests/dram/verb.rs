@@ -117,6 +117,16 @@ fn a_year_of_silence_is_no_list() {
 }
 
 #[test]
+fn posted_writes_take_no_more_than_the_whole_bus() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["--spec", "gddr5", "--set", "posted_writes=true"];
+    let record = json(folder.path(), "0 64 W\n", &words);
+    assert_eq!((&record["cycles"], &record["writes"]), (&1.into(), &1.into()));
+    let used = record["bandwidth_utilization"].as_f64().unwrap();
+    assert!(used > 0.0 && used < 0.5, "one write behind an ACT: {used}");
+}
+
+#[test]
 fn an_empty_file_is_no_work() {
     let folder = tempfile::tempdir().unwrap();
     let record = json(folder.path(), "# nothing\n\n", &SPEC);
