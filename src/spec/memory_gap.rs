@@ -145,7 +145,7 @@ impl Words<'_> {
             Some(key) => Err(MemoryError::UnknownKey {
                 place: self.row.place.clone(),
                 key: key.clone(),
-                nearest: nearest(key, KNOWN.into_iter()),
+                nearest: nearest(key, KNOWN),
             }),
         }
     }

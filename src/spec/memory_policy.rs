@@ -188,7 +188,7 @@ impl ControllerOptions {
                 return Err(MemoryError::UnknownKey {
                     place: word.place.to_owned(),
                     key: key.to_owned(),
-                    nearest: nearest(key, KEYS.into_iter()),
+                    nearest: nearest(key, KEYS),
                 });
             }
         }
