@@ -1,6 +1,7 @@
 //! What an interrupt does.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::units::remove_unfinished;
 
@@ -13,13 +14,20 @@ static GENTLE: AtomicBool = AtomicBool::new(false);
 /// It has asked.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
+/// What is said at the first and at the second interrupt.
+static WORDS: Mutex<(String, String)> = Mutex::new((String::new(), String::new()));
+
 /// Ends the program at an interrupt, without outputs that are not finished.
 pub(super) fn listen() {
     // Without a handler an interrupt still ends the program, only less tidily.
     let _ = ctrlc::set_handler(|| {
-        if GENTLE.load(Ordering::SeqCst) && !STOPPED.swap(true, Ordering::SeqCst) {
-            tell();
-            return;
+        if GENTLE.load(Ordering::SeqCst) {
+            let words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
+            if !STOPPED.swap(true, Ordering::SeqCst) {
+                tell(&words.0);
+                return;
+            }
+            tell(&words.1);
         }
         remove_unfinished();
         std::process::exit(INTERRUPTED.into());
@@ -27,12 +35,21 @@ pub(super) fn listen() {
 }
 
 #[allow(clippy::print_stderr)]
-fn tell() {
-    eprintln!("interrupted: what runs is finished first; interrupt again to stop now");
+fn tell(words: &str) {
+    if !words.is_empty() {
+        eprintln!("{words}");
+    }
 }
 
 /// Lets the first interrupt only be asked for by [`stopped`].
 pub(super) fn ask_first() {
+    let first = "interrupted: what runs is finished first; interrupt again to stop now";
+    ask_first_with(first.to_owned(), String::new());
+}
+
+/// The same, saying `first` then and `second` when the next one ends the program.
+pub(super) fn ask_first_with(first: String, second: String) {
+    *WORDS.lock().unwrap_or_else(PoisonError::into_inner) = (first, second);
     GENTLE.store(true, Ordering::SeqCst);
 }
 

@@ -54,8 +54,8 @@ pub use request::{AnalyzeRequest, analyze};
 pub use sample::SampleRequest;
 pub use schemes::{ParameterRow, SchemeRow, schemes};
 pub use sweep::{
-    MergeRequest, SlurmRequest, SweepEnd, SweepError, SweepRequest, SweepWatch, merge, planned,
-    slurm_scripts, sweep,
+    MergeRequest, SlurmEnd, SlurmError, SlurmRequest, SweepEnd, SweepError, SweepRequest,
+    SweepWatch, merge, planned, slurm_name, slurm_scripts, slurm_sweep, sweep,
 };
 pub use until::{Until, Who};
 pub use watch::{Unwatched, Watch};

@@ -115,6 +115,7 @@ fn swept(
         // Cells of other builds stay where they are; only those of this one are read.
         mixed_versions: true,
         memory_bytes: request.memory_bytes,
+        plan_hash: None,
         part: None,
         expiry: request.expiry,
         models: request.models.clone(),

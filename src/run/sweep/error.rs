@@ -10,6 +10,7 @@ use crate::record::RecordError;
 use crate::spec::SpecError;
 
 use super::super::error::RunError;
+use super::slurm::SlurmError;
 
 /// Why a sweep or a merge was refused, or had to stop.
 #[derive(Debug, ThisError)]
@@ -35,6 +36,18 @@ pub enum SweepError {
         /// Why.
         source: Box<RunError>,
     },
+    /// The plan has other cells than when a job was submitted, which names them by number.
+    #[error(
+        "{}: has other cells than when this job was submitted: the plan, a trace, a machine or \
+         the program has changed since; nothing was run", plan.display()
+    )]
+    OtherCells {
+        /// The plan.
+        plan: PathBuf,
+    },
+    /// Slurm refuses or does not answer, or lost cells too often.
+    #[error(transparent)]
+    Slurm(#[from] SlurmError),
     /// The folder holds cells, and nobody said what to do with them.
     #[error(
         "{} holds {cells} cells of an earlier sweep: add --resume to go on with them, or name \

@@ -99,7 +99,12 @@ impl SweepFolder {
 
     /// Waits until the claim `key` on the file `path` is this process's; says so where that
     /// takes long. An interrupt ends it.
-    fn wait(&self, key: &str, path: &Path, watch: &dyn SweepWatch) -> Result<Passing, SweepError> {
+    pub(super) fn wait(
+        &self,
+        key: &str,
+        path: &Path,
+        watch: &dyn SweepWatch,
+    ) -> Result<Passing, SweepError> {
         let (begin, mut told) = (Instant::now(), false);
         loop {
             if let Some(claim) = self.take(key)? {

@@ -26,7 +26,7 @@ use std::time::Duration;
 use crate::record::{SweepEstimate, SweepFiles, SweepRecord};
 use crate::units::check_writable;
 
-use super::recall::BUILD;
+use super::recall::{BUILD, key};
 use super::watch::Watch;
 use course::Course;
 use folder::SweepFolder;
@@ -36,7 +36,7 @@ use stock::{Cell, Stock};
 pub use error::SweepError;
 pub use merge::{MergeRequest, merge};
 pub(super) use names::{PlanNames, plan_names};
-pub use slurm::{SlurmRequest, slurm_scripts};
+pub use slurm::{SlurmEnd, SlurmError, SlurmRequest, slurm_name, slurm_scripts, slurm_sweep};
 
 /// What `sweep` is asked for.
 #[derive(Clone, Debug)]
@@ -53,6 +53,8 @@ pub struct SweepRequest {
     pub mixed_versions: bool,
     /// Bytes that cells may take together; `None`: most of what is free.
     pub memory_bytes: Option<u64>,
+    /// Hash that the cells of the plan must have; `None`: any.
+    pub plan_hash: Option<String>,
     /// The part of the plan's cells to run, by their numbers from 1; `None`: all.
     pub part: Option<(usize, usize)>,
     /// How long a process of another machine may not be heard of before its cells are
@@ -113,28 +115,7 @@ pub fn planned(
 /// [`SweepError`]: what keeps the sweep from being run. A cell that fails is kept as
 /// such, and counted.
 pub fn sweep(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<SweepEnd, SweepError> {
-    let plan = Plan::read(&request.plan)?;
-    part(request, plan.cells())?;
-    let files = SweepFiles::new(&request.out);
-    let go_on = request.resume || request.retry_failed;
-    if !go_on && (files.begun() || files.ended() > 0) {
-        let (folder, cells) = (request.out.clone(), files.ended());
-        return Err(SweepError::NotEmpty { folder, cells });
-    }
-    if !request.mixed_versions {
-        one_version(&files)?;
-    }
-    check_writable(&request.out).map_err(SweepError::folder(&request.out))?;
-    let folder = SweepFolder::open(&request.out, request.expiry)?;
-    let stocked = stocked(request, plan, watch);
-    let stocked = stocked.and_then(|(stock, all)| Ok((part(request, all.len())?, stock, all)));
-    let (part, stock, all) = match stocked {
-        Ok(stocked) => stocked,
-        Err(error) => {
-            folder.leave();
-            return Err(error);
-        }
-    };
+    let Opened { folder, stock, cells: all, part, .. } = open(request, watch)?;
     folder.list(&all, watch)?;
     let cells = &all[part];
     if request.retry_failed {
@@ -150,6 +131,63 @@ pub fn sweep(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<SweepEnd,
     }
     folder.clean();
     Ok(end)
+}
+
+/// A sweep whose plan is understood and whose folder can be written.
+struct Opened {
+    folder: SweepFolder,
+    stock: Stock,
+    /// All cells of the plan.
+    cells: Vec<Cell>,
+    /// The places of those that were asked for.
+    part: Range<usize>,
+    /// Hash of the cells of the plan.
+    hash: String,
+}
+
+/// Opens a sweep; refuses what was not asked for.
+fn open(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<Opened, SweepError> {
+    let plan = Plan::read(&request.plan)?;
+    part(request, plan.cells())?;
+    let files = SweepFiles::new(&request.out);
+    let go_on = request.resume || request.retry_failed;
+    if !go_on && (files.begun() || files.ended() > 0) {
+        let (folder, cells) = (request.out.clone(), files.ended());
+        return Err(SweepError::NotEmpty { folder, cells });
+    }
+    if !request.mixed_versions {
+        one_version(&files)?;
+    }
+    check_writable(&request.out).map_err(SweepError::folder(&request.out))?;
+    let folder = SweepFolder::open(&request.out, request.expiry)?;
+    let stocked = stocked(request, plan, watch).and_then(|(stock, cells)| {
+        let hash = plan_hash(&cells);
+        expected(request, &hash)?;
+        Ok((part(request, cells.len())?, stock, cells, hash))
+    });
+    match stocked {
+        Ok((part, stock, cells, hash)) => Ok(Opened { folder, stock, cells, part, hash }),
+        Err(error) => {
+            folder.leave();
+            Err(error)
+        }
+    }
+}
+
+/// Hash of the cells of a plan, in order: who names a cell by its number means one of these.
+fn plan_hash(cells: &[Cell]) -> String {
+    let keys: Vec<String> = cells.iter().map(|cell| cell.record.key.clone()).collect();
+    format!("{:032x}", key(&keys))
+}
+
+/// Refuses a plan that has other cells than somebody expects.
+fn expected(request: &SweepRequest, found: &str) -> Result<(), SweepError> {
+    match &request.plan_hash {
+        Some(expected) if expected != found => {
+            Err(SweepError::OtherCells { plan: request.plan.clone() })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a folder whose cells another build has made.

@@ -1,5 +1,7 @@
 //! `gpumodel sweep`: mixes x machines x schemes x seeds as a plan says.
 
+mod slurm;
+
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -8,9 +10,10 @@ use std::time::Duration;
 
 use crate::record::{FailedCell, SweepFiles};
 use crate::report::table;
-use crate::run::{SlurmRequest, SweepEnd, SweepError, SweepRequest, planned, slurm_scripts, sweep};
-use crate::units::{ByteCount, to_u64, to_usize};
+use crate::run::{SweepEnd, SweepError, SweepRequest, planned, sweep};
+use crate::units::ByteCount;
 
+use self::slurm::SlurmArguments;
 use super::Outcome;
 use super::bar::with_sweep_bars;
 use super::interrupt::{INTERRUPTED, ask_first};
@@ -44,16 +47,25 @@ use super::place::cache_folder;
     failed/KEY.json   why a cell has none\n  \
     cells.csv, .jsonl a row per cell: STP, ANTT, ...\n  \
     apps.csv, .jsonl  a row per cell and application\n  \
-    sweep.json        the cells in order\n\n\
+    sweep.json        the cells in order\n  \
+    slurm             scripts, logs and the list of jobs of --engine slurm\n\n\
     Several processes, also of several machines, may work in one DIR with the same plan: add\n\
     --resume. Interrupt once to finish what runs, twice to stop at once.\n\n\
-    EXIT CODES: 0 all cells have a record; 1 some failed; 2 a wrong plan, or DIR cannot be\n\
-    written; 130 interrupted.\n\n\
+    SLURM: --engine slurm submits job arrays of parts of the cells, and a job after them that\n\
+    finishes what was lost and writes the tables; then it watches them and submits lost cells\n\
+    again. DIR, PLAN, what the plan names and the cache folder (GPUMODEL_CACHE) must be where\n\
+    all nodes see them. Interrupted, killed or on another machine, the jobs go on: the same\n\
+    command with --resume takes up the watch. Partition, account and the like come from\n\
+    sbatch's own variables, as SBATCH_PARTITION, SBATCH_ACCOUNT or SBATCH_TIMELIMIT.\n\n\
+    EXIT CODES: 0 all cells have a record; 1 some failed; 2 a wrong plan, DIR cannot be\n\
+    written, or Slurm refuses; 130 interrupted.\n\n\
     EXAMPLES:\n  \
     gpumodel sweep plan.toml --out evaluation --dry-run\n  \
     gpumodel sweep plan.toml --out evaluation\n  \
     gpumodel sweep plan.toml --out evaluation --resume\n  \
     gpumodel sweep plan.toml --out evaluation --retry-failed --memory 8G --threads 4\n  \
+    gpumodel sweep plan.toml --out evaluation --engine slurm --threads 4\n  \
+    gpumodel sweep plan.toml --out evaluation --engine slurm --resume\n  \
     gpumodel sweep plan.toml --out evaluation --engine slurm --print --threads 4\n  \
     gpumodel plot evaluation --figure normalized --metric stp -o stp.svg")]
 pub(crate) struct Arguments {
@@ -83,6 +95,9 @@ pub(crate) struct Arguments {
     /// runs in any case [default: 80 % of what is free]
     #[arg(long, value_name = "SIZE")]
     memory: Option<ByteCount>,
+    /// Refuses a plan that has other cells than when a job was submitted
+    #[arg(long, value_name = "HASH", hide = true)]
+    plan_hash: Option<String>,
     /// Only these cells, by their numbers in --dry-run, which are those in the whole plan
     #[arg(long, value_name = "FIRST-LAST", value_parser = part)]
     cells: Option<(usize, usize)>,
@@ -106,30 +121,9 @@ pub(crate) struct Arguments {
 enum Engine {
     /// This machine
     Local,
-    /// Jobs of Slurm, by scripts that --print writes
+    /// Jobs of Slurm, which are submitted and watched
     Slurm,
 }
-
-/// What scripts for Slurm ask for.
-#[derive(Debug, clap::Args)]
-struct SlurmArguments {
-    /// Writes scripts into DIR/slurm and submits nothing
-    #[arg(long)]
-    print: bool,
-    /// Cells of a task [default: about half an hour's by the estimate]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    chunk: Option<u32>,
-    /// Tasks of one array at most: the cluster's MaxArraySize less one
-    #[arg(long, value_name = "N", default_value_t = 1000,
-          value_parser = clap::value_parser!(u32).range(1..))]
-    array_limit: u32,
-    /// Tasks at once at most
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    at_once: Option<u32>,
-}
-
-/// A task of this length is worth a place in a cluster's queue.
-const TASK_SECONDS: u64 = 1800;
 
 fn part(typed: &str) -> Result<(usize, usize), String> {
     let wrong = || format!("expected FIRST-LAST, as 1-100, found {typed}");
@@ -149,6 +143,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         retry_failed: arguments.retry_failed,
         mixed_versions: arguments.mixed_versions,
         memory_bytes: arguments.memory.map(|memory| memory.0),
+        plan_hash: arguments.plan_hash.clone(),
         part: arguments.cells,
         expiry: Duration::from_secs(arguments.stale_after.into()),
         models: arguments.models.clone(),
@@ -161,64 +156,22 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.engine == Engine::Slurm {
-        return scripts(arguments, &request);
+        return slurm::run(arguments, &request);
     }
     ask_first();
     match with_sweep_bars(|watch| sweep(&request, watch)) {
         Ok(end) => tell(arguments, end),
-        Err(error @ SweepError::Stopped { .. }) => {
-            let mut stdout = io::stdout().lock();
-            writeln!(stdout, "{error}")?;
-            writeln!(stdout, "{}", go_on(arguments))?;
-            Ok(ExitCode::from(INTERRUPTED))
-        }
+        Err(error @ SweepError::Stopped { .. }) => stopped(arguments, &error),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Writes scripts for Slurm.
-fn scripts(arguments: &Arguments, request: &SweepRequest) -> Outcome {
-    if !arguments.slurm.print {
-        return Err("--engine slurm does not submit by itself: add --print, and run the script \
-                    that it names"
-            .into());
-    }
-    let estimate = with_sweep_bars(|watch| planned(request, 1, watch))?;
-    let threads = arguments.threads.map_or(1, u64::from);
-    let cells = to_u64(estimate.cells.len());
-    let usual = TASK_SECONDS * threads * cells / estimate.core_seconds.max(1);
-    let usual = to_usize(usual.max(1));
-    let slurm = SlurmRequest {
-        program: std::env::current_exe()?,
-        plan: arguments.plan.canonicalize()?,
-        out: std::path::absolute(&arguments.out)?,
-        words: words(arguments)?,
-        array_words: arguments.retry_failed.then(|| "--retry-failed".into()).into_iter().collect(),
-        memory_bytes: request.memory_bytes,
-        part: request.part.is_some(),
-        chunk: arguments.slurm.chunk.map_or(usual, to_usize).min(estimate.cells.len().max(1)),
-        threads: to_usize(threads),
-        array: to_usize(arguments.slurm.array_limit),
-        at_once: arguments.slurm.at_once.map(to_usize),
-    };
-    let submit = slurm_scripts(&slurm, &estimate)?;
-    writeln!(io::stdout(), "submit: sh {}", submit.display())?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// What every job is told as well: what changes its work, as it was typed here.
-fn words(arguments: &Arguments) -> Result<Vec<String>, io::Error> {
-    let mut words = vec![String::from("--stale-after"), arguments.stale_after.to_string()];
-    if arguments.mixed_versions {
-        words.push(String::from("--mixed-versions"));
-    }
-    if let Some(memory) = arguments.memory {
-        words.extend([String::from("--memory"), memory.0.to_string()]);
-    }
-    if let Some(models) = &arguments.models {
-        words.extend([String::from("--models"), models.canonicalize()?.display().to_string()]);
-    }
-    Ok(words)
+/// Says that an interrupt ended the sweep before it ran.
+fn stopped(arguments: &Arguments, error: &SweepError) -> Outcome {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{error}")?;
+    writeln!(stdout, "{}", go_on(arguments))?;
+    Ok(ExitCode::from(INTERRUPTED))
 }
 
 /// Says how the sweep ended.
@@ -229,7 +182,11 @@ fn tell(arguments: &Arguments, end: SweepEnd) -> Outcome {
     writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left")?;
     if failed > 0 {
         stdout.write_all(table::failures(&failures(&arguments.out)?).as_bytes())?;
-        writeln!(stdout, "run them again: gpumodel sweep {plan} --out {out} --retry-failed")?;
+        let engine = arguments.engine.words();
+        writeln!(
+            stdout,
+            "run them again: gpumodel sweep {plan} --out {out}{engine} --retry-failed"
+        )?;
     }
     if left > 0 {
         writeln!(stdout, "{}", go_on(arguments))?;
@@ -240,7 +197,17 @@ fn tell(arguments: &Arguments, end: SweepEnd) -> Outcome {
 
 fn go_on(arguments: &Arguments) -> String {
     let (plan, out) = (arguments.plan.display(), arguments.out.display());
-    format!("go on: gpumodel sweep {plan} --out {out} --resume")
+    format!("go on: gpumodel sweep {plan} --out {out}{} --resume", arguments.engine.words())
+}
+
+impl Engine {
+    /// How it is asked for, where it is not the usual one.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Local => "",
+            Self::Slurm => " --engine slurm",
+        }
+    }
 }
 
 /// Every failure in a sweep's folder, in order; damaged files have been said.

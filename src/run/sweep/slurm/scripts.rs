@@ -1,18 +1,16 @@
-//! Scripts that run a sweep under Slurm: job arrays over parts of the cells, and a job
-//! after them that finishes what was lost and writes the tables.
-//!
-//! Every task works in the sweep's own folder, so nothing is to be fetched and a task
-//! that is run again does only what is left.
+//! The scripts of a sweep under Slurm: those that somebody else submits, and those that
+//! the watch does.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::record::{CellEstimate, SweepEstimate, SweepFiles};
+use crate::record::{CellEstimate, SweepEstimate};
 use crate::units::to_u64;
 
-use super::error::SweepError;
-use super::folder::write;
-use super::room;
+use super::super::error::SweepError;
+use super::super::folder::write;
+use super::super::room;
+use super::request::SlurmRequest;
 
 /// Times of cells may be off so much: requests are as many times the estimate.
 const TIME_FACTOR: u64 = 4;
@@ -27,32 +25,18 @@ const PROCESS_BYTES: u64 = 256 << 20;
 /// local disk; one of a network takes longer.
 const TABLE_MILLISECONDS: u64 = 20;
 
-/// What scripts for Slurm are asked for.
-#[derive(Clone, Debug)]
-pub struct SlurmRequest {
-    /// The program, as nodes find it.
-    pub program: PathBuf,
-    /// The plan, as nodes find it.
-    pub plan: PathBuf,
-    /// The folder of the sweep, on a file system that all nodes share.
-    pub out: PathBuf,
-    /// Words that go to every job, as `--models`.
-    pub words: Vec<String>,
-    /// Words that go to the tasks of arrays alone, as `--retry-failed`: the job after them
-    /// leaves what has failed as it is.
-    pub array_words: Vec<String>,
-    /// Bytes that cells may take together in a task; `None`: what they need.
-    pub memory_bytes: Option<u64>,
-    /// Only a part of the plan's cells was asked for.
-    pub part: bool,
-    /// Cells of a task.
-    pub chunk: usize,
-    /// Cores of a task.
-    pub threads: usize,
-    /// Tasks of one array at most (`MaxArraySize` of the cluster).
-    pub array: usize,
-    /// Tasks at once at most; `None`: as many as the cluster gives.
-    pub at_once: Option<usize>,
+/// The cells of a task.
+pub(super) type Task<'a> = &'a [&'a CellEstimate];
+
+/// What a script that the watch submits is called, and what its jobs insist on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Label<'a> {
+    /// What the job is called.
+    pub(super) name: &'a str,
+    /// Name of the script, without its ending.
+    pub(super) script: &'a str,
+    /// Hash of the plan's cells.
+    pub(super) plan_hash: &'a str,
 }
 
 /// Writes the scripts into `slurm` of the sweep's folder; gives the one that submits
@@ -64,17 +48,18 @@ pub fn slurm_scripts(
     request: &SlurmRequest,
     estimate: &SweepEstimate,
 ) -> Result<PathBuf, SweepError> {
-    let folder = SweepFiles::new(&request.out).root().join("slurm");
+    let folder = super::folder(&request.out);
     std::fs::create_dir_all(&folder).map_err(SweepError::folder(&folder))?;
-    let tasks: Vec<&[CellEstimate]> = estimate.cells.chunks(request.chunk).collect();
-    let seconds = |task: &&[CellEstimate]| request.seconds(task, estimate.alone_milliseconds);
-    let seconds = tasks.iter().map(seconds).max().unwrap_or(0);
+    let cells: Vec<&CellEstimate> = estimate.cells.iter().collect();
+    let chunk = request.chunk(estimate);
+    let tasks: Vec<Task<'_>> = cells.chunks(chunk).collect();
+    let seconds = request.longest(&tasks, estimate);
     let mut submit = String::from("#!/bin/sh\n# Submits the sweep. Run it once.\nset -e\n");
     let mut before = Vec::new();
     for (number, tasks) in tasks.chunks(request.array).enumerate() {
         let name = format!("cells-{}.sh", number + 1);
         let path = folder.join(&name);
-        write(&path, &request.array_script(&folder, tasks, seconds))?;
+        write(&path, &request.array_script(&folder, tasks, (chunk, seconds)))?;
         let _ = writeln!(submit, "job{number}=$(sbatch --parsable {})", quoted(&path));
         before.push(format!("${{job{number}%%;*}}"));
     }
@@ -88,10 +73,17 @@ pub fn slurm_scripts(
 }
 
 impl SlurmRequest {
+    /// Seconds of the longest of some tasks.
+    fn longest(&self, tasks: &[Task<'_>], estimate: &SweepEstimate) -> u64 {
+        let seconds = |task: &Task<'_>| self.seconds(task, estimate.alone_milliseconds);
+        tasks.iter().map(seconds).max().unwrap_or(0)
+    }
+
     /// Seconds that a task takes. Any task may have to run the applications of its cells
     /// alone, which take `alone` milliseconds at most.
-    fn seconds(&self, task: &[CellEstimate], alone: u64) -> u64 {
-        let sum = |of: fn(&CellEstimate) -> u64| task.iter().map(of).fold(0, u64::saturating_add);
+    fn seconds(&self, task: Task<'_>, alone: u64) -> u64 {
+        let sum =
+            |of: fn(&CellEstimate) -> u64| task.iter().map(|c| of(c)).fold(0, u64::saturating_add);
         let alone = sum(|cell| cell.alone_milliseconds).min(alone);
         let all = sum(|cell| cell.core_milliseconds).saturating_add(alone);
         let longest = task.iter().map(|cell| cell.core_milliseconds).max().unwrap_or(0);
@@ -99,45 +91,104 @@ impl SlurmRequest {
     }
 
     /// An array of `tasks`, the first of which begins with the first cell of the first.
-    fn array_script(&self, folder: &Path, tasks: &[&[CellEstimate]], seconds: u64) -> String {
+    fn array_script(
+        &self,
+        folder: &Path,
+        tasks: &[Task<'_>],
+        (chunk, seconds): (usize, u64),
+    ) -> String {
         let cells = || tasks.iter().copied().flatten();
-        let bytes = cells().map(|cell| cell.memory_bytes).max().unwrap_or(0);
-        let mut text = self.head(folder, "cells", seconds, bytes);
-        let at_once = self.at_once.map_or_else(String::new, |most| format!("%{most}"));
-        let _ = writeln!(text, "#SBATCH --array=0-{}{at_once}", tasks.len() - 1);
-        let chunk = self.chunk;
+        let mut text =
+            self.head(("gpumodel-cells", &log(folder, "cells-%j")), seconds, largest(tasks));
+        let _ = writeln!(text, "#SBATCH --array={}", self.places(tasks));
         let (first, last) =
             (cells().map(|cell| cell.number).min(), cells().map(|c| c.number).max());
         let (first, last) = (first.unwrap_or(1), last.unwrap_or(1));
         let _ = writeln!(text, "first=$(( SLURM_ARRAY_TASK_ID * {chunk} + {first} ))");
         let _ = writeln!(text, "last=$(( first + {} ))", chunk - 1);
         let _ = writeln!(text, "[ \"$last\" -le {last} ] || last={last}");
-        text + &self.command(&self.array_words, " --cells \"$first-$last\"")
+        let command = self.command(&self.array_words, " --cells \"$first-$last\"");
+        format!("{text}exec {command}\n")
     }
 
-    /// What is left of the cells, then the tables: as long as the longest task, should one
-    /// have been lost, beside the tables.
+    /// The array of `tasks` that the watch submits: any cells, each task by its range.
+    pub(super) fn tasks_script(
+        &self,
+        folder: &Path,
+        label: Label<'_>,
+        tasks: &[Task<'_>],
+        estimate: &SweepEstimate,
+    ) -> String {
+        let seconds = self.longest(tasks, estimate);
+        let log = log(folder, &format!("{}_%a", label.script));
+        let mut text = self.watched_head(label, &log, seconds, largest(tasks));
+        let _ = writeln!(text, "#SBATCH --array={}", self.places(tasks));
+        let _ = writeln!(text, "case \"$SLURM_ARRAY_TASK_ID\" in");
+        for (place, task) in tasks.iter().enumerate() {
+            let (first, last) = range(task);
+            let _ = writeln!(text, "{place}) cells={first}-{last} ;;");
+        }
+        let _ = writeln!(text, "esac");
+        let words = [String::from("--plan-hash"), label.plan_hash.to_owned()];
+        format!("{text}exec {}\n", self.command(&words, " --cells \"$cells\""))
+    }
+
+    /// Places of an array of `tasks`.
+    fn places(&self, tasks: &[Task<'_>]) -> String {
+        let at_once = self.at_once.map_or_else(String::new, |most| format!("%{most}"));
+        format!("0-{}{at_once}", tasks.len() - 1)
+    }
+
+    /// What is left of the cells, then the tables.
     fn last_script(&self, folder: &Path, estimate: &SweepEstimate, seconds: u64) -> String {
-        let tables = to_u64(estimate.cells.len()).saturating_mul(TABLE_MILLISECONDS) / 1000;
-        let seconds = seconds.saturating_add(tables);
-        let text = self.head(folder, "tables", seconds, estimate.memory_bytes);
+        let log = log(folder, "tables-%j");
+        let seconds = seconds.saturating_add(table_seconds(estimate));
+        let text = self.head(("gpumodel-tables", &log), seconds, estimate.memory_bytes);
+        format!("{text}exec {}\n", self.command(&[], &self.cells(estimate)))
+    }
+
+    /// The same, as the watch submits it. Its exit code goes into the file `end`, whatever
+    /// Slurm remembers of it.
+    pub(super) fn tables_script(
+        &self,
+        folder: &Path,
+        label: Label<'_>,
+        estimate: &SweepEstimate,
+        end: &Path,
+    ) -> String {
+        let cells: Vec<&CellEstimate> = estimate.cells.iter().collect();
+        let tasks: Vec<Task<'_>> = cells.chunks(self.chunk(estimate)).collect();
+        let seconds = self.longest(&tasks, estimate).saturating_add(table_seconds(estimate));
+        let log = log(folder, label.script);
+        let text = self.watched_head(label, &log, seconds, estimate.memory_bytes);
+        let words = [String::from("--plan-hash"), label.plan_hash.to_owned()];
+        let command = self.command(&words, &self.cells(estimate));
+        format!("{text}{command}\ncode=$?\necho \"$code\" > {}\nexit \"$code\"\n", quoted(end))
+    }
+
+    /// The words that name the cells that were asked for, where those are not all.
+    fn cells(&self, estimate: &SweepEstimate) -> String {
         let ends = estimate.cells.first().zip(estimate.cells.last()).filter(|_| self.part);
         let cells = ends.map(|(one, last)| format!(" --cells {}-{}", one.number, last.number));
-        text + &self.command(&[], &cells.unwrap_or_default())
+        cells.unwrap_or_default()
+    }
+
+    /// What a job of the watch asks for.
+    fn watched_head(&self, label: Label<'_>, log: &str, seconds: u64, bytes: u64) -> String {
+        // A task that is begun again goes on in its log.
+        self.head((label.name, log), seconds, bytes) + "#SBATCH --open-mode=append\n"
     }
 
     /// What a job asks for: `seconds` are those of its cells, `bytes` those of the largest
     /// one on one machine, of which it runs as many at once as it has threads.
-    fn head(&self, folder: &Path, name: &str, seconds: u64, bytes: u64) -> String {
+    fn head(&self, (name, log): (&str, &str), seconds: u64, bytes: u64) -> String {
         let minutes = seconds.saturating_mul(TIME_FACTOR).saturating_add(TASK_SECONDS).div_ceil(60);
         let all = bytes.saturating_mul(to_u64(self.threads));
         let cells = self.memory_bytes.map_or(all, |most| all.min(most.max(bytes)));
         // A job takes a part of its memory for cells where nobody says how much.
         let megabytes = room::for_cells(cells).saturating_add(PROCESS_BYTES).div_ceil(1 << 20);
-        // A percent sign begins what Slurm puts in.
-        let log = folder.display().to_string().replace('%', "%%").replace('"', "\\\"");
         format!(
-            "#!/bin/sh\n#SBATCH --job-name=gpumodel-{name}\n#SBATCH --output=\"{log}/{name}-%j.log\"\n\
+            "#!/bin/sh\n#SBATCH --job-name={name}\n#SBATCH --output=\"{log}\"\n\
              #SBATCH --nodes=1\n#SBATCH --ntasks=1\n#SBATCH --cpus-per-task={}\n\
              #SBATCH --mem={megabytes}M\n#SBATCH --time={minutes}\n#SBATCH --requeue\n",
             self.threads
@@ -145,14 +196,37 @@ impl SlurmRequest {
     }
 
     fn command(&self, words: &[String], more: &str) -> String {
-        let mut text = format!("exec {} sweep {}", quoted(&self.program), quoted(&self.plan));
+        let mut text = format!("{} sweep {}", quoted(&self.program), quoted(&self.plan));
         let _ = write!(text, " --out {} --resume", quoted(&self.out));
         let _ = write!(text, " --threads {}", self.threads);
         for word in self.words.iter().chain(words) {
             let _ = write!(text, " {}", quoted(Path::new(word)));
         }
-        text + more + "\n"
+        text + more
     }
+}
+
+/// First and last cell of a task, by their numbers in the plan.
+pub(super) fn range(task: Task<'_>) -> (u64, u64) {
+    let ends = task.first().zip(task.last());
+    ends.map_or((1, 0), |(first, last)| (first.number, last.number))
+}
+
+/// Bytes of the largest cell.
+fn largest(tasks: &[Task<'_>]) -> u64 {
+    tasks.iter().copied().flatten().map(|cell| cell.memory_bytes).max().unwrap_or(0)
+}
+
+/// Seconds in which the tables are written.
+fn table_seconds(estimate: &SweepEstimate) -> u64 {
+    to_u64(estimate.cells.len()).saturating_mul(TABLE_MILLISECONDS) / 1000
+}
+
+/// A log as Slurm takes it: `name` may hold what it puts in.
+fn log(folder: &Path, name: &str) -> String {
+    // A percent sign begins what Slurm puts in.
+    let folder = folder.display().to_string().replace('%', "%%").replace('"', "\\\"");
+    format!("{folder}/{name}.log")
 }
 
 /// A word that a shell takes as it is.
@@ -164,8 +238,9 @@ fn quoted(path: &Path) -> String {
 mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
+    use std::time::Duration;
 
-    use super::{SlurmRequest, quoted, slurm_scripts};
+    use super::{Label, SlurmRequest, Task, quoted, slurm_scripts};
     use crate::record::{CellEstimate, SweepEstimate};
 
     fn request(out: &Path) -> SlurmRequest {
@@ -177,10 +252,12 @@ mod tests {
             array_words: vec!["--retry-failed".into()],
             memory_bytes: None,
             part: false,
-            chunk: 3,
+            chunk: Some(3),
             threads: 2,
             array: 4,
             at_once: Some(5),
+            poll: Duration::from_secs(1),
+            resubmit: 3,
         }
     }
 
@@ -260,5 +337,32 @@ mod tests {
             let script = fs::read_to_string(out.path().join("slurm/cells-1.sh")).unwrap();
             assert!(script.contains(&format!("--mem={asked}M")), "{script}");
         }
+    }
+
+    #[test]
+    fn a_shell_reads_the_tasks_of_any_cells_as_meant() {
+        let out = tempfile::tempdir().unwrap();
+        let echo = SlurmRequest { program: PathBuf::from("echo"), ..request(out.path()) };
+        let all = estimate(14);
+        let cells: Vec<&CellEstimate> = [1, 2, 6, 8, 9, 13].map(|at| &all.cells[at]).to_vec();
+        let tasks: Vec<Task<'_>> = cells.chunks(2).collect();
+        let label = Label { name: "gpumodel-7", script: "cells-4", plan_hash: "7f" };
+        let text = echo.tasks_script(out.path(), label, &tasks, &all);
+        assert!(text.contains("--job-name=gpumodel-7\n"), "{text}");
+        assert!(text.contains("/cells-4_%a.log\"\n") && text.contains("--array=0-2%5\n"), "{text}");
+        let path = out.path().join("script");
+        let run = |text: &str, task: &str| {
+            fs::write(&path, text).unwrap();
+            let mut shell = std::process::Command::new("sh");
+            let output = shell.arg(&path).env("SLURM_ARRAY_TASK_ID", task).output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        assert!(run(&text, "0").ends_with("--models own models --plan-hash 7f --cells 2-3\n"));
+        assert!(run(&text, "1").ends_with("--cells 7-9\n"));
+        assert!(run(&text, "2").ends_with("--cells 10-14\n"));
+        let end = out.path().join("it's.end");
+        let text = echo.tables_script(out.path(), label, &all, &end);
+        assert!(run(&text, "").ends_with("--plan-hash 7f\n"));
+        assert_eq!(fs::read_to_string(end).unwrap(), "0\n");
     }
 }

@@ -1,0 +1,118 @@
+//! `gpumodel sweep --engine slurm`.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::run::{
+    SlurmRequest, SweepError, SweepRequest, planned, slurm_name, slurm_scripts, slurm_sweep,
+};
+use crate::units::to_usize;
+
+use super::super::Outcome;
+use super::super::bar::with_sweep_bars;
+use super::super::interrupt::{INTERRUPTED, ask_first_with};
+use super::{Arguments, stopped, tell};
+
+/// What Slurm is asked for.
+#[derive(Debug, clap::Args)]
+pub(super) struct SlurmArguments {
+    /// Writes scripts into DIR/slurm and submits nothing
+    #[arg(long)]
+    print: bool,
+    /// Cells of a task [default: about half an hour's by the estimate]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    chunk: Option<u32>,
+    /// Tasks of one array at most: the cluster's MaxArraySize less one
+    #[arg(long, value_name = "N", default_value_t = 1000,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    array_limit: u32,
+    /// Tasks of one array at once at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    at_once: Option<u32>,
+    /// Seconds between two looks at the queue
+    #[arg(long, value_name = "SECONDS", default_value_t = 10,
+          value_parser = clap::value_parser!(u32).range(1..=3600))]
+    poll: u32,
+    /// How often a cell whose job was lost is submitted again at most
+    #[arg(long, value_name = "N", default_value_t = 3,
+          value_parser = clap::value_parser!(u32).range(..=1000))]
+    resubmit: u32,
+}
+
+/// Writes scripts for Slurm, or submits and watches them.
+pub(super) fn run(arguments: &Arguments, request: &SweepRequest) -> Outcome {
+    let slurm = wanted(arguments, request)?;
+    if arguments.slurm.print {
+        let estimate = with_sweep_bars(|watch| planned(request, 1, watch))?;
+        let submit = slurm_scripts(&slurm, &estimate)?;
+        writeln!(io::stdout(), "submit: sh {}", submit.display())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let later = later(arguments, &slurm.out);
+    let asked = "interrupted: the watch ends, its jobs go on";
+    ask_first_with(asked.to_owned(), format!("{asked}\n{later}"));
+    match with_sweep_bars(|watch| slurm_sweep(request, &slurm, watch)) {
+        Ok(end) if end.living > 0 => {
+            let (cells, out, jobs) = (end.cells, arguments.out.display(), end.living);
+            let (done, failed, left) = (cells.done, cells.failed, cells.left);
+            let mut stdout = io::stdout().lock();
+            writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left")?;
+            writeln!(stdout, "not watched any more: {jobs} jobs\n{later}")?;
+            Ok(ExitCode::from(INTERRUPTED))
+        }
+        Ok(end) => tell(arguments, end.cells),
+        Err(error @ SweepError::Stopped { .. }) => stopped(arguments, &error),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What can be done about jobs that nobody watches.
+fn later(arguments: &Arguments, out: &Path) -> String {
+    let (plan, typed, name) = (arguments.plan.display(), arguments.out.display(), slurm_name(out));
+    format!(
+        "watch: gpumodel sweep {plan} --out {typed} --engine slurm --resume\n\
+         look: squeue --name={name}\ncancel: scancel --name={name}"
+    )
+}
+
+/// What was typed, as nodes understand it.
+fn wanted(arguments: &Arguments, request: &SweepRequest) -> Result<SlurmRequest, io::Error> {
+    let typed = &arguments.slurm;
+    Ok(SlurmRequest {
+        program: std::env::current_exe()?,
+        plan: real(&arguments.plan)?,
+        out: std::path::absolute(&arguments.out)?,
+        words: words(arguments)?,
+        array_words: arguments.retry_failed.then(|| "--retry-failed".into()).into_iter().collect(),
+        memory_bytes: request.memory_bytes,
+        part: request.part.is_some(),
+        chunk: typed.chunk.map(to_usize),
+        threads: arguments.threads.map_or(1, usize::from),
+        array: to_usize(typed.array_limit),
+        at_once: typed.at_once.map(to_usize),
+        poll: Duration::from_secs(typed.poll.into()),
+        resubmit: typed.resubmit,
+    })
+}
+
+/// What every job is told as well: what changes its work, as it was typed here.
+fn words(arguments: &Arguments) -> Result<Vec<String>, io::Error> {
+    let mut words = vec![String::from("--stale-after"), arguments.stale_after.to_string()];
+    if arguments.mixed_versions {
+        words.push(String::from("--mixed-versions"));
+    }
+    if let Some(memory) = arguments.memory {
+        words.extend([String::from("--memory"), memory.0.to_string()]);
+    }
+    if let Some(models) = &arguments.models {
+        words.extend([String::from("--models"), real(models)?.display().to_string()]);
+    }
+    Ok(words)
+}
+
+/// The path from the root on; that of what is not there is refused by who reads it.
+fn real(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize().or_else(|_| std::path::absolute(path))
+}

@@ -1,0 +1,125 @@
+//! Slurm's commands as processes.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::answers::{self, ACCOUNT_FORMAT, Entry, QUEUE_FORMAT};
+use super::error::SlurmError;
+
+/// What is asked of a cluster.
+pub(super) trait Cluster {
+    /// Whether anybody is there to ask.
+    fn check(&self) -> Result<(), SlurmError>;
+
+    /// Submits a script, to begin when the jobs `after` have ended; gives its number.
+    fn submit(&self, script: &Path, after: &[u64]) -> Result<u64, SlurmError>;
+
+    /// The jobs called `name`, those too that ended lately.
+    fn queue(&self, name: &str) -> Result<Vec<Entry>, SlurmError>;
+
+    /// Lets a job that waits wait for the jobs `after`.
+    fn depend(&self, job: u64, after: &[u64]) -> Result<(), SlurmError>;
+
+    /// How jobs and their tasks ended, where the cluster keeps accounts.
+    fn accounts(&self, jobs: &[u64]) -> Vec<(u64, Option<u64>, String)>;
+}
+
+/// The commands that the system finds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Commands;
+
+impl Cluster for Commands {
+    fn check(&self) -> Result<(), SlurmError> {
+        said("sbatch", [OsStr::new("--version")]).map(|_| ())
+    }
+
+    fn submit(&self, script: &Path, after: &[u64]) -> Result<u64, SlurmError> {
+        let mut words = vec![String::from("--parsable")];
+        if !after.is_empty() {
+            words.push(format!("--dependency=afterany:{}", list(after, ":")));
+        }
+        let words = words.iter().map(OsStr::new).chain([script.as_os_str()]);
+        answers::submitted("sbatch", &said("sbatch", words)?)
+    }
+
+    fn queue(&self, name: &str) -> Result<Vec<Entry>, SlurmError> {
+        let format = format!("--format={QUEUE_FORMAT}");
+        let name = format!("--name={name}");
+        let words = ["--noheader", "--array", "--states=all", &name, &format];
+        answers::queue("squeue", &said("squeue", words.map(OsStr::new))?)
+    }
+
+    fn depend(&self, job: u64, after: &[u64]) -> Result<(), SlurmError> {
+        let (job, after) =
+            (format!("JobId={job}"), format!("Dependency=afterany:{}", list(after, ":")));
+        said("scontrol", ["update", &job, &after].map(OsStr::new)).map(|_| ())
+    }
+
+    fn accounts(&self, jobs: &[u64]) -> Vec<(u64, Option<u64>, String)> {
+        let (jobs, format) =
+            (format!("--jobs={}", list(jobs, ",")), format!("--format={ACCOUNT_FORMAT}"));
+        let words = ["--noheader", "--parsable2", "--allocations", &jobs, &format];
+        // Many clusters keep none, or do not show them.
+        said("sacct", words.map(OsStr::new))
+            .map_or_else(|_| Vec::new(), |text| answers::accounts(&text))
+    }
+}
+
+fn list(jobs: &[u64], between: &str) -> String {
+    jobs.iter().map(u64::to_string).collect::<Vec<_>>().join(between)
+}
+
+/// Runs a command to its end and gives what it wrote.
+fn said<'a>(
+    program: &str,
+    words: impl IntoIterator<Item = &'a OsStr>,
+) -> Result<String, SlurmError> {
+    let mut command = Command::new(program);
+    command.args(words).stdin(Stdio::null());
+    apart(&mut command);
+    let missing = |source| SlurmError::Missing { command: program.to_owned(), source };
+    let output = command.output().map_err(missing)?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    let own = format!("{program}: ");
+    let words = |line: &str| {
+        let line = line.trim();
+        let line = line.strip_prefix(&own).unwrap_or(line);
+        line.strip_prefix("error: ").unwrap_or(line).to_owned()
+    };
+    let lines: Vec<String> = text.lines().map(words).filter(|line| !line.is_empty()).collect();
+    let said = if lines.is_empty() { output.status.to_string() } else { lines.join("; ") };
+    Err(SlurmError::Refused { command: program.to_owned(), said })
+}
+
+/// Keeps an interrupt that somebody types from ending the command halfway.
+#[cfg(unix)]
+fn apart(command: &mut Command) {
+    std::os::unix::process::CommandExt::process_group(command, 0);
+}
+
+#[cfg(not(unix))]
+fn apart(_: &mut Command) {}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::{SlurmError, said};
+
+    #[test]
+    fn a_command_that_is_missing_or_refuses_is_said() {
+        let missing = said("gpumodel-no-such-command", []).unwrap_err();
+        assert!(matches!(missing, SlurmError::Missing { .. }));
+        assert!(missing.to_string().contains("login node of a cluster; --print"), "{missing}");
+        let words = ["-c", "echo fine; printf 'sh: error: not today\\n\\nnor now\\n' >&2; exit 3"]
+            .map(OsStr::new);
+        assert_eq!(said("sh", words).unwrap_err().to_string(), "sh: not today; nor now");
+        let quiet = said("sh", ["-c", "exit 3"].map(OsStr::new)).unwrap_err();
+        assert!(quiet.to_string().contains("exit status: 3"), "{quiet}");
+        assert_eq!(said("sh", ["-c", "echo fine"].map(OsStr::new)).unwrap(), "fine\n");
+    }
+}

@@ -1,0 +1,237 @@
+//! What the watch decides, look by look.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::PathBuf;
+
+use super::super::answers::Entry;
+use super::super::fakes::{Fake, Listener, entry, estimate, request};
+use super::super::jobs::Jobs;
+use super::super::request::SlurmRequest;
+use super::{Submitter, SweepError, Tally, Watcher};
+use crate::record::{SweepEstimate, SweepFiles};
+
+/// A sweep of five cells: two arrays, of the tasks 1-2 and 3-4, and of 5.
+struct Scene {
+    out: tempfile::TempDir,
+    fake: Fake,
+    listener: Listener,
+    files: SweepFiles,
+    estimate: SweepEstimate,
+    request: SlurmRequest,
+    listed: Cell<u32>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let out = tempfile::tempdir().unwrap();
+        let files = SweepFiles::new(out.path());
+        fs::create_dir_all(files.records()).unwrap();
+        fs::create_dir_all(files.failures()).unwrap();
+        fs::write(out.path().join("plan.toml"), "plan").unwrap();
+        let (fake, listener) = (Fake::default(), Listener::default());
+        let (estimate, request) = (estimate(5), request(out.path()));
+        Self { out, fake, listener, files, estimate, request, listed: Cell::new(0) }
+    }
+
+    fn folder(&self) -> PathBuf {
+        super::super::folder(self.out.path())
+    }
+
+    fn plan(&self) -> PathBuf {
+        self.out.path().join("plan.toml")
+    }
+
+    /// A cell ends.
+    fn end(&self, number: u64, good: bool) {
+        let key = format!("k{number}");
+        fs::write(if good { self.files.record(&key) } else { self.files.failure(&key) }, "")
+            .unwrap();
+    }
+
+    /// Does `work` with a watch of the plan whose hash is `hash`.
+    fn with<T>(&self, hash: &str, work: impl FnOnce(Watcher<'_>) -> T) -> T {
+        let jobs = Jobs::open(&self.folder(), self.out.path(), hash).unwrap();
+        let submitter = Submitter::new(&self.fake, &self.request, &self.estimate, jobs);
+        let keys: Vec<&str> = self.estimate.cells.iter().map(|one| one.cell.key.as_str()).collect();
+        let tally = Tally::new(&self.files, &keys, vec![None; keys.len()]);
+        let list = || {
+            self.listed.set(self.listed.get() + 1);
+            Ok(())
+        };
+        let plan = self.plan();
+        work(Watcher::new(submitter, tally, (hash, &plan), &self.listener, &list).unwrap())
+    }
+}
+
+/// A queue from lines.
+fn queue(lines: &[&str]) -> Vec<Entry> {
+    lines.iter().map(|line| entry(line)).collect()
+}
+
+const ALL: [&str; 4] = [
+    "100|0|RUNNING|None|/x/cells-1.sh",
+    "100|1|PENDING|Resources|/x/cells-1.sh",
+    "101|0|PENDING|Resources|/x/cells-2.sh",
+    "102|N/A|PENDING|Dependency|/x/tables-1.sh",
+];
+
+const FIRST: [&str; 3] = ["cells-1 after []", "cells-2 after []", "tables-1 after [100, 101]"];
+
+#[test]
+fn everything_is_submitted_once_and_waited_for() {
+    let scene = Scene::new();
+    scene.with("7f", |mut watcher| {
+        watcher.take_up(&[]).unwrap();
+        assert!(!watcher.step(&[]).unwrap());
+        assert_eq!(scene.fake.asked(), FIRST);
+        for number in 1..=5 {
+            assert!(!watcher.step(&queue(&ALL)).unwrap());
+            scene.end(number, number != 3);
+        }
+        assert!(!watcher.step(&queue(&ALL[3..])).unwrap(), "the tables are not there");
+        assert!(watcher.step(&[]).unwrap());
+        assert_eq!((scene.fake.asked().len(), scene.listed.get()), (0, 1));
+        let (end, written) = watcher.end(false);
+        assert_eq!((end.cells.done, end.cells.failed, end.cells.left, written), (4, 1, 0, false));
+    });
+    let said = scene.listener.said();
+    assert!(
+        said.contains("waiting for the tables of job 102") && said.contains("was lost"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_lost_is_submitted_again_after_a_second_look_and_only_that() {
+    let scene = Scene::new();
+    scene.with("7f", |mut watcher| {
+        watcher.step(&[]).unwrap();
+        scene.fake.asked();
+        let gone = ["100|0|CANCELLED|None|/x/cells-1.sh", ALL[1], ALL[2], ALL[3]];
+        scene.end(1, true);
+        watcher.step(&queue(&gone)).unwrap();
+        assert_eq!(scene.fake.asked(), Vec::<String>::new(), "it may only be late");
+        watcher.step(&queue(&gone)).unwrap();
+        assert_eq!(scene.fake.asked(), ["cells-3 after []", "update 102 after [100, 101, 103]"]);
+        let said = scene.listener.said();
+        assert!(said.contains("lost, submitted again: cells 2 (100_0 CANCELLED)"), "{said}");
+        let jobs = Jobs::read(&scene.folder()).unwrap().unwrap();
+        assert_eq!(jobs.submissions[3].tasks, [(2, 2)]);
+        watcher
+            .step(&queue(&["103|0|RUNNING|None|/x/cells-3.sh", ALL[1], ALL[2], ALL[3]]))
+            .unwrap();
+        assert_eq!(scene.fake.asked(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn a_record_that_shows_late_is_no_loss() {
+    let scene = Scene::new();
+    scene.with("7f", |mut watcher| {
+        watcher.step(&[]).unwrap();
+        scene.fake.asked();
+        watcher.step(&queue(&ALL[2..])).unwrap();
+        (1..=4).for_each(|number| scene.end(number, true));
+        watcher.step(&queue(&ALL[2..])).unwrap();
+        assert_eq!(scene.fake.asked(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn after_so_many_submissions_the_log_is_named() {
+    let scene = Scene::new();
+    scene.with("7f", |mut watcher| {
+        // The first one and two more, each seen gone twice.
+        for _ in 0..6 {
+            assert!(!watcher.step(&queue(&ALL[3..])).unwrap());
+        }
+        watcher.step(&queue(&ALL[3..])).unwrap();
+        let said = watcher.step(&[]).unwrap_err().to_string();
+        assert!(
+            said.contains("5 cells have neither") && said.contains("3 submissions: 1-5"),
+            "{said}"
+        );
+        assert!(said.contains("slurm/cells-5_0.log: is not there"), "{said}");
+    });
+}
+
+#[test]
+fn a_refusal_ends_the_watch_only_when_nothing_lives() {
+    let scene = Scene::new();
+    scene.fake.refuse("Invalid partition name specified");
+    let said = scene.with("7f", |mut watcher| watcher.step(&[]).unwrap_err().to_string());
+    assert_eq!(said, "sbatch: Invalid partition name specified");
+    assert_eq!((Jobs::read(&scene.folder()).unwrap(), scene.listed.get()), (None, 0));
+    scene.with("7f", |mut watcher| {
+        watcher.submit(&[0, 1]).unwrap();
+        let one = ["101|0|RUNNING|None|/x/cells-1.sh"];
+        for _ in 0..2 {
+            scene.fake.refuse("QOSMaxSubmitJobPerUserLimit");
+            watcher.step(&queue(&one)).unwrap();
+        }
+        assert_eq!(scene.fake.asked(), ["cells-1 after []"], "and no tables before all are in");
+        assert_eq!(scene.listener.said().matches("are submitted later").count(), 1);
+        watcher.step(&queue(&one)).unwrap();
+        assert_eq!(scene.fake.asked(), ["cells-2 after []", "tables-1 after [101, 104]"]);
+    });
+}
+
+#[test]
+fn another_watch_takes_up_what_lives() {
+    let scene = Scene::new();
+    scene.with("7f", |mut watcher| watcher.step(&[]).unwrap());
+    scene.fake.asked();
+    // The first watch was killed before it wrote down the last number.
+    let mut jobs = Jobs::read(&scene.folder()).unwrap().unwrap();
+    jobs.submissions[1].job = None;
+    jobs.save(&scene.folder()).unwrap();
+    scene.with("7f", |mut watcher| {
+        watcher.take_up(&queue(&ALL)).unwrap();
+        watcher.step(&queue(&ALL)).unwrap();
+        watcher.step(&queue(&ALL)).unwrap();
+        assert_eq!(scene.fake.asked(), Vec::<String>::new());
+    });
+    assert!(scene.listener.said().contains("3 jobs are in the queue"));
+    // The job of the tables is gone: another one is due.
+    scene.with("7f", |mut watcher| {
+        watcher.take_up(&queue(&ALL[..3])).unwrap();
+        watcher.step(&queue(&ALL[..3])).unwrap();
+        assert_eq!(scene.fake.asked(), ["tables-2 after [100, 101]"]);
+    });
+}
+
+#[test]
+fn other_cells_under_the_same_numbers_are_refused() {
+    let scene = Scene::new();
+    scene.with("7f", |mut watcher| watcher.step(&[]).unwrap());
+    let taken = scene.with("8a", |mut watcher| watcher.take_up(&queue(&ALL)));
+    assert!(taken.unwrap_err().to_string().contains("scancel --name=gpumodel-"));
+    scene.with("8a", |mut watcher| {
+        watcher.take_up(&[]).unwrap();
+        assert_eq!(watcher.submitter.jobs.plan_hash, "8a", "nothing lives that means others");
+    });
+    // Edited while it is watched: the jobs refuse, one after the other.
+    scene.with("7f", |mut watcher| {
+        watcher.step(&[]).unwrap();
+        fs::write(scene.plan(), "another").unwrap();
+        watcher.step(&[]).unwrap();
+        let said = watcher.step(&[]).unwrap_err();
+        assert!(matches!(said, SweepError::Slurm(_)) && said.to_string().contains("other cells"));
+    });
+}
+
+#[test]
+fn an_interrupt_leaves_the_jobs_alone() {
+    let scene = Scene::new();
+    scene.with("7f", |mut watcher| watcher.step(&[]).unwrap());
+    scene.fake.asked();
+    scene.fake.set(queue(&ALL));
+    scene.listener.stop();
+    let (end, _) = scene.with("7f", |watcher| watcher.run().unwrap());
+    assert_eq!((end.living, end.cells.left), (3, 5));
+    scene.fake.set(Vec::new());
+    let (end, _) = scene.with("7f", |watcher| watcher.run().unwrap());
+    assert_eq!((end.living, end.cells.left), (0, 5));
+    assert_eq!(scene.fake.asked(), Vec::<String>::new());
+}
