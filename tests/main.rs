@@ -60,6 +60,8 @@ mod shown_study;
 mod slate;
 mod slice_figures;
 mod slices;
+#[cfg(unix)]
+mod slurm;
 mod solo_facts;
 mod solvers;
 mod study_figures;
