@@ -11,7 +11,7 @@ use super::tree::Node;
 use crate::units::nearest;
 
 /// The carried files, made by `build.rs`: path below `models/`, and text.
-const CARRIED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/models.rs"));
+pub(super) const CARRIED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/models.rs"));
 
 /// The largest model file that is read.
 const FILE_LIMIT: u64 = 4 << 20;
