@@ -15,6 +15,7 @@ mod corun_reference;
 mod corun_settings;
 mod dram;
 mod faults;
+mod findings;
 mod fuzz;
 mod gallery;
 mod hostile;
