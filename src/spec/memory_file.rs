@@ -46,6 +46,8 @@ pub(super) struct Row {
 pub(super) struct MemoryFile {
     /// The file's stem.
     pub(super) name: String,
+    /// The file as users know it.
+    pub(super) origin: String,
     /// One sentence: which part this is.
     pub(super) description: String,
     /// `section.key` to leaf.
@@ -77,7 +79,7 @@ impl MemoryFile {
             let (place, text) = find(folder, &name, models)?;
             let (file, base) = Reader::new(&place, &text).file(&name)?;
             chain.push(name);
-            files.push(file);
+            files.push(Self { origin: place, ..file });
             next = base;
         }
         let own = files.remove(0);

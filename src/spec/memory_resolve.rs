@@ -187,8 +187,12 @@ fn derive(file: &MemoryFile, parameters: &mut BTreeMap<String, i64>) -> Result<(
                 Err(fault) => left.push((name, expression, fault)),
             }
         }
-        if let (true, Some((name, expression, fault))) = (left.len() == before, left.first()) {
-            return Err(faulty(name, expression, fault, parameters));
+        if left.len() == before {
+            // What another expression waits for is told by that one.
+            let cause = left.iter().find(|(.., fault)| matches!(fault, Fault::Sentence(_)));
+            if let Some((name, expression, fault)) = cause.or(left.first()) {
+                return Err(faulty(file, (name, expression, fault), parameters));
+            }
         }
         waiting = left.into_iter().map(|(name, expression, _)| (name, expression)).collect();
     }
@@ -196,19 +200,21 @@ fn derive(file: &MemoryFile, parameters: &mut BTreeMap<String, i64>) -> Result<(
 }
 
 fn faulty(
-    key: &str,
-    (text, place): &(String, String),
-    fault: &Fault,
+    file: &MemoryFile,
+    (key, (text, place), fault): (&str, &(String, String), &Fault),
     parameters: &BTreeMap<String, i64>,
 ) -> MemoryError {
+    // The expression may be inherited, and the numbers in it may not.
+    let inherited = !place.starts_with(&file.origin);
+    let place = if inherited { format!("{place} (for {})", file.origin) } else { place.clone() };
     match fault {
         Fault::Name(name) => MemoryError::UnknownKey {
-            place: place.clone(),
+            place,
             key: name.clone(),
             nearest: nearest(name, parameters.keys().map(String::as_str)),
         },
         Fault::Sentence(problem) => MemoryError::Value {
-            place: place.clone(),
+            place,
             key: key.to_owned(),
             expected: "a sum of parameters such as \"tCL + tBL + 2 - tWL\"".to_owned(),
             found: format!("`{text}`: {problem}"),

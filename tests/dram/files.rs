@@ -109,6 +109,9 @@ fn a_number_without_source_is_refused() {
     refuse(&format!("{base}tCCDS = {{ value = 1.5, assumed = \"x\" }}\n"), "bad.toml:3");
     refuse("base = \"hbm\"\n[[gap]]\nlevel = \"bank\"\n", "bad.toml:2");
     refuse("base = \"hbm\"\n[organisation]\nrow = 1\n", "bad.toml:3");
+    // An expression that is inherited, with a number that is not.
+    let odd = "bytes_per_access = { value = 63, assumed = \"x\" }";
+    refuse(&format!("base = \"ugpu-hbm\"\n[organisation]\n{odd}\n"), "128 / 63 is no whole");
     refuse("base = \"hbm\n", "not TOML");
 }
 
