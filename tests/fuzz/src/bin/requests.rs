@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::OnceLock;
 
 use gpumodel::run::{DramError, DramJob, RequestFormat};
