@@ -1,5 +1,6 @@
 //! `gpumodel plot`: a figure from records alone.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,7 +8,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Outcome;
-use crate::record::{Analysis, Comparison, RecordError, ReferenceTable, SweepFiles, joined};
+use crate::record::{
+    Analysis, Comparison, RecordError, ReferenceTable, SweepFiles, cells_of_table, joined,
+};
 use crate::report::figure::{FIGURES, Figure, Scene};
 use crate::units::WholeFile;
 
@@ -21,10 +24,12 @@ Examples:
   gpumodel plot pairs/*.json --figure makespan --baseline sequential -o makespan.svg
   gpumodel plot queues.json --figure schedule --queue equal/1 -o schedule.svg
   gpumodel plot evaluation --figure normalized --baseline even -o normalized.svg
+  gpumodel plot evaluation/some.csv --figure normalized -o some.svg
   gpumodel plot *.json --figure correlation --reference results.csv -o correlation.svg")]
 pub(crate) struct Arguments {
-    /// Records that `gpumodel analyze --json` wrote, or folders of `gpumodel sweep`: of
-    /// such a folder all cells, those of a mix together
+    /// Records that `gpumodel analyze --json` wrote, folders of `gpumodel sweep`, or tables
+    /// in such a folder, as its cells.csv or what was chosen from it: the cells that they
+    /// name, those of a mix together
     #[arg(value_name = "RECORD", required_unless_present = "list")]
     records: Vec<PathBuf>,
     /// Which figure to draw; --list names them
@@ -102,16 +107,21 @@ fn list() -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Every record of `paths`, in order; of a sweep's folder those of its cells, as
-/// `analyze` would have written them.
+/// Every record of `paths`, in order; of a sweep's folder those of its cells, and of a
+/// table of such a folder those of the cells that it names, as `analyze` would have
+/// written them.
 pub(super) fn read_all(paths: &[PathBuf]) -> Result<Vec<Analysis>, RecordError> {
     let mut records = Vec::new();
     for path in paths {
         let files = SweepFiles::new(path);
         if files.begun() {
             records.extend(joined(read_cells(&files)?));
-        } else {
-            records.push(Analysis::read(path)?);
+            continue;
+        }
+        let bytes = fs::read(path).map_err(|source| RecordError::file(path, source))?;
+        match cells_of_table(&bytes, path)? {
+            Some(keys) => records.extend(joined(read_rows(path, &keys)?)),
+            None => records.push(Analysis::from_json(&bytes, path)?),
         }
     }
     Ok(records)
@@ -125,6 +135,20 @@ fn read_cells(files: &SweepFiles) -> Result<Vec<Analysis>, RecordError> {
     let mut records = Vec::new();
     for cell in listing.cells {
         records.extend(files.outcome(&cell.key)?.and_then(Result::ok));
+    }
+    Ok(records)
+}
+
+/// The records of the cells `keys` that are done, which lie beside the table at `path`.
+fn read_rows(path: &Path, keys: &[String]) -> Result<Vec<Analysis>, RecordError> {
+    let files = SweepFiles::new(path.parent().unwrap_or(Path::new("")));
+    let mut records = Vec::new();
+    for key in keys {
+        let outcome = files.outcome(key)?.ok_or_else(|| RecordError::Beside {
+            path: path.to_path_buf(),
+            record: files.record(key),
+        })?;
+        records.extend(outcome.ok());
     }
     Ok(records)
 }

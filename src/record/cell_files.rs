@@ -6,8 +6,8 @@
 //! | `cells/KEY.json` | the record of a cell, as `analyze` writes it |
 //! | `failed/KEY.json` | why a cell has none |
 //! | `claims` | who works on which cell; empty when nobody does |
-//! | `cells.csv`, `cells.jsonl` | a row per cell |
-//! | `apps.csv`, `apps.jsonl` | a row per cell and application |
+//! | `cells.csv`, `cells.jsonl` | a row per cell, with the cargo feature `parquet` also `cells.parquet` |
+//! | `apps.csv`, `apps.jsonl` | a row per cell and application, and so on |
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -74,6 +74,12 @@ impl SweepFiles {
     #[must_use]
     pub fn failures(&self) -> PathBuf {
         self.root.join("failed")
+    }
+
+    /// The table `name` in the form that `ending` says.
+    #[must_use]
+    pub fn table(&self, name: &str, ending: &str) -> PathBuf {
+        self.root.join(format!("{name}.{ending}"))
     }
 
     /// The record of a cell.

@@ -52,6 +52,25 @@ pub enum RecordError {
         /// What was expected and found.
         message: String,
     },
+    /// A table names a cell that has no record beside the table.
+    #[error(
+        "{}: expected the records of its cells beside it, found no {}; give a table in the folder of its sweep",
+        path.display(), record.display()
+    )]
+    Beside {
+        /// The table.
+        path: PathBuf,
+        /// The record.
+        record: PathBuf,
+    },
+    /// The file is Parquet, and damaged or not for this build.
+    #[error("{}: cannot read Parquet: {message}", path.display())]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and what to do next.
+        message: String,
+    },
     /// A value contradicts the counting rules.
     #[error("{}: {key}: {message}; make the record again with `gpumodel analyze`", path.display())]
     Value {

@@ -45,8 +45,9 @@ use super::place::cache_folder;
     cells/KEY.json    a record per cell, for plot and compare; KEY is the hash of everything\n                    \
     that can change its numbers\n  \
     failed/KEY.json   why a cell has none\n  \
-    cells.csv, .jsonl a row per cell: STP, ANTT, ...\n  \
-    apps.csv, .jsonl  a row per cell and application\n  \
+    cells.csv, .jsonl a row per cell: STP, ANTT, ...; .parquet as well where the program\n                    \
+    was built with --features parquet\n  \
+    apps.csv, .jsonl  a row per cell and application, likewise\n  \
     sweep.json        the cells in order\n  \
     slurm             scripts, logs and the list of jobs of --engine slurm\n\n\
     Several processes, also of several machines, may work in one DIR with the same plan: add\n\

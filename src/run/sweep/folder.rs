@@ -7,13 +7,19 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-use crate::record::{Analysis, CellRecord, FailedCell, RecordError, SweepFiles, SweepRecord, Tidy};
+use crate::record::{
+    Analysis, CellRecord, FailedCell, OTHER_FORMS, RecordError, SweepFiles, SweepRecord, Tidy,
+};
 use crate::units::{Passing, UNFINISHED, WholeFile};
 
 use super::super::claims::Claims;
 use super::SweepWatch;
 use super::error::{SweepError, words};
 use super::stock::Cell;
+
+/// What the tables are called.
+const CELLS: &str = "cells";
+const APPS: &str = "apps";
 
 /// What temporary folders are called.
 const SCRATCH: &str = ".tmp";
@@ -223,14 +229,17 @@ impl SweepFolder {
 
     /// Writes the tables of all cells that have ended.
     pub(super) fn tables(&self, watch: &dyn SweepWatch) -> Result<(), SweepError> {
-        let _mine = self.wait("tables", &self.files.root().join("cells.csv"), watch)?;
+        let _mine = self.wait("tables", &self.files.table(CELLS, "csv"), watch)?;
         tables(&self.files, |sentence| watch.say(sentence))
     }
 }
 
 /// Writes the tables of the sweep in `files`, row by row; says what cannot be read.
 pub(super) fn tables(files: &SweepFiles, say: impl Fn(&str)) -> Result<(), SweepError> {
-    let (mut cells, mut apps) = (table(files, "cells")?, table(files, "apps")?);
+    let failed = || SweepError::folder(files.root());
+    let opened = |name| move |ending: &str| WholeFile::create(&files.table(name, ending));
+    let mut cells = Tidy::of_cells(opened(CELLS)).map_err(failed())?;
+    let mut apps = Tidy::of_apps(opened(APPS)).map_err(failed())?;
     let left_out = |error: &RecordError| {
         say(&format!("damaged, left out of the tables: {}", words(error).join(": ")));
     };
@@ -248,25 +257,16 @@ pub(super) fn tables(files: &SweepFiles, say: impl Fn(&str)) -> Result<(), Sweep
                 Err(_) => Ok(()),
             }),
         };
-        pushed.map_err(SweepError::folder(files.root()))?;
+        pushed.map_err(failed())?;
     }
-    let end = |table: Table| {
-        let (csv, lines) = table.finish()?;
-        csv.finish()?;
-        lines.finish()
-    };
-    [cells, apps].into_iter().try_for_each(end).map_err(SweepError::folder(files.root()))
-}
-
-/// A table as CSV and as JSON lines.
-type Table = Tidy<WholeFile, WholeFile>;
-
-fn table(files: &SweepFiles, name: &str) -> Result<Table, SweepError> {
-    let open = |ending: &str| {
-        let path = files.root().join(format!("{name}.{ending}"));
-        WholeFile::create(&path).map_err(SweepError::folder(path))
-    };
-    Ok(Tidy::new(open("csv")?, open("jsonl")?))
+    let end = |table: Tidy<WholeFile>| table.finish()?.into_iter().try_for_each(WholeFile::finish);
+    [cells, apps].into_iter().try_for_each(end).map_err(failed())?;
+    for ending in OTHER_FORMS {
+        // What another build has written would not say what these say.
+        let _ = fs::remove_file(files.table(CELLS, ending));
+        let _ = fs::remove_file(files.table(APPS, ending));
+    }
+    Ok(())
 }
 
 pub(super) fn write(path: &Path, text: &str) -> Result<(), SweepError> {
