@@ -74,6 +74,7 @@ fn cells_are_found_out_once_and_the_plan_may_grow() {
     assert_eq!(code, Some(0));
     let first = bytes(&place.path("out/cells"));
     assert_eq!(first.len(), 6);
+    assert_eq!(table(&place.path("out/cells.csv")).len(), 6, "of the part that is done");
     let (code, said) = place.sweep(&plan, "out", &[]);
     assert!(code == Some(2) && said.contains("add --resume"), "{said}");
     // Marks of the file system show whether a record was written again.

@@ -125,8 +125,8 @@ pub fn sweep(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<SweepEnd,
     let memory = request.memory_bytes.unwrap_or_else(room::free);
     let end = Course::new((&stock, &folder), (cells, &states), watch, memory).run()?;
     drop(stock);
-    // A part of a plan leaves the tables to who ends the last cell.
-    if request.part.is_none() || folder.complete(&all) {
+    // Each of many jobs leaves the tables to who ends the last cell.
+    if request.plan_hash.is_none() || request.part.is_none() || folder.complete(&all) {
         folder.tables(watch)?;
     }
     folder.clean();
