@@ -4,11 +4,14 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use rayon::Scope;
 
-use crate::units::to_u64;
+use crate::record::Analysis;
+use crate::units::{Passing, to_u64};
 
 use super::error::{SweepError, words};
 use super::estimate::{self, MACHINE_BYTES};
@@ -38,6 +41,13 @@ enum Job {
         app: usize,
     },
     Cell(usize),
+}
+
+/// A cell that was run and is to be kept, with this process's claim on it.
+struct Outcome {
+    at: usize,
+    found: Result<Analysis, Vec<String>>,
+    _claim: Passing,
 }
 
 #[derive(Default)]
@@ -111,7 +121,7 @@ impl<'a> Course<'a> {
         self.watch.begin(end);
         let mut told = false;
         loop {
-            rayon::scope(|scope| self.admit(scope));
+            self.round();
             let mut state = self.state();
             if let Some(broken) = state.broken.take() {
                 return Err(broken);
@@ -127,8 +137,24 @@ impl<'a> Course<'a> {
             }
             state.waiting.extend(again.into_iter().map(Job::Cell));
             drop(state);
-            std::thread::sleep(PAUSE);
+            thread::sleep(PAUSE);
         }
+    }
+
+    /// Runs what waits. As many threads as run cells wait for the disk in their place.
+    fn round(&self) {
+        let threads = rayon::current_num_threads();
+        let (keep, kept) = sync_channel(threads);
+        let kept = Mutex::new(kept);
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                // Where there are no more threads, others keep the cells.
+                let _ = thread::Builder::new().spawn_scoped(scope, || self.keep_all(&kept));
+            }
+            rayon::scope(|scope| self.admit(scope, &keep));
+            drop(keep);
+            self.keep_all(&kept);
+        });
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -138,7 +164,7 @@ impl<'a> Course<'a> {
 
     /// Starts jobs as long as there are threads and memory for them; one, whatever it
     /// takes. Nobody waits within the pool: who ends starts the next.
-    fn admit<'s>(&'s self, scope: &Scope<'s>) {
+    fn admit<'s>(&'s self, scope: &Scope<'s>, keep: &'s SyncSender<Outcome>) {
         let mut state = self.state();
         while !self.watch.stopped() && state.broken.is_none() {
             let Some(&job) = state.waiting.front() else { return };
@@ -149,9 +175,9 @@ impl<'a> Course<'a> {
             state.waiting.pop_front();
             state.load.add(load);
             scope.spawn(move |scope| {
-                self.work(job);
+                self.work(job, keep);
                 self.state().load.take(load);
-                self.admit(scope);
+                self.admit(scope, keep);
             });
         }
     }
@@ -164,14 +190,43 @@ impl<'a> Course<'a> {
         Load { jobs: 1, bytes: estimate::bytes(self.stock, apps), machines }
     }
 
-    fn work(&self, job: Job) {
+    fn work(&self, job: Job, keep: &SyncSender<Outcome>) {
         let done = match job {
             Job::Alone { cell, app } => self.alone(&self.cells[cell], app),
-            Job::Cell(at) => self.cell(at),
+            Job::Cell(at) => self.cell(at, keep),
         };
         if let Err(error) = done {
             self.state().broken.get_or_insert(error);
         }
+    }
+
+    /// Keeps what comes, until nothing can come any more.
+    fn keep_all(&self, kept: &Mutex<Receiver<Outcome>>) {
+        loop {
+            // The lock goes before the cell is kept: others take the next ones.
+            let next = kept.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok(outcome) = next else { return };
+            self.keep(outcome);
+        }
+    }
+
+    /// Keeps a cell, and ends its claim.
+    fn keep(&self, outcome: Outcome) {
+        let Outcome { at, found, _claim } = outcome;
+        match self.folder.keep(&self.cells[at].record, found) {
+            Ok(good) => self.count(good),
+            Err(error) => {
+                self.state().broken.get_or_insert(error);
+            }
+        }
+    }
+
+    /// Counts a cell that has ended.
+    fn count(&self, good: bool) {
+        let end = &mut self.state().end;
+        end.left -= 1;
+        *(if good { &mut end.done } else { &mut end.failed }) += 1;
+        self.watch.ended(good);
     }
 
     /// Runs an application alone, unless somebody else does.
@@ -184,22 +239,26 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// Runs a cell and keeps its outcome, unless somebody else does or has.
-    fn cell(&self, at: usize) -> Result<(), SweepError> {
+    /// Runs a cell, unless somebody else does or has. It is kept by others while this thread
+    /// goes on, unless they have enough to do.
+    fn cell(&self, at: usize, keep: &SyncSender<Outcome>) -> Result<(), SweepError> {
         let cell = &self.cells[at];
-        let Some(_mine) = self.folder.take(&cell.record.key)? else {
+        let Some(claim) = self.folder.take(&cell.record.key)? else {
             self.state().elsewhere.push(at);
             return Ok(());
         };
         // A damaged file has been said.
-        let good = match self.folder.state(cell).ok().flatten() {
-            Some(good) => good,
-            None => self.folder.keep(&cell.record, caught(|| self.stock.run(cell)))?,
-        };
-        let end = &mut self.state().end;
-        end.left -= 1;
-        *(if good { &mut end.done } else { &mut end.failed }) += 1;
-        self.watch.ended(good);
+        if let Some(good) = self.folder.state(cell).ok().flatten() {
+            self.count(good);
+            return Ok(());
+        }
+        let found = caught(|| self.stock.run(cell));
+        match keep.try_send(Outcome { at, found, _claim: claim }) {
+            Err(TrySendError::Full(outcome) | TrySendError::Disconnected(outcome)) => {
+                self.keep(outcome);
+            }
+            Ok(()) => {}
+        }
         Ok(())
     }
 }
