@@ -149,6 +149,16 @@ pub enum SpecError {
         /// Every known name.
         known: String,
     },
+    /// A file names a model that there is not.
+    #[error("{place}: `{key}`: {missing}")]
+    NamesNoModel {
+        /// Where the name stands.
+        place: Place,
+        /// The dotted key.
+        key: &'static str,
+        /// [`SpecError::NoModel`].
+        missing: Box<SpecError>,
+    },
     /// A line of a foreign configuration that is no option.
     #[error("{place}: {message}")]
     Option {
@@ -179,6 +189,18 @@ pub enum SpecError {
         /// Every check that failed.
         problems: Vec<Problem>,
     },
+}
+
+impl SpecError {
+    /// A model that there is not, with the place that names it; others stay.
+    pub(super) fn named_at(self, place: &Place, key: &'static str) -> Self {
+        match self {
+            Self::NoModel { .. } => {
+                Self::NamesNoModel { place: place.clone(), key, missing: Box::new(self) }
+            }
+            other => other,
+        }
+    }
 }
 
 fn hint(nearest: Option<&str>) -> String {

@@ -134,7 +134,9 @@ impl Models {
             if closed {
                 return Err(SpecError::BaseLoop { place: base.place, chain: chain.join(" -> ") });
             }
-            let found = self.text(folder, &chain[chain.len() - 1])?;
+            let found = self
+                .text(folder, &chain[chain.len() - 1])
+                .map_err(|error| error.named_at(&base.place, "base"))?;
             let mut inherited = Node::read(&found.origin, &found.text)?;
             for word in OWN {
                 inherited.entries_mut().and_then(|entries| entries.remove(word));
@@ -214,6 +216,20 @@ mod tests {
         assert_eq!(models.text("gpus", "accelsim-qv100").unwrap().text, "description = \"mine\"\n");
         let error = models.text("gpus", "accelsim-qv10").unwrap_err().to_string();
         assert!(error.contains("did you mean `accelsim-qv100`?"), "{error}");
+    }
+
+    #[test]
+    fn a_model_that_is_not_there_is_named_with_its_line() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("gpus")).unwrap();
+        fs::write(folder.path().join("gpus/a.toml"), "\nbase = \"v10\"\n").unwrap();
+        let models = Models::with_overrides(Some(folder.path())).unwrap();
+        let error = models.tree("gpus", "a").unwrap_err().to_string();
+        assert!(error.contains("a.toml:2: `base`: no `v10` in models/gpus"), "{error}");
+        let file = folder.path().join("b.toml");
+        fs::write(&file, "base = \"v100\"\nisa = \"vlta\"\n").unwrap();
+        let error = models.examine(file.to_str().unwrap(), &[]).unwrap_err().to_string();
+        assert!(error.contains("b.toml:2: `isa`: no `vlta` in models/isa; did"), "{error}");
     }
 
     #[test]

@@ -71,7 +71,10 @@ impl Models {
         }
         complete(&mut tree, &name);
         let machine: Machine = decode(&tree)?;
-        let isa = IsaTable::load(self, &machine.isa)?;
+        let isa = IsaTable::load(self, &machine.isa).map_err(|error| {
+            let at = tree.entries().and_then(|entries| entries.get("isa"));
+            error.named_at(at.map_or(&tree.place, |node| &node.place), "isa")
+        })?;
         let mut provenance = Provenance::new();
         let mut problems = unsourced(&tree, &mut provenance);
         problems.extend(check::problems(&machine, &isa));
