@@ -133,7 +133,12 @@ fn waits(first: &mut Option<Owner>, holder: Option<Owner>) -> bool {
 
 /// The number that stands for `words` in this build.
 pub(super) fn key(words: &[String]) -> u128 {
-    let mut text = String::from(BUILD);
+    key_of(BUILD, words)
+}
+
+/// What another build called it.
+pub(super) fn key_of(build: &str, words: &[String]) -> u128 {
+    let mut text = String::from(build);
     for word in words {
         // Lengths keep words apart.
         text += &format!("\n{} {word}", word.len());

@@ -4,7 +4,7 @@ mod slurm;
 
 use std::error::Error;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -82,14 +82,14 @@ pub(crate) struct Arguments {
     /// Goes on, and runs the cells again that failed
     #[arg(long)]
     retry_failed: bool,
-    /// Goes on in a folder with cells of another version of the program; the tables say
-    /// which is of which
+    /// Goes on in a folder with cells of another version of the program, which are not run
+    /// again; the tables say which is of which
     #[arg(long)]
     mixed_versions: bool,
     /// Names the cells and estimates time and memory; runs none
     #[arg(long)]
     dry_run: bool,
-    /// Cells at once at most [default: all cores]
+    /// Cells at once at most [default: all cores; with --engine slurm, in a job: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Memory that cells may take together by their estimates, as 512M or 8G; one cell
@@ -178,16 +178,12 @@ fn stopped(arguments: &Arguments, error: &SweepError) -> Outcome {
 /// Says how the sweep ended.
 fn tell(arguments: &Arguments, end: SweepEnd) -> Outcome {
     let SweepEnd { done, failed, left } = end;
-    let (plan, out) = (arguments.plan.display(), arguments.out.display());
+    let out = arguments.out.display();
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left")?;
     if failed > 0 {
         stdout.write_all(table::failures(&failures(&arguments.out)?).as_bytes())?;
-        let engine = arguments.engine.words();
-        writeln!(
-            stdout,
-            "run them again: gpumodel sweep {plan} --out {out}{engine} --retry-failed"
-        )?;
+        writeln!(stdout, "run them again: {} --retry-failed", again(arguments))?;
     }
     if left > 0 {
         writeln!(stdout, "{}", go_on(arguments))?;
@@ -197,8 +193,33 @@ fn tell(arguments: &Arguments, end: SweepEnd) -> Outcome {
 }
 
 fn go_on(arguments: &Arguments) -> String {
-    let (plan, out) = (arguments.plan.display(), arguments.out.display());
-    format!("go on: gpumodel sweep {plan} --out {out}{} --resume", arguments.engine.words())
+    format!("go on: {} --resume", again(arguments))
+}
+
+/// The command with what says which cells are run, and where.
+fn again(arguments: &Arguments) -> String {
+    let (plan, out) = (typed(&arguments.plan), typed(&arguments.out));
+    let mut text = format!("gpumodel sweep {plan} --out {out}{}", arguments.engine.words());
+    if let Some((first, last)) = arguments.cells {
+        text += &format!(" --cells {first}-{last}");
+    }
+    if let Some(models) = &arguments.models {
+        text += &format!(" --models {}", typed(models));
+    }
+    if arguments.mixed_versions {
+        text += " --mixed-versions";
+    }
+    text
+}
+
+/// A path as a shell takes it.
+fn typed(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 impl Engine {

@@ -13,7 +13,7 @@ use crate::units::to_usize;
 use super::super::Outcome;
 use super::super::bar::with_sweep_bars;
 use super::super::interrupt::{INTERRUPTED, ask_first_with};
-use super::{Arguments, stopped, tell};
+use super::{Arguments, again, stopped, tell};
 
 /// What Slurm is asked for.
 #[derive(Debug, clap::Args)]
@@ -70,9 +70,9 @@ pub(super) fn run(arguments: &Arguments, request: &SweepRequest) -> Outcome {
 
 /// What can be done about jobs that nobody watches.
 fn later(arguments: &Arguments, out: &Path) -> String {
-    let (plan, typed, name) = (arguments.plan.display(), arguments.out.display(), slurm_name(out));
+    let (again, name) = (again(arguments), slurm_name(out));
     format!(
-        "watch: gpumodel sweep {plan} --out {typed} --engine slurm --resume\n\
+        "watch: {again} --resume\n\
          look: squeue --name={name}\ncancel: scancel --name={name}"
     )
 }

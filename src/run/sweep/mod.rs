@@ -17,16 +17,17 @@ mod plan;
 mod room;
 mod slurm;
 mod stock;
+mod versions;
 mod words;
 
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::record::{SweepEstimate, SweepFiles, SweepRecord};
+use crate::record::{SweepEstimate, SweepFiles};
 use crate::units::check_writable;
 
-use super::recall::{BUILD, key};
+use super::recall::key;
 use super::watch::Watch;
 use course::Course;
 use folder::SweepFolder;
@@ -49,7 +50,8 @@ pub struct SweepRequest {
     pub resume: bool,
     /// Run those again that failed.
     pub retry_failed: bool,
-    /// Go on in a folder that holds cells of another version of the program.
+    /// Go on in a folder that holds cells of another version of the program: those that
+    /// have a record are not run again.
     pub mixed_versions: bool,
     /// Bytes that cells may take together; `None`: most of what is free.
     pub memory_bytes: Option<u64>,
@@ -156,7 +158,7 @@ fn open(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<Opened, SweepE
         return Err(SweepError::NotEmpty { folder, cells });
     }
     if !request.mixed_versions {
-        one_version(&files)?;
+        versions::refuse_others(&files)?;
     }
     check_writable(&request.out).map_err(SweepError::folder(&request.out))?;
     let folder = SweepFolder::open(&request.out, request.expiry)?;
@@ -190,17 +192,6 @@ fn expected(request: &SweepRequest, found: &str) -> Result<(), SweepError> {
     }
 }
 
-/// Refuses a folder whose cells another build has made.
-fn one_version(files: &SweepFiles) -> Result<(), SweepError> {
-    let listed = if files.begun() { SweepRecord::read(&files.list())?.cells } else { Vec::new() };
-    match listed.iter().find(|cell| cell.build != BUILD) {
-        None => Ok(()),
-        Some(cell) => Err(SweepError::Mixed {
-            versions: format!("{} in {}, this is {BUILD}", cell.build, files.root().display()),
-        }),
-    }
-}
-
 fn stocked(
     request: &SweepRequest,
     plan: Plan,
@@ -208,7 +199,10 @@ fn stocked(
 ) -> Result<(Stock, Vec<Cell>), SweepError> {
     let (models, cache) = (request.models.as_deref(), &request.cache);
     let stock = Stock::new(plan, models, cache, request.expiry, watch)?;
-    let cells = stock.cells()?;
+    let mut cells = stock.cells()?;
+    if request.mixed_versions {
+        versions::adopt(&stock, &mut cells, &SweepFiles::new(&request.out))?;
+    }
     Ok((stock, cells))
 }
 

@@ -14,7 +14,7 @@ use crate::units::to_u64;
 use super::super::app::{App, AppName, Made};
 use super::super::error::RunError;
 use super::super::memory::Memory;
-use super::super::recall::{BUILD, Recall, key};
+use super::super::recall::{BUILD, Recall, key, key_of};
 use super::super::request::{AnalyzeRequest, Bench, together};
 use super::super::schemes::chosen;
 use super::super::watch::{Unwatched, Watch};
@@ -132,10 +132,24 @@ impl Stock {
             arrival_cycles: plan.arrivals(mix).into_iter().collect(),
             apps: names,
         };
-        let mut words = vec![String::from("cell"), format!("{record:?}"), resolved.hash.clone()];
-        words.extend(mix.iter().map(|&app| self.stored(app).content.clone()));
-        record.key = format!("{:032x}", key(&words));
+        record.key = self.key(&record, mix);
         Ok(Cell { machine, mix: mix.to_vec(), scheme: scheme.to_owned(), seed, record })
+    }
+
+    /// The key of a cell that has none yet, as the build in `record` makes it.
+    fn key(&self, record: &CellRecord, mix: &[usize]) -> String {
+        let mut words =
+            vec![String::from("cell"), format!("{record:?}"), record.machine_hash.clone()];
+        words.extend(mix.iter().map(|&app| self.stored(app).content.clone()));
+        format!("{:032x}", key_of(&record.build, &words))
+    }
+
+    /// What `cell` is called by the build that made `other`.
+    pub(super) fn by_build_of(&self, cell: &Cell, other: &CellRecord) -> CellRecord {
+        let (program, build) = (other.program.clone(), other.build.clone());
+        let mut record = CellRecord { key: String::new(), program, build, ..cell.record.clone() };
+        record.key = self.key(&record, &cell.mix);
+        record
     }
 
     fn stored(&self, app: usize) -> &Stored {
