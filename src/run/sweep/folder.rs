@@ -179,6 +179,27 @@ impl SweepFolder {
         Ok(())
     }
 
+    /// Removes the damaged files of cells whose `states` say that they have not ended, so
+    /// that nobody takes them for records.
+    pub(super) fn discard(
+        &self,
+        cells: &[Cell],
+        states: &[Option<bool>],
+    ) -> Result<(), SweepError> {
+        for (cell, _) in cells.iter().zip(states).filter(|(_, state)| state.is_none()) {
+            let key = &cell.record.key;
+            for path in [self.files.record(key), self.files.failure(key)] {
+                if path.is_file()
+                    && let Some(_mine) = self.take(key)?
+                    && self.state(cell).is_err()
+                {
+                    fs::remove_file(&path).map_err(SweepError::folder(&path))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// By cell: its [`SweepFolder::state`]. A damaged file is said and counts for nothing.
     pub(super) fn states(&self, cells: &[Cell], watch: &dyn SweepWatch) -> Vec<Option<bool>> {
         let say = |error: RecordError| {
@@ -271,4 +292,40 @@ pub(super) fn tables(files: &SweepFiles, say: impl Fn(&str)) -> Result<(), Sweep
 
 pub(super) fn write(path: &Path, text: &str) -> Result<(), SweepError> {
     WholeFile::write(path, text.as_bytes()).map_err(SweepError::folder(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use crate::record::FailedCell;
+
+    use super::super::super::watch::Unwatched;
+    use super::super::plan::Plan;
+    use super::super::stock::Stock;
+    use super::SweepFolder;
+
+    const PLAN: &str = "machines = ['warped-slicer']\nschemes = ['even', 'left-over']\n\
+        [apps]\na = 'synth:saxpy'\n[mixes]\nlists = [['a']]\n";
+
+    #[test]
+    fn damaged_files_of_cells_that_have_not_ended_go_and_good_ones_stay() {
+        let place = tempfile::tempdir().unwrap();
+        let (root, path) = (place.path(), place.path().join("plan.toml"));
+        fs::write(&path, PLAN).unwrap();
+        let expiry = Duration::from_secs(60);
+        let plan = Plan::read(&path).unwrap();
+        let stock = Stock::new(plan, None, root, expiry, &Unwatched).unwrap();
+        let cells = stock.cells().unwrap();
+        let folder = SweepFolder::open(&root.join("out"), expiry).unwrap();
+        let record = folder.files.record(&cells[0].record.key);
+        fs::write(&record, "{").unwrap();
+        let failure = folder.files.failure(&cells[1].record.key);
+        let failed = FailedCell::new(cells[1].record.clone(), vec!["no".to_owned()]);
+        fs::write(&failure, failed.to_json()).unwrap();
+        // Somebody has ended it since it was looked at.
+        folder.discard(&cells, &[None, None]).unwrap();
+        assert_eq!((record.exists(), failure.exists()), (false, true));
+    }
 }

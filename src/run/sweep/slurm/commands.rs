@@ -25,6 +25,19 @@ pub(super) trait Cluster {
     fn accounts(&self, jobs: &[u64]) -> Vec<(u64, Option<u64>, String)>;
 }
 
+/// What the environment may not say to Slurm's commands: the names and logs of jobs are
+/// those of the scripts, and the queue is asked for these jobs wherever they are.
+const OWN_WORDS: [&str; 8] = [
+    "SBATCH_ARRAY_INX",
+    "SBATCH_JOB_NAME",
+    "SBATCH_OUTPUT",
+    "SQUEUE_ACCOUNT",
+    "SQUEUE_NAMES",
+    "SQUEUE_PARTITION",
+    "SQUEUE_STATES",
+    "SQUEUE_USERS",
+];
+
 /// The commands that the system finds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Commands;
@@ -46,7 +59,7 @@ impl Cluster for Commands {
     fn queue(&self, name: &str) -> Result<Vec<Entry>, SlurmError> {
         let format = format!("--format={QUEUE_FORMAT}");
         let name = format!("--name={name}");
-        let words = ["--noheader", "--array", "--states=all", &name, &format];
+        let words = ["--noheader", "--all", "--array", "--states=all", &name, &format];
         answers::queue("squeue", &said("squeue", words.map(OsStr::new))?)
     }
 
@@ -77,6 +90,9 @@ fn said<'a>(
 ) -> Result<String, SlurmError> {
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::null());
+    for word in OWN_WORDS {
+        command.env_remove(word);
+    }
     apart(&mut command);
     let missing = |source| SlurmError::Missing { command: program.to_owned(), source };
     let output = command.output().map_err(missing)?;

@@ -90,9 +90,11 @@ fn watched(
     if request.retry_failed {
         folder.forgive(cells)?;
     }
-    let estimate = estimate::estimate(&opened.stock, (part.start, cells), slurm.threads);
+    let estimate = estimate::estimate(&opened.stock, (part.start, cells), 1);
     let keys: Vec<&str> = cells.iter().map(|cell| cell.record.key.as_str()).collect();
-    let tally = Tally::new(&folder.files, &keys, folder.states(cells, watch));
+    let states = folder.states(cells, watch);
+    folder.discard(cells, &states)?;
+    let tally = Tally::new(&folder.files, &keys, states);
     let jobs = Jobs::open(&place, &slurm.out, &opened.hash)?;
     let submitter = Submitter::new(cluster, slurm, &estimate, jobs);
     let list = || folder.list(all, watch);
