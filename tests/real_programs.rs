@@ -196,6 +196,7 @@ fn models_do_what_the_programs_do() {
             model.reuse(),
             traced.reuse(),
         );
+        assert!(a > 0.0 && b > 0.0, "{} and {} have accesses", pair.model, pair.real);
         if mix > pair.mix || (a / b).max(b / a) > pair.sectors {
             far.push(format!(
                 "{} is {mix:.1} points and {a:.2} for {b:.2} sectors off",
