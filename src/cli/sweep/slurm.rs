@@ -81,9 +81,9 @@ fn later(arguments: &Arguments, out: &Path) -> String {
 fn wanted(arguments: &Arguments, request: &SweepRequest) -> Result<SlurmRequest, io::Error> {
     let typed = &arguments.slurm;
     Ok(SlurmRequest {
-        program: std::env::current_exe()?,
-        plan: real(&arguments.plan)?,
-        out: std::path::absolute(&arguments.out)?,
+        program: in_script(std::env::current_exe()?)?,
+        plan: in_script(real(&arguments.plan)?)?,
+        out: in_script(std::path::absolute(&arguments.out)?)?,
         words: words(arguments)?,
         array_words: arguments.retry_failed.then(|| "--retry-failed".into()).into_iter().collect(),
         memory_bytes: request.memory_bytes,
@@ -107,7 +107,8 @@ fn words(arguments: &Arguments) -> Result<Vec<String>, io::Error> {
         words.extend([String::from("--memory"), memory.0.to_string()]);
     }
     if let Some(models) = &arguments.models {
-        words.extend([String::from("--models"), real(models)?.display().to_string()]);
+        let models = in_script(real(models)?)?;
+        words.extend([String::from("--models"), models.display().to_string()]);
     }
     Ok(words)
 }
@@ -115,4 +116,33 @@ fn words(arguments: &Arguments) -> Result<Vec<String>, io::Error> {
 /// The path from the root on; that of what is not there is refused by who reads it.
 fn real(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize().or_else(|_| std::path::absolute(path))
+}
+
+/// A path that a script and Slurm's own words in it can hold.
+fn in_script(path: PathBuf) -> Result<PathBuf, io::Error> {
+    let holds = |text: &str| !text.chars().any(|c| c.is_control() || c == '\\');
+    if path.to_str().is_some_and(holds) {
+        return Ok(path);
+    }
+    let why = "Slurm's scripts cannot name a path with control characters, backslashes or bytes \
+               that are no UTF-8; choose another one";
+    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {why}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::in_script;
+
+    #[test]
+    fn paths_that_would_be_other_words_in_a_script_are_refused() {
+        for fine in ["/a b/it's", "/100%/\"x\"", "/ä"] {
+            assert_eq!(in_script(PathBuf::from(fine)).unwrap(), PathBuf::from(fine));
+        }
+        for wrong in ["/a\nb", "/a\\b", "/a\u{7f}"] {
+            let said = in_script(PathBuf::from(wrong)).unwrap_err().to_string();
+            assert!(said.contains("choose another one"), "{said}");
+        }
+    }
 }
