@@ -234,4 +234,8 @@ fn a_report_that_cannot_be_written_is_refused_before_the_run() {
     let words = ["analyze", "traces/samples/saxpy", "--machine", "v100", "--report"];
     let said = bench.refused(&[&words[..], &[file.to_str().unwrap()]].concat());
     assert!(said.contains("cannot write") && said.contains("taken"), "{said}");
+    let record = bench.path("nowhere/x.json");
+    let words = ["analyze", "no-such-trace", "--machine", "v100", "--json"];
+    let said = bench.refused(&[&words[..], &[record.to_str().unwrap()]].concat());
+    assert!(said.contains("x.json") && !said.contains("no-such-trace"), "{said}");
 }

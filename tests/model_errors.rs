@@ -78,6 +78,13 @@ fn a_missing_key_and_an_unknown_name_are_told() {
         found.starts_with("no `v10` in models/gpus; did you mean `v100`?; known: a100"),
         "{found}"
     );
+    let place = folder.path().display();
+    for (missing, why) in [(format!("{place}/no"), "not found"), (place.to_string(), "directory")] {
+        let found = models.machine(&missing, &[]).unwrap_err();
+        assert_eq!(found.to_string(), format!("cannot read {missing}"));
+        let source = std::error::Error::source(&found).unwrap().to_string();
+        assert!(source.contains(why), "{source}");
+    }
     let found = error("isa = \"voltaic\"\n");
     assert!(found.contains("no `voltaic` in models/isa; did you mean `volta`?"), "{found}");
 }

@@ -316,6 +316,8 @@ fn parts_merge_to_the_whole_and_versions_do_not_mix() {
     }
     let (code, said) = place.run(&["merge", "a", "--out", "joined"]);
     assert!(code == Some(2) && said.contains("joined holds 12 cells"), "{said}");
+    let (code, said) = place.run(&["merge", "a", "--out", "./a"]);
+    assert!(code == Some(2) && said.contains("a: a folder cannot be merged into itself"), "{said}");
     let (code, said) = place.run(&["merge", "a", "m", "--out", "x"]);
     assert!(code == Some(2) && said.contains("m: expected the folder of a sweep"), "{said}");
     // Of another version.

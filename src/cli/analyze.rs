@@ -161,6 +161,10 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
     }
     arguments.json.as_deref().map_or(Ok(()), spare_store)?;
+    if let Some(path) = arguments.json.as_deref().filter(|path| *path != Path::new("-")) {
+        // Refused before it is worked for.
+        drop(WholeFile::create(path)?);
+    }
     let analysis = with_bars(|watch| analyze(&request, watch))?;
     show(&analysis, arguments.json.as_deref())?;
     if let Some(folder) = &arguments.report {

@@ -17,10 +17,12 @@ pub enum ReportError {
         missing: String,
     },
     /// No figure has that name.
-    #[error("no figure `{name}`; expected one of {known} (see `gpumodel plot --list`)")]
+    #[error("no figure `{name}`{hint}; expected one of {known} (see `gpumodel plot --list`)")]
     UnknownFigure {
         /// The name asked for.
         name: String,
+        /// The name that is spelt most alike, in words; may be empty.
+        hint: String,
         /// The names there are.
         known: String,
     },

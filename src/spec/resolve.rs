@@ -1,6 +1,7 @@
 //! From a name to a machine that needs no further checks.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -86,6 +87,10 @@ impl Models {
     fn machine_tree(&self, name_or_path: &str) -> Result<(String, Node), SpecError> {
         let path = Path::new(name_or_path);
         let is_name = self.machine_names().contains(&name_or_path);
+        if !is_name && (path.is_dir() || (is_path(name_or_path) && !path.exists())) {
+            let kind = if path.is_dir() { ErrorKind::IsADirectory } else { ErrorKind::NotFound };
+            return Err(SpecError::Read { path: path.to_path_buf(), source: kind.into() });
+        }
         if is_name || !path.is_file() {
             return Ok((name_or_path.to_owned(), self.tree("gpus", name_or_path)?));
         }
@@ -118,6 +123,11 @@ impl Models {
         }
         format!("{:032x}", xxh3_128(&bytes))
     }
+}
+
+/// Whether a machine is named by its file.
+fn is_path(text: &str) -> bool {
+    text.contains('/') || text.to_ascii_lowercase().ends_with(".toml")
 }
 
 /// Gives the describing words their defaults.

@@ -41,6 +41,7 @@ pub use super::chart::{Area, Drawing};
 pub use scene::Scene;
 
 use super::ReportError;
+use crate::units::did_you_mean;
 
 /// A figure that can be asked for by name.
 #[derive(Clone, Copy, Debug)]
@@ -271,7 +272,8 @@ impl Figure {
     pub fn named(name: &str) -> Result<&'static Self, ReportError> {
         FIGURES.iter().find(|figure| figure.name == name).ok_or_else(|| {
             let known: Vec<&str> = FIGURES.iter().map(|figure| figure.name).collect();
-            ReportError::UnknownFigure { name: name.into(), known: known.join(", ") }
+            let hint = did_you_mean(name, known.iter().copied());
+            ReportError::UnknownFigure { name: name.into(), hint, known: known.join(", ") }
         })
     }
 

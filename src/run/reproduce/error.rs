@@ -17,10 +17,12 @@ pub enum ReproduceError {
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// No paper of that name has an evaluation.
-    #[error("there is no paper {name}; there are: all, {known}")]
+    #[error("there is no paper {name}{hint}; there are: all, {known}")]
     NoPaper {
         /// As typed.
         name: String,
+        /// The name that is spelt most alike, in words; may be empty.
+        hint: String,
         /// Every name.
         known: String,
     },

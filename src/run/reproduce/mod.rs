@@ -16,6 +16,7 @@ use crate::record::{
     ReproducedPart, Reproduction, SilenceRecord, joined, judge,
 };
 use crate::spec::{Headline, Models, Paper, Set};
+use crate::units::did_you_mean;
 
 use super::recall::BUILD;
 use super::sweep::SweepWatch;
@@ -92,7 +93,10 @@ fn chosen(models: &Models, name: &str) -> Result<Vec<Paper>, ReproduceError> {
     let known: Vec<String> = all.iter().map(|paper| paper.name.clone()).collect();
     match all.into_iter().find(|paper| paper.name == name) {
         Some(paper) => Ok(vec![paper]),
-        None => Err(ReproduceError::NoPaper { name: name.to_owned(), known: known.join(", ") }),
+        None => {
+            let hint = did_you_mean(name, known.iter().map(String::as_str));
+            Err(ReproduceError::NoPaper { name: name.to_owned(), hint, known: known.join(", ") })
+        }
     }
 }
 

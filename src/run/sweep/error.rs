@@ -97,6 +97,12 @@ pub enum SweepError {
         /// The folder.
         folder: PathBuf,
     },
+    /// A folder that is to be merged is the one that is to be written.
+    #[error("{}: a folder cannot be merged into itself; name a new one with --out", folder.display())]
+    IntoItself {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// Folders that were made by several builds of the program.
     #[error(
         "cells of several versions: {versions}; numbers of different versions do not belong in \

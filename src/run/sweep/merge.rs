@@ -38,9 +38,15 @@ type Gathered = (Vec<CellRecord>, BTreeMap<String, Source>);
 /// What a merge of the same folders has written that was ended early is gone on with.
 ///
 /// # Errors
-/// When a folder holds no sweep, the output holds other cells, versions are mixed and that
+/// When a folder holds no sweep or is the output, the output holds other cells, versions are mixed and that
 /// was not asked for, two records of a cell differ, or a file is damaged.
 pub fn merge(request: &MergeRequest) -> Result<(usize, usize), SweepError> {
+    let real = |folder: &PathBuf| folder.canonicalize().ok();
+    let itself =
+        |folder: &&PathBuf| real(folder).is_some_and(|one| real(&request.out) == Some(one));
+    if let Some(folder) = request.folders.iter().find(itself) {
+        return Err(SweepError::IntoItself { folder: folder.clone() });
+    }
     let (order, sources) = gathered(request)?;
     check_own(&SweepFiles::new(&request.out), &order, &sources)?;
     let folder = SweepFolder::open(&request.out, EXPIRY)?;
