@@ -397,3 +397,26 @@ fn a_table_of_cells_is_plotted_and_compared_as_its_folder() {
         assert!(code == Some(2) && said.contains(words), "{said}");
     }
 }
+
+#[test]
+fn cells_that_ran_say_what_many_nodes_would_take() {
+    let place = Place::new();
+    let plan = place.plan("plan", PLAN);
+    let nodes = ["--dry-run", "--nodes", "1,4,1000", "--threads", "2"];
+    let (code, said) = place.sweep(&plan, "out", &nodes);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("found that of none of 12") && said.contains("--cells 1-10"), "{said}");
+    assert_eq!(place.sweep(&plan, "out", &["--cells", "1-5"]).0, Some(0));
+    let (code, said) = place.sweep(&plan, "out", &nodes);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("An estimate for 12 cells"), "{said}");
+    assert!(said.contains("5 measured cells") && said.contains("2 of 4 applications"), "{said}");
+    let first = |row: &str| row.split_whitespace().next().and_then(|word| word.parse().ok());
+    let rows: Vec<u32> = said.lines().filter_map(first).collect();
+    assert_eq!(rows, [1, 4, 1000], "{said}");
+    assert!(said.lines().nth(3).is_some_and(|row| !row.contains("cells per slot")), "{said}");
+    assert_eq!(place.sweep(&plan, "out", &nodes).1, said);
+    let seeded = place.sweep(&plan, "out", &[&nodes[..], &["--seed", "9"]].concat()).1;
+    assert!(seeded.contains("seed 9"), "{seeded}");
+    assert_eq!(place.sweep(&plan, "out", &["--nodes", "4"]).0, Some(2), "belongs to --dry-run");
+}

@@ -37,6 +37,7 @@ mod shares;
 mod shelf;
 mod solo;
 mod stage;
+mod stopwatch;
 mod sweep;
 mod together;
 mod until;
@@ -54,8 +55,9 @@ pub use request::{AnalyzeRequest, analyze};
 pub use sample::SampleRequest;
 pub use schemes::{ParameterRow, SchemeRow, schemes};
 pub use sweep::{
-    MergeRequest, SlurmEnd, SlurmError, SlurmRequest, SweepEnd, SweepError, SweepRequest,
-    SweepWatch, merge, planned, slurm_name, slurm_scripts, slurm_sweep, sweep,
+    MergeRequest, ScalingRequest, SlurmEnd, SlurmError, SlurmRequest, SweepEnd, SweepError,
+    SweepRequest, SweepWatch, merge, planned, scaled, slurm_name, slurm_scripts, slurm_sweep,
+    sweep,
 };
 pub use until::{Until, Who};
 pub use watch::{Unwatched, Watch};

@@ -17,6 +17,7 @@ use super::claims::{Claims, Owner};
 use super::error::RunError;
 use super::profiles::Profiles;
 use super::shelf::Shelf;
+use super::stopwatch::waited;
 
 /// Bytes that are kept between runs.
 const MOST_BYTES: u64 = 256 << 20;
@@ -70,7 +71,7 @@ impl Recall {
     ) -> Result<T, RunError> {
         let key = key(words);
         let place = lock(&self.held).place(key);
-        let mut text = lock(&place);
+        let mut text = waited(|| lock(&place));
         if let Some(answer) = text.as_ref().and_then(|text| serde_json::from_str(text).ok()) {
             return Ok(answer);
         }
@@ -97,7 +98,9 @@ impl Recall {
             }
             let Some(claims) = self.claims() else { break None };
             match claims.take(&name) {
-                Ok(None) if waits(&mut first, claims.holder(&name)) => std::thread::sleep(PAUSE),
+                Ok(None) if waits(&mut first, claims.holder(&name)) => {
+                    waited(|| std::thread::sleep(PAUSE));
+                }
                 Ok(claim) => break claim,
                 Err(_) => break None,
             }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::record::{FailedCell, SweepFiles};
 use crate::report::table;
-use crate::run::{SweepEnd, SweepError, SweepRequest, planned, sweep};
+use crate::run::{ScalingRequest, SweepEnd, SweepError, SweepRequest, planned, scaled, sweep};
 use crate::units::ByteCount;
 
 use self::slurm::SlurmArguments;
@@ -62,6 +62,7 @@ use super::place::cache_folder;
     written, or Slurm refuses; 130 interrupted.\n\n\
     EXAMPLES:\n  \
     gpumodel sweep plan.toml --out evaluation --dry-run\n  \
+    gpumodel sweep plan.toml --out evaluation --dry-run --nodes 1,10,100,1000 --threads 32\n  \
     gpumodel sweep plan.toml --out evaluation\n  \
     gpumodel sweep plan.toml --out evaluation --resume\n  \
     gpumodel sweep plan.toml --out evaluation --retry-failed --memory 8G --threads 4\n  \
@@ -89,6 +90,14 @@ pub(crate) struct Arguments {
     /// Names the cells and estimates time and memory; runs none
     #[arg(long)]
     dry_run: bool,
+    /// Estimates the whole on so many nodes of --threads each, from the cells that have
+    /// run so far
+    #[arg(long, value_name = "N,N,...", requires = "dry_run", value_delimiter = ',',
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    nodes: Vec<u32>,
+    /// Seed of the draws of --nodes [default: the first one of the plan]
+    #[arg(long, value_name = "N", requires = "nodes")]
+    seed: Option<u64>,
     /// Cells at once at most [default: all cores; with --engine slurm, in a job: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -151,10 +160,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         cache: cache_folder(),
     };
     if arguments.dry_run {
-        let threads = rayon::current_num_threads();
-        let estimate = with_sweep_bars(|watch| planned(&request, threads, watch))?;
-        io::stdout().write_all(table::planned(&estimate).as_bytes())?;
-        return Ok(ExitCode::SUCCESS);
+        return dry(arguments, &request);
     }
     if arguments.engine == Engine::Slurm {
         return slurm::run(arguments, &request);
@@ -165,6 +171,21 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Err(error @ SweepError::Stopped { .. }) => stopped(arguments, &error),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Says what the cells will take, or would on many nodes.
+fn dry(arguments: &Arguments, request: &SweepRequest) -> Outcome {
+    let threads = rayon::current_num_threads();
+    let said = if arguments.nodes.is_empty() {
+        table::planned(&with_sweep_bars(|watch| planned(request, threads, watch))?)
+    } else {
+        let threads = u32::try_from(threads)?;
+        let scaling =
+            ScalingRequest { nodes: arguments.nodes.clone(), threads, seed: arguments.seed };
+        table::scaling(&with_sweep_bars(|watch| scaled(request, &scaling, watch))?)
+    };
+    io::stdout().write_all(said.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Says that an interrupt ended the sweep before it ran.

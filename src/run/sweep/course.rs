@@ -7,15 +7,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rayon::Scope;
 
 use crate::record::Analysis;
 use crate::units::{Passing, to_u64};
 
+use super::super::stopwatch::measured;
 use super::error::{SweepError, words};
 use super::estimate::{self, MACHINE_BYTES};
 use super::folder::{PAUSE, SweepFolder};
+use super::seconds::Took;
 use super::stock::{Cell, Stock};
 use super::{SweepEnd, SweepWatch};
 
@@ -47,6 +50,8 @@ enum Job {
 struct Outcome {
     at: usize,
     found: Result<Analysis, Vec<String>>,
+    /// Time of the cell, and of claiming it.
+    took: [Duration; 2],
     _claim: Passing,
 }
 
@@ -212,9 +217,16 @@ impl<'a> Course<'a> {
 
     /// Keeps a cell, and ends its claim.
     fn keep(&self, outcome: Outcome) {
-        let Outcome { at, found, _claim } = outcome;
-        match self.folder.keep(&self.cells[at].record, found) {
-            Ok(good) => self.count(good),
+        let Outcome { at, found, took: [own, claimed], _claim } = outcome;
+        let (begin, record) = (Instant::now(), &self.cells[at].record);
+        match self.folder.keep(record, found) {
+            Ok(good) => {
+                if good {
+                    let around = claimed.saturating_add(begin.elapsed());
+                    self.stock.seconds.add(&record.key, Took::new(own, around));
+                }
+                self.count(good);
+            }
             Err(error) => {
                 self.state().broken.get_or_insert(error);
             }
@@ -234,7 +246,10 @@ impl<'a> Course<'a> {
         let name = self.stock.name_alone(cell.machine, app);
         if let Some(_mine) = self.folder.take(&name)? {
             // What goes wrong here goes wrong in the cells, which say so.
-            let _ = caught(|| self.stock.run_alone(cell, app));
+            let (done, own) = measured(|| caught(|| self.stock.run_alone(cell, app)));
+            if done.is_ok() {
+                self.stock.seconds.add(&name, Took::new(own, Duration::ZERO));
+            }
         }
         Ok(())
     }
@@ -242,7 +257,7 @@ impl<'a> Course<'a> {
     /// Runs a cell, unless somebody else does or has. It is kept by others while this thread
     /// goes on, unless they have enough to do.
     fn cell(&self, at: usize, keep: &SyncSender<Outcome>) -> Result<(), SweepError> {
-        let cell = &self.cells[at];
+        let (begin, cell) = (Instant::now(), &self.cells[at]);
         let Some(claim) = self.folder.take(&cell.record.key)? else {
             self.state().elsewhere.push(at);
             return Ok(());
@@ -252,8 +267,9 @@ impl<'a> Course<'a> {
             self.count(good);
             return Ok(());
         }
-        let found = caught(|| self.stock.run(cell));
-        match keep.try_send(Outcome { at, found, _claim: claim }) {
+        let claimed = begin.elapsed();
+        let (found, own) = measured(|| caught(|| self.stock.run(cell)));
+        match keep.try_send(Outcome { at, found, took: [own, claimed], _claim: claim }) {
             Err(TrySendError::Full(outcome) | TrySendError::Disconnected(outcome)) => {
                 self.keep(outcome);
             }

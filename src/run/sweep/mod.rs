@@ -15,6 +15,9 @@ mod mixes;
 mod names;
 mod plan;
 mod room;
+mod scaling;
+mod schedule;
+mod seconds;
 mod slurm;
 mod stock;
 mod versions;
@@ -24,7 +27,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::record::{SweepEstimate, SweepFiles};
+use crate::record::{SweepEstimate, SweepFiles, SweepScaling};
 use crate::units::check_writable;
 
 use super::recall::key;
@@ -37,6 +40,7 @@ use stock::{Cell, Stock};
 pub use error::SweepError;
 pub use merge::{MergeRequest, merge};
 pub(super) use names::{PlanNames, plan_names};
+pub use scaling::ScalingRequest;
 pub use slurm::{SlurmEnd, SlurmError, SlurmRequest, slurm_name, slurm_scripts, slurm_sweep};
 
 /// What `sweep` is asked for.
@@ -109,6 +113,28 @@ pub fn planned(
     let (stock, cells) = stocked(request, plan, watch)?;
     let part = part(request, cells.len())?;
     Ok(estimate::estimate(&stock, (part.start, &cells[part]), threads))
+}
+
+/// What the cells that were asked for would take on many nodes, were none done, by what the
+/// cache folder knows of the time of some of them.
+///
+/// # Errors
+/// [`SweepError`]: as [`planned`], and where the time of no cell is known.
+pub fn scaled(
+    request: &SweepRequest,
+    scaling: &ScalingRequest,
+    watch: &dyn SweepWatch,
+) -> Result<SweepScaling, SweepError> {
+    let plan = Plan::read(&request.plan)?;
+    part(request, plan.cells())?;
+    let (stock, cells) = stocked(request, plan, watch)?;
+    let part = part(request, cells.len())?;
+    let unmeasured = || SweepError::Unmeasured {
+        plan: request.plan.clone(),
+        out: request.out.clone(),
+        cells: part.len(),
+    };
+    scaling::scaling(&stock, &cells[part.clone()], scaling).ok_or_else(unmeasured)
 }
 
 /// Runs the cells of a plan that have not ended, and writes the tables of all.

@@ -20,6 +20,7 @@ use super::super::schemes::chosen;
 use super::super::watch::{Unwatched, Watch};
 use super::error::SweepError;
 use super::plan::Plan;
+use super::seconds::Seconds;
 
 /// Everything that cells need; it does not hold the stores open.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub(super) struct Stock {
     /// By machine of the plan.
     pub(super) machines: Vec<Station>,
     recall: Recall,
+    /// What cells took.
+    pub(super) seconds: Seconds,
     models: Option<PathBuf>,
     cache: PathBuf,
 }
@@ -77,6 +80,7 @@ impl Stock {
             apps,
             machines: machines.collect::<Result<_, _>>()?,
             recall: Recall::new(cache, expiry),
+            seconds: Seconds::new(cache),
             models: models.map(Path::to_path_buf),
             cache: cache.to_path_buf(),
             plan,
