@@ -316,8 +316,6 @@ fn parts_merge_to_the_whole_and_versions_do_not_mix() {
     }
     let (code, said) = place.run(&["merge", "a", "--out", "joined"]);
     assert!(code == Some(2) && said.contains("joined holds 12 cells"), "{said}");
-    let (code, said) = place.run(&["merge", "a", "--out", "./a"]);
-    assert!(code == Some(2) && said.contains("a: a folder cannot be merged into itself"), "{said}");
     let (code, said) = place.run(&["merge", "a", "m", "--out", "x"]);
     assert!(code == Some(2) && said.contains("m: expected the folder of a sweep"), "{said}");
     // Of another version.
@@ -339,6 +337,17 @@ fn parts_merge_to_the_whole_and_versions_do_not_mix() {
     fs::write(&path, text.replacen("\"stp\": ", "\"stp\": 1", 1)).unwrap();
     let (code, said) = place.run(&["merge", "a", "b", "--out", "mixed", "--mixed-versions"]);
     assert!(code == Some(2) && said.contains("are of the same cell and differ"), "{said}");
+}
+
+#[test]
+fn a_folder_is_not_merged_into_itself() {
+    let place = Place::new();
+    let plan = place.plan("plan", FAILING);
+    place.sweep(&plan, "a", &[]);
+    let before = place.content("a");
+    let (code, said) = place.run(&["merge", "a", "--out", "./a"]);
+    assert!(code == Some(2) && said.contains("a: a folder cannot be merged into itself"), "{said}");
+    assert_eq!(place.content("a"), before);
 }
 
 #[test]
