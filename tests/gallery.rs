@@ -16,6 +16,8 @@ type Figure = (&'static str, &'static [&'static str], &'static str);
 const FIGURES: &[Figure] = &[
     ("ugpu-slices", &["slice-speed", "--app", "pvc"], "ugpu-slice-speed-pvc.svg"),
     ("ugpu-slices", &["slice-surface"], "ugpu-slice-surface.svg"),
+    ("ugpu-ten", &["sorted"], "ugpu-ten-sorted.svg"),
+    ("ugpu-ten", &["reallocation"], "ugpu-ten-reallocation.svg"),
 ];
 
 #[test]

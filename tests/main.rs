@@ -86,5 +86,6 @@ mod trace_spill;
 mod trace_versions;
 mod tracez;
 mod translation;
+mod ugpu_pairs;
 mod water_filling;
 mod workloads;
