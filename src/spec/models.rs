@@ -227,9 +227,9 @@ mod tests {
         let error = models.tree("gpus", "a").unwrap_err().to_string();
         assert!(error.contains("a.toml:2: `base`: no `v10` in models/gpus"), "{error}");
         let file = folder.path().join("b.toml");
-        fs::write(&file, "base = \"v100\"\nisa = \"vlta\"\n").unwrap();
+        fs::write(&file, "description = \"b\"\nbase = \"v100\"\nisa = \"vlta\"\n").unwrap();
         let error = models.examine(file.to_str().unwrap(), &[]).unwrap_err().to_string();
-        assert!(error.contains("b.toml:2: `isa`: no `vlta` in models/isa; did"), "{error}");
+        assert!(error.contains("b.toml:3: `isa`: no `vlta` in models/isa; did"), "{error}");
     }
 
     #[test]
