@@ -79,7 +79,8 @@ fn a_missing_key_and_an_unknown_name_are_told() {
         "{found}"
     );
     let place = folder.path().display();
-    for (missing, why) in [(format!("{place}/no"), "not found"), (place.to_string(), "directory")] {
+    for (missing, why) in [(format!("{place}/no"), "no such file"), (place.to_string(), "a folder")]
+    {
         let found = models.machine(&missing, &[]).unwrap_err();
         assert_eq!(found.to_string(), format!("cannot read {missing}"));
         let source = std::error::Error::source(&found).unwrap().to_string();

@@ -88,8 +88,13 @@ impl Models {
         let path = Path::new(name_or_path);
         let is_name = self.machine_names().contains(&name_or_path);
         if !is_name && (path.is_dir() || (is_path(name_or_path) && !path.exists())) {
-            let kind = if path.is_dir() { ErrorKind::IsADirectory } else { ErrorKind::NotFound };
-            return Err(SpecError::Read { path: path.to_path_buf(), source: kind.into() });
+            let (kind, why) = if path.is_dir() {
+                (ErrorKind::IsADirectory, "it is a folder, not the file of a machine")
+            } else {
+                (ErrorKind::NotFound, "there is no such file")
+            };
+            let source = std::io::Error::new(kind, why);
+            return Err(SpecError::Read { path: path.to_path_buf(), source });
         }
         if is_name || !path.is_file() {
             return Ok((name_or_path.to_owned(), self.tree("gpus", name_or_path)?));
