@@ -1,214 +1,19 @@
 //! Do logs of NVBit's `mem_trace` become stores that say what they say, and no more?
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use assert_cmd::Command;
-use gpumodel::isa;
-use gpumodel::trace::{
-    ConvertReport, ConvertRequest, CtaChoice, Filter, Silent, Store, TraceError, convert,
-};
+use gpumodel::trace::{ConvertRequest, CtaChoice, Filter, Silent, Store, convert};
 use gpumodel::units::ByteCount;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::rendering::{reference, text};
-
-/// One access of one warp.
-#[derive(Clone, Debug, PartialEq)]
-struct Access {
-    launch: u64,
-    cta: [u32; 3],
-    slot: u32,
-    opcode: &'static str,
-    /// By lane; 0: it is off.
-    addresses: [u64; 32],
-}
-
-/// How a log is spelled.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Dialect {
-    /// NVBit 1.5.5: a launch says one more than its accesses.
-    Ahead,
-    /// Later ones: both say the same.
-    Equal,
-    /// Numbers without leading zeros.
-    Short,
-    /// SM, PC, size and triples of lane, data and address.
-    Triples,
-}
-
-const DIALECTS: [Dialect; 4] = [Dialect::Ahead, Dialect::Equal, Dialect::Short, Dialect::Triples];
-/// Grid and block of every launch here: warps of 32, 32 and 8 threads.
-const GRID: [u32; 3] = [3, 2, 1];
-const BLOCK: [u32; 3] = [72, 1, 1];
-
-fn launch_line(launch: u64, dialect: Dialect) -> String {
-    let id = launch + u64::from(dialect == Dialect::Ahead);
-    let extent = |[x, y, z]: [u32; 3]| format!("{x},{y},{z}");
-    format!(
-        "MEMTRACE: CTX 0x00000000deadbee0 - LAUNCH - Kernel pc 0x00007f00{launch:08x} - Kernel name \
-         void k{launch}<(a) - (b)>(float*, int) - grid launch id {id} - grid size {} - block size {} \
-         - nregs 12 - shmem 0 - cuda stream id 0\n",
-        extent(GRID),
-        extent(BLOCK)
-    )
-}
-
-fn access_line(access: &Access, dialect: Dialect) -> String {
-    let Access { launch, cta: [x, y, z], slot, opcode, addresses } = access;
-    let head = format!(
-        "MEMTRACE: CTX 0x00000000deadbee0 - grid_launch_id {launch} - CTA {x},{y},{z} - warp {slot} - "
-    );
-    let lanes = addresses.iter().enumerate();
-    let short = |word: String, address: &u64| word + &format!("0x{address:x} ");
-    let padded = |word: String, address: &u64| word + &format!("0x{address:016x} ");
-    let words = match dialect {
-        Dialect::Ahead | Dialect::Equal => addresses.iter().fold(String::new(), padded),
-        Dialect::Short => addresses.iter().fold(String::new(), short),
-        Dialect::Triples => lanes.fold(String::new(), |words, (lane, address)| {
-            words + &format!("Thread{lane},0x{:016x},0x{address:016x} ", lane * 7)
-        }),
-    };
-    match dialect {
-        Dialect::Triples => format!(
-            "{head}SM_id 5 - pc 0x{:x} - {opcode} - Size {} - MREF per threads(threadidx,data,address) \
-             : {words}\n",
-            pc(opcode),
-            width(opcode)
-        ),
-        _ => format!("{head}{opcode} - {words}\n"),
-    }
-}
-
-fn pc(opcode: &str) -> u64 {
-    0x100 + u64::try_from(opcode.len()).unwrap()
-}
-
-fn width(opcode: &str) -> u8 {
-    if opcode.contains("64") { 8 } else { 4 }
-}
-
-/// A log with what applications and tools say between the lines.
-fn log(accesses: &[Access], launches: u64, dialect: Dialect) -> String {
-    let mut text = String::from("------------- NVBit -------------\nkernel sizes of this run: 8\n");
-    text += "MEMTRACE: STARTING CONTEXT 0xdeadbee0\n";
-    for launch in 0..launches {
-        text += &launch_line(launch, dialect);
-        let _ = writeln!(text, "No CUDA error.");
-    }
-    for access in accesses {
-        text += &access_line(access, dialect);
-    }
-    text + "Final sum = 24576; sum/n = 3\n"
-}
-
-/// Accesses of two launches, mixed.
-fn accesses() -> Vec<Access> {
-    let mut all = Vec::new();
-    for turn in 0..40_u32 {
-        for launch in 0..2 {
-            let cta = [turn % 3, turn / 7 % 2, 0];
-            let slot = 11 + (turn * 5 + 2) % 3 * 4;
-            let opcode = if turn % 4 == 3 { "STG.E.64.SYS" } else { "LDG.E.SYS" };
-            let base = 0x7f00_0000_0000 + u64::from(turn) * 4096;
-            let addresses = std::array::from_fn(|lane| match (turn % 5, lane % 3) {
-                (2, 1) => 0,
-                (3, _) => base + u64::try_from(lane * lane).unwrap() * 8,
-                (4, _) => 0,
-                _ => base + u64::try_from(lane).unwrap() * 8,
-            });
-            all.push(Access { launch, cta, slot, opcode, addresses });
-        }
-    }
-    all
-}
-
-/// A folder with a log, and its conversion.
-struct Made {
-    folder: tempfile::TempDir,
-    report: ConvertReport,
-}
-
-impl Made {
-    fn store(&self) -> Store {
-        Store::open(&self.folder.path().join("out.gpt")).unwrap()
-    }
-}
-
-fn request(folder: &Path, log: &[u8]) -> ConvertRequest {
-    let input = folder.join("log");
-    fs::write(&input, log).unwrap();
-    let output = folder.join("out.gpt");
-    ConvertRequest { inputs: vec![input], output, ..ConvertRequest::default() }
-}
-
-fn try_bytes(log: &[u8]) -> Result<Made, TraceError> {
-    let folder = tempfile::tempdir().unwrap();
-    let report = convert(&request(folder.path(), log), &Silent);
-    let left = fs::read_dir(folder.path()).unwrap().count();
-    assert_eq!(left, 1 + usize::from(report.is_ok()), "something was left");
-    Ok(Made { folder, report: report? })
-}
-
-fn made(log: &str) -> Made {
-    try_bytes(log.as_bytes()).unwrap()
-}
-
-/// What a store says, by launch, CTA and warp: opcode, width and lanes in order.
-type Said = BTreeMap<(usize, [u32; 3], u32), Vec<(String, u8, [u64; 32])>>;
-
-fn said(store: &Store) -> Said {
-    let mut all = Said::new();
-    let mut access = isa::Access::default();
-    for kernel in 0..store.kernel_count() {
-        let code = store.code(kernel).unwrap();
-        for ordinal in 0..store.kernel(kernel).cta_count() {
-            let cta = store.cta(kernel, ordinal).unwrap();
-            for warp in 0..cta.warp_count() {
-                let mut cursor = cta.warp(warp);
-                let mut found = Vec::new();
-                while cursor.next_segment().is_some() {
-                    while let Some(number) = cursor.instruction() {
-                        let one = &code.instructions[usize::try_from(number).unwrap()];
-                        let opcode = &code.opcodes[usize::try_from(one.opcode).unwrap()];
-                        cursor.access(&mut access);
-                        let mut lanes = [0; 32];
-                        access.active().for_each(|(lane, at)| lanes[lane] = at);
-                        found.push((opcode.clone(), one.width, lanes));
-                    }
-                }
-                let at = cta.position;
-                all.insert((kernel, [at.x, at.y, at.z], warp), found);
-            }
-        }
-    }
-    all.retain(|_, found| !found.is_empty());
-    all
-}
-
-/// The same of a list, its slots numbered as they rise in each CTA.
-fn wanted(accesses: &[Access]) -> Said {
-    let mut slots: BTreeMap<(u64, [u32; 3]), Vec<u32>> = BTreeMap::new();
-    for one in accesses {
-        let slots = slots.entry((one.launch, one.cta)).or_default();
-        slots.push(one.slot);
-        slots.sort_unstable();
-        slots.dedup();
-    }
-    let mut all = Said::new();
-    for one in accesses {
-        let place = slots[&(one.launch, one.cta)].iter().position(|&slot| slot == one.slot);
-        let key =
-            (usize::try_from(one.launch).unwrap(), one.cta, u32::try_from(place.unwrap()).unwrap());
-        let row = (one.opcode.to_owned(), width(one.opcode), one.addresses);
-        all.entry(key).or_default().push(row);
-    }
-    all
-}
+use crate::memlog_text::{
+    Access, DIALECTS, Dialect, Said, access_line, accesses, launch_line, log, made, pc, program,
+    request, said, try_bytes, wanted,
+};
 
 #[test]
 fn every_dialect_says_the_same_accesses_by_launch_cta_and_slot() {
@@ -418,15 +223,6 @@ proptest! {
     }
 }
 
-/// Runs the program in `folder`; gives exit code, output and messages.
-fn program(folder: &Path, words: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = Command::cargo_bin("gpumodel").unwrap();
-    command.env("GPUMODEL_CACHE", folder.join("cache")).current_dir(folder);
-    let output = command.args(words).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
-}
-
 #[test]
 fn the_program_says_what_is_not_modelled() {
     let made = made(&log(&accesses(), 2, Dialect::Ahead));
@@ -495,81 +291,4 @@ fn the_golden_log_says_what_it_said() {
     assert_eq!(said(&store), wanted(accesses));
     let fresh = try_bytes(&fs::read(&text).unwrap()).unwrap().store();
     assert_eq!(fresh.content_hash(), store.content_hash());
-}
-
-fn real(name: &str) -> Option<PathBuf> {
-    Some(reference()?.join("real/memtrace_logs").join(name))
-}
-
-/// Launch 0's accesses of a real log of triples, read in another way: by its columns.
-fn columns(text: &str) -> Vec<(u32, u32, String, Vec<u64>)> {
-    let lines = text.lines().filter(|line| line.contains(" - grid_launch_id "));
-    let row = |line: &str| {
-        let columns: Vec<&str> = line.split(' ').collect();
-        let at = |key: &str| columns.iter().position(|&column| column == key).unwrap();
-        let cta = columns[at("CTA") + 1].split(',').next().unwrap().parse().unwrap();
-        let slot = columns[at("warp") + 1].parse().unwrap();
-        let addresses = columns.iter().filter_map(|column| {
-            let (lane, address) = column.rsplit_once(",0x")?;
-            lane.starts_with("Thread").then(|| u64::from_str_radix(address, 16).unwrap())
-        });
-        (cta, slot, columns[at("warp") + 3].to_owned(), addresses.collect())
-    };
-    lines.map(row).collect()
-}
-
-#[test]
-fn the_real_log_of_vecadd_is_its_columns() {
-    let Some(path) = real("vectoradd_modified_memtrace.txt.xz") else { return };
-    let rows = columns(&text(&path));
-    let count = |opcode: &str| rows.iter().filter(|row| row.2 == opcode).count();
-    assert_eq!([count("LDG.E.64.SYS"), count("STG.E.64.SYS"), rows.len()], [512, 256, 8 * 32 * 3]);
-    let folder = tempfile::tempdir().unwrap();
-    let store = crate::rendering::converted(&path, folder.path());
-    let said = said(&store);
-    assert_eq!(said.len(), 8 * 32);
-    for ((_, cta, warp), found) in &said {
-        // Every slot from 0 to 31 of the CTA is used.
-        let of = rows.iter().filter(|row| row.0 == cta[0] && row.1 == *warp);
-        let wanted: Vec<_> = of.map(|row| (row.2.clone(), 8, row.3.clone())).collect();
-        let found: Vec<_> =
-            found.iter().map(|row| (row.0.clone(), row.1, row.2.to_vec())).collect();
-        assert_eq!(found, wanted, "CTA {cta:?} warp {warp}");
-    }
-}
-
-#[test]
-fn caches_and_dram_of_the_real_log_are_its_sectors() {
-    let Some(path) = real("vectoradd_modified_memtrace.txt.xz") else { return };
-    let rows = columns(&text(&path));
-    let sectors = |opcode: &str| {
-        let of = rows.iter().filter(|row| row.2.starts_with(opcode));
-        let mut all: Vec<u64> = of.flat_map(|row| row.3.iter().map(|at| at / 32)).collect();
-        all.sort_unstable();
-        all.dedup();
-        u64::try_from(all.len()).unwrap()
-    };
-    let folder = tempfile::tempdir().unwrap();
-    let words = ["analyze", path.to_str().unwrap(), "--machine", "v100", "--json", "-"];
-    let (code, json, said) = program(folder.path(), &words);
-    assert_eq!(code, Some(0), "{said}");
-    let json: Value = serde_json::from_str(&json).unwrap();
-    let kernel = &json["solo"][0]["kernels"][0];
-    assert_eq!(kernel["warp_instructions"], 768);
-    // Every sector once: 32 lanes of 8 bytes are 8 sectors, and no two accesses meet.
-    assert_eq!(kernel["l1"]["accesses"], sectors("LDG") + sectors("STG"));
-    assert_eq!(kernel["l1"]["reads"], sectors("LDG"));
-    assert_eq!(kernel["dram"]["read_sectors"], sectors("LDG"));
-}
-
-#[test]
-fn the_real_log_of_pairs_is_refused_with_its_reason() {
-    let Some(path) = real("memtrace_out.txt.xz") else { return };
-    let pairs = text(&path).lines().filter(|line| line.starts_with("0x")).count();
-    let folder = tempfile::tempdir().unwrap();
-    let words = ["convert", path.to_str().unwrap(), "-o", "out.gpt"];
-    let (code, _, said) = program(folder.path(), &words);
-    assert_eq!((code, pairs), (Some(2), 24_576));
-    assert!(said.contains("24576 line(s) are `0xDATA,0xADDRESS` alone"), "{said}");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
