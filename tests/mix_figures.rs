@@ -5,7 +5,7 @@ use gpumodel::report::figure::{Drawing, Figure, Scene};
 
 use crate::picture::{boxes, texts};
 use crate::shown::crowded;
-use crate::shown_mixes::{EPOCH, divided, kept, looks, mix, mixes, shared};
+use crate::shown_mixes::{EPOCH, costly, divided, kept, looks, mix, mixes, shared};
 use crate::shown_study::apart;
 
 const BLUE: &str = "#0072B2";
@@ -225,6 +225,34 @@ fn many_mixes_are_lines_by_rank_with_one_dashed_target() {
 }
 
 #[test]
+fn energy_is_that_of_an_instruction_over_the_baseline_s_whole() {
+    let run = |scheme: &str, work, spent| costly(pair(scheme, &[], [0.5, 0.6]), work, spent);
+    let first = mix(vec![run("bp", 100, [30.0, 10.0]), run("ugpu", 200, [40.0, 32.0])]);
+    let second = mix(vec![run("bp", 10, [3.0, 1.0]), run("ugpu", 10, [2.0, 1.0])]);
+    let drawing = draw("energy", &[first.clone(), second]);
+    let told = |scheme: &str| -> Vec<Vec<String>> {
+        rows(&drawing, &[]).into_iter().filter(|row| row[1] == scheme).collect()
+    };
+    let check = |row: &[String], expected: [f64; 3]| {
+        row[2..].iter().zip(expected).for_each(|(cell, expected)| close(cell, expected));
+    };
+    check(&told("bp")[0], [1.0, 0.75, 0.25]);
+    check(&told("ugpu")[0], [0.9, 0.5, 0.4]);
+    check(&told("ugpu")[1], [0.75, 0.5, 0.25]);
+    check(&row(&drawing, &["MEAN", "ugpu"]), [0.825, 0.5, 0.325]);
+    assert_eq!(drawing.plots.len(), 3, "the whole, the GPU, the memory");
+    let over = Scene::new(std::slice::from_ref(&first)).against("ugpu");
+    let drawing = Figure::named("energy").unwrap().draw(&over).unwrap();
+    close(&row(&drawing, &["PVC+DXTC", "bp"])[2], 0.4 / 0.36);
+    // Without a table of energy, or alone, nothing can be compared.
+    let free = mix(vec![pair("bp", &[], [0.5, 0.5]), pair("ugpu", &[], [0.5, 0.5])]);
+    let once = mix(vec![run("bp", 100, [30.0, 10.0])]);
+    for records in [[free], [once]] {
+        assert!(refused("energy", &records).contains("energy table"));
+    }
+}
+
+#[test]
 fn what_is_missing_is_named_with_the_command() {
     for name in ["sorted", "reallocation", "qos"] {
         for records in [vec![crowded(2)], apart(1, false)] {
@@ -243,7 +271,7 @@ fn what_is_missing_is_named_with_the_command() {
 #[test]
 fn records_written_and_read_again_give_the_same_bytes() {
     let records = mixes(7, true);
-    for name in ["sorted", "reallocation", "qos"] {
+    for name in ["sorted", "reallocation", "qos", "energy"] {
         let read: Vec<Analysis> =
             records.iter().map(|record| serde_json::from_str(&record.to_json()).unwrap()).collect();
         assert_eq!(draw(name, &read).svg, draw(name, &records).svg, "{name}");

@@ -21,7 +21,7 @@ fn draw(name: &str, record: &Analysis) -> Result<Drawing, ReportError> {
         _ if queues => vec![queued(TWENTY)],
         "makespan" => pairs(3, false),
         "app-time" => hosted(3, false),
-        "sorted" | "reallocation" | "qos" => mixes(3, false),
+        "sorted" | "reallocation" | "qos" | "energy" => mixes(3, false),
         "slice-speed" => sliced(3, false),
         "slice-surface" => surfaces(3, false),
         "sm-scaling" | "ctas" | "transformed" | "task-size" => apart(3, false),

@@ -2,7 +2,7 @@
 //! looks at the end of epochs, and what has moved up to each.
 
 use gpumodel::record::{
-    Analysis, CoRun, CoRunApp, DecisionRecord, MigrationRecord, MovedSoFar, SCHEMA,
+    Analysis, CoRun, CoRunApp, DecisionRecord, EnergyRecord, MigrationRecord, MovedSoFar, SCHEMA,
 };
 
 use crate::shown::small;
@@ -55,6 +55,15 @@ pub(crate) fn looks(epochs: &[[(u64, u64); 2]]) -> Vec<DecisionRecord> {
     std::iter::once(start).chain((1..).zip(epochs).map(look)).collect()
 }
 
+/// `run` with that many thread instructions and joules, of the GPU and of its memory.
+pub(crate) fn costly(mut run: CoRun, instructions: u64, [gpu, memory]: [f64; 2]) -> CoRun {
+    run.apps[0].all_thread_instructions = instructions;
+    run.energy_joules = gpu + memory;
+    run.energy =
+        Some(EnergyRecord { static_joules: gpu, dram_joules: memory, ..EnergyRecord::default() });
+    run
+}
+
 /// `run` with channels of its own and with `looks` at its epochs.
 pub(crate) fn divided(mut run: CoRun, looks: Vec<DecisionRecord>) -> CoRun {
     let last = looks.last().map(|look| look.moved.clone()).unwrap_or_default();
@@ -93,7 +102,8 @@ fn one(place: u32, long: bool) -> Analysis {
     let vary = |factor: u32| f64::from((place * factor) % 13) / 100.0;
     let run = |scheme: &str, settings: &[(&str, &str)], memory_keeps: f64, compute_keeps: f64| {
         let apps = [kept(&memory, 400.0, memory_keeps), kept(&compute, 4000.0, compute_keeps)];
-        shared(scheme, settings, apps)
+        let spent = [30.0 + 10.0 * compute_keeps, 4.0 + 8.0 * memory_keeps];
+        costly(shared(scheme, settings, apps), 1_000_000_000 + u64::from(place), spent)
     };
     let promise = [("target", "0.75"), ("high", "0")];
     let cycles = |percent: u32, factor: u32| {

@@ -58,7 +58,7 @@ fn gallery() -> Vec<(String, Drawing)> {
                 "app-time" => hosted(count, long),
                 "slice-speed" => sliced(count, long),
                 "slice-surface" => surfaces(count, long),
-                "sorted" | "reallocation" | "qos" => mixes(count, long),
+                "sorted" | "reallocation" | "qos" | "energy" => mixes(count, long),
                 _ => apart(count, long),
             };
             let name = format!("{} of {count}{}", figure.name, if long { " long" } else { "" });

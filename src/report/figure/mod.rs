@@ -8,6 +8,7 @@ mod app_time;
 mod correlation;
 mod ctas;
 mod curves;
+mod energy;
 mod interference;
 mod issue_slots;
 mod makespan;
@@ -237,6 +238,12 @@ pub const FIGURES: &[Figure] = &[
         about: "share of an epoch in which SMs were vacated and pages under way, mean and worst",
         source: Source::Study,
         draw: reallocation::draw,
+    },
+    Figure {
+        name: "energy",
+        about: "energy of an instruction over a baseline scheme's, of the GPU and of its memory",
+        source: Source::Study,
+        draw: energy::draw,
     },
     Figure {
         name: "slice-speed",

@@ -1,0 +1,153 @@
+//! What an instruction costs in energy under each scheme, of the GPU and of its memory,
+//! over the whole under a baseline scheme (UGPU, Fig. 12b).
+
+use super::{Drawing, ReportError, Scene, empty};
+use crate::record::CoRun;
+use crate::record::statistics::mean;
+use crate::report::chart::{Bars, Cluster, Entry, Fill, LABEL, Sheet, Swatch, fit};
+use crate::report::grid::Mix;
+use crate::report::number::float;
+use crate::report::values::{cell, csv};
+
+/// Mixes that are drawn; the means are over all.
+const MIXES: usize = 48;
+/// Bars up to which values stand above them.
+const LABELLED: usize = 30;
+
+/// What is missing where nothing can be compared.
+const MISSING: &str = "no mix knows the energy under two schemes, one of them the baseline; run `gpumodel analyze A B --scheme bp,ugpu --until cycles=M --json FILE` on a machine with an energy table";
+
+/// Panels: what they are called, and which part of a cost they show.
+const PARTS: [(&str, fn(&Cost) -> f64); 3] = [
+    ("GPU and memory", |cost| cost.gpu + cost.memory),
+    ("GPU", |cost| cost.gpu),
+    ("Memory", |cost| cost.memory),
+];
+
+/// Energy of a thread instruction, in joules or over a baseline's whole.
+#[derive(Clone, Copy)]
+struct Cost {
+    gpu: f64,
+    memory: f64,
+}
+
+/// One mix: costs over the baseline's whole by scheme; `None`: not known.
+struct Row<'a> {
+    mix: &'a str,
+    costs: Vec<Option<Cost>>,
+}
+
+pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+    let grid = scene.grid("energy")?;
+    let baseline = baseline(&grid.schemes, scene.baseline())?;
+    let rows: Vec<Row<'_>> = grid.mixes.iter().filter_map(|mix| Row::of(mix, baseline)).collect();
+    if rows.is_empty() {
+        return Err(empty("energy", MISSING));
+    }
+    let schemes = &grid.schemes;
+    let mut sheet =
+        Sheet::new(&format!("Energy of a thread instruction over {}", schemes[baseline]));
+    let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
+    let entry =
+        |(name, fill): (&String, &Fill)| Entry::new(Swatch::Fill(*fill), fit(name, LABEL, 210.0));
+    sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());
+    for (part, (name, _)) in PARTS.iter().enumerate() {
+        sheet.skip(4.0);
+        sheet.note(&format!("{name}:"));
+        let clusters = clusters(&rows, schemes.len(), part);
+        let reference = (part == 0).then_some(100.0);
+        Bars { clusters: &clusters, fills: &fills, title: "%", reference }.draw(&mut sheet);
+    }
+    sheet.note(&format!(
+        "All in % of what GPU and memory take together for an instruction under {}: the lower two add up to the first.",
+        schemes[baseline]
+    ));
+    if rows.len() > MIXES {
+        let left = rows.len() - MIXES;
+        sheet.note(&format!("{left} more mixes are in the mean and not drawn."));
+    }
+    Ok(sheet.finish(&scene.footer()).with_csv(table(schemes, &rows)))
+}
+
+/// The place of the baseline among `schemes`: the first where none is asked for.
+fn baseline(schemes: &[String], asked: Option<&str>) -> Result<usize, ReportError> {
+    let Some(name) = asked else { return Ok(0) };
+    schemes.iter().position(|scheme| scheme == name).ok_or_else(|| {
+        let known = schemes.join(", ");
+        empty("energy", &format!("no mix ran under {name}; the schemes are {known}"))
+    })
+}
+
+impl Cost {
+    /// `None`: nothing was executed, or the machine has no energy table.
+    fn of(run: &CoRun) -> Option<Self> {
+        let energy = run.energy.as_ref()?;
+        let work = run.apps.iter().map(|app| float(app.all_thread_instructions)).sum::<f64>();
+        let memory = energy.memory_joules();
+        let cost = Self { gpu: (energy.total_joules() - memory) / work, memory: memory / work };
+        let usable = |value: f64| value.is_finite() && value >= 0.0;
+        (work > 0.0 && usable(cost.gpu) && usable(cost.memory)).then_some(cost)
+    }
+
+    fn over(self, whole: f64) -> Self {
+        Self { gpu: self.gpu / whole, memory: self.memory / whole }
+    }
+}
+
+impl<'a> Row<'a> {
+    /// `None` where the baseline or every other scheme is missing.
+    fn of(mix: &'a Mix<'a>, baseline: usize) -> Option<Self> {
+        let costs: Vec<Option<Cost>> = mix.runs.iter().map(|run| Cost::of((*run)?)).collect();
+        let whole = costs[baseline].map(|cost| cost.gpu + cost.memory)?;
+        let several = costs.iter().flatten().count() > 1;
+        let costs = costs.into_iter().map(|cost| Some(cost?.over(whole))).collect();
+        (several && whole > 0.0).then_some(Self { mix: &mix.name, costs })
+    }
+}
+
+/// The mean of a part over the mixes that have the scheme.
+fn overall(rows: &[Row<'_>], scheme: usize, part: usize) -> Option<f64> {
+    let of = |row: &Row<'_>| row.costs[scheme].as_ref().map(PARTS[part].1);
+    mean(&rows.iter().filter_map(of).collect::<Vec<f64>>())
+}
+
+/// The bars of one part: mixes that are drawn, and the mean of all where there are
+/// several.
+fn clusters(rows: &[Row<'_>], schemes: usize, part: usize) -> Vec<Cluster> {
+    let percent = |value: Option<f64>| value.map(|value| 100.0 * value);
+    let cluster = |name: &str, labelled, values| Cluster {
+        name: name.into(),
+        values,
+        labelled,
+        ends: Vec::new(),
+    };
+    let labelled = rows.len() * schemes <= LABELLED;
+    let drawn = rows.iter().take(MIXES).map(|row| {
+        let values = row.costs.iter().map(|cost| percent(cost.as_ref().map(PARTS[part].1)));
+        cluster(row.mix, labelled, values.collect())
+    });
+    let mut clusters: Vec<Cluster> = drawn.collect();
+    if rows.len() > 1 {
+        let all = (0..schemes).map(|scheme| percent(overall(rows, scheme, part))).collect();
+        clusters.push(cluster("MEAN", true, all));
+    }
+    clusters
+}
+
+fn table(schemes: &[String], rows: &[Row<'_>]) -> String {
+    let line = |mix: &str, scheme: &str, shares: [Option<f64>; 3]| {
+        let [whole, gpu, memory] = shares.map(cell);
+        [mix.to_string(), scheme.to_string(), whole, gpu, memory]
+    };
+    let mut lines = Vec::new();
+    for row in rows {
+        let costs = schemes.iter().zip(&row.costs);
+        lines.extend(costs.map(|(scheme, cost)| {
+            line(row.mix, scheme, PARTS.map(|(_, part)| cost.as_ref().map(part)))
+        }));
+    }
+    lines.extend(schemes.iter().enumerate().map(|(place, scheme)| {
+        line("MEAN", scheme, [0, 1, 2].map(|part| overall(rows, place, part)))
+    }));
+    csv(["mix", "scheme", "whole", "gpu", "memory"], lines)
+}
