@@ -26,13 +26,16 @@ fn an_unknown_key_is_named_with_its_line_and_the_nearest() {
 fn a_value_of_the_wrong_kind_says_what_was_expected() {
     let found = error("[sm]\nschedulers = { value = \"four\", assumed = \"x\" }\n");
     assert!(
-        found.starts_with("/mine.toml:4: `sm.schedulers`: expected u32, found string"),
+        found.starts_with("/mine.toml:4: `sm.schedulers`: expected a whole number from 0 to 4294967295, found string"),
         "{found}"
     );
     let found = error("[sm]\npolicy = { value = \"gtoo\", assumed = \"x\" }\n");
     assert!(found.ends_with("found \"gtoo\"; did you mean `gto`?"), "{found}");
     let found = error("[dispatch]\nsms = { value = -1, assumed = \"x\" }\n");
-    assert!(found.contains("expected u16, found integer `-1`"), "{found}");
+    assert!(
+        found.contains("expected a whole number from 0 to 65535, found integer `-1`"),
+        "{found}"
+    );
     let found = error("[clocks]\ncore_mhz = { value = nan, assumed = \"x\" }\n");
     assert!(found.contains("`clocks.core_mhz`") && found.contains("found nan"), "{found}");
 }
@@ -102,7 +105,7 @@ fn a_wrong_override_names_the_word() {
     );
     assert!(
         set("l1.latency_cycles", "fast")
-            .contains("--set l1.latency_cycles=fast: `l1.latency_cycles`: expected u32")
+            .contains("--set l1.latency_cycles=fast: `l1.latency_cycles`: expected a whole number")
     );
     assert!(set("l1.latency_cycles.x", "3").contains("unknown key"));
     assert!(set("l1..x", "3").contains("expected SECTION.KEY=VALUE"));

@@ -74,6 +74,20 @@ impl Fault {
     }
 }
 
+/// What serde calls a type, as somebody says it who writes numbers into a file.
+fn in_words(expected: &str) -> String {
+    let most: u64 = match expected {
+        "u8" => u8::MAX.into(),
+        "u16" => u16::MAX.into(),
+        "u32" => u32::MAX.into(),
+        "u64" | "u128" | "usize" => return String::from("a whole number from 0 on"),
+        "i8" | "i16" | "i32" | "i64" | "i128" | "isize" => return String::from("a whole number"),
+        "f32" | "f64" => return String::from("a number"),
+        other => return other.to_owned(),
+    };
+    format!("a whole number from 0 to {most}")
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {:?}", self.key, self.wrong)
@@ -89,7 +103,7 @@ impl de::Error for Fault {
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        let (expected, found) = (expected.to_string(), found.to_string());
+        let (expected, found) = (in_words(&expected.to_string()), found.to_string());
         Self::new(Wrong::Value { expected, found, nearest: None })
     }
 

@@ -292,7 +292,16 @@ mod tests {
             ("window = 1000\n", "", "window: expected with until"),
             ("'targets'", "'all'", "window: belongs to until"),
             ("'targets'", "'never'", "until: expected all, first"),
-            ("window = 1000", "window = -1", "plan.toml:5: `window`"),
+            (
+                "window = 1000",
+                "window = -1",
+                "plan.toml:5: `window`: expected a whole number from 0",
+            ),
+            (
+                "window = 1000",
+                "spacing = -5",
+                "`spacing`: expected a whole number from 0 on, found",
+            ),
             ("seeds = [1, 2]", "seeds = []", "seeds: expected one"),
             ("a = 'synth:saxpy'\nb = 'x/b.gpt'\n", "", "expected applications"),
             ("all_pairs = true", "lists = [['a', 'q']]", "list 1: no application q"),
