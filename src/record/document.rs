@@ -3,12 +3,11 @@
 //! A document is checked once, here: whoever holds an [`Analysis`] that was
 //! read from a file may rely on the counting rules.
 
-use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::units::to_usize;
+use crate::units::{read_file, to_usize};
 
 use super::{
     Analysis, CacheCounters, CoRun, CoRunApp, KernelRecord, RecordError, ResidencyRecord, SCHEMA,
@@ -26,7 +25,7 @@ impl Analysis {
     /// # Errors
     /// [`RecordError`] with the file and the line of the first thing wrong.
     pub fn read(path: &Path) -> Result<Self, RecordError> {
-        let bytes = fs::read(path).map_err(|e| RecordError::file(path, e))?;
+        let bytes = read_file(path).map_err(|e| RecordError::file(path, e))?;
         Self::from_json(&bytes, path)
     }
 

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::synth::{self, Compression, Workload};
 use crate::trace::{self, ConvertRequest, Progress, Store, TraceError};
-use crate::units::{Scratch, WholeFile};
+use crate::units::{Scratch, WholeFile, read_file};
 
 use super::error::RunError;
 use super::recall::key;
@@ -73,7 +73,7 @@ fn kept_or_made(
 /// The notes of a conversion that was kept; `None` when it or they are damaged.
 fn kept(stored: &Path, notes: &Path) -> Option<Vec<String>> {
     Store::open(stored).and_then(|store| store.check_blocks()).ok()?;
-    let text = fs::read_to_string(notes).ok()?;
+    let text = String::from_utf8(read_file(notes).ok()?).ok()?;
     let (_, lines) = text.split_once('\n')?;
     let lines: Vec<String> = lines.lines().map(str::to_owned).collect();
     (sealed(&lines) == text).then_some(lines)

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::units::to_u64;
+use crate::units::{read_file, to_u64};
 
 /// A file takes whole blocks of a disk, so also many small ones are bounded.
 const BLOCK: u64 = 4096;
@@ -43,7 +43,7 @@ impl Shelf {
 
     /// What is kept under `key`; nothing where there is no such file.
     pub(super) fn read(&self, key: u128) -> Vec<u8> {
-        fs::read(self.file(key)).unwrap_or_default()
+        read_file(&self.file(key)).unwrap_or_default()
     }
 
     /// Keeps `bytes` under `key`, unless they are a quarter of the shelf. Nothing

@@ -91,16 +91,27 @@ pub(super) struct Fault {
     pub(super) expected: String,
     /// What is there.
     pub(super) found: String,
+    /// Why it could not be read at all.
+    unread: Option<io::ErrorKind>,
 }
 
 impl Fault {
     /// A fault at byte `at`.
     pub(super) fn new(at: usize, expected: impl Into<String>, found: impl Into<String>) -> Self {
-        Self { at, expected: expected.into(), found: found.into() }
+        Self { at, expected: expected.into(), found: found.into(), unread: None }
+    }
+
+    /// A file that the system does not let be read any more.
+    pub(super) fn unread(error: &io::Error) -> Self {
+        let unread = Some(error.kind());
+        Self { unread, ..Self::new(0, "a file that can be read", error.to_string()) }
     }
 
     /// The error of the binary trace at `path`, when the block is the whole file.
     pub(super) fn in_bytes(self, path: &Path) -> TraceError {
+        if let Some(kind) = self.unread {
+            return TraceError::io("read", path, kind.into());
+        }
         TraceError::Bytes {
             path: path.to_path_buf(),
             offset: crate::units::to_u64(self.at),
@@ -114,6 +125,9 @@ impl Fault {
     /// For compressed blocks the position within is that of the decompressed
     /// bytes, so only the start of the block is given.
     pub(super) fn in_store(self, path: &Path, offset: u64) -> TraceError {
+        if let Some(kind) = self.unread {
+            return TraceError::io("read", path, kind.into());
+        }
         TraceError::Store {
             path: path.to_path_buf(),
             offset,
@@ -132,4 +146,28 @@ pub(super) fn quoted(bytes: &[u8]) -> String {
     let shown = &bytes[..bytes.len().min(LONGEST)];
     let dots = if bytes.len() > LONGEST { "…" } else { "" };
     format!("`{}{dots}`", String::from_utf8_lossy(shown).escape_debug())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::io::ErrorKind;
+    use std::path::Path;
+
+    use super::Fault;
+    use crate::units::unless_stale;
+
+    #[test]
+    fn a_store_that_went_stale_is_worth_another_try_and_a_damaged_one_is_not() {
+        let stale = Fault::unread(&ErrorKind::StaleNetworkFileHandle.into());
+        for (fault, expected) in [(stale, 2), (Fault::new(0, "a", "b"), 1)] {
+            let times = Cell::new(0);
+            let read = || {
+                times.set(times.get() + 1);
+                Err::<(), _>(fault.clone().in_store(Path::new("a.gpt"), 64))
+            };
+            let said = unless_stale(read).unwrap_err().to_string();
+            assert!(times.get() == expected && said.contains("a.gpt"), "{said}");
+        }
+    }
 }

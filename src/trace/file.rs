@@ -57,7 +57,7 @@ impl StoreFile {
         let missing = |found: &str| Fault::new(at, format!("{count} bytes"), found);
         let end = start.checked_add(count).filter(|&end| end <= self.bytes);
         let end = end.ok_or_else(|| missing("the end of the file"))?;
-        if end > self.map.length_now() {
+        if end > self.map.length_now()? {
             let found = "the end of the file: another program cut it while it was open";
             return Err(missing(found));
         }

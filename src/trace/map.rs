@@ -41,8 +41,11 @@ impl Map {
     }
 
     /// Bytes that the file has by now.
-    pub(super) fn length_now(&self) -> u64 {
-        self.file.metadata().map_or(0, |now| now.len())
+    ///
+    /// # Errors
+    /// A [`Fault`] where the system does not say: the file may be gone from its server.
+    pub(super) fn length_now(&self) -> Result<u64, Fault> {
+        self.file.metadata().map(|now| now.len()).map_err(|error| Fault::unread(&error))
     }
 
     /// Checks that the file is still as long as it was when it was mapped.
@@ -50,7 +53,7 @@ impl Map {
     /// # Errors
     /// A [`Fault`] where it ends now.
     pub(super) fn whole(&self) -> Result<(), Fault> {
-        let (had, has) = (self.bytes.len(), self.length_now());
+        let (had, has) = (self.bytes.len(), self.length_now()?);
         if has >= to_u64(had) {
             return Ok(());
         }

@@ -12,6 +12,7 @@ mod nearest;
 mod output;
 mod passing;
 mod scratch;
+mod stale;
 
 pub use byte_count::ByteCount;
 pub use clock::ClockRatio;
@@ -23,6 +24,7 @@ pub use nearest::{did_you_mean, nearest};
 pub use output::{WholeFile, remove_unfinished};
 pub use passing::{Passing, UNFINISHED};
 pub use scratch::{Scratch, check_writable};
+pub use stale::{read_file, unless_stale};
 
 /// A point in time or a duration in cycles of the SM clock, unless a name says
 /// otherwise (`_dram_cycles`, `_l2_cycles`).

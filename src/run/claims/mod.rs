@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::units::{Passing, UNFINISHED};
+use crate::units::{Passing, UNFINISHED, read_file};
 
 use owner::Life;
 
@@ -91,7 +91,7 @@ impl Claims {
         let text = format!("{}\nhost {host}\npid {pid}\ntime {time}\n", self.owner.name());
         // More than once only where others come and go meanwhile.
         for _ in 0..4 {
-            match fs::read(&path) {
+            match read_file(&path) {
                 Ok(found) if self.gone(&by(&found)) => Self::discard(&path, &found),
                 Ok(_) => return Ok(None),
                 Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -107,7 +107,7 @@ impl Claims {
 
     /// Who works on `key`, as far as a file says so.
     pub(super) fn holder(&self, key: &str) -> Option<Owner> {
-        fs::read(self.claim(key)).ok().map(|found| by(&found))
+        read_file(&self.claim(key)).ok().map(|found| by(&found))
     }
 
     fn claim(&self, key: &str) -> PathBuf {
@@ -122,7 +122,7 @@ impl Claims {
             return;
         }
         // Where a file system has no locks, this is all that can be done.
-        if fs::read(path).is_ok_and(|now| now == found) {
+        if read_file(path).is_ok_and(|now| now == found) {
             let _ = fs::remove_file(path);
         }
     }
@@ -133,7 +133,7 @@ impl Claims {
             return false;
         }
         let path = self.folder.join(format!("{}.{OWNER}", owner.name()));
-        let Ok(beat) = fs::read(&path) else { return true };
+        let Ok(beat) = read_file(&path) else { return true };
         match owner.life() {
             Life::Alive => false,
             Life::Gone => true,
@@ -166,7 +166,7 @@ impl Claims {
             }
         }
         for path in files.iter().filter(|path| ending(path, CLAIM)) {
-            let Ok(found) = fs::read(path) else { continue };
+            let Ok(found) = read_file(path) else { continue };
             if self.gone(&by(&found)) {
                 Self::discard(path, &found);
             }

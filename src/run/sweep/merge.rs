@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use crate::record::{CellRecord, FailedCell, RecordError, SweepFiles, SweepRecord};
 
+use crate::units::unless_stale;
+
 use super::error::SweepError;
 use super::folder::{SweepFolder, tables, write};
 
@@ -153,7 +155,8 @@ fn better(
 }
 
 fn read(path: &Path) -> Result<String, SweepError> {
-    Ok(fs::read_to_string(path).map_err(|source| RecordError::file(path, source))?)
+    Ok(unless_stale(|| fs::read_to_string(path))
+        .map_err(|source| RecordError::file(path, source))?)
 }
 
 fn copy(

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::record::{Analysis, CellRecord};
 use crate::spec::{Models, Resolved};
 use crate::trace::{Filter, Store};
-use crate::units::to_u64;
+use crate::units::{to_u64, unless_stale};
 
 use super::super::app::{App, AppName, Made};
 use super::super::error::RunError;
@@ -199,8 +199,12 @@ impl Stock {
         }
     }
 
-    /// Runs a cell.
+    /// Runs a cell; once more where a store went stale under it, which opens it anew.
     pub(super) fn run(&self, cell: &Cell) -> Result<Analysis, RunError> {
+        unless_stale(|| self.run_once(cell))
+    }
+
+    fn run_once(&self, cell: &Cell) -> Result<Analysis, RunError> {
         let request = self.request(cell);
         let (bench, apps) = self.bench(&request, cell.machine, &cell.mix)?;
         let mut analysis = together(&bench, &request, &apps)?;
@@ -211,8 +215,10 @@ impl Stock {
     /// Runs an application alone, so that the cells know what it does.
     pub(super) fn run_alone(&self, cell: &Cell, app: usize) -> Result<(), RunError> {
         let request = self.request(cell);
-        let (bench, apps) = self.bench(&request, cell.machine, &[app])?;
-        bench.solo(&apps[0]).map(drop)
+        unless_stale(|| {
+            let (bench, apps) = self.bench(&request, cell.machine, &[app])?;
+            bench.solo(&apps[0]).map(drop)
+        })
     }
 
     /// A machine with applications, ready to run.
@@ -261,7 +267,7 @@ fn stores(
     let made: Vec<Result<Stored, SweepError>> = firsts
         .par_iter()
         .with_max_len(1)
-        .map(|&app| stored(plan, app, models, cache, watch))
+        .map(|&app| unless_stale(|| stored(plan, app, models, cache, watch)))
         .collect();
     let made: Vec<Stored> = made.into_iter().collect::<Result<_, _>>()?;
     let of = |app: usize| made[sources[plan.apps[app].path.as_path()]].clone();

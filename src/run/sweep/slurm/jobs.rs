@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::units::read_file;
+
 use super::super::error::SweepError;
 use super::super::folder::write;
 use super::answers::Entry;
@@ -53,13 +55,13 @@ impl Jobs {
     /// Reads the file; `None`: there is none.
     pub(super) fn read(folder: &Path) -> Result<Option<Self>, SweepError> {
         let path = Self::path(folder);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
+        let bytes = match read_file(&path) {
+            Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(SweepError::Folder { path, source }),
         };
         let wrong = |message| SlurmError::Jobs { path: path.clone(), message };
-        let jobs: Self = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let jobs: Self = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
         if jobs.schema != SCHEMA {
             let found = &jobs.schema;
             Err(wrong(format!("expected schema \"{SCHEMA}\", found \"{found}\"")))?;
