@@ -354,7 +354,7 @@ fn jobs_refuse_a_plan_that_has_other_cells_by_now() {
     assert!(code == Some(2) && said.contains("plan.toml: has other cells than"), "{said}");
     let log = scene.place.path("out/slurm/cells-1_1.log");
     let log = fs::read_to_string(log).unwrap();
-    assert!(log.contains("other cells than when this job was submitted"), "{log}");
+    assert!(log.contains("other cells than when the script of this job was written"), "{log}");
     let (out, whole) = (scene.place.path("out"), scene.place.path("whole"));
     let whole = SweepFiles::new(&whole).done();
     let done = SweepFiles::new(&out).done();

@@ -221,15 +221,21 @@ fn scripts_for_slurm_pass_on_what_changes_the_work() {
     let more = ["2G", "--mixed-versions", "--retry-failed", "--stale-after", "9"];
     let (code, said) = place.sweep(&plan, "out", &[&options[..], &more].concat());
     assert_eq!(code, Some(0), "{said}");
-    let script = |name| fs::read_to_string(place.path("out/slurm").join(name)).unwrap();
+    let folder = place.path("out/slurm/cells-6-8");
+    let script = |name| fs::read_to_string(folder.join(name)).unwrap();
     let (array, last) = (script("cells-1.sh"), script("tables.sh"));
+    // Those of another part lie elsewhere.
+    let other = ["--engine", "slurm", "--print", "--cells", "1-5"];
+    let (code, said) = place.sweep(&plan, "out", &other);
+    assert!(code == Some(0) && said.contains("out/slurm/cells-1-5/submit.sh"), "{said}");
+    assert_eq!((script("cells-1.sh"), script("tables.sh")), (array.clone(), last.clone()));
     for script in [&array, &last] {
         assert!(script.contains("'--mixed-versions' '--memory' '2147483648'"), "{script}");
         assert!(script.contains("'--stale-after' '9'"), "{script}");
     }
     assert!(array.contains("--array=0-1\n") && array.contains("* 2 + 6 ))"), "{array}");
     assert!(array.contains("last=8\n") && array.contains("'--retry-failed'"), "{array}");
-    assert!(last.contains("--cells 6-8") && !last.contains("--retry-failed"), "{last}");
+    assert!(last.contains("--cells 6-8 --tables\n") && !last.contains("--retry-failed"), "{last}");
 }
 
 #[cfg(unix)]

@@ -21,6 +21,10 @@ pub struct SweepEstimate {
     pub memory_bytes: u64,
     /// What this rests on.
     pub basis: String,
+    /// Hash of all cells of the plan, by which a job refuses a plan that has others; empty
+    /// where nobody needs it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub plan_hash: String,
 }
 
 /// One cell.

@@ -108,6 +108,9 @@ pub(crate) struct Arguments {
     /// Refuses a plan that has other cells than when a job was submitted
     #[arg(long, value_name = "HASH", hide = true)]
     plan_hash: Option<String>,
+    /// Writes the tables, though others of many jobs may still run their parts
+    #[arg(long, hide = true)]
+    tables: bool,
     /// Only these cells, by their numbers in --dry-run, which are those in the whole plan
     #[arg(long, value_name = "FIRST-LAST", value_parser = part)]
     cells: Option<(usize, usize)>,
@@ -155,6 +158,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         memory_bytes: arguments.memory.map(|memory| memory.0),
         plan_hash: arguments.plan_hash.clone(),
         part: arguments.cells,
+        tables: arguments.tables,
         expiry: Duration::from_secs(arguments.stale_after.into()),
         models: arguments.models.clone(),
         cache: cache_folder(),

@@ -117,6 +117,7 @@ fn swept(
         memory_bytes: request.memory_bytes,
         plan_hash: None,
         part: None,
+        tables: false,
         expiry: request.expiry,
         models: request.models.clone(),
         cache: request.cache.clone(),

@@ -36,10 +36,12 @@ pub enum SweepError {
         /// Why.
         source: Box<RunError>,
     },
-    /// The plan has other cells than when a job was submitted, which names them by number.
+    /// The plan has other cells than when the script of a job was written, which names them by
+    /// number.
     #[error(
-        "{}: has other cells than when this job was submitted: the plan, a trace, a machine or \
-         the program has changed since; nothing was run", plan.display()
+        "{}: has other cells than when the script of this job was written: the plan, a trace, a \
+         machine or the program has changed since; nothing was run: put back what was changed, \
+         or write and submit the scripts anew", plan.display()
     )]
     OtherCells {
         /// The plan.

@@ -103,6 +103,7 @@ pub(super) fn estimate(
         seconds: (core_seconds / to_u64(threads.max(1))).max(longest.div_ceil(1000)),
         memory_bytes: cells.iter().map(|cell| cell.memory_bytes).max().unwrap_or(0),
         basis: BASIS.to_owned(),
+        plan_hash: String::new(),
         cells,
     }
 }

@@ -63,6 +63,8 @@ pub struct SweepRequest {
     pub plan_hash: Option<String>,
     /// The part of the plan's cells to run, by their numbers from 1; `None`: all.
     pub part: Option<(usize, usize)>,
+    /// Write the tables, though others of many jobs may still run their parts.
+    pub tables: bool,
     /// How long a process of another machine may not be heard of before its cells are
     /// taken over.
     pub expiry: Duration,
@@ -112,7 +114,8 @@ pub fn planned(
     part(request, plan.cells())?;
     let (stock, cells) = stocked(request, plan, watch)?;
     let part = part(request, cells.len())?;
-    Ok(estimate::estimate(&stock, (part.start, &cells[part]), threads))
+    let estimate = estimate::estimate(&stock, (part.start, &cells[part]), threads);
+    Ok(SweepEstimate { plan_hash: plan_hash(&cells), ..estimate })
 }
 
 /// What the cells that were asked for would take on many nodes, were none done, by what the
@@ -154,7 +157,8 @@ pub fn sweep(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<SweepEnd,
     let end = Course::new((&stock, &folder), (cells, &states), watch, memory).run()?;
     drop(stock);
     // Each of many jobs leaves the tables to who ends the last cell.
-    if request.plan_hash.is_none() || request.part.is_none() || folder.complete(&all) {
+    let one_of_many = request.plan_hash.is_some() && request.part.is_some() && !request.tables;
+    if !one_of_many || folder.complete(&all) {
         folder.tables(watch)?;
     }
     folder.clean();

@@ -39,8 +39,8 @@ pub(super) struct Label<'a> {
     pub(super) plan_hash: &'a str,
 }
 
-/// Writes the scripts into `slurm` of the sweep's folder; gives the one that submits
-/// the others.
+/// Writes the scripts into `slurm` of the sweep's folder, those of a part of the cells into
+/// a folder of its own there; gives the one that submits the others.
 ///
 /// # Errors
 /// When the folder cannot be written.
@@ -48,7 +48,11 @@ pub fn slurm_scripts(
     request: &SlurmRequest,
     estimate: &SweepEstimate,
 ) -> Result<PathBuf, SweepError> {
-    let folder = super::folder(&request.out);
+    let mut folder = super::folder(&request.out);
+    let ends = estimate.cells.first().zip(estimate.cells.last()).filter(|_| request.part);
+    if let Some((first, last)) = ends {
+        folder.push(format!("cells-{}-{}", first.number, last.number));
+    }
     std::fs::create_dir_all(&folder).map_err(SweepError::folder(&folder))?;
     let cells: Vec<&CellEstimate> = estimate.cells.iter().collect();
     let chunk = request.chunk(estimate);
@@ -59,7 +63,8 @@ pub fn slurm_scripts(
     for (number, tasks) in tasks.chunks(request.array).enumerate() {
         let name = format!("cells-{}.sh", number + 1);
         let path = folder.join(&name);
-        write(&path, &request.array_script(&folder, tasks, (chunk, seconds)))?;
+        let text = request.array_script(&folder, tasks, (chunk, seconds), &estimate.plan_hash);
+        write(&path, &text)?;
         let _ = writeln!(submit, "job{number}=$(sbatch --parsable {})", quoted(&path));
         before.push(format!("${{job{number}%%;*}}"));
     }
@@ -96,6 +101,7 @@ impl SlurmRequest {
         folder: &Path,
         tasks: &[Task<'_>],
         (chunk, seconds): (usize, u64),
+        plan_hash: &str,
     ) -> String {
         let cells = || tasks.iter().copied().flatten();
         let mut text =
@@ -107,8 +113,8 @@ impl SlurmRequest {
         let _ = writeln!(text, "first=$(( SLURM_ARRAY_TASK_ID * {chunk} + {first} ))");
         let _ = writeln!(text, "last=$(( first + {} ))", chunk - 1);
         let _ = writeln!(text, "[ \"$last\" -le {last} ] || last={last}");
-        let command = self.command(&self.array_words, " --cells \"$first-$last\"");
-        format!("{text}exec {command}\n")
+        let words = [&self.array_words[..], &insisting(plan_hash)].concat();
+        format!("{text}exec {}\n", self.command(&words, " --cells \"$first-$last\""))
     }
 
     /// The array of `tasks` that the watch submits: any cells, each task by its range.
@@ -129,7 +135,7 @@ impl SlurmRequest {
             let _ = writeln!(text, "{place}) cells={first}-{last} ;;");
         }
         let _ = writeln!(text, "esac");
-        let words = [String::from("--plan-hash"), label.plan_hash.to_owned()];
+        let words = insisting(label.plan_hash);
         format!("{text}exec {}\n", self.command(&words, " --cells \"$cells\""))
     }
 
@@ -144,7 +150,9 @@ impl SlurmRequest {
         let log = log(folder, "tables-%j");
         let seconds = seconds.saturating_add(table_seconds(estimate));
         let text = self.head(("gpumodel-tables", &log), seconds, estimate.memory_bytes);
-        format!("{text}exec {}\n", self.command(&[], &self.cells(estimate)))
+        let words = insisting(&estimate.plan_hash);
+        let tables = if self.part { " --tables" } else { "" };
+        format!("{text}exec {}{tables}\n", self.command(&words, &self.cells(estimate)))
     }
 
     /// The same, as the watch submits it. Its exit code goes into the file `end`, whatever
@@ -161,8 +169,7 @@ impl SlurmRequest {
         let seconds = self.longest(&tasks, estimate).saturating_add(table_seconds(estimate));
         let log = log(folder, label.script);
         let text = self.watched_head(label, &log, seconds, estimate.memory_bytes);
-        let words = [String::from("--plan-hash"), label.plan_hash.to_owned()];
-        let command = self.command(&words, &self.cells(estimate));
+        let command = self.command(&insisting(label.plan_hash), &self.cells(estimate));
         format!("{text}{command}\ncode=$?\necho \"$code\" > {}\nexit \"$code\"\n", quoted(end))
     }
 
@@ -204,6 +211,11 @@ impl SlurmRequest {
         }
         text + more
     }
+}
+
+/// The words by which a job refuses a plan that has other cells by now.
+fn insisting(plan_hash: &str) -> [String; 2] {
+    [String::from("--plan-hash"), plan_hash.to_owned()]
 }
 
 /// First and last cell of a task, by their numbers in the plan.
@@ -273,6 +285,7 @@ mod tests {
             cells: (1..).map(cell).take(cells).collect(),
             alone_milliseconds: 1_800_000,
             memory_bytes: 1 << 30,
+            plan_hash: String::from("7f"),
             ..SweepEstimate::default()
         }
     }
@@ -290,9 +303,10 @@ mod tests {
         // and ten minutes; two cells in 80 % of it and the process.
         assert!(one.contains("--time=130\n") && one.contains("--mem=2816M"), "{one}");
         assert!(one.contains("exec '/opt/it'\\''s/gpumodel' sweep '/plans/plan.toml'"), "{one}");
-        assert!(one.contains("'--models' 'own models' '--retry-failed' --cells"), "{one}");
+        assert!(one.contains("'own models' '--retry-failed' '--plan-hash' '7f' --cells"), "{one}");
         let last = read("tables.sh");
         assert!(!last.contains("--cells") && !last.contains("--retry-failed"), "{last}");
+        assert!(last.ends_with("'own models' '--plan-hash' '7f'\n"), "{last}");
         assert!(last.contains("--time=130\n") && last.contains("--mem=2816M"), "{last}");
         let submit = fs::read_to_string(submit).unwrap();
         assert!(submit.contains("afterany:${job0%%;*}:${job1%%;*} "), "{submit}");
@@ -308,13 +322,14 @@ mod tests {
         slurm_scripts(&echo, &some).unwrap();
         let run = |script: &str, task: &str| {
             let mut shell = std::process::Command::new("sh");
-            shell.arg(out.path().join("slurm").join(script)).env("SLURM_ARRAY_TASK_ID", task);
+            let folder = out.path().join("slurm/cells-21-34");
+            shell.arg(folder.join(script)).env("SLURM_ARRAY_TASK_ID", task);
             String::from_utf8(shell.output().unwrap().stdout).unwrap()
         };
-        assert!(run("cells-1.sh", "0").ends_with("--retry-failed --cells 21-23\n"));
+        assert!(run("cells-1.sh", "0").ends_with("--retry-failed --plan-hash 7f --cells 21-23\n"));
         assert!(run("cells-1.sh", "3").ends_with("--cells 30-32\n"));
         assert!(run("cells-2.sh", "0").ends_with("--cells 33-34\n"));
-        assert!(run("tables.sh", "").ends_with("--models own models --cells 21-34\n"));
+        assert!(run("tables.sh", "").ends_with("--plan-hash 7f --cells 21-34 --tables\n"));
         assert_eq!(quoted(Path::new("a'b")), "'a'\\''b'");
     }
 

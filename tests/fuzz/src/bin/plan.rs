@@ -57,6 +57,7 @@ fn plan(place: &Place, bytes: &[u8]) {
         mixed_versions: false,
         memory_bytes: None,
         part: None,
+        tables: false,
         plan_hash: None,
         expiry: Duration::from_secs(1),
         models: None,
