@@ -166,17 +166,19 @@ impl SweepFolder {
         Ok(same)
     }
 
-    /// Forgets that `cells` have failed.
-    pub(super) fn forgive(&self, cells: &[Cell]) -> Result<(), SweepError> {
-        for key in cells.iter().map(|cell| &cell.record.key) {
+    /// Forgets that `cells` have failed; gives the places of those that had.
+    pub(super) fn forgive(&self, cells: &[Cell]) -> Result<Vec<usize>, SweepError> {
+        let mut forgiven = Vec::new();
+        for (place, key) in cells.iter().map(|cell| &cell.record.key).enumerate() {
             let path = self.files.failure(key);
             if path.is_file()
                 && let Some(_mine) = self.take(key)?
             {
                 fs::remove_file(&path).map_err(SweepError::folder(&path))?;
+                forgiven.push(place);
             }
         }
-        Ok(())
+        Ok(forgiven)
     }
 
     /// Removes the damaged files of cells whose `states` say that they have not ended, so

@@ -55,7 +55,7 @@ pub(super) struct Entry {
 impl Entry {
     /// Whether it runs, or may.
     pub(super) fn lives(&self) -> bool {
-        !ENDED.contains(&self.state.as_str())
+        !ended(&self.state)
     }
 
     /// Why it waits, where somebody should know.
@@ -63,6 +63,11 @@ impl Entry {
         let waits = self.state == "PENDING" || self.state.starts_with("REQUEUE");
         (waits && !USUAL.contains(&self.reason.as_str())).then_some(self.reason.as_str())
     }
+}
+
+/// Whether a job in this state runs no more.
+pub(super) fn ended(state: &str) -> bool {
+    ENDED.contains(&state)
 }
 
 /// Reads a table of `squeue`.
@@ -75,7 +80,9 @@ pub(super) fn queue(command: &str, text: &str) -> Result<Vec<Entry>, SlurmError>
         expected: "JOB|TASK|STATE|REASON|SCRIPT",
         found: line.to_owned(),
     };
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    // Of several clusters each has a line before its jobs.
+    let told = |line: &&str| !line.trim().is_empty() && !line.starts_with("CLUSTER: ");
+    let lines = text.lines().filter(told);
     lines.map(|line| entry(line).ok_or_else(|| unreadable(line))).collect()
 }
 
@@ -106,12 +113,14 @@ pub(super) fn submitted(command: &str, text: &str) -> Result<u64, SlurmError> {
     })
 }
 
-/// Reads a table of `sacct`: job, task and state; leaves out what it does not know.
+/// Reads a table of `sacct`: job, task and state; leaves out what it does not know. A task
+/// that is no number, as `[3-7%2]`, stands for several places: for all, to be safe.
 pub(super) fn accounts(text: &str) -> Vec<(u64, Option<u64>, String)> {
     let line = |line: &str| {
         let (id, state) = line.trim().split_once('|')?;
         let (job, task) = id.split_once('_').map_or((id, None), |(job, task)| (job, Some(task)));
-        let task = task.map(str::parse).transpose().ok()?;
+        let several = task.is_some_and(|task| task.starts_with('['));
+        let task = task.filter(|_| !several).map(str::parse).transpose().ok()?;
         // "CANCELLED by 1000".
         Some((job.parse().ok()?, task, state.split_whitespace().next()?.to_owned()))
     };
@@ -127,6 +136,7 @@ mod tests {
         let text = "17|3|RUNNING|None|/a|b/slurm/cells-2.sh\n\
             17|4|PENDING|JobArrayTaskLimit|/a|b/slurm/cells-2.sh\n\n\
             18|N/A|PENDING|Dependency|/a b/slurm/tables-1.sh\n\
+            CLUSTER: far\n\
             17|5-9%2|PENDING|launch failed requeued held|/x/cells-2.sh\n\
             17|0|OUT_OF_MEMORY|OutOfMemory|/x/cells-2.sh\n";
         let read = queue("squeue", text).unwrap();
@@ -166,7 +176,12 @@ mod tests {
     #[test]
     fn accounts_are_read_as_far_as_they_can_be() {
         let text = "12_3|CANCELLED by 1000\n12_[4-9]|PENDING\n13|TIMEOUT\n13.batch|FAILED\nnoise\n";
-        let expected = [(12, Some(3), "CANCELLED".to_owned()), (13, None, "TIMEOUT".to_owned())];
+        let known = |job, task, state: &str| (job, task, state.to_owned());
+        let expected = [
+            known(12, Some(3), "CANCELLED"),
+            known(12, None, "PENDING"),
+            known(13, None, "TIMEOUT"),
+        ];
         assert_eq!(accounts(text), expected);
     }
 }

@@ -21,9 +21,19 @@ pub(super) trait Cluster {
     /// Lets a job that waits wait for the jobs `after`.
     fn depend(&self, job: u64, after: &[u64]) -> Result<(), SlurmError>;
 
-    /// How jobs and their tasks ended, where the cluster keeps accounts.
+    /// The states of jobs and their tasks, where the cluster keeps accounts.
     fn accounts(&self, jobs: &[u64]) -> Vec<(u64, Option<u64>, String)>;
+
+    /// What goes before the memory and the time that scripts ask for.
+    fn overruling(&self) -> Vec<&'static str>;
 }
+
+/// Where a user says what clusters `sbatch` submits to: the other commands ask those.
+const CLUSTERS: &str = "SBATCH_CLUSTERS";
+
+/// Where a user says what every job asks for.
+const OVERRULING: [&str; 4] =
+    ["SBATCH_MEM_PER_CPU", "SBATCH_MEM_PER_GPU", "SBATCH_MEM_PER_NODE", "SBATCH_TIMELIMIT"];
 
 /// What the environment may not say to Slurm's commands: the names and logs of jobs are
 /// those of the scripts, and the queue is asked for these jobs wherever they are.
@@ -72,10 +82,16 @@ impl Cluster for Commands {
     fn accounts(&self, jobs: &[u64]) -> Vec<(u64, Option<u64>, String)> {
         let (jobs, format) =
             (format!("--jobs={}", list(jobs, ",")), format!("--format={ACCOUNT_FORMAT}"));
-        let words = ["--noheader", "--parsable2", "--allocations", &jobs, &format];
+        let mut words = ["--noheader", "--parsable2", "--allocations", &jobs, &format].to_vec();
+        let clusters = std::env::var(CLUSTERS).map(|names| format!("--clusters={names}"));
+        words.extend(clusters.as_deref());
         // Many clusters keep none, or do not show them.
-        said("sacct", words.map(OsStr::new))
+        said("sacct", words.into_iter().map(OsStr::new))
             .map_or_else(|_| Vec::new(), |text| answers::accounts(&text))
+    }
+
+    fn overruling(&self) -> Vec<&'static str> {
+        OVERRULING.into_iter().filter(|word| std::env::var_os(word).is_some()).collect()
     }
 }
 
@@ -92,6 +108,9 @@ fn said<'a>(
     command.args(words).stdin(Stdio::null());
     for word in OWN_WORDS {
         command.env_remove(word);
+    }
+    if let Some(clusters) = std::env::var_os(CLUSTERS) {
+        command.env("SLURM_CLUSTERS", clusters);
     }
     apart(&mut command);
     let missing = |source| SlurmError::Missing { command: program.to_owned(), source };

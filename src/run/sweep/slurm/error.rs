@@ -88,3 +88,21 @@ pub enum SlurmError {
         last: String,
     },
 }
+
+/// What a command says when it does not know whether it was heard.
+const UNHEARD: [&str; 6] =
+    ["timed out", "timeout", "unable to contact", "connect", "communication", "zero bytes"];
+
+impl SlurmError {
+    /// Whether what was asked for may have been done nonetheless.
+    pub(super) fn unclear(&self) -> bool {
+        match self {
+            Self::Refused { said, .. } => {
+                let said = said.to_lowercase();
+                UNHEARD.iter().any(|words| said.contains(words))
+            }
+            Self::Unreadable { .. } => true,
+            _ => false,
+        }
+    }
+}

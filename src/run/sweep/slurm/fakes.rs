@@ -1,6 +1,6 @@
 //! A cluster for tests that does as it is told, and somebody who listens.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,6 +56,8 @@ pub(super) fn estimate(cells: u64) -> SweepEstimate {
 pub(super) struct Fake {
     queue: RefCell<Vec<Entry>>,
     refusals: RefCell<Vec<String>>,
+    silent: Cell<bool>,
+    accounts: RefCell<Vec<(u64, Option<u64>, String)>>,
     seen: RefCell<Vec<Jobs>>,
     /// Label of the script and what it waits for, by submission; `update` for a change.
     asked: RefCell<Vec<(String, Vec<u64>)>>,
@@ -70,6 +72,17 @@ impl Fake {
     /// Refuses the next submission.
     pub(super) fn refuse(&self, said: &str) {
         self.refusals.borrow_mut().push(said.to_owned());
+    }
+
+    /// Whether the queue is shown to nobody.
+    pub(super) fn silence(&self, silent: bool) {
+        self.silent.set(silent);
+    }
+
+    /// What the accounts say from now on.
+    pub(super) fn account(&self, states: &[(u64, Option<u64>, &str)]) {
+        let known = states.iter().map(|&(job, task, state)| (job, task, state.to_owned()));
+        *self.accounts.borrow_mut() = known.collect();
     }
 
     /// The written list of jobs as it was at each submission.
@@ -102,6 +115,10 @@ impl Cluster for Fake {
     }
 
     fn queue(&self, _: &str) -> Result<Vec<Entry>, SlurmError> {
+        if self.silent.get() {
+            let (command, said) = ("squeue".into(), "Slurm is asleep".into());
+            return Err(SlurmError::Refused { command, said });
+        }
         Ok(self.queue.borrow().clone())
     }
 
@@ -110,7 +127,13 @@ impl Cluster for Fake {
         Ok(())
     }
 
-    fn accounts(&self, _: &[u64]) -> Vec<(u64, Option<u64>, String)> {
+    fn accounts(&self, jobs: &[u64]) -> Vec<(u64, Option<u64>, String)> {
+        let mut known = self.accounts.borrow().clone();
+        known.retain(|(job, ..)| jobs.contains(job));
+        known
+    }
+
+    fn overruling(&self) -> Vec<&'static str> {
         Vec::new()
     }
 }

@@ -12,6 +12,7 @@ use crate::units::read_file;
 use super::super::error::SweepError;
 use super::super::folder::write;
 use super::answers::Entry;
+use super::ask::Ask;
 use super::error::SlurmError;
 
 /// Value of [`Jobs::schema`].
@@ -26,6 +27,10 @@ pub(super) struct Jobs {
     /// Hash of the plan's cells that they were submitted for.
     pub(super) plan_hash: String,
     pub(super) submissions: Vec<Submission>,
+    /// Place of the first submission of this round: when it was made, nothing lived of what
+    /// was submitted before.
+    #[serde(default)]
+    round: usize,
 }
 
 /// A script that was submitted, or was about to be.
@@ -38,6 +43,18 @@ pub(super) struct Submission {
     /// By place in the array: first and last cell, by their numbers in the plan. Empty:
     /// the job of the tables.
     pub(super) tasks: Vec<(u64, u64)>,
+    /// First and last of the cells whose tables the job writes; `None`: those of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) part: Option<(u64, u64)>,
+    /// What each of its tasks asks for.
+    #[serde(default)]
+    pub(super) ask: Ask,
+    /// What its cells need by what was lost of them before; nothing: by the estimate.
+    #[serde(default)]
+    pub(super) need: Ask,
+    /// Seconds of the calendar when it was submitted, or about to be.
+    #[serde(default)]
+    pub(super) seconds: u64,
 }
 
 /// What jobs of the sweep in `out` are called.
@@ -61,7 +78,8 @@ impl Jobs {
             Err(source) => return Err(SweepError::Folder { path, source }),
         };
         let wrong = |message| SlurmError::Jobs { path: path.clone(), message };
-        let jobs: Self = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+        let jobs: Self =
+            serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
         if jobs.schema != SCHEMA {
             let found = &jobs.schema;
             Err(wrong(format!("expected schema \"{SCHEMA}\", found \"{found}\"")))?;
@@ -76,6 +94,7 @@ impl Jobs {
             name: name(out),
             plan_hash: plan_hash.to_owned(),
             submissions: Vec::new(),
+            round: 0,
         };
         Ok(Self::read(folder)?.unwrap_or_else(new))
     }
@@ -111,6 +130,18 @@ impl Jobs {
         adopted
     }
 
+    /// Begins a round of submissions for the plan with the hash `plan_hash`: what was
+    /// submitted before counts for nothing.
+    pub(super) fn begin_round(&mut self, plan_hash: &str) {
+        self.round = self.submissions.len();
+        plan_hash.clone_into(&mut self.plan_hash);
+    }
+
+    /// The submissions of this round with their places among all.
+    pub(super) fn round(&self) -> impl Iterator<Item = (usize, &Submission)> {
+        self.submissions.iter().enumerate().skip(self.round)
+    }
+
     /// The next label of a kind of script.
     pub(super) fn label(&self, kind: &str) -> String {
         let number = |label: &str| label.strip_prefix(kind)?.strip_prefix('-')?.parse().ok();
@@ -125,9 +156,9 @@ impl Jobs {
 }
 
 impl Submission {
-    /// Whether it is the job of the tables.
-    pub(super) fn writes_tables(&self) -> bool {
-        self.tasks.is_empty()
+    /// Whether it is the job of the tables of `part` of the cells, or of all.
+    pub(super) fn writes_tables(&self, part: Option<(u64, u64)>) -> bool {
+        self.tasks.is_empty() && (self.part.is_none() || self.part == part)
     }
 
     /// The cells of the tasks that an entry is of.
@@ -152,6 +183,7 @@ mod tests {
             label: label.to_owned(),
             job,
             tasks: vec![(1, 3), (4, 4), (6, 7)],
+            ..Submission::default()
         };
         jobs.submissions = vec![array("cells-1", Some(10)), array("cells-2", None)];
         jobs.submissions.push(Submission { label: "tables-1".into(), ..Submission::default() });
@@ -189,6 +221,29 @@ mod tests {
         assert!(jobs.adopt(&[ended, other, entry("12|1|PENDING|None|/x/cells-2.sh")]));
         let numbers: Vec<_> = jobs.submissions.iter().map(|one| one.job).collect();
         assert_eq!(numbers, [Some(10), Some(12), None]);
+    }
+
+    #[test]
+    fn a_round_begins_after_what_was_submitted_and_old_lists_are_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "{\"schema\":\"gpumodel.slurm/1\",\"name\":\"n\",\"plan_hash\":\"7f\",\
+            \"submissions\":[{\"label\":\"cells-1\",\"job\":9,\"tasks\":[[1,2]]}]}";
+        fs::write(Jobs::path(folder.path()), text).unwrap();
+        let mut jobs = Jobs::read(folder.path()).unwrap().unwrap();
+        assert_eq!(jobs.round().count(), 1);
+        jobs.begin_round("8a");
+        assert_eq!((jobs.round().count(), jobs.plan_hash.as_str()), (0, "8a"));
+        jobs.submissions.push(Submission::default());
+        assert_eq!(jobs.round().map(|(place, _)| place).collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn the_tables_of_another_part_are_not_those_of_this_one() {
+        let of = |part| Submission { part, ..Submission::default() };
+        assert!(of(None).writes_tables(None) && of(None).writes_tables(Some((1, 9))));
+        let part = of(Some((1, 9)));
+        assert!(part.writes_tables(Some((1, 9))) && !part.writes_tables(Some((10, 19))));
+        assert!(!part.writes_tables(None) && !jobs().submissions[0].writes_tables(None));
     }
 
     #[test]

@@ -1,17 +1,14 @@
-//! Words about cells that were lost: which, how their tasks ended, what the logs say.
+//! Words about cells that were lost: which, and what the logs say.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use crate::units::to_usize;
-
-use super::answers::Entry;
 use super::error::SlurmError;
 use super::submit::Submitter;
 
 /// So many endings are told, and so many ranges of cells; others are alike.
-const TOLD: usize = 5;
+pub(super) const TOLD: usize = 5;
 
 /// Bytes of a log's end that are looked at.
 const LOG_BYTES: usize = 4096;
@@ -37,58 +34,32 @@ pub(super) fn ranges(numbers: &[u64]) -> String {
     if ranges.len() > TOLD { text + ", ..." } else { text }
 }
 
-/// The submission, place and log of the last task that was to run the cell `number`.
-fn last_task<'s>(
-    submitter: &'s Submitter<'_>,
-    number: u64,
-) -> Option<(&'s str, Option<u64>, usize)> {
+/// The submission and the place of the last task that was to run the cell `number`.
+fn last_task<'s>(submitter: &'s Submitter<'_>, number: u64) -> Option<(&'s str, usize)> {
     submitter.jobs.submissions.iter().rev().find_map(|one| {
         let mine = |&(first, last): &(u64, u64)| (first..=last).contains(&number);
-        Some((one.label.as_str(), one.job, one.tasks.iter().position(mine)?))
+        Some((one.label.as_str(), one.tasks.iter().position(mine)?))
     })
-}
-
-/// How the tasks of some cells ended, as far as Slurm says, as ` (17_3 CANCELLED)`.
-pub(super) fn fates(submitter: &Submitter<'_>, queue: &[Entry], numbers: &[u64]) -> String {
-    let mut tasks = Vec::new();
-    for &number in numbers {
-        if let Some((_, Some(job), task)) = last_task(submitter, number)
-            && !tasks.contains(&(job, task))
-        {
-            tasks.push((job, task));
-        }
-        if tasks.len() == TOLD {
-            break;
-        }
-    }
-    let in_queue = queue.iter().filter(|entry| !entry.lives());
-    let mut known: Vec<(u64, Option<u64>, String)> =
-        in_queue.map(|entry| (entry.job, entry.task, entry.state.clone())).collect();
-    let jobs: Vec<u64> = tasks.iter().map(|&(job, _)| job).collect();
-    known.extend(submitter.cluster.accounts(&jobs));
-    let fate = |&(job, task): &(u64, usize)| {
-        let mine = |&&(of, at, _): &&(u64, Option<u64>, String)| {
-            of == job && at.is_none_or(|at| to_usize(at) == task)
-        };
-        let state = known.iter().find(mine).map(|(_, _, state)| state);
-        state.map(|state| format!("{job}_{task} {state}"))
-    };
-    let fates: Vec<String> = tasks.iter().filter_map(fate).collect();
-    if fates.is_empty() { fates.concat() } else { format!(" ({})", fates.join(", ")) }
 }
 
 /// The error for cells that were submitted `times` times and have no record.
 pub(super) fn lost(submitter: &Submitter<'_>, numbers: &[u64], times: u32) -> SlurmError {
     let task = numbers.first().and_then(|&number| last_task(submitter, number));
-    let log = task.map(|(label, _, task)| submitter.log(label, task)).unwrap_or_default();
+    let log = task.map(|(label, task)| submitter.log(label, task)).unwrap_or_default();
     let (count, cells, last) = (numbers.len(), ranges(numbers), last_words(&log));
     SlurmError::Lost { count, times, cells, log, last }
 }
 
+/// The end of a log.
+pub(super) fn log_end(log: &Path) -> Option<String> {
+    let bytes = fs::read(log).ok()?;
+    let end = &bytes[bytes.len().saturating_sub(LOG_BYTES)..];
+    Some(String::from_utf8_lossy(end).into_owned())
+}
+
 /// How a log ends: from its last error on, where it has one.
 fn last_words(log: &Path) -> String {
-    let Ok(bytes) = fs::read(log) else { return String::from("is not there") };
-    let end = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(LOG_BYTES)..]).into_owned();
+    let Some(end) = log_end(log) else { return String::from("is not there") };
     let lines: Vec<&str> = end.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = lines.len().saturating_sub(1);
     let from = lines.iter().rposition(|line| line.contains("error: ")).unwrap_or(last);
@@ -102,9 +73,10 @@ fn last_words(log: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fakes::{Fake, entry, estimate, request};
+    use super::super::ask::Ask;
+    use super::super::fakes::{Fake, estimate, request};
     use super::super::jobs::Jobs;
-    use super::{Submitter, fates, lost, ranges};
+    use super::{Submitter, lost, ranges};
 
     #[test]
     fn numbers_are_told_as_ranges() {
@@ -114,16 +86,13 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_tasks_and_of_their_logs_are_told() {
+    fn the_ends_of_logs_are_told() {
         let out = tempfile::tempdir().unwrap();
         let (fake, request, estimate) = (Fake::default(), request(out.path()), estimate(4));
         let jobs = Jobs::open(out.path(), out.path(), "7f").unwrap();
         let mut submitter = Submitter::new(&fake, &request, &estimate, jobs);
         let cells: Vec<_> = estimate.cells.iter().collect();
-        submitter.array(&[&cells[..2], &cells[2..]]).unwrap();
-        let queue = [entry("100|1|TIMEOUT|TimeLimit|/x/cells-1.sh")];
-        assert_eq!(fates(&submitter, &queue, &[3, 4]), " (100_1 TIMEOUT)");
-        assert_eq!(fates(&submitter, &queue, &[1]), "");
+        submitter.array(&[&cells[..2], &cells[2..]], Ask::default()).unwrap();
         let said = || lost(&submitter, &[3, 4], 3).to_string();
         assert!(said().contains("2 cells have neither") && said().contains("submissions: 3-4; "));
         assert!(said().ends_with("/slurm/cells-1_1.log: is not there"), "{}", said());

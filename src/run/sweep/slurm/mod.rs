@@ -8,11 +8,14 @@
 //! another process, on another machine.
 
 mod answers;
+mod ask;
 mod commands;
 mod error;
 #[cfg(test)]
 mod fakes;
+mod fates;
 mod jobs;
+mod life;
 mod losses;
 mod request;
 mod scripts;
@@ -87,9 +90,7 @@ fn watched(
     let cells = &all[part.clone()];
     let folder = &opened.folder;
     let mine = folder.wait("watch", &Jobs::path(&place), watch)?;
-    if request.retry_failed {
-        folder.forgive(cells)?;
-    }
+    let forgiven = if request.retry_failed { folder.forgive(cells)? } else { Vec::new() };
     let estimate = estimate::estimate(&opened.stock, (part.start, cells), 1);
     let keys: Vec<&str> = cells.iter().map(|cell| cell.record.key.as_str()).collect();
     let states = folder.states(cells, watch);
@@ -99,7 +100,7 @@ fn watched(
     let submitter = Submitter::new(cluster, slurm, &estimate, jobs);
     let list = || folder.list(all, watch);
     let ended = Watcher::new(submitter, tally, (&opened.hash, &request.plan), watch, &list)
-        .and_then(Watcher::run);
+        .and_then(|watcher| watcher.retrying(forgiven).run());
     let whole = request.part.is_none() || folder.complete(all);
     drop(mine);
     // Nothing was submitted, so nobody has to go on with it.

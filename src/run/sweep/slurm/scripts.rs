@@ -9,17 +9,8 @@ use crate::units::to_u64;
 
 use super::super::error::SweepError;
 use super::super::folder::write;
-use super::super::room;
+use super::ask::Ask;
 use super::request::SlurmRequest;
-
-/// Times of cells may be off so much: requests are as many times the estimate.
-const TIME_FACTOR: u64 = 4;
-
-/// Seconds of a task beside its cells: stores are made, machines are read.
-const TASK_SECONDS: u64 = 600;
-
-/// Bytes of a process beside its cells.
-const PROCESS_BYTES: u64 = 256 << 20;
 
 /// Milliseconds in which a cell is read and its rows are written. Measured: 1 to 2 with a
 /// local disk; one of a network takes longer.
@@ -57,19 +48,19 @@ pub fn slurm_scripts(
     let cells: Vec<&CellEstimate> = estimate.cells.iter().collect();
     let chunk = request.chunk(estimate);
     let tasks: Vec<Task<'_>> = cells.chunks(chunk).collect();
-    let seconds = request.longest(&tasks, estimate);
+    let ask = request.ask_of(&tasks, estimate);
     let mut submit = String::from("#!/bin/sh\n# Submits the sweep. Run it once.\nset -e\n");
     let mut before = Vec::new();
     for (number, tasks) in tasks.chunks(request.array).enumerate() {
         let name = format!("cells-{}.sh", number + 1);
         let path = folder.join(&name);
-        let text = request.array_script(&folder, tasks, (chunk, seconds), &estimate.plan_hash);
+        let text = request.array_script(&folder, tasks, (chunk, ask), &estimate.plan_hash);
         write(&path, &text)?;
         let _ = writeln!(submit, "job{number}=$(sbatch --parsable {})", quoted(&path));
         before.push(format!("${{job{number}%%;*}}"));
     }
     let last = folder.join("tables.sh");
-    write(&last, &request.last_script(&folder, estimate, seconds))?;
+    write(&last, &request.last_script(&folder, estimate))?;
     let after = before.join(":");
     let _ = writeln!(submit, "sbatch --dependency=afterany:{after} {}", quoted(&last));
     let path = folder.join("submit.sh");
@@ -78,34 +69,16 @@ pub fn slurm_scripts(
 }
 
 impl SlurmRequest {
-    /// Seconds of the longest of some tasks.
-    fn longest(&self, tasks: &[Task<'_>], estimate: &SweepEstimate) -> u64 {
-        let seconds = |task: &Task<'_>| self.seconds(task, estimate.alone_milliseconds);
-        tasks.iter().map(seconds).max().unwrap_or(0)
-    }
-
-    /// Seconds that a task takes. Any task may have to run the applications of its cells
-    /// alone, which take `alone` milliseconds at most.
-    fn seconds(&self, task: Task<'_>, alone: u64) -> u64 {
-        let sum =
-            |of: fn(&CellEstimate) -> u64| task.iter().map(|c| of(c)).fold(0, u64::saturating_add);
-        let alone = sum(|cell| cell.alone_milliseconds).min(alone);
-        let all = sum(|cell| cell.core_milliseconds).saturating_add(alone);
-        let longest = task.iter().map(|cell| cell.core_milliseconds).max().unwrap_or(0);
-        (all / to_u64(self.threads)).max(longest).div_ceil(1000)
-    }
-
     /// An array of `tasks`, the first of which begins with the first cell of the first.
     fn array_script(
         &self,
         folder: &Path,
         tasks: &[Task<'_>],
-        (chunk, seconds): (usize, u64),
+        (chunk, ask): (usize, Ask),
         plan_hash: &str,
     ) -> String {
         let cells = || tasks.iter().copied().flatten();
-        let mut text =
-            self.head(("gpumodel-cells", &log(folder, "cells-%j")), seconds, largest(tasks));
+        let mut text = self.head(("gpumodel-cells", &log(folder, "cells-%j")), ask);
         let _ = writeln!(text, "#SBATCH --array={}", self.places(tasks));
         let (first, last) =
             (cells().map(|cell| cell.number).min(), cells().map(|c| c.number).max());
@@ -123,11 +96,10 @@ impl SlurmRequest {
         folder: &Path,
         label: Label<'_>,
         tasks: &[Task<'_>],
-        estimate: &SweepEstimate,
+        ask: Ask,
     ) -> String {
-        let seconds = self.longest(tasks, estimate);
         let log = log(folder, &format!("{}_%a", label.script));
-        let mut text = self.watched_head(label, &log, seconds, largest(tasks));
+        let mut text = self.watched_head(label, &log, ask);
         let _ = writeln!(text, "#SBATCH --array={}", self.places(tasks));
         let _ = writeln!(text, "case \"$SLURM_ARRAY_TASK_ID\" in");
         for (place, task) in tasks.iter().enumerate() {
@@ -145,11 +117,18 @@ impl SlurmRequest {
         format!("0-{}{at_once}", tasks.len() - 1)
     }
 
+    /// What the job asks for that runs what is left of the cells and writes the tables.
+    pub(super) fn ask_last(&self, estimate: &SweepEstimate) -> Ask {
+        let cells: Vec<&CellEstimate> = estimate.cells.iter().collect();
+        let tasks: Vec<Task<'_>> = cells.chunks(self.chunk(estimate)).collect();
+        let seconds = self.longest(&tasks, estimate).saturating_add(table_seconds(estimate));
+        self.ask(seconds, estimate.memory_bytes)
+    }
+
     /// What is left of the cells, then the tables.
-    fn last_script(&self, folder: &Path, estimate: &SweepEstimate, seconds: u64) -> String {
+    fn last_script(&self, folder: &Path, estimate: &SweepEstimate) -> String {
         let log = log(folder, "tables-%j");
-        let seconds = seconds.saturating_add(table_seconds(estimate));
-        let text = self.head(("gpumodel-tables", &log), seconds, estimate.memory_bytes);
+        let text = self.head(("gpumodel-tables", &log), self.ask_last(estimate));
         let words = insisting(&estimate.plan_hash);
         let tables = if self.part { " --tables" } else { "" };
         format!("{text}exec {}{tables}\n", self.command(&words, &self.cells(estimate)))
@@ -161,14 +140,10 @@ impl SlurmRequest {
         &self,
         folder: &Path,
         label: Label<'_>,
-        estimate: &SweepEstimate,
+        (estimate, ask): (&SweepEstimate, Ask),
         end: &Path,
     ) -> String {
-        let cells: Vec<&CellEstimate> = estimate.cells.iter().collect();
-        let tasks: Vec<Task<'_>> = cells.chunks(self.chunk(estimate)).collect();
-        let seconds = self.longest(&tasks, estimate).saturating_add(table_seconds(estimate));
-        let log = log(folder, label.script);
-        let text = self.watched_head(label, &log, seconds, estimate.memory_bytes);
+        let text = self.watched_head(label, &log(folder, label.script), ask);
         let command = self.command(&insisting(label.plan_hash), &self.cells(estimate));
         format!("{text}{command}\ncode=$?\necho \"$code\" > {}\nexit \"$code\"\n", quoted(end))
     }
@@ -181,24 +156,17 @@ impl SlurmRequest {
     }
 
     /// What a job of the watch asks for.
-    fn watched_head(&self, label: Label<'_>, log: &str, seconds: u64, bytes: u64) -> String {
+    fn watched_head(&self, label: Label<'_>, log: &str, ask: Ask) -> String {
         // A task that is begun again goes on in its log.
-        self.head((label.name, log), seconds, bytes) + "#SBATCH --open-mode=append\n"
+        self.head((label.name, log), ask) + "#SBATCH --open-mode=append\n"
     }
 
-    /// What a job asks for: `seconds` are those of its cells, `bytes` those of the largest
-    /// one on one machine, of which it runs as many at once as it has threads.
-    fn head(&self, (name, log): (&str, &str), seconds: u64, bytes: u64) -> String {
-        let minutes = seconds.saturating_mul(TIME_FACTOR).saturating_add(TASK_SECONDS).div_ceil(60);
-        let all = bytes.saturating_mul(to_u64(self.threads));
-        let cells = self.memory_bytes.map_or(all, |most| all.min(most.max(bytes)));
-        // A job takes a part of its memory for cells where nobody says how much.
-        let megabytes = room::for_cells(cells).saturating_add(PROCESS_BYTES).div_ceil(1 << 20);
+    fn head(&self, (name, log): (&str, &str), ask: Ask) -> String {
         format!(
             "#!/bin/sh\n#SBATCH --job-name={name}\n#SBATCH --output=\"{log}\"\n\
              #SBATCH --nodes=1\n#SBATCH --ntasks=1\n#SBATCH --cpus-per-task={}\n\
-             #SBATCH --mem={megabytes}M\n#SBATCH --time={minutes}\n#SBATCH --requeue\n",
-            self.threads
+             #SBATCH --mem={}M\n#SBATCH --time={}\n#SBATCH --requeue\n",
+            self.threads, ask.megabytes, ask.minutes
         )
     }
 
@@ -224,11 +192,6 @@ pub(super) fn range(task: Task<'_>) -> (u64, u64) {
     ends.map_or((1, 0), |(first, last)| (first.number, last.number))
 }
 
-/// Bytes of the largest cell.
-fn largest(tasks: &[Task<'_>]) -> u64 {
-    tasks.iter().copied().flatten().map(|cell| cell.memory_bytes).max().unwrap_or(0)
-}
-
 /// Seconds in which the tables are written.
 fn table_seconds(estimate: &SweepEstimate) -> u64 {
     to_u64(estimate.cells.len()).saturating_mul(TABLE_MILLISECONDS) / 1000
@@ -252,7 +215,7 @@ mod tests {
     use std::path::{Path, PathBuf};
     use std::time::Duration;
 
-    use super::{Label, SlurmRequest, Task, quoted, slurm_scripts};
+    use super::{Ask, Label, SlurmRequest, Task, quoted, slurm_scripts};
     use crate::record::{CellEstimate, SweepEstimate};
 
     fn request(out: &Path) -> SlurmRequest {
@@ -362,7 +325,9 @@ mod tests {
         let cells: Vec<&CellEstimate> = [1, 2, 6, 8, 9, 13].map(|at| &all.cells[at]).to_vec();
         let tasks: Vec<Task<'_>> = cells.chunks(2).collect();
         let label = Label { name: "gpumodel-7", script: "cells-4", plan_hash: "7f" };
-        let text = echo.tasks_script(out.path(), label, &tasks, &all);
+        let ask = Ask { megabytes: 700, minutes: 11 };
+        let text = echo.tasks_script(out.path(), label, &tasks, ask);
+        assert!(text.contains("--mem=700M\n#SBATCH --time=11\n"), "{text}");
         assert!(text.contains("--job-name=gpumodel-7\n"), "{text}");
         assert!(text.contains("/cells-4_%a.log\"\n") && text.contains("--array=0-2%5\n"), "{text}");
         let path = out.path().join("script");
@@ -376,7 +341,7 @@ mod tests {
         assert!(run(&text, "1").ends_with("--cells 7-9\n"));
         assert!(run(&text, "2").ends_with("--cells 10-14\n"));
         let end = out.path().join("it's.end");
-        let text = echo.tables_script(out.path(), label, &all, &end);
+        let text = echo.tables_script(out.path(), label, (&all, ask), &end);
         assert!(run(&text, "").ends_with("--plan-hash 7f\n"));
         assert_eq!(fs::read_to_string(end).unwrap(), "0\n");
     }

@@ -1,21 +1,21 @@
 //! Watching the jobs of a sweep: what lives is waited for, what is lost is submitted again.
 
+mod resubmission;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-use crate::record::CellEstimate;
 
 use super::super::SweepWatch;
 use super::super::error::SweepError;
 use super::SlurmEnd;
 use super::answers::Entry;
+use super::ask::Ask;
 use super::error::SlurmError;
-use super::losses::{self, fates, ranges};
-use super::scripts::Task;
+use super::fates::LastTask;
+use super::life::{Life, Living};
 use super::submit::Submitter;
 use super::tally::Tally;
-use super::tasks::tasks;
 
 /// How long Slurm may give no answer: maintenance of a controller takes less.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -33,8 +33,10 @@ pub(super) struct Watcher<'a> {
     listed: bool,
     /// Hash of the plan's cells, its file and what that held.
     plan: (&'a str, &'a Path, Vec<u8>),
-    /// By cell: how often it was submitted.
-    times: Vec<u32>,
+    attempts: Vec<Attempt>,
+    /// Places of cells that somebody wants anew, whatever became of them before.
+    anew: BTreeSet<usize>,
+    life: Life,
     /// Places of cells that had no task at the last look.
     bare: BTreeSet<usize>,
     /// A job of the tables is to be submitted, or to wait for more.
@@ -43,6 +45,17 @@ pub(super) struct Watcher<'a> {
     said: BTreeSet<String>,
     /// Jobs that lived at the last look, and those submitted since.
     living: BTreeSet<u64>,
+}
+
+/// What was done for a cell in this round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Attempt {
+    /// How often it was submitted.
+    times: u32,
+    /// The last task that was to run it.
+    last: Option<LastTask>,
+    /// What it needs by what was lost; nothing: by the estimate.
+    need: Ask,
 }
 
 impl<'a> Watcher<'a> {
@@ -56,7 +69,9 @@ impl<'a> Watcher<'a> {
     ) -> Result<Self, SweepError> {
         let text = std::fs::read(plan).map_err(SweepError::folder(plan))?;
         Ok(Self {
-            times: vec![0; submitter.estimate.cells.len()],
+            attempts: vec![Attempt::default(); submitter.estimate.cells.len()],
+            anew: BTreeSet::new(),
+            life: Life::default(),
             submitter,
             tally,
             watch,
@@ -68,6 +83,11 @@ impl<'a> Watcher<'a> {
             said: BTreeSet::new(),
             living: BTreeSet::new(),
         })
+    }
+
+    /// The cells at `places` have failed and are wanted anew.
+    pub(super) fn retrying(self, places: Vec<usize>) -> Self {
+        Self { anew: places.into_iter().collect(), ..self }
     }
 
     /// Watches until all cells have ended and the tables are there, or an interrupt; gives
@@ -115,39 +135,52 @@ impl<'a> Watcher<'a> {
 
     /// Goes on from what another watch has left in the queue.
     fn take_up(&mut self, queue: &[Entry]) -> Result<(), SweepError> {
-        let jobs = &mut self.submitter.jobs;
-        let adopted = jobs.adopt(queue);
-        let lives = |entry: &&Entry| entry.lives() && jobs.of(entry).is_some();
-        let living: Vec<&Entry> = queue.iter().filter(lives).collect();
-        if jobs.plan_hash != self.plan.0 {
-            if !living.is_empty() {
-                return Err(self.edited());
-            }
-            self.plan.0.clone_into(&mut self.submitter.jobs.plan_hash);
+        let adopted = self.submitter.jobs.adopt(queue);
+        let living = self.look(queue);
+        let same = self.submitter.jobs.plan_hash == self.plan.0;
+        if !same && living.certain {
+            return Err(self.edited());
         }
-        if living.is_empty() {
+        if !same || !living.any() {
+            self.submitter.jobs.begin_round(self.plan.0);
             return Ok(());
         }
-        self.living = living.iter().map(|entry| entry.job).collect();
-        let count = self.living.len();
-        self.watch.say(&format!("{count} jobs are in the queue: the watch is taken up"));
-        let first = self.first();
-        for number in self.submitter.jobs.submissions.iter().flat_map(|one| one.cells(None)) {
-            let place = number.checked_sub(first).and_then(|at| usize::try_from(at).ok());
-            if let Some(times) = place.and_then(|place| self.times.get_mut(place)) {
-                *times += 1;
+        let count = living.jobs.len();
+        self.living = living.jobs;
+        if count > 0 {
+            let are = if living.certain { "are" } else { "may be" };
+            self.watch.say(&format!("{count} jobs {are} in the queue: the watch is taken up"));
+        }
+        for (one, submission) in self.submitter.jobs.round() {
+            for (task, &(first, last)) in submission.tasks.iter().enumerate() {
+                let places = (first..=last).filter_map(|number| self.submitter.place(number));
+                for place in places.filter(|place| !self.anew.contains(place)) {
+                    let times = self.attempts[place].times + 1;
+                    let (last, need) = (Some((one, task)), submission.need);
+                    self.attempts[place] = Attempt { times, last, need };
+                }
             }
         }
         self.tables_due = self.tables(queue).is_none();
         if adopted { self.submitter.save() } else { Ok(()) }
     }
 
+    /// Who lives by `queue`; says who is not in it.
+    fn look(&mut self, queue: &[Entry]) -> Living {
+        let mut living = self.life.look(&self.submitter, queue, &self.tally.open());
+        living.told.drain(..).for_each(|sentence| self.say(sentence));
+        living
+    }
+
     /// One look at the queue; true when there is nothing left to wait for.
     fn step(&mut self, queue: &[Entry]) -> Result<bool, SweepError> {
         // What had no task when the queue was read has its record by now, or never will.
         self.tally.count(self.watch);
-        let ours = |entry: &&Entry| entry.lives() && self.submitter.jobs.of(entry).is_some();
-        self.living = queue.iter().filter(ours).map(|entry| entry.job).collect();
+        if self.submitter.jobs.adopt(queue) {
+            self.submitter.save()?;
+        }
+        let Living { jobs, covered, .. } = self.look(queue);
+        self.living = jobs;
         self.tell(queue);
         let open = self.tally.open();
         let tables = self.tables(queue).map(|entry| entry.job);
@@ -158,10 +191,9 @@ impl<'a> Watcher<'a> {
             self.write_list()?;
             return Ok(tables.is_none());
         }
-        let covered = self.covered(queue);
         let bare: BTreeSet<usize> = open.into_iter().filter(|at| !covered[*at]).collect();
         // A record may be there that this machine does not see yet: look twice.
-        let lost = |at: &usize| self.times[*at] == 0 || self.bare.contains(at);
+        let lost = |at: &usize| self.attempts[*at].times == 0 || self.bare.contains(at);
         let lost: Vec<usize> = bare.iter().copied().filter(lost).collect();
         self.bare = bare;
         if !lost.is_empty() {
@@ -171,107 +203,14 @@ impl<'a> Watcher<'a> {
         self.write_list().map(|()| false)
     }
 
-    /// By cell: whether a task that lives is to run it.
-    fn covered(&self, queue: &[Entry]) -> Vec<bool> {
-        let (first, mut covered) = (self.first(), vec![false; self.times.len()]);
-        for entry in queue.iter().filter(|entry| entry.lives()) {
-            let Some(submission) = self.submitter.jobs.of(entry) else { continue };
-            for number in submission.cells(entry.task) {
-                let place = number.checked_sub(first).and_then(|at| usize::try_from(at).ok());
-                if let Some(covered) = place.and_then(|place| covered.get_mut(place)) {
-                    *covered = true;
-                }
-            }
-        }
-        covered
-    }
-
-    /// Number of the first cell.
-    fn first(&self) -> u64 {
-        self.submitter.estimate.cells.first().map_or(1, |cell| cell.number)
-    }
-
     /// The job of the tables that lives.
     fn tables<'q>(&self, queue: &'q [Entry]) -> Option<&'q Entry> {
+        let part = self.submitter.part();
         let mine = |entry: &&Entry| {
             let of = self.submitter.jobs.of(entry);
-            entry.lives() && of.is_some_and(|of| of.writes_tables())
+            entry.lives() && of.is_some_and(|of| of.writes_tables(part))
         };
         queue.iter().find(mine)
-    }
-
-    /// Submits cells that no task is to run, unless that was done too often.
-    fn again(&mut self, lost: &[usize], queue: &[Entry]) -> Result<(), SweepError> {
-        let most = self.submitter.request.resubmit;
-        let mut told: Vec<usize> = lost.iter().copied().filter(|&at| self.times[at] > 0).collect();
-        if !told.is_empty() && std::fs::read(self.plan.1).ok().as_ref() != Some(&self.plan.2) {
-            return Err(self.edited());
-        }
-        let (again, hopeless): (Vec<usize>, Vec<usize>) =
-            lost.iter().partition(|&&at| self.times[at] <= most);
-        if again.is_empty() {
-            // Who lives may still run them: the job of the tables does.
-            let lost = || losses::lost(&self.submitter, &self.numbers(&hopeless), most + 1);
-            return if self.living.is_empty() { Err(lost().into()) } else { Ok(()) };
-        }
-        told.retain(|&at| self.times[at] <= most);
-        if !told.is_empty() {
-            let numbers = self.numbers(&told);
-            let (cells, fates) = (ranges(&numbers), fates(&self.submitter, queue, &numbers));
-            self.watch.say(&format!("lost, submitted again: cells {cells}{fates}"));
-        }
-        self.submit(&again)
-    }
-
-    /// Submits the cells at the places `again`, in as many arrays as that takes.
-    fn submit(&mut self, again: &[usize]) -> Result<(), SweepError> {
-        let (estimate, request) = (self.submitter.estimate, self.submitter.request);
-        let places = tasks(again, &self.tally.open(), request.chunk(estimate));
-        let cells = |task: &Vec<usize>| task.iter().map(|&at| &estimate.cells[at]).collect();
-        let cells: Vec<Vec<&CellEstimate>> = places.iter().map(cells).collect();
-        for (places, cells) in places.chunks(request.array).zip(cells.chunks(request.array)) {
-            let cells: Vec<Task<'_>> = cells.iter().map(Vec::as_slice).collect();
-            match self.submitter.array(&cells) {
-                Ok(job) => self.living.insert(job),
-                Err(SweepError::Slurm(refused)) if !self.living.is_empty() => {
-                    self.say(format!("{refused}; cells are left, which are submitted later"));
-                    return Ok(());
-                }
-                Err(error) => return Err(error),
-            };
-            self.tables_due = true;
-            for &at in places.iter().flatten() {
-                self.times[at] += 1;
-                self.bare.remove(&at);
-            }
-        }
-        Ok(())
-    }
-
-    /// Submits the job of the tables, or lets the one that is there wait for what is new.
-    fn submit_tables(&mut self, there: Option<u64>) -> Result<(), SweepError> {
-        if !self.tables_due || self.tally.open().iter().any(|&at| self.times[at] == 0) {
-            return Ok(());
-        }
-        self.tables_due = false;
-        let arrays = self.living.iter().copied().filter(|&job| Some(job) != there);
-        let arrays: Vec<u64> = arrays.collect();
-        if let Some(job) = there {
-            // Where it has begun, it shares the cells with the arrays.
-            let _ = self.submitter.cluster.depend(job, &arrays);
-            return Ok(());
-        }
-        match self.submitter.tables(&arrays) {
-            Ok(job) => {
-                self.living.insert(job);
-                Ok(())
-            }
-            Err(SweepError::Slurm(refused)) => {
-                self.say(format!("{refused}; this watch writes the tables, if it lasts"));
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
     }
 
     /// The numbers in the plan of the cells at `places`.

@@ -3,12 +3,13 @@
 use std::cell::Cell;
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::super::answers::Entry;
 use super::super::fakes::{Fake, Listener, entry, estimate, request};
 use super::super::jobs::Jobs;
 use super::super::request::SlurmRequest;
-use super::{Submitter, SweepError, Tally, Watcher};
+use super::{Ask, Life, Submitter, SweepError, Tally, Watcher};
 use crate::record::{SweepEstimate, SweepFiles};
 
 /// A sweep of five cells: two arrays, of the tasks 1-2 and 3-4, and of 5.
@@ -20,6 +21,8 @@ struct Scene {
     estimate: SweepEstimate,
     request: SlurmRequest,
     listed: Cell<u32>,
+    /// How long a job may stay out of the queue.
+    grace: Duration,
 }
 
 impl Scene {
@@ -31,7 +34,8 @@ impl Scene {
         fs::write(out.path().join("plan.toml"), "plan").unwrap();
         let (fake, listener) = (Fake::default(), Listener::default());
         let (estimate, request) = (estimate(5), request(out.path()));
-        Self { out, fake, listener, files, estimate, request, listed: Cell::new(0) }
+        let (listed, grace) = (Cell::new(0), Duration::ZERO);
+        Self { out, fake, listener, files, estimate, request, listed, grace }
     }
 
     fn folder(&self) -> PathBuf {
@@ -40,6 +44,11 @@ impl Scene {
 
     fn plan(&self) -> PathBuf {
         self.out.path().join("plan.toml")
+    }
+
+    /// The script of an array.
+    fn script(&self, number: u32) -> String {
+        fs::read_to_string(self.folder().join(format!("cells-{number}.sh"))).unwrap()
     }
 
     /// A cell ends.
@@ -60,7 +69,8 @@ impl Scene {
             Ok(())
         };
         let plan = self.plan();
-        work(Watcher::new(submitter, tally, (hash, &plan), &self.listener, &list).unwrap())
+        let watcher = Watcher::new(submitter, tally, (hash, &plan), &self.listener, &list);
+        work(Watcher { life: Life::new(self.grace), ..watcher.unwrap() })
     }
 }
 
@@ -152,7 +162,7 @@ fn after_so_many_submissions_the_log_is_named() {
             said.contains("5 cells have neither") && said.contains("3 submissions: 1-5"),
             "{said}"
         );
-        assert!(said.contains("slurm/cells-5_0.log: is not there"), "{said}");
+        assert!(said.contains("slurm/cells-6_0.log: is not there"), "{said}");
     });
 }
 
@@ -164,7 +174,7 @@ fn a_refusal_ends_the_watch_only_when_nothing_lives() {
     assert_eq!(said, "sbatch: Invalid partition name specified");
     assert_eq!((Jobs::read(&scene.folder()).unwrap(), scene.listed.get()), (None, 0));
     scene.with("7f", |mut watcher| {
-        watcher.submit(&[0, 1]).unwrap();
+        watcher.submit(&[0, 1], 2, Ask::default()).unwrap();
         let one = ["101|0|RUNNING|None|/x/cells-1.sh"];
         for _ in 0..2 {
             scene.fake.refuse("QOSMaxSubmitJobPerUserLimit");
@@ -234,4 +244,142 @@ fn an_interrupt_leaves_the_jobs_alone() {
     let (end, _) = scene.with("7f", |watcher| watcher.run().unwrap());
     assert_eq!((end.living, end.cells.left), (0, 5));
     assert_eq!(scene.fake.asked(), Vec::<String>::new());
+}
+
+#[test]
+fn lost_cells_go_one_by_one_with_more_of_what_there_was_too_little_of() {
+    let scene = Scene::new();
+    let lines = |watcher: &mut Watcher<'_>, lost: &[&str]| {
+        let queue = queue(&[lost, &ALL[3..]].concat());
+        (0..2).for_each(|_| assert!(!watcher.step(&queue).unwrap()));
+        scene.listener.said()
+    };
+    scene.with("7f", |mut watcher| {
+        watcher.step(&[]).unwrap();
+        let lost = [
+            "100|0|OUT_OF_MEMORY|OutOfMemory|/x/cells-1.sh",
+            "100|1|TIMEOUT|TimeLimit|/x/cells-1.sh",
+            "101|0|NODE_FAIL|NodeDown|/x/cells-2.sh",
+        ];
+        let said = lines(&mut watcher, &lost);
+        for words in [
+            "cells 5 (101_0 NODE_FAIL), one per task with 256M of memory and 11 minutes",
+            "cells 3-4 (100_1 TIMEOUT), one per task with 256M of memory and 22 minutes",
+            "cells 1-2 (100_0 OUT_OF_MEMORY), one per task with 512M of memory and 11 minutes",
+        ] {
+            assert!(said.contains(words), "{said}");
+        }
+        let text = scene.script(5);
+        assert!(text.contains("0) cells=1-1 ;;\n1) cells=2-2 ;;\n"), "{text}");
+        assert!(text.contains("--mem=512M\n") && text.contains("--time=11\n"), "{text}");
+        // Its neighbour goes on; it takes nobody along the next time.
+        let lost = [
+            "103|0|RUNNING|None|/x/cells-3.sh",
+            "104|0|RUNNING|None|/x/cells-4.sh",
+            "104|1|RUNNING|None|/x/cells-4.sh",
+            "105|0|OUT_OF_MEMORY|OutOfMemory|/x/cells-5.sh",
+            "105|1|RUNNING|None|/x/cells-5.sh",
+        ];
+        let said = lines(&mut watcher, &lost);
+        assert!(said.contains("cells 1 (105_0 OUT_OF_MEMORY), one per task with 1024M"), "{said}");
+        assert_eq!(said.matches("submitted again").count(), 1, "{said}");
+        assert!(scene.script(6).contains("--array=0-0\n"), "{}", scene.script(6));
+    });
+}
+
+#[test]
+fn what_was_submitted_before_all_had_ended_counts_no_more() {
+    let mut scene = Scene::new();
+    scene.request.resubmit = 1;
+    for _ in 0..2 {
+        scene.with("7f", |mut watcher| {
+            watcher.take_up(&[]).unwrap();
+            watcher.step(&[]).unwrap();
+        });
+    }
+    let all = [
+        "103|0|RUNNING|None|/x/cells-3.sh",
+        "103|1|RUNNING|None|/x/cells-3.sh",
+        "105|N/A|PENDING|Dependency|/x/tables-2.sh",
+    ];
+    scene.fake.asked();
+    scene.with("7f", |mut watcher| {
+        watcher.take_up(&queue(&all)).unwrap();
+        (0..2).for_each(|_| assert!(!watcher.step(&queue(&all)).unwrap()));
+        assert_eq!(scene.fake.asked(), ["cells-5 after []", "update 105 after [103, 106]"]);
+        // Once more than it was lost once: too often.
+        (0..3).for_each(|_| assert!(!watcher.step(&queue(&all)).unwrap()));
+        assert_eq!(scene.fake.asked(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn a_job_that_the_queue_does_not_show_is_not_submitted_twice() {
+    let mut scene = Scene::new();
+    scene.grace = Duration::from_secs(1000);
+    scene.with("7f", |mut watcher| {
+        (0..4).for_each(|_| assert!(!watcher.step(&[]).unwrap()));
+        assert_eq!(scene.fake.asked(), FIRST);
+        let said = scene.listener.said();
+        assert_eq!(said.matches("job 100 is not in the queue yet").count(), 1, "{said}");
+    });
+    // Another watch knows no more; it does not submit them either.
+    scene.with("7f", |mut watcher| {
+        watcher.take_up(&[]).unwrap();
+        (0..4).for_each(|_| assert!(!watcher.step(&[]).unwrap()));
+        assert_eq!(scene.fake.asked(), ["tables-2 after [100, 101]"]);
+    });
+    // For long not, but the accounts have one of them.
+    scene.grace = Duration::ZERO;
+    scene.fake.account(&[(100, None, "RUNNING")]);
+    scene.with("7f", |mut watcher| {
+        watcher.take_up(&[]).unwrap();
+        (0..3).for_each(|_| assert!(!watcher.step(&[]).unwrap()));
+        let last = "tables-4 after [100, 105]";
+        assert_eq!(scene.fake.asked(), ["tables-3 after [100]", "cells-3 after []", last]);
+        let said = scene.listener.said();
+        assert!(said.contains("the accounts have it as RUNNING"), "{said}");
+        assert!(said.contains("submitted again: cells 5, one per task"), "{said}");
+    });
+}
+
+#[test]
+fn a_submission_that_nobody_has_heard_of_is_found_by_its_name() {
+    let mut scene = Scene::new();
+    scene.grace = Duration::from_secs(1000);
+    scene.fake.refuse("Socket timed out on send/recv operation");
+    scene.fake.silence(true);
+    scene.with("7f", |mut watcher| {
+        assert!(!watcher.step(&[]).unwrap());
+        assert!(scene.listener.said().contains("the job may be there: it is looked for"));
+        assert_eq!(scene.fake.asked(), Vec::<String>::new());
+        scene.fake.silence(false);
+        assert!(!watcher.step(&[]).unwrap());
+        assert_eq!(scene.fake.asked(), ["cells-2 after []"], "what was not submitted yet");
+    });
+    let late = queue(&["90|0|PENDING|None|/x/cells-1.sh", "90|1|PENDING|None|/x/cells-1.sh"]);
+    scene.with("7f", |mut watcher| {
+        watcher.take_up(&[]).unwrap();
+        assert!(!watcher.step(&[]).unwrap());
+        assert_eq!(scene.fake.asked(), Vec::<String>::new(), "no tables before its number");
+        assert!(!watcher.step(&late).unwrap());
+        assert_eq!(scene.fake.asked(), ["tables-1 after [90, 101]"]);
+    });
+    let jobs = Jobs::read(&scene.folder()).unwrap().unwrap();
+    assert_eq!(jobs.submissions[0].job, Some(90));
+}
+
+#[test]
+fn a_cell_that_somebody_wants_anew_is_no_loss() {
+    let mut scene = Scene::new();
+    scene.request.resubmit = 0;
+    scene.with("7f", |mut watcher| watcher.step(&[]).unwrap());
+    scene.fake.asked();
+    scene.with("7f", |watcher| {
+        let mut watcher = watcher.retrying(vec![4]);
+        watcher.take_up(&queue(&ALL[..2])).unwrap();
+        watcher.step(&queue(&ALL[..2])).unwrap();
+        assert_eq!(scene.fake.asked(), ["cells-3 after []", "tables-2 after [100, 103]"]);
+    });
+    assert!(!scene.listener.said().contains("lost"));
 }

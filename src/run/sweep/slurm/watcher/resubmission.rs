@@ -1,0 +1,171 @@
+//! Submitting the cells that no task is to run: the first time in chunks, then one by one,
+//! so that a bad one takes no others along.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::record::CellEstimate;
+
+use super::super::super::error::SweepError;
+use super::super::answers::Entry;
+use super::super::ask::{Ask, Cause};
+use super::super::fates::{self, Fate, LastTask, fates};
+use super::super::losses::{self, ranges};
+use super::super::scripts::Task;
+use super::super::submit::Sent;
+use super::super::tasks::tasks;
+use super::{Attempt, Watcher};
+
+/// The fates of the last tasks of cells.
+type Fates = BTreeMap<LastTask, Fate>;
+
+impl Watcher<'_> {
+    /// Submits cells that no task is to run, unless that was done too often.
+    pub(super) fn again(&mut self, lost: &[usize], queue: &[Entry]) -> Result<(), SweepError> {
+        let most = self.submitter.request.resubmit;
+        let (new, told): (Vec<usize>, Vec<usize>) =
+            lost.iter().partition(|&&at| self.attempts[at].times == 0);
+        if !told.is_empty() && std::fs::read(self.plan.1).ok().as_ref() != Some(&self.plan.2) {
+            return Err(self.edited());
+        }
+        let (again, hopeless): (Vec<usize>, Vec<usize>) =
+            told.into_iter().partition(|&at| self.attempts[at].times <= most);
+        if new.is_empty() && again.is_empty() {
+            // Who lives may still run them: the job of the tables does.
+            let lost = || losses::lost(&self.submitter, &self.numbers(&hopeless), most + 1);
+            return if self.living.is_empty() { Err(lost().into()) } else { Ok(()) };
+        }
+        if !new.is_empty() {
+            let chunk = self.submitter.request.chunk(self.submitter.estimate);
+            self.submit(&new, chunk, Ask::default())?;
+        }
+        if again.is_empty() { Ok(()) } else { self.one_by_one(&again, queue) }
+    }
+
+    /// Submits cells that were lost, each as a task of its own, with more of what there was
+    /// too little of.
+    fn one_by_one(&mut self, again: &[usize], queue: &[Entry]) -> Result<(), SweepError> {
+        let last: BTreeSet<LastTask> =
+            again.iter().filter_map(|&at| self.attempts[at].last).collect();
+        let fates: Fates = fates(&self.submitter, queue, &last);
+        let mut groups: BTreeMap<Ask, Vec<usize>> = BTreeMap::new();
+        for &at in again {
+            let need = self.need(at, &fates);
+            self.attempts[at].need = need;
+            groups.entry(need).or_default().push(at);
+        }
+        for (need, places) in groups {
+            let said = self.told(&places, need, &fates);
+            self.watch.say(&said);
+            self.submit(&places, 1, need)?;
+        }
+        Ok(())
+    }
+
+    /// What a cell needs after its last task was lost.
+    fn need(&self, at: usize, fates: &Fates) -> Ask {
+        let Attempt { last, need, .. } = self.attempts[at];
+        let Some(fate) = last.and_then(|last| fates.get(&last)) else { return need };
+        need.after(fate.ask, fate.cause, self.ask(&[at]))
+    }
+
+    /// What cells ask for by the estimate, each in a task of its own.
+    fn ask(&self, places: &[usize]) -> Ask {
+        let (request, estimate) = (self.submitter.request, self.submitter.estimate);
+        let cells: Vec<&CellEstimate> = places.iter().map(|&at| &estimate.cells[at]).collect();
+        let tasks: Vec<Task<'_>> = cells.chunks(1).collect();
+        request.ask_of(&tasks, estimate)
+    }
+
+    /// What is said of cells that were lost and need so much.
+    fn told(&self, places: &[usize], need: Ask, fates: &Fates) -> String {
+        let last: BTreeSet<LastTask> =
+            places.iter().filter_map(|&at| self.attempts[at].last).collect();
+        let ended: Vec<&Fate> = last.iter().filter_map(|last| fates.get(last)).collect();
+        let (cells, ask) = (ranges(&self.numbers(places)), self.ask(places).at_least(need));
+        let ends = fates::told(ended.iter().copied());
+        let overruling = self.submitter.cluster.overruling();
+        let mut said =
+            format!("lost, submitted again: cells {cells}{ends}, one per task with {ask}");
+        if ended.iter().any(|fate| fate.cause != Cause::Other) && !overruling.is_empty() {
+            let names = overruling.join(" and ");
+            said += &format!("; {names} in the environment overrules that: set more there");
+        }
+        said
+    }
+
+    /// Submits the cells at `places`, `chunk` in a task, in as many arrays as that takes.
+    pub(super) fn submit(
+        &mut self,
+        places: &[usize],
+        chunk: usize,
+        need: Ask,
+    ) -> Result<(), SweepError> {
+        let (estimate, request) = (self.submitter.estimate, self.submitter.request);
+        let places = tasks(places, &self.tally.open(), chunk);
+        let cells = |task: &Vec<usize>| task.iter().map(|&at| &estimate.cells[at]).collect();
+        let cells: Vec<Vec<&CellEstimate>> = places.iter().map(cells).collect();
+        for (places, cells) in places.chunks(request.array).zip(cells.chunks(request.array)) {
+            let cells: Vec<Task<'_>> = cells.iter().map(Vec::as_slice).collect();
+            let sent = match self.submitter.array(&cells, need) {
+                Err(SweepError::Slurm(refused)) if !self.living.is_empty() => {
+                    self.say(format!("{refused}; cells are left, which are submitted later"));
+                    return Ok(());
+                }
+                sent => sent?,
+            };
+            self.sent(places);
+            match sent {
+                Sent::Job(job) => self.living.insert(job),
+                Sent::Unclear(refused) => {
+                    self.say(format!("{refused}; the job may be there: it is looked for"));
+                    return Ok(());
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// The last submission was of these tasks.
+    fn sent(&mut self, tasks: &[Vec<usize>]) {
+        self.tables_due = true;
+        let last = self.submitter.jobs.submissions.len() - 1;
+        for (task, places) in tasks.iter().enumerate() {
+            for &at in places {
+                self.attempts[at].times += 1;
+                self.attempts[at].last = Some((last, task));
+                self.bare.remove(&at);
+            }
+        }
+    }
+
+    /// Submits the job of the tables, or lets the one that is there wait for what is new.
+    pub(super) fn submit_tables(&mut self, there: Option<u64>) -> Result<(), SweepError> {
+        // It waits for jobs whose numbers are known.
+        let number = |(one, _): LastTask| self.submitter.jobs.submissions[one].job;
+        let unsent = |at: &usize| self.attempts[*at].last.and_then(number).is_none();
+        if !self.tables_due || self.tally.open().iter().any(unsent) {
+            return Ok(());
+        }
+        self.tables_due = false;
+        let arrays = self.living.iter().copied().filter(|&job| Some(job) != there);
+        let arrays: Vec<u64> = arrays.collect();
+        if let Some(job) = there {
+            // Where it has begun, it shares the cells with the arrays.
+            let _ = self.submitter.cluster.depend(job, &arrays);
+            return Ok(());
+        }
+        let need = |need: Ask, attempt: &Attempt| need.at_least(attempt.need);
+        let need = self.attempts.iter().fold(Ask::default(), need);
+        match self.submitter.tables(&arrays, need) {
+            Ok(Sent::Job(job)) => {
+                self.living.insert(job);
+                Ok(())
+            }
+            Ok(Sent::Unclear(refused)) | Err(SweepError::Slurm(refused)) => {
+                self.say(format!("{refused}; this watch writes the tables, if it lasts"));
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
