@@ -156,7 +156,7 @@ fn pipes_devices_folders_and_empty_files_are_refused_at_once() {
             command.current_dir(folder.path()).arg(verb).arg(&input);
             match verb {
                 "convert" => command.args(["-o", "out.gpt"]),
-                "analyze" => command.args(["--machine", "gtx-1080", "--cache", "cache"]),
+                "analyze" => command.args(["--machine", "gtx-1080"]).env("GPUMODEL_CACHE", "cache"),
                 _ => &mut command,
             };
             let (code, text) = said(&mut command);

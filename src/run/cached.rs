@@ -98,7 +98,9 @@ fn convert(
     let request = ConvertRequest { inputs, output, ..ConvertRequest::default() };
     match trace::convert(&request, progress) {
         Ok(report) => Ok(report.warnings),
-        Err(TraceError::Output(source)) => Err(failed(source)),
+        Err(TraceError::Output(source) | TraceError::Io { what: "write", source, .. }) => {
+            Err(failed(source))
+        }
         Err(error) => Err(error.into()),
     }
 }
