@@ -1,6 +1,8 @@
 //! Does a sweep run every cell of its plan once, as `analyze` would, whoever else works
 //! in its folder, and say what it did?
 
+mod plans;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::Outcome;
 use super::plot::{read_all, write_text};
-use crate::record::{Comparison, ReferenceTable, alone_once};
+use crate::record::{Comparison, ReferenceTable, alone_once, refuse_namesakes};
 use crate::report::figure::{Figure, Scene};
 use crate::report::table;
 
@@ -48,6 +48,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let mut records = read_all(&arguments.records)?;
     alone_once(&mut records);
     let reference = ReferenceTable::read(&arguments.reference)?;
+    refuse_namesakes(&records, &reference)?;
     let comparison = Comparison::new(&records, &reference, arguments.launch_cycles);
     comparison.answered(&reference)?;
     if let Some(path) = &arguments.output {

@@ -10,6 +10,7 @@ use clap::Args;
 use super::Outcome;
 use crate::record::{
     Analysis, Comparison, RecordError, ReferenceTable, SweepFiles, cells_of_table, joined,
+    refuse_namesakes, tell_apart,
 };
 use crate::report::figure::{FIGURES, Figure, Scene};
 use crate::units::WholeFile;
@@ -69,8 +70,12 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         return list();
     };
     let figure = Figure::named(name)?;
-    let records = read_all(&arguments.records)?;
+    let mut records = read_all(&arguments.records)?;
     let table = arguments.reference.as_deref().map(ReferenceTable::read).transpose()?;
+    if let Some(table) = &table {
+        refuse_namesakes(&records, table)?;
+    }
+    tell_apart(&mut records);
     let comparison = table.map(|table| Comparison::new(&records, &table, None));
     let mut scene = Scene::new(&records);
     if let Some(app) = &arguments.app {

@@ -52,6 +52,14 @@ pub struct Analysis {
     pub notes: Vec<String>,
 }
 
+impl Analysis {
+    /// The hash of the store of the application called `app`; `None`: it did not run alone.
+    #[must_use]
+    pub fn store_hash(&self, app: &str) -> Option<&str> {
+        self.solo.iter().find(|solo| solo.app == app).map(|solo| solo.store_hash.as_str())
+    }
+}
+
 /// The machine of a run, with the peaks that figures need.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineRecord {

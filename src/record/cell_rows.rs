@@ -7,31 +7,40 @@ use super::cell::settings;
 use super::field::{Field, Row};
 use super::{Analysis, CellRecord, CoRun, CoRunApp, FailedCell};
 
+/// What stands between the values of the applications of a mix, as between their names.
+const BESIDE: &str = " + ";
+
 /// The row of a cell: what it is, how it ended, and its figures of merit.
 pub(super) fn cell_row(cell: &CellRecord, outcome: &Result<Analysis, FailedCell>) -> Row {
-    let mut row = identity(cell);
+    let record = outcome.as_ref().ok();
+    let mut row = identity(cell, record);
     let (status, error) = match outcome {
         Ok(_) => ("done", Field::Text(None)),
         Err(failed) => ("failed", failed.errors.join(": ").into()),
     };
     row.extend([("status", status.into())]);
-    figures(&mut row, outcome.as_ref().ok().and_then(|record| record.coruns.first()));
+    figures(&mut row, record.and_then(|record| record.coruns.first()));
     row.extend([("error", error)]);
     row
 }
 
-/// A row for each of `apps`, which are those of a cell.
-pub(super) fn app_rows(cell: &CellRecord, apps: &[CoRunApp]) -> impl Iterator<Item = Row> {
+/// A row for each application of a cell with its record.
+pub(super) fn app_rows(cell: &CellRecord, record: &Analysis) -> impl Iterator<Item = Row> {
+    let apps = record.coruns.first().map_or(&[][..], |run| &run.apps);
     apps.iter().enumerate().map(|(place, app)| {
-        let mut row = identity(cell);
+        let mut row = identity(cell, Some(record));
         row.extend([("place", place.into())]);
         of_app(&mut row, app);
+        row.extend([("store_hash", record.store_hash(&app.app).map(str::to_owned).into())]);
         row
     })
 }
 
-/// What tells a cell from others.
-fn identity(cell: &CellRecord) -> Row {
+/// What tells a cell from others. Its record says what is in the stores of its
+/// applications.
+fn identity(cell: &CellRecord, record: Option<&Analysis>) -> Row {
+    let hash = |app: &String| record?.store_hash(app);
+    let hashes: Option<Vec<&str>> = cell.apps.iter().map(hash).collect();
     let mut row = Row::default();
     row.extend([
         ("key", cell.key.as_str().into()),
@@ -47,6 +56,7 @@ fn identity(cell: &CellRecord) -> Row {
         ("window_cycles", cell.window_cycles.into()),
         ("arrival_cycles", settings(&cell.arrival_cycles).into()),
         ("build", cell.build.as_str().into()),
+        ("store_hashes", hashes.map(|hashes| hashes.join(BESIDE)).into()),
     ]);
     row
 }

@@ -63,6 +63,16 @@ pub enum RecordError {
         /// The record.
         record: PathBuf,
     },
+    /// Cells hold other applications under one name, and something is asked of the name.
+    #[error(
+        "{app} is not one application: its cells have the stores {stores}; give a table with the rows of one, as chosen from cells.csv by store_hashes"
+    )]
+    Namesakes {
+        /// The name.
+        app: String,
+        /// Hashes, each with a cell.
+        stores: String,
+    },
     /// The file is Parquet, and damaged or not for this build.
     #[error("{}: cannot read Parquet: {message}", path.display())]
     Parquet {

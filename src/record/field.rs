@@ -82,6 +82,12 @@ impl From<String> for Field {
     }
 }
 
+impl From<Option<String>> for Field {
+    fn from(text: Option<String>) -> Self {
+        Self::Text(text)
+    }
+}
+
 impl From<u64> for Field {
     fn from(count: u64) -> Self {
         Self::Count(Some(count))

@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Analysis, AppRecord, CellRecord};
 
-/// Cells that differ in their scheme alone as one record, its co-runs in the order of
-/// the cells. Records that are no cells stay as they are.
+/// Cells of the same stores that differ in their scheme alone as one record, its co-runs in
+/// the order of the cells. Records that are no cells stay as they are.
 #[must_use]
 pub fn joined(records: Vec<Analysis>) -> Vec<Analysis> {
     let mut mixes: Vec<Analysis> = Vec::new();
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     for mut record in records {
-        let words = |cell: &CellRecord| format!("{:?} {}", cell.beside(), record.machine.hash);
+        let stores: Vec<&str> = record.solo.iter().map(|app| app.store_hash.as_str()).collect();
+        let words =
+            |cell: &CellRecord| format!("{:?} {} {stores:?}", cell.beside(), record.machine.hash);
         let Some(words) = record.cell.as_ref().map(words) else {
             mixes.push(record);
             continue;
@@ -88,5 +90,19 @@ mod tests {
         let told: Vec<Vec<String>> = records.iter().map(schemes).collect();
         assert_eq!(told[0], ["even", "spatial"], "in the order of the cells");
         assert_eq!((told.len(), told[1].len(), told[4][0].as_str()), (5, 1, "fcfs"));
+    }
+
+    #[test]
+    fn cells_of_other_stores_under_the_same_names_stay_apart() {
+        let cell = |store: &str| Analysis {
+            cell: Some(CellRecord { apps: vec!["a".into()], ..CellRecord::default() }),
+            solo: vec![AppRecord {
+                app: "a".into(),
+                store_hash: store.into(),
+                ..AppRecord::default()
+            }],
+            ..Analysis::default()
+        };
+        assert_eq!(joined(vec![cell("1"), cell("2"), cell("1")]).len(), 2);
     }
 }

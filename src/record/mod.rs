@@ -28,6 +28,7 @@ mod launches;
 mod measure;
 mod metrics;
 mod migration;
+mod namesakes;
 mod parts;
 mod promise;
 mod quantity;
@@ -71,6 +72,7 @@ pub use launches::Launches;
 pub use measure::Measure;
 pub use metrics::Alone;
 pub use migration::{MigrationRecord, MovedSoFar};
+pub use namesakes::{refuse_namesakes, tell_apart};
 pub use parts::{ChannelRecord, SmCounters};
 pub use quantity::{ErrorUnit, Quantity};
 pub use queue::{

@@ -6,7 +6,7 @@ use super::cell_rows::{app_rows, cell_row};
 #[cfg(feature = "parquet")]
 use super::columnar::Columnar;
 use super::field::{Field, Row};
-use super::{Analysis, CellRecord, CoRunApp, FailedCell};
+use super::{Analysis, CellRecord, CoRun, CoRunApp, FailedCell};
 
 const CSV: &str = "csv";
 const LINES: &str = "jsonl";
@@ -46,8 +46,9 @@ impl<W: Write + Send> Tidy<W> {
     /// # Errors
     /// Those of `open`.
     pub fn of_apps(open: impl FnMut(&str) -> io::Result<W>) -> io::Result<Self> {
-        let app = [CoRunApp::default()];
-        let row = app_rows(&CellRecord::default(), &app).next();
+        let run = CoRun { apps: vec![CoRunApp::default()], ..CoRun::default() };
+        let record = Analysis { coruns: vec![run], ..Analysis::default() };
+        let row = app_rows(&CellRecord::default(), &record).next();
         Self::new(&row.unwrap_or_default(), open)
     }
 
@@ -80,8 +81,7 @@ impl<W: Write + Send> Tidy<W> {
     /// # Errors
     /// As [`Tidy::push_cell`].
     pub fn push_apps(&mut self, cell: &CellRecord, record: &Analysis) -> io::Result<()> {
-        let apps = record.coruns.first().map_or(&[][..], |run| &run.apps);
-        app_rows(cell, apps).try_for_each(|row| self.push(row))
+        app_rows(cell, record).try_for_each(|row| self.push(row))
     }
 
     fn push(&mut self, row: Row) -> io::Result<()> {

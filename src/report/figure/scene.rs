@@ -201,10 +201,11 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// A name with the first characters of a hash.
+/// A name with the first characters of a hash, unless it tells them.
 fn named(name: &str, hash: &str) -> String {
     let start: String = hash.chars().take(8).collect();
-    if start.is_empty() { name.to_string() } else { format!("{name} ({start})") }
+    let told = start.is_empty() || name.ends_with(&format!("({start})"));
+    if told { name.to_string() } else { format!("{name} ({start})") }
 }
 
 /// Up to two different words, else how many there are.

@@ -23,6 +23,7 @@ mod stock;
 mod versions;
 mod words;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -198,12 +199,37 @@ fn open(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<Opened, SweepE
         Ok((part(request, cells.len())?, stock, cells, hash))
     });
     match stocked {
-        Ok((part, stock, cells, hash)) => Ok(Opened { folder, stock, cells, part, hash }),
+        Ok((part, stock, cells, hash)) => {
+            tell_others(request, &cells, watch)?;
+            Ok(Opened { folder, stock, cells, part, hash })
+        }
         Err(error) => {
             folder.leave();
             Err(error)
         }
     }
+}
+
+/// Says that the folder holds cells that are not of the plan. Jobs leave it to who submitted
+/// them.
+fn tell_others(
+    request: &SweepRequest,
+    cells: &[Cell],
+    watch: &dyn SweepWatch,
+) -> Result<(), SweepError> {
+    let files = SweepFiles::new(&request.out);
+    let own: BTreeSet<&str> = cells.iter().map(|cell| cell.record.key.as_str()).collect();
+    let listed = if request.plan_hash.is_none() { files.cells()? } else { Vec::new() };
+    let others = listed.iter().filter(|cell| !own.contains(cell.key.as_str())).count();
+    if others > 0 {
+        watch.say(&format!(
+            "{} holds {others} cells that are not of this plan: they stay, also in the tables; \
+             column store_hashes tells applications of one name apart, and plot and compare take \
+             a table with the rows that you choose",
+            request.out.display()
+        ));
+    }
+    Ok(())
 }
 
 /// Hash of the cells of a plan, in order: who names a cell by its number means one of these.
