@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::group::short_app;
+use super::machine::machine_words;
 use super::mix::{apart, names};
 use super::number::float;
 use crate::record::{Analysis, AppRecord, CoRun, CoRunApp};
@@ -99,12 +100,10 @@ pub(crate) fn subjects<'a>(runs: &[Alone<'a>]) -> Vec<Subject<'a>> {
         }
         own.push(*run);
     }
-    let several = runs.iter().any(|run| run.record.machine.name != runs[0].record.machine.name);
-    let label = |key: &(&str, &str)| match several {
-        true => format!("{} on {}", short_app(key.1), found[key][0].record.machine.name),
-        false => short_app(key.1).to_string(),
-    };
-    let labels = apart(order.iter().map(label).collect());
+    let records: Vec<&Analysis> = order.iter().map(|key| found[key][0].record).collect();
+    let words = machine_words(&records);
+    let labels = order.iter().zip(words).map(|(key, words)| short_app(key.1).to_owned() + &words);
+    let labels = apart(labels.collect());
     let runs = order.iter().map(|key| found[key].clone());
     labels.into_iter().zip(runs).map(|(label, runs)| Subject { label, runs }).collect()
 }

@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{AppRecord, CacheCounters, KernelRecord};
+use crate::record::{Analysis, AppRecord, CacheCounters, KernelRecord};
 
 use super::chart::{fit, text_width};
+use super::machine::machine_words;
 use super::name::plain_name;
 use super::number::{float, ratio};
 use crate::units::SECTOR_BYTES;
@@ -156,11 +157,11 @@ impl Group {
     }
 }
 
-/// The kernels of `apps` by cycles, largest first; all beyond `most` are one
+/// The kernels of `runs` by cycles, largest first; all beyond `most` are one
 /// group at the end.
-pub(crate) fn groups(apps: &[&AppRecord], most: usize) -> Vec<Group> {
+pub(crate) fn groups(runs: &[(&Analysis, &AppRecord)], most: usize) -> Vec<Group> {
     let mut found: BTreeMap<(usize, &str), Group> = BTreeMap::new();
-    for (index, app) in apps.iter().enumerate() {
+    for (index, (_, app)) in runs.iter().enumerate() {
         for kernel in &app.kernels {
             let group = found.entry((index, &kernel.name)).or_insert_with(|| Group {
                 name: kernel.name.clone(),
@@ -178,7 +179,7 @@ pub(crate) fn groups(apps: &[&AppRecord], most: usize) -> Vec<Group> {
         let rest = groups.split_off(most.saturating_sub(1));
         groups.push(joined(&rest));
     }
-    name_apart(&mut groups, apps);
+    name_apart(&mut groups, runs);
     groups
 }
 
@@ -202,13 +203,16 @@ pub(crate) fn title_room(groups: &[Group], size: f64, most: f64) -> f64 {
     groups.iter().map(width).fold(0.0, f64::max).min(most)
 }
 
-/// Puts the application before the label where there are several, and numbers
-/// labels that are still the same.
-fn name_apart(groups: &mut [Group], apps: &[&AppRecord]) {
+/// Puts the application before the label where there are several, what differs of its
+/// machine behind, and numbers labels that are still the same.
+fn name_apart(groups: &mut [Group], runs: &[(&Analysis, &AppRecord)]) {
+    let records: Vec<&Analysis> = runs.iter().map(|run| run.0).collect();
+    let machines = machine_words(&records);
     let mut used = BTreeSet::new();
     for group in groups {
-        if apps.len() > 1 && group.kernels == 1 {
-            group.label = format!("{}: {}", short_app(&apps[group.app].app), group.label);
+        if runs.len() > 1 && group.kernels == 1 {
+            let app = short_app(&runs[group.app].1.app);
+            group.label = format!("{app}: {}{}", group.label, machines[group.app]);
         }
         let mut label = group.label.clone();
         let mut number = 2;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::group::short_app;
+use super::machine::machine_words;
 use crate::record::{Analysis, CoRun};
 
 /// The applications that run together in `record`, by their short names.
@@ -11,19 +12,21 @@ pub(crate) fn mix_name(record: &Analysis) -> String {
     apps.iter().map(|app| short_app(&app.app)).collect::<Vec<_>>().join("+")
 }
 
-/// The mixes of `records`, with the machine where the same applications ran on several.
+/// The mixes of `records`, with what differs of the machines where the same applications
+/// ran on several.
 pub(crate) fn mix_names(records: &[&Analysis]) -> Vec<String> {
-    let plain: Vec<String> = records.iter().map(|record| mix_name(record)).collect();
-    let name = |(record, mix): (&&Analysis, &String)| {
-        let same = records.iter().zip(&plain).filter(|(_, other)| *other == mix);
-        let elsewhere = same.filter(|(other, _)| other.machine.name != record.machine.name);
-        if elsewhere.count() > 0 {
-            format!("{mix} on {}", record.machine.name)
-        } else {
-            mix.clone()
+    let mut names: Vec<String> = records.iter().map(|record| mix_name(record)).collect();
+    let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (place, name) in names.iter().enumerate() {
+        places.entry(name.clone()).or_default().push(place);
+    }
+    for own in places.values() {
+        let same: Vec<&Analysis> = own.iter().map(|&place| records[place]).collect();
+        for (&place, words) in own.iter().zip(machine_words(&same)) {
+            names[place] += &words;
         }
-    };
-    apart(records.iter().zip(&plain).map(name).collect())
+    }
+    apart(names)
 }
 
 /// One name for each of `runs`: the scheme, where it ran several times with the
@@ -61,8 +64,23 @@ pub(crate) fn apart(names: Vec<String>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::scheme_names;
-    use crate::record::CoRun;
+    use super::{mix_names, scheme_names};
+    use crate::record::{Analysis, CoRun, CoRunApp};
+
+    #[test]
+    fn a_mix_on_one_machine_set_otherwise_says_how() {
+        let record = |app: &str, channels: &str| Analysis {
+            overrides: [("dram.channels".into(), channels.into())].into(),
+            coruns: vec![CoRun {
+                apps: vec![CoRunApp { app: app.into(), ..CoRunApp::default() }],
+                ..CoRun::default()
+            }],
+            ..Analysis::default()
+        };
+        let records = [record("x/a", "8"), record("x/a", "16"), record("b", "8")];
+        let names = mix_names(&records.iter().collect::<Vec<_>>());
+        assert_eq!(names, ["a dram.channels=8", "a dram.channels=16", "b"]);
+    }
 
     #[test]
     fn runs_of_one_scheme_are_told_apart_by_what_differs() {

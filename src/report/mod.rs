@@ -14,6 +14,7 @@ pub mod figure;
 mod folder;
 mod grid;
 mod group;
+mod machine;
 mod mix;
 mod name;
 mod number;

@@ -83,7 +83,7 @@ pub fn page(analysis: &Analysis, plates: &[Plate]) -> String {
         for said in [effort(app), sentence(app), leaning(app)].into_iter().flatten() {
             let _ = writeln!(text, "<p>{}.</p>", escape(&said));
         }
-        kernels(&mut text, app, analysis.machine.core_mhz);
+        kernels(&mut text, analysis, app);
         figures(&mut text, plates.iter().filter(|p| p.of == Of::App(index)));
         launches(&mut text, app, analysis.machine.core_mhz);
     }
@@ -139,7 +139,7 @@ fn totals(text: &mut String, app: &AppRecord) {
 }
 
 /// One line per kernel name.
-fn kernels(text: &mut String, app: &AppRecord, core_mhz: f64) {
+fn kernels(text: &mut String, analysis: &Analysis, app: &AppRecord) {
     let header = [
         "Kernel",
         "Launches",
@@ -151,9 +151,9 @@ fn kernels(text: &mut String, app: &AppRecord, core_mhz: f64) {
         "DRAM GB/s",
         "Top stall",
     ];
-    let rows = groups(&[app], KERNELS).into_iter().map(|group| {
+    let rows = groups(&[(analysis, app)], KERNELS).into_iter().map(|group| {
         let mut row = vec![kernel_cell(&group), group.launches.to_string()];
-        row.extend(measures(&group, core_mhz));
+        row.extend(measures(&group, analysis.machine.core_mhz));
         row
     });
     table(text, &header, rows);

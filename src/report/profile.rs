@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::group::short_app;
+use super::machine::machine_words;
 use super::mix::apart;
 use super::name::plain_name;
 use super::number::float;
@@ -53,7 +54,8 @@ pub(crate) fn profiles(
 
 /// What the kernels are called: an application's only kernel like the application.
 fn labels(runs: &[(&Analysis, &AppRecord)], order: &[(usize, &str)]) -> Vec<String> {
-    let machines = runs.iter().any(|run| run.0.machine.name != runs[0].0.machine.name);
+    let records: Vec<&Analysis> = runs.iter().map(|run| run.0).collect();
+    let machines = machine_words(&records);
     let label = |&(index, kernel): &(usize, &str)| {
         let app = short_app(&runs[index].1.app);
         let own = order.iter().filter(|other| other.0 == index).count();
@@ -62,7 +64,7 @@ fn labels(runs: &[(&Analysis, &AppRecord)], order: &[(usize, &str)]) -> Vec<Stri
             (_, 1) => app.to_string(),
             _ => format!("{app}: {}", plain_name(kernel)),
         };
-        if machines { format!("{label} on {}", runs[index].0.machine.name) } else { label }
+        label + &machines[index]
     };
     apart(order.iter().map(label).collect())
 }

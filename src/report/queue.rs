@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::group::short_app;
+use super::machine::machine_words;
 use crate::record::{
     Analysis, JobRecord, MachineRecord, NamedRun, Over, QueueGain, QueueRun, gains,
 };
@@ -19,6 +20,8 @@ const CLASSES: [&str; 4] = ["M", "MC", "C", "A"];
 pub(crate) struct Panel<'a> {
     /// The machine.
     pub(crate) machine: &'a MachineRecord,
+    /// What tells it from the machines of other panels.
+    words: String,
     /// Applications that run together at most (N_G).
     pub(crate) group_size: u64,
     /// By run: its scheme, with the parameters in which it differs from others.
@@ -30,6 +33,7 @@ pub(crate) struct Panel<'a> {
 /// The queue runs of `records`, those that may be compared in one panel each.
 pub(crate) fn panels(records: &[Analysis]) -> Vec<Panel<'_>> {
     let mut panels: Vec<Panel<'_>> = Vec::new();
+    let mut firsts: Vec<&Analysis> = Vec::new();
     let all = records.iter().flat_map(|record| record.queues.iter().map(move |run| (record, run)));
     for (record, run) in all {
         let same = |panel: &&mut Panel<'_>| {
@@ -37,16 +41,21 @@ pub(crate) fn panels(records: &[Analysis]) -> Vec<Panel<'_>> {
         };
         match panels.iter_mut().find(same) {
             Some(panel) => panel.runs.push(run),
-            None => panels.push(Panel {
-                machine: &record.machine,
-                group_size: run.group_size,
-                names: Vec::new(),
-                runs: vec![run],
-            }),
+            None => {
+                firsts.push(record);
+                panels.push(Panel {
+                    machine: &record.machine,
+                    words: String::new(),
+                    group_size: run.group_size,
+                    names: Vec::new(),
+                    runs: vec![run],
+                });
+            }
         }
     }
-    for panel in &mut panels {
+    for (panel, words) in panels.iter_mut().zip(machine_words(&firsts)) {
         panel.names = scheme_names(&panel.runs);
+        panel.words = words;
     }
     panels
 }
@@ -76,9 +85,8 @@ impl<'a> Panel<'a> {
     }
 
     /// What it is about, in a few words.
-    pub(crate) fn title(&self, several_machines: bool) -> String {
-        let words = format!("{} at a time", self.group_size);
-        if several_machines { format!("{words}, {}", self.machine.name) } else { words }
+    pub(crate) fn title(&self) -> String {
+        format!("{} at a time{}", self.group_size, self.words)
     }
 }
 

@@ -202,7 +202,7 @@ fn runs(panel: &Panel<'_>) -> Section {
         notes.push(format!("{more} more runs are in the record"));
     }
     Section {
-        title: format!("Queues, {}", panel.title(false)),
+        title: format!("Queues, {}", panel.title()),
         header: header([
             "queue",
             "scheme",
@@ -269,7 +269,7 @@ fn over_baseline(panel: &Panel<'_>) -> Option<Section> {
     let of =
         |over: &Over| gains.iter().filter(|gain| gain.over == *over).map(row).collect::<Vec<_>>();
     Some(Section {
-        title: format!("Over {BASELINE}, {}", panel.title(false)),
+        title: format!("Over {BASELINE}, {}", panel.title()),
         header: header(["classes", "scheme", "queues", "throughput", "IPC", "job IPC"]),
         rows: overs.into_iter().flat_map(of).collect(),
         notes: vec!["in brackets: 95 % interval over seeds".into()],

@@ -22,7 +22,7 @@ const STRETCH: f64 = 4.0;
 const HEAD: f64 = 32.0;
 const NO_HEAD: f64 = 6.0;
 /// Longest name of a cluster that stands upright.
-const NAME: f64 = 110.0;
+const NAME: f64 = 230.0;
 
 /// Bars side by side under one name.
 #[derive(Clone, Debug)]
@@ -77,8 +77,24 @@ impl Bars<'_> {
         }
     }
 
-    /// The clusters in rows of at most `room`.
+    /// The clusters in as few rows of at most `room` as there can be, none wider than it
+    /// must be.
     fn rows(&self, room: f64) -> Vec<&[Cluster]> {
+        let few = self.filled(room);
+        let (mut least, mut most) = (0.0, room);
+        while most - least > 1.0 {
+            let middle = f64::midpoint(least, most);
+            if self.filled(middle).len() > few.len() {
+                least = middle;
+            } else {
+                most = middle;
+            }
+        }
+        self.filled(most)
+    }
+
+    /// The clusters in rows of at most `room`, each as full as can be.
+    fn filled(&self, room: f64) -> Vec<&[Cluster]> {
         let mut rows = Vec::new();
         let (mut from, mut width) = (0, 0.0);
         for (index, cluster) in self.clusters.iter().enumerate() {
@@ -100,19 +116,24 @@ impl Bars<'_> {
         let scale = Scale::from_zero(most, area.bottom(), area.y + head);
         down(&mut sheet.canvas, &area, &scale, self.title, 12.0);
         let mut left = area.x + GAP / 2.0;
+        let mut values = Vec::new();
         for cluster in row {
-            self.cluster(sheet, cluster, left, stretch, &scale);
+            values.extend(self.cluster(sheet, cluster, left, stretch, &scale));
             left += cluster.width(stretch);
         }
         if let Some(reference) = self.reference {
             let y = scale.at(reference);
             sheet.canvas.dashes((area.x, y), (area.right(), y), INK, 0.8);
         }
+        for value in values {
+            sheet.canvas.text_before(value);
+        }
         outline(&mut sheet.canvas, &area);
         let height = names(sheet, row, stretch, &area);
         sheet.skip(height + 10.0);
     }
 
+    /// Draws the bars of `cluster`; returns the values that stand above them.
     fn cluster(
         &self,
         sheet: &mut Sheet,
@@ -120,9 +141,10 @@ impl Bars<'_> {
         left: f64,
         stretch: f64,
         scale: &Scale,
-    ) {
+    ) -> Vec<Label> {
         let pitch = cluster.pitch() * stretch;
         let floor = scale.at(0.0);
+        let mut values = Vec::new();
         let mut x = left;
         for (place, (value, fill)) in cluster.values.iter().zip(self.fills).enumerate() {
             let top = value.filter(|v| v.is_finite()).map_or(floor, |v| scale.at(v));
@@ -135,10 +157,11 @@ impl Bars<'_> {
             if let (Some(value), true) = (value, cluster.labelled || pitch >= LABELLED) {
                 let words = if value.is_finite() { short(*value) } else { "∞".into() };
                 let at = (x + pitch * 0.44, top - 2.0);
-                sheet.canvas.text(Label::new(words, at, NOTE, Anchor::Left).upwards());
+                values.push(Label::new(words, at, NOTE, Anchor::Left).upwards());
             }
             x += pitch;
         }
+        values
     }
 }
 
@@ -177,4 +200,28 @@ fn names(sheet: &mut Sheet, row: &[Cluster], stretch: f64, area: &Area) -> f64 {
 #[allow(clippy::cast_precision_loss)] // a handful of bars
 fn float(count: usize) -> f64 {
     count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bars, Cluster};
+
+    #[test]
+    fn rows_are_as_few_as_fit_and_alike() {
+        let cluster = |labelled| Cluster {
+            name: String::new(),
+            values: vec![Some(1.0); 6],
+            labelled,
+            ends: Vec::new(),
+        };
+        let mut clusters = vec![cluster(false); 10];
+        clusters.push(cluster(true));
+        let lengths = |room| {
+            let bars = Bars { clusters: &clusters, fills: &[], title: "", reference: None };
+            bars.rows(room).iter().map(|row| row.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(lengths(420.0), [6, 5], "ten of 46 units and one of 82");
+        assert_eq!(lengths(600.0), [11]);
+        assert_eq!(lengths(10.0), [1; 11], "each has a row, however little room there is");
+    }
 }

@@ -71,9 +71,14 @@ impl Label {
         self
     }
 
-    /// The box it covers (of upright text).
+    /// The box it covers.
     pub(crate) fn area(&self) -> Area {
-        text_area(&self.text, self.size, self.anchor, self.at.0, self.at.1)
+        let (x, y) = self.at;
+        if !self.upwards {
+            return text_area(&self.text, self.size, self.anchor, x, y);
+        }
+        let along = text_area(&self.text, self.size, self.anchor, 0.0, 0.0);
+        Area::new(x + along.y, y - along.right(), along.height, along.width)
     }
 }
 
@@ -156,6 +161,12 @@ impl Canvas {
     /// Text.
     pub(crate) fn text(&mut self, label: Label) {
         self.marks.push(Mark::Text(label));
+    }
+
+    /// Text before whatever is drawn there already.
+    pub(crate) fn text_before(&mut self, label: Label) {
+        self.marks.push(Mark::Box(label.area(), PAPER));
+        self.text(label);
     }
 
     /// The drawing as an SVG document of `width` x `height` user units.
@@ -284,7 +295,21 @@ fn hatch_lines(area: &Area, hatch: Hatch) -> Vec<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Area, Hatch, hatch_lines};
+    use super::{Anchor, Area, Hatch, Label, hatch_lines};
+
+    #[test]
+    fn turned_text_covers_its_area_turned() {
+        for anchor in [Anchor::Left, Anchor::Centre, Anchor::Right] {
+            let label = Label::new("1.05", (0.0, 0.0), 10.0, anchor);
+            let (level, turned) = (label.area(), label.clone().upwards().area());
+            // What was right is above, what was below is right.
+            let corners = [turned.x, turned.right(), -turned.y, -turned.bottom()];
+            let expected = [level.y, level.bottom(), level.right(), level.x];
+            for (found, expected) in corners.into_iter().zip(expected) {
+                assert!((found - expected).abs() < 1e-9, "{turned:?} of {level:?}");
+            }
+        }
+    }
 
     #[test]
     fn hatching_stays_within_its_area() {

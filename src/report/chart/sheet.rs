@@ -62,12 +62,19 @@ pub(crate) struct Entry {
     pub(crate) swatch: Swatch,
     /// What it means.
     pub(crate) name: String,
+    /// What stands behind the name, and is never cut.
+    tail: String,
 }
 
 impl Entry {
     /// An entry of a legend.
     pub(crate) fn new(swatch: Swatch, name: impl Into<String>) -> Self {
-        Self { swatch, name: name.into() }
+        Self { swatch, name: name.into(), tail: String::new() }
+    }
+
+    /// The same with `tail` behind its name.
+    pub(crate) fn with(self, tail: String) -> Self {
+        Self { tail, ..self }
     }
 }
 
@@ -120,7 +127,8 @@ impl Sheet {
         let start = self.top;
         let (mut x, mut widest) = (MARGIN, 0.0_f64);
         for entry in entries {
-            let name = fit(&entry.name, LABEL, room - BOX - 5.0);
+            let left = room - BOX - 5.0 - text_width(&entry.tail, LABEL);
+            let name = fit(&entry.name, LABEL, left) + &entry.tail;
             let width = BOX + 5.0 + text_width(&name, LABEL);
             if x > MARGIN && x + width > MARGIN + room {
                 x = MARGIN;

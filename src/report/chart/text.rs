@@ -50,6 +50,11 @@ pub(crate) fn fit(text: &str, size: f64, room: f64) -> String {
     letters.iter().take(1).collect()
 }
 
+/// The room that the widest of `names` needs at `size`, at most `most`.
+pub(crate) fn name_room(names: &[impl AsRef<str>], size: f64, most: f64) -> f64 {
+    names.iter().map(|name| text_width(name.as_ref(), size)).fold(0.0, f64::max).min(most)
+}
+
 /// Characters that XML cannot hold become U+FFFD.
 pub(crate) fn printable(text: &str) -> String {
     let bad = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');

@@ -4,7 +4,7 @@
 use super::{Drawing, ReportError, Scene, empty};
 use crate::report::alone::{Alone, Subject, Sweep, subjects, sweeps};
 use crate::report::chart::{
-    Entry, Fill, INK, LABEL, Panel, Scale, Sheet, Swatch, counts, down, fit, outline, panels,
+    Entry, Fill, INK, Panel, Scale, Sheet, Swatch, counts, down, outline, panels,
 };
 use crate::report::number::float;
 use crate::report::values::{cell, csv};
@@ -98,7 +98,7 @@ fn schemes(plots: &[Plot<'_>]) -> Vec<String> {
 
 fn entries(schemes: &[String]) -> Vec<Entry> {
     let line = |(index, scheme): (usize, &String)| {
-        Entry::new(Swatch::Line(Fill::flat(index).colour), fit(scheme, LABEL, 200.0))
+        Entry::new(Swatch::Line(Fill::flat(index).colour), scheme)
     };
     let mut entries: Vec<Entry> = schemes.iter().enumerate().map(line).collect();
     entries.push(Entry::new(Swatch::Ring(INK), "pruned: fewer CTAs are as fast"));

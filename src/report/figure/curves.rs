@@ -93,9 +93,7 @@ fn apps<'a>(found: &[(&String, &'a DecisionRecord)]) -> Vec<&'a str> {
 }
 
 fn entries(found: &[(&String, &DecisionRecord)]) -> Vec<Entry> {
-    let entry = |(i, name): (usize, &str)| {
-        Entry::new(Swatch::Line(Fill::flat(i).colour), fit(name, LABEL, 210.0))
-    };
+    let entry = |(i, name): (usize, &str)| Entry::new(Swatch::Line(Fill::flat(i).colour), name);
     apps(found).into_iter().enumerate().map(entry).collect()
 }
 

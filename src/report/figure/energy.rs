@@ -4,7 +4,7 @@
 use super::{Drawing, ReportError, Scene, empty};
 use crate::record::CoRun;
 use crate::record::statistics::mean;
-use crate::report::chart::{Bars, Cluster, Entry, Fill, LABEL, Sheet, Swatch, fit};
+use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch};
 use crate::report::grid::Mix;
 use crate::report::number::float;
 use crate::report::values::{cell, csv};
@@ -48,8 +48,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let mut sheet =
         Sheet::new(&format!("Energy of a thread instruction over {}", schemes[baseline]));
     let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
-    let entry =
-        |(name, fill): (&String, &Fill)| Entry::new(Swatch::Fill(*fill), fit(name, LABEL, 210.0));
+    let entry = |(name, fill): (&String, &Fill)| Entry::new(Swatch::Fill(*fill), name);
     sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());
     for (part, (name, _)) in PARTS.iter().enumerate() {
         sheet.skip(4.0);

@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
 use crate::record::statistics::{geometric_mean, mean};
 use crate::record::{Analysis, CoRun};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, LABEL, Sheet, Swatch, fit};
+use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch};
 use crate::report::group::short_app;
+use crate::report::machine::machine_words;
 use crate::report::mix::{apart, scheme_names};
 use crate::report::number::{float, ratio};
 use crate::report::values::{cell, csv};
@@ -66,8 +67,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let means = means(&gains, schemes.len());
     let mut sheet = Sheet::new(&format!("Makespan speedup against {baseline}"));
     let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
-    let entry =
-        |(name, fill): (&String, &Fill)| Entry::new(Swatch::Fill(*fill), fit(name, LABEL, 210.0));
+    let entry = |(name, fill): (&String, &Fill)| Entry::new(Swatch::Fill(*fill), name);
     sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());
     let clusters = clusters(&mixes, &gains, &means);
     let title = "speedup";
@@ -106,13 +106,10 @@ fn mixes(records: &[Analysis]) -> Vec<Mix> {
         }
     }
     let mixes: Vec<Mix> = found.into_iter().map(|(_, mix)| mix).collect();
-    let machine = |mix: &Mix| records[mix.runs[0].record].machine.name.clone();
-    let several = mixes.iter().any(|mix| machine(mix) != machine(&mixes[0]));
-    let label = |mix: &Mix| match several {
-        true => format!("{} on {}", mix.label, machine(mix)),
-        false => mix.label.clone(),
-    };
-    let labels = apart(mixes.iter().map(label).collect());
+    let own: Vec<&Analysis> = mixes.iter().map(|mix| &records[mix.runs[0].record]).collect();
+    let words = machine_words(&own);
+    let labels = mixes.iter().zip(words).map(|(mix, words)| mix.label.clone() + &words);
+    let labels = apart(labels.collect());
     mixes.into_iter().zip(labels).map(|(mix, label)| Mix { label, ..mix }).collect()
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
 use crate::record::statistics::geometric_mean;
 use crate::record::{Analysis, CoRun};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, LABEL, Sheet, Swatch, fit};
+use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch};
 use crate::report::mix::{mix_names, scheme_names};
 use crate::report::values::{cell, csv};
 
@@ -58,8 +58,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let mut sheet = Sheet::new(&format!("{} over {}", metric.label, schemes[baseline]));
     let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
     let entries = schemes.iter().zip(&fills);
-    let entry =
-        |(name, fill): (&String, &Fill)| Entry::new(Swatch::Fill(*fill), fit(name, LABEL, 210.0));
+    let entry = |(name, fill): (&String, &Fill)| Entry::new(Swatch::Fill(*fill), name);
     sheet.legend(&entries.map(entry).collect::<Vec<_>>());
     let clusters = clusters(&rows, &means);
     let title = "normalised";

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::report::chart::{Entry, LABEL, LINES, Scale, Sheet, Swatch, across, down, fit, outline};
+use crate::report::chart::{Entry, LINES, Scale, Sheet, Swatch, across, down, outline};
 use crate::report::group::short_app;
 use crate::report::name::plain_name;
 use crate::report::number::{float, ratio, short};
@@ -103,8 +103,8 @@ fn label([machine, app, kernel]: [&str; 3], machines: bool, apps: bool) -> Strin
 fn entries(curves: &[Curve]) -> Vec<Entry> {
     let entry = |(index, curve): (usize, &Curve)| {
         let (ctas, ipc) = curve.best();
-        let label = fit(&curve.label, LABEL, 210.0);
-        Entry::new(Swatch::mark(index), format!("{label} ({} at {ctas})", short(ipc)))
+        let tail = format!(" ({} at {ctas})", short(ipc));
+        Entry::new(Swatch::mark(index), &curve.label).with(tail)
     };
     curves.iter().enumerate().map(entry).collect()
 }

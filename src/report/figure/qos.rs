@@ -4,9 +4,7 @@
 use super::{Drawing, ReportError, Scene, empty};
 use crate::record::CoRun;
 use crate::record::statistics::geometric_mean;
-use crate::report::chart::{
-    Bars, Cluster, Entry, Fill, INK, LABEL, RANKED, Ranks, Sheet, Swatch, fit, panels,
-};
+use crate::report::chart::{Bars, Cluster, Entry, Fill, INK, RANKED, Ranks, Sheet, Swatch, panels};
 use crate::report::grid::{Grid, Mix};
 use crate::report::number::short;
 use crate::report::values::{cell, csv};
@@ -147,10 +145,9 @@ fn entries(schemes: &[String], rows: &[Row<'_>], target: f64, by_rank: bool) -> 
     let entry = |(place, scheme): (usize, &String)| {
         let points = || rows.iter().filter_map(|row| row.points[place]);
         let below = points().filter(|point| point.progress < point.target).count();
-        let words =
-            format!("{} ({below} of {} below)", fit(scheme, LABEL, 190.0), points().count());
+        let tail = format!(" ({below} of {} below)", points().count());
         let swatch = if by_rank { Swatch::mark(place) } else { Swatch::Fill(Fill::of(place)) };
-        Entry::new(swatch, words)
+        Entry::new(swatch, scheme).with(tail)
     };
     let mut entries: Vec<Entry> = schemes.iter().enumerate().map(entry).collect();
     entries.push(Entry::new(Swatch::Dashes(INK), format!("target {}", short(target))));

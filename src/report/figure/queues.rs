@@ -3,7 +3,7 @@
 
 use super::{Drawing, NO_QUEUE, ReportError, Scene, empty};
 use crate::record::{Gain, Over, QueueGain};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, LABEL, Sheet, Swatch, fit};
+use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch};
 use crate::report::queue::{BASELINE, Panel, over_name, panels};
 use crate::report::values::{cell, csv};
 
@@ -42,9 +42,8 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     let metric = metric(scene.metric())?;
     let baseline = baseline(&panels, scene.baseline())?;
-    let machines = panels.iter().any(|panel| panel.machine.hash != panels[0].machine.hash);
     let gains = |panel: &Panel<'_>| Gains {
-        title: panel.title(machines),
+        title: panel.title(),
         group_size: panel.group_size,
         machine: panel.machine.name.clone(),
         gains: panel.gains(baseline),
@@ -58,8 +57,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let schemes = places(all.iter().flat_map(|panel| &panel.gains).map(|gain| &gain.scheme));
     let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
     let mut sheet = Sheet::new(&format!("{} over {baseline}", metric.label));
-    let entry =
-        |(name, fill): (&&String, &Fill)| Entry::new(Swatch::Fill(*fill), fit(name, LABEL, 210.0));
+    let entry = |(name, fill): (&&String, &Fill)| Entry::new(Swatch::Fill(*fill), *name);
     sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());
     for panel in &all {
         panel.draw(&mut sheet, metric, &schemes, &fills);

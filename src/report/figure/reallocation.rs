@@ -4,7 +4,7 @@
 use super::{Drawing, ReportError, Scene, empty};
 use crate::record::statistics::mean;
 use crate::record::{CoRun, EpochShares};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, LABEL, Sheet, Swatch, fit};
+use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch};
 use crate::report::grid::Grid;
 use crate::report::values::{cell, csv};
 
@@ -47,8 +47,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     let mut sheet = Sheet::new("Share of an epoch spent on dividing anew");
     let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
-    let entry =
-        |(name, fill): (&&str, &Fill)| Entry::new(Swatch::Fill(*fill), fit(name, LABEL, 210.0));
+    let entry = |(name, fill): (&&str, &Fill)| Entry::new(Swatch::Fill(*fill), *name);
     sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());
     let titles = ["SMs vacated", "Pages under way"];
     for (part, title) in titles.into_iter().enumerate() {

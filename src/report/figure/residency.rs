@@ -8,7 +8,7 @@ use super::{Drawing, ReportError, Scene, empty};
 use crate::record::{Analysis, CoRun, ResidencyRecord};
 use crate::report::chart::{
     Anchor, Area, Entry, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, Swatch, across, fit,
-    outline,
+    name_room, outline,
 };
 use crate::report::mix::scheme_names;
 use crate::report::number::float;
@@ -16,6 +16,8 @@ use crate::report::values::{cell, csv};
 use crate::units::{to_u64, to_usize};
 
 const LEFT: f64 = 124.0;
+/// As much where names are long.
+const WIDEST: f64 = 200.0;
 const RIGHT: f64 = 14.0;
 /// Room of the SMs' numbers.
 const NUMBERS: f64 = 26.0;
@@ -58,11 +60,14 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let mut sheet = Sheet::new("Applications on the SMs over time, by sharing scheme");
     sheet.legend(&entries(&panels));
     let end = panels.iter().map(|panel| panel.run.cycles).max().unwrap_or(1);
+    let names: Vec<&str> = panels.iter().map(|panel| panel.name.as_str()).collect();
+    let beside = NUMBERS + 8.0;
+    let left = name_room(&names, LABEL, WIDEST - beside).max(LEFT - beside) + beside;
     let last = panels.len() - 1;
     for (index, panel) in panels.iter().enumerate() {
         let layout = Layout::of(record, panel, panels.len());
         sheet.skip(5.0);
-        let area = sheet.plot(LEFT, RIGHT, layout.row_height * float(to_u64(layout.rows)));
+        let area = sheet.plot(left, RIGHT, layout.row_height * float(to_u64(layout.rows)));
         let time = Scale::linear(0.0, float(end), area.x, area.right());
         if index == last {
             across(&mut sheet.canvas, &area, &time, "cycle");
@@ -78,8 +83,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
 fn entries(panels: &[Panel<'_>]) -> Vec<Entry> {
     let apps = panels.iter().map(|panel| &panel.run.apps).max_by_key(|apps| apps.len());
     let names = apps.into_iter().flatten().map(|app| app.app.as_str());
-    let entry =
-        |(i, name): (usize, &str)| Entry::new(Swatch::Fill(Fill::flat(i)), fit(name, LABEL, 210.0));
+    let entry = |(i, name): (usize, &str)| Entry::new(Swatch::Fill(Fill::flat(i)), name);
     names.enumerate().map(entry).collect()
 }
 
@@ -121,12 +125,12 @@ impl Layout {
 
 impl Panel<'_> {
     fn draw(&self, sheet: &mut Sheet, layout: &Layout, area: &Area, time: &Scale) {
-        let name = fit(&self.name, LABEL, LEFT - NUMBERS - 8.0);
+        let name = fit(&self.name, LABEL, area.x - NUMBERS - 8.0);
         let middle = area.y + area.height / 2.0;
-        sheet.canvas.text(Label::new(name, (LEFT - NUMBERS, middle), LABEL, Anchor::Right));
+        sheet.canvas.text(Label::new(name, (area.x - NUMBERS, middle), LABEL, Anchor::Right));
         if layout.merged.0 > 1 {
             let words = format!("{} SMs per row", layout.merged.0);
-            let at = (LEFT - NUMBERS, middle + 14.0);
+            let at = (area.x - NUMBERS, middle + 14.0);
             sheet.canvas.text(Label::new(words, at, NOTE, Anchor::Right).coloured(SOFT_INK));
         }
         numbers(sheet, layout, area);
@@ -232,7 +236,7 @@ fn boundaries(ctas: &[f64]) -> Vec<f64> {
 fn numbers(sheet: &mut Sheet, layout: &Layout, area: &Area) {
     let half = layout.row_height.max(NOTE) / 2.0;
     let mut label = |sm: usize, y: f64| {
-        sheet.canvas.text(Label::new(sm.to_string(), (LEFT - 5.0, y), NOTE, Anchor::Right));
+        sheet.canvas.text(Label::new(sm.to_string(), (area.x - 5.0, y), NOTE, Anchor::Right));
     };
     label(0, area.y + half);
     if layout.rows > 1 {

@@ -44,7 +44,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let missing = "the records are of several machines or hold no kernels; choose records of one";
     let machine = scene.machine().ok_or_else(|| empty("roofline", missing))?;
     let roofs = roofs(machine)?;
-    let mut groups = groups(&scene.apps(), POINTS);
+    let mut groups = groups(scene.runs(), POINTS);
     groups.retain(|group| {
         group.busy_cycles() > 0 && group.warp_instructions > 0 && !group.memory_only
     });

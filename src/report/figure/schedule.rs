@@ -1,7 +1,7 @@
 //! Who of a queue ran together: one panel per scheme, one lane per place in the
 //! group, a bar per application in the fill of its class.
 
-use super::stage::{LEFT, Stage};
+use super::stage::Stage;
 use super::{Drawing, ReportError, Scene};
 use crate::record::QueueRun;
 use crate::report::chart::{
@@ -31,7 +31,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         boundaries(sheet, run, area, time);
         for lane in 0..lanes {
             let top = area.y + 4.0 + LANE * float(to_u64(lane));
-            let at = (LEFT - 6.0, top + BAR / 2.0);
+            let at = (area.x - 6.0, top + BAR / 2.0);
             let number = (lane + 1).to_string();
             sheet.canvas.text(Label::new(number, at, NOTE, Anchor::Right).coloured(SOFT_INK));
             bars(sheet, &stage, run, lane, (top, time));

@@ -4,13 +4,16 @@
 use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
 use crate::record::CoRun;
 use crate::report::chart::{
-    Anchor, Area, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, WIDTH, across, fit, outline,
+    Anchor, Area, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, WIDTH, across, fit, name_room,
+    outline,
 };
 use crate::report::number::{float, short};
 use crate::report::values::{cell, csv};
 use crate::units::to_u64;
 
+/// Room left of the panels, at least and at most: names take what they need.
 const LEFT: f64 = 112.0;
+const WIDEST: f64 = 160.0;
 const ROW: f64 = 24.0;
 const BAR: f64 = 14.0;
 const GAP: f64 = 12.0;
@@ -58,8 +61,9 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
 fn draw_row(sheet: &mut Sheet, panels: &[&Panel], first: usize, names: &[String], runs: &[&CoRun]) {
     let top = sheet.top() + 30.0;
     let height = float(to_u64(runs.len())) * ROW + 6.0;
-    let width = (WIDTH - LEFT - 8.0 - 3.0 * GAP) / 4.0;
-    let mut x = LEFT;
+    let left = name_room(names, LABEL, WIDEST - 14.0).max(LEFT - 14.0) + 14.0;
+    let width = (WIDTH - left - 8.0 - 3.0 * GAP) / 4.0;
+    let mut x = left;
     for (index, panel) in panels.iter().enumerate() {
         let area = Area::new(x, top, width, height);
         sheet.mark_plot(area);
@@ -68,8 +72,8 @@ fn draw_row(sheet: &mut Sheet, panels: &[&Panel], first: usize, names: &[String]
     }
     let mut y = top + 3.0 + ROW / 2.0;
     for name in names {
-        let name = fit(name, LABEL, LEFT - 14.0);
-        sheet.canvas.text(Label::new(name, (LEFT - 6.0, y), LABEL, Anchor::Right));
+        let name = fit(name, LABEL, left - 14.0);
+        sheet.canvas.text(Label::new(name, (left - 6.0, y), LABEL, Anchor::Right));
         y += ROW;
     }
     sheet.skip(30.0 + height + 24.0);

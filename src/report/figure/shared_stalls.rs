@@ -7,7 +7,7 @@ use super::{Drawing, ReportError, Scene, empty};
 use crate::record::Analysis;
 use crate::report::cause::{ROUNDING, causes, shares};
 use crate::report::chart::{
-    Anchor, Area, Entry, Fill, LABEL, Label, NOTE, Scale, Sheet, Swatch, across, fit, outline,
+    Anchor, Area, Entry, Fill, Label, NOTE, Scale, Sheet, Swatch, across, fit, name_room, outline,
 };
 use crate::report::group::groups;
 use crate::report::mix::scheme_names;
@@ -17,7 +17,9 @@ use crate::units::to_u64;
 
 const ROW: f64 = 18.0;
 const BAR: f64 = 13.0;
+/// Room left of the bars, at least and at most: names take what they need.
 const LEFT: f64 = 124.0;
+const WIDEST: f64 = 200.0;
 const RIGHT: f64 = 14.0;
 
 /// One bar: what it stands for, and the share of each cause.
@@ -35,10 +37,13 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let entry =
         |(name, fill): &(String, Fill)| Entry::new(Swatch::Fill(*fill), name.replace('_', " "));
     sheet.legend(&causes.iter().map(entry).collect::<Vec<_>>());
+    let names: Vec<&str> =
+        blocks.iter().flat_map(|(_, rows)| rows.iter().map(|row| row.0.as_str())).collect();
+    let left = name_room(&names, NOTE, WIDEST - 14.0).max(LEFT - 14.0) + 14.0;
     let last = blocks.len() - 1;
     for (index, (app, rows)) in blocks.iter().enumerate() {
         sheet.note(app);
-        let area = sheet.plot(LEFT, RIGHT, ROW * float(to_u64(rows.len())) + 4.0);
+        let area = sheet.plot(left, RIGHT, ROW * float(to_u64(rows.len())) + 4.0);
         let scale = Scale::linear(0.0, 1.0, area.x, area.right());
         if index == last {
             across(&mut sheet.canvas, &area, &scale, "share of scheduler slot-cycles");
@@ -54,7 +59,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
 
 fn draw_row(sheet: &mut Sheet, row: &Row, causes: &[(String, Fill)], area: &Area, place: usize) {
     let y = area.y + 2.0 + ROW * (float(to_u64(place)) + 0.5);
-    let name = fit(&row.0, LABEL, area.x - 14.0);
+    let name = fit(&row.0, NOTE, area.x - 14.0);
     sheet.canvas.text(Label::new(name, (area.x - 6.0, y), NOTE, Anchor::Right));
     let mut x = area.x;
     for (share, (_, fill)) in shares(&row.1, causes).into_iter().zip(causes) {
@@ -94,7 +99,7 @@ const ALONE: &str = "alone";
 /// The solo run's stack, the mean of its launches weighted by cycles.
 fn alone(record: &Analysis, app: &str) -> Option<Row> {
     let solo = record.solo.iter().find(|solo| solo.app == app)?;
-    let stack = groups(&[solo], 1).into_iter().next()?.stalls;
+    let stack = groups(&[(record, solo)], 1).into_iter().next()?.stalls;
     (!stack.is_empty()).then(|| (ALONE.to_string(), stack))
 }
 

@@ -5,12 +5,14 @@ use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
 use crate::record::{CoRun, CoRunApp};
 use crate::report::chart::{
     Anchor, Area, Entry, Fill, LABEL, Label, Lane, NOTE, SOFT_INK, Scale, Sheet, Swatch, across,
-    fit, outline,
+    fit, name_room, outline,
 };
 use crate::report::number::{float, short};
 use crate::units::to_u64;
 
+/// Room left of the bands, at least and at most: names take what they need.
 const LEFT: f64 = 112.0;
+const WIDEST: f64 = 200.0;
 const RIGHT: f64 = 46.0;
 const LANE: f64 = 18.0;
 const BAR: f64 = 14.0;
@@ -26,8 +28,9 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let mut sheet = Sheet::new("Applications over time, by sharing scheme");
     sheet.legend(&entries(&runs));
     let last = runs.len() - 1;
+    let left = name_room(&names, LABEL, WIDEST - 14.0).max(LEFT - 14.0) + 14.0;
     for (index, (run, name)) in runs.iter().zip(&names).enumerate() {
-        let area = sheet.plot(LEFT, RIGHT, LANE * float(to_u64(run.apps.len())) + 8.0);
+        let area = sheet.plot(left, RIGHT, LANE * float(to_u64(run.apps.len())) + 8.0);
         let time = Scale::linear(0.0, float(end), area.x, area.right());
         if index == last {
             across(&mut sheet.canvas, &area, &time, "cycle");
@@ -53,15 +56,13 @@ fn entries(runs: &[&CoRun]) -> Vec<Entry> {
         names.dedup();
         if names.len() == 1 { names[0].to_string() } else { format!("application {}", lane + 1) }
     };
-    (0..lanes)
-        .map(|lane| Entry::new(Swatch::Fill(Fill::of(lane)), fit(&name(lane), LABEL, 210.0)))
-        .collect()
+    (0..lanes).map(|lane| Entry::new(Swatch::Fill(Fill::of(lane)), name(lane))).collect()
 }
 
 fn band(sheet: &mut Sheet, run: &CoRun, name: &str, area: &Area, time: &Scale) {
     outline(&mut sheet.canvas, area);
-    let name = fit(name, LABEL, LEFT - 14.0);
-    let at = (LEFT - 6.0, area.y + area.height / 2.0);
+    let name = fit(name, LABEL, area.x - 14.0);
+    let at = (area.x - 6.0, area.y + area.height / 2.0);
     sheet.canvas.text(Label::new(name, at, LABEL, Anchor::Right));
     let mut ticked = f64::MIN;
     for decision in &run.decisions {

@@ -3,7 +3,7 @@
 
 use super::{Drawing, ReportError, Scene, empty};
 use crate::report::alone::{Alone, Subject, Sweep, subjects, sweeps};
-use crate::report::chart::{Entry, LABEL, LINES, Scale, Sheet, Swatch, counts, down, fit, outline};
+use crate::report::chart::{Entry, LINES, Scale, Sheet, Swatch, counts, down, outline};
 use crate::report::values::{cell, csv};
 
 const LEFT: f64 = 62.0;
@@ -94,9 +94,7 @@ fn kept(sweep: &Sweep<'_>, changing: Resource) -> String {
 }
 
 fn panel(sheet: &mut Sheet, resource: Resource, curves: &[Curve]) {
-    let entry = |(index, curve): (usize, &Curve)| {
-        Entry::new(Swatch::mark(index), fit(&curve.label, LABEL, 220.0))
-    };
+    let entry = |(index, curve): (usize, &Curve)| Entry::new(Swatch::mark(index), &curve.label);
     sheet.legend(&curves.iter().enumerate().map(entry).collect::<Vec<_>>());
     let area = sheet.plot(LEFT, RIGHT, HEIGHT);
     let most = curves.iter().flat_map(|curve| &curve.points).map(|point| point.0).max();

@@ -3,7 +3,7 @@
 
 use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
 use crate::record::{Analysis, CoRun};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, LABEL, Sheet, Swatch, fit};
+use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch};
 use crate::report::mix::{mix_names, scheme_names};
 use crate::report::values::{cell, csv};
 
@@ -49,8 +49,7 @@ fn starves(run: &CoRun) -> bool {
 /// The applications of a record in their colours.
 fn entries(record: &Analysis) -> Vec<Entry> {
     let apps = record.coruns.first().map(|run| run.apps.as_slice()).unwrap_or_default();
-    let entry =
-        |(i, name): (usize, &str)| Entry::new(Swatch::Fill(Fill::of(i)), fit(name, LABEL, 210.0));
+    let entry = |(i, name): (usize, &str)| Entry::new(Swatch::Fill(Fill::of(i)), name);
     apps.iter().map(|app| app.app.as_str()).enumerate().map(entry).collect()
 }
 

@@ -4,7 +4,7 @@
 use super::{Drawing, ReportError, Scene, empty};
 use crate::report::alone::{Alone, Subject, Sweep, gb_per_s, subjects, sweeps};
 use crate::report::chart::{
-    Area, Entry, Fill, INK, LABEL, LINES, Scale, Sheet, Swatch, counts, down, fit, outline,
+    Area, Entry, Fill, INK, LINES, Scale, Sheet, Swatch, counts, down, outline,
 };
 use crate::report::number::float;
 use crate::report::values::{cell, csv};
@@ -51,8 +51,8 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let drawn = &curves[..curves.len().min(LINES)];
     let mut sheet = Sheet::new("Bandwidth and speed against SMs");
     let entry = |(index, curve): (usize, &Curve)| {
-        let label = fit(&curve.label, LABEL, 190.0);
-        Entry::new(Swatch::mark(index), format!("{label} (saturates at {})", curve.saturates()))
+        let tail = format!(" (saturates at {})", curve.saturates());
+        Entry::new(Swatch::mark(index), &curve.label).with(tail)
     };
     sheet.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
     if drawn.iter().flat_map(|curve| &curve.points).any(|point| point.requested.is_some()) {

@@ -2,7 +2,7 @@
 //! group stacked as they lie on the SMs, in the fills of their classes. What is left
 //! of a member's SMs once it has ended is white.
 
-use super::stage::{LEFT, Stage};
+use super::stage::Stage;
 use super::{Drawing, ReportError, Scene};
 use crate::record::{GroupRecord, JobRecord, QueueRun};
 use crate::report::chart::{
@@ -33,7 +33,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     stage.panels(&mut sheet, HEIGHT, |sheet, run, area, time| {
         let level = Scale::linear(0.0, float(sms), area.bottom(), area.y);
         for (value, y) in [(0, area.bottom() - NOTE / 2.0), (sms, area.y + NOTE / 2.0)] {
-            let at = (LEFT - 5.0, y);
+            let at = (area.x - 5.0, y);
             sheet.canvas.text(Label::new(value.to_string(), at, NOTE, Anchor::Right));
         }
         let mut lane = Lane::default();

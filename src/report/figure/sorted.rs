@@ -4,7 +4,7 @@
 use super::{Drawing, ReportError, Scene, empty};
 use crate::record::CoRun;
 use crate::record::statistics::geometric_mean;
-use crate::report::chart::{Entry, LABEL, RANKED, Ranks, Sheet, Swatch, fit, panels};
+use crate::report::chart::{Entry, RANKED, Ranks, Sheet, Swatch, panels};
 use crate::report::grid::{Grid, Mix};
 use crate::report::number::short;
 use crate::report::values::{cell, csv};
@@ -60,8 +60,8 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let mut sheet = Sheet::new("Mixes by rank under each scheme");
     let entry = |(index, line): (usize, &Line<'_>)| {
         let mean = |metric| line.mean(metric).map_or("–".into(), short);
-        let scheme = fit(line.scheme, LABEL, 200.0);
-        Entry::new(Swatch::mark(index), format!("{scheme}: {}, {}", mean(0), mean(1)))
+        let tail = format!(": {}, {}", mean(0), mean(1));
+        Entry::new(Swatch::mark(index), line.scheme).with(tail)
     };
     sheet.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
     let titles = METRICS.map(|metric| metric.title.to_string());

@@ -5,13 +5,15 @@ use super::{NO_QUEUE, ReportError, Scene, empty};
 use crate::record::{Analysis, JobRecord, QueueRun};
 use crate::report::chart::{
     Anchor, Area, Entry, Fill, LABEL, Label, REST, SOFT_INK, Scale, Sheet, Swatch, across, fit,
-    outline,
+    name_room, outline,
 };
 use crate::report::number::float;
 use crate::report::queue::{class_of, classes, panels};
 
 /// Room left of the panels.
-pub(super) const LEFT: f64 = 124.0;
+const LEFT: f64 = 124.0;
+/// As much where names are long.
+const WIDEST: f64 = 200.0;
 const RIGHT: f64 = 14.0;
 /// Room of numbers between the name of a panel and the panel.
 const NUMBERS: f64 = 26.0;
@@ -83,7 +85,7 @@ impl<'a> Stage<'a> {
     pub(super) fn sheet(&self, title: &str) -> Sheet {
         let mut sheet = Sheet::new(&format!("{title}: {}", self.queue));
         let class = |(place, class): (usize, &&str)| {
-            Some(Entry::new(Swatch::Fill(self.own(place)?), fit(class, LABEL, 210.0)))
+            Some(Entry::new(Swatch::Fill(self.own(place)?), *class))
         };
         let mut entries: Vec<Entry> = self.classes.iter().enumerate().filter_map(class).collect();
         let rest = self.classes.len() - entries.len();
@@ -113,15 +115,19 @@ impl<'a> Stage<'a> {
         height: f64,
         draw: impl Fn(&mut Sheet, &'a QueueRun, &Area, &Scale),
     ) {
-        let last = self.runs.len().min(SCHEMES) - 1;
+        let names: Vec<&str> = self.runs.iter().map(|(name, _)| name.as_str()).collect();
+        let names = &names[..names.len().min(SCHEMES)];
+        let beside = NUMBERS + 8.0;
+        let left = name_room(names, LABEL, WIDEST - beside).max(LEFT - beside) + beside;
+        let last = names.len() - 1;
         for (index, (name, run)) in self.runs.iter().take(SCHEMES).enumerate() {
-            let area = sheet.plot(LEFT, RIGHT, height);
+            let area = sheet.plot(left, RIGHT, height);
             let time = Scale::linear(0.0, float(self.end), area.x, area.right());
             if index == last {
                 across(&mut sheet.canvas, &area, &time, "cycle");
             }
-            let words = fit(name, LABEL, LEFT - NUMBERS - 8.0);
-            let at = (LEFT - NUMBERS, area.y + area.height / 2.0);
+            let words = fit(name, LABEL, left - NUMBERS - 8.0);
+            let at = (left - NUMBERS, area.y + area.height / 2.0);
             sheet.canvas.text(Label::new(words, at, LABEL, Anchor::Right));
             draw(sheet, run, &area, &time);
             outline(&mut sheet.canvas, &area);

@@ -13,11 +13,11 @@ use crate::report::number::{float, percent, ratio};
 const ROWS: usize = 12;
 const ROW: f64 = 24.0;
 const BAR: f64 = 18.0;
-const NAMES: f64 = 180.0;
+const NAMES: f64 = 220.0;
 const RIGHT: f64 = 48.0;
 
 pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let groups = groups(&scene.apps(), ROWS);
+    let groups = groups(scene.runs(), ROWS);
     if groups.iter().all(|group| group.stalls.is_empty()) {
         return Err(empty("stalls", "the records hold no stall stacks; run `gpumodel analyze`"));
     }

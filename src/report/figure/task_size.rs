@@ -4,9 +4,7 @@
 use super::{Drawing, ReportError, Scene, empty};
 use crate::record::HostTime;
 use crate::report::alone::{Alone, Subject, Sweep, kernel_cycles, subjects, sweeps};
-use crate::report::chart::{
-    Entry, INK, LABEL, LINES, Scale, Sheet, Swatch, across, down, fit, outline,
-};
+use crate::report::chart::{Entry, INK, LINES, Scale, Sheet, Swatch, across, down, outline};
 use crate::report::number::{float, ratio};
 use crate::report::values::{cell, csv};
 
@@ -30,9 +28,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     let drawn = &curves[..curves.len().min(LINES)];
     let mut sheet = Sheet::new("Kernel time against the size of a task");
-    let entry = |(index, curve): (usize, &Curve)| {
-        Entry::new(Swatch::mark(index), fit(&curve.label, LABEL, 210.0))
-    };
+    let entry = |(index, curve): (usize, &Curve)| Entry::new(Swatch::mark(index), &curve.label);
     sheet.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
     plot(&mut sheet, drawn);
     sheet.note("Each application alone; 1: its kernels as written.");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Drawing, ReportError, Scene, empty};
 use crate::record::{AppRecord, Interval};
 use crate::report::chart::{
-    Anchor, Area, Colour, Entry, Fill, LABEL, Label, Lane, NOTE, PAPER, REST, Scale, Sheet, Swatch,
+    Anchor, Area, Colour, Entry, Fill, Label, Lane, NOTE, PAPER, REST, Scale, Sheet, Swatch,
     across, down, fit, outline, text_width,
 };
 use crate::report::name::plain_name;
@@ -72,8 +72,8 @@ fn legend(sheet: &mut Sheet, app: &AppRecord, fills: &BTreeMap<&str, Fill>) {
         if let Some(name) = name {
             let count = app.kernels.iter().filter(|kernel| kernel.name == **name).count();
             let times = if count > 1 { format!(" ×{count}") } else { String::new() };
-            let plain = fit(&plain_name(name), LABEL, 200.0);
-            entries.push(Entry::new(Swatch::Fill(Fill::of(index)), format!("{plain}{times}")));
+            let entry = Entry::new(Swatch::Fill(Fill::of(index)), plain_name(name));
+            entries.push(entry.with(times));
         }
     }
     if fills.len() > COLOURED {

@@ -12,7 +12,7 @@ use crate::units::{SECTOR_BYTES, to_u64};
 const ROWS: usize = 8;
 const ROW: f64 = 46.0;
 const BAR: f64 = 13.0;
-const NAMES: f64 = 160.0;
+const NAMES: f64 = 200.0;
 
 /// One bar: its part in another fill at the end, and what is written after it.
 struct Bar {
@@ -23,7 +23,7 @@ struct Bar {
 }
 
 pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let groups = groups(&scene.apps(), ROWS);
+    let groups = groups(scene.runs(), ROWS);
     if groups.is_empty() {
         return Err(empty("traffic", "the records hold no kernels; run `gpumodel analyze`"));
     }

@@ -20,7 +20,7 @@ pub fn solo(analysis: &Analysis) -> String {
     let mut text = String::new();
     for app in &analysis.solo {
         heading(&mut text, analysis, app);
-        let groups = groups(&[app], ROWS);
+        let groups = groups(&[(analysis, app)], ROWS);
         if !groups.is_empty() {
             let rows = groups.iter().map(|g| row(g, analysis.machine.core_mhz)).collect();
             text += &plain(COLUMNS, rows);
