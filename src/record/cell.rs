@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{Cycle, read_file};
+use crate::units::{Cycle, message_in_words, read_file};
 
 use super::RecordError;
 
@@ -149,7 +149,7 @@ fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, RecordError> {
     let bytes = read_file(path).map_err(|source| RecordError::file(path, source))?;
     serde_json::from_slice(&bytes).map_err(|error| RecordError::Sweep {
         path: path.to_path_buf(),
-        message: error.to_string(),
+        message: message_in_words(&error.to_string()),
     })
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::units::{read_file, to_usize};
+use crate::units::{message_in_words, read_file, to_usize};
 
 use super::{
     Analysis, CacheCounters, CoRun, CoRunApp, KernelRecord, RecordError, ResidencyRecord, SCHEMA,
@@ -169,7 +169,7 @@ fn json_error(path: &Path, error: &serde_json::Error) -> RecordError {
         path: path.to_path_buf(),
         line: error.line(),
         column: error.column(),
-        message: error.to_string(),
+        message: message_in_words(&error.to_string()),
     }
 }
 

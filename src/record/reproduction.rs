@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{HeadlineRow, RecordError, Verdict};
+use crate::units::message_in_words;
 
 /// Value of [`Reproduction::schema`].
 pub const REPRODUCTION_SCHEMA: &str = "gpumodel.reproduction/1";
@@ -92,7 +93,8 @@ impl Reproduction {
     pub fn read(path: &Path) -> Result<Self, RecordError> {
         let bytes = std::fs::read(path).map_err(|source| RecordError::file(path, source))?;
         let wrong = |message| RecordError::Sweep { path: path.to_path_buf(), message };
-        let read: Self = serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))?;
+        let read: Self =
+            serde_json::from_slice(&bytes).map_err(|e| wrong(message_in_words(&e.to_string())))?;
         if read.schema == REPRODUCTION_SCHEMA {
             return Ok(read);
         }

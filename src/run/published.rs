@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::record::{InterferenceRecord, PublishedSlowdown};
 use crate::spec::{Models, SpecError};
+use crate::units::message_in_words;
 
 /// Slow-downs as ILP-SMRA prints them (Fig. 2, and the text about it).
 #[derive(Clone, Debug, Default)]
@@ -40,7 +41,7 @@ impl Published {
         let text = models.text("papers", PAPER)?;
         let raw: Raw = toml::from_str(&text.text).map_err(|error| SpecError::Paper {
             file: text.origin.clone(),
-            message: error.to_string().trim_end().to_owned(),
+            message: message_in_words(error.to_string().trim_end()),
         })?;
         let rows = raw.interference.slowdown.iter();
         let entries = rows.flat_map(|(disturbs, row)| {

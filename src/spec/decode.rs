@@ -13,7 +13,7 @@ use serde::forward_to_deserialize_any;
 
 use super::error::{Place, SpecError};
 use super::tree::{Content, Node, dotted};
-use crate::units::nearest;
+use crate::units::{in_words, nearest};
 
 /// Reads a `T` from `node`.
 ///
@@ -47,6 +47,11 @@ impl Fault {
     /// Adds the place, if none is known yet, and one step of the key.
     fn at(mut self, node: &Node, key: &str) -> Self {
         self.place.get_or_insert_with(|| node.place.clone());
+        if let Wrong::Value { found, .. } = &mut self.wrong
+            && found.is_empty()
+        {
+            *found = node.content.describe();
+        }
         if !key.is_empty() {
             self.key = if self.key.is_empty() { key.to_owned() } else { dotted(key, &self.key) };
         }
@@ -74,20 +79,6 @@ impl Fault {
     }
 }
 
-/// What serde calls a type, as somebody says it who writes numbers into a file.
-fn in_words(expected: &str) -> String {
-    let most: u64 = match expected {
-        "u8" => u8::MAX.into(),
-        "u16" => u16::MAX.into(),
-        "u32" => u32::MAX.into(),
-        "u64" | "u128" | "usize" => return String::from("a whole number from 0 on"),
-        "i8" | "i16" | "i32" | "i64" | "i128" | "isize" => return String::from("a whole number"),
-        "f32" | "f64" => return String::from("a number"),
-        other => return other.to_owned(),
-    };
-    format!("a whole number from 0 to {most}")
-}
-
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {:?}", self.key, self.wrong)
@@ -98,12 +89,22 @@ impl std::error::Error for Fault {}
 
 impl de::Error for Fault {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        let expected = "a valid value".to_owned();
-        Self::new(Wrong::Value { expected, found: message.to_string(), nearest: None })
+        let message = message.to_string();
+        let (expected, found) = match message.strip_prefix("expected ") {
+            // What was found is known on the way up.
+            Some(expected) => (expected.to_owned(), String::new()),
+            None => ("a valid value".to_owned(), message),
+        };
+        Self::new(Wrong::Value { expected, found, nearest: None })
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        let (expected, found) = (in_words(&expected.to_string()), found.to_string());
+        let expected = in_words(&expected.to_string());
+        let found = match found {
+            Unexpected::Map => "a section".to_owned(),
+            Unexpected::Seq => "a list".to_owned(),
+            other => other.to_string(),
+        };
         Self::new(Wrong::Value { expected, found, nearest: None })
     }
 
@@ -212,6 +213,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, Fault> {
-        self.0.next().map(|node| seed.deserialize(node)).transpose()
+        let item = |node: &'de Node| seed.deserialize(node).map_err(|fault| fault.at(node, ""));
+        self.0.next().map(item).transpose()
     }
 }

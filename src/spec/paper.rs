@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::error::SpecError;
 use super::models::Models;
+use crate::units::message_in_words;
 
 /// A paper's evaluation. Other tables of its file hold what it prints of kernels alone.
 #[derive(Clone, Debug, Deserialize)]
@@ -166,8 +167,8 @@ impl Paper {
     pub fn load(models: &Models, name: &str) -> Result<Self, SpecError> {
         let text = models.text("papers", name)?;
         let wrong = |message: String| SpecError::Paper { file: text.origin.clone(), message };
-        let mut paper: Self =
-            toml::from_str(&text.text).map_err(|e| wrong(e.to_string().trim_end().to_owned()))?;
+        let mut paper: Self = toml::from_str(&text.text)
+            .map_err(|e| wrong(message_in_words(e.to_string().trim_end())))?;
         name.clone_into(&mut paper.name);
         paper.check().map_err(wrong)?;
         Ok(paper)

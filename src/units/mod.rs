@@ -5,6 +5,7 @@
 mod byte_count;
 mod clock;
 mod dim;
+mod expectation;
 mod folder;
 mod id;
 mod narrow;
@@ -17,6 +18,7 @@ mod stale;
 pub use byte_count::ByteCount;
 pub use clock::ClockRatio;
 pub use dim::Dim3;
+pub use expectation::{in_words, message_in_words};
 pub use folder::WholeFolder;
 pub use id::{AppId, JobId, KernelId, SmId};
 pub use narrow::{to_u16, to_u32, to_u64, to_usize};
