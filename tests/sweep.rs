@@ -176,10 +176,18 @@ fn a_cell_that_fails_is_kept_with_its_error_and_the_rest_goes_on() {
 fn a_plan_that_cannot_be_run_leaves_nothing() {
     let place = Place::new();
     for (old, new, words) in [
-        ("warped-slicer:l1", "warped-slice:l1", "machines: warped-slice\n  because: "),
-        ("latency_cycles=20,30", "latency_cycle=20,30", "did you mean `l1.latency_cycles`"),
-        ("'s', 'm'", "'s', 'x'", "plan.toml: mixes.lists, list 2: no application x"),
-        ("[[\"m\", \"s\"]", "[[\"m\", \"none\"]", "apps.none\n  because: there is no file"),
+        ("warped-slicer:l1", "warped-slice:l1", "plan.toml:2: machines: warped-slice\n  because: "),
+        (
+            "latency_cycles=20,30",
+            "latency_cycle=20,30",
+            "plan.toml:2: machines: warped-slicer\n  because: l1.latency_cycle=20: unknown key `l1.latency_cycle`; did you mean `l1.latency_cycles`?",
+        ),
+        ("'s', 'm'", "'s', 'x'", "plan.toml:8: mixes.lists, list 2: no application x"),
+        (
+            "[[\"m\", \"s\"]",
+            "[[\"m\", \"none\"]",
+            "plan.toml:13: apps.none\n  because: there is no file",
+        ),
     ] {
         let text = PLAN.replace("\"s\", \"m\"", "'s', 'm'").replacen(old, new, 1);
         let plan = place.plan("plan", &text);

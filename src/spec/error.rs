@@ -85,7 +85,7 @@ pub enum SpecError {
         message: String,
     },
     /// A key that the description does not have.
-    #[error("{place}: unknown key `{key}`{}", hint(nearest.as_deref()))]
+    #[error("{place}: unknown key `{key}`{}", hint_of_key(place, nearest.as_deref()))]
     UnknownKey {
         /// Where the key stands.
         place: Place,
@@ -175,10 +175,10 @@ pub enum SpecError {
         /// What it says.
         meaning: &'static str,
     },
-    /// A `--set` word without `=`.
-    #[error("--set {word}: expected SECTION.KEY=VALUE, as in --set l1.latency_cycles=30")]
+    /// An override that names no key.
+    #[error("{word}: expected SECTION.KEY=VALUE, as in l1.latency_cycles=30")]
     Override {
-        /// The word.
+        /// The word as it was typed.
         word: String,
     },
     /// The description is readable but no machine can be like this.
@@ -200,6 +200,16 @@ impl SpecError {
             }
             other => other,
         }
+    }
+}
+
+/// What helps with an unknown key: an override has no lines around it that show others.
+fn hint_of_key(place: &Place, nearest: Option<&str>) -> String {
+    match nearest {
+        None if place.line == 0 => {
+            String::from("; `gpumodel machine show NAME` lists the keys of a machine")
+        }
+        nearest => hint(nearest),
     }
 }
 

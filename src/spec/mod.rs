@@ -62,7 +62,7 @@ pub use memory_policy::{ControllerOptions, Order, PagePolicy, Refresh};
 pub use models::{ModelText, Models};
 pub use page_channels::PageChannels;
 pub use paper::{Headline, Paper, Part, PartFigure, Percent, Set, Silence};
-pub use plain::read_plain;
+pub use plain::{KeyLines, plain, read_plain};
 pub use quirks::Quirks;
 pub use resolve::Resolved;
 pub use source::{Kind, Provenance, Source};

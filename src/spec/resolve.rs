@@ -49,11 +49,19 @@ impl Models {
         name_or_path: &str,
         overrides: &[(String, String)],
     ) -> Result<Resolved, SpecError> {
-        let (resolved, problems) = self.examine(name_or_path, overrides)?;
-        if problems.is_empty() {
-            return Ok(resolved);
-        }
-        Err(SpecError::Inconsistent { machine: resolved.machine.name, problems })
+        consistent(self.examine(name_or_path, overrides)?)
+    }
+
+    /// As [`Models::machine`], with overrides that stand in a file, which says where.
+    ///
+    /// # Errors
+    /// As [`Models::machine`].
+    pub fn machine_set_by_file(
+        &self,
+        name_or_path: &str,
+        overrides: &[(String, String)],
+    ) -> Result<Resolved, SpecError> {
+        consistent(self.examined(name_or_path, overrides, "")?)
     }
 
     /// As [`Models::machine`], but hands back the failed checks and the numbers
@@ -66,9 +74,19 @@ impl Models {
         name_or_path: &str,
         overrides: &[(String, String)],
     ) -> Result<(Resolved, Vec<Problem>), SpecError> {
+        self.examined(name_or_path, overrides, OPTION)
+    }
+
+    /// The same with what stands before each override where it was typed.
+    fn examined(
+        &self,
+        name_or_path: &str,
+        overrides: &[(String, String)],
+        option: &str,
+    ) -> Result<(Resolved, Vec<Problem>), SpecError> {
         let (name, mut tree) = self.machine_tree(name_or_path)?;
         for (key, value) in overrides {
-            set(&mut tree, key, value)?;
+            set(&mut tree, (key, value), option)?;
         }
         complete(&mut tree, &name);
         let machine: Machine = decode(&tree)?;
@@ -130,6 +148,17 @@ impl Models {
     }
 }
 
+/// What stands before an override on the command line.
+const OPTION: &str = "--set ";
+
+/// Refuses a machine with failed checks.
+fn consistent((resolved, problems): (Resolved, Vec<Problem>)) -> Result<Resolved, SpecError> {
+    if problems.is_empty() {
+        return Ok(resolved);
+    }
+    Err(SpecError::Inconsistent { machine: resolved.machine.name, problems })
+}
+
 /// Whether a machine is named by its file.
 fn is_path(text: &str) -> bool {
     text.contains('/') || text.to_ascii_lowercase().ends_with(".toml")
@@ -155,14 +184,14 @@ fn unsourced(tree: &Node, provenance: &mut Provenance) -> Vec<Problem> {
         .collect()
 }
 
-/// Puts one override into the tree. Whether the key exists and takes the value
-/// shows when the tree is decoded.
-fn set(tree: &mut Node, key: &str, value: &str) -> Result<(), SpecError> {
-    let word = format!("{key}={value}");
+/// Puts one override, typed after `option`, into the tree. Whether the key exists and takes
+/// the value shows when the tree is decoded.
+fn set(tree: &mut Node, (key, value): (&str, &str), option: &str) -> Result<(), SpecError> {
+    let word = format!("{option}{key}={value}");
     if key.split('.').any(str::is_empty) {
         return Err(SpecError::Override { word });
     }
-    let place = Place::new(Arc::from(format!("--set {word}")), 0);
+    let place = Place::new(Arc::from(word), 0);
     let mut node = tree;
     for step in key.split('.') {
         let Some(entries) = node.entries_mut() else {

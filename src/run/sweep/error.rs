@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error as ThisError;
 
@@ -19,18 +19,22 @@ pub enum SweepError {
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// A value that no plan can have.
-    #[error("{}: {message}", path.display())]
+    #[error("{}: {message}", at(path, *line))]
     Plan {
         /// The plan.
         path: PathBuf,
+        /// The line, from 1; `None`: it is about the whole plan.
+        line: Option<u32>,
         /// Key, what was expected and what was found.
         message: String,
     },
     /// An application or a machine of the plan cannot be used.
-    #[error("{}: {key}", path.display())]
+    #[error("{}: {key}", at(path, *line))]
     Part {
         /// The plan.
         path: PathBuf,
+        /// The line, as of [`SweepError::Plan`].
+        line: Option<u32>,
         /// Which key of it.
         key: String,
         /// Why.
@@ -149,6 +153,12 @@ impl SweepError {
         let path = path.into();
         move |source| Self::Folder { path, source }
     }
+}
+
+/// A file, with its line where that is known.
+fn at(path: &Path, line: Option<u32>) -> String {
+    let line = line.map_or_else(String::new, |line| format!(":{line}"));
+    format!("{}{line}", path.display())
 }
 
 /// An error and its causes.

@@ -7,9 +7,13 @@ use serde::Deserialize;
 use crate::units::did_you_mean;
 
 use super::super::draws::Draws;
+use super::wrong::Wrong;
 
 /// Applications of one mix at most.
 const MOST_TOGETHER: usize = 16;
+
+/// Where mixes stand in a plan.
+const KEY: &str = "mixes";
 
 /// Mixes of a plan at most.
 const MOST: usize = 100_000;
@@ -42,37 +46,41 @@ impl Mixes {
     /// The mixes of the applications `names`, each once: lists, then pairs, then draws.
     ///
     /// # Errors
-    /// Key, what was expected and what was found.
-    pub(super) fn of(&self, names: &[&str]) -> Result<Vec<Vec<usize>>, String> {
+    /// Where, key, what was expected and what was found.
+    pub(super) fn of(&self, names: &[&str]) -> Result<Vec<Vec<usize>>, Wrong> {
         let places = names.iter().enumerate().map(|(place, &name)| (name, place)).collect();
         let mut mixes = Vec::new();
         for (number, list) in self.lists.iter().enumerate() {
-            let place = number + 1;
-            let mix =
-                listed(list, &places).map_err(|m| format!("mixes.lists, list {place}: {m}"))?;
+            let mix = listed(list, &places).map_err(|wrong| {
+                let message = format!("mixes.lists, list {}: {wrong}", number + 1);
+                Wrong::of(KEY, message).within("lists").item(number)
+            })?;
             mixes.push(mix);
         }
         let pairs = if self.all_pairs { combinations(names.len(), 2) } else { 0 };
         let drawn = self.random.iter().map(|random| random.count);
         let asked = drawn.fold(pairs.saturating_add(mixes.len()), usize::saturating_add);
         if asked > MOST {
-            return Err(format!("mixes: expected at most {MOST}, found {asked}"));
+            let message = format!("mixes: expected at most {MOST}, found {asked}");
+            return Err(Wrong::of(KEY, message));
         }
         if self.all_pairs {
             let pairs = |one| (one + 1..names.len()).map(move |other| vec![one, other]);
             mixes.extend((0..names.len()).flat_map(pairs));
         }
         for (number, random) in self.random.iter().enumerate() {
-            let place = number + 1;
-            let drawn = random.drawn(names.len());
-            mixes.extend(drawn.map_err(|m| format!("mixes.random, draw {place}: {m}"))?);
+            let drawn = random.drawn(names.len()).map_err(|wrong| {
+                let message = format!("mixes.random, draw {}: {wrong}", number + 1);
+                Wrong::of(KEY, message).within("random").item(number)
+            })?;
+            mixes.extend(drawn);
         }
         let mut known = BTreeSet::new();
         mixes.retain(|mix| known.insert(mix.clone()));
         if mixes.is_empty() {
-            return Err(String::from(
-                "expected mixes, as [mixes] with lists = [[\"a\", \"b\"]] or all_pairs = true",
-            ));
+            let message =
+                "expected mixes, as [mixes] with lists = [[\"a\", \"b\"]] or all_pairs = true";
+            return Err(Wrong::of(KEY, message));
         }
         Ok(mixes)
     }
@@ -196,7 +204,7 @@ mod tests {
             (drawn(&[usize::MAX, usize::MAX]), "at most 100000"),
             (drawn(&[1, 100_000]), "found 100001"),
         ] {
-            let said = wrong.of(&NAMES).unwrap_err();
+            let said = wrong.of(&NAMES).unwrap_err().message;
             assert!(said.contains(words), "{said}");
         }
     }

@@ -22,6 +22,7 @@ mod slurm;
 mod stock;
 mod versions;
 mod words;
+mod wrong;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -270,6 +271,7 @@ fn part(request: &SweepRequest, count: usize) -> Result<Range<usize>, SweepError
     }
     Err(SweepError::Plan {
         path: request.plan.clone(),
+        line: None,
         message: format!("expected cells from 1 to {count}, found {first}-{last}"),
     })
 }

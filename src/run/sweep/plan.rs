@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::spec::read_plain;
+use crate::spec::{KeyLines, read_plain};
 use crate::units::{Cycle, did_you_mean, to_u64};
 
 use super::super::app::AppName;
@@ -15,6 +15,7 @@ use super::super::until::{Until, Who};
 use super::error::SweepError;
 use super::mixes::Mixes;
 use super::words::{Named, combinations};
+use super::wrong::Wrong;
 
 /// Cells of one plan at most: a table of them is still a table.
 const MOST_CELLS: usize = 200_000;
@@ -39,7 +40,15 @@ pub(super) struct Plan {
     arrivals: BTreeMap<String, Cycle>,
     /// How long after the application before it each one of a mix comes.
     spacing: Cycle,
+    /// By machine and by scheme: the place of the word in the file that it is of.
+    words: [Vec<usize>; 2],
+    /// Where what is written stands.
+    lines: KeyLines,
 }
+
+/// Where machines and schemes stand in a plan.
+const MACHINES: &str = "machines";
+const SCHEMES: &str = "schemes";
 
 /// Applications of one plan at most.
 const MOST_APPS: usize = 10_000;
@@ -73,39 +82,55 @@ impl Plan {
     /// # Errors
     /// With file and line, or key, what was expected and what was found.
     pub(super) fn read(path: &Path) -> Result<Self, SweepError> {
-        let raw: Raw = read_plain(path)?;
-        Self::new(path, raw)
-            .map_err(|message| SweepError::Plan { path: path.to_path_buf(), message })
+        let (raw, lines) = read_plain(path)?;
+        Self::new(path, raw, lines.clone()).map_err(|wrong| SweepError::Plan {
+            path: path.to_path_buf(),
+            line: lines.line(&wrong.keys),
+            message: wrong.message,
+        })
     }
 
-    fn new(path: &Path, raw: Raw) -> Result<Self, String> {
+    fn new(path: &Path, raw: Raw, lines: KeyLines) -> Result<Self, Wrong> {
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
-        let app = |(name, source): (&String, &String)| AppName::within(folder, name, source);
-        let apps: Vec<AppName> = raw.apps.iter().map(app).collect();
-        if apps.is_empty() {
-            return Err(String::from(
-                "expected applications in [apps], as saxpy = \"synth:saxpy\"",
-            ));
-        }
-        if apps.len() > MOST_APPS {
-            return Err(format!("apps: expected at most {MOST_APPS}, found {}", apps.len()));
-        }
+        let apps = apps(folder, &raw.apps)?;
         let names: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();
         let until = raw.until.as_deref().unwrap_or_default();
         let until = if raw.until.is_some() { until.parse() } else { Ok(Until::default()) };
+        let until = until.map_err(|message| Wrong::of("until", format!("until: {message}")));
+        let mixes = raw.mixes.of(&names)?;
+        let (machines, of_machines) = machines(folder, &raw.machines)?;
+        let (schemes, of_schemes) = schemes(&raw.schemes)?;
         let plan = Self {
             path: path.to_path_buf(),
-            mixes: raw.mixes.of(&names)?,
-            machines: machines(folder, &raw.machines)?,
-            schemes: schemes(&raw.schemes)?,
+            mixes,
+            machines,
+            schemes,
             seeds: raw.seeds.unwrap_or_else(|| vec![0]),
-            until: until.map_err(|message| format!("until: {message}"))?,
+            until: until?,
             window: raw.window,
             arrivals: arrivals(raw.arrive, &names)?,
             spacing: raw.spacing,
             apps,
+            words: [of_machines, of_schemes],
+            lines,
         };
         plan.check().map(|()| plan)
+    }
+
+    /// The line of the machine at `place` among the machines.
+    pub(super) fn line_of_machine(&self, place: usize) -> Option<u32> {
+        self.lines.line(&Wrong::of(MACHINES, "").item(self.words[0][place]).keys)
+    }
+
+    /// The line of the scheme `typed`.
+    pub(super) fn line_of_scheme(&self, typed: &str) -> Option<u32> {
+        let place = self.schemes.iter().position(|scheme| scheme == typed)?;
+        self.lines.line(&Wrong::of(SCHEMES, "").item(self.words[1][place]).keys)
+    }
+
+    /// The line of the application called `name`.
+    pub(super) fn line_of_app(&self, name: &str) -> Option<u32> {
+        self.lines.line(&Wrong::of("apps", "").within(name).keys)
     }
 
     /// How many cells there are.
@@ -127,88 +152,114 @@ impl Plan {
         mix.iter().enumerate().map(of).filter(named).collect()
     }
 
-    fn check(&self) -> Result<(), String> {
-        for (key, count) in [("seeds", self.seeds.len()), ("schemes", self.schemes.len())] {
+    fn check(&self) -> Result<(), Wrong> {
+        for (key, count) in [("seeds", self.seeds.len()), (SCHEMES, self.schemes.len())] {
             if count == 0 {
-                return Err(format!("{key}: expected one at least"));
+                return Err(Wrong::of(key, format!("{key}: expected one at least")));
             }
         }
         if self.cells() > MOST_CELLS {
-            let found = self.cells();
-            return Err(format!("expected at most {MOST_CELLS} cells, found {found}"));
+            let message = format!("expected at most {MOST_CELLS} cells, found {}", self.cells());
+            return Err(Wrong { keys: Vec::new(), message });
         }
         self.check_end()?;
         let mut sizes: Vec<&Vec<usize>> = self.mixes.iter().collect();
         sizes.sort_by_key(|mix| mix.len());
         sizes.dedup_by_key(|mix| mix.len());
-        for (typed, mix) in self.schemes.iter().flat_map(|s| sizes.iter().map(move |m| (s, m))) {
-            let apps: Vec<AppName> = mix.iter().map(|&app| self.apps[app].clone()).collect();
-            chosen(typed, &apps).map_err(|error| format!("schemes: {typed}: {error}"))?;
+        for (typed, word) in self.schemes.iter().zip(&self.words[1]) {
+            for mix in &sizes {
+                let apps: Vec<AppName> = mix.iter().map(|&app| self.apps[app].clone()).collect();
+                chosen(typed, &apps).map_err(|error| {
+                    Wrong::of(SCHEMES, format!("schemes: {typed}: {error}")).item(*word)
+                })?;
+            }
         }
         Ok(())
     }
 
-    fn check_end(&self) -> Result<(), String> {
+    fn check_end(&self) -> Result<(), Wrong> {
         let targets = self.until.who == Who::Targets;
-        match self.window {
-            Some(0) => Err(String::from("window: expected at least 1, found 0")),
-            Some(_) if !targets && self.until.who != Who::Clock => Err(format!(
+        let message = match self.window {
+            Some(0) => String::from("window: expected at least 1, found 0"),
+            Some(_) if !targets && self.until.who != Who::Clock => format!(
                 "window: belongs to until = \"targets\" or \"cycles=N\", found until = \"{}\"",
                 self.until
-            )),
+            ),
             None if targets && self.until.cycles.is_none() => {
-                Err(String::from("window: expected with until = \"targets\", as window = 2000000"))
+                let message = "window: expected with until = \"targets\", as window = 2000000";
+                return Err(Wrong::of("until", message));
             }
-            _ => Ok(()),
-        }
+            _ => return Ok(()),
+        };
+        Err(Wrong::of("window", message))
     }
+}
+
+fn apps(folder: &Path, raw: &BTreeMap<String, String>) -> Result<Vec<AppName>, Wrong> {
+    if raw.is_empty() {
+        let message = "expected applications in [apps], as saxpy = \"synth:saxpy\"";
+        return Err(Wrong::of("apps", message));
+    }
+    if raw.len() > MOST_APPS {
+        let message = format!("apps: expected at most {MOST_APPS}, found {}", raw.len());
+        return Err(Wrong::of("apps", message));
+    }
+    Ok(raw.iter().map(|(name, source)| AppName::within(folder, name, source)).collect())
 }
 
 /// Refuses a list that multiplies out too far before it is multiplied out further.
-fn bounded(key: &str, count: usize) -> Result<(), String> {
+fn bounded(key: &str, count: usize) -> Result<(), Wrong> {
     let told = || format!("{key}: expected at most {MOST_CELLS} after lists are multiplied out");
-    if count > MOST_CELLS { Err(told()) } else { Ok(()) }
+    if count > MOST_CELLS { Err(Wrong::of(key, told())) } else { Ok(()) }
 }
 
-fn machines(folder: &Path, typed: &[String]) -> Result<Vec<Named>, String> {
+/// The machines, and by machine the place of its word.
+fn machines(folder: &Path, typed: &[String]) -> Result<(Vec<Named>, Vec<usize>), Wrong> {
     if typed.is_empty() {
-        return Err(String::from("expected machines, as machines = [\"v100\"]"));
+        return Err(Wrong::of(MACHINES, "expected machines, as machines = [\"v100\"]"));
     }
-    let mut machines = Vec::new();
-    for word in typed {
-        for mut machine in combinations(word).map_err(|message| format!("machines: {message}"))? {
+    let (mut machines, mut words) = (Vec::new(), Vec::new());
+    for (place, word) in typed.iter().enumerate() {
+        let wrong = |m| Wrong::of(MACHINES, format!("machines: {m}")).item(place);
+        for mut machine in combinations(word).map_err(wrong)? {
             if machine.name.contains('/') || machine.name.ends_with(".toml") {
                 machine.name = folder.join(&machine.name).display().to_string();
             }
             machines.push(machine);
+            words.push(place);
         }
-        bounded("machines", machines.len())?;
+        bounded(MACHINES, machines.len())?;
     }
-    Ok(machines)
+    Ok((machines, words))
 }
 
-fn schemes(typed: &[String]) -> Result<Vec<String>, String> {
-    let mut schemes = Vec::new();
-    for word in typed {
+/// The schemes, and by scheme the place of its word.
+fn schemes(typed: &[String]) -> Result<(Vec<String>, Vec<usize>), Wrong> {
+    let (mut schemes, mut words) = (Vec::new(), Vec::new());
+    for (place, word) in typed.iter().enumerate() {
+        let wrong = |m| Wrong::of(SCHEMES, format!("schemes: {m}")).item(place);
         if word.split(':').next().is_some_and(|name| name.trim() == replay::NAME) {
-            return Err(String::from("schemes: replay is for the one run that it repeats"));
+            return Err(wrong(String::from("replay is for the one run that it repeats")));
         }
-        for scheme in combinations(word).map_err(|message| format!("schemes: {message}"))? {
+        for scheme in combinations(word).map_err(wrong)? {
             let settings = scheme.settings.iter().map(|(key, value)| format!(":{key}={value}"));
             schemes.push(scheme.name.clone() + &settings.collect::<String>());
+            words.push(place);
         }
-        bounded("schemes", schemes.len())?;
+        bounded(SCHEMES, schemes.len())?;
     }
-    Ok(schemes)
+    Ok((schemes, words))
 }
 
 fn arrivals(
     arrive: BTreeMap<String, Cycle>,
     names: &[&str],
-) -> Result<BTreeMap<String, Cycle>, String> {
+) -> Result<BTreeMap<String, Cycle>, Wrong> {
     if let Some(name) = arrive.keys().find(|name| !names.contains(&name.as_str())) {
         let hint = did_you_mean(name, names.iter().copied());
-        return Err(format!("arrive: no application {name}{hint}"));
+        return Err(
+            Wrong::of("arrive", format!("arrive: no application {name}{hint}")).within(name)
+        );
     }
     Ok(arrive)
 }
@@ -285,13 +336,14 @@ mod tests {
         for (old, new, words) in [
             ("machines", "machnes", "plan.toml:1: unknown key `machnes`; did you mean `machines`"),
             ("all_pairs", "all_pair", "plan.toml:11: unknown key `mixes.all_pair`"),
+            ("'left-over'", "'leftover'", "plan.toml:2: schemes: leftover: "),
             ("'left-over'", "'leftover'", "did you mean left-over?"),
             ("delay=", "dely=", "did you mean delay?"),
             ("window=5000", "window=x", "found `x`"),
-            ("arrive = { b", "arrive = { c", "arrive: no application c"),
+            ("arrive = { b", "arrive = { c", "plan.toml:6: arrive: no application c"),
             ("window = 1000\n", "", "window: expected with until"),
-            ("'targets'", "'all'", "window: belongs to until"),
-            ("'targets'", "'never'", "until: expected all, first"),
+            ("'targets'", "'all'", "plan.toml:5: window: belongs to until"),
+            ("'targets'", "'never'", "plan.toml:4: until: expected all, first"),
             (
                 "window = 1000",
                 "window = -1",
@@ -302,9 +354,13 @@ mod tests {
                 "spacing = -5",
                 "`spacing`: expected a whole number from 0 on, found",
             ),
-            ("seeds = [1, 2]", "seeds = []", "seeds: expected one"),
+            ("seeds = [1, 2]", "seeds = []", "plan.toml:3: seeds: expected one"),
             ("a = 'synth:saxpy'\nb = 'x/b.gpt'\n", "", "expected applications"),
-            ("all_pairs = true", "lists = [['a', 'q']]", "list 1: no application q"),
+            (
+                "all_pairs = true",
+                "lists = [['a', 'q']]",
+                "plan.toml:11: mixes.lists, list 1: no application q",
+            ),
             ("all_pairs = true", "", "expected mixes"),
             ("'left-over'", "'bp-bs', 'replay:x.json'", "replay"),
             ("'left-over'", "'solo'", "runs one application"),

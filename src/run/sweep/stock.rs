@@ -118,8 +118,9 @@ impl Stock {
         let (resolved, set) = (&self.machines[machine].resolved, &plan.machines[machine].settings);
         let apps: Vec<AppName> = mix.iter().map(|&app| plan.apps[app].clone()).collect();
         let named = chosen(scheme, &apps);
-        let (named, _) =
-            named.map_err(|source| plan.part(&format!("schemes: {scheme}"), source))?;
+        let (named, _) = named.map_err(|source| {
+            plan.part(&format!("schemes: {scheme}"), plan.line_of_scheme(scheme), source)
+        })?;
         let names: Vec<String> = apps.into_iter().map(|app| app.name).collect();
         let mut record = CellRecord {
             key: String::new(),
@@ -240,9 +241,9 @@ impl Stock {
 }
 
 impl Plan {
-    fn part(&self, key: &str, source: impl Into<RunError>) -> SweepError {
+    fn part(&self, key: &str, line: Option<u32>, source: impl Into<RunError>) -> SweepError {
         let source = Box::new(source.into());
-        SweepError::Part { path: self.path.clone(), key: key.to_owned(), source }
+        SweepError::Part { path: self.path.clone(), line, key: key.to_owned(), source }
     }
 }
 
@@ -288,7 +289,9 @@ fn stored(
     watch: &dyn Watch,
 ) -> Result<Stored, SweepError> {
     let name = &plan.apps[app];
-    let failed = |source: RunError| plan.part(&format!("apps.{}", name.name), source);
+    let failed = |source: RunError| {
+        plan.part(&format!("apps.{}", name.name), plan.line_of_app(&name.name), source)
+    };
     let made = Made::of(name, models, cache, watch.converting()).map_err(failed)?;
     let store = Store::open(&made.path).map_err(|source| failed(source.into()))?;
     let kernels = 0..store.kernel_count();
@@ -303,11 +306,11 @@ fn station(
     models: Option<&Path>,
 ) -> Result<Station, SweepError> {
     let named = &plan.machines[machine];
-    let key = format!("machines: {}", named.name);
-    let resolved = files.machine(&named.name, &named.settings);
-    let resolved = resolved.map_err(|source| plan.part(&key, source))?;
+    let (key, line) = (format!("machines: {}", named.name), plan.line_of_machine(machine));
+    let resolved = files.machine_set_by_file(&named.name, &named.settings);
+    let resolved = resolved.map_err(|source| plan.part(&key, line, source))?;
     let memory = Memory::load(&resolved.machine, models);
-    let memory = memory.map_err(|source| plan.part(&key, source))?;
+    let memory = memory.map_err(|source| plan.part(&key, line, source))?;
     Ok(Station { resolved, memory })
 }
 
