@@ -9,6 +9,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::scheme::queue::CLASSES;
+use crate::spec::{SpecError, plain};
 use crate::units::{Cycle, did_you_mean};
 
 use super::super::app::AppName;
@@ -74,13 +75,8 @@ pub enum QueueFileError {
         most: u64,
     },
     /// It is not TOML, or has other keys than a queue.
-    #[error("{path}: {message}")]
-    Toml {
-        /// The file.
-        path: PathBuf,
-        /// Line, what was expected and what was found.
-        message: String,
-    },
+    #[error(transparent)]
+    Spec(Box<SpecError>),
     /// A value that no queue can have.
     #[error("{path}: {message}")]
     Value {
@@ -144,10 +140,7 @@ impl QueueFile {
         if text.len() as u64 > MOST_BYTES {
             return Err(QueueFileError::TooLarge { path: path.to_path_buf(), most: MOST_BYTES });
         }
-        let raw: Raw = toml::from_str(&text).map_err(|error| QueueFileError::Toml {
-            path: path.to_path_buf(),
-            message: error.to_string().trim_end().to_owned(),
-        })?;
+        let (raw, _) = plain(path, &text).map_err(|error| QueueFileError::Spec(Box::new(error)))?;
         Self::new(path, raw, more)
             .map_err(|message| QueueFileError::Value { path: path.to_path_buf(), message })
     }
@@ -275,6 +268,28 @@ mod tests {
     }
 
     #[test]
+    fn keys_and_values_that_no_queue_has_are_told_with_their_line() {
+        let apps = "[apps]\na = 'synth:saxpy'\n";
+        for (text, words) in [
+            (
+                format!("group_sice = 2\norder=['a']\n{apps}"),
+                "q.toml:1: unknown key `group_sice`; did you mean `group_size`",
+            ),
+            (format!("order=['a']\n{apps}"), "q.toml:1: `group_size`: expected a value, found no"),
+            (format!("group_size = -2\norder=['a']\n{apps}"), "expected a whole number from 0 on"),
+            (
+                format!("group_size = 2\nearly_finishers = 'ide'\norder=['a']\n{apps}"),
+                "q.toml:2: `early_finishers`: expected one of idle, given, found \"ide\"; did you \
+                 mean `idle`?",
+            ),
+            (format!("group_size = 2\norder=[{{app='a'}}]\n{apps}"), "q.toml:2: `order`: expected"),
+        ] {
+            let error = read(&text).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+
+    #[test]
     fn what_is_no_queue_is_refused_with_its_place() {
         let apps = "[apps]\na = 'synth:saxpy'\n";
         for (text, words) in [
@@ -282,8 +297,6 @@ mod tests {
             (format!("group_size = 2\n{apps}"), "expected an order"),
             (format!("group_size = 2\norder=['b']\n{apps}"), "place 1: no application b"),
             ("group_size = 2\norder=['b']".into(), "expected applications"),
-            (format!("group_sice = 2\norder=['a']\n{apps}"), "line 1"),
-            (format!("group_size = 2\norder=[{{app='a'}}]\n{apps}"), "line 2"),
             (format!("group_size = 2\norder=['a']\n{apps}[generate]\nlength=2"), "found both"),
             (
                 format!("group_size = 2\norder=['a']\n{apps}[interference]\nM={{A=-1.0}}"),
