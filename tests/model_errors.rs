@@ -1,5 +1,7 @@
 //! What does a user with a wrong model file see?
 
+mod given;
+
 use std::fs;
 
 use gpumodel::spec::{ImportLabel, IsaTable, Models, import_accelsim};

@@ -6,6 +6,7 @@
 mod accelsim;
 mod container;
 mod conveyor;
+mod description;
 mod expand;
 mod grouped;
 mod header;
@@ -232,17 +233,24 @@ fn import(
     let first = source.block()?;
     let first = first.unwrap_or(TextBlock { bytes: Vec::new(), first_line: 1 });
     let format = FORMATS.iter().find(|format| (format.recognise)(&first.bytes));
-    let Some(format) = format else {
-        let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-        let start = first.bytes.trim_ascii().split(|&byte| byte == b'\n').next();
-        return Err(TraceError::Text {
-            path: path.to_path_buf(),
-            line: first.first_line,
-            expected: names.join(" or "),
-            found: quoted(start.unwrap_or_default().trim_ascii_end()),
-        });
-    };
+    let Some(format) = format else { return Err(none(path, &first)) };
     (format.import)(source, first, request, writer, progress)
+}
+
+/// The error of a file at `path` that is of no format; `first` is its beginning.
+fn none(path: &Path, first: &TextBlock) -> TraceError {
+    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    let start = first.bytes.trim_ascii().split(|&byte| byte == b'\n').next();
+    let found = quoted(start.unwrap_or_default().trim_ascii_end());
+    TraceError::Text {
+        path: path.to_path_buf(),
+        line: first.first_line,
+        expected: names.join(" or "),
+        found: match description::told(&first.bytes, path) {
+            Some(words) => format!("{found}: {words}"),
+            None => found,
+        },
+    }
 }
 
 impl ConvertReport {
