@@ -65,6 +65,24 @@ fn wrong_headers_name_their_line() {
 }
 
 #[test]
+fn a_text_that_ends_within_a_block_is_told_as_cut_off() {
+    let begin = GROUPED.find("#BEGIN_TB").unwrap() + 2;
+    for cut in begin..GROUPED.len() {
+        let text = &GROUPED[..cut];
+        if text.trim_end().ends_with("#END_TB") {
+            // Between blocks there is nothing to miss.
+            continue;
+        }
+        let (said, line) = (error(text.as_bytes()), text.lines().count());
+        // A last line may be whole as it is: then the next one is missing.
+        let placed = [line, line + 1].iter().any(|line| said.contains(&format!(".traceg:{line}:")));
+        assert!(placed && said.contains("it is cut off"), "{cut}: {said}");
+    }
+    let whole = GROUPED.trim_end();
+    assert!(try_text(whole.as_bytes()).1.is_ok(), "a last line needs no end");
+}
+
+#[test]
 fn broken_frames_name_their_line() {
     refused(GROUPED, "insts = 4", "insts = 5", 24, "5 instruction lines");
     refused(GROUPED, "insts = 4", "insts = 3", 24, "3 instruction lines");

@@ -234,7 +234,8 @@ fn import(
     let first = first.unwrap_or(TextBlock { bytes: Vec::new(), first_line: 1 });
     let format = FORMATS.iter().find(|format| (format.recognise)(&first.bytes));
     let Some(format) = format else { return Err(none(path, &first)) };
-    (format.import)(source, first, request, writer, progress)
+    let cut = source.cut();
+    (format.import)(source, first, request, writer, progress).map_err(|error| cut.told(error))
 }
 
 /// The error of a file at `path` that is of no format; `first` is its beginning.

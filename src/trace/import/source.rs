@@ -75,6 +75,26 @@ pub(super) struct Source {
     read_bytes: Arc<AtomicU64>,
     reported: u64,
     ended: bool,
+    cut: Cut,
+}
+
+/// The line, from 1, in which a text ends without a line end; 0: there is none so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cut(Arc<AtomicU64>);
+
+impl Cut {
+    /// The error where it is about that line: what is missing there was cut off.
+    pub(super) fn told(&self, error: TraceError) -> TraceError {
+        match error {
+            TraceError::Text { path, line, expected, found }
+                if line > 0 && line == self.0.load(Ordering::Relaxed) =>
+            {
+                let found = format!("{found}, where the file ends: it is cut off in this line");
+                TraceError::Text { path, line, expected, found }
+            }
+            other => other,
+        }
+    }
 }
 
 impl Source {
@@ -115,6 +135,7 @@ impl Source {
             read_bytes,
             reported: 0,
             ended: false,
+            cut: Cut::default(),
         })
     }
 
@@ -126,6 +147,11 @@ impl Source {
     /// The name of its compression, if it has one.
     pub(super) fn compression(&self) -> Option<&'static str> {
         self.compression
+    }
+
+    /// Knows where the text is cut off, as far as it was read.
+    pub(super) fn cut(&self) -> Cut {
+        self.cut.clone()
     }
 
     /// Nothing follows the last block.
@@ -161,6 +187,7 @@ impl Source {
         match last {
             _ if read < room => {
                 if bytes.last() != Some(&b'\n') {
+                    self.cut.0.store(self.next_line + lines(&bytes), Ordering::Relaxed);
                     bytes.push(b'\n');
                 }
             }
