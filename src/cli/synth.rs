@@ -1,12 +1,13 @@
 //! `gpumodel synth`: a workload model as a trace folder.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::synth::{self, Compression, Workload, write_folder};
+use crate::spec::{Models, SpecError, Unlisted};
+use crate::synth::{self, Compression, FolderReport, Workload, write_folder};
 use crate::units::to_u64;
 
 use super::Outcome;
@@ -77,7 +78,24 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         report.thread_instructions,
         report.text_bytes
     ));
+    for unknown in unknown(&report, arguments.models.as_deref())? {
+        message(&unknown);
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A warning for each opcode that was executed and is in no opcode table.
+fn unknown(report: &FolderReport, models: Option<&Path>) -> Result<Vec<String>, SpecError> {
+    let opcodes = report.opcodes.keys().map(String::as_str);
+    let unlisted = Models::with_overrides(models)?.unlisted(opcodes)?;
+    let warning = |Unlisted { opcode, units, hint }: Unlisted| {
+        let executed = report.opcodes[&opcode];
+        format!(
+            "warning: {opcode} is in no opcode table{hint}: its {executed} warp instructions are \
+             taken as {units}, by its first letters"
+        )
+    };
+    Ok(unlisted.into_iter().map(warning).collect())
 }
 
 #[allow(clippy::print_stdout, reason = "the list is what was asked for")]

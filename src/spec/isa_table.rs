@@ -135,14 +135,8 @@ impl IsaTable {
     /// table uses.
     #[must_use]
     pub fn opcode(&self, machine: &Machine, text: &str) -> Opcode {
+        let row = self.row(text);
         let root = text.split('.').next().unwrap_or_default();
-        let listed = self.roots.get(root);
-        let mut row = listed.unwrap_or_else(|| self.by_prefix(root)).clone();
-        for (pattern, change) in &self.modifiers {
-            if pattern.matches(text) {
-                row.change(change);
-            }
-        }
         let unit = row.unit.expect("a class has a unit");
         let spec = machine.units.get(unit.name()).expect("a checked machine has all units");
         let timing =
@@ -157,8 +151,19 @@ impl IsaTable {
             hold_cycles: row.hold_cycles.unwrap_or(0),
             writes_predicate: row.writes_predicate.unwrap_or(false),
             reads_predicate: row.reads_predicate.unwrap_or(false),
-            known: listed.is_some(),
+            known: self.roots.contains_key(root),
         }
+    }
+
+    /// The unit that a rule on the first letters gives the opcode `text`; `None`: the table
+    /// lists it.
+    #[must_use]
+    pub fn guess(&self, text: &str) -> Option<Unit> {
+        let root = text.split('.').next().unwrap_or_default();
+        if self.roots.contains_key(root) {
+            return None;
+        }
+        self.row(text).unit
     }
 
     /// The units that the table's rows use, each once, in [`Unit::ALL`] order.
@@ -175,6 +180,19 @@ impl IsaTable {
     /// The opcode roots that the table lists, in order.
     pub fn opcodes(&self) -> impl Iterator<Item = &str> {
         self.roots.keys().map(String::as_str)
+    }
+
+    /// What the table says of the opcode `text`, by a rule on its first letters where it
+    /// does not list it.
+    fn row(&self, text: &str) -> Row {
+        let root = text.split('.').next().unwrap_or_default();
+        let mut row = self.roots.get(root).unwrap_or_else(|| self.by_prefix(root)).clone();
+        for (pattern, change) in &self.modifiers {
+            if pattern.matches(text) {
+                row.change(change);
+            }
+        }
+        row
     }
 
     fn by_prefix(&self, root: &str) -> &Row {

@@ -39,6 +39,7 @@ mod resolve;
 mod source;
 mod translation;
 mod tree;
+mod unlisted;
 
 pub use address_map::AddressMap;
 pub use cache::{AllocatePolicy, Cache, ReplacementPolicy, SetHash, WriteMiss, WritePolicy};
@@ -67,3 +68,4 @@ pub use quirks::Quirks;
 pub use resolve::Resolved;
 pub use source::{Kind, Provenance, Source};
 pub use translation::{MigrationFill, Translation};
+pub use unlisted::Unlisted;

@@ -1,6 +1,7 @@
 //! A workload as an Accel-Sim trace folder: `kernelslist.g` and one grouped
 //! trace per launch.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -41,6 +42,8 @@ pub struct FolderReport {
     pub text_bytes: u64,
     /// XXH3 (64 bits, in hex) over the plain texts of the launches in order.
     pub text_hash: String,
+    /// Instructions of warps, by opcode.
+    pub opcodes: BTreeMap<String, u64>,
 }
 
 /// Writes `workload` into `folder`, which appears whole or not at all; files of
@@ -85,9 +88,7 @@ fn write_all(
                 let name = format!("kernel-{}.traceg{ending}", index + 1);
                 let target = whole.path().join(&name);
                 let written = write_file(workload, index, &target, compression, &mut hash)?;
-                totals.warp_instructions += written.warp_instructions;
-                totals.thread_instructions += written.thread_instructions;
-                totals.text_bytes += written.text_bytes;
+                totals.add(&written);
                 list.push_str(&name);
                 list.push('\n');
                 names.push(name);
@@ -104,6 +105,7 @@ fn write_all(
         thread_instructions: totals.thread_instructions,
         text_bytes: totals.text_bytes + to_u64(list.len()),
         text_hash: format!("{:016x}", hash.digest()),
+        opcodes: totals.opcodes,
     })
 }
 

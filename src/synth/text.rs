@@ -1,5 +1,6 @@
 //! A launch as grouped trace text of Accel-Sim's tracer, version 5.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -19,7 +20,7 @@ const WARP_INSTRUCTIONS: u64 = 1 << 20;
 const LOCAL_BYTES: u64 = 1 << 24;
 
 /// What was written of one launch, or of several.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Totals {
     /// Instructions of warps.
     pub(super) warp_instructions: u64,
@@ -27,6 +28,20 @@ pub(super) struct Totals {
     pub(super) thread_instructions: u64,
     /// Bytes of text.
     pub(super) text_bytes: u64,
+    /// Instructions of warps, by opcode.
+    pub(super) opcodes: BTreeMap<String, u64>,
+}
+
+impl Totals {
+    /// Adds what was written of another launch.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.warp_instructions += other.warp_instructions;
+        self.thread_instructions += other.thread_instructions;
+        self.text_bytes += other.text_bytes;
+        for (opcode, executed) in &other.opcodes {
+            *self.opcodes.entry(opcode.clone()).or_default() += executed;
+        }
+    }
 }
 
 /// Why a launch's text ended early.
@@ -61,7 +76,7 @@ pub(super) fn write_kernel(
         out.write_all(writer.text.as_bytes())?;
         writer.text.clear();
     }
-    Ok(writer.totals)
+    Ok(writer.finished())
 }
 
 fn write_header(text: &mut String, launch: &Launch) -> std::fmt::Result {
@@ -98,15 +113,18 @@ struct KernelText<'a> {
     /// Lines of the warp that is being written.
     lines: String,
     totals: Totals,
+    /// Per instruction: how many warps executed it.
+    executed: Vec<u64>,
 }
 
 impl<'a> KernelText<'a> {
     fn new(workload: &'a Workload, kernel: &'a Kernel) -> Self {
         let code = kernel.code();
-        let fixed = code.instructions.iter().map(|i| fixed_parts(i, &code)).collect();
+        let fixed: Vec<_> = code.instructions.iter().map(|i| fixed_parts(i, &code)).collect();
         Self {
             workload,
             launch: kernel.launch(),
+            executed: vec![0; fixed.len()],
             code,
             fixed,
             access: Access::default(),
@@ -114,6 +132,16 @@ impl<'a> KernelText<'a> {
             lines: String::new(),
             totals: Totals::default(),
         }
+    }
+
+    /// What was written, with the opcodes that were executed.
+    fn finished(mut self) -> Totals {
+        let executed = self.code.instructions.iter().zip(&self.executed);
+        for (instruction, executed) in executed.filter(|(_, executed)| **executed > 0) {
+            let opcode = self.code.opcodes[to_usize(instruction.opcode)].clone();
+            *self.totals.opcodes.entry(opcode).or_default() += executed;
+        }
+        self.totals
     }
 
     fn cta(&mut self, cta: &Cta) -> Result<(), Halt> {
@@ -164,6 +192,7 @@ impl<'a> KernelText<'a> {
 
     fn line(&mut self, index: usize, stream: &mut WarpStream) -> Result<(), Fault> {
         let mask = stream.mask();
+        self.executed[index] += 1;
         self.totals.thread_instructions += u64::from(mask.count_ones());
         let (before, behind) = &self.fixed[index];
         self.lines.push_str(before);

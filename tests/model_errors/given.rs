@@ -1,8 +1,11 @@
 //! Do verbs take what users are likely to give them, or say what they would take?
 
+use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
+
+use crate::synth::small;
 
 /// What the program says in `folder`, with its exit code.
 fn said(folder: &Path, words: &[&str]) -> (Option<i32>, String) {
@@ -11,6 +14,18 @@ fn said(folder: &Path, words: &[&str]) -> (Option<i32>, String) {
     let output = command.output().unwrap();
     let said = [&output.stdout[..], &output.stderr].concat();
     (output.status.code(), String::from_utf8(said).unwrap())
+}
+
+#[test]
+fn an_opcode_that_no_table_lists_is_counted_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = small("\"FFMAA.X\", \"FADD\", \"EXIT\",");
+    fs::write(folder.path().join("own.toml"), model).unwrap();
+    let (code, said) = said(folder.path(), &["synth", "own.toml", "-o", "t"]);
+    assert_eq!(code, Some(0), "{said}");
+    let words = "FFMAA.X is in no opcode table (did you mean FFMA?): its 4 warp instructions are \
+                 taken as fp32";
+    assert!(said.contains(words) && said.matches("warning").count() == 1, "{said}");
 }
 
 #[test]
