@@ -25,8 +25,8 @@ Examples:
   gpumodel compare bfs.json lud.json --reference results.csv
   gpumodel compare *.json --reference silicon.csv --json errors.json -o errors.svg")]
 pub(crate) struct Arguments {
-    /// Records that `gpumodel analyze --json` wrote, folders of `gpumodel sweep`, or tables
-    /// in such a folder, as its cells.csv
+    /// Records that `gpumodel analyze --json` wrote, folders of its --report, folders of
+    /// `gpumodel sweep`, or tables in such a folder, as its cells.csv
     #[arg(value_name = "RECORD", required = true)]
     records: Vec<PathBuf>,
     /// The reference table

@@ -9,9 +9,10 @@ use clap::Args;
 
 use super::Outcome;
 use crate::record::{
-    Analysis, Comparison, RecordError, ReferenceTable, SweepFiles, cells_of_table, joined,
-    refuse_namesakes, tell_apart,
+    Analysis, Comparison, RecordError, ReferenceTable, SweepFiles, cells_of_table,
+    joined, refuse_namesakes, tell_apart,
 };
+use crate::report::RECORD;
 use crate::report::figure::{FIGURES, Figure, Scene};
 use crate::units::WholeFile;
 
@@ -28,9 +29,9 @@ Examples:
   gpumodel plot evaluation/some.csv --figure normalized -o some.svg
   gpumodel plot *.json --figure correlation --reference results.csv -o correlation.svg")]
 pub(crate) struct Arguments {
-    /// Records that `gpumodel analyze --json` wrote, folders of `gpumodel sweep`, or tables
-    /// in such a folder, as its cells.csv or what was chosen from it: the cells that they
-    /// name, those of a mix together
+    /// Records that `gpumodel analyze --json` wrote, folders of its --report, folders of
+    /// `gpumodel sweep`, or tables in such a folder, as its cells.csv or what was chosen from
+    /// it: the cells that they name, those of a mix together
     #[arg(value_name = "RECORD", required_unless_present = "list")]
     records: Vec<PathBuf>,
     /// Which figure to draw; --list names them
@@ -70,12 +71,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         return list();
     };
     let figure = Figure::named(name)?;
-    let mut records = read_all(&arguments.records)?;
-    let table = arguments.reference.as_deref().map(ReferenceTable::read).transpose()?;
-    if let Some(table) = &table {
-        refuse_namesakes(&records, table)?;
-    }
-    tell_apart(&mut records);
+    let (records, table) = read(&arguments, figure)?;
     let comparison = table.map(|table| Comparison::new(&records, &table, None));
     let mut scene = Scene::new(&records);
     if let Some(app) = &arguments.app {
@@ -104,6 +100,20 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The records as `figure` shows them, and the reference table that was asked for.
+fn read(
+    arguments: &Arguments,
+    figure: &Figure,
+) -> Result<(Vec<Analysis>, Option<ReferenceTable>), RecordError> {
+    let mut records = read_all(&arguments.records)?;
+    let table = arguments.reference.as_deref().map(ReferenceTable::read).transpose()?;
+    if let Some(table) = &table {
+        refuse_namesakes(&records, table)?;
+    }
+    tell_apart(&mut records);
+    Ok((records, table))
+}
+
 fn list() -> Outcome {
     let mut out = io::stdout().lock();
     for figure in FIGURES {
@@ -112,8 +122,8 @@ fn list() -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Every record of `paths`, in order; of a sweep's folder those of its cells, and of a
-/// table of such a folder those of the cells that it names, as `analyze` would have
+/// Every record of `paths`, in order; of a report's folder its record, of a sweep's folder
+/// those of its cells, and of a table of such a folder those of the cells that it names, as `analyze` would have
 /// written them.
 pub(super) fn read_all(paths: &[PathBuf]) -> Result<Vec<Analysis>, RecordError> {
     let mut records = Vec::new();
@@ -123,6 +133,10 @@ pub(super) fn read_all(paths: &[PathBuf]) -> Result<Vec<Analysis>, RecordError> 
             records.extend(joined(read_cells(&files)?));
             continue;
         }
+        if path.is_dir() {
+            records.push(of_report(path)?);
+            continue;
+        }
         let bytes = fs::read(path).map_err(|source| RecordError::file(path, source))?;
         match cells_of_table(&bytes, path)? {
             Some(keys) => records.extend(joined(read_rows(path, &keys)?)),
@@ -130,6 +144,15 @@ pub(super) fn read_all(paths: &[PathBuf]) -> Result<Vec<Analysis>, RecordError> 
         }
     }
     Ok(records)
+}
+
+/// The record in the folder of a report.
+fn of_report(folder: &Path) -> Result<Analysis, RecordError> {
+    let record = folder.join(RECORD);
+    if record.is_file() {
+        return Analysis::read(&record);
+    }
+    Err(RecordError::Folder { path: folder.to_path_buf() })
 }
 
 /// The records of the cells that are done.

@@ -52,6 +52,15 @@ pub enum RecordError {
         /// What was expected and found.
         message: String,
     },
+    /// A folder without what is read from folders.
+    #[error(
+        "{}: expected a folder of `gpumodel sweep`, with sweep.json, or of `gpumodel analyze --report`, with record.json; `gpumodel reproduce` keeps such folders in its parts",
+        path.display()
+    )]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A table names a cell that has no record beside the table.
     #[error(
         "{}: expected the records of its cells beside it, found no {}; give a table in the folder of its sweep",

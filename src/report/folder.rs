@@ -9,6 +9,9 @@ use super::{Of, Plate, ReportError, page};
 use crate::record::Analysis;
 use crate::units::WholeFile;
 
+/// What the record is called in the folder of a report.
+pub const RECORD: &str = "record.json";
+
 /// Writes `record.json`, `kernels.csv`, the figures (`NAME.svg`, with the
 /// application before the name where there are several), the values of those that have a
 /// table of their own (`NAME.csv`) and `index.html` into
@@ -22,7 +25,7 @@ pub fn write_all(analysis: &Analysis, dir: &Path) -> Result<Vec<PathBuf>, Report
         .map_err(|source| ReportError::File { path: dir.to_path_buf(), source })?;
     let plates = plates(analysis);
     let mut files = vec![
-        ("record.json".to_string(), analysis.to_json()),
+        (RECORD.to_string(), analysis.to_json()),
         ("kernels.csv".to_string(), analysis.kernels_csv()),
     ];
     let page = page(analysis, &plates);

@@ -30,7 +30,7 @@ pub mod table;
 mod values;
 
 pub use error::ReportError;
-pub use folder::write_all;
+pub use folder::{RECORD, write_all};
 pub use name::plain_name;
 pub use page::{Of, Plate, page};
 pub use reproduction::{headlines, write_reproduction};

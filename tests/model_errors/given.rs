@@ -17,6 +17,24 @@ fn said(folder: &Path, words: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
+fn the_folder_of_a_report_is_plotted_as_its_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |words: &[&str]| said(folder.path(), words);
+    let analyze = ["analyze", "synth:saxpy:scale=0.05", "--machine", "v100", "--report", "out"];
+    assert_eq!(at(&analyze).0, Some(0));
+    let plot = |record: &str, svg: &str| at(&["plot", record, "--figure", "stalls", "-o", svg]);
+    assert_eq!((plot("out", "a.svg").0, plot("out/record.json", "b.svg").0), (Some(0), Some(0)));
+    let text = |name: &str| fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(text("a.svg"), text("b.svg"));
+    fs::create_dir(folder.path().join("none")).unwrap();
+    let (code, said) = plot("none", "c.svg");
+    assert!(
+        code == Some(2) && said.contains("none: expected a folder of `gpumodel sweep`"),
+        "{said}"
+    );
+}
+
+#[test]
 fn an_opcode_that_no_table_lists_is_counted_and_told() {
     let folder = tempfile::tempdir().unwrap();
     let model = small("\"FFMAA.X\", \"FADD\", \"EXIT\",");
