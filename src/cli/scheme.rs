@@ -8,7 +8,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use crate::run::{ParameterRow, SchemeRow, schemes};
-use crate::units::WholeFile;
+use crate::units::{WholeFile, did_you_mean};
 
 use super::Outcome;
 
@@ -16,6 +16,7 @@ use super::Outcome;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "EXAMPLES:\n  \
     gpumodel scheme list\n  \
+    gpumodel scheme list warped-slicer\n  \
     gpumodel scheme list --json -")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -24,8 +25,13 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Every scheme: name, where it is from, what it does, what may be set
+    /// Every scheme, or those that are named: name, where it is from, what it does, what may
+    /// be set
+    #[command(visible_alias = "show")]
     List {
+        /// Only these
+        #[arg(value_name = "SCHEME")]
+        names: Vec<String>,
         /// Writes the list as JSON; `-` is standard output
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
@@ -33,8 +39,8 @@ enum Verb {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
-    let Verb::List { json } = arguments.verb;
-    let rows = schemes();
+    let Verb::List { names, json } = arguments.verb;
+    let rows = chosen(schemes(), &names)?;
     let Some(path) = json else {
         writeln!(io::stdout(), "{}\n\n{}", table(&rows), parameters(&rows))?;
         return Ok(ExitCode::SUCCESS);
@@ -47,6 +53,18 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         WholeFile::write(&path, text.as_bytes())?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Those of `rows` that are named, all where none is.
+fn chosen(rows: Vec<SchemeRow>, names: &[String]) -> Result<Vec<SchemeRow>, String> {
+    let known = || rows.iter().map(|row| row.name);
+    if let Some(name) = names.iter().find(|name| !known().any(|known| known == *name)) {
+        let hint = did_you_mean(name, known());
+        let known = known().collect::<Vec<_>>().join(", ");
+        return Err(format!("no scheme is called {name}{hint}; there are: {known}"));
+    }
+    let named = |row: &SchemeRow| names.is_empty() || names.iter().any(|name| name == row.name);
+    Ok(rows.into_iter().filter(named).collect())
 }
 
 fn headed(header: &[&str]) -> comfy_table::Table {

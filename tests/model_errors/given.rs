@@ -35,6 +35,18 @@ fn the_folder_of_a_report_is_plotted_as_its_record() {
 }
 
 #[test]
+fn a_scheme_is_shown_by_its_name() {
+    let here = Path::new(".");
+    for verb in ["list", "show"] {
+        let (code, text) = said(here, &["scheme", verb, "warped-slicer"]);
+        assert!(code == Some(0) && text.contains("warped-slicer:window"), "{text}");
+        assert!(!text.contains("left-over"), "{text}");
+    }
+    let (code, text) = said(here, &["scheme", "list", "warped-slicr"]);
+    assert!(code == Some(2) && text.contains("did you mean warped-slicer?"), "{text}");
+}
+
+#[test]
 fn an_opcode_that_no_table_lists_is_counted_and_told() {
     let folder = tempfile::tempdir().unwrap();
     let model = small("\"FFMAA.X\", \"FADD\", \"EXIT\",");
