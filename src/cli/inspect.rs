@@ -8,6 +8,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
+use crate::report::plain_name;
 use crate::trace::{Command, KernelSummary, Store, Survey, TraceError};
 use crate::units::{Dim3, WholeFile};
 
@@ -272,7 +273,7 @@ fn kernel_table(document: &Document) -> Table {
     ]);
     for kernel in &document.kernels {
         kernels.add_row([
-            short(&kernel.name),
+            short(&plain_name(&kernel.name)),
             kernel.id.to_string(),
             kernel.grid.to_string(),
             kernel.block.to_string(),

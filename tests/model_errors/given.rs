@@ -47,6 +47,18 @@ fn a_scheme_is_shown_by_its_name() {
 }
 
 #[test]
+fn a_store_shows_kernels_by_their_plain_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |words: &[&str]| said(folder.path(), words);
+    assert_eq!(at(&["synth", "saxpy", "--scale", "0.05", "-o", "t"]).0, Some(0));
+    assert_eq!(at(&["convert", "t", "-o", "a.gpt"]).0, Some(0));
+    let (_, table) = at(&["inspect", "a.gpt"]);
+    assert!(table.contains("\n saxpy ") && !table.contains("_Z5saxpy"), "{table}");
+    let (_, json) = at(&["inspect", "a.gpt", "--json", "-"]);
+    assert!(json.contains("\"name\": \"_Z5saxpy"), "as traced: {json}");
+}
+
+#[test]
 fn an_opcode_that_no_table_lists_is_counted_and_told() {
     let folder = tempfile::tempdir().unwrap();
     let model = small("\"FFMAA.X\", \"FADD\", \"EXIT\",");
