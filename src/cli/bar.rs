@@ -1,15 +1,18 @@
-//! Progress on standard error, on a terminal only.
+//! Progress on standard error: bars on a terminal, else a line from time to time.
 
+use std::fmt::Write;
 use std::io::{self, IsTerminal};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
-use crate::run::{SweepEnd, SweepWatch, Unwatched, Watch};
+use crate::run::{SweepEnd, SweepWatch, Watch};
 use crate::trace::{Progress, Silent};
 use crate::units::to_u64;
 
 use super::interrupt;
+use super::log::{EVERY, Log, Stage};
 
 /// One bar.
 struct Bar(ProgressBar);
@@ -19,7 +22,16 @@ impl Bar {
     fn new(template: &str) -> Self {
         let style = ProgressStyle::with_template(template);
         let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-        Self(ProgressBar::new(0).with_style(style))
+        Self(ProgressBar::new(0).with_style(style.with_key("estimate", estimate)))
+    }
+}
+
+/// The time that is left, once that can be told.
+fn estimate(state: &ProgressState, out: &mut dyn Write) {
+    let left = state.eta();
+    if left.as_secs() > 0 {
+        // Nobody sees a bar that cannot be written.
+        let _ = write!(out, ", {:#} to go", HumanDuration(left));
     }
 }
 
@@ -57,16 +69,42 @@ impl Watch for Bars {
     }
 }
 
-/// The bars of a sweep, one after the other; without a terminal it only listens for
-/// interrupts.
-struct SweepBars {
-    shown: Option<(Bar, Bar)>,
-    failed: AtomicUsize,
+/// The stages of an analysis, of which a log tells.
+struct Lines {
+    converting: Arc<Stage>,
+    running: Arc<Stage>,
 }
 
-impl Watch for SweepBars {
+impl Watch for Lines {
     fn converting(&self) -> &dyn Progress {
-        self.shown.as_ref().map_or(&Silent, |(converting, _)| converting)
+        &*self.converting
+    }
+
+    fn running(&self) -> &dyn Progress {
+        &*self.running
+    }
+}
+
+/// Where the progress of a sweep shows.
+enum Shown {
+    /// Bars of what is converted and of cells.
+    Bars(Bar, Bar),
+    /// Stages of the same, of which a log tells.
+    Lines(Arc<Stage>, Arc<Stage>),
+}
+
+/// Who watches a sweep: shows its progress and listens for interrupts.
+struct SweepShown {
+    shown: Shown,
+    failed: Arc<AtomicUsize>,
+}
+
+impl Watch for SweepShown {
+    fn converting(&self) -> &dyn Progress {
+        match &self.shown {
+            Shown::Bars(converting, _) => converting,
+            Shown::Lines(converting, _) => &**converting,
+        }
     }
 
     fn running(&self) -> &dyn Progress {
@@ -74,63 +112,100 @@ impl Watch for SweepBars {
     }
 }
 
-impl SweepWatch for SweepBars {
+impl SweepWatch for SweepShown {
     fn begin(&self, so_far: SweepEnd) {
         self.failed.store(so_far.failed, Ordering::Relaxed);
-        let Some((converting, cells)) = &self.shown else { return };
-        converting.0.finish_and_clear();
         let ended = so_far.done + so_far.failed;
-        cells.begin(to_u64(ended + so_far.left));
-        cells.0.set_message(format!("{} failed, {} left", so_far.failed, so_far.left));
-        cells.0.set_position(to_u64(ended));
-        // Rate and time left are those of this run.
-        cells.0.reset_eta();
-        cells.0.enable_steady_tick(std::time::Duration::from_secs(1));
+        let all = to_u64(ended + so_far.left);
+        match &self.shown {
+            Shown::Lines(_, cells) => cells.begin_at(to_u64(ended), all),
+            Shown::Bars(converting, cells) => {
+                converting.0.finish_and_clear();
+                cells.begin(all);
+                cells.0.set_message(format!("{} failed, {} left", so_far.failed, so_far.left));
+                cells.0.set_position(to_u64(ended));
+                // Rate and time left are those of this run.
+                cells.0.reset_eta();
+                cells.0.enable_steady_tick(std::time::Duration::from_secs(1));
+            }
+        }
     }
 
     fn ended(&self, done: bool) {
         let failed = self.failed.fetch_add(usize::from(!done), Ordering::Relaxed);
         let failed = failed + usize::from(!done);
-        let Some((_, cells)) = &self.shown else { return };
-        cells.advance(1);
-        let left = cells.0.length().unwrap_or(0).saturating_sub(cells.0.position());
-        cells.0.set_message(format!("{failed} failed, {left} left"));
+        match &self.shown {
+            Shown::Lines(_, cells) => cells.advance(1),
+            Shown::Bars(_, cells) => {
+                cells.advance(1);
+                let left = cells.0.length().unwrap_or(0).saturating_sub(cells.0.position());
+                cells.0.set_message(format!("{failed} failed, {left} left"));
+            }
+        }
     }
 
     fn stopped(&self) -> bool {
         interrupt::stopped()
     }
 
-    #[allow(clippy::print_stderr)]
     fn say(&self, sentence: &str) {
         match &self.shown {
-            Some((_, cells)) => cells.0.suspend(|| eprintln!("{sentence}")),
-            None => eprintln!("{sentence}"),
+            Shown::Bars(_, cells) => cells.0.suspend(|| tell(sentence)),
+            Shown::Lines(..) => tell(sentence),
         }
     }
 }
 
-const CELLS: &str = "cells      {bar:40} {pos}/{len} {msg}, {per_sec}, {eta} to go";
-
-const BYTES: &str = "converting {bar:40} {bytes}/{total_bytes} {eta}";
-const INSTRUCTIONS: &str = "running    {bar:40} {human_pos}/{human_len} warp instructions {eta}";
-
-/// Converts with a progress bar where somebody can see it.
-pub(super) fn with_bar<T>(work: impl FnOnce(&dyn Progress) -> T) -> T {
-    if io::stderr().is_terminal() { work(&Bar::new(BYTES)) } else { work(&Silent) }
+#[allow(clippy::print_stderr, reason = "progress goes to standard error")]
+fn tell(line: &str) {
+    eprintln!("{line}");
 }
 
-/// Analyzes with progress bars where somebody can see them.
+const CELLS: &str = "cells      {bar:40} {pos}/{len} {msg}{estimate}";
+const BYTES: &str = "converting {bar:40} {bytes}/{total_bytes}{estimate}";
+const INSTRUCTIONS: &str =
+    "running    {bar:40} {human_pos}/{human_len} warp instructions{estimate}";
+
+/// What logs call that which is counted.
+const OF_BYTES: &str = "bytes of traces converted";
+const OF_INSTRUCTIONS: &str = "warp instructions run";
+const OF_CELLS: &str = "cells ended";
+
+/// Converts with its progress where somebody can see it.
+pub(super) fn with_bar<T>(work: impl FnOnce(&dyn Progress) -> T) -> T {
+    if io::stderr().is_terminal() {
+        return work(&Bar::new(BYTES));
+    }
+    let stage = Stage::new(OF_BYTES);
+    let _log = Log::new(vec![Arc::clone(&stage)], EVERY, tell);
+    work(&*stage)
+}
+
+/// Analyzes with its progress where somebody can see it.
 pub(super) fn with_bars<T>(work: impl FnOnce(&dyn Watch) -> T) -> T {
     if io::stderr().is_terminal() {
         return work(&Bars { converting: Bar::new(BYTES), running: Bar::new(INSTRUCTIONS) });
     }
-    work(&Unwatched)
+    let lines = Lines { converting: Stage::new(OF_BYTES), running: Stage::new(OF_INSTRUCTIONS) };
+    let stages = vec![Arc::clone(&lines.converting), Arc::clone(&lines.running)];
+    let _log = Log::new(stages, EVERY, tell);
+    work(&lines)
 }
 
-/// Sweeps with progress bars where somebody can see them.
+/// Sweeps with its progress where somebody can see it.
 pub(super) fn with_sweep_bars<T>(work: impl FnOnce(&dyn SweepWatch) -> T) -> T {
-    let seen = io::stderr().is_terminal();
-    let shown = seen.then(|| (Bar::new(BYTES), Bar::new(CELLS)));
-    work(&SweepBars { shown, failed: AtomicUsize::new(0) })
+    let failed = Arc::new(AtomicUsize::new(0));
+    if io::stderr().is_terminal() {
+        let shown = Shown::Bars(Bar::new(BYTES), Bar::new(CELLS));
+        return work(&SweepShown { shown, failed });
+    }
+    let stages = [Stage::new(OF_BYTES), Stage::new(OF_CELLS)];
+    let count = Arc::clone(&failed);
+    let say = move |line: &str| match count.load(Ordering::Relaxed) {
+        0 => tell(line),
+        failed => tell(&format!("{line}, {failed} failed")),
+    };
+    let _log = Log::new(stages.to_vec(), EVERY, say);
+    let [converting, cells] = stages;
+    work(&SweepShown { shown: Shown::Lines(converting, cells), failed })
 }

@@ -10,6 +10,7 @@ mod dram;
 mod filter;
 mod inspect;
 mod interrupt;
+mod log;
 mod machine;
 mod merge;
 mod place;
