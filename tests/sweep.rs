@@ -380,6 +380,10 @@ fn a_folder_of_cells_is_plotted_as_its_mixes() {
     assert_eq!(code, Some(0), "{said}");
     let text = fs::read_to_string(place.path("x.csv")).unwrap();
     assert!(text.contains("m+s") && text.contains("s+m") && !text.contains('['), "{text}");
+    let (code, said) = place.run(&["plot", "out", "--figure", "stalls", "-o", "y.svg"]);
+    assert_eq!(code, Some(0), "{said}");
+    let drawn = fs::read_to_string(place.path("y.svg")).unwrap();
+    assert!(drawn.contains("m: ") && !drawn.contains("[2]"), "each application once: {drawn}");
     let row = "machine,trace,launches,kernels,cycles\nwarped-slicer,m,all,1,5000\n";
     fs::write(place.path("r.csv"), row).unwrap();
     let (code, said) = place.run(&["compare", "out", "--reference", "r.csv"]);

@@ -9,11 +9,11 @@ use clap::Args;
 
 use super::Outcome;
 use crate::record::{
-    Analysis, Comparison, RecordError, ReferenceTable, SweepFiles, cells_of_table,
+    Analysis, Comparison, RecordError, ReferenceTable, SweepFiles, alone_once, cells_of_table,
     joined, refuse_namesakes, tell_apart,
 };
 use crate::report::RECORD;
-use crate::report::figure::{FIGURES, Figure, Scene};
+use crate::report::figure::{FIGURES, Figure, Scene, Source};
 use crate::units::WholeFile;
 
 /// Draws a figure as SVG from records alone.
@@ -111,6 +111,9 @@ fn read(
         refuse_namesakes(&records, table)?;
     }
     tell_apart(&mut records);
+    if matches!(figure.source, Source::Apps | Source::OneApp) {
+        alone_once(&mut records);
+    }
     Ok((records, table))
 }
 
