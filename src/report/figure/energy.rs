@@ -17,8 +17,11 @@ const LABELLED: usize = 30;
 /// What is missing where nothing can be compared.
 const MISSING: &str = "no mix knows the energy under two schemes, one of them the baseline; run `gpumodel analyze A B --scheme bp,ugpu --until cycles=M --json FILE` on a machine with an energy table";
 
+/// A panel: what it is called, and the part of a cost that it shows.
+type Part = (&'static str, fn(&Cost) -> f64);
+
 /// Panels: what they are called, and which part of a cost they show.
-const PARTS: [(&str, fn(&Cost) -> f64); 3] = [
+const PARTS: [Part; 3] = [
     ("GPU and memory", |cost| cost.gpu + cost.memory),
     ("GPU", |cost| cost.gpu),
     ("Memory", |cost| cost.memory),
