@@ -33,6 +33,7 @@ impl Memory {
             });
         }
         whole_lines(machine, &mapping, &map)?;
+        as_wide_as_said(machine, &standard)?;
         #[allow(clippy::cast_precision_loss, reason = "a clock in kHz is far below 2^53")]
         let standard_mhz = standard.clock_khz as f64 / 1000.0;
         let mhz = machine.clocks.dram_mhz.unwrap_or(standard_mhz);
@@ -55,4 +56,38 @@ fn whole_lines(machine: &Machine, mapping: &Mapping, map: &AddressMap) -> Result
             machine.name
         ),
     })
+}
+
+/// The machine says what its standard's channels move; only the standard is modelled.
+fn as_wide_as_said(machine: &Machine, standard: &MemoryStandard) -> Result<(), MemoryError> {
+    let said = f64::from(machine.dram.channel_bytes_per_clock);
+    let found = standard.peak_bytes_per_clock();
+    if (said - found).abs() < 1e-6 * said {
+        return Ok(());
+    }
+    Err(MemoryError::Inconsistent {
+        name: standard.name.clone(),
+        problem: format!(
+            "a channel moves {found} bytes per clock, dram.channel_bytes_per_clock of {} says {said}: \
+             for another bandwidth name another dram.standard, or set dram.channels or \
+             clocks.dram_mhz",
+            machine.name
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Memory;
+    use crate::spec::Models;
+
+    #[test]
+    fn a_width_that_the_standard_does_not_have_is_refused() {
+        let mut machine = Models::builtin().machine("ilp-smra", &[]).unwrap().machine;
+        assert!(Memory::load(&machine, None).is_ok());
+        machine.dram.channel_bytes_per_clock = 64;
+        let error = Memory::load(&machine, None).unwrap_err().to_string();
+        assert!(error.contains("moves 32 bytes per clock"), "{error}");
+        assert!(error.contains("dram.channel_bytes_per_clock of ilp-smra says 64"), "{error}");
+    }
 }
