@@ -64,6 +64,7 @@ mod slice_figures;
 mod slices;
 #[cfg(unix)]
 mod slurm;
+mod slurm_scripts;
 mod solo_facts;
 mod solvers;
 mod study_figures;

@@ -224,56 +224,6 @@ fn cells_that_are_not_there_are_refused_before_anything_is_begun() {
 }
 
 #[test]
-fn scripts_for_slurm_pass_on_what_changes_the_work() {
-    let place = Place::new();
-    let plan = place.plan("plan", PLAN);
-    let options = ["--engine", "slurm", "--print", "--chunk", "2", "--cells", "6-8", "--memory"];
-    let more = ["2G", "--mixed-versions", "--retry-failed", "--stale-after", "9"];
-    let (code, said) = place.sweep(&plan, "out", &[&options[..], &more].concat());
-    assert_eq!(code, Some(0), "{said}");
-    let folder = place.path("out/slurm/cells-6-8");
-    let script = |name| fs::read_to_string(folder.join(name)).unwrap();
-    let (array, last) = (script("cells-1.sh"), script("tables.sh"));
-    // Those of another part lie elsewhere.
-    let other = ["--engine", "slurm", "--print", "--cells", "1-5"];
-    let (code, said) = place.sweep(&plan, "out", &other);
-    assert!(code == Some(0) && said.contains("out/slurm/cells-1-5/submit.sh"), "{said}");
-    assert_eq!((script("cells-1.sh"), script("tables.sh")), (array.clone(), last.clone()));
-    for script in [&array, &last] {
-        assert!(script.contains("'--mixed-versions' '--memory' '2147483648'"), "{script}");
-        assert!(script.contains("'--stale-after' '9'"), "{script}");
-    }
-    assert!(array.contains("--array=0-1\n") && array.contains("* 2 + 6 ))"), "{array}");
-    assert!(array.contains("last=8\n") && array.contains("'--retry-failed'"), "{array}");
-    assert!(last.contains("--cells 6-8 --tables\n") && !last.contains("--retry-failed"), "{last}");
-}
-
-#[cfg(unix)]
-#[test]
-fn scripts_for_slurm_come_to_the_same_tables() {
-    let place = Place::new();
-    let plan = place.plan("plan", PLAN);
-    let options = ["--engine", "slurm", "--print", "--chunk", "5", "--array-limit", "2"];
-    let (code, said) = place.sweep(&plan, "out", &options);
-    assert!(code == Some(0) && said.contains("slurm/submit.sh"), "{said}");
-    // A cluster in a few words: every task of an array, one after the other.
-    let sbatch = "#!/bin/sh\nfor script; do :; done\n\
-        last=$(sed -n 's/.*--array=0-\\([0-9]*\\).*/\\1/p' \"$script\")\n\
-        for task in $(seq 0 \"${last:-0}\"); do\n\
-        SLURM_ARRAY_TASK_ID=$task sh \"$script\" >&2 || exit 1\ndone\necho 7\n";
-    fs::create_dir(place.path("bin")).unwrap();
-    fs::write(place.path("bin/sbatch"), sbatch).unwrap();
-    let line = "chmod +x bin/sbatch && PATH=\"$PWD/bin:$PATH\" sh out/slurm/submit.sh";
-    let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", line]).current_dir(place.path("")).env("GPUMODEL_CACHE", place.path("cache"));
-    let output = shell.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    fs::remove_dir_all(place.path("out/slurm")).unwrap();
-    assert_eq!(place.sweep(&plan, "whole", &[]).0, Some(0));
-    assert!(place.content("out") == place.content("whole"));
-}
-
-#[test]
 fn a_dry_run_names_the_cells_and_writes_nothing() {
     let place = Place::new();
     let plan = place.plan("plan", PLAN);
