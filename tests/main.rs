@@ -16,6 +16,8 @@ mod corun_settings;
 mod dram;
 mod faults;
 mod findings;
+#[cfg(target_os = "linux")]
+mod full_disk;
 mod fuzz;
 mod gallery;
 mod hostile;

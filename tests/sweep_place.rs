@@ -60,6 +60,36 @@ impl Place {
         (output.status.code(), String::from_utf8(said).unwrap())
     }
 
+    /// Runs the program after `before` and before `after`, lines of a shell, whose mounts are
+    /// its own where it is root's: its exit code, and what was said. `None`: `before` fails.
+    #[cfg(target_os = "linux")]
+    #[allow(clippy::print_stdout, reason = "a skipped test says so")]
+    pub(crate) fn mounted(
+        &self,
+        before: &str,
+        words: &[&str],
+        after: &str,
+    ) -> Option<(Option<i32>, String)> {
+        let program = self.command(&[]).get_program().to_owned();
+        let shell = |line: &str| {
+            // Who is not root has no mounts of his own.
+            let own =
+                "[ \"$(id -u)\" = 0 ] && exec unshare --mount sh -c \"$@\"; exec sh -c \"$@\"";
+            let mut shell = Command::new("sh");
+            shell.args(["-c", own, "sh", line]).arg(&program).args(words);
+            shell.current_dir(self.path("")).env("GPUMODEL_CACHE", self.path("cache"));
+            shell.stdin(Stdio::null()).output().ok()
+        };
+        if !shell(before).is_some_and(|output| output.status.success()) {
+            println!("skipped: this cannot be done here: {before}");
+            return None;
+        }
+        let line = format!("{before} || exit 99\n\"$0\" \"$@\"\ncode=$?\n{after}\nexit $code");
+        let output = shell(&line)?;
+        let said = [&output.stdout[..], &output.stderr].concat();
+        Some((output.status.code(), String::from_utf8(said).unwrap()))
+    }
+
     pub(crate) fn sweep(&self, plan: &str, out: &str, options: &[&str]) -> (Option<i32>, String) {
         self.run(&[&["sweep", plan, "--out", out][..], options].concat())
     }
