@@ -43,6 +43,8 @@ mod profiles;
 mod queue;
 mod queue_figures;
 mod queue_record;
+#[cfg(target_os = "linux")]
+mod read_only;
 mod real_programs;
 mod record;
 mod redistribution;
