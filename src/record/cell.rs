@@ -75,11 +75,14 @@ impl CellRecord {
         self.apps.join(" + ")
     }
 
-    /// Cells that differ in their scheme alone have equal ones.
+    /// Cells that differ in their scheme alone, or in the build that ran them, have equal
+    /// ones: who mixes builds in a folder was told so.
     #[must_use]
     pub fn beside(&self) -> Self {
         Self {
             key: String::new(),
+            program: String::new(),
+            build: String::new(),
             scheme: String::new(),
             parameters: BTreeMap::new(),
             ..self.clone()

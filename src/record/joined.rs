@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Analysis, AppRecord, CellRecord};
 
-/// Cells of the same stores that differ in their scheme alone as one record, its co-runs in
+/// Cells of the same stores that differ in their scheme or build alone as one record, its co-runs in
 /// the order of the cells. Records that are no cells stay as they are.
 #[must_use]
 pub fn joined(records: Vec<Analysis>) -> Vec<Analysis> {
@@ -70,6 +70,7 @@ mod tests {
                 apps: vec![app.into(), "b".into()],
                 scheme: scheme.into(),
                 seed,
+                build: format!("0.1.0+{scheme}"),
                 ..CellRecord::default()
             }),
             coruns: vec![CoRun { scheme: scheme.into(), ..CoRun::default() }],
