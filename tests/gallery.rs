@@ -18,6 +18,7 @@ const FIGURES: &[Figure] = &[
     ("ugpu-slices", &["slice-surface"], "ugpu-slice-surface.svg"),
     ("ugpu-ten", &["sorted"], "ugpu-ten-sorted.svg"),
     ("ugpu-ten", &["reallocation"], "ugpu-ten-reallocation.svg"),
+    ("ugpu-ten", &["energy", "--baseline", "bp"], "ugpu-ten-energy.svg"),
 ];
 
 #[test]

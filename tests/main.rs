@@ -93,6 +93,6 @@ mod trace_spill;
 mod trace_versions;
 mod tracez;
 mod translation;
-mod ugpu_pairs;
+mod ugpu_tables;
 mod water_filling;
 mod workloads;
