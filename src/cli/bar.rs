@@ -41,6 +41,16 @@ impl Progress for Bar {
         self.0.set_length(length);
     }
 
+    fn more(&self, length: u64) {
+        let so_far = self.0.length().unwrap_or(0);
+        self.0.set_length(so_far.saturating_add(length));
+    }
+
+    fn begin_unknown(&self) {
+        self.0.reset();
+        self.0.unset_length();
+    }
+
     fn advance(&self, done: u64) {
         self.0.inc(done);
     }

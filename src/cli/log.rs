@@ -10,6 +10,8 @@ use indicatif::HumanDuration;
 
 use crate::trace::Progress;
 
+/// Length of a stage whose end nobody knows.
+const UNKNOWN: u64 = u64::MAX;
 /// How often a log hears of work under way.
 pub(super) const EVERY: Duration = Duration::from_secs(30);
 
@@ -57,6 +59,9 @@ impl Stage {
             (self.done.load(Ordering::Relaxed), self.length.load(Ordering::Relaxed));
         let begun = self.begun();
         let so_far = begun.at?.elapsed();
+        if length == UNKNOWN {
+            return Some(format!("{done} {}", self.what));
+        }
         if done >= length {
             return None;
         }
@@ -82,6 +87,16 @@ fn ratio(part: u64, whole: u64) -> f64 {
 impl Progress for Stage {
     fn begin(&self, length: u64) {
         self.begin_at(0, length);
+    }
+
+    fn more(&self, length: u64) {
+        let mut begun = self.begun();
+        begun.at.get_or_insert_with(Instant::now);
+        self.length.fetch_add(length, Ordering::Relaxed);
+    }
+
+    fn begin_unknown(&self) {
+        self.begin_at(0, UNKNOWN);
     }
 
     fn advance(&self, done: u64) {
@@ -154,6 +169,14 @@ mod tests {
         stages[1].advance(10);
         let line = std::iter::repeat_with(next).find(|line| line.contains("bytes"));
         assert!(line.is_some(), "a stage that has ended is not told of");
+        stages[0].more(100);
+        stages[0].more(200);
+        let line = std::iter::repeat_with(next).find(|line| line.contains("of 500 bytes"));
+        assert!(line.is_some(), "what is converted side by side adds up");
+        stages[1].begin_unknown();
+        stages[1].advance(7);
+        let line = std::iter::repeat_with(next).find(|line| line == "7 cells");
+        assert!(line.is_some(), "without an end there is no share of it");
         drop(log);
         while told.try_recv().is_ok() {}
         assert!(told.recv().is_err(), "nothing is said after the end");

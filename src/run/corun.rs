@@ -40,6 +40,8 @@ pub(super) fn coruns(
         store.map_err(RunError::from)
     });
     let feeds: Vec<StoreFeed<'_>> = feeds.collect::<Result<_, _>>()?;
+    // Windows, limits and probes: nobody knows how much is run.
+    bench.watch.running().begin_unknown();
     let references = references(bench, request, apps, &feeds, solo)?;
     let arrivals = request.arrivals(apps)?;
     let named = apps.iter().zip(&feeds).zip(arrivals);

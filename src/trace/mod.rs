@@ -67,7 +67,9 @@ pub use cursor::{Cta, WarpCursor};
 pub use error::TraceError;
 pub use export::export;
 pub use filter::{CtaChoice, Filter, KernelIds, NamePattern};
-pub use import::{ConvertReport, ConvertRequest, Progress, Silent, convert, expand, sources};
+pub use import::{
+    Beside, ConvertReport, ConvertRequest, Progress, Silent, convert, expand, sources,
+};
 pub use store::{Command, Store};
 pub use summary::KernelSummary;
 pub use survey::Survey;

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::record::{Analysis, CellRecord};
 use crate::spec::{Models, Resolved};
-use crate::trace::{Filter, Store};
+use crate::trace::{Beside, Filter, Store};
 use crate::units::{to_u64, unless_stale};
 
 use super::super::app::{App, AppName, Made};
@@ -292,7 +292,7 @@ fn stored(
     let failed = |source: RunError| {
         plan.part(&format!("apps.{}", name.name), plan.line_of_app(&name.name), source)
     };
-    let made = Made::of(name, models, cache, watch.converting()).map_err(failed)?;
+    let made = Made::of(name, models, cache, &Beside(watch.converting())).map_err(failed)?;
     let store = Store::open(&made.path).map_err(|source| failed(source.into()))?;
     let kernels = 0..store.kernel_count();
     let warp_instructions = kernels.map(|kernel| store.kernel(kernel).warp_instructions()).sum();

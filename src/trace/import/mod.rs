@@ -41,7 +41,7 @@ use list::{Plan, Step};
 use source::{Source, TextBlock};
 
 pub use list::sources;
-pub use request::{ConvertReport, ConvertRequest, Progress, Silent};
+pub use request::{Beside, ConvertReport, ConvertRequest, Progress, Silent};
 pub use tracez::expand;
 
 /// What became of one trace file.

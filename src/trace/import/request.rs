@@ -32,12 +32,36 @@ impl ConvertRequest {
     }
 }
 
-/// Hears how far a conversion is; called from the converting thread.
+/// Hears how far a conversion, or other work that is counted, is.
 pub trait Progress: Sync {
-    /// The source files have `bytes` bytes in all, as they are stored.
+    /// Work begins anew: the source files have `bytes` bytes in all, as they are stored.
     fn begin(&self, bytes: u64);
+    /// Files of `bytes` bytes in all are read beside those that were begun.
+    fn more(&self, bytes: u64);
+    /// Work begins anew of which nobody knows how much it is.
+    fn begin_unknown(&self);
     /// `bytes` more of them were read.
     fn advance(&self, bytes: u64);
+}
+
+/// The progress of one of several conversions side by side: they add up.
+#[derive(Clone, Copy)]
+pub struct Beside<'a>(pub &'a dyn Progress);
+
+impl Progress for Beside<'_> {
+    fn begin(&self, bytes: u64) {
+        self.0.more(bytes);
+    }
+
+    fn more(&self, bytes: u64) {
+        self.0.more(bytes);
+    }
+
+    fn begin_unknown(&self) {}
+
+    fn advance(&self, bytes: u64) {
+        self.0.advance(bytes);
+    }
 }
 
 /// Progress that nobody looks at.
@@ -46,6 +70,8 @@ pub struct Silent;
 
 impl Progress for Silent {
     fn begin(&self, _: u64) {}
+    fn more(&self, _: u64) {}
+    fn begin_unknown(&self) {}
     fn advance(&self, _: u64) {}
 }
 
