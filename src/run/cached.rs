@@ -6,11 +6,12 @@ use std::time::UNIX_EPOCH;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::synth::{self, Compression, Workload};
+use crate::synth::Workload;
 use crate::trace::{self, ConvertRequest, Progress, Store, TraceError};
-use crate::units::{Scratch, WholeFile, read_file};
+use crate::units::{WholeFile, read_file};
 
 use super::error::RunError;
+use super::model_texts::{ModelTexts, told};
 use super::recall::key;
 
 /// The store of a trace: converted into `cache` unless that was done before, the
@@ -37,11 +38,23 @@ pub(super) fn modelled(
     let words = ["synth", workload.name(), workload.text(), &scale.to_string()].map(String::from);
     kept_or_made(key(&words), cache, |stored| {
         fs::create_dir_all(cache).map_err(failed)?;
-        let folder = Scratch::create(cache).map_err(failed)?;
-        let text = folder.path().join("trace");
-        synth::write_folder(&workload, &text, Compression::None, &mut |_| {})?;
-        convert(&text, stored, cache, progress)
+        let texts = ModelTexts::new(&workload)?;
+        let report = trace::convert_texts(&texts, stored, progress);
+        report.map(|report| report.warnings).map_err(|error| match told(error) {
+            Ok(error) => RunError::from(error),
+            Err(error) => unwritten(error, cache),
+        })
     })
+}
+
+/// An error of writing is about the cache.
+fn unwritten(error: TraceError, cache: &Path) -> RunError {
+    match error {
+        TraceError::Output(source) | TraceError::Io { what: "write", source, .. } => {
+            RunError::Cache { path: cache.to_path_buf(), source }
+        }
+        error => error.into(),
+    }
 }
 
 /// The store called `key` in `cache`: what is there, if it is whole, or what `make`
@@ -96,13 +109,8 @@ fn convert(
     let inputs = vec![path.to_path_buf()];
     let output = stored.to_path_buf();
     let request = ConvertRequest { inputs, output, ..ConvertRequest::default() };
-    match trace::convert(&request, progress) {
-        Ok(report) => Ok(report.warnings),
-        Err(TraceError::Output(source) | TraceError::Io { what: "write", source, .. }) => {
-            Err(failed(source))
-        }
-        Err(error) => Err(error.into()),
-    }
+    let report = trace::convert(&request, progress);
+    report.map(|report| report.warnings).map_err(|error| unwritten(error, cache))
 }
 
 /// A number that changes when the source, or the program, does: names, sizes and

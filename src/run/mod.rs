@@ -21,6 +21,7 @@ mod feed;
 mod hosted;
 mod memory;
 mod mix;
+mod model_texts;
 mod notes;
 mod parts;
 mod profiles;

@@ -183,7 +183,20 @@ impl Lanes {
 
     fn apply_each(operator: Operator, left: &Self, right: &Self) -> Self {
         let (left, right) = (left.each(), right.each());
-        each(|lane| apply(operator, left[lane], right[lane]))
+        // A loop per operator: none is chosen anew in each lane.
+        macro_rules! loops {
+            ($($name:ident)*) => {
+                match operator {
+                    $(Operator::$name => {
+                        each(|lane| apply(Operator::$name, left[lane], right[lane]))
+                    })*
+                }
+            };
+        }
+        loops!(
+            Multiply Divide Remainder Add Subtract ShiftLeft ShiftRight BitAnd BitXor BitOr Equal
+            Unequal Less Greater AtMost AtLeast And Or Minimum Maximum
+        )
     }
 }
 
@@ -273,6 +286,7 @@ fn read_thread(variable: Variable, first: u32, block: Dim3) -> Lanes {
 
 /// The operator on two values. A divisor of 0 gives 0; it cannot occur in a
 /// checked expression.
+#[inline(always)]
 pub(super) fn apply(operator: Operator, left: i64, right: i64) -> i64 {
     let shift = to_u32(right & 63);
     match operator {

@@ -7,7 +7,8 @@
 //! pure functions of the file, the scale and the position, so that any warp can
 //! be walked at any time, in any order, on any thread.
 //!
-//! [`write_folder`] writes the same instructions as an Accel-Sim trace folder.
+//! [`write_folder`] writes the same instructions as an Accel-Sim trace folder,
+//! [`LaunchTexts`] the traces of it one by one.
 //!
 //! Stations: TOML -> `document` -> `description` + `body` (terms and lines as
 //! written) -> `names` + `compile` (a program of segments and moves) ->
@@ -23,6 +24,7 @@ mod error;
 mod expression;
 mod folder;
 mod kernel;
+mod launch_texts;
 mod library;
 mod listing;
 mod names;
@@ -36,6 +38,7 @@ mod workload;
 pub use error::SynthError;
 pub use folder::{Compression, FolderReport, write_folder};
 pub use kernel::{Cta, Kernel};
+pub use launch_texts::LaunchTexts;
 pub use library::names;
 pub use stream::WarpStream;
 pub use workload::{Command, Workload};

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::isa::{Access, AddressMode, Code, Instruction, Launch};
-use crate::units::{to_u64, to_usize};
+use crate::units::{to_u32, to_u64, to_usize};
 
 use super::error::{Fault, SynthError};
 use super::kernel::{Cta, Kernel};
@@ -58,7 +58,7 @@ impl From<io::Error> for Halt {
     }
 }
 
-/// Writes a launch of `workload` to `out`.
+/// Writes a launch of `workload` to `out` and calls `passed` after each CTA.
 ///
 /// # Errors
 /// When an address lies outside its space or is not aligned, when a warp does
@@ -67,16 +67,28 @@ pub(super) fn write_kernel(
     workload: &Workload,
     kernel: &Kernel,
     out: &mut dyn Write,
+    passed: &mut dyn FnMut(),
 ) -> Result<Totals, Halt> {
     let mut writer = KernelText::new(workload, kernel);
     write_header(&mut writer.text, kernel.launch()).expect("a String takes everything");
     for ordinal in 0..kernel.cta_count() {
-        writer.cta(&kernel.cta(ordinal))?;
+        writer.cta(&kernel.cta(ordinal)).map_err(Halt::Workload)?;
         writer.totals.text_bytes += to_u64(writer.text.len());
         out.write_all(writer.text.as_bytes())?;
         writer.text.clear();
+        passed();
     }
     Ok(writer.finished())
+}
+
+/// Bytes of the text of the first CTA of `kernel`.
+///
+/// # Errors
+/// When it does what no CTA can.
+pub(super) fn cta_bytes(workload: &Workload, kernel: &Kernel) -> Result<u64, SynthError> {
+    let mut writer = KernelText::new(workload, kernel);
+    writer.cta(&kernel.cta(0))?;
+    Ok(to_u64(writer.text.len()))
 }
 
 fn write_header(text: &mut String, launch: &Launch) -> std::fmt::Result {
@@ -144,12 +156,12 @@ impl<'a> KernelText<'a> {
         self.totals
     }
 
-    fn cta(&mut self, cta: &Cta) -> Result<(), Halt> {
+    fn cta(&mut self, cta: &Cta) -> Result<(), SynthError> {
         let position = cta.position();
         self.text.push_str("\n#BEGIN_TB\n\nthread block = ");
         let _ = writeln!(self.text, "{},{},{}", position.x, position.y, position.z);
         for warp in 0..cta.warp_count() {
-            let count = self.warp(cta, warp).map_err(Halt::Workload)?;
+            let count = self.warp(cta, warp)?;
             let _ = writeln!(self.text, "\nwarp = {warp}\ninsts = {count}");
             self.text.push_str(&self.lines);
             self.totals.warp_instructions += count;
@@ -196,7 +208,7 @@ impl<'a> KernelText<'a> {
         self.totals.thread_instructions += u64::from(mask.count_ones());
         let (before, behind) = &self.fixed[index];
         self.lines.push_str(before);
-        let _ = write!(self.lines, "{mask:08x}");
+        push_hex(&mut self.lines, u64::from(mask), 8);
         self.lines.push_str(behind);
         let instruction = &self.code.instructions[index];
         if instruction.width == 0 {
@@ -265,14 +277,29 @@ fn fixed_parts(instruction: &Instruction, code: &Code) -> (String, String) {
 }
 
 fn push_addresses(text: &mut String, access: &Access) {
-    if access.mode == AddressMode::Stride {
-        let _ = write!(text, "1 {:#x} {} ", access.base, access.stride);
+    let mut decimal = itoa::Buffer::new();
+    let stride = access.mode == AddressMode::Stride;
+    text.push_str(if stride { "1 0x" } else { "2 0x" });
+    push_hex(text, access.base, 1);
+    text.push(' ');
+    if stride {
+        text.push_str(decimal.format(access.stride));
+        text.push(' ');
         return;
     }
-    let _ = write!(text, "2 {:#x} ", access.base);
     let mut last = access.base;
     for (_, address) in access.active().skip(1) {
-        let _ = write!(text, "{} ", address.wrapping_sub(last).cast_signed());
+        text.push_str(decimal.format(address.wrapping_sub(last).cast_signed()));
+        text.push(' ');
         last = address;
+    }
+}
+
+/// `value` in hex with at least so many digits.
+fn push_hex(text: &mut String, value: u64, least: u32) {
+    let digits = (u64::BITS - value.leading_zeros()).div_ceil(4).max(least);
+    for place in (0..digits).rev() {
+        let digit = to_u32(value >> (4 * place) & 15);
+        text.push(char::from_digit(digit, 16).expect("below 16"));
     }
 }

@@ -165,6 +165,17 @@ impl Workload {
         Kernel::new(launch, Arc::clone(&self.programs[kernel]), number)
     }
 
+    /// The kernel of the file that a launch is of.
+    pub(super) fn kernel_of(&self, launch: usize) -> usize {
+        self.launches[launch].0
+    }
+
+    /// Per kernel of the file its first launch.
+    pub(super) fn first_launches(&self) -> Vec<usize> {
+        let first = |kernel| self.launches.iter().position(|launch| launch.0 == kernel);
+        (0..self.programs.len()).filter_map(first).collect()
+    }
+
     /// Why `width` bytes at `address` lie in no buffer; `None` where they do.
     pub(super) fn outside(&self, address: u64, width: u64) -> Option<String> {
         let inside = |base: u64, bytes: u64| {

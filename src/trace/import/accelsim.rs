@@ -157,7 +157,7 @@ impl<'w> Import<'w> {
     ) -> Result<(), TraceError> {
         let source = carry(source, first, progress, &mut |blocks| self.take(blocks))?;
         self.imported.text_bytes = source.text_bytes;
-        self.imported.file_bytes = source.file_bytes;
+        self.imported.file_bytes = source.file_bytes();
         Ok(())
     }
 

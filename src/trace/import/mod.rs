@@ -13,6 +13,7 @@ mod header;
 mod kernel;
 mod line;
 mod list;
+mod made;
 mod memlog;
 mod memo;
 mod pick;
@@ -41,6 +42,7 @@ use list::{Plan, Step};
 use source::{Source, TextBlock};
 
 pub use list::sources;
+pub use made::{Texts, convert_texts};
 pub use request::{Beside, ConvertReport, ConvertRequest, Progress, Silent};
 pub use tracez::expand;
 
@@ -229,11 +231,19 @@ fn import(
     writer: &mut StoreWriter,
     progress: &dyn Progress,
 ) -> Result<Outcome, TraceError> {
-    let mut source = Source::open(path)?;
+    import_source(Source::open(path)?, request, writer, progress)
+}
+
+fn import_source(
+    mut source: Source,
+    request: &ConvertRequest,
+    writer: &mut StoreWriter,
+    progress: &dyn Progress,
+) -> Result<Outcome, TraceError> {
     let first = source.block()?;
     let first = first.unwrap_or(TextBlock { bytes: Vec::new(), first_line: 1 });
     let format = FORMATS.iter().find(|format| (format.recognise)(&first.bytes));
-    let Some(format) = format else { return Err(none(path, &first)) };
+    let Some(format) = format else { return Err(none(source.path(), &first)) };
     let cut = source.cut();
     (format.import)(source, first, request, writer, progress).map_err(|error| cut.told(error))
 }

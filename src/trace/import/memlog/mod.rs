@@ -75,7 +75,7 @@ pub(super) fn import(
         excess: 0,
     };
     let source = carry(source, first, progress, &mut |blocks| log.take(blocks))?;
-    log.end(source.text_bytes, source.file_bytes, writer)
+    log.end(source.text_bytes, source.file_bytes(), writer)
 }
 
 /// One log on its way.
