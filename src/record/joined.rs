@@ -2,31 +2,51 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Analysis, AppRecord, CellRecord};
+use super::{Analysis, AppRecord, CoRun};
 
-/// Cells of the same stores that differ in their scheme or build alone as one record, its co-runs in
-/// the order of the cells. Records that are no cells stay as they are.
+/// Cells of the same stores that differ in their scheme alone as one record, its co-runs in
+/// the order of the cells; cells of several builds too, as long as no scheme comes twice:
+/// then each build has a record of its own. Records that are no cells stay as they are.
 #[must_use]
 pub fn joined(records: Vec<Analysis>) -> Vec<Analysis> {
     let mut mixes: Vec<Analysis> = Vec::new();
-    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    let mut known: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for mut record in records {
-        let stores: Vec<&str> = record.solo.iter().map(|app| app.store_hash.as_str()).collect();
-        let words =
-            |cell: &CellRecord| format!("{:?} {} {stores:?}", cell.beside(), record.machine.hash);
-        let Some(words) = record.cell.as_ref().map(words) else {
+        let Some(words) = group(&record) else {
             mixes.push(record);
             continue;
         };
-        match known.get(&words) {
-            Some(&place) => mixes[place].coruns.append(&mut record.coruns),
+        let places = known.entry(words).or_default();
+        let open = places.iter().copied().filter(|&place| !holds(&mixes[place], &record));
+        let of_build = |place: &usize| build(&mixes[*place]) == build(&record);
+        let place = open.clone().find(of_build).or_else(|| open.min());
+        match place {
+            Some(place) => mixes[place].coruns.append(&mut record.coruns),
             None => {
-                known.insert(words, mixes.len());
+                places.push(mixes.len());
                 mixes.push(record);
             }
         }
     }
     mixes
+}
+
+/// What cells of one group have in common; `None`: the record is of no cell.
+fn group(record: &Analysis) -> Option<String> {
+    let stores: Vec<&str> = record.solo.iter().map(|app| app.store_hash.as_str()).collect();
+    let beside = record.cell.as_ref()?.beside();
+    Some(format!("{beside:?} {} {stores:?}", record.machine.hash))
+}
+
+/// Whether a co-run of `record` is one of `mix` already.
+fn holds(mix: &Analysis, record: &Analysis) -> bool {
+    let same = |a: &CoRun, b: &CoRun| a.scheme == b.scheme && a.parameters == b.parameters;
+    record.coruns.iter().any(|run| mix.coruns.iter().any(|known| same(known, run)))
+}
+
+/// The build of a record's first cell.
+fn build(record: &Analysis) -> Option<&str> {
+    record.cell.as_ref().map(|cell| cell.build.as_str())
 }
 
 /// Leaves of the cells among `records` each application alone on a machine once: the
@@ -45,7 +65,7 @@ pub fn alone_once(records: &mut [Analysis]) {
 #[cfg(test)]
 mod tests {
     use super::{alone_once, joined};
-    use crate::record::AppRecord;
+    use crate::record::{Analysis, AppRecord, CellRecord, CoRun};
 
     #[test]
     fn an_application_of_several_cells_is_there_once_alone() {
@@ -60,7 +80,31 @@ mod tests {
         let left: Vec<usize> = records.iter().map(|record| record.solo.len()).collect();
         assert_eq!(left, [2, 1, 0]);
     }
-    use crate::record::{Analysis, CellRecord, CoRun};
+
+    #[test]
+    fn builds_that_ran_the_same_scheme_stay_apart() {
+        let cell = |build: &str, scheme: &str| Analysis {
+            cell: Some(CellRecord {
+                scheme: scheme.into(),
+                build: build.into(),
+                ..CellRecord::default()
+            }),
+            coruns: vec![CoRun {
+                scheme: scheme.into(),
+                antt: f64::from(build == "b"),
+                ..CoRun::default()
+            }],
+            ..Analysis::default()
+        };
+        let cells = [("a", "even"), ("b", "even"), ("b", "spatial"), ("a", "fcfs"), ("c", "bp")];
+        let records = joined(cells.map(|(build, scheme)| cell(build, scheme)).to_vec());
+        let told = |record: &Analysis| -> String {
+            let word = |run: &CoRun| format!("{}{} ", run.scheme, run.antt);
+            record.coruns.iter().map(word).collect()
+        };
+        let told: Vec<String> = records.iter().map(told).collect();
+        assert_eq!(told, ["even0 fcfs0 bp0 ", "even1 spatial1 "]);
+    }
 
     #[test]
     fn cells_of_one_mix_are_one_record_with_all_schemes() {
