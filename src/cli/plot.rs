@@ -13,7 +13,7 @@ use crate::record::{
     joined, refuse_namesakes, tell_apart,
 };
 use crate::report::RECORD;
-use crate::report::figure::{FIGURES, Figure, Scene, Source};
+use crate::report::figure::{FIGURES, Figure, Scene};
 use crate::units::WholeFile;
 
 /// Draws a figure as SVG from records alone.
@@ -111,7 +111,7 @@ fn read(
         refuse_namesakes(&records, table)?;
     }
     tell_apart(&mut records);
-    if matches!(figure.source, Source::Apps | Source::OneApp) {
+    if figure.source.alone() {
         alone_once(&mut records);
     }
     Ok((records, table))

@@ -73,6 +73,16 @@ pub enum Source {
     Reference,
     /// Several runs of a study: no part of the report of one.
     Study,
+    /// Solo runs of a study: no part of the report of one.
+    StudyApps,
+}
+
+impl Source {
+    /// Whether a figure shows applications alone, each of them once.
+    #[must_use]
+    pub fn alone(self) -> bool {
+        matches!(self, Self::Apps | Self::OneApp | Self::Reference | Self::StudyApps)
+    }
 }
 
 /// Every figure, in printing order.
@@ -188,7 +198,7 @@ pub const FIGURES: &[Figure] = &[
     Figure {
         name: "activity",
         about: "how busy units and memory are during each kernel, from 0 to 10",
-        source: Source::Study,
+        source: Source::StudyApps,
         draw: activity::draw,
     },
     Figure {
