@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::record::SweepEstimate;
+use crate::units::read_file;
 
 use super::super::error::SweepError;
 use super::super::folder::write;
@@ -75,8 +76,8 @@ impl<'a> Submitter<'a> {
 
     /// Whether the last job of the tables has come to its end, and written them.
     pub(super) fn tables_written(&self) -> bool {
-        let code = self.last_end().and_then(|end| fs::read_to_string(end).ok());
-        code.is_some_and(|code| ["0", "1"].contains(&code.trim()))
+        let code = self.last_end().and_then(|end| read_file(&end).ok());
+        code.is_some_and(|code| [&b"0"[..], b"1"].contains(&code.trim_ascii()))
     }
 
     /// Where the last job of the tables leaves its exit code.

@@ -2,8 +2,10 @@
 //! so that a bad one takes no others along.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 
 use crate::record::CellEstimate;
+use crate::units::read_file;
 
 use super::super::super::error::SweepError;
 use super::super::answers::Entry;
@@ -24,8 +26,8 @@ impl Watcher<'_> {
         let most = self.submitter.request.resubmit;
         let (new, told): (Vec<usize>, Vec<usize>) =
             lost.iter().partition(|&&at| self.attempts[at].times == 0);
-        if !told.is_empty() && std::fs::read(self.plan.1).ok().as_ref() != Some(&self.plan.2) {
-            return Err(self.edited());
+        if !told.is_empty() && !self.same_plan()? {
+            return Ok(());
         }
         let (again, hopeless): (Vec<usize>, Vec<usize>) =
             told.into_iter().partition(|&at| self.attempts[at].times <= most);
@@ -41,6 +43,19 @@ impl Watcher<'_> {
         if again.is_empty() { Ok(()) } else { self.one_by_one(&again, queue) }
     }
 
+    /// Whether the plan can be read and is what it was; says why it cannot.
+    fn same_plan(&mut self) -> Result<bool, SweepError> {
+        match read_file(self.plan.1) {
+            Ok(text) if text == self.plan.2 => Ok(true),
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                let plan = self.plan.1.display();
+                self.say(format!("{plan}: {error}; cells that were lost wait until it is read"));
+                Ok(false)
+            }
+            _ => Err(self.edited()),
+        }
+    }
+
     /// Submits cells that were lost, each as a task of its own, with more of what there was
     /// too little of.
     fn one_by_one(&mut self, again: &[usize], queue: &[Entry]) -> Result<(), SweepError> {
@@ -54,9 +69,12 @@ impl Watcher<'_> {
             groups.entry(need).or_default().push(at);
         }
         for (need, places) in groups {
-            let said = self.told(&places, need, &fates);
-            self.watch.say(&said);
-            self.submit(&places, 1, need)?;
+            let last: Vec<_> = places.iter().map(|&at| self.attempts[at].last).collect();
+            let sent = self.submit(&places, 1, need)?;
+            if sent > 0 {
+                let said = self.told((&places[..sent], &last[..sent]), need, &fates);
+                self.watch.say(&said);
+            }
         }
         Ok(())
     }
@@ -76,10 +94,14 @@ impl Watcher<'_> {
         request.ask_of(&tasks, estimate)
     }
 
-    /// What is said of cells that were lost and need so much.
-    fn told(&self, places: &[usize], need: Ask, fates: &Fates) -> String {
-        let last: BTreeSet<LastTask> =
-            places.iter().filter_map(|&at| self.attempts[at].last).collect();
+    /// What is said of cells that were lost with their last tasks and need so much.
+    fn told(
+        &self,
+        (places, last): (&[usize], &[Option<LastTask>]),
+        need: Ask,
+        fates: &Fates,
+    ) -> String {
+        let last: BTreeSet<LastTask> = last.iter().flatten().copied().collect();
         let ended: Vec<&Fate> = last.iter().filter_map(|last| fates.get(last)).collect();
         let (cells, ask) = (ranges(&self.numbers(places)), self.ask(places).at_least(need));
         let ends = fates::told(ended.iter().copied());
@@ -94,35 +116,38 @@ impl Watcher<'_> {
     }
 
     /// Submits the cells at `places`, `chunk` in a task, in as many arrays as that takes.
+    /// Gives the number of tasks, which are the first ones.
     pub(super) fn submit(
         &mut self,
         places: &[usize],
         chunk: usize,
         need: Ask,
-    ) -> Result<(), SweepError> {
+    ) -> Result<usize, SweepError> {
         let (estimate, request) = (self.submitter.estimate, self.submitter.request);
         let places = tasks(places, &self.tally.open(), chunk);
         let cells = |task: &Vec<usize>| task.iter().map(|&at| &estimate.cells[at]).collect();
         let cells: Vec<Vec<&CellEstimate>> = places.iter().map(cells).collect();
+        let mut count = 0;
         for (places, cells) in places.chunks(request.array).zip(cells.chunks(request.array)) {
             let cells: Vec<Task<'_>> = cells.iter().map(Vec::as_slice).collect();
             let sent = match self.submitter.array(&cells, need) {
                 Err(SweepError::Slurm(refused)) if !self.living.is_empty() => {
                     self.say(format!("{refused}; cells are left, which are submitted later"));
-                    return Ok(());
+                    return Ok(count);
                 }
                 sent => sent?,
             };
             self.sent(places);
+            count += places.len();
             match sent {
                 Sent::Job(job) => self.living.insert(job),
                 Sent::Unclear(refused) => {
                     self.say(format!("{refused}; the job may be there: it is looked for"));
-                    return Ok(());
+                    return Ok(count);
                 }
             };
         }
-        Ok(())
+        Ok(count)
     }
 
     /// The last submission was of these tasks.
