@@ -78,8 +78,10 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         report.thread_instructions,
         report.text_bytes
     ));
-    for unknown in unknown(&report, arguments.models.as_deref())? {
-        message(&unknown);
+    // The folder is written: what cannot be looked up any more is no failure.
+    match unknown(&report, arguments.models.as_deref()) {
+        Ok(warnings) => warnings.iter().for_each(|warning| message(warning)),
+        Err(error) => message(&format!("warning: opcodes are not looked up: {error}")),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -13,7 +13,7 @@ use crate::units::to_u64;
 
 /// Room left of the panels, at least and at most: names take what they need.
 const LEFT: f64 = 112.0;
-const WIDEST: f64 = 160.0;
+const WIDEST: f64 = 144.0;
 const ROW: f64 = 24.0;
 const BAR: f64 = 14.0;
 const GAP: f64 = 12.0;
