@@ -13,12 +13,20 @@ use crate::archive::{reports, unpacked};
 /// A figure: the records, its name and the words after it, the file.
 type Figure = (&'static str, &'static [&'static str], &'static str);
 
+/// STP over `bp`.
+const GAINS: &[&str] = &["normalized", "--metric", "stp", "--baseline", "bp"];
+
 const FIGURES: &[Figure] = &[
     ("ugpu-slices", &["slice-speed", "--app", "pvc"], "ugpu-slice-speed-pvc.svg"),
     ("ugpu-slices", &["slice-surface"], "ugpu-slice-surface.svg"),
     ("ugpu-ten", &["sorted"], "ugpu-ten-sorted.svg"),
+    ("ugpu-ten", GAINS, "ugpu-ten-gains.svg"),
     ("ugpu-ten", &["reallocation"], "ugpu-ten-reallocation.svg"),
     ("ugpu-ten", &["energy", "--baseline", "bp"], "ugpu-ten-energy.svg"),
+    ("ugpu-many", GAINS, "ugpu-many.svg"),
+    ("ugpu-ai", GAINS, "ugpu-networks.svg"),
+    ("ugpu-qos", &["qos"], "ugpu-promises.svg"),
+    ("ugpu-settings", GAINS, "ugpu-settings.svg"),
 ];
 
 #[test]

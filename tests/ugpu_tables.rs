@@ -12,56 +12,82 @@ use gpumodel::record::{Analysis, CellRecord, CoRun, SweepFiles};
 
 use crate::archive::{reports, unpacked};
 
-/// A table: records and place in the text, how it is written.
-type Table = (&'static str, fn(&Study) -> String);
+/// A table: records, place in the text, how it is written.
+type Table = (&'static str, &'static str, fn(&Study) -> String);
 
-const TABLES: &[Table] = &[("ugpu-ten", each_pair)];
+const TABLES: &[Table] = &[
+    ("ugpu-ten", "pairs", each_mix),
+    ("ugpu-ten", "energy", energies),
+    ("ugpu-many", "many", each_mix),
+    ("ugpu-ai", "networks", each_mix),
+    ("ugpu-qos", "promises", promises),
+    ("ugpu-settings", "settings", each_run),
+];
 
 /// Runs of the cells that have ended, in the order of the plan.
 struct Study {
-    runs: Vec<(CellRecord, CoRun)>,
+    runs: Vec<Run>,
+}
+
+/// The runs of a mix by scheme.
+type Mix<'a> = BTreeMap<&'a str, &'a CoRun>;
+
+/// One of them.
+struct Run {
+    /// The applications, and how the machine is set.
+    mix: String,
+    /// The scheme, with the parameters in which its cells differ.
+    scheme: String,
+    outcome: CoRun,
 }
 
 impl Study {
     fn read(folder: &Path) -> Self {
         let files = SweepFiles::new(folder);
-        let run = |cell: CellRecord| {
+        let cells = files.cells().unwrap();
+        let run = |cell: &CellRecord| {
             let path = files.record(&cell.key);
             let coruns = path.is_file().then(|| Analysis::read(&path).unwrap().coruns);
-            Some((cell, coruns?.remove(0)))
+            let outcome = coruns?.remove(0);
+            Some(Run { mix: mix(cell), scheme: scheme(cell, &cells), outcome })
         };
-        Self { runs: files.cells().unwrap().into_iter().filter_map(run).collect() }
+        Self { runs: cells.iter().filter_map(run).collect() }
     }
 
-    /// Mixes or schemes: what `name` gives of the cells, each once, as they first come.
-    fn distinct(&self, name: fn(&CellRecord) -> String) -> Vec<String> {
+    /// Mixes or schemes: what `name` gives of the runs, each once, as they first come.
+    fn distinct(&self, name: fn(&Run) -> &str) -> Vec<&str> {
         let mut names = Vec::new();
-        for (cell, _) in &self.runs {
-            let name = name(cell);
-            if !names.contains(&name) {
-                names.push(name);
+        for run in &self.runs {
+            if !names.contains(&name(run)) {
+                names.push(name(run));
             }
         }
         names
     }
 
-    /// The runs of which `name` says `own`, by scheme.
-    fn of(&self, name: fn(&CellRecord) -> String, own: &str) -> BTreeMap<&str, &CoRun> {
-        let chosen = self.runs.iter().filter(|(cell, _)| name(cell) == own);
-        chosen.map(|(cell, run)| (cell.scheme.as_str(), run)).collect()
+    /// The runs of `mix`, by scheme.
+    fn of(&self, mix: &str) -> Mix<'_> {
+        let own = self.runs.iter().filter(|run| run.mix == mix);
+        own.map(|run| (run.scheme.as_str(), &run.outcome)).collect()
     }
 }
 
 fn mix(cell: &CellRecord) -> String {
-    cell.apps.join(", ").to_uppercase()
+    let settings = cell.overrides.iter().map(|(key, value)| format!("; `{key}={value}`"));
+    cell.apps.join(", ").to_uppercase() + &settings.collect::<String>()
 }
 
-fn scheme(cell: &CellRecord) -> String {
-    cell.scheme.clone()
+fn scheme(cell: &CellRecord, cells: &[CellRecord]) -> String {
+    let differs = |key: &String| {
+        let same = cells.iter().filter(|other| other.scheme == cell.scheme);
+        same.map(|other| other.parameters.get(key)).any(|value| value != cell.parameters.get(key))
+    };
+    let told = cell.parameters.iter().filter(|(key, _)| differs(key));
+    told.fold(cell.scheme.clone(), |name, (key, value)| format!("{name}:{key}={value}"))
 }
 
 /// STP of a run over that of the baseline; `None`: one of them was not run.
-fn gain(mix: &BTreeMap<&str, &CoRun>, scheme: &str, baseline: &str) -> Option<f64> {
+fn gain(mix: &Mix<'_>, scheme: &str, baseline: &str) -> Option<f64> {
     Some(mix.get(scheme)?.stp / mix.get(baseline)?.stp)
 }
 
@@ -79,47 +105,98 @@ fn header(columns: &[String]) -> String {
 }
 
 /// STP, ANTT, gain over the first scheme, and of pairs what the first application has at
-/// the end; the last row has means.
-fn each_pair(study: &Study) -> String {
-    let schemes = study.distinct(scheme);
-    let baseline = &schemes[0];
-    let names = schemes.iter().map(|scheme| format!("`{scheme}`"));
-    let mut text = header(&std::iter::once("mix".to_string()).chain(names).collect::<Vec<_>>());
-    let mixes = study.distinct(mix);
-    for name in &mixes {
-        let runs = study.of(mix, name);
-        let _ = write!(text, "| {name} |");
-        for scheme in &schemes {
-            let cell = runs.get(scheme.as_str()).map(|run| {
-                let gain = gain(&runs, scheme, baseline).filter(|_| scheme != baseline);
-                described(run, gain)
-            });
-            let _ = write!(text, " {} |", cell.unwrap_or_else(|| "not run".into()));
-        }
-        text.push('\n');
-    }
-    text.push_str("| mean gain |");
+/// the end.
+fn each_run(study: &Study) -> String {
+    let schemes = study.distinct(|run| &run.scheme);
+    table(study, |runs, scheme| described(runs, scheme, schemes[0]))
+}
+
+/// The same, with a last row of geometric means.
+fn each_mix(study: &Study) -> String {
+    each_run(study) + &means(study, "mean gain", gain, geometric_mean)
+}
+
+/// Energy of a thread instruction over that under the first scheme; the last row has means.
+fn energies(study: &Study) -> String {
+    let schemes = study.distinct(|run| &run.scheme);
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let text = |runs: &Mix<'_>, scheme: &str| energy(runs, scheme, schemes[0]).map(percent);
+    table(study, text) + &means(study, "mean", energy, mean)
+}
+
+/// Energy of a thread instruction over that of the baseline.
+fn energy(mix: &Mix<'_>, scheme: &str, baseline: &str) -> Option<f64> {
+    let cost = |run: &CoRun| {
+        let work: u64 = run.apps.iter().map(|app| app.all_thread_instructions).sum();
+        run.energy.as_ref().map(|energy| energy.total_joules() / work as f64)
+    };
+    Some(cost(mix.get(scheme)?)? / cost(mix.get(baseline)?)?)
+}
+
+/// The last row: the mean over the mixes of what `value` says of a scheme, the baseline
+/// being the first one.
+fn means(
+    study: &Study,
+    name: &str,
+    value: fn(&Mix<'_>, &str, &str) -> Option<f64>,
+    mean: impl Fn(&[f64]) -> f64,
+) -> String {
+    let schemes = study.distinct(|run| &run.scheme);
+    let mixes = study.distinct(|run| &run.mix);
+    let mut text = format!("| {name} |");
     for scheme in &schemes {
-        let gains = mixes.iter().filter_map(|name| gain(&study.of(mix, name), scheme, baseline));
-        let gains: Vec<f64> = gains.collect();
-        let mean = match gains.len() {
-            _ if scheme == baseline => String::new(),
+        let values = mixes.iter().filter_map(|mix| value(&study.of(mix), scheme, schemes[0]));
+        let values: Vec<f64> = values.collect();
+        let mean = match values.len() {
+            _ if scheme == &schemes[0] => String::new(),
             0 => "not run".into(),
-            number => format!("{} ({number})", percent(geometric_mean(&gains))),
+            number => format!("{} ({number})", percent(mean(&values))),
         };
         let _ = write!(text, " {mean} |");
     }
     text + "\n"
 }
 
-fn described(run: &CoRun, gain: Option<f64>) -> String {
+/// STP, and what the application that was promised something has of its speed alone.
+fn promises(study: &Study) -> String {
+    table(study, |runs, scheme| {
+        let run = runs.get(scheme)?;
+        // Not every scheme's plan says who comes first.
+        let high = runs.values().find_map(|run| run.chosen_high()).expect("a promise");
+        let progress = run.apps[high].normalized_progress;
+        let word = if progress >= run.promised()? { "kept" } else { "broken" };
+        Some(format!("{:.2}; {progress:.3}, {word}", run.stp))
+    })
+}
+
+/// A row per mix and a column per scheme: what `text` says of the mix's runs.
+fn table(study: &Study, text: impl Fn(&Mix<'_>, &str) -> Option<String>) -> String {
+    let schemes = study.distinct(|run| &run.scheme);
+    let names = schemes.iter().map(|scheme| format!("`{scheme}`"));
+    let mut lines = header(&std::iter::once("mix".to_string()).chain(names).collect::<Vec<_>>());
+    for name in study.distinct(|run| &run.mix) {
+        let runs = study.of(name);
+        let _ = write!(lines, "| {name} |");
+        for scheme in &schemes {
+            let _ = write!(lines, " {} |", text(&runs, scheme).unwrap_or("not run".into()));
+        }
+        lines.push('\n');
+    }
+    lines
+}
+
+/// A run in words; `None`: it was not run.
+fn described(runs: &Mix<'_>, scheme: &str, baseline: &str) -> Option<String> {
+    let run = runs.get(scheme)?;
     let mut text = format!("{:.2} / {:.2}", run.stp, run.antt);
-    let Some(gain) = gain else { return text };
+    let Some(gain) = gain(runs, scheme, baseline).filter(|_| scheme != baseline) else {
+        return Some(text);
+    };
     let _ = write!(text, "; {}", percent(gain));
     if let [first, _] = &run.apps[..] {
         let _ = write!(text, "; {}, {}", first.sms, first.channels);
     }
-    text
+    Some(text)
 }
 
 #[test]
@@ -127,8 +204,8 @@ fn the_tables_follow_from_their_records() {
     let scratch = tempfile::tempdir().unwrap();
     let path = reports().join("UGPU.md");
     let mut text = fs::read_to_string(&path).unwrap();
-    for (name, write) in TABLES {
-        let study = Study::read(&unpacked(name, scratch.path()));
+    for (records, name, write) in TABLES {
+        let study = Study::read(&unpacked(records, scratch.path()));
         let (open, close) = (format!("<!-- {name} -->\n"), format!("<!-- end {name} -->"));
         let begin = text.find(&open).expect("a place for the table") + open.len();
         let end = text.find(&close).expect("its end");
