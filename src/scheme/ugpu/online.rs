@@ -236,7 +236,7 @@ impl Ugpu {
             reason: why.0,
             ..self.partition.draft(facts)
         };
-        if let Some((Favoured::App(app), _)) = self.promise {
+        if let Some(app) = self.high {
             draft.order = DispatchOrder::Priority(vec![app]);
         }
         Plan::new(facts, draft)

@@ -2,8 +2,8 @@
 
 use super::super::{Choice, Row, Scheme, TABLE};
 use super::fixture::{BENCHMARKS, alone, facts, look, parts};
-use crate::epoch::{Facts, LawBroken, Migration, Plan, Share, Vacate, Wake, WakeOn};
-use crate::units::{AppId, Cycle};
+use crate::epoch::{DispatchOrder, Facts, LawBroken, Migration, Plan, Share, Vacate, Wake, WakeOn};
+use crate::units::{AppId, Cycle, to_u16};
 
 const EPOCH: Cycle = 5_000_000;
 
@@ -298,6 +298,10 @@ fn who_has_the_high_priority_keeps_three_quarters() {
         assert_eq!(later("qos-mps-share", &pair, 2)[high], (60, 0));
         assert_eq!(later("qos-ugpu", &pair, 0)[high], (60, 24), "as the balanced partition");
         assert_eq!(later("qos-ugpu", &pair, 4)[high], (72, 12), "until the other is content");
+        for promised in ["qos-bp", "qos-mps-share", "qos-ugpu"] {
+            let first = DispatchOrder::Priority(vec![AppId(to_u16(high))]);
+            assert_eq!(started(promised, &pair).1.order(), &first, "{promised}");
+        }
     }
     // Who waits for memory keeps its channels: three quarters of its speed alone.
     let pair = facts(&["PVC", "DXTC"]);
