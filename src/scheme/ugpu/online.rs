@@ -105,6 +105,8 @@ struct Ugpu {
     epoch: Cycle,
     /// When the epoch ends.
     next: Cycle,
+    /// When the last look's plan takes effect.
+    effect: Cycle,
     begin: Cycle,
     each: Cycle,
     migration: Migration,
@@ -151,6 +153,7 @@ impl Ugpu {
             algorithm: Algorithm::of(settings),
             epoch: settings.whole(EPOCH.name),
             next: 0,
+            effect: 0,
             begin: settings.whole(BEGIN.name),
             each: settings.whole(EACH.name),
             migration,
@@ -273,9 +276,11 @@ impl Scheme for Ugpu {
             (false, false) => {
                 // Throughputs of others would be compared.
                 self.before = None;
-                (format!("as before: {}", self.partition.words(facts)), 0)
+                let left = self.effect.saturating_sub(view.now);
+                (format!("as before: {}", self.partition.words(facts)), left)
             }
         };
+        self.effect = view.now.saturating_add(why.1);
         if ends {
             self.counted.clear();
         }
