@@ -246,6 +246,22 @@ fn a_dry_run_names_the_cells_and_writes_nothing() {
 }
 
 #[test]
+fn a_dry_run_says_what_is_done_and_goes_by_what_it_took() {
+    let place = Place::new();
+    let plan = place.plan("plan", PLAN);
+    let (code, said) = place.sweep(&plan, "out", &["--cells", "3-6"]);
+    assert_eq!(code, Some(0), "{said}");
+    let before = place.content("out");
+    let (code, said) = place.sweep(&plan, "out", &["--dry-run"]);
+    assert!(code == Some(0) && said.contains("12 cells, 4 done, 0 failed, 8 left"), "{said}");
+    assert!(said.contains("This rests on what 4 cells were measured to take"), "{said}");
+    let done = said.lines().filter(|line| line.ends_with("done"));
+    let numbers: Vec<&str> = done.filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(numbers, ["3", "4", "5", "6"], "{said}");
+    assert_eq!(place.content("out"), before, "nothing is written");
+}
+
+#[test]
 fn threads_and_memory_change_no_byte() {
     let place = Place::new();
     let plan = place.plan("plan", PLAN);

@@ -140,6 +140,12 @@ impl SweepFiles {
         })
     }
 
+    /// Whether a cell has a record or a failure, whatever is in it.
+    #[must_use]
+    pub fn has_ended(&self, key: &str) -> bool {
+        self.record(key).is_file() || self.failure(key).is_file()
+    }
+
     /// How a cell ended; `None`: it has not.
     ///
     /// # Errors

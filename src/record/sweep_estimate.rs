@@ -42,6 +42,10 @@ pub struct CellEstimate {
     pub alone_milliseconds: u64,
     /// Bytes.
     pub memory_bytes: u64,
+    /// How it has ended in the folder of the sweep, true for a record; `None`: it has not, or
+    /// nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<bool>,
     /// Why it cannot run, where that shows already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,

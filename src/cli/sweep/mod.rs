@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::record::{FailedCell, SweepFiles};
 use crate::report::table;
-use crate::run::{ScalingRequest, SweepEnd, SweepError, SweepRequest, planned, scaled, sweep};
+use crate::run::{ScalingRequest, SweepEnd, SweepError, SweepRequest, remaining, scaled, sweep};
 use crate::units::ByteCount;
 
 use self::slurm::SlurmArguments;
@@ -87,7 +87,8 @@ pub(crate) struct Arguments {
     /// again; the tables say which is of which
     #[arg(long)]
     mixed_versions: bool,
-    /// Names the cells and estimates time and memory; runs none
+    /// Names the cells and says which of them have ended in DIR; estimates time and memory of
+    /// the others, by the cells that have run so far; runs none
     #[arg(long)]
     dry_run: bool,
     /// Estimates the whole on so many nodes of --threads each, from the cells that have
@@ -181,7 +182,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 fn dry(arguments: &Arguments, request: &SweepRequest) -> Outcome {
     let threads = rayon::current_num_threads();
     let said = if arguments.nodes.is_empty() {
-        table::planned(&with_sweep_bars(|watch| planned(request, threads, watch))?)
+        table::planned(&with_sweep_bars(|watch| remaining(request, threads, watch))?)
     } else {
         let threads = u32::try_from(threads)?;
         let scaling =

@@ -10,24 +10,24 @@ use crate::report::number::{bytes, duration, float};
 /// Cells that are told one by one at most where they have failed.
 const FAILURES: usize = 10;
 
-const COLUMNS: [&str; 8] =
-    ["cell", "machine", "mix", "scheme", "seed", "runs", "core time", "memory"];
+const COLUMNS: [&str; 9] =
+    ["cell", "machine", "mix", "scheme", "seed", "runs", "core time", "memory", "state"];
 
-/// The cells of a plan as text, one per line, then how many there are, what they are
-/// thought to take and what that rests on.
+/// The cells of a plan as text, one per line, then how many there are, what those that have
+/// not ended are thought to take and what that rests on.
 #[must_use]
 pub fn planned(estimate: &SweepEstimate) -> String {
     let cells = &estimate.cells;
     let schemes =
         names(cells.iter().map(|one| (&*one.cell.scheme, &one.cell.parameters)).collect());
     let rows = cells.iter().zip(&schemes).map(|(one, scheme)| row(one, scheme)).collect();
-    let text = |column: usize| (1..=3).contains(&column);
+    let text = |column: usize| (1..=3).contains(&column) || column == 8;
     let mut said = words(COLUMNS.map(String::from).into(), rows, text) + "\n";
     refusals(&mut said, cells);
     let _ = writeln!(
         said,
-        "{} cells: about {} of one core, {} on {} threads; up to {} each\nThis rests on {}.",
-        cells.len(),
+        "{}: about {} of one core, {} on {} threads; up to {} each\nThis rests on {}.",
+        counted(cells),
         duration(estimate.core_seconds),
         duration(estimate.seconds),
         estimate.threads,
@@ -35,6 +35,16 @@ pub fn planned(estimate: &SweepEstimate) -> String {
         estimate.basis
     );
     said
+}
+
+/// How many cells there are, and how many are to be run where some have ended.
+fn counted(cells: &[CellEstimate]) -> String {
+    let count = |state| cells.iter().filter(|one| one.ended == state).count();
+    let (done, failed, open) = (count(Some(true)), count(Some(false)), count(None));
+    match cells.len() {
+        all if all == open => format!("{all} cells"),
+        all => format!("{all} cells, {done} done, {failed} failed, {open} left"),
+    }
 }
 
 /// Says which cells cannot run: the first ones.
@@ -62,7 +72,16 @@ fn row(one: &CellEstimate, scheme: &str) -> Vec<String> {
         one.runs.to_string(),
         duration(one.core_milliseconds.div_ceil(1000)),
         bytes(float(one.memory_bytes)),
+        state(one).to_owned(),
     ]
+}
+
+fn state(one: &CellEstimate) -> &'static str {
+    match one.ended {
+        Some(true) => "done",
+        Some(false) => "failed",
+        None => "to run",
+    }
 }
 
 /// The machine of a cell with what is set of it.
@@ -111,6 +130,7 @@ mod tests {
             runs: 3,
             core_milliseconds: 600_000,
             memory_bytes: 64_000_000,
+            ended: (number == 9).then_some(true),
             refused: (seed == 1).then(|| String::from("no channels")),
             ..CellEstimate::default()
         };
@@ -120,7 +140,11 @@ mod tests {
         assert!(lines[2].trim_start().starts_with("8 "), "{text}");
         assert!(lines[2].contains("a + b") && lines[2].contains("w:window=5 "), "{text}");
         assert!(lines[3].contains("w:window=9") && lines[3].contains("10 min"), "{text}");
-        assert!(text.contains("cell 8 cannot run: no channels\n3 cells"), "{text}");
+        assert!(lines[2].ends_with("to run") && lines[3].ends_with("done"), "{text}");
+        assert!(
+            text.contains("cell 8 cannot run: no channels\n3 cells, 1 done, 0 failed, 2 left: "),
+            "{text}"
+        );
     }
 
     #[test]

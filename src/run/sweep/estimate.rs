@@ -14,7 +14,7 @@ use super::stock::{Cell, Stock};
 
 /// Warp instructions per millisecond on one core. Measured on shared virtual machines over
 /// our workload models: 200 to 2000, fewer the more go to memory.
-const INSTRUCTIONS_PER_MILLISECOND: u64 = 500;
+pub(super) const INSTRUCTIONS_PER_MILLISECOND: u64 = 500;
 
 /// Bytes that a machine and its records take. Measured: 23 to 60 MB.
 pub(super) const MACHINE_BYTES: u64 = 64 << 20;
@@ -29,7 +29,8 @@ const STORE_BYTES: u64 = 256 << 20;
 /// What it rests on, for people.
 const BASIS: &str = "0.5 million warp instructions per second and core (measured: 0.2 to 2, fewer \
     where more go to memory), as many runs per cell as its scheme asks for before it starts, and \
-    each application alone once per machine; 64 MB per machine at once and 24 bytes per warp instruction, at \
+    each application alone once per machine; \
+    a quarter of the issue slots used until the last cycle, where a plan says when that is; 64 MB per machine at once and 24 bytes per warp instruction, at \
     most 256 MB for each application. Off by several times where applications begin anew, end \
     early, or wait much";
 
@@ -56,13 +57,18 @@ pub(super) fn machines_of(stock: &Stock, cells: &[Cell]) -> Vec<u64> {
     machines_of
 }
 
+/// One issue slot in so many is used, where a run ends after so many cycles. Measured over
+/// pairs of our workload models: 3 to 70 % are.
+const SLOTS_PER_INSTRUCTION: u64 = 4;
+
 /// Warp instructions of the applications of a mix, as far as a run of them goes.
 pub(super) fn work(stock: &Stock, cell: &Cell) -> u64 {
     let all = cell.mix.iter().map(|&app| stock.warp_instructions(app));
     let all = all.fold(0, u64::saturating_add);
     let machine = &stock.machines[cell.machine].resolved.machine;
     let slots = machine.sm.schedulers * machine.sm.issue_width;
-    let issued = u64::from(machine.dispatch.sms) * u64::from(slots);
+    let issued =
+        (u64::from(machine.dispatch.sms) * u64::from(slots)).div_ceil(SLOTS_PER_INSTRUCTION);
     let end = stock.plan.until.cycles.map(|cycles| cycles.saturating_mul(issued));
     end.map_or(all, |most| all.min(most))
 }
@@ -88,6 +94,7 @@ pub(super) fn estimate(
             core_milliseconds: work.div_ceil(INSTRUCTIONS_PER_MILLISECOND),
             alone_milliseconds: milliseconds_alone(stock, &cell.mix),
             memory_bytes: bytes(stock, &cell.mix).saturating_add(machines),
+            ended: None,
             refused,
         }
     };

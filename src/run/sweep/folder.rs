@@ -142,7 +142,7 @@ impl SweepFolder {
         cells.iter().all(|cell| there(&cell.record.key))
     }
 
-    /// Puts `cells` into the list, before others that are there.
+    /// Puts `cells` into the list, before others that are there and have ended.
     pub(super) fn list(&self, cells: &[Cell], watch: &dyn SweepWatch) -> Result<(), SweepError> {
         if self.listed(cells)? {
             return Ok(());
@@ -152,7 +152,10 @@ impl SweepFolder {
         let keys: std::collections::BTreeSet<&str> =
             cells.iter().map(|cell| cell.record.key.as_str()).collect();
         let before = if self.files.begun() { self.files.cells()? } else { Vec::new() };
-        listed.extend(before.into_iter().filter(|cell| !keys.contains(cell.key.as_str())));
+        let other = |cell: &CellRecord| {
+            !keys.contains(cell.key.as_str()) && self.files.has_ended(&cell.key)
+        };
+        listed.extend(before.into_iter().filter(other));
         write(&self.files.list(), &SweepRecord::new(listed).to_json())
     }
 

@@ -14,6 +14,7 @@ mod merge;
 mod mixes;
 mod names;
 mod plan;
+mod remaining;
 mod room;
 mod scaling;
 mod schedule;
@@ -29,7 +30,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::record::{SweepEstimate, SweepFiles, SweepScaling};
+use crate::record::{CellRecord, SweepEstimate, SweepFiles, SweepScaling};
 use crate::units::check_writable;
 
 use super::recall::key;
@@ -103,7 +104,7 @@ pub trait SweepWatch: Watch {
 }
 
 /// The cells of a plan that were asked for, with their numbers in the plan, and what they
-/// will take on `threads` threads.
+/// are thought to take on `threads` threads, were none done.
 ///
 /// # Errors
 /// [`SweepError`]: a wrong plan, an application or a machine that cannot be used.
@@ -112,12 +113,25 @@ pub fn planned(
     threads: usize,
     watch: &dyn SweepWatch,
 ) -> Result<SweepEstimate, SweepError> {
-    let plan = Plan::read(&request.plan)?;
-    part(request, plan.cells())?;
-    let (stock, cells) = stocked(request, plan, watch)?;
-    let part = part(request, cells.len())?;
+    let (stock, cells, part) = asked(request, watch)?;
     let estimate = estimate::estimate(&stock, (part.start, &cells[part]), threads);
     Ok(SweepEstimate { plan_hash: plan_hash(&cells), ..estimate })
+}
+
+/// The same with how cells have ended in the folder of the sweep; the sums are of those that
+/// have not, by what the cache folder knows of the time of cells.
+///
+/// # Errors
+/// [`SweepError`]: as [`planned`].
+pub fn remaining(
+    request: &SweepRequest,
+    threads: usize,
+    watch: &dyn SweepWatch,
+) -> Result<SweepEstimate, SweepError> {
+    let (stock, cells, part) = asked(request, watch)?;
+    let (first, cells) = (part.start, &cells[part]);
+    let estimate = estimate::estimate(&stock, (first, cells), threads);
+    Ok(remaining::remaining(estimate, &stock, cells, &SweepFiles::new(&request.out)))
 }
 
 /// What the cells that were asked for would take on many nodes, were none done, by what the
@@ -130,16 +144,25 @@ pub fn scaled(
     scaling: &ScalingRequest,
     watch: &dyn SweepWatch,
 ) -> Result<SweepScaling, SweepError> {
-    let plan = Plan::read(&request.plan)?;
-    part(request, plan.cells())?;
-    let (stock, cells) = stocked(request, plan, watch)?;
-    let part = part(request, cells.len())?;
+    let (stock, cells, part) = asked(request, watch)?;
     let unmeasured = || SweepError::Unmeasured {
         plan: request.plan.clone(),
         out: request.out.clone(),
         cells: part.len(),
     };
     scaling::scaling(&stock, &cells[part.clone()], scaling).ok_or_else(unmeasured)
+}
+
+/// All cells of the plan, and the places of those that were asked for.
+fn asked(
+    request: &SweepRequest,
+    watch: &dyn SweepWatch,
+) -> Result<(Stock, Vec<Cell>, Range<usize>), SweepError> {
+    let plan = Plan::read(&request.plan)?;
+    part(request, plan.cells())?;
+    let (stock, cells) = stocked(request, plan, watch)?;
+    let part = part(request, cells.len())?;
+    Ok((stock, cells, part))
 }
 
 /// Runs the cells of a plan that have not ended, and writes the tables of all.
@@ -221,7 +244,8 @@ fn tell_others(
     let files = SweepFiles::new(&request.out);
     let own: BTreeSet<&str> = cells.iter().map(|cell| cell.record.key.as_str()).collect();
     let listed = if request.plan_hash.is_none() { files.cells()? } else { Vec::new() };
-    let others = listed.iter().filter(|cell| !own.contains(cell.key.as_str())).count();
+    let other = |cell: &&CellRecord| !own.contains(cell.key.as_str()) && files.has_ended(&cell.key);
+    let others = listed.iter().filter(other).count();
     if others > 0 {
         watch.say(&format!(
             "{} holds {others} cells that are not of this plan: they stay, also in the tables; \
