@@ -220,6 +220,29 @@ fn who_is_leaving_already_is_not_one_of_those_that_have_to() {
 }
 
 #[test]
+fn time_away_is_no_part_of_the_life_of_a_cta() {
+    let resolved = small(&[("dispatch.sms", "1")]);
+    let chain = vec![line("FFMA", Some(1), Some(1)); 4000];
+    let script = Script::new(&resolved, &chain, 1, 1, 64).needing(64, 16 << 10);
+    let need = Need::of(&script.launch(), &resolved.machine);
+    let crew = Crew::new(vec![script]);
+    let at =
+        |quota, vacate, cycle| plan(&resolved, &[quota], draft(vacate, vec![WakeOn::At(cycle)]));
+    // It has lived for 4000 cycles when it has to leave within 8000, and not for 102 000.
+    let plans = [
+        at(0, Vacate::Switch, 100_000),
+        at(4, Vacate::Drain, 102_000),
+        at(0, Vacate::Hybrid, 110_000),
+        plan(&resolved, &[4], draft(Vacate::Drain, vec![])),
+    ];
+    let mut next = plans.iter();
+    let outcome =
+        crew.run(&resolved, &at(4, Vacate::Drain, 2000), |_| next.next().unwrap().clone());
+    let lines = (u64::from(need.registers) * 4 + u64::from(need.shared_bytes)).div_ceil(128);
+    assert_eq!(outcome.kernels[0].l2.accesses(), 2 * lines * 4, "saved and restored once");
+}
+
+#[test]
 fn slot_cycles_of_a_switch_are_booked() {
     let resolved = small(&[]);
     let chain = vec![line("FFMA", Some(1), Some(1)); 4000];

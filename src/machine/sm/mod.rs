@@ -80,6 +80,8 @@ struct Cta {
     /// It is a worker.
     duty: Option<Duty>,
     started: Cycle,
+    /// Cycles that its state was in memory.
+    away: Cycle,
     need: Need,
     place: Place,
     /// Warp instructions of its warps that have ended.

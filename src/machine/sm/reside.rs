@@ -71,6 +71,7 @@ impl<S: WarpStream> Sm<S> {
             ordinal,
             duty,
             started: chip.queue.now(),
+            away: 0,
             need,
             place: lies,
             issued: 0,
@@ -160,7 +161,7 @@ impl<S: WarpStream> Sm<S> {
     fn retire(&mut self, place: usize, chip: &mut Chip) {
         let cta = self.ctas[place].take().expect("only resident CTAs retire");
         self.room.give_back(&cta.need, cta.place);
-        let (kernel, started) = (cta.kernel, cta.started);
+        let (kernel, started) = (cta.kernel, cta.started + cta.away);
         self.departed.push(Departure::Retired { kernel, started });
         chip.counts[to_usize(kernel)].ctas_retired += u64::from(cta.duty.is_none());
         if let Some(spans) = &mut chip.spans {

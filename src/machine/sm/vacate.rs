@@ -41,7 +41,7 @@ pub(super) enum Vacating {
 /// A CTA that has left an SM.
 #[derive(Debug)]
 pub(in super::super) enum Departure<S> {
-    /// It has ended; it had come at this cycle.
+    /// It has ended; it had come at this cycle, had it never been away.
     Retired { kernel: u32, started: Cycle },
     /// It was dropped, with so many warp instructions issued and so many blocks not done;
     /// `again`: it has to start again.
@@ -70,6 +70,9 @@ pub(in super::super) struct Saved<S> {
     pub(in super::super) kernel: u32,
     ordinal: u64,
     started: Cycle,
+    /// Cycles that it had been away before, and since when it is now.
+    away: Cycle,
+    since: Cycle,
     need: Need,
     issued: u64,
     barriers: Vec<Barrier>,
@@ -77,14 +80,15 @@ pub(in super::super) struct Saved<S> {
 }
 
 impl<S: WarpStream> Sm<S> {
-    /// The resident CTAs that are not about to leave: slot, launch, when they came.
+    /// The resident CTAs that are not about to leave: slot, launch, when they came, had
+    /// they never been away.
     pub(in super::super) fn residents(&self) -> impl Iterator<Item = (usize, u32, Cycle)> {
         let stays =
             |cta: &&Cta| !matches!(cta.vacating, Some(Vacating::Stopping(_) | Vacating::Saving));
         let ctas = self.ctas.iter().enumerate();
         ctas.filter_map(move |(slot, cta)| {
             let cta = cta.as_ref().filter(stays)?;
-            Some((slot, cta.kernel, cta.started))
+            Some((slot, cta.kernel, cta.started + cta.away))
         })
     }
 
@@ -214,8 +218,9 @@ impl<S: WarpStream> Sm<S> {
 
     fn put_away(&mut self, slot: usize, chip: &mut Chip) {
         let (cta, warps) = self.take_away(slot, chip);
-        let Cta { kernel, ordinal, started, need, issued, barriers, .. } = cta;
-        let saved = Saved { kernel, ordinal, started, need, issued, barriers, warps };
+        let Cta { kernel, ordinal, started, away, need, issued, barriers, .. } = cta;
+        let since = chip.queue.now();
+        let saved = Saved { kernel, ordinal, started, away, since, need, issued, barriers, warps };
         self.departed.push(Departure::Saved(Box::new(saved)));
     }
 
@@ -234,7 +239,8 @@ impl<S: WarpStream> Sm<S> {
     /// Takes a saved CTA back in: its warps go on when its state is here. The caller
     /// has asked [`Sm::holds`].
     pub(in super::super) fn restore(&mut self, saved: Saved<S>, bounds: &Bounds, chip: &mut Chip) {
-        let Saved { kernel, ordinal, started, need, issued, barriers, warps } = saved;
+        let Saved { kernel, ordinal, started, away, since, need, issued, barriers, warps } = saved;
+        let away = away + (chip.queue.now() - since);
         let place = self.room.place(&need, bounds).expect("the dispatcher has asked for room");
         self.room.take(&need, place);
         let slot = self.free_cta();
@@ -255,6 +261,7 @@ impl<S: WarpStream> Sm<S> {
             ordinal,
             duty: None,
             started,
+            away,
             need,
             place,
             issued,
