@@ -13,6 +13,8 @@
 //! of the L2 TLB: its walk ends when the page has moved (UGPU, section 4.4).
 
 mod frames;
+#[cfg(test)]
+mod frames_tests;
 mod moves;
 mod page_table;
 mod tenant;

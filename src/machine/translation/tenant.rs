@@ -21,9 +21,14 @@ pub(super) struct Tenant {
     filling: bool,
     /// Which pages fill them.
     fill: MigrationFill,
-    /// Pages that it has touched, and how many lie in each group.
+    /// Pages of its footprint that it has touched, and how many lie in each group.
     touched: FxHashSet<u64>,
     held: Vec<u64>,
+    /// The same of other pages that it has: local memory and the saved state of CTAs.
+    /// They take room in a group and are no part of the balance, since no data of the
+    /// program has moved with them.
+    beside: FxHashSet<u64>,
+    held_beside: Vec<u64>,
     /// By group: pages on their way to it, and from it.
     coming: Vec<u64>,
     going: Vec<u64>,
@@ -46,6 +51,8 @@ impl Tenant {
             fill,
             touched: FxHashSet::default(),
             held: vec![0; to_usize(groups)],
+            beside: FxHashSet::default(),
+            held_beside: vec![0; to_usize(groups)],
             coming: vec![0; to_usize(groups)],
             going: vec![0; to_usize(groups)],
             renewed: FxHashSet::default(),
@@ -59,12 +66,12 @@ impl Tenant {
         &self.owned
     }
 
-    /// True when it has touched a page.
-    pub(super) fn has(&self, page: u64) -> bool {
-        self.touched.contains(&page)
+    /// True when it has a page beside its footprint.
+    pub(super) fn has_beside(&self, page: u64) -> bool {
+        self.beside.contains(&page)
     }
 
-    /// Pages that it has touched.
+    /// Pages of its footprint that it has touched.
     pub(super) fn pages(&self) -> u64 {
         to_u64(self.touched.len())
     }
@@ -87,7 +94,7 @@ impl Tenant {
         if groups == self.owned || groups.is_empty() {
             return false;
         }
-        if self.touched.is_empty() {
+        if self.touched.is_empty() && self.beside.is_empty() {
             self.home.clone_from(&groups);
             self.owned = groups;
             return false;
@@ -104,28 +111,32 @@ impl Tenant {
         true
     }
 
-    /// Pages that a group will hold when all that are on their way have moved.
+    /// Pages of the footprint that a group will hold when all that are on their way
+    /// have moved.
     fn load(&self, group: u32) -> u64 {
         let at = to_usize(group);
         (self.held[at] + self.coming[at]).saturating_sub(self.going[at])
     }
 
-    /// The group among `groups` that will hold the fewest pages, the first of them.
+    /// The group among `groups` that will hold the fewest of them, the first of those.
     fn least(&self, groups: &[u32]) -> Option<u32> {
         groups.iter().copied().min_by_key(|&group| self.load(group))
     }
 
-    /// The least used of its groups.
+    /// The least used of its groups, by all pages.
     pub(super) fn least_used(&self) -> Option<u32> {
-        self.least(&self.owned)
+        let used = |&group: &u32| self.load(group) + self.held_beside[to_usize(group)];
+        self.owned.iter().copied().min_by_key(used)
     }
 
-    /// The register is cleared as soon as no gained group holds less than the mean.
+    /// The register is cleared as soon as the groups are balanced: no gained group holds
+    /// less than the mean, or none a page less than another without one more.
     fn look_for_balance(&mut self) {
-        let total: u64 = self.owned.iter().map(|&group| self.load(group)).sum();
-        let mean = total / to_u64(self.owned.len().max(1));
-        let least = self.least(&self.gained).map_or(mean, |group| self.load(group));
-        self.filling &= least < mean;
+        let loads = self.owned.iter().map(|&group| self.load(group));
+        let (total, most) = loads.fold((0, 0), |(sum, most), load| (sum + load, most.max(load)));
+        let least = self.least(&self.gained).map_or(most, |group| self.load(group));
+        let below = least * to_u64(self.owned.len()) < total;
+        self.filling &= below && least + 1 < most;
     }
 
     /// Where a page that lies in `group` has to move, if it has to. A page that was
@@ -144,9 +155,13 @@ impl Tenant {
                 self.gained.contains(&turn).then_some(turn)?
             }
         };
-        let fewer = self.load(to) < self.load(group);
-        let fresh = fewer && !self.touched.contains(&page);
-        (self.filling || fresh).then_some(to)
+        if self.beside.contains(&page) {
+            return None;
+        }
+        // Who lies in `group` leaves one less there.
+        let counted = u64::from(self.touched.contains(&page));
+        let evens = self.load(to) + counted < self.load(group);
+        (evens && (self.filling || counted == 0)).then_some(to)
     }
 
     /// The same where every page moves once after a change, and out of what is lost.
@@ -158,13 +173,23 @@ impl Tenant {
 
     /// A page that lies in `group` is touched.
     pub(super) fn touch(&mut self, page: u64, group: u32) {
-        if self.touched.insert(page) {
+        if !self.beside.contains(&page) && self.touched.insert(page) {
             self.held[to_usize(group)] += 1;
+        }
+    }
+
+    /// A page beside its footprint comes to lie in `group`.
+    pub(super) fn lay_beside(&mut self, page: u64, group: u32) {
+        if self.beside.insert(page) {
+            self.held_beside[to_usize(group)] += 1;
         }
     }
 
     /// A page sets out from one group to another.
     pub(super) fn sets_out(&mut self, page: u64, from: u32, to: u32) {
+        if self.beside.contains(&page) {
+            return;
+        }
         self.coming[to_usize(to)] += 1;
         self.going[to_usize(from)] += u64::from(self.touched.contains(&page));
         self.look_for_balance();
@@ -172,13 +197,19 @@ impl Tenant {
 
     /// A page that has set out has moved.
     pub(super) fn has_moved(&mut self, page: u64, from: u32, to: u32) {
+        let (from, to) = (to_usize(from), to_usize(to));
         self.moved += 1;
-        self.coming[to_usize(to)] -= 1;
-        self.going[to_usize(from)] -= u64::from(self.touched.contains(&page));
         self.renewed.insert(page);
+        if self.beside.contains(&page) {
+            self.held_beside[from] -= 1;
+            self.held_beside[to] += 1;
+            return;
+        }
+        self.coming[to] -= 1;
         if self.touched.contains(&page) {
-            self.held[to_usize(from)] -= 1;
-            self.held[to_usize(to)] += 1;
+            self.going[from] -= 1;
+            self.held[from] -= 1;
+            self.held[to] += 1;
         }
         self.look_for_balance();
     }
@@ -240,6 +271,49 @@ mod tests {
         assert!(!tenant.filling);
         // Afterwards only pages that are touched for the first time may move.
         assert_eq!(tenant.destination(11, 3), None);
+    }
+
+    #[test]
+    fn few_pages_are_balanced_too() {
+        for (pages, moves, end) in [
+            (13, 5, vec![2, 2, 2, 2, 2, 2, 1]),
+            (5, 1, vec![1, 1, 1, 1, 1, 0, 0]),
+            (3, 0, vec![1, 1, 1, 0, 0, 0, 0]),
+        ] {
+            let mut tenant = tenant(pages);
+            assert!(tenant.own(vec![0, 1, 2, 3, 4, 5, 6]));
+            assert_eq!(tenant.filling, moves > 0, "{pages}");
+            for page in (0..pages).rev() {
+                let (_, group) = tenant.home_of(page);
+                if let Some(to) = tenant.destination(page, group) {
+                    tenant.sets_out(page, group, to);
+                    tenant.has_moved(page, group, to);
+                }
+            }
+            assert_eq!((tenant.moved, &tenant.held[..7]), (moves, &end[..]), "{pages}");
+            assert!(!tenant.filling, "{pages}");
+        }
+    }
+
+    #[test]
+    fn saved_state_takes_room_and_counts_for_no_balance() {
+        let mut tenant = tenant(16);
+        assert!(tenant.own(vec![0, 1, 2, 3, 4, 5, 6, 7]));
+        for page in 1000..1012 {
+            let group = tenant.least_used().unwrap();
+            assert!(group >= 4);
+            tenant.lay_beside(page, group);
+        }
+        assert_eq!((tenant.pages(), &tenant.held_beside[4..]), (16, &[3, 3, 3, 3][..]));
+        assert!(tenant.filling && tenant.destination(0, 0) == Some(4));
+        assert_eq!(tenant.destination(1000, 4), None);
+        // It leaves what is lost, and is counted where it goes.
+        assert!(tenant.own(vec![0, 1, 2, 3]));
+        let to = tenant.destination(1000, 4).unwrap();
+        tenant.sets_out(1000, 4, to);
+        tenant.has_moved(1000, 4, to);
+        assert_eq!((to, tenant.held_beside[0], tenant.held_beside[4]), (0, 1, 2));
+        assert_eq!(tenant.pages(), 16);
     }
 
     #[test]
