@@ -247,7 +247,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
             Origin::Walk => return chip.on_walk_read(packet.operation, done),
             Origin::Copy => return chip.on_copy(&packet),
         }
-        debug_assert!(chip.is_current(&packet), "an answer from a frame that the page has left");
+        chip.check_answer(&packet);
         self.sms[usize::from(packet.sm)].on_reply(&packet, done, chip);
         self.collect_departed(usize::from(packet.sm));
         if self.reallocation.is_some() {
@@ -293,6 +293,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
         }
         self.woken = woken;
         self.woken.clear();
+        self.note_written();
     }
 
     /// Kept out of [`Gpu::handle`], which most machines run without it.

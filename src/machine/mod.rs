@@ -24,6 +24,8 @@ mod coalesce;
 #[cfg(test)]
 mod coalescing_tests;
 #[cfg(test)]
+mod coherence_tests;
+#[cfg(test)]
 mod constant_tests;
 mod counters;
 mod course;

@@ -3,8 +3,9 @@
 //! When a plan gives applications with pages other channels, all L1 TLBs forget
 //! their pages at once. SMs with CTAs of such an application ask for nothing more
 //! until what they have in flight is answered; then their L1s and the L2 slices of
-//! the channels concerned are flushed, what is dirty in them is written to memory,
-//! and the SMs go on. Pages follow when they are touched, from the flush on.
+//! the channels concerned are flushed, and when what was dirty in them is in memory
+//! the SMs go on. Pages follow when they are touched, from then on: no page leaves its
+//! frame before all that was written to it is there.
 
 use crate::epoch::Plan;
 use crate::units::{AppId, Cycle, to_u16, to_u32, to_usize};
@@ -23,6 +24,8 @@ pub(super) struct Reallocation {
     sms: Vec<(usize, bool)>,
     /// Channels whose slices are flushed.
     channels: Vec<u32>,
+    /// They have been; what was dirty is on its way to memory.
+    flushed: bool,
 }
 
 impl<F: Feed> Gpu<'_, F> {
@@ -78,6 +81,7 @@ impl<F: Feed> Gpu<'_, F> {
             }
         }
         rest.channels.extend(channels);
+        rest.flushed = false;
         for sm in 0..self.sms.len() {
             let held = |&app: &usize| self.dispatcher.held[app][sm].ctas > 0;
             let known = rest.sms.iter().any(|&(other, _)| other == sm);
@@ -98,14 +102,30 @@ impl<F: Feed> Gpu<'_, F> {
         self.go_on_at_rest();
     }
 
-    /// When all SMs concerned rest, caches are flushed and the SMs go on.
+    /// Channels have written something.
+    pub(super) fn note_written(&mut self) {
+        #[cfg(test)]
+        self.chip.check_written();
+        if self.reallocation.as_ref().is_some_and(|rest| rest.flushed) {
+            self.go_on_at_rest();
+        }
+    }
+
+    /// When all SMs concerned rest, caches are flushed; when that is written, the SMs go
+    /// on.
     fn go_on_at_rest(&mut self) {
         let all = |rest: &Reallocation| rest.sms.iter().all(|&(_, quiet)| quiet);
-        let Some(rest) = self.reallocation.take_if(|rest| all(rest)) else { return };
+        let Some(mut rest) = self.reallocation.take_if(|rest| all(rest)) else { return };
+        if !std::mem::replace(&mut rest.flushed, true) {
+            let first = rest.apps.first().map(|&(app, _)| self.kernels_of(app));
+            let kernel = to_u32(first.and_then(|kernels| kernels.first().copied()).unwrap_or(0));
+            self.chip.fabric.flush(&rest.channels, kernel, &mut self.chip.queue);
+        }
+        if self.chip.fabric.writes_to(&rest.channels) {
+            self.reallocation = Some(rest);
+            return;
+        }
         let now = self.chip.queue.now();
-        let first = rest.apps.first().and_then(|&(app, _)| self.kernels_of(app).first().copied());
-        let kernel = to_u32(first.unwrap_or(0));
-        self.chip.fabric.flush(&rest.channels, kernel, &mut self.chip.queue);
         if let Some(mmu) = &mut self.chip.mmu {
             mmu.let_pages_go(&mut self.chip.queue);
         }

@@ -8,7 +8,7 @@ use super::crew::Crew;
 use super::scripted::{Line, Script, facts, line, memory, translating};
 
 /// `ugpu` with eight SMs.
-fn ugpu(set: &[(&str, &str)]) -> Resolved {
+pub(super) fn ugpu(set: &[(&str, &str)]) -> Resolved {
     let mut keys = vec![("dispatch.sms", "8"), ("dispatch.kernel_launch_cycles", "0")];
     keys.extend_from_slice(set);
     translating("ugpu", &keys)
@@ -53,15 +53,25 @@ fn split(resolved: &Resolved, groups: usize, migration: Migration, wake: Vec<Wak
 /// from its cycle on; the first plan has four.
 fn changed(migration: Migration, pages: u64, changes: &[(u64, usize)]) -> Outcome {
     let resolved = ugpu(&[]);
-    let crew =
-        Crew::new(vec![script(&resolved, pages, 400, 64), script(&resolved, pages, 400, 64)]);
+    let work = || script(&resolved, pages, 400, 64);
+    together(&resolved, vec![work(), work()], migration, changes)
+}
+
+/// Two applications under such plans.
+pub(super) fn together(
+    resolved: &Resolved,
+    scripts: Vec<Script>,
+    migration: Migration,
+    changes: &[(u64, usize)],
+) -> Outcome {
+    let crew = Crew::new(scripts);
     let mut next = changes.iter();
     let plan = |groups: usize, rest: &[(u64, usize)]| {
         let wake = rest.first().map(|&(at, _)| WakeOn::At(at));
-        split(&resolved, groups, migration, wake.into_iter().collect())
+        split(resolved, groups, migration, wake.into_iter().collect())
     };
     let mut last = plan(4, changes);
-    crew.run(&resolved, &last.clone(), |_| {
+    crew.run(resolved, &last.clone(), |_| {
         if let Some(&(_, groups)) = next.next() {
             last = plan(groups, next.as_slice());
         }
@@ -108,6 +118,33 @@ fn pages_follow_their_channels_and_all_others_stay() {
     assert_eq!((loser.pages, loser.pages_moved, loser.changes), (120, 60, 1));
     assert_eq!((gainer.pages, gainer.pages_moved, gainer.changes), (120, 40, 1));
     assert!(loser.moving_cycles >= 1000 && outcome.apps[0].resting_cycles > 0, "{outcome:?}");
+}
+
+#[test]
+fn pages_that_l1_tlbs_know_follow_too() {
+    let outcome = shifted(Migration::PageMove, 40);
+    let [loser, gainer] = [outcome.apps[0].memory, outcome.apps[1].memory];
+    // 10 pages in each of four groups: all fit the 64 entries of an L1 TLB.
+    assert_eq!((loser.pages, loser.pages_moved), (40, 20));
+    assert!((12..=14).contains(&gainer.pages_moved), "{gainer:?}");
+}
+
+#[test]
+fn a_page_takes_the_drivers_cycles_and_those_of_its_copy() {
+    let driver = |cycles: &str| {
+        let resolved = ugpu(&[("translation.migration_driver_cycles", cycles)]);
+        let work = || script(&resolved, 4, 1600, 64);
+        let changes = [(20_000, 3)];
+        let outcome = together(&resolved, vec![work(), work()], Migration::PageMove, &changes);
+        let memory = outcome.apps[0].memory;
+        assert_eq!(memory.pages_moved, 1, "{memory:?}");
+        memory.moving_cycles
+    };
+    // Rows are opened and 32 columns go over eight bank groups; nobody else is there.
+    let copy = driver("1") - 1;
+    assert!((99..400).contains(&copy), "{copy}");
+    let whole = driver("1000");
+    assert!(whole.abs_diff(1000 + copy) < 100, "{whole}, {copy}");
 }
 
 #[test]

@@ -37,6 +37,8 @@ pub(super) struct Port {
     arrived: VecDeque<u32>,
     /// Transfers that have arrived and are not yet taken by the controller.
     queued: u32,
+    /// Writes that have left their slices and are not yet served.
+    pub(super) writes: u32,
     /// Slices that wait for room.
     waiting: VecDeque<u16>,
     /// The cycle of the scheduled work; [`Cycle::MAX`] without one.
@@ -56,6 +58,9 @@ pub(super) struct Memory {
     /// Sectors that one access moves.
     sectors: u64,
     done: Vec<Done>,
+    /// Addresses of what was written.
+    #[cfg(test)]
+    pub(super) written: Vec<u64>,
     /// Absent where pages cannot be copied from channel to channel.
     pub(super) copies: Option<Box<PageCopies>>,
 }
@@ -77,6 +82,7 @@ impl Memory {
             controller: Channel::new(standard, &options),
             arrived: VecDeque::new(),
             queued: 0,
+            writes: 0,
             waiting: VecDeque::new(),
             due: Cycle::MAX,
             next: u64::MAX,
@@ -90,6 +96,8 @@ impl Memory {
             limit: machine.l2.dram_queue.max(1) * slices_per_channel,
             sectors: granule(standard.bytes_per_access) / SECTOR_BYTES,
             done: Vec::new(),
+            #[cfg(test)]
+            written: Vec::new(),
             copies: copies.map(Box::new),
         }
     }
@@ -115,6 +123,7 @@ impl Memory {
 
     /// Sends a transfer that leaves its slice at cycle `at`.
     pub(super) fn send(&mut self, transfer: Transfer, at: Cycle, queue: &mut EventQueue<Event>) {
+        self.ports[to_usize(transfer.place.channel)].writes += u32::from(transfer.write);
         let number = self.transfers.insert(transfer);
         queue.schedule(at + self.latency, Event::ToChannel { transfer: number });
     }
@@ -205,9 +214,13 @@ impl Memory {
             let transfer = self.transfers.get_mut(done.token);
             transfer.left -= 1;
             let (write, ended) = (transfer.write, transfer.left == 0);
+            let channel = to_usize(transfer.place.channel);
             let counts = &mut counts[to_usize(transfer.kernel)];
             *(if write { &mut counts.dram_writes } else { &mut counts.dram_reads }) += self.sectors;
             if ended && write {
+                self.ports[channel].writes -= 1;
+                #[cfg(test)]
+                self.written.push(transfer.address);
                 self.transfers.remove(done.token);
             } else if ended {
                 let at = self.clock.core_cycle_at_or_after(done.clock);

@@ -1,7 +1,7 @@
 //! What channels that change hands ask of the fabric: pages that are copied, slices
 //! that are flushed.
 
-use crate::units::to_u16;
+use crate::units::{to_u16, to_usize};
 
 use super::super::counters::KernelCounts;
 use super::super::event::Event;
@@ -23,6 +23,18 @@ impl Fabric {
                 self.write_back(slice, kernel, queue);
             }
         }
+    }
+
+    /// True while something is on its way from slices to one of the channels to be
+    /// written there.
+    pub(in super::super) fn writes_to(&self, channels: &[u32]) -> bool {
+        channels.iter().any(|&channel| self.memory.ports[to_usize(channel)].writes > 0)
+    }
+
+    /// Addresses of what was written to memory since this was asked last.
+    #[cfg(test)]
+    pub(in super::super) fn take_written(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.memory.written)
     }
 
     /// Whether pages can be copied from channel to channel by MIGRATION: the memory

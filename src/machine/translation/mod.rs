@@ -17,6 +17,8 @@ mod frames;
 mod frames_tests;
 mod moves;
 mod page_table;
+#[cfg(test)]
+mod shadow;
 mod tenant;
 mod tlb;
 mod walker;
@@ -84,6 +86,8 @@ pub(super) struct Mmu {
     holds: bool,
     /// Walks whose pages are to set out then.
     held: Vec<u32>,
+    #[cfg(test)]
+    shadow: shadow::Shadow,
 }
 
 /// What an application has of the memory, and what moving it has cost.
@@ -131,6 +135,8 @@ impl Mmu {
             moves: Moves::new(spec, copiers.collect(), apps),
             holds: false,
             held: Vec::new(),
+            #[cfg(test)]
+            shadow: shadow::Shadow::default(),
         })
     }
 
@@ -279,12 +285,18 @@ impl Mmu {
         let app = frames.parts(walk.page).0;
         let (Walk { page, kernel, .. }, how) = (walk, frames.migration());
         let wanted = Wanted { walk: number, page, app, kernel, how, to, addresses };
+        #[cfg(test)]
+        self.shadow.kept(page, addresses);
         self.moves.ask(wanted, around.queue);
         true
     }
 
     /// The driver has found a frame for a page, whose data moves from now on.
     pub(super) fn on_page_move(&mut self, number: u32, around: &mut Around<'_>) {
+        #[cfg(test)]
+        if let Some(frame) = self.moves.leaves_inside(number, around.fabric) {
+            self.shadow.begins(frame);
+        }
         self.moves.begin(number, around.fabric, around.queue);
     }
 
@@ -300,7 +312,11 @@ impl Mmu {
 
     /// A page's data is in its new frame: its walk goes on.
     pub(super) fn on_page_copied(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+        #[cfg(test)]
+        let ends = self.moves.ends(number);
         let ended = self.moves.end(number, queue);
+        #[cfg(test)]
+        self.shadow.came(ended.page, ends);
         if let Some(frames) = &mut self.frames {
             frames.end(ended.page, ended.to);
         }

@@ -90,6 +90,25 @@ impl Moves {
         before + if under_way > 0 { now - since } else { 0 }
     }
 
+    /// Where a page's data lies and where it goes.
+    #[cfg(test)]
+    pub(super) fn ends(&self, number: u32) -> [u64; 2] {
+        self.moves.get(number).addresses
+    }
+
+    /// The frame of a page that is copied inside the memory.
+    #[cfg(test)]
+    pub(super) fn leaves_inside(&self, number: u32, fabric: &Fabric) -> Option<u64> {
+        let Move { how, addresses, .. } = *self.moves.get(number);
+        (how == Migration::PageMove && fabric.can_copy_pages()).then_some(addresses[0])
+    }
+
+    /// Bytes of a page.
+    #[cfg(test)]
+    pub(super) fn page_bytes(&self) -> u32 {
+        self.page_bytes
+    }
+
     /// Takes a page in.
     pub(super) fn ask(&mut self, wanted: Wanted, queue: &mut EventQueue<Event>) {
         let Wanted { walk, page, app, kernel, how, to, addresses } = wanted;
