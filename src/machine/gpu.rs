@@ -357,6 +357,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
         if let Some(recorder) = &mut self.recorder {
             recorder.note(now, &self.dispatcher.held);
         }
+        let moved = (0..self.apps.len()).map(|app| self.moved(app)).collect();
         let totals = self.chip.counts.clone();
         for (counts, first) in self.chip.counts.iter_mut().zip(self.gauge.first_runs) {
             if let Some(first) = first {
@@ -369,6 +370,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
             totals,
             cta_cycles: self.dispatcher.grids.iter().map(|grid| grid.cta_cycles(now)).collect(),
             apps,
+            moved,
             residency: self.recorder.map(Recorder::into_residency),
             timeline: self.timeline.into_samples(),
             tlbs: self.sms.iter().filter_map(Sm::tlb_counts).collect(),

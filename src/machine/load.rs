@@ -61,6 +61,17 @@ pub struct AppOutcome {
     pub vacating_cycles: Cycle,
 }
 
+/// What an application's changes of SMs and channels have cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AppMoved {
+    /// Pages that have moved.
+    pub pages: u64,
+    /// Cycles during which pages were under way.
+    pub moving_cycles: Cycle,
+    /// Cycles during which it held more CTAs than its share somewhere.
+    pub vacating_cycles: Cycle,
+}
+
 impl AppOutcome {
     /// Cycles from its arrival to its end; 0 where the run was over before it came.
     #[must_use]

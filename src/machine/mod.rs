@@ -104,7 +104,7 @@ pub use error::MachineError;
 pub use feed::{Feed, FeedError, Program, WarpStream};
 pub use gpu::{Gpu, Pause};
 pub use launches::Command;
-pub use load::{AppOutcome, End, Load};
+pub use load::{AppMoved, AppOutcome, End, Load};
 pub use outcome::Outcome;
 pub use profile::ProfileImage;
 pub use residency::Residency;

@@ -4,7 +4,7 @@ use crate::units::Cycle;
 
 use super::counters::{CacheCounts, KernelCounts, SmCounts, TlbCounts};
 use super::dram::ChannelCounters;
-use super::load::AppOutcome;
+use super::load::{AppMoved, AppOutcome};
 use super::profile::ProfileImage;
 use super::residency::Residency;
 use super::span::CtaSpan;
@@ -23,6 +23,9 @@ pub struct Outcome {
     pub cta_cycles: Vec<u64>,
     /// What became of each application.
     pub apps: Vec<AppOutcome>,
+    /// What each application's changes of SMs and channels have cost up to the end of
+    /// the run.
+    pub moved: Vec<AppMoved>,
     /// Who ran where; of a run with several applications.
     pub residency: Option<Residency>,
     /// Activity over time.

@@ -13,6 +13,7 @@ use crate::units::{AppId, Cycle, to_u16, to_u32, to_usize};
 use super::error::MachineError;
 use super::feed::Feed;
 use super::gpu::Gpu;
+use super::load::AppMoved;
 use super::translation::AppMemory;
 
 /// SMs that come to rest.
@@ -150,6 +151,16 @@ impl<F: Feed> Gpu<'_, F> {
     pub(super) fn memory_of(&self, app: usize) -> AppMemory {
         let now = self.chip.queue.now();
         self.chip.mmu.as_ref().map_or_else(AppMemory::default, |mmu| mmu.memory_of(app, now))
+    }
+
+    /// What an application's changes have cost so far.
+    pub(super) fn moved(&self, app: usize) -> AppMoved {
+        let memory = self.memory_of(app);
+        AppMoved {
+            pages: memory.pages_moved,
+            moving_cycles: memory.moving_cycles,
+            vacating_cycles: self.vacating_cycles(app),
+        }
     }
 
     /// Owner of each memory channel under the plan in force.

@@ -8,7 +8,7 @@ use crate::units::Cycle;
 
 use super::{
     CacheCounters, DecisionRecord, DramCounters, EnergyRecord, HostTime, MigrationRecord,
-    ResidencyRecord, UtilizationRecord, WorkersRecord, unbounded,
+    MovedSoFar, ResidencyRecord, UtilizationRecord, WorkersRecord, unbounded,
 };
 
 /// The applications together under one scheme. [`CoRun::judge`] fills what
@@ -65,6 +65,10 @@ pub struct CoRun {
     pub killed_ctas: u64,
     /// Every decision of the scheme, in order.
     pub decisions: Vec<DecisionRecord>,
+    /// By application, what had moved up to the end of all its runs; absent: all shared
+    /// all, or the record does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<Vec<MovedSoFar>>,
     /// Who ran where over time; absent: the record does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub residency: Option<ResidencyRecord>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::epoch::{AppView, Plan, Share, View, Wake};
-use crate::machine::{AppOutcome, Need, Outcome};
+use crate::machine::{AppMoved, AppOutcome, Need, Outcome};
 use crate::record::{
     CoRun, CoRunApp, CoRunKernel, CurveRecord, DecisionRecord, MigrationRecord, MovedSoFar,
     ResidencyRecord, ResidencyRow,
@@ -47,6 +47,7 @@ impl Stage<'_> {
             energy,
             killed_ctas: totals.ctas_killed,
             decisions: decisions.iter().map(|decision| self.decision(decision)).collect(),
+            moved: owned(decisions).then(|| outcome.moved.iter().map(moved_so_far).collect()),
             residency: residency(outcome),
             ..CoRun::default()
         };
@@ -148,9 +149,8 @@ impl Stage<'_> {
 
     /// What it cost an application that channels were its own, if any ever were.
     fn migration(&self, ended: &AppOutcome, decisions: &[Decision]) -> Option<MigrationRecord> {
-        let owned = decisions.iter().any(|decision| !decision.plan.channels().is_empty());
         let memory = ended.memory;
-        owned.then(|| MigrationRecord {
+        owned(decisions).then(|| MigrationRecord {
             pages: memory.pages,
             pages_moved: memory.pages_moved,
             bytes_moved: memory.pages_moved * u64::from(self.facts.page_bytes),
@@ -290,6 +290,20 @@ fn residency(outcome: &Outcome) -> Option<ResidencyRecord> {
         }
     }
     Some(ResidencyRecord { interval_cycles: residency.span, rows })
+}
+
+/// Whether channels were ever owned.
+fn owned(decisions: &[Decision]) -> bool {
+    decisions.iter().any(|decision| !decision.plan.channels().is_empty())
+}
+
+/// What had moved of an application up to the end.
+fn moved_so_far(moved: &AppMoved) -> MovedSoFar {
+    MovedSoFar {
+        pages_moved: moved.pages,
+        moving_cycles: moved.moving_cycles,
+        vacating_cycles: moved.vacating_cycles,
+    }
 }
 
 /// What has moved up to a decision, where channels are owned and anything has.

@@ -14,7 +14,7 @@ const MIXES: usize = 48;
 const LABELLED: usize = 30;
 
 /// What is missing where no epoch is known.
-const MISSING: &str = "no run tells of an epoch between two looks of a scheme that owns memory channels; run `gpumodel analyze A B --scheme ugpu:epoch=N --until cycles=M --json FILE` with M of several N";
+const MISSING: &str = "no run tells of a look of a scheme that owns memory channels; run `gpumodel analyze A B --scheme ugpu:epoch=N --until cycles=M --json FILE` with M of several N";
 
 /// Shares of the epochs of one run, by application; empty: the record does not say.
 type Epochs = Vec<Vec<f64>>;
@@ -57,7 +57,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         let title = "% of epoch";
         Bars { clusters: &clusters, fills: &fills, title, reference: None }.draw(&mut sheet);
     }
-    sheet.note("Bars: means over the epochs between two looks, in each the application with the largest share; lines on them: up to the worst epoch; numbers: the means. Applications run on meanwhile.");
+    sheet.note("Bars: means over all epochs, in each the application with the largest share; lines on them: up to the worst epoch; numbers: the means. Applications run on meanwhile.");
     if rows.len() > MIXES {
         let left = rows.len() - MIXES;
         sheet.note(&format!("{left} more mixes are in the mean and not drawn."));
@@ -79,7 +79,7 @@ fn rows<'a>(grid: &'a Grid<'a>) -> (Vec<&'a str>, Vec<Row<'a>>) {
 }
 
 impl<'a> Cost<'a> {
-    /// `None` where no channels were owned, or no two looks span an epoch.
+    /// `None` where no channels were owned, or the scheme never looked.
     fn of(run: &'a CoRun) -> Option<Self> {
         let EpochShares { epochs, vacating, moving } = EpochShares::of(run)?;
         Some(Self { run, epochs, parts: [vacating, moving] })
