@@ -277,6 +277,23 @@ fn a_search_takes_back_what_hurts_and_tries_half_as_much() {
 }
 
 #[test]
+fn who_comes_while_a_decision_is_computed_does_not_hasten_it() {
+    let pair = facts(&["PVC", "DXTC"]);
+    let (mut scheme, _) = started("ugpu", &pair);
+    let plan = scheme.decide(&pair, &look(&pair, EPOCH, EPOCH, &[500, 500])).unwrap();
+    let delay = 148 + 162 * 8;
+    assert_eq!(plan.delay(), delay);
+    for (later, left) in [(100, delay - 100), (900, delay - 900), (5000, 0)] {
+        let again = scheme.decide(&pair, &look(&pair, EPOCH + later, 0, &[500, 500])).unwrap();
+        assert_eq!((parts(&pair, &again), again.delay()), (parts(&pair, &plan), left));
+    }
+    // With steps of one SM the algorithm runs into its cap.
+    let (mut scheme, _) = started("ugpu:delta_sm=1", &pair);
+    let plan = scheme.decide(&pair, &look(&pair, EPOCH, EPOCH, &[500, 500])).unwrap();
+    assert_eq!(plan.delay(), 148 + 162 * 20);
+}
+
+#[test]
 fn with_feedback_a_move_that_costs_throughput_is_taken_back() {
     let pair = facts(&["PVC", "DXTC"]);
     let (mut scheme, _) = started("ugpu:feedback=on:rest=1", &pair);
