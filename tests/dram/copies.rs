@@ -13,7 +13,7 @@ use super::stack::{CHANNELS, Outcome, Stack, load, page, page_copy};
 use super::traffic::option_words;
 
 /// The standards that have MIGRATION.
-const STANDARDS: [&str; 2] = ["ugpu-hbm", "ugpu-hbm-900"];
+const STANDARDS: [&str; 3] = ["ugpu-hbm", "ugpu-hbm-900", "ugpu-hbm-900-ns"];
 
 /// Requests and copies for a stack, and what the controllers were told.
 #[derive(Clone, Debug)]

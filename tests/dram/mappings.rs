@@ -6,7 +6,7 @@ use gpumodel::spec::{AddressMap, Mapping, MemoryStandard};
 use proptest::prelude::*;
 
 /// Mapping, channels, slices, standard.
-const MACHINES: [(&str, u32, u32, &str); 16] = [
+const MACHINES: [(&str, u32, u32, &str); 25] = [
     ("accelsim-qv100", 32, 2, "accelsim-hbm"),
     ("accelsim-a100", 40, 4, "accelsim-hbm"),
     ("accelsim-rtx3070", 16, 2, "accelsim-gddr"),
@@ -23,6 +23,15 @@ const MACHINES: [(&str, u32, u32, &str); 16] = [
     ("kepler", 6, 2, "k40c-gddr5"),
     ("warped-slicer", 6, 1, "warped-slicer-gddr5"),
     ("volta", 1, 1, "v100-hbm2"),
+    ("ugpu-8k", 32, 2, "ugpu-hbm-900"),
+    ("ugpu-16k", 32, 2, "ugpu-hbm-900"),
+    ("ugpu-32k", 32, 2, "ugpu-hbm-900"),
+    ("ugpu-64k", 32, 2, "ugpu-hbm-900"),
+    ("ugpu-128k", 32, 2, "ugpu-hbm-900"),
+    ("ugpu-256k", 32, 2, "ugpu-hbm-900"),
+    ("ugpu-512k", 32, 2, "ugpu-hbm-900"),
+    ("ugpu-1m", 32, 2, "ugpu-hbm-900"),
+    ("ugpu-2m", 32, 2, "ugpu-hbm-900"),
 ];
 
 fn map(at: usize) -> AddressMap {
