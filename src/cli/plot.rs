@@ -14,7 +14,7 @@ use crate::record::{
 };
 use crate::report::RECORD;
 use crate::report::figure::{FIGURES, Figure, Scene};
-use crate::units::WholeFile;
+use crate::units::{WholeFile, with_causes};
 
 /// Draws a figure as SVG from records alone.
 #[derive(Debug, Args)]
@@ -162,7 +162,9 @@ fn of_report(folder: &Path) -> Result<Analysis, RecordError> {
 #[allow(clippy::print_stderr)]
 fn read_cells(files: &SweepFiles) -> Result<Vec<Analysis>, RecordError> {
     let listing = files.listing()?;
-    listing.damaged.iter().for_each(|damage| eprintln!("warning: left out: {damage}"));
+    for damage in &listing.damaged {
+        eprintln!("warning: left out: {}", with_causes(damage).join(": "));
+    }
     let mut records = Vec::new();
     for cell in listing.cells {
         records.extend(files.outcome(&cell.key)?.and_then(Result::ok));

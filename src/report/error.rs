@@ -38,7 +38,7 @@ pub enum ReportError {
     #[error(transparent)]
     Record(#[from] crate::record::RecordError),
     /// A file could not be written.
-    #[error("cannot write {}: {source}", path.display())]
+    #[error("cannot write {}", path.display())]
     File {
         /// The file or folder.
         path: PathBuf,

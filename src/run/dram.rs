@@ -37,7 +37,7 @@ pub enum DramError {
         word: String,
     },
     /// The command list could not be written.
-    #[error("cannot write the command list: {0}")]
+    #[error("cannot write the command list")]
     Commands(#[source] io::Error),
 }
 

@@ -30,7 +30,7 @@ pub enum RequestFormat {
 #[derive(Debug, Error)]
 pub enum RequestError {
     /// The file system refused.
-    #[error("cannot read {name}: {source}")]
+    #[error("cannot read {name}")]
     Read {
         /// The file.
         name: String,

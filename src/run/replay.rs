@@ -10,9 +10,9 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::epoch::{Facts, LawBroken, Plan, ProbeResult, View};
-use crate::record::{Analysis, CoRun, DecisionRecord};
+use crate::record::{Analysis, CoRun, DecisionRecord, RecordError};
 use crate::scheme::Scheme;
-use crate::units::Cycle;
+use crate::units::{Cycle, with_causes};
 
 use super::app::AppName;
 use super::error::RunError;
@@ -44,8 +44,11 @@ pub(super) fn chosen(typed: &str, apps: &[AppName]) -> Result<(Chosen, Box<dyn S
         }
         None => (rest, 1),
     };
-    let record = Analysis::read(Path::new(path))
-        .map_err(|source| failed(format!("`{path}` is no record of `analyze`: {source}")))?;
+    let unread = |error: RecordError| {
+        let why = with_causes(&error).join(": ");
+        failed(format!("`{path}` is no record of `analyze`: {why}"))
+    };
+    let record = Analysis::read(Path::new(path)).map_err(unread)?;
     let count = record.coruns.len();
     let found = record.coruns.get(run - 1);
     let corun = found.ok_or_else(|| failed(format!("the record has {count} co-runs")))?;

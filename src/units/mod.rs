@@ -3,6 +3,7 @@
 //! Imports nothing of the project. Nothing here knows what a GPU is.
 
 mod byte_count;
+mod causes;
 mod clock;
 mod dim;
 mod expectation;
@@ -16,6 +17,7 @@ mod scratch;
 mod stale;
 
 pub use byte_count::ByteCount;
+pub use causes::with_causes;
 pub use clock::ClockRatio;
 pub use dim::Dim3;
 pub use expectation::{in_words, message_in_words};

@@ -85,3 +85,22 @@ fn descriptions_in_place_of_traces_are_told_for_what_they_are() {
         assert!(told.contains(&format!("{file}:1: expected")), "{told}");
     }
 }
+
+#[test]
+fn a_cause_is_said_once() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("d")).unwrap();
+    let plot = ["plot", "no.json", "--figure", "stalls", "-o", "a.svg"];
+    for words in [
+        &plot[..],
+        &["compare", "no.json", "--reference", "r.csv"],
+        &["dram", "--spec", "hbm3", "--requests", "d"],
+        &["dram", "--spec", "./no.toml", "--requests", "r.txt"],
+    ] {
+        let (code, said) = said(folder.path(), words);
+        assert_eq!(code, Some(2), "{said}");
+        let (error, cause) = said.trim_end().split_once("\n  because: ").unwrap();
+        assert!(error.starts_with("error: cannot read "), "{said}");
+        assert!(!cause.contains("because") && !error.contains(cause), "{said}");
+    }
+}

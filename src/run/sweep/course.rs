@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use rayon::Scope;
 
 use crate::record::Analysis;
-use crate::units::{Passing, to_u64};
+use crate::units::{Passing, to_u64, with_causes};
 
 use super::super::stopwatch::measured;
-use super::error::{SweepError, words};
+use super::error::SweepError;
 use super::estimate::{self, MACHINE_BYTES};
 use super::folder::{PAUSE, SweepFolder};
 use super::seconds::Took;
@@ -297,7 +297,7 @@ fn alone(cells: &[Cell], open: &[usize]) -> Vec<Job> {
 /// error of this cell alone.
 fn caught<T, E: Error>(work: impl FnOnce() -> Result<T, E>) -> Result<T, Vec<String>> {
     match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(outcome) => outcome.map_err(|error| words(&error)),
+        Ok(outcome) => outcome.map_err(|error| with_causes(&error)),
         Err(panic) => Err(vec![format!(
             "the program panicked: {}; this is a defect, please report it",
             said(panic.as_ref())

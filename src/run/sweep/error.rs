@@ -1,10 +1,9 @@
 //! What keeps a sweep from being run, beside what a cell may fail with.
 
-use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use thiserror::Error as ThisError;
+use thiserror::Error;
 
 use crate::record::RecordError;
 use crate::spec::SpecError;
@@ -13,7 +12,7 @@ use super::super::error::RunError;
 use super::slurm::SlurmError;
 
 /// Why a sweep or a merge was refused, or had to stop.
-#[derive(Debug, ThisError)]
+#[derive(Debug, Error)]
 pub enum SweepError {
     /// The plan is no TOML, or has other keys than a plan.
     #[error(transparent)]
@@ -159,15 +158,4 @@ impl SweepError {
 fn at(path: &Path, line: Option<u32>) -> String {
     let line = line.map_or_else(String::new, |line| format!(":{line}"));
     format!("{}{line}", path.display())
-}
-
-/// An error and its causes.
-pub(super) fn words(error: &dyn Error) -> Vec<String> {
-    let mut words = vec![error.to_string()];
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        words.push(inner.to_string());
-        cause = inner.source();
-    }
-    words
 }

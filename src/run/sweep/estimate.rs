@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{CellEstimate, SweepEstimate};
-use crate::units::to_u64;
+use crate::units::{to_u64, with_causes};
 
 use super::super::error::RunError;
 use super::super::facts::facts;
 use super::super::feed::StoreFeed;
 use super::super::schemes::chosen;
-use super::error::words;
 use super::stock::{Cell, Stock};
 
 /// Warp instructions per millisecond on one core. Measured on shared virtual machines over
@@ -82,7 +81,7 @@ pub(super) fn estimate(
     let one = |(place, cell): (usize, &Cell)| {
         let (before, refused) = match runs_before(stock, cell) {
             Ok(before) => (before, None),
-            Err(error) => (0, Some(words(&error).join(": "))),
+            Err(error) => (0, Some(with_causes(&error).join(": "))),
         };
         let runs = before + 1;
         let work = work(stock, cell).saturating_mul(runs);

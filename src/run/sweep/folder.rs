@@ -10,11 +10,11 @@ use rayon::prelude::*;
 use crate::record::{
     Analysis, CellRecord, FailedCell, OTHER_FORMS, RecordError, SweepFiles, SweepRecord, Tidy,
 };
-use crate::units::{Passing, UNFINISHED, WholeFile};
+use crate::units::{Passing, UNFINISHED, WholeFile, with_causes};
 
 use super::super::claims::Claims;
 use super::SweepWatch;
-use super::error::{SweepError, words};
+use super::error::SweepError;
 use super::stock::Cell;
 
 /// What the tables are called.
@@ -208,7 +208,8 @@ impl SweepFolder {
     /// By cell: its [`SweepFolder::state`]. A damaged file is said and counts for nothing.
     pub(super) fn states(&self, cells: &[Cell], watch: &dyn SweepWatch) -> Vec<Option<bool>> {
         let say = |error: RecordError| {
-            watch.say(&format!("damaged, the cell runs again: {}", words(&error).join(": ")));
+            let words = with_causes(&error).join(": ");
+            watch.say(&format!("damaged, the cell runs again: {words}"));
         };
         let state = |cell| self.state(cell).map_err(say).ok().flatten();
         cells.par_iter().map(state).collect()
@@ -267,7 +268,7 @@ pub(super) fn tables(files: &SweepFiles, say: impl Fn(&str)) -> Result<(), Sweep
     let mut cells = Tidy::of_cells(opened(CELLS)).map_err(failed())?;
     let mut apps = Tidy::of_apps(opened(APPS)).map_err(failed())?;
     let left_out = |error: &RecordError| {
-        say(&format!("damaged, left out of the tables: {}", words(error).join(": ")));
+        say(&format!("damaged, left out of the tables: {}", with_causes(error).join(": ")));
     };
     let listing = files.listing()?;
     listing.damaged.iter().for_each(left_out);

@@ -64,7 +64,7 @@ pub trait Grouping: Send {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unmatched {
     /// The groups break a law: a defect of the grouping.
-    #[error("the groups are unlawful: {0}")]
+    #[error("the groups are unlawful")]
     Law(#[from] GroupLaw),
     /// No choice of patterns uses every application exactly once.
     #[error("no set of patterns takes every application once: {0}")]
