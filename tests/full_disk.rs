@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use crate::sweep_place::{Place, bytes};
 
@@ -76,4 +77,22 @@ fn a_cache_folder_that_does_not_fit_is_an_error() {
     assert!(said.contains("small/cache") && said.contains("GPUMODEL_CACHE"), "{said}");
     assert!(said.contains("No space left"), "{said}");
     assert_eq!(half_written(&place.path("kept")), Vec::<String>::new());
+}
+
+#[test]
+fn standard_output_that_is_full_is_said_to_be_that() {
+    for words in [
+        &["machine", "list"][..],
+        &["machine", "show", "v100", "--json", "-"],
+        &["scheme", "list"],
+        &["synth", "--list"],
+        &["plot", "--list"],
+    ] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut program = Command::new(env!("CARGO_BIN_EXE_gpumodel"));
+        let output = program.args(words).stdout(full).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.starts_with("error: cannot write to standard output: No space"), "{said}");
+    }
 }

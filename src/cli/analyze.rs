@@ -12,6 +12,7 @@ use crate::units::{WholeFile, check_writable};
 
 use super::bar::with_bars;
 use super::filter::FilterArguments;
+use super::output::{stdout, write_text};
 use super::place::cache_folder;
 use super::{Outcome, spare_store};
 
@@ -178,15 +179,14 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 
 /// Writes the record to `json`, and the tables to standard output unless that is it.
 fn show(analysis: &Analysis, json: Option<&Path>) -> Result<(), Box<dyn Error + Send + Sync>> {
-    match json {
-        Some(path) if path.as_os_str() == "-" => {
-            return Ok(io::stdout().write_all(analysis.to_json().as_bytes())?);
-        }
-        Some(path) => WholeFile::write(path, analysis.to_json().as_bytes())?,
-        None => {}
+    if let Some(path) = json {
+        write_text(path, &analysis.to_json())?;
+    }
+    if json.is_some_and(|path| path == Path::new("-")) {
+        return Ok(());
     }
     let text = report::table::solo(analysis)
         + &report::table::corun(analysis)
         + &report::table::queue(analysis);
-    Ok(io::stdout().write_all(text.as_bytes())?)
+    Ok(stdout().write_all(text.as_bytes())?)
 }

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Outcome;
-use super::plot::{read_all, write_text};
+use super::output::write_text;
+use super::plot::read_all;
 use crate::record::{Comparison, ReferenceTable, alone_once, refuse_namesakes};
 use crate::report::figure::{Figure, Scene};
 use crate::report::table;

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use super::Outcome;
+use super::output::{stdout, write_text};
 use crate::record::DramRecord;
 use crate::run::{DramJob, RequestFormat};
 use crate::units::WholeFile;
@@ -78,12 +79,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         commands.finish()?;
     }
     match arguments.json.as_deref() {
-        Some(path) if path == Path::new("-") => {
-            let mut text = serde_json::to_string_pretty(&record)?;
-            text.push('\n');
-            io::stdout().lock().write_all(text.as_bytes())?;
-        }
-        Some(path) => WholeFile::write(path, &serde_json::to_vec_pretty(&record)?)?,
+        Some(path) => write_text(path, &(serde_json::to_string_pretty(&record)? + "\n"))?,
         None => print(&record)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -102,7 +98,7 @@ fn open(path: &Path) -> Result<Box<dyn BufRead>, io::Error> {
 /// The record as a list of keys and values.
 fn print(record: &DramRecord) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let value = serde_json::to_value(record)?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     let fields = value.as_object().into_iter().flatten();
     for (key, value) in fields.filter(|(_, value)| !value.is_object()) {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

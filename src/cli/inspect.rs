@@ -10,8 +10,9 @@ use serde::Serialize;
 
 use crate::report::plain_name;
 use crate::trace::{Command, KernelSummary, Store, Survey, TraceError};
-use crate::units::{Dim3, WholeFile};
+use crate::units::Dim3;
 
+use super::output::{stdout, write_text};
 use super::{Outcome, spare_store};
 
 /// Longest kernel name in the table.
@@ -238,12 +239,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
 }
 
 fn write_json(document: &Document, path: &Path) -> io::Result<()> {
-    let mut text = serde_json::to_vec_pretty(document)?;
-    text.push(b'\n');
-    if path == Path::new("-") {
-        return io::stdout().lock().write_all(&text);
-    }
-    WholeFile::write(path, &text)
+    write_text(path, &(serde_json::to_string_pretty(document)? + "\n"))
 }
 
 fn table(header: &[&str]) -> Table {
@@ -307,7 +303,7 @@ fn show(document: &Document, top: usize) -> io::Result<()> {
         let count = row.warp_instructions.to_string();
         mix.add_row([row.opcode.clone(), count, format!("{share:.1} %")]);
     }
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     writeln!(out, "{kernels}\n\n{mix}\n")?;
     sizes(document, &mut out)
 }

@@ -9,9 +9,9 @@ use comfy_table::{Table, presets};
 use serde_json::json;
 
 use crate::spec::{ImportLabel, Models, Resolved, import_accelsim};
-use crate::units::WholeFile;
 
 use super::Outcome;
+use super::output::{stdout, write_text};
 
 /// Machine descriptions: list them, show one, check a file, import one.
 #[derive(Debug, Args)]
@@ -79,7 +79,7 @@ struct Import {
     /// gpgpusim.config and, for the timing of traces, trace.config.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The machine file to write; without it the text goes to standard output.
+    /// The machine file to write; without it, or with `-`, the text goes to standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Name of the machine; default: the stem of the output file, else `imported`.
@@ -120,7 +120,7 @@ fn run_list(list: &List) -> Outcome {
         let description = machine.description.clone();
         table.add_row([machine.name.clone(), sms, clock, peak, reference, description]);
     }
-    writeln!(io::stdout().lock(), "{}", table.trim_fmt())?;
+    writeln!(stdout(), "{}", table.trim_fmt())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -141,14 +141,14 @@ fn run_show(show: &Show) -> Outcome {
             row.source.map_or_else(Default::default, |s| (s.kind.name().to_owned(), s.text));
         table.add_row([row.key, value, kind, text]);
     }
-    writeln!(io::stdout().lock(), "{}\n\nhash {}", table.trim_fmt(), resolved.hash)?;
+    writeln!(stdout(), "{}\n\nhash {}", table.trim_fmt(), resolved.hash)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn run_check(check: &Check) -> Outcome {
     let models = Models::with_overrides(check.models.as_deref())?;
     let (resolved, problems) = models.examine(&check.file, &[])?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if problems.is_empty() {
         let count = resolved.provenance.len();
         writeln!(out, "{}: right, {count} values with their sources", check.file)?;
@@ -161,7 +161,8 @@ fn run_check(check: &Check) -> Outcome {
 }
 
 fn run_import(import: &Import) -> Outcome {
-    let stem = import.output.as_deref().and_then(Path::file_stem);
+    let file = import.output.as_deref().filter(|path| *path != Path::new("-"));
+    let stem = file.and_then(Path::file_stem);
     let name = import
         .name
         .clone()
@@ -169,10 +170,7 @@ fn run_import(import: &Import) -> Outcome {
         .unwrap_or_else(|| "imported".to_owned());
     let label = ImportLabel { name, description: import.description.clone() };
     let made = import_accelsim(&import.files, &label)?;
-    match &import.output {
-        Some(target) => WholeFile::write(target, made.text.as_bytes())?,
-        None => io::stdout().lock().write_all(made.text.as_bytes())?,
-    }
+    write_text(import.output.as_deref().unwrap_or(Path::new("-")), &made.text)?;
     let mut messages = io::stderr().lock();
     let count = made.ignored.len();
     writeln!(messages, "{count} options have no counterpart; the file lists them with the reason")?;
@@ -204,13 +202,7 @@ fn table(header: &[&str]) -> Table {
 }
 
 fn write_json(target: &Path, document: &serde_json::Value) -> Outcome {
-    let mut bytes = serde_json::to_vec_pretty(document)?;
-    bytes.push(b'\n');
-    if target == Path::new("-") {
-        io::stdout().lock().write_all(&bytes)?;
-    } else {
-        WholeFile::write(target, &bytes)?;
-    }
+    write_text(target, &(serde_json::to_string_pretty(document)? + "\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,6 +1,6 @@
 //! `gpumodel merge`: folders of sweeps joined into one.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -8,6 +8,7 @@ use crate::report::table;
 use crate::run::{MergeRequest, merge};
 
 use super::Outcome;
+use super::output::stdout;
 use super::sweep::failures;
 
 /// Joins folders of `gpumodel sweep` into a new one
@@ -38,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         mixed_versions: arguments.mixed_versions,
     };
     let (done, failed) = merge(&request)?;
-    let mut stdout = io::stdout().lock();
+    let mut stdout = stdout();
     writeln!(stdout, "{}: {done} cells done, {failed} failed", arguments.out.display())?;
     stdout.write_all(table::failures(&failures(&arguments.out)?).as_bytes())?;
     Ok(ExitCode::SUCCESS)

@@ -13,6 +13,7 @@ mod interrupt;
 mod log;
 mod machine;
 mod merge;
+mod output;
 mod place;
 mod plot;
 mod reproduce;

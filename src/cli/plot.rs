@@ -1,20 +1,21 @@
 //! `gpumodel plot`: a figure from records alone.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 
 use super::Outcome;
+use super::output::{stdout, write_text};
 use crate::record::{
     Analysis, Comparison, RecordError, ReferenceTable, SweepFiles, alone_once, cells_of_table,
     joined, refuse_namesakes, tell_apart,
 };
 use crate::report::RECORD;
 use crate::report::figure::{FIGURES, Figure, Scene};
-use crate::units::{WholeFile, with_causes};
+use crate::units::with_causes;
 
 /// Draws a figure as SVG from records alone.
 #[derive(Debug, Args)]
@@ -118,7 +119,7 @@ fn read(
 }
 
 fn list() -> Outcome {
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     for figure in FIGURES {
         writeln!(out, "{:12} {}", figure.name, figure.about)?;
     }
@@ -184,12 +185,4 @@ fn read_rows(path: &Path, keys: &[String]) -> Result<Vec<Analysis>, RecordError>
         records.extend(outcome.ok());
     }
     Ok(records)
-}
-
-/// Writes `text` to `path`, or to standard output for `-`.
-pub(super) fn write_text(path: &Path, text: &str) -> io::Result<()> {
-    if path == Path::new("-") {
-        return io::stdout().lock().write_all(text.as_bytes());
-    }
-    WholeFile::write(path, text.as_bytes())
 }

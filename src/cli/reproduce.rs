@@ -1,6 +1,6 @@
 //! `gpumodel reproduce`: a paper's experiments beside its published figures.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use crate::units::{ByteCount, check_writable};
 use super::Outcome;
 use super::bar::with_sweep_bars;
 use super::interrupt::{INTERRUPTED, ask_first};
+use super::output::stdout;
 use super::place::cache_folder;
 
 /// Runs a paper's evaluation and puts what it prints beside what comes out
@@ -84,13 +85,13 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let found = match with_sweep_bars(|watch| reproduce(&request, watch)) {
         Ok(found) => found,
         Err(error @ ReproduceError::Stopped { .. }) => {
-            writeln!(io::stdout(), "{error}; the same command goes on")?;
+            writeln!(stdout(), "{error}; the same command goes on")?;
             return Ok(ExitCode::from(INTERRUPTED));
         }
         Err(error) => return Err(error.into()),
     };
     report::write_reproduction(&found, folder)?;
-    let mut stdout = io::stdout().lock();
+    let mut stdout = stdout();
     stdout.write_all(report::headlines(&found).as_bytes())?;
     writeln!(stdout, "report: {}", folder.join("index.html").display())?;
     let [_, failed, _] = found.counts();

@@ -1,6 +1,6 @@
 //! `gpumodel scheme`: what sharing schemes there are.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -8,9 +8,10 @@ use clap::Subcommand;
 use serde_json::json;
 
 use crate::run::{ParameterRow, SchemeRow, schemes};
-use crate::units::{WholeFile, did_you_mean};
+use crate::units::did_you_mean;
 
 use super::Outcome;
+use super::output::{stdout, write_text};
 
 /// Lists the sharing schemes
 #[derive(Debug, clap::Args)]
@@ -42,16 +43,12 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let Verb::List { names, json } = arguments.verb;
     let rows = chosen(schemes(), &names)?;
     let Some(path) = json else {
-        writeln!(io::stdout(), "{}\n\n{}", table(&rows), parameters(&rows))?;
+        writeln!(stdout(), "{}\n\n{}", table(&rows), parameters(&rows))?;
         return Ok(ExitCode::SUCCESS);
     };
     let list: Vec<_> = rows.iter().map(row).collect();
     let text = serde_json::to_string_pretty(&json!({ "schemes": list }))? + "\n";
-    if path.as_os_str() == "-" {
-        io::stdout().write_all(text.as_bytes())?;
-    } else {
-        WholeFile::write(&path, text.as_bytes())?;
-    }
+    write_text(&path, &text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,5 +1,6 @@
 //! `gpumodel synth`: a workload model as a trace folder.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -11,6 +12,7 @@ use crate::synth::{self, Compression, FolderReport, Workload, write_folder};
 use crate::units::to_u64;
 
 use super::Outcome;
+use super::output::stdout;
 
 /// Writes a workload model as an Accel-Sim trace folder that `convert` takes.
 #[derive(Debug, Args)]
@@ -100,11 +102,11 @@ fn unknown(report: &FolderReport, models: Option<&Path>) -> Result<Vec<String>, 
     Ok(unlisted.into_iter().map(warning).collect())
 }
 
-#[allow(clippy::print_stdout, reason = "the list is what was asked for")]
 fn list(arguments: &Arguments) -> Outcome {
+    let mut out = stdout();
     for name in synth::names() {
         let workload = Workload::load(name, arguments.models.as_deref())?;
-        println!("{name:<14}{}", workload.description());
+        writeln!(out, "{name:<14}{}", workload.description())?;
     }
     Ok(ExitCode::SUCCESS)
 }

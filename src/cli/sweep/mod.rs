@@ -3,7 +3,7 @@
 mod slurm;
 
 use std::error::Error;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,6 +17,7 @@ use self::slurm::SlurmArguments;
 use super::Outcome;
 use super::bar::with_sweep_bars;
 use super::interrupt::{INTERRUPTED, ask_first};
+use super::output::stdout;
 use super::place::cache_folder;
 
 /// Runs a plan: mixes x machines x schemes with their parameters x seeds
@@ -189,13 +190,13 @@ fn dry(arguments: &Arguments, request: &SweepRequest) -> Outcome {
             ScalingRequest { nodes: arguments.nodes.clone(), threads, seed: arguments.seed };
         table::scaling(&with_sweep_bars(|watch| scaled(request, &scaling, watch))?)
     };
-    io::stdout().write_all(said.as_bytes())?;
+    stdout().write_all(said.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Says that an interrupt ended the sweep before it ran.
 fn stopped(arguments: &Arguments, error: &SweepError) -> Outcome {
-    let mut stdout = io::stdout().lock();
+    let mut stdout = stdout();
     writeln!(stdout, "{error}")?;
     writeln!(stdout, "{}", go_on(arguments))?;
     Ok(ExitCode::from(INTERRUPTED))
@@ -205,7 +206,7 @@ fn stopped(arguments: &Arguments, error: &SweepError) -> Outcome {
 fn tell(arguments: &Arguments, end: SweepEnd) -> Outcome {
     let SweepEnd { done, failed, left } = end;
     let out = arguments.out.display();
-    let mut stdout = io::stdout().lock();
+    let mut stdout = stdout();
     writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left")?;
     if failed > 0 {
         stdout.write_all(table::failures(&failures(&arguments.out)?).as_bytes())?;

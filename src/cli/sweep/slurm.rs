@@ -13,6 +13,7 @@ use crate::units::to_usize;
 use super::super::Outcome;
 use super::super::bar::with_sweep_bars;
 use super::super::interrupt::{INTERRUPTED, ask_first_with};
+use super::super::output::stdout;
 use super::{Arguments, again, stopped, tell};
 
 /// What Slurm is asked for.
@@ -47,7 +48,7 @@ pub(super) fn run(arguments: &Arguments, request: &SweepRequest) -> Outcome {
     if arguments.slurm.print {
         let estimate = with_sweep_bars(|watch| planned(request, 1, watch))?;
         let submit = slurm_scripts(&slurm, &estimate)?;
-        writeln!(io::stdout(), "submit: sh {}", submit.display())?;
+        writeln!(stdout(), "submit: sh {}", submit.display())?;
         return Ok(ExitCode::SUCCESS);
     }
     let later = later(arguments, &slurm.out);
@@ -57,7 +58,7 @@ pub(super) fn run(arguments: &Arguments, request: &SweepRequest) -> Outcome {
         Ok(end) if end.living > 0 => {
             let (cells, out, jobs) = (end.cells, arguments.out.display(), end.living);
             let (done, failed, left) = (cells.done, cells.failed, cells.left);
-            let mut stdout = io::stdout().lock();
+            let mut stdout = stdout();
             writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left")?;
             writeln!(stdout, "not watched any more: {jobs} jobs\n{later}")?;
             Ok(ExitCode::from(INTERRUPTED))
