@@ -6,6 +6,8 @@ use std::path::Path;
 
 use gpumodel::trace::{ConvertRequest, Silent, Store, TraceError, convert};
 
+use crate::sweep_place::bytes;
+
 const TEXT: &str = include_str!("../traces/golden/v1.traceg");
 
 fn to(input: &Path, output: &Path) -> Result<Store, TraceError> {
@@ -58,6 +60,60 @@ fn documents_do_not_replace_stores() {
         assert!(String::from_utf8_lossy(&output.stderr).contains("is a store"));
     }
     assert_eq!(fs::read(store).unwrap(), before);
+}
+
+/// A folder with an input of every kind.
+fn inputs() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (from, name) in [
+        ("tests/data/report/record.json", "r.json"),
+        ("tests/data/report/runs.csv", "x.csv"),
+        ("tests/data/accelsim-small/gpgpusim.config", "g.config"),
+        ("models/gpus/v100.toml", "m.toml"),
+    ] {
+        fs::copy(root.join(from), at(name)).unwrap();
+    }
+    fs::write(at("d.txt"), "0 0x40 R\n").unwrap();
+    fs::create_dir(at("t")).unwrap();
+    fs::write(at("t/kernel-3.traceg"), TEXT).unwrap();
+    fs::write(at("t/kernelslist.g"), "kernel-3.traceg\n").unwrap();
+    folder
+}
+
+#[test]
+fn outputs_do_not_replace_what_they_are_made_of() {
+    let folder = inputs();
+    let before = bytes(folder.path());
+    let with = |front: &[&'static str], back: &[&'static str]| [front, back].concat();
+    let run = |words: &[&str]| {
+        let mut program = assert_cmd::Command::cargo_bin("gpumodel").unwrap();
+        let output = program.current_dir(folder.path()).args(words).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let plot = ["plot", "r.json", "--figure"];
+    let compare = ["compare", "r.json", "--reference", "x.csv"];
+    let dram = ["dram", "--spec", "hbm3", "--requests", "d.txt"];
+    for words in [
+        with(&plot, &["stalls", "-o", "r.json"]),
+        with(&plot, &["correlation", "--reference", "x.csv", "-o", "y.svg", "--csv", "./x.csv"]),
+        with(&compare, &["--json", "t/../r.json"]),
+        with(&compare, &["-o", "x.csv"]),
+        with(&dram, &["--commands", "d.txt"]),
+        with(&dram, &["--json", "d.txt"]),
+        with(&["machine", "import"], &["g.config", "-o", "g.config"]),
+        with(&["machine", "show"], &["m.toml", "--json", "m.toml"]),
+        with(&["analyze"], &["synth:saxpy", "-m", "m.toml", "--json", "m.toml"]),
+        with(&["analyze"], &["t", "-m", "v100", "--json", "t/kernel-3.traceg"]),
+    ] {
+        let (code, said) = run(&words);
+        assert_eq!(code, Some(2), "{words:?}: {said}");
+        assert!(said.contains("is read by this command, and -"), "{words:?}: {said}");
+        assert!(bytes(folder.path()) == before, "{words:?}");
+    }
+    let (code, said) = run(&with(&compare, &["--json", "e", "-o", "./e"]));
+    assert!(code == Some(2) && said.contains("is to be written by --json and by -o"), "{said}");
 }
 
 #[test]

@@ -8,13 +8,15 @@ use std::process::ExitCode;
 use crate::record::Analysis;
 use crate::report;
 use crate::run::{AnalyzeRequest, AppName, SampleRequest, Until, analyze};
+use crate::trace::sources;
 use crate::units::{WholeFile, check_writable};
 
+use super::Outcome;
 use super::bar::with_bars;
 use super::filter::FilterArguments;
 use super::output::{stdout, write_text};
 use super::place::cache_folder;
-use super::{Outcome, spare_store};
+use super::spare::spare;
 
 /// Analyzes applications on a machine: cycles, stalls, caches, DRAM
 ///
@@ -138,8 +140,44 @@ fn check_width(arguments: &Arguments) -> Result<(), String> {
     }
 }
 
+/// Refuses outputs that cannot be written, or would replace what is read, before they are
+/// worked for.
+fn check_outputs(arguments: &Arguments) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let (inputs, json) = (read_by(arguments), arguments.json.as_deref());
+    spare(&inputs, &[("--json", json)])?;
+    if let Some(folder) = &arguments.report {
+        spare(&inputs, &[("--report", Some(folder.join(report::RECORD).as_path()))])?;
+        check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
+    }
+    if let Some(path) = json.filter(|path| *path != Path::new("-")) {
+        drop(WholeFile::create(path)?);
+    }
+    Ok(())
+}
+
+/// The files that are read: of the applications all that would be converted, the machine, the
+/// queue and records whose decisions are run again. What is no file is a name.
+fn read_by(arguments: &Arguments) -> Vec<PathBuf> {
+    let before = |text: &str, end: &str| PathBuf::from(text.split(end).next().unwrap_or(text));
+    let mut files = vec![PathBuf::from(&arguments.machine)];
+    files.extend(arguments.queue.clone());
+    for typed in &arguments.apps {
+        let AppName { path, .. } = AppName::parse(typed);
+        match path.to_str().and_then(|text| text.strip_prefix("synth:")) {
+            Some(model) => files.push(before(model, ":scale=")),
+            // What is no trace is said when it is read.
+            None => files.extend(sources(std::slice::from_ref(&path)).unwrap_or_default()),
+        }
+        files.push(path);
+    }
+    let replayed = arguments.scheme.iter().filter_map(|typed| typed.strip_prefix("replay:"));
+    files.extend(replayed.map(|record| before(record, ":run=")));
+    files
+}
+
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     check_width(&arguments)?;
+    check_outputs(&arguments)?;
     if let Some(threads) = arguments.threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
     }
@@ -158,14 +196,6 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         seed: arguments.seed,
         sample: arguments.sample.map(SampleRequest::within),
     };
-    if let Some(folder) = &arguments.report {
-        check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
-    }
-    arguments.json.as_deref().map_or(Ok(()), spare_store)?;
-    if let Some(path) = arguments.json.as_deref().filter(|path| *path != Path::new("-")) {
-        // Refused before it is worked for.
-        drop(WholeFile::create(path)?);
-    }
     let analysis = with_bars(|watch| analyze(&request, watch))?;
     show(&analysis, arguments.json.as_deref())?;
     if let Some(folder) = &arguments.report {

@@ -7,7 +7,8 @@ use clap::Args;
 
 use super::Outcome;
 use super::output::write_text;
-use super::plot::read_all;
+use super::records::{read_all, sources};
+use super::spare::spare;
 use crate::record::{Comparison, ReferenceTable, alone_once, refuse_namesakes};
 use crate::report::figure::{Figure, Scene};
 use crate::report::table;
@@ -46,6 +47,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
+    let mut inputs = sources(&arguments.records);
+    inputs.push(arguments.reference.clone());
+    let outputs = [("--json", arguments.json.as_deref()), ("-o", arguments.output.as_deref())];
+    spare(&inputs, &outputs)?;
     let mut records = read_all(&arguments.records)?;
     alone_once(&mut records);
     let reference = ReferenceTable::read(&arguments.reference)?;

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::Outcome;
 use super::output::{stdout, write_text};
+use super::spare::spare;
 use crate::record::DramRecord;
 use crate::run::{DramJob, RequestFormat};
 use crate::units::WholeFile;
@@ -65,6 +66,10 @@ enum Format {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
+    let inputs = [arguments.requests.clone(), PathBuf::from(&arguments.spec)];
+    let outputs =
+        [("--commands", arguments.commands.as_deref()), ("--json", arguments.json.as_deref())];
+    spare(&inputs, &outputs)?;
     let job = DramJob::new(&arguments.spec, arguments.models.as_deref(), &arguments.changes)?;
     let format = match arguments.format {
         Format::Address => RequestFormat::Address,

@@ -12,8 +12,9 @@ use crate::report::plain_name;
 use crate::trace::{Command, KernelSummary, Store, Survey, TraceError};
 use crate::units::Dim3;
 
+use super::Outcome;
 use super::output::{stdout, write_text};
-use super::{Outcome, spare_store};
+use super::spare::spare;
 
 /// Longest kernel name in the table.
 const NAME_CHARACTERS: usize = 40;
@@ -108,6 +109,7 @@ struct KernelRow {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
+    spare(std::slice::from_ref(&arguments.store), &[("--json", arguments.json.as_deref())])?;
     let store = match open(&arguments) {
         Ok(store) => store,
         Err(error @ TraceError::Store { .. }) if arguments.verify => return Ok(damaged(&error)),
@@ -116,10 +118,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let document = document(&store, arguments.verify)?;
     match &arguments.json {
         None => show(&document, arguments.top)?,
-        Some(path) => {
-            spare_store(path)?;
-            write_json(&document, path)?;
-        }
+        Some(path) => write_json(&document, path)?,
     }
     Ok(ExitCode::SUCCESS)
 }

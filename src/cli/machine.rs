@@ -12,6 +12,7 @@ use crate::spec::{ImportLabel, Models, Resolved, import_accelsim};
 
 use super::Outcome;
 use super::output::{stdout, write_text};
+use super::spare::spare;
 
 /// Machine descriptions: list them, show one, check a file, import one.
 #[derive(Debug, Args)]
@@ -125,6 +126,7 @@ fn run_list(list: &List) -> Outcome {
 }
 
 fn run_show(show: &Show) -> Outcome {
+    spare(&[PathBuf::from(&show.machine)], &[("--json", show.json.as_deref())])?;
     let models = Models::with_overrides(show.models.as_deref())?;
     let resolved = models.machine(&show.machine, &show.overrides)?;
     if let Some(target) = &show.json {
@@ -161,6 +163,7 @@ fn run_check(check: &Check) -> Outcome {
 }
 
 fn run_import(import: &Import) -> Outcome {
+    spare(&import.files, &[("-o", import.output.as_deref())])?;
     let file = import.output.as_deref().filter(|path| *path != Path::new("-"));
     let stem = file.and_then(Path::file_stem);
     let name = import

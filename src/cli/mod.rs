@@ -16,19 +16,18 @@ mod merge;
 mod output;
 mod place;
 mod plot;
+mod records;
 mod reproduce;
 mod scheme;
+mod spare;
 mod sweep;
 mod synth;
 
 use std::error::Error;
 use std::io;
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-use crate::trace::Store;
 
 /// What a verb gives back: an exit code, or an error for the user (exit code 2).
 pub(crate) type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
@@ -88,12 +87,6 @@ fn run(verb: Verb) -> Outcome {
         Verb::Synth(arguments) => synth::run(arguments),
         Verb::Dram(arguments) => dram::run(arguments),
     }
-}
-
-/// Refuses to write a document over a store.
-fn spare_store(path: &Path) -> Result<(), String> {
-    let text = || format!("{}: is a store; give the document another name", path.display());
-    if Store::recognise(path) { Err(text()) } else { Ok(()) }
 }
 
 fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {

@@ -1,21 +1,19 @@
 //! `gpumodel plot`: a figure from records alone.
 
-use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 
 use super::Outcome;
 use super::output::{stdout, write_text};
+use super::records::{read_all, sources};
+use super::spare::spare;
 use crate::record::{
-    Analysis, Comparison, RecordError, ReferenceTable, SweepFiles, alone_once, cells_of_table,
-    joined, refuse_namesakes, tell_apart,
+    Analysis, Comparison, RecordError, ReferenceTable, alone_once, refuse_namesakes, tell_apart,
 };
-use crate::report::RECORD;
 use crate::report::figure::{FIGURES, Figure, Scene};
-use crate::units::with_causes;
 
 /// Draws a figure as SVG from records alone.
 #[derive(Debug, Args)]
@@ -72,6 +70,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         return list();
     };
     let figure = Figure::named(name)?;
+    let mut inputs = sources(&arguments.records);
+    inputs.extend(arguments.reference.clone());
+    spare(&inputs, &[("-o", Some(output.as_path())), ("--csv", arguments.csv.as_deref())])?;
     let (records, table) = read(&arguments, figure)?;
     let comparison = table.map(|table| Comparison::new(&records, &table, None));
     let mut scene = Scene::new(&records);
@@ -124,65 +125,4 @@ fn list() -> Outcome {
         writeln!(out, "{:12} {}", figure.name, figure.about)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Every record of `paths`, in order; of a report's folder its record, of a sweep's folder
-/// those of its cells, and of a table of such a folder those of the cells that it names, as `analyze` would have
-/// written them.
-pub(super) fn read_all(paths: &[PathBuf]) -> Result<Vec<Analysis>, RecordError> {
-    let mut records = Vec::new();
-    for path in paths {
-        let files = SweepFiles::new(path);
-        if files.begun() {
-            records.extend(joined(read_cells(&files)?));
-            continue;
-        }
-        if path.is_dir() {
-            records.push(of_report(path)?);
-            continue;
-        }
-        let bytes = fs::read(path).map_err(|source| RecordError::file(path, source))?;
-        match cells_of_table(&bytes, path)? {
-            Some(keys) => records.extend(joined(read_rows(path, &keys)?)),
-            None => records.push(Analysis::from_json(&bytes, path)?),
-        }
-    }
-    Ok(records)
-}
-
-/// The record in the folder of a report.
-fn of_report(folder: &Path) -> Result<Analysis, RecordError> {
-    let record = folder.join(RECORD);
-    if record.is_file() {
-        return Analysis::read(&record);
-    }
-    Err(RecordError::Folder { path: folder.to_path_buf() })
-}
-
-/// The records of the cells that are done.
-#[allow(clippy::print_stderr)]
-fn read_cells(files: &SweepFiles) -> Result<Vec<Analysis>, RecordError> {
-    let listing = files.listing()?;
-    for damage in &listing.damaged {
-        eprintln!("warning: left out: {}", with_causes(damage).join(": "));
-    }
-    let mut records = Vec::new();
-    for cell in listing.cells {
-        records.extend(files.outcome(&cell.key)?.and_then(Result::ok));
-    }
-    Ok(records)
-}
-
-/// The records of the cells `keys` that are done, which lie beside the table at `path`.
-fn read_rows(path: &Path, keys: &[String]) -> Result<Vec<Analysis>, RecordError> {
-    let files = SweepFiles::new(path.parent().unwrap_or(Path::new("")));
-    let mut records = Vec::new();
-    for key in keys {
-        let outcome = files.outcome(key)?.ok_or_else(|| RecordError::Beside {
-            path: path.to_path_buf(),
-            record: files.record(key),
-        })?;
-        records.extend(outcome.ok());
-    }
-    Ok(records)
 }
