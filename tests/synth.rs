@@ -355,6 +355,16 @@ fn the_verb_writes_a_folder_or_says_why_not() {
         .success();
     let text = |folder: &Path| fs::read(folder.join("kernel-1.traceg")).unwrap();
     assert_eq!(text(&out), text(&other), "a name and its file are the same workload");
+    // What is there is spared, also where another workload is asked for.
+    let before = text(&out);
+    let again = program().args(["synth", "gather", "--scale", "0.01", "-o"]).arg(&out).assert();
+    let message = String::from_utf8(again.code(2).get_output().stderr.clone()).unwrap();
+    assert!(message.contains("holds kernel-1.traceg and 1 more: name a folder"), "{message}");
+    assert_eq!(text(&out), before);
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    program().args(["synth", "saxpy", "--scale", "0.01", "-o"]).arg(&empty).assert().success();
+    assert_eq!(text(&empty), before);
     let failing = |name: &str, word: &str| {
         let target = folder.path().join("none");
         let failed = program().args(["synth", name, "-o"]).arg(&target).assert().code(2);

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::spec::{Models, SpecError, Unlisted};
 use crate::synth::{self, Compression, FolderReport, Workload, write_folder};
-use crate::units::to_u64;
+use crate::units::{held, to_u64};
 
 use super::Outcome;
 use super::output::stdout;
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "NAME|FILE", required_unless_present = "list")]
     workload: Option<String>,
 
-    /// The folder to write: kernelslist.g and one kernel-N.traceg per launch.
+    /// The folder to write, new or empty: kernelslist.g and one kernel-N.traceg per launch.
     #[arg(short, long, value_name = "DIR", required_unless_present = "list")]
     output: Option<PathBuf>,
 
@@ -63,6 +63,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     }
     let name = arguments.workload.expect("required without --list");
     let folder = arguments.output.expect("required without --list");
+    check_empty(&folder)?;
     let workload = Workload::load_scaled(&name, arguments.models.as_deref(), arguments.scale)?;
     let compression = match arguments.compress {
         Packing::None => Compression::None,
@@ -86,6 +87,14 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         Err(error) => message(&format!("warning: opcodes are not looked up: {error}")),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses a folder that holds something: what is there may be a trace that nobody makes
+/// again, and two traces in one folder are none.
+fn check_empty(folder: &Path) -> Result<(), String> {
+    let Some(held) = held(folder) else { return Ok(()) };
+    let folder = folder.display();
+    Err(format!("{folder} holds {held}: name a folder that does not exist, or remove it first"))
 }
 
 /// A warning for each opcode that was executed and is in no opcode table.

@@ -72,9 +72,32 @@ impl Drop for WholeFolder {
     }
 }
 
+/// What lies in the folder `target`, in words; `None`: nothing does, or it is no folder.
+#[must_use]
+pub fn held(target: &Path) -> Option<String> {
+    let entries = fs::read_dir(target).ok()?.flatten();
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+    names.sort();
+    let first = names.first()?.to_string_lossy().into_owned();
+    let more = names.len() - 1;
+    Some(if more > 0 { format!("{first} and {more} more") } else { first })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::WholeFolder;
+    use super::{WholeFolder, held};
+
+    #[test]
+    fn what_lies_in_a_folder_is_told_by_its_first_name() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(held(folder.path()), None);
+        assert_eq!(held(&folder.path().join("none")), None);
+        std::fs::write(folder.path().join("b"), "").unwrap();
+        assert_eq!(held(folder.path()).as_deref(), Some("b"));
+        std::fs::write(folder.path().join("a"), "").unwrap();
+        assert_eq!(held(folder.path()).as_deref(), Some("a and 1 more"));
+        assert_eq!(held(&folder.path().join("a")), None, "a file");
+    }
 
     #[test]
     fn a_dropped_folder_leaves_nothing_and_a_finished_one_keeps_its_neighbours() {

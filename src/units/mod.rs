@@ -21,7 +21,7 @@ pub use causes::with_causes;
 pub use clock::ClockRatio;
 pub use dim::Dim3;
 pub use expectation::{in_words, message_in_words};
-pub use folder::WholeFolder;
+pub use folder::{WholeFolder, held};
 pub use id::{AppId, JobId, KernelId, SmId};
 pub use narrow::{to_u16, to_u32, to_u64, to_usize};
 pub use nearest::{did_you_mean, nearest};
