@@ -93,3 +93,24 @@ fn a_script_refuses_a_plan_that_has_other_cells_by_now() {
     let rows = fs::read_to_string(place.path("out/cells.csv")).unwrap();
     assert_eq!(rows.lines().count(), 10);
 }
+
+#[test]
+fn what_is_for_slurm_alone_is_refused_without_it() {
+    let place = Place::new();
+    let plan = place.plan("plan", PLAN);
+    for typed in [
+        &["--print"][..],
+        &["--chunk", "5"],
+        &["--array-limit", "1000"],
+        &["--at-once", "1"],
+        &["--poll", "10"],
+        &["--resubmit", "3"],
+    ] {
+        for more in [&[][..], &["--dry-run"], &["--engine", "local"]] {
+            let (code, said) = place.sweep(&plan, "out", &[typed, more].concat());
+            let words = format!("error: {} is for jobs of Slurm: add --engine slurm", typed[0]);
+            assert!(code == Some(2) && said.contains(&words), "{typed:?}: {said}");
+            assert!(!place.path("out").exists(), "{typed:?}");
+        }
+    }
+}

@@ -148,6 +148,9 @@ fn part(typed: &str) -> Result<(usize, usize), String> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if arguments.engine == Engine::Local {
+        arguments.slurm.refuse()?;
+    }
     if let Some(threads) = arguments.threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
     }

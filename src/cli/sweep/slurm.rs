@@ -25,21 +25,41 @@ pub(super) struct SlurmArguments {
     /// Cells of a task [default: about half an hour's by the estimate]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     chunk: Option<u32>,
-    /// Tasks of one array at most: the cluster's MaxArraySize less one
-    #[arg(long, value_name = "N", default_value_t = 1000,
-          value_parser = clap::value_parser!(u32).range(1..))]
-    array_limit: u32,
+    /// Tasks of one array at most: the cluster's MaxArraySize less one [default: 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    array_limit: Option<u32>,
     /// Tasks of one array at once at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     at_once: Option<u32>,
-    /// Seconds between two looks at the queue
-    #[arg(long, value_name = "SECONDS", default_value_t = 10,
-          value_parser = clap::value_parser!(u32).range(1..=3600))]
-    poll: u32,
-    /// How often a cell whose job was lost is submitted again at most
-    #[arg(long, value_name = "N", default_value_t = 3,
-          value_parser = clap::value_parser!(u32).range(..=1000))]
-    resubmit: u32,
+    /// Seconds between two looks at the queue [default: 10]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3600))]
+    poll: Option<u32>,
+    /// How often a cell whose job was lost is submitted again at most [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=1000))]
+    resubmit: Option<u32>,
+}
+
+/// What is meant where nothing was typed.
+const ARRAY_LIMIT: u32 = 1000;
+const POLL: u32 = 10;
+const RESUBMIT: u32 = 3;
+
+impl SlurmArguments {
+    /// Refuses what was typed where Slurm does not run the cells: it would mean nothing.
+    pub(super) fn refuse(&self) -> Result<(), String> {
+        let typed = [
+            ("--print", self.print),
+            ("--chunk", self.chunk.is_some()),
+            ("--array-limit", self.array_limit.is_some()),
+            ("--at-once", self.at_once.is_some()),
+            ("--poll", self.poll.is_some()),
+            ("--resubmit", self.resubmit.is_some()),
+        ];
+        match typed.iter().find(|(_, typed)| *typed) {
+            Some((option, _)) => Err(format!("{option} is for jobs of Slurm: add --engine slurm")),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Writes scripts for Slurm, or submits and watches them.
@@ -91,10 +111,10 @@ fn wanted(arguments: &Arguments, request: &SweepRequest) -> Result<SlurmRequest,
         part: request.part.is_some(),
         chunk: typed.chunk.map(to_usize),
         threads: arguments.threads.map_or(1, usize::from),
-        array: to_usize(typed.array_limit),
+        array: to_usize(typed.array_limit.unwrap_or(ARRAY_LIMIT)),
         at_once: typed.at_once.map(to_usize),
-        poll: Duration::from_secs(typed.poll.into()),
-        resubmit: typed.resubmit,
+        poll: Duration::from_secs(typed.poll.unwrap_or(POLL).into()),
+        resubmit: typed.resubmit.unwrap_or(RESUBMIT),
     })
 }
 
