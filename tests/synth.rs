@@ -375,8 +375,11 @@ fn the_verb_writes_a_folder_or_says_why_not() {
     failing("saxpi", "did you mean `saxpy`");
     failing("no/such.toml", "no/such.toml");
     let listed = program().args(["synth", "--list"]).assert().success();
-    assert_eq!(
-        String::from_utf8_lossy(&listed.get_output().stdout).lines().count(),
-        synth::names().count()
-    );
+    let listed = String::from_utf8_lossy(&listed.get_output().stdout).into_owned();
+    assert_eq!(listed.lines().count(), synth::names().count());
+    let width = synth::names().map(str::len).max().unwrap() + 2;
+    for (line, name) in listed.lines().zip(synth::names()) {
+        let (front, about) = line.split_at(width);
+        assert!(front.trim_end() == name && !about.starts_with(' '), "{line}");
+    }
 }

@@ -121,8 +121,9 @@ fn read(
 
 fn list() -> Outcome {
     let mut out = stdout();
+    let width = FIGURES.iter().map(|figure| figure.name.len()).max().unwrap_or(0) + 2;
     for figure in FIGURES {
-        writeln!(out, "{:12} {}", figure.name, figure.about)?;
+        writeln!(out, "{:<width$}{}", figure.name, figure.about)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -113,9 +113,10 @@ fn unknown(report: &FolderReport, models: Option<&Path>) -> Result<Vec<String>, 
 
 fn list(arguments: &Arguments) -> Outcome {
     let mut out = stdout();
+    let width = synth::names().map(str::len).max().unwrap_or(0) + 2;
     for name in synth::names() {
         let workload = Workload::load(name, arguments.models.as_deref())?;
-        writeln!(out, "{name:<14}{}", workload.description())?;
+        writeln!(out, "{name:<width$}{}", workload.description())?;
     }
     Ok(ExitCode::SUCCESS)
 }
