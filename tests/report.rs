@@ -4,7 +4,7 @@ use std::fs;
 
 use assert_cmd::Command;
 use gpumodel::record::{Analysis, Comparison, ReferenceTable};
-use gpumodel::report::figure::{Drawing, FIGURES, Figure, Scene, Source};
+use gpumodel::report::figure::{Choice, Drawing, FIGURES, Figure, Scene, Source};
 use gpumodel::report::{ReportError, page, table, write_all};
 
 use crate::picture::{boxes, texts};
@@ -14,9 +14,11 @@ use crate::shown_queue::{TWENTY, queued};
 use crate::shown_slices::{sliced, surfaces};
 use crate::shown_study::{apart, hosted, pairs};
 
-fn draw(name: &str, record: &Analysis) -> Result<Drawing, ReportError> {
+/// What the figure `name` of `record` is drawn from: other records where it holds nothing
+/// that the figure shows.
+fn shown(name: &str, record: &Analysis) -> Result<Vec<Analysis>, ReportError> {
     let queues = Figure::named(name)?.source == Source::Queues && record.queues.is_empty();
-    let records = match name {
+    Ok(match name {
         "occupancy" => swept(record),
         _ if queues => vec![queued(TWENTY)],
         "makespan" => pairs(3, false),
@@ -26,15 +28,22 @@ fn draw(name: &str, record: &Analysis) -> Result<Drawing, ReportError> {
         "slice-surface" => surfaces(3, false),
         "sm-scaling" | "ctas" | "transformed" | "task-size" => apart(3, false),
         _ => vec![record.clone()],
-    };
-    let records = &records[..];
-    let table = ReferenceTable::read(&data("runs.csv")).unwrap();
-    let comparison = Comparison::new(records, &table, None);
-    let mut scene = Scene::new(records).with(&comparison);
-    if name == "timeline" {
-        scene = scene.only(&record.solo[0].app)?;
-    }
-    Figure::named(name)?.draw(&scene)
+    })
+}
+
+fn scene<'a>(name: &str, records: &'a [Analysis]) -> Result<Scene<'a>, ReportError> {
+    let scene = Scene::new(records);
+    if name == "timeline" { scene.only(&records[0].solo[0].app) } else { Ok(scene) }
+}
+
+fn compared(records: &[Analysis]) -> Comparison {
+    Comparison::new(records, &ReferenceTable::read(&data("runs.csv")).unwrap(), None)
+}
+
+fn draw(name: &str, record: &Analysis) -> Result<Drawing, ReportError> {
+    let records = shown(name, record)?;
+    let comparison = compared(&records);
+    Figure::named(name)?.draw(&scene(name, &records)?.with(&comparison))
 }
 
 /// Every figure of the small record, and those of solo runs of crowded ones.
@@ -325,4 +334,42 @@ fn plot_draws_from_the_command_line() {
     assert_eq!(fs::read_to_string(&target).unwrap(), draw("stalls", &small()).unwrap().svg);
     gpumodel().arg("plot").arg(&record).args(["--figure", "nonsense", "-o", "-"]).assert().code(2);
     gpumodel().arg("plot").arg(&record).args(["--figure", "timeline", "-o", "-"]).assert().code(2);
+}
+
+#[test]
+fn figures_show_the_choices_that_they_take_and_no_others() {
+    for figure in FIGURES {
+        let records = shown(figure.name, &small()).unwrap();
+        let comparison = compared(&records);
+        let alone = scene(figure.name, &records).unwrap();
+        let whole = alone.clone().with(&comparison);
+        for (choice, scene) in [
+            (Choice::Reference, alone),
+            (Choice::Baseline, whole.clone().against("nobody")),
+            (Choice::Metric, whole.clone().by("beauty")),
+            (Choice::Queue, whole.of("nowhere")),
+        ] {
+            let (drawn, taken) = (figure.draw(&scene), figure.check(choice));
+            assert_eq!(drawn.is_err(), taken.is_ok(), "{}: {choice:?}", figure.name);
+        }
+    }
+}
+
+#[test]
+fn plot_refuses_options_that_its_figure_has_no_use_for() {
+    for (figure, option, word, known) in [
+        ("stalls", "--metric", "stp", "normalized, queues"),
+        ("slowdown", "--baseline", "nope", "normalized, queues, makespan, energy"),
+        ("traffic", "--queue", "foo", "schedule, sm-share"),
+        ("schemes", "--app", "apps/one", "stalls, roofline, traffic"),
+        ("stalls", "--reference", "none.csv", "correlation"),
+    ] {
+        let mut command = Command::cargo_bin("gpumodel").unwrap();
+        command.arg("plot").arg(data("record.json")).args(["--figure", figure, "-o", "-"]);
+        let output = command.args([option, word]).assert().code(2).get_output().clone();
+        let said = String::from_utf8(output.stderr).unwrap();
+        let words = format!("figure `{figure}` takes no {option}: leave it out, or draw one of");
+        assert!(said.contains(&words) && said.contains(known), "{said}");
+        assert!(output.stdout.is_empty(), "{figure}");
+    }
 }

@@ -13,7 +13,8 @@ use super::spare::spare;
 use crate::record::{
     Analysis, Comparison, RecordError, ReferenceTable, alone_once, refuse_namesakes, tell_apart,
 };
-use crate::report::figure::{FIGURES, Figure, Scene};
+use crate::report::ReportError;
+use crate::report::figure::{Choice, FIGURES, Figure, Scene};
 
 /// Draws a figure as SVG from records alone.
 #[derive(Debug, Args)]
@@ -39,14 +40,15 @@ pub(crate) struct Arguments {
     /// Where the SVG goes; `-` is standard output
     #[arg(short, long, value_name = "FILE.svg", required_unless_present = "list")]
     output: Option<PathBuf>,
-    /// Only this application of the records
+    /// Only this application of the records, for figures of applications alone
     #[arg(long, value_name = "NAME")]
     app: Option<String>,
-    /// A reference table, for figures beside one
+    /// The reference table of `correlation`
     #[arg(long, value_name = "FILE.csv")]
     reference: Option<PathBuf>,
     /// The scheme that others are divided by, for `normalized` [default: left-over],
-    /// `queues` [default: even-queue] and `makespan` [default: sequential, else cuda]
+    /// `queues` [default: even-queue], `makespan` [default: sequential, else cuda] and
+    /// `energy` [default: the first]
     #[arg(long, value_name = "SCHEME")]
     baseline: Option<String>,
     /// What is compared. By `normalized`: ipc, stp, antt, fairness, harmonic, makespan or
@@ -70,16 +72,47 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         return list();
     };
     let figure = Figure::named(name)?;
+    check(&arguments, figure)?;
     let mut inputs = sources(&arguments.records);
     inputs.extend(arguments.reference.clone());
     spare(&inputs, &[("-o", Some(output.as_path())), ("--csv", arguments.csv.as_deref())])?;
     let (records, table) = read(&arguments, figure)?;
     let comparison = table.map(|table| Comparison::new(&records, &table, None));
-    let mut scene = Scene::new(&records);
+    let drawing = figure.draw(&scene(&arguments, &records, comparison.as_ref())?)?;
+    if arguments.csv.is_some() && drawing.csv.is_empty() {
+        return Err(format!("the figure {name} has no table of its own").into());
+    }
+    write_text(output, &drawing.svg)?;
+    if let Some(path) = &arguments.csv {
+        write_text(path, &drawing.csv)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses choices that the figure does not show.
+fn check(arguments: &Arguments, figure: &Figure) -> Result<(), ReportError> {
+    let typed = [
+        (Choice::App, arguments.app.is_some()),
+        (Choice::Reference, arguments.reference.is_some()),
+        (Choice::Baseline, arguments.baseline.is_some()),
+        (Choice::Metric, arguments.metric.is_some()),
+        (Choice::Queue, arguments.queue.is_some()),
+    ];
+    let mut typed = typed.into_iter().filter(|(_, typed)| *typed);
+    typed.try_for_each(|(choice, _)| figure.check(choice))
+}
+
+/// What was chosen of `records`.
+fn scene<'a>(
+    arguments: &'a Arguments,
+    records: &'a [Analysis],
+    comparison: Option<&'a Comparison>,
+) -> Result<Scene<'a>, ReportError> {
+    let mut scene = Scene::new(records);
     if let Some(app) = &arguments.app {
         scene = scene.only(app)?;
     }
-    if let Some(comparison) = &comparison {
+    if let Some(comparison) = comparison {
         scene = scene.with(comparison);
     }
     if let Some(scheme) = &arguments.baseline {
@@ -91,15 +124,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     if let Some(queue) = &arguments.queue {
         scene = scene.of(queue);
     }
-    let drawing = figure.draw(&scene)?;
-    if arguments.csv.is_some() && drawing.csv.is_empty() {
-        return Err(format!("the figure {name} has no table of its own").into());
-    }
-    write_text(output, &drawing.svg)?;
-    if let Some(path) = &arguments.csv {
-        write_text(path, &drawing.csv)?;
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(scene)
 }
 
 /// The records as `figure` shows them, and the reference table that was asked for.

@@ -26,6 +26,16 @@ pub enum ReportError {
         /// The names there are.
         known: String,
     },
+    /// A choice that the figure does not show.
+    #[error("figure `{figure}` takes no {option}: leave it out, or draw one of {known}")]
+    Unused {
+        /// Name of the figure.
+        figure: &'static str,
+        /// The option that makes the choice.
+        option: &'static str,
+        /// The figures that it is for.
+        known: String,
+    },
     /// No record holds that application.
     #[error("no application `{name}` in the records; expected one of {known}")]
     UnknownApp {

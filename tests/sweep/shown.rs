@@ -24,13 +24,12 @@ fn a_folder_of_cells_is_plotted_as_its_mixes() {
     let row = "machine,trace,launches,kernels,cycles\nwarped-slicer,m,all,1,5000\n";
     fs::write(place.path("r.csv"), row).unwrap();
     for (figure, words) in [
-        ("stalls", "m: "),
-        ("activity", "tenths of the peak"),
-        ("correlation", "1 of 1 reference rows"),
+        (&["stalls"][..], "m: "),
+        (&["activity"], "tenths of the peak"),
+        (&["correlation", "--reference", "r.csv"], "1 of 1 reference rows"),
     ] {
-        let reference = ["--reference", "r.csv", "-o", "y.svg"];
-        let (code, said) =
-            place.run(&[&["plot", "out", "--figure", figure][..], &reference].concat());
+        let plot = [&["plot", "out", "-o", "y.svg", "--figure"][..], figure].concat();
+        let (code, said) = place.run(&plot);
         assert_eq!(code, Some(0), "{said}");
         let drawn = fs::read_to_string(place.path("y.svg")).unwrap();
         assert!(drawn.contains(words) && !drawn.contains("[2]"), "each once: {drawn}");
