@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Outcome;
-use super::output::write_text;
+use super::output::{check_svg, write_text};
 use super::records::{read_all, sources};
 use super::spare::spare;
 use crate::record::{Comparison, ReferenceTable, alone_once, refuse_namesakes};
@@ -47,6 +47,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
+    arguments.output.as_deref().map_or(Ok(()), check_svg)?;
     let mut inputs = sources(&arguments.records);
     inputs.push(arguments.reference.clone());
     let outputs = [("--json", arguments.json.as_deref()), ("-o", arguments.output.as_deref())];

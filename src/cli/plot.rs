@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Outcome;
-use super::output::{stdout, write_text};
+use super::output::{check_svg, stdout, write_text};
 use super::records::{read_all, sources};
 use super::spare::spare;
 use crate::record::{
@@ -73,6 +73,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     };
     let figure = Figure::named(name)?;
     check(&arguments, figure)?;
+    check_svg(output)?;
     let mut inputs = sources(&arguments.records);
     inputs.extend(arguments.reference.clone());
     spare(&inputs, &[("-o", Some(output.as_path())), ("--csv", arguments.csv.as_deref())])?;

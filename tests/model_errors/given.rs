@@ -104,3 +104,19 @@ fn a_cause_is_said_once() {
         assert!(!cause.contains("because") && !error.contains(cause), "{said}");
     }
 }
+
+#[test]
+fn figures_are_not_written_under_names_of_other_pictures() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = crate::shown::data("record.json").display().to_string();
+    let table = crate::shown::data("runs.csv").display().to_string();
+    for words in [
+        &["plot", &record, "--figure", "stalls", "-o", "a.pdf"][..],
+        &["compare", &record, "--reference", &table, "-o", "a.pdf"],
+    ] {
+        let (code, said) = said(folder.path(), words);
+        let way = "convert that: rsvg-convert -f pdf a.svg -o a.pdf";
+        assert!(code == Some(2) && said.contains(way), "{said}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{said}");
+    }
+}
