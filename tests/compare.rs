@@ -227,6 +227,75 @@ fn records_that_no_row_is_about_are_refused_with_both_names() {
     assert!(message.contains("other.csv") && message.contains("tiny apps/one"), "{message}");
 }
 
+/// What the program says and its exit code.
+fn run(words: &[&str]) -> (Option<i32>, String) {
+    let output = Command::cargo_bin("gpumodel").unwrap().args(words).output().unwrap();
+    let said = [&output.stdout[..], &output.stderr].concat();
+    (output.status.code(), String::from_utf8(said).unwrap())
+}
+
+#[test]
+fn a_row_that_two_records_answer_is_refused_with_both() {
+    let folder = tempfile::tempdir().unwrap();
+    let (copy, other) = (folder.path().join("copy.json"), folder.path().join("other.json"));
+    std::fs::copy(data("record.json"), &copy).unwrap();
+    let mut set = small();
+    set.machine.hash = String::from("of the machine otherwise set");
+    std::fs::write(&other, set.to_json()).unwrap();
+    let (first, table) = (data("record.json"), data("runs.csv"));
+    let [first, copy, other, table] =
+        [&first, &copy, &other, &table].map(|path| path.to_str().unwrap());
+    let none: &[&str] = &[];
+    let figure: &[&str] = &["--figure", "correlation", "-o", "-"];
+    for (verb, options) in [("compare", none), ("plot", figure)] {
+        let of = |second: &str| {
+            run(&[&[verb, first, second, "--reference", table][..], options].concat())
+        };
+        for second in [first, copy] {
+            let (code, said) = of(second);
+            let words = format!("apps/one is in {first} and in {second}, so that this row would");
+            assert!(code == Some(2) && said.contains(&words), "{said}");
+            assert!(said.contains("runs.csv:2: "), "{said}");
+        }
+        assert_eq!(of(other).0, Some(0), "two settings are two machines");
+    }
+}
+
+#[test]
+fn a_row_that_is_there_twice_is_refused_with_both_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    let refused = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        ReferenceTable::read(&path).map(drop).map_err(|error| error.to_string())
+    };
+    let runs = "machine,trace,launches,cycles\nm,a,all,5\nm,a,1-2,5\nm,b,all,5\nn,a,all,5\n";
+    assert_eq!(refused(runs), Ok(()));
+    let said = refused(&format!("{runs}m,a,,6\n")).unwrap_err();
+    let words = "t.csv:6: expected one row about m a (launches all), found another in line 2; ";
+    assert!(said.contains(words), "{said}");
+    let launches = "machine,trace,launch,name,cycles\nm,a,1,k,5\nm,a,2,k,5\n";
+    assert_eq!(refused(launches), Ok(()));
+    let said = refused(&format!("{launches}m,a,1,k,5\n")).unwrap_err();
+    assert!(said.contains("t.csv:4: ") && said.contains("in line 2; leave one"), "{said}");
+    let hardware = "machine,trace,kernel,elapsed_cycles\nm,a,k,5\nm,a,l,5\n";
+    assert_eq!(refused(hardware), Ok(()));
+    assert!(refused(&format!("{hardware}m,a,l,7\n")).unwrap_err().contains("t.csv:4: "));
+}
+
+#[test]
+fn launches_that_take_longer_than_a_row_are_refused_with_it() {
+    let (record, table) = (data("record.json"), data("runs.csv"));
+    let [record, table] = [&record, &table].map(|path| path.to_str().unwrap());
+    let compare = ["compare", record, "--reference", table, "--launch-cycles"];
+    // 5800 cycles of three launches.
+    let (code, said) = run(&[&compare[..], &["2000"]].concat());
+    let words = "runs.csv:2: expected at least the cycles that the launches of apps/one take";
+    assert!(code == Some(2) && said.contains(words), "{said}");
+    assert!(said.contains("found 200 fewer") && said.contains("--launch-cycles"), "{said}");
+    assert_eq!(run(&[&compare[..], &["1010"]].concat()).0, Some(0));
+}
+
 #[test]
 fn malformed_tables_are_refused_with_file_and_line() {
     let header = "machine,trace,launches,kernels,cycles,l1_accesses,l1_misses\n";

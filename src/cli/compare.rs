@@ -7,9 +7,9 @@ use clap::Args;
 
 use super::Outcome;
 use super::output::{check_svg, write_text};
-use super::records::{read_all, sources};
+use super::records::{Records, read_all, sources};
 use super::spare::spare;
-use crate::record::{Comparison, ReferenceTable, alone_once, refuse_namesakes};
+use crate::record::{Comparison, ReferenceTable, alone_once, refuse_namesakes, refuse_twice};
 use crate::report::figure::{Figure, Scene};
 use crate::report::table;
 
@@ -52,12 +52,14 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     inputs.push(arguments.reference.clone());
     let outputs = [("--json", arguments.json.as_deref()), ("-o", arguments.output.as_deref())];
     spare(&inputs, &outputs)?;
-    let mut records = read_all(&arguments.records)?;
+    let Records { all: mut records, from } = read_all(&arguments.records)?;
     alone_once(&mut records);
     let reference = ReferenceTable::read(&arguments.reference)?;
     refuse_namesakes(&records, &reference)?;
+    refuse_twice(&records, &from, &reference)?;
     let comparison = Comparison::new(&records, &reference, arguments.launch_cycles);
     comparison.answered(&reference)?;
+    comparison.launches_fit(&reference)?;
     if let Some(path) = &arguments.output {
         let scene = Scene::new(&records).with(&comparison);
         write_text(path, &Figure::named("correlation")?.draw(&scene)?.svg)?;

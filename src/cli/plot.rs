@@ -8,10 +8,11 @@ use clap::Args;
 
 use super::Outcome;
 use super::output::{check_svg, stdout, write_text};
-use super::records::{read_all, sources};
+use super::records::{Records, read_all, sources};
 use super::spare::spare;
 use crate::record::{
-    Analysis, Comparison, RecordError, ReferenceTable, alone_once, refuse_namesakes, tell_apart,
+    Analysis, Comparison, RecordError, ReferenceTable, alone_once, refuse_namesakes, refuse_twice,
+    tell_apart,
 };
 use crate::report::ReportError;
 use crate::report::figure::{Choice, FIGURES, Figure, Scene};
@@ -133,7 +134,7 @@ fn read(
     arguments: &Arguments,
     figure: &Figure,
 ) -> Result<(Vec<Analysis>, Option<ReferenceTable>), RecordError> {
-    let mut records = read_all(&arguments.records)?;
+    let Records { all: mut records, from } = read_all(&arguments.records)?;
     let table = arguments.reference.as_deref().map(ReferenceTable::read).transpose()?;
     if let Some(table) = &table {
         refuse_namesakes(&records, table)?;
@@ -141,6 +142,9 @@ fn read(
     tell_apart(&mut records);
     if figure.source.alone() {
         alone_once(&mut records);
+    }
+    if let Some(table) = &table {
+        refuse_twice(&records, &from, table)?;
     }
     Ok((records, table))
 }

@@ -7,13 +7,21 @@ use crate::record::{Analysis, RecordError, SweepFiles, cells_of_table, joined};
 use crate::report::RECORD;
 use crate::units::with_causes;
 
+/// Records, and what each of them was read from, as typed.
+#[derive(Default)]
+pub(super) struct Records {
+    pub(super) all: Vec<Analysis>,
+    pub(super) from: Vec<PathBuf>,
+}
+
 /// Every record of `paths`, in order; of a report's folder its record, of a sweep's folder
 /// those of its cells, and of a table of such a folder those of the cells that it names, as
 /// `analyze` would have written them.
-pub(super) fn read_all(paths: &[PathBuf]) -> Result<Vec<Analysis>, RecordError> {
-    let mut records = Vec::new();
+pub(super) fn read_all(paths: &[PathBuf]) -> Result<Records, RecordError> {
+    let mut records = Records::default();
     for path in paths {
-        records.extend(read(path)?);
+        records.all.extend(read(path)?);
+        records.from.resize(records.all.len(), path.clone());
     }
     Ok(records)
 }

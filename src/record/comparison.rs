@@ -156,6 +156,26 @@ impl Comparison {
         Err(RecordError::table(&table.path, 1, message))
     }
 
+    /// Refuses a row with fewer cycles than its launches are said to take: less than nothing
+    /// would be left of it to compare.
+    ///
+    /// # Errors
+    /// [`RecordError::Table`] with the row.
+    pub fn launches_fit(&self, table: &ReferenceTable) -> Result<(), RecordError> {
+        for row in &self.rows {
+            let beyond = row.pairs.get(&Quantity::CyclesBeyondLaunch);
+            let beyond = beyond.map_or(0.0, |pair| pair.reference);
+            if beyond < 0.0 {
+                let (name, missing) = (row.label(), -beyond);
+                let message = format!(
+                    "expected at least the cycles that the launches of {name} take to start, found {missing} fewer; say with --launch-cycles how many of the table's cycles each takes, 0 where none"
+                );
+                return Err(RecordError::table(&table.path, row.line, message));
+            }
+        }
+        Ok(())
+    }
+
     /// The document as pretty JSON with a final newline: same input, same bytes.
     ///
     /// # Panics

@@ -11,6 +11,7 @@
 //! Other columns are ignored; a missing counter column means that the table
 //! does not say.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -76,17 +77,41 @@ impl ReferenceTable {
         let header = reader.headers().map_err(|e| csv_error(path, &e))?.clone();
         let shape = Shape::of(&header).map_err(|m| RecordError::table(path, 1, m))?;
         let mut rows = Vec::new();
+        let mut known = BTreeMap::new();
         for record in reader.records() {
             let record = record.map_err(|e| csv_error(path, &e))?;
             let line = record.position().map_or(0, csv::Position::line);
             let cells = Cells { header: &header, record: &record };
-            rows.push(shape.row(&cells, line).map_err(|m| RecordError::table(path, line, m))?);
+            let row = shape.row(&cells, line).map_err(|m| RecordError::table(path, line, m))?;
+            if let Some(first) = known.insert(row.about(), line) {
+                return Err(RecordError::table(path, line, again(&row, first)));
+            }
+            rows.push(row);
         }
         if rows.is_empty() {
             return Err(RecordError::table(path, 1, "expected rows below the header, found none"));
         }
         Ok(Self { path: path.to_path_buf(), rows })
     }
+}
+
+impl ReferenceRow {
+    /// What the row is about: machine, application, launches, and the kernel where it says
+    /// one.
+    fn about(&self) -> [String; 5] {
+        let word = |word: &Option<String>| word.clone().unwrap_or_default();
+        let (kernel, start) = (word(&self.kernel), word(&self.name_start));
+        [self.machine.clone(), self.trace.clone(), self.launches.to_string(), kernel, start]
+    }
+}
+
+/// What is wrong with a row that is about the same as that in line `first`.
+fn again(row: &ReferenceRow, first: u64) -> String {
+    let [machine, trace, launches, ..] = row.about();
+    format!(
+        "expected one row about {machine} {trace} (launches {launches}), found another in line \
+         {first}; leave one of them out"
+    )
 }
 
 fn csv_error(path: &Path, error: &csv::Error) -> RecordError {
