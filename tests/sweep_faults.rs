@@ -267,7 +267,15 @@ fn a_damaged_record_is_made_again_and_a_damaged_list_is_said() {
     let plot = ["plot", "out", "--figure", "normalized", "--metric", "stp", "-o", "x.svg"];
     let (code, said) = place.run(&plot);
     assert!(code == Some(0) && said.contains("warning: left out: out/cells/0bad.json"), "{said}");
-    fs::write(files.list(), "{\"schema\": \"other\", \"cells\": []}").unwrap();
+    let list = fs::read(files.list()).unwrap();
+    for damaged in ["{\"schema\": \"other\", \"cells\": []}", "{\"schema\": ", ""] {
+        fs::write(files.list(), damaged).unwrap();
+        let (code, said) = place.sweep(&plan, "out", &["--resume"]);
+        assert!(code == Some(2) && said.contains("sweep.json: not a file of"), "{said}");
+        assert!(said.contains("; delete it, and what wrote the folder makes it again"), "{said}");
+    }
+    fs::remove_file(files.list()).unwrap();
     let (code, said) = place.sweep(&plan, "out", &["--resume"]);
-    assert!(code == Some(2) && said.contains("sweep.json: not a file of"), "{said}");
+    assert!(code == Some(0) && said.contains(&format!("{before} cells done")), "{said}");
+    assert!(fs::read(files.list()).unwrap() == list, "as it was");
 }

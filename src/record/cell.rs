@@ -13,6 +13,10 @@ use super::RecordError;
 /// Value of [`SweepRecord::schema`].
 pub const SWEEP_SCHEMA: &str = "gpumodel.sweep/1";
 
+/// What to do about a list of cells that is damaged: the records do not need it.
+const LIST_AGAIN: &str = "delete it, and what wrote the folder makes it again, `gpumodel sweep \
+                          PLAN.toml --out DIR --resume` or `gpumodel merge`; no record is lost";
+
 /// What a cell of a sweep is: one mix on one machine under one scheme.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellRecord {
@@ -106,10 +110,18 @@ impl SweepRecord {
     /// Reads `sweep.json`.
     ///
     /// # Errors
-    /// [`RecordError`] with the file and what is wrong.
+    /// [`RecordError`] with the file, what is wrong and how the file comes back.
     pub fn read(path: &Path) -> Result<Self, RecordError> {
-        let record: Self = read(path)?;
-        check(path, &record.schema).map(|()| record)
+        let record = read(path).and_then(|record: Self| {
+            check(path, &record.schema)?;
+            Ok(record)
+        });
+        record.map_err(|error| match error {
+            RecordError::Sweep { path, message } => {
+                RecordError::Sweep { path, message: format!("{message}; {LIST_AGAIN}") }
+            }
+            other => other,
+        })
     }
 
     /// The document as JSON with a final newline.
