@@ -266,7 +266,7 @@ fn threads_and_memory_change_no_byte() {
     let place = Place::new();
     let plan = place.plan("plan", PLAN);
     for (out, options) in
-        [("one", ["--threads", "1"]), ("two", ["--threads", "2"]), ("little", ["--memory", "1K"])]
+        [("one", ["--threads", "1"]), ("two", ["--threads", "2"]), ("little", ["--memory", "1M"])]
     {
         let (code, said) = place.sweep(&plan, out, &options);
         assert_eq!(code, Some(0), "{said}");
@@ -274,6 +274,9 @@ fn threads_and_memory_change_no_byte() {
     let names = |out: &str| place.content(out);
     assert_eq!(names("one"), names("two"));
     assert_eq!(names("one"), names("little"));
+    let (code, said) = place.sweep(&plan, "none", &["--memory", "5"]);
+    assert!(code == Some(2) && said.contains("expected at least 1M"), "{said}");
+    assert!(!place.path("none").exists());
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::units::{ByteCount, Scratch};
 use super::Outcome;
 use super::bar::with_bar;
 use super::filter::FilterArguments;
+use super::memory::memory;
 
 /// Converts NVBit-style traces to one memory-mapped store.
 #[derive(Debug, clap::Args)]
@@ -45,14 +46,6 @@ pub(crate) struct Arguments {
 enum Form {
     Store,
     Traceg,
-}
-
-/// Less than this would cut a trace into runs of a few records.
-const LEAST_MEMORY: ByteCount = ByteCount(1 << 20);
-
-fn memory(typed: &str) -> Result<ByteCount, String> {
-    let size: ByteCount = typed.parse()?;
-    (size >= LEAST_MEMORY).then_some(size).ok_or_else(|| String::from("expected at least 1M"))
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {

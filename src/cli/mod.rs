@@ -12,6 +12,7 @@ mod inspect;
 mod interrupt;
 mod log;
 mod machine;
+mod memory;
 mod merge;
 mod output;
 mod place;

@@ -13,6 +13,7 @@ use crate::units::{ByteCount, check_writable};
 use super::Outcome;
 use super::bar::with_sweep_bars;
 use super::interrupt::{INTERRUPTED, ask_first};
+use super::memory::memory;
 use super::output::stdout;
 use super::place::cache_folder;
 
@@ -53,7 +54,7 @@ pub(crate) struct Arguments {
     threads: Option<u16>,
     /// Memory that cells may take together by their estimates, as 512M or 8G
     /// [default: 80 % of what is free]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<ByteCount>,
     /// Seconds without a sign of life after which cells of a process on another machine
     /// are taken over

@@ -17,6 +17,7 @@ use self::slurm::SlurmArguments;
 use super::Outcome;
 use super::bar::with_sweep_bars;
 use super::interrupt::{INTERRUPTED, ask_first};
+use super::memory::memory;
 use super::output::stdout;
 use super::place::cache_folder;
 
@@ -105,7 +106,7 @@ pub(crate) struct Arguments {
     threads: Option<u16>,
     /// Memory that cells may take together by their estimates, as 512M or 8G; one cell
     /// runs in any case [default: 80 % of what is free]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<ByteCount>,
     /// Refuses a plan that has other cells than when a job was submitted
     #[arg(long, value_name = "HASH", hide = true)]
