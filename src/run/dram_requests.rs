@@ -197,6 +197,14 @@ impl<R: BufRead> Requests<R> {
         }
     }
 
+    /// How long a request is: one of no bytes is none.
+    fn bytes(&self, words: &mut Words<'_>) -> Result<u64, RequestError> {
+        let word = words.next();
+        let value = word.and_then(number).filter(|value| (1..=LARGEST_REQUEST).contains(value));
+        let expected = || format!("BYTES (a number from 1 to {LARGEST_REQUEST})");
+        value.ok_or_else(|| self.wrong(&expected(), word))
+    }
+
     /// `ID CYCLE R|W PC BG BA ROW COL`.
     fn coordinates(&mut self, words: &mut Words<'_>) -> Result<Access, RequestError> {
         const PARTS: [&str; 5] = ["PC", "BG", "BA", "ROW", "COL"];
@@ -220,7 +228,7 @@ impl<R: BufRead> Requests<R> {
         let write = self.kind(words)?;
         let bytes = match words.peek() {
             None | Some(b'#') => 1,
-            _ => self.number(words, "BYTES", LARGEST_REQUEST + 1)?.max(1),
+            _ => self.bytes(words)?,
         };
         let first = address / self.access_bytes;
         let end = address.saturating_add(bytes - 1) / self.access_bytes + 1;

@@ -140,6 +140,8 @@ fn wrong_lines_are_named() {
         ("0 0 Q\n", ["requests.txt:1", "R or W", "`Q`"]),
         ("0 0\n", ["requests.txt:1", "R or W", "end of the line"]),
         ("0 0 R 64 7\n", ["requests.txt:1", "end of the line", "`7`"]),
+        ("0 0 R 1\n0 0 R 0\n", ["requests.txt:2", "BYTES (a number from 1 to 1048576)", "`0`"]),
+        ("0 0 R 1048577\n", ["requests.txt:1", "BYTES", "`1048577`"]),
         ("99999999999999999999 0 R\n", ["requests.txt:1", "CYCLE", "99999999999999999999"]),
     ] {
         let error = refused(requests, &SPEC);
