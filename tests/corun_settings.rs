@@ -184,6 +184,10 @@ fn what_cannot_be_run_is_said() {
     };
     let late = refused(|request| request.arrivals = vec![(String::from("c"), 5)]);
     assert!(late.contains('c') && late.contains("a, b"), "{late}");
+    let twice = refused(|request| {
+        request.arrivals = [5, 6].map(|cycle| (String::from("b"), cycle)).into();
+    });
+    assert!(twice.contains("application b arrives twice; give --arrive b=CYCLE once"), "{twice}");
     let window = refused(|request| request.until = "targets".parse().unwrap());
     assert!(window.contains("--window"), "{window}");
     let scheme = refused(|request| request.schemes = vec![String::from("evn")]);

@@ -117,6 +117,9 @@ pub enum RunError {
         /// Every name.
         known: String,
     },
+    /// An application that is to come at two times.
+    #[error("application {0} arrives twice; give --arrive {0}=CYCLE once")]
+    ArrivesTwice(String),
     /// Targets without the window that sets them.
     #[error(
         "the end `targets` needs a window: each application runs alone for so many cycles, and \

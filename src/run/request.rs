@@ -1,6 +1,6 @@
 //! The request of `analyze` and how it is carried out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -95,6 +95,7 @@ impl AnalyzeRequest {
         let Some(path) = &self.queue else {
             self.schemes.iter().try_for_each(|typed| chosen(typed, &self.apps).map(drop))?;
             self.check_window()?;
+            self.check_arrivals()?;
             return Ok(None);
         };
         for (option, used) in [
@@ -135,6 +136,15 @@ impl AnalyzeRequest {
             return Err(RunError::NoWindow);
         }
         Ok(())
+    }
+
+    /// Refuses an application that is to come at two times.
+    fn check_arrivals(&self) -> Result<(), RunError> {
+        let mut known = BTreeSet::new();
+        match self.arrivals.iter().find(|(name, _)| !known.insert(name)) {
+            Some((name, _)) => Err(RunError::ArrivesTwice(name.clone())),
+            None => Ok(()),
+        }
     }
 
     /// When each of `apps` comes.
