@@ -28,6 +28,12 @@ pub enum BadChoice {
         /// Every name.
         known: String,
     },
+    /// Nothing stands where a name should.
+    #[error("expected the name of a scheme, found an empty one; known are: {known}")]
+    NoName {
+        /// Every name.
+        known: String,
+    },
     /// The scheme has no such parameter.
     #[error(
         "scheme {scheme} has no parameter {key}{}; known are: {known}",
@@ -86,11 +92,8 @@ impl Choice {
     pub fn parse(text: &str) -> Result<Self, BadChoice> {
         let mut parts = text.split(':');
         let name = parts.next().unwrap_or_default().trim();
-        let row = find(name).ok_or_else(|| {
-            let known: Vec<&str> = TABLE.iter().map(|row| row.name).collect();
-            let (nearest, known) = (nearest(name, known.iter().copied()), known.join(", "));
-            BadChoice::UnknownScheme { name: name.to_owned(), nearest, known }
-        })?;
+        let known = || TABLE.iter().map(|row| row.name).collect::<Vec<_>>();
+        let row = find(name).ok_or_else(|| unknown(name, &known()))?;
         let mut choice = Self::of(row);
         let mut set = Vec::new();
         for part in parts {
@@ -144,6 +147,15 @@ impl Choice {
     pub fn make(&self) -> Box<dyn Scheme> {
         (self.row.make)(&self.settings)
     }
+}
+
+/// The error for a name that is none of `known`.
+pub(super) fn unknown(name: &str, known: &[&str]) -> BadChoice {
+    let (nearest, known) = (nearest(name, known.iter().copied()), known.join(", "));
+    if name.is_empty() {
+        return BadChoice::NoName { known };
+    }
+    BadChoice::UnknownScheme { name: name.to_owned(), nearest, known }
 }
 
 /// Reads `key=value` of a scheme that has these lists of parameters.
@@ -232,6 +244,11 @@ mod tests {
         assert!(word.contains("loss or performance"), "{word}");
         let pair = refused("warped-slicer:window");
         assert!(pair.contains("key=value"), "{pair}");
+        for nothing in ["", " ", ":window=1"] {
+            let none = refused(nothing);
+            let words = "expected the name of a scheme, found an empty one; known are: ";
+            assert!(none.starts_with(words) && none.contains("left-over"), "{none}");
+        }
         let twice = Choice::parse("warped-slicer:window=1:window=2").unwrap_err();
         assert_eq!(twice, BadChoice::Twice { scheme: "warped-slicer", key: "window" });
     }

@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use crate::units::nearest;
-
-use super::super::choice::{BadChoice, Choice, setting};
+use super::super::choice::{BadChoice, Choice, setting, unknown};
 use super::super::{Settings, TABLE, find};
 use super::{Grouping, InArrivalOrder, QUEUE_TABLE, QueueRow, find_queue};
 
@@ -61,8 +59,7 @@ impl QueueChoice {
         if find(name).is_none() {
             let queues = QUEUE_TABLE.iter().map(|row| row.name);
             let known: Vec<&str> = queues.chain(TABLE.iter().map(|row| row.name)).collect();
-            let (nearest, known) = (nearest(name, known.iter().copied()), known.join(", "));
-            return Err(BadChoice::UnknownScheme { name: name.to_owned(), nearest, known });
+            return Err(unknown(name, &known));
         }
         let within = Choice::parse(text)?;
         let row = within.row();
@@ -151,6 +148,8 @@ mod tests {
         let unknown = QueueChoice::parse("even-que").unwrap_err().to_string();
         assert!(unknown.contains("did you mean even-queue?"), "{unknown}");
         assert!(unknown.contains("warped-slicer"), "{unknown}");
+        let empty = QueueChoice::parse("").unwrap_err().to_string();
+        assert!(empty.contains("found an empty one; known are: even-queue"), "{empty}");
         assert!(QueueChoice::parse("even-queue:n_r=4").is_err());
         assert!(QueueChoice::parse("even-queue:x").is_err());
     }
