@@ -355,16 +355,6 @@ fn the_verb_writes_a_folder_or_says_why_not() {
         .success();
     let text = |folder: &Path| fs::read(folder.join("kernel-1.traceg")).unwrap();
     assert_eq!(text(&out), text(&other), "a name and its file are the same workload");
-    // What is there is spared, also where another workload is asked for.
-    let before = text(&out);
-    let again = program().args(["synth", "gather", "--scale", "0.01", "-o"]).arg(&out).assert();
-    let message = String::from_utf8(again.code(2).get_output().stderr.clone()).unwrap();
-    assert!(message.contains("holds kernel-1.traceg and 1 more: name a folder"), "{message}");
-    assert_eq!(text(&out), before);
-    let empty = folder.path().join("empty");
-    fs::create_dir(&empty).unwrap();
-    program().args(["synth", "saxpy", "--scale", "0.01", "-o"]).arg(&empty).assert().success();
-    assert_eq!(text(&empty), before);
     let failing = |name: &str, word: &str| {
         let target = folder.path().join("none");
         let failed = program().args(["synth", name, "-o"]).arg(&target).assert().code(2);
@@ -374,6 +364,30 @@ fn the_verb_writes_a_folder_or_says_why_not() {
     };
     failing("saxpi", "did you mean `saxpy`");
     failing("no/such.toml", "no/such.toml");
+}
+
+#[test]
+fn a_folder_that_holds_something_is_spared_and_an_empty_one_is_filled() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |workload: &str, name: &str| {
+        let mut synth = program();
+        synth.current_dir(folder.path()).args(["synth", workload, "--scale", "0.01", "-o", name]);
+        synth.assert()
+    };
+    let text = |name: &str| fs::read(folder.path().join(name).join("kernel-1.traceg")).unwrap();
+    write("saxpy", "out").success();
+    let before = text("out");
+    let refused = write("gather", "out").code(2).get_output().stderr.clone();
+    let message = String::from_utf8(refused).unwrap();
+    assert!(message.contains("out holds kernel-1.traceg and 1 more: name a folder"), "{message}");
+    assert_eq!(text("out"), before);
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    write("saxpy", "empty").success();
+    assert_eq!(text("empty"), before);
+}
+
+#[test]
+fn the_list_has_every_workload_in_columns() {
     let listed = program().args(["synth", "--list"]).assert().success();
     let listed = String::from_utf8_lossy(&listed.get_output().stdout).into_owned();
     assert_eq!(listed.lines().count(), synth::names().count());
