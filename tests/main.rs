@@ -20,6 +20,7 @@ mod findings;
 mod full_disk;
 mod fuzz;
 mod gallery;
+mod held_figures;
 mod hostile;
 mod imports;
 mod layers;

@@ -39,9 +39,27 @@ impl<'a> Alone<'a> {
         self.run.parameters.get(key)?.parse().ok()
     }
 
+    /// SMs that it held; where the record does not say, those that were set, at most all.
+    pub(crate) fn held_sms(&self) -> Option<u32> {
+        let all = self.record.machine.sms;
+        let set = self.setting("sms").filter(|&sms| sms > 0);
+        let set = set.map_or(all, |sms| all.min(sms.into()));
+        let held = if self.app.sms > 0 { self.app.sms } else { set };
+        u32::try_from(held).ok().filter(|&sms| sms > 0)
+    }
+
+    /// CTAs that an SM held at most: what was set, as far as it fits.
+    pub(crate) fn held_ctas(&self) -> Option<u32> {
+        let Some(set) = self.setting("ctas").filter(|&ctas| ctas > 0) else {
+            return self.resident();
+        };
+        let fits = u32::try_from(self.app.ctas_per_sm).ok().filter(|&ctas| ctas > 0);
+        Some(fits.map_or(set, |fits| set.min(fits)))
+    }
+
     /// CTAs that an SM holds where the scheme sets no bound: of workers no more than come
     /// for a launch.
-    pub(crate) fn resident(&self) -> Option<u32> {
+    fn resident(&self) -> Option<u32> {
         let held = self.app.ctas_per_sm;
         let launches = to_u64(self.app.kernels.len()).saturating_mul(self.record.machine.sms);
         let came = self.app.workers.as_ref().map(|workers| workers.workers);
@@ -113,47 +131,58 @@ pub(crate) fn subjects<'a>(runs: &[Alone<'a>]) -> Vec<Subject<'a>> {
 pub(crate) struct Sweep<'a> {
     /// The scheme, with what tells it from other sweeps of the application.
     pub(crate) scheme: String,
-    /// Runs by the setting, which each has once.
+    /// Runs by what they held, which each has once.
     pub(crate) points: Points<'a>,
+    /// Runs that held as much as one of the points.
+    pub(crate) repeats: usize,
 }
 
-/// Runs by the value of a setting.
+/// Runs by what they held.
 type Points<'a> = Vec<(u32, Alone<'a>)>;
 
 /// A scheme with its other settings.
 type Scheme = (String, BTreeMap<String, String>);
 
-/// The sweeps of `runs` over the setting `key`, each of at least two points; where it
-/// is 0, `all` says what that stands for.
+/// The sweeps of `runs` over the setting `key`, each of at least two points, which lie at
+/// what a run `held`: who is set more than there is has all that there is.
 pub(crate) fn sweeps<'a>(
     runs: &[Alone<'a>],
     key: &str,
-    all: impl Fn(&Alone<'a>) -> Option<u32>,
+    held: impl Fn(&Alone<'a>) -> Option<u32>,
 ) -> Vec<Sweep<'a>> {
     let rest = |run: &Alone<'a>| -> Scheme {
         let mut rest = run.run.parameters.clone();
         rest.remove(key);
         (run.run.scheme.clone(), rest)
     };
-    let mut found: Vec<(Scheme, Points<'a>)> = Vec::new();
+    let mut found: Vec<(Scheme, Points<'a>, usize)> = Vec::new();
     for run in runs {
-        let value =
-            run.setting(key).and_then(|value| if value == 0 { all(run) } else { Some(value) });
-        let Some(value) = value else { continue };
+        let Some(value) = run.setting(key).and_then(|_| held(run)) else { continue };
         let own = rest(run);
-        match found.iter_mut().find(|(other, _)| *other == own) {
-            Some((_, points)) if points.iter().any(|point| point.0 == value) => {}
-            Some((_, points)) => points.push((value, *run)),
-            None => found.push((own, vec![(value, *run)])),
+        match found.iter_mut().find(|(other, ..)| *other == own) {
+            Some((_, points, repeats)) if points.iter().any(|point| point.0 == value) => {
+                *repeats += 1;
+            }
+            Some((_, points, _)) => points.push((value, *run)),
+            None => found.push((own, vec![(value, *run)], 0)),
         }
     }
-    found.retain(|(_, points)| points.len() > 1);
-    let names = names(found.iter().map(|((name, rest), _)| (name.as_str(), rest)).collect());
-    let sweep = |(scheme, (_, mut points)): (String, (_, Points<'a>))| {
+    found.retain(|(_, points, _)| points.len() > 1);
+    let names = names(found.iter().map(|((name, rest), ..)| (name.as_str(), rest)).collect());
+    let sweep = |(scheme, (_, mut points, repeats)): (String, (_, Points<'a>, usize))| {
         points.sort_by_key(|point| point.0);
-        Sweep { scheme, points }
+        Sweep { scheme, points, repeats }
     };
     names.into_iter().zip(found).map(sweep).collect()
+}
+
+/// What a figure says of `count` runs that held as much as others; `None`: there are none.
+pub(crate) fn repeated(count: usize) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("One more run held as much as another and is not drawn.".into()),
+        _ => Some(format!("{count} more runs held as much as others and are not drawn.")),
+    }
 }
 
 /// Bytes of `sectors` over the time of `run` in GB/s; `None` without a clock.
@@ -164,7 +193,7 @@ pub(crate) fn gb_per_s(run: &Alone<'_>, sectors: u64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Alone, kernel_cycles, subjects, sweeps};
+    use super::{Alone, kernel_cycles, repeated, subjects, sweeps};
     use crate::record::{Analysis, AppRecord, CoRun, CoRunApp, KernelRecord};
 
     fn run(scheme: &str, settings: &[(&str, &str)]) -> CoRun {
@@ -194,13 +223,34 @@ mod tests {
         assert_eq!(all.len(), 8);
         let subjects = subjects(&all);
         assert_eq!((subjects.len(), subjects[0].label.as_str()), (1, "a"));
-        let full = |run: &Alone<'_>| u32::try_from(run.app.ctas_per_sm).ok();
-        let sweeps = sweeps(&subjects[0].runs, "ctas", full);
+        let sweeps = sweeps(&subjects[0].runs, "ctas", Alone::held_ctas);
         let told: Vec<(&str, Vec<u32>)> = sweeps
             .iter()
             .map(|s| (s.scheme.as_str(), s.points.iter().map(|point| point.0).collect()))
             .collect();
         assert_eq!(told, [("pt:task=1", vec![2, 4, 8]), ("pt:task=5", vec![2, 3])]);
+        assert_eq!(sweeps.iter().map(|sweep| sweep.repeats).collect::<Vec<_>>(), [1, 0]);
+    }
+
+    #[test]
+    fn a_run_lies_at_what_it_held() {
+        let set = |ctas: &str, sms: &str, held: (u64, u64)| {
+            let mut run = run("solo", &[("ctas", ctas), ("sms", sms)]);
+            (run.apps[0].ctas_per_sm, run.apps[0].sms) = held;
+            run
+        };
+        let mut record = Analysis {
+            coruns: vec![set("4", "100", (4, 15)), set("99", "3", (16, 3)), set("9", "0", (0, 0))],
+            ..Analysis::default()
+        };
+        record.machine.sms = 15;
+        let all: Vec<_> = record.coruns.iter().filter_map(|run| Alone::new(&record, run)).collect();
+        let held: Vec<_> = all.iter().map(|run| (run.held_ctas(), run.held_sms())).collect();
+        // The last record does not say.
+        let some = |(ctas, sms): (u32, u32)| (Some(ctas), Some(sms));
+        assert_eq!(held, [(4, 15), (16, 3), (9, 15)].map(some));
+        assert_eq!(repeated(0), None);
+        assert!(repeated(3).is_some_and(|words| words.starts_with("3 more runs")));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! the points that pay for nothing as rings (ARCS 2018, Fig. 9).
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::report::alone::{Alone, Subject, Sweep, subjects, sweeps};
+use crate::report::alone::{Alone, Subject, Sweep, repeated, subjects, sweeps};
 use crate::report::chart::{
     Entry, Fill, INK, Panel, Scale, Sheet, Swatch, counts, down, outline, panels,
 };
@@ -29,6 +29,8 @@ struct Plot<'a> {
 struct Line<'a> {
     scheme: String,
     points: Vec<Point<'a>>,
+    /// Runs that held as many CTAs as one of the points.
+    repeats: usize,
 }
 
 /// One run: its CTAs per SM, its time over the shortest of the plot, and whether fewer
@@ -55,6 +57,10 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         plot.draw(&mut sheet, panel, &schemes);
     }
     sheet.note("Each application alone, its shortest time as 1.");
+    let lines = plots.iter().flat_map(|plot| &plot.lines);
+    if let Some(note) = repeated(lines.map(|line| line.repeats).sum()) {
+        sheet.note(&note);
+    }
     if plots.len() > APPS {
         sheet.note(&format!("{} more applications are not drawn.", plots.len() - APPS));
     }
@@ -63,7 +69,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
 
 fn plots<'a>(scene: &Scene<'a>) -> Vec<Plot<'a>> {
     let plot = |subject: Subject<'a>| {
-        let sweeps = sweeps(&subject.runs, "ctas", Alone::resident);
+        let sweeps = sweeps(&subject.runs, "ctas", Alone::held_ctas);
         let runs = sweeps.iter().flat_map(|sweep| &sweep.points);
         let best = runs.map(|(_, run)| run.app.cycles).min()?;
         let lines = sweeps.into_iter().map(|sweep| line(sweep, best)).collect();
@@ -82,7 +88,7 @@ fn line(sweep: Sweep<'_>, best: u64) -> Line<'_> {
         Point { ctas, run, time: float(cycles) / float(best), dropped }
     };
     let points = sweep.points.into_iter().map(point).collect();
-    Line { scheme: sweep.scheme, points }
+    Line { scheme: sweep.scheme, points, repeats: sweep.repeats }
 }
 
 /// The schemes of all lines, in the order of the legend.

@@ -2,7 +2,7 @@
 //! (UGPU, Fig. 2 and 3).
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::report::alone::{Alone, Subject, Sweep, subjects, sweeps};
+use crate::report::alone::{Alone, Subject, Sweep, repeated, subjects, sweeps};
 use crate::report::chart::{Entry, LINES, Scale, Sheet, Swatch, counts, down, outline};
 use crate::report::values::{cell, csv};
 
@@ -32,6 +32,8 @@ struct Curve {
     label: String,
     /// How many, and thread instructions per cycle.
     points: Vec<(u32, f64)>,
+    /// Runs that held as many as one of the points.
+    repeats: usize,
 }
 
 impl Curve {
@@ -54,6 +56,10 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         panel(&mut sheet, *resource, &curves[..curves.len().min(LINES)]);
     }
     sheet.note("Speed: instructions per cycle over the most of the line. Behind names: what the slice keeps.");
+    let lines = panels.iter().flat_map(|(_, curves)| curves);
+    if let Some(note) = repeated(lines.map(|curve| curve.repeats).sum()) {
+        sheet.note(&note);
+    }
     let left: usize = panels.iter().map(|(_, curves)| curves.len().saturating_sub(LINES)).sum();
     if left > 0 {
         sheet.note(&format!("{left} more lines are not drawn; choose with --app NAME."));
@@ -74,7 +80,7 @@ fn curves(scene: &Scene<'_>, resource: Resource) -> Vec<Curve> {
                 sweep.points.iter().map(|(count, run)| (*count, run.app.ipc)).collect();
             let app = subject.label.clone();
             let label = format!("{app} ({})", kept(&sweep, resource));
-            Curve { app, label, points }
+            Curve { app, label, points, repeats: sweep.repeats }
         };
         let sweeps = sweeps(&subject.runs, resource.key, held).into_iter();
         sweeps.map(curve).filter(|curve| curve.most() > 0.0).collect::<Vec<_>>()

@@ -3,6 +3,7 @@
 
 use super::{Drawing, ReportError, Scene, empty};
 use crate::record::CoRun;
+use crate::report::alone::repeated;
 use crate::report::chart::{
     Anchor, Area, INK, LABEL, Label, NOTE, Shades, Sheet, WIDTH, explain, fit, heads, shaded,
     text_width,
@@ -33,6 +34,8 @@ struct Map {
     sms: Vec<u64>,
     channels: Vec<u64>,
     points: Vec<Point>,
+    /// Runs whose first application had a slice as large as one of the points.
+    repeats: usize,
 }
 
 /// One run.
@@ -59,6 +62,9 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     explain(&mut sheet, &shades, (low, high), "STP (more is better)");
     sheet.note("Framed: the largest STP. The other application has the rest; a dash: no run.");
+    if let Some(note) = repeated(maps.iter().map(|map| map.repeats).sum()) {
+        sheet.note(&note);
+    }
     if maps.len() > MAPS {
         sheet.note(&format!("{} more pairs are not drawn.", maps.len() - MAPS));
     }
@@ -69,6 +75,12 @@ fn maps(scene: &Scene<'_>) -> Vec<Map> {
     let records = scene.mixes();
     let named = mix_names(&records).into_iter().zip(&records);
     named.filter_map(|(mix, record)| Map::of(mix, &record.coruns)).collect()
+}
+
+impl Point {
+    fn size(&self) -> (u64, u64) {
+        (self.sms, self.channels)
+    }
 }
 
 impl Map {
@@ -85,7 +97,13 @@ impl Map {
                 Point { sms: app.sms, channels: app.channels, stp: run.stp, antt: run.antt };
             (app.sms > 0 && app.channels > 0).then_some(point)
         };
-        let points: Vec<Point> = runs.iter().filter(sized).filter_map(owned).collect();
+        let held: Vec<Point> = runs.iter().filter(sized).filter_map(owned).collect();
+        let mut points: Vec<Point> = Vec::new();
+        for point in &held {
+            if points.iter().all(|known| known.size() != point.size()) {
+                points.push(*point);
+            }
+        }
         let first = runs.iter().find(sized)?.apps[0].app.clone();
         let sorted = |of: fn(&Point) -> u64| {
             let mut all: Vec<u64> = points.iter().map(of).collect();
@@ -95,7 +113,8 @@ impl Map {
         };
         let (sms, channels) = (sorted(|point| point.sms), sorted(|point| point.channels));
         let several = sms.len() > 1 || channels.len() > 1;
-        several.then(|| Self { mix, first: short_app(&first).into(), sms, channels, points })
+        let (first, repeats) = (short_app(&first).into(), held.len() - points.len());
+        several.then_some(Self { mix, first, sms, channels, points, repeats })
     }
 
     fn at(&self, sms: u64, channels: u64) -> Option<&Point> {

@@ -2,7 +2,7 @@
 //! where it saturates (Slate, Fig. 1).
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::report::alone::{Alone, Subject, Sweep, gb_per_s, subjects, sweeps};
+use crate::report::alone::{Alone, Subject, Sweep, gb_per_s, repeated, subjects, sweeps};
 use crate::report::chart::{
     Area, Entry, Fill, INK, LINES, Scale, Sheet, Swatch, counts, down, outline,
 };
@@ -22,6 +22,8 @@ const MISSING: &str = "no application ran alone on several numbers of SMs; run `
 struct Curve {
     label: String,
     points: Vec<Point>,
+    /// Runs that held as many SMs as one of the points.
+    repeats: usize,
 }
 
 /// One run on `sms` SMs.
@@ -60,6 +62,9 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     speed(&mut sheet, drawn);
     sheet.note("Loads and stores: sectors asked of the L1, or of the L2 where they pass the L1 by. Dropped line: the fewest SMs with 95 % of the largest speed.");
+    if let Some(note) = repeated(curves.iter().map(|curve| curve.repeats).sum()) {
+        sheet.note(&note);
+    }
     if curves.len() > LINES {
         let left = curves.len() - LINES;
         sheet.note(&format!("{left} more applications are not drawn; choose with --app NAME."));
@@ -68,16 +73,15 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
 }
 
 fn curves(scene: &Scene<'_>) -> Vec<Curve> {
-    let whole = |run: &Alone<'_>| u32::try_from(run.record.machine.sms).ok().filter(|&sms| sms > 0);
     let of = |subject: Subject<'_>| {
-        let sweeps = sweeps(&subject.runs, "sms", whole);
+        let sweeps = sweeps(&subject.runs, "sms", Alone::held_sms);
         let several = sweeps.len() > 1;
         let label = subject.label;
         let curve = move |sweep: Sweep<'_>| {
             let fastest = sweep.points.iter().map(|(_, run)| run.app.cycles).min().unwrap_or(1);
             let points = sweep.points.iter().map(|(sms, run)| point(*sms, run, fastest)).collect();
             let label = if several { format!("{label}, {}", sweep.scheme) } else { label.clone() };
-            Curve { label, points }
+            Curve { label, points, repeats: sweep.repeats }
         };
         sweeps.into_iter().map(curve).collect::<Vec<_>>()
     };

@@ -40,7 +40,8 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
 }
 
 fn of(subject: &Subject<'_>) -> Vec<Curve> {
-    let sweeps = sweeps(&subject.runs, "task", |_| None);
+    let size = |run: &Alone<'_>| run.setting("task").filter(|&task| task > 0);
+    let sweeps = sweeps(&subject.runs, "task", size);
     let several = sweeps.len() > 1;
     let curve = |sweep: &Sweep<'_>| {
         let point = |(task, run): &(u32, Alone<'_>)| {
