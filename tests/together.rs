@@ -2,7 +2,7 @@
 
 use assert_cmd::Command;
 use gpumodel::record::statistics::geometric_mean;
-use gpumodel::record::{Analysis, CoRun};
+use gpumodel::record::{Analysis, CoRun, MigrationRecord};
 use gpumodel::report::figure::{Drawing, FIGURES, Figure, Scene, Source};
 use gpumodel::report::{table, write_all};
 
@@ -209,6 +209,56 @@ fn the_terminal_shows_what_schemes_did() {
     assert_eq!((&second[3][..], &second[8][..]), ("0.456", "12.5"), "{second:?}");
     assert_eq!(lines.last().unwrap(), &"note: left-over:variant=0: who: what");
     assert!(lines.iter().all(|line| line.chars().count() <= 120), "{text}");
+}
+
+#[test]
+fn no_two_rows_of_the_terminal_have_the_same_name() {
+    let mut record = together(2, 4, 4);
+    let settings: [&[(&str, &str)]; 4] = [
+        &[("scaling", "off"), ("window", "500"), ("k", "2")],
+        &[("scaling", "instructions"), ("window", "500"), ("k", "2")],
+        &[("scaling", "instructions"), ("window", "50000"), ("k", "2")],
+        &[("sms", "80"), ("channels", "32")],
+    ];
+    for (run, settings) in record.coruns.iter_mut().zip(settings) {
+        run.scheme = if settings.len() == 3 { "warped-slicer".into() } else { "bp".into() };
+        run.parameters =
+            settings.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    }
+    record.coruns.push(record.coruns[3].clone());
+    record.coruns[4].parameters.insert("channels".into(), "16".into());
+    let text = table::corun(&record);
+    let lines: Vec<&str> = text.lines().collect();
+    // A name that is too long for a line goes on in the next one; what does not differ is
+    // not told.
+    let begins = |place: usize, name: &str| {
+        assert!(lines[place].trim_start().starts_with(name), "{name}: {text}");
+    };
+    begins(1, "warped-slicer:scaling=off ");
+    begins(2, ":window=500");
+    begins(3, "warped-slicer:scaling=instructions ");
+    begins(5, "warped-slicer:scaling=instructions ");
+    begins(6, ":window=50000");
+    begins(7, "bp:channels=32 ");
+    begins(8, "bp:channels=16 ");
+    assert!(!text.contains('…') && !text.contains("k=2"), "{text}");
+}
+
+#[test]
+fn channels_are_told_where_they_are_divided() {
+    let mut record = together(2, 4, 2);
+    for app in record.coruns.iter_mut().flat_map(|run| &mut run.apps) {
+        (app.sms, app.channels) = (4, 32);
+    }
+    assert!(!table::corun(&record).contains("channels"));
+    let owner = &mut record.coruns[1].apps[1];
+    (owner.channels, owner.migration) = (24, Some(MigrationRecord::default()));
+    let text = table::corun(&record);
+    let cells = |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
+    let lines: Vec<Vec<String>> = text.lines().map(cells).collect();
+    let head = lines.iter().position(|line| line.contains(&"channels".to_string())).unwrap();
+    let told: Vec<&[String]> = lines[head + 1..].iter().map(|line| &line[6..8]).collect();
+    assert_eq!(told, [["4", "32"], ["4", "32"], ["4", "32"], ["4", "24"]]);
 }
 
 #[test]

@@ -2,10 +2,15 @@
 
 use std::fmt::Write as _;
 
-use super::{brief, decimal, plain};
+use super::{brief, decimal, plain, words};
 use crate::record::{Analysis, CoRun, CoRunApp};
 use crate::report::mix::scheme_names;
 use crate::report::number::{energy, percent};
+
+/// Letters of a scheme's name in one line, if its settings can be parted.
+const LINE: usize = 36;
+/// Letters of the longest name that is shown whole.
+const WHOLE: usize = 400;
 
 /// The co-runs of `analysis` as text: a line per scheme with throughput,
 /// turnaround, fairness, makespan and energy, then a line per scheme and
@@ -19,13 +24,39 @@ pub fn corun(analysis: &Analysis) -> String {
     let named = || names.iter().zip(&analysis.coruns);
     let schemes = named().map(|(name, run)| scheme(name, run)).collect();
     let apps = named().flat_map(|(name, run)| run.apps.iter().map(move |a| app(name, a))).collect();
-    let mut text = plain(SCHEMES, schemes) + "\n" + &plain(APPS, apps);
+    let mut text = plain(SCHEMES, schemes) + "\n" + &shares(apps, divided(&analysis.coruns));
     for (name, run) in named() {
         for note in &run.notes {
-            let _ = writeln!(text, "note: {}: {}", brief(name, 40), brief(note, 400));
+            let _ = writeln!(text, "note: {}: {}", brief(name, WHOLE), brief(note, 400));
         }
     }
     text
+}
+
+/// `name` whole, in lines that begin at a setting.
+fn lines(name: &str) -> String {
+    let mut text = String::new();
+    let mut length = 0;
+    for (place, part) in brief(name, WHOLE).split(':').enumerate() {
+        let more = part.chars().count() + 1;
+        if place > 0 && length + more > LINE {
+            text.push('\n');
+            length = 0;
+        }
+        if place > 0 {
+            text.push(':');
+        }
+        text.push_str(part);
+        length += more;
+    }
+    text
+}
+
+/// Whether applications have had channels of their own.
+fn divided(runs: &[CoRun]) -> bool {
+    let apps = || runs.iter().flat_map(|run| &run.apps).filter(|app| app.channels > 0);
+    let most = apps().map(|app| app.channels).max();
+    apps().any(|app| app.migration.is_some() || Some(app.channels) < most)
 }
 
 const SCHEMES: [&str; 10] = [
@@ -44,7 +75,7 @@ const SCHEMES: [&str; 10] = [
 fn scheme(name: &str, run: &CoRun) -> [String; SCHEMES.len()] {
     let makespan = (run.makespan_cycles > 0).then_some(run.makespan_cycles);
     [
-        brief(name, 20),
+        lines(name),
         format!("{:.3}", run.stp),
         format!("{:.3}", run.antt),
         format!("{:.3}", run.harmonic_speedup),
@@ -57,7 +88,7 @@ fn scheme(name: &str, run: &CoRun) -> [String; SCHEMES.len()] {
     ]
 }
 
-const APPS: [&str; 9] = [
+const APPS: [&str; 10] = [
     "scheme",
     "application",
     "cycles",
@@ -65,20 +96,35 @@ const APPS: [&str; 9] = [
     "slowdown",
     "progress",
     "SMs",
+    "channels",
     "MPKI (warp)",
     "DRAM share",
 ];
 
+/// Where channels are, which only those who own some are told.
+const CHANNELS: usize = 7;
+
+/// The table of applications; without channels where they are not `divided`.
+fn shares(rows: Vec<[String; APPS.len()]>, divided: bool) -> String {
+    let told = |row: [String; APPS.len()]| -> Vec<String> {
+        let cells = row.into_iter().enumerate();
+        cells.filter(|(column, _)| divided || *column != CHANNELS).map(|(_, cell)| cell).collect()
+    };
+    let rows = rows.into_iter().map(told).collect();
+    words(told(APPS.map(String::from)), rows, |column| column == 0)
+}
+
 fn app(scheme: &str, app: &CoRunApp) -> [String; APPS.len()] {
     let times = !app.memory_only;
     [
-        brief(scheme, 20),
+        lines(scheme),
         brief(&app.app, 22),
         app.cycles.to_string(),
         decimal(times.then_some(app.ipc), 2),
         decimal(times.then_some(app.slowdown), 3),
         decimal(times.then_some(app.normalized_progress), 3),
         app.sms.to_string(),
+        app.channels.to_string(),
         format!("{:.2}", app.mpki_warp),
         percent(Some(app.dram_share)),
     ]
