@@ -22,10 +22,21 @@ const WIDTHS: [u16; 95] = [
     635, 635, 411, 521, 392, 634, 592, 818, 592, 592, 525, 636, 337, 636, 838,
 ];
 
+/// The same in DejaVu Sans Bold.
+#[rustfmt::skip]
+const BOLD: [u16; 95] = [
+    348, 456, 521, 838, 696, 1002, 872, 306, 457, 457, 523, 838, 380, 415, 380, 365,
+    696, 696, 696, 696, 696, 696, 696, 696, 696, 696, 400, 400, 838, 838, 838, 580,
+    1000, 774, 762, 734, 830, 683, 683, 821, 837, 372, 372, 775, 637, 995, 837, 850,
+    733, 850, 770, 720, 682, 812, 774, 1103, 771, 724, 725, 457, 365, 457, 838, 500,
+    500, 675, 716, 593, 716, 678, 435, 716, 712, 343, 343, 665, 343, 1042, 712, 687,
+    716, 716, 493, 595, 478, 712, 652, 924, 645, 652, 582, 712, 365, 712, 838,
+];
+
 /// Width of `words` in user units; characters beyond ASCII are taken as wide.
-fn width(words: &str, size: f64) -> f64 {
+fn width(words: &str, size: f64, widths: &[u16; 95]) -> f64 {
     let of = |c: char| usize::try_from(u32::from(c)).unwrap().checked_sub(32);
-    let em = |c: char| of(c).and_then(|at| WIDTHS.get(at)).map_or(0.84, |w| f64::from(*w) / 1000.0);
+    let em = |c: char| of(c).and_then(|at| widths.get(at)).map_or(0.84, |w| f64::from(*w) / 1000.0);
     words.chars().map(em).sum::<f64>() * size
 }
 
@@ -43,7 +54,8 @@ fn text(node: &roxmltree::Node<'_, '_>) -> Text {
     let number = |name: &str| node.attribute(name).unwrap().parse::<f64>().unwrap() / 10.0;
     let words = node.text().unwrap_or("").trim().to_string();
     let (x, y, size) = (number("x"), number("y"), number("font-size"));
-    let width = width(&words, size);
+    let bold = node.attribute("font-weight") == Some("bold");
+    let width = width(&words, size, if bold { &BOLD } else { &WIDTHS });
     let start = match node.attribute("text-anchor") {
         Some("end") => -width,
         Some("middle") => -width / 2.0,

@@ -214,6 +214,16 @@ fn names_with_markup_stay_text() {
 }
 
 #[test]
+fn a_long_title_goes_on_in_a_second_line() {
+    let mut record = small();
+    record.solo[0].app = "applications/a_hundred_thousand_hydrodynamics_nodes_bound".into();
+    let drawing = draw("timeline", &record).unwrap();
+    let told = texts(&drawing.svg);
+    assert!(told.iter().all(|text| text.area.right() <= drawing.size.0), "{told:?}");
+    assert!(told.iter().any(|text| text.words == "over time"), "{told:?}");
+}
+
+#[test]
 fn extreme_values_draw_or_refuse_and_end() {
     for (count, value) in [(u64::MAX, f64::MAX), (0, -1e300), (1, 5e-324), (u64::MAX / 2, 1e30)] {
         let mut record = small();

@@ -7,9 +7,9 @@ use plotters::backend::{DrawingBackend, SVGBackend};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontTransform, IntoFont, RGBAColor, RGBColor, ShapeStyle, TextStyle};
 
+use super::Area;
 use super::colour::{Colour, Fill, GRID, Hatch, INK, PAPER, SOFT_INK};
-use super::text::{Anchor, printable};
-use super::{Area, text_area};
+use super::text::{Anchor, heavy_width, line_area, printable, text_width};
 
 /// Tenths of a user unit are the SVG's own unit.
 const STEPS: f64 = 10.0;
@@ -74,10 +74,14 @@ impl Label {
     /// The box it covers.
     pub(crate) fn area(&self) -> Area {
         let (x, y) = self.at;
+        let width = match self.bold {
+            true => heavy_width(&self.text, self.size),
+            false => text_width(&self.text, self.size),
+        };
         if !self.upwards {
-            return text_area(&self.text, self.size, self.anchor, x, y);
+            return line_area(width, self.size, self.anchor, (x, y));
         }
-        let along = text_area(&self.text, self.size, self.anchor, 0.0, 0.0);
+        let along = line_area(width, self.size, self.anchor, (0.0, 0.0));
         Area::new(x + along.y, y - along.right(), along.height, along.width)
     }
 }

@@ -36,4 +36,4 @@ pub(crate) use ranks::{RANKED, Ranks};
 pub(crate) use scale::Scale;
 pub(crate) use shade::Shades;
 pub(crate) use sheet::{Entry, LABEL, NOTE, Sheet, Swatch, WIDTH};
-pub(crate) use text::{Anchor, fit, name_room, text_area, text_width};
+pub(crate) use text::{Anchor, fit, fit_heavy, heavy_width, name_room, text_width};

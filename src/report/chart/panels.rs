@@ -3,7 +3,7 @@
 use super::Area;
 use super::canvas::Label;
 use super::sheet::{NOTE, Sheet, WIDTH};
-use super::text::{Anchor, fit};
+use super::text::{Anchor, fit_heavy};
 
 /// Room left of the first column, for labels and the title of the axis.
 const LEFT: f64 = 52.0;
@@ -44,8 +44,7 @@ pub(crate) fn panels(sheet: &mut Sheet, names: &[String], height: f64) -> Vec<Pa
         for (column, name) in names_of_row.iter().enumerate() {
             let area = Area::new(x, top, width, height);
             let at = (x + width / 2.0, top - NAME / 2.0);
-            // Heavy letters are wider than they are taken for.
-            let words = fit(name, NOTE, width * 0.9);
+            let words = fit_heavy(name, NOTE, width);
             sheet.canvas.text(Label::new(words, at, NOTE, Anchor::Centre).bold());
             sheet.mark_plot(area);
             let last = (row + 1) * across + column >= names.len();

@@ -1,7 +1,7 @@
 //! Places for labels beside points, so that no label covers another.
 
 use super::Area;
-use super::text::{Anchor, text_width};
+use super::text::{Anchor, line_area, text_width};
 
 /// The room within a plot area that is taken.
 #[derive(Debug)]
@@ -46,7 +46,11 @@ impl Placement {
         size: f64,
         point: (f64, f64),
     ) -> Option<(f64, f64)> {
-        let width = text_width(text, size);
+        self.place(text_width(text, size), size, point)
+    }
+
+    /// As [`Self::beside`], for a text that is so wide.
+    pub(crate) fn place(&mut self, width: f64, size: f64, near: (f64, f64)) -> Option<(f64, f64)> {
         let places = [6.0, 12.0, 20.0, 30.0, 42.0, 56.0].into_iter().flat_map(|far| {
             let (left, middle, up) = (-far - width, -width / 2.0, far + size / 2.0 - 4.0);
             [(far, 0.0), (left, 0.0), (middle, -up), (middle, up)].into_iter().chain([
@@ -57,8 +61,8 @@ impl Placement {
             ])
         });
         for (dx, dy) in places {
-            let at = (point.0 + dx, point.1 + dy);
-            let area = super::text_area(text, size, Anchor::Left, at.0, at.1);
+            let at = (near.0 + dx, near.1 + dy);
+            let area = line_area(width, size, Anchor::Left, at);
             if self.within.holds(&area) && !self.taken.iter().any(|taken| taken.overlaps(&area)) {
                 self.take(area);
                 return Some(at);

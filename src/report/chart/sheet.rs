@@ -2,7 +2,7 @@
 //! areas, notes, footer.
 
 use super::canvas::{Canvas, Label};
-use super::text::{Anchor, fit, text_width};
+use super::text::{Anchor, fit, fit_heavy, heavy_width, text_width};
 use super::{Area, Colour, Fill, INK, SOFT_INK};
 
 /// Width of every figure in user units: printed 8.5 cm wide, 12 units are 6 pt.
@@ -93,10 +93,13 @@ impl Sheet {
     /// A sheet with `title` above everything.
     pub(crate) fn new(title: &str) -> Self {
         let mut canvas = Canvas::default();
-        let line = fit(title, TITLE, WIDTH - 2.0 * MARGIN);
-        let at = (MARGIN, MARGIN + TITLE / 2.0);
-        canvas.text(Label::new(line, at, TITLE, Anchor::Left).bold());
-        let top = MARGIN + TITLE + 6.0;
+        let mut top = MARGIN;
+        for line in title_lines(title) {
+            let at = (MARGIN, top + TITLE / 2.0);
+            canvas.text(Label::new(line, at, TITLE, Anchor::Left).bold());
+            top += TITLE + 3.0;
+        }
+        top += 3.0;
         Self { canvas, title: title.to_string(), top, plots: Vec::new(), legends: Vec::new() }
     }
 
@@ -112,7 +115,7 @@ impl Sheet {
 
     /// Lines of secondary text, broken at spaces to the sheet's width.
     pub(crate) fn note(&mut self, text: &str) {
-        for line in wrap(text, NOTE, WIDTH - 2.0 * MARGIN) {
+        for line in wrap(text, WIDTH - 2.0 * MARGIN, &REGULAR) {
             let at = (MARGIN, self.top + NOTE / 2.0);
             let label = Label::new(line, at, NOTE, Anchor::Left).coloured(SOFT_INK);
             self.canvas.text(label);
@@ -189,13 +192,42 @@ impl Sheet {
     }
 }
 
+/// How texts of a face and size are measured and shortened.
+struct Face {
+    size: f64,
+    width: fn(&str, f64) -> f64,
+    fit: fn(&str, f64, f64) -> String,
+}
+
+/// That of notes.
+const REGULAR: Face = Face { size: NOTE, width: text_width, fit };
+
+/// That of titles.
+const HEAVY: Face = Face { size: TITLE, width: heavy_width, fit: fit_heavy };
+
+/// `title` in at most two lines.
+fn title_lines(title: &str) -> Vec<String> {
+    let room = WIDTH - 2.0 * MARGIN;
+    if heavy_width(title, TITLE) <= room {
+        return vec![title.to_string()];
+    }
+    let mut lines = wrap(title, room, &HEAVY);
+    if lines.len() > 2 {
+        let rest = lines.split_off(1).join(" ");
+        lines.push(fit_heavy(&rest, TITLE, room));
+    }
+    lines
+}
+
 /// `text` in lines of at most `room`, broken at spaces; longer words are shortened.
-fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
+fn wrap(text: &str, room: f64, face: &Face) -> Vec<String> {
+    let size = face.size;
+    let width = |text: &str| (face.width)(text, size);
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let word = fit(word, size, room);
+        let word = (face.fit)(word, size, room);
         match lines.last_mut() {
-            Some(line) if text_width(line, size) + text_width(&word, size) + size * 0.4 <= room => {
+            Some(line) if width(line) + width(&word) + size * 0.4 <= room => {
                 line.push(' ');
                 line.push_str(&word);
             }
@@ -207,14 +239,25 @@ fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{text_width, wrap};
+    use super::{REGULAR, heavy_width, text_width, title_lines, wrap};
 
     #[test]
     fn wrapped_lines_keep_every_word_and_the_room() {
         let text = "one two three four five six seven eight nine ten";
-        let lines = wrap(text, 10.0, 100.0);
+        let lines = wrap(text, 100.0, &REGULAR);
         assert!(lines.len() > 1);
         assert!(lines.iter().all(|line| text_width(line, 10.0) <= 100.0));
         assert_eq!(lines.join(" "), text);
+    }
+
+    #[test]
+    fn titles_have_two_lines_at_most() {
+        let long = "a_name_that_is_as_long_as_a_line_of_the_sheet_or_longer over time";
+        assert_eq!(title_lines("Kernels over time"), ["Kernels over time"]);
+        assert_eq!(title_lines(long).len(), 2);
+        assert_eq!(title_lines(long)[1], "over time");
+        let longer = title_lines(&format!("{}over time", "some words ".repeat(20)));
+        assert_eq!(longer.len(), 2);
+        assert!(longer[1].ends_with("over time") && heavy_width(&longer[1], 14.0) <= 464.0);
     }
 }

@@ -6,7 +6,7 @@ use crate::record::HostTime;
 use crate::report::alone::{Alone, Subject, subjects};
 use crate::report::chart::{
     Anchor, Area, Entry, Fill, LABEL, Label, NOTE, REST, Scale, Sheet, Swatch, across, fit,
-    outline, text_width,
+    fit_heavy, heavy_width, name_room, outline,
 };
 use crate::report::mix::names;
 use crate::report::number::{float, short};
@@ -101,15 +101,12 @@ fn blocks(scene: &Scene<'_>) -> Vec<Block> {
     subjects(&scene.alone()).into_iter().filter_map(block).collect()
 }
 
-/// The widest of `names` at most `most`.
-fn room<'a>(names: impl Iterator<Item = &'a String>, most: f64) -> f64 {
-    names.map(|name| text_width(name, LABEL)).fold(0.0, f64::max).min(most)
-}
-
 fn plot(sheet: &mut Sheet, blocks: &[Block]) {
     let all = || blocks.iter().flat_map(|block| &block.rows);
-    let schemes = room(all().map(|row| &row.scheme), SCHEMES) + 10.0;
-    let names = room(blocks.iter().map(|block| &block.label), NAMES) + 16.0;
+    let schemes: Vec<&String> = all().map(|row| &row.scheme).collect();
+    let schemes = name_room(&schemes, LABEL, SCHEMES) + 10.0;
+    let names = blocks.iter().map(|block| heavy_width(&block.label, LABEL));
+    let names = names.fold(0.0, f64::max).min(NAMES) + 16.0;
     let rows = float(to_u64(all().count())) * ROW;
     let height = rows + float(to_u64(blocks.len())) * GAP;
     let area = sheet.plot(names + schemes, 10.0, height);
@@ -119,7 +116,7 @@ fn plot(sheet: &mut Sheet, blocks: &[Block]) {
     let mut y = area.y + GAP / 2.0;
     for block in blocks {
         let at = (names - 6.0, y + ROW / 2.0);
-        let name = fit(&block.label, LABEL, NAMES);
+        let name = fit_heavy(&block.label, LABEL, NAMES);
         sheet.canvas.text(Label::new(name, at, LABEL, Anchor::Right).bold());
         for row in &block.rows {
             let middle = y + ROW / 2.0;

@@ -7,7 +7,7 @@ use super::{Drawing, ReportError, Scene, empty};
 use crate::record::MachineRecord;
 use crate::report::chart::{
     Anchor, Area, Colour, Entry, Fill, INK, Label, NOTE, PAPER, Placement, SOFT_INK, Scale, Sheet,
-    Swatch, across, down, outline, text_width,
+    Swatch, across, down, heavy_width, outline, text_width,
 };
 use crate::report::group::{Group, groups};
 use crate::report::number::{float, percent, ratio, short};
@@ -160,7 +160,7 @@ fn draw_points(sheet: &mut Sheet, points: &[Point], x: &Scale, y: &Scale, free: 
         sheet.canvas.circle(l2, 3.6, p.colour, false);
         sheet.canvas.circle(dram, 4.4, p.colour, true);
         let text = number.to_string();
-        if let Some(at) = free.beside(&text, NOTE, dram) {
+        if let Some(at) = free.place(heavy_width(&text, NOTE), NOTE, dram) {
             let label = Label::new(text, at, NOTE, Anchor::Left).bold();
             sheet.canvas.leader(&label.area(), dram);
             sheet.canvas.text(label);
