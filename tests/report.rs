@@ -224,6 +224,16 @@ fn a_long_title_goes_on_in_a_second_line() {
 }
 
 #[test]
+fn axes_of_sms_say_what_they_count() {
+    for (name, title) in [("residency", "SM"), ("sm-share", "SMs")] {
+        let drawing = draw(name, &small()).unwrap();
+        let told = texts(&drawing.svg);
+        let titles = told.iter().filter(|text| text.words == title).count();
+        assert_eq!(titles, drawing.plots.len(), "{name}: {told:?}");
+    }
+}
+
+#[test]
 fn extreme_values_draw_or_refuse_and_end() {
     for (count, value) in [(u64::MAX, f64::MAX), (0, -1e300), (1, 5e-324), (u64::MAX / 2, 1e30)] {
         let mut record = small();

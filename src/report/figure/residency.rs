@@ -21,6 +21,9 @@ const WIDEST: f64 = 200.0;
 const RIGHT: f64 = 14.0;
 /// Room of the SMs' numbers.
 const NUMBERS: f64 = 26.0;
+/// Left of a panel, the title of its axis, and the height that it takes.
+const TITLE: f64 = 12.0;
+const TITLED: f64 = 20.0;
 /// Height of all panels together, and of a row at least and at most.
 const HEIGHT: f64 = 600.0;
 const ROW: (f64, f64) = (3.0, 12.0);
@@ -75,7 +78,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         panel.draw(&mut sheet, &layout, &area, &time);
         sheet.skip(if index == last { 36.0 } else { 5.0 });
     }
-    sheet.note("A row is divided as its resident CTAs are; ticks above: decisions.");
+    sheet.note("Rows are SMs, divided as their resident CTAs are; ticks above: decisions.");
     Ok(sheet.finish(&scene.footer()).with_csv(table(&panels)))
 }
 
@@ -232,7 +235,7 @@ fn boundaries(ctas: &[f64]) -> Vec<f64> {
     ctas.iter().map(upper).collect()
 }
 
-/// The numbers of the first and the last SM.
+/// The numbers of the first and the last SM, and between them what they are.
 fn numbers(sheet: &mut Sheet, layout: &Layout, area: &Area) {
     let half = layout.row_height.max(NOTE) / 2.0;
     let mut label = |sm: usize, y: f64| {
@@ -241,6 +244,10 @@ fn numbers(sheet: &mut Sheet, layout: &Layout, area: &Area) {
     label(0, area.y + half);
     if layout.rows > 1 {
         label(layout.sms - 1, area.bottom() - half);
+    }
+    if area.height - 2.0 * half - NOTE >= TITLED {
+        let at = (area.x - TITLE, area.y + area.height / 2.0);
+        sheet.canvas.text(Label::new("SM", at, NOTE, Anchor::Centre).upwards());
     }
 }
 

@@ -13,6 +13,8 @@ use crate::report::queue::class_of;
 use crate::report::values::csv;
 
 const HEIGHT: f64 = 84.0;
+/// Left of a panel, the title of its axis.
+const TITLE: f64 = 12.0;
 /// Groups narrower than this have no boundaries.
 const NARROW: f64 = 3.0;
 /// How far a part runs into the next.
@@ -36,6 +38,8 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
             let at = (area.x - 5.0, y);
             sheet.canvas.text(Label::new(value.to_string(), at, NOTE, Anchor::Right));
         }
+        let at = (area.x - TITLE, area.y + area.height / 2.0);
+        sheet.canvas.text(Label::new("SMs", at, NOTE, Anchor::Centre).upwards());
         let mut lane = Lane::default();
         for group in &run.groups {
             draw_group(sheet, &stage, run, group, &mut lane, (time, &level));
