@@ -32,6 +32,22 @@ fn digits(value: f64) -> String {
     if trimmed == "-0" { "0".into() } else { trimmed.into() }
 }
 
+/// As [`short`], with three significant digits of small values too.
+pub(crate) fn precise(value: f64) -> String {
+    match value.abs() {
+        size if (0.009_95..0.0995).contains(&size) => format!("{value:.4}"),
+        size if (0.000_995..0.009_95).contains(&size) => format!("{value:.5}"),
+        _ => short(value),
+    }
+}
+
+/// The unit for times of up to `seconds`: how many seconds it is, and its name.
+pub(crate) fn time_unit(seconds: f64) -> (f64, &'static str) {
+    let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")];
+    let fits = |unit: &(f64, &str)| seconds >= unit.0 * 0.9995;
+    units.into_iter().find(fits).unwrap_or((1e-9, "ns"))
+}
+
 /// Bytes with a binary-free metric unit: `320 B`, `1.5 kB`, `12 MB`.
 pub(crate) fn bytes(value: f64) -> String {
     let text = short(value);
@@ -111,7 +127,7 @@ pub(crate) fn ratio(part: f64, whole: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, duration, energy, grouped, percent, short};
+    use super::{bytes, duration, energy, grouped, percent, precise, short, time_unit};
 
     #[test]
     fn numbers_are_short() {
@@ -131,6 +147,14 @@ mod tests {
         let times = [(0, "0 s"), (119, "119 s"), (150, "2.5 min"), (9000, "2.5 h")];
         for (seconds, text) in times {
             assert_eq!(duration(seconds), text);
+        }
+        let small = [(0.0, "0"), (0.004_321, "0.00432"), (0.05, "0.0500"), (1.234, "1.23")];
+        for (value, text) in small {
+            assert_eq!(precise(value), text);
+        }
+        let units = [(2.5, "s"), (0.000_999_6, "ms"), (3e-6, "µs"), (0.0, "ns")];
+        for (seconds, name) in units {
+            assert_eq!(time_unit(seconds).1, name);
         }
         assert_eq!(grouped(1_234_567), "1\u{a0}234\u{a0}567");
     }

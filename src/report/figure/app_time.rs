@@ -9,7 +9,7 @@ use crate::report::chart::{
     fit_heavy, heavy_width, name_room, outline,
 };
 use crate::report::mix::names;
-use crate::report::number::{float, short};
+use crate::report::number::{float, precise, time_unit};
 use crate::report::values::{cell, csv};
 use crate::units::to_u64;
 
@@ -111,8 +111,10 @@ fn plot(sheet: &mut Sheet, blocks: &[Block]) {
     let height = rows + float(to_u64(blocks.len())) * GAP;
     let area = sheet.plot(names + schemes, 10.0, height);
     let most = all().map(Row::whole).fold(0.0, f64::max);
-    let scale = Scale::from_zero(most, area.x, area.right() - 40.0);
-    across(&mut sheet.canvas, &area, &scale, "ms");
+    let (seconds, unit) = time_unit(most * 1e-3);
+    let factor = 1e-3 / seconds;
+    let scale = Scale::from_zero(most * factor, area.x, area.right() - 40.0);
+    across(&mut sheet.canvas, &area, &scale, unit);
     let mut y = area.y + GAP / 2.0;
     for block in blocks {
         let at = (names - 6.0, y + ROW / 2.0);
@@ -122,7 +124,7 @@ fn plot(sheet: &mut Sheet, blocks: &[Block]) {
             let middle = y + ROW / 2.0;
             let name = fit(&row.scheme, LABEL, SCHEMES);
             sheet.canvas.text(Label::new(name, (area.x - 5.0, middle), LABEL, Anchor::Right));
-            bar(sheet, row, &scale, middle);
+            bar(sheet, row.parts.map(|time| time * factor), &scale, middle);
             y += ROW;
         }
         y += GAP;
@@ -131,9 +133,10 @@ fn plot(sheet: &mut Sheet, blocks: &[Block]) {
     sheet.skip(38.0);
 }
 
-fn bar(sheet: &mut Sheet, row: &Row, scale: &Scale, middle: f64) {
+/// Draws the parts of a row, in the unit of `scale`, one behind the other.
+fn bar(sheet: &mut Sheet, times: [f64; 4], scale: &Scale, middle: f64) {
     let mut done = 0.0;
-    for (part, time) in parts().iter().zip(row.parts) {
+    for (part, time) in parts().iter().zip(times) {
         let (left, right) = (scale.at(done), scale.at(done + time));
         done += time;
         if right - left > 0.05 {
@@ -142,7 +145,7 @@ fn bar(sheet: &mut Sheet, row: &Row, scale: &Scale, middle: f64) {
         }
     }
     let at = (scale.at(done) + 3.0, middle);
-    sheet.canvas.text(Label::new(short(done), at, NOTE, Anchor::Left));
+    sheet.canvas.text(Label::new(precise(done), at, NOTE, Anchor::Left));
 }
 
 fn table(blocks: &[Block]) -> String {
