@@ -234,6 +234,27 @@ fn axes_of_sms_say_what_they_count() {
 }
 
 #[test]
+fn both_roofs_have_their_names_where_the_axis_begins_at_one() {
+    let mut record = small();
+    let machine = &mut record.machine;
+    (machine.core_mhz, machine.peak_warp_instructions_per_cycle) = (1530.0, 320.0);
+    (machine.peak_dram_gb_per_s, machine.peak_l2_gb_per_s) = (898.048, 3133.44);
+    record.solo.truncate(1);
+    record.solo[0].kernels.truncate(1);
+    let kernel = &mut record.solo[0].kernels[0];
+    (kernel.cycles, kernel.launch_cycles, kernel.warp_instructions) = (4695, 2000, 34_752);
+    (kernel.l2.accesses, kernel.dram.read_sectors, kernel.dram.write_sectors) = (0, 12, 0);
+    let drawing = draw("roofline", &record).unwrap();
+    let told = texts(&drawing.svg);
+    let find = |words: &str| told.iter().find(|text| text.words == words);
+    assert!(find("0.1").is_none() && find("1").is_some(), "{told:?}");
+    for name in ["DRAM 898 GB/s", "L2 3.13k GB/s"] {
+        let inside = find(name).is_some_and(|text| drawing.plots[0].holds(&text.area));
+        assert!(inside, "{name}: {told:?}");
+    }
+}
+
+#[test]
 fn extreme_values_draw_or_refuse_and_end() {
     for (count, value) in [(u64::MAX, f64::MAX), (0, -1e300), (1, 5e-324), (u64::MAX / 2, 1e30)] {
         let mut record = small();

@@ -16,6 +16,8 @@ use crate::units::SECTOR_BYTES;
 const POINTS: usize = 10;
 const LEFT: f64 = 62.0;
 const HEIGHT: f64 = 250.0;
+/// Where along a roof its name stands: the first of these that is free.
+const ALONG: [f64; 4] = [0.35, 0.6, 0.85, 0.1];
 
 /// A kernel's place: instruction rate and intensity at both levels.
 struct Point {
@@ -142,9 +144,12 @@ fn draw_roofs(sheet: &mut Sheet, roofs: &Roofs, x: &Scale, y: &Scale, free: &mut
     for (name, peak, colour) in sides {
         let (from, to) = (foot(peak), corner(peak));
         let text = format!("{name} {} GB/s", short(peak * float(SECTOR_BYTES)));
-        let near = (from.0 + (to.0 - from.0) * 0.35, from.1 + (to.1 - from.1) * 0.35);
-        if let Some(at) = free.beside(&text, NOTE, near) {
-            sheet.canvas.text(Label::new(text, at, NOTE, Anchor::Left).coloured(colour));
+        let along = |part: f64| (from.0 + (to.0 - from.0) * part, from.1 + (to.1 - from.1) * part);
+        let beside = |near: (f64, f64)| Some((near, free.beside(&text, NOTE, near)?));
+        if let Some((near, at)) = ALONG.into_iter().map(along).find_map(beside) {
+            let label = Label::new(text, at, NOTE, Anchor::Left).coloured(colour);
+            sheet.canvas.leader(&label.area(), near);
+            sheet.canvas.text(label);
         }
     }
 }
