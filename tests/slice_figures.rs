@@ -1,6 +1,6 @@
 //! Do the figures of slices of several sizes follow from the numbers?
 
-use gpumodel::record::Analysis;
+use gpumodel::record::{Analysis, MigrationRecord};
 use gpumodel::report::figure::{Drawing, Figure, Scene};
 
 use crate::picture::texts;
@@ -40,6 +40,39 @@ fn speed_is_over_the_most_of_a_line_for_each_resource() {
     assert!(told("FD", "sms").iter().all(|(_, speed)| (speed - 1.0).abs() < 1e-9));
     assert_eq!(drawing.plots.len(), 2);
     assert!(says(&drawing, "FD (40 SMs)") && says(&drawing, "FD (16 channels)"));
+}
+
+#[test]
+fn speed_is_over_half_of_the_machine_where_that_ran() {
+    let mut records = sliced(2, false);
+    records.iter_mut().for_each(|record| record.machine.sms = 80);
+    let drawing = drawn("slice-speed", &records).unwrap();
+    assert!(says(&drawing, "speed over 40 SMs, 16 ch."));
+    let speeds = |app: &str, resource: &str| -> Vec<f64> {
+        let rows = rows(&drawing).into_iter();
+        let own = rows.filter(|row| row[0] == app && row[2] == resource);
+        own.map(|row| row[5].parse().unwrap()).collect()
+    };
+    assert_eq!(speeds("BO", "sms"), [0.5, 1.0, 1.5, 2.0]);
+    assert_eq!(speeds("FD", "channels"), [0.25, 0.5, 1.0, 1.5, 2.0]);
+    // Nobody had all channels: that there are 32 only a pair shows, who divide them.
+    for record in &mut records {
+        record.coruns.retain(|run| run.apps[0].channels < 32);
+    }
+    let over = |records: &[Analysis], words: &str| {
+        assert!(says(&drawn("slice-speed", records).unwrap(), words), "{words}");
+    };
+    over(&records, "speed over the largest");
+    let mut pair = surface([1, 0], false);
+    pair.machine.sms = 80;
+    for app in pair.coruns.iter_mut().flat_map(|run| &mut run.apps) {
+        app.migration = Some(MigrationRecord::default());
+    }
+    records.push(pair);
+    over(&records, "speed over 40 SMs, 16 ch.");
+    // One of them did not run on half.
+    records[1].coruns.retain(|run| (run.apps[0].sms, run.apps[0].channels) != (40, 16));
+    over(&records, "speed over the largest");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! (UGPU, Fig. 2 and 3).
 
 use super::{Drawing, ReportError, Scene, empty};
+use crate::record::{Analysis, CoRun};
 use crate::report::alone::{Alone, Subject, Sweep, repeated, subjects, sweeps};
 use crate::report::chart::{Entry, LINES, Scale, Sheet, Swatch, counts, down, outline};
 use crate::report::values::{cell, csv};
@@ -32,13 +33,28 @@ struct Curve {
     label: String,
     /// How many, and thread instructions per cycle.
     points: Vec<(u32, f64)>,
+    half: Option<Half>,
     /// Runs that held as many as one of the points.
     repeats: usize,
+}
+
+/// The run of an application on half of the machine's SMs and half of its channels.
+#[derive(Clone, Copy)]
+struct Half {
+    size: (u64, u64),
+    ipc: f64,
 }
 
 impl Curve {
     fn most(&self) -> f64 {
         self.points.iter().map(|point| point.1).fold(0.0, f64::max)
+    }
+
+    /// How many, and the speed over that on a slice of the size `over`; where there is
+    /// none, over the most of the line.
+    fn speeds(&self, over: Option<(u64, u64)>) -> Vec<(u32, f64)> {
+        let base = over.and(self.half).map_or_else(|| self.most(), |half| half.ipc);
+        self.points.iter().map(|&(count, ipc)| (count, ipc / base)).collect()
     }
 }
 
@@ -51,11 +67,17 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     if panels.is_empty() {
         return Err(empty("slice-speed", MISSING));
     }
+    let over = common(&panels);
     let mut sheet = Sheet::new("Speed alone against the size of a slice");
     for (resource, curves) in &panels {
-        panel(&mut sheet, *resource, &curves[..curves.len().min(LINES)]);
+        panel(&mut sheet, *resource, &curves[..curves.len().min(LINES)], over);
     }
-    sheet.note("Speed: instructions per cycle over the most of the line. Behind names: what the slice keeps.");
+    let base = match over {
+        Some((sms, channels)) => format!("those on {sms} SMs and {channels} channels, half of all"),
+        None => "the most of the line".into(),
+    };
+    let kept = "Behind names: what the slice keeps.";
+    sheet.note(&format!("Speed: instructions per cycle over {base}. {kept}"));
     let lines = panels.iter().flat_map(|(_, curves)| curves);
     if let Some(note) = repeated(lines.map(|curve| curve.repeats).sum()) {
         sheet.note(&note);
@@ -64,7 +86,37 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     if left > 0 {
         sheet.note(&format!("{left} more lines are not drawn; choose with --app NAME."));
     }
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&panels)))
+    Ok(sheet.finish(&scene.footer()).with_csv(table(&panels, over)))
+}
+
+/// The size of half the machine, where all curves know their speed on it.
+fn common(panels: &[(Resource, Vec<Curve>)]) -> Option<(u64, u64)> {
+    let curves = panels.iter().flat_map(|(_, curves)| curves);
+    let mut sizes = curves.map(|curve| curve.half.map(|half| half.size));
+    let first = sizes.next()??;
+    sizes.all(|size| size == Some(first)).then_some(first)
+}
+
+/// `None` where the application did not run on half of its machine.
+fn half(subject: &Subject<'_>, records: &[Analysis]) -> Option<Half> {
+    let machine = &subject.runs.first()?.record.machine;
+    let same = records.iter().filter(|record| record.machine.hash == machine.hash);
+    let channels = same.flat_map(|record| &record.coruns).map(shown).max()?;
+    let size = (machine.sms / 2, channels / 2);
+    let even = size.0 > 0 && (2 * size.0, 2 * size.1) == (machine.sms, channels);
+    let own = |run: &&Alone<'_>| (run.app.sms, run.app.channels) == size;
+    let run = subject.runs.iter().find(own).filter(|run| even && run.app.ipc > 0.0)?;
+    Some(Half { size, ipc: run.app.ipc })
+}
+
+/// Channels of the machine as far as a run shows them: those of each application where
+/// all share them, else of all together unless one has ended and left its own to others.
+fn shown(run: &CoRun) -> u64 {
+    let each = run.apps.iter().map(|app| app.channels);
+    match run.apps.iter().all(|app| app.migration.is_some() && !app.finished) {
+        true => each.fold(0, u64::saturating_add),
+        false => each.max().unwrap_or(0),
+    }
 }
 
 fn curves(scene: &Scene<'_>, resource: Resource) -> Vec<Curve> {
@@ -75,12 +127,13 @@ fn curves(scene: &Scene<'_>, resource: Resource) -> Vec<Curve> {
     let runs: Vec<Alone<'_>> = scene.alone_or_cut().into_iter().filter(sized).collect();
     let held = |run: &Alone<'_>| u32::try_from((resource.held)(run)).ok().filter(|&n| n > 0);
     let of = |subject: Subject<'_>| {
+        let half = half(&subject, scene.records());
         let curve = |sweep: Sweep<'_>| {
             let points: Vec<(u32, f64)> =
                 sweep.points.iter().map(|(count, run)| (*count, run.app.ipc)).collect();
             let app = subject.label.clone();
             let label = format!("{app} ({})", kept(&sweep, resource));
-            Curve { app, label, points, repeats: sweep.repeats }
+            Curve { app, label, points, half, repeats: sweep.repeats }
         };
         let sweeps = sweeps(&subject.runs, resource.key, held).into_iter();
         sweeps.map(curve).filter(|curve| curve.most() > 0.0).collect::<Vec<_>>()
@@ -99,33 +152,39 @@ fn kept(sweep: &Sweep<'_>, changing: Resource) -> String {
     others.map(word).collect::<Vec<_>>().join(", ")
 }
 
-fn panel(sheet: &mut Sheet, resource: Resource, curves: &[Curve]) {
+fn panel(sheet: &mut Sheet, resource: Resource, curves: &[Curve], over: Option<(u64, u64)>) {
     let entry = |(index, curve): (usize, &Curve)| Entry::new(Swatch::mark(index), &curve.label);
     sheet.legend(&curves.iter().enumerate().map(entry).collect::<Vec<_>>());
     let area = sheet.plot(LEFT, RIGHT, HEIGHT);
     let most = curves.iter().flat_map(|curve| &curve.points).map(|point| point.0).max();
     let most = most.unwrap_or(1);
     let x = Scale::linear(0.0, f64::from(most), area.x, area.right() - 5.0);
-    let y = Scale::linear(0.0, 1.05, area.bottom(), area.y);
+    let speeds: Vec<Vec<(u32, f64)>> = curves.iter().map(|curve| curve.speeds(over)).collect();
+    let highest = speeds.iter().flatten().map(|speed| speed.1).fold(1.0, f64::max);
+    let y = Scale::linear(0.0, 1.05 * highest, area.bottom(), area.y);
     counts(&mut sheet.canvas, &area, &x, most, resource.axis);
-    down(&mut sheet.canvas, &area, &y, "speed over the largest", 12.0);
-    for (index, curve) in curves.iter().enumerate() {
-        let at = |(count, ipc): &(u32, f64)| (x.at(f64::from(*count)), y.at(ipc / curve.most()));
-        let points: Vec<(f64, f64)> = curve.points.iter().map(at).collect();
+    let title = match over {
+        Some((sms, channels)) => format!("speed over {sms} SMs, {channels} ch."),
+        None => "speed over the largest".into(),
+    };
+    down(&mut sheet.canvas, &area, &y, &title, 12.0);
+    for (index, speeds) in speeds.iter().enumerate() {
+        let at = |&(count, speed): &(u32, f64)| (x.at(f64::from(count)), y.at(speed));
+        let points: Vec<(f64, f64)> = speeds.iter().map(at).collect();
         sheet.canvas.curve(&points, index);
     }
     outline(&mut sheet.canvas, &area);
     sheet.skip(40.0);
 }
 
-fn table(panels: &[(Resource, Vec<Curve>)]) -> String {
+fn table(panels: &[(Resource, Vec<Curve>)], over: Option<(u64, u64)>) -> String {
     let mut lines = Vec::new();
     for (resource, curves) in panels {
         for curve in curves {
-            lines.extend(curve.points.iter().map(|(count, ipc)| {
-                let speed = cell(Some(ipc / curve.most()));
+            let speeds = curve.speeds(over);
+            lines.extend(curve.points.iter().zip(speeds).map(|((count, ipc), (_, speed))| {
                 let (app, line) = (curve.app.clone(), curve.label.clone());
-                let ipc = cell(Some(*ipc));
+                let (ipc, speed) = (cell(Some(*ipc)), cell(Some(speed)));
                 [app, line, resource.key.into(), count.to_string(), ipc, speed]
             }));
         }
