@@ -262,6 +262,33 @@ fn channels_are_told_where_they_are_divided() {
 }
 
 #[test]
+fn names_of_swept_mixes_leave_out_what_all_share() {
+    let mut records = vec![together(2, 4, 3), together(2, 4, 3)];
+    for (record, cycles) in records.iter_mut().zip(["20", "30"]) {
+        record.overrides.insert("l1.latency_cycles".into(), cycles.into());
+    }
+    for name in ["normalized", "slowdown"] {
+        let drawing = draw(name, &records);
+        let told: Vec<String> = texts(&drawing.svg).into_iter().map(|text| text.words).collect();
+        assert!(["20", "30"].iter().all(|label| told.iter().any(|words| words == label)));
+        let shared = "All: application-0+application-1 on tiny.";
+        assert!(told.iter().any(|words| words == shared), "{told:?}");
+        assert!(drawing.csv.contains("application-0+application-1 l1.latency_cycles=20,"));
+    }
+}
+
+#[test]
+fn more_than_four_mixes_stand_in_two_columns() {
+    let mixes: Vec<Analysis> = (2..14).map(|sms| together(2, sms, 3)).collect();
+    let four = draw("slowdown", &mixes[..4]);
+    assert!(four.plots.iter().all(|plot| plot.x < 240.0));
+    let twelve = draw("slowdown", &mixes);
+    assert_eq!(twelve.plots.len(), 12);
+    assert_eq!(twelve.plots.iter().filter(|plot| plot.x > 240.0).count(), 6);
+    assert!(twelve.size.1 < 2.5 * four.size.1, "{:?} for twelve", twelve.size);
+}
+
+#[test]
 fn the_figure_of_schemes_leaves_out_what_no_run_says() {
     let words = |record: Analysis| -> Vec<String> {
         texts(&draw("schemes", &[record]).svg).into_iter().map(|text| text.words).collect()

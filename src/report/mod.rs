@@ -16,6 +16,7 @@ mod grid;
 mod group;
 mod machine;
 mod mix;
+mod mix_label;
 mod name;
 mod number;
 mod page;

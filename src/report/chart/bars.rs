@@ -3,13 +3,15 @@
 use super::axis::{down, outline};
 use super::canvas::Label;
 use super::colour::{Fill, INK};
-use super::sheet::{NOTE, Sheet, WIDTH};
+use super::sheet::{NOTE, Sheet};
 use super::text::{Anchor, fit, text_width};
 use super::{Area, Scale};
 use crate::report::number::short;
 
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = 8.0;
+/// Left of the bars, the title of the vertical axis.
+const TITLE: f64 = 40.0;
 const HEIGHT: f64 = 76.0;
 /// Room between clusters.
 const GAP: f64 = 10.0;
@@ -63,7 +65,7 @@ pub(crate) struct Bars<'a> {
 impl Bars<'_> {
     /// Draws all clusters on `sheet`, on one scale from 0 on.
     pub(crate) fn draw(&self, sheet: &mut Sheet) {
-        let room = WIDTH - LEFT - RIGHT;
+        let room = sheet.width() - LEFT - RIGHT;
         let rows = self.rows(room);
         let widest = rows.iter().map(|row| row.iter().map(|c| c.width(1.0)).sum::<f64>());
         let bars = widest.fold(1.0, f64::max);
@@ -114,7 +116,7 @@ impl Bars<'_> {
         let head = if row.iter().any(told) { HEAD } else { NO_HEAD };
         let area = sheet.plot(LEFT, RIGHT, HEIGHT + head);
         let scale = Scale::from_zero(most, area.bottom(), area.y + head);
-        down(&mut sheet.canvas, &area, &scale, self.title, 12.0);
+        down(&mut sheet.canvas, &area, &scale, self.title, area.x - TITLE);
         let mut left = area.x + GAP / 2.0;
         let mut values = Vec::new();
         for cluster in row {

@@ -4,6 +4,8 @@
 use super::canvas::{Canvas, Label};
 use super::text::{Anchor, fit, fit_heavy, heavy_width, text_width};
 use super::{Area, Colour, Fill, INK, SOFT_INK};
+use crate::report::number::float;
+use crate::units::to_u64;
 
 /// Width of every figure in user units: printed 8.5 cm wide, 12 units are 6 pt.
 pub(crate) const WIDTH: f64 = 480.0;
@@ -84,6 +86,8 @@ pub(crate) struct Sheet {
     /// Where marks go.
     pub(crate) canvas: Canvas,
     title: String,
+    /// Left edge and width of what is being filled.
+    column: (f64, f64),
     top: f64,
     plots: Vec<Area>,
     legends: Vec<Area>,
@@ -100,7 +104,35 @@ impl Sheet {
             top += TITLE + 3.0;
         }
         top += 3.0;
-        Self { canvas, title: title.to_string(), top, plots: Vec::new(), legends: Vec::new() }
+        let (title, column) = (title.to_string(), (0.0, WIDTH));
+        Self { canvas, title, column, top, plots: Vec::new(), legends: Vec::new() }
+    }
+
+    /// Width of what is being filled: of the sheet or of a column.
+    pub(crate) fn width(&self) -> f64 {
+        self.column.1
+    }
+
+    /// Has `draw` fill `count` parts, which stand side by side in `columns`.
+    pub(crate) fn side_by_side(
+        &mut self,
+        columns: usize,
+        count: usize,
+        mut draw: impl FnMut(&mut Self, usize),
+    ) {
+        let whole = self.column;
+        let width = whole.1 / float(to_u64(columns));
+        for first in (0..count).step_by(columns) {
+            let (top, mut bottom, mut left) = (self.top, self.top, whole.0);
+            for part in first..(first + columns).min(count) {
+                (self.top, self.column) = (top, (left, width));
+                draw(self, part);
+                bottom = bottom.max(self.top);
+                left += width;
+            }
+            self.top = bottom;
+        }
+        self.column = whole;
     }
 
     /// The first free height.
@@ -113,10 +145,10 @@ impl Sheet {
         self.top += height;
     }
 
-    /// Lines of secondary text, broken at spaces to the sheet's width.
+    /// Lines of secondary text, broken at spaces to the width of what is being filled.
     pub(crate) fn note(&mut self, text: &str) {
-        for line in wrap(text, WIDTH - 2.0 * MARGIN, &REGULAR) {
-            let at = (MARGIN, self.top + NOTE / 2.0);
+        for line in wrap(text, self.width() - 2.0 * MARGIN, &REGULAR) {
+            let at = (self.column.0 + MARGIN, self.top + NOTE / 2.0);
             let label = Label::new(line, at, NOTE, Anchor::Left).coloured(SOFT_INK);
             self.canvas.text(label);
             self.top += NOTE + 3.0;
@@ -126,25 +158,25 @@ impl Sheet {
     /// A legend of as many rows as it needs.
     pub(crate) fn legend(&mut self, entries: &[Entry]) {
         const BOX: f64 = 14.0;
-        let room = WIDTH - 2.0 * MARGIN;
+        let (from, room) = (self.column.0 + MARGIN, self.width() - 2.0 * MARGIN);
         let start = self.top;
-        let (mut x, mut widest) = (MARGIN, 0.0_f64);
+        let (mut x, mut widest) = (from, 0.0_f64);
         for entry in entries {
             let left = room - BOX - 5.0 - text_width(&entry.tail, LABEL);
             let name = fit(&entry.name, LABEL, left) + &entry.tail;
             let width = BOX + 5.0 + text_width(&name, LABEL);
-            if x > MARGIN && x + width > MARGIN + room {
-                x = MARGIN;
+            if x > from && x + width > from + room {
+                x = from;
                 self.top += LABEL + 5.0;
             }
             let middle = self.top + LABEL / 2.0;
             self.swatch(entry.swatch, x, middle, BOX);
             self.canvas.text(Label::new(name, (x + BOX + 5.0, middle), LABEL, Anchor::Left));
-            widest = widest.max(x + width - MARGIN);
+            widest = widest.max(x + width - from);
             x += width + 12.0;
         }
         self.top += LABEL + 2.0;
-        self.legends.push(Area::new(MARGIN, start, widest, self.top - start));
+        self.legends.push(Area::new(from, start, widest, self.top - start));
         self.top += 6.0;
     }
 
@@ -166,7 +198,8 @@ impl Sheet {
 
     /// Keeps a plot area of `height`, with `left` and `right` free beside it.
     pub(crate) fn plot(&mut self, left: f64, right: f64, height: f64) -> Area {
-        let area = Area::new(left, self.top, WIDTH - left - right, height);
+        let width = self.width() - left - right;
+        let area = Area::new(self.column.0 + left, self.top, width, height);
         self.top += height;
         self.plots.push(area);
         area

@@ -8,6 +8,7 @@ use crate::record::statistics::geometric_mean;
 use crate::record::{Analysis, CoRun};
 use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch};
 use crate::report::mix::{mix_names, scheme_names};
+use crate::report::mix_label::mix_labels;
 use crate::report::values::{cell, csv};
 
 /// The baseline where none is named and a mix ran under it.
@@ -60,11 +61,12 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let entries = schemes.iter().zip(&fills);
     let entry = |(name, fill): (&String, &Fill)| Entry::new(Swatch::Fill(*fill), name);
     sheet.legend(&entries.map(entry).collect::<Vec<_>>());
-    let clusters = clusters(&rows, &means);
+    let named = mix_labels(&records);
+    let clusters = clusters(&rows, &named.labels, &means);
     let title = "normalised";
     Bars { clusters: &clusters, fills: &fills, title, reference: Some(1.0) }.draw(&mut sheet);
-    for note in notes(&rows) {
-        sheet.note(&note);
+    for note in named.notes.iter().chain(&notes(&rows)) {
+        sheet.note(note);
     }
     Ok(sheet.finish(&scene.footer()).with_csv(table(metric, &schemes, &rows, &means)))
 }
@@ -123,10 +125,10 @@ fn means(rows: &[Row], schemes: usize) -> Vec<Option<f64>> {
 }
 
 /// The mixes that are drawn, and their mean where there are several.
-fn clusters(rows: &[Row], means: &[Option<f64>]) -> Vec<Cluster> {
+fn clusters(rows: &[Row], labels: &[String], means: &[Option<f64>]) -> Vec<Cluster> {
     let one = rows.len() == 1;
-    let drawn = rows.iter().take(MIXES).map(|row| Cluster {
-        name: row.mix.clone(),
+    let drawn = rows.iter().zip(labels).take(MIXES).map(|(row, label)| Cluster {
+        name: label.clone(),
         values: row.shares.clone(),
         labelled: one,
         ends: Vec::new(),

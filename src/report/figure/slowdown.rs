@@ -5,32 +5,26 @@ use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
 use crate::record::{Analysis, CoRun};
 use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch};
 use crate::report::mix::{mix_names, scheme_names};
+use crate::report::mix_label::mix_labels;
 use crate::report::values::{cell, csv};
 
 /// Mixes that are drawn.
 const MIXES: usize = 12;
+/// Mixes up to which one stands above the other.
+const STACKED: usize = 4;
+/// Applications whose bars have room in one of two columns.
+const BESIDE: usize = 14;
 
 pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let records = scene.mixes();
     if records.is_empty() {
         return Err(empty("slowdown", NO_CORUN));
     }
-    let names = mix_names(&records);
+    let named = mix_labels(&records);
     let mut sheet = Sheet::new("Slowdown of each application");
-    if names.len() == 1 {
-        sheet.legend(&entries(records[0]));
-    }
-    for (record, mix) in records.iter().zip(&names).take(MIXES) {
-        if names.len() > 1 {
-            sheet.note(mix);
-            sheet.skip(3.0);
-            sheet.legend(&entries(record));
-        }
-        let most = record.coruns.iter().map(|run| run.apps.len()).max().unwrap_or(0);
-        let fills: Vec<Fill> = (0..most).map(Fill::of).collect();
-        let clusters = clusters(record);
-        let title = "slowdown";
-        Bars { clusters: &clusters, fills: &fills, title, reference: Some(1.0) }.draw(&mut sheet);
+    panels(&mut sheet, &records[..records.len().min(MIXES)], &named.labels);
+    for note in &named.notes {
+        sheet.note(note);
     }
     if records.len() > MIXES {
         sheet.note(&format!("{} more mixes are not drawn.", records.len() - MIXES));
@@ -39,7 +33,31 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         sheet.note("∞: made no progress, or its times are not modelled.");
     }
     sheet.note("Solo IPC over shared IPC; 1 is as fast as alone.");
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&records, &names)))
+    Ok(sheet.finish(&scene.footer()).with_csv(table(&records, &mix_names(&records))))
+}
+
+/// A panel for each of `records`, with its label where there are several.
+fn panels(sheet: &mut Sheet, records: &[&Analysis], labels: &[String]) {
+    let most = records.iter().map(|record| most(record)).max().unwrap_or(0);
+    let columns = if records.len() > STACKED && most <= BESIDE { 2 } else { 1 };
+    sheet.side_by_side(columns, records.len(), |sheet, place| {
+        let record = records[place];
+        if records.len() > 1 {
+            sheet.note(&labels[place]);
+            sheet.skip(3.0);
+        }
+        sheet.legend(&entries(record));
+        let fills: Vec<Fill> = (0..most).map(Fill::of).collect();
+        // In a column, values stand above the bars where there is room.
+        let clusters = clusters(record, columns == 1);
+        let title = "slowdown";
+        Bars { clusters: &clusters, fills: &fills, title, reference: Some(1.0) }.draw(sheet);
+    });
+}
+
+/// Applications of a record's largest run.
+fn most(record: &Analysis) -> usize {
+    record.coruns.iter().map(|run| run.apps.len()).max().unwrap_or(0)
 }
 
 fn starves(run: &CoRun) -> bool {
@@ -53,11 +71,11 @@ fn entries(record: &Analysis) -> Vec<Entry> {
     apps.iter().map(|app| app.app.as_str()).enumerate().map(entry).collect()
 }
 
-fn clusters(record: &Analysis) -> Vec<Cluster> {
+fn clusters(record: &Analysis, labelled: bool) -> Vec<Cluster> {
     let cluster = |(name, run): (String, &CoRun)| Cluster {
         name,
         values: run.apps.iter().map(|app| Some(app.slowdown)).collect(),
-        labelled: true,
+        labelled,
         ends: Vec::new(),
     };
     scheme_names(&record.coruns).into_iter().zip(&record.coruns).map(cluster).collect()
