@@ -132,10 +132,11 @@ proptest! {
         let context = format!("{scheme} on {machine} until {end} of {mix:?} in {window:?}");
         let analysis = match analyze(&request, &Unwatched) {
             Ok(analysis) => analysis,
-            // A run without an end, and a window where none belongs: both are said.
+            // A run without an end, and a window without use: both are said.
             Err(RunError::Machine { source: MachineError::Starved { .. }, .. })
                 if end == "first-run" => return Ok(()),
             Err(RunError::IdleWindow(_)) if window.is_some() => return Ok(()),
+            Err(RunError::EmptyWindow { .. }) if end.starts_with("targets") => return Ok(()),
             Err(error) => panic!("{context}: {error:?}"),
         };
         ended(&analysis.coruns[0], &request, &context);
@@ -170,6 +171,36 @@ fn a_window_without_use_or_missing_is_said_before_anything_is_read() {
     assert!(matches!(refused("targets", None), RunError::NoWindow));
     let none = refused("targets", Some(1000)).to_string();
     assert!(none.contains("/no/such/store.gpt"), "{none}");
+}
+
+#[test]
+fn a_window_that_sets_no_target_is_refused_and_a_short_one_is_noted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = store(folder.path(), "maths");
+    let apps = ["a", "b"].map(|name| AppName { name: name.to_owned(), path: path.clone() });
+    let run = |window: u64| {
+        let mut request = together(&apps, "v100", &["even"]);
+        (request.until, request.window) = ("targets".parse().unwrap(), Some(window));
+        analyze(&request, &Unwatched)
+    };
+    // A launch takes 2000 cycles there; then the code is read.
+    for window in [1, 1000, 2000, 2001] {
+        let error = run(window).unwrap_err();
+        assert!(matches!(error, RunError::EmptyWindow { .. }), "{window}: {error}");
+        let said = error.to_string();
+        let first = format!("first {window} cycles alone");
+        let wanted = ["application a", &first, "takes 2000 cycles", "--window 2"];
+        assert!(wanted.iter().all(|word| said.contains(word)), "{said}");
+    }
+    // The first that sets one: more is done between two looks than was asked for.
+    let short = (2400..4000).step_by(50).find_map(|window| run(window).ok()).unwrap();
+    assert!(short.notes.iter().any(|note| note.contains("10 times the 2000")), "{:?}", short.notes);
+    let notes = &short.coruns[0].notes;
+    assert!(notes.iter().any(|note| note.contains("progress is overstated")), "{notes:?}");
+    let long = run(20_000).unwrap();
+    assert!(!long.notes.iter().any(|note| note.contains("--window")), "{:?}", long.notes);
+    let run = &long.coruns[0];
+    assert!(run.notes.is_empty() && run.stp <= 2.1, "{} {:?}", run.stp, run.notes);
 }
 
 #[test]

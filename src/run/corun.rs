@@ -43,12 +43,15 @@ pub(super) fn coruns(
     // Windows, limits and probes: nobody knows how much is run.
     bench.watch.running().begin_unknown();
     let references = references(bench, request, apps, &feeds, solo)?;
+    let targeted = request.until.who == Who::Targets;
+    if targeted {
+        check_targets(bench, request, apps, &references)?;
+    }
     let arrivals = request.arrivals(apps)?;
     let named = apps.iter().zip(&feeds).zip(arrivals);
     let named: Vec<_> = named.map(|((app, feed), at)| (app.name.as_str(), feed, at)).collect();
     let facts = facts(bench, &named);
     let names: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();
-    let targeted = request.until.who == Who::Targets;
     let target = |reference: &Reference| reference.target.filter(|_| targeted);
     let targets = references.iter().map(target).collect();
     let (names, until) = (names.join(" + "), request.until);
@@ -77,8 +80,9 @@ fn references(
     feeds: &[StoreFeed<'_>],
     solo: &[AppRecord],
 ) -> Result<Vec<Reference>, RunError> {
-    let window = request.window.or(request.until.cycles);
-    let Some(window) = window else { return Ok(solo.iter().map(Reference::whole).collect()) };
+    let Some(window) = request.compared() else {
+        return Ok(solo.iter().map(Reference::whole).collect());
+    };
     let runs: Vec<Result<Reference, RunError>> = apps
         .par_iter()
         .zip(feeds)
@@ -92,6 +96,22 @@ fn references(
         })
         .collect();
     runs.into_iter().collect()
+}
+
+/// Refuses targets that are reached before anything is done.
+fn check_targets(
+    bench: &Bench<'_>,
+    request: &AnalyzeRequest,
+    apps: &[App],
+    references: &[Reference],
+) -> Result<(), RunError> {
+    let idle = |reference: &Reference| reference.target.is_some_and(|target| target < 1.0);
+    let Some(place) = references.iter().position(idle) else { return Ok(()) };
+    Err(RunError::EmptyWindow {
+        app: apps[place].name.clone(),
+        window: request.compared().unwrap_or(0),
+        launch: bench.resolved.machine.dispatch.kernel_launch_cycles,
+    })
 }
 
 fn prepare(stage: &Stage<'_>, request: &AnalyzeRequest) -> Result<Vec<Prepared>, RunError> {

@@ -11,6 +11,7 @@ use crate::scheme::queue::Unmatched;
 use crate::spec::{MemoryError, SpecError};
 use crate::synth::SynthError;
 use crate::trace::TraceError;
+use crate::units::Cycle;
 
 use super::queue::QueueFileError;
 
@@ -126,6 +127,20 @@ pub enum RunError {
          what it executes there is its target; add --window 2000000"
     )]
     NoWindow,
+    /// A window in which an application does nothing that a target could be made of.
+    #[error(
+        "application {app} executes less than one warp instruction in its first {window} cycles \
+         alone, so it has no target: a launch takes {launch} cycles, and then come the first \
+         reads of code; give a longer window, as --window 2000000"
+    )]
+    EmptyWindow {
+        /// Which application.
+        app: String,
+        /// Cycles of the window.
+        window: Cycle,
+        /// Cycles that a launch takes on the machine.
+        launch: Cycle,
+    },
     /// A window where co-runs are about the whole of each application.
     #[error(
         "a window belongs to --until targets or --until cycles=N: with `{0}` each application \

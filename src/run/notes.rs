@@ -5,11 +5,16 @@ use std::collections::BTreeMap;
 
 use crate::machine::Outcome;
 use crate::spec::Machine;
+use crate::units::Cycle;
 
 use super::app::App;
 use super::feed::StoreFeed;
 use super::request::AnalyzeRequest;
-use super::until::Until;
+use super::until::{Until, Who};
+
+/// Launches that a window has to hold before targets of it are more than how fast a
+/// launch begins.
+const LAUNCHES: Cycle = 10;
 
 /// The notes of one analysis, in order.
 #[derive(Debug, Default)]
@@ -31,6 +36,21 @@ impl Notes {
             self.add(String::from(
                 "no scheme was named, so nothing ran together: its end, window and arrivals \
                  were not used",
+            ));
+        }
+    }
+
+    /// Adds that the window that sets targets is mostly the latency of launches.
+    pub(super) fn of_window(&mut self, request: &AnalyzeRequest, machine: &Machine) {
+        let targeted = !request.schemes.is_empty() && request.until.who == Who::Targets;
+        let launch = machine.dispatch.kernel_launch_cycles;
+        let short = |window: &Cycle| targeted && *window < launch.saturating_mul(LAUNCHES);
+        if let Some(window) = request.compared().filter(short) {
+            self.add(format!(
+                "the window of {window} cycles holds less than {LAUNCHES} times the {launch} that \
+                 a launch takes: targets of it depend on how a launch begins more than on the \
+                 applications, and co-runs are compared with runs of other lengths; a longer \
+                 --window compares better"
             ));
         }
     }
@@ -101,6 +121,30 @@ mod tests {
 
     use super::{AnalyzeRequest, Notes};
     use crate::run::AppName;
+    use crate::spec::Models;
+
+    #[test]
+    fn a_window_that_is_mostly_launch_latency_is_said() {
+        let resolved = Models::with_overrides(None).unwrap().machine("v100", &[]).unwrap();
+        let launch = resolved.machine.dispatch.kernel_launch_cycles;
+        let notes = |until: &str, schemes: &[&str], window| {
+            let request = AnalyzeRequest {
+                schemes: schemes.iter().map(ToString::to_string).collect(),
+                until: until.parse().unwrap(),
+                window,
+                ..AnalyzeRequest::new(Vec::new(), "v100", Path::new("cache"))
+            };
+            let mut notes = Notes::default();
+            notes.of_window(&request, &resolved.machine);
+            notes.into_sentences()
+        };
+        let short = notes("targets", &["even"], Some(10 * launch - 1));
+        assert!(short.len() == 1 && short[0].contains("a longer --window"), "{short:?}");
+        assert_eq!(notes("targets,cycles=500", &["even"], None).len(), 1);
+        assert!(notes("targets", &["even"], Some(10 * launch)).is_empty());
+        assert!(notes("targets", &[], Some(10)).is_empty(), "nothing runs together");
+        assert!(notes("cycles=500", &["even"], Some(500)).is_empty(), "of one length");
+    }
 
     #[test]
     fn what_is_asked_of_co_runs_that_are_not_is_said() {

@@ -132,7 +132,7 @@ impl AnalyzeRequest {
         if window.is_some() && !matches!(who, Who::Targets | Who::Clock) {
             return Err(RunError::IdleWindow(self.until.to_string()));
         }
-        if who == Who::Targets && window.or(self.until.cycles).is_none() {
+        if who == Who::Targets && self.compared().is_none() {
             return Err(RunError::NoWindow);
         }
         Ok(())
@@ -145,6 +145,11 @@ impl AnalyzeRequest {
             Some((name, _)) => Err(RunError::ArrivesTwice(name.clone())),
             None => Ok(()),
         }
+    }
+
+    /// Cycles of the solo runs that co-runs are compared with; `None`: the whole.
+    pub(super) fn compared(&self) -> Option<Cycle> {
+        self.window.or(self.until.cycles)
     }
 
     /// When each of `apps` comes.
@@ -286,6 +291,7 @@ fn begun(
 ) -> Result<Analysis, RunError> {
     let mut analysis = empty(request, peaks(bench.resolved, bench.memory));
     notes.of_request(request);
+    notes.of_window(request, &bench.resolved.machine);
     alone(bench, apps, &mut analysis, notes)?;
     Ok(analysis)
 }

@@ -15,6 +15,9 @@ use super::stage::{Decision, Stage, sums};
 use super::utilization::Held;
 use super::{energy, rows, utilization};
 
+/// What an application may have done of its target when it stops, before the run says so.
+const MOST_OF_TARGET: f64 = 1.1;
+
 impl Stage<'_> {
     /// The record of a run under a scheme.
     pub(super) fn record(
@@ -49,11 +52,30 @@ impl Stage<'_> {
             decisions: decisions.iter().map(|decision| self.decision(decision)).collect(),
             moved: owned(decisions).then(|| outcome.moved.iter().map(moved_so_far).collect()),
             residency: residency(outcome),
+            notes: self.beyond_targets(outcome),
             ..CoRun::default()
         };
         let alone: Vec<_> = references.iter().map(|reference| reference.alone).collect();
         run.judge(&alone);
         run
+    }
+
+    /// Says which applications had gone far beyond their targets when that was seen: the
+    /// IPC of each is that of all it did, the one alone is that of the window.
+    fn beyond_targets(&self, outcome: &Outcome) -> Vec<String> {
+        let far = |(app, &target): (usize, &Option<f64>)| {
+            let (ended, target) = (&outcome.apps[app], target?);
+            let far = ended.finished && ended.runs == 0 && ended.progress > MOST_OF_TARGET * target;
+            far.then(|| {
+                format!(
+                    "{}: executed {:.0} warp instructions before it was seen that its target of \
+                     {target:.0} was reached (64 cycles or more lie between two looks): its \
+                     progress is overstated; a longer --window compares better",
+                    self.facts.apps[app].name, ended.progress
+                )
+            })
+        };
+        self.targets.iter().enumerate().filter_map(far).collect()
     }
 
     /// What resident CTAs held.
