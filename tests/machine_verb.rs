@@ -12,6 +12,10 @@ fn stdout(assert: &assert_cmd::assert::Assert) -> String {
     String::from_utf8(assert.get_output().stdout.clone()).unwrap()
 }
 
+fn stderr(assert: &assert_cmd::assert::Assert) -> String {
+    String::from_utf8(assert.get_output().stderr.clone()).unwrap()
+}
+
 #[test]
 fn list_and_show_give_json() {
     let list = gpumodel(&["machine", "list", "--json", "-"]).success();
@@ -43,6 +47,46 @@ fn check_tells_by_its_exit_code() {
     fs::write(&file, "base = ").unwrap();
     gpumodel(&["machine", "check", path]).code(2);
     gpumodel(&["machine", "check", "no-such-machine"]).code(2);
+}
+
+#[test]
+fn check_and_show_put_the_memory_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    let path = file.to_str().unwrap();
+    let check = |section: &str, key: &str, value: &str| {
+        let line = format!("[{section}]\n{key} = {{ value = {value}, assumed = \"a guess\" }}\n");
+        fs::write(&file, format!("base = \"v100\"\ndescription = \"mine\"\n{line}")).unwrap();
+        gpumodel(&["machine", "check", path])
+    };
+    // What there is not: the machine cannot be read, and the line is named.
+    for (key, name, near) in [
+        ("standard", "hbm22", "did you mean `hbm2`?"),
+        ("standard", "foo", "known: a100-hbm2, accelsim-gddr, accelsim-hbm, gddr5"),
+        ("standard", "common", "expected a memory standard"),
+        ("mapping", "voltaa", "did you mean `volta`?"),
+    ] {
+        let found = stderr(&check("dram", key, &format!("\"{name}\"")).code(2));
+        assert!(found.contains(&format!("mine.toml:4: `dram.{key}`:")), "{found}");
+        assert!(found.contains(name) && found.contains(near), "{found}");
+        let set = format!("dram.{key}={name}");
+        let found = stderr(&gpumodel(&["machine", "show", "v100", "--set", &set]).code(2));
+        assert!(found.contains(&format!("--set {set}: `dram.{key}`:")), "{found}");
+    }
+    // What does not go together: a check that failed.
+    for (section, key, value, set, words) in [
+        ("dram", "standard", "\"gddr5\"", "gddr5", "volta is not a consistent memory"),
+        ("dram", "standard", "\"./no.toml\"", "./no.toml", "cannot read ./no.toml"),
+        ("clocks", "dram_mhz", "8770", "8770", "command clock is 877 MHz"),
+    ] {
+        let found = stdout(&check(section, key, value).code(1));
+        assert!(found.contains("mine.toml: machine, memory standard and mapping"), "{found}");
+        assert!(found.contains(words), "{found}");
+        let set = format!("{section}.{key}={set}");
+        let found = stderr(&gpumodel(&["machine", "show", "v100", "--set", &set]).code(2));
+        assert!(found.contains(words), "{found}");
+    }
+    check("dram", "standard", "\"hbm2\"").code(0);
 }
 
 #[test]

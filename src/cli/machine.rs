@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use comfy_table::{Table, presets};
 use serde_json::json;
 
+use crate::run::check_memory;
 use crate::spec::{ImportLabel, Models, Resolved, import_accelsim};
 
 use super::Outcome;
@@ -129,6 +130,7 @@ fn run_show(show: &Show) -> Outcome {
     spare(&[PathBuf::from(&show.machine)], &[("--json", show.json.as_deref())])?;
     let models = Models::with_overrides(show.models.as_deref())?;
     let resolved = models.machine(&show.machine, &show.overrides)?;
+    check_memory(&resolved.machine, show.models.as_deref())?;
     if let Some(target) = &show.json {
         let mut document = summary(&resolved);
         document["schema"] = json!("gpumodel.machine/1");
@@ -150,13 +152,20 @@ fn run_show(show: &Show) -> Outcome {
 fn run_check(check: &Check) -> Outcome {
     let models = Models::with_overrides(check.models.as_deref())?;
     let (resolved, problems) = models.examine(&check.file, &[])?;
+    let mut wrong: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    // A memory is put together from counts that are right.
+    if wrong.is_empty()
+        && let Err(error) = check_memory(&resolved.machine, check.models.as_deref())
+    {
+        wrong.push(format!("machine, memory standard and mapping go together: {error}"));
+    }
     let mut out = stdout();
-    if problems.is_empty() {
+    if wrong.is_empty() {
         let count = resolved.provenance.len();
         writeln!(out, "{}: right, {count} values with their sources", check.file)?;
         return Ok(ExitCode::SUCCESS);
     }
-    for problem in problems {
+    for problem in wrong {
         writeln!(out, "{}: {problem}", check.file)?;
     }
     Ok(ExitCode::from(1))

@@ -4,6 +4,19 @@ use std::path::Path;
 
 use crate::spec::{AddressMap, Machine, Mapping, MemoryError, MemoryStandard};
 
+/// How many times faster or slower than its standard's own clock a memory may be: the
+/// A100 of Accel-Sim runs HBM2 at 7.1 times, and a unit that slips is off by 10.
+const MOST_TIMES: f64 = 8.0;
+
+/// Whether `machine` has a memory that it can run with: reads standard and mapping,
+/// first from the folder `models`, and puts them together, as an analysis does.
+///
+/// # Errors
+/// [`MemoryError`]: what there is not, or does not fit.
+pub fn check_memory(machine: &Machine, models: Option<&Path>) -> Result<(), MemoryError> {
+    Memory::load(machine, models).map(drop)
+}
+
 /// The memory side of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Memory {
@@ -37,6 +50,7 @@ impl Memory {
         #[allow(clippy::cast_precision_loss, reason = "a clock in kHz is far below 2^53")]
         let standard_mhz = standard.clock_khz as f64 / 1000.0;
         let mhz = machine.clocks.dram_mhz.unwrap_or(standard_mhz);
+        about_as_fast(machine, &standard, (mhz, standard_mhz))?;
         let bytes = standard.peak_bytes_per_clock() * f64::from(dram.channels);
         Ok(Self { standard, map, peak_gb_per_s: bytes * mhz / 1000.0 })
     }
@@ -76,6 +90,26 @@ fn as_wide_as_said(machine: &Machine, standard: &MemoryStandard) -> Result<(), M
     })
 }
 
+/// A clock far from the standard's own is a slip of units.
+fn about_as_fast(
+    machine: &Machine,
+    standard: &MemoryStandard,
+    (mhz, own): (f64, f64),
+) -> Result<(), MemoryError> {
+    if (own / MOST_TIMES..=own * MOST_TIMES).contains(&mhz) {
+        return Ok(());
+    }
+    Err(MemoryError::Inconsistent {
+        name: standard.name.clone(),
+        problem: format!(
+            "its command clock is {own} MHz, clocks.dram_mhz of {} says {mhz}: expected at most \
+             {MOST_TIMES} times more or less; give the command clock in MHz, or name another \
+             dram.standard",
+            machine.name
+        ),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::Memory;
@@ -89,5 +123,19 @@ mod tests {
         let error = Memory::load(&machine, None).unwrap_err().to_string();
         assert!(error.contains("moves 32 bytes per clock"), "{error}");
         assert!(error.contains("dram.channel_bytes_per_clock of ilp-smra says 64"), "{error}");
+    }
+
+    #[test]
+    fn a_clock_in_another_unit_is_refused() {
+        let mut machine = Models::builtin().machine("v100", &[]).unwrap().machine;
+        for (mhz, fits) in [(877.0, true), (3000.0, true), (8770.0, false), (0.877, false)] {
+            machine.clocks.dram_mhz = Some(mhz);
+            let found = Memory::load(&machine, None);
+            assert_eq!(found.is_ok(), fits, "{mhz}: {found:?}");
+        }
+        let error = Memory::load(&machine, None).unwrap_err().to_string();
+        assert!(error.contains("is 877 MHz") && error.contains("says 0.877"), "{error}");
+        machine.clocks.dram_mhz = None;
+        assert!(Memory::load(&machine, None).is_ok());
     }
 }

@@ -9,7 +9,7 @@ use super::memory_error::MemoryError;
 use super::memory_file::MemoryFile;
 use super::memory_policy::ControllerOptions;
 use super::memory_resolve;
-use super::memory_shipped::Folder;
+use super::memory_shipped::{COMMON, Folder};
 
 /// One memory device with its controller's defaults: what a channel is made of.
 ///
@@ -83,7 +83,7 @@ impl MemoryStandard {
     /// The names of the shipped standards; `common` holds their shared sentences
     /// and is none.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        Folder::Memory.names().filter(|name| *name != "common")
+        Folder::Memory.names().filter(|name| *name != COMMON)
     }
 
     /// Banks of the whole channel.

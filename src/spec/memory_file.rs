@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::memory_error::MemoryError;
-use super::memory_shipped::Folder;
+use super::memory_shipped::{COMMON, Folder};
 use crate::units::nearest;
 
 /// Largest memory file that is read, in bytes.
@@ -108,15 +108,19 @@ impl MemoryFile {
     }
 }
 
+/// Whether a standard or a mapping is named by its file.
+pub(super) fn is_file(name: &str) -> bool {
+    name.contains(['/', '\\']) || Path::new(name).extension().is_some_and(|e| e == "toml")
+}
+
 /// Where the text of `name` is, and the text.
 fn find(
     folder: Folder,
     name: &str,
     models: Option<&Path>,
 ) -> Result<(String, String), MemoryError> {
-    let path = PathBuf::from(name);
-    if name.contains(['/', '\\']) || path.extension().is_some_and(|e| e == "toml") {
-        return Ok((name.to_owned(), read(&path)?));
+    if is_file(name) {
+        return Ok((name.to_owned(), read(Path::new(name))?));
     }
     if let Some(models) = models {
         let path = models.join(folder.path()).join(format!("{name}.toml"));
@@ -127,7 +131,7 @@ fn find(
     if let Some(text) = folder.text(name) {
         return Ok((format!("models/{}/{name}.toml", folder.path()), text.to_owned()));
     }
-    let names: Vec<&str> = folder.names().collect();
+    let names: Vec<&str> = folder.names().filter(|name| *name != COMMON).collect();
     Err(MemoryError::NoFile {
         folder: folder.path(),
         name: name.to_owned(),

@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 
 use super::models::CARRIED;
 
+/// The file that all standards build on, and that is none.
+pub(super) const COMMON: &str = "common";
+
 /// A folder of memory files under `models/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Folder {

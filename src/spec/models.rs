@@ -7,6 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::error::SpecError;
+use super::memory_shipped::COMMON;
 use super::tree::Node;
 use crate::units::nearest;
 
@@ -98,7 +99,8 @@ impl Models {
     /// [`SpecError::NoModel`] with every known name.
     pub fn text(&self, folder: &'static str, name: &str) -> Result<&ModelText, SpecError> {
         self.files.get(&format!("{folder}/{name}.toml")).ok_or_else(|| {
-            let known = self.names(folder);
+            let mut known = self.names(folder);
+            known.retain(|known| folder != "memory" || *known != COMMON);
             SpecError::NoModel {
                 folder,
                 name: name.to_owned(),

@@ -12,6 +12,8 @@ use super::decode::decode;
 use super::error::{Place, SpecError};
 use super::isa_table::IsaTable;
 use super::machine::Machine;
+use super::memory_file::is_file;
+use super::memory_shipped::COMMON;
 use super::models::{Models, read_text};
 use super::source::{Kind, Provenance, Source};
 use super::tree::{Content, Node};
@@ -90,10 +92,9 @@ impl Models {
         }
         complete(&mut tree, &name);
         let machine: Machine = decode(&tree)?;
-        let isa = IsaTable::load(self, &machine.isa).map_err(|error| {
-            let at = tree.entries().and_then(|entries| entries.get("isa"));
-            error.named_at(at.map_or(&tree.place, |node| &node.place), "isa")
-        })?;
+        let isa = IsaTable::load(self, &machine.isa)
+            .map_err(|error| error.named_at(place_of(&tree, "isa"), "isa"))?;
+        self.check_memory_names(&machine, &tree)?;
         let mut provenance = Provenance::new();
         let mut problems = unsourced(&tree, &mut provenance);
         problems.extend(check::problems(&machine, &isa));
@@ -123,6 +124,31 @@ impl Models {
         // words of carried files can close a circle.
         let node = self.with_bases("gpus", name_or_path, node)?;
         Ok((name, node))
+    }
+
+    /// Refuses a memory standard or an address mapping that there is not. Those named by
+    /// their files are read when the memory is put together.
+    fn check_memory_names(&self, machine: &Machine, tree: &Node) -> Result<(), SpecError> {
+        let (standard, mapping) = (&machine.dram.standard, &machine.dram.mapping);
+        for (key, folder, name) in [
+            ("dram.standard", "memory", standard),
+            ("dram.mapping", "memory/mappings", mapping),
+        ] {
+            let place = place_of(tree, key);
+            if folder == "memory" && name == COMMON {
+                return Err(SpecError::Value {
+                    place: place.clone(),
+                    key: key.to_owned(),
+                    expected: String::from("a memory standard, as hbm2"),
+                    found: format!("`{COMMON}`, which only standards build on"),
+                    nearest: None,
+                });
+            }
+            if !is_file(name) {
+                self.text(folder, name).map_err(|error| error.named_at(place, key))?;
+            }
+        }
+        Ok(())
     }
 
     fn hash(&self, machine: &Machine, isa: &IsaTable) -> String {
@@ -162,6 +188,18 @@ fn consistent((resolved, problems): (Resolved, Vec<Problem>)) -> Result<Resolved
 /// Whether a machine is named by its file.
 fn is_path(text: &str) -> bool {
     text.contains('/') || text.to_ascii_lowercase().ends_with(".toml")
+}
+
+/// Where the dotted `key` stands in a tree, or the section that should hold it.
+fn place_of<'a>(tree: &'a Node, key: &str) -> &'a Place {
+    let mut node = tree;
+    for step in key.split('.') {
+        match node.entries().and_then(|entries| entries.get(step)) {
+            Some(next) => node = next,
+            None => break,
+        }
+    }
+    &node.place
 }
 
 /// Gives the describing words their defaults.
