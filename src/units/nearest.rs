@@ -2,12 +2,14 @@
 
 /// The name among `known` that begins with `word`, else the one with the smallest
 /// edit distance to it, the first of equals; `None` when even that one shares
-/// less than half of its letters.
+/// less than half of its letters. Capital letters are as small ones.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let small = word.to_lowercase();
     let cost = |name: &str| {
-        let begins = word.len() >= SHORTEST_BEGINNING && name.starts_with(word);
-        if begins { 0 } else { distance(word, name) }
+        let name = name.to_lowercase();
+        let begins = small.len() >= SHORTEST_BEGINNING && name.starts_with(&small);
+        if begins { 0 } else { distance(&small, &name) }
     };
     let (cost, name) =
         known.into_iter().map(|name| (cost(name), name)).min_by_key(|&(cost, _)| cost)?;
@@ -59,5 +61,13 @@ mod tests {
         assert_eq!(nearest("zzzz", known), None);
         assert_eq!(did_you_mean("latency", known), " (did you mean latency_cycles?)");
         assert_eq!(did_you_mean("zzzz", known), "");
+    }
+
+    #[test]
+    fn capital_letters_are_as_small_ones() {
+        let known = ["a100", "gtx-1080", "v100"];
+        assert_eq!(nearest("V100", known).as_deref(), Some("v100"));
+        assert_eq!(nearest("GTX", known).as_deref(), Some("gtx-1080"));
+        assert_eq!(nearest("trcd", ["tRP", "tRCDRD"]).as_deref(), Some("tRCDRD"));
     }
 }
