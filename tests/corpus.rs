@@ -41,7 +41,7 @@ fn outcome(path: &Path) -> String {
     };
     let said = said.replace(&format!("{}/", folder().display()), "");
     // The list of all formats is longer with every new one.
-    let places = (said.find("expected a `.tracez`"), said.find(", found"));
+    let places = (said.find("expected an Accel-Sim trace, which"), said.find(", found"));
     match places {
         (Some(from), Some(to)) => format!("{}expected a trace{}", &said[..from], &said[to..]),
         _ => said.trim_end().to_owned(),

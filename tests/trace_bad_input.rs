@@ -65,6 +65,19 @@ fn wrong_headers_name_their_line() {
 }
 
 #[test]
+fn a_file_of_no_format_is_told_what_there_is() {
+    let said = error(b"hello\n");
+    let trace = "an Accel-Sim trace, which starts with `-kernel name = …`; or a `.tracez`, which \
+                 starts with the same and has a NUL byte";
+    assert!(said.contains(&format!("kernel-3.traceg:1: expected {trace}")), "{said}");
+    assert!(said.ends_with(", found `hello`"), "{said}");
+    for (text, words) in [("", "the file is empty"), ("\n \r\n", "the file has blank lines alone")] {
+        let said = error(text.as_bytes());
+        assert!(said.ends_with(&format!("found nothing: {words}")), "{said}");
+    }
+}
+
+#[test]
 fn a_text_that_ends_within_a_block_is_told_as_cut_off() {
     let begin = GROUPED.find("#BEGIN_TB").unwrap() + 2;
     for cut in begin..GROUPED.len() {

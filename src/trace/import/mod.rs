@@ -106,14 +106,14 @@ struct Format {
 /// The formats that are understood, tried in order.
 const FORMATS: &[Format] = &[
     Format {
+        name: "an Accel-Sim trace, which starts with `-kernel name = …`",
+        recognise: |start| accelsim::recognise(start) && !tracez::recognise(start),
+        import: accelsim::import,
+    },
+    Format {
         name: "a `.tracez`, which starts with the same and has a NUL byte after its header",
         recognise: tracez::recognise,
         import: tracez::import,
-    },
-    Format {
-        name: "an Accel-Sim trace, which starts with `-kernel name = …`",
-        recognise: accelsim::recognise,
-        import: accelsim::import,
     },
     Format {
         name: "a log of NVBit's `mem_trace`, with lines that start with `MEMTRACE: `",
@@ -256,12 +256,25 @@ fn none(path: &Path, first: &TextBlock) -> TraceError {
     TraceError::Text {
         path: path.to_path_buf(),
         line: first.first_line,
-        expected: names.join(" or "),
-        found: match description::told(&first.bytes, path) {
+        expected: names.join("; or "),
+        found: match description::told(&first.bytes, path).or_else(|| void(path, first)) {
             Some(words) => format!("{found}: {words}"),
             None => found,
         },
     }
+}
+
+/// How the file at `path` comes to have no text, if it has none.
+fn void(path: &Path, first: &TextBlock) -> Option<String> {
+    if !first.bytes.trim_ascii().is_empty() {
+        return None;
+    }
+    let packed = fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
+    Some(String::from(match (first.bytes.is_empty(), packed) {
+        (false, _) => "the file has blank lines alone",
+        (true, true) => "what the file packs is empty",
+        (true, false) => "the file is empty",
+    }))
 }
 
 impl ConvertReport {
