@@ -99,12 +99,13 @@ fn import_writes_a_whole_file_or_none() {
     let done = gpumodel(&["machine", "import", &config, &trace, "-o", target_word]).success();
     let messages = String::from_utf8(done.get_output().stderr.clone()).unwrap();
     assert!(
-        messages.contains("unknown option, not used: gpgpusim.config:40 -frobnicate 17"),
+        messages.contains(&format!("unknown option, not used: {config}:40 -frobnicate 17")),
         "{messages}"
     );
     assert!(fs::read_to_string(&target).unwrap().contains("name = \"small\""));
     gpumodel(&["machine", "check", target_word]).success();
     fs::remove_file(&target).unwrap();
-    gpumodel(&["machine", "import", &trace, "-o", target_word]).code(2);
+    let found = stderr(&gpumodel(&["machine", "import", &trace, "-o", target_word]).code(2));
+    assert!(found.contains(&format!("error: {trace}: no `-")), "{found}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }

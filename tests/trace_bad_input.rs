@@ -71,7 +71,8 @@ fn a_file_of_no_format_is_told_what_there_is() {
                  starts with the same and has a NUL byte";
     assert!(said.contains(&format!("kernel-3.traceg:1: expected {trace}")), "{said}");
     assert!(said.ends_with(", found `hello`"), "{said}");
-    for (text, words) in [("", "the file is empty"), ("\n \r\n", "the file has blank lines alone")] {
+    let blank = "\n \r\n";
+    for (text, words) in [("", "the file is empty"), (blank, "the file has blank lines alone")] {
         let said = error(text.as_bytes());
         assert!(said.ends_with(&format!("found nothing: {words}")), "{said}");
     }

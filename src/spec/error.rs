@@ -168,8 +168,10 @@ pub enum SpecError {
         message: String,
     },
     /// A foreign configuration without an option that the machine needs.
-    #[error("the configuration has no `{key}` ({meaning}); is this a gpgpusim.config?")]
+    #[error("{files}: no `{key}` ({meaning}); is this a gpgpusim.config?")]
     MissingOption {
+        /// The files that were read.
+        files: String,
         /// The option.
         key: String,
         /// What it says.

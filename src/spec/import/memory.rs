@@ -314,7 +314,7 @@ fn timing(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
         if !name.chars().all(|c| c.is_ascii_alphanumeric()) || name.is_empty() {
             return Err(entry.refuse("NAME=CLOCKS, separated by colons"));
         }
-        let source = format!("{} {} {part}", entry.place, entry.key);
+        let source = format!("{} {} {part}", entry.line(), entry.key);
         sheet.published(name, value, &source);
         if named.insert(name, value).is_some() {
             return Err(entry.refuse(&format!("{name} once")));

@@ -26,7 +26,8 @@ use super::models::read_text;
 pub struct Import {
     /// The text of the machine file.
     pub text: String,
-    /// Options that the importer does not know, as `file:line -key value`.
+    /// Options that the importer does not know, as `file:line -key value`, files as
+    /// they were typed.
     pub unknown: Vec<String>,
     /// Options that have no counterpart in the model, likewise.
     pub ignored: Vec<String>,
@@ -50,12 +51,12 @@ pub struct ImportLabel {
 pub fn import_accelsim(files: &[PathBuf], label: &ImportLabel) -> Result<Import, SpecError> {
     let mut texts = Vec::new();
     for path in files {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        texts.push((name, read_text(path)?));
+        texts.push((path.display().to_string(), read_text(path)?));
     }
     let mut options = Options::read(&texts)?;
     let mut sheet = Sheet::default();
-    let names: Vec<&str> = texts.iter().map(|(name, _)| name.as_str()).collect();
+    let names = files.iter().filter_map(|path| path.file_name());
+    let names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
     sheet.comment(&format!(
         "Written by `gpumodel machine import` from {} (data of Accel-Sim and GPGPU-Sim,\n\
          BSD licences). The model of a simulator's model: for the silicon see the machine\n\
@@ -87,6 +88,6 @@ fn finish(options: &Options, mut sheet: Sheet) -> Import {
             sheet.comment(&format!("  {}", entry.cite()));
         }
     }
-    let cited = |entries: &[&Entry]| entries.iter().map(|entry| entry.cite()).collect();
-    Import { unknown: cited(&unknown), ignored: cited(&ignored), text: sheet.finish() }
+    let told = |entries: &[&Entry]| entries.iter().map(|entry| entry.told()).collect();
+    Import { unknown: told(&unknown), ignored: told(&ignored), text: sheet.finish() }
 }

@@ -2,6 +2,8 @@
 //! comments, and quoted values that may run over several lines.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -18,7 +20,7 @@ use crate::spec::error::{Place, SpecError};
 /// One option as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// File and line.
+    /// File, as it was typed, and line.
     pub(super) place: Place,
     /// The key with its dash.
     pub(super) key: String,
@@ -29,7 +31,24 @@ pub(super) struct Entry {
 impl Entry {
     /// The line as a source: `gpgpusim.config:78 -gpgpu_n_clusters 80`.
     pub(super) fn cite(&self) -> String {
-        let mut cited = format!("{} {} {}", self.place, self.key, self.value);
+        self.at(&self.line())
+    }
+
+    /// The same with the file as it was typed.
+    pub(super) fn told(&self) -> String {
+        self.at(&self.place)
+    }
+
+    /// The line without the folder of its file: what a machine file cites is the same
+    /// wherever the configuration lies.
+    pub(super) fn line(&self) -> Place {
+        let file = self.place.file();
+        let name = Path::new(file).file_name().and_then(OsStr::to_str).unwrap_or(file);
+        Place::new(Arc::from(name), self.place.line())
+    }
+
+    fn at(&self, place: &Place) -> String {
+        let mut cited = format!("{place} {} {}", self.key, self.value);
         if cited.chars().count() > CITED_LETTERS {
             cited = cited.chars().take(CITED_LETTERS).collect::<String>() + "…";
         }
@@ -90,6 +109,8 @@ const CITED_LETTERS: usize = 140;
 /// in the simulator.
 #[derive(Debug)]
 pub(super) struct Options {
+    /// The files as they were typed.
+    files: String,
     entries: BTreeMap<String, Entry>,
     used: BTreeSet<String>,
 }
@@ -103,7 +124,8 @@ impl Options {
                 entries.insert(entry.key.clone(), entry);
             }
         }
-        Ok(Self { entries, used: BTreeSet::new() })
+        let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+        Ok(Self { files: names.join(", "), entries, used: BTreeSet::new() })
     }
 
     /// The option `key`, which is thereby used.
@@ -115,7 +137,11 @@ impl Options {
 
     /// The option `key`; `meaning` says in the error what is missing.
     pub(super) fn need(&mut self, key: &str, meaning: &'static str) -> Result<Entry, SpecError> {
-        self.find(key).ok_or_else(|| SpecError::MissingOption { key: key.to_owned(), meaning })
+        self.find(key).ok_or_else(|| SpecError::MissingOption {
+            files: self.files.clone(),
+            key: key.to_owned(),
+            meaning,
+        })
     }
 
     /// The option `key`, or the simulator's `default` for it.
@@ -193,6 +219,19 @@ mod tests {
         assert_eq!(options.find("-b").unwrap().cite(), "a.config:4 -b x=1: y=2");
         assert_eq!(options.find("-c").unwrap().value, "S:4, L");
         assert_eq!(options.unused().map(|e| e.key.as_str()).collect::<Vec<_>>(), ["-flag"]);
+    }
+
+    #[test]
+    fn machine_files_cite_the_name_and_messages_the_path() {
+        let files = [("w/a.config".to_owned(), "-a 1\n".to_owned())];
+        let mut options = Options::read(&files).unwrap();
+        let entry = options.find("-a").unwrap();
+        assert_eq!(entry.cite(), "a.config:1 -a 1");
+        assert_eq!(entry.told(), "w/a.config:1 -a 1");
+        assert!(entry.refuse("2").to_string().starts_with("w/a.config:1: `-a`"));
+        assert_eq!(options.or("-b", "3").cite(), "GPGPU-Sim's default -b 3");
+        let missing = options.need("-c", "cores").unwrap_err().to_string();
+        assert!(missing.starts_with("w/a.config: no `-c` (cores)"), "{missing}");
     }
 
     #[test]
