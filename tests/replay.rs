@@ -69,3 +69,17 @@ fn what_cannot_be_run_again_is_refused() {
     let shares = refused(&format!("replay:{}", path.display()), "k40c");
     assert!(shares.contains("replay"), "{shares}");
 }
+
+#[test]
+fn decisions_for_other_sms_name_the_application_and_both_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let apps = named(folder.path());
+    let analysis = analyze(&together(&apps, "k40c", &["spatial"]), &Unwatched).unwrap();
+    let path = folder.path().join("record.json");
+    std::fs::write(&path, analysis.to_json()).unwrap();
+    let replay = format!("replay:{}", path.display());
+    let error = analyze(&together(&apps, "titan-xp", &[&replay]), &Unwatched).unwrap_err();
+    assert!(error.to_string().contains("decisions of the record do not fit here"), "{error}");
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert_eq!(cause, "application number 1 has quotas for 15 SMs; the machine has 30");
+}

@@ -18,7 +18,7 @@ pub enum LawBroken {
         found: usize,
     },
     /// A quota list does not cover the SMs.
-    #[error("application {app:?} has quotas for {found} SMs; the machine has {expected}")]
+    #[error("application {app} has quotas for {found} SMs; the machine has {expected}")]
     QuotaLength {
         /// Whose quotas.
         app: AppId,
@@ -28,7 +28,7 @@ pub enum LawBroken {
         found: usize,
     },
     /// An SM would hold more CTAs than it has slots.
-    #[error("application {app:?} is given {quota} CTAs on SM {sm}; an SM holds {limit}")]
+    #[error("application {app} is given {quota} CTAs on SM {sm}; an SM holds {limit}")]
     QuotaTooLarge {
         /// Whose quota.
         app: AppId,
@@ -48,7 +48,7 @@ pub enum LawBroken {
         found: usize,
     },
     /// A region leaves the SM, or the regions together do.
-    #[error("the region of application {app:?} asks for more {what} than an SM has left")]
+    #[error("the region of application {app} asks for more {what} than an SM has left")]
     RegionTooLarge {
         /// Whose region.
         app: AppId,
@@ -56,10 +56,10 @@ pub enum LawBroken {
         what: &'static str,
     },
     /// Two regions have something in common.
-    #[error("the regions of applications {0:?} and {1:?} overlap")]
+    #[error("the regions of applications {0} and {1} overlap")]
     RegionOverlap(AppId, AppId),
     /// A channel does not exist or has two owners.
-    #[error("channel {channel} of application {app:?} does not exist or is owned twice")]
+    #[error("channel {channel} of application {app} does not exist or is owned twice")]
     Channel {
         /// Whose channel list.
         app: AppId,
@@ -75,9 +75,7 @@ pub enum LawBroken {
         found: usize,
     },
     /// A part of a group of channels is owned.
-    #[error(
-        "application {app:?} owns channel {channel} and not those that its pages lie in with it"
-    )]
+    #[error("application {app} owns channel {channel}, not those that its pages lie in with it")]
     ChannelGroup {
         /// Whose channel list.
         app: AppId,
@@ -91,7 +89,7 @@ pub enum LawBroken {
     )]
     NoGroups,
     /// An application runs without a channel.
-    #[error("application {0:?} has SMs and no memory channel")]
+    #[error("application {0} has SMs and no memory channel")]
     NoChannel(AppId),
     /// Forms as workers and applications differ in number.
     #[error("the plan has forms as workers for {found} of {expected} applications")]
@@ -103,18 +101,18 @@ pub enum LawBroken {
     },
     /// A worker can neither be saved nor dropped, and none has empty tasks.
     #[error(
-        "application {0:?} runs as workers: they are only drained, without time slices, and a \
+        "application {0} runs as workers: they are only drained, without time slices, and a \
          task has a block at least"
     )]
     Workers(AppId),
     /// A later plan of a run gives an application another form.
-    #[error("application {0:?} is to have another form in the middle of a run")]
+    #[error("application {0} is to have another form in the middle of a run")]
     Reformed(AppId),
     /// Nobody runs and nothing would ever wake the scheme.
     #[error("no application has a share and no wake condition is set")]
     Asleep,
     /// A priority list names an application twice or one that does not exist.
-    #[error("the priority list names application {0:?} twice or it does not exist")]
+    #[error("the priority list names application {0} twice or it does not exist")]
     Priority(AppId),
 }
 
@@ -323,6 +321,21 @@ mod tests {
         let beyond = broken(&|d| d.channels = vec![vec![6], vec![]]);
         assert_eq!(beyond, LawBroken::Channel { app: AppId(0), channel: 6 });
         assert_eq!(broken(&|d| d.shares[0] = Share::Waiting), LawBroken::Asleep);
+    }
+
+    #[test]
+    fn applications_are_told_by_their_places_from_1() {
+        let (app, other) = (AppId(0), AppId(1));
+        let told = [
+            LawBroken::QuotaLength { app, expected: 30, found: 15 },
+            LawBroken::RegionOverlap(app, other),
+            LawBroken::ChannelGroup { app, channel: 3 },
+            LawBroken::Priority(app),
+        ]
+        .map(|law| law.to_string());
+        assert!(told.iter().all(|law| law.contains(" number 1 ")), "{told:?}");
+        assert!(!told.iter().any(|law| law.contains("AppId")), "{told:?}");
+        assert_eq!(told[0], "application number 1 has quotas for 15 SMs; the machine has 30");
     }
 
     #[test]

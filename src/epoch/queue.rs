@@ -127,10 +127,10 @@ pub enum GroupLaw {
         most: usize,
     },
     /// A job is not waiting, or in two groups.
-    #[error("job {0:?} is in two groups or does not wait")]
+    #[error("job {0} is in two groups or does not wait")]
     NotWaiting(JobId),
     /// A waiting job is in no group.
-    #[error("job {0:?} waits and is in no group")]
+    #[error("job {0} waits and is in no group")]
     LeftOut(JobId),
     /// A group follows a pattern that is not told.
     #[error("group {0} follows a pattern that is not listed")]

@@ -14,6 +14,7 @@ use crate::trace::TraceError;
 use crate::units::Cycle;
 
 use super::queue::QueueFileError;
+use super::replay;
 
 /// Why a run gave no record.
 #[derive(Debug, Error)]
@@ -85,6 +86,17 @@ pub enum RunError {
         typed: String,
         /// What is wrong.
         problem: String,
+    },
+    /// The decisions of a record do not fit another machine.
+    #[error(
+        "scheme {scheme}: the decisions of the record do not fit here: run them on a machine with \
+         as many SMs, CTA slots and channels as the record's"
+    )]
+    Misfit {
+        /// As it is called.
+        scheme: String,
+        /// Which law they break here.
+        source: LawBroken,
     },
     /// A scheme for one application was asked to run several.
     #[error(
@@ -249,10 +261,12 @@ pub enum RunError {
 
 impl RunError {
     /// A scheme's plan broke a law: its defect, or the machine's lack of what it shares.
+    /// One that was recorded is of another machine.
     pub(super) fn law(scheme: &str, source: LawBroken) -> Self {
         let scheme = scheme.to_owned();
         match source {
             LawBroken::NoGroups => Self::NoChannels { scheme, source },
+            source if scheme == replay::NAME => Self::Misfit { scheme, source },
             source => Self::Law { scheme, source },
         }
     }

@@ -96,6 +96,7 @@ pub(super) fn chosen(typed: &str, apps: &[AppName]) -> Result<(Chosen, Box<dyn S
         Some(only) if apps != only => return Err(RunError::OnlyFor { scheme, only, apps }),
         _ => {}
     }
+    choice.fits(apps)?;
     let parameters = choice.settings().iter();
     let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_string())).collect();
     Ok((Chosen { name: choice.row().name.to_owned(), parameters }, choice.make()))

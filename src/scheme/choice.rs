@@ -4,9 +4,10 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::units::nearest;
+use crate::units::{nearest, to_u64};
 
-use super::{Parameter, Row, Scheme, Settings, TABLE, Value, find};
+use super::parameter::PLACE;
+use super::{Kind, Parameter, Row, Scheme, Settings, TABLE, Value, find};
 
 /// A scheme and its settings.
 #[derive(Clone, Debug)]
@@ -130,6 +131,30 @@ impl Choice {
         self
     }
 
+    /// Refuses the place of an application that a run of `apps` applications does not have.
+    ///
+    /// # Errors
+    /// [`BadChoice::Value`].
+    pub fn fits(&self, apps: usize) -> Result<(), BadChoice> {
+        for parameter in self.row.parameters.iter().filter(|one| one.name == PLACE) {
+            let Kind::Whole { least, .. } = parameter.kind else { continue };
+            let place = self.settings.whole(parameter.name);
+            if place > to_u64(apps) {
+                let there = match apps {
+                    1 => String::from("there is 1 application"),
+                    apps => format!("there are {apps} applications"),
+                };
+                return Err(BadChoice::Value {
+                    scheme: self.row.name,
+                    key: parameter.name,
+                    expected: format!("{least} to {apps} ({there})"),
+                    found: place.to_string(),
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Its row of the table.
     #[must_use]
     pub fn row(&self) -> &'static Row {
@@ -227,6 +252,19 @@ mod tests {
         assert_eq!(Choice::parse(text).unwrap().to_string(), text);
         let choice = Choice::parse("warped-slicer:window=5000").unwrap();
         assert_eq!(choice.to_string(), "warped-slicer", "as it would be anyway");
+    }
+
+    #[test]
+    fn a_place_that_no_application_has_is_refused() {
+        let fits = |text: &str, apps| Choice::parse(text).unwrap().fits(apps);
+        for text in ["qos-bp:high=2", "bp:high=2", "qos-ugpu", "warped-slicer", "mps-share"] {
+            assert_eq!(fits(text, 2), Ok(()), "{text}");
+        }
+        let said = fits("qos-bp:high=7", 2).unwrap_err().to_string();
+        let expected = "expected 0 to 2 (there are 2 applications), found `7`";
+        assert_eq!(said, format!("scheme qos-bp: high: {expected}"));
+        let said = fits("bp:sms=60:high=2", 1).unwrap_err().to_string();
+        assert!(said.contains("expected 1 to 1 (there is 1 application)"), "{said}");
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+/// The name of parameters that are the place of an application, from 1.
+pub(super) const PLACE: &str = "high";
+
 /// One parameter of a scheme.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {

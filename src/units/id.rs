@@ -1,5 +1,7 @@
 //! Identifiers. Each is an index into a table of its owner.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 macro_rules! index_id {
@@ -35,3 +37,17 @@ index_id!(
     /// A place in a queue of applications, from 0 in order of arrival.
     JobId(u32)
 );
+
+/// As users count them: the first is `number 1`.
+impl fmt::Display for AppId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "number {}", u32::from(self.0) + 1)
+    }
+}
+
+/// As users count them: the first is `number 1`.
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "number {}", u64::from(self.0) + 1)
+    }
+}

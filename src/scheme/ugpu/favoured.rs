@@ -3,13 +3,14 @@
 use crate::epoch::Facts;
 use crate::units::{AppId, to_u16};
 
+use super::super::parameter::PLACE;
 use super::super::solve::Resources;
 use super::super::{Kind, Parameter, Settings};
 use super::alone::Alone;
 
 /// Who it is.
 pub(super) const HIGH: Parameter = Parameter {
-    name: "high",
+    name: PLACE,
     kind: Kind::Whole { default: 0, least: 0, most: 65_535 },
     summary: "who has the high priority, by its place from 1; 0: the most compute-bound alone \
               (published)",

@@ -3,6 +3,7 @@
 use crate::epoch::{DispatchOrder, Facts, LawBroken, Plan, Probe, ProbeResult, View};
 use crate::units::{AppId, Cycle, to_u32};
 
+use super::super::parameter::PLACE;
 use super::super::solve::Resources;
 use super::super::vacated::{FREED, Vacated};
 use super::super::{Kind, Parameter, Scheme, Settings};
@@ -13,7 +14,7 @@ use super::partition::Partition;
 use super::refuse;
 
 const FIRST: Parameter = Parameter {
-    name: "high",
+    name: PLACE,
     kind: Kind::Whole { default: 1, least: 1, most: 65_535 },
     summary: "whose SMs and channels are set, by its place from 1",
 };
