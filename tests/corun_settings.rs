@@ -133,8 +133,10 @@ proptest! {
         let analysis = match analyze(&request, &Unwatched) {
             Ok(analysis) => analysis,
             // A run without an end, and a window without use: both are said.
-            Err(RunError::Machine { source: MachineError::Starved { .. }, .. })
-                if end == "first-run" => return Ok(()),
+            Err(
+                RunError::Starved { .. }
+                | RunError::Machine { source: MachineError::Starved { .. }, .. },
+            ) if end == "first-run" => return Ok(()),
             Err(RunError::IdleWindow(_)) if window.is_some() => return Ok(()),
             Err(RunError::EmptyWindow { .. }) if end.starts_with("targets") => return Ok(()),
             Err(error) => panic!("{context}: {error:?}"),
@@ -201,6 +203,20 @@ fn a_window_that_sets_no_target_is_refused_and_a_short_one_is_noted() {
     assert!(!long.notes.iter().any(|note| note.contains("--window")), "{:?}", long.notes);
     let run = &long.coruns[0];
     assert!(run.notes.is_empty() && run.stp <= 2.1, "{} {:?}", run.stp, run.notes);
+}
+
+#[test]
+fn a_run_without_an_end_names_its_scheme_and_who_gets_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = store(folder.path(), "maths");
+    let apps = ["one", "two"].map(|name| AppName { name: name.to_owned(), path: path.clone() });
+    let mut request = together(&apps, "warped-slicer", &["even", "sequential"]);
+    request.until = "first-run".parse().unwrap();
+    let error = analyze(&request, &Unwatched).unwrap_err().to_string();
+    assert!(error.contains("under scheme sequential application two never gets"), "{error}");
+    assert!(error.contains("--until first-run,cycles="), "{error}");
+    request.until = "first-run,cycles=20000".parse().unwrap();
+    assert_eq!(analyze(&request, &Unwatched).unwrap().coruns.len(), 2);
 }
 
 #[test]

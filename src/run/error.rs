@@ -47,6 +47,18 @@ pub enum RunError {
         /// Why.
         source: MachineError,
     },
+    /// A scheme gives an application no share while others begin anew and anew.
+    #[error(
+        "under scheme {scheme} application {app} never gets a share while others run again and \
+         again: such a run has no end; give it one, as --until first-run,cycles=1000000 (in a \
+         plan until = \"first-run,cycles=1000000\"), or leave the scheme out"
+    )]
+    Starved {
+        /// Which scheme.
+        scheme: String,
+        /// Which application.
+        app: String,
+    },
     /// An application did not execute what its trace holds.
     #[error(
         "application {app} has executed {found} of the {expected} warp instructions of its \

@@ -64,17 +64,24 @@ impl<'a> Stage<'a> {
         RunError::Machine { app: self.names.clone(), source }
     }
 
-    /// Why a run under a scheme ended without a result: decisions of another run may
-    /// leave somebody waiting for ever.
+    /// Why a run under a scheme ended without a result: a scheme may give somebody nothing
+    /// while others begin anew, and decisions of another run may leave somebody waiting
+    /// for ever.
     fn stopped(&self, scheme: &str, source: MachineError) -> RunError {
-        if scheme != replay::NAME || !matches!(source, MachineError::Stuck { .. }) {
-            return self.failed(source);
+        let typed = scheme.to_owned();
+        match source {
+            MachineError::Starved { app } => {
+                RunError::Starved { scheme: typed, app: self.facts.apps[app].name.clone() }
+            }
+            MachineError::Stuck { .. } if scheme == replay::NAME => {
+                let problem = String::from(
+                    "its decisions leave an application waiting for ever here: machine, arrivals \
+                     or end are not those of the record",
+                );
+                RunError::Replay { typed, problem }
+            }
+            source => self.failed(source),
         }
-        let problem = String::from(
-            "its decisions leave an application waiting for ever here: machine, arrivals or end \
-             are not those of the record",
-        );
-        RunError::Replay { typed: scheme.to_owned(), problem }
     }
 
     /// The end that the run itself has.
@@ -113,7 +120,7 @@ impl<'a> Stage<'a> {
             gpu.follow(plan.clone()).map_err(|source| self.failed(source))?;
             decisions.push(Decision { cycle: view.now, view: Some(view), plan });
         }
-        let outcome = gpu.finish().map_err(|source| self.failed(source))?;
+        let outcome = gpu.finish().map_err(|source| self.stopped(name, source))?;
         self.check_instructions(&outcome)?;
         Ok((outcome, decisions))
     }
