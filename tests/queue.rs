@@ -341,6 +341,11 @@ fn what_cannot_be_a_queue_is_refused() {
         assert!(error.contains(told), "{words:?}: {error}");
     };
     refused(&["--queue", "no-such.toml"], "no-such.toml");
+    let lost = place.path("lost.toml");
+    fs::write(&lost, "group_size = 2\norder = ['x']\n[apps]\nx = 'no-such.gpt'").unwrap();
+    let lost = lost.to_str().unwrap();
+    refused(&["--queue", lost], &format!("{lost}:4: apps.x"));
+    refused(&["--queue", lost], "there is no file or folder");
     refused(&["--queue", &queue, "--until", "first"], "--until is for applications");
     refused(&["--queue", &queue, "--window", "5"], "--window is for applications");
     refused(&["--queue", &queue, "--arrive", "m=5"], "--arrive is for applications");

@@ -231,6 +231,16 @@ pub enum RunError {
         /// As typed.
         path: PathBuf,
     },
+    /// An application that a file names cannot be used.
+    #[error("{place}: apps.{app}")]
+    Listed {
+        /// File and line.
+        place: String,
+        /// Its name there.
+        app: String,
+        /// Why.
+        source: Box<RunError>,
+    },
     /// No launch of an application was asked for.
     #[error("application {app}: {found}")]
     NoKernels {

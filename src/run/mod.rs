@@ -45,6 +45,7 @@ mod until;
 mod utilization;
 mod watch;
 mod worker;
+mod wrong;
 
 pub use app::{App, AppName, default_name};
 pub use dram::{DramError, DramJob, RequestFormat};

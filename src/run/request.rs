@@ -251,7 +251,11 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
     let resolved = models.machine(&request.machine, &request.overrides)?;
     let memory = Memory::load(&resolved.machine, request.models.as_deref())?;
     let bench = Bench::new(request, (&resolved, &memory), watch, None);
-    let apps = open(request, named, watch)?;
+    let places: &[String] = match &queue {
+        Some((file, _)) => &file.places,
+        None => &[],
+    };
+    let apps = open(request, (named, places), watch)?;
     let mut notes = Notes::default();
     let mut analysis = begun(&bench, request, &apps, &mut notes)?;
     if request.sample.is_some() && (queue.is_some() || !request.schemes.is_empty()) {
@@ -324,19 +328,29 @@ fn alone(
     Ok(())
 }
 
-/// The applications, with what was chosen of them.
+/// The applications, with what was chosen of them; `places` is where a file names the
+/// first ones.
 fn open(
     request: &AnalyzeRequest,
-    named: &[AppName],
+    (named, places): (&[AppName], &[String]),
     watch: &dyn Watch,
 ) -> Result<Vec<App>, RunError> {
     let (models, cache) = (request.models.as_deref(), &request.cache);
-    let open = |typed| {
-        let mut app = App::open(typed, models, cache, watch.converting())?;
-        app.narrow(&request.filter)?;
-        Ok(app)
+    let open = |(number, typed): (usize, &AppName)| {
+        let opened = App::open(typed, models, cache, watch.converting()).and_then(|mut app| {
+            app.narrow(&request.filter)?;
+            Ok(app)
+        });
+        opened.map_err(|source| match places.get(number) {
+            Some(place) => RunError::Listed {
+                place: place.clone(),
+                app: typed.name.clone(),
+                source: Box::new(source),
+            },
+            None => source,
+        })
     };
-    named.iter().map(open).collect()
+    named.iter().enumerate().map(open).collect()
 }
 
 fn empty(request: &AnalyzeRequest, machine: MachineRecord) -> Analysis {

@@ -118,6 +118,10 @@ impl de::Error for Fault {
         Self::new(Wrong::Value { expected, found: format!("\"{variant}\""), nearest })
     }
 
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        Self::new(Wrong::Unknown { nearest: nearest(field, expected.iter().copied()) })
+    }
+
     fn missing_field(field: &'static str) -> Self {
         Self::new(Wrong::Missing { field })
     }

@@ -9,11 +9,13 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::scheme::queue::CLASSES;
-use crate::spec::{SpecError, plain};
+use crate::spec::{KeyLines, SpecError, plain};
 use crate::units::{Cycle, did_you_mean};
 
 use super::super::app::AppName;
+use super::super::wrong::{Wrong, at};
 use super::generate::Generate;
+use super::place::Entry;
 
 /// The largest queue file that is read.
 const MOST_BYTES: u64 = 16 << 20;
@@ -36,23 +38,16 @@ pub(in crate::run) struct QueueFile {
     pub(in crate::run) group_size: usize,
     /// `idle` or `given`.
     pub(in crate::run) early_finishers: &'static str,
-    /// The applications, by name.
+    /// The applications, by name: those of the file first.
     pub(in crate::run) apps: Vec<AppName>,
+    /// Where the file names each of its own.
+    pub(in crate::run) places: Vec<String>,
     /// The order that is written down.
     pub(super) order: Vec<Entry>,
     /// The queues that are to be made.
     pub(super) generate: Option<Generate>,
     /// Slow-downs that were measured, by class that disturbs, then that suffers.
     pub(super) given: BTreeMap<String, BTreeMap<String, f64>>,
-}
-
-/// One place of an order that is written down.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    /// Application name.
-    pub(super) app: String,
-    /// When it arrives.
-    pub(super) arrival: Cycle,
 }
 
 /// Why a file is no queue.
@@ -78,10 +73,12 @@ pub enum QueueFileError {
     #[error(transparent)]
     Spec(Box<SpecError>),
     /// A value that no queue can have.
-    #[error("{path}: {message}")]
+    #[error("{}: {message}", at(path, *line))]
     Value {
         /// The file.
         path: PathBuf,
+        /// The line, from 1; `None`: it is about the whole file.
+        line: Option<u32>,
         /// Key, what was expected and what was found.
         message: String,
     },
@@ -93,23 +90,6 @@ enum EarlyFinishers {
     #[default]
     Idle,
     Given,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected an application's name, or { app = \"name\", arrival = cycle }"
-)]
-enum Place {
-    Name(String),
-    Timed(Timed),
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Timed {
-    app: String,
-    arrival: Cycle,
 }
 
 /// The file as it is read.
@@ -124,7 +104,7 @@ struct Raw {
     #[serde(default)]
     apps: BTreeMap<String, String>,
     #[serde(default)]
-    order: Vec<Place>,
+    order: Vec<Entry>,
     generate: Option<Generate>,
     #[serde(default)]
     interference: BTreeMap<String, BTreeMap<String, f64>>,
@@ -140,52 +120,57 @@ impl QueueFile {
         if text.len() as u64 > MOST_BYTES {
             return Err(QueueFileError::TooLarge { path: path.to_path_buf(), most: MOST_BYTES });
         }
-        let (raw, _) = plain(path, &text).map_err(|error| QueueFileError::Spec(Box::new(error)))?;
-        Self::new(path, raw, more)
-            .map_err(|message| QueueFileError::Value { path: path.to_path_buf(), message })
+        let (raw, lines) =
+            plain(path, &text).map_err(|error| QueueFileError::Spec(Box::new(error)))?;
+        Self::new(path, (raw, &lines), more).map_err(|wrong| QueueFileError::Value {
+            path: path.to_path_buf(),
+            line: lines.line(&wrong.keys),
+            message: wrong.message,
+        })
     }
 
-    fn new(path: &Path, raw: Raw, more: &[AppName]) -> Result<Self, String> {
+    fn new(path: &Path, (raw, lines): (Raw, &KeyLines), more: &[AppName]) -> Result<Self, Wrong> {
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
+        let place = |name: &String| at(path, lines.line(&Wrong::of("apps", "").within(name).keys));
+        let places = raw.apps.keys().map(place).collect();
         let named = raw.apps.iter().map(|(name, source)| AppName::within(folder, name, source));
         let apps: Vec<AppName> = named.chain(more.iter().cloned()).collect();
         let early_finishers = match raw.early_finishers {
             EarlyFinishers::Idle => "idle",
             EarlyFinishers::Given => "given",
         };
-        let order = raw.order.into_iter().map(|place| match place {
-            Place::Name(app) => Entry { app, arrival: 0 },
-            Place::Timed(Timed { app, arrival }) => Entry { app, arrival },
-        });
         let queue = Self {
             name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
             group_size: raw.group_size,
             early_finishers,
             apps,
-            order: order.collect(),
+            places,
+            order: raw.order,
             generate: raw.generate,
             given: raw.interference,
         };
         queue.check().map(|()| queue)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Wrong> {
         let size = self.group_size;
         if !(1..=MOST_TOGETHER).contains(&size) {
-            return Err(format!("group_size: expected 1 to {MOST_TOGETHER}, found {size}"));
+            let message = format!("group_size: expected 1 to {MOST_TOGETHER}, found {size}");
+            return Err(Wrong::of("group_size", message));
         }
         if self.apps.is_empty() {
-            return Err(String::from(
-                "expected applications in [apps], as saxpy = \"synth:saxpy\", or on the \
-                 command line",
-            ));
+            let message = "expected applications in [apps], as saxpy = \"synth:saxpy\", or on the \
+                           command line";
+            return Err(Wrong::of("apps", message));
         }
         match &self.generate {
-            None if self.order.is_empty() => Err(String::from(
-                "expected an order, as order = [\"a\", \"b\"], or a table [generate]",
-            )),
+            None if self.order.is_empty() => {
+                let message = "expected an order, as order = [\"a\", \"b\"], or a table [generate]";
+                Err(Wrong::of("order", message))
+            }
             Some(_) if !self.order.is_empty() => {
-                Err(String::from("expected an order or a table [generate], found both"))
+                let message = "expected an order or a table [generate], found both";
+                Err(Wrong::of("generate", message))
             }
             Some(generate) => generate.check(MOST_JOBS),
             None => self.check_order(),
@@ -193,48 +178,52 @@ impl QueueFile {
         self.check_given()
     }
 
-    fn check_order(&self) -> Result<(), String> {
+    fn check_order(&self) -> Result<(), Wrong> {
         if self.order.len() > MOST_JOBS {
-            return Err(format!("order: expected at most {MOST_JOBS} places"));
+            return Err(Wrong::of("order", format!("order: expected at most {MOST_JOBS} places")));
         }
         for (number, entry) in self.order.iter().enumerate() {
-            let place = number + 1;
+            let wrong = |message: String| {
+                let message = format!("order, place {}: {message}", number + 1);
+                Wrong::of("order", message).item(number)
+            };
             if entry.arrival > MOST_CYCLES {
                 let found = entry.arrival;
-                return Err(format!(
-                    "order, place {place}: arrival: expected at most {MOST_CYCLES}, found {found}"
-                ));
+                let message = format!("arrival: expected at most {MOST_CYCLES}, found {found}");
+                return Err(wrong(message).within("arrival"));
             }
             let known = || self.apps.iter().map(|app| app.name.as_str());
             if !known().any(|name| name == entry.app) {
                 let hint = did_you_mean(&entry.app, known());
-                return Err(format!(
-                    "order, place {place}: no application {}{hint}; there are: {}",
-                    entry.app,
-                    known().collect::<Vec<_>>().join(", ")
-                ));
+                let all = known().collect::<Vec<_>>().join(", ");
+                let message = format!("no application {}{hint}; there are: {all}", entry.app);
+                return Err(wrong(message).within("app"));
             }
         }
         Ok(())
     }
 
-    fn check_given(&self) -> Result<(), String> {
+    fn check_given(&self) -> Result<(), Wrong> {
         let all = self.given.iter().flat_map(|(disturbs, row)| {
             row.iter().map(move |(suffers, value)| (disturbs, suffers, *value))
         });
         for (disturbs, suffers, value) in all {
-            let at = format!("interference.{disturbs}.{suffers}");
+            let wrong = |message: String| {
+                let message = format!("interference.{disturbs}.{suffers}: {message}");
+                Wrong::of("interference", message).within(disturbs).within(suffers)
+            };
             if !(0.01..=1000.0).contains(&value) {
-                return Err(format!("{at}: expected a slow-down from 0.01 to 1000, found {value}"));
+                let message = format!("expected a slow-down from 0.01 to 1000, found {value}");
+                return Err(wrong(message));
             }
             let known = |name: &String| {
                 CLASSES.contains(&name.as_str()) || self.apps.iter().any(|app| app.name == *name)
             };
             if let Some(name) = [disturbs, suffers].into_iter().find(|name| !known(name)) {
                 let classes = CLASSES.join(", ");
-                return Err(format!(
-                    "{at}: expected a class ({classes}) or an application's name, found {name}"
-                ));
+                return Err(wrong(format!(
+                    "expected a class ({classes}) or an application's name, found {name}"
+                )));
             }
         }
         Ok(())
@@ -282,7 +271,22 @@ mod tests {
                 "q.toml:2: `early_finishers`: expected one of idle, given, found \"ide\"; did you \
                  mean `idle`?",
             ),
-            (format!("group_size = 2\norder=[{{app='a'}}]\n{apps}"), "q.toml:2: `order`: expected"),
+            (
+                format!("group_size = 2\norder=[{{app='a'}}]\n{apps}"),
+                "q.toml:2: `order.arrival`: expected a value, found nothing",
+            ),
+            (
+                format!("group_size = 2\norder=['a',\n{{app='a', arrival=-5}}]\n{apps}"),
+                "q.toml:3: `order.arrival`: expected a whole number from 0 on, found integer `-5`",
+            ),
+            (
+                format!("group_size = 2\norder=[{{ap='a', arrival=5}}]\n{apps}"),
+                "q.toml:2: unknown key `order.ap`; did you mean `app`?",
+            ),
+            (
+                format!("group_size = 2\norder=[7]\n{apps}"),
+                "q.toml:2: `order`: expected an application's name, or { app = \"name\", arrival",
+            ),
         ] {
             let error = read(&text).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");
@@ -293,28 +297,40 @@ mod tests {
     fn what_is_no_queue_is_refused_with_its_place() {
         let apps = "[apps]\na = 'synth:saxpy'\n";
         for (text, words) in [
-            (format!("group_size = 0\norder=['a']\n{apps}"), "group_size: expected 1 to 16"),
+            (
+                format!("group_size = 0\norder=['a']\n{apps}"),
+                "q.toml:1: group_size: expected 1 to 16, found 0",
+            ),
             (format!("group_size = 2\n{apps}"), "expected an order"),
-            (format!("group_size = 2\norder=['b']\n{apps}"), "place 1: no application b"),
+            (
+                format!("group_size = 2\norder=['b']\n{apps}"),
+                "q.toml:2: order, place 1: no application b",
+            ),
             ("group_size = 2\norder=['b']".into(), "expected applications"),
             (format!("group_size = 2\norder=['a']\n{apps}[generate]\nlength=2"), "found both"),
             (
                 format!("group_size = 2\norder=['a']\n{apps}[interference]\nM={{A=-1.0}}"),
-                "interference.M.A",
+                "q.toml:6: interference.M.A",
             ),
             (format!("group_size = 2\norder=['a']\n{apps}[interference]\nM={{Q=1.0}}"), "found Q"),
             (
                 format!("group_size = 2\norder=[{{app='a',arrival=9000000000000000000}}]\n{apps}"),
-                "arrival: expected at most",
+                "q.toml:2: order, place 1: arrival: expected at most",
             ),
-            (format!("group_size = 2\norder=[{{ap='a'}}]\n{apps}"), "an application's name"),
             (format!("group_size = 2\n{apps}[generate]\nlength=2\ndistributions=['B']"), "found B"),
-            (format!("group_size = 2\n{apps}[generate]\nlength=0"), "length"),
+            (format!("group_size = 2\n{apps}[generate]\nlength=0"), "q.toml:5: generate.length"),
             (
                 format!("group_size = 2\n{apps}[generate]\nlength=100000\nseeds=[1,2,3]"),
                 "found 1500000",
             ),
-            (format!("group_size = 2\n{apps}[generate]\nlength=2\nseeds=[]"), "seeds"),
+            (
+                format!("group_size = 2\n{apps}[generate]\nlength=2\nseeds=[]"),
+                "q.toml:6: generate.seeds: expected 1 to 1000, found 0",
+            ),
+            (
+                format!("group_size = 2\n{apps}[generate]\nlength=2\nseeds=[1,\n2,\n1]"),
+                "q.toml:8: generate.seeds: 1 is there twice",
+            ),
             (
                 format!("group_size = 2\n{apps}[generate]\nlength=2\ndistributions=['M', 'M']"),
                 "generate.distributions: M is there twice",

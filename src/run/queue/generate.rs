@@ -7,10 +7,14 @@ use serde::Deserialize;
 use crate::scheme::queue::CLASSES;
 
 use super::super::draws::Draws;
+use super::super::wrong::Wrong;
 
 /// The distributions of ILP-SMRA, section IV: all classes alike, or one dominates.
 pub(super) const DISTRIBUTIONS: [&str; 5] =
     ["equal", CLASSES[0], CLASSES[1], CLASSES[2], CLASSES[3]];
+
+/// Where it stands in a queue.
+const KEY: &str = "generate";
 
 /// Applications in all queues of a file at most.
 const MOST_IN_ALL: usize = 1_000_000;
@@ -42,11 +46,12 @@ fn one() -> Vec<u64> {
 
 impl Generate {
     /// Checks lengths and words.
-    pub(super) fn check(&self, most_jobs: usize) -> Result<(), String> {
-        let known = |word: &&String| !DISTRIBUTIONS.contains(&word.as_str());
-        if let Some(word) = self.distributions.iter().find(known) {
-            let all = DISTRIBUTIONS.join(", ");
-            return Err(format!("generate.distributions: expected some of {all}, found {word}"));
+    pub(super) fn check(&self, most_jobs: usize) -> Result<(), Wrong> {
+        let known = |word: &String| DISTRIBUTIONS.contains(&word.as_str());
+        if let Some(place) = self.distributions.iter().position(|word| !known(word)) {
+            let (all, word) = (DISTRIBUTIONS.join(", "), &self.distributions[place]);
+            let message = format!("expected some of {all}, found {word}");
+            return Err(wrong("distributions", &message).item(place));
         }
         let (words, seeds) = (self.distributions.len(), self.seeds.len());
         for (key, count, most) in [
@@ -55,25 +60,31 @@ impl Generate {
             ("seeds", seeds, MOST_SEEDS),
         ] {
             if !(1..=most).contains(&count) {
-                return Err(format!("generate.{key}: expected 1 to {most}, found {count}"));
+                return Err(wrong(key, &format!("expected 1 to {most}, found {count}")));
             }
         }
         let jobs = self.length.saturating_mul(words).saturating_mul(seeds);
         if jobs > MOST_IN_ALL {
-            return Err(format!(
+            let message = format!(
                 "generate: expected at most {MOST_IN_ALL} applications in all queues, found \
                  {jobs}: a shorter length or fewer seeds"
-            ));
+            );
+            return Err(Wrong::of(KEY, message));
         }
         once("seeds", &self.seeds)?;
         once("distributions", &self.distributions)
     }
 }
 
+/// Something wrong with the value of `key`.
+fn wrong(key: &str, message: &str) -> Wrong {
+    Wrong::of(KEY, format!("{KEY}.{key}: {message}")).within(key)
+}
+
 /// Queues are told apart by what is in these lists.
-fn once<T: PartialEq + fmt::Display>(key: &str, list: &[T]) -> Result<(), String> {
+fn once<T: PartialEq + fmt::Display>(key: &str, list: &[T]) -> Result<(), Wrong> {
     match (1..list.len()).find(|&place| list[..place].contains(&list[place])) {
-        Some(place) => Err(format!("generate.{key}: {} is there twice", list[place])),
+        Some(place) => Err(wrong(key, &format!("{} is there twice", list[place])).item(place)),
         None => Ok(()),
     }
 }

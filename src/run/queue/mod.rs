@@ -10,6 +10,7 @@ mod course;
 mod file;
 mod generate;
 mod known;
+mod place;
 mod pool;
 mod study;
 mod told;

@@ -1,7 +1,7 @@
 //! What keeps a sweep from being run, beside what a cell may fail with.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use thiserror::Error;
 
@@ -9,6 +9,7 @@ use crate::record::RecordError;
 use crate::spec::SpecError;
 
 use super::super::error::RunError;
+use super::super::wrong::at;
 use super::slurm::SlurmError;
 
 /// Why a sweep or a merge was refused, or had to stop.
@@ -152,10 +153,4 @@ impl SweepError {
         let path = path.into();
         move |source| Self::Folder { path, source }
     }
-}
-
-/// A file, with its line where that is known.
-fn at(path: &Path, line: Option<u32>) -> String {
-    let line = line.map_or_else(String::new, |line| format!(":{line}"));
-    format!("{}{line}", path.display())
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::units::did_you_mean;
 
 use super::super::draws::Draws;
-use super::wrong::Wrong;
+use super::super::wrong::Wrong;
 
 /// Applications of one mix at most.
 const MOST_TOGETHER: usize = 16;

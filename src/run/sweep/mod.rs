@@ -23,7 +23,6 @@ mod slurm;
 mod stock;
 mod versions;
 mod words;
-mod wrong;
 
 use std::collections::BTreeSet;
 use std::ops::Range;

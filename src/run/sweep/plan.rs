@@ -12,10 +12,10 @@ use super::super::app::AppName;
 use super::super::replay;
 use super::super::schemes::chosen;
 use super::super::until::{Until, Who};
+use super::super::wrong::Wrong;
 use super::error::SweepError;
 use super::mixes::Mixes;
 use super::words::{Named, combinations};
-use super::wrong::Wrong;
 
 /// Cells of one plan at most: a table of them is still a table.
 const MOST_CELLS: usize = 200_000;

@@ -1,6 +1,14 @@
-//! What is wrong with a plan, and where in it.
+//! What is wrong with a plan or a queue, and where in it.
 
-/// A value that no plan can have.
+use std::path::Path;
+
+/// A file, with its line where that is known.
+pub(super) fn at(path: &Path, line: Option<u32>) -> String {
+    let line = line.map_or_else(String::new, |line| format!(":{line}"));
+    format!("{}{line}", path.display())
+}
+
+/// A value that no file of its kind can have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
     /// The keys that lead to it, of items of lists their places from 0.
