@@ -153,10 +153,10 @@ fn a_cell_that_fails_is_kept_with_its_error_and_the_rest_goes_on() {
     assert!(code == Some(0) && said.contains("cell 1 cannot run: scheme bp gives"), "{said}");
     let (code, said) = place.sweep(&plan, "out", &[]);
     assert!(code == Some(1) && said.contains("1 cells done, 1 failed"), "{said}");
-    assert!(
-        said.contains("under bp: scheme bp gives") && said.contains("--retry-failed"),
-        "{said}"
-    );
+    assert!(said.contains("refused: ") && said.contains("under bp: scheme bp gives"), "{said}");
+    // It would be refused again.
+    assert!(said.contains("1 refused: ") && said.contains("fix the plan"), "{said}");
+    assert!(!said.contains("--retry-failed"), "{said}");
     let rows = table(&place.path("out/cells.csv"));
     assert_eq!((rows[0]["status"].as_str(), rows[0]["stp"].as_str()), ("failed", ""));
     assert!(rows[0]["error"].contains("channels") && rows[1]["status"] == "done");

@@ -70,6 +70,9 @@ pub struct FailedCell {
     pub cell: CellRecord,
     /// What went wrong, then its causes.
     pub errors: Vec<String>,
+    /// It would fail the same again: what the plan asks for cannot be.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refused: bool,
 }
 
 impl CellRecord {
@@ -132,10 +135,10 @@ impl SweepRecord {
 }
 
 impl FailedCell {
-    /// The failure of a cell.
+    /// The failure of a cell, which may run another time.
     #[must_use]
     pub fn new(cell: CellRecord, errors: Vec<String>) -> Self {
-        Self { schema: SWEEP_SCHEMA.to_owned(), cell, errors }
+        Self { schema: SWEEP_SCHEMA.to_owned(), cell, errors, refused: false }
     }
 
     /// Reads a file of `failed`.

@@ -282,6 +282,30 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// Whether the same request would be refused again, by what it asks of machine, scheme
+    /// and applications: nothing of files or memory.
+    pub(super) fn refuses(&self) -> bool {
+        match self {
+            Self::Machine { source, .. } => matches!(
+                source,
+                MachineError::CtaTooLarge { .. }
+                    | MachineError::Unsupported(_)
+                    | MachineError::Starved { .. }
+            ),
+            Self::Law { .. }
+            | Self::NoChannels { .. }
+            | Self::Misfit { .. }
+            | Self::Starved { .. }
+            | Self::Scheme(_)
+            | Self::OnlyAlone { .. }
+            | Self::OnlyFor { .. }
+            | Self::EmptyWindow { .. }
+            | Self::NoWindow
+            | Self::IdleWindow(_) => true,
+            _ => false,
+        }
+    }
+
     /// A scheme's plan broke a law: its defect, or the machine's lack of what it shares.
     /// One that was recorded is of another machine.
     pub(super) fn law(scheme: &str, source: LawBroken) -> Self {

@@ -213,8 +213,20 @@ fn tell(arguments: &Arguments, end: SweepEnd) -> Outcome {
     let mut stdout = stdout();
     writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left")?;
     if failed > 0 {
-        stdout.write_all(table::failures(&failures(&arguments.out)?).as_bytes())?;
-        writeln!(stdout, "run them again: {} --retry-failed", again(arguments))?;
+        let all = failures(&arguments.out)?;
+        stdout.write_all(table::failures(&all).as_bytes())?;
+        let refused = all.iter().filter(|one| one.refused).count();
+        if refused > 0 {
+            let plan = arguments.plan.display();
+            writeln!(
+                stdout,
+                "{refused} refused: running them again gives the same; fix the plan: leave their \
+                 schemes, machines or settings out of {plan}, or change them"
+            )?;
+        }
+        if all.len() > refused || all.is_empty() {
+            writeln!(stdout, "run them again: {} --retry-failed", again(arguments))?;
+        }
     }
     if left > 0 {
         writeln!(stdout, "{}", go_on(arguments))?;

@@ -95,7 +95,7 @@ fn untold(name: &str) -> &str {
     name.split_once(" [").map_or(name, |(name, _)| name)
 }
 
-/// Cells that failed, with why: the first ones.
+/// Cells that failed or were refused, with why: the first ones.
 #[must_use]
 pub fn failures(failed: &[FailedCell]) -> String {
     let mut text = String::new();
@@ -103,7 +103,8 @@ pub fn failures(failed: &[FailedCell]) -> String {
         let cell = &one.cell;
         let why = one.errors.join(": ");
         let what = format!("{} on {} under {}", cell.mix(), machine(cell), cell.scheme);
-        let _ = writeln!(text, "failed: {}: {}", brief(&what, 120), brief(&why, 400));
+        let how = if one.refused { "refused" } else { "failed" };
+        let _ = writeln!(text, "{how}: {}: {}", brief(&what, 120), brief(&why, 400));
     }
     if failed.len() > FAILURES {
         let _ = writeln!(text, "failed: {} more", failed.len() - FAILURES);
@@ -152,5 +153,7 @@ mod tests {
         let failed = vec![FailedCell::new(CellRecord::default(), vec!["no".into()]); 12];
         assert_eq!(failures(&failed).lines().count(), 11);
         assert!(failures(&failed).ends_with("failed: 2 more\n"));
+        let refused = FailedCell { refused: true, ..failed[0].clone() };
+        assert!(failures(&[refused]).starts_with("refused: "));
     }
 }

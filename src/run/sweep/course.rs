@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
-use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,10 +11,11 @@ use std::time::{Duration, Instant};
 use rayon::Scope;
 
 use crate::record::Analysis;
-use crate::units::{Passing, to_u64, with_causes};
+use crate::units::{Passing, to_u64};
 
+use super::super::error::RunError;
 use super::super::stopwatch::measured;
-use super::error::SweepError;
+use super::error::{Failure, SweepError};
 use super::estimate::{self, MACHINE_BYTES};
 use super::folder::{PAUSE, SweepFolder};
 use super::seconds::Took;
@@ -49,7 +49,7 @@ enum Job {
 /// A cell that was run and is to be kept, with this process's claim on it.
 struct Outcome {
     at: usize,
-    found: Result<Analysis, Vec<String>>,
+    found: Result<Analysis, Failure>,
     /// Time of the cell, and of claiming it.
     took: [Duration; 2],
     _claim: Passing,
@@ -295,13 +295,16 @@ fn alone(cells: &[Cell], open: &[usize]) -> Vec<Job> {
 
 /// The outcome of `work`: errors with their causes, and a panic, which is our bug, as an
 /// error of this cell alone.
-fn caught<T, E: Error>(work: impl FnOnce() -> Result<T, E>) -> Result<T, Vec<String>> {
+fn caught<T>(work: impl FnOnce() -> Result<T, RunError>) -> Result<T, Failure> {
     match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(outcome) => outcome.map_err(|error| with_causes(&error)),
-        Err(panic) => Err(vec![format!(
-            "the program panicked: {}; this is a defect, please report it",
-            said(panic.as_ref())
-        )]),
+        Ok(outcome) => outcome.map_err(Failure::from),
+        Err(panic) => {
+            let error = format!(
+                "the program panicked: {}; this is a defect, please report it",
+                said(panic.as_ref())
+            );
+            Err(Failure { errors: vec![error], refused: false })
+        }
     }
 }
 
@@ -312,7 +315,7 @@ fn said(panic: &(dyn Any + Send)) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Load, MACHINE_BYTES, caught};
+    use super::{Failure, Load, MACHINE_BYTES, RunError, caught};
 
     #[test]
     fn no_more_run_at_once_than_threads_and_memory_hold() {
@@ -345,9 +348,18 @@ mod tests {
 
     #[test]
     fn a_panic_is_the_error_of_its_cell() {
-        let fine: Result<u8, Vec<String>> = caught(|| Ok::<u8, std::fmt::Error>(5));
+        let fine: Result<u8, Failure> = caught(|| Ok(5));
         assert_eq!(fine, Ok(5));
-        let work = || -> Result<u8, std::fmt::Error> { panic!("at {}", 7) };
-        assert!(caught(work).unwrap_err()[0].contains("panicked: at 7"));
+        let work = || -> Result<u8, RunError> { panic!("at {}", 7) };
+        let failure = caught(work).unwrap_err();
+        assert!(failure.errors[0].contains("panicked: at 7") && !failure.refused, "{failure:?}");
+    }
+
+    #[test]
+    fn what_would_be_refused_again_is_told_from_what_may_go_well() {
+        let lasting = caught(|| -> Result<u8, RunError> { Err(RunError::NoWindow) });
+        assert!(lasting.unwrap_err().refused);
+        let lost = || RunError::NoApp { path: "a.gpt".into() };
+        assert!(!caught(|| -> Result<u8, RunError> { Err(lost()) }).unwrap_err().refused);
     }
 }

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::record::RecordError;
 use crate::spec::SpecError;
+use crate::units::with_causes;
 
 use super::super::error::RunError;
 use super::super::wrong::at;
@@ -152,5 +153,20 @@ impl SweepError {
     pub(super) fn folder(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Folder { path, source }
+    }
+}
+
+/// Why a cell has no record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// What went wrong, then its causes.
+    pub(super) errors: Vec<String>,
+    /// It would be the same again, whenever the cell runs.
+    pub(super) refused: bool,
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        Self { errors: with_causes(&error), refused: error.refuses() }
     }
 }

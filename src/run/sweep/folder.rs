@@ -14,7 +14,7 @@ use crate::units::{Passing, UNFINISHED, WholeFile, with_causes};
 
 use super::super::claims::Claims;
 use super::SweepWatch;
-use super::error::SweepError;
+use super::error::{Failure, SweepError};
 use super::stock::Cell;
 
 /// What the tables are called.
@@ -236,7 +236,7 @@ impl SweepFolder {
     pub(super) fn keep(
         &self,
         cell: &CellRecord,
-        outcome: Result<Analysis, Vec<String>>,
+        outcome: Result<Analysis, Failure>,
     ) -> Result<bool, SweepError> {
         let (record, failure) = (self.files.record(&cell.key), self.files.failure(&cell.key));
         match outcome {
@@ -246,10 +246,11 @@ impl SweepFolder {
                 let _ = fs::remove_file(failure);
                 Ok(true)
             }
-            Err(errors) => {
+            Err(Failure { errors, refused }) => {
                 // What was there was damaged.
                 let _ = fs::remove_file(record);
-                write(&failure, &FailedCell::new(cell.clone(), errors).to_json()).map(|()| false)
+                let failed = FailedCell { refused, ..FailedCell::new(cell.clone(), errors) };
+                write(&failure, &failed.to_json()).map(|()| false)
             }
         }
     }
