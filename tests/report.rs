@@ -3,7 +3,7 @@
 use std::fs;
 
 use assert_cmd::Command;
-use gpumodel::record::{Analysis, Comparison, ReferenceTable};
+use gpumodel::record::{Analysis, CellRecord, Comparison, ReferenceTable};
 use gpumodel::report::figure::{Choice, Drawing, FIGURES, Figure, Scene, Source};
 use gpumodel::report::{ReportError, page, table, write_all};
 
@@ -351,6 +351,30 @@ fn the_terminal_tables_show_the_record() {
     let corun = table::corun(&small());
     assert!(corun.lines().any(|l| l.contains("even") && l.contains("1.678") && l.contains("8450")));
     assert!(solo.lines().chain(corun.lines()).all(|line| line.chars().count() <= 120));
+}
+
+#[test]
+fn a_timeline_of_several_runs_says_what_there_is_and_how_one_is_chosen() {
+    let timeline = |records: &[Analysis], app: Option<&str>| {
+        let scene = Scene::new(records);
+        let scene = app.map_or_else(|| Ok(scene.clone()), |app| scene.clone().only(app)).unwrap();
+        Figure::named("timeline").unwrap().draw(&scene).unwrap_err().to_string()
+    };
+    let mut records = [small(), small(), small()];
+    for (record, name) in records.iter_mut().zip(["v100", "a100", "v100"]) {
+        record.machine.name = name.to_owned();
+        record.coruns.clear();
+    }
+    records[2].overrides.insert("l1.banks".into(), "8".into());
+    records[2].cell = Some(CellRecord { key: "k7".into(), ..CellRecord::default() });
+    let said = timeline(&records, None);
+    assert!(said.contains("hold 2; choose with --app NAME: apps/one, apps/two"), "{said}");
+    let said = timeline(&records, Some("apps/one"));
+    let runs = "apps/one on v100; apps/one on a100; apps/one on v100 l1.banks=8 (cells/k7.json)";
+    assert!(said.contains(&format!("the records hold 3 of apps/one: {runs}; give")), "{said}");
+    let none = Analysis { solo: Vec::new(), ..small() };
+    let said = timeline(&[none], None);
+    assert!(said.contains("no application alone; run `gpumodel analyze APP"), "{said}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use assert_cmd::Command;
 use gpumodel::record::statistics::geometric_mean;
-use gpumodel::record::{Analysis, CoRun, MigrationRecord};
+use gpumodel::record::{Analysis, CellRecord, CoRun, MigrationRecord};
 use gpumodel::report::figure::{Drawing, FIGURES, Figure, Scene, Source};
 use gpumodel::report::{table, write_all};
 
@@ -190,7 +190,17 @@ fn figures_of_co_runs_say_that_there_is_none() {
         assert!(!error.to_string().contains("hold no co-runs"), "{error}");
         let two = [small(), small()];
         let error = Figure::named(name).unwrap().draw(&Scene::new(&two)).unwrap_err().to_string();
-        assert!(error.contains("shows one mix, the records hold 2"), "{error}");
+        assert!(error.contains("shows one mix, the records hold 2: one+two (under "), "{error}");
+        assert!(error.contains("; give one of them: its file"), "{error}");
+        // Cells of a sweep are named by their files, and not all of very many.
+        let cell = |key: usize| {
+            let cell = CellRecord { key: format!("k{key}"), ..CellRecord::default() };
+            Analysis { cell: Some(cell), ..small() }
+        };
+        let cells: Vec<Analysis> = (0..20).map(cell).collect();
+        let error = Figure::named(name).unwrap().draw(&Scene::new(&cells)).unwrap_err().to_string();
+        assert!(error.contains("one+two [3] (cells/k2.json); "), "{error}");
+        assert!(error.contains("; 4 more; give one of them"), "{error}");
     }
 }
 

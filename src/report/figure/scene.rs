@@ -11,6 +11,13 @@ use crate::report::mix::{mix_names, scheme_names};
 
 use super::{NO_CORUN, NO_MIX, empty};
 
+/// How one of several records is chosen.
+pub(super) const ONE: &str = "give one of them: its file of `analyze --json`; of a sweep \
+    cells/KEY.json, or a table with the rows of one mix out of its cells.csv";
+
+/// Records that an error names at most.
+const NAMED: usize = 16;
+
 /// Records with a choice of applications.
 #[derive(Clone, Debug)]
 pub struct Scene<'a> {
@@ -103,11 +110,6 @@ impl<'a> Scene<'a> {
         self.metric
     }
 
-    /// The chosen applications.
-    pub(super) fn apps(&self) -> Vec<&'a AppRecord> {
-        self.apps.iter().map(|&(_, app)| app).collect()
-    }
-
     /// The chosen applications with their records.
     pub(super) fn runs(&self) -> &[(&'a Analysis, &'a AppRecord)] {
         &self.apps
@@ -163,8 +165,9 @@ impl<'a> Scene<'a> {
             [record] => Ok(record),
             [] => Err(empty(figure, NO_CORUN)),
             ref several => {
-                let names = mix_names(several).join(", ");
-                let missing = format!("shows one mix, the records hold {}: {names}", several.len());
+                let names = listed(&mix_names(several), several);
+                let count = several.len();
+                let missing = format!("shows one mix, the records hold {count}: {names}; {ONE}");
                 Err(empty(figure, &missing))
             }
         }
@@ -199,6 +202,21 @@ impl<'a> Scene<'a> {
         facts.retain(|fact| !fact.is_empty());
         facts.join(" · ")
     }
+}
+
+/// `names` of `records`, each with what leads to it: the file of its cell, else the schemes
+/// that ran.
+pub(super) fn listed(names: &[String], records: &[&Analysis]) -> String {
+    let one = |(name, record): (&String, &&Analysis)| match &record.cell {
+        Some(cell) => format!("{name} (cells/{}.json)", cell.key),
+        None if record.coruns.is_empty() => name.clone(),
+        None => format!("{name} (under {})", scheme_names(&record.coruns).join(", ")),
+    };
+    let mut told: Vec<String> = names.iter().zip(records).take(NAMED).map(one).collect();
+    if names.len() > NAMED {
+        told.push(format!("{} more", names.len() - NAMED));
+    }
+    told.join("; ")
 }
 
 /// A name with the first characters of a hash, unless it tells them.

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Drawing, ReportError, Scene, empty};
-use crate::record::{AppRecord, Interval};
+use super::scene::{ONE, listed};
+use super::{Drawing, NO_SOLO, ReportError, Scene, empty};
+use crate::record::{Analysis, AppRecord, Interval};
 use crate::report::chart::{
     Anchor, Area, Colour, Entry, Fill, Label, Lane, NOTE, PAPER, REST, Scale, Sheet, Swatch,
     across, down, fit, outline, text_width,
 };
+use crate::report::machine::machine_words;
 use crate::report::name::plain_name;
 use crate::report::number::float;
 use crate::units::{SECTOR_BYTES, to_u64};
@@ -19,15 +21,8 @@ const COLOURED: usize = 7;
 const STEPS: u64 = 400;
 
 pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let apps = scene.apps();
-    let [app] = apps[..] else {
-        let names: Vec<&str> = apps.iter().map(|app| app.app.as_str()).collect();
-        let missing = format!(
-            "shows one application, the records hold {}; choose with --app NAME: {}",
-            names.len(),
-            names.join(", ")
-        );
-        return Err(empty("timeline", &missing));
+    let &[(_, app)] = scene.runs() else {
+        return Err(empty("timeline", &choose(scene.runs())));
     };
     let end = app.kernels.iter().map(|kernel| kernel.end_cycle).max().unwrap_or(0);
     if end == 0 {
@@ -50,6 +45,25 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         activity(&mut sheet, scene, app, end);
     }
     Ok(sheet.finish(&scene.footer()))
+}
+
+/// What there is to choose from where not one run alone is left, and how.
+fn choose(runs: &[(&Analysis, &AppRecord)]) -> String {
+    let apps: BTreeSet<&str> = runs.iter().map(|(_, app)| app.app.as_str()).collect();
+    let names = apps.iter().copied().collect::<Vec<_>>().join(", ");
+    match apps.len() {
+        0 => format!("the records hold no application alone; {NO_SOLO}"),
+        1 => {
+            let records: Vec<&Analysis> = runs.iter().map(|(record, _)| *record).collect();
+            let words = machine_words(&records).into_iter();
+            let told: Vec<String> = words.map(|words| format!("{names}{words}")).collect();
+            let told = listed(&told, &records);
+            format!("shows one run, the records hold {} of {names}: {told}; {ONE}", runs.len())
+        }
+        count => format!(
+            "shows one application, the records hold {count}; choose with --app NAME: {names}"
+        ),
+    }
 }
 
 /// The fill of every kernel name: the longest-running ones have their own.
