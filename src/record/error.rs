@@ -84,22 +84,18 @@ pub enum RecordError {
     },
     /// Two records answer the same row of a reference table.
     #[error(
-        "{}:{line}: {machine} {app} is in {} and in {}, so that this row would count twice; give one of them",
-        table.display(), one.display(), other.display()
+        "{}:{line}: {row} is in {} and in {}, so that this row would count twice; give one of them",
+        table.display(), both[0].display(), both[1].display()
     )]
     Twice {
         /// The table.
         table: PathBuf,
         /// The line of the row, from 1.
         line: u64,
-        /// The machine.
-        machine: String,
-        /// The application.
-        app: String,
-        /// What one record was read from.
-        one: PathBuf,
-        /// What the other was read from.
-        other: PathBuf,
+        /// Its machine and application.
+        row: String,
+        /// What the records were read from.
+        both: Box<[PathBuf; 2]>,
     },
     /// The file is Parquet, and damaged or not for this build.
     #[error("{}: cannot read Parquet: {message}", path.display())]

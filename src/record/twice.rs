@@ -25,10 +25,8 @@ pub fn refuse_twice(
                 return Err(RecordError::Twice {
                     table: table.path.clone(),
                     line: row.line,
-                    machine: row.machine,
-                    app: row.trace,
-                    one: one.clone(),
-                    other: other.clone(),
+                    row: format!("{} {}", row.machine, row.trace),
+                    both: Box::new([one.clone(), other.clone()]),
                 });
             }
         }

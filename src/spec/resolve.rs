@@ -130,10 +130,9 @@ impl Models {
     /// their files are read when the memory is put together.
     fn check_memory_names(&self, machine: &Machine, tree: &Node) -> Result<(), SpecError> {
         let (standard, mapping) = (&machine.dram.standard, &machine.dram.mapping);
-        for (key, folder, name) in [
-            ("dram.standard", "memory", standard),
-            ("dram.mapping", "memory/mappings", mapping),
-        ] {
+        for (key, folder, name) in
+            [("dram.standard", "memory", standard), ("dram.mapping", "memory/mappings", mapping)]
+        {
             let place = place_of(tree, key);
             if folder == "memory" && name == COMMON {
                 return Err(SpecError::Value {

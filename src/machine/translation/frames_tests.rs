@@ -8,6 +8,7 @@ use super::super::space;
 use super::frames::{Frame, Frames};
 use crate::epoch::Migration;
 use crate::spec::{Mapping, MigrationFill, PageChannels};
+use crate::units::to_usize;
 
 fn frames(apps: usize) -> Frames {
     let map = Mapping::load("ugpu", None).unwrap().for_machine(32, 2).unwrap();
@@ -85,7 +86,7 @@ fn a_page_that_comes_into_memory_lies_in_the_least_used_channels_of_its_applicat
         let least = *counts.iter().min().unwrap();
         frames.place(page);
         frames.touch(page);
-        let found = group(&frames, page) as usize;
+        let found = to_usize(group(&frames, page));
         assert_eq!(counts[found], least, "page {page}: {counts:?}");
         counts[found] += 1;
     }

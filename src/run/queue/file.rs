@@ -317,6 +317,18 @@ mod tests {
                 format!("group_size = 2\norder=[{{app='a',arrival=9000000000000000000}}]\n{apps}"),
                 "q.toml:2: order, place 1: arrival: expected at most",
             ),
+        ] {
+            let error = read(&text).unwrap_err();
+            assert!(error.contains(words) && error.contains("q.toml"), "{text}: {error}");
+        }
+        let missing = QueueFile::read(Path::new("no/such.toml"), &[]).unwrap_err();
+        assert!(missing.to_string().contains("no/such.toml"));
+    }
+
+    #[test]
+    fn what_cannot_be_generated_is_refused_with_its_line() {
+        let apps = "[apps]\na = 'synth:saxpy'\n";
+        for (text, words) in [
             (format!("group_size = 2\n{apps}[generate]\nlength=2\ndistributions=['B']"), "found B"),
             (format!("group_size = 2\n{apps}[generate]\nlength=0"), "q.toml:5: generate.length"),
             (
@@ -339,7 +351,5 @@ mod tests {
             let error = read(&text).unwrap_err();
             assert!(error.contains(words) && error.contains("q.toml"), "{text}: {error}");
         }
-        let missing = QueueFile::read(Path::new("no/such.toml"), &[]).unwrap_err();
-        assert!(missing.to_string().contains("no/such.toml"));
     }
 }

@@ -89,7 +89,7 @@ fn queue_facts(bench: &Bench<'_>, file: &QueueFile, solo: &[AppRecord]) -> Queue
 fn made(file: &QueueFile, facts: &QueueFacts, classes: &[usize]) -> Result<Vec<Queue>, RunError> {
     let Some(generate) = &file.generate else {
         let place = |name: &str| facts.apps.iter().position(|app| app.name == name);
-        let job = |entry: &super::file::Entry| {
+        let job = |entry: &super::place::Entry| {
             let app = place(&entry.app).expect("the file was checked to name known ones");
             Job { app, arrival: entry.arrival }
         };
