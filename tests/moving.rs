@@ -118,7 +118,7 @@ fn lists_that_name_lists_and_links_in_circles_end() {
         |name: &str| said(program().arg("convert").arg(at(name)).arg("-o").arg(at("out.gpt")));
     let (code, text) = convert("kernelslist.g");
     assert_eq!(code, Some(2));
-    assert!(text.contains("kernelslist.g:1: expected a `.tracez`"), "{text}");
+    assert!(text.contains("kernelslist.g:1: expected an Accel-Sim trace"), "{text}");
     symlink(at("kernel-b"), at("kernel-a")).unwrap();
     symlink(at("kernel-a"), at("kernel-b")).unwrap();
     fs::write(at("kernelslist.g"), "kernel-a\n").unwrap();
