@@ -238,7 +238,9 @@ fn run(words: &[&str]) -> (Option<i32>, String) {
 fn a_row_that_two_records_answer_is_refused_with_both() {
     let folder = tempfile::tempdir().unwrap();
     let (copy, other) = (folder.path().join("copy.json"), folder.path().join("other.json"));
-    std::fs::copy(data("record.json"), &copy).unwrap();
+    let mut again = small();
+    again.solo[0].cycles += 1;
+    std::fs::write(&copy, again.to_json()).unwrap();
     let mut set = small();
     set.machine.hash = String::from("of the machine otherwise set");
     std::fs::write(&other, set.to_json()).unwrap();
@@ -251,12 +253,11 @@ fn a_row_that_two_records_answer_is_refused_with_both() {
         let of = |second: &str| {
             run(&[&[verb, first, second, "--reference", table][..], options].concat())
         };
-        for second in [first, copy] {
-            let (code, said) = of(second);
-            let words = format!("apps/one is in {first} and in {second}, so that this row would");
-            assert!(code == Some(2) && said.contains(&words), "{said}");
-            assert!(said.contains("runs.csv:2: "), "{said}");
-        }
+        let (code, said) = of(copy);
+        let words = format!("apps/one is in {first} and in {copy}, so that this row would");
+        assert!(code == Some(2) && said.contains(&words), "{said}");
+        assert!(said.contains("runs.csv:2: "), "{said}");
+        assert_eq!(of(first).0, Some(0), "what is the same counts once");
         assert_eq!(of(other).0, Some(0), "two settings are two machines");
     }
 }

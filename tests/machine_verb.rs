@@ -77,7 +77,7 @@ fn check_and_show_put_the_memory_together() {
     for (section, key, value, set, words) in [
         ("dram", "standard", "\"gddr5\"", "gddr5", "volta is not a consistent memory"),
         ("dram", "standard", "\"./no.toml\"", "./no.toml", "cannot read ./no.toml"),
-        ("clocks", "dram_mhz", "8770", "8770", "command clock is 877 MHz"),
+        ("clocks", "dram_mhz", "87700", "87700", "command clock is 877 MHz"),
     ] {
         let found = stdout(&check(section, key, value).code(1));
         assert!(found.contains("mine.toml: machine, memory standard and mapping"), "{found}");

@@ -112,6 +112,14 @@ fn outputs_do_not_replace_what_they_are_made_of() {
         assert!(said.contains("is read by this command, and -"), "{words:?}: {said}");
         assert!(bytes(folder.path()) == before, "{words:?}");
     }
+    // A folder of the name of a machine or a model is no input: twice into the same one.
+    for folder in ["v100", "saxpy"] {
+        let words = ["analyze", "synth:saxpy:scale=0.01", "-m", "v100", "--report", folder];
+        for turn in ["first", "second"] {
+            let (code, said) = run(&words);
+            assert_eq!(code, Some(0), "{folder}, {turn}: {said}");
+        }
+    }
     let (code, said) = run(&with(&compare, &["--json", "e", "-o", "./e"]));
     assert!(code == Some(2) && said.contains("is to be written by --json and by -o"), "{said}");
 }

@@ -155,7 +155,8 @@ fn check_outputs(arguments: &Arguments) -> Result<(), Box<dyn Error + Send + Syn
     Ok(())
 }
 
-/// The files that are read: of the applications all that would be converted, the machine, the
+/// The files that are read: of the applications (but those of a queue) all that would be
+/// converted, the machine, the
 /// queue and records whose decisions are run again. What is no file is a name.
 fn read_by(arguments: &Arguments) -> Vec<PathBuf> {
     let before = |text: &str, end: &str| PathBuf::from(text.split(end).next().unwrap_or(text));
@@ -172,6 +173,9 @@ fn read_by(arguments: &Arguments) -> Vec<PathBuf> {
     }
     let replayed = arguments.scheme.iter().filter_map(|typed| typed.strip_prefix("replay:"));
     files.extend(replayed.map(|record| before(record, ":run=")));
+    // A folder of the name of a machine or a model is none; what lies in those of traces is
+    // listed.
+    files.retain(|path| path.is_file());
     files
 }
 

@@ -66,7 +66,8 @@ enum Format {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
-    let inputs = [arguments.requests.clone(), PathBuf::from(&arguments.spec)];
+    let mut inputs = vec![arguments.requests.clone(), PathBuf::from(&arguments.spec)];
+    inputs.retain(|path| path.is_file());
     let outputs =
         [("--commands", arguments.commands.as_deref()), ("--json", arguments.json.as_deref())];
     spare(&inputs, &outputs)?;

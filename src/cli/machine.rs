@@ -127,7 +127,8 @@ fn run_list(list: &List) -> Outcome {
 }
 
 fn run_show(show: &Show) -> Outcome {
-    spare(&[PathBuf::from(&show.machine)], &[("--json", show.json.as_deref())])?;
+    let file = Some(PathBuf::from(&show.machine)).filter(|path| path.is_file());
+    spare(file.as_slice(), &[("--json", show.json.as_deref())])?;
     let models = Models::with_overrides(show.models.as_deref())?;
     let resolved = models.machine(&show.machine, &show.overrides)?;
     check_memory(&resolved.machine, show.models.as_deref())?;

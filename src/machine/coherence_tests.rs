@@ -1,11 +1,12 @@
 //! What is flushed when memory channels change hands. The page table of the tests' own
 //! (`translation::shadow`) watches every answer and write here as everywhere.
 
-use crate::epoch::Migration;
+use crate::epoch::{Migration, WakeOn};
 use crate::spec::Resolved;
 
 use super::Outcome;
-use super::reallocation_tests::{together, ugpu};
+use super::crew::Crew;
+use super::reallocation_tests::{split, together, ugpu};
 use super::scripted::{Line, Script, line, memory};
 
 /// Lines of 128 bytes of `pages` pages of 4 KB, one of each CTA and turn, over and over.
@@ -68,4 +69,23 @@ fn what_is_dirty_is_in_memory_before_anybody_goes_on() {
     assert!(moved > 500, "{moved}");
     // 7680 lines over 32 channels, two accesses of a clock of 440 MHz each: 1500 cycles.
     assert!(dirty > clean + 1000, "{clean}, {dirty}");
+}
+
+#[test]
+fn who_comes_meanwhile_and_writes_without_pause_keeps_nobody_at_rest() {
+    let resolved = ugpu(&[]);
+    let rest = |turns: u32| {
+        let first = Script::new(&resolved, &writes(120), 1600, 64, 128);
+        let other = Script::new(&resolved, &writes(20_000), turns, 64, 128);
+        let crew = Crew::new(vec![first, other]).with(1, |load| load.arrival = 20_050);
+        let plan = |groups: usize, at: &[u64]| {
+            let wake = at.iter().map(|&at| WakeOn::At(at)).collect();
+            split(&resolved, groups, Migration::PageMove, wake)
+        };
+        let outcome = crew.run(&resolved, &plan(4, &[20_000]), |_| plan(2, &[]));
+        assert!(outcome.apps[0].memory.pages_moved > 0);
+        outcome.apps[0].resting_cycles
+    };
+    let [beside_little, beside_much] = [1, 3000].map(rest);
+    assert!(beside_much < beside_little + 2000, "{beside_little}, {beside_much}");
 }

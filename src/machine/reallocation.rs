@@ -25,9 +25,14 @@ pub(super) struct Reallocation {
     sms: Vec<(usize, bool)>,
     /// Channels whose slices are flushed.
     channels: Vec<u32>,
-    /// They have been; what was dirty is on its way to memory.
-    flushed: bool,
+    /// When they were; what was dirty is on its way to memory.
+    flushed: Option<Cycle>,
 }
+
+/// Cycles after which flushed lines are waited for no longer. A channel writes all that its
+/// slices can hold in a sixth of that; only who comes meanwhile and reads without pause can
+/// hold the last of them up.
+const LONGEST: Cycle = 1 << 16;
 
 impl<F: Feed> Gpu<'_, F> {
     /// Refuses plans that give channels away on a machine where none can be owned.
@@ -82,7 +87,7 @@ impl<F: Feed> Gpu<'_, F> {
             }
         }
         rest.channels.extend(channels);
-        rest.flushed = false;
+        rest.flushed = None;
         for sm in 0..self.sms.len() {
             let held = |&app: &usize| self.dispatcher.held[app][sm].ctas > 0;
             let known = rest.sms.iter().any(|&(other, _)| other == sm);
@@ -107,7 +112,7 @@ impl<F: Feed> Gpu<'_, F> {
     pub(super) fn note_written(&mut self) {
         #[cfg(test)]
         self.chip.check_written();
-        if self.reallocation.as_ref().is_some_and(|rest| rest.flushed) {
+        if self.reallocation.as_ref().is_some_and(|rest| rest.flushed.is_some()) {
             self.go_on_at_rest();
         }
     }
@@ -117,16 +122,17 @@ impl<F: Feed> Gpu<'_, F> {
     fn go_on_at_rest(&mut self) {
         let all = |rest: &Reallocation| rest.sms.iter().all(|&(_, quiet)| quiet);
         let Some(mut rest) = self.reallocation.take_if(|rest| all(rest)) else { return };
-        if !std::mem::replace(&mut rest.flushed, true) {
+        let now = self.chip.queue.now();
+        if rest.flushed.is_none() {
             let first = rest.apps.first().map(|&(app, _)| self.kernels_of(app));
             let kernel = to_u32(first.and_then(|kernels| kernels.first().copied()).unwrap_or(0));
             self.chip.fabric.flush(&rest.channels, kernel, &mut self.chip.queue);
         }
-        if self.chip.fabric.writes_to(&rest.channels) {
+        let since = *rest.flushed.get_or_insert(now);
+        if self.chip.fabric.is_flushing(&rest.channels) && now - since < LONGEST {
             self.reallocation = Some(rest);
             return;
         }
-        let now = self.chip.queue.now();
         if let Some(mmu) = &mut self.chip.mmu {
             mmu.let_pages_go(&mut self.chip.queue);
         }

@@ -45,7 +45,12 @@ fn divided(resolved: &Resolved, sms: u32, groups: usize, more: PlanDraft) -> Pla
 }
 
 /// Half of the SMs for each of two, and so many groups of channels for the first.
-fn split(resolved: &Resolved, groups: usize, migration: Migration, wake: Vec<WakeOn>) -> Plan {
+pub(super) fn split(
+    resolved: &Resolved,
+    groups: usize,
+    migration: Migration,
+    wake: Vec<WakeOn>,
+) -> Plan {
     divided(resolved, 4, groups, PlanDraft { migration, wake, ..PlanDraft::default() })
 }
 

@@ -49,14 +49,15 @@ fn build(record: &Analysis) -> Option<&str> {
     record.cell.as_ref().map(|cell| cell.build.as_str())
 }
 
-/// Leaves of the cells among `records` each application alone on a machine once: the
-/// cells that it is in all hold the same.
+/// Leaves in `records` each application alone on a machine once: the cells that it is in
+/// all hold the same. Of other records those count as the same that took as many cycles.
 pub fn alone_once(records: &mut [Analysis]) {
     let mut known = BTreeSet::new();
-    for record in records.iter_mut().filter(|record| record.cell.is_some()) {
-        let machine = record.machine.hash.clone();
+    for record in records.iter_mut() {
+        let (machine, cell) = (record.machine.hash.clone(), record.cell.is_some());
         let mut new = |app: &AppRecord| {
-            known.insert((machine.clone(), app.app.clone(), app.store_hash.clone()))
+            let cycles = (!cell).then_some(app.cycles);
+            known.insert((machine.clone(), app.app.clone(), app.store_hash.clone(), cycles))
         };
         record.solo.retain(|app| new(app));
     }
@@ -79,6 +80,13 @@ mod tests {
         alone_once(&mut records);
         let left: Vec<usize> = records.iter().map(|record| record.solo.len()).collect();
         assert_eq!(left, [2, 1, 0]);
+        let record = |cycles| {
+            let app = AppRecord { cycles, ..app(&"a") };
+            Analysis { solo: vec![app], ..Analysis::default() }
+        };
+        let mut records = [record(5), record(6), record(5)];
+        alone_once(&mut records);
+        assert!(records.iter().map(|record| record.solo.len()).eq([1, 1, 0]));
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub(super) struct Transfer {
     pub(super) slice: u16,
     pub(super) kernel: u32,
     pub(super) write: bool,
+    /// Flushes of its channel before it left.
+    pub(super) flushes: u32,
 }
 
 /// One channel and what queues in front of it.
@@ -37,14 +39,32 @@ pub(super) struct Port {
     arrived: VecDeque<u32>,
     /// Transfers that have arrived and are not yet taken by the controller.
     queued: u32,
-    /// Writes that have left their slices and are not yet served.
-    pub(super) writes: u32,
+    /// Writes that have left their slices and are not yet served, since the last flush.
+    writes: u32,
+    /// Those of before and of the flush.
+    pub(super) flushed: u32,
+    /// Flushes so far.
+    flushes: u32,
     /// Slices that wait for room.
     waiting: VecDeque<u16>,
     /// The cycle of the scheduled work; [`Cycle::MAX`] without one.
     due: Cycle,
     /// The controller's clock for which it was last scheduled.
     next: u64,
+}
+
+impl Port {
+    /// What has left the slices by now belongs to a flush.
+    pub(super) fn flush(&mut self) {
+        self.flushes += 1;
+        self.flushed += std::mem::take(&mut self.writes);
+    }
+
+    /// A write that left behind so many flushes is served.
+    fn has_written(&mut self, flushes: u32) {
+        let count = if flushes < self.flushes { &mut self.flushed } else { &mut self.writes };
+        *count -= 1;
+    }
 }
 
 /// All channels.
@@ -83,6 +103,8 @@ impl Memory {
             arrived: VecDeque::new(),
             queued: 0,
             writes: 0,
+            flushed: 0,
+            flushes: 0,
             waiting: VecDeque::new(),
             due: Cycle::MAX,
             next: u64::MAX,
@@ -123,8 +145,9 @@ impl Memory {
 
     /// Sends a transfer that leaves its slice at cycle `at`.
     pub(super) fn send(&mut self, transfer: Transfer, at: Cycle, queue: &mut EventQueue<Event>) {
-        self.ports[to_usize(transfer.place.channel)].writes += u32::from(transfer.write);
-        let number = self.transfers.insert(transfer);
+        let port = &mut self.ports[to_usize(transfer.place.channel)];
+        port.writes += u32::from(transfer.write);
+        let number = self.transfers.insert(Transfer { flushes: port.flushes, ..transfer });
         queue.schedule(at + self.latency, Event::ToChannel { transfer: number });
     }
 
@@ -214,11 +237,11 @@ impl Memory {
             let transfer = self.transfers.get_mut(done.token);
             transfer.left -= 1;
             let (write, ended) = (transfer.write, transfer.left == 0);
-            let channel = to_usize(transfer.place.channel);
+            let (channel, flushes) = (to_usize(transfer.place.channel), transfer.flushes);
             let counts = &mut counts[to_usize(transfer.kernel)];
             *(if write { &mut counts.dram_writes } else { &mut counts.dram_reads }) += self.sectors;
             if ended && write {
-                self.ports[channel].writes -= 1;
+                self.ports[channel].has_written(flushes);
                 #[cfg(test)]
                 self.written.push(transfer.address);
                 self.transfers.remove(done.token);

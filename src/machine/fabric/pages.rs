@@ -23,12 +23,15 @@ impl Fabric {
                 self.write_back(slice, kernel, queue);
             }
         }
+        for &channel in channels {
+            self.memory.ports[to_usize(channel)].flush();
+        }
     }
 
-    /// True while something is on its way from slices to one of the channels to be
-    /// written there.
-    pub(in super::super) fn writes_to(&self, channels: &[u32]) -> bool {
-        channels.iter().any(|&channel| self.memory.ports[to_usize(channel)].writes > 0)
+    /// True while something that had left the slices of one of the channels when they
+    /// were flushed last is not yet written there.
+    pub(in super::super) fn is_flushing(&self, channels: &[u32]) -> bool {
+        channels.iter().any(|&channel| self.memory.ports[to_usize(channel)].flushed > 0)
     }
 
     /// Addresses of what was written to memory since this was asked last.

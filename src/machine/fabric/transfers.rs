@@ -40,7 +40,7 @@ impl Fabric {
             place.column &= !(self.columns - 1);
         }
         let left = u8::try_from(parts.count_ones()).unwrap_or(u8::MAX);
-        Transfer { address, place, parts, left, slice, kernel, write: false }
+        Transfer { address, place, parts, left, slice, kernel, write: false, flushes: 0 }
     }
 
     /// The accesses of the memory that hold `bytes` (a bit for each 1/32) of a sector
