@@ -18,11 +18,13 @@ const GAINS: &[&str] = &["normalized", "--metric", "stp", "--baseline", "bp"];
 
 const FIGURES: &[Figure] = &[
     ("ugpu-slices", &["slice-speed", "--app", "pvc"], "ugpu-slice-speed-pvc.svg"),
+    ("ugpu-slices", &["slice-speed", "--app", "dxtc"], "ugpu-slice-speed-dxtc.svg"),
     ("ugpu-slices", &["slice-surface"], "ugpu-slice-surface.svg"),
     ("ugpu-ten", &["sorted"], "ugpu-ten-sorted.svg"),
     ("ugpu-ten", GAINS, "ugpu-ten-gains.svg"),
     ("ugpu-ten", &["reallocation"], "ugpu-ten-reallocation.svg"),
     ("ugpu-ten", &["energy", "--baseline", "bp"], "ugpu-ten-energy.svg"),
+    ("ugpu-fifty", &["sorted"], "ugpu-fifty-sorted.svg"),
     ("ugpu-many", GAINS, "ugpu-many.svg"),
     ("ugpu-ai", GAINS, "ugpu-networks.svg"),
     ("ugpu-qos", &["qos"], "ugpu-promises.svg"),

@@ -18,6 +18,7 @@ type Table = (&'static str, &'static str, fn(&Study) -> String);
 const TABLES: &[Table] = &[
     ("ugpu-ten", "pairs", each_mix),
     ("ugpu-ten", "energy", energies),
+    ("ugpu-fifty", "fifty", each_memory_bound),
     ("ugpu-many", "many", each_mix),
     ("ugpu-ai", "networks", each_mix),
     ("ugpu-qos", "promises", promises),
@@ -114,6 +115,59 @@ fn each_run(study: &Study) -> String {
 /// The same, with a last row of geometric means.
 fn each_mix(study: &Study) -> String {
     each_run(study) + &means(study, "mean gain", gain, geometric_mean)
+}
+
+/// A row per first application, then one of all mixes: means of STP and of ANTT, and the
+/// geometric mean, the least and the largest of the gains over the first scheme.
+fn each_memory_bound(study: &Study) -> String {
+    let schemes = study.distinct(|run| &run.scheme);
+    let mixes = study.distinct(|run| &run.mix);
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for mix in &mixes {
+        let first = mix.split(',').next().expect("an application");
+        match groups.iter_mut().find(|(name, _)| *name == first) {
+            Some((_, members)) => members.push(mix),
+            None => groups.push((first, vec![mix])),
+        }
+    }
+    groups.push(("all", mixes.clone()));
+    let names = schemes.iter().map(|scheme| format!("`{scheme}`"));
+    let columns = ["of", "pairs"].map(String::from).into_iter().chain(names);
+    let mut lines = header(&columns.collect::<Vec<_>>());
+    for (name, members) in groups {
+        let runs: Vec<Mix<'_>> = members.iter().map(|mix| study.of(mix)).collect();
+        let _ = write!(lines, "| {name} | {} |", runs.len());
+        for scheme in &schemes {
+            let text = spread(&runs, scheme, schemes[0]).unwrap_or("not run".into());
+            let _ = write!(lines, " {text} |");
+        }
+        lines.push('\n');
+    }
+    lines
+}
+
+/// What those of a group of mixes have under a scheme that were run under it and under the
+/// baseline; `None`: none was.
+fn spread(mixes: &[Mix<'_>], scheme: &str, baseline: &str) -> Option<String> {
+    let known: Vec<(&CoRun, f64)> = mixes
+        .iter()
+        .filter_map(|mix| Some((*mix.get(scheme)?, gain(mix, scheme, baseline)?)))
+        .collect();
+    let mean = |of: fn(&CoRun) -> f64| {
+        known.iter().map(|(run, _)| of(run)).sum::<f64>() / known.len() as f64
+    };
+    let gains: Vec<f64> = known.iter().map(|(_, gain)| *gain).collect();
+    let least = gains.iter().copied().reduce(f64::min)?;
+    let most = gains.iter().copied().reduce(f64::max)?;
+    let mut text = format!("{:.2} / {:.2}", mean(|run| run.stp), mean(|run| run.antt));
+    if scheme != baseline {
+        let (mean, least, most) = (percent(geometric_mean(&gains)), percent(least), percent(most));
+        let _ = write!(text, "; {mean} ({least} to {most})");
+    }
+    if known.len() < mixes.len() {
+        let _ = write!(text, "; {} of {}", known.len(), mixes.len());
+    }
+    Some(text)
 }
 
 /// Energy of a thread instruction over that under the first scheme; the last row has means.
@@ -216,5 +270,18 @@ fn the_tables_follow_from_their_records() {
         } else {
             assert_eq!(&text[begin..end], table, "BLESS=1 writes {name} anew");
         }
+    }
+}
+
+#[test]
+fn a_partition_from_profiles_is_above_the_one_found_at_run_time_in_the_mean() {
+    let scratch = tempfile::tempdir().unwrap();
+    for records in ["ugpu-ten", "ugpu-fifty"] {
+        let study = Study::read(&unpacked(records, scratch.path()));
+        let mixes = study.distinct(|run| &run.mix);
+        let over = |mix: &&str| gain(&study.of(mix), "ugpu-offline", "ugpu");
+        let gains: Vec<f64> = mixes.iter().filter_map(over).collect();
+        assert!(gains.len() >= 10, "{records}: {}", gains.len());
+        assert!(geometric_mean(&gains) >= 1.0, "{records}: {gains:?}");
     }
 }
