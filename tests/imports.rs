@@ -106,6 +106,8 @@ fn wrong_values_name_file_and_line() {
     let error = refused("-gpgpu_shader_cta 16", "");
     let file = config.display();
     assert!(error.starts_with(&format!("{file}: no `-gpgpu_shader_cta` (CTAs per SM)")), "{error}");
+    let error = refused("-gpgpu_num_sched_per_core 4", "-gpgpu_num_sched_per_core 0");
+    assert!(error.contains("config:") && error.contains("at least one scheduler"), "{error}");
     let error = refused("-gpgpu_scheduler gto", "-gpgpu_scheduler magic");
     assert!(error.contains("expected lrr, gto"), "{error}");
     let error = refused("-frobnicate 17", "frobnicate");

@@ -177,7 +177,9 @@ fn an_incomplete_opcode_table_is_refused() {
     assert!(found.contains("`classes.a.unit`: expected one of int, fp32"), "{found}");
     let body = "published = \"y\"\nunit = \"int\"\nopcodes = [\"X\"]\n\
                 [classes.b]\npublished = \"y\"\nunit = \"int\"\nopcodes = [\"X\"]";
-    assert!(table_error(body).contains("found X, which class `a` also has"));
+    let found = table_error(body);
+    assert!(found.contains("found X, which class `a` also has ("), "{found}");
+    assert_eq!(found.matches(".toml:").count(), 2, "both places: {found}");
 }
 
 /// `text` with some bytes replaced.

@@ -274,11 +274,12 @@ fn roots(tree: &Node, classes: &BTreeMap<String, Row>) -> Result<BTreeMap<String
         }
         for root in &row.opcodes {
             if let Some(other) = owner.insert(root, class) {
+                let there = place_of(tree, "classes", other);
                 return Err(SpecError::Value {
                     place: place_of(tree, "classes", class),
                     key: format!("classes.{class}.opcodes"),
                     expected: "every opcode in one class only".to_owned(),
-                    found: format!("{root}, which class `{other}` also has"),
+                    found: format!("{root}, which class `{other}` also has ({there})"),
                     nearest: None,
                 });
             }

@@ -82,6 +82,9 @@ fn sm(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     let rounding = "GPGPU-Sim shader_core_config::max_cta: registers per thread rounded up to 4";
     sheet.published("register_unit", 128, rounding);
     let schedulers = options.or("-gpgpu_num_sched_per_core", "1");
+    if schedulers.number::<u32>()? == 0 {
+        return Err(schedulers.refuse("at least one scheduler"));
+    }
     sheet.published("schedulers", schedulers.number::<u32>()?, &schedulers.cite());
     let policy = options.or("-gpgpu_scheduler", "gto");
     sheet.choice("policy", scheduler_policy(&policy)?, &policy.cite());
@@ -123,8 +126,7 @@ fn register_banks(
     // Without sub-cores every scheduler reaches every bank: its share is the same.
     let source = format!("{} over {schedulers} schedulers; {}", banks.cite(), sub_core.cite());
     sub_core.flag()?;
-    let share = banks.number::<u32>()?.checked_div(schedulers);
-    let share = share.ok_or_else(|| banks.refuse("at least one scheduler"))?;
+    let share = banks.number::<u32>()? / schedulers.max(1);
     sheet.published("register_banks", share, &source);
     let ports = options.or("-gpgpu_reg_file_port_throughput", "1");
     let source = format!("{}: the collectors step as often per cycle", ports.cite());
