@@ -26,6 +26,8 @@ mod coalescing_tests;
 #[cfg(test)]
 mod coherence_tests;
 #[cfg(test)]
+mod conservation_tests;
+#[cfg(test)]
 mod constant_tests;
 mod counters;
 mod course;

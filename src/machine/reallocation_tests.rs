@@ -23,6 +23,22 @@ fn reader(pages: u64) -> Vec<Line> {
     vec![memory("LDG.E", Some(2), None, at), line("FFMA", Some(3), Some(2))]
 }
 
+/// Reads and writes them, and adds to them.
+pub(super) fn user(pages: u64) -> Vec<Line> {
+    let at = move |step: u64| {
+        move |cta: u64, warp: u64, turn: u64| {
+            let place = (cta * 7 + warp * 3 + turn * step) % (pages * 32);
+            (0x4000_0000 + place * 128, 4)
+        }
+    };
+    vec![
+        memory("LDG.E", Some(2), Some(6), at(37)),
+        line("FFMA", Some(3), Some(2)),
+        memory("STG.E", None, Some(3), at(53)),
+        memory("RED.E.ADD", None, Some(3), at(11)),
+    ]
+}
+
 fn script(resolved: &Resolved, pages: u64, turns: u32, ctas: u32) -> Script {
     Script::new(resolved, &reader(pages), turns, ctas, 128)
 }
@@ -93,14 +109,22 @@ fn shifted(migration: Migration, pages: u64) -> Outcome {
 fn a_fixed_partition_without_shared_translation_isolates_to_the_cycle() {
     let resolved = ugpu(&[("translation.ideal", "true")]);
     let plan = split(&resolved, 4, Migration::Stay, Vec::new());
-    let run = |pages: u64, turns: u32| {
-        let crew =
-            Crew::new(vec![script(&resolved, 200, 200, 64), script(&resolved, pages, turns, 64)]);
-        crew.under(&resolved, &plan).kernels[0].clone()
-    };
-    let beside_little = run(1, 1);
-    assert_eq!(run(4000, 300), beside_little);
-    assert_eq!(run(64, 30), beside_little);
+    for lines in [reader(200), user(200)] {
+        let beside = |other: &[Line], turns: u32| {
+            let one = Script::new(&resolved, &lines, 200, 64, 128);
+            let crew = Crew::new(vec![one, Script::new(&resolved, other, turns, 64, 128)]);
+            let mut counts = crew.under(&resolved, &plan).kernels[0].clone();
+            // Sums over spans, which others' ends cut.
+            counts.stalls.iter_mut().for_each(|slots| *slots = (*slots * 1e6).round());
+            counts
+        };
+        let beside_little = beside(&reader(1), 1);
+        for (other, turns) in
+            [(reader(4000), 300), (reader(64), 30), (user(4000), 100), (user(3), 300)]
+        {
+            assert_eq!(beside(&other, turns), beside_little);
+        }
+    }
 }
 
 #[test]
@@ -150,6 +174,24 @@ fn a_page_takes_the_drivers_cycles_and_those_of_its_copy() {
     assert!((99..400).contains(&copy), "{copy}");
     let whole = driver("1000");
     assert!(whole.abs_diff(1000 + copy) < 100, "{whole}, {copy}");
+}
+
+#[test]
+fn where_the_memory_has_no_command_for_it_a_page_takes_the_copys_cycles() {
+    let moving = |cycles: &str| {
+        let resolved = ugpu(&[
+            ("dram.standard", "hbm"),
+            ("dram.channel_bytes_per_clock", "32"),
+            ("translation.migration_copy_cycles", cycles),
+        ]);
+        let work = || script(&resolved, 4, 1600, 64);
+        let changes = [(20_000, 3)];
+        let outcome = together(&resolved, vec![work(), work()], Migration::PageMove, &changes);
+        let memory = outcome.apps[0].memory;
+        assert_eq!(memory.pages_moved, 1, "{memory:?}");
+        memory.moving_cycles
+    };
+    assert_eq!(["0", "40", "5040"].map(moving), [1000, 1040, 6040]);
 }
 
 #[test]

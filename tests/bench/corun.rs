@@ -2,6 +2,8 @@
 //! Warped-Slicer's experiments, under every scheme? One thread; the bar is 5 seconds
 //! per scheme.
 //!
+//! And two that keep the memory of UGPU's machine busy, for half a million cycles.
+//!
 //! A row is the solo runs that set the targets and the co-run, so `alone` is there to
 //! be taken off. Conversion is not counted; its text takes 1 GB for a moment.
 #![allow(clippy::unwrap_used)]
@@ -37,6 +39,17 @@ static PAIR: LazyLock<(tempfile::TempDir, Vec<AppName>)> = LazyLock::new(|| {
     (folder, apps)
 });
 
+/// Two of UGPU's, with inputs a sixteenth as large.
+static SLICED: LazyLock<(tempfile::TempDir, Vec<AppName>)> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    let app = |name: &str| {
+        let workload = Workload::load_scaled(name, None, 0.06).unwrap();
+        AppName { name: name.to_owned(), path: converted(folder.path(), name, &workload) }
+    };
+    let apps = ["ugpu-lbm", "ugpu-dxtc"].map(app).to_vec();
+    (folder, apps)
+});
+
 fn main() {
     divan::main();
 }
@@ -44,9 +57,12 @@ fn main() {
 fn store(folder: &Path, name: &str) -> PathBuf {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bench/corun");
     let file = data.join(format!("{name}.toml"));
-    let workload = Workload::load(file.to_str().unwrap(), None).unwrap();
+    converted(folder, name, &Workload::load(file.to_str().unwrap(), None).unwrap())
+}
+
+fn converted(folder: &Path, name: &str, workload: &Workload) -> PathBuf {
     let (text, path) = (folder.join(name), folder.join(format!("{name}.gpt")));
-    write_folder(&workload, &text, Compression::None, &mut |_| {}).unwrap();
+    write_folder(workload, &text, Compression::None, &mut |_| {}).unwrap();
     let inputs = vec![text.clone()];
     let request = ConvertRequest { inputs, output: path.clone(), ..ConvertRequest::default() };
     convert(&request, &Silent).unwrap();
@@ -67,6 +83,19 @@ fn two_million_cycles(bencher: Bencher<'_, '_>, scheme: &str) {
         request.schemes = vec![String::from("left-over")];
         request.until = "targets,cycles=1".parse().unwrap();
     }
+    on_one_thread(bencher, &request);
+}
+
+#[divan::bench(args = ["bp", "ugpu:epoch=100000"], sample_count = 3, sample_size = 1)]
+fn half_a_million_cycles_of_slices(bencher: Bencher<'_, '_>, scheme: &str) {
+    let (folder, apps) = &*SLICED;
+    let mut request = AnalyzeRequest::new(apps.clone(), "ugpu", folder.path());
+    request.until = "cycles=500000".parse().unwrap();
+    request.schemes = vec![scheme.to_owned()];
+    on_one_thread(bencher, &request);
+}
+
+fn on_one_thread(bencher: Bencher<'_, '_>, request: &AnalyzeRequest) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    bencher.bench_local(|| pool.install(|| analyze(&request, &Unwatched).unwrap()));
+    bencher.bench_local(|| pool.install(|| analyze(request, &Unwatched).unwrap()));
 }

@@ -154,6 +154,13 @@ impl Frames {
         }
     }
 
+    /// True where a page lies in channels of its application.
+    #[cfg(test)]
+    pub(super) fn is_in_its_own(&self, page: u64) -> bool {
+        let tenant = &self.tenants[self.parts(page).0];
+        !self.owned || tenant.owned().contains(&self.frame_of(page).1)
+    }
+
     /// Where a page has to move before it is used, if it has to.
     pub(super) fn destination(&self, page: u64) -> Option<u32> {
         if !self.owned {

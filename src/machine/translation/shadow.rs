@@ -69,11 +69,14 @@ impl Shadow {
 }
 
 impl Mmu {
-    /// Checks the answer to an access to `asked`, which comes from `address`.
+    /// Checks the answer to an access to `asked`, which comes from `address`. Who goes on
+    /// behind a change has its pages in channels of its own.
     pub(in super::super) fn check_answer(&mut self, asked: u64, address: u64) {
-        if self.frames.is_some() {
-            self.shadow.answered(self.table.page_of(asked), self.frame(address));
-        }
+        let Some(frames) = &self.frames else { return };
+        let page = self.table.page_of(asked);
+        let at_home = self.holds || frames.migration().stays() || frames.is_in_its_own(page);
+        assert!(at_home, "page {page:#x} was answered from a channel that was lost");
+        self.shadow.answered(page, self.frame(address));
     }
 
     /// Checks that what has come to memory at `address` belongs there.
