@@ -46,6 +46,30 @@ fn every_number_says_where_it_is_from() {
     }
 }
 
+/// What kernels do beside each other follows from the model: words of a source that say
+/// that a number was chosen by it.
+const OF_SEVERAL: [&str; 8] =
+    ["together", "beside", "pair", "pairs", "queue", "queues", "corun", "coruns"];
+
+#[test]
+fn nothing_is_fitted_to_kernels_that_run_together() {
+    let models = Models::builtin();
+    let mut fitted = 0;
+    for name in models.machine_names() {
+        for row in models.machine(name, &[]).unwrap().listing() {
+            let Some(source) = row.source.filter(|source| source.kind == Kind::Fitted) else {
+                continue;
+            };
+            fitted += 1;
+            let text = source.text.to_lowercase().replace("co-run", "corun");
+            let words = text.split(|c: char| !c.is_alphanumeric());
+            let bad: Vec<&str> = words.filter(|word| OF_SEVERAL.contains(word)).collect();
+            assert!(bad.is_empty(), "{name}: {} speaks of {bad:?}: {}", row.key, source.text);
+        }
+    }
+    assert!(fitted > 10, "{fitted} fitted numbers");
+}
+
 /// Machine, GB/s, MiB of L2, FP32 lanes, as the makers and papers print them.
 const PRINTED: &[(&str, f64, f64, u32)] = &[
     ("v100", 900.0, 6.0, 5120),
