@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::chosen::Chosen;
 use super::measure::Measure;
+use super::over_mixes::over_mixes;
 use super::queue_gain::{Gain, NamedRun, Over, gains};
-use super::statistics::{geometric_mean, mean};
+use super::statistics::mean;
 use super::{Analysis, CoRun, QueueGain};
 
 /// Points by which a gain may differ in any case.
@@ -42,7 +43,8 @@ pub struct HeadlineRow {
     pub set: String,
     /// By which measure.
     pub measure: String,
-    /// How mixes are averaged: `arithmetic`, `geometric`; or `best` or `largest` of them.
+    /// How mixes are averaged: `arithmetic`, `geometric`; or which of them stands for all:
+    /// `best` or `largest`, or `largest-change`, the one furthest from no change at all.
     pub mean: String,
     /// What is printed, in percent: both ends, equal for one value.
     pub published_percent: [f64; 2],
@@ -108,12 +110,7 @@ impl HeadlineRow {
             return;
         }
         let ratios: Vec<f64> = self.mixes.iter().map(|mix| 1.0 + mix.percent / 100.0).collect();
-        let ratio = match self.mean.as_str() {
-            "best" | "largest" => ratios.iter().copied().reduce(f64::max),
-            "geometric" => geometric_mean(&ratios),
-            _ => mean(&ratios),
-        };
-        self.modelled_percent = ratio.map(percent);
+        self.modelled_percent = over_mixes(&self.mean, &ratios).map(percent);
     }
 
     /// The gains of mixes, and how many have none.
@@ -341,6 +338,7 @@ mod tests {
         let all = Chosen::default();
         assert_eq!(filled("own", "arithmetic", &all), Some(30.0));
         assert_eq!(filled("own", "best", &all), Some(40.0));
+        assert_eq!(filled("own", "largest-change", &all), Some(40.0));
         assert_eq!(filled("own:k=1", "geometric", &all), Some(29.614_814));
         assert_eq!(filled("own:k=2", "arithmetic", &all), None);
         let mixes = [vec![String::from("d"), String::from("c")]];

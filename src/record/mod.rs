@@ -29,6 +29,7 @@ mod measure;
 mod metrics;
 mod migration;
 mod namesakes;
+mod over_mixes;
 mod parts;
 mod promise;
 mod quantity;

@@ -9,6 +9,9 @@ use super::error::SpecError;
 use super::models::Models;
 use crate::units::message_in_words;
 
+/// How the gains of mixes become one value.
+const MEANS: [&str; 4] = ["arithmetic", "geometric", "largest", "largest-change"];
+
 /// A paper's evaluation. Other tables of its file hold what it prints of kernels alone.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Paper {
@@ -109,7 +112,7 @@ pub struct Headline {
     pub set: String,
     /// What is compared: a measure of `record`.
     pub measure: String,
-    /// `arithmetic`, `geometric`, or `largest` of the mixes.
+    /// `arithmetic`, `geometric`, or of the mixes the `largest` or the `largest-change`.
     #[serde(default = "arithmetic")]
     pub mean: String,
     /// The gain in percent, or both ends of what the paper prints.
@@ -212,9 +215,9 @@ impl Paper {
         if !self.sets.contains_key(&row.set) {
             return Some(format!("there is no set {}", row.set));
         }
-        if !["arithmetic", "geometric", "largest"].contains(&row.mean.as_str()) {
-            let found = &row.mean;
-            return Some(format!("mean: expected arithmetic, geometric or largest, found {found}"));
+        if !MEANS.contains(&row.mean.as_str()) {
+            let (expected, found) = (MEANS.join(", "), &row.mean);
+            return Some(format!("mean: expected one of {expected}, found {found}"));
         }
         let finite = low.is_finite() && high.is_finite() && low <= high;
         (!finite).then(|| format!("percent: expected [lowest, highest], found [{low}, {high}]"))
@@ -280,7 +283,7 @@ mod tests {
         );
         let error = load(&format!("{set}mean = 'middle'\n")).unwrap_err();
         assert!(
-            error.ends_with("expected arithmetic, geometric or largest, found middle"),
+            error.ends_with("arithmetic, geometric, largest, largest-change, found middle"),
             "{error}"
         );
         let error = load(&format!("{PART}{}", PART.split_once('\n').unwrap().1)).unwrap_err();
