@@ -64,6 +64,7 @@ mod shown_mixes;
 mod shown_queue;
 mod shown_slices;
 mod shown_study;
+mod silences;
 mod slate;
 mod slice_figures;
 mod slices;
