@@ -24,6 +24,8 @@ struct Cell {
     fairness: f64,
     /// Nanojoules of a thread instruction, of all runs of all applications.
     nanojoules: f64,
+    /// Of the program that ran it.
+    build: String,
 }
 
 /// The cells that have been run.
@@ -46,6 +48,7 @@ fn cells(folder: &Path) -> Vec<Cell> {
             antt: run.antt,
             fairness: run.fairness_min_speedup,
             nanojoules: run.energy_joules * 1e9 / instructions(run) as f64,
+            build: record.cell.as_ref().unwrap().build.clone(),
         })
     };
     listed.iter().filter_map(cell).collect()
@@ -115,6 +118,19 @@ fn table(machine: &str, cells: &[Cell]) -> String {
 fn bold(shown: String, cell: &Cell, all: &[&Cell], better: fn(&Cell) -> f64) -> String {
     let best = all.iter().all(|other| better(other) <= better(cell));
     if best { format!("**{shown}**") } else { shown }
+}
+
+#[test]
+fn the_findings_name_the_build_of_every_cell() {
+    let scratch = tempfile::tempdir().unwrap();
+    let cells = cells(&unpacked("findings", scratch.path()));
+    let text = fs::read_to_string(reports().join("FINDINGS.md")).unwrap();
+    let builds = each(cells.iter().map(|cell| &cell.build));
+    let unnamed: Vec<&String> =
+        builds.iter().filter(|build| !text.contains(&format!("`{build}`"))).collect();
+    assert!(unnamed.is_empty(), "say which cells are of {unnamed:?}, and of which day it is");
+    let one = format!("All {} cells are of one build", cells.len());
+    assert_eq!(text.contains(&one), builds.len() == 1, "{} of {builds:?}", cells.len());
 }
 
 #[test]
