@@ -72,6 +72,7 @@ mod slices;
 mod slurm;
 mod slurm_scripts;
 mod solo_facts;
+mod solo_needs;
 mod solvers;
 mod study_figures;
 mod sweep;

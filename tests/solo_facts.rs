@@ -2,7 +2,7 @@
 //!
 //! Short versions run here, on fewer SMs where few CTAs are left, so that an SM is as full
 //! as the whole grid fills it. What the whole models give beside what is printed is in
-//! `models/workloads/CALIBRATION.md`.
+//! `models/workloads/CALIBRATION.md`, and which of it this file and `solo_needs.rs` hold.
 
 use gpumodel::isa::Access;
 use gpumodel::record::AppRecord;
@@ -42,20 +42,6 @@ fn alone(name: &str, scale: f64, machine: &str, sms: u32) -> (Workload, AppRecor
 /// for MD5Hash.
 fn original_registers(name: &str, transformed: i64) -> i64 {
     if name == "md5hash" { transformed - 6 } else { (transformed * 100 + 61) / 123 }
-}
-
-#[test]
-fn the_warped_slicer_kernels_have_the_launches_of_table_2() {
-    let table = paper("warped-slicer");
-    for (name, row) in rows(&table, "app") {
-        let workload = Workload::load(name, None).unwrap();
-        let kernel = workload.kernel(0);
-        let launch = kernel.launch();
-        let printed = |key: &str| row[key].as_integer().unwrap();
-        // Long grids are cut to what the window needs.
-        assert!(launch.grid.count().cast_signed() <= printed("grid"), "{name}");
-        assert_eq!(printed("block"), launch.block.count().cast_signed(), "{name}");
-    }
 }
 
 #[test]
