@@ -137,6 +137,41 @@ fn an_override_changes_the_machine_its_source_and_its_hash() {
 }
 
 #[test]
+fn memory_named_by_files_counts_by_what_is_in_them() {
+    let (models, folder) = (Models::builtin(), tempfile::tempdir().unwrap());
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let hash = |key: &str, path: &str| {
+        let set = [(key.to_owned(), path.to_owned())];
+        models.machine("warped-slicer", &set).unwrap().hash
+    };
+    let read = |name: &str| {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("models/memory");
+        std::fs::read_to_string(root.join(name)).unwrap()
+    };
+    for (key, text, old, new) in [
+        ("dram.standard", read("warped-slicer-gddr5.toml"), "value = 28,", "value = 29,"),
+        ("dram.mapping", read("mappings/warped-slicer.toml"), "value = 8,", "value = 9,"),
+    ] {
+        let changed = text.replacen(old, new, 1);
+        assert_ne!(changed, text, "{key}");
+        let path = write("own.toml", &text);
+        let (first, again) = (hash(key, &path), hash(key, &path));
+        assert_eq!(first, again, "{key}");
+        write("own.toml", &changed);
+        assert_ne!(hash(key, &path), first, "{key}");
+        // The same through a file that builds on it.
+        let upper = write("upper.toml", &format!("base = '{path}'\n"));
+        let above = hash(key, &upper);
+        write("own.toml", &text);
+        assert_ne!(hash(key, &upper), above, "{key}: the base");
+    }
+}
+
+#[test]
 fn a_description_that_inherits_keeps_its_own_name() {
     let models = Models::builtin();
     let gv100 = models.machine("gv100", &[]).unwrap().machine;

@@ -104,15 +104,52 @@ fn one_source_may_have_several_names() {
     assert!(code == Some(0) && said.contains("2 cells done, 0 failed, 0 left"), "{said}");
 }
 
+/// Keys of the plan `one` with model files of its own: a standard and a mapping named by
+/// their files, each with two contents under one name, and a folder of models.
+fn keys_of_models(
+    place: &Place,
+    one: &str,
+    key: impl Fn(&str, &str, &[&str]) -> String,
+) -> Vec<String> {
+    let mut keys = Vec::new();
+    for (what, file, old, new) in [
+        ("standard", "warped-slicer-gddr5.toml", "tWR = { value = 12,", "tWR = { value = 14,"),
+        ("mapping", "mappings/warped-slicer.toml", "\"8, 9, 10\"", "\"9, 8, 10\""),
+    ] {
+        let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/memory").join(file);
+        let text = fs::read_to_string(text).unwrap();
+        let changed = text.replacen(old, new, 1);
+        assert_ne!(changed, text);
+        let machine = format!("'warped-slicer:dram.{what}=own/{what}.toml'");
+        let plan = one.replacen("'warped-slicer'", &machine, 1);
+        fs::create_dir_all(place.path("own")).unwrap();
+        for (number, text) in [text, changed].into_iter().enumerate() {
+            fs::write(place.path("own").join(format!("{what}.toml")), text).unwrap();
+            keys.push(key(&format!("{what}{number}"), &plan, &[]));
+        }
+    }
+    let gpus = place.path("models/gpus");
+    fs::create_dir_all(&gpus).unwrap();
+    let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/gpus/warped-slicer.toml");
+    let text = fs::read_to_string(built_in).unwrap();
+    let changed =
+        text.replacen("latency_cycles = { value = 18,", "latency_cycles = { value = 19,", 1);
+    assert_ne!(changed, text);
+    fs::write(gpus.join("warped-slicer.toml"), changed).unwrap();
+    keys.push(key("models-of-its-own", one, &["--models", "models"]));
+    keys
+}
+
 #[test]
 fn what_can_change_a_number_changes_the_key() {
     let place = Place::new();
-    let key = |name: &str, text: &str| {
+    let key_with = |name: &str, text: &str, options: &[&str]| {
         let plan = place.plan(name, text);
-        let (code, said) = place.sweep(&plan, name, &["--cells", "1"]);
+        let (code, said) = place.sweep(&plan, name, &[&["--cells", "1"][..], options].concat());
         assert_eq!(code, Some(0), "{said}");
         SweepFiles::new(&place.path(name)).cells().unwrap()[0].key.clone()
     };
+    let key = |name: &str, text: &str| key_with(name, text, &[]);
     let one = "machines = ['warped-slicer']\nschemes = ['profile-based:step=20']\n\
                [mixes]\nlists = [['m', 's']]\n";
     let mut keys = vec![key("a", one)];
@@ -139,6 +176,7 @@ fn what_can_change_a_number_changes_the_key() {
     place.trace("m", "saxpy", 0.2);
     keys.push(key("c", one));
     assert_eq!(key("again", one), keys[keys.len() - 1]);
+    keys.extend(keys_of_models(&place, one, key_with));
     let mut once = keys.clone();
     once.sort();
     once.dedup();

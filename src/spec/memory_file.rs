@@ -16,7 +16,7 @@ use crate::units::nearest;
 const LARGEST_FILE: u64 = 1 << 20;
 
 /// Longest chain of `base` files.
-const LONGEST_CHAIN: usize = 8;
+pub(super) const LONGEST_CHAIN: usize = 8;
 
 /// The words that say where a number is from.
 const SOURCES: [&str; 4] = ["published", "measured", "fitted", "assumed"];
@@ -111,6 +111,14 @@ impl MemoryFile {
 /// Whether a standard or a mapping is named by its file.
 pub(super) fn is_file(name: &str) -> bool {
     name.contains(['/', '\\']) || Path::new(name).extension().is_some_and(|e| e == "toml")
+}
+
+/// The text of a standard or a mapping that is named by its file, and the name of its base;
+/// `None`: it cannot be read.
+pub(super) fn text_and_base(name: &str) -> Option<(String, Option<String>)> {
+    let text = read(Path::new(name)).ok()?;
+    let (_, base) = Reader::new(name, &text).file(name).ok()?;
+    Some((text, base))
 }
 
 /// Where the text of `name` is, and the text.

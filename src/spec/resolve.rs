@@ -1,5 +1,6 @@
 //! From a name to a machine that needs no further checks.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -12,7 +13,7 @@ use super::decode::decode;
 use super::error::{Place, SpecError};
 use super::isa_table::IsaTable;
 use super::machine::Machine;
-use super::memory_file::is_file;
+use super::memory_file::{LONGEST_CHAIN, is_file, text_and_base};
 use super::memory_shipped::COMMON;
 use super::models::{Models, read_text};
 use super::source::{Kind, Provenance, Source};
@@ -158,18 +159,32 @@ impl Models {
             [("memory", &machine.dram.standard), ("memory/mappings", &machine.dram.mapping)]
         {
             let mut next = Some(name.clone());
-            for _ in 0..self.names(folder).len() {
-                let Some(found) = next.and_then(|n| self.file(&format!("{folder}/{n}.toml")))
+            // A longer chain is refused when the memory is put together.
+            for _ in 0..LONGEST_CHAIN {
+                let Some((text, base)) = next.and_then(|name| self.memory_text(folder, &name))
                 else {
                     break;
                 };
-                bytes.extend_from_slice(found.text.as_bytes());
-                next = Node::read(&found.origin, &found.text)
-                    .ok()
-                    .and_then(|node| node.entries()?.get("base")?.text().map(str::to_owned));
+                bytes.extend_from_slice(text.as_bytes());
+                next = base;
             }
         }
         format!("{:032x}", xxh3_128(&bytes))
+    }
+
+    /// What a memory file adds to the hash, and the name of its base; `None`: it cannot be
+    /// read, which who puts the memory together says.
+    fn memory_text(&self, folder: &str, name: &str) -> Option<(Cow<'_, str>, Option<String>)> {
+        if is_file(name) {
+            let (text, base) = text_and_base(name)?;
+            // Its length keeps it apart from the text behind it.
+            return Some((Cow::Owned(format!("{}\n{text}", text.len())), base));
+        }
+        let found = self.file(&format!("{folder}/{name}.toml"))?;
+        let base = Node::read(&found.origin, &found.text)
+            .ok()
+            .and_then(|node| node.entries()?.get("base")?.text().map(str::to_owned));
+        Some((Cow::Borrowed(&*found.text), base))
     }
 }
 
