@@ -4,7 +4,7 @@
 mod plans;
 mod shown;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -177,9 +177,7 @@ fn what_can_change_a_number_changes_the_key() {
     keys.push(key("c", one));
     assert_eq!(key("again", one), keys[keys.len() - 1]);
     keys.extend(keys_of_models(&place, one, key_with));
-    let mut once = keys.clone();
-    once.sort();
-    once.dedup();
+    let once: BTreeSet<&String> = keys.iter().collect();
     assert_eq!(once.len(), keys.len(), "{keys:?}");
 }
 
