@@ -56,21 +56,24 @@ impl WholeFile {
     pub fn remove_abandoned(target: &Path) {
         let target = real(target);
         let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let front = format!(".{name}.");
-        let number = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '.');
-        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let entries = fs::read_dir(parent.unwrap_or(Path::new(".")));
-        for path in entries.into_iter().flatten().flatten().map(|entry| entry.path()) {
-            let found = path.file_name().unwrap_or_default().to_string_lossy();
-            let rest = found.strip_prefix(&front).and_then(|rest| rest.strip_suffix(ENDING));
-            // Whoever still writes one has it locked.
-            if rest.is_some_and(number)
-                && let Ok(file) = OpenOptions::new().write(true).open(&path)
-                && file.try_lock().is_ok()
-            {
-                let _ = fs::remove_file(&path);
-            }
-        }
+        Self::remove_abandoned_in(folder_of(&target), |found| found == name);
+    }
+
+    /// The same in `folder`, for all targets whose names `own` takes.
+    pub fn remove_abandoned_in(folder: &Path, own: impl Fn(&str) -> bool) {
+        Self::unfinished_in(folder, own).iter().for_each(|path| remove_unlocked(path));
+    }
+
+    /// The temporary files of targets in `folder` whose names `own` takes, and nothing that
+    /// is called otherwise than this program calls them.
+    pub fn unfinished_in(folder: &Path, own: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+        let passing = |entry: &fs::DirEntry| {
+            let name = entry.file_name();
+            let named = name.to_str().is_some_and(|name| targets(name).any(&own));
+            named && entry.file_type().is_ok_and(|kind| kind.is_file())
+        };
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.filter(passing).map(|entry| entry.path()).collect()
     }
 
     /// The file itself, for seeking back to a header; flush first.
@@ -86,11 +89,16 @@ impl WholeFile {
     /// # Errors
     /// Whatever the file system says; the temporary file is then removed.
     pub fn finish(mut self) -> io::Result<()> {
-        if let Some(mut writer) = self.writer.take() {
+        // Locked until it has its name: nobody takes it for abandoned before.
+        let mut writer = self.writer.take();
+        if let Some(writer) = &mut writer {
             writer.flush()?;
             writer.get_ref().sync_all()?;
         }
-        fs::rename(&self.temporary, &self.target)
+        fs::rename(&self.temporary, &self.target)?;
+        drop(writer);
+        sync_folder(&self.target);
+        Ok(())
     }
 
     /// Writes `bytes` as the whole content of `target`; into it, where it is a
@@ -129,6 +137,44 @@ impl Drop for WholeFile {
 
 /// What a temporary file's name ends with.
 const ENDING: &str = ".partial";
+
+/// The folder in which a file lies.
+fn folder_of(target: &Path) -> &Path {
+    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
+/// Brings the name of a file that has just got it to the disk: what was said to be written
+/// is there after a power cut too. Not all file systems can, and then it is as it is.
+fn sync_folder(target: &Path) {
+    let _ = File::open(folder_of(target)).and_then(|folder| folder.sync_all());
+}
+
+/// The names of files that a temporary file called `temporary` may be for; none where it is
+/// called otherwise than [`temporary`] does.
+fn targets(temporary: &str) -> impl Iterator<Item = &str> {
+    let front = temporary.strip_prefix('.').and_then(|rest| rest.strip_suffix(ENDING));
+    // The process, and perhaps how often it had to try.
+    let once = front.and_then(without_number);
+    let twice = once.and_then(without_number);
+    [once, twice].into_iter().flatten().filter(|name| !name.is_empty())
+}
+
+/// What stands before a last `.NUMBER`.
+fn without_number(name: &str) -> Option<&str> {
+    let (front, number) = name.rsplit_once('.')?;
+    let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then_some(front)
+}
+
+/// Removes a file that nobody has locked, so that nobody writes it.
+pub fn remove_unlocked(path: &Path) {
+    if let Ok(file) = OpenOptions::new().write(true).open(path)
+        && file.try_lock().is_ok()
+    {
+        let _ = fs::remove_file(path);
+    }
+}
 
 /// The file that `target` is, or that a link there leads to.
 fn real(target: &Path) -> PathBuf {
@@ -221,6 +267,23 @@ mod tests {
             left.filter(|name| name != "out.txt").collect::<Vec<_>>(),
             [".other.txt.1.partial"]
         );
+    }
+
+    #[test]
+    fn nothing_is_taken_for_a_leftover_that_is_called_otherwise() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in [".a.csv.7.partial", ".a.csv.7.2.partial"] {
+            std::fs::write(at(name), "half").unwrap();
+        }
+        std::fs::create_dir(at(".a.csv.8.partial")).unwrap();
+        let others =
+            [".x.partial", ".a.csv.partial", "a.csv.7.partial", ".a.csv.x.partial", ".7.partial"];
+        others.iter().for_each(|name| std::fs::write(at(name), "mine").unwrap());
+        let mut found = WholeFile::unfinished_in(folder.path(), |name| name == "a.csv");
+        found.sort();
+        assert_eq!(found, [at(".a.csv.7.2.partial"), at(".a.csv.7.partial")]);
+        assert!(WholeFile::unfinished_in(&at("none"), |_| true).is_empty());
     }
 
     #[test]
