@@ -134,6 +134,12 @@ fn waits(first: &mut Option<Owner>, holder: Option<Owner>) -> bool {
     *first.get_or_insert_with(|| holder.clone()) == holder
 }
 
+/// Whether `name` is the number of a [`key`] as files are called by it.
+pub(super) fn is_key(name: &str) -> bool {
+    let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    name.len() == 32 && name.bytes().all(digit)
+}
+
 /// The number that stands for `words` in this build.
 pub(super) fn key(words: &[String]) -> u128 {
     key_of(BUILD, words)

@@ -7,22 +7,15 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-use crate::record::{
-    Analysis, CellRecord, FailedCell, OTHER_FORMS, RecordError, SweepFiles, SweepRecord, Tidy,
-};
-use crate::units::{Passing, UNFINISHED, WholeFile, with_causes};
+use crate::record::{Analysis, CellRecord, FailedCell, RecordError, SweepFiles, SweepRecord};
+use crate::units::{Passing, WholeFile, with_causes};
 
 use super::super::claims::Claims;
+use super::super::recall::is_key;
 use super::SweepWatch;
 use super::error::{Failure, SweepError};
 use super::stock::Cell;
-
-/// What the tables are called.
-const CELLS: &str = "cells";
-const APPS: &str = "apps";
-
-/// What temporary folders are called.
-const SCRATCH: &str = ".tmp";
+use super::tables::{self, is_table};
 
 /// How often somebody looks again whether a claim is free.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
@@ -80,22 +73,22 @@ impl SweepFolder {
         let left = self.unfinished();
         if self.claims.tidy() {
             for path in left {
-                let _ =
-                    if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+                let _ = fs::remove_file(path);
             }
         }
     }
 
-    /// Files and folders that are not finished.
+    /// Files of the sweep that are not finished. What else lies here is somebody's own.
     fn unfinished(&self) -> Vec<PathBuf> {
-        let files = &self.files;
-        let all = [files.root().to_path_buf(), files.records(), files.failures()];
-        let entries = all.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
-        let passing = |path: &PathBuf| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.starts_with(SCRATCH) || (name.starts_with('.') && name.ends_with(UNFINISHED))
-        };
-        entries.map(|entry| entry.path()).filter(passing).collect()
+        let (files, list) = (&self.files, self.files.list());
+        let of_root =
+            |name: &str| is_table(name) || list.file_name().is_some_and(|list| list == name);
+        let of_cell = |name: &str| name.strip_suffix(".json").is_some_and(is_key);
+        let mut left = WholeFile::unfinished_in(files.root(), of_root);
+        for folder in [files.records(), files.failures()] {
+            left.extend(WholeFile::unfinished_in(&folder, of_cell));
+        }
+        left
     }
 
     /// Claims `key`; `None`: somebody else works on it.
@@ -257,44 +250,9 @@ impl SweepFolder {
 
     /// Writes the tables of all cells that have ended.
     pub(super) fn tables(&self, watch: &dyn SweepWatch) -> Result<(), SweepError> {
-        let _mine = self.wait("tables", &self.files.table(CELLS, "csv"), watch)?;
-        tables(&self.files, |sentence| watch.say(sentence))
+        let _mine = self.wait("tables", &self.files.table(tables::CELLS, "csv"), watch)?;
+        tables::write(&self.files, |sentence| watch.say(sentence))
     }
-}
-
-/// Writes the tables of the sweep in `files`, row by row; says what cannot be read.
-pub(super) fn tables(files: &SweepFiles, say: impl Fn(&str)) -> Result<(), SweepError> {
-    let failed = || SweepError::folder(files.root());
-    let opened = |name| move |ending: &str| WholeFile::create(&files.table(name, ending));
-    let mut cells = Tidy::of_cells(opened(CELLS)).map_err(failed())?;
-    let mut apps = Tidy::of_apps(opened(APPS)).map_err(failed())?;
-    let left_out = |error: &RecordError| {
-        say(&format!("damaged, left out of the tables: {}", with_causes(error).join(": ")));
-    };
-    let listing = files.listing()?;
-    listing.damaged.iter().for_each(left_out);
-    for cell in listing.cells {
-        let pushed = match files.outcome(&cell.key) {
-            Ok(None) => continue,
-            Err(error) => {
-                left_out(&error);
-                continue;
-            }
-            Ok(Some(outcome)) => cells.push_cell(&cell, &outcome).and_then(|()| match &outcome {
-                Ok(record) => apps.push_apps(&cell, record),
-                Err(_) => Ok(()),
-            }),
-        };
-        pushed.map_err(failed())?;
-    }
-    let end = |table: Tidy<WholeFile>| table.finish()?.into_iter().try_for_each(WholeFile::finish);
-    [cells, apps].into_iter().try_for_each(end).map_err(failed())?;
-    for ending in OTHER_FORMS {
-        // What another build has written would not say what these say.
-        let _ = fs::remove_file(files.table(CELLS, ending));
-        let _ = fs::remove_file(files.table(APPS, ending));
-    }
-    Ok(())
 }
 
 pub(super) fn write(path: &Path, text: &str) -> Result<(), SweepError> {
@@ -315,6 +273,29 @@ mod tests {
 
     const PLAN: &str = "machines = ['warped-slicer']\nschemes = ['even', 'left-over']\n\
         [apps]\na = 'synth:saxpy'\n[mixes]\nlists = [['a']]\n";
+
+    #[test]
+    fn what_is_called_otherwise_than_files_of_a_sweep_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let expiry = Duration::from_secs(60);
+        let root = place.path().join("out");
+        drop(SweepFolder::open(&root, expiry).unwrap());
+        fs::create_dir_all(root.join(".tmp").join("mine")).unwrap();
+        fs::create_dir(root.join(".cells.csv.2.partial")).unwrap();
+        let mine = [".x.partial", ".tmpA", ".notes.csv.1.partial", "cells/.a.json.1.partial"];
+        let failure = format!("failed/.{:032x}.json.1.partial", 7);
+        let left = [".cells.csv.1.partial", ".sweep.json.9.3.partial", failure.as_str()];
+        for name in mine.iter().chain(&left) {
+            fs::write(root.join(name), "half").unwrap();
+        }
+        SweepFolder::open(&root, expiry).unwrap().clean();
+        for name in mine.iter().chain(&[".tmp/mine", ".cells.csv.2.partial"]) {
+            assert!(root.join(name).exists(), "{name}");
+        }
+        for name in left {
+            assert!(!root.join(name).exists(), "{name}");
+        }
+    }
 
     #[test]
     fn damaged_files_of_cells_that_have_not_ended_go_and_good_ones_stay() {

@@ -10,7 +10,8 @@ use crate::record::{CellRecord, FailedCell, RecordError, SweepFiles, SweepRecord
 use crate::units::unless_stale;
 
 use super::error::SweepError;
-use super::folder::{SweepFolder, tables, write};
+use super::folder::{SweepFolder, write};
+use super::tables;
 
 /// As of `sweep`, unless it is told.
 const EXPIRY: Duration = Duration::from_secs(120);
@@ -182,5 +183,5 @@ fn copy(
     }
     // With it the folder is one of a sweep.
     write(&out.list(), &SweepRecord::new(order).to_json())?;
-    tables(out, |_| ()).map(|()| count)
+    tables::write(out, |_| ()).map(|()| count)
 }

@@ -21,6 +21,7 @@ mod schedule;
 mod seconds;
 mod slurm;
 mod stock;
+mod tables;
 mod versions;
 mod words;
 
