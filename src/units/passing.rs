@@ -35,6 +35,15 @@ impl Passing {
         }
     }
 
+    /// Takes over the file `path`, which is there, holds `bytes` and is this program's.
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn adopt(path: &Path, bytes: &[u8]) -> io::Result<Self> {
+        let adopted = Self { path: path.to_path_buf(), bytes: Some(bytes.to_vec()) };
+        unfinished(|| Ok((path.to_path_buf(), adopted)))
+    }
+
     /// Writes other bytes into it, also where somebody has removed it or put another in its
     /// place. Who reads meanwhile may see a part of them.
     ///

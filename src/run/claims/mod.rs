@@ -10,9 +10,10 @@
 //! Should two take each other's claims for stale, both find out the same and write the
 //! same bytes.
 
+mod held;
 mod owner;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -23,8 +24,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::units::{Passing, UNFINISHED, read_file};
 
+use held::Held;
 use owner::Life;
 
+pub(super) use held::Claim;
 pub(super) use owner::Owner;
 
 /// How a claim's file ends.
@@ -42,6 +45,7 @@ pub(super) struct Claims {
     folder: PathBuf,
     owner: Owner,
     expiry: Duration,
+    held: Held,
     /// By owner: what its file held, and since when.
     watched: Mutex<BTreeMap<Owner, (Vec<u8>, Instant)>>,
     /// Ends the thread that rewrites this process's file.
@@ -60,43 +64,57 @@ impl Claims {
         let path = folder.join(format!("{}.{OWNER}", owner.name()));
         // A file of that name can only be this process's own, from a sweep before.
         let _ = fs::remove_file(&path);
-        let mut file = Passing::create_new(&path, &now(0))?;
+        let beat = now(0);
+        let mut file = match Passing::create_new(&path, &beat)? {
+            Some(file) => file,
+            // Made, though the file system did not hear itself say so.
+            None => Passing::adopt(&path, &beat)?,
+        };
         let (end, ended) = channel();
         let beating = std::thread::spawn(move || {
             let mut beat = 0;
             while ended.recv_timeout(expiry / BEATS) == Err(RecvTimeoutError::Timeout) {
                 beat += 1;
                 // A folder that cannot be written now may be later.
-                let _ = file.as_mut().map(|file| file.rewrite(&now(beat)));
+                let _ = file.rewrite(&now(beat));
             }
         });
         Ok(Self {
             folder: folder.to_path_buf(),
             owner,
             expiry,
+            held: Held::default(),
             watched: Mutex::default(),
             end: Some(end),
             beating: Some(beating),
         })
     }
 
-    /// Claims `key`; `None`: somebody else works on it. The claim ends with the value.
+    /// Claims `key`; `None`: somebody else works on it, perhaps another thread. The claim
+    /// ends with the value.
     ///
     /// # Errors
     /// Whatever the file system says.
-    pub(super) fn take(&self, key: &str) -> io::Result<Option<Passing>> {
+    pub(super) fn take(&self, key: &str) -> io::Result<Option<Claim>> {
         let path = self.claim(key);
+        let Some(held) = self.held.take(key) else { return Ok(None) };
         let (host, pid) = self.owner.host_and_pid();
         let time = seconds();
         let text = format!("{}\nhost {host}\npid {pid}\ntime {time}\n", self.owner.name());
         // More than once only where others come and go meanwhile.
         for _ in 0..4 {
             match read_file(&path) {
+                // Nobody else has that name, and nobody here has the key. A network file
+                // system may lose the answer to who makes or removes a file: then it was
+                // made though it said no, or is there still.
+                Ok(found) if by(&found) == self.owner => {
+                    return Passing::adopt(&path, &found).map(|file| Some(Claim::new(file, held)));
+                }
                 Ok(found) if self.gone(&by(&found)) => Self::discard(&path, &found),
                 Ok(_) => return Ok(None),
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    if let Some(claim) = Passing::create_new(&path, text.as_bytes())? {
-                        return Ok(Some(claim));
+                    if let Some(file) = Passing::create_new(&path, text.as_bytes())? {
+                        return Ok(Some(Claim::new(file, held)));
                     }
                 }
                 Err(error) => return Err(error),
@@ -146,6 +164,17 @@ impl Claims {
                 seen.1.elapsed() >= self.expiry
             }
         }
+    }
+
+    /// The keys of processes that are gone and had not ended their claims, until
+    /// [`Claims::tidy`].
+    pub(super) fn abandoned(&self) -> BTreeSet<String> {
+        let key = |path: PathBuf| {
+            let key = path.file_name()?.to_str()?.strip_suffix(CLAIM)?.strip_suffix('.')?;
+            let gone = read_file(&path).is_ok_and(|found| self.gone(&by(&found)));
+            gone.then(|| key.to_owned())
+        };
+        self.files().into_iter().filter_map(key).collect()
     }
 
     /// Removes what processes that are gone have left; true when no other is here.
@@ -240,9 +269,25 @@ mod tests {
         fs::write(folder.path().join("k.claim"), format!("{name}\n")).unwrap();
         fs::write(folder.path().join("l.claim"), "").unwrap();
         fs::write(folder.path().join(format!("{name}.owner")), "3 9").unwrap();
+        assert_eq!(claims.abandoned().into_iter().collect::<Vec<_>>(), ["k", "l"]);
         assert!(claims.take("k").unwrap().is_some());
         assert!(claims.tidy());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "its own file");
+    }
+
+    #[test]
+    fn a_claim_of_its_own_that_it_does_not_know_of_is_taken_and_one_it_has_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("k.claim");
+        let claims = Claims::enter(folder.path(), LONG).unwrap();
+        // As where a server has made the file and its answer was lost.
+        fs::write(&path, format!("{}\nhost h\n", claims.owner.name())).unwrap();
+        assert!(claims.abandoned().is_empty());
+        let mine = claims.take("k").unwrap();
+        assert!(mine.is_some() && claims.take("k").unwrap().is_none());
+        drop(mine);
+        assert!(!path.exists());
+        assert!(claims.take("k").unwrap().is_some());
     }
 
     #[test]

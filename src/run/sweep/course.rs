@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use rayon::Scope;
 
 use crate::record::Analysis;
-use crate::units::{Passing, to_u64};
+use crate::units::to_u64;
 
+use super::super::claims::Claim;
 use super::super::error::RunError;
 use super::super::stopwatch::measured;
 use super::error::{Failure, SweepError};
@@ -52,7 +53,7 @@ struct Outcome {
     found: Result<Analysis, Failure>,
     /// Time of the cell, and of claiming it.
     took: [Duration; 2],
-    _claim: Passing,
+    _claim: Claim,
 }
 
 #[derive(Default)]

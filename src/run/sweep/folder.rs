@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 
 use crate::record::{Analysis, CellRecord, FailedCell, RecordError, SweepFiles, SweepRecord};
-use crate::units::{Passing, WholeFile, with_causes};
+use crate::units::{WholeFile, with_causes};
 
-use super::super::claims::Claims;
+use super::super::claims::{Claim, Claims};
 use super::super::recall::is_key;
 use super::SweepWatch;
 use super::error::{Failure, SweepError};
@@ -92,7 +92,7 @@ impl SweepFolder {
     }
 
     /// Claims `key`; `None`: somebody else works on it.
-    pub(super) fn take(&self, key: &str) -> Result<Option<Passing>, SweepError> {
+    pub(super) fn take(&self, key: &str) -> Result<Option<Claim>, SweepError> {
         self.claims.take(key).map_err(SweepError::folder(self.files.claims()))
     }
 
@@ -103,7 +103,7 @@ impl SweepFolder {
         key: &str,
         path: &Path,
         watch: &dyn SweepWatch,
-    ) -> Result<Passing, SweepError> {
+    ) -> Result<Claim, SweepError> {
         let (begin, mut told) = (Instant::now(), false);
         loop {
             if let Some(claim) = self.take(key)? {
