@@ -3,10 +3,12 @@
 use std::fs;
 use std::io::ErrorKind;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 /// A process, on a machine as long as that is up.
 ///
-/// Its name is all there is: host, boot, namespace of process ids, process id and when
-/// that began, with `~` between them.
+/// Its name is all there is: host, boot and machine, namespace of process ids, process id
+/// and when that began, with `~` between them, and `.` between boot and machine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in super::super) struct Owner(String);
 
@@ -50,7 +52,12 @@ impl Owner {
     pub(super) fn life(&self) -> Life {
         let parts: Vec<&str> = self.0.split('~').collect();
         let [host, boot, space, pid, start] = parts[..] else { return Life::Unknown };
-        if [host, boot, space].join("~") != place() || [boot, space, start].contains(&"-") {
+        let (here, there) = (place(), [host, boot, space].join("~"));
+        if booted_since(&here, &there) {
+            return Life::Gone;
+        }
+        let boot = boot.split('.').next().unwrap_or("-");
+        if there != here || [boot, space, start].contains(&"-") {
             return Life::Unknown;
         }
         match pid.parse().map_or(Found::Nobody, found) {
@@ -61,15 +68,47 @@ impl Owner {
     }
 }
 
-/// Where process ids mean the same: host, boot and namespace; `-` for what the system
-/// does not tell.
+/// The namespace of process ids that Linux begins with: no container has it.
+const FIRST_SPACE: &str = "4026531836";
+
+/// Whether the machine at `here` was at `there` before it booted again: then nobody works
+/// there any more.
+///
+/// Containers on several machines may have host and machine in common, and so may machines
+/// that nobody has named.
+fn booted_since(here: &str, there: &str) -> bool {
+    let (Some(here), Some(there)) = (parts(here), parts(there)) else { return false };
+    let [host, boot, machine, space] = here;
+    let told = ![host, boot, machine, there[1]].contains(&"-") && host != "localhost";
+    told && space == FIRST_SPACE && there == [host, there[1], machine, space] && there[1] != boot
+}
+
+/// Host, boot, machine and namespace of a place.
+fn parts(place: &str) -> Option<[&str; 4]> {
+    let (host, rest) = place.split_once('~')?;
+    let (boot, space) = rest.split_once('~')?;
+    let (boot, machine) = boot.split_once('.')?;
+    Some([host, boot, machine, space])
+}
+
+/// Where process ids mean the same: host, boot and machine, and namespace; `-` for what the
+/// system does not tell.
 fn place() -> String {
     let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let host = word(&file("/proc/sys/kernel/hostname"));
-    let boot = word(&file("/proc/sys/kernel/random/boot_id"));
+    let boot = word(&file("/proc/sys/kernel/random/boot_id")).replace('.', "_");
+    let machine = machine(&file("/etc/machine-id"));
     let space = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     let space: String = space.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
-    format!("{host}~{boot}~{}", word(&space))
+    format!("{host}~{boot}.{machine}~{}", word(&space))
+}
+
+/// What stands for a machine's id, which is not for everybody to read.
+fn machine(id: &str) -> String {
+    if id.trim().is_empty() {
+        return String::from("-");
+    }
+    format!("{:016x}", xxh3_64(format!("gpumodel claims {}", id.trim()).as_bytes()))
 }
 
 /// Letters that any file system takes.
@@ -121,7 +160,7 @@ fn hides(mounts: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Life, Owner, hides};
+    use super::{FIRST_SPACE, Life, Owner, booted_since, hides, place};
 
     #[test]
     #[cfg(target_os = "linux")]
@@ -138,6 +177,43 @@ mod tests {
         for name in ["other~boot~1~1~5", "words", "", "-~-~-~1~-"] {
             assert_eq!(Owner::named(name).life(), Life::Unknown, "{name}");
         }
+    }
+
+    #[test]
+    fn what_ran_before_a_machine_booted_again_has_ended() {
+        let place = |host: &str, boot: &str, machine: &str, space: &str| {
+            format!("{host}~{boot}.{machine}~{space}")
+        };
+        let here = place("h", "new", "m", FIRST_SPACE);
+        assert!(booted_since(&here, &place("h", "old", "m", FIRST_SPACE)));
+        for there in [
+            here.clone(),
+            place("other", "old", "m", FIRST_SPACE),
+            place("h", "old", "other", FIRST_SPACE),
+            place("h", "old", "m", "4026532999"),
+            place("h", "-", "m", FIRST_SPACE),
+            format!("h~old~{FIRST_SPACE}"),
+        ] {
+            assert!(!booted_since(&here, &there), "{there}");
+        }
+        // Two of these may run side by side.
+        for twin in [
+            place("h", "new", "m", "4026532999"),
+            place("h", "new", "-", FIRST_SPACE),
+            place("localhost", "new", "m", FIRST_SPACE),
+        ] {
+            let old = twin.replace("new", "old");
+            assert!(!booted_since(&twin, &old), "{twin}");
+        }
+    }
+
+    #[test]
+    fn a_machine_is_told_from_others_and_its_id_is_not_told() {
+        let id = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+        assert!(id.trim().is_empty() || !place().contains(id.trim()));
+        assert_eq!(super::machine(" \n"), "-");
+        assert_ne!(super::machine("a\n"), super::machine("b\n"));
+        assert_eq!(super::machine("a\n"), super::machine("a"));
     }
 
     #[test]
