@@ -28,6 +28,15 @@ schemes = ["left-over", "warped-slicer:window=300:warmup=300", "oracle:most=3"]
 lists = [['m', 's'], ['s', 'm']]
 "#;
 
+/// Cells that are refused at once: the machine has no channels to give.
+const REFUSED: &str = r#"
+machines = ["warped-slicer"]
+schemes = ["bp"]
+seeds = [SEEDS]
+[mixes]
+lists = [['m', 's']]
+"#;
+
 /// How often a sweep is killed; `GPUMODEL_KILLS` for more.
 fn kills() -> u32 {
     std::env::var("GPUMODEL_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(50)
@@ -153,6 +162,26 @@ fn two_processes_share_a_folder_and_a_third_takes_over_from_a_killed_one() {
     }
     assert!(place.content("out") == place.content("whole"));
     assert_eq!(left(&place, "out"), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn two_processes_run_the_same_failed_cells_again() {
+    let place = Place::new();
+    let seeds: Vec<String> = (0..40).map(|seed| seed.to_string()).collect();
+    let plan = place.plan("plan", &REFUSED.replace("SEEDS", &seeds.join(", ")));
+    let (code, said) = end(begin(&place, &plan, "out", &[]));
+    assert!(code == Some(1) && said.contains("0 cells done, 40 failed, 0 left"), "{said}");
+    let failed = place.content("out");
+    for _ in 0..6 {
+        let both = [0; 2].map(|_| begin(&place, &plan, "out", &["--retry-failed"]));
+        for one in both {
+            let (code, said) = end(one);
+            assert!(code == Some(1) && said.contains("0 cells done, 40 failed, 0 left"), "{said}");
+            assert!(!said.contains("damaged"), "{said}");
+        }
+        assert!(place.content("out") == failed);
+        assert_eq!(left(&place, "out"), Vec::<PathBuf>::new());
+    }
 }
 
 #[test]

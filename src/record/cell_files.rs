@@ -156,7 +156,11 @@ impl SweepFiles {
             return Analysis::read(&record).map(|record| Some(Ok(record)));
         }
         if failure.is_file() {
-            return FailedCell::read(&failure).map(|failed| Some(Err(failed)));
+            return match FailedCell::read(&failure) {
+                // Somebody runs it again, and has removed it meanwhile.
+                Err(_) if !failure.is_file() => Ok(None),
+                read => read.map(|failed| Some(Err(failed))),
+            };
         }
         Ok(None)
     }

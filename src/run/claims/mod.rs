@@ -3,9 +3,9 @@
 //! A process has a file `OWNER.owner` that it rewrites now and then, and a file
 //! `KEY.claim` for each thing that it works on, made by exclusive creation. A claim is
 //! stale when its owner's file is gone, when the owner is a process of this machine that
-//! does not run any more or ran before it booted again, and else when the owner's file has not changed for so long as
-//! somebody watched it by a clock that only runs forwards. What the machines' calendars
-//! say does not matter.
+//! does not run any more, or ran before the machine booted again, and else when the
+//! owner's file has not changed for so long as somebody watched it by a clock that only
+//! runs forwards. What the machines' calendars say does not matter.
 //!
 //! Should two take each other's claims for stale, both find out the same and write the
 //! same bytes.

@@ -219,12 +219,12 @@ impl<'a> Course<'a> {
     /// Keeps a cell, and ends its claim.
     fn keep(&self, outcome: Outcome) {
         let Outcome { at, found, took: [own, claimed], _claim } = outcome;
-        let (begin, record) = (Instant::now(), &self.cells[at].record);
-        match self.folder.keep(record, found) {
+        let (begin, cell, ran) = (Instant::now(), &self.cells[at], found.is_ok());
+        match self.folder.keep(cell, found) {
             Ok(good) => {
-                if good {
+                if ran {
                     let around = claimed.saturating_add(begin.elapsed());
-                    self.stock.seconds.add(&record.key, Took::new(own, around));
+                    self.stock.seconds.add(&cell.record.key, Took::new(own, around));
                 }
                 self.count(good);
             }

@@ -1,5 +1,6 @@
 //! Writing into the folder of a sweep: each file whole or not at all.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -142,8 +143,7 @@ impl SweepFolder {
         }
         let _mine = self.wait("list", &self.files.list(), watch)?;
         let mut listed: Vec<CellRecord> = cells.iter().map(|cell| cell.record.clone()).collect();
-        let keys: std::collections::BTreeSet<&str> =
-            cells.iter().map(|cell| cell.record.key.as_str()).collect();
+        let keys: BTreeSet<&str> = cells.iter().map(|cell| cell.record.key.as_str()).collect();
         let before = if self.files.begun() { self.files.cells()? } else { Vec::new() };
         let other = |cell: &CellRecord| {
             !keys.contains(cell.key.as_str()) && self.files.has_ended(&cell.key)
@@ -163,18 +163,34 @@ impl SweepFolder {
     }
 
     /// Forgets that `cells` have failed; gives the places of those that had.
-    pub(super) fn forgive(&self, cells: &[Cell]) -> Result<Vec<usize>, SweepError> {
+    pub(super) fn forgive(
+        &self,
+        cells: &[Cell],
+        watch: &dyn SweepWatch,
+    ) -> Result<Vec<usize>, SweepError> {
         let mut forgiven = Vec::new();
-        for (place, key) in cells.iter().map(|cell| &cell.record.key).enumerate() {
-            let path = self.files.failure(key);
-            if path.is_file()
-                && let Some(_mine) = self.take(key)?
-            {
-                fs::remove_file(&path).map_err(SweepError::folder(&path))?;
+        for (place, cell) in cells.iter().enumerate() {
+            if self.forgive_one(&cell.record.key, watch)? {
                 forgiven.push(place);
             }
         }
         Ok(forgiven)
+    }
+
+    /// Forgets that the cell `key` has failed; true when it had and nobody else was faster.
+    fn forgive_one(&self, key: &str, watch: &dyn SweepWatch) -> Result<bool, SweepError> {
+        let path = self.files.failure(key);
+        // Who has it claimed forgives it too, or has just ended it: not for long.
+        while path.is_file() && !watch.stopped() {
+            if let Some(_mine) = self.take(key)? {
+                return match fs::remove_file(&path) {
+                    Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+                    removed => removed.map(|()| true).map_err(SweepError::folder(&path)),
+                };
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(false)
     }
 
     /// Removes the damaged files of cells whose `states` say that they have not ended, so
@@ -225,13 +241,14 @@ impl SweepFolder {
         Err(RecordError::Sweep { path, message: String::from("expected its cell, found another") })
     }
 
-    /// Keeps the outcome of a cell.
+    /// Keeps the outcome of a cell; true when the cell has a record.
     pub(super) fn keep(
         &self,
-        cell: &CellRecord,
+        cell: &Cell,
         outcome: Result<Analysis, Failure>,
     ) -> Result<bool, SweepError> {
-        let (record, failure) = (self.files.record(&cell.key), self.files.failure(&cell.key));
+        let key = &cell.record.key;
+        let (record, failure) = (self.files.record(key), self.files.failure(key));
         match outcome {
             Ok(analysis) => {
                 write(&record, &analysis.to_json())?;
@@ -240,9 +257,15 @@ impl SweepFolder {
                 Ok(true)
             }
             Err(Failure { errors, refused }) => {
-                // What was there was damaged.
-                let _ = fs::remove_file(record);
-                let failed = FailedCell { refused, ..FailedCell::new(cell.clone(), errors) };
+                match self.state(cell) {
+                    // Somebody took this process for gone, and was luckier.
+                    Ok(Some(true)) => return Ok(true),
+                    Ok(_) => {}
+                    Err(_) => {
+                        let _ = fs::remove_file(record);
+                    }
+                }
+                let failed = FailedCell { refused, ..FailedCell::new(cell.record.clone(), errors) };
                 write(&failure, &failed.to_json()).map(|()| false)
             }
         }
@@ -262,6 +285,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), SweepError> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
     use std::time::Duration;
 
     use crate::record::FailedCell;
@@ -269,7 +293,7 @@ mod tests {
     use super::super::super::watch::Unwatched;
     use super::super::plan::Plan;
     use super::super::stock::Stock;
-    use super::SweepFolder;
+    use super::{Cell, Failure, SweepFolder};
 
     const PLAN: &str = "machines = ['warped-slicer']\nschemes = ['even', 'left-over']\n\
         [apps]\na = 'synth:saxpy'\n[mixes]\nlists = [['a']]\n";
@@ -277,9 +301,8 @@ mod tests {
     #[test]
     fn what_is_called_otherwise_than_files_of_a_sweep_stays() {
         let place = tempfile::tempdir().unwrap();
-        let expiry = Duration::from_secs(60);
         let root = place.path().join("out");
-        drop(SweepFolder::open(&root, expiry).unwrap());
+        drop(SweepFolder::open(&root, EXPIRY).unwrap());
         fs::create_dir_all(root.join(".tmp").join("mine")).unwrap();
         fs::create_dir(root.join(".cells.csv.2.partial")).unwrap();
         let mine = [".x.partial", ".tmpA", ".notes.csv.1.partial", "cells/.a.json.1.partial"];
@@ -288,7 +311,7 @@ mod tests {
         for name in mine.iter().chain(&left) {
             fs::write(root.join(name), "half").unwrap();
         }
-        SweepFolder::open(&root, expiry).unwrap().clean();
+        SweepFolder::open(&root, EXPIRY).unwrap().clean();
         for name in mine.iter().chain(&[".tmp/mine", ".cells.csv.2.partial"]) {
             assert!(root.join(name).exists(), "{name}");
         }
@@ -297,16 +320,21 @@ mod tests {
         }
     }
 
+    const EXPIRY: Duration = Duration::from_secs(60);
+
+    /// A plan's stock and cells, and the folder of a sweep of them.
+    fn opened(root: &Path) -> (Stock, Vec<Cell>, SweepFolder) {
+        let path = root.join("plan.toml");
+        fs::write(&path, PLAN).unwrap();
+        let stock = Stock::new(Plan::read(&path).unwrap(), None, root, EXPIRY, &Unwatched).unwrap();
+        let cells = stock.cells().unwrap();
+        (stock, cells, SweepFolder::open(&root.join("out"), EXPIRY).unwrap())
+    }
+
     #[test]
     fn damaged_files_of_cells_that_have_not_ended_go_and_good_ones_stay() {
         let place = tempfile::tempdir().unwrap();
-        let (root, path) = (place.path(), place.path().join("plan.toml"));
-        fs::write(&path, PLAN).unwrap();
-        let expiry = Duration::from_secs(60);
-        let plan = Plan::read(&path).unwrap();
-        let stock = Stock::new(plan, None, root, expiry, &Unwatched).unwrap();
-        let cells = stock.cells().unwrap();
-        let folder = SweepFolder::open(&root.join("out"), expiry).unwrap();
+        let (_, cells, folder) = opened(place.path());
         let record = folder.files.record(&cells[0].record.key);
         fs::write(&record, "{").unwrap();
         let failure = folder.files.failure(&cells[1].record.key);
@@ -315,5 +343,39 @@ mod tests {
         // Somebody has ended it since it was looked at.
         folder.discard(&cells, &[None, None]).unwrap();
         assert_eq!((record.exists(), failure.exists()), (false, true));
+    }
+
+    #[test]
+    fn a_failure_takes_the_place_of_a_damaged_record_and_not_of_a_good_one() {
+        let place = tempfile::tempdir().unwrap();
+        let (stock, cells, folder) = opened(place.path());
+        let failed = || Err(Failure { errors: vec!["no".to_owned()], refused: false });
+        let key = &cells[0].record.key;
+        let (record, failure) = (folder.files.record(key), folder.files.failure(key));
+        fs::write(&record, "{").unwrap();
+        assert!(!folder.keep(&cells[0], failed()).unwrap());
+        assert_eq!((record.exists(), failure.exists()), (false, true));
+        assert!(folder.keep(&cells[0], Ok(stock.run(&cells[0]).unwrap())).unwrap());
+        // Another process has ended it while this one was suspended.
+        assert!(folder.keep(&cells[0], failed()).unwrap());
+        assert_eq!((record.exists(), failure.exists()), (true, false));
+    }
+
+    #[test]
+    fn a_failure_is_forgiven_once_whoever_asks_at_the_same_time() {
+        let place = tempfile::tempdir().unwrap();
+        let (_, cells, folder) = opened(place.path());
+        for _ in 0..20 {
+            for cell in &cells {
+                let failed = FailedCell::new(cell.record.clone(), vec!["no".to_owned()]);
+                fs::write(folder.files.failure(&cell.record.key), failed.to_json()).unwrap();
+            }
+            let forgiven: usize = std::thread::scope(|scope| {
+                let ask = |_| scope.spawn(|| folder.forgive(&cells, &Unwatched).unwrap().len());
+                let all: Vec<_> = (0..2).map(ask).collect();
+                all.into_iter().map(|one| one.join().unwrap()).sum()
+            });
+            assert_eq!((forgiven, folder.files.failed().len()), (cells.len(), 0));
+        }
     }
 }

@@ -34,7 +34,7 @@ use crate::record::{CellRecord, SweepEstimate, SweepFiles, SweepScaling};
 use crate::units::check_writable;
 
 use super::recall::key;
-use super::watch::Watch;
+use super::watch::{Unwatched, Watch};
 use course::Course;
 use folder::SweepFolder;
 use plan::Plan;
@@ -101,6 +101,18 @@ pub trait SweepWatch: Watch {
 
     /// Told what somebody should know meanwhile: who is waited for, what is damaged.
     fn say(&self, sentence: &str);
+}
+
+impl SweepWatch for Unwatched {
+    fn begin(&self, _: SweepEnd) {}
+
+    fn ended(&self, _: bool) {}
+
+    fn stopped(&self) -> bool {
+        false
+    }
+
+    fn say(&self, _: &str) {}
 }
 
 /// The cells of a plan that were asked for, with their numbers in the plan, and what they
@@ -175,7 +187,7 @@ pub fn sweep(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<SweepEnd,
     folder.list(&all, watch)?;
     let cells = &all[part];
     if request.retry_failed {
-        folder.forgive(cells)?;
+        folder.forgive(cells, watch)?;
     }
     let states = folder.states(cells, watch);
     let memory = request.memory_bytes.unwrap_or_else(room::free);

@@ -90,7 +90,7 @@ fn watched(
     let cells = &all[part.clone()];
     let folder = &opened.folder;
     let mine = folder.wait("watch", &Jobs::path(&place), watch)?;
-    let forgiven = if request.retry_failed { folder.forgive(cells)? } else { Vec::new() };
+    let forgiven = if request.retry_failed { folder.forgive(cells, watch)? } else { Vec::new() };
     let estimate = estimate::estimate(&opened.stock, (part.start, cells), 1);
     let keys: Vec<&str> = cells.iter().map(|cell| cell.record.key.as_str()).collect();
     let states = folder.states(cells, watch);
