@@ -19,6 +19,7 @@ use super::super::stopwatch::measured;
 use super::error::{Failure, SweepError};
 use super::estimate::{self, MACHINE_BYTES};
 use super::folder::{PAUSE, SweepFolder};
+use super::job::{self, Job};
 use super::seconds::Took;
 use super::stock::{Cell, Stock};
 use super::{SweepEnd, SweepWatch};
@@ -34,17 +35,6 @@ pub(super) struct Course<'a> {
     /// By cell: machines at once that it can use.
     machines: Vec<u64>,
     state: Mutex<State>,
-}
-
-/// A piece of work.
-#[derive(Clone, Copy, Debug)]
-enum Job {
-    /// An application alone on the machine of a cell.
-    Alone {
-        cell: usize,
-        app: usize,
-    },
-    Cell(usize),
 }
 
 /// A cell that was run and is to be kept, with this process's claim on it.
@@ -114,8 +104,7 @@ impl<'a> Course<'a> {
         let mut open: Vec<usize> = (0..cells.len()).filter(|&at| states[at].is_none()).collect();
         // Long ones first, so that no thread is left with one at the end.
         open.sort_by_key(|&at| (std::cmp::Reverse(estimate::work(stock, &cells[at])), at));
-        let mut waiting: VecDeque<Job> = alone(cells, &open).into();
-        waiting.extend(open.into_iter().map(Job::Cell));
+        let waiting = job::waiting(stock, folder, cells, open);
         let state = Mutex::new(State { waiting, end, ..State::default() });
         let machines = estimate::machines_of(stock, cells);
         Self { stock, folder, cells, watch, memory, machines, state }
@@ -278,20 +267,6 @@ impl<'a> Course<'a> {
         }
         Ok(())
     }
-}
-
-/// Each application of the open cells on its machine, the first ones first.
-fn alone(cells: &[Cell], open: &[usize]) -> Vec<Job> {
-    let mut known = std::collections::BTreeSet::new();
-    let mut jobs = Vec::new();
-    for &cell in open {
-        for &app in &cells[cell].mix {
-            if known.insert((cells[cell].machine, app)) {
-                jobs.push(Job::Alone { cell, app });
-            }
-        }
-    }
-    jobs
 }
 
 /// The outcome of `work`: errors with their causes, and a panic, which is our bug, as an

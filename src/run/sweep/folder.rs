@@ -32,6 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) struct SweepFolder {
     pub(super) files: SweepFiles,
     claims: Claims,
+    /// What processes had claimed that had ended by the time this one came.
+    abandoned: BTreeSet<String>,
 }
 
 impl SweepFolder {
@@ -51,14 +53,15 @@ impl SweepFolder {
                 entered => break entered.map_err(SweepError::folder(files.claims()))?,
             }
         };
-        let folder = Self { files, claims };
+        let abandoned = claims.abandoned();
+        let folder = Self { files, claims, abandoned };
         folder.clean();
         Ok(folder)
     }
 
     /// Leaves a folder in which nothing was begun: empty folders go.
     pub(super) fn leave(self) {
-        let Self { files, claims } = self;
+        let Self { files, claims, .. } = self;
         drop(claims);
         let folders = [files.records(), files.failures(), files.claims()];
         for folder in folders.iter().map(PathBuf::as_path).chain([files.root()]) {
@@ -77,6 +80,11 @@ impl SweepFolder {
                 let _ = fs::remove_file(path);
             }
         }
+    }
+
+    /// Whether a process ended while it had `key` claimed, before this one came.
+    pub(super) fn was_abandoned(&self, key: &str) -> bool {
+        self.abandoned.contains(key)
     }
 
     /// Files of the sweep that are not finished. What else lies here is somebody's own.

@@ -10,6 +10,7 @@ mod course;
 mod error;
 mod estimate;
 mod folder;
+mod job;
 mod merge;
 mod mixes;
 mod names;
