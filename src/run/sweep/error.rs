@@ -41,6 +41,14 @@ pub enum SweepError {
         /// Why.
         source: Box<RunError>,
     },
+    /// Several applications of the plan cannot be used.
+    #[error("{}: {} applications cannot be used{}", path.display(), wrong.len(), listed(wrong))]
+    Several {
+        /// The plan.
+        path: PathBuf,
+        /// Why, for each in the order of the plan.
+        wrong: Vec<SweepError>,
+    },
     /// The plan has other cells than when the script of a job was written, which names them by
     /// number.
     #[error(
@@ -92,13 +100,11 @@ pub enum SweepError {
         /// Cells there, done or failed.
         cells: usize,
     },
-    /// An interrupt while another process was waited for.
-    #[error("interrupted while {holder} had {}", path.display())]
+    /// An interrupt before the first cell, or while another process was waited for.
+    #[error("interrupted while {meanwhile}")]
     Stopped {
-        /// Who was waited for.
-        holder: String,
-        /// The file that it writes.
-        path: PathBuf,
+        /// What was done, or who was waited for.
+        meanwhile: String,
     },
     /// A file of the sweep's folder cannot be read or written. What is there stays as it
     /// is: the sweep can go on with `--resume`.
@@ -146,6 +152,11 @@ pub enum SweepError {
         /// Another one.
         other: PathBuf,
     },
+}
+
+/// Errors with their causes, each on a line of its own.
+fn listed(errors: &[SweepError]) -> String {
+    errors.iter().map(|error| format!("\n  {}", with_causes(error).join(": "))).collect()
 }
 
 impl SweepError {

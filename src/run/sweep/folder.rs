@@ -120,7 +120,8 @@ impl SweepFolder {
             }
             let holder = || self.holder(key);
             if watch.stopped() {
-                return Err(SweepError::Stopped { holder: holder(), path: path.to_path_buf() });
+                let meanwhile = format!("{} had {}", holder(), path.display());
+                return Err(SweepError::Stopped { meanwhile });
             }
             if !told && begin.elapsed() >= PATIENCE {
                 watch.say(&format!("waiting for {}, which has {}", holder(), path.display()));

@@ -22,6 +22,7 @@ mod schedule;
 mod seconds;
 mod slurm;
 mod stock;
+mod stored;
 mod tables;
 mod versions;
 mod words;

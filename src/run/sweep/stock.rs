@@ -1,26 +1,26 @@
 //! What the cells of a plan are made of: stores, machines, and what is known already.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rayon::prelude::*;
-
 use crate::record::{Analysis, CellRecord};
 use crate::spec::{Models, Resolved};
-use crate::trace::{Beside, Filter, Store};
-use crate::units::{to_u64, unless_stale};
+use crate::trace::{Filter, Store};
+use crate::units::unless_stale;
 
-use super::super::app::{App, AppName, Made};
+use super::super::app::{App, AppName};
 use super::super::error::RunError;
 use super::super::memory::Memory;
 use super::super::recall::{BUILD, Recall, key, key_of};
 use super::super::request::{AnalyzeRequest, Bench, together};
 use super::super::schemes::chosen;
-use super::super::watch::{Unwatched, Watch};
+use super::super::watch::Unwatched;
+use super::SweepWatch;
 use super::error::SweepError;
 use super::plan::Plan;
 use super::seconds::Seconds;
+use super::stored::{Stored, content, stores};
 
 /// Everything that cells need; it does not hold the stores open.
 #[derive(Debug)]
@@ -35,14 +35,6 @@ pub(super) struct Stock {
     pub(super) seconds: Seconds,
     models: Option<PathBuf>,
     cache: PathBuf,
-}
-
-/// The store of an application.
-#[derive(Clone, Debug)]
-struct Stored {
-    made: Made,
-    content: String,
-    warp_instructions: u64,
 }
 
 /// A machine, resolved.
@@ -70,7 +62,7 @@ impl Stock {
         models: Option<&Path>,
         cache: &Path,
         expiry: Duration,
-        watch: &dyn Watch,
+        watch: &dyn SweepWatch,
     ) -> Result<Self, SweepError> {
         let apps = stores(&plan, models, cache, watch)?;
         let files = Models::with_overrides(models)?;
@@ -241,62 +233,16 @@ impl Stock {
 }
 
 impl Plan {
-    fn part(&self, key: &str, line: Option<u32>, source: impl Into<RunError>) -> SweepError {
+    /// What is wrong with `key` of the plan.
+    pub(super) fn part(
+        &self,
+        key: &str,
+        line: Option<u32>,
+        source: impl Into<RunError>,
+    ) -> SweepError {
         let source = Box::new(source.into());
         SweepError::Part { path: self.path.clone(), line, key: key.to_owned(), source }
     }
-}
-
-/// The stores of the applications of a plan; `None`: it is in no mix. Names of one source
-/// share what is made of it once.
-fn stores(
-    plan: &Plan,
-    models: Option<&Path>,
-    cache: &Path,
-    watch: &dyn Watch,
-) -> Result<Vec<Option<Stored>>, SweepError> {
-    let used: BTreeSet<usize> = plan.mixes.iter().flatten().copied().collect();
-    // By source: its place among those that are made.
-    let mut sources: BTreeMap<&Path, usize> = BTreeMap::new();
-    let mut firsts = Vec::new();
-    for &app in &used {
-        sources.entry(&plan.apps[app].path).or_insert_with(|| {
-            firsts.push(app);
-            firsts.len() - 1
-        });
-    }
-    let made: Vec<Result<Stored, SweepError>> = firsts
-        .par_iter()
-        .with_max_len(1)
-        .map(|&app| unless_stale(|| stored(plan, app, models, cache, watch)))
-        .collect();
-    let made: Vec<Stored> = made.into_iter().collect::<Result<_, _>>()?;
-    let of = |app: usize| made[sources[plan.apps[app].path.as_path()]].clone();
-    Ok((0..plan.apps.len()).map(|app| used.contains(&app).then(|| of(app))).collect())
-}
-
-/// What tells a store from others.
-fn content(store: &Store) -> String {
-    format!("{} {}", store.content_hash(), to_u64(store.kernel_count()))
-}
-
-/// The store of an application of the plan.
-fn stored(
-    plan: &Plan,
-    app: usize,
-    models: Option<&Path>,
-    cache: &Path,
-    watch: &dyn Watch,
-) -> Result<Stored, SweepError> {
-    let name = &plan.apps[app];
-    let failed = |source: RunError| {
-        plan.part(&format!("apps.{}", name.name), plan.line_of_app(&name.name), source)
-    };
-    let made = Made::of(name, models, cache, &Beside(watch.converting())).map_err(failed)?;
-    let store = Store::open(&made.path).map_err(|source| failed(source.into()))?;
-    let kernels = 0..store.kernel_count();
-    let warp_instructions = kernels.map(|kernel| store.kernel(kernel).warp_instructions()).sum();
-    Ok(Stored { made, content: content(&store), warp_instructions })
 }
 
 fn station(
