@@ -12,7 +12,7 @@ use crate::units::{WholeFile, read_file};
 
 use super::error::RunError;
 use super::model_texts::{ModelTexts, told};
-use super::recall::key;
+use super::recall::{is_key, key};
 
 /// The store of a trace: converted into `cache` unless that was done before, the
 /// source has not changed and what was kept is whole. What was remarked while
@@ -111,6 +111,16 @@ fn convert(
     let request = ConvertRequest { inputs, output, ..ConvertRequest::default() };
     let report = trace::convert(&request, progress);
     report.map(|report| report.warnings).map_err(|error| unwritten(error, cache))
+}
+
+/// Removes what programs have left in `cache` that were killed while they wrote a store or
+/// its notes: whoever makes that store again does so too, but its source may have changed.
+pub(super) fn clean(cache: &Path) {
+    let own = |name: &str| {
+        let key = name.strip_suffix(".gpt").or_else(|| name.strip_suffix(".notes"));
+        key.is_some_and(is_key)
+    };
+    WholeFile::remove_abandoned_in(cache, own);
 }
 
 /// A number that changes when the source, or the program, does: names, sizes and

@@ -65,6 +65,11 @@ impl Profiles {
             self.0.write(key.0, &bytes);
         }
     }
+
+    /// Removes what programs have left that were killed while they wrote.
+    pub(super) fn clean(&self) {
+        self.0.clean();
+    }
 }
 
 /// Magic, key, number of images, lengths and words of each; then a checksum.

@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::answers::Answers;
+use super::cached;
 use super::claims::{Claims, Owner};
 use super::error::RunError;
 use super::profiles::Profiles;
@@ -37,7 +38,7 @@ pub(super) struct Recall {
     held: Mutex<Answers>,
     shelf: Shelf,
     profiles: Profiles,
-    working: PathBuf,
+    cache: PathBuf,
     expiry: Duration,
     /// `None`: claims cannot be written, so everybody finds everything out.
     claims: OnceLock<Option<Claims>>,
@@ -51,7 +52,7 @@ impl Recall {
             held: Mutex::new(Answers::new(HELD_BYTES)),
             shelf: Shelf::new(cache.join("sweeps"), "json", MOST_BYTES),
             profiles: Profiles::new(cache),
-            working: cache.join("working"),
+            cache: cache.to_path_buf(),
             expiry,
             claims: OnceLock::new(),
         }
@@ -116,14 +117,26 @@ impl Recall {
         Ok(answer)
     }
 
+    /// The claims; who enters first removes what is nobody's any more.
     fn claims(&self) -> Option<&Claims> {
         let enter = || {
-            std::fs::create_dir_all(&self.working).ok()?;
-            let claims = Claims::enter(&self.working, self.expiry).ok()?;
-            claims.tidy();
+            let working = self.cache.join("working");
+            std::fs::create_dir_all(&working).ok()?;
+            let claims = Claims::enter(&working, self.expiry).ok()?;
+            if claims.tidy() {
+                self.shelf.clean();
+                self.profiles.clean();
+                cached::clean(&self.cache);
+            }
             Some(claims)
         };
         self.claims.get_or_init(enter).as_ref()
+    }
+
+    /// Removes what killed processes have left in the cache folder, where no other works
+    /// there and that was not done before.
+    pub(super) fn clean(&self) {
+        let _ = self.claims();
     }
 }
 
@@ -211,6 +224,37 @@ mod tests {
         });
         drop(recall);
         assert_eq!(std::fs::read_dir(&working).unwrap().count(), 2, "those of the other");
+    }
+
+    #[test]
+    fn what_killed_processes_have_left_in_the_cache_goes() {
+        let cache = tempfile::tempdir().unwrap();
+        let at = |name: &str| cache.path().join(name);
+        let (key, dead) = ("0123456789abcdef0123456789abcdef", "far~b~1~1~1");
+        std::fs::create_dir_all(at("sweeps")).unwrap();
+        std::fs::create_dir_all(at("working")).unwrap();
+        let left = [
+            format!(".{key}.gpt.7.partial"),
+            format!(".{key}.notes.7.1.partial"),
+            String::from("sweeps/.kept-a.partial"),
+            format!("working/{dead}.claim"),
+        ];
+        let others = [
+            format!("{key}.gpt"),
+            String::from(".mine.gpt.7.partial"),
+            format!(".{key}.7.partial"),
+        ];
+        for name in left.iter().chain(&others) {
+            std::fs::write(at(name), "half").unwrap();
+        }
+        Recall::new(cache.path(), LONG).clean();
+        assert_eq!(left.iter().find(|name| at(name).exists()), None);
+        assert_eq!(others.iter().find(|name| !at(name).exists()), None);
+        // Another process is here, and perhaps it writes.
+        std::fs::write(at(&format!("working/{dead}.owner")), "0 0").unwrap();
+        std::fs::write(at(&left[0]), "half").unwrap();
+        Recall::new(cache.path(), LONG).clean();
+        assert!(at(&left[0]).exists());
     }
 
     #[test]

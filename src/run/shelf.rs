@@ -12,13 +12,15 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::units::{read_file, to_u64};
+use crate::units::{UNFINISHED, read_file, remove_unlocked, to_u64};
 
 /// A file takes whole blocks of a disk, so also many small ones are bounded.
 const BLOCK: u64 = 4096;
+
+/// What names of files that are being written begin with.
+const PASSING: &str = ".kept-";
 
 /// The shelf is listed again when this program has written such a part of the bound: what
 /// others write is not known before.
@@ -70,10 +72,19 @@ impl Shelf {
     /// Writes a file under a name of its own and gives it the right one: whoever
     /// reads meanwhile sees a whole file or none.
     fn put(&self, key: u128, bytes: &[u8]) -> io::Result<()> {
-        let mut file = NamedTempFile::new_in(&self.folder)?;
+        let named =
+            tempfile::Builder::new().prefix(PASSING).suffix(UNFINISHED).tempfile_in(&self.folder);
+        let mut file = named?;
+        // Nobody takes it for abandoned; where they do, the next run does the work again.
+        let _ = file.as_file().try_lock();
         file.write_all(bytes)?;
         file.persist(self.file(key))?;
         Ok(())
+    }
+
+    /// Removes what programs have left that were killed while they wrote.
+    pub(super) fn clean(&self) {
+        entries(&self.folder).iter().for_each(|(_, path, _)| remove_abandoned(path));
     }
 
     fn file(&self, key: u128) -> PathBuf {
@@ -92,6 +103,7 @@ impl Shelf {
         let share = self.most_bytes / SHARE;
         let most = self.most_bytes.saturating_sub(share.max(size));
         let mut files = entries(&self.folder);
+        files.iter().for_each(|(_, path, _)| remove_abandoned(path));
         files.sort();
         let mut whole: u64 = files.iter().map(|(_, _, bytes)| bytes).sum();
         for (_, path, bytes) in files {
@@ -103,6 +115,14 @@ impl Shelf {
             whole -= bytes;
         }
         *room = share.saturating_sub(size);
+    }
+}
+
+/// Removes `path` where it is a file that somebody was writing, and does not any more.
+fn remove_abandoned(path: &Path) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if name.starts_with(PASSING) && name.ends_with(UNFINISHED) {
+        remove_unlocked(path);
     }
 }
 
@@ -154,6 +174,29 @@ mod tests {
         (0..20).for_each(|key| shelf.write(key, b"few"));
         assert_eq!(std::fs::read_dir(folder.path().join("small")).unwrap().count(), 8);
         assert_eq!(shelf.read(19), b"few");
+    }
+
+    #[test]
+    fn what_killed_programs_have_left_goes_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let shelf = Shelf::new(folder.path().to_path_buf(), "bit", 32 * BLOCK);
+        let at = |name: &str| folder.path().join(name);
+        for name in [".kept-a.partial", ".kept-b.partial", ".tmp1", ".x.partial", "kept-c.partial"]
+        {
+            std::fs::write(at(name), "half").unwrap();
+        }
+        // Somebody writes this one.
+        let written = std::fs::File::open(at(".kept-b.partial")).unwrap();
+        written.lock().unwrap();
+        shelf.clean();
+        assert!(!at(".kept-a.partial").exists());
+        for name in [".kept-b.partial", ".tmp1", ".x.partial", "kept-c.partial"] {
+            assert!(at(name).exists(), "{name}");
+        }
+        drop(written);
+        // Who writes lists the folder, and does the same.
+        shelf.write(1, b"few");
+        assert!(!at(".kept-b.partial").exists() && shelf.read(1) == b"few");
     }
 
     #[test]

@@ -194,6 +194,7 @@ pub fn sweep(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<SweepEnd,
     let states = folder.states(cells, watch);
     let memory = request.memory_bytes.unwrap_or_else(room::free);
     let end = Course::new((&stock, &folder), (cells, &states), watch, memory).run()?;
+    stock.clean();
     drop(stock);
     // Each of many jobs leaves the tables to who ends the last cell.
     let one_of_many = request.plan_hash.is_some() && request.part.is_some() && !request.tables;

@@ -205,6 +205,11 @@ impl Stock {
         Ok(analysis)
     }
 
+    /// Removes what killed processes have left in the cache folder.
+    pub(super) fn clean(&self) {
+        self.recall.clean();
+    }
+
     /// Runs an application alone, so that the cells know what it does.
     pub(super) fn run_alone(&self, cell: &Cell, app: usize) -> Result<(), RunError> {
         let request = self.request(cell);
