@@ -1,13 +1,14 @@
-//! Are records and reference tables, whatever they hold, refused with their place or read
+//! Are records, reference tables and tables of sweeps, whatever they hold, refused with their place or read
 //! again as they were, compared and drawn?
 
 #![no_main]
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use gpumodel::record::{
     Analysis, Comparison, FailedCell, RecordError, ReferenceTable, Reproduction, SweepFiles,
-    SweepRecord, alone_once, joined,
+    SweepRecord, alone_once, cells_of_table, joined,
 };
 use gpumodel::report::figure::{FIGURES, Scene};
 use gpumodel::report::table;
@@ -21,7 +22,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     match kind {
         0..160 => analysis(usize::from(kind), rest),
         160..220 => reference(rest),
-        220..240 => cells(rest),
+        220..230 => cells(rest),
+        230..240 => table_of_cells(rest),
         _ => reproduction(rest),
     }
 });
@@ -97,6 +99,25 @@ fn cells(bytes: &[u8]) {
     if let Ok(listing) = files.listing() {
         let outcomes = listing.cells.iter().filter_map(|cell| files.outcome(&cell.key).ok()?);
         let _ = joined(outcomes.filter_map(Result::ok).collect());
+    }
+}
+
+/// A table of a sweep's cells, by its name and without.
+fn table_of_cells(bytes: &[u8]) {
+    for name in ["t.csv", "t"] {
+        match cells_of_table(bytes, Path::new(name)) {
+            Ok(Some(keys)) => {
+                let once: BTreeSet<&String> = keys.iter().collect();
+                assert!(once.len() == keys.len() && keys.iter().all(|key| !key.is_empty()));
+                let again = format!("key\n{}\n", keys.join("\n"));
+                if keys.iter().all(|key| key.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
+                    let again = cells_of_table(again.as_bytes(), Path::new("again.csv"));
+                    assert_eq!(again.expect("a table"), Some(keys));
+                }
+            }
+            Ok(None) => assert_eq!(name, "t", "it is called a table"),
+            Err(error) => named(&error, name),
+        }
     }
 }
 

@@ -209,6 +209,18 @@ fn models(out: &Path) {
     plan.finish();
 }
 
+/// Tables of sweeps: as they are written, as other programs write them.
+fn tables(record: &mut Seeds) {
+    let tables: [(&str, &[u8]); 3] = [
+        ("table.csv", b"key,machine,scheme,stp\n0a1b,v100,even,1.5\n\"2c3d\",\"a, b\",bp,\n"),
+        ("table-quoted.csv", b"\"\",\"key\"\r\n\"0\",\"0a1b\"\r\n\"1\",\"0a1b\"\r\n"),
+        ("table.jsonl", b"{\"key\":\"0a1b\",\"stp\":1.5}\n\n{\"key\":\"2c3d\",\"error\":null}\n"),
+    ];
+    for (name, bytes) in tables {
+        record.add(name, &[230], bytes);
+    }
+}
+
 fn records(out: &Path) {
     let mut record = Seeds::new(out, "record");
     for (place, name) in ["record.json", "hardware.csv", "launches.csv", "runs.csv", "slots.csv"]
@@ -224,6 +236,7 @@ fn records(out: &Path) {
         }
     }
     record.add("sweep", &[220], br#"{"schema":"gpumodel.sweep/1","cells":[]}"#);
+    tables(&mut record);
     record.add("reproduction", &[240], br#"{"schema":"gpumodel.reproduction/1","papers":[]}"#);
     record.finish();
     let mut requests = Seeds::new(out, "requests");
