@@ -20,6 +20,8 @@ mod findings;
 mod full_disk;
 mod fuzz;
 mod gallery;
+#[cfg(target_os = "linux")]
+mod hangup;
 mod held_figures;
 mod hostile;
 mod imports;

@@ -17,8 +17,11 @@ static STOPPED: AtomicBool = AtomicBool::new(false);
 /// What is said at the first and at the second interrupt.
 static WORDS: Mutex<(String, String)> = Mutex::new((String::new(), String::new()));
 
-/// Ends the program at an interrupt, without outputs that are not finished.
+/// Ends the program at an interrupt, without outputs that are not finished: by a terminal,
+/// by its hang-up and by `kill`, unless the program was started to ignore the latter two.
 pub(super) fn listen() {
+    #[cfg(unix)]
+    super::ignored::keep();
     // Without a handler an interrupt still ends the program, only less tidily.
     let _ = ctrlc::set_handler(|| {
         if GENTLE.load(Ordering::SeqCst) {

@@ -8,6 +8,8 @@ mod compare;
 mod convert;
 mod dram;
 mod filter;
+#[cfg(unix)]
+mod ignored;
 mod inspect;
 mod interrupt;
 mod log;
