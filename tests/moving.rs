@@ -80,6 +80,60 @@ fn a_store_that_shrinks_while_it_is_open_is_an_error() {
     assert!(Store::open(&path).is_err());
 }
 
+/// A store whose CTAs take half of an SM's shared memory each, so that the last are read late.
+#[cfg(target_os = "linux")]
+fn slow_store(folder: &Path) -> PathBuf {
+    const CTAS: u64 = 400;
+    let head = GROUPED[..GROUPED.find("#BEGIN_TB").unwrap()].replace("shmem = 0", "shmem = 49152");
+    let mut text = head.replace("(2,1,1)", &format!("({CTAS},1,1)"));
+    for cta in 0..CTAS {
+        text += &format!("#BEGIN_TB\nthread block = {cta},0,0\nwarp = 0\ninsts = 300\n");
+        for line in 0..300 {
+            // Far apart, as a stride would not say.
+            let place = ((cta * 300 + line).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 30) << 7;
+            text += &format!("0010 ffffffff 1 R1 LDG.E 1 R2 4 1 0x7f{place:010x} 4 \n");
+        }
+        text += "#END_TB\n";
+    }
+    let (input, output) = (folder.join("slow.traceg"), folder.join("slow.gpt"));
+    fs::write(&input, text).unwrap();
+    let request =
+        ConvertRequest { inputs: vec![input], output: output.clone(), ..ConvertRequest::default() };
+    convert(&request, &Silent).unwrap();
+    output
+}
+
+/// Whether a process has the file open.
+#[cfg(target_os = "linux")]
+fn has_open(pid: u32, path: &Path) -> bool {
+    let Ok(open) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    open.flatten().any(|one| fs::read_link(one.path()).is_ok_and(|open| open == path))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_store_that_shrinks_under_an_analysis_is_an_error_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = slow_store(&folder.path().canonicalize().unwrap());
+    let bytes = fs::read(&path).unwrap();
+    for wait in [0, 5, 20] {
+        fs::write(&path, &bytes).unwrap();
+        let mut command = program();
+        command.arg("analyze").arg(&path).args(["--machine", "gtx-1080"]);
+        command.env("GPUMODEL_CACHE", folder.path().join("cache"));
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        while !has_open(child.id(), &path) && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(wait));
+        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(5000).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "after {wait} ms: {said}");
+        assert!(said.contains("slow.gpt: byte ") && said.contains("expected"), "{said}");
+    }
+}
+
 #[test]
 fn a_store_that_is_written_over_while_it_is_open_is_an_error() {
     let folder = folder();

@@ -1,16 +1,14 @@
 //! Files as they are opened: regular ones only, and a store's, mapped.
 //!
-//! A store's blocks are copied out of the map after its file was asked for its
-//! length: a file that another program cuts short while it is open gives an error
-//! where the map alone would give a signal, and the bytes whose checksum was right
-//! are those that are decompressed. Only a cut within the microseconds of a copy
-//! still ends the program.
+//! A store's blocks are copied by the system, not out of the map: a file that another
+//! program cuts short while it is open gives an error where a map gives a signal, and the
+//! bytes whose checksum was right are those that are decompressed.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use crate::units::to_u64;
+use crate::units::{to_u64, to_usize};
 
 use super::error::Fault;
 use super::map::Map;
@@ -55,13 +53,56 @@ impl StoreFile {
     pub(super) fn read(&self, start: u64, count: u64) -> Result<Vec<u8>, Fault> {
         let at = usize::try_from(start).unwrap_or(usize::MAX);
         let missing = |found: &str| Fault::new(at, format!("{count} bytes"), found);
-        let end = start.checked_add(count).filter(|&end| end <= self.bytes);
-        let end = end.ok_or_else(|| missing("the end of the file"))?;
-        if end > self.map.length_now()? {
-            let found = "the end of the file: another program cut it while it was open";
-            return Err(missing(found));
+        if start.checked_add(count).is_none_or(|end| end > self.bytes) {
+            return Err(missing("the end of the file"));
         }
-        let range = at..usize::try_from(end).unwrap_or(usize::MAX);
-        self.map.get(range).map(<[u8]>::to_vec).ok_or_else(|| missing("the end of the file"))
+        let mut bytes = vec![0; to_usize(count)];
+        match self.map.copy(start, &mut bytes) {
+            Ok(()) => Ok(bytes),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(missing("the end of the file: another program cut it while it was open"))
+            }
+            Err(error) => Err(Fault::unread(&error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use super::StoreFile;
+    use crate::units::to_u64;
+
+    /// More than a copy touches between two cuts.
+    const BYTES: u64 = 8 << 20;
+
+    #[test]
+    fn blocks_of_a_file_that_is_cut_again_and_again_are_there_or_missing() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let cut = OpenOptions::new().write(true).open(file.path()).unwrap();
+        cut.set_len(BYTES).unwrap();
+        let store = StoreFile::open(file.path()).unwrap();
+        let ended = AtomicBool::new(false);
+        let read: Vec<_> = thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ended.load(Ordering::Relaxed) {
+                    cut.set_len(100).unwrap();
+                    cut.set_len(BYTES).unwrap();
+                }
+            });
+            let read = (0..100).map(|_| store.read(0, BYTES).map(|bytes| bytes.len())).collect();
+            ended.store(true, Ordering::Relaxed);
+            read
+        });
+        for read in read {
+            match read {
+                Ok(bytes) => assert_eq!(to_u64(bytes), BYTES),
+                Err(fault) => assert!(fault.found.contains("another program cut it"), "{fault:?}"),
+            }
+        }
+        assert_eq!(store.read(BYTES - 1, 2).unwrap_err().found, "the end of the file");
     }
 }

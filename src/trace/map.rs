@@ -30,21 +30,42 @@ impl Map {
         // SAFETY: the map is private and read-only. If another program changes the
         // file under us, the bytes we see change: nothing here keeps a reference that
         // relies on them staying valid (no `str`, no enum, no bool is made of them
-        // without a check at that moment). Blocks of stores are copied out before they
-        // are checked. Mapped traces (`.tracez`) are expanded into buffers of a stated
-        // length by a decoder that takes any bytes; every length read from them is held
-        // against the map's. Bytes that another program cuts off raise SIGBUS, which
-        // ends the program: the file is asked for its length before every block and
-        // every batch of work, so that only a cut within their milliseconds does.
+        // without a check at that moment). Blocks of stores are not read from it where
+        // files can be cut, see `copy`. Mapped traces (`.tracez`) are expanded into
+        // buffers of a stated length by a decoder that takes any bytes; every length read
+        // from them is held against the map's. Bytes of those that another program cuts
+        // off raise SIGBUS, which ends the program: the file is asked for its length
+        // before every batch of work, so that only a cut within its milliseconds does.
         let bytes = unsafe { Mmap::map(&file)? };
         Ok(Self { bytes, file })
+    }
+
+    /// Copies what stands in the file from `start` on, as much as `bytes` takes. The
+    /// system does it: it refuses bytes that were cut off since the file was mapped.
+    ///
+    /// # Errors
+    /// Whatever the operating system says; [`io::ErrorKind::UnexpectedEof`] where the file
+    /// has fewer bytes.
+    #[cfg(unix)]
+    pub(super) fn copy(&self, start: u64, bytes: &mut [u8]) -> io::Result<()> {
+        std::os::unix::fs::FileExt::read_exact_at(&self.file, bytes, start)
+    }
+
+    /// The same of a file that nobody can cut while it is mapped.
+    #[cfg(not(unix))]
+    pub(super) fn copy(&self, start: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let start = usize::try_from(start).unwrap_or(usize::MAX);
+        let range = start..start.saturating_add(bytes.len());
+        let found = self.bytes.get(range).ok_or(io::ErrorKind::UnexpectedEof)?;
+        bytes.copy_from_slice(found);
+        Ok(())
     }
 
     /// Bytes that the file has by now.
     ///
     /// # Errors
     /// A [`Fault`] where the system does not say: the file may be gone from its server.
-    pub(super) fn length_now(&self) -> Result<u64, Fault> {
+    fn length_now(&self) -> Result<u64, Fault> {
         self.file.metadata().map(|now| now.len()).map_err(|error| Fault::unread(&error))
     }
 
