@@ -7,6 +7,7 @@ mod analyze;
 mod archive;
 #[cfg(target_os = "linux")]
 mod bombs;
+mod columns;
 mod compare;
 #[cfg(unix)]
 mod convert_faults;

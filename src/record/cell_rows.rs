@@ -1,5 +1,6 @@
 //! The cells of a sweep as tidy rows: a row per cell, and a row per cell and application.
-//! Units are in the names of the columns.
+//! Units are in the names of the columns, and in `reports/COLUMNS.md`, which has a row for
+//! each of them.
 //!
 //! What there is not, or what has no bound, is empty.
 
@@ -65,6 +66,8 @@ fn identity(cell: &CellRecord, record: Option<&Analysis>) -> Row {
 fn figures(row: &mut Row, run: Option<&CoRun>) {
     let nothing = CoRun::default();
     let of = run.unwrap_or(&nothing);
+    // 0 stands for a machine without figures of energy.
+    let energy = Some(of.energy_joules).filter(|joules| *joules > 0.0 && joules.is_finite());
     let values: [(&str, Field); 18] = [
         ("cycles", of.cycles.into()),
         ("stp", of.stp.into()),
@@ -74,7 +77,7 @@ fn figures(row: &mut Row, run: Option<&CoRun>) {
         ("ipc_throughput", of.ipc_throughput.into()),
         ("makespan_cycles", of.makespan_cycles.into()),
         ("makespan_speedup", of.makespan_speedup.into()),
-        ("energy_joules", of.energy_joules.into()),
+        ("energy_joules", Field::Number(energy)),
         ("l1_accesses", of.l1.accesses.into()),
         ("l1_hits", of.l1.hits.into()),
         ("l2_accesses", of.l2.accesses.into()),

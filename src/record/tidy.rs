@@ -21,13 +21,12 @@ pub const TABLE_FORMS: &[&str] =
 pub const OTHER_FORMS: &[&str] = if cfg!(feature = "parquet") { &[] } else { &[PARQUET] };
 
 /// A table whose rows have the same columns in the same order, written as they come in
-/// several forms at once. CSV and JSON lines are empty without rows.
+/// several forms at once. Without rows CSV names the columns, and there are no JSON lines.
 pub struct Tidy<W: Write + Send> {
     csv: csv::Writer<W>,
     lines: W,
     #[cfg(feature = "parquet")]
     columnar: Columnar<W>,
-    begun: bool,
 }
 
 impl<W: Write + Send> Tidy<W> {
@@ -53,14 +52,14 @@ impl<W: Write + Send> Tidy<W> {
     }
 
     /// A table whose columns are those of `row`.
-    #[cfg_attr(not(feature = "parquet"), expect(unused_variables, reason = "the types of columns"))]
     fn new(row: &Row, mut open: impl FnMut(&str) -> io::Result<W>) -> io::Result<Self> {
+        let mut csv = csv::Writer::from_writer(open(CSV)?);
+        csv.write_record(row.names())?;
         Ok(Self {
-            csv: csv::Writer::from_writer(open(CSV)?),
+            csv,
             lines: open(LINES)?,
             #[cfg(feature = "parquet")]
             columnar: Columnar::new(row, open(PARQUET)?)?,
-            begun: false,
         })
     }
 
@@ -85,10 +84,6 @@ impl<W: Write + Send> Tidy<W> {
     }
 
     fn push(&mut self, row: Row) -> io::Result<()> {
-        if !self.begun {
-            self.csv.write_record(row.names())?;
-            self.begun = true;
-        }
         self.csv.write_record(row.fields().map(Field::plain))?;
         serde_json::to_writer(&mut self.lines, &row.to_json())?;
         self.lines.write_all(b"\n")?;
@@ -176,6 +171,26 @@ mod tests {
             ("h".into(), "p=7".into())
         );
         assert_eq!(lines.lines().count(), 2);
+    }
+
+    #[test]
+    fn a_table_without_rows_names_its_columns() {
+        let (text, lines) = ended(Tidy::of_apps(|_| Ok(Vec::new())).unwrap());
+        assert!(text.starts_with("key,") && text.ends_with(",store_hash\n"), "{text}");
+        assert_eq!((text.lines().count(), lines), (1, String::new()));
+    }
+
+    #[test]
+    fn energy_is_empty_where_the_machine_has_no_figures_of_it() {
+        let energy = |joules| {
+            let mut record = record();
+            record.coruns[0].energy_joules = joules;
+            let mut cells = Tidy::of_cells(|_| Ok(Vec::new())).unwrap();
+            cells.push_cell(&cell("even"), &Ok(record)).unwrap();
+            let line: Value = serde_json::from_str(&ended(cells).1).unwrap();
+            line["energy_joules"].clone()
+        };
+        assert_eq!((energy(0.0), energy(0.5)), (Value::Null, Value::from(0.5_f64)));
     }
 
     #[test]

@@ -49,7 +49,9 @@ use super::place::cache_folder;
     failed/KEY.json   why a cell has none\n  \
     cells.csv, .jsonl a row per cell: STP, ANTT, ...; .parquet as well where the program\n                    \
     was built with --features parquet\n  \
-    apps.csv, .jsonl  a row per cell and application, likewise\n  \
+    apps.csv, .jsonl  a row per cell and application, likewise; reports/COLUMNS.md of the\n                    \
+    source explains every column: caches and DRAM are counted in sectors of\n                    \
+    32 bytes\n  \
     sweep.json        the cells in order\n  \
     slurm             scripts, logs and the list of jobs of --engine slurm\n\n\
     Several processes, also of several machines, may work in one DIR with the same plan: add\n\
