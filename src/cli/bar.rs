@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
@@ -13,6 +12,7 @@ use crate::units::to_u64;
 
 use super::interrupt;
 use super::log::{EVERY, Log, Stage};
+use super::pace::Pace;
 
 /// One bar.
 struct Bar(ProgressBar);
@@ -106,7 +106,7 @@ enum Shown {
 /// Who watches a sweep: shows its progress and listens for interrupts.
 struct SweepShown {
     shown: Shown,
-    failed: Arc<AtomicUsize>,
+    pace: Arc<Pace>,
 }
 
 impl Watch for SweepShown {
@@ -124,7 +124,7 @@ impl Watch for SweepShown {
 
 impl SweepWatch for SweepShown {
     fn begin(&self, so_far: SweepEnd) {
-        self.failed.store(so_far.failed, Ordering::Relaxed);
+        self.pace.begin(so_far);
         let ended = so_far.done + so_far.failed;
         let all = to_u64(ended + so_far.left);
         match &self.shown {
@@ -132,7 +132,7 @@ impl SweepWatch for SweepShown {
             Shown::Bars(converting, cells) => {
                 converting.0.finish_and_clear();
                 cells.begin(all);
-                cells.0.set_message(format!("{} failed, {} left", so_far.failed, so_far.left));
+                cells.0.set_message(self.pace.words());
                 cells.0.set_position(to_u64(ended));
                 // Rate and time left are those of this run.
                 cells.0.reset_eta();
@@ -142,14 +142,12 @@ impl SweepWatch for SweepShown {
     }
 
     fn ended(&self, done: bool) {
-        let failed = self.failed.fetch_add(usize::from(!done), Ordering::Relaxed);
-        let failed = failed + usize::from(!done);
+        self.pace.add(done);
         match &self.shown {
             Shown::Lines(_, cells) => cells.advance(1),
             Shown::Bars(_, cells) => {
                 cells.advance(1);
-                let left = cells.0.length().unwrap_or(0).saturating_sub(cells.0.position());
-                cells.0.set_message(format!("{failed} failed, {left} left"));
+                cells.0.set_message(self.pace.words());
             }
         }
     }
@@ -204,18 +202,14 @@ pub(super) fn with_bars<T>(work: impl FnOnce(&dyn Watch) -> T) -> T {
 
 /// Sweeps with its progress where somebody can see it.
 pub(super) fn with_sweep_bars<T>(work: impl FnOnce(&dyn SweepWatch) -> T) -> T {
-    let failed = Arc::new(AtomicUsize::new(0));
+    let pace = Arc::new(Pace::default());
     if io::stderr().is_terminal() {
         let shown = Shown::Bars(Bar::new(BYTES), Bar::new(CELLS));
-        return work(&SweepShown { shown, failed });
+        return work(&SweepShown { shown, pace });
     }
     let stages = [Stage::new(OF_BYTES), Stage::new(OF_CELLS)];
-    let count = Arc::clone(&failed);
-    let say = move |line: &str| match count.load(Ordering::Relaxed) {
-        0 => tell(line),
-        failed => tell(&format!("{line}, {failed} failed")),
-    };
-    let _log = Log::new(stages.to_vec(), EVERY, say);
+    let told = Arc::clone(&pace);
+    let _log = Log::new(stages.to_vec(), EVERY, move |line: &str| tell(&told.after(line)));
     let [converting, cells] = stages;
-    work(&SweepShown { shown: Shown::Lines(converting, cells), failed })
+    work(&SweepShown { shown: Shown::Lines(converting, cells), pace })
 }

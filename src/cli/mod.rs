@@ -17,6 +17,7 @@ mod machine;
 mod memory;
 mod merge;
 mod output;
+mod pace;
 mod place;
 mod plot;
 mod records;
