@@ -8,13 +8,12 @@ use std::path::{Path, PathBuf};
 use gpumodel::record::{Comparison, Quantity, ReferenceTable};
 use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
 
-#[allow(clippy::print_stdout, reason = "a skipped test says so")]
 fn reference() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference");
     if folder.join("traces").is_dir() {
         return Some(folder);
     }
-    println!("skipped: reference traces not present");
+    crate::skip::skipped("reference traces not present");
     None
 }
 

@@ -343,7 +343,7 @@ proptest::proptest! {
 fn the_reference_tables_beside_the_project_are_read() {
     let tables = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference");
     if !tables.exists() {
-        println!("skipped: reference traces not present");
+        crate::skip::skipped("reference traces not present");
         return;
     }
     for name in ["cyclesim/results.csv", "cyclesim/kernels.csv", "hardware/silicon.csv"] {

@@ -24,13 +24,12 @@ impl Row {
     }
 }
 
-#[allow(clippy::print_stdout, reason = "a skipped test says so")]
 fn traces() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference/traces/generated");
     if folder.is_dir() {
         return Some(folder);
     }
-    println!("skipped: reference traces not present");
+    crate::skip::skipped("reference traces not present");
     None
 }
 

@@ -154,7 +154,7 @@ const COMMITTED: &[(&str, &str)] = &[
 fn the_committed_machines_are_what_the_importer_writes() {
     let configs: PathBuf = here().join("../shared/reference/cyclesim/configs");
     if !configs.is_dir() {
-        println!("skipped: reference configurations not present");
+        crate::skip::skipped("reference configurations not present");
         return;
     }
     let models = Models::builtin();

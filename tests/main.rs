@@ -68,6 +68,7 @@ mod shown_queue;
 mod shown_slices;
 mod shown_study;
 mod silences;
+mod skip;
 mod slate;
 mod slice_figures;
 mod slices;

@@ -44,10 +44,9 @@ struct Scene {
 }
 
 /// `None`: there is no Slurm for tests.
-#[allow(clippy::print_stdout, reason = "a skipped test says so")]
 fn scene(plan: &str) -> Option<Scene> {
     let Some(conf) = std::env::var_os("GPUMODEL_TEST_SLURM") else {
-        println!("skipped: no Slurm (.ci/slurm starts one)");
+        crate::skip::skipped("no Slurm (.ci/slurm starts one)");
         return None;
     };
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
