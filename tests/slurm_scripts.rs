@@ -31,6 +31,8 @@ fn scripts_pass_on_what_changes_the_work() {
     for script in [&array, &last] {
         assert!(script.contains("'--mixed-versions' '--memory' '2147483648'"), "{script}");
         assert!(script.contains("'--stale-after' '9'"), "{script}");
+        let cache = format!("'--cache' '{}'", place.path("cache").display());
+        assert!(script.contains(&cache), "{script}");
     }
     assert!(array.contains("--array=0-1\n") && array.contains("* 2 + 6 ))"), "{array}");
     assert!(array.contains("last=8\n") && array.contains("'--retry-failed'"), "{array}");
@@ -73,7 +75,9 @@ fn a_script_refuses_a_plan_that_has_other_cells_by_now() {
     let run = |script: &str| {
         let mut shell = std::process::Command::new("sh");
         shell.arg(place.path("out/slurm/cells-4-12").join(script));
-        shell.env("SLURM_ARRAY_TASK_ID", "1").env("GPUMODEL_CACHE", place.path("cache"));
+        // As where the site gives jobs no variables of who submits them.
+        shell.env("SLURM_ARRAY_TASK_ID", "1").env("HOME", place.path("home"));
+        shell.env_remove("GPUMODEL_CACHE").env_remove("XDG_CACHE_HOME");
         let output = shell.output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
@@ -92,6 +96,21 @@ fn a_script_refuses_a_plan_that_has_other_cells_by_now() {
     assert_eq!(run("tables.sh").0, Some(0));
     let rows = fs::read_to_string(place.path("out/cells.csv")).unwrap();
     assert_eq!(rows.lines().count(), 10);
+    assert!(!place.path("home").exists(), "jobs use the cache of who wrote the scripts");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_line_that_submits_is_one_for_a_shell() {
+    let place = Place::new();
+    let plan = place.plan("plan", PLAN);
+    let (code, said) = place.sweep(&plan, "it's out", &["--engine", "slurm", "--print"]);
+    assert_eq!(code, Some(0), "{said}");
+    let line = said.lines().find_map(|line| line.strip_prefix("submit: ")).unwrap();
+    let mut shell = std::process::Command::new("sh");
+    let output = shell.args(["-c", &format!("set -- {line}; cat \"$2\"")]).output().unwrap();
+    let script = String::from_utf8(output.stdout).unwrap();
+    assert!(script.contains("sbatch --parsable"), "{line}: {script}");
 }
 
 #[test]

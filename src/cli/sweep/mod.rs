@@ -113,6 +113,9 @@ pub(crate) struct Arguments {
     /// Refuses a plan that has other cells than when a job was submitted
     #[arg(long, value_name = "HASH", hide = true)]
     plan_hash: Option<String>,
+    /// The cache folder, for jobs that are not given the variable
+    #[arg(long, value_name = "DIR", hide = true)]
+    cache: Option<PathBuf>,
     /// Writes the tables, though others of many jobs may still run their parts
     #[arg(long, hide = true)]
     tables: bool,
@@ -169,7 +172,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         tables: arguments.tables,
         expiry: Duration::from_secs(arguments.stale_after.into()),
         models: arguments.models.clone(),
-        cache: cache_folder(),
+        cache: arguments.cache.clone().unwrap_or_else(cache_folder),
     };
     if arguments.dry_run {
         return dry(arguments, &request);

@@ -1,5 +1,6 @@
 //! `gpumodel sweep --engine slurm`.
 
+use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,7 +15,8 @@ use super::super::Outcome;
 use super::super::bar::with_sweep_bars;
 use super::super::interrupt::{INTERRUPTED, ask_first_with};
 use super::super::output::stdout;
-use super::{Arguments, again, stopped, tell};
+use super::super::place::named_cache;
+use super::{Arguments, again, stopped, tell, typed};
 
 /// What Slurm is asked for.
 #[derive(Debug, clap::Args)]
@@ -68,7 +70,7 @@ pub(super) fn run(arguments: &Arguments, request: &SweepRequest) -> Outcome {
     if arguments.slurm.print {
         let estimate = with_sweep_bars(|watch| planned(request, 1, watch))?;
         let submit = slurm_scripts(&slurm, &estimate)?;
-        writeln!(stdout(), "submit: sh {}", submit.display())?;
+        writeln!(stdout(), "submit: sh {}", typed(&submit))?;
         return Ok(ExitCode::SUCCESS);
     }
     let later = later(arguments, &slurm.out);
@@ -85,8 +87,21 @@ pub(super) fn run(arguments: &Arguments, request: &SweepRequest) -> Outcome {
         }
         Ok(end) => tell(arguments, end.cells),
         Err(error @ SweepError::Stopped { .. }) => stopped(arguments, &error),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(blamed(error)),
     }
+}
+
+/// What Slurm says of an array that is larger than the cluster allows.
+const TOO_LARGE: &str = "Invalid job array specification";
+
+/// The error, with the option that it is about.
+fn blamed(error: SweepError) -> Box<dyn Error + Send + Sync> {
+    let said = error.to_string();
+    if !said.contains(TOO_LARGE) {
+        return error.into();
+    }
+    let limit = "MaxArraySize less one: scontrol show config | grep MaxArraySize";
+    format!("{said}; give --array-limit what the cluster allows, {limit}").into()
 }
 
 /// What can be done about jobs that nobody watches.
@@ -131,6 +146,11 @@ fn words(arguments: &Arguments) -> Result<Vec<String>, io::Error> {
         let models = in_script(real(models)?)?;
         words.extend([String::from("--models"), models.display().to_string()]);
     }
+    if let Some(cache) = named_cache() {
+        // Jobs have the variables of who submits them only where the site does not say otherwise.
+        let cache = in_script(std::path::absolute(cache)?)?;
+        words.extend([String::from("--cache"), cache.display().to_string()]);
+    }
     Ok(words)
 }
 
@@ -154,7 +174,26 @@ fn in_script(path: PathBuf) -> Result<PathBuf, io::Error> {
 mod tests {
     use std::path::PathBuf;
 
-    use super::in_script;
+    use super::{blamed, in_script};
+    use crate::run::{SlurmError, SweepError};
+
+    #[test]
+    fn an_array_that_is_too_large_is_blamed_on_its_option() {
+        let refused = |said: &str| {
+            let (command, said) = ("sbatch".to_owned(), said.to_owned());
+            blamed(SweepError::Slurm(SlurmError::Refused { command, said })).to_string()
+        };
+        let said = refused("Batch job submission failed: Invalid job array specification");
+        assert!(
+            said.starts_with("sbatch: Batch job submission failed: Invalid job array"),
+            "{said}"
+        );
+        assert!(said.contains("--array-limit") && said.contains("MaxArraySize less one"), "{said}");
+        assert_eq!(
+            refused("Invalid partition name specified"),
+            "sbatch: Invalid partition name specified"
+        );
+    }
 
     #[test]
     fn paths_that_would_be_other_words_in_a_script_are_refused() {
