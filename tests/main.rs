@@ -31,6 +31,7 @@ mod machine_memory;
 mod machine_verb;
 mod matching;
 mod memlog_text;
+mod merge;
 mod metamorphic;
 mod microbenchmarks;
 mod mix_figures;

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::record::SweepFiles;
 use crate::report::table;
 use crate::run::{MergeRequest, merge};
 
@@ -14,9 +15,12 @@ use super::sweep::failures;
 /// Joins folders of `gpumodel sweep` into a new one
 ///
 /// Cells come in the order of the folders, each once; one that has a record in any of
-/// them is done.
+/// them is done. What none of them has run is left: sweep the plan into the folder with
+/// --resume.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "EXAMPLES:\n  \
+#[command(after_help = "EXIT CODES: 0 joined, though cells failed or are left; 2 a folder that\n\
+    holds no sweep or other cells, a damaged file, or cells of several versions.\n\n\
+    EXAMPLES:\n  \
     gpumodel merge laptop cluster --out evaluation\n  \
     gpumodel merge parts/* --out evaluation")]
 pub(crate) struct Arguments {
@@ -40,7 +44,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     };
     let (done, failed) = merge(&request)?;
     let mut stdout = stdout();
-    writeln!(stdout, "{}: {done} cells done, {failed} failed", arguments.out.display())?;
+    let left = SweepFiles::new(&arguments.out).cells()?.len().saturating_sub(done + failed);
+    let out = arguments.out.display();
+    writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left")?;
     stdout.write_all(table::failures(&failures(&arguments.out)?).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
