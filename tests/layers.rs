@@ -1,4 +1,5 @@
-//! Do imports point down? The table of rooms, and a scan of `crate::` paths.
+//! Do imports point down? The table of rooms, and a scan of `crate::` paths. Is every file
+//! of tests in its table?
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -98,4 +99,22 @@ fn files_stay_short() {
         })
         .collect();
     assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+#[test]
+fn every_file_of_tests_has_a_row() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let text = fs::read_to_string(tests.join("README.md")).unwrap();
+    let rows = text.lines().filter(|line| line.starts_with("| ") && line.ends_with(" |"));
+    let word = |c: char| !(c.is_alphanumeric() || "_./".contains(c));
+    let words: Vec<&str> = rows.flat_map(|row| row.split(word)).collect();
+    let mut wrong = Vec::new();
+    for entry in fs::read_dir(&tests).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let times = words.iter().filter(|&&word| word == name).count();
+        if name.ends_with(".rs") && name != "main.rs" && times != 1 {
+            wrong.push(format!("{name}: {times} times"));
+        }
+    }
+    assert!(wrong.is_empty(), "tests/README.md has files more or less than once: {wrong:?}");
 }

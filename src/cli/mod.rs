@@ -61,7 +61,8 @@ enum Verb {
 }
 
 /// Runs the program named on the command line and maps its end to an exit code:
-/// 0 done, 1 a check that was asked for failed, 2 bad usage or bad input.
+/// 0 done, 1 a check that was asked for or a cell of a sweep failed, 2 bad usage or bad
+/// input, 130 interrupted.
 #[must_use]
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();

@@ -122,8 +122,9 @@ pub(crate) struct Arguments {
     /// Only these cells, by their numbers in --dry-run, which are those in the whole plan
     #[arg(long, value_name = "FIRST-LAST", value_parser = part)]
     cells: Option<(usize, usize)>,
-    /// Seconds without a sign of life after which cells of a process on another machine
-    /// are taken over; processes of this machine are known to have ended at once
+    /// Seconds without a sign of life after which cells of a process are taken over that is on
+    /// another machine, in another container, or of before this one was started anew; of others
+    /// it is known at once that they have ended
     #[arg(long, value_name = "SECONDS", default_value_t = 120,
           value_parser = clap::value_parser!(u32).range(1..))]
     stale_after: u32,
