@@ -1,6 +1,15 @@
 //! The integration tests: one file per question, one binary.
 #![allow(clippy::unwrap_used)]
 
+// What the targets of `fuzz` call their library and the fuzzer's is here, for `fuzz_corpus`.
+extern crate self as gpumodel_fuzz;
+extern crate self as libfuzzer_sys;
+
+pub(crate) use fuzz_corpus::fuzz_target;
+pub(crate) use fuzz_corpus::shared::{
+    Bounded, Place, assembled, converted, forged, named, split, text, unfolded, walked,
+};
+
 mod accuracy;
 mod allocation;
 mod analyze;
@@ -20,6 +29,7 @@ mod findings;
 #[cfg(target_os = "linux")]
 mod full_disk;
 mod fuzz;
+mod fuzz_corpus;
 mod gallery;
 #[cfg(target_os = "linux")]
 mod hangup;

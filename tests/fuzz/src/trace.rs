@@ -4,7 +4,7 @@ use gpumodel::isa::Access;
 use gpumodel::trace::{ConvertRequest, Silent, Store, convert, export};
 use gpumodel::units::ByteCount;
 
-use crate::place::{Place, named};
+use super::place::{Place, named};
 
 /// Most CTAs of a kernel that are walked through.
 const CTAS: u64 = 40;
