@@ -63,7 +63,6 @@ impl Place {
     /// Runs the program after `before` and before `after`, lines of a shell, whose mounts are
     /// its own where it is root's: its exit code, and what was said. `None`: `before` fails.
     #[cfg(target_os = "linux")]
-    #[allow(clippy::print_stdout, reason = "a skipped test says so")]
     pub(crate) fn mounted(
         &self,
         before: &str,
@@ -81,7 +80,7 @@ impl Place {
             shell.stdin(Stdio::null()).output().ok()
         };
         if !shell(before).is_some_and(|output| output.status.success()) {
-            println!("skipped: this cannot be done here: {before}");
+            crate::skip::skipped(&format!("this cannot be done here: {before}"));
             return None;
         }
         let line = format!("{before} || exit 99\n\"$0\" \"$@\"\ncode=$?\n{after}\nexit $code");

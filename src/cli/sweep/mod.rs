@@ -123,8 +123,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FIRST-LAST", value_parser = part)]
     cells: Option<(usize, usize)>,
     /// Seconds without a sign of life after which cells of a process are taken over that is on
-    /// another machine, in another container, or of before this one was started anew; of others
-    /// it is known at once that they have ended
+    /// another machine or in a container; of others of this machine it is known at once that
+    /// they have ended, also of those from before it booted again
     #[arg(long, value_name = "SECONDS", default_value_t = 120,
           value_parser = clap::value_parser!(u32).range(1..))]
     stale_after: u32,
