@@ -52,6 +52,7 @@ mod moving;
 mod opcodes;
 mod packing;
 mod parts;
+mod patterns;
 mod picture;
 mod power;
 mod profiles;

@@ -3,6 +3,8 @@
 
 use crate::units::{Dim3, WARP_LANES, to_u32};
 
+use super::law::Law;
+use super::random::mix_in;
 use super::term::Operator;
 
 /// What an expression can read besides constants.
@@ -75,14 +77,14 @@ pub(super) enum Expression {
     Binary(Operator, Box<(Self, Self)>),
     /// Condition, value where it is not 0, value where it is.
     Select(Box<(Self, Self, Self)>),
-    /// A number in `0..range` that depends on the seed and the keys alone.
-    Hash {
+    /// A number that depends on the seed and the keys alone.
+    Draw {
         /// Seed and the constant keys, mixed.
         seed: u64,
         /// What selects the number.
         keys: Box<[Self]>,
-        /// Numbers lie below this.
-        range: u64,
+        /// How often each number comes.
+        law: Law,
     },
 }
 
@@ -213,7 +215,7 @@ impl Expression {
             Self::Variable(variable) => variable.reach(),
             Self::Binary(_, operands) => operands.0.reach().max(operands.1.reach()),
             Self::Select(parts) => parts.0.reach().max(parts.1.reach()).max(parts.2.reach()),
-            Self::Hash { keys, .. } => keys.iter().map(Self::reach).max().unwrap_or(Reach::Cta),
+            Self::Draw { keys, .. } => keys.iter().map(Self::reach).max().unwrap_or(Reach::Cta),
         }
     }
 
@@ -233,7 +235,7 @@ impl Expression {
                 let (yes, no) = (parts.1.lanes(scope), parts.2.lanes(scope));
                 each(|lane| if condition.get(lane) == 0 { &no } else { &yes }.get(lane))
             }
-            Self::Hash { seed, keys, range } => hash_lanes(*seed, keys, *range, scope),
+            Self::Draw { seed, keys, law } => draw_lanes(*seed, keys, law, scope),
         }
     }
 }
@@ -313,11 +315,11 @@ pub(super) fn apply(operator: Operator, left: i64, right: i64) -> i64 {
     }
 }
 
-fn hash_lanes(seed: u64, keys: &[Expression], range: u64, scope: &Scope<'_>) -> Lanes {
+fn draw_lanes(seed: u64, keys: &[Expression], law: &Law, scope: &Scope<'_>) -> Lanes {
     let keys: Vec<Lanes> = keys.iter().map(|key| key.lanes(scope)).collect();
     let number = |lane| {
         let state = keys.iter().fold(seed, |state, key| mix_in(state, key.get(lane)));
-        scale(state, range)
+        law.draw(state)
     };
     if keys.iter().all(|key| matches!(key, Lanes::Same(_))) {
         return Lanes::Same(number(0));
@@ -325,27 +327,9 @@ fn hash_lanes(seed: u64, keys: &[Expression], range: u64, scope: &Scope<'_>) -> 
     each(number)
 }
 
-/// Adds a key to the state of a hash.
-pub(super) fn mix_in(state: u64, key: i64) -> u64 {
-    mix(state ^ mix(key.cast_unsigned().wrapping_add(0x9e37_79b9_7f4a_7c15)))
-}
-
-/// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-fn mix(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
-}
-
-/// A number in `0..range` from 64 mixed bits, without the bias of a remainder.
-fn scale(bits: u64, range: u64) -> i64 {
-    let high = (u128::from(bits) * u128::from(range)) >> 64;
-    i64::try_from(high).unwrap_or(i64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Expression, Lanes, Scope, Variable, apply, scale};
+    use super::{Expression, Lanes, Law, Scope, Variable, apply};
     use crate::units::Dim3;
 
     fn scope() -> Scope<'static> {
@@ -385,7 +369,7 @@ mod tests {
     #[test]
     fn hashed_numbers_fill_their_range_evenly() {
         let keys: Box<[_]> = [Expression::Variable(Variable::Loop(0))].into();
-        let hash = Expression::Hash { seed: 3, keys, range: 10 };
+        let hash = Expression::Draw { seed: 3, keys, law: Law::Even(10) };
         let mut counts = [0_u32; 10];
         for k in 0..10_000 {
             let Lanes::Same(value) = hash.lanes(&Scope { loops: &[k], ..scope() }) else {
@@ -395,6 +379,5 @@ mod tests {
         }
         // 10 000 draws over 10 numbers: 1000 each, standard deviation 30.
         assert!(counts.iter().all(|count| (880..1120).contains(count)), "{counts:?}");
-        assert_eq!((scale(u64::MAX, 10), scale(0, 10)), (9, 0));
     }
 }

@@ -11,6 +11,7 @@ const WORKLOADS: &[(&str, &str)] = &[
     ("expand", include_str!("../../models/workloads/expand.toml")),
     ("fdtd3d", include_str!("../../models/workloads/fdtd3d.toml")),
     ("gather", include_str!("../../models/workloads/gather.toml")),
+    ("gather-skewed", include_str!("../../models/workloads/gather-skewed.toml")),
     ("gaussian", include_str!("../../models/workloads/gaussian.toml")),
     ("histogram", include_str!("../../models/workloads/histogram.toml")),
     ("ilp-3ds", include_str!("../../models/workloads/ilp-3ds.toml")),

@@ -25,15 +25,18 @@ mod expression;
 mod folder;
 mod kernel;
 mod launch_texts;
+mod law;
 mod library;
 mod listing;
 mod names;
 mod program;
+mod random;
 mod reader;
 mod stream;
 mod term;
 mod text;
 mod workload;
+mod zipf;
 
 pub use error::SynthError;
 pub use folder::{Compression, FolderReport, write_folder};

@@ -1,10 +1,13 @@
 //! What a name in an expression stands for.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use crate::units::nearest;
 
-use super::expression::{Expression, Variable, apply, mix_in};
+use super::expression::{Expression, Variable, apply};
+use super::law::{Law, Laws};
+use super::random::mix_in;
 use super::term::{DEPTH, Operator, Term};
 
 /// Positions in a launch by their names in workload files.
@@ -28,7 +31,7 @@ pub(super) const EXTENTS: [&str; 9] =
     ["gx", "gy", "gz", "ctas", "dx", "dy", "dz", "threads", "warps"];
 
 /// Functions that expressions may call.
-const FUNCTIONS: [&str; 5] = ["min", "max", "select", "hash", "size"];
+const FUNCTIONS: [&str; 6] = ["min", "max", "select", "hash", "skew", "size"];
 
 /// Most parts of one expression after its names are resolved.
 const PARTS: usize = 1024;
@@ -57,6 +60,8 @@ pub(super) struct Names {
     depth: u8,
     /// The workload's seed.
     seed: u64,
+    /// What `skew` draws by; all kernels share them.
+    laws: Rc<Laws>,
 }
 
 impl Names {
@@ -240,20 +245,40 @@ impl Resolver<'_> {
                 let condition = values.pop().expect("three arguments");
                 Ok(select(condition, yes, no))
             }
-            ("hash", 2..) => {
-                let range = values.pop().expect("at least two arguments");
-                hash(self.names.seed, values, &range)
-            }
-            _ if FUNCTIONS.contains(&name) => Err(format!(
-                "`{name}` has {} arguments; expected min(a, b), max(a, b), \
-                 select(condition, yes, no), hash(key, …, range) or size(buffer)",
-                arguments.len()
-            )),
-            _ => Err(match nearest(name, FUNCTIONS) {
-                Some(near) => format!("unknown function `{name}`; did you mean `{near}`?"),
-                None => format!("unknown function `{name}`; known are {}", FUNCTIONS.join(", ")),
-            }),
+            ("hash", 2..) | ("skew", 3..) => self.draw(name, values),
+            (_, count) => Err(wrong_call(name, count)),
         }
+    }
+
+    /// A draw: keys, for `skew` the exponent, the range.
+    fn draw(&self, name: &str, mut values: Vec<Expression>) -> Result<Expression, String> {
+        let range = values.pop().and_then(|range| range.constant());
+        let law = if name == "hash" {
+            Law::even(range)?
+        } else {
+            self.names.laws.skewed(values.pop().and_then(|power| power.constant()), range)?
+        };
+        // Leading constant keys are the same everywhere: mixed once.
+        let constants = values.iter().map_while(Expression::constant);
+        let start = (self.names.seed, 0);
+        let (seed, count) =
+            constants.fold(start, |(state, count), key| (mix_in(state, key), count + 1));
+        Ok(Expression::Draw { seed, keys: values[count..].into(), law })
+    }
+}
+
+/// Why a function is not called so.
+fn wrong_call(name: &str, arguments: usize) -> String {
+    if FUNCTIONS.contains(&name) {
+        return format!(
+            "`{name}` has {arguments} arguments; expected min(a, b), max(a, b), \
+             select(condition, yes, no), hash(key, …, range), skew(key, …, exponent, range) \
+             or size(buffer)"
+        );
+    }
+    match nearest(name, FUNCTIONS) {
+        Some(near) => format!("unknown function `{name}`; did you mean `{near}`?"),
+        None => format!("unknown function `{name}`; known are {}", FUNCTIONS.join(", ")),
     }
 }
 
@@ -275,18 +300,6 @@ fn select(condition: Expression, yes: Expression, no: Expression) -> Expression 
         Some(_) => yes,
         None => Expression::Select(Box::new((condition, yes, no))),
     }
-}
-
-fn hash(seed: u64, keys: Vec<Expression>, range: &Expression) -> Result<Expression, String> {
-    let range = range.constant().and_then(|range| u64::try_from(range).ok());
-    let range = range.filter(|&range| range > 0);
-    let range =
-        range.ok_or("the range of `hash`, its last argument, must be a constant above 0")?;
-    // Leading constant keys are the same everywhere: mixed once.
-    let constants = keys.iter().map_while(Expression::constant);
-    let (mixed, count) =
-        constants.fold((seed, 0), |(state, count), key| (mix_in(state, key), count + 1));
-    Ok(Expression::Hash { seed: mixed, keys: keys[count..].into(), range })
 }
 
 #[cfg(test)]
@@ -322,8 +335,23 @@ mod tests {
         assert!(fault("1 % (width - 64)").contains("divisor"));
         assert!(fault("hash(lane, lane)").contains("constant above 0"));
         assert!(fault("min(1)").contains("arguments"));
+        assert!(fault("skew(lane, 64)").contains("skew(key, …, exponent, range)"));
         assert!(names().set_constant("lane", 1).unwrap_err().contains("taken"));
         assert!(names().set_constant("4k", 1).unwrap_err().contains("no name"));
+    }
+
+    #[test]
+    fn a_skewed_draw_says_what_it_cannot_be() {
+        for (text, said) in [
+            ("skew(lane, 0, 64)", "last but one, of `skew` is 0, expected 1 to 400, in hundredths"),
+            ("skew(lane, 401, 64)", "is 401, expected 1 to 400"),
+            ("skew(lane, lane, 64)", "is no constant, expected 1 to 400"),
+            ("skew(lane, 100, 0)", "the range, last, of `skew` is 0, expected 1 to 2^40"),
+            ("skew(lane, 100, 0 - 8)", "is -8, expected 1 to 2^40"),
+            ("skew(lane, 100, 1 << 41)", "is 2199023255552, expected 1 to 2^40"),
+        ] {
+            assert!(fault(text).contains(said), "{text}: {}", fault(text));
+        }
     }
 
     #[test]

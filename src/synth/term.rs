@@ -5,7 +5,8 @@
 //!       | term operator term | function "(" term {"," term} ")"
 //! ```
 //! Operators by falling strength: `* / %`, `+ -`, `<< >>`, `&`, `^`, `|`,
-//! `== != < > <= >=`, `&&`, `||`. Functions: `min`, `max`, `select`, `hash`, `size`.
+//! `== != < > <= >=`, `&&`, `||`. Functions: `min`, `max`, `select`, `hash`, `skew`,
+//! `size`.
 
 use super::reader::Reader;
 
