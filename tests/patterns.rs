@@ -63,7 +63,7 @@ fn patterns_of_the_readme_run() {
 
 /// The addresses in `rank` that the first CTA of `gather-skewed` reads.
 fn gathered() -> Vec<u64> {
-    let workload = Workload::load_scaled("gather-skewed", None, 0.01).unwrap();
+    let workload = Workload::load("gather-skewed", None).unwrap();
     let kernel = workload.kernel(0);
     let (code, cta) = (kernel.code(), kernel.cta(0));
     let mut addresses = Vec::new();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpumodel::synth::{self, Workload};
+use gpumodel::synth::{self, Command, Workload};
 
 #[test]
 fn scale_multiplies_ctas_or_their_work() {
@@ -24,6 +24,24 @@ fn scale_multiplies_ctas_or_their_work() {
         let twice: Vec<u64> = whole.iter().map(|ctas| 2 * ctas).collect();
         assert_eq!(ctas(2.0), twice, "{name}");
         assert!(whole.iter().sum::<u64>() >= 80, "{name} fills no GPU at scale 1: {whole:?}");
+    }
+}
+
+#[test]
+fn scale_shrinks_tables_that_are_scaled_and_leaves_the_others() {
+    let largest = |name: &str, scale| {
+        let workload = Workload::load_scaled(name, None, scale).unwrap();
+        let copied = workload.commands().filter_map(|command| match command {
+            Command::MemcpyHtoD { bytes, .. } => Some(bytes),
+            Command::Kernel(_) => None,
+        });
+        copied.max().unwrap()
+    };
+    for name in ["gather-skewed", "update-random", "saxpy"] {
+        assert_eq!(largest(name, 0.25), largest(name, 1.0) / 4, "{name}");
+    }
+    for name in ["gather", "ilp-gups", "lookup", "sparse-rows"] {
+        assert_eq!(largest(name, 0.25), largest(name, 1.0), "{name}");
     }
 }
 

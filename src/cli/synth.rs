@@ -21,7 +21,12 @@ Examples:
   gpumodel synth --list                          the workloads that come with the program
   gpumodel synth saxpy -o traces/local/saxpy     one of them
   gpumodel synth my.toml -o out --scale 0.25     a file, with a quarter of its CTAs
-  gpumodel convert out -o my.gpt                 the folder as a store")]
+  gpumodel convert out -o my.gpt                 the folder as a store
+  gpumodel analyze synth:saxpy:scale=0.25        the same without a folder
+
+A scale multiplies the constants under [scaled] of the file: CTAs or the trips of each, and the
+buffers whose size is written with them. Tables that are read at random keep their size unless
+the file scales them; see `What --scale does` in models/workloads/README.md.")]
 pub(crate) struct Arguments {
     /// A name in models/workloads, or a file (with a `/` or the ending .toml).
     #[arg(value_name = "NAME|FILE", required_unless_present = "list")]
@@ -31,7 +36,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "DIR", required_unless_present = "list")]
     output: Option<PathBuf>,
 
-    /// Multiplies the file's scaled constants: CTAs, or the work of each.
+    /// Multiplies the file's scaled constants: CTAs or the work of each, and what they touch.
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     scale: f64,
 
