@@ -96,6 +96,7 @@ mod sweep;
 mod sweep_faults;
 mod sweep_place;
 mod synth;
+mod synth_verb;
 mod tenancy;
 mod threads;
 mod together;

@@ -148,6 +148,11 @@ fn what_cannot_be_reproduced_is_said() {
     let (code, said) = reproduce(&place, "ours", &[]);
     assert_eq!(code, Some(2));
     assert!(said.contains("there is no paper ours; there are: all, arcs, "), "{said}");
+    for (typed, meant) in [("ws", "warped-slicer"), ("slate2", "slate"), ("all2", "all")] {
+        let (code, said) = reproduce(&place, typed, &[]);
+        let hint = format!("no paper {typed} (did you mean {meant}?)");
+        assert!(code == Some(2) && said.contains(&hint), "{said}");
+    }
     let (code, said) = reproduce(&place, "own", &[]);
     assert_eq!(code, Some(2));
     assert!(
@@ -160,6 +165,35 @@ fn what_cannot_be_reproduced_is_said() {
     let (code, said) = reproduce(&place, "own", &[]);
     assert_eq!(code, Some(2));
     assert!(said.contains("part pairs") && said.contains("saxpi"), "{said}");
+}
+
+#[test]
+fn a_report_of_something_else_is_spared() {
+    let place = Place::new();
+    models(&place, &[row("sequential", "pairs", "stp", "1.0")]);
+    let refused = |found: &str| {
+        let (code, said) = reproduce(&place, "own", &["--quick"]);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(&format!("out holds {found} and no reproduction: name")), "{said}");
+    };
+    fs::create_dir_all(place.path("out/parts")).unwrap();
+    fs::write(place.path("out/report.md"), "mine").unwrap();
+    refused("report.md");
+    assert_eq!(fs::read_to_string(place.path("out/report.md")).unwrap(), "mine");
+    fs::remove_dir(place.path("out/parts")).unwrap();
+    fs::rename(place.path("out/report.md"), place.path("out/notes")).unwrap();
+    refused("notes");
+    fs::remove_file(place.path("out/notes")).unwrap();
+    // An empty one, that of an earlier reproduction, and one that was ended are taken.
+    let taken = || {
+        let (code, said) = reproduce(&place, "own", &["--quick"]);
+        assert_eq!(code, Some(0), "{said}");
+    };
+    taken();
+    taken();
+    fs::remove_dir_all(place.path("out")).unwrap();
+    fs::create_dir_all(place.path("out/parts/quick-own-pairs")).unwrap();
+    taken();
 }
 
 #[test]

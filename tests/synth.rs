@@ -1,9 +1,7 @@
 //! Is a workload model's trace a trace, and the same however it is asked for?
 
 use std::fs;
-use std::path::Path;
 
-use assert_cmd::Command as Program;
 use gpumodel::isa::{Access, AddressMode, Register};
 use gpumodel::synth::{self, Compression, Kernel, SynthError, Workload, write_folder};
 use gpumodel::units::Dim3;
@@ -331,69 +329,4 @@ fn equal_seeds_give_equal_traces_and_others_do_not() {
     assert_ne!(other, text);
     assert_eq!(with(&text), with(&text));
     assert_ne!(with(&text), with(&other));
-}
-
-fn program() -> Program {
-    Program::new(env!("CARGO_BIN_EXE_gpumodel"))
-}
-
-#[test]
-fn the_verb_writes_a_folder_or_says_why_not() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("deep/er");
-    program().args(["synth", "saxpy", "--scale", "0.01", "-o"]).arg(&out).assert().success();
-    let list = fs::read_to_string(out.join("kernelslist.g")).unwrap();
-    assert_eq!(list.lines().last(), Some("kernel-1.traceg"));
-    let path = workloads().join("saxpy.toml");
-    let other = folder.path().join("other");
-    program()
-        .arg("synth")
-        .arg(&path)
-        .args(["--scale", "0.01", "-o"])
-        .arg(&other)
-        .assert()
-        .success();
-    let text = |folder: &Path| fs::read(folder.join("kernel-1.traceg")).unwrap();
-    assert_eq!(text(&out), text(&other), "a name and its file are the same workload");
-    let failing = |name: &str, word: &str| {
-        let target = folder.path().join("none");
-        let failed = program().args(["synth", name, "-o"]).arg(&target).assert().code(2);
-        let message = String::from_utf8(failed.get_output().stderr.clone()).unwrap();
-        assert!(message.contains(word), "{message}");
-        assert!(!target.exists());
-    };
-    failing("saxpi", "did you mean `saxpy`");
-    failing("no/such.toml", "no/such.toml");
-}
-
-#[test]
-fn a_folder_that_holds_something_is_spared_and_an_empty_one_is_filled() {
-    let folder = tempfile::tempdir().unwrap();
-    let write = |workload: &str, name: &str| {
-        let mut synth = program();
-        synth.current_dir(folder.path()).args(["synth", workload, "--scale", "0.01", "-o", name]);
-        synth.assert()
-    };
-    let text = |name: &str| fs::read(folder.path().join(name).join("kernel-1.traceg")).unwrap();
-    write("saxpy", "out").success();
-    let before = text("out");
-    let refused = write("gather", "out").code(2).get_output().stderr.clone();
-    let message = String::from_utf8(refused).unwrap();
-    assert!(message.contains("out holds kernel-1.traceg and 1 more: name a folder"), "{message}");
-    assert_eq!(text("out"), before);
-    fs::create_dir(folder.path().join("empty")).unwrap();
-    write("saxpy", "empty").success();
-    assert_eq!(text("empty"), before);
-}
-
-#[test]
-fn the_list_has_every_workload_in_columns() {
-    let listed = program().args(["synth", "--list"]).assert().success();
-    let listed = String::from_utf8_lossy(&listed.get_output().stdout).into_owned();
-    assert_eq!(listed.lines().count(), synth::names().count());
-    let width = synth::names().map(str::len).max().unwrap() + 2;
-    for (line, name) in listed.lines().zip(synth::names()) {
-        let (front, about) = line.split_at(width);
-        assert!(front.trim_end() == name && !about.starts_with(' '), "{line}");
-    }
 }

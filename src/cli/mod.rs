@@ -26,6 +26,7 @@ mod scheme;
 mod spare;
 mod sweep;
 mod synth;
+mod workload_list;
 
 use std::error::Error;
 use std::io;

@@ -1,14 +1,14 @@
 //! `gpumodel reproduce`: a paper's experiments beside its published figures.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::report;
 use crate::report::figure::FIGURES;
 use crate::run::{ReproduceError, ReproduceRequest, reproduce};
-use crate::units::{ByteCount, check_writable};
+use crate::units::{ByteCount, check_writable, held};
 
 use super::Outcome;
 use super::bar::with_sweep_bars;
@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     /// Which paper
     #[arg(value_name = "PAPER|all")]
     paper: String,
-    /// The folder of the report, with the runs in it
+    /// The folder of the report, with the runs in it: new, empty, or of an earlier reproduction
     #[arg(long, value_name = "DIR")]
     report: PathBuf,
     /// A representative part with shorter runs
@@ -71,6 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
     }
     let folder = &arguments.report;
+    check_own(folder)?;
     check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
     let request = ReproduceRequest {
         paper: arguments.paper.clone(),
@@ -97,4 +98,22 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     writeln!(stdout, "report: {}", folder.join("index.html").display())?;
     let [_, failed, _] = found.counts();
     Ok(if failed + found.failed() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Refuses a folder of somebody else's, whose report would be replaced.
+fn check_own(folder: &Path) -> Result<(), String> {
+    let Some(held) = held(folder) else { return Ok(()) };
+    // One that was ended before its report has the runs; the report's text is written behind
+    // its record.
+    let text = ["headlines.csv", "report.md", "index.html"];
+    let written = text.into_iter().find(|name| folder.join(name).exists());
+    let begun = folder.join("parts").is_dir() && written.is_none();
+    if begun || folder.join("reproduction.json").is_file() {
+        return Ok(());
+    }
+    let (folder, found) = (folder.display(), written.map_or(held, str::to_owned));
+    Err(format!(
+        "{folder} holds {found} and no reproduction: name a folder that does not exist or is \
+         empty, or that of an earlier reproduction"
+    ))
 }

@@ -1,6 +1,5 @@
 //! `gpumodel synth`: a workload model as a trace folder.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,11 +7,11 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::spec::{Models, SpecError, Unlisted};
-use crate::synth::{self, Compression, FolderReport, Workload, write_folder};
+use crate::synth::{Compression, FolderReport, Workload, write_folder};
 use crate::units::{held, to_u64};
 
 use super::Outcome;
-use super::output::stdout;
+use super::workload_list;
 
 /// Writes a workload model as an Accel-Sim trace folder that `convert` takes.
 #[derive(Debug, Args)]
@@ -22,7 +21,7 @@ Examples:
   gpumodel synth saxpy -o traces/local/saxpy     one of them
   gpumodel synth my.toml -o out --scale 0.25     a file, with a quarter of its CTAs
   gpumodel convert out -o my.gpt                 the folder as a store
-  gpumodel analyze synth:saxpy:scale=0.25        the same without a folder
+  gpumodel analyze synth:saxpy:scale=0.25 -m v100   a quarter of it, without a folder
 
 A scale multiplies the constants under [scaled] of the file: CTAs or the trips of each, and the
 buffers whose size is written with them. Tables that are read at random keep their size unless
@@ -64,12 +63,13 @@ enum Packing {
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     if arguments.list {
-        return list(&arguments);
+        return workload_list::list(arguments.models.as_deref());
     }
     let name = arguments.workload.expect("required without --list");
+    let name = bare(&name)?;
     let folder = arguments.output.expect("required without --list");
     check_empty(&folder)?;
-    let workload = Workload::load_scaled(&name, arguments.models.as_deref(), arguments.scale)?;
+    let workload = Workload::load_scaled(name, arguments.models.as_deref(), arguments.scale)?;
     let compression = match arguments.compress {
         Packing::None => Compression::None,
         Packing::Xz => Compression::Xz,
@@ -94,6 +94,18 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
+/// A workload's name without the `synth:` that other verbs need; they take the scale with it,
+/// too, which here has an option.
+fn bare(name: &str) -> Result<&str, String> {
+    let Some(bare) = name.strip_prefix("synth:") else { return Ok(name) };
+    match bare.split_once(":scale=") {
+        Some((workload, scale)) => Err(format!(
+            "{name}: `synth` takes a scale as an option: synth {workload} --scale {scale}"
+        )),
+        None => Ok(bare),
+    }
+}
+
 /// Refuses a folder that holds something: what is there may be a trace that nobody makes
 /// again, and two traces in one folder are none.
 fn check_empty(folder: &Path) -> Result<(), String> {
@@ -114,16 +126,6 @@ fn unknown(report: &FolderReport, models: Option<&Path>) -> Result<Vec<String>, 
         )
     };
     Ok(unlisted.into_iter().map(warning).collect())
-}
-
-fn list(arguments: &Arguments) -> Outcome {
-    let mut out = stdout();
-    let width = synth::names().map(str::len).max().unwrap_or(0) + 2;
-    for name in synth::names() {
-        let workload = Workload::load(name, arguments.models.as_deref())?;
-        writeln!(out, "{name:<width$}{}", workload.description())?;
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 #[allow(clippy::print_stderr, reason = "messages go to standard error")]

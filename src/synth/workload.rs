@@ -230,14 +230,27 @@ fn read(name_or_path: &str, models: Option<&Path>) -> Result<(String, String), S
     if let Some(text) = library::text(name_or_path) {
         return Ok((format!("models/workloads/{name_or_path}.toml"), text.to_owned()));
     }
-    let known: Vec<&str> = library::names().collect();
-    let near = nearest(name_or_path, known.iter().copied())
-        .map_or_else(String::new, |near| format!("did you mean `{near}`? "));
-    let hint = format!(
-        "{near}known are {}; a file is named by a path with `/` or `.toml`",
-        known.join(", ")
-    );
-    Err(SynthError::Unknown { name: name_or_path.to_owned(), hint })
+    Err(SynthError::Unknown { name: name_or_path.to_owned(), hint: hint(name_or_path) })
+}
+
+/// Most names that a hint gives.
+const HINTS: usize = 5;
+
+/// Names that somebody who typed `name` may have meant, and where all of them are.
+fn hint(name: &str) -> String {
+    let small = name.to_lowercase();
+    let nearest = nearest(name, library::names());
+    let within = |known: &&str| small.len() > 1 && known.contains(small.as_str());
+    let others = library::names().filter(within).filter(|known| nearest.as_deref() != Some(*known));
+    let others = others.map(str::to_owned);
+    let names: Vec<String> = nearest.iter().cloned().chain(others).take(HINTS).collect();
+    let meant = match &names[..] {
+        [] => String::new(),
+        names => format!("did you mean `{}`? ", names.join("`, `")),
+    };
+    format!(
+        "{meant}`gpumodel synth --list` names all; a file is named by a path with `/` or `.toml`"
+    )
 }
 
 fn read_file(path: &Path) -> Result<(String, String), SynthError> {

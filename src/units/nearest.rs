@@ -1,7 +1,7 @@
 //! The known name that a misspelt one most likely means.
 
-/// The name among `known` that begins with `word`, else the one with the smallest
-/// edit distance to it, the first of equals; `None` when even that one shares
+/// The name among `known` that begins with `word` or whose words do with its letters, else
+/// the one with the smallest edit distance to it, the first of equals; `None` when even that one shares
 /// less than half of its letters. Capital letters are as small ones.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
@@ -9,7 +9,8 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let cost = |name: &str| {
         let name = name.to_lowercase();
         let begins = small.len() >= SHORTEST_BEGINNING && name.starts_with(&small);
-        if begins { 0 } else { distance(&small, &name) }
+        let short = !small.is_empty() && small == initials(&name);
+        if begins || short { 0 } else { distance(&small, &name) }
     };
     let (cost, name) =
         known.into_iter().map(|name| (cost(name), name)).min_by_key(|&(cost, _)| cost)?;
@@ -24,6 +25,12 @@ pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) ->
 
 /// Letters from which on a beginning counts as the name.
 const SHORTEST_BEGINNING: usize = 3;
+
+/// The first letters of the words of a name with hyphens; of one word nothing.
+fn initials(name: &str) -> String {
+    let words = if name.contains('-') { name } else { "" };
+    words.split('-').filter_map(|word| word.chars().next()).collect()
+}
 
 /// Letters to insert, remove or replace to get from one word to the other
 /// (Levenshtein). Words are cut at 64 letters: names are shorter.
@@ -61,6 +68,15 @@ mod tests {
         assert_eq!(nearest("zzzz", known), None);
         assert_eq!(did_you_mean("latency", known), " (did you mean latency_cycles?)");
         assert_eq!(did_you_mean("zzzz", known), "");
+        assert_eq!(did_you_mean("", known), "");
+    }
+
+    #[test]
+    fn initials_stand_for_a_name_of_several_words() {
+        let known = ["arcs", "ilp-smra", "slate", "warped-slicer"];
+        assert_eq!(nearest("WS", known).as_deref(), Some("warped-slicer"));
+        assert_eq!(nearest("is", known).as_deref(), Some("ilp-smra"));
+        assert_eq!(nearest("w", known), None);
     }
 
     #[test]

@@ -94,7 +94,8 @@ fn chosen(models: &Models, name: &str) -> Result<Vec<Paper>, ReproduceError> {
     match all.into_iter().find(|paper| paper.name == name) {
         Some(paper) => Ok(vec![paper]),
         None => {
-            let hint = did_you_mean(name, known.iter().map(String::as_str));
+            let names = known.iter().map(String::as_str);
+            let hint = did_you_mean(name, names.chain(std::iter::once(ALL)));
             Err(ReproduceError::NoPaper { name: name.to_owned(), hint, known: known.join(", ") })
         }
     }

@@ -1,0 +1,94 @@
+//! Does `synth` write what is asked for, and list what there is?
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use gpumodel::synth;
+
+use crate::workloads::workloads;
+
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_gpumodel"))
+}
+
+#[test]
+fn the_verb_writes_a_folder_or_says_why_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("deep/er");
+    program().args(["synth", "saxpy", "--scale", "0.01", "-o"]).arg(&out).assert().success();
+    let list = fs::read_to_string(out.join("kernelslist.g")).unwrap();
+    assert_eq!(list.lines().last(), Some("kernel-1.traceg"));
+    let path = workloads().join("saxpy.toml");
+    let other = folder.path().join("other");
+    program()
+        .arg("synth")
+        .arg(&path)
+        .args(["--scale", "0.01", "-o"])
+        .arg(&other)
+        .assert()
+        .success();
+    let text = |folder: &Path| fs::read(folder.join("kernel-1.traceg")).unwrap();
+    assert_eq!(text(&out), text(&other), "a name and its file are the same workload");
+    let named = folder.path().join("named");
+    let words = ["synth", "synth:saxpy", "--scale", "0.01", "-o"];
+    program().args(words).arg(&named).assert().success();
+    assert_eq!(text(&out), text(&named), "as other verbs name it");
+    let failing = |name: &str, word: &str| {
+        let target = folder.path().join("none");
+        let failed = program().args(["synth", name, "-o"]).arg(&target).assert().code(2);
+        let message = String::from_utf8(failed.get_output().stderr.clone()).unwrap();
+        assert!(message.contains(word), "{message}");
+        assert!(!target.exists());
+    };
+    failing("saxpi", "did you mean `saxpy`? `gpumodel synth --list` names all");
+    failing("bfs", "did you mean `ws-bfs`, `ilp-bfs2`?");
+    failing("synth:saxpi", "no workload `saxpi`");
+    failing("synth:saxpy:scale=0.5", "as an option: synth saxpy --scale 0.5");
+    failing("no/such.toml", "no/such.toml");
+}
+
+#[test]
+fn a_folder_that_holds_something_is_spared_and_an_empty_one_is_filled() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |workload: &str, name: &str| {
+        let mut synth = program();
+        synth.current_dir(folder.path()).args(["synth", workload, "--scale", "0.01", "-o", name]);
+        synth.assert()
+    };
+    let text = |name: &str| fs::read(folder.path().join(name).join("kernel-1.traceg")).unwrap();
+    write("saxpy", "out").success();
+    let before = text("out");
+    let refused = write("gather", "out").code(2).get_output().stderr.clone();
+    let message = String::from_utf8(refused).unwrap();
+    assert!(message.contains("out holds kernel-1.traceg and 1 more: name a folder"), "{message}");
+    assert_eq!(text("out"), before);
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    write("saxpy", "empty").success();
+    assert_eq!(text("empty"), before);
+}
+
+#[test]
+fn the_list_has_every_workload_in_columns_by_paper() {
+    let listed = program().args(["synth", "--list"]).assert().success();
+    let listed = String::from_utf8_lossy(&listed.get_output().stdout).into_owned();
+    let (rows, headings): (Vec<&str>, Vec<&str>) =
+        listed.lines().partition(|line| line.starts_with("  "));
+    assert_eq!(headings.len(), 6);
+    assert!(headings.iter().all(|heading| heading.ends_with(':')), "{headings:?}");
+    let width = synth::names().map(str::len).max().unwrap() + 2;
+    let mut found = Vec::new();
+    for line in rows {
+        let (front, about) = line[2..].split_at(width);
+        assert!(!about.starts_with(' '), "{line}");
+        found.push(front.trim_end());
+    }
+    let mut known: Vec<&str> = synth::names().collect();
+    found.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(found, known);
+    for (heading, first) in [("Slate", "black-scholes"), ("ARCS", "binomial-options")] {
+        let (_, after) = listed.split_once(heading).unwrap();
+        assert!(after.lines().nth(1).unwrap().trim_start().starts_with(first), "{heading}");
+    }
+}
