@@ -1,8 +1,9 @@
 //! A value that a paper prints, ours beside it, and whether they agree.
 //!
-//! A row passes when the sign agrees, the gain is within ten points or a third of it,
-//! whichever is more, and the order agrees with every other row that compares the same
-//! schemes by the same measure and is further away than three points in the paper.
+//! A row passes when the sign agrees (less than 0.05 %, ours or printed, has none), the gain
+//! is within ten points or a third of it, whichever is more, and the order agrees with every
+//! other row that compares the same schemes by the same measure and is further away than three
+//! points in the paper.
 
 use std::collections::BTreeMap;
 

@@ -16,11 +16,12 @@ pub(super) const TITLE: &str = "Papers beside the model";
 const COLUMNS: [&str; 8] = ["scheme", "over", "runs", "by", "paper", "model", "mixes", "verdict"];
 
 /// The rule, for the reader of a report.
-const RULE: &str = "A row passes when its sign agrees (what rounds to zero has none), the gain is within ten points or a third of it, \
-    whichever is more, and the order of schemes agrees wherever the paper has them more than \
-    three points apart. Gains are those of the first scheme over the second; better is positive, \
-    but for energy and for ANTT (worse). Shares have no sign before them. What a \
-    paper prints as a limit has to hold without a tolerance.";
+const RULE: &str = "A row passes when its sign agrees (less than 0.05 % rounds to zero and \
+    has none), the gain is within ten points or a third of it, whichever is more, and the order \
+    of schemes agrees wherever the paper has them more than three points apart. Gains are those \
+    of the first scheme over the second; better is positive, but for energy and for ANTT \
+    (worse). Shares have no sign before them. What a paper prints as a limit has to hold without \
+    a tolerance.";
 
 /// The records that a list of files holds.
 type Reader<'a> = dyn Fn(&[String]) -> Result<Vec<Analysis>, RecordError> + 'a;
