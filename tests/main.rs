@@ -46,6 +46,7 @@ mod metamorphic;
 mod microbenchmarks;
 mod mix_figures;
 mod model_errors;
+mod modelled;
 mod models;
 #[cfg(unix)]
 mod moving;

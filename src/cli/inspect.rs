@@ -319,13 +319,17 @@ fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
         "copies     {} to the device, {} bytes",
         document.memcpy_h2d, document.memcpy_h2d_bytes
     )?;
-    writeln!(
-        out,
-        "size       {store_bytes} bytes: {:.2} % of the text ({text_bytes}), {:.2} x the trace \
-         files ({source_bytes})",
-        100.0 * document.store_over_text,
-        document.store_over_source
-    )?;
+    if *text_bytes == 0 {
+        writeln!(out, "size       {store_bytes} bytes, made of a workload model without a text")?;
+    } else {
+        writeln!(
+            out,
+            "size       {store_bytes} bytes: {:.2} % of the text ({text_bytes}), {:.2} x the \
+             trace files ({source_bytes})",
+            100.0 * document.store_over_text,
+            document.store_over_source
+        )?;
+    }
     if document.unmodelled_instructions > 0 {
         writeln!(
             out,

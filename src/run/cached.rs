@@ -11,7 +11,7 @@ use crate::trace::{self, ConvertRequest, Progress, Store, TraceError};
 use crate::units::{WholeFile, read_file};
 
 use super::error::RunError;
-use super::model_texts::{ModelTexts, told};
+use super::model_records::{ModelRecords, told};
 use super::recall::{is_key, key};
 
 /// The store of a trace: converted into `cache` unless that was done before, the
@@ -38,8 +38,8 @@ pub(super) fn modelled(
     let words = ["synth", workload.name(), workload.text(), &scale.to_string()].map(String::from);
     kept_or_made(key(&words), cache, |stored| {
         fs::create_dir_all(cache).map_err(failed)?;
-        let texts = ModelTexts::new(&workload)?;
-        let report = trace::convert_texts(&texts, stored, progress);
+        let records = ModelRecords::new(&workload)?;
+        let report = trace::convert_launches(&records, stored, progress);
         report.map(|report| report.warnings).map_err(|error| match told(error) {
             Ok(error) => RunError::from(error),
             Err(error) => unwritten(error, cache),

@@ -21,7 +21,7 @@ mod feed;
 mod hosted;
 mod memory;
 mod mix;
-mod model_texts;
+mod model_records;
 mod notes;
 mod parts;
 mod profiles;

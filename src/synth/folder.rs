@@ -121,11 +121,11 @@ fn write_file(
     let (totals, mut file) = match compression {
         Compression::None => {
             let mut out = Hashed { inner: file, hash };
-            (write_kernel(workload, &kernel, &mut out, &mut || {})?, out.inner)
+            (write_kernel(workload, &kernel, &mut out)?, out.inner)
         }
         Compression::Xz => {
             let mut out = Hashed { inner: XzEncoder::new(file, XZ_LEVEL), hash };
-            (write_kernel(workload, &kernel, &mut out, &mut || {})?, out.inner.finish()?)
+            (write_kernel(workload, &kernel, &mut out)?, out.inner.finish()?)
         }
     };
     file.flush()?;

@@ -42,6 +42,8 @@ pub(super) struct Line {
 
 /// Most sources of one instruction: what Accel-Sim's reader accepts.
 const SOURCES: usize = 4;
+/// Longest opcode: what is read of a trace.
+const LONGEST_OPCODE: usize = 256;
 
 impl Line {
     /// An instruction without operands.
@@ -72,6 +74,15 @@ impl Line {
     }
 
     fn check(&self) -> Result<(), String> {
+        if self.opcode.contains("GMMA") {
+            let opcode = &self.opcode;
+            return Err(format!(
+                "{opcode}: traces list its operands as text, which is not modelled"
+            ));
+        }
+        if self.opcode.len() > LONGEST_OPCODE {
+            return Err(format!("an opcode of more than {LONGEST_OPCODE} letters"));
+        }
         if self.sources.len() > SOURCES {
             return Err(format!(
                 "{} has {} source registers, expected at most {SOURCES}",
@@ -239,6 +250,7 @@ mod tests {
             ("FADD R1,", "register"),
             ("FADD R300", "register"),
             ("FADD R1 R2", "the end"),
+            ("HGMMA.64x64x16.F32 R1", "not modelled"),
             ("FADD R1, R2, R3, R4, R5", "at most 4"),
             ("LDG R1 [x", "`]`"),
             ("MOV #x", "number"),

@@ -8,11 +8,11 @@
 //! be walked at any time, in any order, on any thread.
 //!
 //! [`write_folder`] writes the same instructions as an Accel-Sim trace folder,
-//! [`LaunchTexts`] the traces of it one by one.
+//! [`LaunchRecords`] gives them CTA by CTA to who makes a store of them.
 //!
 //! Stations: TOML -> `document` -> `description` + `body` (terms and lines as
 //! written) -> `names` + `compile` (a program of segments and moves) ->
-//! `stream` -> `text`.
+//! `stream` -> `walk` -> `text`.
 //!
 //! Knows nothing of machines, schemes or stores.
 
@@ -24,7 +24,7 @@ mod error;
 mod expression;
 mod folder;
 mod kernel;
-mod launch_texts;
+mod launch_records;
 mod law;
 mod library;
 mod listing;
@@ -35,13 +35,14 @@ mod reader;
 mod stream;
 mod term;
 mod text;
+mod walk;
 mod workload;
 mod zipf;
 
 pub use error::SynthError;
 pub use folder::{Compression, FolderReport, write_folder};
 pub use kernel::{Cta, Kernel};
-pub use launch_texts::LaunchTexts;
+pub use launch_records::{LaunchRecords, TakeRecord};
 pub use library::names;
 pub use stream::WarpStream;
 pub use workload::{Command, Workload};

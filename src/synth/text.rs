@@ -7,17 +7,10 @@ use std::io::{self, Write};
 use crate::isa::{Access, AddressMode, Code, Instruction, Launch};
 use crate::units::{to_u32, to_u64, to_usize};
 
-use super::error::{Fault, SynthError};
+use super::error::SynthError;
 use super::kernel::{Cta, Kernel};
-use super::listing::AddressSpace;
-use super::stream::WarpStream;
+use super::walk::Walk;
 use super::workload::Workload;
-
-/// Most dynamic instructions of one warp in a text: its lines are held until
-/// their number is known.
-const WARP_INSTRUCTIONS: u64 = 1 << 20;
-/// Bytes of a thread's local memory.
-const LOCAL_BYTES: u64 = 1 << 24;
 
 /// What was written of one launch, or of several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,7 +51,7 @@ impl From<io::Error> for Halt {
     }
 }
 
-/// Writes a launch of `workload` to `out` and calls `passed` after each CTA.
+/// Writes a launch of `workload` to `out`.
 ///
 /// # Errors
 /// When an address lies outside its space or is not aligned, when a warp does
@@ -67,16 +60,14 @@ pub(super) fn write_kernel(
     workload: &Workload,
     kernel: &Kernel,
     out: &mut dyn Write,
-    passed: &mut dyn FnMut(),
 ) -> Result<Totals, Halt> {
     let mut writer = KernelText::new(workload, kernel);
-    write_header(&mut writer.text, kernel.launch()).expect("a String takes everything");
+    writer.text = header(kernel.launch());
     for ordinal in 0..kernel.cta_count() {
         writer.cta(&kernel.cta(ordinal)).map_err(Halt::Workload)?;
         writer.totals.text_bytes += to_u64(writer.text.len());
         out.write_all(writer.text.as_bytes())?;
         writer.text.clear();
-        passed();
     }
     Ok(writer.finished())
 }
@@ -89,6 +80,13 @@ pub(super) fn cta_bytes(workload: &Workload, kernel: &Kernel) -> Result<u64, Syn
     let mut writer = KernelText::new(workload, kernel);
     writer.cta(&kernel.cta(0))?;
     Ok(to_u64(writer.text.len()))
+}
+
+/// What stands before the first CTA of a launch.
+pub(super) fn header(launch: &Launch) -> String {
+    let mut text = String::new();
+    write_header(&mut text, launch).expect("a String takes everything");
+    text
 }
 
 fn write_header(text: &mut String, launch: &Launch) -> std::fmt::Result {
@@ -115,12 +113,10 @@ fn write_header(text: &mut String, launch: &Launch) -> std::fmt::Result {
 
 /// The text of one launch while it is written.
 struct KernelText<'a> {
-    workload: &'a Workload,
-    launch: &'a Launch,
+    walk: Walk<'a>,
     code: std::sync::Arc<Code>,
     /// Per instruction: what stands before and behind the mask.
     fixed: Vec<(String, String)>,
-    access: Access,
     text: String,
     /// Lines of the warp that is being written.
     lines: String,
@@ -134,12 +130,10 @@ impl<'a> KernelText<'a> {
         let code = kernel.code();
         let fixed: Vec<_> = code.instructions.iter().map(|i| fixed_parts(i, &code)).collect();
         Self {
-            workload,
-            launch: kernel.launch(),
+            walk: Walk::new(workload, kernel),
             executed: vec![0; fixed.len()],
             code,
             fixed,
-            access: Access::default(),
             text: String::new(),
             lines: String::new(),
             totals: Totals::default(),
@@ -172,92 +166,23 @@ impl<'a> KernelText<'a> {
 
     /// Fills `lines` with the instructions of a warp; gives their number.
     fn warp(&mut self, cta: &Cta, warp: u32) -> Result<u64, SynthError> {
-        self.lines.clear();
-        let mut stream = cta.warp(warp);
-        let mut count = 0;
-        while let Some(segment) = stream.next_segment() {
-            let segment = self.code.segments[to_usize(segment)];
-            for index in segment.range().take(to_usize(stream.left())) {
-                if count == WARP_INSTRUCTIONS {
-                    let what = format!(
-                        "kernel `{}`, CTA {}, warp {warp}: more than {WARP_INSTRUCTIONS} \
-                         instructions",
-                        self.launch.name,
-                        cta.position()
-                    );
-                    return Err(self.workload.fault(Fault::new(stream.addressed().1, what)));
-                }
-                self.line(index, &mut stream).map_err(|mut fault| {
-                    fault.what = format!(
-                        "kernel `{}`, CTA {}, warp {warp}: {}",
-                        self.launch.name,
-                        cta.position(),
-                        fault.what
-                    );
-                    self.workload.fault(fault)
-                })?;
-                count += 1;
+        let Self { walk, code, fixed, lines, totals, executed, .. } = self;
+        lines.clear();
+        walk.warp(cta, warp, |index, mask, access| {
+            executed[index] += 1;
+            totals.thread_instructions += u64::from(mask.count_ones());
+            let (before, behind) = &fixed[index];
+            lines.push_str(before);
+            push_hex(lines, u64::from(mask), 8);
+            lines.push_str(behind);
+            if let Some(access) = access {
+                push_addresses(lines, access);
             }
-        }
-        Ok(count)
-    }
-
-    fn line(&mut self, index: usize, stream: &mut WarpStream) -> Result<(), Fault> {
-        let mask = stream.mask();
-        self.executed[index] += 1;
-        self.totals.thread_instructions += u64::from(mask.count_ones());
-        let (before, behind) = &self.fixed[index];
-        self.lines.push_str(before);
-        push_hex(&mut self.lines, u64::from(mask), 8);
-        self.lines.push_str(behind);
-        let instruction = &self.code.instructions[index];
-        if instruction.width == 0 {
-            stream.skip(1);
-        } else {
-            let (space, at) = stream.addressed();
-            stream.access(&mut self.access);
-            self.check(instruction, space, at)?;
-            push_addresses(&mut self.lines, &self.access);
-        }
-        for immediate in &instruction.immediates {
-            let _ = write!(self.lines, "{immediate} ");
-        }
-        self.lines.push('\n');
-        Ok(())
-    }
-
-    /// Every active address lies in its space and is aligned to its width.
-    fn check(
-        &self,
-        instruction: &Instruction,
-        space: Option<AddressSpace>,
-        at: usize,
-    ) -> Result<(), Fault> {
-        let opcode = &self.code.opcodes[to_usize(instruction.opcode)];
-        // An address of LDSM names a row of 16 bytes, whatever the width says.
-        let matrix = opcode.starts_with("LDSM");
-        let width = if matrix { 16 } else { u64::from(instruction.width) };
-        for (lane, address) in self.access.active() {
-            let wrong = if address % width == 0 {
-                self.outside(space, address, width)
-            } else {
-                Some(format!("the address {address:#x} is no multiple of {width}"))
-            };
-            if let Some(what) = wrong {
-                return Err(Fault::new(at, format!("lane {lane}: {opcode}: {what}")));
+            for immediate in &code.instructions[index].immediates {
+                let _ = write!(lines, "{immediate} ");
             }
-        }
-        Ok(())
-    }
-
-    fn outside(&self, space: Option<AddressSpace>, address: u64, width: u64) -> Option<String> {
-        let (bytes, name) = match space? {
-            AddressSpace::Buffers => return self.workload.outside(address, width),
-            AddressSpace::Shared => (u64::from(self.launch.shared_bytes), "`shared_bytes`"),
-            AddressSpace::Local => (LOCAL_BYTES, "the local window"),
-        };
-        (address.saturating_add(width) > bytes)
-            .then(|| format!("{width} bytes at offset {address:#x} lie beyond {name}, {bytes:#x}"))
+            lines.push('\n');
+        })
     }
 }
 

@@ -68,8 +68,8 @@ pub use error::TraceError;
 pub use export::export;
 pub use filter::{CtaChoice, Filter, KernelIds, NamePattern};
 pub use import::{
-    Beside, ConvertReport, ConvertRequest, Progress, Silent, Texts, convert, convert_texts, expand,
-    sources,
+    Beside, ConvertReport, ConvertRequest, Launches, Progress, Silent, TakeRecord, convert,
+    convert_launches, expand, sources,
 };
 pub use store::{Command, Store};
 pub use summary::KernelSummary;

@@ -109,6 +109,22 @@ impl<'w> Kernel<'w> {
         }
     }
 
+    /// Gives `block`, of one batch, the kernel's numbers of the batch's statics. `numbers` holds
+    /// those that blocks of the same statics have so far, and takes the new ones.
+    pub(super) fn learn(&mut self, numbers: &mut Arc<Vec<u32>>, block: &mut Block) {
+        let Some(piece) = block.warps.iter().flatten().next() else { return };
+        let batch = Arc::clone(&piece.batch);
+        for local in batch.order.iter().map(|&local| to_usize(local)) {
+            if numbers[local] == u32::MAX {
+                let number = self.dictionary.number(&batch.statics[local]);
+                Arc::make_mut(numbers)[local] = number;
+            }
+        }
+        for piece in block.warps.iter_mut().flatten() {
+            piece.numbers = Arc::clone(numbers);
+        }
+    }
+
     /// Appends a CTA; one without any instruction is left out.
     pub(super) fn push(&mut self, block: Block) {
         if block.is_empty() {

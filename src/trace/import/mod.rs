@@ -13,7 +13,6 @@ mod header;
 mod kernel;
 mod line;
 mod list;
-mod made;
 mod memlog;
 mod memo;
 mod pick;
@@ -27,6 +26,7 @@ mod spill;
 mod strand;
 mod text;
 mod tracez;
+mod walked;
 
 use std::fs;
 use std::path::Path;
@@ -42,9 +42,9 @@ use list::{Plan, Step};
 use source::{Source, TextBlock};
 
 pub use list::sources;
-pub use made::{Texts, convert_texts};
 pub use request::{Beside, ConvertReport, ConvertRequest, Progress, Silent};
 pub use tracez::expand;
+pub use walked::{Launches, TakeRecord, convert_launches};
 
 /// What became of one trace file.
 enum Outcome {

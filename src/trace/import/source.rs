@@ -70,8 +70,8 @@ pub(super) struct Source {
     next_line: u64,
     /// Bytes of decompressed text so far.
     pub(super) text_bytes: u64,
-    /// Bytes of the file as it is; `None`: there is no file.
-    file_bytes: Option<u64>,
+    /// Bytes of the file as it is.
+    file_bytes: u64,
     read_bytes: Arc<AtomicU64>,
     reported: u64,
     ended: bool,
@@ -124,26 +124,19 @@ impl Source {
                 Box::new(zstd::stream::read::Decoder::with_buffer(plain).map_err(wrong)?)
             }
         };
-        let made = Self::made(path, reader);
-        let compression = found.map(|(_, name, _)| *name);
-        Ok(Self { compression, file_bytes: Some(metadata.len()), read_bytes, ..made })
-    }
-
-    /// A plain text from `reader` that is in no file; `name` is what errors call it.
-    pub(super) fn made(name: &Path, reader: impl Read + Send + 'static) -> Self {
-        Self {
-            path: name.to_path_buf(),
-            compression: None,
-            reader: Box::new(reader),
+        Ok(Self {
+            path: path.to_path_buf(),
+            compression: found.map(|(_, name, _)| *name),
+            reader,
             rest: Vec::new(),
             next_line: 1,
             text_bytes: 0,
-            file_bytes: None,
-            read_bytes: Arc::default(),
+            file_bytes: metadata.len(),
+            read_bytes,
             reported: 0,
             ended: false,
             cut: Cut::default(),
-        }
+        })
     }
 
     /// The file.
@@ -166,12 +159,12 @@ impl Source {
         self.ended
     }
 
-    /// Bytes of the file as it is, or of the text so far where there is no file.
+    /// Bytes of the file as it is.
     pub(super) fn file_bytes(&self) -> u64 {
-        self.file_bytes.unwrap_or(self.text_bytes)
+        self.file_bytes
     }
 
-    /// Bytes of the file consumed since the last call; of no file none.
+    /// Bytes of the file consumed since the last call.
     pub(super) fn advanced(&mut self) -> u64 {
         let now = self.read_bytes.load(Ordering::Relaxed);
         let new = now - self.reported;
