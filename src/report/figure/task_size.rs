@@ -31,7 +31,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let entry = |(index, curve): (usize, &Curve)| Entry::new(Swatch::mark(index), &curve.label);
     sheet.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
     plot(&mut sheet, drawn);
-    sheet.note("Each application alone; 1: its kernels as written.");
+    sheet.note("Each application alone; a time of 1 is that of its kernels as written.");
     if curves.len() > LINES {
         let left = curves.len() - LINES;
         sheet.note(&format!("{left} more applications are not drawn; choose with --app NAME."));
