@@ -8,7 +8,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontTransform, IntoFont, RGBAColor, RGBColor, ShapeStyle, TextStyle};
 
 use super::Area;
-use super::colour::{Colour, Fill, GRID, Hatch, INK, PAPER, SOFT_INK};
+use super::colour::{Colour, Fill, GRID, INK, PAPER, SOFT_INK};
 use super::text::{Anchor, heavy_width, line_area, printable, text_width};
 
 /// Tenths of a user unit are the SVG's own unit.
@@ -96,9 +96,8 @@ impl Canvas {
     /// A filled rectangle, with the lines of its hatch.
     pub(crate) fn fill(&mut self, area: Area, fill: Fill) {
         self.marks.push(Mark::Box(area, fill.colour));
-        let lines = hatch_lines(&area, fill.hatch);
-        if lines.len() > 1 {
-            self.marks.push(Mark::Line(lines, INK, 0.5));
+        for line in fill.hatch.lines(&area) {
+            self.line(line, INK, fill.hatch.stroke());
         }
     }
 
@@ -266,40 +265,9 @@ fn whole(value: f64) -> i32 {
     (value * STEPS).round().clamp(-1e6, 1e6) as i32
 }
 
-/// One connected line that hatches `area`: back and forth between its edges.
-fn hatch_lines(area: &Area, hatch: Hatch) -> Vec<(f64, f64)> {
-    const GAP: f64 = 5.0;
-    let (w, h) = (area.width, area.height);
-    if w < 2.0 || h < 2.0 {
-        return Vec::new();
-    }
-    let span = match hatch {
-        Hatch::Plain => return Vec::new(),
-        Hatch::Rising | Hatch::Falling => w + h,
-        Hatch::Level => h,
-        Hatch::Upright => w,
-    };
-    let mut points = Vec::new();
-    let mut at = GAP / 2.0;
-    while at < span {
-        let (a, b) = match hatch {
-            Hatch::Level => ((0.0, at), (w, at)),
-            Hatch::Upright => ((at, 0.0), (at, h)),
-            _ => ((at - at.min(h), at.min(h)), (at.min(w), at - at.min(w))),
-        };
-        let there = points.len() % 4 == 0;
-        for (x, y) in if there { [a, b] } else { [b, a] } {
-            let x = if hatch == Hatch::Falling { w - x } else { x };
-            points.push((area.x + x, area.y + y));
-        }
-        at += GAP;
-    }
-    points
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Anchor, Area, Hatch, Label, hatch_lines};
+    use super::{Anchor, Label};
 
     #[test]
     fn turned_text_covers_its_area_turned() {
@@ -311,19 +279,6 @@ mod tests {
             let expected = [level.y, level.bottom(), level.right(), level.x];
             for (found, expected) in corners.into_iter().zip(expected) {
                 assert!((found - expected).abs() < 1e-9, "{turned:?} of {level:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn hatching_stays_within_its_area() {
-        let area = Area::new(10.0, 20.0, 33.0, 12.0);
-        for hatch in [Hatch::Rising, Hatch::Falling, Hatch::Level, Hatch::Upright] {
-            let lines = hatch_lines(&area, hatch);
-            assert!(lines.len() > 3, "{hatch:?} draws lines");
-            for (x, y) in lines {
-                let inside = area.holds(&Area::new(x, y, 0.0, 0.0));
-                assert!(inside, "{hatch:?} leaves its area at {x},{y}");
             }
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! Values after M. Okabe and K. Ito, "Color Universal Design" (2008).
 
+use super::hatch::Hatch;
+
 /// A colour as red, green, blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Colour(pub(crate) u8, pub(crate) u8, pub(crate) u8);
@@ -27,24 +29,6 @@ const PALETTE: [Colour; 7] = [
     Colour(0xf0, 0xe4, 0x42), // yellow
 ];
 
-/// Lines over a fill, so that fills differ without colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hatch {
-    /// No lines.
-    Plain,
-    /// Lines rising to the right.
-    Rising,
-    /// Lines falling to the right.
-    Falling,
-    /// Horizontal lines.
-    Level,
-    /// Vertical lines.
-    Upright,
-}
-
-const HATCHES: [Hatch; 5] =
-    [Hatch::Plain, Hatch::Rising, Hatch::Falling, Hatch::Upright, Hatch::Level];
-
 /// A fill: colour and lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fill {
@@ -57,7 +41,7 @@ pub(crate) struct Fill {
 impl Fill {
     /// A plain fill.
     pub(crate) const fn plain(colour: Colour) -> Self {
-        Self { colour, hatch: Hatch::Plain }
+        Self { colour, hatch: Hatch::PLAIN }
     }
 
     /// Plain fill number `index` of a series, for areas too small for lines: eight
@@ -67,15 +51,22 @@ impl Fill {
         Self::plain(PALETTE.get(place).copied().unwrap_or(SOFT_INK))
     }
 
-    /// Fill number `index` of a series: 35 before one comes again.
+    /// Fill number `index` of a series: 112 before one comes again, and as many as there
+    /// are hatches before lines come again.
     pub(crate) fn of(index: usize) -> Self {
-        Self { colour: PALETTE[index % PALETTE.len()], hatch: HATCHES[index % HATCHES.len()] }
+        Self { colour: PALETTE[index % PALETTE.len()], hatch: Hatch::of(index) }
+    }
+
+    /// The same lines over another colour.
+    pub(crate) fn over(self, colour: Colour) -> Self {
+        Self { colour, ..self }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Fill;
+    use super::{Fill, INK};
+    use crate::report::chart::HATCHED;
 
     #[test]
     fn eight_plain_fills_differ() {
@@ -85,10 +76,14 @@ mod tests {
     }
 
     #[test]
-    fn thirty_five_fills_differ() {
-        let fills: Vec<Fill> = (0..35).map(Fill::of).collect();
+    fn fills_differ_and_sixteen_without_colour() {
+        let fills: Vec<Fill> = (0..112).map(Fill::of).collect();
         for (i, fill) in fills.iter().enumerate() {
             assert!(!fills[..i].contains(fill), "fill {i} comes twice");
+        }
+        let grey: Vec<Fill> = fills[..HATCHED].iter().map(|fill| fill.over(INK)).collect();
+        for (i, fill) in grey.iter().enumerate() {
+            assert!(!grey[..i].contains(fill), "the lines of fill {i} come twice");
         }
     }
 }

@@ -39,7 +39,7 @@ fn parts() -> [Part; 4] {
         Part { name: "kernels", fill: Fill::of(0), of: |host| host.kernel_cycles },
         Part { name: "communication", fill: Fill::of(1), of: |host| host.communication_cycles },
         Part { name: "compilation", fill: Fill::of(2), of: |host| host.compilation_cycles },
-        Part { name: "waiting", fill: Fill::plain(REST), of: |host| host.waiting_cycles },
+        Part { name: "waiting", fill: Fill::of(3).over(REST), of: |host| host.waiting_cycles },
     ]
 }
 

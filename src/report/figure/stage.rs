@@ -4,8 +4,8 @@
 use super::{NO_QUEUE, ReportError, Scene, empty};
 use crate::record::{Analysis, JobRecord, QueueRun};
 use crate::report::chart::{
-    Anchor, Area, Entry, Fill, LABEL, Label, REST, SOFT_INK, Scale, Sheet, Swatch, across, fit,
-    name_room, outline,
+    Anchor, Area, Colour, Entry, Fill, HATCHED, LABEL, Label, REST, SOFT_INK, Scale, Sheet, Swatch,
+    across, fit, name_room, outline,
 };
 use crate::report::number::float;
 use crate::report::queue::{class_of, classes, panels};
@@ -22,6 +22,8 @@ const SCHEMES: usize = 12;
 /// Classes with a fill of their own, hatched and flat; the rest share one.
 const CLASSES: usize = 14;
 const FLAT: usize = 7;
+/// They, the rest and who has no class differ without colour.
+const _: () = assert!(CLASSES + 2 <= HATCHED);
 
 /// A queue and its runs.
 pub(super) struct Stage<'a> {
@@ -81,6 +83,21 @@ impl<'a> Stage<'a> {
         }
     }
 
+    /// Classes without a fill of their own.
+    fn others(&self) -> Fill {
+        self.spare(CLASSES, SOFT_INK)
+    }
+
+    /// Who was not classified.
+    fn unclassified(&self) -> Fill {
+        self.spare(CLASSES + 1, REST)
+    }
+
+    /// A fill that is nobody's own.
+    fn spare(&self, place: usize, colour: Colour) -> Fill {
+        if self.flat { Fill::plain(colour) } else { Fill::of(place).over(colour) }
+    }
+
     /// A sheet with the title and the classes.
     pub(super) fn sheet(&self, title: &str) -> Sheet {
         let mut sheet = Sheet::new(&format!("{title}: {}", self.queue));
@@ -91,11 +108,11 @@ impl<'a> Stage<'a> {
         let rest = self.classes.len() - entries.len();
         if rest > 0 {
             let words = format!("other ({rest} classes)");
-            entries.push(Entry::new(Swatch::Fill(OTHERS), words));
+            entries.push(Entry::new(Swatch::Fill(self.others()), words));
         }
         let jobs = || self.runs.iter().flat_map(|(_, run)| &run.jobs);
         if jobs().any(|job| class_of(self.record, job).is_none()) {
-            entries.push(Entry::new(Swatch::Fill(NONE), "not classified"));
+            entries.push(Entry::new(Swatch::Fill(self.unclassified()), "not classified"));
         }
         sheet.legend(&entries);
         sheet
@@ -103,9 +120,9 @@ impl<'a> Stage<'a> {
 
     /// What a job is filled with.
     pub(super) fn fill(&self, job: &JobRecord) -> Fill {
-        let Some(class) = class_of(self.record, job) else { return NONE };
+        let Some(class) = class_of(self.record, job) else { return self.unclassified() };
         let place = self.classes.iter().position(|other| *other == class);
-        place.and_then(|place| self.own(place)).unwrap_or(OTHERS)
+        place.and_then(|place| self.own(place)).unwrap_or(self.others())
     }
 
     /// Draws a panel for every scheme, `height` high, each with `draw`.
@@ -141,12 +158,6 @@ impl<'a> Stage<'a> {
         }
     }
 }
-
-/// Who was not classified.
-const NONE: Fill = Fill::plain(REST);
-
-/// Classes without a fill of their own.
-const OTHERS: Fill = Fill::plain(SOFT_INK);
 
 fn span(run: &QueueRun) -> u64 {
     let jobs = run.jobs.iter().map(|job| job.end_cycle);

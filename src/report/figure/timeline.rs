@@ -6,8 +6,8 @@ use super::scene::{ONE, listed};
 use super::{Drawing, NO_SOLO, ReportError, Scene, empty};
 use crate::record::{Analysis, AppRecord, Interval};
 use crate::report::chart::{
-    Anchor, Area, Colour, Entry, Fill, Label, Lane, NOTE, PAPER, REST, Scale, Sheet, Swatch,
-    across, down, fit, outline, text_width,
+    Anchor, Area, Colour, Entry, Fill, HATCHED, Label, Lane, NOTE, PAPER, REST, Scale, Sheet,
+    Swatch, across, down, fit, outline, text_width,
 };
 use crate::report::machine::machine_words;
 use crate::report::name::plain_name;
@@ -18,6 +18,8 @@ const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
 const LANES: usize = 12;
 const COLOURED: usize = 7;
+/// These and the rest differ without colour.
+const _: () = assert!(COLOURED < HATCHED);
 const STEPS: u64 = 400;
 
 pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
@@ -75,8 +77,13 @@ fn fills(app: &AppRecord) -> BTreeMap<&str, Fill> {
     }
     let mut names: Vec<(&str, u64)> = cycles.into_iter().collect();
     names.sort_by_key(|&(_, cycles)| std::cmp::Reverse(cycles));
-    let fill = |i: usize| if i < COLOURED { Fill::of(i) } else { Fill::plain(REST) };
+    let fill = |i: usize| if i < COLOURED { Fill::of(i) } else { rest() };
     names.into_iter().enumerate().map(|(i, (name, _))| (name, fill(i))).collect()
+}
+
+/// The fill of kernels without one of their own.
+fn rest() -> Fill {
+    Fill::of(COLOURED).over(REST)
 }
 
 fn legend(sheet: &mut Sheet, app: &AppRecord, fills: &BTreeMap<&str, Fill>) {
@@ -91,8 +98,8 @@ fn legend(sheet: &mut Sheet, app: &AppRecord, fills: &BTreeMap<&str, Fill>) {
         }
     }
     if fills.len() > COLOURED {
-        let rest = format!("other ({} kernels)", fills.len() - COLOURED);
-        entries.push(Entry::new(Swatch::Fill(Fill::plain(REST)), rest));
+        let words = format!("other ({} kernels)", fills.len() - COLOURED);
+        entries.push(Entry::new(Swatch::Fill(rest()), words));
     }
     sheet.legend(&entries);
 }
