@@ -117,10 +117,12 @@ fn curves_hold_the_sampled_points_and_the_choice() {
     assert_eq!(lines[2], ["even", "apps/one", "3", "24", "0.96", "true"]);
     assert_eq!(lines[5], ["even", "apps/two", "3", "4", "0.5", "false"]);
     let document = roxmltree::Document::parse(&drawing.svg).unwrap();
-    let full = document
-        .descendants()
-        .filter(|node| node.has_tag_name("circle") && node.attribute("fill") != Some("none"));
-    assert_eq!(full.count(), 2, "one mark per application");
+    for (shape, fill) in [("circle", BLUE), ("polygon", ORANGE)] {
+        let full = document
+            .descendants()
+            .filter(|node| node.has_tag_name(shape) && node.attribute("fill") == Some(fill));
+        assert_eq!(full.count(), 2, "one mark per application, and one in the legend");
+    }
     // Mirrored: the ticks of the second application run from the right.
     let texts = texts(&drawing.svg);
     let plot = drawing.plots[0];

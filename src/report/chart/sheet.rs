@@ -51,10 +51,21 @@ pub(crate) enum Swatch {
     Line(Colour),
     /// A dashed line.
     Dashes(Colour),
+    /// Line number so and so of a plot, with its mark.
+    Mark(usize),
+    /// The mark of series number so and so.
+    Point(usize),
     /// A full circle.
     Dot(Colour),
     /// A ring.
     Ring(Colour),
+}
+
+impl Swatch {
+    /// The room it takes.
+    fn width(self) -> f64 {
+        if let Self::Mark(_) = self { 30.0 } else { 14.0 }
+    }
 }
 
 /// One entry of a legend.
@@ -157,21 +168,21 @@ impl Sheet {
 
     /// A legend of as many rows as it needs.
     pub(crate) fn legend(&mut self, entries: &[Entry]) {
-        const BOX: f64 = 14.0;
         let (from, room) = (self.column.0 + MARGIN, self.width() - 2.0 * MARGIN);
         let start = self.top;
         let (mut x, mut widest) = (from, 0.0_f64);
         for entry in entries {
-            let left = room - BOX - 5.0 - text_width(&entry.tail, LABEL);
+            let shown = entry.swatch.width() + 5.0;
+            let left = room - shown - text_width(&entry.tail, LABEL);
             let name = fit(&entry.name, LABEL, left) + &entry.tail;
-            let width = BOX + 5.0 + text_width(&name, LABEL);
+            let width = shown + text_width(&name, LABEL);
             if x > from && x + width > from + room {
                 x = from;
                 self.top += LABEL + 5.0;
             }
             let middle = self.top + LABEL / 2.0;
-            self.swatch(entry.swatch, x, middle, BOX);
-            self.canvas.text(Label::new(name, (x + BOX + 5.0, middle), LABEL, Anchor::Left));
+            self.swatch(entry.swatch, x, middle);
+            self.canvas.text(Label::new(name, (x + shown, middle), LABEL, Anchor::Left));
             widest = widest.max(x + width - from);
             x += width + 12.0;
         }
@@ -180,7 +191,8 @@ impl Sheet {
         self.top += 6.0;
     }
 
-    fn swatch(&mut self, swatch: Swatch, x: f64, middle: f64, width: f64) {
+    fn swatch(&mut self, swatch: Swatch, x: f64, middle: f64) {
+        let width = swatch.width();
         let centre = (x + width / 2.0, middle);
         let ends = ((x, middle), (x + width, middle));
         match swatch {
@@ -191,6 +203,8 @@ impl Sheet {
             }
             Swatch::Line(colour) => self.canvas.line(vec![ends.0, ends.1], colour, 1.8),
             Swatch::Dashes(colour) => self.canvas.dashes(ends.0, ends.1, colour, 1.8),
+            Swatch::Mark(index) => self.canvas.marked_curve(&[ends.0, ends.1], &[centre], index),
+            Swatch::Point(index) => self.canvas.point(centre, index),
             Swatch::Dot(colour) => self.canvas.circle(centre, 4.0, colour, true),
             Swatch::Ring(colour) => self.canvas.circle(centre, 4.0, colour, false),
         }

@@ -83,9 +83,7 @@ fn entries(machines: &[&str]) -> Vec<Entry> {
         Entry::new(Swatch::Fill(Fill::plain(REST)), "±20 %"),
     ];
     for (i, machine) in machines.iter().enumerate() {
-        let colour = Fill::of(i).colour;
-        let swatch = if i % 2 == 0 { Swatch::Dot(colour) } else { Swatch::Ring(colour) };
-        entries.push(Entry::new(swatch, *machine));
+        entries.push(Entry::new(Swatch::Point(i), *machine));
     }
     entries
 }
@@ -128,7 +126,7 @@ fn marks(
     for (row, pair) in points {
         let at = (x.at(pair.reference), y.at(pair.model));
         let index = machines.iter().position(|name| *name == row.machine).unwrap_or(0);
-        sheet.canvas.circle(at, 3.4, Fill::of(index).colour, index % 2 == 0);
+        sheet.canvas.point(at, index);
         free.take_point(at, 4.5);
     }
     let mut outliers: Vec<_> = points.iter().filter(|(_, p)| size(p) > BAND * 100.0).collect();

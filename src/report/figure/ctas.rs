@@ -4,7 +4,7 @@
 use super::{Drawing, ReportError, Scene, empty};
 use crate::report::alone::{Alone, Subject, Sweep, repeated, subjects, sweeps};
 use crate::report::chart::{
-    Entry, Fill, INK, Panel, Scale, Sheet, Swatch, counts, down, outline, panels,
+    Entry, INK, Panel, Scale, Sheet, Swatch, counts, down, outline, panels,
 };
 use crate::report::number::float;
 use crate::report::values::{cell, csv};
@@ -103,11 +103,9 @@ fn schemes(plots: &[Plot<'_>]) -> Vec<String> {
 }
 
 fn entries(schemes: &[String]) -> Vec<Entry> {
-    let line = |(index, scheme): (usize, &String)| {
-        Entry::new(Swatch::Line(Fill::flat(index).colour), scheme)
-    };
+    let line = |(index, scheme): (usize, &String)| Entry::new(Swatch::Mark(index), scheme);
     let mut entries: Vec<Entry> = schemes.iter().enumerate().map(line).collect();
-    entries.push(Entry::new(Swatch::Ring(INK), "pruned: fewer CTAs are as fast"));
+    entries.push(Entry::new(Swatch::Ring(INK), "open: pruned, fewer CTAs are as fast"));
     entries
 }
 
@@ -127,12 +125,11 @@ impl Plot<'_> {
         down(&mut sheet.canvas, area, &y, up, 12.0);
         for line in &self.lines {
             let place = schemes.iter().position(|scheme| *scheme == line.scheme).unwrap_or(0);
-            let colour = Fill::flat(place).colour;
             let at = |point: &Point<'_>| (x.at(f64::from(point.ctas)), y.at(point.time));
-            sheet.canvas.line(line.points.iter().map(at).collect(), colour, 1.6);
+            sheet.canvas.stroke(&line.points.iter().map(at).collect::<Vec<_>>(), place, 1.6);
             for point in &line.points {
                 let ring = if point.dropped { DOT + 1.6 } else { DOT };
-                sheet.canvas.circle(at(point), ring, colour, !point.dropped);
+                sheet.canvas.marker(at(point), place, ring, !point.dropped);
             }
         }
         outline(&mut sheet.canvas, area);

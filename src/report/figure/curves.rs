@@ -45,7 +45,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         sheet.skip(3.0);
         panel(&mut sheet, decision);
     }
-    sheet.note("Each as a share of its own largest speed; rings: sampled; full: chosen. Of two applications each axis spans its own largest count.");
+    sheet.note("Each as a share of its own largest speed; open marks: sampled; full: chosen. Of two applications each axis spans its own largest count.");
     Ok(sheet.finish(&scene.footer()).with_csv(table(&found)))
 }
 
@@ -93,7 +93,7 @@ fn apps<'a>(found: &[(&String, &'a DecisionRecord)]) -> Vec<&'a str> {
 }
 
 fn entries(found: &[(&String, &DecisionRecord)]) -> Vec<Entry> {
-    let entry = |(i, name): (usize, &str)| Entry::new(Swatch::Line(Fill::flat(i).colour), name);
+    let entry = |(i, name): (usize, &str)| Entry::new(Swatch::Mark(i), name);
     apps(found).into_iter().enumerate().map(entry).collect()
 }
 
@@ -143,13 +143,12 @@ fn axis(sheet: &mut Sheet, area: &Area, x: &Scale, most: u32, title: &str, above
 }
 
 fn draw_curve(sheet: &mut Sheet, curve: &Curve<'_>, x: &Scale, level: &Scale, index: usize) {
-    let colour = Fill::flat(index).colour;
     let place = |&(ctas, share): &(u32, f64)| (x.at(f64::from(ctas)), level.at(share));
     let line: Vec<(f64, f64)> = curve.points.iter().map(place).collect();
+    sheet.canvas.stroke(&line, index, 1.6);
     for point in &line {
-        sheet.canvas.circle(*point, DOT, colour, false);
+        sheet.canvas.marker(*point, index, DOT, false);
     }
-    sheet.canvas.line(line, colour, 1.6);
     let chosen = curve.record.chosen;
     if chosen == 0 {
         return;
@@ -158,9 +157,9 @@ fn draw_curve(sheet: &mut Sheet, curve: &Curve<'_>, x: &Scale, level: &Scale, in
     let bottom = level.at(level.low());
     let share = curve.points.iter().find(|(ctas, _)| *ctas == chosen).map(|point| point.1);
     let top = share.map_or(level.at(1.0), |share| level.at(share));
-    sheet.canvas.dashes((at, bottom), (at, top), colour, 1.0);
+    sheet.canvas.dashes((at, bottom), (at, top), Fill::of(index).colour, 1.0);
     if share.is_some() {
-        sheet.canvas.circle((at, top), DOT + 2.0, colour, true);
+        sheet.canvas.marker((at, top), index, DOT + 2.0, true);
     }
 }
 

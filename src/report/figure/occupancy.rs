@@ -104,7 +104,7 @@ fn entries(curves: &[Curve]) -> Vec<Entry> {
     let entry = |(index, curve): (usize, &Curve)| {
         let (ctas, ipc) = curve.best();
         let tail = format!(" ({} at {ctas})", short(ipc));
-        Entry::new(Swatch::mark(index), &curve.label).with(tail)
+        Entry::new(Swatch::Mark(index), &curve.label).with(tail)
     };
     curves.iter().enumerate().map(entry).collect()
 }

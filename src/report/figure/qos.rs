@@ -146,7 +146,7 @@ fn entries(schemes: &[String], rows: &[Row<'_>], target: f64, by_rank: bool) -> 
         let points = || rows.iter().filter_map(|row| row.points[place]);
         let below = points().filter(|point| point.progress < point.target).count();
         let tail = format!(" ({below} of {} below)", points().count());
-        let swatch = if by_rank { Swatch::mark(place) } else { Swatch::Fill(Fill::of(place)) };
+        let swatch = if by_rank { Swatch::Mark(place) } else { Swatch::Fill(Fill::of(place)) };
         Entry::new(swatch, scheme).with(tail)
     };
     let mut entries: Vec<Entry> = schemes.iter().enumerate().map(entry).collect();

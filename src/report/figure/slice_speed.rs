@@ -153,7 +153,7 @@ fn kept(sweep: &Sweep<'_>, changing: Resource) -> String {
 }
 
 fn panel(sheet: &mut Sheet, resource: Resource, curves: &[Curve], over: Option<(u64, u64)>) {
-    let entry = |(index, curve): (usize, &Curve)| Entry::new(Swatch::mark(index), &curve.label);
+    let entry = |(index, curve): (usize, &Curve)| Entry::new(Swatch::Mark(index), &curve.label);
     sheet.legend(&curves.iter().enumerate().map(entry).collect::<Vec<_>>());
     let area = sheet.plot(LEFT, RIGHT, HEIGHT);
     let most = curves.iter().flat_map(|curve| &curve.points).map(|point| point.0).max();

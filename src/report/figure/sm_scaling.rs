@@ -54,7 +54,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let mut sheet = Sheet::new("Bandwidth and speed against SMs");
     let entry = |(index, curve): (usize, &Curve)| {
         let tail = format!(" (saturates at {})", curve.saturates());
-        Entry::new(Swatch::mark(index), &curve.label).with(tail)
+        Entry::new(Swatch::Mark(index), &curve.label).with(tail)
     };
     sheet.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
     if drawn.iter().flat_map(|curve| &curve.points).any(|point| point.requested.is_some()) {
@@ -110,8 +110,8 @@ fn across(area: &Area, curves: &[Curve]) -> (Scale, u32) {
 
 fn bandwidth(sheet: &mut Sheet, curves: &[Curve]) {
     sheet.legend(&[
-        Entry::new(Swatch::Line(INK), "loads and stores"),
-        Entry::new(Swatch::Dashes(INK), "DRAM"),
+        Entry::new(Swatch::Dot(INK), "full marks: loads and stores"),
+        Entry::new(Swatch::Ring(INK), "open marks: DRAM"),
     ]);
     let area = sheet.plot(LEFT, RIGHT, HEIGHT);
     let (x, most) = across(&area, curves);
@@ -125,9 +125,7 @@ fn bandwidth(sheet: &mut Sheet, curves: &[Curve]) {
             let at = |point: &Point| Some((x.at(f64::from(point.sms)), y.at(of(point)?)));
             curve.points.iter().filter_map(at).collect()
         };
-        for ends in line(|point| point.dram).windows(2) {
-            sheet.canvas.dashes(ends[0], ends[1], Fill::of(index).colour, 1.4);
-        }
+        sheet.canvas.thin_curve(&line(|point| point.dram), index);
         sheet.canvas.curve(&line(|point| point.requested), index);
     }
     outline(&mut sheet.canvas, &area);

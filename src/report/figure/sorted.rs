@@ -61,7 +61,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let entry = |(index, line): (usize, &Line<'_>)| {
         let mean = |metric| line.mean(metric).map_or("–".into(), short);
         let tail = format!(": {}, {}", mean(0), mean(1));
-        Entry::new(Swatch::mark(index), line.scheme).with(tail)
+        Entry::new(Swatch::Mark(index), line.scheme).with(tail)
     };
     sheet.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
     let titles = METRICS.map(|metric| metric.title.to_string());

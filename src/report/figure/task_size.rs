@@ -28,7 +28,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     let drawn = &curves[..curves.len().min(LINES)];
     let mut sheet = Sheet::new("Kernel time against the size of a task");
-    let entry = |(index, curve): (usize, &Curve)| Entry::new(Swatch::mark(index), &curve.label);
+    let entry = |(index, curve): (usize, &Curve)| Entry::new(Swatch::Mark(index), &curve.label);
     sheet.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
     plot(&mut sheet, drawn);
     sheet.note("Each application alone; a time of 1 is that of its kernels as written.");
