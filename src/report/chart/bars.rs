@@ -2,9 +2,11 @@
 
 use super::axis::{down, outline};
 use super::canvas::Label;
-use super::colour::{Fill, INK};
+use super::cluster::{Cluster, Slot};
+use super::colour::{Fill, INK, SOFT_INK};
+use super::names::{Named, names};
 use super::sheet::{NOTE, Sheet};
-use super::text::{Anchor, fit, text_width};
+use super::text::Anchor;
 use super::{Area, Scale};
 use crate::report::number::short;
 
@@ -12,42 +14,13 @@ const LEFT: f64 = 52.0;
 const RIGHT: f64 = 8.0;
 /// Left of the bars, the title of the vertical axis.
 const TITLE: f64 = 40.0;
+/// Height of the scale.
 const HEIGHT: f64 = 76.0;
-/// Room between clusters.
-const GAP: f64 = 10.0;
-/// A bar's share of the sheet's width, at least; with its value above it.
-const NARROW: f64 = 6.0;
-const LABELLED: f64 = 12.0;
 /// Bars are widened up to this many times.
 const STRETCH: f64 = 4.0;
-/// Room above the bars, for values where there are some.
+/// Room above the scale, for values where there are some.
 const HEAD: f64 = 32.0;
 const NO_HEAD: f64 = 6.0;
-/// Longest name of a cluster that stands upright.
-const NAME: f64 = 230.0;
-
-/// Bars side by side under one name.
-#[derive(Clone, Debug)]
-pub(crate) struct Cluster {
-    /// What they share.
-    pub(crate) name: String,
-    /// One value per series; `None`: no bar. Infinite ones are written only.
-    pub(crate) values: Vec<Option<f64>>,
-    /// Values stand above the bars.
-    pub(crate) labelled: bool,
-    /// Both ends of what each value may be; empty: there are none.
-    pub(crate) ends: Vec<Option<(f64, f64)>>,
-}
-
-impl Cluster {
-    fn width(&self, stretch: f64) -> f64 {
-        self.pitch() * stretch * float(self.values.len()) + GAP
-    }
-
-    fn pitch(&self) -> f64 {
-        if self.labelled { LABELLED } else { NARROW }
-    }
-}
 
 /// Clusters with what they have in common.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +33,8 @@ pub(crate) struct Bars<'a> {
     pub(crate) title: &'a str,
     /// A dashed line at this value.
     pub(crate) reference: Option<f64>,
+    /// The scale reaches this at least: what other panels of the same quantity need.
+    pub(crate) most: f64,
 }
 
 impl Bars<'_> {
@@ -67,15 +42,10 @@ impl Bars<'_> {
     pub(crate) fn draw(&self, sheet: &mut Sheet) {
         let room = sheet.width() - LEFT - RIGHT;
         let rows = self.rows(room);
-        let widest = rows.iter().map(|row| row.iter().map(|c| c.width(1.0)).sum::<f64>());
-        let bars = widest.fold(1.0, f64::max);
-        let stretch = (room / bars).clamp(1.0, STRETCH);
-        let values = self.clusters.iter().flat_map(|cluster| &cluster.values).flatten().copied();
-        let ends = self.clusters.iter().flat_map(|cluster| &cluster.ends).flatten();
-        let all = values.chain(ends.map(|end| end.1));
-        let most = all.filter(|v| v.is_finite()).fold(0.0, f64::max);
+        let stretch = rows.iter().map(|row| stretch(row, room)).fold(STRETCH, f64::min);
+        let most = highest(self.clusters).max(self.most).max(self.reference.unwrap_or(0.0));
         for row in rows {
-            self.row(sheet, row, stretch, most.max(self.reference.unwrap_or(0.0)));
+            self.row(sheet, row, stretch, most);
         }
     }
 
@@ -112,16 +82,19 @@ impl Bars<'_> {
     }
 
     fn row(&self, sheet: &mut Sheet, row: &[Cluster], stretch: f64, most: f64) {
-        let told = |cluster: &Cluster| cluster.labelled || cluster.pitch() * stretch >= LABELLED;
-        let head = if row.iter().any(told) { HEAD } else { NO_HEAD };
-        let area = sheet.plot(LEFT, RIGHT, HEIGHT + head);
-        let scale = Scale::from_zero(most, area.bottom(), area.y + head);
+        let told = row.iter().any(|cluster| cluster.told(stretch));
+        sheet.skip(if told { HEAD } else { NO_HEAD });
+        let area = sheet.plot(LEFT, RIGHT, HEIGHT);
+        let scale = Scale::from_zero(most, area.bottom(), area.y);
         down(&mut sheet.canvas, &area, &scale, self.title, area.x - TITLE);
-        let mut left = area.x + GAP / 2.0;
+        let slots = Slot::all(row, stretch, area.x);
         let mut values = Vec::new();
-        for cluster in row {
-            values.extend(self.cluster(sheet, cluster, left, stretch, &scale));
-            left += cluster.width(stretch);
+        for (place, slot) in slots.iter().enumerate() {
+            if slot.cluster.mean && place > 0 {
+                let x = slot.rule();
+                sheet.canvas.line(vec![(x, area.y), (x, area.bottom())], SOFT_INK, 0.6);
+            }
+            values.extend(self.bars(sheet, slot, stretch, &scale));
         }
         if let Some(reference) = self.reference {
             let y = scale.at(reference);
@@ -131,40 +104,60 @@ impl Bars<'_> {
             sheet.canvas.text_before(value);
         }
         outline(&mut sheet.canvas, &area);
-        let height = names(sheet, row, stretch, &area);
+        let named: Vec<Named<'_>> = slots.iter().map(Slot::named).collect();
+        let height = names(&mut sheet.canvas, &named, area.bottom());
         sheet.skip(height + 10.0);
     }
 
-    /// Draws the bars of `cluster`; returns the values that stand above them.
-    fn cluster(
-        &self,
-        sheet: &mut Sheet,
-        cluster: &Cluster,
-        left: f64,
-        stretch: f64,
-        scale: &Scale,
-    ) -> Vec<Label> {
-        let pitch = cluster.pitch() * stretch;
+    /// Draws the bars of a cluster; returns the values that stand above them.
+    fn bars(&self, sheet: &mut Sheet, slot: &Slot<'_>, stretch: f64, scale: &Scale) -> Vec<Label> {
+        let cluster = slot.cluster;
+        let pitch = cluster.pitch(stretch);
         let floor = scale.at(0.0);
         let mut values = Vec::new();
-        let mut x = left;
+        let mut x = slot.left;
         for (place, (value, fill)) in cluster.values.iter().zip(self.fills).enumerate() {
             let top = value.filter(|v| v.is_finite()).map_or(floor, |v| scale.at(v));
             if top < floor {
                 let bar = Area::new(x, top, pitch * 0.88, floor - top);
                 sheet.canvas.bar(bar, *fill);
             }
+            let middle = x + pitch * 0.44;
             let end = cluster.ends.get(place).copied().flatten();
-            let top = end.map_or(top, |end| whisker(sheet, x + pitch * 0.44, end, scale).min(top));
-            if let (Some(value), true) = (value, cluster.labelled || pitch >= LABELLED) {
-                let words = if value.is_finite() { short(*value) } else { "∞".into() };
-                let at = (x + pitch * 0.44, top - 2.0);
-                values.push(Label::new(words, at, NOTE, Anchor::Left).upwards());
+            let top = end.map_or(top, |end| whisker(sheet, middle, end, scale).min(top));
+            if let (Some(value), true) = (value, cluster.told(stretch)) {
+                values.push(self.value(*value, (middle, top), scale));
             }
             x += pitch;
         }
         values
     }
+
+    /// A value above what reaches up to a point: above the reference line too where that
+    /// would go through it.
+    fn value(&self, value: f64, (x, top): (f64, f64), scale: &Scale) -> Label {
+        let words = if value.is_finite() { short(value) } else { "∞".into() };
+        let label = Label::new(words, (x, top - 2.0), NOTE, Anchor::Left).upwards();
+        let area = label.area();
+        let line = self.reference.map(|reference| scale.at(reference));
+        match line.filter(|y| area.y < y + 1.0 && y - 1.0 < area.bottom()) {
+            Some(y) => Label { at: (x, y - 2.0), ..label },
+            None => label,
+        }
+    }
+}
+
+/// The largest value of `clusters`, with the ends; at least 0.
+pub(crate) fn highest(clusters: &[Cluster]) -> f64 {
+    clusters.iter().map(Cluster::most).fold(0.0, f64::max)
+}
+
+/// How many times wider bars fill a row of `room`; less than one where not even the
+/// thinnest have room.
+fn stretch(row: &[Cluster], room: f64) -> f64 {
+    let bars: f64 = row.iter().map(Cluster::bars).sum();
+    let gaps: f64 = row.iter().map(Cluster::gap).sum();
+    ((room - gaps) / bars.max(1.0)).max(0.1)
 }
 
 /// Draws both ends of a value at `x`; returns the height of the upper one.
@@ -177,53 +170,37 @@ fn whisker(sheet: &mut Sheet, x: f64, ends: (f64, f64), scale: &Scale) -> f64 {
     high
 }
 
-/// Writes the names of a row below `area`, upright where they are wider than their
-/// clusters; returns the height that they take.
-fn names(sheet: &mut Sheet, row: &[Cluster], stretch: f64, area: &Area) -> f64 {
-    let flat = row.iter().all(|c| text_width(&c.name, NOTE) <= c.width(stretch) - 2.0);
-    let mut left = area.x + GAP / 2.0;
-    let mut height: f64 = NOTE;
-    for cluster in row {
-        let x = left + (cluster.width(stretch) - GAP) / 2.0;
-        left += cluster.width(stretch);
-        if flat {
-            let at = (x, area.bottom() + 9.0);
-            sheet.canvas.text(Label::new(&cluster.name, at, NOTE, Anchor::Centre));
-        } else {
-            let name = fit(&cluster.name, NOTE, NAME);
-            height = height.max(text_width(&name, NOTE));
-            let at = (x, area.bottom() + 4.0);
-            sheet.canvas.text(Label::new(name, at, NOTE, Anchor::Right).upwards());
-        }
-    }
-    height + 4.0
-}
-
-#[allow(clippy::cast_precision_loss)] // a handful of bars
-fn float(count: usize) -> f64 {
-    count as f64
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Bars, Cluster};
+    use super::{Bars, Cluster, Scale};
+
+    fn cluster(labelled: bool) -> Cluster {
+        let (name, values) = (String::new(), vec![Some(1.0); 6]);
+        Cluster { name, values, labelled, ends: Vec::new(), mean: false }
+    }
 
     #[test]
     fn rows_are_as_few_as_fit_and_alike() {
-        let cluster = |labelled| Cluster {
-            name: String::new(),
-            values: vec![Some(1.0); 6],
-            labelled,
-            ends: Vec::new(),
-        };
         let mut clusters = vec![cluster(false); 10];
         clusters.push(cluster(true));
         let lengths = |room| {
-            let bars = Bars { clusters: &clusters, fills: &[], title: "", reference: None };
+            let (fills, title) = (&[], "");
+            let bars = Bars { clusters: &clusters, fills, title, reference: None, most: 0.0 };
             bars.rows(room).iter().map(|row| row.len()).collect::<Vec<_>>()
         };
         assert_eq!(lengths(420.0), [6, 5], "ten of 46 units and one of 82");
         assert_eq!(lengths(600.0), [11]);
         assert_eq!(lengths(10.0), [1; 11], "each has a row, however little room there is");
+    }
+
+    #[test]
+    fn no_value_stands_in_the_reference_line() {
+        let (clusters, fills, title) = (&[], &[], "");
+        let bars = Bars { clusters, fills, title, reference: Some(1.0), most: 0.0 };
+        let scale = Scale::linear(0.0, 2.0, 100.0, 0.0);
+        let area = |value| bars.value(value, (0.0, scale.at(value)), &scale).area();
+        assert!((area(0.9).bottom() - 48.0).abs() < 1e-9, "above the line at 50");
+        assert!((area(0.2).bottom() - 88.0).abs() < 1e-9, "well below the line");
+        assert!((area(1.5).bottom() - 23.0).abs() < 1e-9, "well above it");
     }
 }

@@ -52,9 +52,11 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     sheet.legend(&entries(&schemes));
     let drawn = &plots[..plots.len().min(APPS)];
     let names: Vec<String> = drawn.iter().map(|plot| plot.label.clone()).collect();
+    let points = drawn.iter().flat_map(|plot| &plot.lines).flat_map(|line| &line.points);
+    let slowest = points.map(|point| point.time).fold(1.0, f64::max);
     let height = if names.len() == 1 { ALONE } else { HEIGHT };
     for (panel, plot) in panels(&mut sheet, &names, height).iter().zip(drawn) {
-        plot.draw(&mut sheet, panel, &schemes);
+        plot.draw(&mut sheet, panel, &schemes, slowest);
     }
     sheet.note("Each application alone, its shortest time as 1.");
     let lines = plots.iter().flat_map(|plot| &plot.lines);
@@ -110,11 +112,11 @@ fn entries(schemes: &[String]) -> Vec<Entry> {
 }
 
 impl Plot<'_> {
-    fn draw(&self, sheet: &mut Sheet, panel: &Panel, schemes: &[String]) {
+    /// Draws it on a scale that reaches `slowest`, as that of all panels does.
+    fn draw(&self, sheet: &mut Sheet, panel: &Panel, schemes: &[String], slowest: f64) {
         let area = &panel.area;
-        let points = || self.lines.iter().flat_map(|line| &line.points);
-        let most = points().map(|point| point.ctas).max().unwrap_or(1);
-        let slowest = points().map(|point| point.time).fold(1.0, f64::max);
+        let points = self.lines.iter().flat_map(|line| &line.points);
+        let most = points.map(|point| point.ctas).max().unwrap_or(1);
         let edge = area.right() - 5.0;
         let x = Scale::linear(0.0, f64::from(most), area.x, edge);
         // Marks stay below the name.

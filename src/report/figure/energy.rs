@@ -4,7 +4,7 @@
 use super::{Drawing, ReportError, Scene, empty};
 use crate::record::CoRun;
 use crate::record::statistics::mean;
-use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch};
+use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch, highest};
 use crate::report::grid::Mix;
 use crate::report::number::float;
 use crate::report::values::{cell, csv};
@@ -26,6 +26,9 @@ const PARTS: [Part; 3] = [
     ("GPU", |cost| cost.gpu),
     ("Memory", |cost| cost.memory),
 ];
+
+/// Panels of one scale, from the first on: the memory's part is small.
+const SAME: usize = 2;
 
 /// Energy of a thread instruction, in joules or over a baseline's whole.
 #[derive(Clone, Copy)]
@@ -53,15 +56,17 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
     let entry = |(name, fill): (&String, &Fill)| Entry::new(Swatch::Fill(*fill), name);
     sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());
+    let parts = [0, 1, 2].map(|part| clusters(&rows, schemes.len(), part));
     for (part, (name, _)) in PARTS.iter().enumerate() {
         sheet.skip(4.0);
         sheet.note(&format!("{name}:"));
-        let clusters = clusters(&rows, schemes.len(), part);
         let reference = (part == 0).then_some(100.0);
-        Bars { clusters: &clusters, fills: &fills, title: "%", reference }.draw(&mut sheet);
+        let most = if part < SAME { highest(&parts[0]) } else { 0.0 };
+        let clusters = &parts[part];
+        Bars { clusters, fills: &fills, title: "%", reference, most }.draw(&mut sheet);
     }
     sheet.note(&format!(
-        "All in % of what GPU and memory take together for an instruction under {}: the lower two add up to the first.",
+        "All in % of what GPU and memory take together for an instruction under {}: the lower two add up to the first. Memory has a scale of its own.",
         schemes[baseline]
     ));
     if rows.len() > MIXES {
@@ -117,16 +122,17 @@ fn overall(rows: &[Row<'_>], scheme: usize, part: usize) -> Option<f64> {
 /// several.
 fn clusters(rows: &[Row<'_>], schemes: usize, part: usize) -> Vec<Cluster> {
     let percent = |value: Option<f64>| value.map(|value| 100.0 * value);
-    let cluster = |name: &str, labelled, values| Cluster {
+    let labelled = rows.len() * schemes <= LABELLED;
+    let cluster = |name: &str, mean, values| Cluster {
         name: name.into(),
         values,
-        labelled,
+        labelled: labelled || mean,
         ends: Vec::new(),
+        mean,
     };
-    let labelled = rows.len() * schemes <= LABELLED;
     let drawn = rows.iter().take(MIXES).map(|row| {
         let values = row.costs.iter().map(|cost| percent(cost.as_ref().map(PARTS[part].1)));
-        cluster(row.mix, labelled, values.collect())
+        cluster(row.mix, false, values.collect())
     });
     let mut clusters: Vec<Cluster> = drawn.collect();
     if rows.len() > 1 {

@@ -32,10 +32,11 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         values: vec![Some(share(row) * 100.0)],
         labelled: rows.len() <= LABELLED,
         ends: Vec::new(),
+        mean: false,
     };
     let clusters: Vec<Cluster> = rows.iter().map(cluster).collect();
     let (fills, title) = ([Fill::of(0)], "% of slots");
-    Bars { clusters: &clusters, fills: &fills, title, reference: Some(HIGH * 100.0) }
+    Bars { clusters: &clusters, fills: &fills, title, reference: Some(HIGH * 100.0), most: 0.0 }
         .draw(&mut sheet);
     sheet.note("Slots in which an instruction issued at least; dashed: 50 %, where high begins.");
     if left_out > 0 {

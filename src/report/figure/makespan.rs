@@ -71,7 +71,8 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());
     let clusters = clusters(&mixes, &gains, &means);
     let title = "speedup";
-    Bars { clusters: &clusters, fills: &fills, title, reference: Some(1.0) }.draw(&mut sheet);
+    Bars { clusters: &clusters, fills: &fills, title, reference: Some(1.0), most: 0.0 }
+        .draw(&mut sheet);
     for note in notes(&gains) {
         sheet.note(&note);
     }
@@ -171,11 +172,12 @@ fn clusters(mixes: &[Mix], gains: &[Vec<Option<Gain>>], means: &[Option<f64>]) -
         values: gains.iter().map(|gain| gain.map(|gain| gain.mean)).collect(),
         labelled,
         ends: gains.iter().map(|gain| gain.filter(|gain| gain.runs > 1).map(|g| g.ends)).collect(),
+        mean: false,
     };
     let mut clusters: Vec<Cluster> = mixes.iter().zip(gains).take(MIXES).map(cluster).collect();
     if mixes.len() > 1 {
         let (name, values) = ("GMEAN".into(), means.to_vec());
-        clusters.push(Cluster { name, values, labelled: true, ends: Vec::new() });
+        clusters.push(Cluster { name, values, labelled: true, ends: Vec::new(), mean: true });
     }
     clusters
 }

@@ -64,7 +64,8 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let named = mix_labels(&records);
     let clusters = clusters(&rows, &named.labels, &means);
     let title = "normalised";
-    Bars { clusters: &clusters, fills: &fills, title, reference: Some(1.0) }.draw(&mut sheet);
+    Bars { clusters: &clusters, fills: &fills, title, reference: Some(1.0), most: 0.0 }
+        .draw(&mut sheet);
     for note in named.notes.iter().chain(&notes(&rows)) {
         sheet.note(note);
     }
@@ -132,9 +133,10 @@ fn clusters(rows: &[Row], labels: &[String], means: &[Option<f64>]) -> Vec<Clust
         values: row.shares.clone(),
         labelled: one,
         ends: Vec::new(),
+        mean: false,
     });
     let (name, values) = ("GMEAN".into(), means.to_vec());
-    let mean = Cluster { name, values, labelled: true, ends: Vec::new() };
+    let mean = Cluster { name, values, labelled: true, ends: Vec::new(), mean: true };
     drawn.chain((!one).then_some(mean)).collect()
 }
 

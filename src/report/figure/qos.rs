@@ -68,15 +68,15 @@ fn draw_bars(sheet: &mut Sheet, rows: &[Row<'_>], target: f64, means: &[Option<f
     sheet.note("Normalised progress of the application with the high priority:");
     let progress = clusters(rows, |point| point.progress);
     let (title, reference) = ("progress", Some(target));
-    Bars { clusters: &progress, fills: &fills, title, reference }.draw(sheet);
+    Bars { clusters: &progress, fills: &fills, title, reference, most: 0.0 }.draw(sheet);
     sheet.skip(4.0);
     sheet.note("Throughput of all (STP):");
     let mut stp = clusters(rows, |point| point.stp);
     if rows.len() > 1 {
         let (name, values) = ("GMEAN".into(), means.to_vec());
-        stp.push(Cluster { name, values, labelled: true, ends: Vec::new() });
+        stp.push(Cluster { name, values, labelled: true, ends: Vec::new(), mean: true });
     }
-    Bars { clusters: &stp, fills: &fills, title: "STP", reference: None }.draw(sheet);
+    Bars { clusters: &stp, fills: &fills, title: "STP", reference: None, most: 0.0 }.draw(sheet);
 }
 
 /// Both panels as lines, the values of each scheme sorted.
@@ -161,6 +161,7 @@ fn clusters(rows: &[Row<'_>], of: fn(Point) -> f64) -> Vec<Cluster> {
         values: row.points.iter().map(|point| point.map(of)).collect(),
         labelled: bars <= LABELLED,
         ends: Vec::new(),
+        mean: false,
     };
     rows.iter().map(cluster).collect()
 }

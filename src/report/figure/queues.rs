@@ -3,7 +3,7 @@
 
 use super::{Drawing, NO_QUEUE, ReportError, Scene, empty};
 use crate::record::{Gain, Over, QueueGain};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch};
+use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch, highest};
 use crate::report::queue::{BASELINE, Panel, over_name, panels};
 use crate::report::values::{cell, csv};
 
@@ -59,9 +59,8 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let mut sheet = Sheet::new(&format!("{} over {baseline}", metric.label));
     let entry = |(name, fill): (&&String, &Fill)| Entry::new(Swatch::Fill(*fill), *name);
     sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());
-    for panel in &all {
-        panel.draw(&mut sheet, metric, &schemes, &fills);
-    }
+    let shown: Vec<Shown> = all.iter().map(|panel| panel.shown(metric, &schemes)).collect();
+    draw_panels(&mut sheet, &all, &shown, &fills);
     if all.iter().flat_map(|panel| &panel.gains).any(|gain| ends(metric, gain).is_some()) {
         sheet.note("Lines on bars: 95 % interval over seeds.");
     }
@@ -104,8 +103,28 @@ fn ends(metric: &Metric, gain: &QueueGain) -> Option<(f64, f64)> {
     (metric.of)(gain).and_then(|gain| gain.interval)
 }
 
+/// The bars of a panel, and how many queues are left out.
+struct Shown {
+    clusters: Vec<Cluster>,
+    left: usize,
+}
+
+/// Draws the bars of all panels on one scale.
+fn draw_panels(sheet: &mut Sheet, panels: &[Gains], shown: &[Shown], fills: &[Fill]) {
+    let most = shown.iter().map(|shown| highest(&shown.clusters)).fold(0.0, f64::max);
+    for (panel, Shown { clusters, left }) in panels.iter().zip(shown) {
+        sheet.note(&panel.title);
+        sheet.skip(3.0);
+        let title = "normalised";
+        Bars { clusters, fills, title, reference: Some(1.0), most }.draw(sheet);
+        if *left > 0 {
+            sheet.note(&format!("{left} more queues are in the average and not drawn."));
+        }
+    }
+}
+
 impl Gains {
-    fn draw(&self, sheet: &mut Sheet, metric: &Metric, schemes: &[&String], fills: &[Fill]) {
+    fn shown(&self, metric: &Metric, schemes: &[&String]) -> Shown {
         let mut overs = places(self.gains.iter().map(|gain| &gain.over));
         overs.sort_by_key(|over| **over == Over::Average);
         let left = overs.len().saturating_sub(QUEUES + 1);
@@ -116,21 +135,16 @@ impl Gains {
                 self.gains.iter().find(|gain| gain.scheme == **scheme && gain.over == **over)
             };
             let found: Vec<Option<&QueueGain>> = schemes.iter().map(of).collect();
+            let mean = **over == Over::Average;
             Cluster {
                 name: over_name(over).into(),
                 values: found.iter().map(|gain| Some((metric.of)((*gain)?)?.mean)).collect(),
-                labelled: few || **over == Over::Average,
+                labelled: few || mean,
                 ends: found.iter().map(|gain| gain.and_then(|gain| ends(metric, gain))).collect(),
+                mean,
             }
         };
-        let clusters: Vec<Cluster> = overs.iter().map(cluster).collect();
-        sheet.note(&self.title);
-        sheet.skip(3.0);
-        let title = "normalised";
-        Bars { clusters: &clusters, fills, title, reference: Some(1.0) }.draw(sheet);
-        if left > 0 {
-            sheet.note(&format!("{left} more queues are in the average and not drawn."));
-        }
+        Shown { clusters: overs.iter().map(cluster).collect(), left }
     }
 }
 

@@ -4,7 +4,7 @@
 use super::{Drawing, ReportError, Scene, empty};
 use crate::record::statistics::mean;
 use crate::record::{CoRun, EpochShares};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch};
+use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch, highest};
 use crate::report::grid::Grid;
 use crate::report::values::{cell, csv};
 
@@ -49,13 +49,13 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
     let entry = |(name, fill): (&&str, &Fill)| Entry::new(Swatch::Fill(*fill), *name);
     sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());
-    let titles = ["SMs vacated", "Pages under way"];
-    for (part, title) in titles.into_iter().enumerate() {
+    let parts = [0, 1].map(|part| clusters(&rows, schemes.len(), part));
+    let most = parts.iter().map(|part| highest(part)).fold(0.0, f64::max);
+    for (name, clusters) in ["SMs vacated", "Pages under way"].into_iter().zip(&parts) {
         sheet.skip(4.0);
-        sheet.note(&format!("{title}:"));
-        let clusters = clusters(&rows, schemes.len(), part);
+        sheet.note(&format!("{name}:"));
         let title = "% of epoch";
-        Bars { clusters: &clusters, fills: &fills, title, reference: None }.draw(&mut sheet);
+        Bars { clusters, fills: &fills, title, reference: None, most }.draw(&mut sheet);
     }
     sheet.note("Bars: means over all epochs, in each the application with the largest share; lines on them: up to the worst epoch; numbers: the means. Applications run on meanwhile.");
     if rows.len() > MIXES {
@@ -110,16 +110,16 @@ impl Share {
 /// several.
 fn clusters(rows: &[Row<'_>], schemes: usize, part: usize) -> Vec<Cluster> {
     let labelled = rows.len() * schemes <= LABELLED;
-    let cluster = |name: &str, labelled, shares: Vec<Option<Share>>| {
+    let cluster = |name: &str, mean, shares: Vec<Option<Share>>| {
         let percent = |share: &Option<Share>| share.map(|share| 100.0 * share.mean);
         let reach = |share: &Option<Share>| share.map(|s| (100.0 * s.mean, 100.0 * s.worst));
         let (values, ends) =
             (shares.iter().map(percent).collect(), shares.iter().map(reach).collect());
-        Cluster { name: name.into(), values, labelled, ends }
+        Cluster { name: name.into(), values, labelled: labelled || mean, ends, mean }
     };
     let drawn = rows.iter().take(MIXES).map(|row| {
         let shares = row.costs.iter().map(|cost| cost.as_ref()?.most(part)).collect();
-        cluster(row.mix, labelled, shares)
+        cluster(row.mix, false, shares)
     });
     let mut clusters: Vec<Cluster> = drawn.collect();
     if rows.len() > 1 {

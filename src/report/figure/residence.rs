@@ -36,10 +36,12 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         values: RESOURCES.map(|(key, _)| row.shares.get(key).map(|share| share * 100.0)).into(),
         labelled: rows.len() <= LABELLED,
         ends: Vec::new(),
+        mean: false,
     };
     let clusters: Vec<Cluster> = rows.iter().map(cluster).collect();
     let title = "% of an SM";
-    Bars { clusters: &clusters, fills: &fills, title, reference: Some(100.0) }.draw(&mut sheet);
+    Bars { clusters: &clusters, fills: &fills, title, reference: Some(100.0), most: 0.0 }
+        .draw(&mut sheet);
     sheet.note("Of an SM that holds as many CTAs as fit.");
     if left_out > 0 {
         sheet.note(&format!("{left_out} more kernels, with fewer cycles, are not drawn."));

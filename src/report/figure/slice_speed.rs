@@ -38,6 +38,13 @@ struct Curve {
     repeats: usize,
 }
 
+/// What speeds are over, and the largest of the figure: all panels have one scale.
+#[derive(Clone, Copy)]
+struct Base {
+    over: Option<(u64, u64)>,
+    highest: f64,
+}
+
 /// The run of an application on half of the machine's SMs and half of its channels.
 #[derive(Clone, Copy)]
 struct Half {
@@ -69,15 +76,18 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     let over = common(&panels);
     let mut sheet = Sheet::new("Speed alone against the size of a slice");
+    let drawn = panels.iter().flat_map(|(_, curves)| curves.iter().take(LINES));
+    let speeds = drawn.flat_map(|curve| curve.speeds(over)).map(|speed| speed.1);
+    let base = Base { over, highest: speeds.fold(1.0, f64::max) };
     for (resource, curves) in &panels {
-        panel(&mut sheet, *resource, &curves[..curves.len().min(LINES)], over);
+        panel(&mut sheet, *resource, &curves[..curves.len().min(LINES)], base);
     }
-    let base = match over {
+    let words = match over {
         Some((sms, channels)) => format!("those on {sms} SMs and {channels} channels, half of all"),
         None => "the most of the line".into(),
     };
     let kept = "Behind names: what the slice keeps.";
-    sheet.note(&format!("Speed: instructions per cycle over {base}. {kept}"));
+    sheet.note(&format!("Speed: instructions per cycle over {words}. {kept}"));
     let lines = panels.iter().flat_map(|(_, curves)| curves);
     if let Some(note) = repeated(lines.map(|curve| curve.repeats).sum()) {
         sheet.note(&note);
@@ -152,25 +162,23 @@ fn kept(sweep: &Sweep<'_>, changing: Resource) -> String {
     others.map(word).collect::<Vec<_>>().join(", ")
 }
 
-fn panel(sheet: &mut Sheet, resource: Resource, curves: &[Curve], over: Option<(u64, u64)>) {
+fn panel(sheet: &mut Sheet, resource: Resource, curves: &[Curve], base: Base) {
     let entry = |(index, curve): (usize, &Curve)| Entry::new(Swatch::Mark(index), &curve.label);
     sheet.legend(&curves.iter().enumerate().map(entry).collect::<Vec<_>>());
     let area = sheet.plot(LEFT, RIGHT, HEIGHT);
     let most = curves.iter().flat_map(|curve| &curve.points).map(|point| point.0).max();
     let most = most.unwrap_or(1);
     let x = Scale::linear(0.0, f64::from(most), area.x, area.right() - 5.0);
-    let speeds: Vec<Vec<(u32, f64)>> = curves.iter().map(|curve| curve.speeds(over)).collect();
-    let highest = speeds.iter().flatten().map(|speed| speed.1).fold(1.0, f64::max);
-    let y = Scale::linear(0.0, 1.05 * highest, area.bottom(), area.y);
+    let y = Scale::linear(0.0, 1.05 * base.highest, area.bottom(), area.y);
     counts(&mut sheet.canvas, &area, &x, most, resource.axis);
-    let title = match over {
+    let title = match base.over {
         Some((sms, channels)) => format!("speed over {sms} SMs, {channels} ch."),
         None => "speed over the largest".into(),
     };
     down(&mut sheet.canvas, &area, &y, &title, 12.0);
-    for (index, speeds) in speeds.iter().enumerate() {
-        let at = |&(count, speed): &(u32, f64)| (x.at(f64::from(count)), y.at(speed));
-        let points: Vec<(f64, f64)> = speeds.iter().map(at).collect();
+    for (index, curve) in curves.iter().enumerate() {
+        let at = |(count, speed): (u32, f64)| (x.at(f64::from(count)), y.at(speed));
+        let points: Vec<(f64, f64)> = curve.speeds(base.over).into_iter().map(at).collect();
         sheet.canvas.curve(&points, index);
     }
     outline(&mut sheet.canvas, &area);

@@ -3,7 +3,7 @@
 
 use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
 use crate::record::{Analysis, CoRun};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch};
+use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch, highest};
 use crate::report::mix::{mix_names, scheme_names};
 use crate::report::mix_label::mix_labels;
 use crate::report::values::{cell, csv};
@@ -39,6 +39,8 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
 /// A panel for each of `records`, with its label where there are several.
 fn panels(sheet: &mut Sheet, records: &[&Analysis], labels: &[String]) {
     let most = records.iter().map(|record| most(record)).max().unwrap_or(0);
+    let highest = records.iter().map(|record| highest(&clusters(record, true)));
+    let top = highest.fold(0.0, f64::max);
     let columns = if records.len() > STACKED && most <= BESIDE { 2 } else { 1 };
     sheet.side_by_side(columns, records.len(), |sheet, place| {
         let record = records[place];
@@ -51,7 +53,8 @@ fn panels(sheet: &mut Sheet, records: &[&Analysis], labels: &[String]) {
         // In a column, values stand above the bars where there is room.
         let clusters = clusters(record, columns == 1);
         let title = "slowdown";
-        Bars { clusters: &clusters, fills: &fills, title, reference: Some(1.0) }.draw(sheet);
+        Bars { clusters: &clusters, fills: &fills, title, reference: Some(1.0), most: top }
+            .draw(sheet);
     });
 }
 
@@ -77,6 +80,7 @@ fn clusters(record: &Analysis, labelled: bool) -> Vec<Cluster> {
         values: run.apps.iter().map(|app| Some(app.slowdown)).collect(),
         labelled,
         ends: Vec::new(),
+        mean: false,
     };
     scheme_names(&record.coruns).into_iter().zip(&record.coruns).map(cluster).collect()
 }

@@ -50,7 +50,8 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let means = means(&rows);
     let title = "normalised";
     let clusters = clusters(&rows, means);
-    Bars { clusters: &clusters, fills: &fills, title, reference: Some(1.0) }.draw(&mut sheet);
+    Bars { clusters: &clusters, fills: &fills, title, reference: Some(1.0), most: 0.0 }
+        .draw(&mut sheet);
     let mut schemes: Vec<&str> = rows.iter().map(|row| row.run.run.scheme.as_str()).collect();
     schemes.dedup();
     let schemes = schemes.join(", ");
@@ -92,12 +93,13 @@ fn clusters(rows: &[Row<'_>], means: [Option<f64>; 2]) -> Vec<Cluster> {
         values: values.into(),
         labelled,
         ends: Vec::new(),
+        mean: false,
     };
     let drawn =
         rows.iter().take(APPS).map(|row| (row.label.as_str(), [row.time(), row.registers()]));
     let mut clusters: Vec<Cluster> = drawn.map(cluster).collect();
     if rows.len() > 1 {
-        clusters.push(Cluster { labelled: true, ..cluster(("GMEAN", means)) });
+        clusters.push(Cluster { labelled: true, mean: true, ..cluster(("GMEAN", means)) });
     }
     clusters
 }
