@@ -214,7 +214,7 @@ fn the_schedule_has_a_bar_for_every_job() {
     let bars: Vec<Area> = boxes(&drawing.svg)
         .into_iter()
         .map(|(area, _)| area)
-        .filter(|area| (area.height - 16.0).abs() < 0.01 && plot.holds(area))
+        .filter(|area| (area.height - 13.0).abs() < 0.01 && plot.holds(area))
         .collect();
     assert_eq!(bars.len(), run.jobs.len());
     let total: u64 = run.jobs.iter().map(|job| job.cycles).sum();

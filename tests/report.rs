@@ -151,7 +151,7 @@ fn stall_bars_are_full() {
         let plot = drawing.plots[0];
         let bars = boxes(&drawing.svg);
         let parts: Vec<_> =
-            bars.iter().filter(|(area, _)| (area.height - 18.0).abs() < 0.01).collect();
+            bars.iter().filter(|(area, _)| (area.height - 15.0).abs() < 0.01).collect();
         let mut rows: Vec<f64> = parts.iter().map(|(area, _)| area.y).collect();
         rows.dedup();
         assert!(rows.len() > 2, "several kernels");

@@ -1,23 +1,25 @@
 //! Who of a queue ran together: one panel per scheme, one lane per place in the
-//! group, a bar per application in the fill of its class.
+//! group, a bar per application in the fill of its class, its name or letters above.
+
+use std::collections::BTreeSet;
 
 use super::stage::Stage;
 use super::{Drawing, ReportError, Scene};
-use crate::record::QueueRun;
-use crate::report::chart::{
-    Anchor, Area, Fill, Label, Lane, NOTE, PAPER, SOFT_INK, Scale, Sheet, fit, text_width,
-};
+use crate::record::{GroupRecord, JobRecord, QueueRun};
+use crate::report::chart::{Anchor, Area, Label, Lane, NOTE, SOFT_INK, Scale, Sheet, text_width};
 use crate::report::number::float;
 use crate::report::queue::{class_of, job_name};
 use crate::report::values::csv;
 use crate::units::to_u64;
 
-const LANE: f64 = 20.0;
-const BAR: f64 = 16.0;
+const LANE: f64 = 27.0;
+const BAR: f64 = 13.0;
+/// From the top of a bar up to the middle of the name above it.
+const ABOVE: f64 = 6.5;
 /// Lanes of a panel at most.
 const LANES: usize = 16;
-/// Characters of a shortened name at least.
-const TOLD: usize = 5;
+/// Applications that the key names.
+const KEY: usize = 60;
 /// Group boundaries nearer to each other are one.
 const NEAR: f64 = 3.0;
 
@@ -25,18 +27,23 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let stage = Stage::new(scene, "schedule")?;
     let members = stage.runs.iter().flat_map(|(_, run)| &run.groups).map(|group| group.jobs.len());
     let lanes = members.max().unwrap_or(1).clamp(1, LANES);
+    let mut names = Names::of(&stage);
     let mut sheet = stage.sheet("Schedule");
-    let height = LANE * float(to_u64(lanes)) + 4.0;
+    let height = LANE * float(to_u64(lanes)) + 2.0;
     stage.panels(&mut sheet, height, |sheet, run, area, time| {
         boundaries(sheet, run, area, time);
         for lane in 0..lanes {
-            let top = area.y + 4.0 + LANE * float(to_u64(lane));
+            let top = area.y + LANE * float(to_u64(lane + 1)) - BAR;
             let at = (area.x - 6.0, top + BAR / 2.0);
             let number = (lane + 1).to_string();
             sheet.canvas.text(Label::new(number, at, NOTE, Anchor::Right).coloured(SOFT_INK));
-            bars(sheet, &stage, run, lane, (top, time));
+            for (bar, job) in bars(run, lane, top, time) {
+                sheet.canvas.bar(bar, stage.fill(job));
+                names.tell(sheet, &bar, job_name(job));
+            }
         }
     });
+    names.explain(&mut sheet);
     sheet.note("Lanes are places in the group; thin lines: a group begins.");
     Ok(sheet.finish(&scene.footer()).with_csv(table(&stage)))
 }
@@ -53,30 +60,77 @@ fn boundaries(sheet: &mut Sheet, run: &QueueRun, area: &Area, time: &Scale) {
     }
 }
 
-/// The jobs at one place of every group.
-fn bars(
-    sheet: &mut Sheet,
-    stage: &Stage<'_>,
-    run: &QueueRun,
-    place: usize,
-    (top, time): (f64, &Scale),
-) {
+/// The jobs at one place of every group, with their bars.
+fn bars<'a>(run: &'a QueueRun, place: usize, top: f64, time: &Scale) -> Vec<(Area, &'a JobRecord)> {
     let mut lane = Lane::default();
-    for group in &run.groups {
-        let Some(job) = group.members(run).nth(place) else { continue };
+    let bar = |group: &'a GroupRecord| {
+        let job = group.members(run).nth(place)?;
         let ends = (time.at(float(job.start_cycle)), time.at(float(job.end_cycle)));
-        let Some((from, to)) = lane.add(ends.0, ends.1) else { continue };
-        let bar = Area::new(from, top, to - from, BAR);
-        sheet.canvas.bar(bar, stage.fill(job));
-        let name = fit(job_name(job), NOTE, bar.width - 4.0);
-        let width = text_width(&name, NOTE);
-        let told = name == job_name(job) || name.chars().count() >= TOLD;
-        if told && width + 2.0 < bar.width {
-            let centre = (bar.x + bar.width / 2.0, bar.y + BAR / 2.0);
-            let patch = Area::new(centre.0 - width / 2.0 - 1.0, bar.y + 2.0, width + 2.0, 12.0);
-            sheet.canvas.fill(patch, Fill::plain(PAPER));
-            sheet.canvas.text(Label::new(name, centre, NOTE, Anchor::Centre));
+        let (from, to) = lane.add(ends.0, ends.1)?;
+        Some((Area::new(from, top, to - from, BAR), job))
+    };
+    run.groups.iter().filter_map(bar).collect()
+}
+
+/// What bars are called: by the application's name where that has room, else by letters.
+struct Names<'a> {
+    /// In order; the letters are those of the place.
+    names: Vec<&'a str>,
+    /// Some bar has letters.
+    letters: bool,
+    /// Bars that are too narrow for letters.
+    narrow: usize,
+}
+
+impl<'a> Names<'a> {
+    fn of(stage: &Stage<'a>) -> Self {
+        let jobs = stage.runs.iter().flat_map(|(_, run)| run.jobs.iter());
+        let names: BTreeSet<&'a str> = jobs.map(job_name).collect();
+        Self { names: names.into_iter().collect(), letters: false, narrow: 0 }
+    }
+
+    /// Writes the name of `app` above its bar.
+    fn tell(&mut self, sheet: &mut Sheet, bar: &Area, app: &str) {
+        let fits = |words: &str| text_width(words, NOTE) + 1.0 <= bar.width;
+        let place = self.names.binary_search(&app).unwrap_or(0);
+        let words = if fits(app) { app.to_string() } else { letters(place) };
+        if !fits(&words) {
+            self.narrow += 1;
+            return;
         }
+        self.letters |= words != app;
+        let at = (bar.x + bar.width / 2.0, bar.y - ABOVE);
+        sheet.canvas.text_before(Label::new(words, at, NOTE, Anchor::Centre));
+    }
+
+    /// Says what letters mean, and how many bars have none.
+    fn explain(&self, sheet: &mut Sheet) {
+        if self.letters {
+            let known = self.names.iter().enumerate().take(KEY);
+            let told: Vec<String> =
+                known.map(|(place, name)| format!("{} {name}", letters(place))).collect();
+            let left = self.names.len().saturating_sub(KEY);
+            let more = if left > 0 { format!("; {left} more") } else { String::new() };
+            sheet.note(&format!("Above bars: {}{more}.", told.join(", ")));
+        }
+        match self.narrow {
+            0 => {}
+            1 => sheet.note("One bar is too narrow for a name."),
+            narrow => sheet.note(&format!("{narrow} bars are too narrow for a name.")),
+        }
+    }
+}
+
+/// `a` to `z`, then `aa` and so on.
+fn letters(mut place: usize) -> String {
+    let mut letters = String::new();
+    loop {
+        let letter = ('a'..='z').nth(place % 26).unwrap_or('a');
+        letters.insert(0, letter);
+        if place < 26 {
+            return letters;
+        }
+        place = place / 26 - 1;
     }
 }
 
@@ -101,4 +155,15 @@ fn table(stage: &Stage<'_>) -> String {
     let header =
         ["scheme", "group", "place", "app", "class", "start_cycle", "end_cycle", "group_end_cycle"];
     csv(header, lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::letters;
+
+    #[test]
+    fn letters_go_on_behind_z() {
+        let told = [0, 25, 26, 51, 52, 26 + 26 * 26].map(letters);
+        assert_eq!(told, ["a", "z", "aa", "az", "ba", "aaa"]);
+    }
 }

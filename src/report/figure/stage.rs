@@ -130,7 +130,7 @@ impl<'a> Stage<'a> {
         &self,
         sheet: &mut Sheet,
         height: f64,
-        draw: impl Fn(&mut Sheet, &'a QueueRun, &Area, &Scale),
+        mut draw: impl FnMut(&mut Sheet, &'a QueueRun, &Area, &Scale),
     ) {
         let names: Vec<&str> = self.runs.iter().map(|(name, _)| name.as_str()).collect();
         let names = &names[..names.len().min(SCHEMES)];

@@ -4,15 +4,17 @@
 use super::{Drawing, ReportError, Scene, empty};
 use crate::report::cause::{ROUNDING, causes, shares};
 use crate::report::chart::{
-    Anchor, Area, Entry, Fill, LABEL, Label, NOTE, PAPER, Scale, Sheet, Swatch, across, outline,
+    Anchor, Area, Entry, Fill, LABEL, Label, NOTE, Scale, Sheet, Swatch, across, outline,
     text_width,
 };
 use crate::report::group::{Group, groups, title_room};
 use crate::report::number::{float, percent, ratio};
 
 const ROWS: usize = 12;
-const ROW: f64 = 24.0;
-const BAR: f64 = 18.0;
+const ROW: f64 = 29.0;
+const BAR: f64 = 15.0;
+/// From the top of a bar up to the middle of the shares above it.
+const ABOVE: f64 = 6.5;
 const NAMES: f64 = 220.0;
 const RIGHT: f64 = 48.0;
 
@@ -34,7 +36,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let scale = Scale::linear(0.0, 1.0, area.x, area.right());
     across(&mut sheet.canvas, &area, &scale, "share of scheduler slot-cycles");
     let whole: u64 = groups.iter().map(|group| group.cycles).fold(0, u64::saturating_add);
-    let mut y = area.y + 2.0 + ROW / 2.0;
+    let mut y = area.y + ROW - BAR / 2.0;
     for group in &groups {
         row(&mut sheet, group, &causes, &area, y, whole);
         y += ROW;
@@ -70,21 +72,18 @@ fn row(
             continue;
         }
         sheet.canvas.bar(part, *fill);
-        inscribe(sheet, &part, &percent(Some(share)));
+        tell(sheet, &part, &percent(Some(share)));
     }
     let cycles = percent(ratio(float(group.cycles), float(whole)));
     let right = crate::report::chart::WIDTH - 6.0;
     sheet.canvas.text(Label::new(cycles, (right, y), LABEL, Anchor::Right));
 }
 
-/// Writes `text` into `part` on a light patch, where there is room.
-fn inscribe(sheet: &mut Sheet, part: &Area, text: &str) {
-    let width = text_width(text, NOTE);
-    if width + 8.0 > part.width {
+/// Writes `text` above `part`, where that is wide enough.
+fn tell(sheet: &mut Sheet, part: &Area, text: &str) {
+    if text_width(text, NOTE) + 2.0 > part.width {
         return;
     }
-    let centre = (part.x + part.width / 2.0, part.y + part.height / 2.0);
-    let patch = Area::new(centre.0 - width / 2.0 - 1.0, centre.1 - 6.0, width + 2.0, 12.0);
-    sheet.canvas.fill(patch, Fill::plain(PAPER));
-    sheet.canvas.text(Label::new(text, centre, NOTE, Anchor::Centre));
+    let at = (part.x + part.width / 2.0, part.y - ABOVE);
+    sheet.canvas.text_before(Label::new(text, at, NOTE, Anchor::Centre));
 }

@@ -6,8 +6,8 @@ use super::scene::{ONE, listed};
 use super::{Drawing, NO_SOLO, ReportError, Scene, empty};
 use crate::record::{Analysis, AppRecord, Interval};
 use crate::report::chart::{
-    Anchor, Area, Colour, Entry, Fill, HATCHED, Label, Lane, NOTE, PAPER, REST, Scale, Sheet,
-    Swatch, across, down, fit, outline, text_width,
+    Anchor, Area, Colour, Entry, Fill, HATCHED, Label, Lane, NOTE, REST, Scale, Sheet, Swatch,
+    across, down, fit, outline, text_width,
 };
 use crate::report::machine::machine_words;
 use crate::report::name::plain_name;
@@ -17,6 +17,10 @@ use crate::units::{SECTOR_BYTES, to_u64};
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
 const LANES: usize = 12;
+const LANE: f64 = 27.0;
+const BAR: f64 = 13.0;
+/// From the top of a bar up to the middle of the name above it.
+const ABOVE: f64 = 6.5;
 const COLOURED: usize = 7;
 /// These and the rest differ without colour.
 const _: () = assert!(COLOURED < HATCHED);
@@ -34,7 +38,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let fills = fills(app);
     legend(&mut sheet, app, &fills);
     let lanes = lanes(app);
-    let area = sheet.plot(LEFT, RIGHT, 4.0 + 22.0 * float(to_u64(lanes.len())));
+    let area = sheet.plot(LEFT, RIGHT, 2.0 + LANE * float(to_u64(lanes.len())));
     let time = Scale::linear(0.0, float(end), area.x, area.right());
     // Of a memory-only trace no time is modelled, so no rate is.
     let rates = !app.timeline.is_empty() && !app.memory_only;
@@ -124,16 +128,13 @@ fn gantt(
         let lane = lane.unwrap_or(lanes.len() - 1);
         let ends = (time.at(float(kernel.start_cycle)), time.at(float(kernel.end_cycle)));
         let Some((from, to)) = rows[lane].add(ends.0, ends.1) else { continue };
-        let y = area.y + 4.0 + 22.0 * float(to_u64(lane));
-        let bar = Area::new(from, y, to - from, 16.0);
+        let y = area.y + LANE * float(to_u64(lane + 1)) - BAR;
+        let bar = Area::new(from, y, to - from, BAR);
         sheet.canvas.bar(bar, fills[kernel.name.as_str()]);
         let name = plain_name(&kernel.name);
-        let width = text_width(&name, NOTE);
-        if width + 8.0 < bar.width {
-            let centre = (bar.x + bar.width / 2.0, bar.y + 8.0);
-            let patch = Area::new(centre.0 - width / 2.0 - 2.0, bar.y + 2.0, width + 4.0, 12.0);
-            sheet.canvas.fill(patch, Fill::plain(PAPER));
-            sheet.canvas.text(Label::new(name, centre, NOTE, Anchor::Centre));
+        if text_width(&name, NOTE) + 2.0 < bar.width {
+            let at = (bar.x + bar.width / 2.0, bar.y - ABOVE);
+            sheet.canvas.text_before(Label::new(name, at, NOTE, Anchor::Centre));
         }
     }
     let streams: BTreeSet<u64> = app.kernels.iter().map(|kernel| kernel.stream).collect();
@@ -146,7 +147,7 @@ fn gantt(
             (false, true) => long,
             (false, false) => stream.to_string(),
         };
-        let y = area.y + 12.0 + 22.0 * float(to_u64(row));
+        let y = area.y + LANE * float(to_u64(row + 1)) - BAR / 2.0;
         let name = fit(&name, NOTE, LEFT - 8.0);
         sheet.canvas.text(Label::new(name, (LEFT - 5.0, y), NOTE, Anchor::Right));
     }
