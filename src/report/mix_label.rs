@@ -72,16 +72,39 @@ impl<'a> Shared<'a> {
             (false, false) => format!("{mix} on {machine}"),
             _ => mix + machine,
         };
-        for key in &self.differ {
-            let Some(value) = record.overrides.get(*key) else { continue };
+        for &key in &self.differ {
+            let Some(value) = record.overrides.get(key) else { continue };
             let alone = self.differ.len() == 1;
             if !label.is_empty() {
                 label += if alone { ", " } else { " " };
             }
-            let told = if alone { value.clone() } else { format!("{key}={value}") };
+            let name = self.short(key);
+            let told = if alone { value.clone() } else { format!("{name}={value}") };
             label += &told;
         }
         if label.is_empty() { PLAIN.into() } else { label }
+    }
+
+    /// The last part of a key that differs, where no other ends so.
+    fn short(&self, key: &'a str) -> &'a str {
+        let last = |key: &'a str| key.rsplit('.').next().unwrap_or(key);
+        let name = last(key);
+        if self.differ.iter().filter(|&&other| last(other) == name).count() > 1 {
+            key
+        } else {
+            name
+        }
+    }
+
+    /// What short names stand for, where labels have some.
+    fn meant(&self) -> Option<String> {
+        let told = |&key: &&'a str| {
+            let name = self.short(key);
+            (name != key).then(|| format!("{name}: {key}"))
+        };
+        let meant: Vec<String> = self.differ.iter().filter_map(told).collect();
+        (self.differ.len() > 1 && !meant.is_empty())
+            .then(|| format!("In labels, {}.", meant.join(", ")))
     }
 
     fn notes(&self) -> Vec<String> {
@@ -103,6 +126,7 @@ impl<'a> Shared<'a> {
             let place = if bare { "Labels" } else { "Behind a comma" };
             notes.push(format!("{place}: {key}, where it is set."));
         }
+        notes.extend(self.meant());
         notes
     }
 }
@@ -149,8 +173,13 @@ mod tests {
         let expected = "a on m, 20 | b on n / Behind a comma: l1.latency_cycles, where it is set.";
         assert_eq!(told(&several), expected);
         let two = [record("a", "m", &[]), record("a", "m", &set("20"))];
-        let expected = "as it is | l1.latency_cycles=20 sm.count=4 / All: a on m.";
+        let expected = "as it is | latency_cycles=20 count=4 / All: a on m. \
+            In labels, latency_cycles: l1.latency_cycles, count: sm.count.";
         assert_eq!(told(&two), expected);
+        let ends = [("l1.latency_cycles", "20"), ("l2.latency_cycles", "90")];
+        let alike = [record("a", "m", &[]), record("a", "m", &ends)];
+        let expected = "as it is | l1.latency_cycles=20 l2.latency_cycles=90 / All: a on m.";
+        assert_eq!(told(&alike), expected);
         let machines = [record("a", "m", &[]), record("a", "n", &[])];
         assert_eq!(told(&machines), "m | n / All: a.");
     }
