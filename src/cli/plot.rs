@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::Outcome;
 use super::output::{check_svg, stdout, write_text};
@@ -15,7 +15,7 @@ use crate::record::{
     tell_apart,
 };
 use crate::report::ReportError;
-use crate::report::figure::{Choice, FIGURES, Figure, Scene};
+use crate::report::figure::{Choice, FIGURES, Figure, Scene, Width};
 
 /// Draws a figure as SVG from records alone.
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ Examples:
   gpumodel plot pairs/*.json --figure makespan --baseline sequential -o makespan.svg
   gpumodel plot queues.json --figure schedule --queue equal/1 -o schedule.svg
   gpumodel plot evaluation --figure normalized --baseline even -o normalized.svg
-  gpumodel plot evaluation/some.csv --figure normalized -o some.svg
+  gpumodel plot evaluation/some.csv --figure normalized --width one -o some.svg
   gpumodel plot *.json --figure correlation --reference results.csv -o correlation.svg")]
 pub(crate) struct Arguments {
     /// Records that `gpumodel analyze --json` wrote, folders of its --report, folders of
@@ -60,12 +60,23 @@ pub(crate) struct Arguments {
     /// Which queue `schedule` and `sm-share` show [default: the first]
     #[arg(long, value_name = "NAME")]
     queue: Option<String>,
+    /// As wide as columns of a paper in two columns: one is 3.33 in, two are the text's 7 in;
+    /// the smallest letters are 7 pt there [default: for screens, of no physical size]
+    #[arg(long, value_enum, value_name = "COLUMNS")]
+    width: Option<Columns>,
     /// Writes the values of a figure that has a table of its own as well
     #[arg(long, value_name = "FILE.csv")]
     csv: Option<PathBuf>,
     /// Names the figures and what each shows
     #[arg(long, exclusive = true)]
     list: bool,
+}
+
+/// Columns of a paper.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Columns {
+    One,
+    Two,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
@@ -110,7 +121,11 @@ fn scene<'a>(
     records: &'a [Analysis],
     comparison: Option<&'a Comparison>,
 ) -> Result<Scene<'a>, ReportError> {
-    let mut scene = Scene::new(records);
+    let mut scene = Scene::new(records).sized(match arguments.width {
+        None => Width::Screen,
+        Some(Columns::One) => Width::One,
+        Some(Columns::Two) => Width::Two,
+    });
     if let Some(app) = &arguments.app {
         scene = scene.only(app)?;
     }

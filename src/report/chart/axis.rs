@@ -23,8 +23,7 @@ pub(crate) fn across(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &st
         canvas.text(Label::new(label, at, LABEL, Anchor::Centre));
     }
     if !title.is_empty() {
-        let at = (area.x + area.width / 2.0, area.bottom() + 28.0);
-        canvas.text(Label::new(title, at, LABEL, Anchor::Centre));
+        canvas.centred(title, (area.x + area.width / 2.0, area.bottom() + 28.0), LABEL);
     }
 }
 
@@ -45,8 +44,7 @@ pub(crate) fn counts(canvas: &mut Canvas, area: &Area, scale: &Scale, most: u32,
         canvas.text(Label::new(short(f64::from(count)), at, LABEL, Anchor::Centre));
     }
     if !title.is_empty() {
-        let at = (area.x + area.width / 2.0, area.bottom() + 28.0);
-        canvas.text(Label::new(title, at, LABEL, Anchor::Centre));
+        canvas.centred(title, (area.x + area.width / 2.0, area.bottom() + 28.0), LABEL);
     }
 }
 

@@ -7,9 +7,9 @@ use plotters::backend::{DrawingBackend, SVGBackend};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontTransform, IntoFont, RGBAColor, RGBColor, ShapeStyle, TextStyle};
 
-use super::Area;
 use super::colour::{Colour, Fill, GRID, INK, PAPER, SOFT_INK};
-use super::text::{Anchor, heavy_width, line_area, printable, text_width};
+use super::text::{Anchor, fit, heavy_width, line_area, printable, text_width};
+use super::{Area, Width};
 
 /// Tenths of a user unit are the SVG's own unit.
 const STEPS: f64 = 10.0;
@@ -87,12 +87,18 @@ impl Label {
 }
 
 /// Marks in drawing order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Canvas {
+    width: Width,
     marks: Vec<Mark>,
 }
 
 impl Canvas {
+    /// Nothing, so wide.
+    pub(crate) fn new(width: Width) -> Self {
+        Self { width, marks: Vec::new() }
+    }
+
     /// A filled rectangle, with the lines of its hatch.
     pub(crate) fn fill(&mut self, area: Area, fill: Fill) {
         self.marks.push(Mark::Box(area, fill.colour));
@@ -166,14 +172,24 @@ impl Canvas {
         self.marks.push(Mark::Text(label));
     }
 
+    /// Level text as near to a middle as the width of the figure allows.
+    pub(crate) fn centred(&mut self, text: &str, (x, y): (f64, f64), size: f64) {
+        let whole = self.width.units();
+        let text = fit(text, size, whole);
+        let half = text_width(&text, size) / 2.0;
+        let x = x.min(whole - half).max(half);
+        self.text(Label::new(text, (x, y), size, Anchor::Centre));
+    }
+
     /// Text before whatever is drawn there already.
     pub(crate) fn text_before(&mut self, label: Label) {
         self.marks.push(Mark::Box(label.area(), PAPER));
         self.text(label);
     }
 
-    /// The drawing as an SVG document of `width` x `height` user units.
-    pub(crate) fn svg(&self, width: f64, height: f64, title: &str) -> String {
+    /// The drawing as an SVG document, `height` user units high.
+    pub(crate) fn svg(&self, height: f64, title: &str) -> String {
+        let width = self.width.units();
         let (wide, high) = (whole(width).unsigned_abs(), whole(height).unsigned_abs());
         let mut body = String::new();
         let mut backend = SVGBackend::with_string(&mut body, (wide, high));
@@ -184,8 +200,12 @@ impl Canvas {
         backend.present().expect(MEMORY);
         drop(backend);
         let size = format!("width=\"{wide}\" height=\"{high}\"");
-        let sized =
-            body.replacen(&size, &format!("width=\"{width}\" height=\"{height}\" role=\"img\""), 1);
+        let (across, down) = match self.width.inches() {
+            Some(inches) => (format!("{inches}in"), format!("{:.4}in", height * inches / width)),
+            None => (width.to_string(), height.to_string()),
+        };
+        let role = format!("width=\"{across}\" height=\"{down}\" role=\"img\"");
+        let sized = body.replacen(&size, &role, 1);
         let title = format!(">\n<title>{}</title>\n", crate::report::escape(&printable(title)));
         sized.replacen(">\n", &title, 1)
     }

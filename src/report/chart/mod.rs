@@ -24,9 +24,11 @@ mod scale;
 mod shade;
 mod sheet;
 mod text;
+mod width;
 
 pub use area::Area;
 pub use sheet::Drawing;
+pub use width::Width;
 
 pub(crate) use axis::{across, counts, down, outline};
 pub(crate) use bars::{Bars, highest};
@@ -42,5 +44,5 @@ pub(crate) use placement::Placement;
 pub(crate) use ranks::{RANKED, Ranks};
 pub(crate) use scale::Scale;
 pub(crate) use shade::Shades;
-pub(crate) use sheet::{Entry, LABEL, NOTE, Sheet, Swatch, WIDTH};
+pub(crate) use sheet::{Entry, LABEL, NOTE, Sheet, Swatch};
 pub(crate) use text::{Anchor, fit, fit_heavy, heavy_width, name_room, text_width};

@@ -2,7 +2,7 @@
 
 use super::Area;
 use super::canvas::Label;
-use super::sheet::{NOTE, Sheet, WIDTH};
+use super::sheet::{NOTE, Sheet};
 use super::text::{Anchor, fit_heavy};
 
 /// Room left of the first column, for labels and the title of the axis.
@@ -29,13 +29,13 @@ pub(crate) struct Panel {
 
 /// Keeps a panel `height` high for each of `names`, written above it.
 pub(crate) fn panels(sheet: &mut Sheet, names: &[String], height: f64) -> Vec<Panel> {
-    let columns = match names.len() {
-        0 | 1 => 1,
-        2 | 4 => 2,
+    let columns = match (names.len(), sheet.narrow()) {
+        (0 | 1, _) | (2, true) => 1,
+        (2 | 4, _) | (_, true) => 2,
         _ => 3,
     };
     let gaps = f64::from(columns - 1) * (NEXT + RIGHT);
-    let width = (WIDTH - LEFT - RIGHT - gaps) / f64::from(columns);
+    let width = (sheet.width() - LEFT - RIGHT - gaps) / f64::from(columns);
     let mut panels = Vec::new();
     let across = usize::try_from(columns).expect("three columns at most");
     for (row, names_of_row) in names.chunks(across).enumerate() {
@@ -61,15 +61,18 @@ pub(crate) fn panels(sheet: &mut Sheet, names: &[String], height: f64) -> Vec<Pa
 #[cfg(test)]
 mod tests {
     use super::{Sheet, panels};
+    use crate::report::chart::Width;
 
     #[test]
     fn panels_lie_apart_on_the_sheet() {
-        for count in [1, 2, 3, 4, 7, 21] {
+        let counts = [1, 2, 3, 4, 7, 21].into_iter();
+        let each = |count: u32| [Width::Screen, Width::One, Width::Two].map(|wide| (count, wide));
+        for (count, wide) in counts.flat_map(each) {
             let names: Vec<String> = (0..count).map(|i: u32| i.to_string()).collect();
-            let panels = panels(&mut Sheet::new("panels"), &names, 80.0);
+            let panels = panels(&mut Sheet::new(wide, "panels"), &names, 80.0);
             assert_eq!(panels.len(), names.len());
             for (i, panel) in panels.iter().enumerate() {
-                assert!(panel.area.x > 30.0 && panel.area.right() < 480.0);
+                assert!(panel.area.x > 30.0 && panel.area.right() < wide.units());
                 assert!(panel.area.width > 90.0);
                 assert!(panels[..i].iter().all(|other| !other.area.overlaps(&panel.area)));
                 let below = |other: &super::Panel| {

@@ -3,12 +3,9 @@
 
 use super::canvas::{Canvas, Label};
 use super::text::{Anchor, fit, fit_heavy, heavy_width, text_width};
-use super::{Area, Colour, Fill, INK, SOFT_INK};
+use super::{Area, Colour, Fill, INK, SOFT_INK, Width};
 use crate::report::number::float;
 use crate::units::to_u64;
-
-/// Width of every figure in user units: printed 8.5 cm wide, 12 units are 6 pt.
-pub(crate) const WIDTH: f64 = 480.0;
 
 /// Em size of axis labels, legends and names.
 pub(crate) const LABEL: f64 = 12.0;
@@ -24,7 +21,8 @@ const MARGIN: f64 = 8.0;
 pub struct Drawing {
     /// The SVG document.
     pub svg: String,
-    /// Width and height in user units; the SVG's own unit is a tenth of it.
+    /// Width and height in user units; the SVG's own unit is a tenth of it. In print ten
+    /// of them are 7 pt.
     pub size: (f64, f64),
     /// Where data is drawn, in user units.
     pub plots: Vec<Area>,
@@ -94,6 +92,7 @@ impl Entry {
 /// A sheet being filled; `top` is the first free height.
 #[derive(Debug)]
 pub(crate) struct Sheet {
+    wide: Width,
     /// Where marks go.
     pub(crate) canvas: Canvas,
     title: String,
@@ -106,17 +105,27 @@ pub(crate) struct Sheet {
 
 impl Sheet {
     /// A sheet with `title` above everything.
-    pub(crate) fn new(title: &str) -> Self {
-        let mut canvas = Canvas::default();
+    pub(crate) fn new(wide: Width, title: &str) -> Self {
+        let mut canvas = Canvas::new(wide);
         let mut top = MARGIN;
-        for line in title_lines(title) {
+        for line in title_lines(title, wide.units() - 2.0 * MARGIN) {
             let at = (MARGIN, top + TITLE / 2.0);
             canvas.text(Label::new(line, at, TITLE, Anchor::Left).bold());
             top += TITLE + 3.0;
         }
         top += 3.0;
-        let (title, column) = (title.to_string(), (0.0, WIDTH));
-        Self { canvas, title, column, top, plots: Vec::new(), legends: Vec::new() }
+        let (title, column) = (title.to_string(), (0.0, wide.units()));
+        Self { wide, canvas, title, column, top, plots: Vec::new(), legends: Vec::new() }
+    }
+
+    /// It is narrower than on a screen: what stands side by side has no room.
+    pub(crate) fn narrow(&self) -> bool {
+        self.wide == Width::One
+    }
+
+    /// A length of a figure for screens, less where there is less room.
+    pub(crate) fn share(&self, length: f64) -> f64 {
+        self.wide.share(length)
     }
 
     /// Width of what is being filled: of the sheet or of a column.
@@ -230,8 +239,8 @@ impl Sheet {
         self.note(footer);
         let height = (self.top + 3.0).ceil();
         Drawing {
-            svg: self.canvas.svg(WIDTH, height, &self.title),
-            size: (WIDTH, height),
+            svg: self.canvas.svg(height, &self.title),
+            size: (self.wide.units(), height),
             plots: self.plots,
             legends: self.legends,
             csv: String::new(),
@@ -252,9 +261,8 @@ const REGULAR: Face = Face { size: NOTE, width: text_width, fit };
 /// That of titles.
 const HEAVY: Face = Face { size: TITLE, width: heavy_width, fit: fit_heavy };
 
-/// `title` in at most two lines.
-fn title_lines(title: &str) -> Vec<String> {
-    let room = WIDTH - 2.0 * MARGIN;
+/// `title` in at most two lines of `room`.
+fn title_lines(title: &str, room: f64) -> Vec<String> {
     if heavy_width(title, TITLE) <= room {
         return vec![title.to_string()];
     }
@@ -300,10 +308,10 @@ mod tests {
     #[test]
     fn titles_have_two_lines_at_most() {
         let long = "a_name_that_is_as_long_as_a_line_of_the_sheet_or_longer over time";
-        assert_eq!(title_lines("Kernels over time"), ["Kernels over time"]);
-        assert_eq!(title_lines(long).len(), 2);
-        assert_eq!(title_lines(long)[1], "over time");
-        let longer = title_lines(&format!("{}over time", "some words ".repeat(20)));
+        assert_eq!(title_lines("Kernels over time", 464.0), ["Kernels over time"]);
+        assert_eq!(title_lines(long, 464.0).len(), 2);
+        assert_eq!(title_lines(long, 464.0)[1], "over time");
+        let longer = title_lines(&format!("{}over time", "some words ".repeat(20)), 464.0);
         assert_eq!(longer.len(), 2);
         assert!(longer[1].ends_with("over time") && heavy_width(&longer[1], 14.0) <= 464.0);
     }

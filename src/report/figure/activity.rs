@@ -3,7 +3,7 @@
 
 use super::{Drawing, NO_SOLO, ReportError, Scene, empty};
 use crate::report::chart::{
-    Anchor, Area, LABEL, Label, Shades, Sheet, WIDTH, explain, fit, heads, shaded, text_width,
+    Anchor, Area, LABEL, Label, Shades, Sheet, explain, fit, heads, shaded, text_width,
 };
 use crate::report::number::float;
 use crate::report::profile::{Profile, profiles};
@@ -32,7 +32,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         let missing = format!("no kernel of the records says how busy units were; {NO_SOLO}");
         return Err(empty("activity", &missing));
     }
-    let mut sheet = Sheet::new("How busy units and memory are");
+    let mut sheet = scene.sheet("How busy units and memory are");
     let shades = Shades::new(0.0, FULL);
     map(&mut sheet, &rows, &resources, &shades);
     explain(&mut sheet, &shades, (0.0, FULL), "tenths of the peak");
@@ -57,9 +57,10 @@ fn resources(rows: &[Profile]) -> Vec<&str> {
 }
 
 fn map(sheet: &mut Sheet, rows: &[Profile], resources: &[&str], shades: &Shades) {
+    let most = sheet.share(NAMES);
     let names = rows.iter().map(|row| text_width(&row.label, LABEL)).fold(0.0, f64::max);
-    let left = names.min(NAMES) + 14.0;
-    let width = ((WIDTH - RIGHT - left) / float(to_u64(resources.len()))).min(CELL);
+    let left = names.min(most) + 14.0;
+    let width = ((sheet.width() - RIGHT - left) / float(to_u64(resources.len()))).min(CELL);
     let top = heads(sheet, resources, (left, sheet.top() + 4.0), width, NAMES);
     let height = ROW * float(to_u64(rows.len()));
     let whole = Area::new(left, top, width * float(to_u64(resources.len())), height);
@@ -67,7 +68,7 @@ fn map(sheet: &mut Sheet, rows: &[Profile], resources: &[&str], shades: &Shades)
     let mut y = top;
     for row in rows {
         let at = (left - 5.0, y + ROW / 2.0);
-        let name = fit(&row.label, LABEL, NAMES);
+        let name = fit(&row.label, LABEL, most);
         sheet.canvas.text(Label::new(name, at, LABEL, Anchor::Right));
         let mut x = left;
         for resource in resources {

@@ -67,7 +67,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         return Err(empty("app-time", MISSING));
     }
     let drawn = &blocks[..blocks.len().min(APPS)];
-    let mut sheet = Sheet::new("Where the time of each application goes");
+    let mut sheet = scene.sheet("Where the time of each application goes");
     let used = |place: &usize| {
         let all = drawn.iter().flat_map(|block| &block.rows);
         *place == 0 || all.map(|row| row.parts[*place]).any(|time| time > 0.0)
@@ -104,9 +104,10 @@ fn blocks(scene: &Scene<'_>) -> Vec<Block> {
 fn plot(sheet: &mut Sheet, blocks: &[Block]) {
     let all = || blocks.iter().flat_map(|block| &block.rows);
     let schemes: Vec<&String> = all().map(|row| &row.scheme).collect();
-    let schemes = name_room(&schemes, LABEL, SCHEMES) + 10.0;
+    let (most_name, most_scheme) = (sheet.share(NAMES), sheet.share(SCHEMES));
+    let schemes = name_room(&schemes, LABEL, most_scheme) + 10.0;
     let names = blocks.iter().map(|block| heavy_width(&block.label, LABEL));
-    let names = names.fold(0.0, f64::max).min(NAMES) + 16.0;
+    let names = names.fold(0.0, f64::max).min(most_name) + 16.0;
     let rows = float(to_u64(all().count())) * ROW;
     let height = rows + float(to_u64(blocks.len())) * GAP;
     let area = sheet.plot(names + schemes, 10.0, height);
@@ -118,11 +119,11 @@ fn plot(sheet: &mut Sheet, blocks: &[Block]) {
     let mut y = area.y + GAP / 2.0;
     for block in blocks {
         let at = (names - 6.0, y + ROW / 2.0);
-        let name = fit_heavy(&block.label, LABEL, NAMES);
+        let name = fit_heavy(&block.label, LABEL, most_name);
         sheet.canvas.text(Label::new(name, at, LABEL, Anchor::Right).bold());
         for row in &block.rows {
             let middle = y + ROW / 2.0;
-            let name = fit(&row.scheme, LABEL, SCHEMES);
+            let name = fit(&row.scheme, LABEL, most_scheme);
             sheet.canvas.text(Label::new(name, (area.x - 5.0, middle), LABEL, Anchor::Right));
             bar(sheet, row.parts.map(|time| time * factor), &scale, middle);
             y += ROW;

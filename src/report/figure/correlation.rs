@@ -29,11 +29,11 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     let machines: BTreeSet<&str> = points.iter().map(|(row, _)| row.machine.as_str()).collect();
     let machines: Vec<&str> = machines.into_iter().collect();
-    let mut sheet = Sheet::new("Cycles beside the reference");
+    let mut sheet = scene.sheet("Cycles beside the reference");
     sheet.note(&caption(comparison, &points));
     sheet.skip(3.0);
     sheet.legend(&entries(&machines));
-    let area = sheet.plot(LEFT, 14.0, SIDE);
+    let area = sheet.plot(LEFT, 14.0, sheet.share(SIDE));
     let (x, y) = scales(&area, &points);
     band(&mut sheet, &x, &y);
     across(

@@ -48,7 +48,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         return Err(empty("ctas", MISSING));
     }
     let schemes = schemes(&plots);
-    let mut sheet = Sheet::new("Time against CTAs per SM");
+    let mut sheet = scene.sheet("Time against CTAs per SM");
     sheet.legend(&entries(&schemes));
     let drawn = &plots[..plots.len().min(APPS)];
     let names: Vec<String> = drawn.iter().map(|plot| plot.label.clone()).collect();

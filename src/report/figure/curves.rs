@@ -38,7 +38,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         let missing = "no scheme of the record sampled speeds against CTAs";
         return Err(empty("curves", missing));
     }
-    let mut sheet = Sheet::new("Speed against CTAs per SM, and the choice");
+    let mut sheet = scene.sheet("Speed against CTAs per SM, and the choice");
     sheet.legend(&entries(&found));
     for (name, decision) in &found {
         sheet.note(&format!("{name}, cycle {}: {}", grouped(decision.cycle), decision.reason));
@@ -114,7 +114,7 @@ fn panel(sheet: &mut Sheet, decision: &DecisionRecord) {
         let x = Scale::linear(0.0, f64::from(whole), ends.0, ends.1);
         if mirrored || index == 0 {
             let title = if mirrored {
-                format!("CTAs of {}", fit(&curve.record.app, LABEL, 250.0))
+                format!("CTAs of {}", fit(&curve.record.app, LABEL, sheet.share(250.0)))
             } else {
                 "CTAs per SM".into()
             };
@@ -128,7 +128,7 @@ fn panel(sheet: &mut Sheet, decision: &DecisionRecord) {
 
 /// Whole numbers of CTAs below `area`, or above it.
 fn axis(sheet: &mut Sheet, area: &Area, x: &Scale, most: u32, title: &str, above: bool) {
-    let step = most.div_ceil(16).max(1);
+    let step = most.div_ceil(if sheet.narrow() { 8 } else { 16 }).max(1);
     let (labels, titles) = if above { (-8.0, -22.0) } else { (9.0, 23.0) };
     let edge = if above { area.y } else { area.bottom() };
     for ctas in (step..=most).step_by(to_usize(step)) {

@@ -4,7 +4,7 @@
 use super::{Drawing, ReportError, Scene, empty};
 use crate::record::CoRun;
 use crate::record::statistics::mean;
-use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch, highest};
+use crate::report::chart::{Bars, Cluster, Entry, Fill, Swatch, highest};
 use crate::report::grid::Mix;
 use crate::report::number::float;
 use crate::report::values::{cell, csv};
@@ -52,7 +52,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     let schemes = &grid.schemes;
     let mut sheet =
-        Sheet::new(&format!("Energy of a thread instruction over {}", schemes[baseline]));
+        scene.sheet(&format!("Energy of a thread instruction over {}", schemes[baseline]));
     let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
     let entry = |(name, fill): (&String, &Fill)| Entry::new(Swatch::Fill(*fill), name);
     sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());

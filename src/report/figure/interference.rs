@@ -4,7 +4,7 @@
 use super::{Drawing, NO_QUEUE, ReportError, Scene, empty};
 use crate::record::InterferenceRecord;
 use crate::report::chart::{
-    Anchor, Area, LABEL, Label, NOTE, Shades, Sheet, WIDTH, explain, fit, heads, shaded, text_width,
+    Anchor, Area, LABEL, Label, NOTE, Shades, Sheet, explain, fit, heads, shaded, text_width,
 };
 use crate::report::number::float;
 use crate::report::queue_rows::{published, range};
@@ -44,14 +44,14 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let high = values().map(|value| value.0).filter(|v| v.is_finite()).fold(1.0, f64::max);
     let low = values().map(|value| value.0).filter(|v| v.is_finite()).fold(1.0, f64::min);
     let shades = Shades::new(low, high);
-    let mut sheet = Sheet::new("Slow-down of classes beside each other");
-    if known.classes.len() <= BESIDE {
+    let mut sheet = scene.sheet("Slow-down of classes beside each other");
+    if known.classes.len() <= BESIDE && !sheet.narrow() {
         side_by_side(&mut sheet, known, &maps, &shades);
     } else {
         for map in &maps {
             let left = left(known, SIDE);
-            let top = sheet.top();
-            let bottom = draw_map(&mut sheet, known, map, &shades, (left, top, WIDTH - RIGHT));
+            let (top, right) = (sheet.top(), sheet.width() - RIGHT);
+            let bottom = draw_map(&mut sheet, known, map, &shades, (left, top, right));
             sheet.skip(bottom - top + GAP);
         }
     }
@@ -91,7 +91,7 @@ fn left(known: &InterferenceRecord, side: f64) -> f64 {
 fn side_by_side(sheet: &mut Sheet, known: &InterferenceRecord, maps: &[Map], shades: &Shades) {
     let (first, names) = (left(known, SIDE), left(known, 0.0));
     let count = float(to_u64(maps.len()));
-    let room = WIDTH - first - RIGHT - (count - 1.0) * (names + GAP);
+    let room = sheet.width() - first - RIGHT - (count - 1.0) * (names + GAP);
     let width = (room / count).min(60.0 * float(to_u64(known.classes.len())));
     let (mut x, top, mut bottom) = (first, sheet.top(), 0.0_f64);
     for map in maps {

@@ -3,7 +3,7 @@
 
 use super::{Drawing, NO_SOLO, ReportError, Scene, empty};
 use crate::record::{KernelRecord, UnitShares};
-use crate::report::chart::{Bars, Cluster, Fill, Sheet};
+use crate::report::chart::{Bars, Cluster, Fill};
 use crate::report::profile::{Profile, profiles};
 use crate::report::values::{cell, csv};
 
@@ -26,7 +26,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
             format!("no kernel of the records says how many issue slots it used; {NO_SOLO}");
         return Err(empty("issue-slots", &missing));
     }
-    let mut sheet = Sheet::new("Issue-slot utilisation");
+    let mut sheet = scene.sheet("Issue-slot utilisation");
     let cluster = |row: &Profile| Cluster {
         name: row.label.clone(),
         values: vec![Some(share(row) * 100.0)],

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
 use crate::record::statistics::{geometric_mean, mean};
 use crate::record::{Analysis, CoRun};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch};
+use crate::report::chart::{Bars, Cluster, Entry, Fill, Swatch};
 use crate::report::group::short_app;
 use crate::report::machine::machine_words;
 use crate::report::mix::{apart, scheme_names};
@@ -65,7 +65,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         return Err(empty("makespan", &missing));
     }
     let means = means(&gains, schemes.len());
-    let mut sheet = Sheet::new(&format!("Makespan speedup against {baseline}"));
+    let mut sheet = scene.sheet(&format!("Makespan speedup against {baseline}"));
     let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
     let entry = |(name, fill): (&String, &Fill)| Entry::new(Swatch::Fill(*fill), name);
     sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());

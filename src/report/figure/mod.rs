@@ -39,7 +39,7 @@ mod timeline;
 mod traffic;
 mod transformed;
 
-pub use super::chart::{Area, Drawing};
+pub use super::chart::{Area, Drawing, Width};
 pub use choice::Choice;
 pub use scene::Scene;
 

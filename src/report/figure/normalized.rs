@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
 use crate::record::statistics::geometric_mean;
 use crate::record::{Analysis, CoRun};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch};
+use crate::report::chart::{Bars, Cluster, Entry, Fill, Swatch};
 use crate::report::mix::{mix_names, scheme_names};
 use crate::report::mix_label::mix_labels;
 use crate::report::values::{cell, csv};
@@ -56,7 +56,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         return Err(empty("normalized", &missing));
     }
     let means = means(&rows, schemes.len());
-    let mut sheet = Sheet::new(&format!("{} over {}", metric.label, schemes[baseline]));
+    let mut sheet = scene.sheet(&format!("{} over {}", metric.label, schemes[baseline]));
     let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
     let entries = schemes.iter().zip(&fills);
     let entry = |(name, fill): (&String, &Fill)| Entry::new(Swatch::Fill(*fill), name);

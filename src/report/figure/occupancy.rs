@@ -38,7 +38,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     let left_out = curves.len().saturating_sub(LINES);
     curves.truncate(LINES);
-    let mut sheet = Sheet::new("Speed against CTAs per SM");
+    let mut sheet = scene.sheet("Speed against CTAs per SM");
     sheet.note("In brackets: the largest IPC, and the CTAs per SM that reach it.");
     sheet.skip(3.0);
     sheet.legend(&entries(&curves));

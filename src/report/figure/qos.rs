@@ -48,7 +48,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     let means = means(&rows, grid.schemes.len());
     let by_rank = rows.len() > MIXES && grid.schemes.len() <= RANKED;
-    let mut sheet = Sheet::new("Quality of service and throughput");
+    let mut sheet = scene.sheet("Quality of service and throughput");
     sheet.legend(&entries(&grid.schemes, &rows, target, by_rank));
     if by_rank {
         draw_ranks(&mut sheet, &rows, target);

@@ -56,7 +56,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     let schemes = places(all.iter().flat_map(|panel| &panel.gains).map(|gain| &gain.scheme));
     let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
-    let mut sheet = Sheet::new(&format!("{} over {baseline}", metric.label));
+    let mut sheet = scene.sheet(&format!("{} over {baseline}", metric.label));
     let entry = |(name, fill): (&&String, &Fill)| Entry::new(Swatch::Fill(*fill), *name);
     sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());
     let shown: Vec<Shown> = all.iter().map(|panel| panel.shown(metric, &schemes)).collect();

@@ -4,7 +4,7 @@
 use super::{Drawing, ReportError, Scene, empty};
 use crate::record::statistics::mean;
 use crate::record::{CoRun, EpochShares};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch, highest};
+use crate::report::chart::{Bars, Cluster, Entry, Fill, Swatch, highest};
 use crate::report::grid::Grid;
 use crate::report::values::{cell, csv};
 
@@ -45,7 +45,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     if rows.is_empty() {
         return Err(empty("reallocation", MISSING));
     }
-    let mut sheet = Sheet::new("Share of an epoch spent on dividing anew");
+    let mut sheet = scene.sheet("Share of an epoch spent on dividing anew");
     let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
     let entry = |(name, fill): (&&str, &Fill)| Entry::new(Swatch::Fill(*fill), *name);
     sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());

@@ -2,7 +2,7 @@
 //! one cluster of bars per kernel (ARCS 2018, Fig. 2).
 
 use super::{Drawing, NO_SOLO, ReportError, Scene, empty};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch};
+use crate::report::chart::{Bars, Cluster, Entry, Fill, Swatch};
 use crate::report::profile::{Profile, profiles};
 use crate::report::values::{cell, csv};
 
@@ -27,7 +27,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
             format!("no kernel of the records says what its CTAs take of an SM; {NO_SOLO}");
         return Err(empty("residence", &missing));
     }
-    let mut sheet = Sheet::new("What resident CTAs take of an SM");
+    let mut sheet = scene.sheet("What resident CTAs take of an SM");
     let fills: Vec<Fill> = (0..RESOURCES.len()).map(Fill::of).collect();
     let entry = |((_, name), fill): (&(&str, &str), &Fill)| Entry::new(Swatch::Fill(*fill), *name);
     sheet.legend(&RESOURCES.iter().zip(&fills).map(entry).collect::<Vec<_>>());

@@ -60,12 +60,12 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     if panels.is_empty() {
         return Err(empty("residency", "the co-runs do not say which CTAs were where"));
     }
-    let mut sheet = Sheet::new("Applications on the SMs over time, by sharing scheme");
+    let mut sheet = scene.sheet("Applications on the SMs over time, by sharing scheme");
     sheet.legend(&entries(&panels));
     let end = panels.iter().map(|panel| panel.run.cycles).max().unwrap_or(1);
     let names: Vec<&str> = panels.iter().map(|panel| panel.name.as_str()).collect();
     let beside = NUMBERS + 8.0;
-    let left = name_room(&names, LABEL, WIDEST - beside).max(LEFT - beside) + beside;
+    let left = name_room(&names, LABEL, sheet.share(WIDEST) - beside).max(LEFT - beside) + beside;
     let last = panels.len() - 1;
     for (index, panel) in panels.iter().enumerate() {
         let layout = Layout::of(record, panel, panels.len());

@@ -55,7 +55,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     let points: Vec<Point> =
         groups.iter().enumerate().map(|(i, group)| point(i, group, machine)).collect();
-    let mut sheet = Sheet::new("Instruction roofline");
+    let mut sheet = scene.sheet("Instruction roofline");
     sheet.legend(&[
         Entry::new(Swatch::Line(INK), "DRAM roof"),
         Entry::new(Swatch::Dashes(SOFT_INK), "L2 roof"),
@@ -173,23 +173,24 @@ fn draw_points(sheet: &mut Sheet, points: &[Point], x: &Scale, y: &Scale, free: 
     }
 }
 
-/// What the numbers beside the points mean, in two columns.
+/// What the numbers beside the points mean, in two columns where there is room.
 fn key(sheet: &mut Sheet, groups: &[Group], points: &[Point]) {
-    const COLUMN: f64 = 232.0;
+    let columns = if sheet.narrow() { 1 } else { 2 };
+    let wide = (sheet.width() - 16.0) / float(crate::units::to_u64(columns));
     sheet
         .note("Kernels with their share of cycles; a kernel without traffic is at the right edge.");
     let whole: u64 = groups.iter().map(|g| g.cycles).fold(0, u64::saturating_add);
     let top = sheet.top();
-    let rows = groups.len().div_ceil(2);
+    let rows = groups.len().div_ceil(columns);
     for (i, (group, point)) in groups.iter().zip(points).enumerate() {
         let line = float(crate::units::to_u64(i % rows)) * (NOTE + 4.0);
-        let x = if i < rows { 8.0 } else { 8.0 + COLUMN };
+        let x = if i < rows { 8.0 } else { 8.0 + wide };
         let y = top + line + NOTE / 2.0;
         sheet.canvas.circle((x + 4.0, y), 4.0, point.colour, true);
         let share = percent(ratio(float(group.cycles), float(whole)));
         let traffic = if point.dram.is_none() { ", no DRAM traffic" } else { "" };
         let tail = format!(" – {share}{traffic}");
-        let room = COLUMN - 22.0 - text_width(&tail, NOTE);
+        let room = wide - 22.0 - text_width(&tail, NOTE);
         let number = format!("{}  ", i + 1);
         let name = group.title(NOTE, room - text_width(&number, NOTE));
         sheet.canvas.text(Label::new(number + &name + &tail, (x + 12.0, y), NOTE, Anchor::Left));

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use crate::record::{Analysis, AppRecord, CoRun, Comparison, MachineRecord};
 use crate::report::ReportError;
 use crate::report::alone::Alone;
+use crate::report::chart::{Sheet, Width};
 use crate::report::grid::Grid;
 use crate::report::mix::{mix_names, scheme_names};
 
@@ -27,6 +28,7 @@ pub struct Scene<'a> {
     baseline: Option<&'a str>,
     metric: Option<&'a str>,
     queue: Option<&'a str>,
+    wide: Width,
 }
 
 impl<'a> Scene<'a> {
@@ -34,7 +36,13 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn new(records: &'a [Analysis]) -> Self {
         let apps = records.iter().flat_map(|r| r.solo.iter().map(move |app| (r, app))).collect();
-        Self { records, apps, comparison: None, baseline: None, metric: None, queue: None }
+        Self::whole(records, apps)
+    }
+
+    /// Nothing chosen but `apps`.
+    fn whole(records: &'a [Analysis], apps: Vec<(&'a Analysis, &'a AppRecord)>) -> Self {
+        let (comparison, baseline, metric, queue) = (None, None, None, None);
+        Self { records, apps, comparison, baseline, metric, queue, wide: Width::Screen }
     }
 
     /// Only the solo run at `index` of `record`.
@@ -44,8 +52,7 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn one(record: &'a Analysis, index: usize) -> Self {
         let apps = vec![(record, &record.solo[index])];
-        let records = std::slice::from_ref(record);
-        Self { records, apps, comparison: None, baseline: None, metric: None, queue: None }
+        Self::whole(std::slice::from_ref(record), apps)
     }
 
     /// Only the applications called `name`.
@@ -88,6 +95,23 @@ impl<'a> Scene<'a> {
     pub fn of(mut self, queue: &'a str) -> Self {
         self.queue = Some(queue);
         self
+    }
+
+    /// As wide as that, for print.
+    #[must_use]
+    pub fn sized(mut self, wide: Width) -> Self {
+        self.wide = wide;
+        self
+    }
+
+    /// How wide its figure is.
+    pub(super) fn wide(&self) -> Width {
+        self.wide
+    }
+
+    /// A sheet as wide as its figure, with `title` above everything.
+    pub(super) fn sheet(&self, title: &str) -> Sheet {
+        Sheet::new(self.wide, title)
     }
 
     /// The queue that was asked for.

@@ -4,8 +4,7 @@
 use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
 use crate::record::CoRun;
 use crate::report::chart::{
-    Anchor, Area, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, WIDTH, across, fit, name_room,
-    outline,
+    Anchor, Area, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, across, fit, name_room, outline,
 };
 use crate::report::number::{float, short};
 use crate::report::values::{cell, csv};
@@ -18,8 +17,9 @@ const ROW: f64 = 24.0;
 const BAR: f64 = 14.0;
 const GAP: f64 = 12.0;
 
-/// Panels side by side.
+/// Panels side by side, and where there is little room.
 const ACROSS: usize = 4;
+const FEW: usize = 2;
 
 /// A metric: its name, whether more of it is better, and its value; 0 is none.
 struct Panel {
@@ -44,13 +44,14 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     if runs.is_empty() {
         return Err(empty("schemes", NO_CORUN));
     }
-    let mut sheet = Sheet::new("Sharing schemes side by side");
+    let mut sheet = scene.sheet("Sharing schemes side by side");
     sheet.note(&mix(&runs));
     let told = |panel: &&Panel| runs.iter().any(|run| (panel.of)(run) > 0.0);
     let panels: Vec<&Panel> = PANELS.iter().filter(told).collect();
-    for (index, row) in panels.chunks(ACROSS).enumerate() {
+    let across = if sheet.narrow() { FEW } else { ACROSS };
+    for (index, row) in panels.chunks(across).enumerate() {
         sheet.skip(4.0);
-        draw_row(&mut sheet, row, index * ACROSS, &names, &runs);
+        draw_row(&mut sheet, row, index * across, &names, &runs);
     }
     sheet.note("Bold: the best. STP: sum of normalised progress; ANTT: mean slowdown; fairness: least normalised progress; harmonic: its harmonic mean; speedup: makespans in sequence over the shared makespan; IPC: thread instructions of all per cycle; ALU: share of the pipes' time.");
     let csv = table(&names, &runs);
@@ -61,8 +62,10 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
 fn draw_row(sheet: &mut Sheet, panels: &[&Panel], first: usize, names: &[String], runs: &[&CoRun]) {
     let top = sheet.top() + 30.0;
     let height = float(to_u64(runs.len())) * ROW + 6.0;
-    let left = name_room(names, LABEL, WIDEST - 14.0).max(LEFT - 14.0) + 14.0;
-    let width = (WIDTH - left - 8.0 - 3.0 * GAP) / 4.0;
+    let left = name_room(names, LABEL, sheet.share(WIDEST) - 14.0).max(LEFT - 14.0) + 14.0;
+    let across = if sheet.narrow() { FEW } else { ACROSS };
+    let across = float(to_u64(across));
+    let width = (sheet.width() - left - 8.0 - (across - 1.0) * GAP) / across;
     let mut x = left;
     for (index, panel) in panels.iter().enumerate() {
         let area = Area::new(x, top, width, height);

@@ -33,13 +33,13 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     let stacks = blocks.iter().flat_map(|(_, rows)| rows.iter().map(|(_, stack)| stack));
     let causes = causes(stacks);
-    let mut sheet = Sheet::new("Where scheduler slots go, alone and together");
+    let mut sheet = scene.sheet("Where scheduler slots go, alone and together");
     let entry =
         |(name, fill): &(String, Fill)| Entry::new(Swatch::Fill(*fill), name.replace('_', " "));
     sheet.legend(&causes.iter().map(entry).collect::<Vec<_>>());
     let names: Vec<&str> =
         blocks.iter().flat_map(|(_, rows)| rows.iter().map(|row| row.0.as_str())).collect();
-    let left = name_room(&names, NOTE, WIDEST - 14.0).max(LEFT - 14.0) + 14.0;
+    let left = name_room(&names, NOTE, sheet.share(WIDEST) - 14.0).max(LEFT - 14.0) + 14.0;
     let last = blocks.len() - 1;
     for (index, (app, rows)) in blocks.iter().enumerate() {
         sheet.note(app);

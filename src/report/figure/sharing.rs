@@ -25,10 +25,10 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     if end == 0 {
         return Err(empty("sharing", NO_CORUN));
     }
-    let mut sheet = Sheet::new("Applications over time, by sharing scheme");
+    let mut sheet = scene.sheet("Applications over time, by sharing scheme");
     sheet.legend(&entries(&runs));
     let last = runs.len() - 1;
-    let left = name_room(&names, LABEL, WIDEST - 14.0).max(LEFT - 14.0) + 14.0;
+    let left = name_room(&names, LABEL, sheet.share(WIDEST) - 14.0).max(LEFT - 14.0) + 14.0;
     for (index, (run, name)) in runs.iter().zip(&names).enumerate() {
         let area = sheet.plot(left, RIGHT, LANE * float(to_u64(run.apps.len())) + 8.0);
         let time = Scale::linear(0.0, float(end), area.x, area.right());

@@ -75,7 +75,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         return Err(empty("slice-speed", MISSING));
     }
     let over = common(&panels);
-    let mut sheet = Sheet::new("Speed alone against the size of a slice");
+    let mut sheet = scene.sheet("Speed alone against the size of a slice");
     let drawn = panels.iter().flat_map(|(_, curves)| curves.iter().take(LINES));
     let speeds = drawn.flat_map(|curve| curve.speeds(over)).map(|speed| speed.1);
     let base = Base { over, highest: speeds.fold(1.0, f64::max) };

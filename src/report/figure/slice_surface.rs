@@ -5,8 +5,7 @@ use super::{Drawing, ReportError, Scene, empty};
 use crate::record::CoRun;
 use crate::report::alone::repeated;
 use crate::report::chart::{
-    Anchor, Area, INK, LABEL, Label, NOTE, Shades, Sheet, WIDTH, explain, fit, heads, shaded,
-    text_width,
+    Anchor, Area, INK, LABEL, Label, NOTE, Shades, Sheet, explain, fit, heads, shaded, text_width,
 };
 use crate::report::group::short_app;
 use crate::report::mix::mix_names;
@@ -56,7 +55,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let values = || drawn.iter().flat_map(|map| &map.points).map(|point| point.stp);
     let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));
     let shades = Shades::new(low, high);
-    let mut sheet = Sheet::new("Throughput over the division of SMs and channels");
+    let mut sheet = scene.sheet("Throughput over the division of SMs and channels");
     for map in drawn {
         map.draw(&mut sheet, &shades);
     }
@@ -131,13 +130,14 @@ impl Map {
         let (columns, rows) = (words(&self.sms), words(&self.channels));
         let names = rows.iter().map(|row| text_width(row, NOTE)).fold(12.0, f64::max);
         let (left, top) = (SIDE + names + 6.0, sheet.top());
-        let width = (WIDTH - RIGHT - left) / float(to_u64(columns.len()));
-        let middle = f64::midpoint(left, WIDTH - RIGHT);
-        let title = fit(&format!("SMs of {} ({})", self.first, self.mix), LABEL, WIDTH - left);
+        let whole = sheet.width();
+        let width = (whole - RIGHT - left) / float(to_u64(columns.len()));
+        let middle = f64::midpoint(left, whole - RIGHT);
+        let title = fit(&format!("SMs of {} ({})", self.first, self.mix), LABEL, whole - left);
         sheet.canvas.text(Label::new(title, (middle, top + 7.0), LABEL, Anchor::Centre));
         let head = heads(sheet, &columns, (left, top + 18.0), width, NAMES);
         let height = CELL * float(to_u64(rows.len()));
-        let area = Area::new(left, head, WIDTH - RIGHT - left, height);
+        let area = Area::new(left, head, whole - RIGHT - left, height);
         sheet.mark_plot(area);
         // The most channels are on top.
         for (row, (&channels, name)) in self.channels.iter().zip(&rows).rev().enumerate() {

@@ -21,7 +21,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         return Err(empty("slowdown", NO_CORUN));
     }
     let named = mix_labels(&records);
-    let mut sheet = Sheet::new("Slowdown of each application");
+    let mut sheet = scene.sheet("Slowdown of each application");
     panels(&mut sheet, &records[..records.len().min(MIXES)], &named.labels);
     for note in &named.notes {
         sheet.note(note);
@@ -41,7 +41,8 @@ fn panels(sheet: &mut Sheet, records: &[&Analysis], labels: &[String]) {
     let most = records.iter().map(|record| most(record)).max().unwrap_or(0);
     let highest = records.iter().map(|record| highest(&clusters(record, true)));
     let top = highest.fold(0.0, f64::max);
-    let columns = if records.len() > STACKED && most <= BESIDE { 2 } else { 1 };
+    let beside = records.len() > STACKED && most <= BESIDE && !sheet.narrow();
+    let columns = if beside { 2 } else { 1 };
     sheet.side_by_side(columns, records.len(), |sheet, place| {
         let record = records[place];
         if records.len() > 1 {

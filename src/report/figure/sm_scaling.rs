@@ -51,7 +51,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         return Err(empty("sm-scaling", MISSING));
     }
     let drawn = &curves[..curves.len().min(LINES)];
-    let mut sheet = Sheet::new("Bandwidth and speed against SMs");
+    let mut sheet = scene.sheet("Bandwidth and speed against SMs");
     let entry = |(index, curve): (usize, &Curve)| {
         let tail = format!(" (saturates at {})", curve.saturates());
         Entry::new(Swatch::Mark(index), &curve.label).with(tail)

@@ -4,7 +4,7 @@
 use super::{Drawing, ReportError, Scene, empty};
 use crate::record::CoRun;
 use crate::record::statistics::geometric_mean;
-use crate::report::chart::{Entry, RANKED, Ranks, Sheet, Swatch, panels};
+use crate::report::chart::{Entry, RANKED, Ranks, Swatch, panels};
 use crate::report::grid::{Grid, Mix};
 use crate::report::number::short;
 use crate::report::values::{cell, csv};
@@ -57,7 +57,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         return Err(empty("sorted", MISSING));
     }
     let drawn = &lines[..lines.len().min(RANKED)];
-    let mut sheet = Sheet::new("Mixes by rank under each scheme");
+    let mut sheet = scene.sheet("Mixes by rank under each scheme");
     let entry = |(index, line): (usize, &Line<'_>)| {
         let mean = |metric| line.mean(metric).map_or("–".into(), short);
         let tail = format!(": {}, {}", mean(0), mean(1));

@@ -5,7 +5,7 @@ use super::{NO_QUEUE, ReportError, Scene, empty};
 use crate::record::{Analysis, JobRecord, QueueRun};
 use crate::report::chart::{
     Anchor, Area, Colour, Entry, Fill, HATCHED, LABEL, Label, REST, SOFT_INK, Scale, Sheet, Swatch,
-    across, fit, name_room, outline,
+    Width, across, fit, name_room, outline,
 };
 use crate::report::number::float;
 use crate::report::queue::{class_of, classes, panels};
@@ -36,6 +36,7 @@ pub(super) struct Stage<'a> {
     end: u64,
     /// Fills without lines, for areas too small for them.
     flat: bool,
+    wide: Width,
 }
 
 impl<'a> Stage<'a> {
@@ -67,7 +68,8 @@ impl<'a> Stage<'a> {
             return Err(empty(figure, &format!("nothing of {queue} took time")));
         }
         let classes = classes(record, &refs);
-        Ok(Self { record, queue, queues: known.len(), runs, classes, end, flat: false })
+        let (flat, wide) = (false, scene.wide());
+        Ok(Self { record, queue, queues: known.len(), runs, classes, end, flat, wide })
     }
 
     /// The same with fills without lines.
@@ -100,7 +102,7 @@ impl<'a> Stage<'a> {
 
     /// A sheet with the title and the classes.
     pub(super) fn sheet(&self, title: &str) -> Sheet {
-        let mut sheet = Sheet::new(&format!("{title}: {}", self.queue));
+        let mut sheet = Sheet::new(self.wide, &format!("{title}: {}", self.queue));
         let class = |(place, class): (usize, &&str)| {
             Some(Entry::new(Swatch::Fill(self.own(place)?), *class))
         };
@@ -135,7 +137,8 @@ impl<'a> Stage<'a> {
         let names: Vec<&str> = self.runs.iter().map(|(name, _)| name.as_str()).collect();
         let names = &names[..names.len().min(SCHEMES)];
         let beside = NUMBERS + 8.0;
-        let left = name_room(names, LABEL, WIDEST - beside).max(LEFT - beside) + beside;
+        let left =
+            name_room(names, LABEL, sheet.share(WIDEST) - beside).max(LEFT - beside) + beside;
         let last = names.len() - 1;
         for (index, (name, run)) in self.runs.iter().take(SCHEMES).enumerate() {
             let area = sheet.plot(left, RIGHT, height);

@@ -24,13 +24,13 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         return Err(empty("stalls", "the records hold no stall stacks; run `gpumodel analyze`"));
     }
     let causes = causes(groups.iter().map(|group| &group.stalls));
-    let mut sheet = Sheet::new("Where scheduler slots go");
+    let mut sheet = scene.sheet("Where scheduler slots go");
     let entries: Vec<Entry> = causes
         .iter()
         .map(|(name, fill)| Entry::new(Swatch::Fill(*fill), name.replace('_', " ")))
         .collect();
     sheet.legend(&entries);
-    let left = title_room(&groups, LABEL, NAMES) + 14.0;
+    let left = title_room(&groups, LABEL, sheet.share(NAMES)) + 14.0;
     heading(&mut sheet, left);
     let area = sheet.plot(left, RIGHT, ROW * float(crate::units::to_u64(groups.len())) + 4.0);
     let scale = Scale::linear(0.0, 1.0, area.x, area.right());
@@ -48,7 +48,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
 
 fn heading(sheet: &mut Sheet, left: f64) {
     let y = sheet.top() + NOTE / 2.0;
-    let right = crate::report::chart::WIDTH - 6.0;
+    let right = sheet.width() - 6.0;
     sheet.canvas.text(Label::new("kernel", (left - 6.0, y), NOTE, Anchor::Right));
     sheet.canvas.text(Label::new("cycles", (right, y), NOTE, Anchor::Right));
     sheet.skip(NOTE + 3.0);
@@ -75,7 +75,7 @@ fn row(
         tell(sheet, &part, &percent(Some(share)));
     }
     let cycles = percent(ratio(float(group.cycles), float(whole)));
-    let right = crate::report::chart::WIDTH - 6.0;
+    let right = sheet.width() - 6.0;
     sheet.canvas.text(Label::new(cycles, (right, y), LABEL, Anchor::Right));
 }
 

@@ -27,7 +27,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         return Err(empty("task-size", MISSING));
     }
     let drawn = &curves[..curves.len().min(LINES)];
-    let mut sheet = Sheet::new("Kernel time against the size of a task");
+    let mut sheet = scene.sheet("Kernel time against the size of a task");
     let entry = |(index, curve): (usize, &Curve)| Entry::new(Swatch::Mark(index), &curve.label);
     sheet.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
     plot(&mut sheet, drawn);

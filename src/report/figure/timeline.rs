@@ -34,7 +34,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     if end == 0 {
         return Err(empty("timeline", "the record holds no kernel that took time"));
     }
-    let mut sheet = Sheet::new(&format!("{} over time", app.app));
+    let mut sheet = scene.sheet(&format!("{} over time", app.app));
     let fills = fills(app);
     legend(&mut sheet, app, &fills);
     let lanes = lanes(app);

@@ -28,7 +28,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         return Err(empty("traffic", "the records hold no kernels; run `gpumodel analyze`"));
     }
     let rows: Vec<[Bar; 3]> = groups.iter().map(bars).collect();
-    let mut sheet = Sheet::new("Bytes through the memory hierarchy");
+    let mut sheet = scene.sheet("Bytes through the memory hierarchy");
     sheet.legend(&[
         Entry::new(Swatch::Fill(Fill::of(4)), "L1"),
         Entry::new(Swatch::Fill(Fill::of(1)), "L2"),
@@ -36,7 +36,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         Entry::new(Swatch::Fill(Fill::of(5)), "DRAM write"),
     ]);
     let texts = rows.iter().flatten().map(|bar| text_width(&bar.text, NOTE)).fold(0.0, f64::max);
-    let left = title_room(&groups, LABEL, NAMES) + 14.0;
+    let left = title_room(&groups, LABEL, sheet.share(NAMES)) + 14.0;
     let area = sheet.plot(left, 10.0, ROW * float(to_u64(rows.len())));
     let most = rows.iter().flatten().map(|bar| bar.value).fold(0.0, f64::max);
     let room = area.right() - texts - 8.0;

@@ -5,7 +5,7 @@ use super::{Drawing, ReportError, Scene, empty};
 use crate::record::WorkersRecord;
 use crate::record::statistics::geometric_mean;
 use crate::report::alone::{Alone, Subject, subjects};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch};
+use crate::report::chart::{Bars, Cluster, Entry, Fill, Swatch};
 use crate::report::number::{float, ratio};
 use crate::report::values::{cell, csv};
 
@@ -41,7 +41,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     if rows.is_empty() {
         return Err(empty("transformed", MISSING));
     }
-    let mut sheet = Sheet::new("Kernels as persistent workers over themselves as written");
+    let mut sheet = scene.sheet("Kernels as persistent workers over themselves as written");
     let fills = [Fill::of(0), Fill::of(1)];
     sheet.legend(&[
         Entry::new(Swatch::Fill(fills[0]), "time"),
