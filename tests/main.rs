@@ -23,7 +23,9 @@ mod convert_faults;
 mod corpus;
 mod corun_reference;
 mod corun_settings;
+mod covering;
 mod dram;
+mod drawn;
 mod faults;
 mod findings;
 #[cfg(target_os = "linux")]

@@ -81,3 +81,22 @@ pub(crate) fn boxes(svg: &str) -> Vec<(Area, String)> {
         })
         .collect()
 }
+
+/// Every level straight line of that colour in `svg`, as thick as can be seen, in user
+/// units.
+pub(crate) fn levels(svg: &str, colour: &str) -> Vec<Area> {
+    let document = roxmltree::Document::parse(svg).expect("well-formed XML");
+    let lines = document
+        .descendants()
+        .filter(|node| node.has_tag_name("polyline") && node.attribute("stroke") == Some(colour));
+    let level = |node: roxmltree::Node<'_, '_>| {
+        let number = |text: &str| text.parse::<f64>().unwrap() / 10.0;
+        let point = |text: &str| text.split_once(',').map(|(x, y)| (number(x), number(y)));
+        let points: Vec<(f64, f64)> =
+            node.attribute("points").unwrap().split_whitespace().filter_map(point).collect();
+        let [from, to] = points[..] else { return None };
+        let flat = (from.1 - to.1).abs() < 0.05;
+        flat.then(|| Area::new(from.0.min(to.0), from.1 - 0.2, (from.0 - to.0).abs(), 0.4))
+    };
+    lines.filter_map(level).collect()
+}

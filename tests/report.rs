@@ -3,93 +3,13 @@
 use std::fs;
 
 use assert_cmd::Command;
-use gpumodel::record::{Analysis, CellRecord, Comparison, ReferenceTable};
-use gpumodel::report::figure::{Choice, Drawing, FIGURES, Figure, Scene, Source};
+use gpumodel::record::{Analysis, CellRecord};
+use gpumodel::report::figure::{Choice, FIGURES, Figure, Scene};
 use gpumodel::report::{ReportError, page, table, write_all};
 
+use crate::drawn::{compared, draw, scene, shown};
 use crate::picture::{boxes, texts};
-use crate::shown::{crowded, data, small, together};
-use crate::shown_mixes::mixes;
-use crate::shown_queue::{TWENTY, queued};
-use crate::shown_slices::{sliced, surfaces};
-use crate::shown_study::{apart, hosted, pairs};
-
-/// What the figure `name` of `record` is drawn from: other records where it holds nothing
-/// that the figure shows.
-fn shown(name: &str, record: &Analysis) -> Result<Vec<Analysis>, ReportError> {
-    let queues = Figure::named(name)?.source == Source::Queues && record.queues.is_empty();
-    Ok(match name {
-        "occupancy" => swept(record),
-        _ if queues => vec![queued(TWENTY)],
-        "makespan" => pairs(3, false),
-        "app-time" => hosted(3, false),
-        "sorted" | "reallocation" | "qos" | "energy" => mixes(3, false),
-        "slice-speed" => sliced(3, false),
-        "slice-surface" => surfaces(3, false),
-        "sm-scaling" | "ctas" | "transformed" | "task-size" => apart(3, false),
-        _ => vec![record.clone()],
-    })
-}
-
-fn scene<'a>(name: &str, records: &'a [Analysis]) -> Result<Scene<'a>, ReportError> {
-    let scene = Scene::new(records);
-    if name == "timeline" { scene.only(&records[0].solo[0].app) } else { Ok(scene) }
-}
-
-fn compared(records: &[Analysis]) -> Comparison {
-    Comparison::new(records, &ReferenceTable::read(&data("runs.csv")).unwrap(), None)
-}
-
-fn draw(name: &str, record: &Analysis) -> Result<Drawing, ReportError> {
-    let records = shown(name, record)?;
-    let comparison = compared(&records);
-    Figure::named(name)?.draw(&scene(name, &records)?.with(&comparison))
-}
-
-/// Every figure of the small record, and those of solo runs of crowded ones.
-fn gallery() -> Vec<(String, Drawing)> {
-    let mut drawings = Vec::new();
-    for figure in FIGURES {
-        drawings.push((figure.name.to_string(), draw(figure.name, &small()).unwrap()));
-    }
-    for launches in [1, 16, 118, 600] {
-        let record = crowded(launches);
-        for name in ["stalls", "roofline", "traffic", "timeline"] {
-            drawings.push((format!("{name} of {launches}"), draw(name, &record).unwrap()));
-        }
-    }
-    for (apps, sms, schemes) in [(1, 1, 1), (2, 16, 6), (3, 16, 6), (8, 132, 12)] {
-        let records = [together(apps, sms, schemes)];
-        for figure in FIGURES.iter().filter(|figure| figure.source == Source::CoRuns) {
-            let name = format!("{} of {apps} on {sms} under {schemes}", figure.name);
-            let drawing = figure.draw(&Scene::new(&records)).unwrap();
-            assert!(drawing.svg.len() < 1 << 20, "{name} takes {} bytes", drawing.svg.len());
-            drawings.push((name, drawing));
-        }
-    }
-    let mixes: Vec<Analysis> = (2..50).map(|mix| together(2, mix, 4)).collect();
-    for name in ["normalized", "slowdown", "schemes"] {
-        let drawing = Figure::named(name).unwrap().draw(&Scene::new(&mixes)).unwrap();
-        drawings.push((format!("{name} of {} mixes", mixes.len()), drawing));
-    }
-    drawings
-}
-
-/// `record` again on a machine that takes one to four CTAs per SM. Speed grows with
-/// the first three and falls with the fourth.
-fn swept(record: &Analysis) -> Vec<Analysis> {
-    let run = |ctas: u32| {
-        let mut run = record.clone();
-        run.overrides.insert("sm.max_ctas".into(), ctas.to_string());
-        for kernel in run.solo.iter_mut().flat_map(|app| &mut app.kernels) {
-            kernel.ctas_per_sm = ctas;
-            let speed = [1, 2, 4, 3][usize::try_from(ctas - 1).unwrap()];
-            kernel.thread_instructions = kernel.thread_instructions.saturating_mul(speed);
-        }
-        run
-    };
-    (1..=4).map(run).collect()
-}
+use crate::shown::{crowded, data, small};
 
 #[test]
 fn a_line_of_the_occupancy_figure_is_the_share_of_its_own_best() {
@@ -112,33 +32,6 @@ fn figures_of_the_committed_record_are_the_committed_figures() {
         }
         let kept = fs::read_to_string(&path).unwrap();
         assert!(drawn == kept, "{} changed: BLESS=1 rewrites it, then read the diff", figure.name);
-    }
-}
-
-#[test]
-fn no_text_covers_another_or_leaves_the_sheet() {
-    for (name, drawing) in gallery() {
-        let texts = texts(&drawing.svg);
-        let sheet = gpumodel::report::figure::Area::new(0.0, 0.0, drawing.size.0, drawing.size.1);
-        for (i, text) in texts.iter().enumerate() {
-            assert!(sheet.holds(&text.area), "{name}: {text:?} leaves the sheet");
-            assert!(text.size >= 10.0, "{name}: {text:?} is too small to read");
-            for other in &texts[..i] {
-                assert!(!text.area.overlaps(&other.area), "{name}: {text:?} covers {other:?}");
-            }
-        }
-    }
-}
-
-#[test]
-fn legends_lie_outside_the_plots() {
-    for (name, drawing) in gallery() {
-        assert!(!drawing.plots.is_empty(), "{name} has a plot");
-        for legend in &drawing.legends {
-            for plot in &drawing.plots {
-                assert!(!legend.overlaps(plot), "{name}: {legend:?} covers {plot:?}");
-            }
-        }
     }
 }
 

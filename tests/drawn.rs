@@ -1,0 +1,62 @@
+//! What every figure of one record is drawn from.
+
+use gpumodel::record::{Analysis, Comparison, ReferenceTable};
+use gpumodel::report::ReportError;
+use gpumodel::report::figure::{Drawing, Figure, Scene, Source};
+
+use crate::shown::data;
+use crate::shown_mixes::mixes;
+use crate::shown_queue::{TWENTY, queued};
+use crate::shown_slices::{sliced, surfaces};
+use crate::shown_study::{apart, hosted, pairs};
+
+/// What the figure `name` of `record` is drawn from: other records where it holds nothing
+/// that the figure shows.
+pub(crate) fn shown(name: &str, record: &Analysis) -> Result<Vec<Analysis>, ReportError> {
+    let queues = Figure::named(name)?.source == Source::Queues && record.queues.is_empty();
+    Ok(match name {
+        "occupancy" => swept(record),
+        _ if queues => vec![queued(TWENTY)],
+        "makespan" => pairs(3, false),
+        "app-time" => hosted(3, false),
+        "sorted" | "reallocation" | "qos" | "energy" => mixes(3, false),
+        "slice-speed" => sliced(3, false),
+        "slice-surface" => surfaces(3, false),
+        "sm-scaling" | "ctas" | "transformed" | "task-size" => apart(3, false),
+        _ => vec![record.clone()],
+    })
+}
+
+/// Of `records`, what the figure `name` shows one of.
+pub(crate) fn scene<'a>(name: &str, records: &'a [Analysis]) -> Result<Scene<'a>, ReportError> {
+    let scene = Scene::new(records);
+    if name == "timeline" { scene.only(&records[0].solo[0].app) } else { Ok(scene) }
+}
+
+/// `records` beside the committed reference table.
+pub(crate) fn compared(records: &[Analysis]) -> Comparison {
+    Comparison::new(records, &ReferenceTable::read(&data("runs.csv")).unwrap(), None)
+}
+
+/// The figure `name` of `record`.
+pub(crate) fn draw(name: &str, record: &Analysis) -> Result<Drawing, ReportError> {
+    let records = shown(name, record)?;
+    let comparison = compared(&records);
+    Figure::named(name)?.draw(&scene(name, &records)?.with(&comparison))
+}
+
+/// `record` again on a machine that takes one to four CTAs per SM. Speed grows with
+/// the first three and falls with the fourth.
+fn swept(record: &Analysis) -> Vec<Analysis> {
+    let run = |ctas: u32| {
+        let mut run = record.clone();
+        run.overrides.insert("sm.max_ctas".into(), ctas.to_string());
+        for kernel in run.solo.iter_mut().flat_map(|app| &mut app.kernels) {
+            kernel.ctas_per_sm = ctas;
+            let speed = [1, 2, 4, 3][usize::try_from(ctas - 1).unwrap()];
+            kernel.thread_instructions = kernel.thread_instructions.saturating_mul(speed);
+        }
+        run
+    };
+    (1..=4).map(run).collect()
+}
