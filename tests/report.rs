@@ -290,6 +290,10 @@ fn plot_draws_from_the_command_line() {
         .assert()
         .success();
     assert_eq!(fs::read_to_string(&target).unwrap(), draw("stalls", &small()).unwrap().svg);
+    let narrow = ["--figure", "stalls", "--width", "one", "-o", "-"];
+    let drawn = gpumodel().arg("plot").arg(&record).args(narrow).assert().success();
+    let svg = String::from_utf8(drawn.get_output().stdout.clone()).unwrap();
+    assert!(svg.contains("width=\"3.33in\""), "{svg}");
     gpumodel().arg("plot").arg(&record).args(["--figure", "nonsense", "-o", "-"]).assert().code(2);
     gpumodel().arg("plot").arg(&record).args(["--figure", "timeline", "-o", "-"]).assert().code(2);
 }

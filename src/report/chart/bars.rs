@@ -184,8 +184,8 @@ mod tests {
         let mut clusters = vec![cluster(false); 10];
         clusters.push(cluster(true));
         let lengths = |room| {
-            let (fills, title) = (&[], "");
-            let bars = Bars { clusters: &clusters, fills, title, reference: None, most: 0.0 };
+            let bars =
+                Bars { clusters: &clusters, fills: &[], title: "", reference: None, most: 0.0 };
             bars.rows(room).iter().map(|row| row.len()).collect::<Vec<_>>()
         };
         assert_eq!(lengths(420.0), [6, 5], "ten of 46 units and one of 82");
@@ -195,8 +195,8 @@ mod tests {
 
     #[test]
     fn no_value_stands_in_the_reference_line() {
-        let (clusters, fills, title) = (&[], &[], "");
-        let bars = Bars { clusters, fills, title, reference: Some(1.0), most: 0.0 };
+        let reference = Some(1.0);
+        let bars = Bars { clusters: &[], fills: &[], title: "", reference, most: 0.0 };
         let scale = Scale::linear(0.0, 2.0, 100.0, 0.0);
         let area = |value| bars.value(value, (0.0, scale.at(value)), &scale).area();
         assert!((area(0.9).bottom() - 48.0).abs() < 1e-9, "above the line at 50");
