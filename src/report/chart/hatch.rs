@@ -120,7 +120,9 @@ impl Hatch {
             Upright => w,
         };
         let mut ends = Vec::new();
-        let mut at = self.gap() / 2.0;
+        // A bar that is narrower than two thick lines are apart has one.
+        let first = if self.weight == Weight::Heavy { span / 2.0 } else { f64::MAX };
+        let mut at = first.min(self.gap() / 2.0);
         while at < span {
             let line = match course {
                 Level => [(0.0, at), (w, at)],
@@ -152,6 +154,8 @@ mod tests {
             }
         }
         assert!(Hatch::PLAIN.lines(&area).is_empty());
+        let narrow = Area::new(0.0, 0.0, 5.3, 40.0);
+        assert!((1..HATCHED).all(|i| !Hatch::of(i).lines(&narrow).is_empty()), "in narrow bars");
         assert!(Hatch::of(1).lines(&Area::new(0.0, 0.0, 1.0, 9.0)).is_empty(), "too small");
     }
 
