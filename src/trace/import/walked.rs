@@ -194,7 +194,7 @@ impl Gathered {
             return;
         }
         let (records, first) = &mut self.warps[to_usize(warp)];
-        if records.is_empty() {
+        if records.start == records.end {
             (records.start, *first) = (at, batch.accesses.len());
         }
         records.end = at + 1;
