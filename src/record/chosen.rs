@@ -19,7 +19,8 @@ pub struct Chosen<'a> {
 
 impl Chosen<'_> {
     /// The applications of a record that belongs to these, sorted.
-    pub(super) fn takes<'r>(&self, record: &'r Analysis) -> Option<Vec<&'r str>> {
+    #[must_use]
+    pub fn takes<'r>(&self, record: &'r Analysis) -> Option<Vec<&'r str>> {
         let run = record.coruns.first()?;
         let mut names: Vec<&str> = run.apps.iter().map(|app| app.app.as_str()).collect();
         names.sort_unstable();

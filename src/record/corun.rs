@@ -177,3 +177,17 @@ pub struct CoRunKernel {
     #[serde(default)]
     pub ctas: u64,
 }
+
+impl CoRun {
+    /// Whether it ran under the scheme `name:key=value`: with these parameters, whatever
+    /// the others were.
+    #[must_use]
+    pub fn is_under(&self, typed: &str) -> bool {
+        let mut words = typed.split(':');
+        let has = |word: &str| {
+            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+            self.parameters.get(key).is_some_and(|found| found == value)
+        };
+        words.next() == Some(self.scheme.as_str()) && words.all(has)
+    }
+}

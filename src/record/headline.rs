@@ -1,9 +1,4 @@
-//! A value that a paper prints, ours beside it, and whether they agree.
-//!
-//! A row passes when the sign agrees (less than 0.05 %, ours or printed, has none), the gain
-//! is within ten points or a third of it, whichever is more, and the order agrees with every
-//! other row that compares the same schemes by the same measure and is further away than three
-//! points in the paper.
+//! A value that a paper prints, and ours beside it.
 
 use std::collections::BTreeMap;
 
@@ -14,19 +9,7 @@ use super::measure::Measure;
 use super::over_mixes::over_mixes;
 use super::queue_gain::{Gain, NamedRun, Over, gains};
 use super::statistics::mean;
-use super::{Analysis, CoRun, QueueGain};
-
-/// Points by which a gain may differ in any case.
-const POINTS: f64 = 10.0;
-
-/// The part of a gain by which it may differ.
-const PART: f64 = 1.0 / 3.0;
-
-/// Rows that are no further apart in the paper may come in any order.
-const TIE: f64 = 3.0;
-
-/// What rounds to zero in a table with one digit after the point has no sign.
-const ZERO: f64 = 0.05;
+use super::{Analysis, CoRun, QueueGain, Verdict};
 
 /// What a scheme is compared with where that is each application alone: ANTT 1.
 pub const ALONE: &str = "alone";
@@ -63,7 +46,10 @@ pub struct HeadlineRow {
     /// What of the rule does not hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
-    /// Why ours is another, as far as it was found out.
+    /// Mixes that its runs are of in the paper; absent: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_mixes: Option<usize>,
+    /// Why ours is another, as far as it was found out of runs such as these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub analysis: Option<String>,
 }
@@ -75,19 +61,6 @@ pub struct MixGain {
     pub mix: String,
     /// The gain.
     pub percent: f64,
-}
-
-/// Whether a row agrees with the paper.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// It does.
-    Pass,
-    /// It does not.
-    Fail,
-    /// Nobody knows: its runs are not part of this reproduction.
-    #[default]
-    NotRun,
 }
 
 impl HeadlineRow {
@@ -145,7 +118,7 @@ impl HeadlineRow {
     }
 
     fn ratio(&self, record: &Analysis, measure: Measure) -> Option<f64> {
-        let of = |scheme: &str| record.coruns.iter().find(|run| is(run, scheme));
+        let of = |scheme: &str| record.coruns.iter().find(|run| run.is_under(scheme));
         let own = of(&self.scheme)?;
         if measure.of_one() {
             return Some(1.0 + measure.share(own)?);
@@ -177,84 +150,6 @@ impl HeadlineRow {
         };
         gains(&runs, &self.over).iter().filter_map(own).collect()
     }
-
-    /// How far ours is from what is printed, in points; 0 within both ends.
-    #[must_use]
-    pub fn distance(&self) -> Option<f64> {
-        let [low, high] = self.published_percent;
-        let ours = self.modelled_percent?;
-        Some(if ours < low { ours - low } else { (ours - high).max(0.0) })
-    }
-
-    /// How far it may be.
-    #[must_use]
-    pub fn allowed(&self) -> f64 {
-        if self.limit {
-            return 0.0;
-        }
-        let [low, high] = self.published_percent;
-        let printed = if self.modelled_percent.is_some_and(|ours| ours < low) { low } else { high };
-        POINTS.max(PART * printed.abs())
-    }
-
-    fn middle(&self) -> f64 {
-        f64::midpoint(self.published_percent[0], self.published_percent[1])
-    }
-
-    /// What of the rule does not hold of this row alone.
-    fn alone(&self, ours: f64) -> Vec<String> {
-        let mut reasons = Vec::new();
-        let other = |printed: f64| printed.abs() >= ZERO && (ours > 0.0) != (printed > 0.0);
-        if ours.abs() >= ZERO && self.published_percent.into_iter().all(other) {
-            reasons.push(String::from("the sign is the other"));
-        }
-        let (distance, allowed) = (self.distance().unwrap_or(0.0), self.allowed());
-        if distance.abs() > allowed {
-            reasons.push(format!("{:.1} points away, {allowed:.1} allowed", distance.abs()));
-        }
-        reasons
-    }
-
-    /// Both compare the same, but for one of their schemes.
-    fn beside(&self, other: &Self) -> bool {
-        let same = self.set == other.set && self.measure == other.measure;
-        same && (self.scheme == other.scheme) != (self.over == other.over)
-    }
-}
-
-/// Judges `rows`, all of one paper.
-pub fn judge(rows: &mut [HeadlineRow]) {
-    let judged: Vec<(Verdict, Vec<String>)> = rows.iter().map(|row| verdict(row, rows)).collect();
-    for (row, (verdict, reasons)) in rows.iter_mut().zip(judged) {
-        (row.verdict, row.reasons) = (verdict, reasons);
-    }
-}
-
-fn verdict(row: &HeadlineRow, rows: &[HeadlineRow]) -> (Verdict, Vec<String>) {
-    let Some(ours) = row.modelled_percent else {
-        let verdict = if row.reasons.is_empty() { Verdict::NotRun } else { Verdict::Fail };
-        return (verdict, row.reasons.clone());
-    };
-    let mut reasons = row.alone(ours);
-    for other in rows.iter().filter(|other| row.beside(other)) {
-        let Some(theirs) = other.modelled_percent else { continue };
-        let printed = row.middle() - other.middle();
-        if printed.abs() > TIE && printed * (ours - theirs) < 0.0 {
-            let (scheme, over) = (&other.scheme, &other.over);
-            reasons.push(format!("{scheme} over {over} is on the other side of it"));
-        }
-    }
-    (if reasons.is_empty() { Verdict::Pass } else { Verdict::Fail }, reasons)
-}
-
-/// Whether a run is of the scheme `name:key=value`.
-fn is(run: &CoRun, typed: &str) -> bool {
-    let mut words = typed.split(':');
-    let has = |word: &str| {
-        let (key, value) = word.split_once('=').unwrap_or((word, ""));
-        run.parameters.get(key).is_some_and(|found| found == value)
-    };
-    words.next() == Some(run.scheme.as_str()) && words.all(has)
 }
 
 fn percent(ratio: f64) -> f64 {
@@ -263,8 +158,8 @@ fn percent(ratio: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Chosen, HeadlineRow, Verdict, judge};
-    use crate::record::{Analysis, CoRun, CoRunApp};
+    use super::{Chosen, HeadlineRow};
+    use crate::record::{Analysis, CoRun, CoRunApp, Verdict, judge};
 
     fn row(scheme: &str, over: &str, printed: f64, ours: f64) -> HeadlineRow {
         HeadlineRow {
@@ -276,44 +171,6 @@ mod tests {
             modelled_percent: Some(ours),
             ..HeadlineRow::default()
         }
-    }
-
-    fn verdicts(mut rows: Vec<HeadlineRow>) -> Vec<bool> {
-        judge(&mut rows);
-        rows.iter().map(|row| row.verdict == Verdict::Pass).collect()
-    }
-
-    #[test]
-    fn a_gain_may_be_ten_points_or_a_third_away() {
-        assert_eq!(verdicts(vec![row("a", "b", 12.0, 21.9)]), [true]);
-        assert_eq!(verdicts(vec![row("a", "b", 12.0, 22.1)]), [false]);
-        assert_eq!(verdicts(vec![row("a", "b", 90.0, 60.1)]), [true]);
-        assert_eq!(verdicts(vec![row("a", "b", 90.0, 59.0)]), [false]);
-        let ends =
-            |ours| HeadlineRow { published_percent: [28.0, 31.0], ..row("a", "b", 0.0, ours) };
-        assert_eq!(verdicts(vec![ends(30.0)]), [true]);
-        assert_eq!(verdicts(vec![ends(41.3)]), [true]);
-        assert_eq!(verdicts(vec![ends(17.9)]), [false]);
-        let limit = |ours| HeadlineRow { limit: true, ..ends(ours) };
-        assert_eq!([31.0, 31.1].map(|ours| verdicts(vec![limit(ours)])), [[true], [false]]);
-    }
-
-    #[test]
-    fn the_sign_has_to_agree_unless_there_is_none() {
-        assert_eq!(verdicts(vec![row("a", "b", 2.0, -1.0)]), [false]);
-        assert_eq!(verdicts(vec![row("a", "b", 2.0, -0.04)]), [true]);
-        let ends = HeadlineRow { published_percent: [-90.0, 900.0], ..row("a", "b", 0.0, -50.0) };
-        assert_eq!(verdicts(vec![ends]), [true]);
-    }
-
-    #[test]
-    fn schemes_far_apart_have_to_come_in_order() {
-        let rows = |ours| vec![row("a", "c", 20.0, 15.0), row("b", "c", 14.0, ours)];
-        assert_eq!(verdicts(rows(14.9)), [true, true]);
-        assert_eq!(verdicts(rows(15.1)), [false, false]);
-        // Three points are a tie; other schemes on both sides say nothing.
-        assert_eq!(verdicts(vec![row("a", "c", 20.0, 15.0), row("b", "c", 17.0, 16.0)]), [true; 2]);
-        assert_eq!(verdicts(vec![row("a", "c", 20.0, 15.0), row("b", "d", 12.0, 16.0)]), [true; 2]);
     }
 
     #[test]

@@ -27,6 +27,15 @@ pub enum Measure {
     Energy,
     /// The same of the memory.
     MemoryEnergy,
+    /// The same of the GPU without its memory.
+    GpuEnergy,
+    /// Energy per cycle without leakage, constant and background power: the own over the
+    /// other's (Warped-Slicer, section V.G).
+    DynamicPower,
+    /// Misses of the L1 over its accesses: the own over the other's.
+    L1MissRate,
+    /// Accesses of the L2: the own over the other's.
+    L2Accesses,
     /// I_T over C_T of a queue (ILP-SMRA).
     Throughput,
     /// IPC of a queue's applications, each over itself, then the mean.
@@ -47,7 +56,7 @@ pub enum Measure {
 }
 
 /// By name in `models/papers`.
-const NAMES: [(&str, Measure); 16] = [
+const NAMES: [(&str, Measure); 20] = [
     ("stp", Measure::Stp),
     ("ipc", Measure::Ipc),
     ("fairness", Measure::Fairness),
@@ -57,6 +66,10 @@ const NAMES: [(&str, Measure); 16] = [
     ("kernel-time", Measure::KernelTime),
     ("energy", Measure::Energy),
     ("memory-energy", Measure::MemoryEnergy),
+    ("gpu-energy", Measure::GpuEnergy),
+    ("dynamic-power", Measure::DynamicPower),
+    ("l1-miss-rate", Measure::L1MissRate),
+    ("l2-accesses", Measure::L2Accesses),
     ("throughput", Measure::Throughput),
     ("app-ipc", Measure::AppIpc),
     ("reallocation", Measure::Reallocation),
@@ -92,6 +105,10 @@ impl Measure {
             Self::KernelTime => "kernel time",
             Self::Energy => "energy",
             Self::MemoryEnergy => "memory energy",
+            Self::GpuEnergy => "energy without memory",
+            Self::DynamicPower => "dynamic power",
+            Self::L1MissRate => "L1 miss rate",
+            Self::L2Accesses => "L2 accesses",
             Self::Throughput => "throughput",
             Self::AppIpc => "IPC by application",
             Self::Reallocation => "share of an epoch",
@@ -151,6 +168,13 @@ impl Measure {
             Self::MemoryEnergy => {
                 of(|run| Some(run.energy.as_ref()?.memory_joules() / work(run)?))?
             }
+            Self::GpuEnergy => of(|run| {
+                let energy = run.energy.as_ref()?;
+                Some((energy.total_joules() - energy.memory_joules()) / work(run)?)
+            })?,
+            Self::DynamicPower => of(dynamic_power)?,
+            Self::L1MissRate => of(|run| Some(1.0 - run.l1.hit_rate()?))?,
+            Self::L2Accesses => of(|run| Some(super::quantity::float(run.l2.accesses)))?,
             Self::SamePartition => return Some(1.0 + part(same_partition(own, base)?)),
             _ => return None,
         };
@@ -184,6 +208,13 @@ fn work(run: &CoRun) -> Option<f64> {
     let work = run.apps.iter().map(|app| app.all_thread_instructions);
     let work = work.fold(0, u64::saturating_add);
     (work > 0).then(|| super::quantity::float(work))
+}
+
+/// Joules per cycle that are neither of the time alone nor of the memory's background.
+fn dynamic_power(run: &CoRun) -> Option<f64> {
+    let energy = run.energy.as_ref()?;
+    let moved = energy.total_joules() - energy.static_joules - energy.dram_static_joules;
+    (run.cycles > 0).then(|| moved / super::quantity::float(run.cycles))
 }
 
 fn swapped((own, base): (f64, f64)) -> (f64, f64) {
@@ -264,6 +295,14 @@ mod tests {
         assert_eq!(same([2, 3], [3, 2]), Some(2.0));
         assert_eq!(same([2, 3], [4, 2]), Some(1.0));
         assert_eq!(Measure::SamePartition.ratio(&run([2, 3]), &CoRun::default()), None);
+        let gpu = Measure::GpuEnergy;
+        assert_eq!(gpu.ratio(&run([1, 2]), &run([1, 2])), None, "nothing was done");
+        let worked = |work| {
+            let app = CoRunApp { all_thread_instructions: work, ..CoRunApp::default() };
+            CoRun { apps: vec![app], cycles: work, ..run([1, 2]) }
+        };
+        assert_eq!(gpu.ratio(&worked(1), &worked(2)), Some(2.0));
+        assert_eq!(Measure::DynamicPower.ratio(&worked(2), &worked(1)), Some(0.5));
         assert!(Measure::SamePartition.is_share() && !Measure::SamePartition.of_one());
     }
 

@@ -54,6 +54,10 @@ pub struct ReproducedPart {
     pub records: Vec<String>,
     /// Those that failed.
     pub failed: usize,
+    /// Mixes of the whole study, orders of the same applications counted once; absent: not
+    /// known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mixes: Option<usize>,
     /// What is drawn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<ReproducedFigure>,
@@ -72,6 +76,9 @@ pub struct ReproducedFigure {
     /// What is compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
+    /// The mix that it is of alone; absent: all of the study.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mix: Option<Vec<String>>,
 }
 
 /// What a paper does not say.

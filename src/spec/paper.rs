@@ -6,11 +6,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::error::SpecError;
+use super::headline::Headline;
 use super::models::Models;
 use crate::units::message_in_words;
-
-/// How the gains of mixes become one value.
-const MEANS: [&str; 4] = ["arithmetic", "geometric", "largest", "largest-change"];
 
 /// A paper's evaluation. Other tables of its file hold what it prints of kernels alone.
 #[derive(Clone, Debug, Deserialize)]
@@ -76,6 +74,8 @@ pub struct PartFigure {
     pub baseline: Option<String>,
     /// What is compared.
     pub metric: Option<String>,
+    /// Of which mix alone; absent: of all.
+    pub mix: Option<Vec<String>>,
 }
 
 /// Runs that a value is about.
@@ -97,43 +97,6 @@ pub struct Set {
     pub best: bool,
 }
 
-/// A value that a paper prints of schemes against each other.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Headline {
-    /// Where it is printed.
-    pub published: String,
-    /// The scheme, as `name:key=value` where parameters matter.
-    pub scheme: String,
-    /// What it is compared with; absent: nothing, it is a share of the scheme's own.
-    #[serde(default)]
-    pub over: String,
-    /// Over which runs: a key of [`Paper::sets`].
-    pub set: String,
-    /// What is compared: a measure of `record`.
-    pub measure: String,
-    /// `arithmetic`, `geometric`, or of the mixes the `largest` or the `largest-change`.
-    #[serde(default = "arithmetic")]
-    pub mean: String,
-    /// The gain in percent, or both ends of what the paper prints.
-    pub percent: Percent,
-    /// The paper prints a limit, as `at most 2 %`: it has to hold, without a tolerance.
-    #[serde(default)]
-    pub limit: bool,
-    /// Why ours is another, where it is.
-    pub analysis: Option<String>,
-}
-
-/// One value or both ends of several.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(untagged, expecting = "expected a number of percent, or [lowest, highest]")]
-pub enum Percent {
-    /// One.
-    One(f64),
-    /// Both ends.
-    Ends([f64; 2]),
-}
-
 /// What a paper does not say.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -144,21 +107,6 @@ pub struct Silence {
     pub taken: String,
     /// What another choice changes, with numbers, or that nobody has measured it.
     pub sensitivity: String,
-}
-
-impl Percent {
-    /// Lowest and highest.
-    #[must_use]
-    pub fn ends(self) -> [f64; 2] {
-        match self {
-            Self::One(one) => [one, one],
-            Self::Ends(ends) => ends,
-        }
-    }
-}
-
-fn arithmetic() -> String {
-    String::from("arithmetic")
 }
 
 impl Paper {
@@ -202,25 +150,12 @@ impl Paper {
         if let Some((name, set)) = self.sets.iter().find(|(_, set)| !part(&set.part)) {
             return Err(format!("sets.{name}: there is no part {}", set.part));
         }
-        let wrong = |row: &Headline| self.wrong(row).map(|wrong| (row.published.clone(), wrong));
+        let wrong =
+            |row: &Headline| row.wrong(&self.sets).map(|wrong| (row.published.clone(), wrong));
         match self.headlines.iter().find_map(wrong) {
             Some((published, wrong)) => Err(format!("headline of {published}: {wrong}")),
             None => Ok(()),
         }
-    }
-
-    /// What no value can be.
-    fn wrong(&self, row: &Headline) -> Option<String> {
-        let [low, high] = row.percent.ends();
-        if !self.sets.contains_key(&row.set) {
-            return Some(format!("there is no set {}", row.set));
-        }
-        if !MEANS.contains(&row.mean.as_str()) {
-            let (expected, found) = (MEANS.join(", "), &row.mean);
-            return Some(format!("mean: expected one of {expected}, found {found}"));
-        }
-        let finite = low.is_finite() && high.is_finite() && low <= high;
-        (!finite).then(|| format!("percent: expected [lowest, highest], found [{low}, {high}]"))
     }
 }
 
@@ -231,9 +166,9 @@ impl Part {
         };
         let metrics = self.figures.iter().filter_map(|figure| figure.metric.as_ref());
         let figures = self.figures.iter().map(|figure| &figure.name);
-        if let Some(bad) =
-            [&self.name].into_iter().chain(metrics).chain(figures).find(|n| !plain(n))
-        {
+        let mixes = self.figures.iter().filter_map(|figure| figure.mix.as_ref()).flatten();
+        let mut names = [&self.name].into_iter().chain(metrics).chain(figures).chain(mixes);
+        if let Some(bad) = names.find(|name| !plain(name)) {
             return Err(format!("expected names of letters, digits and -, found {bad:?}"));
         }
         let whole = match (&self.plan, &self.queue, &self.machine) {
@@ -252,6 +187,7 @@ impl Part {
 #[cfg(test)]
 mod tests {
     use super::{Models, Paper};
+    use crate::spec::Side;
 
     fn load(text: &str) -> Result<Paper, String> {
         let folder = tempfile::tempdir().unwrap();
@@ -281,6 +217,12 @@ mod tests {
             error.ends_with("percent: expected [lowest, highest], found [NaN, NaN]"),
             "{error}"
         );
+        let error = load(&format!("{set}analysis = 'slow'\n")).unwrap_err();
+        assert!(error.contains("headline of F: when: expected it with analysis"), "{error}");
+        let error = load(&format!("{set}analysis = 'slow'\nwhen = 'below'\n")).unwrap_err();
+        assert!(error.contains("own.toml") && error.contains("`low` or `high`"), "{error}");
+        let paper = load(&format!("{set}analysis = 'slow'\nwhen = 'high'\n")).unwrap();
+        assert_eq!(paper.headlines[0].when, Some(Side::High));
         let error = load(&format!("{set}mean = 'middle'\n")).unwrap_err();
         assert!(
             error.ends_with("arithmetic, geometric, largest, largest-change, found middle"),

@@ -15,6 +15,9 @@ pub(super) const TITLE: &str = "Papers beside the model";
 
 const COLUMNS: [&str; 8] = ["scheme", "over", "runs", "by", "paper", "model", "mixes", "verdict"];
 
+/// Behind which of them a report says where a value is printed.
+const PLACE: usize = 5;
+
 /// The rule, for the reader of a report.
 const RULE: &str = "A row passes when its sign agrees (less than 0.05 % rounds to zero and \
     has none), the gain is within ten points or a third of it, whichever is more, and the order \
@@ -40,7 +43,7 @@ pub(super) fn blocks(
     )));
     for paper in &reproduction.papers {
         blocks.push(Block::Heading(2, paper.description.clone()));
-        blocks.push(Block::Table(COLUMNS.to_vec(), paper.rows.iter().map(cells).collect()));
+        blocks.push(judged(&paper.rows));
         let said: Vec<String> =
             paper.rows.iter().filter_map(|row| why(row, reproduction.quick)).collect();
         if !said.is_empty() {
@@ -53,6 +56,18 @@ pub(super) fn blocks(
         silences(&mut blocks, paper);
     }
     Ok(blocks)
+}
+
+/// The rows with their places in the paper.
+fn judged(rows: &[HeadlineRow]) -> Block {
+    let mut header = COLUMNS.to_vec();
+    header.insert(PLACE, "where");
+    let placed = |row: &HeadlineRow| {
+        let mut cells = cells(row);
+        cells.insert(PLACE, row.published.clone());
+        cells
+    };
+    Block::Table(header, rows.iter().map(placed).collect())
 }
 
 fn studied(
@@ -70,14 +85,9 @@ fn studied(
     blocks.push(Block::Text(format!("{} {count} records.{failed}", part.covers)));
     let records = if part.figures.is_empty() { Vec::new() } else { read(&part.records)? };
     for figure in &part.figures {
-        let metric = figure.metric.iter().map(|metric| format!("-{metric}"));
-        let file = format!(
-            "{}-{}-{}{}.svg",
-            paper.paper,
-            part.name,
-            figure.name,
-            metric.collect::<String>()
-        );
+        let words = [&paper.paper, &part.name, &figure.name];
+        let words = words.into_iter().chain(&figure.metric).chain(figure.mix.iter().flatten());
+        let file = words.map(String::as_str).collect::<Vec<_>>().join("-") + ".svg";
         let about = format!("{}, {}", figure.name, figure.shows);
         blocks.push(Block::Figure(file, about, drawn(figure, &records)));
     }
@@ -116,9 +126,18 @@ fn cells(row: &HeadlineRow) -> Vec<String> {
         measure.unwrap_or(&row.measure).to_owned(),
         printed(row),
         row.modelled_percent.map_or_else(|| String::from("–"), |ours| shown(row, ours)),
-        row.mixes.len().to_string(),
+        counted(row),
         verdict(row).to_owned(),
     ]
+}
+
+/// The mixes that a row was judged on, and of how many.
+fn counted(row: &HeadlineRow) -> String {
+    let count = row.mixes.len();
+    match row.set_mixes {
+        Some(all) if all != count => format!("{count} of {all}"),
+        _ => count.to_string(),
+    }
 }
 
 /// Why a row does not agree.

@@ -4,12 +4,14 @@ mod content;
 
 use std::fs;
 use std::path::Path;
+use std::slice::from_ref;
 
 use super::ReportError;
 use super::document::{Block, html, markdown};
-use super::figure::{Drawing, Figure, Scene, Source};
+use super::figure::{Drawing, Figure, Scene};
 use crate::record::{
-    Analysis, HeadlineRow, Measure, RecordError, ReproducedFigure, Reproduction, alone_once, joined,
+    Analysis, Chosen, HeadlineRow, Measure, RecordError, ReproducedFigure, Reproduction,
+    alone_once, joined,
 };
 use crate::units::WholeFile;
 
@@ -51,12 +53,17 @@ fn read(folder: &Path, records: &[String]) -> Result<Vec<Analysis>, RecordError>
 /// A figure of `records`.
 fn drawn(figure: &ReproducedFigure, records: &[Analysis]) -> Result<Drawing, ReportError> {
     let named = Figure::named(&figure.name)?;
-    let mut once = Vec::new();
-    if named.source == Source::Apps {
-        once = records.to_vec();
-        alone_once(&mut once);
+    let chosen = Chosen { mixes: figure.mix.as_ref().map(from_ref), ..Chosen::default() };
+    let own = |record: &&Analysis| figure.mix.is_none() || chosen.takes(record).is_some();
+    let few = figure.mix.is_some() || named.source.alone();
+    let mut some = Vec::new();
+    if few {
+        some = records.iter().filter(own).cloned().collect();
     }
-    let mut scene = Scene::new(if once.is_empty() { records } else { &once });
+    if named.source.alone() {
+        alone_once(&mut some);
+    }
+    let mut scene = Scene::new(if few { &some } else { records });
     if let Some(scheme) = &figure.baseline {
         scene = scene.against(scheme);
     }

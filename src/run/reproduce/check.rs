@@ -1,7 +1,7 @@
 //! Whether a paper's file can be judged after its parts have run: told before anything runs.
 
 use crate::record::{ALONE, Measure};
-use crate::spec::{Headline, Paper, Part, Set};
+use crate::spec::{Headline, Paper, Part};
 use crate::units::did_you_mean;
 
 use super::super::sweep::PlanNames;
@@ -47,11 +47,13 @@ pub(super) fn rows(paper: &Paper, part: &Part, plan: &PlanNames) -> Result<(), R
         }
     }
     let own = paper.sets.iter().filter(|(_, set)| set.part == part.name);
-    for (name, set) in own {
-        mixes(set, plan).map_err(|message| ReproduceError::Paper {
-            paper: paper.name.clone(),
-            message: format!("sets.{name}: {message}"),
-        })?;
+    let sets = own.map(|(name, set)| (format!("sets.{name}"), set.mixes.iter().flatten()));
+    for (place, asked) in sets {
+        mixes(asked, plan).map_err(|message| at(paper, &place, &message))?;
+    }
+    for figure in &part.figures {
+        let place = format!("part {}: figure {}", part.name, figure.name);
+        mixes(figure.mix.iter(), plan).map_err(|message| at(paper, &place, &message))?;
     }
     Ok(())
 }
@@ -70,14 +72,14 @@ fn schemes(row: &Headline, run: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn mixes(set: &Set, plan: &PlanNames) -> Result<(), String> {
+fn mixes<'a>(asked: impl Iterator<Item = &'a Vec<String>>, plan: &PlanNames) -> Result<(), String> {
     let sorted = |mix: &[String]| {
         let mut mix = mix.to_vec();
         mix.sort_unstable();
         mix
     };
     let known: Vec<Vec<String>> = plan.mixes.iter().map(|mix| sorted(mix)).collect();
-    for mix in set.mixes.iter().flatten() {
+    for mix in asked {
         if let Some(app) = mix.iter().find(|app| !plan.apps.contains(app)) {
             let hint = did_you_mean(app, plan.apps.iter().map(String::as_str));
             return Err(format!("the plan has no application {app}{hint}"));
@@ -94,6 +96,10 @@ fn base(scheme: &str) -> &str {
 }
 
 fn wrong(paper: &Paper, row: &Headline, message: &str) -> ReproduceError {
-    let message = format!("headline of {}: {message}", row.published);
-    ReproduceError::Paper { paper: paper.name.clone(), message }
+    at(paper, &format!("headline of {}", row.published), message)
+}
+
+/// What is wrong at a place of a paper's file.
+fn at(paper: &Paper, place: &str, message: &str) -> ReproduceError {
+    ReproduceError::Paper { paper: paper.name.clone(), message: format!("{place}: {message}") }
 }

@@ -6,6 +6,7 @@
 
 mod check;
 mod error;
+mod mixes;
 mod part;
 
 use std::path::PathBuf;
@@ -15,11 +16,12 @@ use crate::record::{
     Analysis, Chosen, HeadlineRow, REPRODUCTION_SCHEMA, ReproducedFigure, ReproducedPaper,
     ReproducedPart, Reproduction, SilenceRecord, joined, judge,
 };
-use crate::spec::{Headline, Models, Paper, Set};
+use crate::spec::{Headline, Models, Paper, Set, Side};
 use crate::units::did_you_mean;
 
 use super::recall::BUILD;
 use super::sweep::SweepWatch;
+use mixes::distinct;
 use part::Prepared;
 
 pub use error::ReproduceError;
@@ -140,28 +142,48 @@ fn one(
 
 /// What is printed, with what the part that it is about gives.
 fn row(headline: &Headline, set: &Set, ran: &[Ran], partial: bool) -> HeadlineRow {
-    let mut row = HeadlineRow {
+    let row = HeadlineRow {
         published: headline.published.clone(),
         scheme: headline.scheme.clone(),
         over: headline.over.clone(),
         set: headline.set.clone(),
         measure: headline.measure.clone(),
-        mean: if set.best { String::from("best") } else { headline.mean.clone() },
+        mean: headline.mean.clone(),
         published_percent: headline.percent.ends(),
         limit: headline.limit,
-        analysis: headline.analysis.clone(),
         ..HeadlineRow::default()
     };
+    let row = filled(row, set, ran, partial);
+    HeadlineRow { analysis: analysis(headline, &row, partial), ..row }
+}
+
+/// `row` with what the part that `set` is of gives.
+fn filled(mut row: HeadlineRow, set: &Set, ran: &[Ran], partial: bool) -> HeadlineRow {
+    if set.best {
+        row.mean = String::from("best");
+    }
     let chosen = Chosen {
         mixes: set.mixes.as_deref(),
         overrides: Some(&set.overrides),
         distribution: set.distribution.as_deref(),
         partial,
     };
-    if let Some(ran) = ran.iter().find(|ran| ran.part.name == set.part) {
+    let part = ran.iter().find(|ran| ran.part.name == set.part);
+    if let Some(ran) = part {
         row.fill(&ran.records, &chosen);
     }
+    let all = part.and_then(|ran| ran.part.mixes);
+    row.set_mixes = set.mixes.as_deref().map(distinct).or(all);
     row
+}
+
+/// What was found out about runs such as those of `row`, on the side where ours lies.
+fn analysis(headline: &Headline, row: &HeadlineRow, quick: bool) -> Option<String> {
+    if quick {
+        return headline.quick_analysis.clone();
+    }
+    let low = headline.when? == Side::Low;
+    headline.analysis.clone().filter(|_| row.is_low() == Some(low))
 }
 
 impl From<&crate::spec::Silence> for SilenceRecord {
@@ -178,6 +200,34 @@ impl From<&crate::spec::PartFigure> for ReproducedFigure {
             shows: figure.shows.clone(),
             baseline: figure.baseline.clone(),
             metric: figure.metric.clone(),
+            mix: figure.mix.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HeadlineRow, analysis};
+    use crate::spec::Headline;
+
+    #[test]
+    fn an_analysis_is_of_whole_runs_and_one_side() {
+        let headline: Headline = toml::from_str(
+            "published = 'F'\nscheme = 'a'\nover = 'b'\nset = 's'\nmeasure = 'stp'\n\
+             percent = 10.0\nanalysis = 'too slow'\nwhen = 'low'\nquick_analysis = 'cut'\n",
+        )
+        .unwrap();
+        let told = |ours, quick| {
+            let row = HeadlineRow {
+                published_percent: [10.0; 2],
+                modelled_percent: ours,
+                ..HeadlineRow::default()
+            };
+            analysis(&headline, &row, quick)
+        };
+        assert_eq!(told(Some(-5.0), false).as_deref(), Some("too slow"));
+        assert_eq!(told(Some(30.0), false), None);
+        assert_eq!(told(None, false), None);
+        assert_eq!(told(Some(30.0), true).as_deref(), Some("cut"));
     }
 }

@@ -10,6 +10,7 @@ use crate::units::WholeFile;
 use super::super::recall::{BUILD, key};
 use super::super::request::{AnalyzeRequest, analyze};
 use super::super::sweep::{SweepError, SweepRequest, SweepWatch, plan_names, sweep};
+use super::mixes::listed;
 use super::{ReproduceError, ReproduceRequest, check};
 
 /// A part whose plan or queue lies in its folder, checked.
@@ -19,6 +20,8 @@ pub(super) struct Prepared<'a> {
     folder: PathBuf,
     /// The plan or queue.
     file: PathBuf,
+    /// Mixes of the whole plan, where it lists them.
+    mixes: Option<usize>,
 }
 
 impl<'a> Prepared<'a> {
@@ -56,7 +59,9 @@ impl<'a> Prepared<'a> {
                 check::rows(paper, part, &plan)?;
             }
         }
-        Ok(Some(Self { part, folder, file }))
+        let plan = part.plan.as_ref().and_then(|stem| models.text("plans", stem).ok());
+        let mixes = plan.and_then(|plan| listed(&plan.text));
+        Ok(Some(Self { part, folder, file, mixes }))
     }
 
     /// Runs it: what comes out, with its records.
@@ -84,6 +89,7 @@ impl<'a> Prepared<'a> {
             covers: covers.clone(),
             records: paths.iter().map(within).collect(),
             failed,
+            mixes: self.mixes,
             figures: part.figures.iter().map(ReproducedFigure::from).collect(),
         };
         Ok((found, records?))
