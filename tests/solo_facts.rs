@@ -53,8 +53,8 @@ fn the_arcs_kernels_ask_for_what_table_3_says() {
         let is = |key: &str, value: i64| assert_eq!(row[key].as_integer(), Some(value), "{name}");
         is("ctas", launch.grid.count().cast_signed());
         is("threads", launch.block.count().cast_signed());
-        is("shared_bytes", i64::from(launch.shared_bytes) + 8);
-        let printed = row["registers"].as_integer().unwrap();
+        is("worker_shared_bytes", i64::from(launch.shared_bytes) + 8);
+        let printed = row["worker_registers"].as_integer().unwrap();
         assert_eq!(i64::from(launch.registers), original_registers(name, printed), "{name}");
     }
 }

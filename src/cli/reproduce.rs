@@ -26,7 +26,7 @@ use super::place::cache_folder;
 #[command(
     after_help = "PAPER: arcs, ilp-smra, slate, ugpu, warped-slicer, your own in papers/ of --models, or all\n\n\
     FILES in DIR:\n  \
-    index.html, report.md   every row and figure, what the papers leave open, why rows fail\n  \
+    index.html, report.md   every row, table and figure, what papers leave open, why rows fail\n  \
     PAPER-PART-FIGURE.svg   the figures\n  \
     headlines.csv           a line for each row and mix\n  \
     reproduction.json       the same for programs\n  \

@@ -197,7 +197,7 @@ fn same_partition(own: &CoRun, base: &CoRun) -> Option<bool> {
 }
 
 /// CTAs per SM by application, as first decided on from curves.
-fn divided(run: &CoRun) -> Option<Vec<u32>> {
+pub(super) fn divided(run: &CoRun) -> Option<Vec<u32>> {
     let known = |decision: &&DecisionRecord| !decision.curves.is_empty();
     let first = run.decisions.iter().find(known)?;
     Some(first.curves.iter().map(|curve| curve.chosen).collect())

@@ -32,6 +32,7 @@ mod namesakes;
 mod over_mixes;
 mod parts;
 mod promise;
+mod published_table;
 mod quantity;
 mod queue;
 mod queue_check;
@@ -40,8 +41,11 @@ mod reference;
 mod reproduction;
 mod residency;
 mod rows;
+mod run_value;
 mod sample;
 mod slots;
+mod solo_value;
+mod sought;
 pub mod statistics;
 mod summary;
 mod sweep_estimate;
@@ -77,6 +81,7 @@ pub use metrics::Alone;
 pub use migration::{MigrationRecord, MovedSoFar};
 pub use namesakes::{refuse_namesakes, tell_apart};
 pub use parts::{ChannelRecord, SmCounters};
+pub use published_table::{PublishedTable, PublishedValue, Quoted};
 pub use quantity::{ErrorUnit, Quantity};
 pub use queue::{
     ClassifiedRecord, GroupRecord, InterferenceRecord, JobRecord, MatchingRecord, PairRecord,
@@ -91,6 +96,7 @@ pub use reproduction::{
 pub use residency::{ResidencyRecord, ResidencyRow};
 pub use sample::SampleRecord;
 pub use slots::SlotShares;
+pub use sought::Sought;
 pub use summary::Summary;
 pub use sweep_estimate::{CellEstimate, SweepEstimate};
 pub use sweep_scaling::{Bottleneck, NodesEstimate, SweepScaling};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{HeadlineRow, RecordError, Verdict};
+use super::{HeadlineRow, PublishedTable, RecordError, Verdict};
 use crate::units::message_in_words;
 
 /// Value of [`Reproduction::schema`].
@@ -36,6 +36,9 @@ pub struct ReproducedPaper {
     pub parts: Vec<ReproducedPart>,
     /// What the paper prints, with ours.
     pub rows: Vec<HeadlineRow>,
+    /// Its other tables, with ours.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<PublishedTable>,
     /// What the paper does not say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silent: Vec<SilenceRecord>,

@@ -19,10 +19,7 @@ struct Raw {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Interference {
-    #[allow(dead_code, reason = "words for people")]
-    published: String,
     slowdown: BTreeMap<String, BTreeMap<String, Entry>>,
 }
 

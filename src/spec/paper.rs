@@ -8,9 +8,10 @@ use serde::Deserialize;
 use super::error::SpecError;
 use super::headline::Headline;
 use super::models::Models;
+use super::printed_table::{PrintedTable, tables};
 use crate::units::message_in_words;
 
-/// A paper's evaluation. Other tables of its file hold what it prints of kernels alone.
+/// A paper's evaluation.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Paper {
     /// Stem of its file.
@@ -30,6 +31,12 @@ pub struct Paper {
     /// Where the paper is silent.
     #[serde(default, rename = "silent")]
     pub silences: Vec<Silence>,
+    /// The other tables that it prints.
+    #[serde(skip)]
+    pub tables: Vec<PrintedTable>,
+    /// What of the file is nothing else: those tables, as they are written.
+    #[serde(flatten)]
+    rest: toml::Table,
 }
 
 /// A study of a paper, as we run it.
@@ -121,6 +128,7 @@ impl Paper {
         let mut paper: Self = toml::from_str(&text.text)
             .map_err(|e| wrong(message_in_words(e.to_string().trim_end())))?;
         name.clone_into(&mut paper.name);
+        paper.tables = tables(std::mem::take(&mut paper.rest)).map_err(wrong)?;
         paper.check().map_err(wrong)?;
         Ok(paper)
     }
@@ -149,6 +157,9 @@ impl Paper {
         let part = |name: &String| self.parts.iter().any(|part| part.name == *name);
         if let Some((name, set)) = self.sets.iter().find(|(_, set)| !part(&set.part)) {
             return Err(format!("sets.{name}: there is no part {}", set.part));
+        }
+        if let Some(wrong) = self.tables.iter().find_map(|table| table.wrong(&self.sets)) {
+            return Err(wrong);
         }
         let wrong =
             |row: &Headline| row.wrong(&self.sets).map(|wrong| (row.published.clone(), wrong));
@@ -230,6 +241,10 @@ mod tests {
         );
         let error = load(&format!("{PART}{}", PART.split_once('\n').unwrap().1)).unwrap_err();
         assert!(error.ends_with("part p: there are two of that name"), "{error}");
+        let compared = "[t]\npublished = 'F'\nx = 1\n[t.compared.x]\nscheme = 'a'\nset = 's'\n\
+                        measure = 'stp'\n";
+        let error = load(&format!("{PART}{compared}")).unwrap_err();
+        assert!(error.ends_with("own.toml: t.compared.x: there is no set s"), "{error}");
         let error = load(&format!("{PART}[sets.s]\npart = 'p'\nparts = 'q'\n")).unwrap_err();
         assert!(error.contains("unknown field `parts`"), "{error}");
     }

@@ -4,6 +4,7 @@ use super::super::ReportError;
 use super::super::document::Block;
 use super::super::table::words;
 use super::super::values::csv as values;
+use super::published::published;
 use super::{drawn, printed, shown};
 use crate::record::{
     Analysis, HeadlineRow, Measure, RecordError, ReproducedPaper, ReproducedPart, Reproduction,
@@ -53,6 +54,7 @@ pub(super) fn blocks(
         for part in &paper.parts {
             studied(&mut blocks, paper, part, read)?;
         }
+        published(&mut blocks, &paper.tables, reproduction.quick);
         silences(&mut blocks, paper);
     }
     Ok(blocks)

@@ -1,6 +1,7 @@
 //! The report of a reproduction: what papers print, ours beside it, and the figures.
 
 mod content;
+mod published;
 
 use std::fs;
 use std::path::Path;

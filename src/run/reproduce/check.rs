@@ -1,7 +1,7 @@
 //! Whether a paper's file can be judged after its parts have run: told before anything runs.
 
 use crate::record::{ALONE, Measure};
-use crate::spec::{Headline, Paper, Part};
+use crate::spec::{Compared, Headline, Paper, Part};
 use crate::units::did_you_mean;
 
 use super::super::sweep::PlanNames;
@@ -10,7 +10,11 @@ use super::ReproduceError;
 /// Refuses measures and figures that nobody knows; `figures` are those that can be drawn.
 pub(super) fn names(paper: &Paper, figures: &[String]) -> Result<(), ReproduceError> {
     for row in &paper.headlines {
-        measure(row).map_err(|message| wrong(paper, row, &message))?;
+        measure(&row.measure, &row.over).map_err(|message| wrong(paper, row, &message))?;
+    }
+    for (place, compared) in compared(paper) {
+        measure(&compared.measure, &compared.over)
+            .map_err(|message| at(paper, &place, &message))?;
     }
     for part in &paper.parts {
         let unknown = |name: &&String| !figures.contains(name);
@@ -23,17 +27,24 @@ pub(super) fn names(paper: &Paper, figures: &[String]) -> Result<(), ReproduceEr
     Ok(())
 }
 
-fn measure(row: &Headline) -> Result<(), String> {
-    let Some(measure) = Measure::named(&row.measure) else {
+/// What values of tables compare, with their places.
+fn compared(paper: &Paper) -> impl Iterator<Item = (String, &Compared)> {
+    paper.tables.iter().flat_map(|table| {
+        let place = move |column: &String| format!("{}.compared.{column}", table.name);
+        table.compared.iter().map(move |(column, compared)| (place(column), compared))
+    })
+}
+
+fn measure(name: &str, over: &str) -> Result<(), String> {
+    let Some(measure) = Measure::named(name) else {
         let known = Measure::names();
-        return Err(format!("measure: expected one of {known}, found {}", row.measure));
+        return Err(format!("measure: expected one of {known}, found {name}"));
     };
-    match (measure.of_one(), row.over.is_empty()) {
-        (false, true) => Err(format!("over: expected a scheme, as {} compares two", row.measure)),
-        (true, false) => Err(format!(
-            "over: expected none, as {} is of one scheme, found {}",
-            row.measure, row.over
-        )),
+    match (measure.of_one(), over.is_empty()) {
+        (false, true) => Err(format!("over: expected a scheme, as {name} compares two")),
+        (true, false) => {
+            Err(format!("over: expected none, as {name} is of one scheme, found {over}"))
+        }
         _ => Ok(()),
     }
 }
@@ -43,7 +54,14 @@ pub(super) fn rows(paper: &Paper, part: &Part, plan: &PlanNames) -> Result<(), R
     for row in &paper.headlines {
         let set = &paper.sets[&row.set];
         if set.part == part.name {
-            schemes(row, &plan.schemes).map_err(|message| wrong(paper, row, &message))?;
+            let ours = [("scheme", &row.scheme), ("over", &row.over)];
+            schemes(ours, &plan.schemes).map_err(|message| wrong(paper, row, &message))?;
+        }
+    }
+    for (place, compared) in compared(paper) {
+        if paper.sets[&compared.set].part == part.name {
+            let ours = [("scheme", &compared.scheme), ("over", &compared.over)];
+            schemes(ours, &plan.schemes).map_err(|message| at(paper, &place, &message))?;
         }
     }
     let own = paper.sets.iter().filter(|(_, set)| set.part == part.name);
@@ -60,9 +78,9 @@ pub(super) fn rows(paper: &Paper, part: &Part, plan: &PlanNames) -> Result<(), R
 
 /// Refuses a row about a scheme that is not run: by its name, as parameters may be those
 /// that hold in any case.
-fn schemes(row: &Headline, run: &[String]) -> Result<(), String> {
+fn schemes(asked: [(&str, &String); 2], run: &[String]) -> Result<(), String> {
     let known = || run.iter().map(|scheme| base(scheme));
-    for (key, scheme) in [("scheme", &row.scheme), ("over", &row.over)] {
+    for (key, scheme) in asked {
         let free = key == "over" && (scheme.is_empty() || scheme == ALONE);
         if !free && !known().any(|name| name == base(scheme)) {
             let hint = did_you_mean(base(scheme), known());

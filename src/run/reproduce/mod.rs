@@ -8,6 +8,7 @@ mod check;
 mod error;
 mod mixes;
 mod part;
+mod tables;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -131,11 +132,13 @@ fn one(
     let row = |headline: &Headline| row(headline, &paper.sets[&headline.set], &ran, request.quick);
     let mut rows: Vec<HeadlineRow> = paper.headlines.iter().map(row).collect();
     judge(&mut rows);
+    let tables = tables::tables(paper, &ran, request.quick);
     Ok(ReproducedPaper {
         paper: paper.name.clone(),
         description: paper.description.clone(),
         parts: ran.into_iter().map(|ran| ran.part).collect(),
         rows,
+        tables,
         silent: paper.silences.iter().map(SilenceRecord::from).collect(),
     })
 }

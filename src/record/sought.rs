@@ -1,0 +1,265 @@
+//! A value of a published table, looked for in records.
+
+use std::collections::BTreeMap;
+
+use super::measure::divided;
+use super::quantity::float;
+use super::run_value::{form_value, run_value};
+use super::solo_value::solo_value;
+use super::statistics::mean;
+use super::{Analysis, CoRun, CoRunApp, CurveRecord, Quoted};
+use crate::units::to_u64;
+
+/// Rows of what classes of applications do to each other: by who disturbs, columns by who
+/// suffers.
+const SLOWDOWN: &str = "slowdown";
+
+/// Speed of an application over its best, where it has a part of its CTAs.
+const OF_BEST: &str = "of_best_percent";
+
+/// That part.
+const CTAS: &str = "ctas_percent";
+
+/// Which value of a table is meant.
+#[derive(Clone, Copy, Debug)]
+pub struct Sought<'a> {
+    /// What kind of rows it is in.
+    pub rows: &'a str,
+    /// Its row.
+    pub row: &'a str,
+    /// Its column, with the unit.
+    pub column: &'a str,
+    /// The applications that it is about, each by every name that it may have.
+    pub apps: &'a [Vec<String>],
+    /// The schemes that it is of.
+    pub schemes: &'a [String],
+    /// Where its row stands.
+    pub at: &'a BTreeMap<String, f64>,
+    /// The cycles that the table is about.
+    pub window_cycles: Option<f64>,
+}
+
+impl Sought<'_> {
+    /// What `records` have of it; `None`: nothing, or nobody knows how.
+    #[must_use]
+    pub fn value(&self, records: &[Analysis]) -> Option<Quoted> {
+        if self.rows == SLOWDOWN {
+            return self.slowdown(records).map(Quoted::Number);
+        }
+        let lists = || self.partition(records).map(Quoted::Numbers);
+        let class = || self.class(records).map(Quoted::Text);
+        let number = || self.curve(records).or_else(|| self.alone(records)).map(Quoted::Number);
+        lists().or_else(|| self.by_scheme(records)).or_else(number).or_else(class)
+    }
+
+    fn slowdown(&self, records: &[Analysis]) -> Option<f64> {
+        let found = records.iter().flat_map(|record| &record.interference).next()?;
+        let place = |name: &str| found.classes.iter().position(|class| class == name);
+        found.slowdown.get(place(self.row)?)?.get(place(self.column)?).copied()
+    }
+
+    /// CTAs per SM of applications that share every SM under the scheme of the column.
+    fn partition(&self, records: &[Analysis]) -> Option<Vec<f64>> {
+        if self.apps.len() < 2 || self.rows.is_empty() {
+            return None;
+        }
+        let of = |(_, run): (&Analysis, &CoRun)| -> Option<Vec<f64>> {
+            let ctas = shared(run)?;
+            let place = |names: &Vec<String>| run.apps.iter().position(|app| is(names, &app.app));
+            self.apps.iter().map(|names| ctas.get(place(names)?).copied()).collect()
+        };
+        self.runs(records, &self.column.replace('_', "-")).find_map(of)
+    }
+
+    /// The mean over the runs of each scheme.
+    fn by_scheme(&self, records: &[Analysis]) -> Option<Quoted> {
+        let of = |scheme: &String| {
+            let of_run = |(record, run)| run_value(self.column, record, run);
+            let values: Vec<f64> = self.runs(records, scheme).filter_map(of_run).collect();
+            mean(&values).or_else(|| self.form(records, scheme))
+        };
+        let values: Option<Vec<f64>> = self.schemes.iter().map(of).collect();
+        match values?[..] {
+            [] => None,
+            [one] => Some(Quoted::Number(one)),
+            ref several => Some(Quoted::Numbers(several.to_vec())),
+        }
+    }
+
+    /// What the one application takes as workers, in any run of the scheme that has it.
+    fn form(&self, records: &[Analysis], scheme: &str) -> Option<f64> {
+        let [names] = self.apps else { return None };
+        let runs = records.iter().flat_map(|record| &record.coruns);
+        let apps = runs.filter(|run| run.is_under(scheme)).flat_map(|run| &run.apps);
+        let own = |app: &&CoRunApp| is(names, &app.app);
+        apps.filter(own).find_map(|app| form_value(self.column, app))
+    }
+
+    /// A point of the curves that schemes saw of the one application.
+    fn curve(&self, records: &[Analysis]) -> Option<f64> {
+        let [names] = self.apps else { return None };
+        let percent = *self.at.get(CTAS).filter(|_| self.column == OF_BEST)?;
+        let decisions = records.iter().flat_map(|record| &record.coruns);
+        let curves = decisions.flat_map(|run| &run.decisions).flat_map(|decided| &decided.curves);
+        let own = curves.filter(|curve| is(names, &curve.app));
+        mean(&own.filter_map(|curve| near(curve, percent)).collect::<Vec<f64>>())
+    }
+
+    fn alone(&self, records: &[Analysis]) -> Option<f64> {
+        let [names] = self.apps else { return None };
+        let solos =
+            records.iter().flat_map(|record| record.solo.iter().map(move |app| (record, app)));
+        let mut own = solos.filter(|(_, app)| is(names, &app.app));
+        own.find_map(|(record, app)| solo_value(self.column, self.window_cycles, record, app))
+    }
+
+    fn class(&self, records: &[Analysis]) -> Option<String> {
+        let [names] = self.apps else { return None };
+        let known = records.iter().flat_map(|record| &record.interference);
+        let mut own = known.flat_map(|found| &found.apps).filter(|app| is(names, &app.app));
+        own.next().filter(|_| self.column == "class").map(|app| app.class.clone())
+    }
+
+    /// Runs under `scheme` of just the applications; of all where it is about none.
+    fn runs<'r>(
+        &self,
+        records: &'r [Analysis],
+        scheme: &str,
+    ) -> impl Iterator<Item = (&'r Analysis, &'r CoRun)> {
+        let own = move |run: &CoRun| {
+            let has = |names: &Vec<String>| run.apps.iter().any(|app| is(names, &app.app));
+            let all = run.apps.len() == self.apps.len() && self.apps.iter().all(has);
+            run.is_under(scheme) && (self.apps.is_empty() || all)
+        };
+        let runs =
+            records.iter().flat_map(|record| record.coruns.iter().map(move |run| (record, run)));
+        runs.filter(move |(_, run)| own(run))
+    }
+}
+
+/// CTAs per SM by application, where all SMs are shared alike: as decided on from curves,
+/// else as the first plan has it.
+fn shared(run: &CoRun) -> Option<Vec<f64>> {
+    let chosen = divided(run).filter(|chosen| chosen.iter().all(|&ctas| ctas > 0));
+    if let Some(chosen) = chosen {
+        return Some(chosen.into_iter().map(f64::from).collect());
+    }
+    let shares = run.decisions.first()?.plan.get("shares")?.as_array()?;
+    shares.iter().map(|share| share.as_u64().map(float)).collect()
+}
+
+/// Speed over the best with the count that is nearest to `percent` of the most CTAs.
+fn near(curve: &CurveRecord, percent: f64) -> Option<f64> {
+    let most = float(to_u64(curve.normalized.len()));
+    let far = |ctas: u64| (100.0 * float(ctas) / most - percent).abs();
+    let points = (1_u64..).zip(&curve.normalized);
+    let (_, speed) = points.min_by(|a, b| far(a.0).total_cmp(&far(b.0)))?;
+    speed.map(|speed| 100.0 * speed)
+}
+
+/// Whether a plan's `app` is one of `names`, spelt in any way.
+fn is(names: &[String], app: &str) -> bool {
+    let plain = |name: &str| -> String {
+        name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    names.iter().any(|name| plain(name) == plain(app))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::Sought;
+    use crate::record::{
+        Analysis, AppRecord, CoRun, CoRunApp, CurveRecord, DecisionRecord, InterferenceRecord,
+        Quoted, WorkersRecord,
+    };
+
+    fn run(scheme: &str, apps: [&str; 2], decision: DecisionRecord) -> CoRun {
+        CoRun {
+            scheme: scheme.into(),
+            apps: apps.map(|app| CoRunApp { app: app.into(), ..CoRunApp::default() }).into(),
+            decisions: vec![decision],
+            ..CoRun::default()
+        }
+    }
+
+    fn named(names: &[&str]) -> Vec<Vec<String>> {
+        names.iter().map(|name| vec![format!("own-{name}"), (*name).to_owned()]).collect()
+    }
+
+    #[test]
+    fn shared_sms_are_in_the_order_of_the_paper() {
+        let curve = |app: &str, chosen| CurveRecord {
+            app: app.into(),
+            normalized: vec![Some(0.5), Some(0.9), None, Some(1.0)],
+            chosen,
+            ..CurveRecord::default()
+        };
+        let curves = vec![curve("b", 3), curve("mri-q", 5)];
+        let even =
+            DecisionRecord { plan: serde_json::json!({"shares": [4, 2]}), ..Default::default() };
+        let sliced = DecisionRecord { curves, ..DecisionRecord::default() };
+        let apps = ["b", "mri-q"];
+        let record = Analysis {
+            coruns: vec![run("even", apps, even), run("warped-slicer", apps, sliced)],
+            ..Analysis::default()
+        };
+        let at = BTreeMap::from([("ctas_percent".to_owned(), 50.0)]);
+        let of = |column, names: &[&str]| {
+            let apps = named(names);
+            let sought = Sought {
+                rows: "pair",
+                row: "",
+                column,
+                apps: &apps,
+                schemes: &[],
+                at: &at,
+                window_cycles: None,
+            };
+            sought.value(std::slice::from_ref(&record))
+        };
+        assert_eq!(of("even", &["MRIQ", "B"]), Some(Quoted::Numbers(vec![2.0, 4.0])));
+        assert_eq!(of("warped_slicer", &["MRIQ", "B"]), Some(Quoted::Numbers(vec![5.0, 3.0])));
+        assert_eq!(of("spatial", &["MRIQ", "B"]), None);
+        assert_eq!(of("even", &["MRIQ", "C"]), None);
+        assert_eq!(of("of_best_percent", &["B"]), Some(Quoted::Number(90.0)));
+    }
+
+    #[test]
+    fn values_are_of_runs_alone_or_under_schemes() {
+        let workers = WorkersRecord { registers: 28, ..WorkersRecord::default() };
+        let mut pt = run("pt", ["bo", "x"], DecisionRecord::default());
+        pt.apps[0].workers = Some(workers);
+        let solo = AppRecord { app: "bo".into(), warp_instructions: 7, ..AppRecord::default() };
+        let interference = InterferenceRecord {
+            classes: vec!["M".into(), "C".into()],
+            slowdown: vec![vec![1.0, 2.0], vec![3.0, 4.0]],
+            ..InterferenceRecord::default()
+        };
+        let record = Analysis {
+            solo: vec![solo],
+            coruns: vec![pt],
+            interference: vec![interference],
+            ..Analysis::default()
+        };
+        let schemes = [String::from("pt")];
+        let of = |rows, row, column| {
+            let (apps, at) = (named(&["BO"]), BTreeMap::new());
+            let sought = Sought {
+                rows,
+                row,
+                column,
+                apps: &apps,
+                schemes: &schemes,
+                at: &at,
+                window_cycles: None,
+            };
+            sought.value(std::slice::from_ref(&record))
+        };
+        assert_eq!(of("app", "BO", "worker_registers"), Some(Quoted::Number(28.0)));
+        assert_eq!(of("app", "BO", "warp_instructions"), Some(Quoted::Number(7.0)));
+        assert_eq!(of("slowdown", "C", "M"), Some(Quoted::Number(3.0)));
+        assert_eq!(of("app", "BO", "time_s"), None);
+    }
+}
