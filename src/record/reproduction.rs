@@ -1,5 +1,6 @@
 //! Papers' evaluations as we ran them, beside what the papers print.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -67,7 +68,7 @@ pub struct ReproducedPart {
 }
 
 /// A figure beside one of the paper.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReproducedFigure {
     /// Its name in `gpumodel plot --list`.
     pub name: String,
@@ -82,6 +83,10 @@ pub struct ReproducedFigure {
     /// The mix that it is of alone; absent: all of the study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mix: Option<Vec<String>>,
+    /// Gains of schemes over the baseline by the metric that the paper prints for the whole
+    /// study: both ends.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub published_percent: BTreeMap<String, [f64; 2]>,
 }
 
 /// What a paper does not say.

@@ -34,6 +34,12 @@ const METRICS: [Metric; 7] = [
     Metric { name: "energy", label: "Energy (less is better)", of: |run| run.energy_joules },
 ];
 
+/// Metrics of which more is better: a gain over the baseline is their ratio, less one.
+const MARKED: [&str; 4] = ["ipc", "stp", "fairness", "makespan"];
+
+/// Both ends of what a paper prints, over the baseline.
+type Mark = Option<(f64, f64)>;
+
 /// One mix: values and shares of the baseline's by scheme; `None` where it did not
 /// run, or either has no value.
 struct Row {
@@ -62,10 +68,14 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let entry = |(name, fill): (&String, &Fill)| Entry::new(Swatch::Fill(*fill), name);
     sheet.legend(&entries.map(entry).collect::<Vec<_>>());
     let named = mix_labels(&records);
-    let clusters = clusters(&rows, &named.labels, &means);
+    let marks = marks(scene, metric, &schemes);
+    let clusters = clusters(&rows, &named.labels, &means, &marks);
     let title = "normalised";
     Bars { clusters: &clusters, fills: &fills, title, reference: Some(1.0), most: 0.0 }
         .draw(&mut sheet);
+    if rows.len() > 1 && marks.iter().any(Option::is_some) {
+        sheet.note("Marks at GMEAN: what the paper prints.");
+    }
     for note in named.notes.iter().chain(&notes(&rows)) {
         sheet.note(note);
     }
@@ -125,8 +135,19 @@ fn means(rows: &[Row], schemes: usize) -> Vec<Option<f64>> {
     (0..schemes).map(mean).collect()
 }
 
+/// What a paper prints of each scheme, where a gain is more of the metric.
+fn marks(scene: &Scene<'_>, metric: &Metric, schemes: &[String]) -> Vec<Mark> {
+    let mark = |scheme: &String| scene.published(scheme).filter(|_| MARKED.contains(&metric.name));
+    schemes.iter().map(mark).collect()
+}
+
 /// The mixes that are drawn, and their mean where there are several.
-fn clusters(rows: &[Row], labels: &[String], means: &[Option<f64>]) -> Vec<Cluster> {
+fn clusters(
+    rows: &[Row],
+    labels: &[String],
+    means: &[Option<f64>],
+    marks: &[Mark],
+) -> Vec<Cluster> {
     let one = rows.len() == 1;
     let drawn = rows.iter().zip(labels).take(MIXES).map(|(row, label)| Cluster {
         name: label.clone(),
@@ -136,7 +157,7 @@ fn clusters(rows: &[Row], labels: &[String], means: &[Option<f64>]) -> Vec<Clust
         mean: false,
     });
     let (name, values) = ("GMEAN".into(), means.to_vec());
-    let mean = Cluster { name, values, labelled: true, ends: Vec::new(), mean: true };
+    let mean = Cluster { name, values, labelled: true, ends: marks.to_vec(), mean: true };
     drawn.chain((!one).then_some(mean)).collect()
 }
 

@@ -1,7 +1,7 @@
 //! What a figure is drawn from: records, the applications chosen from them, and
 //! a comparison where there is one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{Analysis, AppRecord, CoRun, Comparison, MachineRecord};
 use crate::report::ReportError;
@@ -29,6 +29,7 @@ pub struct Scene<'a> {
     metric: Option<&'a str>,
     queue: Option<&'a str>,
     wide: Width,
+    published: Option<&'a BTreeMap<String, [f64; 2]>>,
 }
 
 impl<'a> Scene<'a> {
@@ -36,13 +37,14 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn new(records: &'a [Analysis]) -> Self {
         let apps = records.iter().flat_map(|r| r.solo.iter().map(move |app| (r, app))).collect();
-        Self::whole(records, apps)
+        Self::of_apps(records, apps)
     }
 
     /// Nothing chosen but `apps`.
-    fn whole(records: &'a [Analysis], apps: Vec<(&'a Analysis, &'a AppRecord)>) -> Self {
-        let (comparison, baseline, metric, queue) = (None, None, None, None);
-        Self { records, apps, comparison, baseline, metric, queue, wide: Width::Screen }
+    fn of_apps(records: &'a [Analysis], apps: Vec<(&'a Analysis, &'a AppRecord)>) -> Self {
+        let (baseline, metric, queue) = (None, None, None);
+        let (wide, published) = (Width::Screen, None);
+        Self { records, apps, comparison: None, baseline, metric, queue, wide, published }
     }
 
     /// Only the solo run at `index` of `record`.
@@ -52,7 +54,7 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn one(record: &'a Analysis, index: usize) -> Self {
         let apps = vec![(record, &record.solo[index])];
-        Self::whole(std::slice::from_ref(record), apps)
+        Self::of_apps(std::slice::from_ref(record), apps)
     }
 
     /// Only the applications called `name`.
@@ -112,6 +114,20 @@ impl<'a> Scene<'a> {
     /// A sheet as wide as its figure, with `title` above everything.
     pub(super) fn sheet(&self, title: &str) -> Sheet {
         Sheet::new(self.wide, title)
+    }
+
+    /// With the gains of schemes over the baseline by the metric that a paper prints, in
+    /// percent: both ends.
+    #[must_use]
+    pub fn beside(mut self, published: &'a BTreeMap<String, [f64; 2]>) -> Self {
+        self.published = Some(published);
+        self
+    }
+
+    /// What a paper prints of `scheme`, over the baseline.
+    pub(super) fn published(&self, scheme: &str) -> Option<(f64, f64)> {
+        let [low, high] = self.published?.get(scheme)?.map(|percent| 1.0 + percent / 100.0);
+        Some((low, high))
     }
 
     /// The queue that was asked for.

@@ -215,3 +215,51 @@ pub(super) fn csv(reproduction: &Reproduction) -> String {
     }
     values(HEADER, rows)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{judged, why};
+    use crate::record::{HeadlineRow, MixGain, Verdict};
+    use crate::report::document::markdown;
+
+    fn row() -> HeadlineRow {
+        HeadlineRow {
+            published: "section 5".into(),
+            scheme: "a".into(),
+            over: "b".into(),
+            set: "pairs".into(),
+            measure: "stp".into(),
+            published_percent: [10.0; 2],
+            modelled_percent: Some(-5.0),
+            mixes: vec![MixGain::default()],
+            verdict: Verdict::Fail,
+            reasons: vec!["the sign is the other".into()],
+            ..HeadlineRow::default()
+        }
+    }
+
+    #[test]
+    fn a_row_says_where_it_is_printed_and_of_how_many_mixes_it_is() {
+        let rows = [Some(15), Some(1), None].map(|set_mixes| HeadlineRow { set_mixes, ..row() });
+        let text = markdown(&[judged(&rows)]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[0],
+            "| scheme | over | runs | by | paper | where | model | mixes | verdict |"
+        );
+        let line = "| a | b | pairs | STP | +10.0 % | section 5 | -5.0 % | 1 of 15 | FAILS |";
+        assert_eq!(lines[2], line);
+        assert!(lines[3..5].iter().all(|line| line.ends_with("| 1 | FAILS |")), "{text}");
+    }
+
+    #[test]
+    fn a_cause_is_told_where_one_was_found() {
+        let told = |analysis: Option<&str>, quick| {
+            why(&HeadlineRow { analysis: analysis.map(String::from), ..row() }, quick).unwrap()
+        };
+        assert!(told(Some("Too few SMs."), false).ends_with("is the other. Too few SMs."));
+        let unknown = "is the other. These runs are short. The cause has not been found out.";
+        assert!(told(None, true).ends_with(unknown));
+        assert_eq!(why(&HeadlineRow { verdict: Verdict::Pass, ..row() }, false), None);
+    }
+}

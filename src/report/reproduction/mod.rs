@@ -65,6 +65,7 @@ fn drawn(figure: &ReproducedFigure, records: &[Analysis]) -> Result<Drawing, Rep
         alone_once(&mut some);
     }
     let mut scene = Scene::new(if few { &some } else { records });
+    scene = scene.beside(&figure.published_percent);
     if let Some(scheme) = &figure.baseline {
         scene = scene.against(scheme);
     }

@@ -6,6 +6,7 @@
 
 mod check;
 mod error;
+mod figures;
 mod mixes;
 mod part;
 mod tables;
@@ -14,8 +15,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::record::{
-    Analysis, Chosen, HeadlineRow, REPRODUCTION_SCHEMA, ReproducedFigure, ReproducedPaper,
-    ReproducedPart, Reproduction, SilenceRecord, joined, judge,
+    Analysis, Chosen, HeadlineRow, REPRODUCTION_SCHEMA, ReproducedPaper, ReproducedPart,
+    Reproduction, SilenceRecord, joined, judge,
 };
 use crate::spec::{Headline, Models, Paper, Set, Side};
 use crate::units::did_you_mean;
@@ -193,18 +194,6 @@ impl From<&crate::spec::Silence> for SilenceRecord {
     fn from(silence: &crate::spec::Silence) -> Self {
         let (what, taken) = (silence.what.clone(), silence.taken.clone());
         Self { what, taken, sensitivity: silence.sensitivity.clone() }
-    }
-}
-
-impl From<&crate::spec::PartFigure> for ReproducedFigure {
-    fn from(figure: &crate::spec::PartFigure) -> Self {
-        Self {
-            name: figure.name.clone(),
-            shows: figure.shows.clone(),
-            baseline: figure.baseline.clone(),
-            metric: figure.metric.clone(),
-            mix: figure.mix.clone(),
-        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::units::WholeFile;
 use super::super::recall::{BUILD, key};
 use super::super::request::{AnalyzeRequest, analyze};
 use super::super::sweep::{SweepError, SweepRequest, SweepWatch, plan_names, sweep};
+use super::figures::figures;
 use super::mixes::listed;
 use super::{ReproduceError, ReproduceRequest, check};
 
@@ -22,6 +23,8 @@ pub(super) struct Prepared<'a> {
     file: PathBuf,
     /// Mixes of the whole plan, where it lists them.
     mixes: Option<usize>,
+    /// What is drawn.
+    figures: Vec<ReproducedFigure>,
 }
 
 impl<'a> Prepared<'a> {
@@ -59,9 +62,9 @@ impl<'a> Prepared<'a> {
                 check::rows(paper, part, &plan)?;
             }
         }
-        let plan = part.plan.as_ref().and_then(|stem| models.text("plans", stem).ok());
-        let mixes = plan.and_then(|plan| listed(&plan.text));
-        Ok(Some(Self { part, folder, file, mixes }))
+        let mixes = part.plan.as_ref().and_then(|stem| counted(models, stem));
+        let figures = figures(paper, part, mixes);
+        Ok(Some(Self { part, folder, file, mixes, figures }))
     }
 
     /// Runs it: what comes out, with its records.
@@ -90,10 +93,15 @@ impl<'a> Prepared<'a> {
             records: paths.iter().map(within).collect(),
             failed,
             mixes: self.mixes,
-            figures: part.figures.iter().map(ReproducedFigure::from).collect(),
+            figures: self.figures.clone(),
         };
         Ok((found, records?))
     }
+}
+
+/// The mixes of a plan, where it lists them.
+fn counted(models: &Models, plan: &str) -> Option<usize> {
+    listed(&models.text("plans", plan).ok()?.text)
 }
 
 fn failed(part: &Part, source: SweepError) -> ReproduceError {
