@@ -46,6 +46,9 @@ impl Sought<'_> {
         if self.rows == SLOWDOWN {
             return self.slowdown(records).map(Quoted::Number);
         }
+        if self.schemes.len() > 1 {
+            return self.by_scheme(records);
+        }
         let lists = || self.partition(records).map(Quoted::Numbers);
         let class = || self.class(records).map(Quoted::Text);
         let number = || self.curve(records).or_else(|| self.alone(records)).map(Quoted::Number);
@@ -261,5 +264,28 @@ mod tests {
         assert_eq!(of("app", "BO", "warp_instructions"), Some(Quoted::Number(7.0)));
         assert_eq!(of("slowdown", "C", "M"), Some(Quoted::Number(3.0)));
         assert_eq!(of("app", "BO", "time_s"), None);
+    }
+
+    #[test]
+    fn a_list_by_scheme_is_no_value_of_a_run_alone() {
+        let run = |scheme: &str, cycles| CoRun {
+            scheme: scheme.into(),
+            cycles,
+            apps: vec![CoRunApp { app: "gs".into(), warp_instructions: 8, ..Default::default() }],
+            ..CoRun::default()
+        };
+        let solo = AppRecord { app: "gs".into(), cycles: 9, ..AppRecord::default() };
+        let mut record = Analysis { solo: vec![solo], ..Analysis::default() };
+        (record.machine.sms, record.machine.core_mhz) = (2, 1000.0);
+        let schemes = ["cuda", "slate"].map(String::from);
+        let of = |column, record: &Analysis| {
+            let (rows, row, at) = ("", "GS", &BTreeMap::new());
+            let apps = &named(&["GS"])[..];
+            Sought { rows, row, column, apps, schemes: &schemes, at, window_cycles: None }
+                .value(std::slice::from_ref(record))
+        };
+        assert_eq!(of("gb_per_s", &record), None);
+        record.coruns = vec![run("cuda", 4), run("slate", 2)];
+        assert_eq!(of("warp_ipc_per_sm", &record), Some(Quoted::Numbers(vec![1.0, 2.0])));
     }
 }

@@ -8,6 +8,9 @@ use crate::record::{PublishedTable, PublishedValue, Quoted};
 /// What stands where ours is missing.
 const NONE: &str = "–";
 
+/// The column of rows, which some tables have none of.
+const OF: usize = 1;
+
 /// Ends of columns, and their units as readers write them.
 const UNITS: [(&str, &str); 11] = [
     ("gb_per_s_per_channel", "GB/s per channel"),
@@ -49,7 +52,7 @@ pub(super) fn published(blocks: &mut Vec<Block>, tables: &[PublishedTable], quic
 fn place(table: &PublishedTable) -> String {
     let schemes = match &table.schemes[..] {
         [] => String::new(),
-        [one] => format!(" What is of a scheme is of {one}."),
+        [one] => format!(" Ours, where it is of a scheme: {one}."),
         several => format!(" Of several values the schemes are, in order: {}.", several.join(", ")),
     };
     format!("{}.{schemes}", table.published)
@@ -66,16 +69,24 @@ fn lines(table: &PublishedTable) -> Block {
     let ordered = columns
         .iter()
         .flat_map(|column| table.values.iter().filter(move |value| value.column == *column));
-    let rows = ordered.map(|value| {
-        vec![
-            named(&value.column),
-            row(&value.row, &value.at),
-            quoted(&value.published, plain),
-            value.modelled.as_ref().map_or_else(|| NONE.to_owned(), |ours| quoted(ours, rounded)),
-            difference(value).unwrap_or_else(|| NONE.to_owned()),
-        ]
-    });
-    Block::Table(vec!["value", "of", "paper", "model", "difference"], rows.collect())
+    let mut header = vec!["value", "of", "paper", "model", "difference"];
+    let mut rows: Vec<Vec<String>> = ordered.map(line).collect();
+    if table.values.iter().all(|value| value.row.is_empty()) {
+        header.remove(OF);
+        rows.iter_mut().for_each(|cells| drop(cells.remove(OF)));
+    }
+    Block::Table(header, rows)
+}
+
+fn line(value: &PublishedValue) -> Vec<String> {
+    let ours = value.modelled.as_ref().map(|ours| quoted(ours, rounded));
+    vec![
+        named(&value.column),
+        row(&value.row, &value.at),
+        quoted(&value.published, plain),
+        ours.unwrap_or_else(|| NONE.to_owned()),
+        difference(value).unwrap_or_else(|| NONE.to_owned()),
+    ]
 }
 
 /// A key as readers write it: `alu_percent` is `alu (%)`.
@@ -245,6 +256,14 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }
+    }
+
+    #[test]
+    fn a_table_without_rows_has_no_column_of_them() {
+        let text = written(vec![value("", "mean_percent", Quoted::Number(8.9), None)], None);
+        let table = "| value | paper | model | difference |\n|---|---|---|---|\n\
+            | mean (%) | 8.9 | – | – |\n";
+        assert!(text.contains(table), "{text}");
     }
 
     #[test]
