@@ -45,6 +45,12 @@ part = "queue"
 what = "What | is"
 taken = "this"
 sensitivity = "none"
+[solo]
+published = "table 1"
+[solo.app.compute]
+label = "C"
+warp_instructions = 5
+at_rate = 2
 "#;
 
 fn row(over: &str, set: &str, measure: &str, percent: &str) -> String {
@@ -99,6 +105,11 @@ fn rows_are_judged_by_what_the_parts_give() {
     assert!(report.contains("![makespan, figure 1](own-pairs-makespan.svg)"), "{report}");
     assert!(report.contains("reallocation, figure 2: not drawn"), "{report}");
     assert!(report.contains("What \\| is"), "{report}");
+    // What is printed of an application alone, ours and how far it is.
+    assert!(report.contains("table 1.\n\n| value | of | paper | model |"), "{report}");
+    let line =
+        report.lines().find(|line| line.starts_with("| warp instructions | C, rate 2 | 5 |"));
+    assert!(line.is_some_and(|line| line.ends_with(" % |")), "{report}");
     for name in ["own-pairs-makespan.svg", "index.html", "headlines.csv"] {
         assert!(place.path("out").join(name).is_file(), "{name}");
     }
@@ -225,6 +236,34 @@ fn a_paper_s_file_is_checked_before_anything_runs() {
         "sets.few: the plan has no application t",
     );
     wrong("[sets.few]\npart = 'pairs'\nmixes = [['c']]\n", "sets.few: the plan has no mix of c");
+    assert!(!place.path("out/reproduction.json").exists());
+}
+
+#[test]
+fn tables_and_figures_of_one_mix_are_checked_before_anything_runs() {
+    let place = Place::new();
+    let wrong = |text: &str, expected: &str| {
+        models(&place, &[text.to_owned()]);
+        let (code, said) = reproduce(&place, "own", &[]);
+        assert_eq!(code, Some(2), "{said}");
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(&format!("own.toml: {expected}")), "{said}");
+    };
+    let compared = |scheme: &str, measure: &str| {
+        format!(
+            "[solo.compared.warp_instructions]\nscheme = '{scheme}'\nover = 'sequential'\n\
+             set = 'pairs'\nmeasure = '{measure}'\n"
+        )
+    };
+    let at = "solo.compared.warp_instructions";
+    wrong(&compared("even", "speed"), &format!("{at}: measure: expected one of stp, "));
+    wrong(&compared("evn", "stp"), &format!("{at}: scheme: the part does not run evn"));
+    wrong("[more]\nrows = 3\n", "more: missing field `published`");
+    let part = "[[part]]\nname = 'p'\ntitle = 'P'\ncovers = 'all'\nplan = 'own'\n";
+    wrong(
+        &format!("{part}[[part.figure]]\nname = 'curves'\nshows = 'F'\nmix = ['c', 't']\n"),
+        "part p: figure curves: the plan has no application t",
+    );
     assert!(!place.path("out/reproduction.json").exists());
 }
 
