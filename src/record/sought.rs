@@ -20,6 +20,12 @@ const OF_BEST: &str = "of_best_percent";
 /// That part.
 const CTAS: &str = "ctas_percent";
 
+/// The fewest SMs on which an application is as fast as on any: within a twentieth.
+const PEAK: &str = "peak_at_sms";
+
+/// Of the highest speed.
+const ENOUGH: f64 = 0.95;
+
 /// Which value of a table is meant.
 #[derive(Clone, Copy, Debug)]
 pub struct Sought<'a> {
@@ -51,7 +57,8 @@ impl Sought<'_> {
         }
         let lists = || self.partition(records).map(Quoted::Numbers);
         let class = || self.class(records).map(Quoted::Text);
-        let number = || self.curve(records).or_else(|| self.alone(records)).map(Quoted::Number);
+        let studied = || self.curve(records).or_else(|| self.peak(records));
+        let number = || studied().or_else(|| self.alone(records)).map(Quoted::Number);
         lists().or_else(|| self.by_scheme(records)).or_else(number).or_else(class)
     }
 
@@ -106,6 +113,18 @@ impl Sought<'_> {
         let curves = decisions.flat_map(|run| &run.decisions).flat_map(|decided| &decided.curves);
         let own = curves.filter(|curve| is(names, &curve.app));
         mean(&own.filter_map(|curve| near(curve, percent)).collect::<Vec<f64>>())
+    }
+
+    /// Where the one application saturates, of its runs on several numbers of SMs.
+    fn peak(&self, records: &[Analysis]) -> Option<f64> {
+        if self.column != PEAK || self.apps.len() != 1 {
+            return None;
+        }
+        let runs = self.runs(records, "solo").filter_map(|(_, run)| run.apps.first());
+        let runs: Vec<&CoRunApp> = runs.filter(|app| app.finished && app.sms > 0).collect();
+        let best = runs.iter().map(|app| app.cycles).min().filter(|_| runs.len() > 1)?;
+        let enough = runs.iter().filter(|app| float(best) >= ENOUGH * float(app.cycles));
+        enough.map(|app| app.sms).min().map(float)
     }
 
     fn alone(&self, records: &[Analysis]) -> Option<f64> {
@@ -264,6 +283,30 @@ mod tests {
         assert_eq!(of("app", "BO", "warp_instructions"), Some(Quoted::Number(7.0)));
         assert_eq!(of("slowdown", "C", "M"), Some(Quoted::Number(3.0)));
         assert_eq!(of("app", "BO", "time_s"), None);
+    }
+
+    #[test]
+    fn an_application_saturates_where_more_sms_make_it_little_faster() {
+        let run = |sms, cycles| CoRun {
+            scheme: "solo".into(),
+            apps: vec![CoRunApp {
+                app: "stream".into(),
+                finished: true,
+                sms,
+                cycles,
+                ..CoRunApp::default()
+            }],
+            ..CoRun::default()
+        };
+        let peak = |coruns: Vec<CoRun>| {
+            let (apps, at) = (named(&["stream"]), BTreeMap::new());
+            let (rows, row, column, schemes) = ("", "stream", "peak_at_sms", &[]);
+            Sought { rows, row, column, apps: &apps, schemes, at: &at, window_cycles: None }
+                .value(&[Analysis { coruns, ..Analysis::default() }])
+        };
+        let runs = [run(30, 950), run(9, 1000), run(3, 2000)];
+        assert_eq!(peak(runs.to_vec()), Some(Quoted::Number(9.0)));
+        assert_eq!(peak(runs[..1].to_vec()), None);
     }
 
     #[test]
