@@ -119,7 +119,7 @@ fn verdict(row: &HeadlineRow) -> &'static str {
 
 fn cells(row: &HeadlineRow) -> Vec<String> {
     let measure = Measure::named(&row.measure).map(Measure::words);
-    let most = ["best", "largest"].contains(&row.mean.as_str());
+    let most = ["best", "largest", "largest-change"].contains(&row.mean.as_str());
     let set = if most { format!("{}, {}", row.set, row.mean) } else { row.set.clone() };
     vec![
         row.scheme.clone(),
