@@ -23,13 +23,15 @@ pub(crate) struct Ranks<'a> {
 }
 
 impl Ranks<'_> {
-    /// Draws all series in `panel`, whose horizontal axis is called `title`.
+    /// Draws all series in `panel`, whose horizontal axis is called `title` where nothing
+    /// lies below.
     pub(crate) fn draw(&self, sheet: &mut Sheet, panel: &Panel, title: &str) {
         let area = &panel.area;
         let most = to_u32(self.series.iter().map(Vec::len).max().unwrap_or(1)).max(1);
         let (low, high) = self.ends();
         let x = Scale::linear(0.0, f64::from(most), area.x, area.right() - 5.0);
         let y = Scale::linear(low, high, area.bottom(), area.y);
+        let title = if panel.last { title } else { "" };
         counts(&mut sheet.canvas, area, &x, most, title);
         down(&mut sheet.canvas, area, &y, "", 0.0);
         for (index, values) in self.series.iter().enumerate() {
