@@ -329,8 +329,9 @@ fn parts_merge_to_the_whole_and_versions_do_not_mix() {
     let joined = SweepFiles::new(&place.path("joined"));
     fs::remove_file(joined.list()).unwrap();
     fs::remove_file(place.path("joined/apps.csv")).unwrap();
-    fs::remove_file(joined.record(&joined.done()[3])).unwrap();
-    fs::write(joined.records().join(".k.json.1.partial"), "{").unwrap();
+    let key = joined.done()[3].clone();
+    fs::remove_file(joined.record(&key)).unwrap();
+    fs::write(joined.records().join(format!(".{key}.json.1.partial")), "{").unwrap();
     for _ in 0..2 {
         let (code, said) = place.run(&["merge", "a", "b", "--out", "joined"]);
         assert!(code == Some(0) && said.contains("12 cells done, 0 failed"), "{said}");

@@ -20,16 +20,11 @@ const TABLES: &[Table] = &[
     ("ugpu-ten", "energy", energies),
     ("ugpu-balanced", "balanced", each_mix),
     ("ugpu-fifty", "fifty", each_memory_bound),
-    ("ugpu-alike", "alike", each_kind),
     ("ugpu-many", "many", each_mix),
     ("ugpu-ai", "networks", each_mix),
     ("ugpu-qos", "promises", promises),
     ("ugpu-settings", "settings", each_run),
-    ("ugpu-readings", "readings", each_run),
 ];
-
-/// UGPU's compute-bound applications (ISCA 2025, Table 2).
-const COMPUTE_BOUND: [&str; 5] = ["DXTC", "HOTSPOT", "PF", "CP", "MRIQ"];
 
 /// Runs of the cells that have ended, in the order of the plan.
 struct Study {
@@ -123,31 +118,17 @@ fn each_mix(study: &Study) -> String {
     each_run(study) + &means(study, "mean gain", gain, geometric_mean)
 }
 
-/// A row per first application, then one of all mixes.
+/// A row per first application, then one of all mixes: means of STP and of ANTT, and the
+/// geometric mean, the least and the largest of the gains over the first scheme.
 fn each_memory_bound(study: &Study) -> String {
-    each_group(study, |first| first)
-}
-
-/// A row of the mixes of memory-bound applications, one of the others, one of all.
-fn each_kind(study: &Study) -> String {
-    each_group(study, |first| match COMPUTE_BOUND.contains(&first) {
-        true => "two compute-bound",
-        false => "two memory-bound",
-    })
-}
-
-/// A row per group of mixes, by the first application, then one of all mixes: means of STP
-/// and of ANTT, and the geometric mean, the least and the largest of the gains over the
-/// first scheme.
-fn each_group(study: &Study, group: fn(&str) -> &str) -> String {
     let schemes = study.distinct(|run| &run.scheme);
     let mixes = study.distinct(|run| &run.mix);
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for mix in &mixes {
-        let name = group(mix.split(',').next().expect("an application"));
-        match groups.iter_mut().find(|(other, _)| *other == name) {
+        let first = mix.split(',').next().expect("an application");
+        match groups.iter_mut().find(|(name, _)| *name == first) {
             Some((_, members)) => members.push(mix),
-            None => groups.push((name, vec![mix])),
+            None => groups.push((first, vec![mix])),
         }
     }
     groups.push(("all", mixes.clone()));
