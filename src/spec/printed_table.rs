@@ -50,7 +50,7 @@ pub struct Compared {
     pub set: String,
     /// A measure of `record`.
     pub measure: String,
-    /// `arithmetic`, `geometric`, or `largest` of the mixes.
+    /// `arithmetic`, `geometric`, or of the mixes the `largest` or the `largest-change`.
     #[serde(default = "arithmetic")]
     pub mean: String,
 }

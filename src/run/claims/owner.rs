@@ -79,7 +79,8 @@ const FIRST_SPACE: &str = "4026531836";
 fn booted_since(here: &str, there: &str) -> bool {
     let (Some(here), Some(there)) = (parts(here), parts(there)) else { return false };
     let [host, boot, machine, space] = here;
-    let told = ![host, boot, machine, there[1]].contains(&"-") && host != "localhost";
+    let unnamed = matches!(host.split('.').next(), Some("localhost" | "_none_"));
+    let told = ![host, boot, machine, there[1]].contains(&"-") && !unnamed;
     told && space == FIRST_SPACE && there == [host, there[1], machine, space] && there[1] != boot
 }
 
@@ -201,6 +202,8 @@ mod tests {
             place("h", "new", "m", "4026532999"),
             place("h", "new", "-", FIRST_SPACE),
             place("localhost", "new", "m", FIRST_SPACE),
+            place("localhost.localdomain", "new", "m", FIRST_SPACE),
+            place("_none_", "new", "m", FIRST_SPACE),
         ] {
             let old = twin.replace("new", "old");
             assert!(!booted_since(&twin, &old), "{twin}");

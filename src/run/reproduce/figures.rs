@@ -31,7 +31,8 @@ fn published(
         let set = &paper.sets[&row.set];
         let all = set.mixes.as_deref().is_none_or(|own| Some(distinct(own)) == mixes);
         let plain = !set.best && set.overrides.is_empty() && set.distribution.is_none();
-        set.part == part.name && all && plain && !row.limit
+        let mean = ["arithmetic", "geometric"].contains(&row.mean.as_str());
+        set.part == part.name && all && plain && mean && !row.limit
     };
     let own = |row: &&Headline| {
         let over = figure.baseline.as_ref() == Some(&row.over);

@@ -4,6 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
@@ -78,6 +79,8 @@ pub fn convert_launches(
 
 /// About the warp instructions that are walked before what is complete is packed.
 const ROUND_INSTRUCTIONS: usize = 1 << 19;
+/// No CTA is begun while so many are held.
+const MOST_INSTRUCTIONS: usize = 2 * ROUND_INSTRUCTIONS;
 /// Most CTAs that are walked before that.
 const ROUND_CTAS: usize = 1 << 12;
 
@@ -100,8 +103,8 @@ impl<'a> Walked<'a> {
         Ok(Self { launches, launch, name, header, statics })
     }
 
-    /// Walks CTAs in parallel and takes them in order; gives their number. How many are walked
-    /// at once follows from the records alone.
+    /// Walks CTAs in parallel and takes them in order; gives their number. The store does not
+    /// tell how many were walked at once.
     fn import(&self, writer: &mut StoreWriter, progress: &dyn Progress) -> Result<u64, TraceError> {
         let launch = &self.header.launch;
         let index = writer.kernel(launch, &self.header.text);
@@ -111,22 +114,38 @@ impl<'a> Walked<'a> {
         let (ctas, part) = (to_usize(launch.grid.count()), self.launches.cta_bytes(self.launch));
         let (mut next, mut round) = (0, 1);
         while next < ctas {
-            let end = ctas.min(next + round);
-            let walked: Vec<Result<Block, TraceError>> =
-                (next..end).into_par_iter().map(|number| self.block(to_u64(number))).collect();
-            let mut instructions = 0;
-            for block in walked {
+            let (begin, mut instructions) = (next, 0);
+            for block in self.round(begin..ctas.min(begin + round)) {
                 let mut block = block?;
                 instructions += block.instructions();
                 kernel.learn(&mut numbers, &mut block);
                 kernel.push(block);
+                next += 1;
             }
             kernel.flush()?;
-            progress.advance(part.saturating_mul(to_u64(end - next)));
-            let fitting = ROUND_INSTRUCTIONS * (end - next) / instructions.max(1);
-            (next, round) = (end, fitting.clamp(1, ROUND_CTAS));
+            progress.advance(part.saturating_mul(to_u64(next - begin)));
+            let fitting = ROUND_INSTRUCTIONS * (next - begin) / instructions.max(1);
+            round = fitting.clamp(1, ROUND_CTAS);
         }
         kernel.end(0, 0)
+    }
+
+    /// The first of some CTAs, one at least, in order: as many as are held at once.
+    fn round(&self, ctas: Range<usize>) -> impl Iterator<Item = Result<Block, TraceError>> {
+        let (first, held) = (ctas.start, AtomicUsize::new(0));
+        let walk = |number: usize| {
+            if number > first && held.load(Ordering::Relaxed) >= MOST_INSTRUCTIONS {
+                return None;
+            }
+            let block = self.block(to_u64(number));
+            if let Ok(block) = &block {
+                held.fetch_add(block.instructions(), Ordering::Relaxed);
+            }
+            Some(block)
+        };
+        let walked: Vec<Option<Result<Block, TraceError>>> =
+            ctas.into_par_iter().map(walk).collect();
+        walked.into_iter().map_while(|block| block)
     }
 
     /// A CTA whose statics have no numbers of the kernel yet.
@@ -243,16 +262,19 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use super::{Launches, TakeRecord, convert_launches};
+    use super::{Launches, MOST_INSTRUCTIONS, TakeRecord, Walked, convert_launches};
     use crate::isa::{Code, Instruction, Segment};
     use crate::trace::error::TraceError;
     use crate::trace::store::{Command, Store};
     use crate::trace::{ConvertRequest, Silent, convert};
+    use crate::units::to_u64;
 
     /// One launch of so many CTAs of one warp that ends; the CTA `fails` cannot be made.
     struct Launch {
         ctas: u64,
         fails: Option<u64>,
+        /// Instructions of a CTA; the first has one.
+        length: u64,
     }
 
     impl Launch {
@@ -314,7 +336,8 @@ mod tests {
             if self.fails == Some(number) {
                 return Err(io::Error::other("no more"));
             }
-            take(0, 0, u32::MAX, None);
+            let times = if number == 0 { 1 } else { self.length };
+            (0..times).for_each(|_| take(0, 0, u32::MAX, None));
             Ok(())
         }
     }
@@ -322,7 +345,7 @@ mod tests {
     #[test]
     fn walked_launches_give_the_store_of_their_texts() {
         let scratch = tempfile::tempdir().unwrap();
-        let launch = Launch { ctas: 140_000, fails: None };
+        let launch = Launch { ctas: 140_000, fails: None, length: 1 };
         let made = scratch.path().join("made.gpt");
         let report = convert_launches(&launch, &made, &Silent).unwrap();
         std::fs::write(scratch.path().join("kernel-1.traceg"), launch.text()).unwrap();
@@ -338,10 +361,23 @@ mod tests {
     }
 
     #[test]
+    fn no_more_is_held_than_a_round_though_the_first_cta_was_small() {
+        let length = to_u64(MOST_INSTRUCTIONS) / 8;
+        let launch = Launch { ctas: 256, fails: None, length };
+        let walked = Walked::new(&launch, 0).unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let held = |ctas: std::ops::Range<usize>| pool.install(|| walked.round(ctas).count());
+        assert_eq!(held(0..1), 1);
+        // Eight fill it; each thread may be at one more.
+        assert!((1..=10).contains(&held(1..256)), "{}", held(1..256));
+        assert_eq!(held(200..204), 4);
+    }
+
+    #[test]
     fn a_cta_that_cannot_be_made_leaves_no_store() {
         let scratch = tempfile::tempdir().unwrap();
         let output = scratch.path().join("made.gpt");
-        let launch = Launch { ctas: 9000, fails: Some(5000) };
+        let launch = Launch { ctas: 9000, fails: Some(5000), length: 1 };
         let error = convert_launches(&launch, &output, &Silent).unwrap_err();
         assert!(matches!(error, TraceError::Io { what: "make", .. }), "{error}");
         assert_eq!(error.to_string(), "cannot make test, launch 1");
