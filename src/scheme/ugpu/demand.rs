@@ -26,7 +26,8 @@ pub(super) const PORT_LIMIT: Parameter = Parameter {
 pub(super) struct Traffic {
     /// Thread instructions.
     pub(super) thread_instructions: u64,
-    /// Sector requests to the L2.
+    /// Sector requests to the L2 of loads, stores and atomics; not those of page walks,
+    /// copies of pages, code, constants and the state of CTAs.
     pub(super) requests: u64,
     /// Those of them whose sector was not there: that missed, or waited for one on its
     /// way, which the L2 can give no sooner than memory does (assumed: the paper counts
