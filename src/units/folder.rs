@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::output::{forget_unfinished, unfinished};
+use super::output::{UNFINISHED, forget_unfinished, unfinished};
 
 /// An output folder that is filled under a temporary name beside its target.
 ///
@@ -32,7 +32,7 @@ impl WholeFolder {
         if target.exists() && !target.is_dir() {
             return fail(io::ErrorKind::AlreadyExists, "it is a file, not a folder");
         }
-        let hidden = format!(".{}.{}.partial", name.to_string_lossy(), std::process::id());
+        let hidden = format!(".{}.{}{UNFINISHED}", name.to_string_lossy(), std::process::id());
         let temporary = target.with_file_name(hidden);
         let made = unfinished(|| Ok((temporary.clone(), fs::create_dir_all(&temporary)?)));
         if let Err(error) = made {

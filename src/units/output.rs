@@ -5,8 +5,11 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+/// What names of files and folders that are not finished end with.
+pub const UNFINISHED: &str = ".partial";
+
 /// Temporary files and folders of outputs that are not finished yet.
-static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static REGISTRY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// A buffered output file under a temporary name in the target's own folder.
 ///
@@ -135,9 +138,6 @@ impl Drop for WholeFile {
     }
 }
 
-/// What a temporary file's name ends with.
-const ENDING: &str = ".partial";
-
 /// The folder in which a file lies.
 fn folder_of(target: &Path) -> &Path {
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -153,7 +153,7 @@ fn sync_folder(target: &Path) {
 /// The names of files that a temporary file called `temporary` may be for; none where it is
 /// called otherwise than [`temporary`] does.
 fn targets(temporary: &str) -> impl Iterator<Item = &str> {
-    let front = temporary.strip_prefix('.').and_then(|rest| rest.strip_suffix(ENDING));
+    let front = temporary.strip_prefix('.').and_then(|rest| rest.strip_suffix(UNFINISHED));
     // The process, and perhaps how often it had to try.
     let once = front.and_then(without_number);
     let twice = once.and_then(without_number);
@@ -186,7 +186,7 @@ fn real(target: &Path) -> PathBuf {
 fn temporary(target: &Path, name: &str) -> io::Result<(PathBuf, File)> {
     for attempt in 0..100 {
         let again = if attempt == 0 { String::new() } else { format!(".{attempt}") };
-        let hidden = format!(".{name}.{}{again}{ENDING}", std::process::id());
+        let hidden = format!(".{name}.{}{again}{UNFINISHED}", std::process::id());
         let path = target.with_file_name(hidden);
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path)?;
         let held = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
@@ -200,7 +200,7 @@ fn temporary(target: &Path, name: &str) -> io::Result<(PathBuf, File)> {
 }
 
 fn registry() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
-    UNFINISHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    REGISTRY.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Makes a temporary file or folder and remembers its path for [`remove_unfinished`],

@@ -5,10 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::output::{forget_unfinished, unfinished};
-
-/// What names of files that are not finished end with.
-pub const UNFINISHED: &str = ".partial";
+use super::output::{UNFINISHED, forget_unfinished, unfinished};
 
 /// A small file that is there while this value is, or until
 /// [`remove_unfinished`](super::remove_unfinished) when the program is interrupted.
