@@ -117,11 +117,20 @@ fn raw(grouped: &str) -> String {
     text
 }
 
+/// What reads traces, from the small one in all forms.
 fn traces(out: &Path) {
     let grouped = String::from_utf8(read("traces/golden/v1.traceg")).expect("text");
     let forms = versions(&grouped);
+    trace(out, &grouped, &forms);
+    tracez(out, &forms);
+    list(out);
+    memlog(out);
+    store(out, &forms);
+}
+
+fn trace(out: &Path, grouped: &str, forms: &[(String, String)]) {
     let mut trace = Seeds::new(out, "trace");
-    for (name, text) in forms.iter().chain([&("raw".to_owned(), raw(&grouped))]) {
+    for (name, text) in forms.iter().chain([&("raw".to_owned(), raw(grouped))]) {
         trace.add(name, &[], text.as_bytes());
         for kind in 1..=4 {
             trace.add(&format!("{name}-packed-{kind}"), &[kind, 0, 0], text.as_bytes());
@@ -131,8 +140,11 @@ fn traces(out: &Path) {
         |name: &str| !name.contains("tracez") && !name.contains("list") && name != "outcomes.txt";
     trace.folder("tests/data/hostile", &[], text);
     trace.finish();
+}
+
+fn tracez(out: &Path, forms: &[(String, String)]) {
     let mut tracez = Seeds::new(out, "tracez");
-    for (name, text) in &forms {
+    for (name, text) in forms {
         for (chunk, dictionary) in [(2, 0), (256, 0), (1, 256)] {
             let packing = packing::Packing { chunk, dictionary, level: 3 };
             let bytes = packing::packed(text, packing);
@@ -141,6 +153,9 @@ fn traces(out: &Path) {
     }
     tracez.folder("tests/data/hostile", &[], |name| name.contains("tracez"));
     tracez.finish();
+}
+
+fn list(out: &Path) {
     let mut list = Seeds::new(out, "list");
     list.folder("tests/data/hostile", &[], |name| name.contains("list"));
     list.add(
@@ -149,6 +164,9 @@ fn traces(out: &Path) {
         b"MemcpyHtoD,0x00007f0000000000,1024\nkernel-1.traceg\nmore/kernelslist.g\n",
     );
     list.finish();
+}
+
+fn memlog(out: &Path) {
     let mut memlog = Seeds::new(out, "memlog");
     memlog.folder("traces/golden", &[], |name| name.ends_with(".txt"));
     let log = read("traces/golden/memlog-v1.txt");
@@ -158,6 +176,9 @@ fn traces(out: &Path) {
         memlog.add(&format!("first-{lines}"), &[], &part);
     }
     memlog.finish();
+}
+
+fn store(out: &Path, forms: &[(String, String)]) {
     let mut store = Seeds::new(out, "store");
     let mut both = |name: &str, bytes: &[u8]| {
         store.add(&format!("{name}-whole"), &[1], bytes);
@@ -166,7 +187,7 @@ fn traces(out: &Path) {
     for name in ["v1.gpt", "memlog-v1.gpt"] {
         both(name, &read(&format!("traces/golden/{name}")));
     }
-    for (name, text) in &forms {
+    for (name, text) in forms {
         both(name, &converted(text));
     }
     store.finish();
