@@ -5,7 +5,7 @@
 //! | `sweep.json` | every cell of the plans, in order |
 //! | `cells/KEY.json` | the record of a cell, as `analyze` writes it |
 //! | `failed/KEY.json` | why a cell has none |
-//! | `claims` | who works on which cell; empty when nobody does |
+//! | `claims` | who works on which cell, or was killed over it; empty when all have ended |
 //! | `cells.csv`, `cells.jsonl` | a row per cell, with the cargo feature `parquet` also `cells.parquet` |
 //! | `apps.csv`, `apps.jsonl` | a row per cell and application, and so on |
 

@@ -7,6 +7,9 @@
 //! owner's file has not changed for so long as somebody watched it by a clock that only
 //! runs forwards. What the machines' calendars say does not matter.
 //!
+//! A stale claim says what a process was about when it ended. It stays until somebody
+//! takes it over, or tidies up and has no use for it.
+//!
 //! Should two take each other's claims for stale, both find out the same and write the
 //! same bytes.
 
@@ -166,27 +169,26 @@ impl Claims {
         }
     }
 
-    /// The keys of processes that are gone and had not ended their claims, until
-    /// [`Claims::tidy`].
+    /// The keys of processes that are gone and had not ended their claims.
     pub(super) fn abandoned(&self) -> BTreeSet<String> {
-        let key = |path: PathBuf| {
-            let key = path.file_name()?.to_str()?.strip_suffix(CLAIM)?.strip_suffix('.')?;
+        let stale = |path: PathBuf| {
+            let key = key(&path)?;
             let gone = read_file(&path).is_ok_and(|found| self.gone(&by(&found)));
             gone.then(|| key.to_owned())
         };
-        self.files().into_iter().filter_map(key).collect()
+        self.files().into_iter().filter_map(stale).collect()
     }
 
-    /// Removes what processes that are gone have left; true when no other is here.
-    pub(super) fn tidy(&self) -> bool {
-        let ending = |path: &Path, ending: &str| path.extension().is_some_and(|e| e == ending);
+    /// Removes what processes that are gone have left, but for claims whose keys `kept`
+    /// takes; true when no other is here.
+    pub(super) fn tidy(&self, kept: impl Fn(&str) -> bool) -> bool {
         // Who has made one of these has entered before: listed first, those that are not
         // finished are nobody's when nobody is there then.
         let mut left = self.files();
         left.retain(|path| path.to_string_lossy().ends_with(UNFINISHED));
         let files = self.files();
         let mut alone = true;
-        for path in files.iter().filter(|path| ending(path, OWNER)) {
+        for path in files.iter().filter(|path| path.extension().is_some_and(|e| e == OWNER)) {
             let owner = Owner::named(&path.file_stem().unwrap_or_default().to_string_lossy());
             if self.gone(&owner) {
                 let _ = fs::remove_file(path);
@@ -194,9 +196,9 @@ impl Claims {
                 alone &= owner == self.owner;
             }
         }
-        for path in files.iter().filter(|path| ending(path, CLAIM)) {
+        for (path, key) in files.iter().filter_map(|path| Some((path, key(path)?))) {
             let Ok(found) = read_file(path) else { continue };
-            if self.gone(&by(&found)) {
+            if self.gone(&by(&found)) && !kept(key) {
                 Self::discard(path, &found);
             }
         }
@@ -221,6 +223,11 @@ impl Drop for Claims {
             let _ = beating.join();
         }
     }
+}
+
+/// The key of the claim in the file `path`; `None`: it is no claim's.
+fn key(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()?.strip_suffix(CLAIM)?.strip_suffix('.')
 }
 
 /// Who has written a claim.
@@ -256,7 +263,7 @@ mod tests {
         assert!(claims.take("l").unwrap().is_some());
         drop(mine);
         assert!(claims.take("k").unwrap().is_some());
-        assert!(claims.tidy());
+        assert!(claims.tidy(|_| false));
         drop(claims);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -271,7 +278,11 @@ mod tests {
         fs::write(folder.path().join(format!("{name}.owner")), "3 9").unwrap();
         assert_eq!(claims.abandoned().into_iter().collect::<Vec<_>>(), ["k", "l"]);
         assert!(claims.take("k").unwrap().is_some());
-        assert!(claims.tidy());
+        assert!(claims.tidy(|key| key == "l"));
+        assert!(!folder.path().join(format!("{name}.owner")).exists());
+        assert_eq!(claims.abandoned().into_iter().collect::<Vec<_>>(), ["l"]);
+        assert!(claims.take("l").unwrap().is_some());
+        assert!(claims.tidy(|_| false));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "its own file");
     }
 
@@ -348,7 +359,7 @@ mod tests {
             assert!(claims.take("k").unwrap().is_none());
             std::thread::sleep(Duration::from_millis(50));
         }
-        assert!(begin.elapsed() > expiry && !claims.tidy());
+        assert!(begin.elapsed() > expiry && !claims.tidy(|_| false));
         // It is not heard of any more, though its file is from the future.
         let file = fs::File::options().write(true).open(at("far~b~1~1~1.owner")).unwrap();
         file.set_modified(SystemTime::now() + Duration::from_secs(1 << 30)).unwrap();
@@ -362,6 +373,6 @@ mod tests {
         };
         assert!(silent.elapsed() + Duration::from_millis(60) >= expiry);
         drop(claim);
-        assert!(claims.tidy());
+        assert!(claims.tidy(|_| false));
     }
 }

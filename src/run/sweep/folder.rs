@@ -12,11 +12,9 @@ use crate::record::{Analysis, CellRecord, FailedCell, RecordError, SweepFiles, S
 use crate::units::{WholeFile, with_causes};
 
 use super::super::claims::{Claim, Claims};
-use super::super::recall::is_key;
-use super::SweepWatch;
 use super::error::{Failure, SweepError};
 use super::stock::Cell;
-use super::tables::{self, is_table};
+use super::{SweepWatch, leftovers, tables};
 
 /// How often somebody looks again whether a claim is free.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
@@ -32,12 +30,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) struct SweepFolder {
     pub(super) files: SweepFiles,
     claims: Claims,
-    /// What processes had claimed that had ended by the time this one came.
+    /// What processes still had claimed that were gone by the time this one came.
     abandoned: BTreeSet<String>,
 }
 
 impl SweepFolder {
-    /// Makes what is missing, enters this process and removes what killed ones left.
+    /// Makes what is missing, enters this process and removes what killed ones left, but for
+    /// claims on what has not ended: who comes later is to know of them too.
     pub(super) fn open(root: &Path, expiry: Duration) -> Result<Self, SweepError> {
         let files = SweepFiles::new(root);
         let mut attempts = 1;
@@ -54,9 +53,8 @@ impl SweepFolder {
             }
         };
         let abandoned = claims.abandoned();
-        let folder = Self { files, claims, abandoned };
-        folder.clean();
-        Ok(folder)
+        leftovers::remove(&files, &claims, |key| !files.has_ended(key));
+        Ok(Self { files, claims, abandoned })
     }
 
     /// Leaves a folder in which nothing was begun: empty folders go.
@@ -70,34 +68,17 @@ impl SweepFolder {
         }
     }
 
-    /// Removes what processes that are gone have left, where no other works here.
-    pub(super) fn clean(&self) {
-        // Who has made one of these has entered before: listed first, they are nobody's
-        // when nobody is there then.
-        let left = self.unfinished();
-        if self.claims.tidy() {
-            for path in left {
-                let _ = fs::remove_file(path);
-            }
-        }
+    /// Removes what processes that are gone have left; claims on what has not ended only when
+    /// all of `cells` have.
+    pub(super) fn clean(&self, cells: &[Cell]) {
+        let open = |key: &str| !self.files.has_ended(key) && !self.complete(cells);
+        leftovers::remove(&self.files, &self.claims, open);
     }
 
-    /// Whether a process ended while it had `key` claimed, before this one came.
+    /// Whether a process ended while it had `key` claimed, and nobody had taken that over when
+    /// this one came.
     pub(super) fn was_abandoned(&self, key: &str) -> bool {
         self.abandoned.contains(key)
-    }
-
-    /// Files of the sweep that are not finished. What else lies here is somebody's own.
-    fn unfinished(&self) -> Vec<PathBuf> {
-        let (files, list) = (&self.files, self.files.list());
-        let of_root =
-            |name: &str| is_table(name) || list.file_name().is_some_and(|list| list == name);
-        let of_cell = |name: &str| name.strip_suffix(".json").is_some_and(is_key);
-        let mut left = WholeFile::unfinished_in(files.root(), of_root);
-        for folder in [files.records(), files.failures()] {
-            left.extend(WholeFile::unfinished_in(&folder, of_cell));
-        }
-        left
     }
 
     /// Claims `key`; `None`: somebody else works on it.
@@ -140,9 +121,7 @@ impl SweepFolder {
 
     /// True when every one of `cells` has ended.
     pub(super) fn complete(&self, cells: &[Cell]) -> bool {
-        let there =
-            |key: &str| self.files.record(key).is_file() || self.files.failure(key).is_file();
-        cells.iter().all(|cell| there(&cell.record.key))
+        cells.iter().all(|cell| self.files.has_ended(&cell.record.key))
     }
 
     /// Puts `cells` into the list, before others that are there and have ended.
@@ -307,28 +286,6 @@ mod tests {
     const PLAN: &str = "machines = ['warped-slicer']\nschemes = ['even', 'left-over']\n\
         [apps]\na = 'synth:saxpy'\n[mixes]\nlists = [['a']]\n";
 
-    #[test]
-    fn what_is_called_otherwise_than_files_of_a_sweep_stays() {
-        let place = tempfile::tempdir().unwrap();
-        let root = place.path().join("out");
-        drop(SweepFolder::open(&root, EXPIRY).unwrap());
-        fs::create_dir_all(root.join(".tmp").join("mine")).unwrap();
-        fs::create_dir(root.join(".cells.csv.2.partial")).unwrap();
-        let mine = [".x.partial", ".tmpA", ".notes.csv.1.partial", "cells/.a.json.1.partial"];
-        let failure = format!("failed/.{:032x}.json.1.partial", 7);
-        let left = [".cells.csv.1.partial", ".sweep.json.9.3.partial", failure.as_str()];
-        for name in mine.iter().chain(&left) {
-            fs::write(root.join(name), "half").unwrap();
-        }
-        SweepFolder::open(&root, EXPIRY).unwrap().clean();
-        for name in mine.iter().chain(&[".tmp/mine", ".cells.csv.2.partial"]) {
-            assert!(root.join(name).exists(), "{name}");
-        }
-        for name in left {
-            assert!(!root.join(name).exists(), "{name}");
-        }
-    }
-
     const EXPIRY: Duration = Duration::from_secs(60);
 
     /// A plan's stock and cells, and the folder of a sweep of them.
@@ -338,6 +295,32 @@ mod tests {
         let stock = Stock::new(Plan::read(&path).unwrap(), None, root, EXPIRY, &Unwatched).unwrap();
         let cells = stock.cells().unwrap();
         (stock, cells, SweepFolder::open(&root.join("out"), EXPIRY).unwrap())
+    }
+
+    #[test]
+    fn all_who_come_know_of_a_cell_that_ended_a_process_until_it_has_ended() {
+        let place = tempfile::tempdir().unwrap();
+        let (_, cells, folder) = opened(place.path());
+        let [one, other] = [0, 1].map(|at: usize| cells[at].record.key.as_str());
+        let keys = [one, other, "alone-7"];
+        let claim = |key: &str| folder.files.claims().join(format!("{key}.claim"));
+        let left = || keys.map(|key| claim(key).exists());
+        keys.iter().for_each(|key| fs::write(claim(key), "far~b~1~7~1\n").unwrap());
+        let open = || SweepFolder::open(folder.files.root(), EXPIRY).unwrap();
+        let both = [open(), open()];
+        for later in both {
+            assert!(keys.iter().all(|key| later.was_abandoned(key)));
+            // It is interrupted before it has come to them.
+            later.clean(&cells);
+        }
+        assert_eq!(left(), [true; 3]);
+        let failed = || Err(Failure { errors: vec!["no".to_owned()], refused: false });
+        folder.keep(&cells[0], failed()).unwrap();
+        open().clean(&cells);
+        assert_eq!(left(), [false, true, true], "a cell that has ended needs no claim");
+        folder.keep(&cells[1], failed()).unwrap();
+        folder.clean(&cells);
+        assert_eq!(left(), [false; 3]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod error;
 mod estimate;
 mod folder;
 mod job;
+mod leftovers;
 mod merge;
 mod mixes;
 mod names;
@@ -201,7 +202,7 @@ pub fn sweep(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<SweepEnd,
     if !one_of_many || folder.complete(&all) {
         folder.tables(watch)?;
     }
-    folder.clean();
+    folder.clean(&all);
     Ok(end)
 }
 

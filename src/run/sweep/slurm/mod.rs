@@ -112,7 +112,7 @@ fn watched(
     if end.cells.left == 0 && end.living == 0 && whole && !written {
         folder.tables(watch)?;
     }
-    folder.clean();
+    folder.clean(all);
     Ok(end)
 }
 
