@@ -153,6 +153,27 @@ fn a_short_version_leaves_out_what_has_none() {
 }
 
 #[test]
+fn a_printed_mean_is_marked_where_the_whole_of_its_mixes_has_run() {
+    let place = Place::new();
+    let part = "[[part]]\nname = 'marked'\ntitle = 'Marked'\ncovers = 'all'\nplan = 'own'\n\
+        quick = 'own'\n[[part.figure]]\nname = 'normalized'\nshows = 'figure 3'\n\
+        baseline = 'sequential'\nmetric = 'makespan'\n[sets.marked]\npart = 'marked'\n";
+    let printed = row("sequential", "marked", "makespan", "[-90.0, 900.0]");
+    models(&place, &[part.to_owned(), printed]);
+    let marked = |options: &[&str]| {
+        let (code, said) = reproduce(&place, "own", options);
+        assert_eq!(code, Some(0), "{said}");
+        let svg = fs::read_to_string(place.path("out/own-marked-normalized-makespan.svg")).unwrap();
+        let told = svg.contains("Marks at GMEAN");
+        let parts = read(&place).papers.remove(0).parts;
+        let part = parts.iter().find(|part| part.name == "marked").unwrap();
+        (told, part.figures[0].published_percent.get("even").copied())
+    };
+    assert_eq!(marked(&["--quick"]), (false, None));
+    assert_eq!(marked(&[]), (true, Some([-90.0, 900.0])));
+}
+
+#[test]
 fn what_cannot_be_reproduced_is_said() {
     let place = Place::new();
     models(&place, &[row("sequential", "pairs", "speed", "1.0")]);

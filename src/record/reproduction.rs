@@ -84,7 +84,7 @@ pub struct ReproducedFigure {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mix: Option<Vec<String>>,
     /// Gains of schemes over the baseline by the metric that the paper prints for the whole
-    /// study: both ends.
+    /// study: both ends; empty where not all of it was run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub published_percent: BTreeMap<String, [f64; 2]>,
 }

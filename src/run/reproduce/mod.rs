@@ -133,6 +133,11 @@ fn one(
     let row = |headline: &Headline| row(headline, &paper.sets[&headline.set], &ran, request.quick);
     let mut rows: Vec<HeadlineRow> = paper.headlines.iter().map(row).collect();
     judge(&mut rows);
+    if !request.quick {
+        for Ran { part, .. } in &mut ran {
+            part.figures = figures::marked(part, paper, &rows);
+        }
+    }
     let tables = tables::tables(paper, &ran, request.quick);
     Ok(ReproducedPaper {
         paper: paper.name.clone(),

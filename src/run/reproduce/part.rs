@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::record::{Analysis, ReproducedFigure, ReproducedPart, SweepFiles};
+use crate::record::{Analysis, ReproducedPart, SweepFiles};
 use crate::spec::{Models, Paper, Part};
 use crate::units::WholeFile;
 
@@ -23,8 +23,6 @@ pub(super) struct Prepared<'a> {
     file: PathBuf,
     /// Mixes of the whole plan, where it lists them.
     mixes: Option<usize>,
-    /// What is drawn.
-    figures: Vec<ReproducedFigure>,
 }
 
 impl<'a> Prepared<'a> {
@@ -63,8 +61,7 @@ impl<'a> Prepared<'a> {
             }
         }
         let mixes = part.plan.as_ref().and_then(|stem| counted(models, stem));
-        let figures = figures(paper, part, mixes);
-        Ok(Some(Self { part, folder, file, mixes, figures }))
+        Ok(Some(Self { part, folder, file, mixes }))
     }
 
     /// Runs it: what comes out, with its records.
@@ -93,7 +90,7 @@ impl<'a> Prepared<'a> {
             records: paths.iter().map(within).collect(),
             failed,
             mixes: self.mixes,
-            figures: self.figures.clone(),
+            figures: figures(part),
         };
         Ok((found, records?))
     }
