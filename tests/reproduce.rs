@@ -215,7 +215,15 @@ fn a_report_of_something_else_is_spared() {
     fs::remove_dir(place.path("out/parts")).unwrap();
     fs::rename(place.path("out/report.md"), place.path("out/notes")).unwrap();
     refused("notes");
-    fs::remove_file(place.path("out/notes")).unwrap();
+    // Parts are of a reproduction where one has its plan or queue.
+    fs::create_dir_all(place.path("out/parts")).unwrap();
+    refused("notes and 1 more");
+    fs::create_dir_all(place.path("out/parts/own-pairs")).unwrap();
+    refused("notes and 1 more");
+    fs::write(place.path("out/parts/own-pairs/Cargo.toml"), "[package]\n").unwrap();
+    refused("notes and 1 more");
+    fs::remove_dir_all(place.path("out")).unwrap();
+    fs::create_dir(place.path("out")).unwrap();
     // An empty one, that of an earlier reproduction, and one that was ended are taken.
     let taken = || {
         let (code, said) = reproduce(&place, "own", &["--quick"]);
@@ -225,6 +233,7 @@ fn a_report_of_something_else_is_spared() {
     taken();
     fs::remove_dir_all(place.path("out")).unwrap();
     fs::create_dir_all(place.path("out/parts/quick-own-pairs")).unwrap();
+    fs::write(place.path("out/parts/quick-own-pairs/own.toml"), PLAN).unwrap();
     taken();
 }
 

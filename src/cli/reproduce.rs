@@ -1,5 +1,6 @@
 //! `gpumodel reproduce`: a paper's experiments beside its published figures.
 
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -103,11 +104,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 /// Refuses a folder of somebody else's, whose report would be replaced.
 fn check_own(folder: &Path) -> Result<(), String> {
     let Some(held) = held(folder) else { return Ok(()) };
-    // One that was ended before its report has the runs; the report's text is written behind
-    // its record.
+    // One that was ended before its report has parts; the report's text is written behind its
+    // record.
     let text = ["headlines.csv", "report.md", "index.html"];
     let written = text.into_iter().find(|name| folder.join(name).exists());
-    let begun = folder.join("parts").is_dir() && written.is_none();
+    let begun = written.is_none() && has_part(folder);
     if begun || folder.join("reproduction.json").is_file() {
         return Ok(());
     }
@@ -116,4 +117,17 @@ fn check_own(folder: &Path) -> Result<(), String> {
         "{folder} holds {found} and no reproduction: name a folder that does not exist or is \
          empty, or that of an earlier reproduction"
     ))
+}
+
+/// Whether `folder` holds a part of a reproduction: before anything of it runs, its plan or
+/// queue lies there.
+fn has_part(folder: &Path) -> bool {
+    let within = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+    let names_apps = |file: &Path| {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        toml::from_str::<toml::Table>(&text).is_ok_and(|plan| plan.contains_key("apps"))
+    };
+    let plan = |file: &Path| file.extension().is_some_and(|end| end == "toml") && names_apps(file);
+    let part = |part: &Path| within(part).any(|entry| plan(&entry.path()));
+    within(&folder.join("parts")).any(|entry| part(&entry.path()))
 }
