@@ -46,9 +46,12 @@ pub struct Sought<'a> {
 }
 
 impl Sought<'_> {
-    /// What `records` have of it; `None`: nothing, or nobody knows how.
+    /// What those of `records` have of it whose machine is as its file has it; `None`:
+    /// nothing, or nobody knows how.
     #[must_use]
     pub fn value(&self, records: &[Analysis]) -> Option<Quoted> {
+        let plain = records.iter().filter(|record| record.overrides.is_empty());
+        let records = &plain.collect::<Vec<&Analysis>>()[..];
         if self.rows == SLOWDOWN {
             return self.slowdown(records).map(Quoted::Number);
         }
@@ -62,14 +65,14 @@ impl Sought<'_> {
         lists().or_else(|| self.by_scheme(records)).or_else(number).or_else(class)
     }
 
-    fn slowdown(&self, records: &[Analysis]) -> Option<f64> {
+    fn slowdown(&self, records: &[&Analysis]) -> Option<f64> {
         let found = records.iter().flat_map(|record| &record.interference).next()?;
         let place = |name: &str| found.classes.iter().position(|class| class == name);
         found.slowdown.get(place(self.row)?)?.get(place(self.column)?).copied()
     }
 
     /// CTAs per SM of applications that share every SM under the scheme of the column.
-    fn partition(&self, records: &[Analysis]) -> Option<Vec<f64>> {
+    fn partition(&self, records: &[&Analysis]) -> Option<Vec<f64>> {
         if self.apps.len() < 2 || self.rows.is_empty() {
             return None;
         }
@@ -82,7 +85,7 @@ impl Sought<'_> {
     }
 
     /// The mean over the runs of each scheme.
-    fn by_scheme(&self, records: &[Analysis]) -> Option<Quoted> {
+    fn by_scheme(&self, records: &[&Analysis]) -> Option<Quoted> {
         let of = |scheme: &String| {
             let of_run = |(record, run)| run_value(self.column, record, run);
             let values: Vec<f64> = self.runs(records, scheme).filter_map(of_run).collect();
@@ -97,7 +100,7 @@ impl Sought<'_> {
     }
 
     /// What the one application takes as workers, in any run of the scheme that has it.
-    fn form(&self, records: &[Analysis], scheme: &str) -> Option<f64> {
+    fn form(&self, records: &[&Analysis], scheme: &str) -> Option<f64> {
         let [names] = self.apps else { return None };
         let runs = records.iter().flat_map(|record| &record.coruns);
         let apps = runs.filter(|run| run.is_under(scheme)).flat_map(|run| &run.apps);
@@ -106,7 +109,7 @@ impl Sought<'_> {
     }
 
     /// A point of the curves that schemes saw of the one application.
-    fn curve(&self, records: &[Analysis]) -> Option<f64> {
+    fn curve(&self, records: &[&Analysis]) -> Option<f64> {
         let [names] = self.apps else { return None };
         let percent = *self.at.get(CTAS).filter(|_| self.column == OF_BEST)?;
         let decisions = records.iter().flat_map(|record| &record.coruns);
@@ -116,7 +119,7 @@ impl Sought<'_> {
     }
 
     /// Where the one application saturates, of its runs on several numbers of SMs.
-    fn peak(&self, records: &[Analysis]) -> Option<f64> {
+    fn peak(&self, records: &[&Analysis]) -> Option<f64> {
         if self.column != PEAK || self.apps.len() != 1 {
             return None;
         }
@@ -127,7 +130,7 @@ impl Sought<'_> {
         enough.map(|app| app.sms).min().map(float)
     }
 
-    fn alone(&self, records: &[Analysis]) -> Option<f64> {
+    fn alone(&self, records: &[&Analysis]) -> Option<f64> {
         let [names] = self.apps else { return None };
         let solos =
             records.iter().flat_map(|record| record.solo.iter().map(move |app| (record, app)));
@@ -135,7 +138,7 @@ impl Sought<'_> {
         own.find_map(|(record, app)| solo_value(self.column, self.window_cycles, record, app))
     }
 
-    fn class(&self, records: &[Analysis]) -> Option<String> {
+    fn class(&self, records: &[&Analysis]) -> Option<String> {
         let [names] = self.apps else { return None };
         let known = records.iter().flat_map(|record| &record.interference);
         let mut own = known.flat_map(|found| &found.apps).filter(|app| is(names, &app.app));
@@ -145,7 +148,7 @@ impl Sought<'_> {
     /// Runs under `scheme` of just the applications; of all where it is about none.
     fn runs<'r>(
         &self,
-        records: &'r [Analysis],
+        records: &[&'r Analysis],
         scheme: &str,
     ) -> impl Iterator<Item = (&'r Analysis, &'r CoRun)> {
         let own = move |run: &CoRun| {
@@ -153,8 +156,8 @@ impl Sought<'_> {
             let all = run.apps.len() == self.apps.len() && self.apps.iter().all(has);
             run.is_under(scheme) && (self.apps.is_empty() || all)
         };
-        let runs =
-            records.iter().flat_map(|record| record.coruns.iter().map(move |run| (record, run)));
+        let of = |record: &'r Analysis| record.coruns.iter().map(move |run| (record, run));
+        let runs = records.iter().copied().flat_map(of);
         runs.filter(move |(_, run)| own(run))
     }
 }
@@ -330,5 +333,30 @@ mod tests {
         assert_eq!(of("gb_per_s", &record), None);
         record.coruns = vec![run("cuda", 4), run("slate", 2)];
         assert_eq!(of("warp_ipc_per_sm", &record), Some(Quoted::Numbers(vec![1.0, 2.0])));
+    }
+    #[test]
+    fn runs_of_a_machine_that_was_set_otherwise_do_not_count() {
+        let record = |cycles, set: &[(&str, &str)]| {
+            let app = CoRunApp { app: "gs".into(), warp_instructions: 8, ..Default::default() };
+            let run = CoRun { scheme: "cuda".into(), cycles, apps: vec![app], ..CoRun::default() };
+            let set = set.iter().map(|&(key, value)| (key.to_owned(), value.to_owned()));
+            let solo = AppRecord { app: "gs".into(), cycles, ..AppRecord::default() };
+            let (overrides, solo, coruns) = (set.collect(), vec![solo], vec![run]);
+            let mut record = Analysis { overrides, solo, coruns, ..Analysis::default() };
+            (record.machine.sms, record.machine.core_mhz) = (2, 1000.0);
+            record
+        };
+        let of = |column, records: &[Analysis]| {
+            let (rows, row, at) = ("", "GS", &BTreeMap::new());
+            let (apps, schemes) = (&named(&["GS"])[..], &[String::from("cuda")][..]);
+            Sought { rows, row, column, apps, schemes, at, window_cycles: None }.value(records)
+        };
+        let both = [record(1, &[("l2.latency", "9")]), record(4, &[])];
+        assert_eq!(of("warp_ipc_per_sm", &both), Some(Quoted::Number(1.0)));
+        assert_eq!(of("warp_ipc_per_sm", &both[..1]), None);
+        // The same of runs alone.
+        let time = of("time_ms", &both[1..]);
+        assert!(time.is_some());
+        assert_eq!((of("time_ms", &both), of("time_ms", &both[..1])), (time, None));
     }
 }
