@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Analysis;
+use crate::units::sorted_mix;
 
 /// Which runs a row is about.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,13 +23,8 @@ impl Chosen<'_> {
     #[must_use]
     pub fn takes<'r>(&self, record: &'r Analysis) -> Option<Vec<&'r str>> {
         let run = record.coruns.first()?;
-        let mut names: Vec<&str> = run.apps.iter().map(|app| app.app.as_str()).collect();
-        names.sort_unstable();
-        let is = |mix: &Vec<String>| {
-            let mut mix: Vec<&str> = mix.iter().map(String::as_str).collect();
-            mix.sort_unstable();
-            mix == names
-        };
+        let names = sorted_mix(run.apps.iter().map(|app| &app.app));
+        let is = |mix: &Vec<String>| sorted_mix(mix) == names;
         let set = self.overrides.is_none_or(|overrides| *overrides == record.overrides);
         let mixes = self.mixes.is_none_or(|mixes| mixes.iter().any(is));
         (set && mixes).then_some(names)

@@ -13,6 +13,7 @@ use crate::report::machine::machine_words;
 use crate::report::mix::{apart, scheme_names};
 use crate::report::number::{float, ratio};
 use crate::report::values::{cell, csv};
+use crate::units::sorted_mix;
 
 /// The baselines where none is named, the first that some mix ran under.
 const USUAL: [&str; 2] = ["sequential", "cuda"];
@@ -95,10 +96,9 @@ fn mixes(records: &[Analysis]) -> Vec<Mix> {
     for (index, record) in records.iter().enumerate() {
         for (scheme, run) in scheme_names(&record.coruns).into_iter().zip(&record.coruns) {
             let Some(makespan) = makespan(run) else { continue };
-            let mut apps: Vec<&str> = run.apps.iter().map(|app| app.app.as_str()).collect();
-            let label = apps.iter().map(|app| short_app(app)).collect::<Vec<_>>().join("+");
-            apps.sort_unstable();
-            let key = (record.machine.hash.as_str(), apps);
+            let apps = run.apps.iter().map(|app| &app.app);
+            let label = apps.clone().map(|app| short_app(app)).collect::<Vec<_>>().join("+");
+            let key = (record.machine.hash.as_str(), sorted_mix(apps));
             let run = Run { record: index, scheme, makespan };
             match found.iter_mut().find(|(other, _)| *other == key) {
                 Some((_, mix)) => mix.runs.push(run),

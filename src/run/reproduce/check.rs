@@ -2,7 +2,7 @@
 
 use crate::record::{ALONE, Measure};
 use crate::spec::{Compared, Headline, Paper, Part};
-use crate::units::did_you_mean;
+use crate::units::{did_you_mean, sorted_mix};
 
 use super::super::sweep::PlanNames;
 use super::ReproduceError;
@@ -91,18 +91,13 @@ fn schemes(asked: [(&str, &String); 2], run: &[String]) -> Result<(), String> {
 }
 
 fn mixes<'a>(asked: impl Iterator<Item = &'a Vec<String>>, plan: &PlanNames) -> Result<(), String> {
-    let sorted = |mix: &[String]| {
-        let mut mix = mix.to_vec();
-        mix.sort_unstable();
-        mix
-    };
-    let known: Vec<Vec<String>> = plan.mixes.iter().map(|mix| sorted(mix)).collect();
+    let known: Vec<Vec<&str>> = plan.mixes.iter().map(sorted_mix).collect();
     for mix in asked {
         if let Some(app) = mix.iter().find(|app| !plan.apps.contains(app)) {
             let hint = did_you_mean(app, plan.apps.iter().map(String::as_str));
             return Err(format!("the plan has no application {app}{hint}"));
         }
-        if !known.contains(&sorted(mix)) {
+        if !known.contains(&sorted_mix(mix)) {
             return Err(format!("the plan has no mix of {}", mix.join(", ")));
         }
     }

@@ -2,14 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::units::sorted_mix;
+
 /// Mixes of `mixes` where orders of the same applications are one.
 pub(super) fn distinct(mixes: &[Vec<String>]) -> usize {
-    let sorted = |mix: &Vec<String>| {
-        let mut mix = mix.clone();
-        mix.sort_unstable();
-        mix
-    };
-    mixes.iter().map(sorted).collect::<BTreeSet<_>>().len()
+    mixes.iter().map(sorted_mix).collect::<BTreeSet<_>>().len()
 }
 
 /// The same of the plan that `text` is; `None`: it does not list its mixes.
