@@ -156,22 +156,24 @@ fn percent(ratio: f64) -> f64 {
     100.0 * (ratio - 1.0)
 }
 
+/// A row by STP with one printed value, for tests.
+#[cfg(test)]
+pub(super) fn row(scheme: &str, over: &str, printed: f64, ours: f64) -> HeadlineRow {
+    HeadlineRow {
+        scheme: scheme.into(),
+        over: over.into(),
+        measure: "stp".into(),
+        mean: "arithmetic".into(),
+        published_percent: [printed; 2],
+        modelled_percent: Some(ours),
+        ..HeadlineRow::default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Chosen, HeadlineRow};
+    use super::{Chosen, HeadlineRow, row};
     use crate::record::{Analysis, CoRun, CoRunApp, Verdict, judge};
-
-    fn row(scheme: &str, over: &str, printed: f64, ours: f64) -> HeadlineRow {
-        HeadlineRow {
-            scheme: scheme.into(),
-            over: over.into(),
-            measure: "stp".into(),
-            mean: "arithmetic".into(),
-            published_percent: [printed; 2],
-            modelled_percent: Some(ours),
-            ..HeadlineRow::default()
-        }
-    }
 
     #[test]
     fn a_row_takes_the_mixes_of_its_set() {

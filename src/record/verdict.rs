@@ -121,18 +121,7 @@ fn verdict(row: &HeadlineRow, rows: &[HeadlineRow]) -> (Verdict, Vec<String>) {
 mod tests {
     use super::{Verdict, judge};
     use crate::record::HeadlineRow;
-
-    fn row(scheme: &str, over: &str, printed: f64, ours: f64) -> HeadlineRow {
-        HeadlineRow {
-            scheme: scheme.into(),
-            over: over.into(),
-            measure: "stp".into(),
-            mean: "arithmetic".into(),
-            published_percent: [printed; 2],
-            modelled_percent: Some(ours),
-            ..HeadlineRow::default()
-        }
-    }
+    use crate::record::headline::row;
 
     fn verdicts(mut rows: Vec<HeadlineRow>) -> Vec<bool> {
         judge(&mut rows);
