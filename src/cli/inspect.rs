@@ -158,11 +158,7 @@ fn document(store: &Store, verified: bool) -> Result<Document, TraceError> {
         all.merge(survey);
     }
     let sum = |of: fn(&KernelRow) -> u64| kernels.iter().map(of).sum::<u64>();
-    let copies = store.commands().filter_map(|command| match command {
-        Command::MemcpyHtoD { bytes, .. } => Some(bytes),
-        Command::Kernel(_) => None,
-    });
-    let copies: Vec<u64> = copies.collect();
+    let copies = copies(store);
     let (text_bytes, source_bytes) = (sum(|k| k.text_bytes), sum(|k| k.source_bytes));
     Ok(Document {
         schema: "gpumodel.inspect/1",
@@ -185,6 +181,15 @@ fn document(store: &Store, verified: bool) -> Result<Document, TraceError> {
         mix: mix(&all),
         kernels,
     })
+}
+
+/// The bytes of each copy from the host to the device.
+fn copies(store: &Store) -> Vec<u64> {
+    let bytes = |command| match command {
+        Command::MemcpyHtoD { bytes, .. } => Some(bytes),
+        Command::Kernel(_) => None,
+    };
+    store.commands().filter_map(bytes).collect()
 }
 
 fn kernel_row(

@@ -96,24 +96,21 @@ impl<'a, F: Feed> Gpu<'a, F> {
     /// # Errors
     /// [`MachineError::CtaTooLarge`] when a launch can never start.
     pub fn new(setup: Setup<'a>, feed: &'a F) -> Result<Self, MachineError> {
-        let machine = setup.machine;
-        let app_of = setup::app_of_kernels(&setup.apps);
+        let Setup { machine, standard, mapping, apps, end, part } = setup;
+        let app_of = setup::app_of_kernels(&apps);
         let grids = setup::grids(machine, feed, &app_of)?;
-        let pace = setup.part.as_ref().map_or(1, |part| part.pace);
-        let fabric = setup::fabric(machine, (setup.standard, setup.mapping), setup.part.as_ref());
-        let mut chip = setup::chip(machine, feed, (setup.apps.len(), &app_of), fabric);
-        chip.spans = setup.part.map(|_| Vec::new());
-        let (count, sms) = (setup.apps.len(), usize::from(machine.dispatch.sms));
+        let (count, sms) = (apps.len(), usize::from(machine.dispatch.sms));
+        let chip = setup::chip(machine, feed, (count, &app_of), (standard, mapping), part.as_ref());
         Ok(Self {
             machine,
             feed,
             sms: (0..machine.dispatch.sms).map(|id| Sm::new(id, machine)).collect(),
             chip,
             gauge: Gauge::new(count, sms, grids.len()),
-            dispatcher: Dispatcher::new(machine, grids, count, pace),
-            open: setup.apps.iter().filter(|load| !load.absent).count(),
-            apps: setup.apps.into_iter().map(|load| Running::new(load, machine)).collect(),
-            end: setup.end,
+            dispatcher: Dispatcher::new(machine, grids, count, part.map_or(1, |part| part.pace)),
+            open: apps.iter().filter(|load| !load.absent).count(),
+            apps: apps.into_iter().map(|load| Running::new(load, machine)).collect(),
+            end,
             over: false,
             starved: None,
             begun: false,

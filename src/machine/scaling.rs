@@ -74,9 +74,19 @@ impl KernelCounts {
             cache.read_hits += cache.read_misses.saturating_sub(misses);
             cache.read_misses = misses;
         }
+        self.growing().into_iter().for_each(times);
+        self.by_unit.iter_mut().for_each(times);
+        let own = self.dram_reads.saturating_sub(shared);
+        self.dram_reads = product(own, factor) + shared.min(self.dram_reads) / runs;
+        self.share_rows();
+    }
+
+    /// The counts that grow with the CTAs, but for those by unit, of the L1 and L2, and of
+    /// reads from DRAM.
+    fn growing(&mut self) -> [&mut u64; 18] {
         let fetch = &mut self.fetch;
         let constant = &mut self.constant;
-        for count in [
+        [
             &mut self.warp_instructions,
             &mut self.thread_instructions,
             &mut self.unknown_opcodes,
@@ -95,13 +105,7 @@ impl KernelCounts {
             &mut constant.merges,
             &mut constant.outer_misses,
             &mut self.dram_writes,
-        ] {
-            times(count);
-        }
-        self.by_unit.iter_mut().for_each(times);
-        let own = self.dram_reads.saturating_sub(shared);
-        self.dram_reads = product(own, factor) + shared.min(self.dram_reads) / runs;
-        self.share_rows();
+        ]
     }
 }
 

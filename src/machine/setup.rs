@@ -100,7 +100,7 @@ fn grid(machine: &Machine, app: AppId, program: &Program) -> Result<Grid, Machin
 }
 
 /// The way to memory; `part`: the rest of what the run is a part of.
-pub(super) fn fabric(
+fn fabric(
     machine: &Machine,
     (standard, mapping): (&MemoryStandard, AddressMap),
     part: Option<&Part>,
@@ -111,13 +111,16 @@ pub(super) fn fabric(
     fabric
 }
 
-/// The shared side of a run; launches with the same code share one profile.
+/// The shared side of a run; launches with the same code share one profile. `part`: as
+/// [`Setup::part`].
 pub(super) fn chip<F: Feed>(
     machine: &Machine,
     feed: &F,
     (apps, app_of): (usize, &[AppId]),
-    fabric: Fabric,
+    memory: (&MemoryStandard, AddressMap),
+    part: Option<&Part>,
 ) -> Chip {
+    let fabric = fabric(machine, memory, part);
     let kernels = app_of.len();
     let mut profiles: Vec<Profile> = Vec::new();
     let mut owners: Vec<&Program> = Vec::new();
@@ -143,5 +146,7 @@ pub(super) fn chip<F: Feed>(
     let pages = machine.translation.as_ref();
     let pages = pages.and_then(|spec| PageChannels::of(fabric.mapping(), spec.page_bytes));
     let mmu = Mmu::new(machine, pages, apps);
-    Chip::new(fabric, mmu, profiles, profile_of, windows, app_of)
+    let mut chip = Chip::new(fabric, mmu, profiles, profile_of, windows, app_of);
+    chip.spans = part.map(|_| Vec::new());
+    chip
 }

@@ -29,6 +29,19 @@ const LARGEST: i64 = 1 << 40;
 /// Most launches of a workload.
 const LAUNCHES: i64 = 10_000;
 
+/// Keys of a workload file.
+const KEYS: [&str; 9] = [
+    "description",
+    "behaviour",
+    "source",
+    "seed",
+    "rounds",
+    "constants",
+    "scaled",
+    "buffers",
+    "kernel",
+];
+
 /// A workload file, read, checked and compiled.
 #[derive(Debug)]
 pub(super) struct Description {
@@ -65,18 +78,7 @@ pub(super) struct KernelDescription {
 
 /// Reads the whole file.
 pub(super) fn describe(table: &DeTable<'_>, scale: f64) -> Result<Description, Fault> {
-    let known = [
-        "description",
-        "behaviour",
-        "source",
-        "seed",
-        "rounds",
-        "constants",
-        "scaled",
-        "buffers",
-        "kernel",
-    ];
-    let keys = Keys::new(table, 0, "the workload", &known)?;
+    let keys = Keys::new(table, 0, "the workload", &KEYS)?;
     let seed = keys.integer("seed", 0..=i64::MAX, 0)?.cast_unsigned();
     let rounds = keys.integer("rounds", 1..=LAUNCHES, 1)?;
     let mut names = Names::new(seed);

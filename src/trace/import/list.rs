@@ -70,15 +70,7 @@ impl Plan {
             names.push(entry.map_err(wrong)?.file_name().to_string_lossy().into_owned());
         }
         names.sort_by_cached_key(|name| natural(name));
-        let lists: Vec<&String> = names.iter().filter(|n| n.starts_with("kernelslist")).collect();
-        let (mut chosen, raw): (Vec<&String>, Vec<&String>) =
-            lists.into_iter().partition(|name| plain_name(name).ends_with(".g"));
-        if chosen.is_empty() {
-            chosen = raw;
-        }
-        // `kernelslist.g` first, then those of further contexts.
-        chosen.sort_by_key(|name| plain_name(name).len());
-        chosen.dedup_by_key(|name| plain_name(name));
+        let chosen = lists(&names);
         if chosen.len() > 1 {
             let names: Vec<&str> = chosen.iter().map(|name| name.as_str()).collect();
             self.warnings.push(format!(
@@ -244,6 +236,20 @@ fn present(path: &Path) -> Option<PathBuf> {
     };
     let mut forms = std::iter::once(path.to_path_buf()).chain(COMPRESSED.iter().map(|e| ended(e)));
     forms.find(|path| fs::metadata(path).is_ok_and(|found| found.is_file()))
+}
+
+/// The command lists among `names`: the processed ones, else the raw ones.
+fn lists(names: &[String]) -> Vec<&String> {
+    let lists = names.iter().filter(|name| name.starts_with("kernelslist"));
+    let (mut chosen, raw): (Vec<&String>, Vec<&String>) =
+        lists.partition(|name| plain_name(name).ends_with(".g"));
+    if chosen.is_empty() {
+        chosen = raw;
+    }
+    // `kernelslist.g` first, then those of further contexts.
+    chosen.sort_by_key(|name| plain_name(name).len());
+    chosen.dedup_by_key(|name| plain_name(name));
+    chosen
 }
 
 /// True when the file at `path` holds a command list.
