@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use assert_cmd::Command;
 use gpumodel::run::{App, AppName, RunError};
 use gpumodel::synth::{Compression, Workload, write_folder};
 use gpumodel::trace::{ConvertRequest, Silent, Store, convert};
@@ -54,6 +55,30 @@ fn a_store_without_a_text_is_that_of_its_text() {
         assert_eq!(app.store.file_bytes(), texts.file_bytes(), "{name}");
         app.store.verify().unwrap();
     }
+}
+
+#[test]
+fn beside_a_text_that_there_is_not_it_has_no_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let app = open("saxpy:scale=0.05", &folder.path().join("cache")).unwrap();
+    let texts = of_texts("saxpy", 0.05, folder.path());
+    let inspected = |store: &Store, words: &[&str]| {
+        let mut inspect = Command::cargo_bin("gpumodel").unwrap();
+        inspect.arg("inspect").arg(store.path()).args(words);
+        String::from_utf8(inspect.output().unwrap().stdout).unwrap()
+    };
+    let json = |store: &Store| -> serde_json::Value {
+        serde_json::from_str(&inspected(store, &["--json", "-"])).unwrap()
+    };
+    let (without, with) = (json(&app.store), json(&texts));
+    for key in ["store_over_text", "store_over_source"] {
+        assert!(without.get(key).unwrap().is_null(), "{key}: {without}");
+        assert!(with[key].as_f64().unwrap() > 0.0, "{key}: {with}");
+    }
+    let (without, with) = (inspected(&app.store, &[]), inspected(&texts, &[]));
+    let told = "made of a workload model without a text";
+    assert!(without.contains(told) && !without.contains("% of the text"), "{without}");
+    assert!(with.contains("% of the text") && !with.contains(told), "{with}");
 }
 
 #[test]

@@ -53,8 +53,9 @@ struct Document {
     text_bytes: u64,
     source_bytes: u64,
     store_bytes: u64,
-    store_over_text: f64,
-    store_over_source: f64,
+    /// `None`, as the next: it was made of a workload model, without a text.
+    store_over_text: Option<f64>,
+    store_over_source: Option<f64>,
     memcpy_h2d: u64,
     memcpy_h2d_bytes: u64,
     warp_instructions: u64,
@@ -236,10 +237,11 @@ fn mix(survey: &Survey) -> Vec<MixRow> {
     survey.ranked().into_iter().map(row).collect()
 }
 
-/// Sizes stay far below 2^53, where `f64` is exact.
+/// How much `part` is of `whole`; `None`: of nothing. Sizes stay far below 2^53, where `f64`
+/// is exact.
 #[allow(clippy::cast_precision_loss)]
-fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 fn write_json(document: &Document, path: &Path) -> io::Result<()> {
@@ -303,9 +305,9 @@ fn show(document: &Document, top: usize) -> io::Result<()> {
     let kernels = kernel_table(document);
     let mut mix = table(&["opcode", "warp instr", "share"]);
     for row in document.mix.iter().take(top) {
-        let share = 100.0 * ratio(row.warp_instructions, document.warp_instructions);
+        let share = ratio(row.warp_instructions, document.warp_instructions).unwrap_or(0.0);
         let count = row.warp_instructions.to_string();
-        mix.add_row([row.opcode.clone(), count, format!("{share:.1} %")]);
+        mix.add_row([row.opcode.clone(), count, format!("{:.1} %", 100.0 * share)]);
     }
     let mut out = stdout();
     writeln!(out, "{kernels}\n\n{mix}\n")?;
@@ -324,17 +326,15 @@ fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
         "copies     {} to the device, {} bytes",
         document.memcpy_h2d, document.memcpy_h2d_bytes
     )?;
-    if *text_bytes == 0 {
-        writeln!(out, "size       {store_bytes} bytes, made of a workload model without a text")?;
-    } else {
-        writeln!(
-            out,
-            "size       {store_bytes} bytes: {:.2} % of the text ({text_bytes}), {:.2} x the \
-             trace files ({source_bytes})",
-            100.0 * document.store_over_text,
-            document.store_over_source
-        )?;
-    }
+    let beside = match (document.store_over_text, document.store_over_source) {
+        (Some(of_text), Some(of_source)) => format!(
+            ": {:.2} % of the text ({text_bytes}), {of_source:.2} x the trace files \
+             ({source_bytes})",
+            100.0 * of_text
+        ),
+        _ => String::from(", made of a workload model without a text"),
+    };
+    writeln!(out, "size       {store_bytes} bytes{beside}")?;
     if document.unmodelled_instructions > 0 {
         writeln!(
             out,
