@@ -45,6 +45,12 @@ fn the_verb_writes_a_folder_or_says_why_not() {
     failing("bfs", "did you mean `ws-bfs`, `ilp-bfs2`?");
     failing("synth:saxpi", "no workload `saxpi`");
     failing("synth:saxpy:scale=0.5", "as an option: synth saxpy --scale 0.5");
+    failing("saxpy:scale=0.5", "as an option: synth saxpy --scale 0.5");
+    for (scale, found) in [("0.5:0.7", "0.5:0.7"), ("", "nothing"), ("-1", "-1"), ("nan", "nan")] {
+        let words = format!("expected one number above 0, found {found}; `synth` takes a scale");
+        failing(&format!("synth:saxpy:scale={scale}"), &words);
+        failing(&format!("saxpy:scale={scale}"), &words);
+    }
     failing("no/such.toml", "no/such.toml");
 }
 

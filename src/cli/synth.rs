@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
 
     /// Multiplies the file's scaled constants: CTAs or the work of each, and what they touch.
-    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    #[arg(long, value_name = "X", default_value_t = 1.0, allow_negative_numbers = true)]
     scale: f64,
 
     /// How the trace files are kept.
@@ -97,12 +97,17 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 /// A workload's name without the `synth:` that other verbs need; they take the scale with it,
 /// too, which here has an option.
 fn bare(name: &str) -> Result<&str, String> {
-    let Some(bare) = name.strip_prefix("synth:") else { return Ok(name) };
-    match bare.split_once(":scale=") {
-        Some((workload, scale)) => Err(format!(
-            "{name}: `synth` takes a scale as an option: synth {workload} --scale {scale}"
-        )),
-        None => Ok(bare),
+    let bare = name.strip_prefix("synth:").unwrap_or(name);
+    // A file may have such a name.
+    let typed = bare.split_once(":scale=").filter(|_| !Path::new(bare).exists());
+    let Some((workload, scale)) = typed else { return Ok(bare) };
+    let option = format!("`synth` takes a scale as an option: synth {workload} --scale");
+    match scale.parse::<f64>() {
+        Ok(number) if number > 0.0 => Err(format!("{name}: {option} {scale}")),
+        _ => {
+            let found = if scale.is_empty() { "nothing" } else { scale };
+            Err(format!("{name}: expected one number above 0, found {found}; {option} 0.5"))
+        }
     }
 }
 

@@ -61,7 +61,8 @@ fn named(model: &str) -> &str {
 /// A workload model and its scale: 1 where nothing is said.
 fn scaled(model: &str) -> Result<(&str, f64), RunError> {
     let Some((name, scale)) = model.split_once(SCALE) else { return Ok((model, 1.0)) };
-    let wrong = |_| RunError::Scale { app: model.to_owned(), found: scale.to_owned() };
+    let found = if scale.is_empty() { "nothing" } else { scale };
+    let wrong = |_| RunError::Scale { app: model.to_owned(), found: found.to_owned() };
     Ok((name, scale.parse().map_err(wrong)?))
 }
 
@@ -178,7 +179,10 @@ mod tests {
         assert_eq!(carried.path, Path::new("synth:saxpy:scale=0.5"));
         assert_eq!(super::scaled("saxpy:scale=0.5").unwrap(), ("saxpy", 0.5));
         assert_eq!(super::scaled("saxpy").unwrap(), ("saxpy", 1.0));
-        let error = super::scaled("saxpy:scale=half").unwrap_err().to_string();
-        assert_eq!(error, "synth:saxpy:scale=half: expected a number, as scale=0.5, found half");
+        for (typed, found) in [("half", "half"), ("0.5:0.7", "0.5:0.7"), ("", "nothing")] {
+            let error = super::scaled(&format!("saxpy:scale={typed}")).unwrap_err().to_string();
+            let words = format!("expected one number, as scale=0.5, found {found}");
+            assert_eq!(error, format!("synth:saxpy:scale={typed}: {words}"));
+        }
     }
 }

@@ -32,7 +32,7 @@ pub enum RunError {
     #[error(transparent)]
     Synth(#[from] SynthError),
     /// A workload model is asked for at a scale that is no number.
-    #[error("synth:{app}: expected a number, as scale=0.5, found {found}")]
+    #[error("synth:{app}: expected one number, as scale=0.5, found {found}")]
     Scale {
         /// As typed, without `synth:`.
         app: String,

@@ -83,7 +83,9 @@ impl Workload {
         let wrong = |what: String| SynthError::Scale { file: file.to_owned(), what };
         if !(scale.is_finite() && scale > 0.0 && scale <= LARGEST_SCALE) {
             let most = LARGEST_SCALE;
-            return Err(wrong(format!("scale {scale}, expected a number above 0, at most {most}")));
+            return Err(wrong(format!(
+                "scale {scale:?}, expected a number above 0, at most {most}"
+            )));
         }
         let description = parse(&text, scale).map_err(|fault| fault.located(file, &text))?;
         if scale.to_bits() != 1.0_f64.to_bits() && !description.scales {

@@ -59,6 +59,33 @@ fn a_store_shows_kernels_by_their_plain_names() {
 }
 
 #[test]
+fn a_scale_that_is_none_is_told_with_what_one_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, above) = ("expected one number, as scale=0.5, found ", "expected a number above 0");
+    for (scale, words) in [
+        ("", format!("{one}nothing")),
+        ("half", format!("{one}half")),
+        ("0.5:0.7", format!("{one}0.5:0.7")),
+        ("0", format!("scale 0.0, {above}")),
+        ("-1", format!("scale -1.0, {above}")),
+        ("nan", format!("scale NaN, {above}")),
+        ("inf", format!("scale inf, {above}")),
+        ("1e99", format!("scale 1e99, {above}, at most 1000000")),
+    ] {
+        let app = format!("synth:saxpy:scale={scale}");
+        let (code, told) = said(folder.path(), &["analyze", &app, "--machine", "v100"]);
+        assert!(code == Some(2) && told.contains(&words), "{app}: {told}");
+        // The same as the option of the verb that writes a folder.
+        if words.starts_with("scale ") {
+            let synth = ["synth", "saxpy", "--scale", scale, "-o", "t"];
+            let (code, told) = said(folder.path(), &synth);
+            assert!(code == Some(2) && told.contains(&words), "{scale}: {told}");
+        }
+    }
+    assert!(!folder.path().join("t").exists());
+}
+
+#[test]
 fn an_opcode_that_no_table_lists_is_counted_and_told() {
     let folder = tempfile::tempdir().unwrap();
     let model = small("\"FFMAA.X\", \"FADD\", \"EXIT\",");
