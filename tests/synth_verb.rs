@@ -80,8 +80,15 @@ fn the_list_has_every_workload_in_columns_by_paper() {
     let listed = String::from_utf8_lossy(&listed.get_output().stdout).into_owned();
     let (rows, headings): (Vec<&str>, Vec<&str>) =
         listed.lines().partition(|line| line.starts_with("  "));
-    assert_eq!(headings.len(), 6);
-    assert!(headings.iter().all(|heading| heading.ends_with(':')), "{headings:?}");
+    let expected = [
+        "of no paper:",
+        "kernels of arcs (machine k40c):",
+        "kernels of ilp-smra (machine ilp-smra):",
+        "kernels of slate (machine titan-xp):",
+        "kernels of ugpu (machine ugpu):",
+        "kernels of warped-slicer (machine warped-slicer):",
+    ];
+    assert_eq!(headings, expected);
     let width = synth::names().map(str::len).max().unwrap() + 2;
     let mut found = Vec::new();
     for line in rows {
@@ -93,8 +100,37 @@ fn the_list_has_every_workload_in_columns_by_paper() {
     found.sort_unstable();
     known.sort_unstable();
     assert_eq!(found, known);
-    for (heading, first) in [("Slate", "black-scholes"), ("ARCS", "binomial-options")] {
-        let (_, after) = listed.split_once(heading).unwrap();
-        assert!(after.lines().nth(1).unwrap().trim_start().starts_with(first), "{heading}");
-    }
+    let under = |heading: &str| -> Vec<&str> {
+        let lines = listed.lines().skip_while(|line| *line != heading).skip(1);
+        let rows = lines.take_while(|line| line.starts_with("  "));
+        rows.map(|row| row.split_whitespace().next().unwrap()).collect()
+    };
+    let slate = ["black-scholes", "gaussian", "matrix-transpose", "quasirandom", "sgemm", "stream"];
+    assert_eq!(under(expected[3]), slate);
+    assert!(under(expected[0]).contains(&"stream-copy") && under(expected[1]).contains(&"tpacf"));
+}
+
+#[test]
+fn the_list_has_the_models_of_a_users_paper_or_says_which_it_lacks() {
+    let folder = tempfile::tempdir().unwrap();
+    let [papers, models] = ["papers", "workloads"].map(|name| folder.path().join(name));
+    fs::create_dir(&papers).unwrap();
+    fs::create_dir(&models).unwrap();
+    fs::copy(workloads().join("saxpy.toml"), models.join("mine.toml")).unwrap();
+    let listed = |names: &str| {
+        let text = format!("description = 'Mine'\nworkloads = [{names}]\n");
+        fs::write(papers.join("own.toml"), text).unwrap();
+        let mut synth = program();
+        synth.args(["synth", "--list", "--models"]).arg(folder.path()).output().unwrap()
+    };
+    let output = listed("'mine', 'gather'");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (before, after) = text.split_once("kernels of own:\n  mine ").unwrap();
+    assert!(after.lines().nth(1).unwrap().starts_with("  gather "), "{after}");
+    assert!(!before.contains("\n  gather "), "{before}");
+    let output = listed("'gathr'");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let words = "papers/own.toml: workloads: no workload `gathr`: did you mean `gather`";
+    assert!(said.contains(words), "{said}");
 }

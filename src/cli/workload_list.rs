@@ -1,48 +1,74 @@
 //! The workloads that come with the program, by the paper whose kernels they are.
 
-use std::io::Write;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::synth::{self, Workload};
+use crate::spec::{Models, Paper, SpecError};
+use crate::synth::{self, SynthError, Workload};
 
 use super::Outcome;
 use super::output::stdout;
 
-/// What the names of a paper's kernels begin with, what their sources name, and the heading.
-const PAPERS: &[(&str, &str, &str)] = &[
-    ("", "Slate", "kernels of Slate (machine titan-xp)"),
-    ("", "ARCS 2018", "kernels of the ARCS 2018 paper (machine k40c)"),
-    ("ws-", "", "kernels of Warped-Slicer (machine warped-slicer)"),
-    ("ilp-", "", "kernels of ILP-SMRA (machine ilp-smra)"),
-    ("ugpu-", "", "kernels of UGPU (machine ugpu)"),
-];
-
-/// The heading of those of no paper.
-const OTHERS: &str = "of no paper";
+/// A paper, or none, and the names of the workloads under it.
+type Group<'a> = (Option<&'a Paper>, Vec<&'a str>);
 
 /// Lists names and descriptions; files of the folder `models` go before the program's own.
 pub(super) fn list(models: Option<&Path>) -> Outcome {
-    let width = synth::names().map(str::len).max().unwrap_or(0) + 2;
-    let mut rows = Vec::new();
-    for name in synth::names() {
-        let workload = Workload::load(name, models)?;
-        let line = format!("  {name:<width$}{}", workload.description());
-        rows.push((heading(name, workload.source()), line));
-    }
-    let mut out = stdout();
-    for shown in std::iter::once(OTHERS).chain(PAPERS.iter().map(|paper| paper.2)) {
-        writeln!(out, "{shown}:")?;
-        for (_, line) in rows.iter().filter(|(heading, _)| *heading == shown) {
-            writeln!(out, "{line}")?;
+    let papers = papers(models)?;
+    let groups = groups(&papers);
+    let lengths = groups.iter().flat_map(|(_, names)| names).map(|name| name.len());
+    let width = lengths.max().unwrap_or(0) + 2;
+    let mut text = String::new();
+    for (paper, names) in groups {
+        writeln!(text, "{}:", heading(paper))?;
+        for name in names {
+            let workload = load(name, paper, models)?;
+            writeln!(text, "  {name:<width$}{}", workload.description())?;
         }
     }
+    stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The heading under which a workload stands.
-fn heading(name: &str, source: &str) -> &'static str {
-    let own =
-        PAPERS.iter().find(|(begin, word, _)| name.starts_with(*begin) && source.contains(*word));
-    own.map_or(OTHERS, |paper| paper.2)
+/// The papers that have workload models, by name.
+fn papers(models: Option<&Path>) -> Result<Vec<Paper>, SpecError> {
+    let models = Models::with_overrides(models)?;
+    let papers = models.names("papers").into_iter().map(|name| Paper::load(&models, name));
+    let papers: Result<Vec<Paper>, SpecError> = papers.collect();
+    Ok(papers?.into_iter().filter(|paper| !paper.workloads.is_empty()).collect())
+}
+
+/// The workloads of no paper, then those of each.
+fn groups(papers: &[Paper]) -> Vec<Group<'_>> {
+    let listed = |name: &&str| papers.iter().any(|p| p.workloads.iter().any(|one| one == name));
+    let others = synth::names().filter(|name| !listed(name)).collect();
+    let own = papers.iter().map(|paper| {
+        let names = paper.workloads.iter().map(String::as_str).collect();
+        (Some(paper), names)
+    });
+    std::iter::once((None, others)).chain(own).collect()
+}
+
+/// What stands above a group; `reproduce` takes the name of the paper.
+fn heading(paper: Option<&Paper>) -> String {
+    let Some(paper) = paper else { return String::from("of no paper") };
+    let machine = paper.machine.as_ref().map(|machine| format!(" (machine {machine})"));
+    format!("kernels of {}{}", paper.name, machine.unwrap_or_default())
+}
+
+/// A workload; where there is none of that name, its paper's file is wrong.
+fn load(
+    name: &str,
+    paper: Option<&Paper>,
+    models: Option<&Path>,
+) -> Result<Workload, Box<dyn Error + Send + Sync>> {
+    match (Workload::load(name, models), paper) {
+        (Err(error @ SynthError::Unknown { .. }), Some(paper)) => {
+            Err(format!("papers/{}.toml: workloads: {error}", paper.name).into())
+        }
+        (loaded, _) => Ok(loaded?),
+    }
 }

@@ -19,6 +19,11 @@ pub struct Paper {
     pub name: String,
     /// Authors, title and place.
     pub description: String,
+    /// The machine of `models/gpus` that its kernels run on.
+    pub machine: Option<String>,
+    /// The models of its kernels: names in `models/workloads`, which is not looked into here.
+    #[serde(default)]
+    pub workloads: Vec<String>,
     /// What is run.
     #[serde(default, rename = "part")]
     pub parts: Vec<Part>,
