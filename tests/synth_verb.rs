@@ -134,3 +134,45 @@ fn the_list_has_the_models_of_a_users_paper_or_says_which_it_lacks() {
     let words = "papers/own.toml: workloads: no workload `gathr`: did you mean `gather`";
     assert!(said.contains(words), "{said}");
 }
+
+#[test]
+fn a_fit_finds_the_constant_with_which_the_value_was_made() {
+    let cache = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let mut program = program();
+        program.env("GPUMODEL_CACHE", cache.path()).args(arguments).assert()
+    };
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let fit = |constant: &str, target: &str| {
+        let fitted = ["--fit", constant, "--machine", "v100", "--to", target];
+        run(&[&["synth", "compute", "--scale", "0.01"], &fitted[..]].concat())
+    };
+    // A longer loop: 16 turns of the file's four multiply-adds for each of four chains.
+    let turns = |unrolled: u64| 16 * 4 * unrolled;
+    let whole = ["analyze", "synth:compute:scale=0.01", "--machine", "v100", "--json", "-"];
+    let record: serde_json::Value =
+        serde_json::from_slice(&run(&whole).success().get_output().stdout).unwrap();
+    let done = record["solo"][0]["warp_instructions"].as_u64().unwrap();
+    let warps = 6 * 4;
+    let wanted = done + warps * (turns(6) - turns(4));
+    let kept = || std::fs::read_dir(cache.path()).unwrap().count();
+    let before = kept();
+    let found = fit("unrolled=1..8", &format!("warp_instructions={wanted}")).success();
+    let said = text(&found.get_output().stdout);
+    let last = format!("unrolled = 6, which has {wanted}.000000");
+    assert!(said.lines().last().unwrap().ends_with(&last), "{said}");
+    let values: Vec<&str> =
+        said.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(values[..values.len() - 1], ["1", "8", "4", "6", "5"], "{said}");
+    assert_eq!(kept(), before, "no store is kept");
+    for (constant, target, words) in [
+        ("unroled=1..8", "ipc=3", "no constant `unroled` (did you mean unrolled?)"),
+        ("unrolled=1..8", "ipcs=3", "no run alone has `ipcs` (did you mean ipc?)"),
+        ("unrolled=8..1", "ipc=3", "expected LOW at most HIGH"),
+        ("unrolled=0..1", "ipc=3", "`count` is 0, expected 1 to 4096 copies"),
+    ] {
+        let refused = fit(constant, target).code(2);
+        let said = text(&refused.get_output().stderr);
+        assert!(said.contains(words), "{said}");
+    }
+}

@@ -8,6 +8,7 @@ mod compare;
 mod convert;
 mod dram;
 mod filter;
+mod fit;
 #[cfg(unix)]
 mod ignored;
 mod inspect;

@@ -13,8 +13,9 @@ const SECTORS: f64 = 4.0;
 type Of = fn(&Analysis, &AppRecord) -> Option<f64>;
 
 /// Every column that a solo run has a value of.
-const COLUMNS: [(&str, Of); 16] = [
+const COLUMNS: [(&str, Of); 17] = [
     ("warp_instructions", |_, app| Some(float(app.warp_instructions))),
+    ("ipc", |_, app| Some(app.ipc)),
     ("kernels", |_, app| Some(float(to_u64(app.kernels.len())))),
     ("grid", |_, app| one(app, |kernel| kernel.grid.count())),
     ("ctas", |_, app| one(app, |kernel| kernel.grid.count())),
@@ -41,6 +42,11 @@ const COLUMNS: [(&str, Of); 16] = [
         Some(float(bytes) / seconds(record, app)? / 1e9)
     }),
 ];
+
+/// The columns of papers' tables that a run alone has by itself.
+pub fn solo_columns() -> impl Iterator<Item = &'static str> {
+    COLUMNS.iter().map(|(name, _)| *name)
+}
 
 /// What `column` is of `app`; `window_cycles`: those in which `inst_millions` are done.
 pub(super) fn solo_value(

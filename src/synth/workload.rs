@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use toml::Spanned;
 use toml::de::DeTable;
 
-use crate::units::nearest;
+use crate::units::{did_you_mean, nearest};
 
 use super::description::{Description, KernelDescription, describe};
 use super::error::{Fault, SynthError};
@@ -16,6 +17,8 @@ use super::program::Program;
 
 /// Largest workload file.
 const BYTES: usize = 1 << 18;
+/// Where a file has its constants.
+const TABLES: [&str; 2] = ["constants", "scaled"];
 /// Largest scale.
 const LARGEST_SCALE: f64 = 1e6;
 
@@ -116,6 +119,30 @@ impl Workload {
         &self.text
     }
 
+    /// The text of its file with another value of one of its constants, scaled or not.
+    ///
+    /// # Errors
+    /// When it has no such constant, or makes no sense with that value: the error names file
+    /// and line.
+    pub fn text_with(&self, constant: &str, value: u32) -> Result<String, SynthError> {
+        let found = |text: &str| -> Result<(usize, usize), Fault> {
+            let table = table(text)?;
+            let tables = TABLES.iter().filter_map(|name| table.get_ref().get(*name));
+            let names: Vec<_> = tables.filter_map(|t| t.get_ref().as_table()).flatten().collect();
+            let own = names.iter().find(|(name, _)| name.get_ref() == constant);
+            let Some((_, value)) = own else {
+                let known = names.iter().map(|(name, _)| name.get_ref().as_ref());
+                let hint = did_you_mean(constant, known);
+                return Err(Fault::new(0, format!("no constant `{constant}`{hint}")));
+            };
+            Ok((value.span().start, value.span().end))
+        };
+        let (start, end) = found(&self.text).map_err(|fault| self.fault(fault))?;
+        let text = format!("{}{value}{}", &self.text[..start], &self.text[end..]);
+        parse(&text, 1.0).map_err(|fault| fault.located(&self.file, &text))?;
+        Ok(text)
+    }
+
     /// One line: what it computes.
     #[must_use]
     pub fn description(&self) -> &str {
@@ -213,11 +240,14 @@ fn parse(text: &str, scale: f64) -> Result<Description, Fault> {
             format!("the file has {} bytes, expected at most {BYTES}", text.len()),
         ));
     }
-    let table = DeTable::parse(text).map_err(|error| {
+    describe(table(text)?.get_ref(), scale)
+}
+
+fn table(text: &str) -> Result<Spanned<DeTable<'_>>, Fault> {
+    DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
         Fault::new(at, error.message().to_owned())
-    })?;
-    describe(table.get_ref(), scale)
+    })
 }
 
 /// The name for errors and the text of a workload.

@@ -1,0 +1,118 @@
+//! `gpumodel synth NAME --fit …`: which constant of a workload model a paper's value asks for.
+
+use std::io::{self, Write};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::run::{FitRequest, FitStep, analyze, fit};
+
+use super::Outcome;
+use super::bar::with_bars;
+use super::output::stdout;
+use super::place::cache_folder;
+
+/// What is fitted, and to what.
+#[derive(Debug, Args)]
+pub(super) struct FitArguments {
+    /// Instead of writing a trace, runs the workload alone on --machine with values from LOW
+    /// to HIGH of a constant of its file, by halves, and says which comes nearest to --to.
+    #[arg(long, value_name = "CONSTANT=LOW..HIGH", value_parser = constant)]
+    #[arg(requires_all = ["machine", "to"], conflicts_with_all = ["output", "list", "compress"])]
+    fit: Option<Constant>,
+
+    /// For --fit: a name from `gpumodel machine list`, or a machine file.
+    #[arg(short, long, value_name = "M", requires = "fit")]
+    machine: Option<String>,
+
+    /// For --fit: what a paper prints of the run, as mpki_thread=4.39; the columns are those
+    /// of models/papers.
+    #[arg(long, value_name = "COLUMN=VALUE", value_parser = target, requires = "fit")]
+    to: Option<Target>,
+}
+
+/// A constant and the values that it may have.
+#[derive(Clone, Debug)]
+struct Constant {
+    name: String,
+    range: RangeInclusive<u32>,
+}
+
+/// A column and what it is to have.
+#[derive(Clone, Debug)]
+struct Target {
+    column: String,
+    value: f64,
+}
+
+fn constant(typed: &str) -> Result<Constant, String> {
+    let wrong = || format!("expected CONSTANT=LOW..HIGH, as work=10..40, found {typed}");
+    let (name, range) = typed.split_once('=').ok_or_else(wrong)?;
+    let (low, high) = range.split_once("..").ok_or_else(wrong)?;
+    let number = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong());
+    let range = number(low)?..=number(high)?;
+    if range.is_empty() {
+        return Err(format!("{typed}: expected LOW at most HIGH"));
+    }
+    Ok(Constant { name: name.trim().to_owned(), range })
+}
+
+fn target(typed: &str) -> Result<Target, String> {
+    let wrong = || format!("expected COLUMN=VALUE, as mpki_thread=4.39, found {typed}");
+    let (column, value) = typed.split_once('=').ok_or_else(wrong)?;
+    let value: f64 = value.trim().parse().map_err(|_| wrong())?;
+    let above = value.is_finite() && value > 0.0;
+    let column = column.trim().to_owned();
+    above.then_some(Target { column, value }).ok_or_else(|| format!("{typed}: not above 0"))
+}
+
+impl FitArguments {
+    /// Fits the constant where that was asked for: a row per run, and the nearest.
+    pub(super) fn run(
+        self,
+        workload: &str,
+        scale: f64,
+        models: Option<PathBuf>,
+    ) -> Option<Outcome> {
+        let (constant, machine, target) = (self.fit?, self.machine?, self.to?);
+        let request = FitRequest {
+            workload: workload.to_owned(),
+            scale,
+            constant: constant.name,
+            range: constant.range,
+            machine,
+            column: target.column,
+            wanted: target.value,
+            models,
+            cache: cache_folder(),
+        };
+        Some(found(&request))
+    }
+}
+
+fn found(request: &FitRequest) -> Outcome {
+    let FitRequest { constant, column, wanted, .. } = request;
+    let mut told: io::Result<()> = writeln!(stdout(), "{constant:>12}  {column:>16}     error");
+    let run = |asked: &_| with_bars(|watch| analyze(asked, watch));
+    let nearest = fit(request, run, |step| {
+        let row = writeln!(stdout(), "{}", row(step, *wanted));
+        if told.is_ok() {
+            told = row;
+        }
+    })?;
+    told?;
+    let FitStep { value, found } = nearest;
+    writeln!(
+        stdout(),
+        "nearest to {column} = {wanted}: {constant} = {value}, which has {found:.6}"
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The constant, the column and how far it is from what is wanted.
+fn row(FitStep { value, found }: FitStep, wanted: f64) -> String {
+    let error = 100.0 * (found / wanted - 1.0);
+    format!("{value:>12}  {found:>16.6}  {error:>+6.1} %")
+}

@@ -1,0 +1,213 @@
+//! The constant of a workload model with which its run alone has what a paper prints.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::record::{Analysis, Quoted, Sought, solo_columns};
+use crate::synth::{SynthError, Workload};
+use crate::units::{Scratch, WholeFile, did_you_mean};
+
+use super::app::AppName;
+use super::error::RunError;
+use super::request::AnalyzeRequest;
+
+/// What [`fit`] is asked for.
+#[derive(Clone, Debug)]
+pub struct FitRequest {
+    /// The workload model: a name or a file.
+    pub workload: String,
+    /// How much of it runs.
+    pub scale: f64,
+    /// A constant of its file.
+    pub constant: String,
+    /// Its least and its largest value.
+    pub range: RangeInclusive<u32>,
+    /// The machine: a name or a file.
+    pub machine: String,
+    /// A column of papers' tables, one of [`solo_columns`].
+    pub column: String,
+    /// What the column is to have.
+    pub wanted: f64,
+    /// A folder of model files before the built-in ones.
+    pub models: Option<PathBuf>,
+    /// Where the stores of the runs lie until each has ended.
+    pub cache: PathBuf,
+}
+
+/// One run of a fit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FitStep {
+    /// The constant's value.
+    pub value: u32,
+    /// What the column then has.
+    pub found: f64,
+}
+
+impl FitStep {
+    fn distance(&self, wanted: f64) -> f64 {
+        (self.found - wanted).abs()
+    }
+}
+
+/// A fit that cannot be made.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FitError {
+    /// The model is wrong, or has no such constant.
+    #[error(transparent)]
+    Synth(#[from] SynthError),
+    /// It cannot be run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// No run alone has the column.
+    #[error("no run alone has `{column}`{hint}; expected one of {known}")]
+    Column {
+        /// As typed.
+        column: String,
+        /// The nearest one.
+        hint: String,
+        /// All of them.
+        known: String,
+    },
+    /// The run of this model on this machine lacks it.
+    #[error("the run of {workload} on {machine} has no `{column}`")]
+    Nothing {
+        /// The model.
+        workload: String,
+        /// The machine.
+        machine: String,
+        /// The column.
+        column: String,
+    },
+}
+
+/// Runs the model by `alone` with constants of the range, both ends first, then the middle of
+/// what is left as if the column rose or fell with the constant; `tell` hears of each run.
+/// Gives the one that comes nearest, of equals the first. The same request takes the same
+/// steps.
+///
+/// # Errors
+/// [`FitError`]: an unknown column or constant, a value with which the model makes no sense,
+/// a run that fails.
+pub fn fit(
+    request: &FitRequest,
+    mut alone: impl FnMut(&AnalyzeRequest) -> Result<Analysis, RunError>,
+    mut tell: impl FnMut(FitStep),
+) -> Result<FitStep, FitError> {
+    if !solo_columns().any(|known| known == request.column) {
+        let known = solo_columns().collect::<Vec<_>>().join(", ");
+        let hint = did_you_mean(&request.column, solo_columns());
+        return Err(FitError::Column { column: request.column.clone(), hint, known });
+    }
+    let models = request.models.as_deref();
+    let workload = Workload::load_scaled(&request.workload, models, request.scale)?;
+    search(&request.range, request.wanted, |value| {
+        let step = FitStep { value, found: request.value_with(value, &workload, &mut alone)? };
+        tell(step);
+        Ok(step)
+    })
+}
+
+impl FitRequest {
+    /// What the column has where the constant is `value`.
+    fn value_with(
+        &self,
+        value: u32,
+        workload: &Workload,
+        alone: &mut impl FnMut(&AnalyzeRequest) -> Result<Analysis, RunError>,
+    ) -> Result<f64, FitError> {
+        let failed = |source| RunError::Cache { path: self.cache.clone(), source };
+        fs::create_dir_all(&self.cache).map_err(failed)?;
+        let folder = Scratch::create(&self.cache).map_err(failed)?;
+        let file = folder.path().join(format!("{}.toml", workload.name()));
+        let text = workload.text_with(&self.constant, value)?;
+        WholeFile::write(&file, text.as_bytes()).map_err(failed)?;
+        let mut path = format!("synth:{}", file.display());
+        if self.scale.to_bits() != 1.0_f64.to_bits() {
+            path += &format!(":scale={}", self.scale);
+        }
+        let app = AppName { name: workload.name().to_owned(), path: path.into() };
+        let models = self.models.clone();
+        let request = AnalyzeRequest::new(vec![app], &self.machine, folder.path());
+        let record = alone(&AnalyzeRequest { models, ..request })?;
+        self.column(workload.name(), record).ok_or_else(|| FitError::Nothing {
+            workload: workload.name().to_owned(),
+            machine: self.machine.clone(),
+            column: self.column.clone(),
+        })
+    }
+
+    fn column(&self, workload: &str, record: Analysis) -> Option<f64> {
+        let sought = Sought {
+            rows: "",
+            row: "",
+            column: &self.column,
+            apps: &[vec![workload.to_owned()]],
+            schemes: &[],
+            at: &BTreeMap::new(),
+            window_cycles: None,
+        };
+        match sought.value(&[record]) {
+            Some(Quoted::Number(value)) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// The step of `range` that comes nearest to `wanted`, by halves.
+fn search<E>(
+    range: &RangeInclusive<u32>,
+    wanted: f64,
+    mut step: impl FnMut(u32) -> Result<FitStep, E>,
+) -> Result<FitStep, E> {
+    let nearer = |one: FitStep, other: FitStep| {
+        if other.distance(wanted) < one.distance(wanted) { other } else { one }
+    };
+    let mut low = step(*range.start())?;
+    if range.end() <= range.start() {
+        return Ok(low);
+    }
+    let mut high = step(*range.end())?;
+    let mut best = nearer(low, high);
+    let below = |step: FitStep| step.found < wanted;
+    while below(low) != below(high) && high.value - low.value > 1 {
+        let middle = step(low.value + (high.value - low.value) / 2)?;
+        best = nearer(best, middle);
+        *(if below(middle) == below(low) { &mut low } else { &mut high }) = middle;
+    }
+    Ok(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::{FitStep, search};
+
+    /// The best value, and the steps to it.
+    fn found(wanted: f64, of: impl Fn(f64) -> f64) -> (u32, Vec<u32>) {
+        let mut values = Vec::new();
+        let step = |value: u32| -> Result<FitStep, Infallible> {
+            values.push(value);
+            Ok(FitStep { value, found: of(value.into()) })
+        };
+        let Ok(best) = search(&(1..=9), wanted, step);
+        (best.value, values)
+    }
+
+    #[test]
+    fn what_rises_or_falls_is_found_by_halves() {
+        assert_eq!(found(7.2, |value| value), (7, vec![1, 9, 5, 7, 8]));
+        assert_eq!(found(12.0, |value| 60.0 / value), (5, vec![1, 9, 5, 7, 6]));
+    }
+
+    #[test]
+    fn what_no_value_gives_is_met_by_the_nearest_end() {
+        assert_eq!(found(20.0, |value| value), (9, vec![1, 9]));
+        assert_eq!(found(5.0, |_| 3.0), (1, vec![1, 9]), "of equals the first");
+    }
+}
