@@ -1,7 +1,7 @@
 //! The folders of sweeps that `reports/records` holds, packed: what figures and tables of
-//! `reports` are made from.
+//! `reports` are made from, and the tables' places in texts.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 /// The folder `reports`.
@@ -15,4 +15,19 @@ pub(crate) fn unpacked(name: &str, folder: &Path) -> PathBuf {
     let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     tar::Archive::new(liblzma::read::XzDecoder::new(file)).unpack(folder).unwrap();
     folder.join(name)
+}
+
+/// Checks that `table` stands between the lines `<!-- NAME -->` and `<!-- end NAME -->` of the
+/// text at `path`; with `BLESS` set, writes it there.
+pub(crate) fn hold_table(path: &Path, name: &str, table: &str) {
+    let mut text = fs::read_to_string(path).unwrap();
+    let (open, close) = (format!("<!-- {name} -->\n"), format!("<!-- end {name} -->"));
+    let begin = text.find(&open).expect("a place for the table") + open.len();
+    let end = text.find(&close).expect("its end");
+    if std::env::var_os("BLESS").is_some() {
+        text.replace_range(begin..end, table);
+        fs::write(path, &text).unwrap();
+    } else {
+        assert_eq!(&text[begin..end], table, "BLESS=1 writes {name} anew");
+    }
 }

@@ -5,12 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
 use gpumodel::record::{Analysis, CellRecord, CoRun, SweepFiles};
 
-use crate::archive::{reports, unpacked};
+use crate::archive::{hold_table, reports, unpacked};
 
 /// A table: records, place in the text, how it is written.
 type Table = (&'static str, &'static str, fn(&Study) -> String);
@@ -258,19 +257,8 @@ fn described(runs: &Mix<'_>, scheme: &str, baseline: &str) -> Option<String> {
 fn the_tables_follow_from_their_records() {
     let scratch = tempfile::tempdir().unwrap();
     let path = reports().join("UGPU.md");
-    let mut text = fs::read_to_string(&path).unwrap();
     for (records, name, write) in TABLES {
-        let study = Study::read(&unpacked(records, scratch.path()));
-        let (open, close) = (format!("<!-- {name} -->\n"), format!("<!-- end {name} -->"));
-        let begin = text.find(&open).expect("a place for the table") + open.len();
-        let end = text.find(&close).expect("its end");
-        let table = write(&study);
-        if std::env::var_os("BLESS").is_some() {
-            text.replace_range(begin..end, &table);
-            fs::write(&path, &text).unwrap();
-        } else {
-            assert_eq!(&text[begin..end], table, "BLESS=1 writes {name} anew");
-        }
+        hold_table(&path, name, &write(&Study::read(&unpacked(records, scratch.path()))));
     }
 }
 
