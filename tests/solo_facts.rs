@@ -2,26 +2,25 @@
 //!
 //! Short versions run here, on fewer SMs where few CTAs are left, so that an SM is as full
 //! as the whole grid fills it. What the whole models give beside what is printed is in
-//! `models/workloads/CALIBRATION.md`, and which of it this file and `solo_needs.rs` hold.
+//! `models/workloads/CALIBRATION.md`, which says which test holds what of it.
 
-use gpumodel::isa::Access;
 use gpumodel::record::AppRecord;
 use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
 use gpumodel::spec::Models;
 use gpumodel::synth::{Compression, Kernel, Workload, write_folder};
 use toml::Value;
 
-fn paper(name: &str) -> Value {
+pub(crate) fn paper(name: &str) -> Value {
     toml::from_str(&Models::builtin().text("papers", name).unwrap().text).unwrap()
 }
 
 /// The rows of a table of applications or kernels, by name.
-fn rows<'a>(paper: &'a Value, key: &str) -> Vec<(&'a str, &'a Value)> {
+pub(crate) fn rows<'a>(paper: &'a Value, key: &str) -> Vec<(&'a str, &'a Value)> {
     let table = paper["solo"][key].as_table().unwrap();
     table.iter().map(|(name, row)| (name.as_str(), row)).collect()
 }
 
-fn number(row: &Value, key: &str) -> f64 {
+pub(crate) fn number(row: &Value, key: &str) -> f64 {
     row[key].as_float().unwrap_or_else(|| panic!("{key} of {row}"))
 }
 
@@ -89,25 +88,20 @@ fn the_arcs_kernels_fall_in_their_groups() {
 }
 
 /// Single-precision operations of a launch: a multiply-add is two.
-fn operations(kernel: &Kernel) -> u64 {
+pub(crate) fn operations(kernel: &Kernel) -> u64 {
     let code = kernel.code();
-    let of = |opcode: &str| match opcode.split('.').next() {
+    let of = |opcode: &String| match opcode.split('.').next() {
         Some("FADD" | "FMUL") => 1,
         Some("FFMA") => 2,
         _ => 0,
     };
-    let (mut sum, mut access) = (0, Access::default());
+    let each: Vec<u64> = code.opcodes.iter().map(of).collect();
+    let mut sum = 0;
     for cta in (0..kernel.cta_count()).map(|cta| kernel.cta(cta)) {
         for mut stream in (0..cta.warp_count()).map(|warp| cta.warp(warp)) {
             while let Some(segment) = stream.next_segment() {
                 for one in &code.instructions[code.segments[segment as usize].range()] {
-                    let lanes = u64::from(stream.mask().count_ones());
-                    sum += lanes * of(&code.opcodes[one.opcode as usize]);
-                    if one.width == 0 {
-                        stream.skip(1);
-                    } else {
-                        stream.access(&mut access);
-                    }
+                    sum += stream.skip(1) * each[one.opcode as usize];
                 }
             }
         }
@@ -117,7 +111,7 @@ fn operations(kernel: &Kernel) -> u64 {
 
 /// What `value` is among rows that print `key` and a class `of`: the cut between two
 /// classes is the geometric mean of the values next to it.
-fn class<'a>(rows: &[(&str, &'a Value)], key: &str, of: &str, value: f64) -> &'a str {
+pub(crate) fn class<'a>(rows: &[(&str, &'a Value)], key: &str, of: &str, value: f64) -> &'a str {
     let mut printed: Vec<(f64, &str)> =
         rows.iter().map(|(_, row)| (number(row, key), row[of].as_str().unwrap())).collect();
     printed.sort_by(|a, b| a.0.total_cmp(&b.0));
