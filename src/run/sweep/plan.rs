@@ -279,10 +279,12 @@ mod tests {
 
     #[test]
     fn the_plans_that_come_with_the_program_name_what_there_is() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/plans");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let entries = std::fs::read_dir(root.join("models/plans")).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
         let mut count = 0;
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let plan = Plan::read(&entry.unwrap().path()).unwrap();
+        for path in paths.chain([root.join("reports/sharing.toml")]) {
+            let plan = Plan::read(&path).unwrap();
             let files = Models::builtin();
             for machine in &plan.machines {
                 files.machine(&machine.name, &machine.settings).unwrap();
