@@ -1,15 +1,17 @@
-//! The folders of sweeps that `reports/records` holds, packed: what figures and tables of
+//! The folders of records that `reports/records` holds, packed: what figures and tables of
 //! `reports` are made from, and the tables' places in texts.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+
+use gpumodel::record::SweepFiles;
 
 /// The folder `reports`.
 pub(crate) fn reports() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("reports")
 }
 
-/// Unpacks `reports/records/NAME.tar.xz` into `folder` and gives the sweep's folder.
+/// Unpacks `reports/records/NAME.tar.xz` into `folder` and gives the folder that it holds.
 pub(crate) fn unpacked(name: &str, folder: &Path) -> PathBuf {
     let path = reports().join("records").join(format!("{name}.tar.xz"));
     let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -30,4 +32,16 @@ pub(crate) fn hold_table(path: &Path, name: &str, table: &str) {
     } else {
         assert_eq!(&text[begin..end], table, "BLESS=1 writes {name} anew");
     }
+}
+
+/// What `plot` takes of `path`: a file and the folder of a sweep as they are, of another
+/// folder the files in it, by name.
+pub(crate) fn records_in(path: &Path) -> Vec<PathBuf> {
+    if path.is_file() || SweepFiles::new(path).begun() {
+        return vec![path.to_path_buf()];
+    }
+    let entries = fs::read_dir(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
 }
