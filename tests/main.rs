@@ -95,6 +95,7 @@ mod solo_facts;
 mod solo_needs;
 mod solvers;
 mod study_figures;
+mod study_tables;
 mod sweep;
 #[cfg(unix)]
 mod sweep_faults;
