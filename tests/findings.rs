@@ -11,7 +11,7 @@ use std::path::Path;
 
 use gpumodel::record::{Analysis, CoRun, SweepFiles, SweepRecord};
 
-use crate::archive::{reports, unpacked};
+use crate::archive::{hold_table, reports, unpacked};
 
 /// What a cell came to.
 struct Cell {
@@ -138,21 +138,9 @@ fn the_findings_follow_from_their_records() {
     let scratch = tempfile::tempdir().unwrap();
     let cells = cells(&unpacked("findings", scratch.path()));
     let path = reports().join("FINDINGS.md");
-    let mut text = fs::read_to_string(&path).unwrap();
     let machines = each(cells.iter().map(|cell| &cell.machine));
     assert_eq!(machines.len(), 2, "a machine as UGPU's, and one like an H100");
     for machine in machines {
-        let (open, close) = (format!("<!-- {machine} -->\n"), format!("<!-- end {machine} -->"));
-        let begin = text.find(&open).expect("a place for the table") + open.len();
-        let end = text.find(&close).expect("its end");
-        let table = table(&machine, &cells);
-        if std::env::var_os("BLESS").is_some() {
-            text.replace_range(begin..end, &table);
-        } else {
-            assert_eq!(&text[begin..end], table, "BLESS=1 writes it anew");
-        }
-    }
-    if std::env::var_os("BLESS").is_some() {
-        fs::write(path, text).unwrap();
+        hold_table(&path, &machine, &table(&machine, &cells));
     }
 }

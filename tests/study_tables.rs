@@ -6,12 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
 
-use crate::archive::{records_in, reports, unpacked};
+use crate::archive::{hold_table, records_in, reports, unpacked};
 
 /// By scheme what ILP-SMRA prints over `even-queue`, figures 3a and 4a.
 const GAINS: [(&str, &str); 3] = [
@@ -48,21 +47,6 @@ fn number(rows: &[Row], words: [(&str, &str); 2], column: &str) -> f64 {
     row.unwrap_or_else(|| panic!("no row with {words:?}"))[column].parse().unwrap()
 }
 
-/// Is `table` what stands at its place `name` in `file` of `reports`?
-fn hold(file: &str, name: &str, table: &str) {
-    let path = reports().join(file);
-    let mut text = fs::read_to_string(&path).unwrap();
-    let (open, close) = (format!("<!-- {name} -->\n"), format!("<!-- end {name} -->"));
-    let begin = text.find(&open).expect("a place for the table") + open.len();
-    let end = text.find(&close).expect("its end");
-    if std::env::var_os("BLESS").is_some() {
-        text.replace_range(begin..end, table);
-        fs::write(&path, text).unwrap();
-    } else {
-        assert_eq!(&text[begin..end], table, "BLESS=1 writes {name} anew");
-    }
-}
-
 #[test]
 fn gains_of_queues_follow_from_their_records() {
     let scratch = tempfile::tempdir().unwrap();
@@ -82,7 +66,7 @@ fn gains_of_queues_follow_from_their_records() {
         let own = percent(&ipc, "normalized");
         let _ = writeln!(table, "| `{scheme}` | {mean} % ({low} to {high}) | {own} % | {paper} |");
     }
-    hold("ILP_SMRA.md", "gains", &table);
+    hold_table(&reports().join("ILP_SMRA.md"), "gains", &table);
 }
 
 #[test]
@@ -94,5 +78,5 @@ fn times_of_tasks_follow_from_their_records() {
         let time = |task| number(&rows, [("app", app), ("task_blocks", task)], "normalized");
         let _ = writeln!(table, "| `{app}` | {:.2} | {:.2} | {paper} |", time("1"), time("10"));
     }
-    hold("SOFTWARE.md", "tasks", &table);
+    hold_table(&reports().join("SOFTWARE.md"), "tasks", &table);
 }
