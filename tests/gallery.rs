@@ -39,11 +39,13 @@ const FIGURES: &[Figure] = &[
     ("ugpu-ten", GAINS, "ugpu-ten-gains.svg"),
     ("ugpu-ten", &["reallocation"], "ugpu-ten-reallocation.svg"),
     ("ugpu-ten", &["energy", "--baseline", "bp"], "ugpu-ten-energy.svg"),
+    ("ugpu-balanced", &["sorted"], "ugpu-balanced-sorted.svg"),
     ("ugpu-fifty", &["sorted"], "ugpu-fifty-sorted.svg"),
     ("ugpu-many", GAINS, "ugpu-many.svg"),
     ("ugpu-ai", GAINS, "ugpu-networks.svg"),
     ("ugpu-qos", &["qos"], "ugpu-promises.svg"),
     ("ugpu-settings", GAINS, "ugpu-settings.svg"),
+    ("ugpu-readings", GAINS, "ugpu-readings.svg"),
 ];
 
 #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use gpumodel::record::{Analysis, CellRecord, CoRun, SweepFiles};
+use gpumodel::record::{Analysis, CellRecord, CoRun, EnergyRecord, Measure, SweepFiles};
 
 use crate::archive::{hold_table, reports, unpacked};
 
@@ -17,13 +17,19 @@ type Table = (&'static str, &'static str, fn(&Study) -> String);
 const TABLES: &[Table] = &[
     ("ugpu-ten", "pairs", each_mix),
     ("ugpu-ten", "energy", energies),
+    ("ugpu-ten", "overhead", overhead),
     ("ugpu-balanced", "balanced", each_mix),
     ("ugpu-fifty", "fifty", each_memory_bound),
+    ("ugpu-alike", "alike", each_kind),
     ("ugpu-many", "many", each_mix),
     ("ugpu-ai", "networks", each_mix),
     ("ugpu-qos", "promises", promises),
     ("ugpu-settings", "settings", each_run),
+    ("ugpu-readings", "readings", each_run),
 ];
+
+/// The compute-bound applications of the paper's table 2.
+const COMPUTE_BOUND: &[&str] = &["DXTC", "HOTSPOT", "PF", "CP", "MRIQ"];
 
 /// Runs of the cells that have ended, in the order of the plan.
 struct Study {
@@ -117,17 +123,29 @@ fn each_mix(study: &Study) -> String {
     each_run(study) + &means(study, "mean gain", gain, geometric_mean)
 }
 
-/// A row per first application, then one of all mixes: means of STP and of ANTT, and the
-/// geometric mean, the least and the largest of the gains over the first scheme.
+/// A row per first application, then one of all mixes.
 fn each_memory_bound(study: &Study) -> String {
+    each_group(study, |mix| mix.split(',').next().expect("an application"))
+}
+
+/// A row per kind of pair, then one of all.
+fn each_kind(study: &Study) -> String {
+    each_group(study, |mix| {
+        let compute = mix.split(", ").all(|app| COMPUTE_BOUND.contains(&app));
+        if compute { "compute-bound" } else { "memory-bound" }
+    })
+}
+
+/// A row per group of mixes, then one of all: means of STP and of ANTT, and the geometric
+/// mean, the least and the largest of the gains over the first scheme.
+fn each_group(study: &Study, group: fn(&str) -> &str) -> String {
     let schemes = study.distinct(|run| &run.scheme);
     let mixes = study.distinct(|run| &run.mix);
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for mix in &mixes {
-        let first = mix.split(',').next().expect("an application");
-        match groups.iter_mut().find(|(name, _)| *name == first) {
+        match groups.iter_mut().find(|(name, _)| *name == group(mix)) {
             Some((_, members)) => members.push(mix),
-            None => groups.push((first, vec![mix])),
+            None => groups.push((group(mix), vec![mix])),
         }
     }
     groups.push(("all", mixes.clone()));
@@ -176,6 +194,39 @@ fn energies(study: &Study) -> String {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let text = |runs: &Mix<'_>, scheme: &str| energy(runs, scheme, schemes[0]).map(percent);
     table(study, text) + &means(study, "mean", energy, mean)
+}
+
+/// What figure 12 shows: means over the mixes of `ugpu` over `bp`, and shares of one scheme.
+fn overhead(study: &Study) -> String {
+    let mixes = study.distinct(|run| &run.mix);
+    let runs: Vec<Mix<'_>> = mixes.iter().map(|mix| study.of(mix)).collect();
+    let values =
+        |of: &dyn Fn(&Mix<'_>) -> Option<f64>| -> Vec<f64> { runs.iter().filter_map(of).collect() };
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let over = |measure: Measure| {
+        let ratios = values(&|mix| measure.ratio(mix.get("ugpu")?, mix.get("bp")?));
+        percent(mean(&ratios))
+    };
+    let share = |measure: Measure, scheme: &str| {
+        let shares = values(&|mix| measure.share(mix.get(scheme)?));
+        let most = shares.iter().copied().fold(0.0, f64::max);
+        format!("{:.1} %, at most {:.1}", mean(&shares) * 100.0, most * 100.0)
+    };
+    let memory = |run: &CoRun| run.energy.as_ref().map(EnergyRecord::memory_joules);
+    let whole = values(&|mix| Some(memory(mix.get("ugpu")?)? / memory(mix.get("bp")?)?));
+    [
+        ("energy of an instruction", over(Measure::Energy), "-7.1 %"),
+        ("that of the GPU without its memory", over(Measure::GpuEnergy), "-13 %"),
+        ("that of the memory", over(Measure::MemoryEnergy), "+38 %"),
+        ("the memory's energy of a run", percent(mean(&whole)), "as above or this: not said"),
+        ("the memory's part under `bp`", share(Measure::MemoryShare, "bp"), "11.6 %, at most 30.3"),
+        ("SMs or pages moving, part of an epoch", share(Measure::Reallocation, "ugpu"), "8.9 %"),
+        ("the same, worst epoch", share(Measure::WorstReallocation, "ugpu"), "at most 19.5 %"),
+    ]
+    .into_iter()
+    .fold(header(&["of", "`ugpu`", "the paper"].map(String::from)), |lines, (of, own, paper)| {
+        lines + &format!("| {of} | {own} | {paper} |\n")
+    })
 }
 
 /// Energy of a thread instruction over that of the baseline.
