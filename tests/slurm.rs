@@ -5,6 +5,8 @@
 //! configuration. Without it these tests are skipped: a cluster that is there by chance is
 //! left alone.
 
+mod losses;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
@@ -258,28 +260,6 @@ fn a_watch_that_is_killed_is_taken_up_without_submitting_twice() {
     let (code, said) = end(child);
     assert!(code == Some(0) && said.contains("12 cells done"), "{said}");
     assert_eq!(scene.jobs(), jobs);
-    scene.same();
-}
-
-#[test]
-fn a_task_that_is_lost_is_submitted_again() {
-    let Some(scene) = scene(PLAN) else { return };
-    scene.hold(1);
-    let child = scene.begin(&["--chunk", "3"]);
-    let job = scene.job("cells-1");
-    scene.job("tables-1");
-    scene.waits("cells-1_0.log");
-    scene.slurm("scancel", &[&format!("{job}_0")]);
-    scene.job("cells-2");
-    scene.release();
-    let (code, said) = end(child);
-    assert!(code == Some(0) && said.contains("12 cells done"), "{said}");
-    assert!(
-        said.contains(&format!("lost, submitted again: cells 1 ({job}_0 CANCELLED)")),
-        "{said}"
-    );
-    let script = fs::read_to_string(scene.place.path("out/slurm/cells-2.sh")).unwrap();
-    assert!(script.contains("--array=0-0\n") && script.contains("0) cells=1-1 ;;"), "{script}");
     scene.same();
 }
 

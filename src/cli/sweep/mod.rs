@@ -63,7 +63,7 @@ use super::place::cache_folder;
     command with --resume takes up the watch. Partition, account and the like come from\n\
     sbatch's own variables, as SBATCH_PARTITION, SBATCH_ACCOUNT or SBATCH_TIMELIMIT.\n\n\
     EXIT CODES: 0 all cells have a record; 1 some failed; 2 a wrong plan, DIR cannot be\n\
-    written, or Slurm refuses; 130 interrupted.\n\n\
+    written, or Slurm refuses; 130 interrupted, or tasks were cancelled.\n\n\
     EXAMPLES:\n  \
     gpumodel sweep plan.toml --out evaluation --dry-run\n  \
     gpumodel sweep plan.toml --out evaluation --dry-run --nodes 1,10,100,1000 --threads 32\n  \

@@ -36,7 +36,7 @@ pub(super) struct SlurmArguments {
     /// Seconds between two looks at the queue [default: 10]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3600))]
     poll: Option<u32>,
-    /// How often a cell whose job was lost is submitted again at most [default: 3]
+    /// How often a cell whose job was lost is submitted again before it has failed [default: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=1000))]
     resubmit: Option<u32>,
 }

@@ -8,7 +8,10 @@ use super::error::SlurmError;
 pub(super) const QUEUE_FORMAT: &str = "%F|%K|%T|%r|%o";
 
 /// What `sacct` is asked for.
-pub(super) const ACCOUNT_FORMAT: &str = "JobID,State";
+pub(super) const ACCOUNT_FORMAT: &str = "JobID,State,ExitCode";
+
+/// How jobs end by signal 9, as CODE:SIGNAL, and scripts that tell of a command so ended.
+const KILLED: [&str; 2] = ["0:9", "137:0"];
 
 /// States of jobs that run no more. All others may still come to something.
 const ENDED: [&str; 11] = [
@@ -65,6 +68,19 @@ impl Entry {
     }
 }
 
+/// A job, or a task of an array, by the accounts or by the controller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Account {
+    /// Number of the job; tasks of one array share it.
+    pub(super) job: u64,
+    /// Place in the array; `None`: the job has none, or several places of it.
+    pub(super) task: Option<u64>,
+    /// As Slurm calls it.
+    pub(super) state: String,
+    /// Signal 9 ended it.
+    pub(super) killed: bool,
+}
+
 /// Whether a job in this state runs no more.
 pub(super) fn ended(state: &str) -> bool {
     ENDED.contains(&state)
@@ -113,23 +129,47 @@ pub(super) fn submitted(command: &str, text: &str) -> Result<u64, SlurmError> {
     })
 }
 
-/// Reads a table of `sacct`: job, task and state; leaves out what it does not know. A task
-/// that is no number, as `[3-7%2]`, stands for several places: for all, to be safe.
-pub(super) fn accounts(text: &str) -> Vec<(u64, Option<u64>, String)> {
+/// Reads a table of `sacct`: job and task, state, exit code; leaves out what it does not
+/// know. A task that is no number, as `[3-7%2]`, stands for several places: for all, to be
+/// safe.
+pub(super) fn accounts(text: &str) -> Vec<Account> {
     let line = |line: &str| {
-        let (id, state) = line.trim().split_once('|')?;
+        let mut words = line.trim().split('|');
+        let (id, state) = (words.next()?, words.next()?);
         let (job, task) = id.split_once('_').map_or((id, None), |(job, task)| (job, Some(task)));
         let several = task.is_some_and(|task| task.starts_with('['));
         let task = task.filter(|_| !several).map(str::parse).transpose().ok()?;
         // "CANCELLED by 1000".
-        Some((job.parse().ok()?, task, state.split_whitespace().next()?.to_owned()))
+        let state = state.split_whitespace().next()?.to_owned();
+        let killed = words.next().is_some_and(|code| KILLED.contains(&code));
+        Some(Account { job: job.parse().ok()?, task, state, killed })
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// Reads what `scontrol --oneliner show job` says, a line per task of an array; leaves out
+/// what it does not know.
+pub(super) fn shown(text: &str) -> Vec<Account> {
+    let line = |line: &str| {
+        let word = |name: &str| {
+            let value = |word: &str| Some(word.strip_prefix(name)?.strip_prefix('=')?.to_owned());
+            line.split_whitespace().find_map(value)
+        };
+        let job = word("ArrayJobId").or_else(|| word("JobId"))?.parse().ok()?;
+        let task = word("ArrayTaskId").and_then(|task| task.parse().ok());
+        let killed = word("ExitCode").is_some_and(|code| KILLED.contains(&code.as_str()));
+        Some(Account { job, task, state: word("JobState")?, killed })
     };
     text.lines().filter_map(line).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, accounts, queue, submitted};
+    use super::{Account, Entry, accounts, queue, shown, submitted};
+
+    fn known(job: u64, task: Option<u64>, state: &str, killed: bool) -> Account {
+        Account { job, task, state: state.to_owned(), killed }
+    }
 
     #[test]
     fn a_queue_is_read_line_by_line() {
@@ -175,13 +215,40 @@ mod tests {
 
     #[test]
     fn accounts_are_read_as_far_as_they_can_be() {
-        let text = "12_3|CANCELLED by 1000\n12_[4-9]|PENDING\n13|TIMEOUT\n13.batch|FAILED\nnoise\n";
-        let known = |job, task, state: &str| (job, task, state.to_owned());
+        let text = "12_3|CANCELLED by 1000|0:9\n12_[4-9]|PENDING|0:0\n13|TIMEOUT|0:0\n\
+            13.batch|FAILED|0:9\n14_0|OUT_OF_MEMORY|0:125\n14_1|FAILED|137:0\n14_2|FAILED|1:0\n\
+            14_3|NODE_FAIL\nnoise\n";
         let expected = [
-            known(12, Some(3), "CANCELLED"),
-            known(12, None, "PENDING"),
-            known(13, None, "TIMEOUT"),
+            known(12, Some(3), "CANCELLED", true),
+            known(12, None, "PENDING", false),
+            known(13, None, "TIMEOUT", false),
+            known(14, Some(0), "OUT_OF_MEMORY", false),
+            known(14, Some(1), "FAILED", true),
+            known(14, Some(2), "FAILED", false),
+            known(14, Some(3), "NODE_FAIL", false),
         ];
         assert_eq!(accounts(text), expected);
+    }
+
+    /// As Slurm 22.05 has shown it, cut short.
+    const SHOWN: &str = "\
+        JobId=3 ArrayJobId=1 ArrayTaskId=1 JobName=t UserId=root(0) JobState=FAILED \
+        Reason=JobLaunchFailure Requeue=1 ExitCode=0:9 RunTime=00:00:00 TimeLimit=00:01:00\n\
+        JobId=1 ArrayJobId=1 ArrayTaskId=5 JobName=t UserId=root(0) JobState=CANCELLED \
+        Reason=None Requeue=1 ExitCode=0:15 RunTime=00:00:05 TimeLimit=00:01:00\n\
+        JobId=9 ArrayJobId=9 ArrayTaskId=6-8%2 JobName=t UserId=root(0) JobState=PENDING \
+        Reason=Resources Requeue=1 ExitCode=0:0 RunTime=00:00:00 TimeLimit=00:01:00\n\
+        JobId=11 JobName=t UserId=root(0) JobState=TIMEOUT Reason=TimeLimit ExitCode=0:15\n";
+
+    #[test]
+    fn what_the_controller_remembers_is_read_task_by_task() {
+        let expected = [
+            known(1, Some(1), "FAILED", true),
+            known(1, Some(5), "CANCELLED", false),
+            known(9, None, "PENDING", false),
+            known(11, None, "TIMEOUT", false),
+        ];
+        assert_eq!(shown(SHOWN), expected);
+        assert_eq!(shown("slurm_load_jobs error: Invalid job id specified\n"), []);
     }
 }

@@ -33,14 +33,25 @@ pub(super) struct Ask {
     pub(super) minutes: u64,
 }
 
-/// What there was too little of for a task that was lost.
+/// Why a task that was lost has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Cause {
+    /// There was too little of it, or so it seems.
     Memory,
+    /// There was too little of it.
     Time,
-    /// Neither, or nobody says.
+    /// Somebody has cancelled it.
+    Cancelled,
+    /// None of these, as where its node failed or others went before, or nobody says.
     #[default]
     Other,
+}
+
+impl Cause {
+    /// Whether there was too little of something.
+    pub(super) fn short(self) -> bool {
+        matches!(self, Self::Memory | Self::Time)
+    }
 }
 
 impl Ask {
@@ -66,7 +77,7 @@ impl Ask {
                 let minutes = doubled(had.minutes, MOST_MINUTES);
                 self.at_least(Self { megabytes: 0, minutes })
             }
-            Cause::Other => self,
+            Cause::Cancelled | Cause::Other => self,
         }
     }
 }

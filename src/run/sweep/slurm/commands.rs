@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::answers::{self, ACCOUNT_FORMAT, Entry, QUEUE_FORMAT};
+use super::answers::{self, ACCOUNT_FORMAT, Account, Entry, QUEUE_FORMAT};
 use super::error::SlurmError;
 
 /// What is asked of a cluster.
@@ -21,8 +21,10 @@ pub(super) trait Cluster {
     /// Lets a job that waits wait for the jobs `after`.
     fn depend(&self, job: u64, after: &[u64]) -> Result<(), SlurmError>;
 
-    /// The states of jobs and their tasks, where the cluster keeps accounts.
-    fn accounts(&self, jobs: &[u64]) -> Vec<(u64, Option<u64>, String)>;
+    /// The states of jobs and their tasks: by the accounts, where the cluster keeps some and
+    /// they have a job, else as far as the controller remembers it, which is for
+    /// `MinJobAge` after it has ended.
+    fn accounts(&self, jobs: &[u64]) -> Vec<Account>;
 
     /// What goes before the memory and the time that scripts ask for.
     fn overruling(&self) -> Vec<&'static str>;
@@ -79,15 +81,25 @@ impl Cluster for Commands {
         said("scontrol", ["update", &job, &after].map(OsStr::new)).map(|_| ())
     }
 
-    fn accounts(&self, jobs: &[u64]) -> Vec<(u64, Option<u64>, String)> {
-        let (jobs, format) =
+    fn accounts(&self, jobs: &[u64]) -> Vec<Account> {
+        let (all, format) =
             (format!("--jobs={}", list(jobs, ",")), format!("--format={ACCOUNT_FORMAT}"));
-        let mut words = ["--noheader", "--parsable2", "--allocations", &jobs, &format].to_vec();
+        let mut words = ["--noheader", "--parsable2", "--allocations", &all, &format].to_vec();
         let clusters = std::env::var(CLUSTERS).map(|names| format!("--clusters={names}"));
         words.extend(clusters.as_deref());
         // Many clusters keep none, or do not show them.
-        said("sacct", words.into_iter().map(OsStr::new))
-            .map_or_else(|_| Vec::new(), |text| answers::accounts(&text))
+        let mut known = said("sacct", words.into_iter().map(OsStr::new))
+            .map_or_else(|_| Vec::new(), |text| answers::accounts(&text));
+        for job in jobs {
+            if !known.iter().any(|one| one.job == *job) {
+                let number = job.to_string();
+                let words = ["--oneliner", "show", "job", &number].map(OsStr::new);
+                // One that it has forgotten is an error.
+                let text = said("scontrol", words).unwrap_or_default();
+                known.extend(answers::shown(&text).into_iter().filter(|one| one.job == *job));
+            }
+        }
+        known
     }
 
     fn overruling(&self) -> Vec<&'static str> {

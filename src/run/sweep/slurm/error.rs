@@ -70,23 +70,6 @@ pub enum SlurmError {
         /// What the jobs are called.
         name: String,
     },
-    /// Cells have no record, however often they were submitted.
-    #[error(
-        "{count} cells have neither a record nor a failure after {times} submissions: {cells}; \
-         {}: {last}", log.display()
-    )]
-    Lost {
-        /// How many.
-        count: usize,
-        /// How often each was submitted.
-        times: u32,
-        /// Their numbers in the plan.
-        cells: String,
-        /// The log of one of them.
-        log: PathBuf,
-        /// How it ends.
-        last: String,
-    },
 }
 
 /// What a command says when it does not know whether it was heard.

@@ -11,7 +11,7 @@ use crate::trace::{Progress, Silent};
 
 use super::super::super::watch::Watch;
 use super::super::{SweepEnd, SweepWatch};
-use super::answers::{Entry, queue};
+use super::answers::{Account, Entry, queue};
 use super::commands::Cluster;
 use super::error::SlurmError;
 use super::jobs::Jobs;
@@ -57,7 +57,7 @@ pub(super) struct Fake {
     queue: RefCell<Vec<Entry>>,
     refusals: RefCell<Vec<String>>,
     silent: Cell<bool>,
-    accounts: RefCell<Vec<(u64, Option<u64>, String)>>,
+    accounts: RefCell<Vec<Account>>,
     seen: RefCell<Vec<Jobs>>,
     /// Label of the script and what it waits for, by submission; `update` for a change.
     asked: RefCell<Vec<(String, Vec<u64>)>>,
@@ -79,10 +79,14 @@ impl Fake {
         self.silent.set(silent);
     }
 
-    /// What the accounts say from now on.
+    /// What the accounts say from now on; `FAILED 0:9`: signal 9 ended it.
     pub(super) fn account(&self, states: &[(u64, Option<u64>, &str)]) {
-        let known = states.iter().map(|&(job, task, state)| (job, task, state.to_owned()));
-        *self.accounts.borrow_mut() = known.collect();
+        let known = |&(job, task, state): &(u64, Option<u64>, &str)| {
+            let plain = state.strip_suffix(" 0:9");
+            let (killed, state) = (plain.is_some(), plain.unwrap_or(state).to_owned());
+            Account { job, task, state, killed }
+        };
+        *self.accounts.borrow_mut() = states.iter().map(known).collect();
     }
 
     /// The written list of jobs as it was at each submission.
@@ -127,9 +131,9 @@ impl Cluster for Fake {
         Ok(())
     }
 
-    fn accounts(&self, jobs: &[u64]) -> Vec<(u64, Option<u64>, String)> {
+    fn accounts(&self, jobs: &[u64]) -> Vec<Account> {
         let mut known = self.accounts.borrow().clone();
-        known.retain(|(job, ..)| jobs.contains(job));
+        known.retain(|account| jobs.contains(&account.job));
         known
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::answers::{Entry, ended};
+use super::answers::{Account, Entry, ended};
 use super::jobs::Submission;
 use super::submit::Submitter;
 
@@ -72,12 +72,14 @@ impl Life {
         let jobs: Vec<u64> = missing.iter().filter_map(|one| one.job).collect();
         let accounts = if jobs.is_empty() { Vec::new() } else { submitter.cluster.accounts(&jobs) };
         for one in missing {
-            let mine = |&&(job, ..): &&(u64, Option<u64>, String)| one.job == Some(job);
+            let mine = |account: &&Account| one.job == Some(account.job);
             let states: Vec<_> = accounts.iter().filter(mine).collect();
             if states.is_empty() {
                 self.wait(&mut living, submitter, one);
             }
-            for (job, task, state) in states.into_iter().filter(|(.., state)| !ended(state)) {
+            for Account { job, task, state, .. } in
+                states.into_iter().filter(|account| !ended(&account.state))
+            {
                 living.certain = true;
                 living.add(submitter, one, *task);
                 let told = "the accounts have it as";

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use super::error::SlurmError;
+use super::fates::{Fate, LastTask};
 use super::submit::Submitter;
 
 /// So many endings are told, and so many ranges of cells; others are alike.
@@ -34,20 +34,19 @@ pub(super) fn ranges(numbers: &[u64]) -> String {
     if ranges.len() > TOLD { text + ", ..." } else { text }
 }
 
-/// The submission and the place of the last task that was to run the cell `number`.
-fn last_task<'s>(submitter: &'s Submitter<'_>, number: u64) -> Option<(&'s str, usize)> {
-    submitter.jobs.submissions.iter().rev().find_map(|one| {
-        let mine = |&(first, last): &(u64, u64)| (first..=last).contains(&number);
-        Some((one.label.as_str(), one.tasks.iter().position(mine)?))
-    })
-}
-
-/// The error for cells that were submitted `times` times and have no record.
-pub(super) fn lost(submitter: &Submitter<'_>, numbers: &[u64], times: u32) -> SlurmError {
-    let task = numbers.first().and_then(|&number| last_task(submitter, number));
-    let log = task.map(|(label, task)| submitter.log(label, task)).unwrap_or_default();
-    let (count, cells, last) = (numbers.len(), ranges(numbers), last_words(&log));
-    SlurmError::Lost { count, times, cells, log, last }
+/// Why a cell failed that was submitted `times` times and ended none of its tasks, the last
+/// of which is this one with its fate.
+pub(super) fn lost(
+    submitter: &Submitter<'_>,
+    (one, task): LastTask,
+    fate: &Fate,
+    times: u32,
+) -> Vec<String> {
+    let log = submitter.log(&submitter.jobs.submissions[one].label, task);
+    let (end, ask) = (fate.words.as_deref().unwrap_or("one whose end nobody knows"), fate.ask);
+    let tasks = format!("{times} tasks of Slurm were to run it, and each ended before it did");
+    let last = format!("the last was {end}, with {ask}");
+    vec![tasks, last, format!("{}: {}", log.display(), last_words(&log))]
 }
 
 /// The end of a log.
@@ -76,7 +75,7 @@ mod tests {
     use super::super::ask::Ask;
     use super::super::fakes::{Fake, estimate, request};
     use super::super::jobs::Jobs;
-    use super::{Submitter, lost, ranges};
+    use super::{Fate, Submitter, lost, ranges};
 
     #[test]
     fn numbers_are_told_as_ranges() {
@@ -93,8 +92,13 @@ mod tests {
         let mut submitter = Submitter::new(&fake, &request, &estimate, jobs);
         let cells: Vec<_> = estimate.cells.iter().collect();
         submitter.array(&[&cells[..2], &cells[2..]], Ask::default()).unwrap();
-        let said = || lost(&submitter, &[3, 4], 3).to_string();
-        assert!(said().contains("2 cells have neither") && said().contains("submissions: 3-4; "));
+        let ask = Ask { megabytes: 900, minutes: 11 };
+        let words = Some(String::from("7_1 OUT_OF_MEMORY"));
+        let fate = Fate { words, ask, ..Fate::default() };
+        let said = || lost(&submitter, (0, 1), &fate, 3).join("; ");
+        assert!(said().starts_with("3 tasks of Slurm"), "{}", said());
+        let last = "the last was 7_1 OUT_OF_MEMORY, with 900M of memory and 11 minutes; ";
+        assert!(said().contains(last), "{}", said());
         assert!(said().ends_with("/slurm/cells-1_1.log: is not there"), "{}", said());
         let log = submitter.log("cells-1", 1);
         std::fs::write(&log, "error: old\nfine\nerror: new\n  because: of it\n\n").unwrap();

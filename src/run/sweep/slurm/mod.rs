@@ -28,13 +28,15 @@ use std::path::{Path, PathBuf};
 
 use crate::record::SweepFiles;
 
-use super::error::SweepError;
-use super::{SweepEnd, SweepRequest, SweepWatch, estimate, open};
+use super::error::{Failure, SweepError};
+use super::folder::SweepFolder;
+use super::stock::Cell;
+use super::{Opened, SweepEnd, SweepRequest, SweepWatch, estimate, open};
 use commands::{Cluster, Commands};
 use jobs::Jobs;
 use submit::Submitter;
 use tally::Tally;
-use watcher::Watcher;
+use watcher::{Deeds, Watcher};
 
 pub use error::SlurmError;
 pub use request::SlurmRequest;
@@ -58,11 +60,13 @@ pub fn slurm_name(out: &Path) -> String {
 }
 
 /// Submits the cells of a plan that have not ended, watches their jobs until all have, and
-/// submits again what is lost. Jobs that a watch before has submitted are taken up.
+/// submits again what is lost. Jobs that a watch before has submitted are taken up. A cell
+/// that is lost with all of its tasks is kept as failed; one whose task somebody has cancelled
+/// is left as it is.
 ///
 /// # Errors
 /// [`SweepError`]: what keeps the sweep from being run; [`SlurmError`] in it where Slurm
-/// refuses or does not answer, and where cells stay without a record.
+/// refuses or does not answer.
 pub fn slurm_sweep(
     request: &SweepRequest,
     slurm: &SlurmRequest,
@@ -99,21 +103,44 @@ fn watched(
     let jobs = Jobs::open(&place, &slurm.out, &opened.hash)?;
     let submitter = Submitter::new(cluster, slurm, &estimate, jobs);
     let list = || folder.list(all, watch);
-    let ended = Watcher::new(submitter, tally, (&opened.hash, &request.plan), watch, &list)
+    let fail = |at: usize, errors| failed(folder, &cells[at], errors);
+    let deeds = Deeds { list: &list, fail: &fail };
+    let ended = Watcher::new(submitter, tally, (&opened.hash, &request.plan), watch, deeds)
         .and_then(|watcher| watcher.retrying(forgiven).run());
     let whole = request.part.is_none() || folder.complete(all);
     drop(mine);
+    close(opened, ended, whole, watch)
+}
+
+/// Leaves the folder of a watch that has ended: writes the tables of the `whole` sweep where
+/// no job has and nothing is left.
+fn close(
+    Opened { folder, cells, .. }: Opened,
+    ended: Result<(SlurmEnd, bool), SweepError>,
+    whole: bool,
+    watch: &dyn SweepWatch,
+) -> Result<SlurmEnd, SweepError> {
     // Nothing was submitted, so nobody has to go on with it.
     if !folder.files.begun() {
-        opened.folder.leave();
+        folder.leave();
         return ended.map(|(end, _)| end);
     }
     let (end, written) = ended?;
     if end.cells.left == 0 && end.living == 0 && whole && !written {
         folder.tables(watch)?;
     }
-    folder.clean(all);
+    folder.clean(&cells);
     Ok(end)
+}
+
+/// Keeps a cell as failed that no task has ended, unless it has ended nonetheless; false:
+/// somebody has it claimed.
+fn failed(folder: &SweepFolder, cell: &Cell, errors: Vec<String>) -> Result<bool, SweepError> {
+    let Some(_mine) = folder.take(&cell.record.key)? else { return Ok(false) };
+    if folder.state(cell).ok().flatten().is_none() {
+        folder.keep(cell, Err(Failure { errors, refused: false }))?;
+    }
+    Ok(true)
 }
 
 /// Refuses a sweep that was submitted before, unless it is to go on.

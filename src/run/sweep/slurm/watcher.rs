@@ -12,7 +12,7 @@ use super::SlurmEnd;
 use super::answers::Entry;
 use super::ask::Ask;
 use super::error::SlurmError;
-use super::fates::LastTask;
+use super::fates::{Ends, LastTask};
 use super::life::{Life, Living};
 use super::submit::Submitter;
 use super::tally::Tally;
@@ -28,15 +28,17 @@ pub(super) struct Watcher<'a> {
     submitter: Submitter<'a>,
     tally: Tally<'a>,
     watch: &'a dyn SweepWatch,
-    /// Writes the list of cells.
-    list: &'a dyn Fn() -> Result<(), SweepError>,
+    deeds: Deeds<'a>,
     listed: bool,
     /// Hash of the plan's cells, its file and what that held.
     plan: (&'a str, &'a Path, Vec<u8>),
     attempts: Vec<Attempt>,
     /// Places of cells that somebody wants anew, whatever became of them before.
     anew: BTreeSet<usize>,
+    /// Places of cells whose last task somebody has cancelled: those are not submitted again.
+    cancelled: BTreeSet<usize>,
     life: Life,
+    ends: Ends,
     /// Places of cells that had no task at the last look.
     bare: BTreeSet<usize>,
     /// A job of the tables is to be submitted, or to wait for more.
@@ -45,6 +47,15 @@ pub(super) struct Watcher<'a> {
     said: BTreeSet<String>,
     /// Jobs that lived at the last look, and those submitted since.
     living: BTreeSet<u64>,
+}
+
+/// What a watch does in the folder of the sweep.
+#[derive(Clone, Copy)]
+pub(super) struct Deeds<'a> {
+    /// Writes the list of cells.
+    pub(super) list: &'a dyn Fn() -> Result<(), SweepError>,
+    /// Keeps the cell at a place as failed, with its errors; false: somebody has it claimed.
+    pub(super) fail: &'a dyn Fn(usize, Vec<String>) -> Result<bool, SweepError>,
 }
 
 /// What was done for a cell in this round.
@@ -65,17 +76,19 @@ impl<'a> Watcher<'a> {
         tally: Tally<'a>,
         (hash, plan): (&'a str, &'a Path),
         watch: &'a dyn SweepWatch,
-        list: &'a dyn Fn() -> Result<(), SweepError>,
+        deeds: Deeds<'a>,
     ) -> Result<Self, SweepError> {
         let text = std::fs::read(plan).map_err(SweepError::folder(plan))?;
         Ok(Self {
             attempts: vec![Attempt::default(); submitter.estimate.cells.len()],
             anew: BTreeSet::new(),
+            cancelled: BTreeSet::new(),
             life: Life::default(),
+            ends: Ends::default(),
             submitter,
             tally,
             watch,
-            list,
+            deeds,
             listed: false,
             plan: (hash, plan, text),
             bare: BTreeSet::new(),
@@ -90,8 +103,9 @@ impl<'a> Watcher<'a> {
         Self { anew: places.into_iter().collect(), ..self }
     }
 
-    /// Watches until all cells have ended and the tables are there, or an interrupt; gives
-    /// whether a job has written the tables.
+    /// Watches until all cells have ended and the tables are there, or those are left alone
+    /// that somebody has cancelled, or an interrupt; gives whether a job has written the
+    /// tables.
     pub(super) fn run(mut self) -> Result<(SlurmEnd, bool), SweepError> {
         self.watch.begin(self.tally.end());
         let queue = self.queue()?;
@@ -123,10 +137,11 @@ impl<'a> Watcher<'a> {
         let living = if interrupted { self.living.len() } else { 0 };
         // What earlier jobs have written may be of fewer cells.
         let written = !self.tables_due && self.submitter.tables_written();
-        if !interrupted && !self.tables_due && !written {
+        let end = self.tally.end();
+        if !interrupted && !self.tables_due && !written && end.left == 0 {
             self.watch.say("the job of the tables was lost: its work is done here");
         }
-        (SlurmEnd { cells: self.tally.end(), living }, written)
+        (SlurmEnd { cells: end, living }, written)
     }
 
     fn queue(&self) -> Result<Vec<Entry>, SlurmError> {
@@ -181,6 +196,7 @@ impl<'a> Watcher<'a> {
         }
         let Living { jobs, covered, .. } = self.look(queue);
         self.living = jobs;
+        self.ends.look(queue);
         self.tell(queue);
         let open = self.tally.open();
         let tables = self.tables(queue).map(|entry| entry.job);
@@ -193,14 +209,19 @@ impl<'a> Watcher<'a> {
         }
         let bare: BTreeSet<usize> = open.into_iter().filter(|at| !covered[*at]).collect();
         // A record may be there that this machine does not see yet: look twice.
-        let lost = |at: &usize| self.attempts[*at].times == 0 || self.bare.contains(at);
+        let lost = |at: &usize| {
+            let twice = self.attempts[*at].times == 0 || self.bare.contains(at);
+            twice && !self.cancelled.contains(at)
+        };
         let lost: Vec<usize> = bare.iter().copied().filter(lost).collect();
         self.bare = bare;
         if !lost.is_empty() {
-            self.again(&lost, queue)?;
+            self.again(&lost)?;
         }
         self.submit_tables(tables)?;
-        self.write_list().map(|()| false)
+        self.write_list()?;
+        let given_up = |at| self.cancelled.contains(at);
+        Ok(self.living.is_empty() && self.tally.open().iter().all(given_up))
     }
 
     /// The job of the tables that lives.
@@ -225,7 +246,7 @@ impl<'a> Watcher<'a> {
 
     /// Puts the cells into the list of the folder, once.
     fn write_list(&mut self) -> Result<(), SweepError> {
-        if std::mem::replace(&mut self.listed, true) { Ok(()) } else { (self.list)() }
+        if std::mem::replace(&mut self.listed, true) { Ok(()) } else { (self.deeds.list)() }
     }
 
     /// Says why jobs wait, where that is not because others run.

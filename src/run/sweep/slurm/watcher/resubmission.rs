@@ -8,7 +8,6 @@ use crate::record::CellEstimate;
 use crate::units::read_file;
 
 use super::super::super::error::SweepError;
-use super::super::answers::Entry;
 use super::super::ask::{Ask, Cause};
 use super::super::fates::{self, Fate, LastTask, fates};
 use super::super::losses::{self, ranges};
@@ -21,8 +20,9 @@ use super::{Attempt, Watcher};
 type Fates = BTreeMap<LastTask, Fate>;
 
 impl Watcher<'_> {
-    /// Submits cells that no task is to run, unless that was done too often.
-    pub(super) fn again(&mut self, lost: &[usize], queue: &[Entry]) -> Result<(), SweepError> {
+    /// Submits cells that no task is to run, unless somebody has cancelled their tasks, or
+    /// that was done too often: then they have failed.
+    pub(super) fn again(&mut self, lost: &[usize]) -> Result<(), SweepError> {
         let most = self.submitter.request.resubmit;
         let (new, told): (Vec<usize>, Vec<usize>) =
             lost.iter().partition(|&&at| self.attempts[at].times == 0);
@@ -33,14 +33,13 @@ impl Watcher<'_> {
             told.into_iter().partition(|&at| self.attempts[at].times <= most);
         if new.is_empty() && again.is_empty() {
             // Who lives may still run them: the job of the tables does.
-            let lost = || losses::lost(&self.submitter, &self.numbers(&hopeless), most + 1);
-            return if self.living.is_empty() { Err(lost().into()) } else { Ok(()) };
+            return if self.living.is_empty() { self.fail(&hopeless) } else { Ok(()) };
         }
         if !new.is_empty() {
             let chunk = self.submitter.request.chunk(self.submitter.estimate);
             self.submit(&new, chunk, Ask::default())?;
         }
-        if again.is_empty() { Ok(()) } else { self.one_by_one(&again, queue) }
+        if again.is_empty() { Ok(()) } else { self.one_by_one(&again) }
     }
 
     /// Whether the plan can be read and is what it was; says why it cannot.
@@ -58,12 +57,10 @@ impl Watcher<'_> {
 
     /// Submits cells that were lost, each as a task of its own, with more of what there was
     /// too little of.
-    fn one_by_one(&mut self, again: &[usize], queue: &[Entry]) -> Result<(), SweepError> {
-        let last: BTreeSet<LastTask> =
-            again.iter().filter_map(|&at| self.attempts[at].last).collect();
-        let fates: Fates = fates(&self.submitter, queue, &last);
+    fn one_by_one(&mut self, again: &[usize]) -> Result<(), SweepError> {
+        let fates = self.fates(again);
         let mut groups: BTreeMap<Ask, Vec<usize>> = BTreeMap::new();
-        for &at in again {
+        for at in self.uncancelled(again, &fates) {
             let need = self.need(at, &fates);
             self.attempts[at].need = need;
             groups.entry(need).or_default().push(at);
@@ -75,6 +72,55 @@ impl Watcher<'_> {
                 let said = self.told((&places[..sent], &last[..sent]), need, &fates);
                 self.watch.say(&said);
             }
+        }
+        Ok(())
+    }
+
+    /// How the last tasks of cells have ended.
+    fn fates(&self, places: &[usize]) -> Fates {
+        let last = places.iter().filter_map(|&at| self.attempts[at].last).collect();
+        fates(&self.submitter, &self.ends, &last)
+    }
+
+    /// Those of some cells whose last task nobody has cancelled; says and remembers which the
+    /// others are. A sweep that goes on when nothing lives any more submits them anew.
+    fn uncancelled(&mut self, places: &[usize], fates: &Fates) -> Vec<usize> {
+        let fate = |at: usize| self.attempts[at].last.and_then(|last| fates.get(&last));
+        let by_somebody =
+            |at: &&usize| fate(**at).is_some_and(|fate| fate.cause == Cause::Cancelled);
+        let (cancelled, others): (Vec<usize>, Vec<usize>) = places.iter().partition(by_somebody);
+        if !cancelled.is_empty() {
+            let last: BTreeSet<_> =
+                cancelled.iter().filter_map(|&at| self.attempts[at].last).collect();
+            let ends = fates::told(last.iter().filter_map(|last| fates.get(last)));
+            let cells = ranges(&self.numbers(&cancelled));
+            self.watch.say(&format!(
+                "cancelled by somebody, not submitted again: cells {cells}{ends}; the job of the \
+                 tables runs them unless it is cancelled too"
+            ));
+        }
+        self.cancelled.extend(cancelled);
+        others
+    }
+
+    /// Keeps cells as failed that have ended none of their tasks, unless somebody else works
+    /// on them.
+    fn fail(&mut self, hopeless: &[usize]) -> Result<(), SweepError> {
+        let fates = self.fates(hopeless);
+        let mut claimed = Vec::new();
+        for at in self.uncancelled(hopeless, &fates) {
+            let Attempt { times, last, .. } = self.attempts[at];
+            let Some((last, fate)) = last.and_then(|last| Some((last, fates.get(&last)?))) else {
+                continue;
+            };
+            let errors = losses::lost(&self.submitter, last, fate, times);
+            if !(self.deeds.fail)(at, errors)? {
+                claimed.push(at);
+            }
+        }
+        if !claimed.is_empty() {
+            let cells = ranges(&self.numbers(&claimed));
+            self.say(format!("no task has them, but others have claimed them: cells {cells}"));
         }
         Ok(())
     }
@@ -108,7 +154,7 @@ impl Watcher<'_> {
         let overruling = self.submitter.cluster.overruling();
         let mut said =
             format!("lost, submitted again: cells {cells}{ends}, one per task with {ask}");
-        if ended.iter().any(|fate| fate.cause != Cause::Other) && !overruling.is_empty() {
+        if ended.iter().any(|fate| fate.cause.short()) && !overruling.is_empty() {
             let names = overruling.join(" and ");
             said += &format!("; {names} in the environment overrules that: set more there");
         }
@@ -169,6 +215,10 @@ impl Watcher<'_> {
         let number = |(one, _): LastTask| self.submitter.jobs.submissions[one].job;
         let unsent = |at: &usize| self.attempts[*at].last.and_then(number).is_none();
         if !self.tables_due || self.tally.open().iter().any(unsent) {
+            return Ok(());
+        }
+        // One that is new would run what somebody has cancelled.
+        if there.is_none() && !self.cancelled.is_empty() {
             return Ok(());
         }
         self.tables_due = false;

@@ -1,6 +1,8 @@
 //! What the watch decides, look by look.
 
-use std::cell::Cell;
+mod given_up;
+
+use std::cell::{Cell, RefCell};
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,8 +11,9 @@ use super::super::answers::Entry;
 use super::super::fakes::{Fake, Listener, entry, estimate, request};
 use super::super::jobs::Jobs;
 use super::super::request::SlurmRequest;
-use super::{Ask, Life, Submitter, SweepError, Tally, Watcher};
+use super::{Ask, Deeds, Life, Submitter, SweepError, Tally, Watcher};
 use crate::record::{SweepEstimate, SweepFiles};
+use crate::units::to_u64;
 
 /// A sweep of five cells: two arrays, of the tasks 1-2 and 3-4, and of 5.
 struct Scene {
@@ -21,6 +24,10 @@ struct Scene {
     estimate: SweepEstimate,
     request: SlurmRequest,
     listed: Cell<u32>,
+    /// What was kept of cells as failed.
+    failed: RefCell<Vec<(usize, Vec<String>)>>,
+    /// Somebody has all cells claimed.
+    claimed: Cell<bool>,
     /// How long a job may stay out of the queue.
     grace: Duration,
 }
@@ -35,7 +42,8 @@ impl Scene {
         let (fake, listener) = (Fake::default(), Listener::default());
         let (estimate, request) = (estimate(5), request(out.path()));
         let (listed, grace) = (Cell::new(0), Duration::ZERO);
-        Self { out, fake, listener, files, estimate, request, listed, grace }
+        let (failed, claimed) = (RefCell::default(), Cell::new(false));
+        Self { out, fake, listener, files, estimate, request, listed, failed, claimed, grace }
     }
 
     fn folder(&self) -> PathBuf {
@@ -68,8 +76,15 @@ impl Scene {
             self.listed.set(self.listed.get() + 1);
             Ok(())
         };
-        let plan = self.plan();
-        let watcher = Watcher::new(submitter, tally, (hash, &plan), &self.listener, &list);
+        let fail = |at: usize, errors| {
+            if !self.claimed.get() {
+                self.failed.borrow_mut().push((at, errors));
+                self.end(to_u64(at) + 1, false);
+            }
+            Ok(!self.claimed.get())
+        };
+        let (plan, deeds) = (self.plan(), Deeds { list: &list, fail: &fail });
+        let watcher = Watcher::new(submitter, tally, (hash, &plan), &self.listener, deeds);
         work(Watcher { life: Life::new(self.grace), ..watcher.unwrap() })
     }
 }
@@ -118,14 +133,14 @@ fn what_is_lost_is_submitted_again_after_a_second_look_and_only_that() {
     scene.with("7f", |mut watcher| {
         watcher.step(&[]).unwrap();
         scene.fake.asked();
-        let gone = ["100|0|CANCELLED|None|/x/cells-1.sh", ALL[1], ALL[2], ALL[3]];
+        let gone = ["100|0|NODE_FAIL|NodeDown|/x/cells-1.sh", ALL[1], ALL[2], ALL[3]];
         scene.end(1, true);
         watcher.step(&queue(&gone)).unwrap();
         assert_eq!(scene.fake.asked(), Vec::<String>::new(), "it may only be late");
         watcher.step(&queue(&gone)).unwrap();
         assert_eq!(scene.fake.asked(), ["cells-3 after []", "update 102 after [100, 101, 103]"]);
         let said = scene.listener.said();
-        assert!(said.contains("lost, submitted again: cells 2 (100_0 CANCELLED)"), "{said}");
+        assert!(said.contains("lost, submitted again: cells 2 (100_0 NODE_FAIL)"), "{said}");
         let jobs = Jobs::read(&scene.folder()).unwrap().unwrap();
         assert_eq!(jobs.submissions[3].tasks, [(2, 2)]);
         watcher
@@ -145,24 +160,6 @@ fn a_record_that_shows_late_is_no_loss() {
         (1..=4).for_each(|number| scene.end(number, true));
         watcher.step(&queue(&ALL[2..])).unwrap();
         assert_eq!(scene.fake.asked(), Vec::<String>::new());
-    });
-}
-
-#[test]
-fn after_so_many_submissions_the_log_is_named() {
-    let scene = Scene::new();
-    scene.with("7f", |mut watcher| {
-        // The first one and two more, each seen gone twice.
-        for _ in 0..6 {
-            assert!(!watcher.step(&queue(&ALL[3..])).unwrap());
-        }
-        watcher.step(&queue(&ALL[3..])).unwrap();
-        let said = watcher.step(&[]).unwrap_err().to_string();
-        assert!(
-            said.contains("5 cells have neither") && said.contains("3 submissions: 1-5"),
-            "{said}"
-        );
-        assert!(said.contains("slurm/cells-6_0.log: is not there"), "{said}");
     });
 }
 

@@ -1,0 +1,65 @@
+//! Cells that are not submitted again: those that end every task, and those whose task
+//! somebody has cancelled.
+
+use super::{Scene, queue};
+
+#[test]
+fn a_cell_that_ends_every_task_fails_with_the_end_of_the_last_one() {
+    let scene = Scene::new();
+    (1..=4).for_each(|number| scene.end(number, true));
+    scene.fake.account(&[
+        (100, Some(0), "NODE_FAIL"),
+        (102, Some(0), "OUT_OF_MEMORY"),
+        (103, Some(0), "FAILED 0:9"),
+    ]);
+    scene.with("7f", |mut watcher| {
+        // The first one and two more, each seen gone twice.
+        for _ in 0..7 {
+            let tables = queue(&["101|N/A|PENDING|Dependency|/x/tables-1.sh"]);
+            assert!(!watcher.step(&tables).unwrap());
+        }
+        assert!(scene.failed.borrow().is_empty(), "the job of the tables may run it");
+        scene.claimed.set(true);
+        (0..2).for_each(|_| assert!(!watcher.step(&[]).unwrap()));
+        assert!(scene.listener.said().contains("others have claimed them: cells 5"));
+        scene.claimed.set(false);
+        assert!(!watcher.step(&[]).unwrap());
+        assert!(watcher.step(&[]).unwrap());
+        assert_eq!((watcher.end(false).0.cells.failed, watcher.end(false).0.cells.left), (1, 0));
+    });
+    let failed = scene.failed.borrow().clone();
+    let (at, said) = (failed[0].0, failed[0].1.join("; "));
+    assert_eq!((failed.len(), at), (1, 4));
+    assert!(
+        said.starts_with("3 tasks of Slurm") && said.contains("103_0 FAILED by signal 9, with"),
+        "{said}"
+    );
+    assert!(said.contains("cells-3_0.log: is not there"), "{said}");
+}
+
+#[test]
+fn what_somebody_cancels_is_not_submitted_again_until_a_sweep_goes_on_with_nothing_alive() {
+    let scene = Scene::new();
+    (1..=2).for_each(|number| scene.end(number, true));
+    let gone = ["100|0|CANCELLED|None|/x/cells-1.sh", "100|1|NODE_FAIL|NodeDown|/x/cells-1.sh"];
+    scene.with("7f", |mut watcher| {
+        watcher.step(&[]).unwrap();
+        assert_eq!(scene.fake.asked(), ["cells-1 after []", "tables-1 after [100]"]);
+        // Cells 3-4 were a task, cell 5 another; the job of the tables is cancelled too.
+        (0..2).for_each(|_| assert!(!watcher.step(&queue(&gone)).unwrap()));
+        assert_eq!(scene.fake.asked(), ["cells-2 after []"], "no tables, which would run them");
+        let said = scene.listener.said();
+        assert!(said.contains("not submitted again: cells 3-4 (100_0 CANCELLED)"), "{said}");
+        scene.end(5, true);
+        assert!(watcher.step(&queue(&gone)).unwrap(), "nothing else is left");
+        let (end, written) = watcher.end(false);
+        assert_eq!((end.cells.done, end.cells.left, end.living, written), (3, 2, 0, false));
+        assert!(!scene.listener.said().contains("the job of the tables"));
+    });
+    scene.fake.asked();
+    scene.with("7f", |mut watcher| {
+        watcher.take_up(&queue(&gone)).unwrap();
+        watcher.step(&queue(&gone)).unwrap();
+        assert_eq!(scene.fake.asked(), ["cells-3 after []", "tables-2 after [103]"]);
+    });
+}
