@@ -106,8 +106,9 @@ pub(crate) struct Arguments {
     /// Cells at once at most [default: all cores; with --engine slurm, in a job: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Memory that cells may take together by their estimates, as 512M or 8G; one cell
-    /// runs in any case [default: 80 % of what is free]
+    /// Memory that cells may take together by their estimates, as 512M or 8G, and as far as
+    /// 80 % of what is free has room for them beside those of others in DIR on this machine;
+    /// one cell runs in any case [default: what is free alone]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<ByteCount>,
     /// Refuses a plan that has other cells than when a job was submitted

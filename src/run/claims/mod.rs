@@ -1,6 +1,7 @@
 //! Claims: which process works on what, so that several may work in one folder.
 //!
-//! A process has a file `OWNER.owner` that it rewrites now and then, and a file
+//! A process has a file `OWNER.owner` that it rewrites now and then, which also says how much
+//! memory it holds, and a file
 //! `KEY.claim` for each thing that it works on, made by exclusive creation. A claim is
 //! stale when its owner's file is gone, when the owner is a process of this machine that
 //! does not run any more, or ran before the machine booted again, and else when the
@@ -13,6 +14,7 @@
 //! Should two take each other's claims for stale, both find out the same and write the
 //! same bytes.
 
+mod beat;
 mod held;
 mod owner;
 
@@ -20,13 +22,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::units::{Passing, UNFINISHED, read_file};
 
+use beat::Beating;
 use held::Held;
 use owner::Life;
 
@@ -39,9 +40,6 @@ const CLAIM: &str = "claim";
 /// How an owner's file ends.
 const OWNER: &str = "owner";
 
-/// A process rewrites its file so many times before others may take it for gone.
-const BEATS: u32 = 6;
-
 /// The claims of one folder, as one process sees them.
 #[derive(Debug)]
 pub(super) struct Claims {
@@ -51,9 +49,7 @@ pub(super) struct Claims {
     held: Held,
     /// By owner: what its file held, and since when.
     watched: Mutex<BTreeMap<Owner, (Vec<u8>, Instant)>>,
-    /// Ends the thread that rewrites this process's file.
-    end: Option<Sender<()>>,
-    beating: Option<JoinHandle<()>>,
+    beating: Beating,
 }
 
 impl Claims {
@@ -67,30 +63,35 @@ impl Claims {
         let path = folder.join(format!("{}.{OWNER}", owner.name()));
         // A file of that name can only be this process's own, from a sweep before.
         let _ = fs::remove_file(&path);
-        let beat = now(0);
-        let mut file = match Passing::create_new(&path, &beat)? {
-            Some(file) => file,
-            // Made, though the file system did not hear itself say so.
-            None => Passing::adopt(&path, &beat)?,
-        };
-        let (end, ended) = channel();
-        let beating = std::thread::spawn(move || {
-            let mut beat = 0;
-            while ended.recv_timeout(expiry / BEATS) == Err(RecvTimeoutError::Timeout) {
-                beat += 1;
-                // A folder that cannot be written now may be later.
-                let _ = file.rewrite(&now(beat));
-            }
-        });
+        let beating = Beating::begin(&path, expiry)?;
         Ok(Self {
             folder: folder.to_path_buf(),
             owner,
             expiry,
             held: Held::default(),
             watched: Mutex::default(),
-            end: Some(end),
-            beating: Some(beating),
+            beating,
         })
+    }
+
+    /// Tells others that this process holds `bytes` of memory, or is about to: at once where
+    /// that is more than before.
+    pub(super) fn hold(&self, bytes: u64) {
+        self.beating.hold(bytes);
+    }
+
+    /// The other processes of this machine that work here, by their ids, with the bytes that
+    /// each says it holds: `u64::MAX` of one that is about to say it.
+    ///
+    /// Approximate: those of other containers on this machine are taken for processes of
+    /// others.
+    pub(super) fn beside(&self) -> Vec<(u32, u64)> {
+        let other = |path: PathBuf| {
+            let owner = (path.extension()? == OWNER).then(|| path.file_stem())??;
+            let pid = Owner::named(&owner.to_string_lossy()).beside(&self.owner)?;
+            Some((pid, beat::bytes(&read_file(&path).ok()?)))
+        };
+        self.files().into_iter().filter_map(other).collect()
     }
 
     /// Claims `key`; `None`: somebody else works on it, perhaps another thread. The claim
@@ -215,16 +216,6 @@ impl Claims {
     }
 }
 
-impl Drop for Claims {
-    fn drop(&mut self) {
-        drop(self.end.take());
-        if let Some(beating) = self.beating.take() {
-            // The thread holds no lock and cannot panic; its file goes with it.
-            let _ = beating.join();
-        }
-    }
-}
-
 /// The key of the claim in the file `path`; `None`: it is no claim's.
 fn key(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()?.strip_suffix(CLAIM)?.strip_suffix('.')
@@ -234,11 +225,6 @@ fn key(path: &Path) -> Option<&str> {
 fn by(claim: &[u8]) -> Owner {
     let text = String::from_utf8_lossy(claim);
     Owner::named(text.lines().next().unwrap_or_default())
-}
-
-/// Something that was not there before, with the time for people.
-fn now(beat: u64) -> Vec<u8> {
-    format!("{beat} {}\n", seconds()).into_bytes()
 }
 
 fn seconds() -> u64 {
@@ -266,6 +252,27 @@ mod tests {
         assert!(claims.tidy(|_| false));
         drop(claims);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn processes_of_one_machine_hear_what_each_of_them_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        let claims = Claims::enter(folder.path(), LONG).unwrap();
+        let write = |name: &str, text: &str| {
+            fs::write(folder.path().join(format!("{name}.owner")), text).unwrap();
+        };
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let (pid, other) = (child.id(), Owner::of(child.id()));
+        write(other.name(), "3 9 4096\n");
+        write("far~b~1~7~1", "3 9 5000\n");
+        claims.hold(70);
+        assert_eq!(claims.beside(), [(pid, 4096)], "neither its own nor another machine's");
+        write(other.name(), "4 9 40");
+        assert_eq!(claims.beside(), [(pid, u64::MAX)]);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(claims.beside(), []);
     }
 
     #[test]

@@ -24,7 +24,11 @@ pub(super) enum Life {
 impl Owner {
     /// This process.
     pub(super) fn this() -> Self {
-        let pid = std::process::id();
+        Self::of(std::process::id())
+    }
+
+    /// The process of that id on this machine.
+    pub(super) fn of(pid: u32) -> Self {
         let start = match found(pid) {
             Found::Since(start) => start,
             Found::Nobody | Found::Hidden => String::from("-"),
@@ -46,6 +50,14 @@ impl Owner {
     pub(in super::super) fn host_and_pid(&self) -> (&str, &str) {
         let parts: Vec<&str> = self.0.split('~').collect();
         (parts.first().copied().unwrap_or("-"), parts.get(3).copied().unwrap_or("-"))
+    }
+
+    /// Its process id, where it is another process of the machine of `other` and runs.
+    pub(super) fn beside(&self, other: &Self) -> Option<u32> {
+        let place = |owner: &Self| owner.0.rsplitn(3, '~').nth(2).map(str::to_owned);
+        let same = self != other && place(self) == place(other);
+        let runs = same && self.life() == Life::Alive;
+        if runs { self.host_and_pid().1.parse().ok() } else { None }
     }
 
     /// Whether it still runs, as far as this machine can tell without a clock.

@@ -20,6 +20,7 @@ use super::error::{Failure, SweepError};
 use super::estimate::{self, MACHINE_BYTES};
 use super::folder::{PAUSE, SweepFolder};
 use super::job::{self, Job};
+use super::room::Room;
 use super::seconds::Took;
 use super::stock::{Cell, Stock};
 use super::{SweepEnd, SweepWatch};
@@ -30,8 +31,7 @@ pub(super) struct Course<'a> {
     folder: &'a SweepFolder,
     cells: &'a [Cell],
     watch: &'a dyn SweepWatch,
-    /// Bytes that cells may take together.
-    memory: u64,
+    room: Room,
     /// By cell: machines at once that it can use.
     machines: Vec<u64>,
     state: Mutex<State>,
@@ -67,14 +67,18 @@ struct Load {
 }
 
 impl Load {
-    /// Whether one more job has a thread and memory; the only one has, whatever it takes.
-    fn has_room(self, job: Self, threads: usize, memory: u64) -> bool {
+    /// Whether one more job has a thread and memory, where `fits` says whether there is so
+    /// much in all; the only one has, whatever it takes.
+    fn has_room(self, job: Self, threads: usize, fits: impl FnOnce(u64) -> bool) -> bool {
         let mut all = self;
         all.add(job);
-        // All jobs together run as many machines at once as there are threads.
-        let machines = all.machines.min(to_u64(threads)).saturating_mul(MACHINE_BYTES);
-        let fits = all.bytes.saturating_add(machines) <= memory;
-        self.jobs == 0 || (self.jobs < threads && fits)
+        self.jobs == 0 || (self.jobs < threads && fits(all.memory(threads)))
+    }
+
+    /// Bytes of all: together they run as many machines at once as there are threads.
+    fn memory(self, threads: usize) -> u64 {
+        let machines = self.machines.min(to_u64(threads)).saturating_mul(MACHINE_BYTES);
+        self.bytes.saturating_add(machines)
     }
 
     fn add(&mut self, job: Self) {
@@ -96,7 +100,7 @@ impl<'a> Course<'a> {
         (stock, folder): (&'a Stock, &'a SweepFolder),
         (cells, states): (&'a [Cell], &[Option<bool>]),
         watch: &'a dyn SweepWatch,
-        memory: u64,
+        room: Room,
     ) -> Self {
         let count = |wanted| states.iter().filter(|&&state| state == wanted).count();
         let end =
@@ -107,7 +111,7 @@ impl<'a> Course<'a> {
         let waiting = job::waiting(stock, folder, cells, open);
         let state = Mutex::new(State { waiting, end, ..State::default() });
         let machines = estimate::machines_of(stock, cells);
-        Self { stock, folder, cells, watch, memory, machines, state }
+        Self { stock, folder, cells, watch, room, machines, state }
     }
 
     /// Runs all of them, and waits for those that others run.
@@ -158,14 +162,16 @@ impl<'a> Course<'a> {
     }
 
     /// Starts jobs as long as there are threads and memory for them; one, whatever it
-    /// takes. Nobody waits within the pool: who ends starts the next.
+    /// takes. Nobody waits within the pool: who ends starts the next. So memory that others
+    /// give back is taken when a job ends.
     fn admit<'s>(&'s self, scope: &Scope<'s>, keep: &'s SyncSender<Outcome>) {
+        let threads = rayon::current_num_threads();
         let mut state = self.state();
         while !self.watch.stopped() && state.broken.is_none() {
-            let Some(&job) = state.waiting.front() else { return };
+            let Some(&job) = state.waiting.front() else { break };
             let load = self.load(job);
-            if !state.load.has_room(load, rayon::current_num_threads(), self.memory) {
-                return;
+            if !state.load.has_room(load, threads, |bytes| self.fits(bytes)) {
+                break;
             }
             state.waiting.pop_front();
             state.load.add(load);
@@ -175,6 +181,19 @@ impl<'a> Course<'a> {
                 self.admit(scope, keep);
             });
         }
+        self.folder.hold(self.room.held(state.load.memory(threads)));
+    }
+
+    /// Whether there is memory for jobs of so many bytes in all. Others are told of them
+    /// before they are looked for: of two who want the same, none gets it or one does, and
+    /// each has a job that runs.
+    fn fits(&self, bytes: u64) -> bool {
+        if !self.room.fits(bytes, &[]) {
+            return false;
+        }
+        self.folder.hold(self.room.held(bytes));
+        let beside = self.folder.beside();
+        beside.is_empty() || self.room.fits(bytes, &beside)
     }
 
     fn load(&self, job: Job) -> Load {
@@ -299,7 +318,7 @@ mod tests {
             let mut load = Load::default();
             for &bytes in sizes {
                 let job = Load { jobs: 1, bytes, machines: 0 };
-                if load.has_room(job, threads, memory) {
+                if load.has_room(job, threads, |bytes| bytes <= memory) {
                     load.add(job);
                 }
             }
@@ -316,8 +335,9 @@ mod tests {
         let job = Load { jobs: 1, bytes: 10, machines: 30 };
         let mut load = Load::default();
         load.add(job);
-        assert!(load.has_room(job, 4, 4 * MACHINE_BYTES + 20), "not 60 machines");
-        assert!(!load.has_room(job, 4, 4 * MACHINE_BYTES + 19));
+        let memory = 4 * MACHINE_BYTES + 20;
+        assert!(load.has_room(job, 4, |bytes| bytes <= memory), "not 60 machines");
+        assert!(!load.has_room(job, 4, |bytes| bytes < memory));
         load.take(job);
         assert_eq!(load, Load::default());
     }

@@ -86,6 +86,16 @@ impl SweepFolder {
         self.claims.take(key).map_err(SweepError::folder(self.files.claims()))
     }
 
+    /// Tells others that this process holds so many bytes of memory, or is about to.
+    pub(super) fn hold(&self, bytes: u64) {
+        self.claims.hold(bytes);
+    }
+
+    /// The others of this machine, by their ids, with the bytes that each says it holds.
+    pub(super) fn beside(&self) -> Vec<(u32, u64)> {
+        self.claims.beside()
+    }
+
     /// Waits until the claim `key` on the file `path` is this process's; says so where that
     /// takes long. An interrupt ends it.
     pub(super) fn wait(

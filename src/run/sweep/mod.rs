@@ -41,6 +41,7 @@ use super::watch::{Unwatched, Watch};
 use course::Course;
 use folder::SweepFolder;
 use plan::Plan;
+use room::{Room, System};
 use stock::{Cell, Stock};
 
 pub use error::SweepError;
@@ -63,7 +64,8 @@ pub struct SweepRequest {
     /// Go on in a folder that holds cells of another version of the program: those that
     /// have a record are not run again.
     pub mixed_versions: bool,
-    /// Bytes that cells may take together; `None`: most of what is free.
+    /// Bytes that cells may take together at most; `None`: as many as are free. In any case
+    /// what is free is looked at when a cell begins.
     pub memory_bytes: Option<u64>,
     /// Hash that the cells of the plan must have; `None`: any.
     pub plan_hash: Option<String>,
@@ -193,8 +195,8 @@ pub fn sweep(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<SweepEnd,
         folder.forgive(cells, watch)?;
     }
     let states = folder.states(cells, watch);
-    let memory = request.memory_bytes.unwrap_or_else(room::free);
-    let end = Course::new((&stock, &folder), (cells, &states), watch, memory).run()?;
+    let room = Room::new(System::default(), request.memory_bytes);
+    let end = Course::new((&stock, &folder), (cells, &states), watch, room).run()?;
     stock.clean();
     drop(stock);
     // Each of many jobs leaves the tables to who ends the last cell.

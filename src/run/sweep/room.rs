@@ -1,7 +1,16 @@
-//! How much memory there is.
+//! Whether there is memory for one more cell, beside what this process and others hold.
+//!
+//! Processes of one folder on one machine say what their cells take by the estimates, and
+//! how much of it they have in memory already the system says: what is free, less what is
+//! still to come of all of them, is for the next cell. Of everybody else what is in use
+//! counts, which what is free is without.
+//!
+//! Approximate: estimates may be off by several times. Of others who are not in the folder
+//! nobody knows what they are about to take, nor of those in another container. And a group
+//! of processes counts for who is in that very group, not for those in groups within it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The part of it that cells may take, in tenths: the program and others need some.
 const TENTHS: u64 = 8;
@@ -11,13 +20,108 @@ pub(super) fn for_cells(cells: u64) -> u64 {
     cells.div_ceil(TENTHS).saturating_mul(10)
 }
 
-/// Bytes that cells may take: most of what the system and the groups of processes that
-/// this one is in have free, or no bound where nobody says.
-pub(super) fn free() -> u64 {
-    let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let system = available(&text("/proc/meminfo")).unwrap_or(u64::MAX);
-    let groups = in_groups(Path::new("/sys/fs/cgroup"), &text("/proc/self/cgroup"));
-    system.min(groups) / 10 * TENTHS
+/// Where the system says who has how much memory: folders as `/proc` and `/sys/fs/cgroup`.
+#[derive(Clone, Debug)]
+pub(super) struct System {
+    processes: PathBuf,
+    groups: PathBuf,
+}
+
+impl Default for System {
+    fn default() -> Self {
+        Self { processes: PathBuf::from("/proc"), groups: PathBuf::from("/sys/fs/cgroup") }
+    }
+}
+
+/// The memory that the cells of this process may take.
+#[derive(Clone, Debug)]
+pub(super) struct Room {
+    system: System,
+    /// Bytes that they may take whatever is free.
+    most: u64,
+    /// Bytes of this process without cells.
+    base: u64,
+}
+
+impl Room {
+    /// Room in what is free for a process that runs no cell so far; at most `most` bytes.
+    pub(super) fn new(system: System, most: Option<u64>) -> Self {
+        let base = system.used(THIS);
+        Self { system, most: most.unwrap_or(u64::MAX), base }
+    }
+
+    /// Bytes of this process with cells of so many bytes.
+    pub(super) fn held(&self, cells: u64) -> u64 {
+        self.base.saturating_add(cells)
+    }
+
+    /// Whether there is room for cells of so many bytes in all, those included that run,
+    /// beside other processes, by their ids, with what each says it holds. What all of them
+    /// hold, or have if that is more, may be 80 % of what they have and what is free.
+    pub(super) fn fits(&self, cells: u64, beside: &[(u32, u64)]) -> bool {
+        let group = self.system.group(THIS);
+        let mut system = Sum::default();
+        system.add(self.held(cells), self.system.used(THIS));
+        let mut own = system;
+        for (pid, held) in beside {
+            let pid = pid.to_string();
+            let used = self.system.used(&pid);
+            system.add(*held, used);
+            if self.system.group(&pid) == group {
+                own.add(*held, used);
+            }
+        }
+        let (all, groups) = (self.system.free(), in_groups(&self.system.groups, &group));
+        cells <= self.most && system.fits(all) && own.fits(groups)
+    }
+}
+
+/// Bytes of some processes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    /// That they hold, or have where that is more.
+    held: u64,
+    /// That they have in memory.
+    used: u64,
+}
+
+impl Sum {
+    fn add(&mut self, held: u64, used: u64) {
+        self.held = self.held.saturating_add(held.max(used));
+        self.used = self.used.saturating_add(used);
+    }
+
+    /// Whether they may hold that much where `free` bytes are left.
+    fn fits(self, free: u64) -> bool {
+        self.held <= free.saturating_add(self.used) / 10 * TENTHS
+    }
+}
+
+/// What the system calls the process that asks.
+const THIS: &str = "self";
+
+impl System {
+    fn text(&self, path: &str) -> String {
+        fs::read_to_string(self.processes.join(path)).unwrap_or_default()
+    }
+
+    /// Bytes that are free; no bound where nobody says.
+    fn free(&self) -> u64 {
+        bytes(&self.text("meminfo"), "MemAvailable:").unwrap_or(u64::MAX)
+    }
+
+    /// Bytes of its own that a process has in memory, or had to give to the disk; none where
+    /// nobody says. Files that are mapped are not among them: the system takes those back.
+    fn used(&self, process: &str) -> u64 {
+        let text = self.text(&format!("{process}/status"));
+        let of = |name| bytes(&text, name).unwrap_or(0);
+        of("RssAnon:").saturating_add(of("VmSwap:"))
+    }
+
+    /// The groups of processes that a process is in.
+    fn group(&self, process: &str) -> String {
+        self.text(&format!("{process}/cgroup"))
+    }
 }
 
 /// Bytes left in the groups of `list`, as `/proc/self/cgroup` has them, and in those above
@@ -76,9 +180,9 @@ impl Files {
     }
 }
 
-/// What `/proc/meminfo` says is available, in bytes.
-fn available(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+/// The bytes of a line, as `MemAvailable:  2048 kB`.
+fn bytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kilobytes.checked_mul(1024)
 }
@@ -88,13 +192,111 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{available, in_groups};
+    use super::{Room, System, bytes, in_groups};
 
     #[test]
     fn the_systems_words_are_read() {
         let text = "MemTotal: 16 kB\nMemAvailable:    2048 kB\nBuffers: 1 kB\n";
-        assert_eq!(available(text), Some(2 << 20));
-        assert_eq!(available("MemTotal: 16 kB\n"), None);
+        assert_eq!(bytes(text, "MemAvailable:"), Some(2 << 20));
+        assert_eq!(bytes("MemTotal: 16 kB\n", "MemAvailable:"), None);
+    }
+
+    const MB: u64 = 1 << 20;
+
+    /// A machine of which files say how much memory is free, and who has how much.
+    struct Machine(tempfile::TempDir);
+
+    impl Machine {
+        fn new(free: u64) -> Self {
+            let machine = Self(groups(&[]));
+            machine.process("self", 0, "job");
+            machine.free(free);
+            machine
+        }
+
+        fn write(&self, path: &str, text: String) {
+            let path = self.0.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+
+        fn free(&self, megabytes: u64) {
+            self.write("meminfo", format!("MemAvailable: {} kB\n", megabytes << 10));
+        }
+
+        /// A process has so many megabytes, a half of them on the disk.
+        fn process(&self, name: &str, megabytes: u64, group: &str) {
+            let half = megabytes << 9;
+            let text = format!("RssAnon:\t{half} kB\nRssFile:\t9000 kB\nVmSwap:\t{half} kB\n");
+            self.write(&format!("{name}/status"), text);
+            self.write(&format!("{name}/cgroup"), format!("0::/{group}\n"));
+        }
+
+        fn limit(&self, group: &str, megabytes: u64) {
+            self.write(&format!("{group}/memory.max"), (megabytes << 20).to_string());
+        }
+
+        fn room(&self, most: Option<u64>) -> Room {
+            let folder = self.0.path().to_path_buf();
+            let system = System { processes: folder.clone(), groups: folder };
+            Room::new(system, most.map(|megabytes| megabytes * MB))
+        }
+    }
+
+    /// The most megabytes that fit, of tens.
+    fn most(room: &Room, beside: &[(u32, u64)]) -> u64 {
+        let beside: Vec<_> = beside.iter().map(|&(pid, held)| (pid, held * MB)).collect();
+        (0..200).map(|tens| tens * 10).filter(|m| room.fits(m * MB, &beside)).max().unwrap_or(0)
+    }
+
+    #[test]
+    fn what_a_process_has_in_memory_of_what_it_holds_is_room_it_had_before() {
+        let machine = Machine::new(1000);
+        let room = machine.room(None);
+        assert_eq!(most(&room, &[]), 800);
+        for (used, free) in [(300, 700), (800, 200)] {
+            machine.process("self", used, "job");
+            machine.free(free);
+            assert_eq!(most(&room, &[]), 800, "{used}");
+        }
+        // Estimates were too small: what it has counts.
+        machine.process("self", 900, "job");
+        machine.free(100);
+        assert!(!room.fits(MB, &[]));
+        assert_eq!(most(&Machine::new(1000).room(Some(250)), &[]), 250, "as somebody said");
+        machine.process("self", 100, "job");
+        machine.free(900);
+        assert_eq!(most(&machine.room(None), &[]), 700, "without cells it has some already");
+    }
+
+    #[test]
+    fn what_is_free_is_for_all_processes_of_a_folder_however_far_they_have_come() {
+        let machine = Machine::new(1000);
+        let room = machine.room(None);
+        for (used, free) in [(0, 1000), (250, 750), (500, 500)] {
+            machine.process("7", used, "other");
+            machine.free(free);
+            assert_eq!(most(&room, &[(7, 500)]), 300, "{used}");
+        }
+        assert_eq!(most(&room, &[]), 400, "of a stranger what it has counts, of what is free");
+        assert!(!room.fits(0, &[(7, u64::MAX)]), "it says just now what it holds");
+        // Two who began at once have both said what they want before either looks.
+        machine.process("7", 0, "other");
+        machine.free(1000);
+        assert!(!room.fits(500 * MB, &[(7, 500 * MB)]) && room.fits(300 * MB, &[(7, 500 * MB)]));
+    }
+
+    #[test]
+    fn a_limit_of_a_group_is_for_those_in_it() {
+        let machine = Machine::new(1000);
+        machine.limit("job", 500);
+        let room = machine.room(None);
+        machine.process("7", 0, "job");
+        machine.process("8", 0, "another");
+        assert_eq!(most(&room, &[]), 400);
+        assert_eq!(most(&room, &[(7, 100)]), 300);
+        assert_eq!(most(&room, &[(8, 100)]), 400);
+        assert_eq!(most(&room, &[(8, 600)]), 200);
     }
 
     /// A folder of groups: files by path.
