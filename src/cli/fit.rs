@@ -1,13 +1,13 @@
 //! `gpumodel synth NAME --fit …`: which constant of a workload model a paper's value asks for.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::run::{FitRequest, FitStep, analyze, fit};
+use crate::run::{FitError, FitRequest, FitStep, analyze, fit};
 
 use super::Outcome;
 use super::bar::with_bars;
@@ -94,16 +94,13 @@ impl FitArguments {
 
 fn found(request: &FitRequest) -> Outcome {
     let FitRequest { constant, column, wanted, .. } = request;
-    let mut told: io::Result<()> = writeln!(stdout(), "{constant:>12}  {column:>16}     error");
+    writeln!(stdout(), "{constant:>12}  {column:>16}     error")?;
     let run = |asked: &_| with_bars(|watch| analyze(asked, watch));
-    let nearest = fit(request, run, |step| {
-        let row = writeln!(stdout(), "{}", row(step, *wanted));
-        if told.is_ok() {
-            told = row;
-        }
-    })?;
-    told?;
-    let FitStep { value, found } = nearest;
+    let nearest = fit(request, run, |step| writeln!(stdout(), "{}", row(step, *wanted)));
+    let FitStep { value, found } = match nearest {
+        Err(FitError::Output(source)) => return Err(source.into()),
+        other => other?,
+    };
     writeln!(
         stdout(),
         "nearest to {column} = {wanted}: {constant} = {value}, which has {found:.6}"

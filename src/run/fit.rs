@@ -1,7 +1,9 @@
 //! The constant of a workload model with which its run alone has what a paper prints.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -73,6 +75,9 @@ pub enum FitError {
         /// All of them.
         known: String,
     },
+    /// Nobody hears of the runs any more.
+    #[error("writing a row")]
+    Output(#[source] io::Error),
     /// The run of this model on this machine lacks it.
     #[error("the run of {workload} on {machine} has no `{column}`")]
     Nothing {
@@ -92,11 +97,11 @@ pub enum FitError {
 ///
 /// # Errors
 /// [`FitError`]: an unknown column or constant, a value with which the model makes no sense,
-/// a run that fails.
+/// a run that fails, or `tell`.
 pub fn fit(
     request: &FitRequest,
     mut alone: impl FnMut(&AnalyzeRequest) -> Result<Analysis, RunError>,
-    mut tell: impl FnMut(FitStep),
+    mut tell: impl FnMut(FitStep) -> io::Result<()>,
 ) -> Result<FitStep, FitError> {
     if !solo_columns().any(|known| known == request.column) {
         let known = solo_columns().collect::<Vec<_>>().join(", ");
@@ -107,7 +112,7 @@ pub fn fit(
     let workload = Workload::load_scaled(&request.workload, models, request.scale)?;
     search(&request.range, request.wanted, |value| {
         let step = FitStep { value, found: request.value_with(value, &workload, &mut alone)? };
-        tell(step);
+        tell(step).map_err(FitError::Output)?;
         Ok(step)
     })
 }
@@ -126,9 +131,10 @@ impl FitRequest {
         let file = folder.path().join(format!("{}.toml", workload.name()));
         let text = workload.text_with(&self.constant, value)?;
         WholeFile::write(&file, text.as_bytes()).map_err(failed)?;
-        let mut path = format!("synth:{}", file.display());
+        let mut path = OsString::from("synth:");
+        path.push(&file);
         if self.scale.to_bits() != 1.0_f64.to_bits() {
-            path += &format!(":scale={}", self.scale);
+            path.push(format!(":scale={}", self.scale));
         }
         let app = AppName { name: workload.name().to_owned(), path: path.into() };
         let models = self.models.clone();
