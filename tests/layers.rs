@@ -108,13 +108,22 @@ fn every_file_of_tests_has_a_row() {
     let rows = text.lines().filter(|line| line.starts_with("| ") && line.ends_with(" |"));
     let word = |c: char| !(c.is_alphanumeric() || "_./".contains(c));
     let words: Vec<&str> = rows.flat_map(|row| row.split(word)).collect();
+    let main = fs::read_to_string(tests.join("main.rs")).unwrap();
     let mut wrong = Vec::new();
+    let mut idle = Vec::new();
     for entry in fs::read_dir(&tests).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
+        let Some(stem) = name.strip_suffix(".rs").filter(|stem| *stem != "main") else {
+            continue;
+        };
         let times = words.iter().filter(|&&word| word == name).count();
-        if name.ends_with(".rs") && name != "main.rs" && times != 1 {
+        if times != 1 {
             wrong.push(format!("{name}: {times} times"));
+        }
+        if !main.lines().any(|line| line == format!("mod {stem};")) {
+            idle.push(name);
         }
     }
     assert!(wrong.is_empty(), "tests/README.md has files more or less than once: {wrong:?}");
+    assert!(idle.is_empty(), "tests/main.rs does not name {idle:?}, so they never run");
 }
