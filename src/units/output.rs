@@ -212,6 +212,12 @@ pub(super) fn unfinished<T>(make: impl FnOnce() -> io::Result<(PathBuf, T)>) -> 
     Ok(made)
 }
 
+/// Does `work`, into which [`remove_unfinished`] does not come.
+pub(super) fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
+    let _registry = registry();
+    work()
+}
+
 /// Forgets a temporary file or folder that is finished or removed.
 pub(super) fn forget_unfinished(temporary: &Path) {
     registry().retain(|path| path != temporary);

@@ -1,11 +1,13 @@
 //! Files that say something for a while and then go.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::output::{UNFINISHED, forget_unfinished, unfinished};
+use tempfile::{NamedTempFile, PersistError};
+
+use super::output::{UNFINISHED, forget_unfinished, unfinished, uninterrupted};
 
 /// A small file that is there while this value is, or until
 /// [`remove_unfinished`](super::remove_unfinished) when the program is interrupted.
@@ -25,7 +27,8 @@ impl Passing {
     /// # Errors
     /// Whatever the file system says.
     pub fn create_new(path: &Path, bytes: &[u8]) -> io::Result<Option<Self>> {
-        match unfinished(|| Ok((path.to_path_buf(), put_through(path, bytes)?))) {
+        let put = || put_through(path, bytes, |file, path| file.persist_noclobber(path));
+        match unfinished(|| Ok((path.to_path_buf(), put()?))) {
             Ok(()) => Ok(Some(Self { path: path.to_path_buf(), bytes: Some(bytes.to_vec()) })),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
             Err(error) => Err(error),
@@ -41,14 +44,14 @@ impl Passing {
         unfinished(|| Ok((path.to_path_buf(), adopted)))
     }
 
-    /// Writes other bytes into it, also where somebody has removed it or put another in its
-    /// place. Who reads meanwhile may see a part of them.
+    /// Puts a file with other bytes in its place, also where somebody has removed it or put
+    /// another there. Whoever reads meanwhile sees all of them, or all of what was there.
     ///
     /// # Errors
     /// Whatever the file system says.
     pub fn rewrite(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.bytes = None;
-        fs::write(&self.path, bytes)
+        uninterrupted(|| put_through(&self.path, bytes, |file, path| file.persist(path)))
     }
 
     /// The file.
@@ -63,11 +66,15 @@ const ATTEMPTS: u32 = 16;
 
 /// [`put`], also where somebody takes the file under its own name for a leftover and
 /// removes it before it has the right one.
-fn put_through(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn put_through(
+    path: &Path,
+    bytes: &[u8],
+    name: impl Fn(NamedTempFile, &Path) -> Result<File, PersistError>,
+) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let cleared = |error: &io::Error| error.kind() == ErrorKind::NotFound && folder.is_dir();
     for attempt in 1..ATTEMPTS {
-        match put(path, bytes) {
+        match put(path, bytes, &name) {
             // Longer each time: who clears away again and again does not stay in step.
             Err(error) if cleared(&error) => {
                 std::thread::sleep(Duration::from_millis(attempt.into()));
@@ -75,15 +82,19 @@ fn put_through(path: &Path, bytes: &[u8]) -> io::Result<()> {
             done => return done,
         }
     }
-    put(path, bytes)
+    put(path, bytes, &name)
 }
 
-/// Writes a new file under a name of its own, then gives it the right one.
-fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a new file under a name of its own, then gives it the right one by `name`.
+fn put(
+    path: &Path,
+    bytes: &[u8],
+    name: impl Fn(NamedTempFile, &Path) -> Result<File, PersistError>,
+) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new().prefix(".").suffix(UNFINISHED).tempfile_in(folder)?;
     file.write_all(bytes)?;
-    file.persist_noclobber(path)?;
+    name(file, path)?;
     Ok(())
 }
 
@@ -125,6 +136,33 @@ mod tests {
             let missing = made.iter().find(|one| !matches!(one, Ok(Some(_))));
             assert!(missing.is_none(), "{missing:?}");
         });
+    }
+
+    #[test]
+    fn whoever_reads_a_file_that_is_written_anew_sees_all_of_one_writing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine");
+        let texts = ["short\n".to_owned(), "long ".repeat(1000) + "\n"];
+        let mut mine = Passing::create_new(&path, texts[0].as_bytes()).unwrap().unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let read = scope.spawn(|| {
+                while !done.load(Relaxed) {
+                    let read = fs::read_to_string(&path).unwrap();
+                    assert!(texts.contains(&read), "{} bytes", read.len());
+                }
+            });
+            for text in texts.iter().cycle().take(500) {
+                mine.rewrite(text.as_bytes()).unwrap();
+            }
+            done.store(true, Relaxed);
+            read.join().unwrap();
+        });
+        fs::remove_file(&path).unwrap();
+        mine.rewrite(b"again").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"again");
+        drop(mine);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -113,12 +113,12 @@ fn text(number: u64, bytes: u64) -> Vec<u8> {
     format!("{number} {} {bytes}\n", seconds()).into_bytes()
 }
 
-/// The bytes that a process holds, by its file; as many as there are where it is being
-/// written, and none where an older program has written it.
+/// The bytes that a process holds, by its file; none where that does not say it, as an older
+/// program's.
 pub(super) fn bytes(text: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(text);
-    let Some(line) = text.strip_suffix('\n') else { return u64::MAX };
-    line.split(' ').nth(2).map_or(0, |word| word.parse().unwrap_or(u64::MAX))
+    let word = text.strip_suffix('\n').and_then(|line| line.split(' ').nth(2));
+    word.and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -132,12 +132,26 @@ mod tests {
     const LONG: Duration = Duration::from_secs(3600);
 
     #[test]
-    fn what_is_held_is_read_and_what_is_half_written_is_all_there_is() {
+    fn what_is_held_is_read_and_nothing_from_a_file_that_does_not_say_it() {
         assert_eq!(bytes(b"3 1700000000 4096\n"), 4096);
-        assert_eq!(bytes(b"3 1700000000\n"), 0, "by an older program");
-        for half in [&b""[..], b"3 17", b"3 1700000000 40"] {
-            assert_eq!(bytes(half), u64::MAX);
+        for other in [&b"3 1700000000\n"[..], b"", b"3 17", b"3 1700000000 40", b"3 9 x\n"] {
+            assert_eq!(bytes(other), 0);
         }
+    }
+
+    #[test]
+    fn who_looks_while_it_is_told_again_and_again_hears_of_what_is_held() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("o.owner");
+        let beating = Beating::begin(&path, LONG).unwrap();
+        beating.hold(1000);
+        std::thread::scope(|scope| {
+            let tell = scope.spawn(|| (1000..1500).for_each(|held| beating.hold(held)));
+            while !tell.is_finished() {
+                let said = bytes(&fs::read(&path).unwrap());
+                assert!((1000..1500).contains(&said), "{said}");
+            }
+        });
     }
 
     #[test]
