@@ -46,7 +46,7 @@ pub(super) struct Room {
 impl Room {
     /// Room in what is free for a process that runs no cell so far; at most `most` bytes.
     pub(super) fn new(system: System, most: Option<u64>) -> Self {
-        let base = system.used(THIS);
+        let base = system.used(THIS).all();
         Self { system, most: most.unwrap_or(u64::MAX), base }
     }
 
@@ -57,7 +57,8 @@ impl Room {
 
     /// Whether there is room for cells of so many bytes in all, those included that run,
     /// beside other processes, by their ids, with what each says it holds. What all of them
-    /// hold, or have if that is more, may be 80 % of what they have and what is free.
+    /// hold, or have if that is more, may be 80 % of what they have in memory and what is
+    /// free.
     pub(super) fn fits(&self, cells: u64, beside: &[(u32, u64)]) -> bool {
         let group = self.system.group(THIS);
         let mut system = Sum::default();
@@ -76,24 +77,38 @@ impl Room {
     }
 }
 
+/// Bytes of its own that a process has.
+#[derive(Clone, Copy, Debug, Default)]
+struct Used {
+    memory: u64,
+    /// That it had to give to the disk.
+    disk: u64,
+}
+
+impl Used {
+    fn all(self) -> u64 {
+        self.memory.saturating_add(self.disk)
+    }
+}
+
 /// Bytes of some processes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     /// That they hold, or have where that is more.
     held: u64,
-    /// That they have in memory.
-    used: u64,
+    /// That they have in memory: what is on the disk is missing from what is free no more.
+    memory: u64,
 }
 
 impl Sum {
-    fn add(&mut self, held: u64, used: u64) {
-        self.held = self.held.saturating_add(held.max(used));
-        self.used = self.used.saturating_add(used);
+    fn add(&mut self, held: u64, used: Used) {
+        self.held = self.held.saturating_add(held.max(used.all()));
+        self.memory = self.memory.saturating_add(used.memory);
     }
 
     /// Whether they may hold that much where `free` bytes are left.
     fn fits(self, free: u64) -> bool {
-        self.held <= free.saturating_add(self.used) / 10 * TENTHS
+        self.held <= free.saturating_add(self.memory) / 10 * TENTHS
     }
 }
 
@@ -110,12 +125,12 @@ impl System {
         bytes(&self.text("meminfo"), "MemAvailable:").unwrap_or(u64::MAX)
     }
 
-    /// Bytes of its own that a process has in memory, or had to give to the disk; none where
-    /// nobody says. Files that are mapped are not among them: the system takes those back.
-    fn used(&self, process: &str) -> u64 {
+    /// Bytes of its own that a process has; none where nobody says. Files that are mapped are
+    /// not among them: the system takes those back.
+    fn used(&self, process: &str) -> Used {
         let text = self.text(&format!("{process}/status"));
         let of = |name| bytes(&text, name).unwrap_or(0);
-        of("RssAnon:").saturating_add(of("VmSwap:"))
+        Used { memory: of("RssAnon:"), disk: of("VmSwap:") }
     }
 
     /// The groups of processes that a process is in.
@@ -224,10 +239,15 @@ mod tests {
             self.write("meminfo", format!("MemAvailable: {} kB\n", megabytes << 10));
         }
 
-        /// A process has so many megabytes, a half of them on the disk.
+        /// A process has so many megabytes in memory.
         fn process(&self, name: &str, megabytes: u64, group: &str) {
-            let half = megabytes << 9;
-            let text = format!("RssAnon:\t{half} kB\nRssFile:\t9000 kB\nVmSwap:\t{half} kB\n");
+            self.swapped(name, megabytes, 0, group);
+        }
+
+        /// A process has so many megabytes in memory, and so many on the disk.
+        fn swapped(&self, name: &str, memory: u64, disk: u64, group: &str) {
+            let (memory, disk) = (memory << 10, disk << 10);
+            let text = format!("RssAnon:\t{memory} kB\nRssFile:\t9000 kB\nVmSwap:\t{disk} kB\n");
             self.write(&format!("{name}/status"), text);
             self.write(&format!("{name}/cgroup"), format!("0::/{group}\n"));
         }
@@ -279,11 +299,30 @@ mod tests {
             assert_eq!(most(&room, &[(7, 500)]), 300, "{used}");
         }
         assert_eq!(most(&room, &[]), 400, "of a stranger what it has counts, of what is free");
-        assert!(!room.fits(0, &[(7, u64::MAX)]), "it says just now what it holds");
         // Two who began at once have both said what they want before either looks.
         machine.process("7", 0, "other");
         machine.free(1000);
         assert!(!room.fits(500 * MB, &[(7, 500 * MB)]) && room.fits(300 * MB, &[(7, 500 * MB)]));
+    }
+
+    #[test]
+    fn what_a_process_had_to_give_to_the_disk_is_held_and_is_no_room() {
+        let machine = Machine::new(1000);
+        let room = machine.room(None);
+        machine.swapped("self", 300, 200, "job");
+        machine.free(700);
+        assert_eq!(most(&room, &[]), 800, "80 % of what is free and what it has in memory");
+        machine.process("self", 0, "job");
+        machine.swapped("7", 300, 200, "other");
+        assert_eq!(most(&room, &[(7, 100)]), 300, "it has more than it says");
+        assert_eq!(most(&room, &[(7, 600)]), 200);
+        machine.swapped("self", 0, 100, "job");
+        assert_eq!(most(&machine.room(None), &[(7, 500)]), 200, "without cells it has some");
+        machine.limit("job", 500);
+        machine.swapped("self", 0, 400, "job");
+        assert!(room.fits(0, &[]));
+        machine.swapped("self", 0, 450, "job");
+        assert!(!room.fits(0, &[]), "nothing of it counts in a group's own sum either");
     }
 
     #[test]
