@@ -1,5 +1,6 @@
 //! Writing into the folder of a sweep: each file whole or not at all.
 
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
@@ -71,7 +72,8 @@ impl SweepFolder {
     /// Removes what processes that are gone have left; claims on what has not ended only when
     /// all of `cells` have.
     pub(super) fn clean(&self, cells: &[Cell]) {
-        let open = |key: &str| !self.files.has_ended(key) && !self.complete(cells);
+        let complete = LazyCell::new(|| self.complete(cells));
+        let open = |key: &str| !self.files.has_ended(key) && !*complete;
         leftovers::remove(&self.files, &self.claims, open);
     }
 
