@@ -1,7 +1,8 @@
 //! Words about cells that were lost: which, and what the logs say.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::fates::{Fate, LastTask};
@@ -11,7 +12,7 @@ use super::submit::Submitter;
 pub(super) const TOLD: usize = 5;
 
 /// Bytes of a log's end that are looked at.
-const LOG_BYTES: usize = 4096;
+const LOG_BYTES: u64 = 4096;
 
 /// Characters of it that are told.
 const LOG_WORDS: usize = 300;
@@ -51,9 +52,12 @@ pub(super) fn lost(
 
 /// The end of a log.
 pub(super) fn log_end(log: &Path) -> Option<String> {
-    let bytes = fs::read(log).ok()?;
-    let end = &bytes[bytes.len().saturating_sub(LOG_BYTES)..];
-    Some(String::from_utf8_lossy(end).into_owned())
+    let mut file = File::open(log).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LOG_BYTES))).ok()?;
+    let mut end = Vec::new();
+    file.take(LOG_BYTES).read_to_end(&mut end).ok()?;
+    Some(String::from_utf8_lossy(&end).into_owned())
 }
 
 /// How a log ends: from its last error on, where it has one.
@@ -75,7 +79,7 @@ mod tests {
     use super::super::ask::Ask;
     use super::super::fakes::{Fake, estimate, request};
     use super::super::jobs::Jobs;
-    use super::{Fate, Submitter, lost, ranges};
+    use super::{Fate, Submitter, log_end, lost, ranges};
 
     #[test]
     fn numbers_are_told_as_ranges() {
@@ -107,5 +111,11 @@ mod tests {
         assert!(said().ends_with(": Killed"), "{}", said());
         std::fs::write(&log, "").unwrap();
         assert!(said().ends_with(": is empty"), "{}", said());
+        let long = "error: long ago\n".to_owned() + &"fine\n".repeat(1000);
+        std::fs::write(&log, long.clone() + "error: new\n").unwrap();
+        assert_eq!(log_end(&log).unwrap().len(), 4096);
+        assert!(said().ends_with(": error: new"), "{}", said());
+        std::fs::write(&log, long).unwrap();
+        assert!(said().ends_with(": fine"), "{}", said());
     }
 }
