@@ -99,10 +99,10 @@ const MEMORY_WORDS: [&str; 6] = [
 /// Why a task ended: by its state, or by what Slurm wrote into its log where the state does
 /// not say it, or has been forgotten.
 ///
-/// Approximate: who is ended by signal 9 and fails is taken for one that had too little
-/// memory. The system's own killer ends so, and Slurm does not see it where no group of
-/// processes counts memory; others may send the signal too. Then the next task asks for more
-/// than it needs, within the bounds of [`Ask::after`].
+/// Approximate: who has begun by the log, is ended by signal 9 and fails is taken for one that
+/// had too little memory. The system's own killer ends so, and Slurm does not see it where no
+/// group of processes counts memory; others may send the signal too. Then the next task asks
+/// for more than it needs, within the bounds of [`Ask::after`].
 fn cause(account: Option<&Account>, log: &Path) -> Cause {
     let state = account.map(|account| account.state.as_str());
     match state {
@@ -112,7 +112,7 @@ fn cause(account: Option<&Account>, log: &Path) -> Cause {
     }
     let end = log_end(log).unwrap_or_default();
     let killed = state == Some("FAILED") && account.is_some_and(|account| account.killed);
-    if killed || MEMORY_WORDS.iter().any(|words| end.contains(words)) {
+    if (killed && began(&end)) || MEMORY_WORDS.iter().any(|words| end.contains(words)) {
         Cause::Memory
     } else if end.contains("DUE TO TIME LIMIT") {
         Cause::Time
@@ -121,6 +121,15 @@ fn cause(account: Option<&Account>, log: &Path) -> Cause {
     } else {
         Cause::Other
     }
+}
+
+/// Whether a log has a line that is not Slurm's, as scripts write one first: Slurm gives a task
+/// that it cannot launch the same end as one that is killed.
+///
+/// Approximate: what else writes into logs, as programs of a cluster that go before tasks,
+/// counts too.
+fn began(log: &str) -> bool {
+    log.lines().any(|line| !line.trim().is_empty() && !line.starts_with("slurmstepd"))
 }
 
 /// Whether a log ends with Slurm's word that the task was cancelled, and not by Slurm.
@@ -221,10 +230,21 @@ mod tests {
 
     #[test]
     fn who_had_too_little_memory_is_known_without_a_group_that_counts_it() {
-        assert_eq!(found(Some("FAILED 0:9"), ""), Cause::Memory);
-        assert_eq!(found(Some("CANCELLED 0:9"), ""), Cause::Cancelled);
-        assert_eq!(found(Some("NODE_FAIL 0:9"), ""), Cause::Other);
+        let begun = "cells 1-2 begin\n";
+        assert_eq!(found(Some("FAILED 0:9"), begun), Cause::Memory);
+        assert_eq!(found(Some("CANCELLED 0:9"), begun), Cause::Cancelled);
+        assert_eq!(found(Some("NODE_FAIL 0:9"), begun), Cause::Other);
+        assert_eq!(found(Some("FAILED"), begun), Cause::Other);
         assert_eq!(found(Some("FAILED"), "memory allocation of 99 bytes failed\n"), Cause::Memory);
         assert_eq!(found(Some("FAILED"), "error: no such file\n"), Cause::Other);
+    }
+
+    #[test]
+    fn a_task_that_was_not_launched_had_no_memory_to_be_too_little() {
+        let slurm = "slurmstepd-n: error: Could not open stdout file: Permission denied\n";
+        for log in ["", "\n", slurm] {
+            assert_eq!(found(Some("FAILED 0:9"), log), Cause::Other, "{log}");
+        }
+        assert_eq!(found(Some("FAILED 0:9"), &(slurm.to_owned() + "waiting\n")), Cause::Memory);
     }
 }

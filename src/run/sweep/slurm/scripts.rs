@@ -107,6 +107,8 @@ impl SlurmRequest {
             let _ = writeln!(text, "{place}) cells={first}-{last} ;;");
         }
         let _ = writeln!(text, "esac");
+        // What a task that cannot be launched never comes to say.
+        let _ = writeln!(text, "echo \"cells $cells begin\"");
         let words = insisting(label.plan_hash);
         format!("{text}exec {}\n", self.command(&words, " --cells \"$cells\""))
     }
@@ -337,6 +339,7 @@ mod tests {
             let output = shell.arg(&path).env("SLURM_ARRAY_TASK_ID", task).output().unwrap();
             String::from_utf8(output.stdout).unwrap()
         };
+        assert!(run(&text, "0").starts_with("cells 2-3 begin\n"), "{text}");
         assert!(run(&text, "0").ends_with("--models own models --plan-hash 7f --cells 2-3\n"));
         assert!(run(&text, "1").ends_with("--cells 7-9\n"));
         assert!(run(&text, "2").ends_with("--cells 10-14\n"));
