@@ -334,6 +334,7 @@ mod tests {
         record.coruns = vec![run("cuda", 4), run("slate", 2)];
         assert_eq!(of("warp_ipc_per_sm", &record), Some(Quoted::Numbers(vec![1.0, 2.0])));
     }
+
     #[test]
     fn runs_of_a_machine_that_was_set_otherwise_do_not_count() {
         let record = |cycles, set: &[(&str, &str)]| {
