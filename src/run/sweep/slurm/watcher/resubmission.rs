@@ -94,13 +94,25 @@ impl Watcher<'_> {
                 cancelled.iter().filter_map(|&at| self.attempts[at].last).collect();
             let ends = fates::told(last.iter().filter_map(|last| fates.get(last)));
             let cells = ranges(&self.numbers(&cancelled));
+            let run = if self.tables_live() {
+                "the job of the tables runs them unless it is cancelled too"
+            } else {
+                "--resume runs them once no job lives"
+            };
             self.watch.say(&format!(
-                "cancelled by somebody, not submitted again: cells {cells}{ends}; the job of the \
-                 tables runs them unless it is cancelled too"
+                "cancelled by somebody, not submitted again: cells {cells}{ends}; {run}"
             ));
         }
         self.cancelled.extend(cancelled);
         others
+    }
+
+    /// Whether a job of the tables lives, or may.
+    fn tables_live(&self) -> bool {
+        let part = self.submitter.part();
+        let lives = |job: u64| self.living.contains(&job);
+        let all = &self.submitter.jobs.submissions;
+        all.iter().any(|one| one.writes_tables(part) && one.job.is_some_and(lives))
     }
 
     /// Keeps cells as failed that have ended none of their tasks, unless somebody else works

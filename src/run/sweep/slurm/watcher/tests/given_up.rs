@@ -49,7 +49,8 @@ fn what_somebody_cancels_is_not_submitted_again_until_a_sweep_goes_on_with_nothi
         (0..2).for_each(|_| assert!(!watcher.step(&queue(&gone)).unwrap()));
         assert_eq!(scene.fake.asked(), ["cells-2 after []"], "no tables, which would run them");
         let said = scene.listener.said();
-        assert!(said.contains("not submitted again: cells 3-4 (100_0 CANCELLED)"), "{said}");
+        let left = "not submitted again: cells 3-4 (100_0 CANCELLED); --resume runs them";
+        assert!(said.contains(left), "{said}");
         scene.end(5, true);
         assert!(watcher.step(&queue(&gone)).unwrap(), "nothing else is left");
         let (end, written) = watcher.end(false);
@@ -62,4 +63,18 @@ fn what_somebody_cancels_is_not_submitted_again_until_a_sweep_goes_on_with_nothi
         watcher.step(&queue(&gone)).unwrap();
         assert_eq!(scene.fake.asked(), ["cells-3 after []", "tables-2 after [103]"]);
     });
+}
+
+#[test]
+fn the_job_of_the_tables_is_said_to_run_what_somebody_cancels_where_it_lives() {
+    let scene = Scene::new();
+    (1..=4).for_each(|number| scene.end(number, true));
+    let gone = ["100|0|CANCELLED|None|/x/cells-1.sh", "101|N/A|PENDING|Dependency|/x/tables-1.sh"];
+    scene.with("7f", |mut watcher| {
+        watcher.step(&[]).unwrap();
+        (0..2).for_each(|_| assert!(!watcher.step(&queue(&gone)).unwrap()));
+    });
+    let said = scene.listener.said();
+    let runs = "cells 5 (100_0 CANCELLED); the job of the tables runs them unless";
+    assert!(said.contains(runs) && !said.contains("--resume"), "{said}");
 }
