@@ -61,8 +61,8 @@ pub fn slurm_name(out: &Path) -> String {
 
 /// Submits the cells of a plan that have not ended, watches their jobs until all have, and
 /// submits again what is lost. Jobs that a watch before has submitted are taken up. A cell
-/// that is lost with all of its tasks is kept as failed; one whose task somebody has cancelled
-/// is left as it is.
+/// that is lost with all of its tasks is kept as failed, and so is one that was lost and needs
+/// more than Slurm takes a job for; one whose task somebody has cancelled is left as it is.
 ///
 /// # Errors
 /// [`SweepError`]: what keeps the sweep from being run; [`SlurmError`] in it where Slurm

@@ -9,6 +9,7 @@ use crate::units::read_file;
 
 use super::super::super::error::SweepError;
 use super::super::ask::{Ask, Cause};
+use super::super::error::SlurmError;
 use super::super::fates::{self, Fate, LastTask, fates};
 use super::super::losses::{self, ranges};
 use super::super::scripts::Task;
@@ -56,7 +57,9 @@ impl Watcher<'_> {
     }
 
     /// Submits cells that were lost, each as a task of its own, with more of what there was
-    /// too little of.
+    /// too little of. Where Slurm refuses that and nothing lives, they have failed.
+    ///
+    /// Approximate: whatever the refusal is for, the cluster is taken to have no more.
     fn one_by_one(&mut self, again: &[usize]) -> Result<(), SweepError> {
         let fates = self.fates(again);
         let mut groups: BTreeMap<Ask, Vec<usize>> = BTreeMap::new();
@@ -67,7 +70,15 @@ impl Watcher<'_> {
         }
         for (need, places) in groups {
             let last: Vec<_> = places.iter().map(|&at| self.attempts[at].last).collect();
-            let sent = self.submit(&places, 1, need)?;
+            let sent = match self.submit(&places, 1, need) {
+                Err(SweepError::Slurm(refused @ SlurmError::Refused { .. }))
+                    if need != Ask::default() =>
+                {
+                    self.keep_failed(&places, &fates, Some((need, &refused)))?;
+                    continue;
+                }
+                sent => sent?,
+            };
             if sent > 0 {
                 let said = self.told((&places[..sent], &last[..sent]), need, &fates);
                 self.watch.say(&said);
@@ -115,17 +126,33 @@ impl Watcher<'_> {
         all.iter().any(|one| one.writes_tables(part) && one.job.is_some_and(lives))
     }
 
-    /// Keeps cells as failed that have ended none of their tasks, unless somebody else works
-    /// on them.
+    /// Keeps cells as failed that have ended none of their tasks.
     fn fail(&mut self, hopeless: &[usize]) -> Result<(), SweepError> {
         let fates = self.fates(hopeless);
+        let places = self.uncancelled(hopeless, &fates);
+        self.keep_failed(&places, &fates, None)
+    }
+
+    /// Keeps the cells at `places`, whose last tasks were lost, as failed, unless somebody
+    /// else works on them; `refused`: another task of each would need so much, which Slurm
+    /// refuses.
+    fn keep_failed(
+        &mut self,
+        places: &[usize],
+        fates: &Fates,
+        refused: Option<(Ask, &SlurmError)>,
+    ) -> Result<(), SweepError> {
         let mut claimed = Vec::new();
-        for at in self.uncancelled(hopeless, &fates) {
+        for &at in places {
             let Attempt { times, last, .. } = self.attempts[at];
             let Some((last, fate)) = last.and_then(|last| Some((last, fates.get(&last)?))) else {
                 continue;
             };
-            let errors = losses::lost(&self.submitter, last, fate, times);
+            let mut errors = losses::lost(&self.submitter, last, fate, times);
+            errors.extend(refused.map(|(need, words)| {
+                let ask = self.ask(&[at]).at_least(need);
+                format!("another one with {ask} was refused: {words}")
+            }));
             if !(self.deeds.fail)(at, errors)? {
                 claimed.push(at);
             }

@@ -78,3 +78,40 @@ fn the_job_of_the_tables_is_said_to_run_what_somebody_cancels_where_it_lives() {
     let runs = "cells 5 (100_0 CANCELLED); the job of the tables runs them unless";
     assert!(said.contains(runs) && !said.contains("--resume"), "{said}");
 }
+
+#[test]
+fn a_cell_of_which_slurm_refuses_the_larger_request_fails_and_the_rest_goes_on() {
+    let scene = Scene::new();
+    (1..=2).for_each(|number| scene.end(number, true));
+    scene.fake.account(&[(100, Some(0), "OUT_OF_MEMORY"), (100, Some(1), "TIMEOUT")]);
+    scene.with("7f", |mut watcher| {
+        // Cells 3-4 were a task, cell 5 another.
+        (0..2).for_each(|_| assert!(!watcher.step(&[]).unwrap()));
+        assert_eq!(scene.fake.asked(), ["cells-1 after []", "tables-1 after [100]"]);
+        scene.fake.refuse("Requested time limit is invalid");
+        assert!(!watcher.step(&[]).unwrap());
+        assert_eq!(scene.fake.asked(), ["cells-2 after []", "tables-2 after [103]"]);
+        (3..=4).for_each(|number| scene.end(number, true));
+        assert!(watcher.step(&[]).unwrap());
+        let end = watcher.end(false).0.cells;
+        assert_eq!((end.done, end.failed, end.left), (4, 1, 0));
+    });
+    let failed = scene.failed.borrow().clone();
+    let (at, said) = (failed[0].0, failed[0].1.join("; "));
+    assert_eq!((failed.len(), at), (1, 4));
+    let refused = "another one with 256M of memory and 22 minutes was refused: sbatch: Requested";
+    assert!(said.contains("100_1 TIMEOUT, with") && said.contains(refused), "{said}");
+}
+
+#[test]
+fn a_request_that_is_no_larger_and_is_refused_ends_the_watch() {
+    let scene = Scene::new();
+    scene.fake.account(&[(100, None, "NODE_FAIL"), (101, None, "NODE_FAIL")]);
+    scene.with("7f", |mut watcher| {
+        (0..2).for_each(|_| assert!(!watcher.step(&[]).unwrap()));
+        scene.fake.refuse("Invalid partition name specified");
+        let said = watcher.step(&[]).unwrap_err().to_string();
+        assert_eq!(said, "sbatch: Invalid partition name specified");
+    });
+    assert!(scene.failed.borrow().is_empty());
+}
