@@ -95,6 +95,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         report.thread_instructions,
         report.text_bytes
     ));
+    workload.remark().iter().for_each(|remark| message(remark));
     // The folder is written: what cannot be looked up any more is no failure.
     match unknown(&report, arguments.models.as_deref()) {
         Ok(warnings) => warnings.iter().for_each(|warning| message(warning)),

@@ -40,9 +40,12 @@ pub(super) fn modelled(
         fs::create_dir_all(cache).map_err(failed)?;
         let records = ModelRecords::new(&workload)?;
         let report = trace::convert_launches(&records, stored, progress);
-        report.map(|report| report.warnings).map_err(|error| match told(error) {
-            Ok(error) => RunError::from(error),
-            Err(error) => unwritten(error, cache),
+        let remarked = |warnings: Vec<String>| warnings.into_iter().chain(workload.remark());
+        report.map(|report| remarked(report.warnings).collect()).map_err(|error| {
+            match told(error) {
+                Ok(error) => RunError::from(error),
+                Err(error) => unwritten(error, cache),
+            }
         })
     })
 }

@@ -52,6 +52,8 @@ pub(super) struct Description {
     pub(super) rounds: u32,
     /// Has scaled constants.
     pub(super) scales: bool,
+    /// All of them are 1: no scale makes less of it.
+    pub(super) least: bool,
     pub(super) buffers: Vec<Buffer>,
     pub(super) kernels: Vec<KernelDescription>,
 }
@@ -84,7 +86,7 @@ pub(super) fn describe(table: &DeTable<'_>, scale: f64) -> Result<Description, F
     let mut names = Names::new(seed);
     let scaled = keys.entries("scaled")?;
     read_constants(&keys.entries("constants")?, &mut names, None)?;
-    read_constants(&scaled, &mut names, Some(scale))?;
+    let sizes = read_constants(&scaled, &mut names, Some(scale))?;
     let buffers = read_buffers(&keys.entries("buffers")?, &mut names)?;
     let kernels = keys.items("kernel")?;
     let mut budget = Budget::new();
@@ -104,16 +106,19 @@ pub(super) fn describe(table: &DeTable<'_>, scale: f64) -> Result<Description, F
         seed,
         rounds: to_u32(rounds),
         scales: !scaled.is_empty(),
+        least: sizes.iter().all(|&size| size == 1),
         buffers,
         kernels,
     })
 }
 
+/// Adds constants, multiplied by `scale` where there is one, and gives their values.
 fn read_constants(
     entries: &[Entry<'_>],
     names: &mut Names,
     scale: Option<f64>,
-) -> Result<(), Fault> {
+) -> Result<Vec<i64>, Fault> {
+    let mut values = Vec::with_capacity(entries.len());
     for entry in entries {
         let at = entry.value.span().start;
         let mut value = constant(entry.value, entry.name, names)?;
@@ -126,8 +131,9 @@ fn read_constants(
             value = multiply(value, scale);
         }
         names.set_constant(entry.name, value).map_err(|e| Fault::new(entry.at, e))?;
+        values.push(value);
     }
-    Ok(())
+    Ok(values)
 }
 
 /// `value`, 1 to 2^32, times `scale`, above 0 and at most 10^6, rounded; at least 1.

@@ -43,6 +43,7 @@ pub struct Workload {
     /// Names the file in errors.
     file: String,
     text: String,
+    scale: f64,
     description: Description,
     /// One per kernel of the file.
     programs: Vec<Arc<Program>>,
@@ -104,7 +105,7 @@ impl Workload {
         }
         let programs = description.kernels.iter().map(|k| Arc::clone(&k.program)).collect();
         let (name, file) = (name.to_owned(), file.to_owned());
-        Ok(Self { name, file, text, description, programs, launches })
+        Ok(Self { name, file, text, scale, description, programs, launches })
     }
 
     /// The file's stem.
@@ -117,6 +118,14 @@ impl Workload {
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// That a smaller scale would change nothing; `None` at scale 1 and where it would.
+    #[must_use]
+    pub fn remark(&self) -> Option<String> {
+        let least = self.scale < 1.0 && self.description.least;
+        let words = "every scaled constant is at its least, 1; a smaller scale changes nothing";
+        least.then(|| format!("scale {}: {words}", self.scale))
     }
 
     /// The text of its file with another value of one of its constants, scaled or not.

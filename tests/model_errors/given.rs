@@ -86,6 +86,23 @@ fn a_scale_that_is_none_is_told_with_what_one_is() {
 }
 
 #[test]
+fn a_scale_below_which_nothing_is_less_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for (scale, least) in [("0.0001", true), ("0.0000001", true), ("0.01", false)] {
+        let words = format!("scale {scale}: every scaled constant is at its least, 1");
+        let app = format!("synth:saxpy:scale={scale}");
+        let analyze = ["analyze", &app, "--machine", "v100", "--json", "-"];
+        // Twice: a store that was kept is told of, too.
+        for (code, told) in [said(folder.path(), &analyze), said(folder.path(), &analyze)] {
+            assert_eq!((code, told.contains(&words)), (Some(0), least), "{told}");
+        }
+        let out = folder.path().join(scale).display().to_string();
+        let (code, told) = said(folder.path(), &["synth", "saxpy", "--scale", scale, "-o", &out]);
+        assert_eq!((code, told.contains(&words)), (Some(0), least), "{told}");
+    }
+}
+
+#[test]
 fn an_opcode_that_no_table_lists_is_counted_and_told() {
     let folder = tempfile::tempdir().unwrap();
     let model = small("\"FFMAA.X\", \"FADD\", \"EXIT\",");
