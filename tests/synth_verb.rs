@@ -51,6 +51,9 @@ fn the_verb_writes_a_folder_or_says_why_not() {
         failing(&format!("synth:saxpy:scale={scale}"), &words);
         failing(&format!("saxpy:scale={scale}"), &words);
     }
+    for typed in ["saxpy:0.5", "synth:saxpy:0.5", "saxpy:scal=0.5"] {
+        failing(typed, "as an option: synth saxpy --scale 0.5");
+    }
     failing("no/such.toml", "no/such.toml");
 }
 

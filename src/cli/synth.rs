@@ -108,9 +108,13 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 /// too, which here has an option.
 fn bare(name: &str) -> Result<&str, String> {
     let bare = name.strip_prefix("synth:").unwrap_or(name);
-    // A file may have such a name.
-    let typed = bare.split_once(":scale=").filter(|_| !Path::new(bare).exists());
-    let Some((workload, scale)) = typed else { return Ok(bare) };
+    // `:scale=` misspelt is still meant for one; a file may have such a name.
+    let misspelt = || bare.split_once(':').filter(|_| !bare.contains('/'));
+    let typed = bare.split_once(":scale=").or_else(misspelt);
+    let Some((workload, scale)) = typed.filter(|_| !Path::new(bare).exists()) else {
+        return Ok(bare);
+    };
+    let scale = scale.rsplit('=').next().unwrap_or(scale);
     let option = format!("`synth` takes a scale as an option: synth {workload} --scale");
     match scale.parse::<f64>() {
         Ok(number) if number > 0.0 => Err(format!("{name}: {option} {scale}")),

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::synth;
 use crate::trace::{Filter, Progress, Store, TraceError};
 
 use super::cached::{converted, modelled};
@@ -64,6 +65,14 @@ fn scaled(model: &str) -> Result<(&str, f64), RunError> {
     let found = if scale.is_empty() { "nothing" } else { scale };
     let wrong = |_| RunError::Scale { app: model.to_owned(), found: found.to_owned() };
     Ok((name, scale.parse().map_err(wrong)?))
+}
+
+/// That a path which leads nowhere is the name of a workload model, where it is.
+fn hint(path: &Path) -> String {
+    let typed = path.display().to_string();
+    let name = typed.split(':').next();
+    let is_model = synth::names().any(|known| Some(known) == name);
+    if is_model { format!(" (did you mean {SYNTH}{typed}?)") } else { String::new() }
 }
 
 /// The last two components of a path, the last one without its extension.
@@ -145,7 +154,7 @@ impl Made {
             return Ok(Self { path, warnings });
         }
         if !path.exists() {
-            return Err(RunError::NoApp { path: path.clone() });
+            return Err(RunError::NoApp { path: path.clone(), hint: hint(path) });
         }
         if Store::recognise(path) {
             return Ok(Self { path: path.clone(), warnings: Vec::new() });

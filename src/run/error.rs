@@ -225,11 +225,14 @@ pub enum RunError {
     Timeless(String),
     /// An application that is neither a file nor a folder.
     #[error(
-        "there is no file or folder {path}; expected a store, a trace, a list, a folder of traces or synth:WORKLOAD"
+        "there is no file or folder {path}{hint}; expected a store, a trace, a list, a folder of \
+         traces or synth:WORKLOAD"
     )]
     NoApp {
         /// As typed.
         path: PathBuf,
+        /// The workload model that has this name; nothing where none has.
+        hint: String,
     },
     /// An application that a file names cannot be used.
     #[error("{place}: apps.{app}")]

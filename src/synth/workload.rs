@@ -277,14 +277,20 @@ fn read(name_or_path: &str, models: Option<&Path>) -> Result<(String, String), S
 /// Most names that a hint gives.
 const HINTS: usize = 5;
 
-/// Names that somebody who typed `name` may have meant, and where all of them are.
-fn hint(name: &str) -> String {
+/// Names that somebody who typed `typed` may have meant, with a scale where a number stands
+/// behind the name, and where all of them are.
+fn hint(typed: &str) -> String {
+    let (name, behind) = typed.split_once(':').unwrap_or((typed, ""));
+    let number = behind.rsplit('=').next().filter(|text| text.parse::<f64>().is_ok());
+    let scale = number.map_or_else(String::new, |number| format!(":scale={number}"));
     let small = name.to_lowercase();
     let nearest = nearest(name, library::names());
-    let within = |known: &&str| small.len() > 1 && known.contains(small.as_str());
+    let exact = nearest.as_deref() == Some(name);
+    let within = |known: &&str| !exact && small.len() > 1 && known.contains(&small);
     let others = library::names().filter(within).filter(|known| nearest.as_deref() != Some(*known));
     let others = others.map(str::to_owned);
-    let names: Vec<String> = nearest.iter().cloned().chain(others).take(HINTS).collect();
+    let names = nearest.iter().cloned().chain(others).take(HINTS);
+    let names: Vec<String> = names.map(|name| name + &scale).collect();
     let meant = match &names[..] {
         [] => String::new(),
         names => format!("did you mean `{}`? ", names.join("`, `")),

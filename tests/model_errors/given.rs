@@ -86,6 +86,23 @@ fn a_scale_that_is_none_is_told_with_what_one_is() {
 }
 
 #[test]
+fn a_model_that_is_named_without_what_belongs_to_it_is_suggested() {
+    let folder = tempfile::tempdir().unwrap();
+    for (app, words) in [
+        ("synth:ugpu-fwt:scal=0.1", "did you mean `ugpu-fwt:scale=0.1`?"),
+        ("synth:saxpy:0.5", "did you mean `saxpy:scale=0.5`?"),
+        ("synth:saxpi:0.5", "did you mean `saxpy:scale=0.5`?"),
+        ("synth:saxpy:half", "did you mean `saxpy`?"),
+        ("ugpu-fwt", "no file or folder ugpu-fwt (did you mean synth:ugpu-fwt?)"),
+        ("A=saxpy:scale=0.5", "(did you mean synth:saxpy:scale=0.5?)"),
+        ("none", "no file or folder none; expected a store"),
+    ] {
+        let (code, told) = said(folder.path(), &["analyze", app, "--machine", "v100"]);
+        assert!(code == Some(2) && told.contains(words), "{app}: {told}");
+    }
+}
+
+#[test]
 fn a_scale_below_which_nothing_is_less_is_told() {
     let folder = tempfile::tempdir().unwrap();
     for (scale, least) in [("0.0001", true), ("0.0000001", true), ("0.01", false)] {

@@ -355,7 +355,7 @@ mod tests {
     fn what_would_be_refused_again_is_told_from_what_may_go_well() {
         let lasting = caught(|| -> Result<u8, RunError> { Err(RunError::NoWindow) });
         assert!(lasting.unwrap_err().refused);
-        let lost = || RunError::NoApp { path: "a.gpt".into() };
+        let lost = || RunError::NoApp { path: "a.gpt".into(), hint: String::new() };
         assert!(!caught(|| -> Result<u8, RunError> { Err(lost()) }).unwrap_err().refused);
     }
 }
