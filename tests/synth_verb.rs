@@ -179,3 +179,29 @@ fn a_fit_finds_the_constant_with_which_the_value_was_made() {
         assert!(said.contains(words), "{said}");
     }
 }
+
+#[test]
+fn a_fit_that_comes_near_nothing_says_why_and_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let fit = |constant: &str, target: &str| {
+        let fitted = ["--fit", constant, "--machine", "v100", "--to", target];
+        let (mut program, words) = (program(), [&["synth", "saxpy"], &fitted[..]].concat());
+        let output = program.env("GPUMODEL_CACHE", folder.path()).args(words).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        (output.status.code(), said.lines().last().unwrap_or_default().to_owned())
+    };
+    let ends = "is outside of what blocks = 2 and 4 give: 2.000000 and 4.000000";
+    let same = "blocks does not change block: 2 and 4 both give 256.000000";
+    for (constant, target, code, last) in [
+        ("blocks=2..4", "ctas=3", 0, "nearest to ctas = 3: blocks = 3, which has 3.000000"),
+        ("blocks=2..4", "ctas=3000", 1, &format!("3000 {ends}")),
+        ("blocks=2..4", "ctas=1", 1, &format!("1 {ends}")),
+        ("blocks=2..4", "ctas=4.2", 0, &format!("4.2 {ends}")),
+        ("blocks=1..2", "ctas=1.5", 1, "no value that was run comes within 10 % of 1.5"),
+        ("blocks=2..4", "block=128", 1, same),
+        ("blocks=2..4", "block=256", 0, same),
+        ("blocks=2..2", "ctas=3", 1, "no value that was run comes within 10 % of 3"),
+    ] {
+        assert_eq!(fit(constant, target), (Some(code), last.to_owned()), "{constant} {target}");
+    }
+}

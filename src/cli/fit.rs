@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::run::{FitError, FitRequest, FitStep, analyze, fit};
+use crate::run::{FitError, FitRequest, FitStep, Fitted, analyze, fit};
 
 use super::Outcome;
 use super::bar::with_bars;
@@ -18,7 +18,8 @@ use super::place::cache_folder;
 #[derive(Debug, Args)]
 pub(super) struct FitArguments {
     /// Instead of writing a trace, runs the workload alone on --machine with values from LOW
-    /// to HIGH of a constant of its file, by halves, and says which comes nearest to --to.
+    /// to HIGH of a constant of its file, by halves, and says which comes nearest to --to; exit
+    /// code 1 where that is not within 10 %.
     #[arg(long, value_name = "CONSTANT=LOW..HIGH", value_parser = constant)]
     #[arg(requires_all = ["machine", "to"], conflicts_with_all = ["output", "list", "compress"])]
     fit: Option<Constant>,
@@ -69,7 +70,8 @@ fn target(typed: &str) -> Result<Target, String> {
 }
 
 impl FitArguments {
-    /// Fits the constant where that was asked for: a row per run, and the nearest.
+    /// Fits the constant where that was asked for: a row per run, the nearest, and what stands
+    /// in the way of a nearer one.
     pub(super) fn run(
         self,
         workload: &str,
@@ -96,16 +98,39 @@ fn found(request: &FitRequest) -> Outcome {
     let FitRequest { constant, column, wanted, .. } = request;
     writeln!(stdout(), "{constant:>12}  {column:>16}     error")?;
     let run = |asked: &_| with_bars(|watch| analyze(asked, watch));
-    let nearest = fit(request, run, |step| writeln!(stdout(), "{}", row(step, *wanted)));
-    let FitStep { value, found } = match nearest {
+    let tell = |step| writeln!(stdout(), "{}", row(step, *wanted));
+    let fitted = match fit(request, run, tell) {
         Err(FitError::Output(source)) => return Err(source.into()),
         other => other?,
     };
+    let FitStep { value, found } = fitted.nearest;
     writeln!(
         stdout(),
         "nearest to {column} = {wanted}: {constant} = {value}, which has {found:.6}"
     )?;
-    Ok(ExitCode::SUCCESS)
+    if let Some(remark) = remark(request, &fitted) {
+        writeln!(stdout(), "{remark}")?;
+    }
+    Ok(if fitted.meets(*wanted) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Why no value may come nearer, where the ends show it or none has come near.
+fn remark(request: &FitRequest, fitted: &Fitted) -> Option<String> {
+    let FitRequest { constant, column, wanted, .. } = request;
+    let [FitStep { value: low, found: first }, FitStep { value: high, found: last }] = fitted.ends;
+    if fitted.unmoved() {
+        Some(format!("{constant} does not change {column}: {low} and {high} both give {first:.6}"))
+    } else if fitted.outside(*wanted) {
+        Some(format!(
+            "{wanted} is outside of what {constant} = {low} and {high} give: {first:.6} and \
+             {last:.6}"
+        ))
+    } else if fitted.meets(*wanted) {
+        None
+    } else {
+        let near = Fitted::NEAR_PERCENT;
+        Some(format!("no value that was run comes within {near} % of {wanted}"))
+    }
 }
 
 /// The constant, the column and how far it is from what is wanted.

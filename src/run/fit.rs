@@ -55,6 +55,43 @@ impl FitStep {
     }
 }
 
+/// What a fit has found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fitted {
+    /// The run that comes nearest, of equals the first.
+    pub nearest: FitStep,
+    /// Those with the least and with the largest value.
+    pub ends: [FitStep; 2],
+}
+
+impl Fitted {
+    /// How far from what is wanted is near, in percent of it: the bar of
+    /// `models/workloads/CALIBRATION.md`.
+    pub const NEAR_PERCENT: f64 = 10.0;
+
+    /// The nearest is near.
+    #[must_use]
+    pub fn meets(&self, wanted: f64) -> bool {
+        100.0 * self.nearest.distance(wanted) <= Self::NEAR_PERCENT * wanted
+    }
+
+    /// Two values give the same.
+    #[must_use]
+    pub fn unmoved(&self) -> bool {
+        let [low, high] = self.ends;
+        low.value != high.value && low.found.to_bits() == high.found.to_bits()
+    }
+
+    /// Two values give both more or both less than what is wanted, so that nothing between
+    /// them was run.
+    #[must_use]
+    pub fn outside(&self, wanted: f64) -> bool {
+        let [low, high] = self.ends;
+        let (least, most) = (low.found.min(high.found), low.found.max(high.found));
+        low.value != high.value && !(least..=most).contains(&wanted)
+    }
+}
+
 /// A fit that cannot be made.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -92,8 +129,7 @@ pub enum FitError {
 
 /// Runs the model by `alone` with constants of the range, both ends first, then the middle of
 /// what is left as if the column rose or fell with the constant; `tell` hears of each run.
-/// Gives the one that comes nearest, of equals the first. The same request takes the same
-/// steps.
+/// The same request takes the same steps.
 ///
 /// # Errors
 /// [`FitError`]: an unknown column or constant, a value with which the model makes no sense,
@@ -102,7 +138,7 @@ pub fn fit(
     request: &FitRequest,
     mut alone: impl FnMut(&AnalyzeRequest) -> Result<Analysis, RunError>,
     mut tell: impl FnMut(FitStep) -> io::Result<()>,
-) -> Result<FitStep, FitError> {
+) -> Result<Fitted, FitError> {
     if !solo_columns().any(|known| known == request.column) {
         let known = solo_columns().collect::<Vec<_>>().join(", ");
         let hint = did_you_mean(&request.column, solo_columns());
@@ -164,45 +200,52 @@ impl FitRequest {
     }
 }
 
-/// The step of `range` that comes nearest to `wanted`, by halves.
+/// Steps of `range` towards `wanted`, by halves.
 fn search<E>(
     range: &RangeInclusive<u32>,
     wanted: f64,
     mut step: impl FnMut(u32) -> Result<FitStep, E>,
-) -> Result<FitStep, E> {
+) -> Result<Fitted, E> {
     let nearer = |one: FitStep, other: FitStep| {
         if other.distance(wanted) < one.distance(wanted) { other } else { one }
     };
     let mut low = step(*range.start())?;
     if range.end() <= range.start() {
-        return Ok(low);
+        return Ok(Fitted { nearest: low, ends: [low, low] });
     }
     let mut high = step(*range.end())?;
-    let mut best = nearer(low, high);
+    let ends = [low, high];
+    let mut nearest = nearer(low, high);
     let below = |step: FitStep| step.found < wanted;
     while below(low) != below(high) && high.value - low.value > 1 {
         let middle = step(low.value + (high.value - low.value) / 2)?;
-        best = nearer(best, middle);
+        nearest = nearer(nearest, middle);
         *(if below(middle) == below(low) { &mut low } else { &mut high }) = middle;
     }
-    Ok(best)
+    Ok(Fitted { nearest, ends })
 }
 
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
 
-    use super::{FitStep, search};
+    use super::{FitStep, Fitted, search};
 
-    /// The best value, and the steps to it.
-    fn found(wanted: f64, of: impl Fn(f64) -> f64) -> (u32, Vec<u32>) {
+    /// What is found, and the steps to it.
+    fn fitted(wanted: f64, of: impl Fn(f64) -> f64) -> (Fitted, Vec<u32>) {
         let mut values = Vec::new();
         let step = |value: u32| -> Result<FitStep, Infallible> {
             values.push(value);
             Ok(FitStep { value, found: of(value.into()) })
         };
-        let Ok(best) = search(&(1..=9), wanted, step);
-        (best.value, values)
+        let Ok(fitted) = search(&(1..=9), wanted, step);
+        (fitted, values)
+    }
+
+    /// The best value, and the steps to it.
+    fn found(wanted: f64, of: impl Fn(f64) -> f64) -> (u32, Vec<u32>) {
+        let (fitted, values) = fitted(wanted, of);
+        (fitted.nearest.value, values)
     }
 
     #[test]
@@ -215,5 +258,28 @@ mod tests {
     fn what_no_value_gives_is_met_by_the_nearest_end() {
         assert_eq!(found(20.0, |value| value), (9, vec![1, 9]));
         assert_eq!(found(5.0, |_| 3.0), (1, vec![1, 9]), "of equals the first");
+    }
+
+    #[test]
+    fn a_value_is_met_within_a_tenth_whatever_the_ends_give() {
+        let said = |wanted, of: fn(f64) -> f64| {
+            let (fitted, _) = fitted(wanted, of);
+            (fitted.meets(wanted), fitted.outside(wanted), fitted.unmoved())
+        };
+        assert_eq!(said(7.2, |value| value), (true, false, false));
+        assert_eq!(said(1.4, |value| value), (false, false, false), "between two integers");
+        assert_eq!(said(9.0, |value| value), (true, false, false), "an end is not outside");
+        assert_eq!(said(9.5, |value| value), (true, true, false));
+        assert_eq!(said(20.0, |value| 60.0 - value), (false, true, false));
+        assert_eq!(said(3.1, |_| 3.0), (true, true, true));
+        assert_eq!(said(5.0, |_| 3.0), (false, true, true));
+    }
+
+    #[test]
+    fn of_one_value_alone_nothing_is_said_about_ends() {
+        let step = |value| -> Result<FitStep, Infallible> { Ok(FitStep { value, found: 3.0 }) };
+        let Ok(fitted) = search(&(4..=4), 5.0, step);
+        assert_eq!((fitted.nearest.value, fitted.meets(5.0)), (4, false));
+        assert!(!fitted.outside(5.0) && !fitted.unmoved());
     }
 }

@@ -52,7 +52,7 @@ pub use app::{App, AppName, default_name};
 pub use dram::{DramError, DramJob, RequestFormat};
 pub use dram_requests::RequestError;
 pub use error::RunError;
-pub use fit::{FitError, FitRequest, FitStep, fit};
+pub use fit::{FitError, FitRequest, FitStep, Fitted, fit};
 pub use memory::check_memory;
 pub use queue::QueueFileError;
 pub use reproduce::{ReproduceError, ReproduceRequest, reproduce};
