@@ -169,7 +169,12 @@ fn a_fit_finds_the_constant_with_which_the_value_was_made() {
     assert_eq!(values[..values.len() - 1], ["1", "8", "4", "6", "5"], "{said}");
     assert_eq!(kept(), before, "no store is kept");
     for (constant, target, words) in [
-        ("unroled=1..8", "ipc=3", "no constant `unroled` (did you mean unrolled?)"),
+        (
+            "unroled=1..8",
+            "ipc=3",
+            "no constant `unroled` (did you mean unrolled?); expected one of block, chains, \
+             unrolled, blocks",
+        ),
         ("unrolled=1..8", "ipcs=3", "no run alone has `ipcs` (did you mean ipc?)"),
         ("unrolled=8..1", "ipc=3", "expected LOW at most HIGH"),
         ("unrolled=0..1", "ipc=3", "`count` is 0, expected 1 to 4096 copies"),
@@ -177,6 +182,7 @@ fn a_fit_finds_the_constant_with_which_the_value_was_made() {
         let refused = fit(constant, target).code(2);
         let said = text(&refused.get_output().stderr);
         assert!(said.contains(words), "{said}");
+        assert!(refused.get_output().stdout.is_empty(), "no table of a request that is wrong");
     }
 }
 
@@ -204,4 +210,17 @@ fn a_fit_that_comes_near_nothing_says_why_and_fails() {
     ] {
         assert_eq!(fit(constant, target), (Some(code), last.to_owned()), "{constant} {target}");
     }
+}
+
+#[test]
+fn a_fit_names_its_columns_and_refuses_a_machine_before_it_runs() {
+    let help = program().args(["synth", "--help"]).assert().success();
+    let help = String::from_utf8_lossy(&help.get_output().stdout).into_owned();
+    for column in gpumodel::record::solo_columns() {
+        assert!(help.contains(column), "{column}: {help}");
+    }
+    let words = ["synth", "saxpy", "--fit", "blocks=2..4", "--machine", "v10", "--to", "ctas=3"];
+    let refused = program().args(words).assert().code(2);
+    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    assert!(said.contains("v100") && refused.get_output().stdout.is_empty(), "{said}");
 }

@@ -1,12 +1,14 @@
 //! `gpumodel synth NAME --fit …`: which constant of a workload model a paper's value asks for.
 
 use std::io::Write;
+use std::mem;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 
+use crate::record::solo_columns;
 use crate::run::{FitError, FitRequest, FitStep, Fitted, analyze, fit};
 
 use super::Outcome;
@@ -19,7 +21,8 @@ use super::place::cache_folder;
 pub(super) struct FitArguments {
     /// Instead of writing a trace, runs the workload alone on --machine with values from LOW
     /// to HIGH of a constant of its file, by halves, and says which comes nearest to --to; exit
-    /// code 1 where that is not within 10 %.
+    /// code 1 where that is not within 10 %. A constant is a name under `[constants]` or
+    /// `[scaled]`; the error of any other name lists them.
     #[arg(long, value_name = "CONSTANT=LOW..HIGH", value_parser = constant)]
     #[arg(requires_all = ["machine", "to"], conflicts_with_all = ["output", "list", "compress"])]
     fit: Option<Constant>,
@@ -28,9 +31,8 @@ pub(super) struct FitArguments {
     #[arg(short, long, value_name = "M", requires = "fit")]
     machine: Option<String>,
 
-    /// For --fit: what a paper prints of the run, as mpki_thread=4.39; the columns are those
-    /// of models/papers.
     #[arg(long, value_name = "COLUMN=VALUE", value_parser = target, requires = "fit")]
+    #[arg(help = columns())]
     to: Option<Target>,
 }
 
@@ -46,6 +48,14 @@ struct Constant {
 struct Target {
     column: String,
     value: f64,
+}
+
+/// What --help says of --to.
+fn columns() -> String {
+    let known = solo_columns().collect::<Vec<_>>().join(", ");
+    format!(
+        "For --fit: what a paper prints of the run, as mpki_thread=4.39; a column is one of {known}"
+    )
 }
 
 fn constant(typed: &str) -> Result<Constant, String> {
@@ -96,9 +106,10 @@ impl FitArguments {
 
 fn found(request: &FitRequest) -> Outcome {
     let FitRequest { constant, column, wanted, .. } = request;
-    writeln!(stdout(), "{constant:>12}  {column:>16}     error")?;
+    // Comes with the first row: what is wrong with the request is said before.
+    let mut head = format!("{constant:>12}  {column:>16}     error\n");
     let run = |asked: &_| with_bars(|watch| analyze(asked, watch));
-    let tell = |step| writeln!(stdout(), "{}", row(step, *wanted));
+    let tell = |step| writeln!(stdout(), "{}{}", mem::take(&mut head), row(step, *wanted));
     let fitted = match fit(request, run, tell) {
         Err(FitError::Output(source)) => return Err(source.into()),
         other => other?,

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::record::{Analysis, Quoted, Sought, solo_columns};
+use crate::spec::Models;
 use crate::synth::{SynthError, Workload};
 use crate::units::{Scratch, WholeFile, did_you_mean};
 
@@ -127,25 +128,19 @@ pub enum FitError {
     },
 }
 
-/// Runs the model by `alone` with constants of the range, both ends first, then the middle of
-/// what is left as if the column rose or fell with the constant; `tell` hears of each run.
-/// The same request takes the same steps.
+/// Checks the request, then runs the model by `alone` with constants of the range, both ends
+/// first, then the middle of what is left as if the column rose or fell with the constant;
+/// `tell` hears of each run. The same request takes the same steps.
 ///
 /// # Errors
-/// [`FitError`]: an unknown column or constant, a value with which the model makes no sense,
-/// a run that fails, or `tell`.
+/// [`FitError`]: an unknown column, machine, model or constant and an end with which the model
+/// makes no sense, all before the first run; a run that fails, or `tell`.
 pub fn fit(
     request: &FitRequest,
     mut alone: impl FnMut(&AnalyzeRequest) -> Result<Analysis, RunError>,
     mut tell: impl FnMut(FitStep) -> io::Result<()>,
 ) -> Result<Fitted, FitError> {
-    if !solo_columns().any(|known| known == request.column) {
-        let known = solo_columns().collect::<Vec<_>>().join(", ");
-        let hint = did_you_mean(&request.column, solo_columns());
-        return Err(FitError::Column { column: request.column.clone(), hint, known });
-    }
-    let models = request.models.as_deref();
-    let workload = Workload::load_scaled(&request.workload, models, request.scale)?;
+    let workload = request.checked()?;
     search(&request.range, request.wanted, |value| {
         let step = FitStep { value, found: request.value_with(value, &workload, &mut alone)? };
         tell(step).map_err(FitError::Output)?;
@@ -154,6 +149,23 @@ pub fn fit(
 }
 
 impl FitRequest {
+    /// The model, where all that is named is there.
+    fn checked(&self) -> Result<Workload, FitError> {
+        if !solo_columns().any(|known| known == self.column) {
+            let known = solo_columns().collect::<Vec<_>>().join(", ");
+            let hint = did_you_mean(&self.column, solo_columns());
+            return Err(FitError::Column { column: self.column.clone(), hint, known });
+        }
+        let models = self.models.as_deref();
+        let files = Models::with_overrides(models).map_err(RunError::from)?;
+        files.machine(&self.machine, &[]).map_err(RunError::from)?;
+        let workload = Workload::load_scaled(&self.workload, models, self.scale)?;
+        for end in [self.range.start(), self.range.end()] {
+            workload.text_with(&self.constant, *end)?;
+        }
+        Ok(workload)
+    }
+
     /// What the column has where the constant is `value`.
     fn value_with(
         &self,

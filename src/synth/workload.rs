@@ -131,8 +131,8 @@ impl Workload {
     /// The text of its file with another value of one of its constants, scaled or not.
     ///
     /// # Errors
-    /// When it has no such constant, or makes no sense with that value: the error names file
-    /// and line.
+    /// When it has no such constant (the error names all that it has), or makes no sense with
+    /// that value: the error names file and line.
     pub fn text_with(&self, constant: &str, value: u32) -> Result<String, SynthError> {
         let found = |text: &str| -> Result<(usize, usize), Fault> {
             let table = table(text)?;
@@ -141,8 +141,7 @@ impl Workload {
             let own = names.iter().find(|(name, _)| name.get_ref() == constant);
             let Some((_, value)) = own else {
                 let known = names.iter().map(|(name, _)| name.get_ref().as_ref());
-                let hint = did_you_mean(constant, known);
-                return Err(Fault::new(0, format!("no constant `{constant}`{hint}")));
+                return Err(Fault::new(0, no_constant(constant, &known.collect::<Vec<&str>>())));
             };
             Ok((value.span().start, value.span().end))
         };
@@ -250,6 +249,16 @@ fn parse(text: &str, scale: f64) -> Result<Description, Fault> {
         ));
     }
     describe(table(text)?.get_ref(), scale)
+}
+
+/// What is said of a constant that is none of those of a file.
+fn no_constant(typed: &str, known: &[&str]) -> String {
+    let hint = did_you_mean(typed, known.iter().copied());
+    let known = match known {
+        [] => String::from("the workload has none"),
+        known => format!("expected one of {}", known.join(", ")),
+    };
+    format!("no constant `{typed}`{hint}; {known}")
 }
 
 fn table(text: &str) -> Result<Spanned<DeTable<'_>>, Fault> {
