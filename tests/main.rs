@@ -91,8 +91,11 @@ mod slices;
 #[cfg(unix)]
 mod slurm;
 mod slurm_scripts;
+mod solo_classes;
 mod solo_facts;
 mod solo_needs;
+mod solo_records;
+mod solo_tables;
 mod solvers;
 mod study_figures;
 mod study_tables;
