@@ -22,6 +22,7 @@ const TABLES: &[Table] = &[
     ("ugpu-fifty", "fifty", each_memory_bound),
     ("ugpu-alike", "alike", each_kind),
     ("ugpu-many", "many", each_mix),
+    ("ugpu-relaxed", "relaxed", each_run),
     ("ugpu-ai", "networks", each_mix),
     ("ugpu-qos", "promises", promises),
     ("ugpu-settings", "settings", each_run),
