@@ -1,5 +1,7 @@
 //! What a sweep is going to take.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::CellRecord;
@@ -25,6 +27,10 @@ pub struct SweepEstimate {
     /// where nobody needs it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub plan_hash: String,
+    /// By other build of the program: of how many of the cells the folder of the sweep holds
+    /// a record that it has made, and none of this build.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub other_builds: BTreeMap<String, u64>,
 }
 
 /// One cell.

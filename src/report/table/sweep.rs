@@ -1,5 +1,6 @@
 //! Sweeps: what a plan asks for, and what went wrong.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::{brief, words};
@@ -24,6 +25,7 @@ pub fn planned(estimate: &SweepEstimate) -> String {
     let text = |column: usize| (1..=3).contains(&column) || column == 8;
     let mut said = words(COLUMNS.map(String::from).into(), rows, text) + "\n";
     refusals(&mut said, cells);
+    other_builds(&mut said, &estimate.other_builds);
     let _ = writeln!(
         said,
         "{}: about {} of one core, {} on {} threads; up to {} each\nThis rests on {}.",
@@ -59,6 +61,18 @@ fn refusals(said: &mut String, cells: &[CellEstimate]) {
     if all.len() > FAILURES {
         let _ = writeln!(said, "and {} more cells cannot run", all.len() - FAILURES);
     }
+}
+
+/// Says of how many cells other builds have made records, and how these are taken.
+fn other_builds(said: &mut String, builds: &BTreeMap<String, u64>) {
+    let names = builds.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let names = brief(&names, 400);
+    let line = match builds.values().sum::<u64>() {
+        0 => return,
+        1 => format!("1 of these cells has a record of another build ({names})"),
+        some => format!("{some} of these cells have records of other builds ({names})"),
+    };
+    let _ = writeln!(said, "{line}: --resume --mixed-versions takes what is there");
 }
 
 fn row(one: &CellEstimate, scheme: &str) -> Vec<String> {
@@ -146,6 +160,25 @@ mod tests {
             text.contains("cell 8 cannot run: no channels\n3 cells, 1 done, 0 failed, 2 left: "),
             "{text}"
         );
+    }
+
+    #[test]
+    fn records_of_other_builds_are_counted_and_their_builds_named() {
+        let told = |builds: &[(&str, u64)]| {
+            let other_builds = builds.iter().map(|&(name, count)| (name.to_owned(), count));
+            let other_builds = other_builds.collect();
+            planned(&SweepEstimate { other_builds, ..SweepEstimate::default() })
+        };
+        assert!(!told(&[]).contains("build"));
+        let one = told(&[("0.0.9+1", 1)]);
+        assert!(
+            one.contains("1 of these cells has a record of another build (0.0.9+1): "),
+            "{one}"
+        );
+        let many = told(&[("0.0.8+2", 40), ("0.0.9+1", 20)]);
+        let words = "60 of these cells have records of other builds (0.0.8+2, 0.0.9+1): \
+                     --resume --mixed-versions takes";
+        assert!(many.contains(words), "{many}");
     }
 
     #[test]

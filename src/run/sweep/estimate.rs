@@ -110,6 +110,7 @@ pub(super) fn estimate(
         memory_bytes: cells.iter().map(|cell| cell.memory_bytes).max().unwrap_or(0),
         basis: BASIS.to_owned(),
         plan_hash: String::new(),
+        other_builds: BTreeMap::new(),
         cells,
     }
 }

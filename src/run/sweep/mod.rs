@@ -135,11 +135,12 @@ pub fn planned(
     Ok(SweepEstimate { plan_hash: plan_hash(&cells), ..estimate })
 }
 
-/// The same with how cells have ended in the folder of the sweep; the sums are of those that
-/// have not, by what the cache folder knows of the time of cells.
+/// The same with how cells have ended in the folder of the sweep, and of how many it has
+/// records of other builds that were not asked for; the sums are of those that have not ended,
+/// by what the cache folder knows of the time of cells.
 ///
 /// # Errors
-/// [`SweepError`]: as [`planned`].
+/// [`SweepError`]: as [`planned`], and where the list of the folder is damaged.
 pub fn remaining(
     request: &SweepRequest,
     threads: usize,
@@ -148,7 +149,9 @@ pub fn remaining(
     let (stock, cells, part) = asked(request, watch)?;
     let (first, cells) = (part.start, &cells[part]);
     let estimate = estimate::estimate(&stock, (first, cells), threads);
-    Ok(remaining::remaining(estimate, &stock, cells, &SweepFiles::new(&request.out)))
+    let files = SweepFiles::new(&request.out);
+    let other_builds = versions::others(&stock, cells, &files)?;
+    Ok(SweepEstimate { other_builds, ..remaining::remaining(estimate, &stock, cells, &files) })
 }
 
 /// What the cells that were asked for would take on many nodes, were none done, by what the

@@ -42,6 +42,21 @@ pub(super) fn adopt(
     Ok(())
 }
 
+/// By other build: how many of `cells` [`adopt`] would take from it.
+pub(super) fn others(
+    stock: &Stock,
+    cells: &[Cell],
+    files: &SweepFiles,
+) -> Result<BTreeMap<String, u64>, SweepError> {
+    let mut taken = cells.to_vec();
+    adopt(stock, &mut taken, files)?;
+    let mut counts = BTreeMap::new();
+    for (one, _) in taken.into_iter().zip(cells).filter(|(one, own)| one != *own) {
+        *counts.entry(one.record.build).or_insert(0) += 1;
+    }
+    Ok(counts)
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -49,7 +64,7 @@ mod tests {
 
     use super::super::super::watch::Unwatched;
     use super::super::plan::Plan;
-    use super::{BUILD, CellRecord, Stock, SweepFiles, SweepRecord, adopt, refuse_others};
+    use super::{BUILD, CellRecord, Stock, SweepFiles, SweepRecord, adopt, others, refuse_others};
 
     const PLAN: &str = "machines = ['warped-slicer']\nschemes = ['even', 'left-over']\n\
         [apps]\na = 'synth:saxpy'\n[mixes]\nlists = [['a']]\n";
@@ -74,9 +89,13 @@ mod tests {
         // Begun, not run.
         adopt(&stock, &mut cells, &files).unwrap();
         assert!(cells.iter().map(|cell| &cell.record).eq(&own));
+        assert!(others(&stock, &cells, &files).unwrap().is_empty());
         fs::write(files.record(&other.key), "").unwrap();
+        let one = [(String::from("0.0.9+1"), 1)];
+        assert_eq!(others(&stock, &cells, &files).unwrap(), one.into());
         adopt(&stock, &mut cells, &files).unwrap();
         assert_eq!((&cells[0].record, &cells[1].record), (&other, &own[1]));
+        assert!(others(&stock, &cells, &files).unwrap().is_empty(), "taken already");
         assert!(refuse_others(&files).unwrap_err().to_string().contains(BUILD));
         let mut cells = stock.cells().unwrap();
         fs::write(files.record(&own[0].key), "").unwrap();
