@@ -5,9 +5,6 @@ use crate::units::Cycle;
 use super::quantity::float;
 use super::{CoRun, DecisionRecord, MovedSoFar};
 
-/// Why a scheme was asked that looks at an epoch's end.
-const LOOK: &str = "as asked";
-
 /// Shares of the epochs of a run, 0 to 1, by application and epoch: from the beginning to
 /// the first look of the scheme, from look to look, and from the last one to the end.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,7 +25,7 @@ impl EpochShares {
     /// Those of `run`; `None` where no channels were owned, or the scheme never looked.
     #[must_use]
     pub fn of(run: &CoRun) -> Option<Self> {
-        let is_look = |decision: &&DecisionRecord| decision.wake == LOOK;
+        let is_look = |decision: &&DecisionRecord| decision.is_look();
         let looks: Vec<&DecisionRecord> = run.decisions.iter().filter(is_look).collect();
         let told = looks.iter().any(|look| !look.moved.is_empty());
         let mut owners = run.apps.iter().filter_map(|app| app.migration);

@@ -25,6 +25,7 @@ mod field;
 mod headline;
 mod joined;
 mod launches;
+mod look;
 mod measure;
 mod metrics;
 mod migration;

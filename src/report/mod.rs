@@ -14,6 +14,7 @@ pub mod figure;
 mod folder;
 mod grid;
 mod group;
+mod look;
 mod machine;
 mod mix;
 mod mix_label;

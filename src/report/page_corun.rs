@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::escape;
+use super::look::missed_look;
 use super::mix::scheme_names;
 use super::number::{energy, grouped, percent};
 use super::page::table;
@@ -128,9 +129,10 @@ fn shares(text: &mut String, runs: &[(&String, &CoRun)]) {
 }
 
 fn notes(text: &mut String, runs: &[(&String, &CoRun)]) {
-    let all = runs.iter().flat_map(|(name, run)| run.notes.iter().map(move |note| (name, note)));
-    for (name, note) in all {
-        let _ = writeln!(text, "<p>{name}: {}.</p>", escape(note.trim_end_matches('.')));
+    for (name, run) in runs {
+        for note in run.notes.iter().cloned().chain(missed_look(run)) {
+            let _ = writeln!(text, "<p>{name}: {}.</p>", escape(note.trim_end_matches('.')));
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::{brief, decimal, plain, words};
 use crate::record::{Analysis, CoRun, CoRunApp};
+use crate::report::look::missed_look;
 use crate::report::mix::scheme_names;
 use crate::report::number::{energy, percent};
 
@@ -26,8 +27,8 @@ pub fn corun(analysis: &Analysis) -> String {
     let apps = named().flat_map(|(name, run)| run.apps.iter().map(move |a| app(name, a))).collect();
     let mut text = plain(SCHEMES, schemes) + "\n" + &shares(apps, divided(&analysis.coruns));
     for (name, run) in named() {
-        for note in &run.notes {
-            let _ = writeln!(text, "note: {}: {}", brief(name, WHOLE), brief(note, 400));
+        for note in run.notes.iter().cloned().chain(missed_look(run)) {
+            let _ = writeln!(text, "note: {}: {}", brief(name, WHOLE), brief(&note, 400));
         }
     }
     text
