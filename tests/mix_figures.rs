@@ -171,6 +171,26 @@ fn what_looks_do_not_tell_of_sms_is_not_drawn_as_nothing() {
 }
 
 #[test]
+fn schemes_whose_looks_are_not_drawn_are_named() {
+    let epochs = [[(0, 0); 2], [(0, EPOCH / 10), (0, 0)]];
+    let mut search = pair("cd-search", &[], [0.6, 0.6]);
+    search.decisions = looks(&[[(0, 0); 2]; 2]);
+    let mut late = divided(pair("ugpu-soft", &[], [0.5, 0.5]), looks(&[]));
+    late.decisions[0].plan = serde_json::json!({ "wake": [{ "at": EPOCH }] });
+    let drawn = divided(pair("bp-cd-search", &[], [0.6, 0.7]), looks(&epochs));
+    let record = mix(vec![pair("bp", &[], [0.5, 0.5]), search, late, drawn.clone()]);
+    let drawing = draw("reallocation", &[record]);
+    let lines: Vec<String> = texts(&drawing.svg).into_iter().map(|text| text.words).collect();
+    let told = lines.join(" ");
+    assert!(told.contains("Not drawn: cd-search: no memory channels were owned"), "{told}");
+    assert!(told.contains("Not drawn: ugpu-soft: no run came to its first look"), "{told}");
+    assert!(rows(&drawing, &["PVC+DXTC", "cd-search"]).is_empty());
+    // Who never means to look is not missed.
+    let record = mix(vec![pair("bp", &[], [0.5, 0.5]), drawn]);
+    assert!(!says(&draw("reallocation", &[record]), "Not drawn"));
+}
+
+#[test]
 fn the_promise_is_to_who_has_the_high_priority() {
     let high = |settings: &[(&str, &str)], plan: serde_json::Value| {
         let mut first = pair("qos-bp", settings, [0.8, 0.7]);

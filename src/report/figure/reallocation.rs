@@ -3,7 +3,7 @@
 
 use super::{Drawing, ReportError, Scene, empty};
 use crate::record::statistics::mean;
-use crate::record::{CoRun, EpochShares};
+use crate::record::{CoRun, DecisionRecord, EpochShares};
 use crate::report::chart::{Bars, Cluster, Entry, Fill, Swatch, highest};
 use crate::report::grid::Grid;
 use crate::report::values::{cell, csv};
@@ -58,6 +58,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         Bars { clusters, fills: &fills, title, reference: None, most }.draw(&mut sheet);
     }
     sheet.note("Bars: means over all epochs, in each the application with the largest share; lines on them: up to the worst epoch; numbers: the means. Applications run on meanwhile.");
+    left_out(&grid, &schemes).iter().for_each(|note| sheet.note(note));
     if rows.len() > MIXES {
         let left = rows.len() - MIXES;
         sheet.note(&format!("{left} more mixes are in the mean and not drawn."));
@@ -76,6 +77,28 @@ fn rows<'a>(grid: &'a Grid<'a>) -> (Vec<&'a str>, Vec<Row<'a>>) {
         costs: places.iter().map(|&place| mix.runs[place].and_then(Cost::of)).collect(),
     });
     (schemes, rows.filter(|row| row.costs.iter().any(Option::is_some)).collect())
+}
+
+/// Says which schemes that looked, or meant to, are not among those that are `drawn`.
+fn left_out(grid: &Grid<'_>, drawn: &[&str]) -> Vec<String> {
+    let (mut blind, mut late) = (Vec::new(), Vec::new());
+    for (place, scheme) in grid.schemes.iter().enumerate() {
+        let runs = || grid.mixes.iter().filter_map(|mix| mix.runs[place]);
+        if drawn.contains(&scheme.as_str()) {
+            continue;
+        }
+        if runs().flat_map(|run| &run.decisions).any(DecisionRecord::is_look) {
+            blind.push(scheme.as_str());
+        } else if runs().any(|run| run.missed_look().is_some()) {
+            late.push(scheme.as_str());
+        }
+    }
+    let whys = [
+        (blind, "no memory channels were owned, and records of such runs do not say what moved"),
+        (late, "no run came to its first look"),
+    ];
+    let named = whys.iter().filter(|(schemes, _)| !schemes.is_empty());
+    named.map(|(schemes, why)| format!("Not drawn: {}: {why}.", schemes.join(", "))).collect()
 }
 
 impl<'a> Cost<'a> {
