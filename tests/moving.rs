@@ -243,22 +243,34 @@ fn a_full_disk_is_an_error_and_leaves_nothing() {
     assert!(code == Some(2) && text.contains("/dev/full: it is no regular file"), "{text}");
 }
 
-#[test]
-fn an_interrupt_ends_with_130_and_leaves_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::remove_file(store(folder.path())).unwrap();
-    let long = fs::read(folder.path().join("long.traceg")).unwrap();
-    let input = folder.path().join("long.traceg");
+/// The code and the words with which the program ends that is interrupted while it converts
+/// a trace of `folder`, which is its cache too.
+fn interrupted(folder: &Path, words: &[&str]) -> (Option<i32>, String) {
+    fs::remove_file(store(folder)).unwrap();
+    let input = folder.join("long.traceg");
+    let long = fs::read(&input).unwrap();
     fs::write(&input, [&long[..], &b"\n".repeat(200 << 20)].concat()).unwrap();
     let mut command = program();
-    command.args(["convert", "long.traceg", "-o", "out.gpt"]).current_dir(folder.path());
-    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    command.args(words).current_dir(folder).env("GPUMODEL_CACHE", folder);
+    let child = command.stderr(Stdio::piped()).spawn().unwrap();
     let start = Instant::now();
-    while left(folder.path()).is_empty() && start.elapsed() < Duration::from_secs(10) {
+    while left(folder).is_empty() && start.elapsed() < Duration::from_secs(10) {
         std::thread::sleep(Duration::from_millis(1));
     }
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
+    (status.code(), String::from_utf8_lossy(&stderr).into_owned())
+}
+
+#[test]
+fn an_interrupt_ends_with_130_and_a_word_and_leaves_nothing() {
+    const WORDS: &str = "interrupted: outputs that were not finished are removed\n";
+    let folder = tempfile::tempdir().unwrap();
+    let (code, said) = interrupted(folder.path(), &["convert", "long.traceg", "-o", "out.gpt"]);
+    assert!(code == Some(130) && said.contains(WORDS), "{code:?}: {said}");
     assert!(left(folder.path()).is_empty(), "{:?}", left(folder.path()));
+    let analyze = ["analyze", "long.traceg", "--machine", "v100"];
+    let (code, said) = interrupted(folder.path(), &analyze);
+    assert!(code == Some(130) && said.contains(WORDS), "{code:?}: {said}");
 }

@@ -1,5 +1,6 @@
 //! What an interrupt does.
 
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -7,6 +8,9 @@ use crate::units::remove_unfinished;
 
 /// The exit code of a program that was interrupted.
 pub(super) const INTERRUPTED: u8 = 130;
+
+/// What is said where an interrupt ends the program at once.
+const ENDED: &str = "interrupted: outputs that were not finished are removed";
 
 /// The first interrupt only asks.
 static GENTLE: AtomicBool = AtomicBool::new(false);
@@ -31,16 +35,18 @@ pub(super) fn listen() {
                 return;
             }
             tell(&words.1);
+        } else {
+            tell(ENDED);
         }
         remove_unfinished();
         std::process::exit(INTERRUPTED.into());
     });
 }
 
-#[allow(clippy::print_stderr)]
 fn tell(words: &str) {
     if !words.is_empty() {
-        eprintln!("{words}");
+        // Nobody hears it where the terminal has hung up.
+        let _ = writeln!(io::stderr(), "{words}");
     }
 }
 
