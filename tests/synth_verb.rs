@@ -13,7 +13,7 @@ fn program() -> Command {
 }
 
 #[test]
-fn the_verb_writes_a_folder_or_says_why_not() {
+fn the_verb_writes_the_same_folder_however_it_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("deep/er");
     program().args(["synth", "saxpy", "--scale", "0.01", "-o"]).arg(&out).assert().success();
@@ -34,6 +34,11 @@ fn the_verb_writes_a_folder_or_says_why_not() {
     let words = ["synth", "synth:saxpy", "--scale", "0.01", "-o"];
     program().args(words).arg(&named).assert().success();
     assert_eq!(text(&out), text(&named), "as other verbs name it");
+}
+
+#[test]
+fn a_name_or_a_scale_typed_wrong_is_answered_with_what_was_meant() {
+    let folder = tempfile::tempdir().unwrap();
     let failing = |name: &str, word: &str| {
         let target = folder.path().join("none");
         let failed = program().args(["synth", name, "-o"]).arg(&target).assert().code(2);
@@ -168,6 +173,14 @@ fn a_fit_finds_the_constant_with_which_the_value_was_made() {
         said.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(values[..values.len() - 1], ["1", "8", "4", "6", "5"], "{said}");
     assert_eq!(kept(), before, "no store is kept");
+}
+
+#[test]
+fn a_fit_that_cannot_be_made_is_refused_before_its_table() {
+    let fit = |constant: &str, target: &str| {
+        let fitted = ["--fit", constant, "--machine", "v100", "--to", target];
+        program().args([&["synth", "compute", "--scale", "0.01"], &fitted[..]].concat()).assert()
+    };
     for (constant, target, words) in [
         (
             "unroled=1..8",
@@ -180,7 +193,7 @@ fn a_fit_finds_the_constant_with_which_the_value_was_made() {
         ("unrolled=0..1", "ipc=3", "`count` is 0, expected 1 to 4096 copies"),
     ] {
         let refused = fit(constant, target).code(2);
-        let said = text(&refused.get_output().stderr);
+        let said = String::from_utf8_lossy(&refused.get_output().stderr);
         assert!(said.contains(words), "{said}");
         assert!(refused.get_output().stdout.is_empty(), "no table of a request that is wrong");
     }
