@@ -1,6 +1,8 @@
 //! Random plans on a whole machine: every page, CTA and instruction is there at the end.
 //! The page table of the tests' own (`translation::shadow`) watches every answer and
 //! write, and that whoever goes on behind a change finds its pages in channels of its own.
+//! At each change every page ever used has a frame to itself; one that nobody uses again
+//! stays in it, as pages move when they are used (UGPU, section 4.4).
 
 use proptest::prelude::*;
 

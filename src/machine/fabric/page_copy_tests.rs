@@ -55,8 +55,15 @@ fn a_page_is_thirty_two_migrations_and_takes_144_cycles() {
 }
 
 #[test]
-fn larger_pages_have_more_columns_of_the_same_number_of_rows() {
-    for (bytes, mapping) in [(4096, "ugpu"), (8192, "ugpu-8k"), (65_536, "ugpu-64k")] {
+fn larger_pages_have_more_columns_and_then_more_rows() {
+    let sizes = [
+        (4096_u32, "ugpu", 1),
+        (8192, "ugpu-8k", 1),
+        (65_536, "ugpu-64k", 1),
+        (131_072, "ugpu-128k", 2),
+        (2_097_152, "ugpu-2m", 32),
+    ];
+    for (bytes, mapping, rows) in sizes {
         let keys = [("translation.page_bytes", &*bytes.to_string()), ("dram.mapping", mapping)];
         let (mut fabric, _) = fabric("ugpu", &keys);
         let resolved = translating("ugpu", &keys);
@@ -68,8 +75,10 @@ fn larger_pages_have_more_columns_of_the_same_number_of_rows() {
             fabric.channel_counts().iter().map(of).sum()
         };
         assert_eq!(sum(|c| c.migrations), 2 * u64::from(bytes / 128), "{mapping}");
-        // A row of a bank of each group and stack at both ends.
-        assert_eq!((sum(|c| c.activates), sum(|c| c.copy_activates)), (32, 32), "{mapping}");
+        // Of a bank of each group and stack at both ends.
+        let activates = 2 * 16 * rows;
+        let found = (sum(|c| c.activates), sum(|c| c.copy_activates));
+        assert_eq!(found, (activates, activates), "{mapping}");
     }
 }
 

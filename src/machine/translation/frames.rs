@@ -161,6 +161,14 @@ impl Frames {
         !self.owned || tenant.owned().contains(&self.frame_of(page).1)
     }
 
+    /// True where no two pages of anybody have the same frame.
+    #[cfg(test)]
+    pub(super) fn each_page_is_alone(&self) -> bool {
+        let mut frames = rustc_hash::FxHashSet::default();
+        let mut pages = self.tenants.iter().flat_map(Tenant::all_pages);
+        pages.all(|page| frames.insert(self.frame_of(page)))
+    }
+
     /// Where a page has to move before it is used, if it has to.
     pub(super) fn destination(&self, page: u64) -> Option<u32> {
         if !self.owned {

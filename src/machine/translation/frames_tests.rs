@@ -138,6 +138,20 @@ fn migrations() -> impl Strategy<Value = Migration> {
     prop::sample::select(vec![Migration::PageMove, Migration::Software, Migration::Traditional])
 }
 
+/// Every page that a step may use.
+fn all_pages() -> impl Iterator<Item = u64> {
+    (0..3).flat_map(|app| (0..60).map(move |number| (space::tag(app) >> 12) ^ number))
+}
+
+/// Uses a page, which moves where it has to.
+fn bring_home(frames: &mut Frames, page: u64) {
+    let mut under_way = UnderWay::new();
+    walk(frames, page, &mut under_way);
+    if let Some((page, frame, _)) = under_way.pop_front() {
+        frames.end(page, frame);
+    }
+}
+
 proptest! {
     #[test]
     fn each_page_has_a_frame_of_its_own_also_when_channels_change_while_some_are_under_way(
@@ -156,6 +170,7 @@ proptest! {
                             (0..8).filter(|&g| of[g as usize] == app).collect();
                         frames.own(app as usize, &channels(&groups), how);
                     }
+                    prop_assert!(frames.each_page_is_alone(), "also those that nobody uses now");
                     owner = of;
                     continue;
                 }
@@ -190,5 +205,11 @@ proptest! {
             }
         }
         prop_assert!(under_way.is_empty());
+        for page in all_pages() {
+            bring_home(&mut frames, page);
+            let group = (frames.physical(page << 12) >> 12 & 7) as usize;
+            prop_assert_eq!(owner[group], (page >> 38) as u32, "page {:#x}", page);
+        }
+        prop_assert!(frames.each_page_is_alone());
     }
 }

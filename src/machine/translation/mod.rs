@@ -161,7 +161,10 @@ impl Mmu {
         channels: &[u32],
         migration: Migration,
     ) -> Option<Vec<u32>> {
-        self.frames.as_mut()?.own(app, channels, migration)
+        let before = self.frames.as_mut()?.own(app, channels, migration);
+        #[cfg(test)]
+        self.check_frames();
+        before
     }
 
     /// No page sets out until [`Mmu::let_pages_go`]; those under way go on.

@@ -84,8 +84,78 @@ impl Mmu {
         self.shadow.written(self.frame(address));
     }
 
+    /// Checks that no two pages are in one frame, also those that nobody has used since
+    /// channels changed hands.
+    pub(super) fn check_frames(&self) {
+        let alone = self.frames.as_ref().is_none_or(super::frames::Frames::each_page_is_alone);
+        assert!(alone, "two pages in one frame");
+    }
+
     fn frame(&self, address: u64) -> u64 {
         let bytes = u64::from(self.moves.page_bytes());
         address / bytes * bytes
+    }
+}
+
+mod tests {
+    use super::Shadow;
+
+    /// Page 7, read in frame 1 and moved to frame 2 inside the memory.
+    fn moved() -> Shadow {
+        let mut shadow = Shadow::default();
+        shadow.answered(7, 1);
+        shadow.kept(7, [1, 2]);
+        shadow.begins(1);
+        shadow.came(7, [1, 2]);
+        shadow
+    }
+
+    #[test]
+    fn what_is_right_is_let_through() {
+        let mut shadow = moved();
+        shadow.answered(7, 2);
+        shadow.answered(8, 1);
+        shadow.written(1);
+    }
+
+    #[test]
+    #[should_panic(expected = "answered from a frame that is not its own")]
+    fn a_stale_answer_is_seen() {
+        moved().answered(7, 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "two pages in frame")]
+    fn two_pages_in_one_frame_are_seen() {
+        moved().answered(8, 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "two pages in frame")]
+    fn a_frame_kept_for_two_pages_is_seen() {
+        let mut shadow = Shadow::default();
+        shadow.kept(7, [1, 2]);
+        shadow.kept(8, [3, 2]);
+    }
+
+    #[test]
+    #[should_panic(expected = "written while it is copied")]
+    fn a_write_under_the_copy_is_seen() {
+        let mut shadow = Shadow::default();
+        shadow.kept(7, [1, 2]);
+        shadow.begins(1);
+        shadow.written(1);
+    }
+
+    #[test]
+    #[should_panic(expected = "written after its page has left")]
+    fn a_late_write_is_seen() {
+        moved().written(1);
+    }
+
+    #[test]
+    #[should_panic(expected = "sets out from a frame that is not its own")]
+    fn a_page_that_sets_out_from_elsewhere_is_seen() {
+        moved().kept(7, [1, 3]);
     }
 }

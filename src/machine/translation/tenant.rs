@@ -76,6 +76,12 @@ impl Tenant {
         to_u64(self.touched.len())
     }
 
+    /// All pages that it has touched or was given.
+    #[cfg(test)]
+    pub(super) fn all_pages(&self) -> impl Iterator<Item = u64> {
+        self.touched.iter().chain(&self.beside).copied()
+    }
+
     /// True when its pages were laid out over all groups: each lies where its address
     /// says.
     pub(super) fn is_at_home_everywhere(&self) -> bool {
