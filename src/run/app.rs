@@ -11,8 +11,9 @@ use super::error::RunError;
 /// What a workload model's name begins with.
 const SYNTH: &str = "synth:";
 
-/// What stands before how much of a workload model is run.
+/// What stands before how much of a workload model is run, with and without its sign.
 const SCALE: &str = ":scale=";
+const SCALE_OF: &str = ":scale";
 
 /// An application as typed: `[NAME=]PATH` or `[NAME=]synth:WORKLOAD[:scale=X]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,13 +26,13 @@ pub struct AppName {
 
 impl AppName {
     /// Reads `[NAME=]PATH`; without a name it is [`default_name`]'s. A name with a
-    /// slash is one where what follows it is there.
+    /// slash, or one that ends as a scale is typed, is one where what follows it is there.
     #[must_use]
     pub fn parse(typed: &str) -> Self {
         let whole = PathBuf::from(typed);
         let names = |name: &str, path: &str| {
             let there = path.starts_with(SYNTH) || Path::new(path).exists();
-            !name.is_empty() && (there || !name.contains('/'))
+            !name.is_empty() && (there || !name.contains('/') && !name.ends_with(SCALE_OF))
         };
         let typed_name = if typed.starts_with(SYNTH) { None } else { typed.split_once('=') };
         match typed_name {
@@ -178,6 +179,9 @@ mod tests {
         assert_eq!(scaled.name, "synth:saxpy:scale=0.5");
         assert_eq!(AppName::parse("apps/nn=synth:saxpy").name, "apps/nn");
         assert_eq!(AppName::parse("/no/such=x/y").name, "such=x/y");
+        let bare = AppName::parse("saxpy:scale=0.5");
+        assert_eq!(bare.path, Path::new("saxpy:scale=0.5"));
+        assert_eq!(super::hint(&bare.path), " (did you mean synth:saxpy:scale=0.5?)");
     }
 
     #[test]
