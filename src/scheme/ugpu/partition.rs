@@ -133,7 +133,8 @@ impl Partition {
             let channels = part.groups * each;
             let sms = if part.sms == 1 { "SM" } else { "SMs" };
             if self.owns {
-                format!("{name} has {} {sms} and {channels} channels", part.sms)
+                let plural = if channels == 1 { "" } else { "s" };
+                format!("{name} has {} {sms} and {channels} channel{plural}", part.sms)
             } else {
                 format!("{name} has {} {sms}", part.sms)
             }

@@ -45,7 +45,10 @@ pub(super) fn lost(
 ) -> Vec<String> {
     let log = submitter.log(&submitter.jobs.submissions[one].label, task);
     let (end, ask) = (fate.words.as_deref().unwrap_or("one whose end nobody knows"), fate.ask);
-    let tasks = format!("{times} tasks of Slurm were to run it, and each ended before it did");
+    let tasks = match times {
+        1 => "a task of Slurm was to run it, and ended before it did".to_owned(),
+        _ => format!("{times} tasks of Slurm were to run it, and each ended before it did"),
+    };
     let last = format!("the last was {end}, with {ask}");
     vec![tasks, last, format!("{}: {}", log.display(), last_words(&log))]
 }
