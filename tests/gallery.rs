@@ -41,6 +41,7 @@ const FIGURES: &[Figure] = &[
     ("ugpu-ten", &["energy", "--baseline", "bp"], "ugpu-ten-energy.svg"),
     ("ugpu-balanced", &["sorted"], "ugpu-balanced-sorted.svg"),
     ("ugpu-fifty", &["sorted"], "ugpu-fifty-sorted.svg"),
+    ("ugpu-alike", &["sorted"], "ugpu-alike-sorted.svg"),
     ("ugpu-many", GAINS, "ugpu-many.svg"),
     ("ugpu-ai", GAINS, "ugpu-networks.svg"),
     ("ugpu-qos", &["qos"], "ugpu-promises.svg"),

@@ -17,7 +17,9 @@ type Table = (&'static str, &'static str, fn(&Study) -> String);
 const TABLES: &[Table] = &[
     ("ugpu-ten", "pairs", each_mix),
     ("ugpu-ten", "energy", energies),
-    ("ugpu-ten", "overhead", overhead),
+    ("ugpu-fifty", "overhead", overhead),
+    ("ugpu-fifty", "leaks", leaks),
+    ("ugpu-leak", "translation", speeds),
     ("ugpu-balanced", "balanced", each_mix),
     ("ugpu-fifty", "fifty", each_memory_bound),
     ("ugpu-alike", "alike", each_kind),
@@ -27,6 +29,7 @@ const TABLES: &[Table] = &[
     ("ugpu-qos", "promises", promises),
     ("ugpu-settings", "settings", each_run),
     ("ugpu-readings", "readings", each_run),
+    ("ugpu-port", "port", each_run),
 ];
 
 /// The compute-bound applications of the paper's table 2.
@@ -213,13 +216,24 @@ fn overhead(study: &Study) -> String {
         let most = shares.iter().copied().fold(0.0, f64::max);
         format!("{:.1} %, at most {:.1}", mean(&shares) * 100.0, most * 100.0)
     };
-    let memory = |run: &CoRun| run.energy.as_ref().map(EnergyRecord::memory_joules);
-    let whole = values(&|mix| Some(memory(mix.get("ugpu")?)? / memory(mix.get("bp")?)?));
+    let grown = |of: fn(&CoRun) -> f64| {
+        percent(mean(&values(&|mix| Some(of(mix.get("ugpu")?) / of(mix.get("bp")?)))))
+    };
+    let part = |of: fn(&EnergyRecord) -> f64, scheme: &str| {
+        let energy = |mix: &Mix<'_>| mix.get(scheme)?.energy;
+        let parts = values(&|mix| energy(mix).map(|energy| of(&energy) / energy.memory_joules()));
+        let most = parts.iter().copied().fold(0.0, f64::max);
+        format!("{:.0} %, at most {:.0}", mean(&parts) * 100.0, most * 100.0)
+    };
     [
         ("energy of an instruction", over(Measure::Energy), "-7.1 %"),
         ("that of the GPU without its memory", over(Measure::GpuEnergy), "-13 %"),
         ("that of the memory", over(Measure::MemoryEnergy), "+38 %"),
-        ("the memory's energy of a run", percent(mean(&whole)), "as above or this: not said"),
+        ("the memory's energy of a run", grown(memory_joules), "as above or this: not said"),
+        ("its part that is static, under `bp`", part(|energy| energy.dram_static_joules, "bp"), ""),
+        ("its part that is migrations", part(|energy| energy.migrations_joules, "ugpu"), ""),
+        ("energy of what is read and written", grown(accesses_joules), ""),
+        ("instructions of a run", grown(instructions), ""),
         ("the memory's part under `bp`", share(Measure::MemoryShare, "bp"), "11.6 %, at most 30.3"),
         ("SMs or pages moving, part of an epoch", share(Measure::Reallocation, "ugpu"), "8.9 %"),
         ("the same, worst epoch", share(Measure::WorstReallocation, "ugpu"), "at most 19.5 %"),
@@ -232,11 +246,54 @@ fn overhead(study: &Study) -> String {
 
 /// Energy of a thread instruction over that of the baseline.
 fn energy(mix: &Mix<'_>, scheme: &str, baseline: &str) -> Option<f64> {
-    let cost = |run: &CoRun| {
-        let work: u64 = run.apps.iter().map(|app| app.all_thread_instructions).sum();
-        run.energy.as_ref().map(|energy| energy.total_joules() / work as f64)
-    };
-    Some(cost(mix.get(scheme)?)? / cost(mix.get(baseline)?)?)
+    let cost = |run: &CoRun| energy_of(run).total_joules() / instructions(run);
+    Some(cost(mix.get(scheme)?) / cost(mix.get(baseline)?))
+}
+
+fn energy_of(run: &CoRun) -> &EnergyRecord {
+    run.energy.as_ref().expect("runs of studies have their energy")
+}
+
+fn memory_joules(run: &CoRun) -> f64 {
+    energy_of(run).memory_joules()
+}
+
+fn accesses_joules(run: &CoRun) -> f64 {
+    energy_of(run).dram_joules
+}
+
+/// Thread instructions of all runs of all applications.
+fn instructions(run: &CoRun) -> f64 {
+    run.apps.iter().map(|app| app.all_thread_instructions).sum::<u64>() as f64
+}
+
+/// What compute-bound applications have of their speeds alone under the first scheme: the
+/// least with who is beside, the mean, the most.
+fn leaks(study: &Study) -> String {
+    let first = study.distinct(|run| &run.scheme)[0];
+    let columns = ["of", "least", "mean", "most"].map(String::from);
+    COMPUTE_BOUND.iter().fold(header(&columns), |lines, name| {
+        let runs = study.runs.iter().filter(|run| run.scheme == first);
+        let own = runs.filter_map(|run| {
+            let beside = run.mix.strip_suffix(name)?.strip_suffix(", ")?;
+            Some((run.outcome.apps.last()?.normalized_progress, beside))
+        });
+        let mut speeds: Vec<(f64, &str)> = own.collect();
+        speeds.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mean = speeds.iter().map(|(speed, _)| speed).sum::<f64>() / speeds.len() as f64;
+        let [(least, worst), .., (most, best)] = speeds[..] else { panic!("{name}: few pairs") };
+        let row = format!("{least:.2}, {worst} | {mean:.2} | {most:.2}, {best}");
+        lines + &format!("| {name} | {row} |\n")
+    })
+}
+
+/// STP, and what each application has of its speed alone.
+fn speeds(study: &Study) -> String {
+    table(study, |runs, scheme| {
+        let run = runs.get(scheme)?;
+        let speeds = run.apps.iter().map(|app| format!("{:.3}", app.normalized_progress));
+        Some(format!("{:.2}; {}", run.stp, speeds.collect::<Vec<_>>().join(", ")))
+    })
 }
 
 /// The last row: the mean over the mixes of what `value` says of a scheme, the baseline
