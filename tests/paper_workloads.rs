@@ -1,4 +1,5 @@
-//! Does every paper's file list the workload models of its kernels, and no others?
+//! Does every paper's file list the workload models of its kernels, and no others, and is
+//! every figure of a mix that is run?
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -110,4 +111,31 @@ fn the_table_of_papers_in_the_readme_is_what_their_files_list() {
     rows.sort();
     files.sort();
     assert_eq!(rows, files);
+}
+
+/// The mixes of a plan, each sorted; none where it makes them up itself.
+fn mixes(plan: &Value) -> Option<Vec<Names>> {
+    let mixes = plan.get("mixes")?.as_table()?;
+    let lists = mixes.get("lists").filter(|_| mixes.len() == 1)?.as_array()?;
+    let sorted = |mix: &Value| texts(mix).into_iter().map(str::to_owned).collect();
+    Some(lists.iter().map(sorted).collect())
+}
+
+#[test]
+fn the_mix_of_a_figure_is_one_that_its_part_runs() {
+    let models = Models::builtin();
+    let mut found = 0;
+    for paper in Paper::all(&models).unwrap() {
+        for part in &paper.parts {
+            let Some(plan) = &part.plan else { continue };
+            let plan: Value = toml::from_str(&models.text("plans", plan).unwrap().text).unwrap();
+            for mix in part.figures.iter().filter_map(|figure| figure.mix.as_ref()) {
+                let own: Names = mix.iter().cloned().collect();
+                let runs = mixes(&plan).is_none_or(|mixes| mixes.contains(&own));
+                assert!(runs, "{}: part {} runs no mix of {own:?}", paper.name, part.name);
+                found += 1;
+            }
+        }
+    }
+    assert!(found >= 4, "{found} figures of one mix");
 }
