@@ -107,7 +107,7 @@ impl<F: Feed> Gpu<'_, F> {
         }
         self.dispatcher.begin(kernel);
         self.staff(kernel);
-        self.dispatcher.schedule(now, &mut self.chip);
+        self.dispatcher.ask(AppId(to_u16(app)), now, &mut self.chip);
         self.gauge.begun[app].push(kernel);
         self.wake_on(&WakeOn::KernelBegin, Wake::KernelBegin(AppId(to_u16(app))));
     }
@@ -129,6 +129,7 @@ impl<F: Feed> Gpu<'_, F> {
         self.sms[sm].take_departed(&mut departed);
         for departure in departed.drain(..) {
             let kernel = departure.kernel();
+            self.dispatcher.gone(kernel, sm, now + 1);
             if let Departure::Asks { slot, .. } = departure {
                 self.answer(sm, kernel, slot);
                 continue;
@@ -144,7 +145,7 @@ impl<F: Feed> Gpu<'_, F> {
         }
         self.departed = departed;
         self.note_drained();
-        self.dispatcher.schedule(now + 1, &mut self.chip);
+        self.dispatcher.schedule(&mut self.chip);
     }
 
     pub(super) fn end(&mut self, kernel: u32) {
@@ -256,11 +257,16 @@ impl<F: Feed> Gpu<'_, F> {
         if let Some(rule) = self.rule.as_mut().filter(|_| last) {
             rule.sole = next.filter(|_| rule.plan().freed() == Freed::ToLast);
         }
+        let now = self.chip.queue.now();
+        if let Some(rule) = self.rule.as_ref().filter(|rule| rule.sole.is_some()) {
+            self.dispatcher.follow(rule);
+        }
         if let Some(sole) = self.rule.as_ref().and_then(|rule| rule.sole) {
             self.next_commands(sole.index());
+            self.dispatcher.ask(sole, now, &mut self.chip);
         }
         self.pass_turn();
-        self.dispatcher.schedule(self.chip.queue.now(), &mut self.chip);
+        self.dispatcher.ask(AppId(to_u16(app)), now, &mut self.chip);
         self.wakes.push_back(Wake::AppEnd(AppId(to_u16(app))));
     }
 

@@ -9,6 +9,7 @@ use super::error::MachineError;
 use super::event::Event;
 use super::feed::{Feed, WarpStream};
 use super::grid::Grid;
+use super::lines::Lines;
 use super::rule::Rule;
 use super::sm::{Departure, Saved, Sm};
 use super::staff::Staff;
@@ -23,11 +24,9 @@ pub(super) struct Dispatcher<S> {
     per_cycle: u32,
     /// Cycles from one hand-out to the next.
     pace: Cycle,
-    /// From when on CTAs may be handed out.
-    ready: Cycle,
+    lines: Lines,
     /// Cycles from a CTA's start until its warps issue.
     first_issue: Cycle,
-    next_sm: usize,
     /// Launch for which each SM's L1 was prepared.
     prepared: Vec<Option<u32>>,
     /// An event is scheduled for this cycle.
@@ -58,18 +57,22 @@ impl<S: WarpStream> Dispatcher<S> {
             order: machine.dispatch.order,
             per_cycle: machine.dispatch.ctas_per_cycle.max(1),
             pace,
-            ready: 0,
+            lines: Lines::new(apps, sms),
             first_issue: machine.dispatch.cta_launch_cycles.max(1)
                 + u64::from(machine.sm.first_issue_cycles),
-            next_sm: 0,
             prepared: vec![None; sms],
             scheduled: None,
         }
     }
 
+    /// Lines the applications up as the rule in force divides the SMs.
+    pub(super) fn follow(&mut self, rule: &Rule) {
+        self.lines.follow(rule);
+    }
+
     /// No CTA starts before `cycle`.
     pub(super) fn pause(&mut self, cycle: Cycle) {
-        self.ready = self.ready.max(cycle);
+        self.lines.pause(cycle);
     }
 
     /// A launch may start CTAs.
@@ -77,14 +80,35 @@ impl<S: WarpStream> Dispatcher<S> {
         self.active.push(kernel);
     }
 
-    /// Asks for a dispatch event at `cycle`.
-    pub(super) fn schedule(&mut self, cycle: Cycle, chip: &mut Chip) {
-        let cycle = cycle.max(self.ready);
-        if self.active.is_empty() || self.scheduled.is_some_and(|at| at <= cycle) {
-            return;
+    /// Anybody may want CTAs at `cycle`.
+    pub(super) fn ask_all(&mut self, cycle: Cycle, chip: &mut Chip) {
+        self.lines.ask_all(cycle);
+        self.schedule(chip);
+    }
+
+    /// An application may want CTAs at `cycle`.
+    pub(super) fn ask(&mut self, app: AppId, cycle: Cycle, chip: &mut Chip) {
+        self.lines.ask(self.lines.of(app), cycle);
+        self.schedule(chip);
+    }
+
+    /// A CTA of a launch has left an SM: the launch may want others at `cycle`, and so may
+    /// who can come there. [`Dispatcher::schedule`] is still to be called.
+    pub(super) fn gone(&mut self, kernel: u32, sm: usize, cycle: Cycle) {
+        self.lines.ask(line_of(&self.lines, &self.grids, kernel), cycle);
+        self.lines.ask_at(sm, cycle);
+    }
+
+    /// Schedules the next hand-out that somebody has asked for.
+    pub(super) fn schedule(&mut self, chip: &mut Chip) {
+        let Self { lines, active, grids, .. } = self;
+        let lined: Vec<usize> =
+            active.iter().map(|&kernel| line_of(lines, grids, kernel)).collect();
+        let Some(cycle) = lines.next(|line| lined.contains(&line)) else { return };
+        if self.scheduled.is_none_or(|at| at > cycle) {
+            self.scheduled = Some(cycle);
+            chip.queue.schedule(cycle, Event::Dispatch);
         }
-        self.scheduled = Some(cycle);
-        chip.queue.schedule(cycle, Event::Dispatch);
     }
 
     /// Whether launch `kernel` has CTAs that could come to an SM.
@@ -110,24 +134,46 @@ impl<S: WarpStream> Dispatcher<S> {
             return Ok(());
         }
         self.scheduled = None;
-        if now < self.ready {
-            self.schedule(self.ready, chip);
-            return Ok(());
-        }
         self.arrange(rule);
-        let mut handed = 0;
-        for sm in self.sm_order(sms) {
-            if handed == self.per_cycle {
+        let mut left = self.per_cycle;
+        for line in self.lines.in_turn() {
+            if self.lines.takes(line, now) {
+                self.serve(line, &mut left, feed, rule, sms, streams, chip)?;
+            }
+        }
+        self.schedule(chip);
+        Ok(())
+    }
+
+    /// Hands out CTAs of one line, at most `left` of them.
+    #[allow(clippy::too_many_arguments, reason = "the parts of one machine")]
+    fn serve<F: Feed<Warp = S>>(
+        &mut self,
+        line: usize,
+        left: &mut u32,
+        feed: &F,
+        rule: &Rule,
+        sms: &mut [Sm<S>],
+        streams: &mut Vec<S>,
+        chip: &mut Chip,
+    ) -> Result<(), MachineError> {
+        let again = chip.queue.now() + self.pace;
+        let before = *left;
+        for sm in self.sm_order(self.lines.next_sm(line), sms) {
+            if *left == 0 {
                 break;
             }
             let Some(kernel) = self.choose(sm, &sms[sm], rule) else { continue };
-            self.start(kernel, sm, feed, rule, &mut sms[sm], streams, chip)?;
-            self.next_sm = (sm + 1) % sms.len();
-            handed += 1;
+            if line_of(&self.lines, &self.grids, kernel) == line {
+                self.start(kernel, sm, feed, rule, &mut sms[sm], streams, chip)?;
+                self.lines.served(line, sm);
+                *left -= 1;
+            }
         }
-        if handed > 0 {
-            self.ready = now + self.pace;
-            self.schedule(self.ready, chip);
+        if *left < before {
+            self.lines.rest(line, again);
+        } else if *left == 0 {
+            self.lines.ask(line, again);
         }
         Ok(())
     }
@@ -145,9 +191,8 @@ impl<S: WarpStream> Dispatcher<S> {
         }
     }
 
-    fn sm_order(&self, sms: &[Sm<S>]) -> Vec<usize> {
-        let mut order: Vec<usize> =
-            (0..sms.len()).map(|k| (self.next_sm + k) % sms.len()).collect();
+    fn sm_order(&self, first: usize, sms: &[Sm<S>]) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..sms.len()).map(|k| (first + k) % sms.len()).collect();
         if self.order == CtaOrder::MostRoom {
             order.sort_by_key(|&sm| (std::cmp::Reverse(sms[sm].free_warps()), sm));
         }
@@ -305,4 +350,9 @@ impl<S: WarpStream> Dispatcher<S> {
             grid.staff.iter_mut().for_each(Staff::close);
         }
     }
+}
+
+/// The line in which the application of a launch waits.
+fn line_of(lines: &Lines, grids: &[Grid], kernel: u32) -> usize {
+    lines.of(grids[to_usize(kernel)].app)
 }

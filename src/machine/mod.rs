@@ -58,6 +58,7 @@ mod issue_tests;
 #[cfg(test)]
 mod latency_tests;
 mod launches;
+mod lines;
 mod load;
 mod outcome;
 mod packet;

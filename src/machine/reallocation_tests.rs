@@ -127,6 +127,24 @@ fn a_fixed_partition_without_shared_translation_isolates_to_the_cycle() {
     }
 }
 
+/// Waves of CTAs that end when others of the neighbour do: places come free on both sides
+/// in the same cycles.
+#[test]
+fn who_has_sms_of_its_own_gets_ctas_whenever_others_do() {
+    let resolved = ugpu(&[("translation.ideal", "true")]);
+    let plan = split(&resolved, 4, Migration::Stay, Vec::new());
+    let beside = |ctas: u32, turns: u32| {
+        let one = script(&resolved, 60, 3, 1200);
+        let crew = Crew::new(vec![one, script(&resolved, 40, turns, ctas)]);
+        let counts = &crew.under(&resolved, &plan).kernels[0];
+        (counts.first_cta, counts.end, counts.l2, counts.dram_reads, counts.dram_writes)
+    };
+    let beside_little = beside(1, 1);
+    for (ctas, turns) in [(1200, 3), (900, 2), (2000, 1), (40, 60)] {
+        assert_eq!(beside(ctas, turns), beside_little, "{ctas} CTAs of {turns} turns");
+    }
+}
+
 #[test]
 fn shared_tlbs_and_walkers_leak() {
     let resolved = ugpu(&[]);

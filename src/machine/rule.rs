@@ -47,6 +47,11 @@ impl Rule {
         }
     }
 
+    /// Whether an application's CTAs may come to an SM, now or when it has the turn.
+    pub(super) fn may_come(&self, app: AppId, sm: usize) -> bool {
+        self.sole == Some(app) || self.plan.quota(app, sm) > 0
+    }
+
     /// True when the plan gives an application no share.
     pub(super) fn waits(&self, app: AppId) -> bool {
         self.sole != Some(app)

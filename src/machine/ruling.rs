@@ -86,14 +86,16 @@ impl<F: Feed> Gpu<'_, F> {
         if let Some(slice) = plan.time_slice() {
             queue.schedule(now + slice.cycles.max(1), Event::Turn { plan: number });
         }
-        self.rule = Some(Rule::new(plan, self.machine, sole));
+        let rule = Rule::new(plan, self.machine, sole);
+        self.dispatcher.follow(&rule);
+        self.rule = Some(rule);
         self.mark_shift();
         self.pass_turn();
         self.follow_channels();
         self.vacate();
         self.follow_with_staff();
         (0..self.apps.len()).for_each(|app| self.next_commands(app));
-        self.dispatcher.schedule(now, &mut self.chip);
+        self.dispatcher.ask_all(now, &mut self.chip);
     }
 
     /// Tells the scheme of something that its plan asked for.
@@ -268,7 +270,7 @@ impl<F: Feed> Gpu<'_, F> {
             rule.turn = next;
         }
         self.vacate();
-        self.dispatcher.schedule(self.chip.queue.now(), &mut self.chip);
+        self.dispatcher.ask_all(self.chip.queue.now(), &mut self.chip);
     }
 
     /// Notes where applications stand when a plan takes effect.

@@ -65,7 +65,8 @@ impl<F: Feed> Gpu<'_, F> {
         if !self.dispatcher.active.contains(&kernel) {
             self.dispatcher.begin(kernel);
         }
-        self.dispatcher.schedule(self.chip.queue.now(), &mut self.chip);
+        let app = self.dispatcher.grids[to_usize(kernel)].app;
+        self.dispatcher.ask(app, self.chip.queue.now(), &mut self.chip);
         self.note_gone(kernel);
     }
 

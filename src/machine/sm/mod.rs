@@ -214,6 +214,14 @@ impl<S: WarpStream> Sm<S> {
     pub(super) fn close_books(&mut self, chip: &mut Chip) {
         let now = chip.queue.now();
         for scheduler in &mut self.schedulers {
+            scheduler.book(now, &mut chip.counts);
+        }
+    }
+
+    /// Moves all schedulers to the present.
+    fn move_on(&mut self, chip: &mut Chip) {
+        let now = chip.queue.now();
+        for scheduler in &mut self.schedulers {
             scheduler.advance(now, &mut chip.counts);
         }
     }

@@ -30,7 +30,10 @@ pub(super) struct Scheduler {
     greedy: Option<u16>,
     bursts: Bursts,
     waiting: Vec<Waiting>,
+    /// Up to when bursts have moved on.
     since: Cycle,
+    /// Up to when slot-cycles are booked.
+    booked: Cycle,
     /// The next completion must be found anew, and the rates.
     stale: bool,
     unshared: bool,
@@ -56,6 +59,7 @@ impl Scheduler {
             bursts: Bursts::new(policy),
             waiting: Vec::new(),
             since: 0,
+            booked: 0,
             stale: false,
             unshared: false,
             stalls: Vec::new(),
@@ -75,16 +79,21 @@ impl Scheduler {
         if now == self.since {
             return;
         }
-        debug_assert!(!self.stale, "rates are settled before time moves");
-        #[allow(clippy::cast_precision_loss, reason = "spans between events are short")]
-        let span = (now - self.since) as f64;
+        self.book(now, counts);
+        self.bursts.advance(span(self.since, now));
         self.since = now;
-        if self.bursts.is_empty() && self.waiting.is_empty() {
-            return;
+    }
+
+    /// Books the slot-cycles up to `now`. Bursts stay where they are: who looks at the
+    /// books changes nothing of what comes, not even by rounding.
+    pub(super) fn book(&mut self, now: Cycle, counts: &mut [KernelCounts]) {
+        debug_assert!(!self.stale, "rates are settled before time moves");
+        let span = span(self.booked, now);
+        self.booked = now;
+        if span > 0.0 && !(self.bursts.is_empty() && self.waiting.is_empty()) {
+            let width = self.capacity[ISSUE];
+            self.bursts.book(span, width, &self.waiting, &mut self.stalls, counts);
         }
-        let width = self.capacity[ISSUE];
-        self.bursts.book(span, width, &self.waiting, &mut self.stalls, counts);
-        self.bursts.advance(span);
     }
 
     /// Starts a burst of `warp`, of which `ahead` cycles (alone) are already done.
@@ -275,6 +284,12 @@ impl Scheduler {
             self.waiting.swap_remove(place);
         }
     }
+}
+
+/// Cycles from one to another.
+#[allow(clippy::cast_precision_loss, reason = "spans between events are short")]
+fn span(from: Cycle, to: Cycle) -> f64 {
+    (to - from) as f64
 }
 
 #[cfg(test)]

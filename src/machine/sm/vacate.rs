@@ -226,7 +226,7 @@ impl<S: WarpStream> Sm<S> {
 
     /// Takes a quiet CTA and its warps from the SM.
     fn take_away(&mut self, slot: usize, chip: &mut Chip) -> (Cta, Vec<Warp<S>>) {
-        self.close_books(chip);
+        self.move_on(chip);
         let members = self.members(slot);
         let cta = self.ctas[slot].take().expect("who leaves is resident");
         members.iter().for_each(|&warp| self.unblock(warp, Blocked::Stopped));
