@@ -258,12 +258,9 @@ impl<F: Feed> Gpu<'_, F> {
             rule.sole = next.filter(|_| rule.plan().freed() == Freed::ToLast);
         }
         let now = self.chip.queue.now();
-        if let Some(rule) = self.rule.as_ref().filter(|rule| rule.sole.is_some()) {
-            self.dispatcher.follow(rule);
-        }
-        if let Some(sole) = self.rule.as_ref().and_then(|rule| rule.sole) {
+        if let Some((rule, sole)) = self.rule.as_ref().and_then(|rule| Some((rule, rule.sole?))) {
+            self.dispatcher.follow(rule, None, now);
             self.next_commands(sole.index());
-            self.dispatcher.ask(sole, now, &mut self.chip);
         }
         self.pass_turn();
         self.dispatcher.ask(AppId(to_u16(app)), now, &mut self.chip);

@@ -2,7 +2,7 @@
 
 use crate::epoch::DispatchOrder;
 use crate::spec::{CtaOrder, Machine};
-use crate::units::{AppId, Cycle, KernelId, to_u64, to_usize};
+use crate::units::{AppId, Cycle, KernelId, to_u16, to_u64, to_usize};
 
 use super::chip::Chip;
 use super::error::MachineError;
@@ -29,8 +29,6 @@ pub(super) struct Dispatcher<S> {
     first_issue: Cycle,
     /// Launch for which each SM's L1 was prepared.
     prepared: Vec<Option<u32>>,
-    /// An event is scheduled for this cycle.
-    scheduled: Option<Cycle>,
     /// CTAs whose state is in memory, in the order in which they left.
     saved: Vec<Saved<S>>,
     /// By application and SM: CTAs and warps there.
@@ -61,13 +59,27 @@ impl<S: WarpStream> Dispatcher<S> {
             first_issue: machine.dispatch.cta_launch_cycles.max(1)
                 + u64::from(machine.sm.first_issue_cycles),
             prepared: vec![None; sms],
-            scheduled: None,
         }
     }
 
-    /// Lines the applications up as the rule in force divides the SMs.
-    pub(super) fn follow(&mut self, rule: &Rule) {
-        self.lines.follow(rule);
+    /// Lines the applications up as a rule that comes into force divides the SMs, and asks
+    /// for those to whom it gives something else than the one `before`. Who runs as
+    /// workers may be launched on any SM, to find that it is not his.
+    pub(super) fn follow(&mut self, rule: &Rule, before: Option<&Rule>, now: Cycle) {
+        let mut staffed = vec![false; self.held.len()];
+        for grid in self.grids.iter().filter(|grid| grid.staff.is_some()) {
+            staffed[grid.app.index()] = true;
+        }
+        let may = |app: usize, sm| staffed[app] || rule.may_come(AppId(to_u16(app)), sm);
+        if self.lines.follow(may) || self.lines.is_one() {
+            return self.lines.ask_all(now);
+        }
+        for app in 0..self.held.len() {
+            let id = AppId(to_u16(app));
+            if before.is_none_or(|before| !rule.gives_as(before, id)) {
+                self.lines.ask_for(app, now);
+            }
+        }
     }
 
     /// No CTA starts before `cycle`.
@@ -80,35 +92,35 @@ impl<S: WarpStream> Dispatcher<S> {
         self.active.push(kernel);
     }
 
-    /// Anybody may want CTAs at `cycle`.
+    /// Asks for CTAs at `cycle`, for everybody.
     pub(super) fn ask_all(&mut self, cycle: Cycle, chip: &mut Chip) {
         self.lines.ask_all(cycle);
         self.schedule(chip);
     }
 
-    /// An application may want CTAs at `cycle`.
+    /// Asks for CTAs at `cycle`, for an application and those in its line.
     pub(super) fn ask(&mut self, app: AppId, cycle: Cycle, chip: &mut Chip) {
-        self.lines.ask(self.lines.of(app), cycle);
+        self.lines.ask_for(app.index(), cycle);
         self.schedule(chip);
     }
 
-    /// A CTA of a launch has left an SM: the launch may want others at `cycle`, and so may
-    /// who can come there. [`Dispatcher::schedule`] is still to be called.
+    /// A CTA of a launch has left an SM, or a worker of it asks there: at `cycle` the
+    /// launch may start others, and so may those who may come to that SM.
+    /// [`Dispatcher::schedule`] is still to be called.
     pub(super) fn gone(&mut self, kernel: u32, sm: usize, cycle: Cycle) {
-        self.lines.ask(line_of(&self.lines, &self.grids, kernel), cycle);
+        self.lines.ask_for(self.grids[to_usize(kernel)].app.index(), cycle);
         self.lines.ask_at(sm, cycle);
     }
 
-    /// Schedules the next hand-out that somebody has asked for.
+    /// Schedules what is asked for.
     pub(super) fn schedule(&mut self, chip: &mut Chip) {
         let Self { lines, active, grids, .. } = self;
-        let lined: Vec<usize> =
-            active.iter().map(|&kernel| line_of(lines, grids, kernel)).collect();
-        let Some(cycle) = lines.next(|line| lined.contains(&line)) else { return };
-        if self.scheduled.is_none_or(|at| at > cycle) {
-            self.scheduled = Some(cycle);
-            chip.queue.schedule(cycle, Event::Dispatch);
-        }
+        let of_app: Vec<Option<usize>> =
+            active.iter().map(|&kernel| lines.of(grids[to_usize(kernel)].app.index())).collect();
+        lines.schedule(
+            |line| of_app.contains(&Some(line)),
+            |line, at| chip.queue.schedule(at, Event::Dispatch { line: to_u16(line) }),
+        );
     }
 
     /// Whether launch `kernel` has CTAs that could come to an SM.
@@ -117,63 +129,59 @@ impl<S: WarpStream> Dispatcher<S> {
         grid.staff.as_ref().map_or(grid.left() > 0 || grid.saved > 0, Staff::waits)
     }
 
-    /// Hands out what one cycle allows: at most one CTA per SM.
+    /// Hands out what one cycle allows: at most one CTA per SM. Lines that share the
+    /// launch rate take turns whoever's event comes.
     ///
     /// # Errors
     /// When the source fails to open a CTA.
     pub(super) fn on_dispatch<F: Feed<Warp = S>>(
         &mut self,
+        called: u16,
         feed: &F,
         rule: &Rule,
         sms: &mut [Sm<S>],
         streams: &mut Vec<S>,
         chip: &mut Chip,
     ) -> Result<(), MachineError> {
-        let now = chip.queue.now();
-        if self.scheduled != Some(now) {
+        let (now, called) = (chip.queue.now(), usize::from(called));
+        if !self.lines.is_called(called, now) {
             return Ok(());
         }
-        self.scheduled = None;
         self.arrange(rule);
-        let mut left = self.per_cycle;
-        for line in self.lines.in_turn() {
+        let shared = to_usize(self.per_cycle) < sms.len();
+        for line in self.lines.in_turn().filter(|&line| shared || line == called) {
             if self.lines.takes(line, now) {
-                self.serve(line, &mut left, feed, rule, sms, streams, chip)?;
+                self.serve(line, feed, rule, sms, streams, chip)?;
             }
         }
         self.schedule(chip);
         Ok(())
     }
 
-    /// Hands out CTAs of one line, at most `left` of them.
-    #[allow(clippy::too_many_arguments, reason = "the parts of one machine")]
+    /// Hands out CTAs of one line, as far as the others have left of what a cycle allows.
     fn serve<F: Feed<Warp = S>>(
         &mut self,
         line: usize,
-        left: &mut u32,
         feed: &F,
         rule: &Rule,
         sms: &mut [Sm<S>],
         streams: &mut Vec<S>,
         chip: &mut Chip,
     ) -> Result<(), MachineError> {
-        let again = chip.queue.now() + self.pace;
-        let before = *left;
+        let (now, mut served) = (chip.queue.now(), false);
         for sm in self.sm_order(self.lines.next_sm(line), sms) {
-            if *left == 0 {
+            if self.lines.handed(now) == self.per_cycle {
                 break;
             }
             let Some(kernel) = self.choose(sm, &sms[sm], rule) else { continue };
-            if line_of(&self.lines, &self.grids, kernel) == line {
+            if self.lines.of(self.grids[to_usize(kernel)].app.index()) == Some(line) {
                 self.start(kernel, sm, feed, rule, &mut sms[sm], streams, chip)?;
-                self.lines.served(line, sm);
-                *left -= 1;
+                self.lines.served(line, sm, now);
+                served = true;
             }
         }
-        if *left < before {
-            self.lines.rest(line, again);
-        } else if *left == 0 {
-            self.lines.ask(line, again);
+        if served || self.lines.handed(now) == self.per_cycle {
+            self.lines.again(line, served, now + self.pace);
         }
         Ok(())
     }
@@ -350,9 +358,4 @@ impl<S: WarpStream> Dispatcher<S> {
             grid.staff.iter_mut().for_each(Staff::close);
         }
     }
-}
-
-/// The line in which the application of a launch waits.
-fn line_of(lines: &Lines, grids: &[Grid], kernel: u32) -> usize {
-    lines.of(grids[to_usize(kernel)].app)
 }

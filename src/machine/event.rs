@@ -3,8 +3,8 @@
 /// One event; ids index the tables of their owners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// CTAs may be handed out.
-    Dispatch,
+    /// CTAs may be handed out to a line of applications.
+    Dispatch { line: u16 },
     /// A launch begins its launch latency.
     Launch { kernel: u32 },
     /// A launch may start CTAs.

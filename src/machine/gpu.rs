@@ -208,7 +208,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
             | Event::Walk { .. }
             | Event::PageMove { .. }
             | Event::PageCopied { .. } => self.handle_translation(event),
-            Event::Dispatch => self.hand_out()?,
+            Event::Dispatch { line } => self.hand_out(line)?,
             Event::Launch { kernel } => self.launch(kernel),
             Event::Begin { kernel } => self.begin(kernel),
             Event::Instance { kernel } => self.staff_anew(kernel),
@@ -252,14 +252,14 @@ impl<'a, F: Feed> Gpu<'a, F> {
         }
     }
 
-    fn hand_out(&mut self) -> Result<(), MachineError> {
+    fn hand_out(&mut self, line: u16) -> Result<(), MachineError> {
         let now = self.chip.queue.now();
         if let Some(recorder) = &mut self.recorder {
             recorder.note(now, &self.dispatcher.held);
         }
         let Some(rule) = &self.rule else { return Ok(()) };
         let (sms, streams) = (&mut self.sms, &mut self.streams);
-        self.dispatcher.on_dispatch(self.feed, rule, sms, streams, &mut self.chip)?;
+        self.dispatcher.on_dispatch(line, self.feed, rule, sms, streams, &mut self.chip)?;
         // A CTA without instructions retires as it comes.
         (0..self.sms.len()).for_each(|sm| self.collect_departed(sm));
         Ok(())

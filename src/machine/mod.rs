@@ -54,6 +54,8 @@ mod grid;
 #[cfg(test)]
 mod image_tests;
 #[cfg(test)]
+mod isolation_tests;
+#[cfg(test)]
 mod issue_tests;
 #[cfg(test)]
 mod latency_tests;

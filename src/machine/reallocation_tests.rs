@@ -15,7 +15,7 @@ pub(super) fn ugpu(set: &[(&str, &str)]) -> Resolved {
 }
 
 /// Reads `pages` pages of 4 KB, a line of each CTA and turn, over and over.
-fn reader(pages: u64) -> Vec<Line> {
+pub(super) fn reader(pages: u64) -> Vec<Line> {
     let at = move |cta: u64, warp: u64, turn: u64| {
         let place = (cta * 7 + warp * 3 + turn * 37) % (pages * 32);
         (0x4000_0000 + place * 128, 4)
@@ -39,7 +39,7 @@ pub(super) fn user(pages: u64) -> Vec<Line> {
     ]
 }
 
-fn script(resolved: &Resolved, pages: u64, turns: u32, ctas: u32) -> Script {
+pub(super) fn script(resolved: &Resolved, pages: u64, turns: u32, ctas: u32) -> Script {
     Script::new(resolved, &reader(pages), turns, ctas, 128)
 }
 
@@ -103,58 +103,6 @@ pub(super) fn together(
 /// Two readers; at cycle 20 000 the second gets two groups of the first.
 fn shifted(migration: Migration, pages: u64) -> Outcome {
     changed(migration, pages, &[(20_000, 2)])
-}
-
-#[test]
-fn a_fixed_partition_without_shared_translation_isolates_to_the_cycle() {
-    let resolved = ugpu(&[("translation.ideal", "true")]);
-    let plan = split(&resolved, 4, Migration::Stay, Vec::new());
-    for lines in [reader(200), user(200)] {
-        let beside = |other: &[Line], turns: u32| {
-            let one = Script::new(&resolved, &lines, 200, 64, 128);
-            let crew = Crew::new(vec![one, Script::new(&resolved, other, turns, 64, 128)]);
-            let mut counts = crew.under(&resolved, &plan).kernels[0].clone();
-            // Sums over spans, which others' ends cut.
-            counts.stalls.iter_mut().for_each(|slots| *slots = (*slots * 1e6).round());
-            counts
-        };
-        let beside_little = beside(&reader(1), 1);
-        for (other, turns) in
-            [(reader(4000), 300), (reader(64), 30), (user(4000), 100), (user(3), 300)]
-        {
-            assert_eq!(beside(&other, turns), beside_little);
-        }
-    }
-}
-
-/// Waves of CTAs that end when others of the neighbour do: places come free on both sides
-/// in the same cycles.
-#[test]
-fn who_has_sms_of_its_own_gets_ctas_whenever_others_do() {
-    let resolved = ugpu(&[("translation.ideal", "true")]);
-    let plan = split(&resolved, 4, Migration::Stay, Vec::new());
-    let beside = |ctas: u32, turns: u32| {
-        let one = script(&resolved, 60, 3, 1200);
-        let crew = Crew::new(vec![one, script(&resolved, 40, turns, ctas)]);
-        let counts = &crew.under(&resolved, &plan).kernels[0];
-        (counts.first_cta, counts.end, counts.l2, counts.dram_reads, counts.dram_writes)
-    };
-    let beside_little = beside(1, 1);
-    for (ctas, turns) in [(1200, 3), (900, 2), (2000, 1), (40, 60)] {
-        assert_eq!(beside(ctas, turns), beside_little, "{ctas} CTAs of {turns} turns");
-    }
-}
-
-#[test]
-fn shared_tlbs_and_walkers_leak() {
-    let resolved = ugpu(&[]);
-    let plan = split(&resolved, 4, Migration::Stay, Vec::new());
-    let run = |pages: u64, turns: u32| {
-        let crew =
-            Crew::new(vec![script(&resolved, 200, 200, 64), script(&resolved, pages, turns, 64)]);
-        crew.under(&resolved, &plan).kernels[0].end
-    };
-    assert_ne!(run(1, 1), run(8000, 300));
 }
 
 #[test]

@@ -52,6 +52,16 @@ impl Rule {
         self.sole == Some(app) || self.plan.quota(app, sm) > 0
     }
 
+    /// Whether an application may start the same CTAs under another rule.
+    pub(super) fn gives_as(&self, other: &Self, app: AppId) -> bool {
+        let of = |rule: &Self| {
+            let Self { plan, sole, .. } = rule;
+            let region = plan.regions().get(app.index()).copied();
+            (plan.shares().get(app.index()).cloned(), region, plan.order().clone(), *sole)
+        };
+        of(self) == of(other)
+    }
+
     /// True when the plan gives an application no share.
     pub(super) fn waits(&self, app: AppId) -> bool {
         self.sole != Some(app)

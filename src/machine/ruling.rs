@@ -87,7 +87,7 @@ impl<F: Feed> Gpu<'_, F> {
             queue.schedule(now + slice.cycles.max(1), Event::Turn { plan: number });
         }
         let rule = Rule::new(plan, self.machine, sole);
-        self.dispatcher.follow(&rule);
+        self.dispatcher.follow(&rule, self.rule.as_ref(), now);
         self.rule = Some(rule);
         self.mark_shift();
         self.pass_turn();
@@ -95,7 +95,7 @@ impl<F: Feed> Gpu<'_, F> {
         self.vacate();
         self.follow_with_staff();
         (0..self.apps.len()).for_each(|app| self.next_commands(app));
-        self.dispatcher.ask_all(now, &mut self.chip);
+        self.dispatcher.schedule(&mut self.chip);
     }
 
     /// Tells the scheme of something that its plan asked for.
