@@ -61,6 +61,7 @@ fn any_facts() -> impl Strategy<Value = Facts> {
         channel_groups: vec![vec![0, 1], vec![2, 5], vec![3, 4]],
         channel_bytes: 1 << 20,
         page_bytes: 4096,
+        pages_follow: true,
         core_mhz: 1400.0,
         peak_dram_gb_per_s: 177.4,
         peak_l2_gb_per_s: 300.0,

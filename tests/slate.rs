@@ -51,6 +51,7 @@ fn facts(names: &[&str]) -> Facts {
         channel_groups: vec![],
         channel_bytes: 1 << 29,
         page_bytes: 0,
+        pages_follow: false,
         core_mhz: 1000.0,
         peak_dram_gb_per_s: 547.0,
         peak_l2_gb_per_s: 1000.0,

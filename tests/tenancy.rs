@@ -49,6 +49,7 @@ fn machine(kernels: Vec<KernelFacts>) -> Facts {
         channel_groups: vec![],
         channel_bytes: 1 << 29,
         page_bytes: 0,
+        pages_follow: false,
         core_mhz: 745.0,
         peak_dram_gb_per_s: 288.0,
         peak_l2_gb_per_s: 500.0,

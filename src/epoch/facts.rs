@@ -33,6 +33,8 @@ pub struct Facts {
     pub channel_bytes: u64,
     /// Bytes of a page; 0 where addresses are not translated.
     pub page_bytes: u32,
+    /// Whether TLBs can be told of pages that move; not where all know every page.
+    pub pages_follow: bool,
     /// SM clock.
     pub core_mhz: f64,
     /// Peak DRAM bandwidth of all channels.

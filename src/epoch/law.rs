@@ -1,120 +1,8 @@
 //! The laws that every plan keeps.
 
-use thiserror::Error;
-
 use crate::units::AppId;
 
-use super::{DispatchOrder, Facts, PlanDraft, Region, Share, Vacate};
-
-/// Which law a draft breaks.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum LawBroken {
-    /// Shares and applications differ in number.
-    #[error("the plan has {found} shares for {expected} applications")]
-    ShareCount {
-        /// Applications of the run.
-        expected: usize,
-        /// Shares in the draft.
-        found: usize,
-    },
-    /// A quota list does not cover the SMs.
-    #[error("application {app} has quotas for {found} SMs; the machine has {expected}")]
-    QuotaLength {
-        /// Whose quotas.
-        app: AppId,
-        /// SMs of the machine.
-        expected: usize,
-        /// Entries in the list.
-        found: usize,
-    },
-    /// An SM would hold more CTAs than it has slots.
-    #[error("application {app} is given {quota} CTAs on SM {sm}; an SM holds {limit}")]
-    QuotaTooLarge {
-        /// Whose quota.
-        app: AppId,
-        /// Which SM.
-        sm: usize,
-        /// The quota.
-        quota: u32,
-        /// CTA slots of an SM.
-        limit: u32,
-    },
-    /// Regions and applications differ in number.
-    #[error("the plan has {found} regions for {expected} applications")]
-    RegionCount {
-        /// Applications of the run.
-        expected: usize,
-        /// Regions in the draft.
-        found: usize,
-    },
-    /// A region leaves the SM, or the regions together do.
-    #[error("the region of application {app} asks for more {what} than an SM has left")]
-    RegionTooLarge {
-        /// Whose region.
-        app: AppId,
-        /// Of what.
-        what: &'static str,
-    },
-    /// Two regions have something in common.
-    #[error("the regions of applications {0} and {1} overlap")]
-    RegionOverlap(AppId, AppId),
-    /// A channel does not exist or has two owners.
-    #[error("channel {channel} of application {app} does not exist or is owned twice")]
-    Channel {
-        /// Whose channel list.
-        app: AppId,
-        /// Which channel.
-        channel: u32,
-    },
-    /// Channel lists and applications differ in number.
-    #[error("the plan has channels for {found} of {expected} applications")]
-    ChannelCount {
-        /// Applications of the run.
-        expected: usize,
-        /// Lists in the draft.
-        found: usize,
-    },
-    /// A part of a group of channels is owned.
-    #[error("application {app} owns channel {channel}, not those that its pages lie in with it")]
-    ChannelGroup {
-        /// Whose channel list.
-        app: AppId,
-        /// A channel of the group.
-        channel: u32,
-    },
-    /// The pages of the machine spread over all channels.
-    #[error(
-        "channels are owned on machines only whose mapping keeps a page in some of them: \
-         translation, and channel bits above the page's"
-    )]
-    NoGroups,
-    /// An application runs without a channel.
-    #[error("application {0} has SMs and no memory channel")]
-    NoChannel(AppId),
-    /// Forms as workers and applications differ in number.
-    #[error("the plan has forms as workers for {found} of {expected} applications")]
-    WorkerCount {
-        /// Applications of the run.
-        expected: usize,
-        /// Forms in the draft.
-        found: usize,
-    },
-    /// A worker can neither be saved nor dropped, and none has empty tasks.
-    #[error(
-        "application {0} runs as workers: they are only drained, without time slices, and a \
-         task has a block at least"
-    )]
-    Workers(AppId),
-    /// A later plan of a run gives an application another form.
-    #[error("application {0} is to have another form in the middle of a run")]
-    Reformed(AppId),
-    /// Nobody runs and nothing would ever wake the scheme.
-    #[error("no application has a share and no wake condition is set")]
-    Asleep,
-    /// A priority list names an application twice or one that does not exist.
-    #[error("the priority list names application {0} twice or it does not exist")]
-    Priority(AppId),
-}
+use super::{DispatchOrder, Facts, LawBroken, PlanDraft, Region, Share, Vacate};
 
 pub(super) fn check(facts: &Facts, draft: &PlanDraft) -> Result<(), LawBroken> {
     let apps = facts.apps.len();
@@ -215,7 +103,7 @@ fn check_channels(facts: &Facts, draft: &PlanDraft) -> Result<(), LawBroken> {
             return Err(LawBroken::NoChannel(app));
         }
     }
-    Ok(())
+    if draft.migration.stays() || facts.pages_follow { Ok(()) } else { Err(LawBroken::PagesStay) }
 }
 
 /// Groups of channels are owned whole.
@@ -282,6 +170,7 @@ mod tests {
             channel_groups: vec![vec![0, 1], vec![2, 3], vec![4, 5]],
             channel_bytes: 1 << 29,
             page_bytes: 4096,
+            pages_follow: true,
             core_mhz: 1400.0,
             peak_dram_gb_per_s: 177.4,
             peak_l2_gb_per_s: 300.0,

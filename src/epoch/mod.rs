@@ -5,6 +5,7 @@
 
 mod facts;
 mod law;
+mod law_broken;
 mod persistent;
 mod plan;
 mod probe;
@@ -12,7 +13,7 @@ mod queue;
 mod view;
 
 pub use facts::{AppFacts, Facts, KernelFacts};
-pub use law::LawBroken;
+pub use law_broken::LawBroken;
 pub use persistent::{AddedCode, Persistent, Resize, Touch, Word, most_registers};
 pub use plan::{
     Curve, DispatchOrder, Freed, Migration, Plan, PlanDraft, Region, Share, TimeSlice, Vacate,

@@ -91,6 +91,7 @@ pub(super) fn facts(resolved: &Resolved, apps: u16) -> Facts {
         channel_groups: channel_groups(resolved),
         channel_bytes: 1 << 29,
         page_bytes: machine.translation.as_ref().map_or(0, |spec| spec.page_bytes),
+        pages_follow: machine.translation.as_ref().is_some_and(|spec| !spec.ideal),
         core_mhz: machine.clocks.core_mhz,
         peak_dram_gb_per_s: 1.0,
         peak_l2_gb_per_s: 1.0,

@@ -39,6 +39,7 @@ pub(super) fn facts(bench: &Bench<'_>, apps: &[(&str, &StoreFeed<'_>, Cycle)]) -
         channel_groups: channel_groups(machine, bench.memory),
         channel_bytes: bench.memory.standard.channel_bytes(),
         page_bytes: machine.translation.as_ref().map_or(0, |spec| spec.page_bytes),
+        pages_follow: machine.translation.as_ref().is_some_and(|spec| !spec.ideal),
         core_mhz: machine.clocks.core_mhz,
         peak_dram_gb_per_s: peaks.peak_dram_gb_per_s,
         peak_l2_gb_per_s: peaks.peak_l2_gb_per_s,

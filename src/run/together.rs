@@ -361,6 +361,7 @@ mod tests {
             channel_groups: vec![],
             channel_bytes: 1 << 29,
             page_bytes: 0,
+            pages_follow: false,
             core_mhz: 1.0,
             peak_dram_gb_per_s: 1.0,
             peak_l2_gb_per_s: 1.0,

@@ -58,6 +58,7 @@ pub(super) fn facts(names: &[&str]) -> Facts {
         channel_groups: vec![],
         channel_bytes: 1 << 29,
         page_bytes: 0,
+        pages_follow: false,
         core_mhz: 1400.0,
         peak_dram_gb_per_s: 177.4,
         peak_l2_gb_per_s: 300.0,

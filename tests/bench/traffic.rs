@@ -161,6 +161,7 @@ fn whole(resolved: &Resolved) -> Plan {
         channel_groups: vec![],
         channel_bytes: 1 << 29,
         page_bytes: 0,
+        pages_follow: false,
         core_mhz: machine.clocks.core_mhz,
         peak_dram_gb_per_s: 1.0,
         peak_l2_gb_per_s: 1.0,

@@ -19,7 +19,7 @@ pub(super) const HIGH: Parameter = Parameter {
 /// What it is to keep.
 pub(super) const TARGET: Parameter = Parameter {
     name: "target",
-    kind: Kind::Real { default: 0.75, least: 0.0, most: 1.0 },
+    kind: Kind::Real { default: 0.75, least: 0.01, most: 1.0 },
     summary: "what it keeps: of its performance alone, of the SMs, of the channels (published)",
 };
 

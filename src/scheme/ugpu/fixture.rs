@@ -43,6 +43,7 @@ pub(super) fn facts(names: &[&str]) -> Facts {
         channel_groups: (0..8).map(|die| (0..4).map(|stack| 8 * stack + die).collect()).collect(),
         channel_bytes: 1 << 29,
         page_bytes: 4096,
+        pages_follow: true,
         core_mhz: 1400.0,
         peak_dram_gb_per_s: 901.12,
         peak_l2_gb_per_s: 2867.2,

@@ -29,3 +29,9 @@ pub(super) use search::{PARAMETERS as SEARCH, bp_cd_search, cd_search};
 fn refuse(facts: &Facts, owns: bool) -> Result<(), LawBroken> {
     if owns && facts.channel_groups.is_empty() { Err(LawBroken::NoGroups) } else { Ok(()) }
 }
+
+/// The same of machines whose pages cannot follow.
+fn refuse_staying(facts: &Facts) -> Result<(), LawBroken> {
+    refuse(facts, true)?;
+    if facts.pages_follow { Ok(()) } else { Err(LawBroken::PagesStay) }
+}

@@ -16,7 +16,7 @@ use super::counted::Counted;
 use super::demand::{B_MEM, Demand, PORT_LIMIT};
 use super::favoured::{self, Favoured, HIGH, TARGET};
 use super::partition::Partition;
-use super::refuse;
+use super::refuse_staying;
 
 pub(super) const EPOCH: Parameter = Parameter {
     name: "epoch",
@@ -248,7 +248,7 @@ impl Ugpu {
 
 impl Scheme for Ugpu {
     fn probes(&self, facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
-        refuse(facts, true)?;
+        refuse_staying(facts)?;
         let asks = self.feedback || self.promise.is_some_and(|(who, _)| who.asks());
         if asks { alone::probes(facts, self.window) } else { Ok(Vec::new()) }
     }

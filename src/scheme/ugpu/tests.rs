@@ -340,6 +340,12 @@ fn what_the_machine_or_the_run_lacks_is_refused() {
         let expected = if row.channels { Some(LawBroken::NoGroups) } else { None };
         assert_eq!(probes.err(), expected, "{}", row.name);
     }
+    let known = Facts { pages_follow: false, ..pair.clone() };
+    for row in rows() {
+        let moves = row.name.contains("ugpu") && row.name != "ugpu-offline";
+        let expected = moves.then_some(LawBroken::PagesStay);
+        assert_eq!(Choice::of(row).make().probes(&known).err(), expected, "{}", row.name);
+    }
     for text in ["qos-bp:high=3", "qos-ugpu:high=3", "bp:sms=60:high=3", "mps-share:sms=9:high=3"] {
         let mut scheme = Choice::parse(text).unwrap().make();
         let refused = scheme.start(&pair, &[]).unwrap_err();
