@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn who_is_alone_may_fill_the_machine_under_every_scheme() {
         let groups = vec![vec![0, 1, 2], vec![3, 4, 5]];
-        let facts = Facts { channel_groups: groups, ..facts(&["IMG"]) };
+        let facts = Facts { channel_groups: groups, pages_follow: true, ..facts(&["IMG"]) };
         // `sim` answers later than it is asked, `slate` knows whom it asked.
         let asked = |row: &&Row| row.serves(1) && !["sim", "slate"].contains(&row.name);
         for row in TABLE.iter().filter(asked) {
