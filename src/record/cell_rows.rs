@@ -119,6 +119,8 @@ fn of_app(row: &mut Row, app: &CoRunApp) {
         ("sms", app.sms.into()),
         ("ctas_per_sm", app.ctas_per_sm.into()),
         ("channels", app.channels.into()),
+        ("mean_sms", app.mean_sms.into()),
+        ("mean_channels", app.mean_channels.into()),
         ("killed_ctas", app.killed_ctas.into()),
         ("pages_moved", app.migration.map(|migration| migration.pages_moved).into()),
     ]);

@@ -145,6 +145,13 @@ pub struct CoRunApp {
     pub ctas_per_sm: u64,
     /// Memory channels held at the end.
     pub channels: u64,
+    /// SMs that plans gave it, the mean over its reported run: none while it waited, and
+    /// not those that it still had to vacate; absent: the record does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_sms: Option<f64>,
+    /// Memory channels, the same way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_channels: Option<f64>,
     /// Its CTAs that were dropped before their end, as [`CoRun::killed_ctas`].
     #[serde(default)]
     pub killed_ctas: u64,

@@ -112,6 +112,12 @@ impl From<f64> for Field {
     }
 }
 
+impl From<Option<f64>> for Field {
+    fn from(number: Option<f64>) -> Self {
+        Self::Number(number.filter(|number| number.is_finite()))
+    }
+}
+
 impl From<bool> for Field {
     fn from(flag: bool) -> Self {
         Self::Flag(Some(flag))

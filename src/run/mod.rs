@@ -19,6 +19,7 @@ mod error;
 mod facts;
 mod feed;
 mod fit;
+mod given;
 mod hosted;
 mod memory;
 mod mix;

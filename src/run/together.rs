@@ -8,7 +8,7 @@ use crate::record::{
     CoRun, CoRunApp, CoRunKernel, CurveRecord, DecisionRecord, MigrationRecord, MovedSoFar,
     ResidencyRecord, ResidencyRow,
 };
-use crate::units::{AppId, Cycle, to_u16, to_u32, to_u64};
+use crate::units::{AppId, to_u32};
 
 use super::alone::{Reference, threads};
 use super::stage::{Decision, Stage, sums};
@@ -99,11 +99,14 @@ impl Stage<'_> {
         let ended = outcome.apps[app];
         let all = sums(&outcome.totals[self.mix.launches(app)]);
         let (sms, ctas_per_sm, channels) = self.share(app, &ended, decisions);
+        let (mean_sms, mean_channels) = self.mean_share(app, &ended, decisions).unzip();
         let plan = decisions.first().map(|decision| &decision.plan);
         CoRunApp {
             sms,
             ctas_per_sm,
             channels,
+            mean_sms,
+            mean_channels,
             migration: self.migration(&ended, decisions),
             workers: plan.and_then(|plan| self.workers(app, plan, &all)),
             host: plan.map(|plan| self.host(app, plan, &ended, outcome)),
@@ -183,26 +186,6 @@ impl Stage<'_> {
         })
     }
 
-    /// SMs, CTAs per SM and channels that an application had when it ended, or last
-    /// before nothing was left of it that could start.
-    fn share(&self, app: usize, ended: &AppOutcome, decisions: &[Decision]) -> (u64, u64, u64) {
-        let id = AppId(to_u16(app));
-        let before = decisions.partition_point(|decision| decision.cycle <= ended.end);
-        let holds = |decision: &&Decision| {
-            (0..usize::from(self.facts.sms)).any(|sm| decision.plan.quota(id, sm) > 0)
-        };
-        let last = in_force(decisions, ended.end).filter(|plan| !waits(plan, id));
-        let held = || decisions[..before].iter().rev().find(holds).map(|one| &one.plan);
-        let Some(plan) = last.or_else(held) else { return (0, 0, 0) };
-        let quotas = (0..usize::from(self.facts.sms)).map(|sm| plan.quota(id, sm));
-        let formed = self.formed(app, Some(plan));
-        let fits = formed.iter().map(|kernel| kernel.ctas_per_sm).max();
-        let most = quotas.clone().max().unwrap_or(0).min(fits.unwrap_or(0));
-        let channels =
-            plan.channels().get(app).map_or(self.facts.channels, |own| to_u32(own.len()));
-        (to_u64(quotas.filter(|&quota| quota > 0).count()), most.into(), channels.into())
-    }
-
     fn kernels(&self, app: usize, outcome: &Outcome) -> Vec<CoRunKernel> {
         let feed = &self.mix.feeds[app];
         let launches = feed.programs().iter().zip(&outcome.kernels[self.mix.launches(app)]);
@@ -249,23 +232,6 @@ impl Stage<'_> {
             moved: view.as_ref().map_or_else(Vec::new, |view| moved(view)),
         }
     }
-}
-
-/// True when a plan gives an application nothing.
-fn waits(plan: &Plan, app: AppId) -> bool {
-    matches!(plan.shares().get(app.index()), Some(Share::Waiting) | None)
-}
-
-/// The plan that had taken effect before `cycle`: one with a delay is in force once
-/// that is over, unless the scheme has decided anew meanwhile. The first is at once.
-fn in_force(decisions: &[Decision], cycle: Cycle) -> Option<&Plan> {
-    let next = decisions.iter().skip(1).map(|next| next.cycle).chain([Cycle::MAX]);
-    let all = decisions.iter().zip(next).enumerate();
-    let effective = all.filter(|&(place, (decision, next))| {
-        let effect = decision.cycle.saturating_add(decision.plan.delay());
-        place == 0 || (effect < cycle && (effect < next || decision.cycle == effect))
-    });
-    effective.last().map(|(_, (decision, _))| &decision.plan)
 }
 
 /// The plan without what the record says beside it; a quota that is the same on all
@@ -339,51 +305,4 @@ fn moved(view: &View) -> Vec<MovedSoFar> {
     let owned = view.channel_owner.iter().any(Option::is_some);
     let any = |moved: &MovedSoFar| *moved != MovedSoFar::default();
     if owned && all.iter().any(any) { all } else { Vec::new() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Decision, in_force};
-    use crate::epoch::{Facts, Plan, PlanDraft, WakeOn};
-
-    #[test]
-    fn a_plan_with_a_delay_is_in_force_when_that_is_over() {
-        let facts = Facts {
-            sms: 1,
-            max_ctas_per_sm: 1,
-            max_warps_per_sm: 1,
-            registers_per_sm: 1,
-            shared_bytes_per_sm: 1,
-            register_unit: 1,
-            shared_unit_bytes: 1,
-            shared_reserved_bytes: 0,
-            channels: 1,
-            channel_groups: vec![],
-            channel_bytes: 1 << 29,
-            page_bytes: 0,
-            pages_follow: false,
-            core_mhz: 1.0,
-            peak_dram_gb_per_s: 1.0,
-            peak_l2_gb_per_s: 1.0,
-            peak_sm_port_gb_per_s: 1.0,
-            peak_ipc_per_sm: 1.0,
-            schedulers_per_sm: 1,
-            apps: Vec::new(),
-        };
-        let decision = |cycle, delay, reason: &str| {
-            let wake = vec![WakeOn::KernelEnd];
-            let draft = PlanDraft { delay, wake, reason: reason.into(), ..PlanDraft::default() };
-            Decision { cycle, view: None, plan: Plan::new(&facts, draft).unwrap() }
-        };
-        let decisions = [
-            decision(0, 10, "first"),
-            decision(100, 50, "late"),
-            decision(300, 500, "never"),
-            decision(400, 0, "last"),
-        ];
-        let reason = |cycle| in_force(&decisions, cycle).unwrap().reason();
-        let told: Vec<_> = [0, 140, 151, 399, 900].into_iter().map(reason).collect();
-        assert_eq!(told, ["first", "first", "late", "late", "last"]);
-        assert_eq!(in_force(&[], 5), None);
-    }
 }
