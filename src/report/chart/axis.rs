@@ -1,7 +1,7 @@
 //! Axes: grid lines, tick labels and titles around a plot area.
 
 use super::canvas::Canvas;
-use super::text::{Anchor, text_area};
+use super::text::{Anchor, text_area, text_width};
 use super::{Area, INK, LABEL, Label, Scale};
 use crate::report::number::short;
 use crate::units::to_usize;
@@ -13,7 +13,9 @@ pub(crate) fn across(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &st
     for (value, label) in scale.ticks() {
         let x = scale.at(value);
         canvas.grid((x, area.y), (x, area.bottom()));
-        let at = (x, area.bottom() + 12.5);
+        // A label at the right end moves in where it would leave the sheet.
+        let beyond = x + text_width(&label, LABEL) / 2.0 + 2.0 - canvas.width();
+        let at = (x - beyond.max(0.0), area.bottom() + 12.5);
         let mut room = text_area(&label, LABEL, Anchor::Centre, at.0, at.1);
         room.width += 4.0;
         if taken.is_some_and(|previous| previous.overlaps(&room)) {

@@ -99,6 +99,11 @@ impl Canvas {
         Self { width, marks: Vec::new() }
     }
 
+    /// How wide it is.
+    pub(crate) fn width(&self) -> f64 {
+        self.width.units()
+    }
+
     /// A filled rectangle, with the lines of its hatch.
     pub(crate) fn fill(&mut self, area: Area, fill: Fill) {
         self.marks.push(Mark::Box(area, fill.colour));
