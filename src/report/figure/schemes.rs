@@ -2,7 +2,7 @@
 //! IPC and energy, one row per scheme and one panel per metric.
 
 use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
-use crate::record::CoRun;
+use crate::record::{CoRun, CoRunApp};
 use crate::report::chart::{
     Anchor, Area, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, across, fit, name_room, outline,
 };
@@ -36,8 +36,16 @@ const PANELS: [Panel; 8] = [
     Panel { name: "IPC", more: true, of: |run| run.ipc_throughput },
     Panel { name: "harmonic", more: true, of: |run| run.harmonic_speedup },
     Panel { name: "ALU", more: true, of: |run| run.utilization.map_or(0.0, |busy| busy.alu) },
-    Panel { name: "mJ", more: false, of: |run| 1e3 * run.energy_joules },
+    Panel { name: "nJ/instr", more: false, of: per_instruction },
 ];
+
+/// Energy over the thread instructions that it was spent on: runs that did less are not
+/// better by that.
+fn per_instruction(run: &CoRun) -> f64 {
+    let work = |app: &CoRunApp| app.all_thread_instructions.max(app.thread_instructions);
+    let work: u64 = run.apps.iter().map(work).sum();
+    1e9 * run.energy_joules / float(work.max(1))
+}
 
 pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let (names, runs): (Vec<String>, Vec<&CoRun>) = scene.coruns().into_iter().unzip();
@@ -53,7 +61,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         sheet.skip(4.0);
         draw_row(&mut sheet, row, index * across, &names, &runs);
     }
-    sheet.note("Bold: the best. STP: sum of normalised progress; ANTT: mean slowdown; fairness: least normalised progress; harmonic: its harmonic mean; speedup: makespans in sequence over the shared makespan; IPC: thread instructions of all per cycle; ALU: share of the pipes' time.");
+    sheet.note("Bold: the best. STP: sum of normalised progress; ANTT: mean slowdown; fairness: least normalised progress; harmonic: its harmonic mean; speedup: makespans in sequence over the shared makespan; IPC: thread instructions of all per cycle; ALU: share of the pipes' time; nJ/instr: energy per thread instruction.");
     let csv = table(&names, &runs);
     Ok(sheet.finish(&scene.footer()).with_csv(csv))
 }
@@ -89,7 +97,12 @@ fn table(names: &[String], runs: &[&CoRun]) -> String {
         <[String; 9]>::try_from(cells).expect("a name and eight values")
     };
     let header = ["scheme", "stp", "antt", "fairness_min_speedup", "makespan_speedup"];
-    let more = ["ipc_throughput", "harmonic_speedup", "alu_utilization", "energy_millijoules"];
+    let more = [
+        "ipc_throughput",
+        "harmonic_speedup",
+        "alu_utilization",
+        "energy_nanojoules_per_thread_instruction",
+    ];
     let header: Vec<&str> = header.into_iter().chain(more).collect();
     let header = <[&str; 9]>::try_from(header).expect("a name and eight values");
     csv(header, names.iter().zip(runs).map(line).collect())
