@@ -9,14 +9,15 @@ use crate::report::grid::{Grid, Mix};
 use crate::report::number::short;
 use crate::report::values::{cell, csv};
 
-/// What is promised where no scheme has a target (published: UGPU, section 6.7).
-const TARGET: f64 = 0.75;
 /// Mixes up to which each has bars; more are lines by rank.
 const MIXES: usize = 16;
 /// Bars up to which values stand above them.
 const LABELLED: usize = 30;
 /// Height of lines by rank.
 const HEIGHT: f64 = 176.0;
+
+/// What is missing where no scheme promises anything.
+const NO_PROMISE: &str = "no run of several applications promises one of them a part of its speed alone; run `gpumodel analyze A B --scheme qos-mps-share,qos-bp,qos-ugpu --json FILE`";
 
 /// What is missing where no mix knows its solo runs.
 const MISSING: &str = "no run of several applications says what they keep of their speed alone; run `gpumodel analyze A B --scheme qos-mps-share,qos-bp,qos-ugpu --json FILE`";
@@ -41,7 +42,7 @@ struct Point {
 pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let grid = scene.grid("qos")?;
     let targets = targets(&grid);
-    let target = targets.first().copied().unwrap_or(TARGET);
+    let Some(&target) = targets.first() else { return Err(empty("qos", NO_PROMISE)) };
     let rows: Vec<Row<'_>> = grid.mixes.iter().filter_map(|mix| row(mix, target)).collect();
     if rows.is_empty() {
         return Err(empty("qos", MISSING));
