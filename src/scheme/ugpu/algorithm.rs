@@ -124,7 +124,12 @@ impl Algorithm {
         let found = redistribute(&slices, &Terms { step, least, whole, iterations });
         let had = slices.iter().map(|slice| slice.has);
         let moved = had.zip(&found.parts).any(|(had, has)| had != *has);
-        let (asked, end) = (asked(facts, traders, &slices), end(found.iterations, found.stop));
+        let asked = asked(facts, traders, &slices);
+        let end = if moved || found.stop != Stop::Balanced {
+            end(found.iterations, found.stop)
+        } else {
+            stays(&slices)
+        };
         let apps = traders.iter().map(|trader| trader.app);
         let parts = apps.zip(found.parts).collect();
         let cut = found.stop == Stop::Iterations;
@@ -144,15 +149,22 @@ fn asked(facts: &Facts, traders: &[Trader], slices: &[Slice]) -> String {
     let each = |(trader, slice): (&Trader, &Slice)| {
         let name = &facts.apps[trader.app.index()].name;
         let memory = if slice.needs > slice.has.groups { " and lacks memory" } else { "" };
-        format!("{name} asks for {:.1} of {:.1} GB/s{memory}", slice.asked(), slice.given())
+        format!("{name} {:.1} of {:.1}{memory}", slice.asked(), slice.given())
     };
     let each: Vec<String> = traders.iter().zip(slices).map(each).collect();
-    each.join(", ")
+    format!("GB/s asked for if nothing stalled, of what L2 and memory give: {}", each.join(", "))
+}
+
+/// Why nothing moves, in words.
+fn stays(slices: &[Slice]) -> String {
+    let contented = slices.iter().filter(|slice| slice.computes()).count();
+    let who = if contented > 0 { "all have" } else { "none has" };
+    format!("{who} what is asked for, nothing moves")
 }
 
 fn end(iterations: u32, stop: Stop) -> String {
     let end = match stop {
-        Stop::Balanced => "all or none have what they ask for",
+        Stop::Balanced => "all or none have what is asked for",
         Stop::Bound => "nobody has more to give",
         Stop::Repeats => "the next would lead back",
         Stop::Iterations => "no more are allowed",

@@ -143,14 +143,41 @@ impl Fixed {
         }
         let words = self.partition.words(facts);
         let name = |app: AppId| facts.apps.get(app.index()).map(|app| app.name.as_str());
+        let rounded = self.rounded(facts);
         draft.reason = match (self.partition.apps(), favoured.and_then(name)) {
-            ([_], _) => format!("one application is there: {words}"),
+            ([_], _) => format!("one application is there: {words}{rounded}"),
             (_, Some(name)) => {
-                format!("a set part for {name}, the others divide the rest: {words}")
+                format!("a set part for {name}, the others divide the rest: {words}{rounded}")
             }
             (_, None) => format!("equal parts: {words}"),
         };
         Plan::new(facts, draft)
+    }
+
+    /// What was set and cannot be, in words.
+    fn rounded(&self, facts: &Facts) -> String {
+        let (Size::Counts { sms, channels }, Some(app)) = (self.size, self.high) else {
+            return String::new();
+        };
+        // Who is left behind others has everything, which is not what was set.
+        if self.partition.apps().len() == 1 && facts.apps.len() > 1 {
+            return String::new();
+        }
+        let (has, whole) = (self.partition.of(app), self.partition.whole());
+        let each = facts.channels / whole.groups.max(1);
+        let mut words = String::new();
+        if sms > 0 && sms != has.sms {
+            words +=
+                &format!("; {sms} SMs were set, of {}, and one is left for each other", whole.sms);
+        }
+        if self.partition.owns() && channels > 0 && channels != has.groups * each {
+            words += &format!(
+                "; {channels} channels were set, of {}, which are given {each} at a time, and as many are left \
+                 for each other",
+                facts.channels
+            );
+        }
+        words
     }
 
     fn divide(&mut self, facts: &Facts) {

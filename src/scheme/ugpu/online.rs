@@ -208,9 +208,7 @@ impl Ugpu {
             && throughput < last
         {
             (self.partition, self.resting) = (before, self.rest);
-            return Some(format!(
-                "throughput fell from {last:.3} to {throughput:.3}, back to before"
-            ));
+            return Some(format!("STP fell from {last:.3} to {throughput:.3}, back to before"));
         }
         self.resting = self.resting.checked_sub(1)?;
         Some(String::from("rests behind a move that was taken back"))

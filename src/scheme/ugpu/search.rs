@@ -94,7 +94,7 @@ impl CdSearch {
         {
             (self.partition, self.step) = (before, self.step / 2);
             return format!(
-                "throughput went from {last:.3} to {throughput:.3}, back to before, {} SMs at a \
+                "STP went from {last:.3} to {throughput:.3}, back to before, {} SMs at a \
                  time from now on: {}",
                 self.step,
                 self.partition.words(facts)
@@ -116,7 +116,7 @@ impl CdSearch {
             self.before = Some((self.partition.clone(), throughput));
             self.partition.give(&found.parts);
         }
-        format!("throughput {throughput:.3}, {}: {}", found.asked, self.partition.words(facts))
+        format!("STP {throughput:.3}, {}: {}", found.asked, self.partition.words(facts))
     }
 
     fn traders(&self, facts: &Facts, view: &View) -> Vec<Trader> {

@@ -97,6 +97,13 @@ fn balanced_partitions_stay_whatever_is_asked_for() {
         assert_eq!(later(text, &pair, 0), expected, "{text}");
         assert_eq!(later(text, &pair, 2), expected, "{text}");
     }
+    let (_, plan) = started("bp:channels=7:sms=99", &pair);
+    let reason = "PVC has 79 SMs and 4 channels, DXTC has 1 SM and 28 channels; 99 SMs were set, \
+                  of 80, and one is left for each other; 7 channels were set, of 32, which are \
+                  given 4 at a time, and as many are left for each other";
+    assert!(plan.reason().ends_with(reason), "{}", plan.reason());
+    let (_, plan) = started("bp:channels=8:sms=20", &pair);
+    assert!(!plan.reason().contains("set, of"), "as it was set: {}", plan.reason());
     let (_, plan) = started("bp", &pair);
     assert_eq!(plan.migration(), Migration::Stay);
     assert_eq!(
@@ -122,9 +129,9 @@ fn channels_go_to_who_waits_for_memory_and_sms_to_who_computes() {
         assert_eq!(plan.delay(), 148 + 162 * 8, "seven moves, and a look that finds none");
         assert_eq!((plan.migration(), plan.vacate()), (migration, Vacate::Hybrid));
         assert_eq!(plan.wake(), [WakeOn::At(2 * EPOCH)]);
-        let reason = "PVC asks for 2197.4 of 450.6 GB/s, DXTC asks for 0.2 of 450.6 GB/s; after 8 \
-                      iterations all or none have what they ask for: PVC has 12 SMs and 28 \
-                      channels, DXTC has 68 SMs and 4 channels";
+        let reason = "GB/s asked for if nothing stalled, of what L2 and memory give: PVC 2197.4 of \
+                      450.6, DXTC 0.2 of 450.6; after 8 iterations all or none have what is \
+                      asked for: PVC has 12 SMs and 28 channels, DXTC has 68 SMs and 4 channels";
         assert_eq!(plan.reason(), reason);
     }
 }
@@ -193,7 +200,7 @@ fn channels_that_hold_a_working_set_are_not_given_away() {
     seen.apps[1].pages = 5 * 524_288;
     let plan = scheme.decide(&pair, &seen).unwrap();
     assert_eq!(parts(&pair, &plan), [(40, 16), (40, 16)]);
-    assert!(plan.reason().contains("DXTC asks for 0.2 of 450.6 GB/s and lacks memory"));
+    assert!(plan.reason().contains("DXTC 0.2 of 450.6 and lacks memory"));
 }
 
 #[test]
