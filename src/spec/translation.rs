@@ -77,9 +77,11 @@ pub enum MigrationFill {
 /// What does not hold of a machine's translation, as `key = value`.
 pub(super) fn problems(machine: &Machine) -> Vec<String> {
     let Some(t) = &machine.translation else { return Vec::new() };
-    let mut wrong = refused(&[("translation.page_bytes", t.page_bytes)], |bytes| {
-        bytes.is_power_of_two() && (1 << 12..=1 << 30).contains(&bytes)
-    });
+    let mut wrong = Vec::new();
+    if !t.page_bytes.is_power_of_two() || !(1 << 12..=1 << 30).contains(&t.page_bytes) {
+        let bytes = t.page_bytes;
+        wrong.push(format!("translation.page_bytes = {bytes} (a power of two from 4096 to 2^30)"));
+    }
     wrong.extend(refused(&[("translation.walk_levels", t.walk_levels)], |n| (1..=8).contains(&n)));
     let tables = [
         ("translation.walkers", t.walkers),

@@ -92,7 +92,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     mixed_versions: bool,
     /// Names the cells and says which of them have ended in DIR; estimates time and memory of
-    /// the others, by the cells that have run so far; runs none
+    /// the others, by the cells that have run so far; runs none. Prepares traces that have
+    /// not been yet, as the run would: that is kept
     #[arg(long)]
     dry_run: bool,
     /// Estimates the whole on so many nodes of --threads each, from the cells that have
