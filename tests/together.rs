@@ -260,17 +260,20 @@ fn no_two_rows_of_the_terminal_have_the_same_name() {
 fn channels_are_told_where_they_are_divided() {
     let mut record = together(2, 4, 2);
     for app in record.coruns.iter_mut().flat_map(|run| &mut run.apps) {
-        (app.sms, app.channels) = (4, 32);
+        (app.channels, app.mean_sms, app.mean_channels) = (32, Some(4.0), Some(32.0));
     }
     assert!(!table::corun(&record).contains("channels"));
     let owner = &mut record.coruns[1].apps[1];
-    (owner.channels, owner.migration) = (24, Some(MigrationRecord::default()));
+    (owner.channels, owner.mean_channels) = (24, Some(23.5));
+    owner.migration = Some(MigrationRecord { pages: 70, pages_moved: 11, ..Default::default() });
     let text = table::corun(&record);
     let cells = |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
     let lines: Vec<Vec<String>> = text.lines().map(cells).collect();
     let head = lines.iter().position(|line| line.contains(&"channels".to_string())).unwrap();
-    let told: Vec<&[String]> = lines[head + 1..].iter().map(|line| &line[6..8]).collect();
-    assert_eq!(told, [["4", "32"], ["4", "32"], ["4", "32"], ["4", "24"]]);
+    let told: Vec<&[String]> = lines[head + 1..head + 5].iter().map(|line| &line[6..8]).collect();
+    assert_eq!(told, [["4.0", "32.0"], ["4.0", "32.0"], ["4.0", "32.0"], ["4.0", "23.5"]]);
+    let moved = lines.iter().position(|line| line.contains(&"vacating".to_string())).unwrap();
+    assert_eq!(lines[moved + 1][2..], ["70", "11", "0", "0", "0"], "{text}");
 }
 
 #[test]
@@ -306,11 +309,11 @@ fn the_figure_of_schemes_leaves_out_what_no_run_says() {
         texts(&draw("schemes", &[record]).svg).into_iter().map(|text| text.words).collect()
     };
     let mut record = small();
-    assert!(!words(record.clone()).contains(&"mJ".to_string()));
+    assert!(!words(record.clone()).contains(&"nJ/instr".to_string()));
     (record.coruns[0].energy_joules, record.coruns[1].energy_joules) = (0.25, 0.125);
     record.coruns[1].antt = f64::INFINITY;
     let shown = words(record);
-    for expected in ["mJ", "250", "125", "∞"] {
+    for expected in ["nJ/instr", "1.16k", "579", "∞"] {
         assert!(shown.contains(&expected.to_string()), "{expected} is not among {shown:?}");
     }
 }

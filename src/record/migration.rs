@@ -24,6 +24,14 @@ pub struct MigrationRecord {
     pub vacating_cycles: Cycle,
 }
 
+impl MigrationRecord {
+    /// True where pages moved, or SMs were waited for.
+    #[must_use]
+    pub fn cost_anything(&self) -> bool {
+        self.pages_moved > 0 || self.resting_cycles > 0 || self.vacating_cycles > 0
+    }
+}
+
 /// The same of one application up to a decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MovedSoFar {

@@ -109,7 +109,7 @@ fn provenance(text: &mut String, analysis: &Analysis) {
     for (name, value) in facts {
         let _ = writeln!(text, "<dt>{name}</dt><dd>{}</dd>", escape(&value));
     }
-    *text += "</dl>\n<p>The numbers: <a href=\"record.json\">record.json</a>, <a href=\"kernels.csv\">kernels.csv</a>.</p>\n";
+    *text += "</dl>\n<p>The numbers: <a href=\"record.json\">record.json</a>, <a href=\"kernels.csv\">kernels.csv</a>. Other figures from them: <code>gpumodel plot record.json --figure NAME -o FILE.svg</code>; <code>gpumodel plot --list</code> names them.</p>\n";
     if !analysis.notes.is_empty() {
         *text += "<h2>What the numbers lean on</h2>\n<ul>\n";
         for note in &analysis.notes {

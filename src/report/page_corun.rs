@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::escape;
-use super::look::missed_look;
+use super::look::notes;
 use super::mix::scheme_names;
 use super::number::{energy, grouped, percent};
 use super::page::table;
@@ -20,7 +20,11 @@ pub(super) fn together(text: &mut String, runs: &[CoRun]) {
     schemes(text, &named);
     machines(text, &named);
     shares(text, &named);
-    notes(text, &named);
+    moved(text, &named);
+    begins(text, &named);
+    for (note, schemes) in notes(&names, runs) {
+        let _ = writeln!(text, "<p>{schemes}: {}.</p>", escape(note.trim_end_matches('.')));
+    }
     for (name, run) in named {
         decisions(text, name, run);
     }
@@ -101,9 +105,9 @@ fn shares(text: &mut String, runs: &[(&String, &CoRun)]) {
         "thread IPC",
         "Slowdown",
         "Progress",
-        "SMs",
-        "CTAs/SM",
-        "Channels",
+        "Mean SMs",
+        "CTAs/SM at the end",
+        "Mean channels",
         "L1 hits",
         "MPKI (warp)",
         "DRAM share",
@@ -116,9 +120,9 @@ fn shares(text: &mut String, runs: &[(&String, &CoRun)]) {
             format!("{:.2}", app.ipc),
             figure(app.slowdown),
             format!("{:.3}", app.normalized_progress),
-            app.sms.to_string(),
+            mean(app.mean_sms),
             app.ctas_per_sm.to_string(),
-            app.channels.to_string(),
+            mean(app.mean_channels),
             percent(app.l1.hit_rate()),
             format!("{:.2}", app.mpki_warp),
             percent(Some(app.dram_share)),
@@ -128,11 +132,47 @@ fn shares(text: &mut String, runs: &[(&String, &CoRun)]) {
     table(text, &header, rows);
 }
 
-fn notes(text: &mut String, runs: &[(&String, &CoRun)]) {
-    for (name, run) in runs {
-        for note in run.notes.iter().cloned().chain(missed_look(run)) {
-            let _ = writeln!(text, "<p>{name}: {}.</p>", escape(note.trim_end_matches('.')));
-        }
+/// What it cost applications that SMs and channels changed hands; nothing where none did.
+fn moved(text: &mut String, runs: &[(&String, &CoRun)]) {
+    let costs = |run: &CoRun| {
+        run.apps.iter().any(|app| app.migration.is_some_and(|moved| moved.cost_anything()))
+    };
+    let header = [
+        "Scheme",
+        "Application",
+        "Pages",
+        "Pages moved",
+        "Cycles in which pages move",
+        "in which its SMs rest",
+        "in which SMs are vacated",
+    ];
+    let row = |name: &String, app: &CoRunApp| {
+        let moved = app.migration?;
+        Some(vec![
+            name.clone(),
+            escape(&app.app),
+            grouped(moved.pages),
+            grouped(moved.pages_moved),
+            grouped(moved.moving_cycles),
+            grouped(moved.resting_cycles),
+            grouped(moved.vacating_cycles),
+        ])
+    };
+    let told = runs.iter().filter(|(_, run)| costs(run));
+    let rows: Vec<Vec<String>> =
+        told.flat_map(|(name, run)| run.apps.iter().filter_map(|app| row(name, app))).collect();
+    if !rows.is_empty() {
+        table(text, &header, rows.into_iter());
+    }
+}
+
+/// The first decision of each scheme.
+fn begins(text: &mut String, runs: &[(&String, &CoRun)]) {
+    let first = runs.iter().filter_map(|(name, run)| Some((name, run.decisions.first()?)));
+    let rows: Vec<_> =
+        first.map(|(name, first)| vec![(*name).clone(), escape(&first.reason)]).collect();
+    if !rows.is_empty() {
+        table(text, &["Scheme", "Begins with"], rows.into_iter());
     }
 }
 
@@ -147,6 +187,11 @@ fn decisions(text: &mut String, name: &str, run: &CoRun) {
     let _ = writeln!(text, "<details>\n<summary>Decisions of {name}</summary>");
     table(text, &["Cycle", "Asked because", "Reason"], run.decisions.iter().map(row));
     *text += "</details>\n";
+}
+
+/// A mean, where the record says it.
+fn mean(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".into(), |value| format!("{value:.1}"))
 }
 
 /// A figure of merit, which may have no bound.

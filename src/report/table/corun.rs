@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{brief, decimal, plain, words};
 use crate::record::{Analysis, CoRun, CoRunApp};
-use crate::report::look::missed_look;
+use crate::report::look::notes;
 use crate::report::mix::scheme_names;
 use crate::report::number::{energy, percent};
 
@@ -15,7 +15,8 @@ const WHOLE: usize = 400;
 
 /// The co-runs of `analysis` as text: a line per scheme with throughput,
 /// turnaround, fairness, makespan and energy, then a line per scheme and
-/// application, then what the figures lean on. Empty without co-runs.
+/// application, what moved where channels were owned, with what each scheme began,
+/// and what the figures lean on. Empty without co-runs.
 #[must_use]
 pub fn corun(analysis: &Analysis) -> String {
     if analysis.coruns.is_empty() {
@@ -26,10 +27,18 @@ pub fn corun(analysis: &Analysis) -> String {
     let schemes = named().map(|(name, run)| scheme(name, run)).collect();
     let apps = named().flat_map(|(name, run)| run.apps.iter().map(move |a| app(name, a))).collect();
     let mut text = plain(SCHEMES, schemes) + "\n" + &shares(apps, divided(&analysis.coruns));
+    let moved: Vec<_> = named().flat_map(|(name, run)| moved(name, run)).collect();
+    if !moved.is_empty() {
+        text += &format!("\n{}", words(MOVED.map(String::from).into(), moved, |at| at == 0));
+    }
     for (name, run) in named() {
-        for note in run.notes.iter().cloned().chain(missed_look(run)) {
-            let _ = writeln!(text, "note: {}: {}", brief(name, WHOLE), brief(&note, 400));
+        if let Some(first) = run.decisions.first() {
+            let _ =
+                writeln!(text, "begins: {}: {}", brief(name, WHOLE), brief(&first.reason, WHOLE));
         }
+    }
+    for (note, schemes) in notes(&names, &analysis.coruns) {
+        let _ = writeln!(text, "note: {}: {}", brief(&schemes, WHOLE), brief(&note, 400));
     }
     text
 }
@@ -96,8 +105,8 @@ const APPS: [&str; 10] = [
     "IPC",
     "slowdown",
     "progress",
-    "SMs",
-    "channels",
+    "mean SMs",
+    "mean channels",
     "MPKI (warp)",
     "DRAM share",
 ];
@@ -124,9 +133,39 @@ fn app(scheme: &str, app: &CoRunApp) -> [String; APPS.len()] {
         decimal(times.then_some(app.ipc), 2),
         decimal(times.then_some(app.slowdown), 3),
         decimal(times.then_some(app.normalized_progress), 3),
-        app.sms.to_string(),
-        app.channels.to_string(),
+        decimal(app.mean_sms, 1),
+        decimal(app.mean_channels, 1),
         format!("{:.2}", app.mpki_warp),
         percent(Some(app.dram_share)),
     ]
+}
+
+const MOVED: [&str; 7] = [
+    "scheme",
+    "application",
+    "pages",
+    "pages moved",
+    "cycles moving",
+    "cycles resting",
+    "cycles vacating",
+];
+
+/// What it cost each application that SMs and channels changed hands; nothing where
+/// none did.
+fn moved(scheme: &str, run: &CoRun) -> Vec<Vec<String>> {
+    let costs = |app: &CoRunApp| app.migration.is_some_and(|moved| moved.cost_anything());
+    let line = |app: &CoRunApp| {
+        let moved = app.migration?;
+        let counts = [
+            moved.pages,
+            moved.pages_moved,
+            moved.moving_cycles,
+            moved.resting_cycles,
+            moved.vacating_cycles,
+        ];
+        let names = [lines(scheme), brief(&app.app, 22)];
+        Some(names.into_iter().chain(counts.map(|count| count.to_string())).collect())
+    };
+    let apps = run.apps.iter().filter(|_| run.apps.iter().any(costs));
+    apps.filter_map(line).collect()
 }
