@@ -73,6 +73,8 @@ pub struct Gpu<'a, F: Feed> {
     pub(super) shift: Option<Shift>,
     /// SMs come to rest before channels change hands.
     pub(super) reallocation: Option<Reallocation>,
+    /// Whose each memory channel was under the plan in force; empty before the first.
+    pub(super) owners: Vec<Option<AppId>>,
     /// A time slice has begun and is not over.
     pub(super) in_slice: bool,
     pub(super) gauge: Gauge,
@@ -122,6 +124,7 @@ impl<'a, F: Feed> Gpu<'a, F> {
             vacating: vec![None; count],
             shift: None,
             reallocation: None,
+            owners: Vec::new(),
             in_slice: false,
             timeline: Timeline::new(),
             recorder: (count > 1).then(|| Recorder::new(count, sms)),

@@ -23,8 +23,9 @@ pub(super) struct Reallocation {
     apps: Vec<(usize, Cycle)>,
     /// SMs that are to rest, and whether each does.
     sms: Vec<(usize, bool)>,
-    /// Channels whose slices are flushed.
-    channels: Vec<u32>,
+    /// Channels whose slices are flushed, and whose they were, or are where they were
+    /// nobody's: in that one's name their lines are written.
+    channels: Vec<(u32, usize)>,
     /// When they were; what was dirty is on its way to memory.
     flushed: Option<Cycle>,
 }
@@ -63,20 +64,26 @@ impl<F: Feed> Gpu<'_, F> {
             }
             if let Some(before) = mmu.own(app, own, plan.migration()) {
                 apps.push(app);
-                channels.extend(before.iter().chain(own));
+                channels.extend(before.iter().chain(own).map(|&channel| (channel, app)));
             }
         }
-        if apps.is_empty() {
+        let moves = !plan.migration().stays();
+        let owners = self.channel_owners();
+        let owners = std::mem::replace(&mut self.owners, owners);
+        if apps.is_empty() || !moves {
             return;
         }
-        if !plan.migration().stays() {
-            channels.sort_unstable();
-            channels.dedup();
-            self.come_to_rest(apps, channels);
+        for (channel, app) in &mut channels {
+            // Nobody's before: the new owner has what is dirty there.
+            let before = owners.get(to_usize(*channel)).copied().flatten();
+            *app = before.map_or(*app, AppId::index);
         }
+        channels.sort_by_key(|&(channel, _)| channel);
+        channels.dedup_by_key(|(channel, _)| *channel);
+        self.come_to_rest(apps, channels);
     }
 
-    fn come_to_rest(&mut self, apps: Vec<usize>, channels: Vec<u32>) {
+    fn come_to_rest(&mut self, apps: Vec<usize>, channels: Vec<(u32, usize)>) {
         self.sms.iter_mut().for_each(super::sm::Sm::forget_pages);
         self.chip.mmu.iter_mut().for_each(super::translation::Mmu::hold_pages);
         let mut rest = self.reallocation.take().unwrap_or_default();
@@ -124,12 +131,14 @@ impl<F: Feed> Gpu<'_, F> {
         let Some(mut rest) = self.reallocation.take_if(|rest| all(rest)) else { return };
         let now = self.chip.queue.now();
         if rest.flushed.is_none() {
-            let first = rest.apps.first().map(|&(app, _)| self.kernels_of(app));
-            let kernel = to_u32(first.and_then(|kernels| kernels.first().copied()).unwrap_or(0));
-            self.chip.fabric.flush(&rest.channels, kernel, &mut self.chip.queue);
+            let first = |app| to_u32(self.kernels_of(app).first().copied().unwrap_or(0));
+            let of = |&(channel, app): &(u32, usize)| (channel, first(app));
+            let channels: Vec<(u32, u32)> = rest.channels.iter().map(of).collect();
+            self.chip.fabric.flush(&channels, &mut self.chip.queue);
         }
         let since = *rest.flushed.get_or_insert(now);
-        if self.chip.fabric.is_flushing(&rest.channels) && now - since < LONGEST {
+        let flushing = |&(channel, _): &(u32, usize)| self.chip.fabric.is_flushing(channel);
+        if rest.channels.iter().any(flushing) && now - since < LONGEST {
             self.reallocation = Some(rest);
             return;
         }

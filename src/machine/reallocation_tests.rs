@@ -296,6 +296,17 @@ fn no_page_sets_out_before_the_caches_are_flushed() {
 }
 
 #[test]
+fn what_is_dirty_in_a_channel_is_written_in_the_name_of_whose_it_was() {
+    let resolved = ugpu(&[]);
+    // The reader changes first, and gets two groups of the writer.
+    let writer = Script::new(&resolved, &user(120), 400, 64, 128);
+    let scripts = vec![script(&resolved, 120, 400, 64), writer];
+    let outcome = together(&resolved, scripts, Migration::PageMove, &[(20_000, 6)]);
+    let writes = [0, 1].map(|app: usize| outcome.totals[app].dram_writes);
+    assert!(writes[0] == 0 && writes[1] > 0, "{writes:?}");
+}
+
+#[test]
 fn pages_that_were_used_before_anybody_owned_channels_follow_too() {
     let resolved = ugpu(&[]);
     let crew = Crew::new(vec![script(&resolved, 120, 400, 64), script(&resolved, 120, 400, 64)]);

@@ -96,7 +96,9 @@ impl Naive {
 
     /// Writes down what is dirty, but for lines from `dead` on.
     pub(crate) fn flush(&mut self, dead: u64) {
-        for held in self.sets.concat().into_iter().flatten() {
+        let ways = self.sets.first().map_or(0, Vec::len);
+        let all = (0..ways).flat_map(|way| self.sets.iter().map(move |set| set[way].clone()));
+        for held in all.flatten().collect::<Vec<_>>() {
             if held.line * u64::from(self.spec.line_bytes) < dead {
                 self.write_down(&held);
             }

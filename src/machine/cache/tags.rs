@@ -227,8 +227,13 @@ impl TagArray {
 
     /// Sends the dirty sectors of all lines down but of those whose data is
     /// `dead`, by their address; they are clean then.
+    ///
+    /// One way of every set after the other (assumed): neighbouring sets lie in several
+    /// banks of the memory, and the lines of one set mostly in one, each in a row of its
+    /// own, so that set by set a row would be opened after the other.
     pub(crate) fn flush(&mut self, dead: impl Fn(u64) -> bool) {
-        for way in 0..self.lines.len() {
+        let (sets, ways) = (to_usize(self.sets), to_usize(self.ways));
+        for way in (0..ways).flat_map(|way| (0..sets).map(move |set| set * ways + way)) {
             if self.lines[way].dirty != 0 && !dead(self.places.line(way) << self.line_shift) {
                 self.leave(way);
             }

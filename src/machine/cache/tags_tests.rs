@@ -68,6 +68,19 @@ fn a_flush_sends_what_is_alive_once() {
 }
 
 #[test]
+fn a_flush_takes_one_way_of_every_set_after_the_other() {
+    let mut tags = TagArray::new(&spec(4, 2), 0);
+    for line in [3, 7, 2] {
+        let way = tags.allocate(line).unwrap();
+        tags.validate(way, 0);
+        tags.soil(way, 0);
+    }
+    tags.flush(|_| false);
+    let left = std::iter::from_fn(|| tags.next_leaving()).map(|leaving| leaving.address / 128);
+    assert_eq!(left.collect::<Vec<_>>(), [2, 3, 7], "the second way of set 3 is last");
+}
+
+#[test]
 fn beyond_the_limit_the_oldest_dirty_line_is_written_back_and_stays() {
     let limited = Cache { dirty_ways_percent: Some(50), ..spec(1, 4) };
     let mut tags = TagArray::new(&limited, 0);

@@ -10,28 +10,29 @@ use super::Fabric;
 
 impl Fabric {
     /// Sends what is dirty in the slices of some channels to memory and forgets what
-    /// they hold, but for lines on their way; written for launch `kernel`.
+    /// they hold, but for lines on their way; each channel's is written for a launch.
     pub(in super::super) fn flush(
         &mut self,
-        channels: &[u32],
-        kernel: u32,
+        channels: &[(u32, u32)],
         queue: &mut EventQueue<Event>,
     ) {
         for slice in 0..to_u16(self.slices.len()) {
-            if channels.contains(&self.channels[usize::from(slice)]) {
-                self.slices[usize::from(slice)].flush(queue.now());
-                self.write_back(slice, kernel, queue);
-            }
+            let channel = self.channels[usize::from(slice)];
+            let Some(&(_, kernel)) = channels.iter().find(|(one, _)| *one == channel) else {
+                continue;
+            };
+            self.slices[usize::from(slice)].flush(queue.now());
+            self.write_back(slice, kernel, queue);
         }
-        for &channel in channels {
+        for &(channel, _) in channels {
             self.memory.ports[to_usize(channel)].flush();
         }
     }
 
-    /// True while something that had left the slices of one of the channels when they
-    /// were flushed last is not yet written there.
-    pub(in super::super) fn is_flushing(&self, channels: &[u32]) -> bool {
-        channels.iter().any(|&channel| self.memory.ports[to_usize(channel)].flushed > 0)
+    /// True while something that had left the slices of the channel when they were
+    /// flushed last is not yet written there.
+    pub(in super::super) fn is_flushing(&self, channel: u32) -> bool {
+        self.memory.ports[to_usize(channel)].flushed > 0
     }
 
     /// Addresses of what was written to memory since this was asked last.
