@@ -39,6 +39,7 @@ pub(crate) use curve::LINES;
 pub(crate) use hatch::HATCHED;
 pub(crate) use heat::{explain, heads, shaded};
 pub(crate) use lane::Lane;
+pub(crate) use names::beside;
 pub(crate) use panels::{Panel, panels};
 pub(crate) use placement::Placement;
 pub(crate) use ranks::{RANKED, Ranks};

@@ -2,7 +2,7 @@
 //! lines where that helps.
 
 use super::canvas::{Canvas, Label};
-use super::sheet::NOTE;
+use super::sheet::{LABEL, NOTE};
 use super::text::{Anchor, fit, text_width};
 use crate::report::number::float;
 use crate::units::to_u64;
@@ -14,7 +14,7 @@ const LINES: usize = 4;
 /// Lengths that the lines of an upright name may have, from the best to the last.
 const LENGTHS: [f64; 3] = [90.0, 160.0, 230.0];
 /// A name is broken behind these.
-const BREAKS: [char; 5] = [' ', '+', '=', ',', '/'];
+const BREAKS: [char; 6] = [' ', '+', '=', ',', '/', ':'];
 
 /// A name with its place: the middle of what it names, and how wide that is.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +30,21 @@ pub(super) fn names(canvas: &mut Canvas, all: &[Named<'_>], top: f64) -> f64 {
     match all.iter().map(level).collect::<Option<Vec<_>>>() {
         Some(lines) => flat(canvas, all, &lines, top),
         None => upright(canvas, all, top),
+    }
+}
+
+/// Writes a name left of `(x, y)`, within `room`: in two lines where it is too long for one,
+/// and cut where it is for those.
+pub(crate) fn beside(canvas: &mut Canvas, name: &str, (x, y): (f64, f64), room: f64) {
+    if text_width(name, LABEL) <= room {
+        canvas.text(Label::new(name, (x, y), LABEL, Anchor::Right));
+        return;
+    }
+    let lines = broken(name, room, 2).unwrap_or_else(|| vec![fit(name, NOTE, room)]);
+    let mut at = y - LINE * float(to_u64(lines.len() - 1)) / 2.0;
+    for line in lines {
+        canvas.text(Label::new(line, (x, at), NOTE, Anchor::Right));
+        at += LINE;
     }
 }
 

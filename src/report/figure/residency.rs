@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::{Drawing, ReportError, Scene, empty};
 use crate::record::{Analysis, CoRun, ResidencyRecord};
 use crate::report::chart::{
-    Anchor, Area, Entry, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, Swatch, across, fit,
+    Anchor, Area, Entry, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, Swatch, across, beside,
     name_room, outline,
 };
 use crate::report::mix::scheme_names;
@@ -128,9 +128,9 @@ impl Layout {
 
 impl Panel<'_> {
     fn draw(&self, sheet: &mut Sheet, layout: &Layout, area: &Area, time: &Scale) {
-        let name = fit(&self.name, LABEL, area.x - NUMBERS - 8.0);
         let middle = area.y + area.height / 2.0;
-        sheet.canvas.text(Label::new(name, (area.x - NUMBERS, middle), LABEL, Anchor::Right));
+        let at = (area.x - NUMBERS, middle);
+        beside(&mut sheet.canvas, &self.name, at, area.x - NUMBERS - 8.0);
         if layout.merged.0 > 1 {
             let words = format!("{} SMs per row", layout.merged.0);
             let at = (area.x - NUMBERS, middle + 14.0);

@@ -2,10 +2,12 @@
 //! IPC and energy, one row per scheme and one panel per metric.
 
 use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
-use crate::record::{CoRun, CoRunApp};
+use crate::record::{Analysis, CoRun};
 use crate::report::chart::{
-    Anchor, Area, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, across, fit, name_room, outline,
+    Anchor, Area, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, across, beside, name_room,
+    outline,
 };
+use crate::report::mix::{mix_names, scheme_names};
 use crate::report::number::{float, short};
 use crate::report::values::{cell, csv};
 use crate::units::to_u64;
@@ -39,21 +41,32 @@ const PANELS: [Panel; 8] = [
     Panel { name: "nJ/instr", more: false, of: per_instruction },
 ];
 
+/// Every co-run, named by its scheme, and by its mix where there are several.
+fn named<'a>(scene: &Scene<'a>) -> Vec<(String, &'a CoRun)> {
+    let records = scene.mixes();
+    if records.len() < 2 {
+        return scene.coruns();
+    }
+    let of = |(mix, record): (String, &&'a Analysis)| {
+        let schemes = scheme_names(&record.coruns).into_iter().zip(&record.coruns);
+        schemes.map(|(scheme, run)| (format!("{mix}: {scheme}"), run)).collect::<Vec<_>>()
+    };
+    mix_names(&records).into_iter().zip(&records).flat_map(of).collect()
+}
+
 /// Energy over the thread instructions that it was spent on: runs that did less are not
 /// better by that.
 fn per_instruction(run: &CoRun) -> f64 {
-    let work = |app: &CoRunApp| app.all_thread_instructions.max(app.thread_instructions);
-    let work: u64 = run.apps.iter().map(work).sum();
-    1e9 * run.energy_joules / float(work.max(1))
+    run.work().map_or(0.0, |work| 1e9 * run.energy_joules / float(work))
 }
 
 pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let (names, runs): (Vec<String>, Vec<&CoRun>) = scene.coruns().into_iter().unzip();
+    let (names, runs): (Vec<String>, Vec<&CoRun>) = named(scene).into_iter().unzip();
     if runs.is_empty() {
         return Err(empty("schemes", NO_CORUN));
     }
     let mut sheet = scene.sheet("Sharing schemes side by side");
-    sheet.note(&mix(&runs));
+    sheet.note(&mix(&runs).unwrap_or("Several mixes: none is marked as the best.".into()));
     let told = |panel: &&Panel| runs.iter().any(|run| (panel.of)(run) > 0.0);
     let panels: Vec<&Panel> = PANELS.iter().filter(told).collect();
     let across = if sheet.narrow() { FEW } else { ACROSS };
@@ -83,8 +96,7 @@ fn draw_row(sheet: &mut Sheet, panels: &[&Panel], first: usize, names: &[String]
     }
     let mut y = top + 3.0 + ROW / 2.0;
     for name in names {
-        let name = fit(name, LABEL, left - 14.0);
-        sheet.canvas.text(Label::new(name, (left - 6.0, y), LABEL, Anchor::Right));
+        beside(&mut sheet.canvas, name, (left - 6.0, y), left - 14.0);
         y += ROW;
     }
     sheet.skip(30.0 + height + 24.0);
@@ -109,14 +121,10 @@ fn table(names: &[String], runs: &[&CoRun]) -> String {
 }
 
 /// The applications of the co-runs, where all have the same.
-fn mix(runs: &[&CoRun]) -> String {
+fn mix(runs: &[&CoRun]) -> Option<String> {
     let names = |run: &CoRun| run.apps.iter().map(|app| app.app.clone()).collect::<Vec<_>>();
-    let first = names(runs[0]);
-    if runs.iter().all(|run| names(run) == first) {
-        first.join(" + ")
-    } else {
-        "Several mixes: rows in record order.".into()
-    }
+    let first = names(runs.first()?);
+    runs.iter().all(|run| names(run) == first).then(|| first.join(" + "))
 }
 
 fn draw_panel(sheet: &mut Sheet, panel: &Panel, area: &Area, runs: &[&CoRun], fill: Fill) {
@@ -130,7 +138,8 @@ fn draw_panel(sheet: &mut Sheet, panel: &Panel, area: &Area, runs: &[&CoRun], fi
     let told = || values.iter().copied().filter(|value| value.is_finite() && *value > 0.0);
     let scale = Scale::linear(0.0, told().fold(0.0, f64::max), area.x, area.right() - 36.0);
     across(&mut sheet.canvas, area, &scale, "");
-    let best = told().reduce(if panel.more { f64::max } else { f64::min });
+    // What is the best of different mixes says nothing.
+    let best = mix(runs).and_then(|_| told().reduce(if panel.more { f64::max } else { f64::min }));
     let mut y = area.y + 3.0 + ROW / 2.0;
     for &value in &values {
         let drawn = value.is_finite() && value > 0.0;
