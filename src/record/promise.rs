@@ -29,11 +29,19 @@ impl CoRun {
         Some(to_usize(order.get("priority")?.get(0)?.as_u64()?))
     }
 
+    /// The place of the application that was promised something, told or chosen; `None`:
+    /// nothing was promised, or nobody knows to whom.
+    #[must_use]
+    pub fn promised_to(&self) -> Option<usize> {
+        self.promised()?;
+        self.told_high().or_else(|| self.chosen_high())
+    }
+
     /// Whether the application with the high priority had what it was promised; `None`:
     /// nothing was promised, or nobody knows.
     #[must_use]
     pub fn kept_promise(&self) -> Option<bool> {
-        let place = self.told_high().or_else(|| self.chosen_high())?;
+        let place = self.promised_to()?;
         let progress = self.apps.get(place)?.normalized_progress;
         progress.is_finite().then_some(progress >= self.promised()?)
     }

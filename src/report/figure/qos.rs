@@ -16,23 +16,21 @@ const LABELLED: usize = 30;
 /// Height of lines by rank.
 const HEIGHT: f64 = 176.0;
 
-/// What is missing where no scheme promises anything.
-const NO_PROMISE: &str = "no run of several applications promises one of them a part of its speed alone; run `gpumodel analyze A B --scheme qos-mps-share,qos-bp,qos-ugpu --json FILE`";
-
-/// What is missing where no mix knows its solo runs.
-const MISSING: &str = "no run of several applications says what they keep of their speed alone; run `gpumodel analyze A B --scheme qos-mps-share,qos-bp,qos-ugpu --json FILE`";
+/// What is missing where no scheme promises anything, or no mix knows its solo runs.
+const MISSING: &str = "no run of several applications promises one of them a part of its speed alone and says what it keeps of that; run `gpumodel analyze A B --scheme qos-mps-share,qos-bp,qos-ugpu --json FILE`";
 
 /// One mix under the schemes.
 struct Row<'a> {
     mix: &'a str,
-    high: &'a str,
-    points: Vec<Option<Point>>,
+    points: Vec<Option<Point<'a>>>,
 }
 
 /// One run.
 #[derive(Clone, Copy)]
-struct Point {
-    /// Normalised progress of the application with the high priority.
+struct Point<'a> {
+    /// The application with the high priority.
+    high: &'a str,
+    /// Its normalised progress.
     progress: f64,
     /// What it was promised.
     target: f64,
@@ -42,7 +40,7 @@ struct Point {
 pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let grid = scene.grid("qos")?;
     let targets = targets(&grid);
-    let Some(&target) = targets.first() else { return Err(empty("qos", NO_PROMISE)) };
+    let Some(&target) = targets.first() else { return Err(empty("qos", MISSING)) };
     let rows: Vec<Row<'_>> = grid.mixes.iter().filter_map(|mix| row(mix, target)).collect();
     if rows.is_empty() {
         return Err(empty("qos", MISSING));
@@ -83,7 +81,7 @@ fn draw_bars(sheet: &mut Sheet, rows: &[Row<'_>], target: f64, means: &[Option<f
 /// Both panels as lines, the values of each scheme sorted.
 fn draw_ranks(sheet: &mut Sheet, rows: &[Row<'_>], target: f64) {
     let names = ["progress, high priority", "STP of all"].map(String::from);
-    let columns: [fn(Point) -> f64; 2] = [|point| point.progress, |point| point.stp];
+    let columns: [fn(Point<'_>) -> f64; 2] = [|point| point.progress, |point| point.stp];
     let schemes = rows.first().map_or(0, |row| row.points.len());
     let references = [Some(target), None];
     let plots = panels(sheet, &names, HEIGHT);
@@ -110,8 +108,9 @@ fn targets(grid: &Grid<'_>) -> Vec<f64> {
     targets
 }
 
-/// The place of the application with the high priority: the one that a scheme with a
-/// promise was told, else the one that a scheme put first, else the fastest alone.
+/// The place of the application with the high priority where a scheme promises nothing: the
+/// one that another was to keep a promise to, else the one that a scheme put first, else the
+/// fastest alone.
 fn high(mix: &Mix<'_>) -> Option<usize> {
     let runs = || mix.runs.iter().flatten();
     let fastest = |run: &&CoRun| {
@@ -120,25 +119,25 @@ fn high(mix: &Mix<'_>) -> Option<usize> {
         let all = run.apps.iter().enumerate().rev();
         all.max_by(|one, other| ipc(one).total_cmp(&ipc(other))).map(|(place, _)| place)
     };
-    let told = || runs().find_map(|run| run.told_high());
+    let promised = || runs().find_map(|run| run.promised_to());
     let first = || runs().find_map(|run| run.chosen_high());
-    told().or_else(first).or_else(|| runs().find_map(fastest))
+    promised().or_else(first).or_else(|| runs().find_map(fastest))
 }
 
 /// `None` where no run of the mix says.
 fn row<'a>(mix: &'a Mix<'a>, usual: f64) -> Option<Row<'a>> {
     let high = high(mix)?;
-    let point = |run: &&CoRun| {
-        let progress = run.apps.get(high)?.normalized_progress;
+    let point = |run: &&'a CoRun| {
+        let app = run.apps.get(run.promised_to().unwrap_or(high))?;
+        let progress = app.normalized_progress;
         let known = progress.is_finite() && progress >= 0.0 && run.stp.is_finite() && run.stp > 0.0;
         let target = run.promised().unwrap_or(usual);
-        known.then_some(Point { progress, target, stp: run.stp })
+        known.then_some(Point { high: &app.app, progress, target, stp: run.stp })
     };
-    let points: Vec<Option<Point>> =
+    let points: Vec<Option<Point<'_>>> =
         mix.runs.iter().map(|run| run.as_ref().and_then(point)).collect();
-    let name = mix.runs.iter().flatten().find_map(|run| run.apps.get(high))?;
     let known = points.iter().any(Option::is_some);
-    known.then_some(Row { mix: &mix.name, high: &name.app, points })
+    known.then_some(Row { mix: &mix.name, points })
 }
 
 /// The schemes with how often they broke the promise, and the line.
@@ -155,7 +154,7 @@ fn entries(schemes: &[String], rows: &[Row<'_>], target: f64, by_rank: bool) -> 
     entries
 }
 
-fn clusters(rows: &[Row<'_>], of: fn(Point) -> f64) -> Vec<Cluster> {
+fn clusters(rows: &[Row<'_>], of: fn(Point<'_>) -> f64) -> Vec<Cluster> {
     let bars: usize = rows.iter().map(|row| row.points.len()).sum();
     let cluster = |row: &Row<'_>| Cluster {
         name: row.mix.into(),
@@ -177,7 +176,10 @@ fn means(rows: &[Row<'_>], schemes: usize) -> Vec<Option<f64>> {
 }
 
 fn notes(rows: &[Row<'_>], targets: &[f64], by_rank: bool) -> Vec<String> {
-    let mut notes = vec!["High priority: as the schemes had it, else who is faster alone.".into()];
+    let mut notes = vec![
+        "High priority: who has a scheme's promise; under others who has that of another scheme."
+            .into(),
+    ];
     if targets.len() > 1 {
         let all: Vec<String> = targets.iter().map(|target| short(*target)).collect();
         notes.push(format!(
@@ -209,7 +211,7 @@ fn table(schemes: &[String], rows: &[Row<'_>], means: &[Option<f64>]) -> String 
             let met = (point.progress >= point.target).to_string();
             let numbers = [point.progress, point.target, point.stp].map(|value| cell(Some(value)));
             let [progress, target, stp] = numbers;
-            Some([row.mix.into(), scheme.clone(), row.high.into(), progress, target, met, stp])
+            Some([row.mix.into(), scheme.clone(), point.high.into(), progress, target, met, stp])
         }));
     }
     lines.extend(schemes.iter().zip(means).map(|(scheme, mean)| {
