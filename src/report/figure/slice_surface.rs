@@ -91,10 +91,12 @@ impl Map {
             run.apps.len() == 2 && set("sms") && set("channels") && told
         };
         let owned = |run: &CoRun| {
-            let app = &run.apps[0];
-            let point =
-                Point { sms: app.sms, channels: app.channels, stp: run.stp, antt: run.antt };
-            (app.sms > 0 && app.channels > 0).then_some(point)
+            let (app, first) = (&run.apps[0], run.decisions.first());
+            // At the end who is left may have everything.
+            let slice = first.and_then(|first| first.slice(0));
+            let (sms, channels) = slice.unwrap_or((app.sms, app.channels));
+            let point = Point { sms, channels, stp: run.stp, antt: run.antt };
+            (sms > 0 && channels > 0).then_some(point)
         };
         let held: Vec<Point> = runs.iter().filter(sized).filter_map(owned).collect();
         let mut points: Vec<Point> = Vec::new();
