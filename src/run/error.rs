@@ -72,8 +72,8 @@ pub enum RunError {
         /// Those executed, without what was lost with CTAs that started again.
         found: u64,
     },
-    /// A scheme made an unlawful plan: a defect of the scheme.
-    #[error("scheme {scheme} made an unlawful plan")]
+    /// A scheme's plan cannot be: what is asked of the scheme, or a defect of it.
+    #[error("scheme {scheme} cannot run so")]
     Law {
         /// Which scheme.
         scheme: String,

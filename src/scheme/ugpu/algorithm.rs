@@ -81,6 +81,8 @@ pub(super) struct Found {
     pub(super) asked: String,
     /// Why it ended, in words.
     pub(super) end: String,
+    /// Why nothing moved, in words, where everybody or nobody had enough.
+    pub(super) stays: Option<String>,
 }
 
 impl Algorithm {
@@ -124,16 +126,12 @@ impl Algorithm {
         let found = redistribute(&slices, &Terms { step, least, whole, iterations });
         let had = slices.iter().map(|slice| slice.has);
         let moved = had.zip(&found.parts).any(|(had, has)| had != *has);
-        let asked = asked(facts, traders, &slices);
-        let end = if moved || found.stop != Stop::Balanced {
-            end(found.iterations, found.stop)
-        } else {
-            stays(&slices)
-        };
+        let (asked, end) = (asked(facts, traders, &slices), end(found.iterations, found.stop));
+        let stays = (found.stop == Stop::Balanced && !moved).then(|| stays(&slices));
         let apps = traders.iter().map(|trader| trader.app);
         let parts = apps.zip(found.parts).collect();
         let cut = found.stop == Stop::Iterations;
-        Found { parts, iterations: found.iterations, moved, cut, asked, end }
+        Found { parts, iterations: found.iterations, moved, cut, asked, end, stays }
     }
 }
 

@@ -143,8 +143,9 @@ impl Fixed {
         }
         let words = self.partition.words(facts);
         let name = |app: AppId| facts.apps.get(app.index()).map(|app| app.name.as_str());
+        let there = |app: &AppId| self.partition.apps().contains(app);
         let rounded = self.rounded(facts);
-        draft.reason = match (self.partition.apps(), favoured.and_then(name)) {
+        draft.reason = match (self.partition.apps(), favoured.filter(there).and_then(name)) {
             ([_], _) => format!("one application is there: {words}{rounded}"),
             (_, Some(name)) => {
                 format!("a set part for {name}, the others divide the rest: {words}{rounded}")
@@ -159,21 +160,22 @@ impl Fixed {
         let (Size::Counts { sms, channels }, Some(app)) = (self.size, self.high) else {
             return String::new();
         };
-        // Who is left behind others has everything, which is not what was set.
-        if self.partition.apps().len() == 1 && facts.apps.len() > 1 {
+        let others = self.partition.apps().iter().filter(|&&other| other != app).count();
+        // Who has no part yet, and who is left behind others and has everything.
+        if !self.partition.apps().contains(&app) || others == 0 && facts.apps.len() > 1 {
             return String::new();
         }
         let (has, whole) = (self.partition.of(app), self.partition.whole());
         let each = facts.channels / whole.groups.max(1);
+        let kept = if others > 0 { "; each other one keeps some" } else { "" };
         let mut words = String::new();
         if sms > 0 && sms != has.sms {
-            words +=
-                &format!("; {sms} SMs were set, of {}, and one is left for each other", whole.sms);
+            words += &format!("; {sms} SMs were set, {} of {} given{kept}", has.sms, whole.sms);
         }
-        if self.partition.owns() && channels > 0 && channels != has.groups * each {
+        let given = has.groups * each;
+        if self.partition.owns() && channels > 0 && channels != given {
             words += &format!(
-                "; {channels} channels were set, of {}, which are given {each} at a time, and as many are left \
-                 for each other",
+                "; {channels} channels were set, {given} of {} given, {each} at a time{kept}",
                 facts.channels
             );
         }

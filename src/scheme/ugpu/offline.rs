@@ -54,18 +54,20 @@ impl Offline {
         };
         let traders: Vec<Trader> = self.partition.apps().iter().filter_map(known).collect();
         if traders.len() < 2 {
-            return format!("nobody to trade with: {}", self.partition.words(facts));
+            return format!("one application is there: {}", self.partition.words(facts));
         }
         let mut found = self.algorithm.run(facts, &self.partition, &traders);
-        let asked = found.asked.clone();
+        let (asked, mut moved) = (found.asked.clone(), found.moved);
         for _ in 1..RUNS {
             self.partition.give(&found.parts);
             if !found.cut {
                 break;
             }
             found = self.algorithm.run(facts, &self.partition, &traders);
+            moved |= found.moved;
         }
-        format!("alone {asked}; {}: {}", found.end, self.partition.words(facts))
+        let end = found.stays.filter(|_| !moved).unwrap_or(found.end);
+        format!("alone {asked}; {end}: {}", self.partition.words(facts))
     }
 
     fn plan(&self, facts: &Facts, reason: String) -> Result<Plan, LawBroken> {

@@ -176,7 +176,11 @@ impl Ugpu {
         let whole = self.partition.whole();
         let part = self.promise.map(|(_, target)| favoured::part(whole, target));
         self.partition.divide(self.high.zip(part));
-        format!("nothing is known yet: {}", self.partition.words(facts))
+        let why = match self.partition.apps() {
+            [_] => "one application is there",
+            _ => "nothing is known yet",
+        };
+        format!("{why}: {}", self.partition.words(facts))
     }
 
     /// What a look at the epoch changes, why, and how long that takes.
@@ -196,7 +200,7 @@ impl Ugpu {
         self.partition.give(&found.parts);
         let least = self.partition.whole().groups == to_u32(self.partition.apps().len());
         let least = if least { "; everybody has the least of channels" } else { "" };
-        let (asked, end) = (found.asked, found.end);
+        let (asked, end) = (found.asked, found.stays.unwrap_or(found.end));
         let words = format!("{asked}; {end}{least}: {}", self.partition.words(facts));
         (words, self.begin + self.each * Cycle::from(found.iterations))
     }

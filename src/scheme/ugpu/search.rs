@@ -83,7 +83,11 @@ impl CdSearch {
     fn divide(&mut self, facts: &Facts) -> String {
         (self.before, self.step) = (None, self.first_step);
         self.partition.divide(None);
-        format!("the search begins: {}", self.partition.words(facts))
+        let why = match self.partition.apps() {
+            [_] => "one application is there",
+            _ => "the search begins",
+        };
+        format!("{why}: {}", self.partition.words(facts))
     }
 
     /// What a look at the epoch changes, and why.
@@ -93,11 +97,14 @@ impl CdSearch {
             && throughput <= last
         {
             (self.partition, self.step) = (before, self.step / 2);
+            let then = match self.step {
+                0 => "and the search is over".into(),
+                1 => "one SM at a time from now on".into(),
+                step => format!("{step} SMs at a time from now on"),
+            };
+            let words = self.partition.words(facts);
             return format!(
-                "STP went from {last:.3} to {throughput:.3}, back to before, {} SMs at a \
-                 time from now on: {}",
-                self.step,
-                self.partition.words(facts)
+                "STP went from {last:.3} to {throughput:.3}, back to before, {then}: {words}"
             );
         }
         let traders = self.traders(facts, view);
