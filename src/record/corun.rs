@@ -146,7 +146,8 @@ pub struct CoRunApp {
     /// Memory channels held at the end.
     pub channels: u64,
     /// SMs that plans gave it, the mean over its reported run: none while it waited, and
-    /// not those that it still had to vacate; absent: the record does not say.
+    /// neither those that it still had to vacate nor those that it had beyond its share as
+    /// the last one; absent: all took turns, or the record does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_sms: Option<f64>,
     /// Memory channels, the same way.
@@ -186,6 +187,21 @@ pub struct CoRunKernel {
 }
 
 impl CoRun {
+    /// Thread instructions of all applications in all their runs; `None` where nothing was
+    /// executed, or the record does not say.
+    #[must_use]
+    pub fn work(&self) -> Option<u64> {
+        let work = self.apps.iter().map(|app| app.all_thread_instructions);
+        Some(work.fold(0, u64::saturating_add)).filter(|&work| work > 0)
+    }
+
+    /// Whether pages moved or SMs were waited for.
+    #[must_use]
+    pub fn moved_anything(&self) -> bool {
+        let moved = |app: &CoRunApp| app.migration.is_some_and(|moved| moved.cost_anything());
+        self.apps.iter().any(moved)
+    }
+
     /// Whether it ran under the scheme `name:key=value`: with these parameters, whatever
     /// the others were.
     #[must_use]

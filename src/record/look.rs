@@ -4,14 +4,14 @@ use crate::units::Cycle;
 
 use super::{CoRun, DecisionRecord};
 
-/// Why a scheme was asked whose cycle had come.
-const AS_ASKED: &str = "as asked";
-
 impl DecisionRecord {
+    /// Why a scheme was asked whose cycle had come.
+    pub const AS_ASKED: &str = "as asked";
+
     /// Whether it was taken at a cycle that the scheme had named.
     #[must_use]
     pub fn is_look(&self) -> bool {
-        self.wake == AS_ASKED
+        self.wake == Self::AS_ASKED
     }
 
     /// The first cycle that its plan names for the next decision; `None`: it names none.

@@ -205,9 +205,7 @@ pub(super) fn divided(run: &CoRun) -> Option<Vec<u32>> {
 
 /// Thread instructions of all applications.
 fn work(run: &CoRun) -> Option<f64> {
-    let work = run.apps.iter().map(|app| app.all_thread_instructions);
-    let work = work.fold(0, u64::saturating_add);
-    (work > 0).then(|| super::quantity::float(work))
+    run.work().map(super::quantity::float)
 }
 
 /// Joules per cycle that are neither of the time alone nor of the memory's background.

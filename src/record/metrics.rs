@@ -58,8 +58,7 @@ impl CoRun {
         }
         self.spread();
         let times = !self.apps.iter().any(|app| app.memory_only);
-        let work = self.apps.iter().map(|app| app.all_thread_instructions);
-        let work = work.fold(0, u64::saturating_add);
+        let work = self.work().unwrap_or(0);
         self.ipc_throughput = if times { rate(work, self.cycles) } else { 0.0 };
         let finished = self.apps.iter().all(|app| app.finished);
         let end = self.apps.iter().map(|app| app.end_cycle).max().unwrap_or(0);

@@ -7,8 +7,10 @@ use crate::record::CoRun;
 pub(crate) fn notes(names: &[String], runs: &[CoRun]) -> Vec<(String, String)> {
     let mut told: Vec<(String, Vec<&str>)> = Vec::new();
     for (name, run) in names.iter().zip(runs) {
-        for note in run.notes.iter().cloned().chain(missed_look(run)) {
+        for note in run.notes.iter().cloned().chain(missed_look(run)).chain(promise(run)) {
             match told.iter_mut().find(|(known, _)| *known == note) {
+                // Once, though a record says it twice.
+                Some((_, schemes)) if schemes.last() == Some(&name.as_str()) => {}
                 Some((_, schemes)) => schemes.push(name),
                 None => told.push((note, vec![name])),
             }
@@ -20,6 +22,14 @@ pub(crate) fn notes(names: &[String], runs: &[CoRun]) -> Vec<(String, String)> {
         (note, schemes)
     };
     told.into_iter().map(joined).collect()
+}
+
+/// Says what became of a promise; `None`: nothing was promised, or nobody knows to whom.
+fn promise(run: &CoRun) -> Option<String> {
+    let (target, app) = (run.promised()?, run.apps.get(run.promised_to()?)?);
+    let kept = if run.kept_promise()? { "kept" } else { "broken" };
+    let (name, progress) = (&app.app, app.normalized_progress);
+    Some(format!("promised {name} {target} of its speed alone, and it has {progress:.3}: {kept}"))
 }
 
 /// Says that the scheme never was asked at a cycle that it had named, so that nothing
@@ -42,8 +52,8 @@ fn missed_look(run: &CoRun) -> Option<String> {
 mod tests {
     use serde_json::json;
 
-    use super::{missed_look, notes};
-    use crate::record::{CoRun, DecisionRecord};
+    use super::{missed_look, notes, promise};
+    use crate::record::{CoRun, CoRunApp, DecisionRecord};
 
     #[test]
     fn a_note_of_several_schemes_is_said_once() {
@@ -55,6 +65,17 @@ mod tests {
         let told = notes(&names, &[run(&["cut", "slow"]), run(&["cut"]), run(&["late", "cut"])]);
         let pair = |note: &str, of: &str| (note.to_owned(), of.to_owned());
         assert_eq!(told, [pair("cut", "all schemes"), pair("slow", "a"), pair("late", "c")]);
+    }
+
+    #[test]
+    fn what_became_of_a_promise_is_said() {
+        let app = CoRunApp { app: "cp".into(), normalized_progress: 0.7, ..CoRunApp::default() };
+        let word = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        let parameters = [word("target", "0.75"), word("high", "1")].into();
+        let run = CoRun { parameters, apps: vec![app], ..CoRun::default() };
+        let said = "promised cp 0.75 of its speed alone, and it has 0.700: broken";
+        assert_eq!(promise(&run).as_deref(), Some(said));
+        assert_eq!(promise(&CoRun::default()), None);
     }
 
     #[test]

@@ -93,6 +93,11 @@ pub(crate) fn percent(share: Option<f64>) -> String {
     }
 }
 
+/// What an application held in the mean, or at the end where the mean is not known.
+pub(crate) fn held(mean: Option<f64>, end: u64) -> String {
+    mean.map_or_else(|| format!("{end} (end)"), |mean| format!("{mean:.1}"))
+}
+
 /// The IPC of `app`, or that there is none.
 pub(crate) fn rate(app: &AppRecord) -> String {
     match app.memory_only {

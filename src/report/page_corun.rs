@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::escape;
 use super::look::notes;
 use super::mix::scheme_names;
-use super::number::{energy, grouped, percent};
+use super::number::{energy, grouped, held, percent};
 use super::page::table;
 use crate::record::{CoRun, CoRunApp, DecisionRecord};
 
@@ -120,9 +120,9 @@ fn shares(text: &mut String, runs: &[(&String, &CoRun)]) {
             format!("{:.2}", app.ipc),
             figure(app.slowdown),
             format!("{:.3}", app.normalized_progress),
-            mean(app.mean_sms),
+            held(app.mean_sms, app.sms),
             app.ctas_per_sm.to_string(),
-            mean(app.mean_channels),
+            held(app.mean_channels, app.channels),
             percent(app.l1.hit_rate()),
             format!("{:.2}", app.mpki_warp),
             percent(Some(app.dram_share)),
@@ -134,9 +134,6 @@ fn shares(text: &mut String, runs: &[(&String, &CoRun)]) {
 
 /// What it cost applications that SMs and channels changed hands; nothing where none did.
 fn moved(text: &mut String, runs: &[(&String, &CoRun)]) {
-    let costs = |run: &CoRun| {
-        run.apps.iter().any(|app| app.migration.is_some_and(|moved| moved.cost_anything()))
-    };
     let header = [
         "Scheme",
         "Application",
@@ -158,22 +155,25 @@ fn moved(text: &mut String, runs: &[(&String, &CoRun)]) {
             grouped(moved.vacating_cycles),
         ])
     };
-    let told = runs.iter().filter(|(_, run)| costs(run));
+    let told = runs.iter().filter(|(_, run)| run.moved_anything());
     let rows: Vec<Vec<String>> =
         told.flat_map(|(name, run)| run.apps.iter().filter_map(|app| row(name, app))).collect();
     if !rows.is_empty() {
         table(text, &header, rows.into_iter());
+        *text += "<p>A page counts each time that it moves; SMs rest while channels change hands, \
+                  and are vacated while they hold more CTAs than their share.</p>\n";
     }
 }
 
 /// The first decision of each scheme.
 fn begins(text: &mut String, runs: &[(&String, &CoRun)]) {
-    let first = runs.iter().filter_map(|(name, run)| Some((name, run.decisions.first()?)));
-    let rows: Vec<_> =
-        first.map(|(name, first)| vec![(*name).clone(), escape(&first.reason)]).collect();
-    if !rows.is_empty() {
-        table(text, &["Scheme", "Begins with"], rows.into_iter());
+    *text += "<dl>\n";
+    for (name, first) in runs.iter().filter_map(|(name, run)| Some((name, run.decisions.first()?)))
+    {
+        let reason = escape(&first.reason);
+        let _ = writeln!(text, "<dt>{name} begins with</dt><dd>{reason}</dd>");
     }
+    *text += "</dl>\n";
 }
 
 /// Every decision of a scheme, folded; nothing where there is one or are too many.
@@ -182,16 +182,13 @@ fn decisions(text: &mut String, name: &str, run: &CoRun) {
         return;
     }
     let row = |decision: &DecisionRecord| {
-        vec![grouped(decision.cycle), escape(&decision.wake), escape(&decision.reason)]
+        let time = String::from("the time that it named");
+        let wake = if decision.is_look() { time } else { escape(&decision.wake) };
+        vec![grouped(decision.cycle), wake, escape(&decision.reason)]
     };
     let _ = writeln!(text, "<details>\n<summary>Decisions of {name}</summary>");
     table(text, &["Cycle", "Asked because", "Reason"], run.decisions.iter().map(row));
     *text += "</details>\n";
-}
-
-/// A mean, where the record says it.
-fn mean(value: Option<f64>) -> String {
-    value.map_or_else(|| "–".into(), |value| format!("{value:.1}"))
 }
 
 /// A figure of merit, which may have no bound.

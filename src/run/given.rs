@@ -1,6 +1,6 @@
 //! What plans gave an application: when it ended, and in the mean.
 
-use crate::epoch::{Plan, Share};
+use crate::epoch::{Plan, Share, Wake};
 use crate::machine::AppOutcome;
 use crate::units::{AppId, Cycle, to_u16, to_u32, to_u64};
 
@@ -28,8 +28,9 @@ impl Stage<'_> {
         (self.sms(plan, id), most.into(), self.channels(plan, id))
     }
 
-    /// SMs and channels that plans gave an application, the mean over its reported run;
-    /// `None` where that has no length.
+    /// SMs and channels that plans gave an application, the mean over its reported run, in
+    /// which it has nothing while it waits; `None` where that has no length, or all take
+    /// turns. What the last one has beyond its share is not counted.
     pub(super) fn mean_share(
         &self,
         app: usize,
@@ -38,7 +39,13 @@ impl Stage<'_> {
     ) -> Option<(f64, f64)> {
         let id = AppId(to_u16(app));
         let mut sums = (0, 0);
+        if decisions.iter().any(|decision| decision.plan.time_slice().is_some()) {
+            return None;
+        }
         for (from, to, plan) in spans(decisions) {
+            if waits(plan, id) {
+                continue;
+            }
             let cycles = to.min(ended.end).saturating_sub(from.max(ended.arrival));
             sums.0 += u128::from(cycles) * u128::from(self.sms(plan, id));
             sums.1 += u128::from(cycles) * u128::from(self.channels(plan, id));
@@ -69,11 +76,17 @@ fn waits(plan: &Plan, app: AppId) -> bool {
 /// Plans with the cycles from and up to which they are in force: one with a delay is
 /// once that is over, unless the scheme has decided anew meanwhile. The first is at once.
 fn spans(decisions: &[Decision]) -> Vec<(Cycle, Cycle, &Plan)> {
-    let next = decisions.iter().skip(1).map(|next| next.cycle).chain([Cycle::MAX]);
+    let next = decisions.iter().skip(1).map(Some).chain([None]);
     let all = decisions.iter().zip(next).enumerate();
     let effective = all.filter_map(|(place, (decision, next))| {
         let effect = decision.cycle.saturating_add(decision.plan.delay());
-        let comes = place == 0 || effect < next || decision.cycle == effect;
+        // A look that a plan has asked for comes when it is in force, or later.
+        let last = |next: &Decision| match &next.view {
+            Some(view) if matches!(view.wake, Wake::At(_)) => next.cycle,
+            _ => next.cycle.saturating_sub(1),
+        };
+        let in_time = next.is_none_or(|next| effect <= last(next));
+        let comes = place == 0 || in_time || decision.cycle == effect;
         comes.then_some((if place == 0 { 0 } else { effect }, &decision.plan))
     });
     let effective: Vec<(Cycle, &Plan)> = effective.collect();
@@ -90,11 +103,10 @@ fn in_force(decisions: &[Decision], cycle: Cycle) -> Option<&Plan> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Decision, in_force, spans};
-    use crate::epoch::{Facts, Plan, PlanDraft, WakeOn};
+    use super::{Cycle, Decision, in_force, spans};
+    use crate::epoch::{Facts, Plan, PlanDraft, View, Wake, WakeOn};
 
-    #[test]
-    fn a_plan_with_a_delay_is_in_force_when_that_is_over() {
+    fn decision(cycle: Cycle, delay: Cycle, reason: &str) -> Decision {
         let facts = Facts {
             sms: 1,
             max_ctas_per_sm: 1,
@@ -117,11 +129,13 @@ mod tests {
             schedulers_per_sm: 1,
             apps: Vec::new(),
         };
-        let decision = |cycle, delay, reason: &str| {
-            let wake = vec![WakeOn::KernelEnd];
-            let draft = PlanDraft { delay, wake, reason: reason.into(), ..PlanDraft::default() };
-            Decision { cycle, view: None, plan: Plan::new(&facts, draft).unwrap() }
-        };
+        let wake = vec![WakeOn::KernelEnd];
+        let draft = PlanDraft { delay, wake, reason: reason.into(), ..PlanDraft::default() };
+        Decision { cycle, view: None, plan: Plan::new(&facts, draft).unwrap() }
+    }
+
+    #[test]
+    fn a_plan_with_a_delay_is_in_force_when_that_is_over() {
         let decisions = [
             decision(0, 10, "first"),
             decision(100, 50, "late"),
@@ -136,5 +150,21 @@ mod tests {
             spans(&decisions).iter().map(|span| (span.0, span.1, span.2.reason())).collect();
         let expected = [(0, 150, "first"), (150, 400, "late"), (400, u64::MAX, "last")];
         assert_eq!(found, expected, "the third never took effect");
+    }
+
+    #[test]
+    fn a_look_waits_for_the_plan_that_asked_for_it() {
+        let view = View {
+            now: 150,
+            wake: Wake::At(120),
+            since: 100,
+            apps: Vec::new(),
+            queue: Vec::new(),
+            channel_owner: Vec::new(),
+        };
+        let asked = Decision { view: Some(Box::new(view)), ..decision(150, 0, "asked") };
+        let other = [decision(0, 0, "first"), decision(100, 50, "late"), asked];
+        let found: Vec<_> = spans(&other).iter().map(|span| (span.0, span.1)).collect();
+        assert_eq!(found, [(0, 150), (150, 150), (150, u64::MAX)]);
     }
 }

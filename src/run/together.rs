@@ -213,7 +213,7 @@ impl Stage<'_> {
         let wake = view.as_ref().map_or_else(
             || String::from("start"),
             |view| match view.wake {
-                Wake::At(_) => String::from("as asked"),
+                Wake::At(_) => String::from(DecisionRecord::AS_ASKED),
                 Wake::Arrival(app) => format!("{} arrives", name(app)),
                 Wake::KernelBegin(app) => format!("{} launches", name(app)),
                 Wake::KernelEnd(app) => format!("a launch of {} ends", name(app)),

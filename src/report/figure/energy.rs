@@ -89,11 +89,11 @@ impl Cost {
     /// `None`: nothing was executed, or the machine has no energy table.
     fn of(run: &CoRun) -> Option<Self> {
         let energy = run.energy.as_ref()?;
-        let work = run.apps.iter().map(|app| float(app.all_thread_instructions)).sum::<f64>();
+        let work = float(run.work()?);
         let memory = energy.memory_joules();
         let cost = Self { gpu: (energy.total_joules() - memory) / work, memory: memory / work };
         let usable = |value: f64| value.is_finite() && value >= 0.0;
-        (work > 0.0 && usable(cost.gpu) && usable(cost.memory)).then_some(cost)
+        (usable(cost.gpu) && usable(cost.memory)).then_some(cost)
     }
 
     fn over(self, whole: f64) -> Self {

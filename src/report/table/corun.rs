@@ -6,7 +6,7 @@ use super::{brief, decimal, plain, words};
 use crate::record::{Analysis, CoRun, CoRunApp};
 use crate::report::look::notes;
 use crate::report::mix::scheme_names;
-use crate::report::number::{energy, percent};
+use crate::report::number::{energy, held, percent};
 
 /// Letters of a scheme's name in one line, if its settings can be parted.
 const LINE: usize = 36;
@@ -37,8 +37,9 @@ pub fn corun(analysis: &Analysis) -> String {
                 writeln!(text, "begins: {}: {}", brief(name, WHOLE), brief(&first.reason, WHOLE));
         }
     }
-    for (note, schemes) in notes(&names, &analysis.coruns) {
-        let _ = writeln!(text, "note: {}: {}", brief(&schemes, WHOLE), brief(&note, 400));
+    let briefly: Vec<String> = names.iter().map(|name| brief(name, WHOLE)).collect();
+    for (note, schemes) in notes(&briefly, &analysis.coruns) {
+        let _ = writeln!(text, "note: {}: {}", schemes, brief(&note, 400));
     }
     text
 }
@@ -133,8 +134,8 @@ fn app(scheme: &str, app: &CoRunApp) -> [String; APPS.len()] {
         decimal(times.then_some(app.ipc), 2),
         decimal(times.then_some(app.slowdown), 3),
         decimal(times.then_some(app.normalized_progress), 3),
-        decimal(app.mean_sms, 1),
-        decimal(app.mean_channels, 1),
+        held(app.mean_sms, app.sms),
+        held(app.mean_channels, app.channels),
         format!("{:.2}", app.mpki_warp),
         percent(Some(app.dram_share)),
     ]
@@ -153,7 +154,6 @@ const MOVED: [&str; 7] = [
 /// What it cost each application that SMs and channels changed hands; nothing where
 /// none did.
 fn moved(scheme: &str, run: &CoRun) -> Vec<Vec<String>> {
-    let costs = |app: &CoRunApp| app.migration.is_some_and(|moved| moved.cost_anything());
     let line = |app: &CoRunApp| {
         let moved = app.migration?;
         let counts = [
@@ -166,6 +166,6 @@ fn moved(scheme: &str, run: &CoRun) -> Vec<Vec<String>> {
         let names = [lines(scheme), brief(&app.app, 22)];
         Some(names.into_iter().chain(counts.map(|count| count.to_string())).collect())
     };
-    let apps = run.apps.iter().filter(|_| run.apps.iter().any(costs));
+    let apps = run.apps.iter().filter(|_| run.moved_anything());
     apps.filter_map(line).collect()
 }
