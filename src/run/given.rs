@@ -97,8 +97,8 @@ fn spans(decisions: &[Decision]) -> Vec<(Cycle, Cycle, &Plan)> {
 /// The plan that had taken effect before `cycle`.
 fn in_force(decisions: &[Decision], cycle: Cycle) -> Option<&Plan> {
     let spans = spans(decisions);
-    let begun = spans.iter().enumerate().filter(|(place, span)| *place == 0 || span.0 < cycle);
-    begun.last().map(|(_, span)| span.2)
+    let begun = spans.iter().rposition(|span| span.0 < cycle).unwrap_or(0);
+    spans.get(begun).map(|span| span.2)
 }
 
 #[cfg(test)]
