@@ -70,6 +70,9 @@ impl AddressMap {
         let images: Vec<u64> = (0..64).map(image).collect();
         let packed: u32 = widths.iter().take(FIELDS.len()).sum();
         let (inverse, covered) = invert(&images, packed, usable).map_err(unfit)?;
+        if covered == 0 {
+            return Err(unfit("expected bits of a column, bank or row, found none".to_owned()));
+        }
         Ok(Self {
             name: mapping.name.clone(),
             channels,

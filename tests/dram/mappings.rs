@@ -84,6 +84,16 @@ fn bits_that_cannot_choose_are_refused() {
 }
 
 #[test]
+fn a_mapping_to_one_place_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    std::fs::write(&path, "[interleave]\nshift = { value = 6, assumed = \"x\" }\n").unwrap();
+    let error = Mapping::load(path.to_str().unwrap(), None).unwrap().for_machine(6, 1).unwrap_err();
+    let words = "expected bits of a column, bank or row, found none";
+    assert!(error.to_string().contains(words), "{error}");
+}
+
+#[test]
 fn neighbouring_accesses_lie_in_different_places() {
     for (at, machine) in MACHINES.iter().enumerate() {
         let map = map(at);
