@@ -209,7 +209,9 @@ impl Bench<'_> {
         let stride = if self.commands.is_some() { STRIDE } else { u64::MAX };
         let mut at = from;
         loop {
-            at = to.min(at.saturating_add(stride));
+            // Nothing is sent before the next event, however far that is.
+            let event = self.channel.next_event().unwrap_or(u64::MAX);
+            at = to.min(at.saturating_add(stride).max(event));
             self.channel.advance(at, done);
             self.write_commands()?;
             if at == to {

@@ -114,6 +114,10 @@ fn a_year_of_silence_is_no_list() {
     let refreshes = text.lines().filter(|line| line.contains("REFab")).count();
     assert_eq!(refreshes, 400_000_000 / 1716, "written in strides, each once");
     assert_eq!(record, json(folder.path(), requests, &words), "a list changes nothing");
+    // Without refreshes nothing is sent meanwhile, and no stride of it is looked at.
+    let never = [&SPEC[..], &["--set", "refresh=none", "--commands", "commands.csv"]].concat();
+    let record = json(folder.path(), "0 0 R\n1125899906842000 0 R\n", &never);
+    assert_eq!((&record["refreshes"], &record["requests"]), (&0.into(), &2.into()));
 }
 
 #[test]
