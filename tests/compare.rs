@@ -273,7 +273,7 @@ fn a_row_that_is_there_twice_is_refused_with_both_lines() {
     let runs = "machine,trace,launches,cycles\nm,a,all,5\nm,a,1-2,5\nm,b,all,5\nn,a,all,5\n";
     assert_eq!(refused(runs), Ok(()));
     let said = refused(&format!("{runs}m,a,,6\n")).unwrap_err();
-    let words = "t.csv:6: expected one row about m a (launches all), found another in line 2; ";
+    let words = "t.csv:6: expected one row about `m` `a` (launches all), found another in line 2; ";
     assert!(said.contains(words), "{said}");
     let launches = "machine,trace,launch,name,cycles\nm,a,1,k,5\nm,a,2,k,5\n";
     assert_eq!(refused(launches), Ok(()));
@@ -282,6 +282,25 @@ fn a_row_that_is_there_twice_is_refused_with_both_lines() {
     let hardware = "machine,trace,kernel,elapsed_cycles\nm,a,k,5\nm,a,l,5\n";
     assert_eq!(refused(hardware), Ok(()));
     assert!(refused(&format!("{hardware}m,a,l,7\n")).unwrap_err().contains("t.csv:4: "));
+}
+
+#[test]
+fn what_a_table_has_instead_is_quoted_in_short() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    let long = "x".repeat(100_000);
+    let numbers = "machine,trace,launches,cycles\n";
+    for (text, words) in [
+        (format!("{long}\n"), "expected the columns `machine`"),
+        (format!("{numbers}m,a,{long},5\n"), "expected launches as `all`"),
+        (format!("{numbers}m,a,all,{long}\n"), "column `cycles`: expected a number >= 0"),
+        (format!("{numbers}{long},a,all,5\n{long},a,all,5\n"), "expected one row about `xx"),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let said = ReferenceTable::read(&path).unwrap_err().to_string();
+        assert!(said.contains(words) && said.contains("x…`"), "{said}");
+        assert!(said.len() < path.as_os_str().len() + 400, "{} bytes", said.len());
+    }
 }
 
 #[test]

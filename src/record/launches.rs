@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use super::KernelRecord;
+use crate::units::quoted;
 
 /// A selection of launches by position in the trace's list, from 1:
 /// `all`, `3`, `1-8`, `1-4,7`.
@@ -32,7 +33,10 @@ impl Launches {
             return Ok(Self::All);
         }
         text.split(',').map(parse_range).collect::<Option<Vec<_>>>().map(Self::Ranges).ok_or_else(
-            || format!("expected launches as `all`, `3`, `1-8` or `1-4,7`, found `{text}`"),
+            || {
+                let found = quoted(text.as_bytes());
+                format!("expected launches as `all`, `3`, `1-8` or `1-4,7`, found {found}")
+            },
         )
     }
 

@@ -16,6 +16,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::{Launches, RecordError, SlotShares};
+use crate::units::quoted;
 
 /// A reference table, rows in file order.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,6 +109,7 @@ impl ReferenceRow {
 /// What is wrong with a row that is about the same as that in line `first`.
 fn again(row: &ReferenceRow, first: u64) -> String {
     let [machine, trace, launches, ..] = row.about();
+    let [machine, trace] = [machine, trace].map(|word| quoted(word.as_bytes()));
     format!(
         "expected one row about {machine} {trace} (launches {launches}), found another in line \
          {first}; leave one of them out"
@@ -145,7 +147,10 @@ impl Cells<'_> {
         };
         match text.parse::<f64>() {
             Ok(value) if value.is_finite() && value >= 0.0 => Ok(Some(value)),
-            _ => Err(format!("column `{column}`: expected a number >= 0, found `{text}`")),
+            _ => Err(format!(
+                "column `{column}`: expected a number >= 0, found {}",
+                quoted(text.as_bytes())
+            )),
         }
     }
 
@@ -161,7 +166,10 @@ impl Cells<'_> {
         };
         match text.parse::<u32>() {
             Ok(value) if value > 0 => Ok(Some(value)),
-            _ => Err(format!("column `{column}`: expected a whole number > 0, found `{text}`")),
+            _ => Err(format!(
+                "column `{column}`: expected a whole number > 0, found {}",
+                quoted(text.as_bytes())
+            )),
         }
     }
 
@@ -188,8 +196,8 @@ impl Shape {
             (true, false, true, true) => Ok(Self::Launches),
             (true, false, true, false) => Ok(Self::Runs),
             _ => Err(format!(
-                "expected the columns `machine`, `trace` and `cycles` or `elapsed_cycles`, found `{}`",
-                header.iter().collect::<Vec<_>>().join(",")
+                "expected the columns `machine`, `trace` and `cycles` or `elapsed_cycles`, found {}",
+                quoted(header.iter().collect::<Vec<_>>().join(",").as_bytes())
             )),
         }
     }

@@ -137,17 +137,6 @@ impl Fault {
     }
 }
 
-/// `bytes` as one shortened, printable, quoted line.
-pub(super) fn quoted(bytes: &[u8]) -> String {
-    const LONGEST: usize = 60;
-    if bytes.is_empty() {
-        return "nothing".to_owned();
-    }
-    let shown = &bytes[..bytes.len().min(LONGEST)];
-    let dots = if bytes.len() > LONGEST { "…" } else { "" };
-    format!("`{}{dots}`", String::from_utf8_lossy(shown).escape_debug())
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;

@@ -9,12 +9,13 @@ use crate::units::{Dim3, to_u64, to_usize};
 
 use super::block;
 use super::content::checksum;
-use super::error::{Fault, TraceError, quoted};
+use super::error::{Fault, TraceError};
 use super::file::StoreFile;
 use super::layout::{
     BlockRow, ChunkRow, CodeRow, CommandRow, HEADER_CHECKED, Header, IndexHead, KernelRow,
     LARGEST_BLOCK, MAGIC, MEMORY_ONLY, MOST_CTAS, MOST_THREADS, VERSION,
 };
+use crate::units::quoted;
 
 /// The index's bytes, where the tables lie in them, and the decoded texts.
 #[derive(Debug)]

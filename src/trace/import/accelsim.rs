@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::trace::error::{TraceError, quoted};
+use crate::trace::error::TraceError;
 use crate::trace::layout::MOST_STATICS;
 use crate::trace::records::Block;
 use crate::trace::store::Command;
 use crate::trace::writer::StoreWriter;
+use crate::units::quoted;
 
 use super::conveyor::carry;
 use super::grouped::{Frames, Numbered};

@@ -180,7 +180,7 @@ impl Frames {
             Mark::Warp(warp) => format!("`warp = {warp}`"),
             Mark::Instructions(count) => format!("`insts = {count}`"),
             Mark::End => "`#END_TB`".to_owned(),
-            Mark::Note(text) => crate::trace::error::quoted(text),
+            Mark::Note(text) => crate::units::quoted(text),
             Mark::Stray => "an instruction".to_owned(),
         };
         Fault { line: marked.line, expected: self.expected(), found }

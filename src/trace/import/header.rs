@@ -1,9 +1,9 @@
 //! The header of a kernel trace: `-key = value` lines up to the first `#`.
 
 use crate::isa::Launch;
-use crate::trace::error::quoted;
 use crate::trace::layout::{MOST_CTAS, MOST_THREADS};
 use crate::units::Dim3;
+use crate::units::quoted;
 
 use super::text::Fault;
 

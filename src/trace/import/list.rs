@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use crate::trace::error::{TraceError, quoted};
+use crate::trace::error::TraceError;
+use crate::units::quoted;
 use crate::units::to_u64;
 
 use super::memlog;

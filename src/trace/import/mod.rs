@@ -34,9 +34,10 @@ use std::path::Path;
 use crate::isa::Launch;
 use crate::units::to_u64;
 
-use super::error::{TraceError, quoted};
+use super::error::TraceError;
 use super::store::{Command, Store};
 use super::writer::StoreWriter;
+use crate::units::quoted;
 
 use list::{Plan, Step};
 use source::{Source, TextBlock};

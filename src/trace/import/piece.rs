@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::io::BufRead;
 use std::sync::Arc;
 
-use crate::trace::error::quoted;
 use crate::trace::records::{Batch, Lines, Record, Static};
+use crate::units::quoted;
 use crate::units::{Dim3, to_u32, to_u64, to_usize};
 
 use super::header::position;

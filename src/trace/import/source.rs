@@ -222,7 +222,7 @@ impl Source {
             path: self.path.clone(),
             line: self.next_line,
             expected: format!("a line of less than {} MiB", BLOCK_BYTES >> 20),
-            found: crate::trace::error::quoted(bytes),
+            found: crate::units::quoted(bytes),
         }
     }
 }

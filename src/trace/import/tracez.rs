@@ -10,9 +10,10 @@ use std::path::Path;
 use rayon::prelude::*;
 use zstd::dict::DecoderDictionary;
 
-use crate::trace::error::{Fault as Damage, TraceError, quoted};
+use crate::trace::error::{Fault as Damage, TraceError};
 use crate::trace::map::Map;
 use crate::trace::writer::StoreWriter;
+use crate::units::quoted;
 use crate::units::to_u64;
 
 use super::Outcome;

@@ -24,11 +24,12 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::isa::Launch;
-use crate::trace::error::{TraceError, quoted};
+use crate::trace::error::TraceError;
 use crate::trace::layout::MOST_STATICS;
 use crate::trace::records::{Block, Static};
 use crate::trace::store::Command;
 use crate::trace::writer::StoreWriter;
+use crate::units::quoted;
 use crate::units::{Dim3, to_u32, to_u64, to_usize};
 
 use super::accelsim::RAW_BATCH;

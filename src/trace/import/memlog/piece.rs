@@ -4,8 +4,8 @@ use std::io::BufRead;
 
 use rustc_hash::FxHashMap;
 
-use crate::trace::error::quoted;
 use crate::trace::records::{Record, Static};
+use crate::units::quoted;
 use crate::units::{Dim3, to_u32};
 
 use super::super::piece;
