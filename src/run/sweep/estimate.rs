@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{CellEstimate, SweepEstimate};
-use crate::units::{to_u64, with_causes};
+use crate::units::{Cycle, to_u64, with_causes};
 
 use super::super::error::RunError;
 use super::super::facts::facts;
 use super::super::feed::StoreFeed;
 use super::super::schemes::chosen;
+use super::super::until::Who;
+use super::plan::Plan;
 use super::stock::{Cell, Stock};
 
 /// Warp instructions per millisecond on one core. Measured on shared virtual machines over
@@ -29,7 +31,8 @@ const STORE_BYTES: u64 = 256 << 20;
 const BASIS: &str = "0.5 million warp instructions per second and core (measured: 0.2 to 2, fewer \
     where more go to memory), as many runs per cell as its scheme asks for before it starts, and \
     each application alone once per machine; \
-    a quarter of the issue slots used until the last cycle, where a plan says when that is; 64 MB per machine at once and 24 bytes per warp instruction, at \
+    a quarter of the issue slots used until the last cycle, where a plan says when that is, or for \
+    a window for each application; 64 MB per machine at once and 24 bytes per warp instruction, at \
     most 256 MB for each application. Off by several times where applications begin anew, end \
     early, or wait much";
 
@@ -68,8 +71,16 @@ pub(super) fn work(stock: &Stock, cell: &Cell) -> u64 {
     let slots = machine.sm.schedulers * machine.sm.issue_width;
     let issued =
         (u64::from(machine.dispatch.sms) * u64::from(slots)).div_ceil(SLOTS_PER_INSTRUCTION);
-    let end = stock.plan.until.cycles.map(|cycles| cycles.saturating_mul(issued));
+    let end = last_cycle(&stock.plan, cell).map(|cycles| cycles.saturating_mul(issued));
     end.map_or(all, |most| all.min(most))
+}
+
+/// The cycle by which a cell's runs are over, where its plan says something of it: work of a
+/// window each takes as many windows at most, unless applications disturb each other much.
+fn last_cycle(plan: &Plan, cell: &Cell) -> Option<Cycle> {
+    let windows = plan.window.filter(|_| plan.until.who == Who::Targets);
+    let windows = windows.map(|window| window.saturating_mul(to_u64(cell.mix.len())));
+    [plan.until.cycles, windows].into_iter().flatten().min()
 }
 
 /// The estimate of `cells` of a plan, those at the places from `first` on.
