@@ -41,6 +41,9 @@ const PANELS: [Panel; 8] = [
     Panel { name: "nJ/instr", more: false, of: per_instruction },
 ];
 
+/// What the metrics are.
+const WORDS: &str = "STP: sum of normalised progress; ANTT: mean slowdown; fairness: least normalised progress; harmonic: its harmonic mean; speedup: makespans in sequence over the shared makespan; IPC: thread instructions of all per cycle; ALU: share of the pipes' time; nJ/instr: energy per thread instruction.";
+
 /// Every co-run, named by its scheme, and by its mix where there are several.
 fn named<'a>(scene: &Scene<'a>) -> Vec<(String, &'a CoRun)> {
     let records = scene.mixes();
@@ -66,7 +69,9 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         return Err(empty("schemes", NO_CORUN));
     }
     let mut sheet = scene.sheet("Sharing schemes side by side");
-    sheet.note(&mix(&runs).unwrap_or("Several mixes: none is marked as the best.".into()));
+    let of_one = mix(&runs);
+    let bold = if of_one.is_some() { "Bold: the best. " } else { "" };
+    sheet.note(&of_one.unwrap_or("Several mixes: none is marked as the best.".into()));
     let told = |panel: &&Panel| runs.iter().any(|run| (panel.of)(run) > 0.0);
     let panels: Vec<&Panel> = PANELS.iter().filter(told).collect();
     let across = if sheet.narrow() { FEW } else { ACROSS };
@@ -74,7 +79,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         sheet.skip(4.0);
         draw_row(&mut sheet, row, index * across, &names, &runs);
     }
-    sheet.note("Bold: the best. STP: sum of normalised progress; ANTT: mean slowdown; fairness: least normalised progress; harmonic: its harmonic mean; speedup: makespans in sequence over the shared makespan; IPC: thread instructions of all per cycle; ALU: share of the pipes' time; nJ/instr: energy per thread instruction.");
+    sheet.note(&format!("{bold}{WORDS}"));
     let csv = table(&names, &runs);
     Ok(sheet.finish(&scene.footer()).with_csv(csv))
 }
