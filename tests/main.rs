@@ -91,6 +91,7 @@ mod slices;
 #[cfg(unix)]
 mod slurm;
 mod slurm_scripts;
+mod software_tables;
 mod solo_classes;
 mod solo_facts;
 mod solo_needs;
