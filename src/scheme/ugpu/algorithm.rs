@@ -126,7 +126,9 @@ impl Algorithm {
         let found = redistribute(&slices, &Terms { step, least, whole, iterations });
         let had = slices.iter().map(|slice| slice.has);
         let moved = had.zip(&found.parts).any(|(had, has)| had != *has);
-        let (asked, end) = (asked(facts, traders, &slices), end(found.iterations, found.stop));
+        let unmet = unmet(facts, traders, &slices, least);
+        let asked = format!("{}{unmet}", asked(facts, traders, &slices));
+        let end = end(found.iterations, found.stop);
         let stays = (found.stop == Stop::Balanced && !moved).then(|| stays(&slices));
         let apps = traders.iter().map(|trader| trader.app);
         let parts = apps.zip(found.parts).collect();
@@ -151,6 +153,16 @@ fn asked(facts: &Facts, traders: &[Trader], slices: &[Slice]) -> String {
     };
     let each: Vec<String> = traders.iter().zip(slices).map(each).collect();
     format!("GB/s asked for if nothing stalled, of what L2 and memory give: {}", each.join(", "))
+}
+
+/// Who has less than everybody is to keep, and gives none of it, in words.
+fn unmet(facts: &Facts, traders: &[Trader], slices: &[Slice], least: Resources) -> String {
+    let below = |(_, slice): &(&Trader, &Slice)| slice.has.sms < least.sms;
+    let Some((trader, slice)) = traders.iter().zip(slices).find(below) else {
+        return String::new();
+    };
+    let (name, sms) = (&facts.apps[trader.app.index()].name, slice.has.sms);
+    format!("; {name} has {sms} SMs, fewer than min_sms={}, and gives none", least.sms)
 }
 
 /// Why nothing moves, in words.

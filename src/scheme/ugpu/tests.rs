@@ -175,6 +175,9 @@ fn eight_programs_have_the_least_of_channels_and_only_sms_move() {
     let (mut scheme, _) = started("ugpu", &facts);
     let plan = scheme.decide(&facts, &look(&facts, EPOCH, EPOCH, &[500; 8])).unwrap();
     assert!(plan.reason().contains("everybody has the least of channels"), "{}", plan.reason());
+    let (mut scheme, _) = started("ugpu:min_sms=17", &facts);
+    let plan = scheme.decide(&facts, &look(&facts, EPOCH, EPOCH, &[500; 8])).unwrap();
+    assert!(plan.reason().contains("10 SMs, fewer than min_sms=17, and"), "{}", plan.reason());
 }
 
 #[test]
