@@ -54,6 +54,7 @@ mod models;
 mod moving;
 mod opcodes;
 mod packing;
+mod paper_tables;
 mod paper_workloads;
 mod parts;
 mod patterns;
