@@ -142,6 +142,27 @@ fn hardware_counters_are_means_per_launch_with_the_launch_in_the_elapsed_cycles(
     close(error(row, Quantity::DramReadBytes), -75.0);
 }
 
+#[test]
+fn a_row_about_a_kernel_takes_launches_of_that_name_or_none() {
+    let mut record = small();
+    record.solo[0].kernels[1].name = String::from("_Z7Kernel2P4NodePi");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    let cycles = |kernel: &str| {
+        let row = format!("machine,trace,kernel,elapsed_cycles\ntiny,apps/one,{kernel},1000\n");
+        std::fs::write(&path, row).unwrap();
+        let table = ReferenceTable::read(&path).unwrap();
+        let comparison = Comparison::new(std::slice::from_ref(&record), &table, None);
+        let pair = |row: &ComparedRow| row.pairs[&Quantity::CyclesBeyondLaunch].model;
+        comparison.rows.first().map(pair).ok_or_else(|| format!("{:?}", comparison.coverage))
+    };
+    assert_eq!(cycles("Kernel"), Ok(1750.0), "2000 and 1500: Kernel2 holds the word too");
+    assert_eq!(cycles("Kernel2"), Ok(3000.0));
+    assert_eq!(cycles("_Z6Kernel"), Ok(1750.0), "a part of the name");
+    let said = cycles("bfs_x").unwrap_err();
+    assert!(said.contains("line 2 is about the kernel `bfs_x`"), "{said}");
+}
+
 /// The small record with stalls: half of the first launch's slot-cycles lie on SMs
 /// without work.
 fn stalled() -> Analysis {

@@ -12,6 +12,7 @@ use super::{
     Analysis, AppRecord, ErrorUnit, KernelRecord, Launches, MachineRecord, Quantity, RecordError,
     ReferenceRow, ReferenceTable, Summary,
 };
+use crate::units::quoted;
 
 /// Value of [`Comparison::schema`].
 pub const COMPARISON_SCHEMA: &str = "gpumodel.comparison/1";
@@ -253,13 +254,34 @@ fn compare(
     })
 }
 
+/// Launches of the kernel `name`, plain or mangled, where there are any; else those whose
+/// names hold it.
+fn named<'a>(launches: Vec<&'a KernelRecord>, name: &str) -> Vec<&'a KernelRecord> {
+    let mangled = format!("{}{name}", name.len());
+    let begins = |whole: &str, at| !whole[..at].ends_with(|c: char| c.is_ascii_digit());
+    let is = |launch: &&KernelRecord| {
+        let whole = &launch.name;
+        whole == name || whole.match_indices(&mangled).any(|(at, _)| begins(whole, at))
+    };
+    let exact: Vec<_> = launches.iter().copied().filter(is).collect();
+    if !exact.is_empty() {
+        return exact;
+    }
+    launches.into_iter().filter(|launch| launch.name.contains(name)).collect()
+}
+
 /// The launches of `app` that `row` is about, at least one; or why there are none.
 fn choose<'a>(row: &ReferenceRow, app: &'a AppRecord) -> Result<Vec<&'a KernelRecord>, String> {
     let mut chosen = row.launches.select(&app.kernels);
-    if let Some(part) = &row.kernel {
-        let named: Vec<_> = chosen.iter().copied().filter(|k| k.name.contains(part)).collect();
-        if !named.is_empty() {
-            chosen = named;
+    if let Some(kernel) = &row.kernel {
+        chosen = named(chosen, kernel);
+        if chosen.is_empty() {
+            return Err(format!(
+                "{}: line {} is about the kernel {}, the record holds none of that name",
+                app.app,
+                row.line,
+                quoted(kernel.as_bytes())
+            ));
         }
     }
     let found = crate::units::to_u64(chosen.len());
