@@ -76,7 +76,8 @@ impl MemoryFile {
                 chain.push(name.clone());
                 return Err(MemoryError::BaseLoop { place: name, chain: chain.join(" -> ") });
             }
-            let (place, text) = find(folder, &name, models)?;
+            let found = find(folder, &name, models);
+            let (place, text) = found.map_err(|error| unread(error, files.last()))?;
             let (file, base) = Reader::new(&place, &text).file(&name)?;
             chain.push(name);
             files.push(Self { origin: place, ..file });
@@ -146,6 +147,19 @@ fn find(
         nearest: nearest(name, names.iter().copied()),
         known: names.join(", "),
     })
+}
+
+/// Why a base cannot be read, with the file that names it.
+fn unread(error: MemoryError, by: Option<&MemoryFile>) -> MemoryError {
+    match (error, by) {
+        (MemoryError::Read { path, source }, Some(by)) => MemoryError::Value {
+            place: by.origin.clone(),
+            key: "base".to_owned(),
+            expected: "a file that can be read".to_owned(),
+            found: format!("`{}` ({source})", path.display()),
+        },
+        (error, _) => error,
+    }
 }
 
 fn read(path: &Path) -> Result<String, MemoryError> {

@@ -113,6 +113,7 @@ fn a_number_without_source_is_refused() {
     let odd = "bytes_per_access = { value = 63, assumed = \"x\" }";
     refuse(&format!("base = \"ugpu-hbm\"\n[organisation]\n{odd}\n"), "128 / 63 is no whole");
     refuse("base = \"hbm\n", "not TOML");
+    refuse("base = \"nowhere/hbm.toml\"\n", "bad.toml: `base`: expected a file that can be read");
 }
 
 #[test]
