@@ -9,8 +9,7 @@ use super::super::error::RunError;
 use super::super::facts::facts;
 use super::super::feed::StoreFeed;
 use super::super::schemes::chosen;
-use super::super::until::Who;
-use super::plan::Plan;
+use super::super::until::{Until, Who};
 use super::stock::{Cell, Stock};
 
 /// Warp instructions per millisecond on one core. Measured on shared virtual machines over
@@ -71,16 +70,19 @@ pub(super) fn work(stock: &Stock, cell: &Cell) -> u64 {
     let slots = machine.sm.schedulers * machine.sm.issue_width;
     let issued =
         (u64::from(machine.dispatch.sms) * u64::from(slots)).div_ceil(SLOTS_PER_INSTRUCTION);
-    let end = last_cycle(&stock.plan, cell).map(|cycles| cycles.saturating_mul(issued));
+    let plan = &stock.plan;
+    let end = last_cycle(plan.until, plan.window, cell.mix.len());
+    let end = end.map(|cycles| cycles.saturating_mul(issued));
     end.map_or(all, |most| all.min(most))
 }
 
-/// The cycle by which a cell's runs are over, where its plan says something of it: work of a
-/// window each takes as many windows at most, unless applications disturb each other much.
-fn last_cycle(plan: &Plan, cell: &Cell) -> Option<Cycle> {
-    let windows = plan.window.filter(|_| plan.until.who == Who::Targets);
-    let windows = windows.map(|window| window.saturating_mul(to_u64(cell.mix.len())));
-    [plan.until.cycles, windows].into_iter().flatten().min()
+/// The cycle by which a run of so many applications is over, where its end says something
+/// of it: work of a window each takes as many windows at most, unless they disturb each
+/// other much.
+fn last_cycle(until: Until, window: Option<Cycle>, apps: usize) -> Option<Cycle> {
+    let windows = window.filter(|_| until.who == Who::Targets);
+    let windows = windows.map(|window| window.saturating_mul(to_u64(apps)));
+    [until.cycles, windows].into_iter().flatten().min()
 }
 
 /// The estimate of `cells` of a plan, those at the places from `first` on.
@@ -151,4 +153,24 @@ fn runs_before(stock: &Stock, cell: &Cell) -> Result<u64, RunError> {
     let (name, scheme) = chosen(&request.schemes[0], &request.apps)?;
     let probes = scheme.probes(&facts(&bench, &named));
     Ok(to_u64(probes.map_err(|source| RunError::law(&name.name, source))?.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_cycle;
+
+    #[test]
+    fn a_run_is_over_with_its_windows_or_its_last_cycle() {
+        for (until, window, last) in [
+            ("targets", Some(200), Some(600)),
+            ("targets,cycles=500", Some(200), Some(500)),
+            ("targets,cycles=900", Some(200), Some(600)),
+            // A window that only sets what is compared ends nothing.
+            ("cycles=900", Some(200), Some(900)),
+            ("first-run", None, None),
+        ] {
+            let until_read = until.parse().unwrap();
+            assert_eq!(last_cycle(until_read, window, 3), last, "{until}");
+        }
+    }
 }
