@@ -20,7 +20,8 @@ A row of the table is about a record when its `machine` is the record's machine
 and its `trace` the application's name. Tables are CSV with the columns
   machine,trace,launches,kernels,cycles,...   runs of a cycle simulator
   machine,trace,launch,name,cycles,...        single launches of one
-  machine,trace,kernel,elapsed_cycles,...     hardware counters, means per launch
+  machine,trace,kernel,elapsed_cycles,...     hardware counters, means per launch of the
+                                              kernel of that name, or whose names hold it
 Cycles are compared without launch latency.
 
 Examples:

@@ -38,7 +38,8 @@ pub struct ReferenceRow {
     pub line: u64,
     /// The launches that the row is about.
     pub launches: Launches,
-    /// Part of the kernel's name, where the row is about one kernel.
+    /// The kernel's name, plain or mangled, or a part that only its names hold, where the
+    /// row is about one kernel.
     pub kernel: Option<String>,
     /// Beginning of the launch's kernel name, where the row is about one launch.
     pub name_start: Option<String>,
