@@ -4,7 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::units::{nearest, to_u64};
+use crate::units::{nearest, quoted, shown, to_u64};
 
 use super::parameter::PLACE;
 use super::{Kind, Parameter, Row, Scheme, Settings, TABLE, Value, find};
@@ -20,7 +20,11 @@ pub struct Choice {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadChoice {
     /// No scheme has that name.
-    #[error("there is no scheme {name}{}; known are: {known}", hint(nearest.as_deref()))]
+    #[error(
+        "there is no scheme {}{}; known are: {known}",
+        shown(name),
+        hint(nearest.as_deref())
+    )]
     UnknownScheme {
         /// As typed.
         name: String,
@@ -37,7 +41,8 @@ pub enum BadChoice {
     },
     /// The scheme has no such parameter.
     #[error(
-        "scheme {scheme} has no parameter {key}{}; known are: {known}",
+        "scheme {scheme} has no parameter {}{}; known are: {known}",
+        shown(key),
         hint(nearest.as_deref())
     )]
     UnknownParameter {
@@ -51,7 +56,10 @@ pub enum BadChoice {
         known: String,
     },
     /// A part without `=`.
-    #[error("scheme {scheme}: expected key=value after the colon, found `{found}`")]
+    #[error(
+        "scheme {scheme}: expected key=value after the colon, found {}",
+        quoted(found.as_bytes())
+    )]
     NotAPair {
         /// Which scheme.
         scheme: &'static str,
@@ -67,7 +75,7 @@ pub enum BadChoice {
         key: &'static str,
     },
     /// A parameter does not take that value.
-    #[error("scheme {scheme}: {key}: expected {expected}, found `{found}`")]
+    #[error("scheme {scheme}: {key}: expected {expected}, found {}", quoted(found.as_bytes()))]
     Value {
         /// Which scheme.
         scheme: &'static str,
@@ -289,5 +297,10 @@ mod tests {
         }
         let twice = Choice::parse("warped-slicer:window=1:window=2").unwrap_err();
         assert_eq!(twice, BadChoice::Twice { scheme: "warped-slicer", key: "window" });
+        let long = "\u{7f}é".repeat(5000);
+        for place in ["", "warped-slicer:", "warped-slicer:window="] {
+            let error = refused(&format!("{place}{long}"));
+            assert!(error.len() < 1000, "{} bytes: {error}", error.len());
+        }
     }
 }

@@ -73,11 +73,13 @@ impl AddressMap {
         if covered == 0 {
             return Err(unfit("expected bits of a column, bank or row, found none".to_owned()));
         }
+        let chosen = grain(&split).into_iter().chain(slice.iter().copied()).min();
+        let images = whole(images, covered.trailing_zeros(), chosen).map_err(unfit)?;
         Ok(Self {
             name: mapping.name.clone(),
             channels,
             kept: channels,
-            grain: grain(&split),
+            grain: grain(&split).unwrap_or(0),
             slices,
             slice_bits: slices.ilog2(),
             binary: (channels * slices).is_power_of_two(),
@@ -361,12 +363,27 @@ fn split(mapping: &Mapping, channels: u32) -> Result<(Split, u64), String> {
     }
 }
 
-/// The lowest address bit that chooses a channel.
-fn grain(split: &Split) -> u32 {
+/// The lowest address bit that chooses a channel, where there are several.
+fn grain(split: &Split) -> Option<u32> {
     match split {
-        Split::Insert(shift, _) | Split::Divide(shift, ..) => *shift,
-        Split::Bits(bits) => bits.iter().copied().min().unwrap_or(0),
+        Split::Insert(_, 0) => None,
+        Split::Insert(shift, _) | Split::Divide(shift, ..) => Some(*shift),
+        Split::Bits(bits) => bits.iter().copied().min(),
     }
+}
+
+/// `images` for accesses of two to the power of `access` bytes that lie in one place:
+/// `chosen`, the lowest bit that chooses channel or slice, is not inside one, and bits
+/// that are do not count in a hash.
+fn whole(mut images: Vec<u64>, access: u32, chosen: Option<u32>) -> Result<Vec<u64>, String> {
+    if let Some(bit) = chosen.filter(|bit| *bit < access) {
+        return Err(format!(
+            "address bit {bit} chooses a channel or slice, but the lowest bit of column, bank \
+             and row is {access}: an access would lie in several"
+        ));
+    }
+    images[..to_usize(access)].fill(0);
+    Ok(images)
 }
 
 /// Bits by which the channel-free address is shorter than the address.

@@ -56,7 +56,7 @@ pub struct Mapping {
     pub(super) xor: [Vec<u32>; 5],
     /// Bits of the slice, lowest first; a machine uses as many as it needs.
     pub(super) slice: Vec<u32>,
-    /// How channel and slice are spread by upper bits.
+    /// How channel and slice are spread by upper bits; those inside an access count nothing.
     pub(super) hash: Hash,
 }
 
@@ -69,7 +69,7 @@ pub(super) enum Interleave {
     Bits(Vec<u32>),
 }
 
-/// How channel and slice are spread by upper bits.
+/// How channel and slice are spread by upper bits; those inside an access count nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Hash {
     /// Not at all.

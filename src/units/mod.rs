@@ -30,7 +30,7 @@ pub use narrow::{to_u16, to_u32, to_u64, to_usize};
 pub use nearest::{did_you_mean, nearest};
 pub use output::{UNFINISHED, WholeFile, remove_unfinished, remove_unlocked};
 pub use passing::Passing;
-pub use quoted::quoted;
+pub use quoted::{quoted, shown};
 pub use scratch::{Scratch, check_writable};
 pub use stale::{read_file, unless_stale};
 

@@ -12,6 +12,13 @@ pub fn quoted(bytes: &[u8]) -> String {
     format!("`{}{dots}`", String::from_utf8_lossy(shown).escape_debug())
 }
 
+/// What was typed as it was, or [`quoted`] where it is long or not printable.
+#[must_use]
+pub fn shown(typed: &str) -> String {
+    let plain = typed.len() <= 80 && typed.chars().all(|letter| matches!(letter, ' '..='~'));
+    if plain { typed.to_owned() } else { quoted(typed.as_bytes()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::quoted;

@@ -94,6 +94,37 @@ fn a_mapping_to_one_place_is_refused() {
 }
 
 #[test]
+fn a_mapping_that_divides_an_access_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    let made = |interleave: &str, slice: &str, channels: u32| {
+        let text = format!(
+            "[interleave]\n{interleave} = {{ value = \"8\", assumed = \"x\" }}\n\
+             [fields]\ncolumn = {{ value = \"6-14\", assumed = \"x\" }}\n\
+             row = {{ value = \"15-\", assumed = \"x\" }}\n\
+             slice = {{ value = \"{slice}\", assumed = \"x\" }}\n\
+             [hash]\nkind = {{ value = \"polynomial\", assumed = \"no bit named\" }}\n"
+        );
+        let text = text.replace("\"8\"", if interleave == "shift" { "8" } else { "\"5\"" });
+        let text = if channels == 2 { text.split("[hash]").next().unwrap() } else { &text };
+        std::fs::write(&path, text).unwrap();
+        let mapping = Mapping::load(path.to_str().unwrap(), None).unwrap();
+        mapping.for_machine(channels, 2).map_err(|error| error.to_string())
+    };
+    let map = made("shift", "9", 24).unwrap();
+    for address in (0..1 << 16).chain((1 << 40)..(1 << 40) + 4096) {
+        let whole = map.locate(address / 64 * 64);
+        assert_eq!(map.locate(address), whole, "{address}: bits inside an access count nothing");
+        assert_eq!(map.locate(map.address(whole)), whole, "{address}");
+    }
+    for (interleave, slice, channels) in [("shift", "4", 24), ("channel", "9", 2)] {
+        let error = made(interleave, slice, channels).unwrap_err();
+        let words = "chooses a channel or slice, but the lowest bit of column, bank and row is 6";
+        assert!(error.contains(words) && error.contains("mine"), "{error}");
+    }
+}
+
+#[test]
 fn neighbouring_accesses_lie_in_different_places() {
     for (at, machine) in MACHINES.iter().enumerate() {
         let map = map(at);

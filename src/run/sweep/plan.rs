@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::spec::{KeyLines, read_plain};
-use crate::units::{Cycle, did_you_mean, to_u64};
+use crate::units::{Cycle, did_you_mean, shown, to_u64};
 
 use super::super::app::AppName;
 use super::super::replay;
@@ -170,7 +170,7 @@ impl Plan {
             for mix in &sizes {
                 let apps: Vec<AppName> = mix.iter().map(|&app| self.apps[app].clone()).collect();
                 chosen(typed, &apps).map_err(|error| {
-                    Wrong::of(SCHEMES, format!("schemes: {typed}: {error}")).item(*word)
+                    Wrong::of(SCHEMES, format!("schemes: {}: {error}", shown(typed))).item(*word)
                 })?;
             }
         }

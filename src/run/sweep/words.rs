@@ -1,5 +1,7 @@
 //! Names with lists of settings, multiplied out: `name:key=1,2:other=a,b`.
 
+use crate::units::{quoted, shown};
+
 /// A name with settings, each of one value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Named {
@@ -16,19 +18,20 @@ pub(super) fn combinations(typed: &str) -> Result<Vec<Named>, String> {
     let mut parts = typed.split(':');
     let name = parts.next().unwrap_or_default().trim().to_owned();
     if name.is_empty() {
-        return Err(format!("expected a name, found `{typed}`"));
+        return Err(format!("expected a name, found {}", quoted(typed.as_bytes())));
     }
     let mut all = vec![Named { name, settings: Vec::new() }];
     for part in parts {
+        let found = || quoted(part.as_bytes());
         let (key, values) = part
             .split_once('=')
-            .ok_or_else(|| format!("expected key=value after the colon, found `{part}`"))?;
+            .ok_or_else(|| format!("expected key=value after the colon, found {}", found()))?;
         let (key, values) = (key.trim(), list(values));
         if all[0].settings.iter().any(|(known, _)| known == key) {
-            return Err(format!("{key} comes twice in `{typed}`"));
+            return Err(format!("{} comes twice in {}", shown(key), quoted(typed.as_bytes())));
         }
         if key.is_empty() || values.iter().any(|value| value.is_empty()) {
-            return Err(format!("expected key=value or key=value,value, found `{part}`"));
+            return Err(format!("expected key=value or key=value,value, found {}", found()));
         }
         if all.len().saturating_mul(values.len()) > MOST {
             return Err(format!("expected at most {MOST} combinations in one word"));
@@ -96,5 +99,14 @@ mod tests {
             (0..30).map(|n| n.to_string()).collect::<Vec<_>>().join(",")
         );
         assert!(combinations(&many).unwrap_err().contains("at most"));
+    }
+
+    #[test]
+    fn long_words_are_cut_in_errors() {
+        let long = "\u{7f}é".repeat(5000);
+        for wrong in [format!("w:{long}=1:{long}=2"), format!("w:{long}"), format!(":{long}")] {
+            let error = combinations(&wrong).unwrap_err();
+            assert!(error.len() < 500, "{} bytes: {error}", error.len());
+        }
     }
 }
