@@ -42,6 +42,7 @@ mod layers;
 mod machine_memory;
 mod machine_verb;
 mod matching;
+mod matching_gain;
 mod memlog_text;
 mod merge;
 mod metamorphic;

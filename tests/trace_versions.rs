@@ -230,6 +230,21 @@ fn every_version_is_understood_and_written_back() {
 }
 
 #[test]
+fn fields_that_are_not_known_may_look_like_a_setting() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in");
+    let instruction = "0000 ffffffff 1 R1 MOV 0 0 9 clock = 5 ";
+    for line in [instruction.to_owned(), format!("0 0 0 0 {instruction}")] {
+        fs::write(&input, trace(&NONE, false, &[&line])).unwrap();
+        let store = converted(&input, folder.path());
+        let hash = store.content_hash();
+        fs::write(&input, written_back(&store, folder.path())).unwrap();
+        assert_eq!(converted(&input, folder.path()).content_hash(), hash, "{line}");
+        fs::remove_dir_all(folder.path().join("back")).unwrap();
+    }
+}
+
+#[test]
 fn what_is_not_modelled_is_counted_and_said() {
     for sample in SAMPLES {
         let folder = tempfile::tempdir().unwrap();

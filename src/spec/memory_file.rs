@@ -59,6 +59,13 @@ pub(super) struct MemoryFile {
 }
 
 impl MemoryFile {
+    /// `place` in an error; where it is in a file that this one inherits from, with this
+    /// one's name too, as what is wrong with it may be of this one.
+    pub(super) fn told(&self, place: &str) -> String {
+        let own = place.starts_with(&self.origin);
+        if own { place.to_owned() } else { format!("{place} (for {})", self.origin) }
+    }
+
     /// Reads `name` (a stem under `models/`, or a path) and its bases.
     ///
     /// # Errors

@@ -34,7 +34,7 @@ pub(super) fn gaps(
         *wait = (*wait).max(gap.wait);
     };
     for row in &file.rows {
-        let words = Words { row, parameters };
+        let words = Words { file, row, parameters };
         let (level, window, wait) = (words.level()?, words.window()?, words.wait()?);
         for &from in &words.commands("from", level)? {
             for &to in &words.commands("to", level)? {
@@ -60,6 +60,7 @@ pub(super) fn gaps(
 
 /// One row with what its words may refer to.
 struct Words<'a> {
+    file: &'a MemoryFile,
     row: &'a Row,
     parameters: &'a BTreeMap<String, i64>,
 }
@@ -67,7 +68,7 @@ struct Words<'a> {
 impl Words<'_> {
     fn wrong(&self, key: &str, expected: &str, found: &str) -> MemoryError {
         MemoryError::Value {
-            place: self.row.place.clone(),
+            place: self.file.told(&self.row.place),
             key: format!("gap.{key}"),
             expected: expected.to_owned(),
             found: found.to_owned(),
@@ -115,7 +116,7 @@ impl Words<'_> {
             Ok(wait) => Err(self.wrong("wait", expected, &wait.to_string())),
             Err(Fault::Sentence(problem)) => Err(self.wrong("wait", expected, &problem)),
             Err(Fault::Name(name)) => Err(MemoryError::UnknownKey {
-                place: self.row.place.clone(),
+                place: self.file.told(&self.row.place),
                 nearest: nearest(&name, self.parameters.keys().map(String::as_str)),
                 key: name,
             }),
@@ -143,7 +144,7 @@ impl Words<'_> {
         match self.row.words.keys().find(|key| !KNOWN.contains(&key.as_str())) {
             None => Ok(()),
             Some(key) => Err(MemoryError::UnknownKey {
-                place: self.row.place.clone(),
+                place: self.file.told(&self.row.place),
                 key: key.clone(),
                 nearest: nearest(key, KNOWN),
             }),

@@ -204,9 +204,7 @@ fn faulty(
     (key, (text, place), fault): (&str, &(String, String), &Fault),
     parameters: &BTreeMap<String, i64>,
 ) -> MemoryError {
-    // The expression may be inherited, and the numbers in it may not.
-    let inherited = !place.starts_with(&file.origin);
-    let place = if inherited { format!("{place} (for {})", file.origin) } else { place.clone() };
+    let place = file.told(place);
     match fault {
         Fault::Name(name) => MemoryError::UnknownKey {
             place,

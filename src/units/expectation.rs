@@ -33,9 +33,19 @@ pub fn in_words(expected: &str) -> String {
     if expected.starts_with("struct ") { String::from("a section") } else { expected.to_owned() }
 }
 
-/// A message of serde's with what it expects in words.
+/// A message of serde's with what it expects in words and long lines cut, of which an
+/// excerpt of a file may have some.
 #[must_use]
 pub fn message_in_words(message: &str) -> String {
+    const LONGEST: usize = 400;
+    let cut = |line: &str| match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    };
+    words(message).split('\n').map(cut).collect::<Vec<_>>().join("\n")
+}
+
+fn words(message: &str) -> String {
     const BEFORE: &str = ", expected ";
     let Some((found, rest)) = message.split_once(BEFORE) else { return message.to_owned() };
     let ends = [rest.find(" at line "), rest.find('\n')].into_iter().flatten();
@@ -66,5 +76,8 @@ mod tests {
         let words = "invalid value: integer `-5`, expected a whole number from 0 to 4294967295 at";
         assert!(message_in_words(&error).starts_with(words), "{error}");
         assert_eq!(message_in_words("EOF while parsing"), "EOF while parsing");
+        let long = format!("1 |\n2 | {}\nunknown field", "é".repeat(9000));
+        let told = message_in_words(&long);
+        assert!(told.len() < 1000 && told.ends_with("é…\nunknown field"), "{told}");
     }
 }

@@ -112,6 +112,10 @@ fn a_number_without_source_is_refused() {
     // An expression that is inherited, with a number that is not.
     let odd = "bytes_per_access = { value = 63, assumed = \"x\" }";
     refuse(&format!("base = \"ugpu-hbm\"\n[organisation]\n{odd}\n"), "128 / 63 is no whole");
+    // A sentence that is inherited, of a number that is not given.
+    let hbm = include_str!("../../models/memory/hbm.toml");
+    let without = hbm.lines().filter(|line| !line.starts_with("tCCDS"));
+    refuse(&without.collect::<Vec<_>>().join("\n"), "unknown key `tCCDS`");
     refuse("base = \"hbm\n", "not TOML");
     refuse("base = \"nowhere/hbm.toml\"\n", "bad.toml: `base`: expected a file that can be read");
 }

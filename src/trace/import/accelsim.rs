@@ -63,17 +63,17 @@ pub(super) fn import(
 
 /// The form of the lines, from the first ones after the header.
 pub(super) fn dialect(body: &[u8], header: &Header) -> Result<Dialect, Fault> {
-    let mut lines = body.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    let lines = body.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     let raw = lines
         .clone()
         .find(|line| !line.is_empty() && **line != *b"#")
         .is_some_and(|line| !line.starts_with(b"#"));
-    let instruction =
-        lines.find(|line| line.first().is_some_and(u8::is_ascii_hexdigit) && !is_setting(line));
-    let leading = instruction.and_then(|line| leading(line, header.line_info)).unwrap_or(0);
+    let mut possible = lines.filter(|line| line.first().is_some_and(u8::is_ascii_hexdigit));
+    let mut lines = possible.clone().filter(|line| !is_setting(line));
+    let leading = possible.find_map(|line| leading(line, header.line_info)).unwrap_or(0);
     if raw && leading < 4 {
         let expected = "`#BEGIN_TB`, or raw lines of CTA x, y, z, warp, PC and mask".to_owned();
-        let found = quoted(instruction.unwrap_or_default());
+        let found = quoted(lines.next().unwrap_or_default());
         return Err(Fault { line: header.lines, expected, found });
     }
     let leading = if leading < 4 { 0 } else { leading };
