@@ -220,7 +220,10 @@ fn by_print(counts: [usize; 4]) -> [f64; 2] {
                     let [low, high] = printed[disturbs][suffers].unwrap();
                     low + part * (high - low)
                 },
-                |place| TRIED[choice / 3 / TRIED.len().pow(place as u32) % TRIED.len()],
+                |place| {
+                    let place = u32::try_from(place).unwrap();
+                    TRIED[choice / 3 / TRIED.len().pow(place) % TRIED.len()]
+                },
             )
         };
         let gain = over_chance(&counts, slowdown);
