@@ -172,9 +172,9 @@ fn percent(before: f64, after: f64) -> f64 {
 const NAMES: [&str; 4] = ["M", "MC", "C", "A"];
 const DISTRIBUTIONS: [&str; 5] = ["equal", "M", "MC", "C", "A"];
 const SCHEMES: [&str; 4] = ["even-queue", "profile-based", "ilp", "ilp-smra"];
-/// Slow-downs tried for pairs of classes for which none is printed: from the least to the
-/// largest that is.
-const TRIED: [f64; 3] = [1.06, 1.5, 2.05];
+/// The least and the largest slow-down of pairs of classes for which none is printed: those
+/// of the printed ones.
+const OPEN: [f64; 2] = [1.06, 2.05];
 
 /// By who disturbs and who suffers the least and the largest printed slow-down.
 fn printed() -> Vec<Vec<Option<[f64; 2]>>> {
@@ -190,43 +190,36 @@ fn printed() -> Vec<Vec<Option<[f64; 2]>>> {
     NAMES.iter().map(|disturbs| row(disturbs)).collect()
 }
 
-/// Percent that the best pairs gain over pairs by chance where every job takes as long alone
-/// on half of the SMs and a group lasts as long as its slower member.
-fn over_chance(counts: &[usize; 4], slowdown: impl Fn(usize, usize) -> f64) -> f64 {
-    let pair = |a: usize, b: usize| slowdown(a, b).max(slowdown(b, a));
-    let cost: Vec<Vec<f64>> = (0..4).map(|a| (0..4).map(|b| pair(a, b)).collect()).collect();
+/// Percent that the best pairs of so many jobs of each class gain over pairs by chance where
+/// a pair of these classes takes so long.
+fn over_chance(counts: &[usize; 4], cost: &[Vec<f64>]) -> f64 {
     let jobs: Vec<usize> = (0..4).flat_map(|class| vec![class; counts[class]]).collect();
     let pairs = (0..jobs.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
     let all: Vec<f64> = pairs.map(|(a, b)| cost[jobs[a]][jobs[b]]).collect();
     let mean = all.iter().sum::<f64>() / all.len() as f64;
-    percent(mean * (jobs.len() / 2) as f64, least(counts, &cost, &mut HashMap::new()))
+    percent(mean * (jobs.len() / 2) as f64, least(counts, cost, &mut HashMap::new()))
 }
 
-/// The least and the most of [`over_chance`], over what the paper leaves open: where in a
-/// printed range a slow-down lies, and those that are not printed.
+/// The least and the most of [`over_chance`] where every job takes as long alone on half of
+/// the SMs and a pair as long as its slower member, over the ends of all that is printed as
+/// a range or not at all, each on its own.
 fn by_print(counts: [usize; 4]) -> [f64; 2] {
     let printed = printed();
-    let missing: Vec<(usize, usize)> = (0..16)
-        .map(|at| (at / 4, at % 4))
-        .filter(|&(disturbs, suffers)| printed[disturbs][suffers].is_none())
+    let end = |disturbs: usize, suffers: usize, end: usize| {
+        printed[disturbs][suffers].unwrap_or(OPEN)[end]
+    };
+    let pairs: Vec<(usize, usize, [f64; 2])> = (0..4)
+        .flat_map(|a| (0..=a).map(move |b| (a, b)))
+        .map(|(a, b)| (a, b, [0, 1].map(|which| end(a, b, which).max(end(b, a, which)))))
         .collect();
     let mut range = [f64::INFINITY, f64::NEG_INFINITY];
-    for choice in 0..3 * TRIED.len().pow(u32::try_from(missing.len()).unwrap()) {
-        let part = (choice % 3) as f64 / 2.0;
-        let slowdown = |disturbs: usize, suffers: usize| {
-            let place = missing.iter().position(|&pair| pair == (disturbs, suffers));
-            place.map_or_else(
-                || {
-                    let [low, high] = printed[disturbs][suffers].unwrap();
-                    low + part * (high - low)
-                },
-                |place| {
-                    let place = u32::try_from(place).unwrap();
-                    TRIED[choice / 3 / TRIED.len().pow(place) % TRIED.len()]
-                },
-            )
-        };
-        let gain = over_chance(&counts, slowdown);
+    for choice in 0..1_usize << pairs.len() {
+        let mut cost = vec![vec![0.0; 4]; 4];
+        for (place, &(a, b, ends)) in pairs.iter().enumerate() {
+            let time = ends[choice >> place & 1];
+            (cost[a][b], cost[b][a]) = (time, time);
+        }
+        let gain = over_chance(&counts, &cost);
         range = [range[0].min(gain), range[1].max(gain)];
     }
     range
@@ -245,7 +238,7 @@ fn queues(two: &Record, three: &Record) -> String {
     assert_eq!(order, DISTRIBUTIONS);
     let mut table = format!("| | {} |\n|---|---|---|---|---|---|\n", order.join(" | "));
     for (title, record) in [("two", two), ("three", three)] {
-        for scheme in ["even-queue", "ilp"] {
+        for scheme in SCHEMES {
             let gain = |queue: &Queue| percent(queue.serial(record) as f64, queue.cycles as f64);
             let title = format!("{title} at a time, `{scheme}` over one after the other");
             table += &row(&title, record.of(scheme).map(|queue| signed(gain(queue))));

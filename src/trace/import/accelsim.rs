@@ -93,7 +93,9 @@ fn is_setting(line: &[u8]) -> bool {
 fn leading(line: &[u8], line_info: bool) -> Option<usize> {
     let starts = line.iter().enumerate().filter(|(_, byte)| **byte == b' ').map(|(at, _)| at + 1);
     let starts = std::iter::once(0).chain(starts).take(1 + MOST_LEADING).enumerate();
-    let mut possible = starts.filter(|(fields, _)| *fields == 0 || *fields >= 4);
+    let number = |field: &[u8]| !field.is_empty() && field.iter().all(u8::is_ascii_digit);
+    let numbered = line.split(|byte| *byte == b' ').take(4).all(number);
+    let mut possible = starts.filter(|(fields, _)| *fields == 0 || *fields >= 4 && numbered);
     let found = possible.find(|&(_, start)| line::parse(&line[start..], line_info).is_ok());
     found.map(|(fields, _)| fields)
 }
