@@ -93,7 +93,7 @@ fn rows_are_judged_by_what_the_parts_give() {
     models(&place, &rows);
     let (code, said) = reproduce(&place, "own", &[]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("2 rows agree, 0 do not, 0 were not run"), "{said}");
+    assert!(said.contains("rows that agree: 2, that do not: 0, not run: 0"), "{said}");
     let found = read(&place);
     let [pairs, queue] = &found.papers[0].rows[..] else { panic!("{found:?}") };
     // Both orders of two applications are one mix.
@@ -130,6 +130,10 @@ fn a_row_that_does_not_agree_is_said_and_nothing_runs_twice() {
     assert_eq!(verdicts, [Verdict::Fail, Verdict::Fail]);
     assert_eq!(found.papers[0].rows[1].reasons, ["1 mixes of the set have no value"]);
     assert!(found.papers[0].rows[0].reasons[0].ends_with("300.0 allowed"), "{found:?}");
+    // The report of another paper does not replace this one.
+    let (code, said) = reproduce(&place, "slate", &["--so-far"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("out holds a report on own, which one on slate would"), "{said}");
     // Again: from what is there, on any number of threads, byte for byte.
     let first = place.content("out");
     let times = |folder: &Path| -> Vec<_> {
@@ -144,12 +148,53 @@ fn a_row_that_does_not_agree_is_said_and_nothing_runs_twice() {
 }
 
 #[test]
+fn what_has_been_run_so_far_is_told_and_nothing_is_run() {
+    let place = Place::new();
+    models(&place, &[row("sequential", "pairs", "makespan", "[-90.0, 900.0]")]);
+    let so_far = |expected: &[&str]| {
+        let (code, said) = reproduce(&place, "own", &["--so-far"]);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(expected.iter().all(|expected| said.contains(expected)), "{said}");
+        fs::read_to_string(place.path("out/report.md")).unwrap()
+    };
+    let report = so_far(&["not run: 1", "not run yet: 5; the same command without --so-far"]);
+    assert!(report.contains("Two pairs. Records: 0. Not run yet: 4."), "{report}");
+    let plan = "out/parts/own-pairs/own.toml";
+    let swept = ["sweep", plan, "--out", "out/parts/own-pairs", "--cells", "1-2"];
+    let (code, said) = place.run(&swept);
+    assert_eq!(code, Some(0), "{said}");
+    let report = so_far(&["rows that agree: 1", "not run yet: 3;"]);
+    assert!(report.contains("Two pairs. Records: 2. Not run yet: 2."), "{report}");
+    assert!(report.contains("One queue. Records: 0. Not run yet: 1."), "{report}");
+    assert_eq!(reproduce(&place, "own", &[]).0, Some(0));
+    let report = so_far(&["rows that agree: 1"]);
+    assert!(!report.contains("Not run yet"), "{report}");
+}
+
+#[test]
+fn records_of_another_build_are_not_taken_unasked() {
+    let place = Place::new();
+    models(&place, &[row("sequential", "pairs", "makespan", "[-90.0, 900.0]")]);
+    assert_eq!(reproduce(&place, "own", &[]).0, Some(0));
+    let list = place.path("out/parts/own-pairs/sweep.json");
+    let build = read(&place).build;
+    let text = fs::read_to_string(&list).unwrap().replace(&build, "0.0.9+1");
+    fs::write(&list, text).unwrap();
+    for option in [&[][..], &["--so-far"]] {
+        let (code, said) = reproduce(&place, "own", option);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("0.0.9+1 in out") && said.contains("--mixed-versions"), "{said}");
+    }
+    assert_eq!(reproduce(&place, "own", &["--mixed-versions"]).0, Some(0));
+}
+
+#[test]
 fn a_short_version_leaves_out_what_has_none() {
     let place = Place::new();
     models(&place, &[row("sequential", "pairs", "stp", "1.0")]);
     let (code, said) = reproduce(&place, "own", &["--quick"]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("0 rows agree, 0 do not, 1 were not run"), "{said}");
+    assert!(said.contains("rows that agree: 0, that do not: 0, not run: 1"), "{said}");
 }
 
 #[test]

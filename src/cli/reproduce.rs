@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use crate::record::Reproduction;
 use crate::report;
 use crate::report::figure::FIGURES;
-use crate::run::{ReproduceError, ReproduceRequest, reproduce};
+use crate::run::{ALL_PAPERS, ReproduceError, ReproduceRequest, reproduce};
 use crate::units::{ByteCount, check_writable, held};
 
 use super::Outcome;
@@ -38,6 +39,7 @@ use super::place::cache_folder;
     EXAMPLES:\n  \
     gpumodel reproduce slate --quick --report out      a few mixes with short runs\n  \
     gpumodel reproduce slate --report slate            the whole evaluation\n  \
+    gpumodel reproduce slate --report slate --so-far   what there is of it meanwhile\n  \
     gpumodel reproduce all --report papers --threads 32"
 )]
 pub(crate) struct Arguments {
@@ -50,6 +52,14 @@ pub(crate) struct Arguments {
     /// A representative part with shorter runs
     #[arg(long)]
     quick: bool,
+    /// Runs nothing: reports what has been run so far, while others run the rest or after an
+    /// interrupt
+    #[arg(long)]
+    so_far: bool,
+    /// Takes what other versions of the program have run in that folder, as it is; the report
+    /// tells how much
+    #[arg(long)]
+    mixed_versions: bool,
     /// Cells at once at most [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -73,11 +83,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
     let folder = &arguments.report;
     check_own(folder)?;
+    check_paper(folder, &arguments.paper)?;
     check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
     let request = ReproduceRequest {
         paper: arguments.paper.clone(),
         report: folder.clone(),
         quick: arguments.quick,
+        so_far: arguments.so_far,
+        mixed_versions: arguments.mixed_versions,
         memory_bytes: arguments.memory.map(|memory| memory.0),
         expiry: Duration::from_secs(arguments.stale_after.into()),
         models: arguments.models.clone(),
@@ -96,6 +109,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     report::write_reproduction(&found, folder)?;
     let mut stdout = stdout();
     stdout.write_all(report::headlines(&found).as_bytes())?;
+    if found.left() > 0 {
+        let left = found.left();
+        writeln!(stdout, "not run yet: {left}; the same command without --so-far goes on")?;
+    }
     writeln!(stdout, "report: {}", folder.join("index.html").display())?;
     let [_, failed, _] = found.counts();
     Ok(if failed + found.failed() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -116,6 +133,21 @@ fn check_own(folder: &Path) -> Result<(), String> {
     Err(format!(
         "{folder} holds {found} and no reproduction: name a folder that does not exist or is \
          empty, or that of an earlier reproduction"
+    ))
+}
+
+/// Refuses a folder with the report of a paper that the one on `paper` would leave out.
+fn check_paper(folder: &Path, paper: &str) -> Result<(), String> {
+    let Ok(found) = Reproduction::read(&folder.join("reproduction.json")) else { return Ok(()) };
+    let others = found.papers.iter().map(|found| found.paper.as_str());
+    let others: Vec<&str> = others.filter(|other| *other != paper && paper != ALL_PAPERS).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    let (folder, others) = (folder.display(), others.join(", "));
+    Err(format!(
+        "{folder} holds a report on {others}, which one on {paper} would replace: name another \
+         folder, or reproduce {ALL_PAPERS}"
     ))
 }
 

@@ -58,6 +58,13 @@ pub struct ReproducedPart {
     pub records: Vec<String>,
     /// Those that failed.
     pub failed: usize,
+    /// Those that have not been run yet.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left: usize,
+    /// By other builds of the program than that of the reproduction: how many of the records
+    /// are of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub other_builds: BTreeMap<String, usize>,
     /// Mixes of the whole study, orders of the same applications counted once; absent: not
     /// known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,9 +142,20 @@ impl Reproduction {
         [count(Verdict::Pass), count(Verdict::Fail), count(Verdict::NotRun)]
     }
 
+    /// Cells and queues that have not been run yet.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.papers.iter().flat_map(|paper| &paper.parts).map(|part| part.left).sum()
+    }
+
     /// Cells or queues that failed.
     #[must_use]
     pub fn failed(&self) -> usize {
         self.papers.iter().flat_map(|paper| &paper.parts).map(|part| part.failed).sum()
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }

@@ -3,13 +3,14 @@
 //! A row passes when the sign agrees (less than 0.05 %, ours or printed, has none), the gain
 //! is within ten points or a third of it, whichever is more, and the order agrees with every
 //! other row that compares the same schemes by the same measure and is further away than three
-//! points in the paper.
+//! points in the paper, on the mixes that both have a value of.
 
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use super::HeadlineRow;
+use super::over_mixes::over_mixes;
+use super::{HeadlineRow, MixGain};
 
 /// Points by which a gain may differ in any case.
 const POINTS: f64 = 10.0;
@@ -85,6 +86,18 @@ impl HeadlineRow {
         reasons
     }
 
+    /// Ours over the mixes that both have a value of, in percent: where a part of the runs is
+    /// there, one scheme may have more than another.
+    fn gain_with(&self, other: &Self) -> Option<f64> {
+        let shared = |mix: &&MixGain| other.mixes.iter().any(|one| one.mix == mix.mix);
+        let mixes: Vec<&MixGain> = self.mixes.iter().filter(shared).collect();
+        if mixes.len() == self.mixes.len() {
+            return self.modelled_percent;
+        }
+        let ratios: Vec<f64> = mixes.iter().map(|mix| 1.0 + mix.percent / 100.0).collect();
+        over_mixes(&self.mean, &ratios).map(|ratio| 100.0 * (ratio - 1.0))
+    }
+
     /// Both compare the same, but for one of their schemes.
     fn beside(&self, other: &Self) -> bool {
         let same = self.set == other.set && self.measure == other.measure;
@@ -107,7 +120,9 @@ fn verdict(row: &HeadlineRow, rows: &[HeadlineRow]) -> (Verdict, Vec<String>) {
     };
     let mut reasons = row.alone(ours);
     for other in rows.iter().filter(|other| row.beside(other)) {
-        let Some(theirs) = other.modelled_percent else { continue };
+        let (Some(ours), Some(theirs)) = (row.gain_with(other), other.gain_with(row)) else {
+            continue;
+        };
         let printed = row.middle() - other.middle();
         if printed.abs() > TIE && printed * (ours - theirs) < 0.0 {
             let (scheme, over) = (&other.scheme, &other.over);
@@ -120,8 +135,8 @@ fn verdict(row: &HeadlineRow, rows: &[HeadlineRow]) -> (Verdict, Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::{Verdict, judge};
-    use crate::record::HeadlineRow;
     use crate::record::headline::row;
+    use crate::record::{HeadlineRow, MixGain};
 
     fn verdicts(mut rows: Vec<HeadlineRow>) -> Vec<bool> {
         judge(&mut rows);
@@ -159,6 +174,22 @@ mod tests {
         // Three points are a tie; other schemes on both sides say nothing.
         assert_eq!(verdicts(vec![row("a", "c", 20.0, 15.0), row("b", "c", 17.0, 16.0)]), [true; 2]);
         assert_eq!(verdicts(vec![row("a", "c", 20.0, 15.0), row("b", "d", 12.0, 16.0)]), [true; 2]);
+    }
+
+    #[test]
+    fn the_order_is_that_of_the_mixes_that_both_have() {
+        let mix = |name: &str, percent| MixGain { mix: name.to_owned(), percent };
+        let rows = |b| {
+            let more = vec![mix("x", 15.0), mix("y", -35.0)];
+            let a = HeadlineRow { mixes: more, ..row("a", "c", 20.0, -10.0) };
+            vec![a, HeadlineRow { mixes: vec![mix("x", b)], ..row("b", "c", 14.0, b) }]
+        };
+        assert_eq!(verdicts(rows(14.9)), [false, true], "the mean is 30 points away");
+        assert_eq!(verdicts(rows(15.1)), [false, false]);
+        let mut rows = rows(14.9);
+        rows[1].mixes[0].mix = String::from("z");
+        rows[1].modelled_percent = Some(20.0);
+        assert_eq!(verdicts(rows), [false, true], "nothing to compare");
     }
 
     #[test]

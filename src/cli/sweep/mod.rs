@@ -260,6 +260,12 @@ fn again(arguments: &Arguments) -> String {
     if arguments.mixed_versions {
         text += " --mixed-versions";
     }
+    if let Some(threads) = arguments.threads {
+        text += &format!(" --threads {threads}");
+    }
+    if let Some(memory) = arguments.memory {
+        text += &format!(" --memory {}", memory.0);
+    }
     text
 }
 

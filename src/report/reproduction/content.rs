@@ -39,7 +39,7 @@ pub(super) fn blocks(
     let mut blocks = vec![Block::Heading(1, TITLE.to_owned())];
     let quick = if reproduction.quick { "A short version: few mixes, short runs. " } else { "" };
     blocks.push(Block::Text(format!(
-        "{quick}{}. {passed} rows agree with the papers, {failed} do not, {missing} were not run. {RULE}",
+        "{quick}{}. Rows that agree with the papers: {passed}; that do not: {failed}; not run: {missing}. {RULE}",
         reproduction.program
     )));
     for paper in &reproduction.papers {
@@ -79,12 +79,7 @@ fn studied(
     read: &Reader<'_>,
 ) -> Result<(), ReportError> {
     blocks.push(Block::Heading(3, part.title.clone()));
-    let failed = match part.failed {
-        0 => String::new(),
-        some => format!(" {some} runs failed."),
-    };
-    let count = part.records.len();
-    blocks.push(Block::Text(format!("{} {count} records.{failed}", part.covers)));
+    blocks.push(Block::Text(held(part)));
     let records = if part.figures.is_empty() { Vec::new() } else { read(&part.records)? };
     for figure in &part.figures {
         let words = [&paper.paper, &part.name, &figure.name];
@@ -94,6 +89,21 @@ fn studied(
         blocks.push(Block::Figure(file, about, drawn(figure, &records)));
     }
     Ok(())
+}
+
+/// What was run, and what of it there is.
+fn held(part: &ReproducedPart) -> String {
+    let mut text = format!("{} Records: {}.", part.covers, part.records.len());
+    if part.failed > 0 {
+        text += &format!(" Failed: {}.", part.failed);
+    }
+    if part.left > 0 {
+        text += &format!(" Not run yet: {}.", part.left);
+    }
+    for (build, count) in &part.other_builds {
+        text += &format!(" Of another build of the program, {build}: {count}.");
+    }
+    text
 }
 
 fn silences(blocks: &mut Vec<Block>, paper: &ReproducedPaper) {
@@ -176,7 +186,7 @@ pub fn headlines(reproduction: &Reproduction) -> String {
     let text = |column: usize| column < 5 || column == 8;
     let [passed, failed, missing] = reproduction.counts();
     words(header, rows.collect(), text)
-        + &format!("\n{passed} rows agree, {failed} do not, {missing} were not run\n")
+        + &format!("\nrows that agree: {passed}, that do not: {failed}, not run: {missing}\n")
 }
 
 const HEADER: [&str; 11] = [
@@ -218,8 +228,8 @@ pub(super) fn csv(reproduction: &Reproduction) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{judged, why};
-    use crate::record::{HeadlineRow, MixGain, Verdict};
+    use super::{held, judged, why};
+    use crate::record::{HeadlineRow, MixGain, ReproducedPart, Verdict};
     use crate::report::document::markdown;
 
     fn row() -> HeadlineRow {
@@ -261,5 +271,20 @@ mod tests {
         let unknown = "is the other. These runs are short. The cause has not been found out.";
         assert!(told(None, true).ends_with(unknown));
         assert_eq!(why(&HeadlineRow { verdict: Verdict::Pass, ..row() }, false), None);
+    }
+
+    #[test]
+    fn a_part_tells_what_is_not_there_and_of_which_build_records_are() {
+        let whole = ReproducedPart { covers: "All.".into(), ..ReproducedPart::default() };
+        assert_eq!(held(&whole), "All. Records: 0.");
+        let part = ReproducedPart {
+            records: vec![String::new(); 3],
+            failed: 1,
+            left: 2,
+            other_builds: [("0.0.9+1".to_owned(), 2)].into(),
+            ..whole
+        };
+        let told = "All. Records: 3. Failed: 1. Not run yet: 2. Of another build of the program, 0.0.9+1: 2.";
+        assert_eq!(held(&part), told);
     }
 }

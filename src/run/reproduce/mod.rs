@@ -28,8 +28,8 @@ use part::Prepared;
 
 pub use error::ReproduceError;
 
-/// All papers.
-const ALL: &str = "all";
+/// Stands for all papers.
+pub const ALL_PAPERS: &str = "all";
 
 /// What `reproduce` is asked for.
 #[derive(Clone, Debug)]
@@ -40,6 +40,10 @@ pub struct ReproduceRequest {
     pub report: PathBuf,
     /// A representative part with shorter runs.
     pub quick: bool,
+    /// Runs nothing: what has been run in that folder.
+    pub so_far: bool,
+    /// Takes the records of other builds of the program, too, as they are.
+    pub mixed_versions: bool,
     /// Bytes that cells may take together; `None`: most of what is free.
     pub memory_bytes: Option<u64>,
     /// How long a process of another machine may not be heard of before its cells are
@@ -91,7 +95,7 @@ pub fn reproduce(
 /// The papers that were asked for: with something to run.
 fn chosen(models: &Models, name: &str) -> Result<Vec<Paper>, ReproduceError> {
     let all = Paper::all(models)?;
-    if name == ALL {
+    if name == ALL_PAPERS {
         return Ok(all);
     }
     let known: Vec<String> = all.iter().map(|paper| paper.name.clone()).collect();
@@ -99,7 +103,7 @@ fn chosen(models: &Models, name: &str) -> Result<Vec<Paper>, ReproduceError> {
         Some(paper) => Ok(vec![paper]),
         None => {
             let names = known.iter().map(String::as_str);
-            let hint = did_you_mean(name, names.chain(std::iter::once(ALL)));
+            let hint = did_you_mean(name, names.chain(std::iter::once(ALL_PAPERS)));
             Err(ReproduceError::NoPaper { name: name.to_owned(), hint, known: known.join(", ") })
         }
     }
@@ -130,7 +134,11 @@ fn one(
         let (part, records) = part.run(models, request, watch)?;
         ran.push(Ran { part, records: joined(records) });
     }
-    let row = |headline: &Headline| row(headline, &paper.sets[&headline.set], &ran, request.quick);
+    let partial = request.quick || request.so_far;
+    let row = |headline: &Headline| {
+        let row = row(headline, &paper.sets[&headline.set], &ran, partial);
+        HeadlineRow { analysis: analysis(headline, &row, request.quick), ..row }
+    };
     let mut rows: Vec<HeadlineRow> = paper.headlines.iter().map(row).collect();
     judge(&mut rows);
     if !request.quick {
@@ -138,7 +146,7 @@ fn one(
             part.figures = figures::marked(part, paper, &rows);
         }
     }
-    let tables = tables::tables(paper, &ran, request.quick);
+    let tables = tables::tables(paper, &ran, partial);
     Ok(ReproducedPaper {
         paper: paper.name.clone(),
         description: paper.description.clone(),
@@ -162,8 +170,7 @@ fn row(headline: &Headline, set: &Set, ran: &[Ran], partial: bool) -> HeadlineRo
         limit: headline.limit,
         ..HeadlineRow::default()
     };
-    let row = filled(row, set, ran, partial);
-    HeadlineRow { analysis: analysis(headline, &row, partial), ..row }
+    filled(row, set, ran, partial)
 }
 
 /// `row` with what the part that `set` is of gives.

@@ -1,5 +1,6 @@
 //! One part of a paper's evaluation: a sweep by its plan, or a queue.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,9 @@ use crate::units::WholeFile;
 
 use super::super::recall::{BUILD, key};
 use super::super::request::{AnalyzeRequest, analyze};
-use super::super::sweep::{SweepError, SweepRequest, SweepWatch, plan_names, sweep};
+use super::super::sweep::{
+    SweepEnd, SweepError, SweepRequest, SweepWatch, plan_names, so_far, sweep,
+};
 use super::figures::figures;
 use super::mixes::listed;
 use super::{ReproduceError, ReproduceRequest, check};
@@ -64,7 +67,7 @@ impl<'a> Prepared<'a> {
         Ok(Some(Self { part, folder, file, mixes }))
     }
 
-    /// Runs it: what comes out, with its records.
+    /// Runs it, or looks at what has been run: what comes out, with its records.
     pub(super) fn run(
         &self,
         models: &Models,
@@ -72,13 +75,14 @@ impl<'a> Prepared<'a> {
         watch: &dyn SweepWatch,
     ) -> Result<(ReproducedPart, Vec<Analysis>), ReproduceError> {
         let (part, place) = (self.part, request.report.join(&self.folder));
-        let (paths, failed) = if part.plan.is_some() {
+        let (paths, end) = if part.plan.is_some() {
             swept(part, &self.file, &place, request, watch)?
         } else {
             queued(part, &self.file, (&place, models), request, watch)?
         };
         let records: Result<Vec<Analysis>, _> =
             paths.iter().map(|path| Analysis::read(path)).collect();
+        let records = records?;
         let within = |path: &PathBuf| {
             path.strip_prefix(&request.report).unwrap_or(path).to_string_lossy().into_owned()
         };
@@ -88,11 +92,13 @@ impl<'a> Prepared<'a> {
             title: part.title.clone(),
             covers: covers.clone(),
             records: paths.iter().map(within).collect(),
-            failed,
+            failed: end.failed,
+            left: end.left,
+            other_builds: other_builds(&records),
             mixes: self.mixes,
             figures: figures(part),
         };
-        Ok((found, records?))
+        Ok((found, records))
     }
 }
 
@@ -110,21 +116,30 @@ fn wrong(path: &Path) -> impl FnOnce(std::io::Error) -> ReproduceError {
     move |source| ReproduceError::Folder { path, source }
 }
 
-/// The records of a plan's cells in its order, and how many cells failed.
+/// How many of `records` are of other builds of the program than this one, by build.
+fn other_builds(records: &[Analysis]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    let builds = records.iter().filter_map(|record| Some(&record.cell.as_ref()?.build));
+    for build in builds.filter(|build| *build != BUILD) {
+        *counts.entry(build.clone()).or_insert(0) += 1;
+    }
+    counts
+}
+
+/// The records of a plan's cells in its order, and how many cells have none.
 fn swept(
     part: &Part,
     plan: &Path,
     place: &Path,
     request: &ReproduceRequest,
     watch: &dyn SweepWatch,
-) -> Result<(Vec<PathBuf>, usize), ReproduceError> {
+) -> Result<(Vec<PathBuf>, SweepEnd), ReproduceError> {
     let asked = SweepRequest {
         plan: plan.to_path_buf(),
         out: place.to_path_buf(),
         resume: true,
         retry_failed: true,
-        // Cells of other builds stay where they are; only those of this one are read.
-        mixed_versions: true,
+        mixed_versions: request.mixed_versions,
         memory_bytes: request.memory_bytes,
         plan_hash: None,
         part: None,
@@ -133,18 +148,21 @@ fn swept(
         models: request.models.clone(),
         cache: request.cache.clone(),
     };
-    let end = match sweep(&asked, watch) {
-        Ok(end) if end.left == 0 => end,
-        Ok(end) => return Err(ReproduceError::Stopped { part: part.name.clone(), left: end.left }),
-        Err(SweepError::Stopped { .. }) => {
-            return Err(ReproduceError::Stopped { part: part.name.clone(), left: 1 });
+    if !request.so_far {
+        match sweep(&asked, watch) {
+            Ok(SweepEnd { left: 0, .. }) => {}
+            Ok(end) => return Err(stopped(part, end.left)),
+            Err(SweepError::Stopped { .. }) => return Err(stopped(part, 1)),
+            Err(error) => return Err(failed(part, error)),
         }
-        Err(error) => return Err(failed(part, error)),
-    };
+    }
+    let (end, done) = so_far(&asked, watch).map_err(|source| failed(part, source))?;
     let files = SweepFiles::new(place);
-    let own = files.cells()?.into_iter().take(end.done + end.failed);
-    let records = own.map(|cell| files.record(&cell.key)).filter(|path| path.is_file());
-    Ok((records.collect(), end.failed))
+    Ok((done.iter().map(|cell| files.record(&cell.key)).collect(), end))
+}
+
+fn stopped(part: &Part, left: usize) -> ReproduceError {
+    ReproduceError::Stopped { part: part.name.clone(), left }
 }
 
 /// The record of a queue under all schemes, kept under the hash of the build, the part and
@@ -155,18 +173,21 @@ fn queued(
     (place, models): (&Path, &Models),
     request: &ReproduceRequest,
     watch: &dyn SweepWatch,
-) -> Result<(Vec<PathBuf>, usize), ReproduceError> {
-    let stopped = || ReproduceError::Stopped { part: part.name.clone(), left: 1 };
+) -> Result<(Vec<PathBuf>, SweepEnd), ReproduceError> {
     let machine = part.machine.clone().unwrap_or_default();
     let mut words = vec![BUILD.to_owned(), queue.display().to_string(), machine.clone()];
     words.extend(part.schemes.iter().cloned());
     words.extend(models.texts().flat_map(|(path, text)| [path.to_owned(), text.to_owned()]));
     let path = place.join(format!("{:032x}.json", key(&words)));
+    let done = SweepEnd { done: 1, ..SweepEnd::default() };
     if Analysis::read(&path).is_ok() {
-        return Ok((vec![path], 0));
+        return Ok((vec![path], done));
+    }
+    if request.so_far {
+        return Ok((Vec::new(), SweepEnd { left: 1, ..SweepEnd::default() }));
     }
     if watch.stopped() {
-        return Err(stopped());
+        return Err(stopped(part, 1));
     }
     let asked = AnalyzeRequest {
         schemes: part.schemes.clone(),
@@ -178,5 +199,5 @@ fn queued(
         |source| ReproduceError::Queue { part: part.name.clone(), source: Box::new(source) };
     let record = analyze(&asked, watch).map_err(failed)?;
     WholeFile::write(&path, record.to_json().as_bytes()).map_err(wrong(&path))?;
-    if watch.stopped() { Err(stopped()) } else { Ok((vec![path], 0)) }
+    if watch.stopped() { Err(stopped(part, 1)) } else { Ok((vec![path], done)) }
 }

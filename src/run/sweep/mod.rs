@@ -185,6 +185,37 @@ fn asked(
     Ok((stock, cells, part))
 }
 
+/// The cells of a plan that have a record in the folder of the sweep, in order, and how many
+/// failed or have not ended; runs none.
+///
+/// # Errors
+/// [`SweepError`]: as [`planned`], where the list of the folder is damaged, and where it has
+/// cells of another build that were not asked for.
+pub(super) fn so_far(
+    request: &SweepRequest,
+    watch: &dyn SweepWatch,
+) -> Result<(SweepEnd, Vec<CellRecord>), SweepError> {
+    let files = SweepFiles::new(&request.out);
+    if !request.mixed_versions {
+        versions::refuse_others(&files)?;
+    }
+    let (_, mut cells, part) = asked(request, watch)?;
+    let mut end = SweepEnd::default();
+    let mut done = Vec::new();
+    for cell in cells.drain(part) {
+        let key = &cell.record.key;
+        if files.record(key).is_file() {
+            done.push(cell.record);
+        } else if files.has_ended(key) {
+            end.failed += 1;
+        } else {
+            end.left += 1;
+        }
+    }
+    end.done = done.len();
+    Ok((end, done))
+}
+
 /// Runs the cells of a plan that have not ended, and writes the tables of all.
 ///
 /// # Errors

@@ -158,6 +158,11 @@ impl Plan {
                 return Err(Wrong::of(key, format!("{key}: expected one at least")));
             }
         }
+        let twice = |at: &usize| self.seeds[..*at].contains(&self.seeds[*at]);
+        if let Some(at) = (0..self.seeds.len()).find(twice) {
+            let message = format!("seeds: {} is there twice", self.seeds[at]);
+            return Err(Wrong::of("seeds", message).item(at));
+        }
         if self.cells() > MOST_CELLS {
             let message = format!("expected at most {MOST_CELLS} cells, found {}", self.cells());
             return Err(Wrong { keys: Vec::new(), message });
@@ -357,6 +362,7 @@ mod tests {
                 "`spacing`: expected a whole number from 0 on, found",
             ),
             ("seeds = [1, 2]", "seeds = []", "plan.toml:3: seeds: expected one"),
+            ("seeds = [1, 2]", "seeds = [1, 2, 1]", "plan.toml:3: seeds: 1 is there twice"),
             ("a = 'synth:saxpy'\nb = 'x/b.gpt'\n", "", "expected applications"),
             (
                 "all_pairs = true",
