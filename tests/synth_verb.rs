@@ -37,6 +37,23 @@ fn the_verb_writes_the_same_folder_however_it_is_named() {
 }
 
 #[test]
+fn the_file_that_the_notes_show_runs() {
+    let notes = fs::read_to_string(workloads().join("README.md")).unwrap();
+    let (_, text) = notes.split_once("```toml\n").unwrap();
+    let (text, _) = text.split_once("```").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("my-gather.toml"), text).unwrap();
+    let run = |words: &[&str]| {
+        let mut program = program();
+        program.current_dir(&folder).env("GPUMODEL_CACHE", folder.path()).args(words);
+        String::from_utf8(program.assert().success().get_output().stdout.clone()).unwrap()
+    };
+    run(&["synth", "my-gather.toml", "-o", "my-gather"]);
+    let said = run(&["analyze", "synth:my-gather.toml", "--machine", "v100"]);
+    assert!(said.contains("1 launch, "), "{said}");
+}
+
+#[test]
 fn a_name_or_a_scale_typed_wrong_is_answered_with_what_was_meant() {
     let folder = tempfile::tempdir().unwrap();
     let failing = |name: &str, word: &str| {

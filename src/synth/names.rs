@@ -134,9 +134,17 @@ impl Names {
         if !proper {
             return Err(format!("`{name}` is no name: letters, digits and `_`, no digit first"));
         }
-        let taken = self.all().any(|known| known == name) || EXTENTS.contains(&name);
-        if taken || FUNCTIONS.contains(&name) {
-            return Err(format!("the name `{name}` is taken"));
+        let position = POSITIONS.iter().any(|(position, _)| *position == name);
+        if position || EXTENTS.contains(&name) {
+            return Err(format!(
+                "the name `{name}` is taken: it says where a lane is, or how large the launch"
+            ));
+        }
+        if FUNCTIONS.contains(&name) {
+            return Err(format!("the name `{name}` is taken: it is a function"));
+        }
+        if self.all().any(|known| known == name) {
+            return Err(format!("the name `{name}` is taken: the file has it already"));
         }
         Ok(())
     }
@@ -324,6 +332,20 @@ mod tests {
         assert_eq!(value("input + size(input) / 2 - width"), Ok(4096 + 256 - 64));
         assert_eq!(value("select(width > 63, max(1, 2), min(1, 2))"), Ok(2));
         assert!(value("index").is_err());
+    }
+
+    #[test]
+    fn who_has_a_name_already_is_said() {
+        let fault = |name: &str| names().set_constant(name, 1).unwrap_err();
+        for (name, has) in [
+            ("lane", "where a lane is"),
+            ("ctas", "how large the launch"),
+            ("hash", "a function"),
+            ("index", "the file has it"),
+        ] {
+            assert!(fault(name).contains(&format!("`{name}` is taken: ")), "{name}");
+            assert!(fault(name).contains(has), "{}", fault(name));
+        }
     }
 
     #[test]
