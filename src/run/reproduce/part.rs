@@ -126,15 +126,9 @@ fn other_builds(records: &[Analysis]) -> BTreeMap<String, usize> {
     counts
 }
 
-/// The records of a plan's cells in its order, and how many cells have none.
-fn swept(
-    part: &Part,
-    plan: &Path,
-    place: &Path,
-    request: &ReproduceRequest,
-    watch: &dyn SweepWatch,
-) -> Result<(Vec<PathBuf>, SweepEnd), ReproduceError> {
-    let asked = SweepRequest {
+/// The sweep of `plan` into `place`.
+fn sweep_of(plan: &Path, place: &Path, request: &ReproduceRequest) -> SweepRequest {
+    SweepRequest {
         plan: plan.to_path_buf(),
         out: place.to_path_buf(),
         resume: true,
@@ -147,18 +141,33 @@ fn swept(
         expiry: request.expiry,
         models: request.models.clone(),
         cache: request.cache.clone(),
-    };
-    if !request.so_far {
-        match sweep(&asked, watch) {
-            Ok(SweepEnd { left: 0, .. }) => {}
+    }
+}
+
+/// The records of a plan's cells in its order, and how many cells have none.
+fn swept(
+    part: &Part,
+    plan: &Path,
+    place: &Path,
+    request: &ReproduceRequest,
+    watch: &dyn SweepWatch,
+) -> Result<(Vec<PathBuf>, SweepEnd), ReproduceError> {
+    let asked = sweep_of(plan, place, request);
+    let files = SweepFiles::new(place);
+    let (end, cells) = if request.so_far {
+        so_far(&asked, watch).map_err(|source| failed(part, source))?
+    } else {
+        let end = match sweep(&asked, watch) {
+            Ok(end) if end.left == 0 => end,
             Ok(end) => return Err(stopped(part, end.left)),
             Err(SweepError::Stopped { .. }) => return Err(stopped(part, 1)),
             Err(error) => return Err(failed(part, error)),
-        }
-    }
-    let (end, done) = so_far(&asked, watch).map_err(|source| failed(part, source))?;
-    let files = SweepFiles::new(place);
-    Ok((done.iter().map(|cell| files.record(&cell.key)).collect(), end))
+        };
+        // The plan's cells are listed first.
+        (end, files.cells()?.into_iter().take(end.done + end.failed).collect())
+    };
+    let records = cells.iter().map(|cell| files.record(&cell.key)).filter(|path| path.is_file());
+    Ok((records.collect(), end))
 }
 
 fn stopped(part: &Part, left: usize) -> ReproduceError {
