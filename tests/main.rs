@@ -125,5 +125,6 @@ mod trace_versions;
 mod tracez;
 mod translation;
 mod ugpu_tables;
+mod ugpu_whole;
 mod water_filling;
 mod workloads;

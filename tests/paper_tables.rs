@@ -62,15 +62,14 @@ struct Reason {
     analysis: Option<String>,
 }
 
-/// The rows of a file: the last of those of the same headline holds their mean.
-fn rows(path: &Path) -> Vec<Line> {
-    let mut rows: Vec<Line> = Vec::new();
+/// The rows of a file, each with how many mixes it is of: the last line of those of the same
+/// headline holds their mean.
+fn rows(path: &Path) -> Vec<(Line, usize)> {
+    let mut rows: Vec<(Line, usize)> = Vec::new();
     for line in csv::Reader::from_path(path).unwrap().deserialize() {
         let line: Line = line.unwrap();
-        if rows.last().is_some_and(|last| last.is_of(&line)) {
-            rows.pop();
-        }
-        rows.push(line);
+        let last = rows.pop_if(|(last, _)| last.is_of(&line));
+        rows.push((line, last.map_or(0, |(_, mixes)| mixes + 1)));
     }
     rows
 }
@@ -79,15 +78,16 @@ fn table(name: &str) -> String {
     let path = reports().join("whole").join(format!("{name}.csv"));
     let paper = reports().join(format!("../models/papers/{name}.toml"));
     let paper: Paper = toml::from_str(&fs::read_to_string(paper).unwrap()).unwrap();
-    let mut table =
-        String::from("| | over | of | by | paper | model | |\n|---|---|---|---|---|---|---|\n");
-    let mut reasons = String::new();
-    for (at, row) in rows(&path).iter().enumerate() {
+    let mut table = String::from(
+        "| | over | of | mixes | by | paper | model | |\n|---|---|---|---|---|---|---|---|\n",
+    );
+    let mut reasons: Vec<(&String, Vec<String>)> = Vec::new();
+    for (at, (row, mixes)) in rows(&path).iter().enumerate() {
         let Line { scheme, over, set, measure, modelled_percent, verdict, .. } = row;
         let over = if over.is_empty() { String::new() } else { format!("`{over}`") };
         let _ = writeln!(
             table,
-            "| {}: `{scheme}` | {over} | {set} | {measure} | {} | {modelled_percent:+.1} % | {verdict} |",
+            "| {}: `{scheme}` | {over} | {set} | {mixes} | {measure} | {} | {modelled_percent:+.1} % | {verdict} |",
             at + 1,
             row.printed(),
         );
@@ -98,10 +98,18 @@ fn table(name: &str) -> String {
             };
             let reason = paper.headline.iter().find(its).and_then(|its| its.analysis.as_ref());
             let reason = reason.unwrap_or_else(|| panic!("{name}: why does {row:?}"));
-            let _ = writeln!(reasons, "- {}: {reason}", at + 1);
+            let number = (at + 1).to_string();
+            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, rows)) => rows.push(number),
+                None => reasons.push((reason, vec![number])),
+            }
         }
     }
-    format!("{table}\n{reasons}")
+    table.push('\n');
+    for (reason, rows) in reasons {
+        let _ = writeln!(table, "- {}: {reason}", rows.join(", "));
+    }
+    table
 }
 
 #[test]

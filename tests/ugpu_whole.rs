@@ -1,0 +1,79 @@
+//! Does `reports/whole/ugpu.csv` follow from the records of the parts that have been run?
+//!
+//! `BLESS=1 cargo test --test all ugpu_whole` writes it anew from the archives of
+//! `reports/records`, as `gpumodel reproduce ugpu --so-far --mixed-versions` does from the
+//! same records in the folders of its parts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use gpumodel::record::{
+    Analysis, CellRecord, Chosen, HeadlineRow, ReproducedPaper, Reproduction, SweepFiles, joined,
+    judge,
+};
+use gpumodel::report::write_reproduction;
+use gpumodel::spec::{Headline, Models, Paper};
+
+use crate::archive::{reports, unpacked};
+
+/// The archives of each part; of cells that are in several the first counts.
+const PARTS: &[(&str, &[&str])] = &[
+    ("pairs", &["ugpu-ten", "ugpu-balanced", "ugpu-fifty"]),
+    ("many", &["ugpu-many"]),
+    ("ai", &["ugpu-ai"]),
+    ("qos", &["ugpu-qos"]),
+];
+
+/// The records of `archives`, without those of a plan that the reproduction does not run.
+fn records(archives: &[&str]) -> Vec<Analysis> {
+    let place = tempfile::tempdir().unwrap();
+    let mut met = BTreeSet::new();
+    let mut records = Vec::new();
+    for archive in archives {
+        let files = SweepFiles::new(&unpacked(archive, place.path()));
+        let own = |cell: &CellRecord| {
+            let fed_back = cell.parameters.get("feedback").is_some_and(|value| value == "on");
+            !fed_back && met.insert((cell.apps.clone(), cell.scheme.clone()))
+        };
+        let cells = files.cells().unwrap().into_iter().filter(own);
+        let paths = cells.map(|cell| files.record(&cell.key)).filter(|path| path.is_file());
+        records.extend(paths.map(|path| Analysis::read(&path).unwrap()));
+    }
+    joined(records)
+}
+
+#[test]
+fn rows_of_ugpu_follow_from_the_records_of_its_parts() {
+    let paper = Paper::load(&Models::builtin(), "ugpu").unwrap();
+    let parts: BTreeMap<&str, Vec<Analysis>> =
+        PARTS.iter().map(|&(part, archives)| (part, records(archives))).collect();
+    let row = |headline: &Headline| {
+        let set = &paper.sets[&headline.set];
+        let mut row = HeadlineRow {
+            published: headline.published.clone(),
+            scheme: headline.scheme.clone(),
+            over: headline.over.clone(),
+            set: headline.set.clone(),
+            measure: headline.measure.clone(),
+            mean: if set.best { String::from("best") } else { headline.mean.clone() },
+            published_percent: headline.percent.ends(),
+            limit: headline.limit,
+            ..HeadlineRow::default()
+        };
+        let mixes = set.mixes.as_deref();
+        row.fill(&parts[set.part.as_str()], &Chosen { mixes, partial: true, ..Chosen::default() });
+        row
+    };
+    let mut rows: Vec<HeadlineRow> = paper.headlines.iter().map(row).collect();
+    judge(&mut rows);
+    let papers = vec![ReproducedPaper { paper: paper.name, rows, ..ReproducedPaper::default() }];
+    let folder = tempfile::tempdir().unwrap();
+    write_reproduction(&Reproduction { papers, ..Reproduction::default() }, folder.path()).unwrap();
+    let found = fs::read_to_string(folder.path().join("headlines.csv")).unwrap();
+    let kept = reports().join("whole/ugpu.csv");
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(kept, found).unwrap();
+    } else {
+        assert_eq!(found, fs::read_to_string(kept).unwrap(), "BLESS=1 writes it anew");
+    }
+}
