@@ -137,14 +137,17 @@ impl Names {
         let position = POSITIONS.iter().any(|(position, _)| *position == name);
         if position || EXTENTS.contains(&name) {
             return Err(format!(
-                "the name `{name}` is taken: it says where a lane is, or how large the launch"
+                "the name `{name}` is taken, choose another: it says where a lane is, or how large \
+                 the launch"
             ));
         }
         if FUNCTIONS.contains(&name) {
-            return Err(format!("the name `{name}` is taken: it is a function"));
+            return Err(format!("the name `{name}` is taken, choose another: it is a function"));
         }
         if self.all().any(|known| known == name) {
-            return Err(format!("the name `{name}` is taken: the file has it already"));
+            return Err(format!(
+                "the name `{name}` is taken, choose another: the file has it already"
+            ));
         }
         Ok(())
     }
@@ -343,7 +346,10 @@ mod tests {
             ("hash", "a function"),
             ("index", "the file has it"),
         ] {
-            assert!(fault(name).contains(&format!("`{name}` is taken: ")), "{name}");
+            assert!(
+                fault(name).contains(&format!("`{name}` is taken, choose another: ")),
+                "{name}"
+            );
             assert!(fault(name).contains(has), "{}", fault(name));
         }
     }

@@ -160,7 +160,7 @@ impl Plan {
         }
         let twice = |at: &usize| self.seeds[..*at].contains(&self.seeds[*at]);
         if let Some(at) = (0..self.seeds.len()).find(twice) {
-            let message = format!("seeds: {} is there twice", self.seeds[at]);
+            let message = format!("seeds: {} is there twice: leave one out", self.seeds[at]);
             return Err(Wrong::of("seeds", message).item(at));
         }
         if self.cells() > MOST_CELLS {
