@@ -133,7 +133,7 @@ fn a_row_that_does_not_agree_is_said_and_nothing_runs_twice() {
     // The report of another paper does not replace this one.
     let (code, said) = reproduce(&place, "slate", &["--so-far"]);
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("out holds a report on own, which one on slate would"), "{said}");
+    assert!(said.contains("out holds a report on own, which this one would replace"), "{said}");
     // Again: from what is there, on any number of threads, byte for byte.
     let first = place.content("out");
     let times = |folder: &Path| -> Vec<_> {
@@ -168,7 +168,13 @@ fn what_has_been_run_so_far_is_told_and_nothing_is_run() {
     assert!(report.contains("One queue. Records: 0. Not run yet: 1."), "{report}");
     assert_eq!(reproduce(&place, "own", &[]).0, Some(0));
     let report = so_far(&["rows that agree: 1"]);
-    assert!(!report.contains("Not run yet"), "{report}");
+    assert!(!report.contains("Not run yet") && !report.contains("so far"), "{report}");
+    // What cannot be read counts for nothing, as where it is run.
+    let cells = fs::read_dir(place.path("out/parts/own-pairs/cells")).unwrap();
+    let record = cells.map(|entry| entry.unwrap().path()).max().unwrap();
+    fs::write(record, "{").unwrap();
+    let report = so_far(&["damaged, the cell runs again", "not run yet: 1;"]);
+    assert!(report.contains("What has been run so far; not run yet: 1. "), "{report}");
 }
 
 #[test]
@@ -180,6 +186,8 @@ fn records_of_another_build_are_not_taken_unasked() {
     let build = read(&place).build;
     let text = fs::read_to_string(&list).unwrap().replace(&build, "0.0.9+1");
     fs::write(&list, text).unwrap();
+    let (code, said) = reproduce(&place, "wn", &["--so-far"]);
+    assert!(code == Some(2) && said.contains("no paper wn (did you mean own?)"), "{said}");
     for option in [&[][..], &["--so-far"]] {
         let (code, said) = reproduce(&place, "own", option);
         assert_eq!(code, Some(2), "{said}");

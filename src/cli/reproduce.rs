@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::record::Reproduction;
+use crate::record::SweepFiles;
 use crate::report;
 use crate::report::figure::FIGURES;
-use crate::run::{ALL_PAPERS, ReproduceError, ReproduceRequest, reproduce};
+use crate::run::{ReproduceError, ReproduceRequest, reproduce};
 use crate::units::{ByteCount, check_writable, held};
 
 use super::Outcome;
@@ -52,12 +52,12 @@ pub(crate) struct Arguments {
     /// A representative part with shorter runs
     #[arg(long)]
     quick: bool,
-    /// Runs nothing: reports what has been run so far, while others run the rest or after an
-    /// interrupt
+    /// Reports what has been run so far and runs nothing, while others run the rest or after an
+    /// interrupt; applications that this machine has not met are converted first
     #[arg(long)]
     so_far: bool,
     /// Takes what other versions of the program have run in that folder, as it is; the report
-    /// tells how much
+    /// tells how much. Queues are run again
     #[arg(long)]
     mixed_versions: bool,
     /// Cells at once at most [default: all cores]
@@ -83,7 +83,6 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
     let folder = &arguments.report;
     check_own(folder)?;
-    check_paper(folder, &arguments.paper)?;
     check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
     let request = ReproduceRequest {
         paper: arguments.paper.clone(),
@@ -136,23 +135,8 @@ fn check_own(folder: &Path) -> Result<(), String> {
     ))
 }
 
-/// Refuses a folder with the report of a paper that the one on `paper` would leave out.
-fn check_paper(folder: &Path, paper: &str) -> Result<(), String> {
-    let Ok(found) = Reproduction::read(&folder.join("reproduction.json")) else { return Ok(()) };
-    let others = found.papers.iter().map(|found| found.paper.as_str());
-    let others: Vec<&str> = others.filter(|other| *other != paper && paper != ALL_PAPERS).collect();
-    if others.is_empty() {
-        return Ok(());
-    }
-    let (folder, others) = (folder.display(), others.join(", "));
-    Err(format!(
-        "{folder} holds a report on {others}, which one on {paper} would replace: name another \
-         folder, or reproduce {ALL_PAPERS}"
-    ))
-}
-
 /// Whether `folder` holds a part of a reproduction: before anything of it runs, its plan or
-/// queue lies there.
+/// queue lies there; what was merged has a list of cells.
 fn has_part(folder: &Path) -> bool {
     let within = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
     let names_apps = |file: &Path| {
@@ -160,6 +144,8 @@ fn has_part(folder: &Path) -> bool {
         toml::from_str::<toml::Table>(&text).is_ok_and(|plan| plan.contains_key("apps"))
     };
     let plan = |file: &Path| file.extension().is_some_and(|end| end == "toml") && names_apps(file);
-    let part = |part: &Path| within(part).any(|entry| plan(&entry.path()));
+    let part = |part: &Path| {
+        SweepFiles::new(part).begun() || within(part).any(|entry| plan(&entry.path()))
+    };
     within(&folder.join("parts")).any(|entry| part(&entry.path()))
 }

@@ -56,7 +56,7 @@ pub use error::RunError;
 pub use fit::{FitError, FitRequest, FitStep, Fitted, fit};
 pub use memory::check_memory;
 pub use queue::QueueFileError;
-pub use reproduce::{ALL_PAPERS, ReproduceError, ReproduceRequest, reproduce};
+pub use reproduce::{ReproduceError, ReproduceRequest, reproduce};
 pub use request::{AnalyzeRequest, analyze};
 pub use sample::SampleRequest;
 pub use schemes::{ParameterRow, SchemeRow, schemes};

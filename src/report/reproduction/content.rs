@@ -22,7 +22,8 @@ const PLACE: usize = 5;
 /// The rule, for the reader of a report.
 const RULE: &str = "A row passes when its sign agrees (less than 0.05 % rounds to zero and \
     has none), the gain is within ten points or a third of it, whichever is more, and the order \
-    of schemes agrees wherever the paper has them more than three points apart. Gains are those \
+    of schemes agrees, on the mixes that both have, wherever the paper has them more than three points \
+    apart. Gains are those \
     of the first scheme over the second; better is positive, but for energy and for ANTT \
     (worse). Shares have no sign before them. What a paper prints as a limit has to hold without \
     a tolerance.";
@@ -38,8 +39,12 @@ pub(super) fn blocks(
     let [passed, failed, missing] = reproduction.counts();
     let mut blocks = vec![Block::Heading(1, TITLE.to_owned())];
     let quick = if reproduction.quick { "A short version: few mixes, short runs. " } else { "" };
+    let so_far = match reproduction.left() {
+        0 => String::new(),
+        left => format!("What has been run so far; not run yet: {left}. "),
+    };
     blocks.push(Block::Text(format!(
-        "{quick}{}. Rows that agree with the papers: {passed}; that do not: {failed}; not run: {missing}. {RULE}",
+        "{quick}{so_far}{}. Rows that agree with the papers: {passed}; that do not: {failed}; not run: {missing}. {RULE}",
         reproduction.program
     )));
     for paper in &reproduction.papers {
@@ -155,11 +160,17 @@ fn counted(row: &HeadlineRow) -> String {
 /// Why a row does not agree.
 fn why(row: &HeadlineRow, quick: bool) -> Option<String> {
     let short = if quick { "These runs are short. " } else { "" };
+    let part = match row.set_mixes {
+        Some(all) if !quick && all > row.mixes.len() => {
+            format!("Of {} of {all} mixes; of all that were looked at: ", row.mixes.len())
+        }
+        _ => String::new(),
+    };
     let said = row.analysis.as_deref().unwrap_or("The cause has not been found out.");
     let over = if row.over.is_empty() { String::new() } else { format!(" over {}", row.over) };
     (row.verdict == Verdict::Fail).then(|| {
         format!(
-            "{}{over} on {}, {} ({}): {} in the paper, {} here: {}. {short}{said}",
+            "{}{over} on {}, {} ({}): {} in the paper, {} here: {}. {short}{part}{said}",
             row.scheme,
             row.set,
             row.measure,

@@ -1,11 +1,25 @@
 //! Whether a paper's file can be judged after its parts have run: told before anything runs.
 
-use crate::record::{ALONE, Measure};
+use std::path::Path;
+
+use crate::record::{ALONE, Measure, Reproduction};
 use crate::spec::{Compared, Headline, Paper, Part};
 use crate::units::{did_you_mean, sorted_mix};
 
 use super::super::sweep::PlanNames;
 use super::ReproduceError;
+
+/// Refuses a folder with the report of a paper that one on `papers` would leave out.
+pub(super) fn report(folder: &Path, papers: &[Paper]) -> Result<(), ReproduceError> {
+    let Ok(found) = Reproduction::read(&folder.join("reproduction.json")) else { return Ok(()) };
+    let own = |name: &String| papers.iter().any(|paper| paper.name == *name);
+    let names = found.papers.into_iter().map(|found| found.paper);
+    let others: Vec<String> = names.filter(|name| !own(name)).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    Err(ReproduceError::Replaces { folder: folder.to_path_buf(), others })
+}
 
 /// Refuses measures and figures that nobody knows; `figures` are those that can be drawn.
 pub(super) fn names(paper: &Paper, figures: &[String]) -> Result<(), ReproduceError> {

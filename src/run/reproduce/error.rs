@@ -63,6 +63,19 @@ pub enum ReproduceError {
     /// A record of this reproduction cannot be read.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// The folder has the report of a paper that this one would leave out.
+    #[error(
+        "{} holds a report on {}, which this one would replace: name another folder, or \
+         reproduce all papers",
+        folder.display(),
+        others.join(", ")
+    )]
+    Replaces {
+        /// The folder.
+        folder: PathBuf,
+        /// The papers.
+        others: Vec<String>,
+    },
     /// The folder of the report cannot be written.
     #[error("cannot write into {}", path.display())]
     Folder {

@@ -29,7 +29,7 @@ use part::Prepared;
 pub use error::ReproduceError;
 
 /// Stands for all papers.
-pub const ALL_PAPERS: &str = "all";
+const ALL_PAPERS: &str = "all";
 
 /// What `reproduce` is asked for.
 #[derive(Clone, Debug)]
@@ -42,7 +42,8 @@ pub struct ReproduceRequest {
     pub quick: bool,
     /// Runs nothing: what has been run in that folder.
     pub so_far: bool,
-    /// Takes the records of other builds of the program, too, as they are.
+    /// Takes the records of other builds of the program, too, as they are; queues, whose
+    /// records do not tell their build, are run again.
     pub mixed_versions: bool,
     /// Bytes that cells may take together; `None`: most of what is free.
     pub memory_bytes: Option<u64>,
@@ -74,6 +75,7 @@ pub fn reproduce(
 ) -> Result<Reproduction, ReproduceError> {
     let models = Models::with_overrides(request.models.as_deref())?;
     let papers = chosen(&models, &request.paper)?;
+    check::report(&request.report, &papers)?;
     let mut ready = Vec::new();
     for paper in &papers {
         check::names(paper, &request.figures)?;
@@ -134,9 +136,8 @@ fn one(
         let (part, records) = part.run(models, request, watch)?;
         ran.push(Ran { part, records: joined(records) });
     }
-    let partial = request.quick || request.so_far;
     let row = |headline: &Headline| {
-        let row = row(headline, &paper.sets[&headline.set], &ran, partial);
+        let row = row(headline, &paper.sets[&headline.set], &ran, request.quick);
         HeadlineRow { analysis: analysis(headline, &row, request.quick), ..row }
     };
     let mut rows: Vec<HeadlineRow> = paper.headlines.iter().map(row).collect();
@@ -146,7 +147,7 @@ fn one(
             part.figures = figures::marked(part, paper, &rows);
         }
     }
-    let tables = tables::tables(paper, &ran, partial);
+    let tables = tables::tables(paper, &ran, request.quick);
     Ok(ReproducedPaper {
         paper: paper.name.clone(),
         description: paper.description.clone(),
@@ -178,13 +179,13 @@ fn filled(mut row: HeadlineRow, set: &Set, ran: &[Ran], partial: bool) -> Headli
     if set.best {
         row.mean = String::from("best");
     }
+    let part = ran.iter().find(|ran| ran.part.name == set.part);
     let chosen = Chosen {
         mixes: set.mixes.as_deref(),
         overrides: Some(&set.overrides),
         distribution: set.distribution.as_deref(),
-        partial,
+        partial: partial || part.is_some_and(|ran| ran.part.left > 0),
     };
-    let part = ran.iter().find(|ran| ran.part.name == set.part);
     if let Some(ran) = part {
         row.fill(&ran.records, &chosen);
     }

@@ -11,7 +11,7 @@ use crate::units::WholeFile;
 use super::super::recall::{BUILD, key};
 use super::super::request::{AnalyzeRequest, analyze};
 use super::super::sweep::{
-    SweepEnd, SweepError, SweepRequest, SweepWatch, plan_names, so_far, sweep,
+    SweepEnd, SweepError, SweepRequest, SweepWatch, plan_names, refuse_other_builds, so_far, sweep,
 };
 use super::figures::figures;
 use super::mixes::listed;
@@ -57,6 +57,9 @@ impl<'a> Prepared<'a> {
             file = PathBuf::from(&model.origin);
         }
         if part.plan.is_some() {
+            if !request.mixed_versions {
+                refuse_other_builds(&place).map_err(|source| failed(part, source))?;
+            }
             let plan = plan_names(&file).map_err(|source| failed(part, source))?;
             // A short version has a part of the schemes and mixes.
             if !request.quick {
@@ -209,4 +212,20 @@ fn queued(
     let record = analyze(&asked, watch).map_err(failed)?;
     WholeFile::write(&path, record.to_json().as_bytes()).map_err(wrong(&path))?;
     if watch.stopped() { Err(stopped(part, 1)) } else { Ok((vec![path], done)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Analysis, BUILD, other_builds};
+    use crate::record::CellRecord;
+
+    #[test]
+    fn records_are_counted_by_builds_that_are_not_this_one() {
+        let record = |build: &str| Analysis {
+            cell: Some(CellRecord { build: build.to_owned(), ..CellRecord::default() }),
+            ..Analysis::default()
+        };
+        let records = [record("0.0.9+1"), record(BUILD), record("0.0.9+1"), Analysis::default()];
+        assert_eq!(other_builds(&records), [("0.0.9+1".to_owned(), 2)].into());
+    }
 }

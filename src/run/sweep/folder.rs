@@ -216,12 +216,7 @@ impl SweepFolder {
 
     /// By cell: its [`SweepFolder::state`]. A damaged file is said and counts for nothing.
     pub(super) fn states(&self, cells: &[Cell], watch: &dyn SweepWatch) -> Vec<Option<bool>> {
-        let say = |error: RecordError| {
-            let words = with_causes(&error).join(": ");
-            watch.say(&format!("damaged, the cell runs again: {words}"));
-        };
-        let state = |cell| self.state(cell).map_err(say).ok().flatten();
-        cells.par_iter().map(state).collect()
+        states(&self.files, cells, watch)
     }
 
     /// How a cell ended, true for a record; `None`: it has not.
@@ -229,16 +224,7 @@ impl SweepFolder {
     /// # Errors
     /// When its file is damaged, or that of another cell.
     pub(super) fn state(&self, cell: &Cell) -> Result<Option<bool>, RecordError> {
-        let key = &cell.record.key;
-        let Some(outcome) = self.files.outcome(key)? else { return Ok(None) };
-        let (good, found, path) = match outcome {
-            Ok(record) => (true, record.cell, self.files.record(key)),
-            Err(failed) => (false, Some(failed.cell), self.files.failure(key)),
-        };
-        if found.as_ref() == Some(&cell.record) {
-            return Ok(Some(good));
-        }
-        Err(RecordError::Sweep { path, message: String::from("expected its cell, found another") })
+        state(&self.files, cell)
     }
 
     /// Keeps the outcome of a cell; true when the cell has a record.
@@ -276,6 +262,34 @@ impl SweepFolder {
         let _mine = self.wait("tables", &self.files.table(tables::CELLS, "csv"), watch)?;
         tables::write(&self.files, |sentence| watch.say(sentence))
     }
+}
+
+/// How cells have ended in `files`, which others may be writing, true for a record. A
+/// damaged file is said and counts for nothing.
+pub(super) fn states(
+    files: &SweepFiles,
+    cells: &[Cell],
+    watch: &dyn SweepWatch,
+) -> Vec<Option<bool>> {
+    let say = |error: RecordError| {
+        let words = with_causes(&error).join(": ");
+        watch.say(&format!("damaged, the cell runs again: {words}"));
+    };
+    let state = |cell| state(files, cell).map_err(say).ok().flatten();
+    cells.par_iter().map(state).collect()
+}
+
+fn state(files: &SweepFiles, cell: &Cell) -> Result<Option<bool>, RecordError> {
+    let key = &cell.record.key;
+    let Some(outcome) = files.outcome(key)? else { return Ok(None) };
+    let (good, found, path) = match outcome {
+        Ok(record) => (true, record.cell, files.record(key)),
+        Err(failed) => (false, Some(failed.cell), files.failure(key)),
+    };
+    if found.as_ref() == Some(&cell.record) {
+        return Ok(Some(good));
+    }
+    Err(RecordError::Sweep { path, message: String::from("expected its cell, found another") })
 }
 
 pub(super) fn write(path: &Path, text: &str) -> Result<(), SweepError> {

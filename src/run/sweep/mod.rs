@@ -30,7 +30,7 @@ mod words;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::record::{CellRecord, SweepEstimate, SweepFiles, SweepScaling};
@@ -200,20 +200,20 @@ pub(super) fn so_far(
         versions::refuse_others(&files)?;
     }
     let (_, mut cells, part) = asked(request, watch)?;
-    let mut end = SweepEnd::default();
-    let mut done = Vec::new();
-    for cell in cells.drain(part) {
-        let key = &cell.record.key;
-        if files.record(key).is_file() {
-            done.push(cell.record);
-        } else if files.has_ended(key) {
-            end.failed += 1;
-        } else {
-            end.left += 1;
-        }
-    }
-    end.done = done.len();
-    Ok((end, done))
+    let cells: Vec<Cell> = cells.drain(part).collect();
+    let states = folder::states(&files, &cells, watch);
+    let count = |wanted| states.iter().filter(|&&state| state == wanted).count();
+    let end = SweepEnd { done: count(Some(true)), failed: count(Some(false)), left: count(None) };
+    let done = cells.into_iter().zip(&states).filter(|(_, state)| **state == Some(true));
+    Ok((end, done.map(|(cell, _)| cell.record).collect()))
+}
+
+/// Refuses a folder whose cells another build has made.
+///
+/// # Errors
+/// [`SweepError::Mixed`], and where the list of the folder is damaged.
+pub(super) fn refuse_other_builds(folder: &Path) -> Result<(), SweepError> {
+    versions::refuse_others(&SweepFiles::new(folder))
 }
 
 /// Runs the cells of a plan that have not ended, and writes the tables of all.
