@@ -16,6 +16,7 @@ type Table = (&'static str, &'static str, fn(&Study) -> String);
 
 const TABLES: &[Table] = &[
     ("ugpu-ten", "pairs", each_mix),
+    ("ugpu-spread", "spread", each_mix),
     ("ugpu-ten", "energy", energies),
     ("ugpu-fifty", "overhead", overhead),
     ("ugpu-fifty", "leaks", leaks),
