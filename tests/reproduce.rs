@@ -288,6 +288,12 @@ fn a_report_of_something_else_is_spared() {
     fs::create_dir_all(place.path("out/parts/quick-own-pairs")).unwrap();
     fs::write(place.path("out/parts/quick-own-pairs/own.toml"), PLAN).unwrap();
     taken();
+    // Merged cells have a list and no plan yet.
+    fs::remove_dir_all(place.path("out")).unwrap();
+    fs::create_dir_all(place.path("out/parts/own-pairs")).unwrap();
+    let list = "{\"schema\": \"gpumodel.sweep/1\", \"cells\": []}";
+    fs::write(place.path("out/parts/own-pairs/sweep.json"), list).unwrap();
+    taken();
 }
 
 #[test]
