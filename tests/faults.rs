@@ -53,7 +53,8 @@ fn faults_name_file_line_and_the_nearest_word() {
 #[test]
 fn an_address_outside_its_space_is_refused_and_leaves_nothing() {
     for (code, word) in [
-        ("R1 = LDG.E.SYS R2 [x + 4096]", "in no buffer"),
+        ("R1 = LDG.E.SYS R2 [4096]", "in no buffer; the nearest is `x`, 4096 bytes from 0x7f4"),
+        ("R1 = LDG.E.SYS R2 [x + 4096]", "do not lie in `x`, 4096 bytes from 0x7f4"),
         ("R1 = LDG.E.SYS R2 [x + 4*lane - 4]", "lane 0"),
         ("R1 = LDG.E.64.SYS R2 [x + 4]", "no multiple of 8"),
         ("R1 = LDS R2 [4*thread + 128]", "lane 0: LDS: 4 bytes at offset 0x100"),
@@ -70,6 +71,27 @@ fn an_address_outside_its_space_is_refused_and_leaves_nothing() {
         );
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{code}");
     }
+}
+
+#[test]
+fn an_address_that_runs_into_the_next_buffer_is_refused() {
+    let two = |code: &str| {
+        let text = small(&format!("'{code}', 'EXIT'"));
+        parse(&text.replacen("x = { bytes = 4096 }", "x = { bytes = 512 }\ny = { bytes = 512 }", 1))
+            .unwrap()
+    };
+    let written = |workload: &Workload| {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("out");
+        write_folder(workload, &target, Compression::None, &mut |_| {}).map(|_| ())
+    };
+    let message = written(&two("R1 = LDG R2 [x + 4*global + 512]")).unwrap_err().to_string();
+    assert!(message.starts_with("test.toml, line 14: "), "{message}");
+    assert!(message.contains("do not lie in `x`, 512 bytes from 0x7f4"), "{message}");
+    assert!(message.contains(", but in `y`"), "{message}");
+    // Where several buffers are named, any of them is meant.
+    written(&two("R1 = LDG R2 [select(lane < 16, x, y) + 4*lane]")).unwrap();
+    written(&two("R1 = LDG R2 [x + (y - x) * (lane % 2) + 4*lane]")).unwrap();
 }
 
 #[test]

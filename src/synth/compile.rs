@@ -10,7 +10,8 @@ use super::error::Fault;
 use super::expression::{Expression, Reach};
 use super::listing::{AddressSpace, Line, RegisterTerm};
 use super::names::Names;
-use super::program::{Action, Guard, LOOPS, Move, Program, TRIPS};
+use super::program::{Action, Bounds, Guard, LOOPS, Move, Program, TRIPS};
+use super::resolver::Resolved;
 use super::term::Term;
 
 /// What all kernels of a workload may still use, so that no file, however
@@ -237,10 +238,24 @@ impl Compiler<'_> {
         std::mem::replace(&mut self.reach, further)
     }
 
+    fn address(
+        &mut self,
+        space: AddressSpace,
+        term: &Term,
+        at: usize,
+    ) -> Result<(Bounds, Expression), Fault> {
+        let Resolved { expression, base, .. } = self.resolved(term, at)?;
+        Ok((Bounds { space, base: base.map(i64::cast_unsigned) }, expression))
+    }
+
     fn resolve(&mut self, term: &Term, at: usize) -> Result<Expression, Fault> {
-        let (expression, parts) = self.names.resolve(term).map_err(|e| Fault::new(at, e))?;
-        self.budget.take_parts(parts).map_err(|e| Fault::new(at, e))?;
-        Ok(expression)
+        Ok(self.resolved(term, at)?.expression)
+    }
+
+    fn resolved(&mut self, term: &Term, at: usize) -> Result<Resolved, Fault> {
+        let resolved = self.names.resolve(term).map_err(|e| Fault::new(at, e))?;
+        self.budget.take_parts(resolved.parts).map_err(|e| Fault::new(at, e))?;
+        Ok(resolved)
     }
 
     /// Ends the open segment, if it holds an instruction.
@@ -281,9 +296,9 @@ impl Compiler<'_> {
             line.destination.iter().map(|d| self.register(d, at)).collect::<Result<_, _>>()?;
         let sources =
             line.sources.iter().map(|s| self.register(s, at)).collect::<Result<_, _>>()?;
-        let address = match &line.address {
-            None => None,
-            Some(term) => AddressSpace::of(&line.opcode).zip(Some(self.resolve(term, at)?)),
+        let address = match (&line.address, AddressSpace::of(&line.opcode)) {
+            (Some(term), Some(space)) => Some(self.address(space, term, at)?),
+            _ => None,
         };
         self.code.instructions.push(Instruction {
             pc: program_counter(number, self.frame.binary_version),

@@ -11,7 +11,7 @@
 //! [`LaunchRecords`] gives them CTA by CTA to who makes a store of them.
 //!
 //! Stations: TOML -> `document` -> `description` + `body` (terms and lines as
-//! written) -> `names` + `compile` (a program of segments and moves) ->
+//! written) -> `names` + `resolver` + `compile` (a program of segments and moves) ->
 //! `stream` -> `walk` -> `text`.
 //!
 //! Knows nothing of machines, schemes or stores.
@@ -32,6 +32,7 @@ mod names;
 mod program;
 mod random;
 mod reader;
+mod resolver;
 mod stream;
 mod term;
 mod text;

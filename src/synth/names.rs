@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use crate::units::nearest;
 
-use super::expression::{Expression, Variable, apply};
-use super::law::{Law, Laws};
-use super::random::mix_in;
-use super::term::{DEPTH, Operator, Term};
+use super::expression::Variable;
+use super::law::Laws;
+use super::resolver::{FUNCTIONS, Resolved, Resolver};
+use super::term::Term;
 
 /// Positions in a launch by their names in workload files.
 const POSITIONS: &[(&str, Variable)] = &[
@@ -30,12 +30,6 @@ const POSITIONS: &[(&str, Variable)] = &[
 pub(super) const EXTENTS: [&str; 9] =
     ["gx", "gy", "gz", "ctas", "dx", "dy", "dz", "threads", "warps"];
 
-/// Functions that expressions may call.
-const FUNCTIONS: [&str; 6] = ["min", "max", "select", "hash", "skew", "size"];
-
-/// Most parts of one expression after its names are resolved.
-const PARTS: usize = 1024;
-
 /// A name that a loop or an unrolled body brings.
 #[derive(Clone, Debug)]
 enum Local {
@@ -43,6 +37,19 @@ enum Local {
     Index(u8),
     /// An unrolled body's index, which is a constant.
     Fixed(i64),
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Meaning<'a> {
+    /// A position or a loop's index.
+    Variable(Variable),
+    /// The same everywhere.
+    Constant(i64),
+    /// A buffer's base.
+    Base(i64),
+    /// The named expression at this place, which may use those before it.
+    Let(usize, &'a Term),
 }
 
 /// Everything that a name may stand for at one place of a workload file.
@@ -159,157 +166,61 @@ impl Names {
         positions.chain(self.constants.keys().map(String::as_str)).chain(lets).chain(locals)
     }
 
-    /// The expression that `term` means here, and the number of its parts.
-    pub(super) fn resolve(&self, term: &Term) -> Result<(Expression, usize), String> {
-        let mut resolver = Resolver { names: self, lets: self.lets.len(), parts: 0, depth: 0 };
-        let expression = resolver.term(term)?;
-        Ok((expression, resolver.parts))
-    }
-
-    /// The constant that `term` means here.
-    pub(super) fn constant(&self, term: &Term) -> Result<i64, String> {
-        self.resolve(term)?.0.constant().ok_or_else(|| {
-            "the value must be the same everywhere: only constants may be used here".to_owned()
-        })
-    }
-}
-
-/// One walk over a term.
-struct Resolver<'a> {
-    names: &'a Names,
-    /// How many of the named expressions may be used.
-    lets: usize,
-    parts: usize,
-    depth: usize,
-}
-
-impl Resolver<'_> {
-    fn term(&mut self, term: &Term) -> Result<Expression, String> {
-        self.parts += 1;
-        self.depth += 1;
-        if self.parts > PARTS || self.depth > 2 * DEPTH {
-            return Err(format!(
-                "the expression has more than {PARTS} parts or {} levels with its names resolved",
-                2 * DEPTH
-            ));
-        }
-        let expression = match term {
-            Term::Number(value) => Ok(Expression::Constant(*value)),
-            Term::Name(name) => self.name(name),
-            Term::Binary(operator, left, right) => {
-                let (left, right) = (self.term(left)?, self.term(right)?);
-                binary(*operator, left, right)
-            }
-            Term::Call(name, arguments) => self.call(name, arguments),
-        };
-        self.depth -= 1;
-        expression
-    }
-
-    fn name(&mut self, name: &str) -> Result<Expression, String> {
-        let names = self.names;
-        if let Some((_, local)) = names.locals.iter().rev().find(|(known, _)| known == name) {
+    /// What `name` stands for where the first `lets` named expressions are known.
+    pub(super) fn meaning(&self, name: &str, lets: usize) -> Result<Meaning<'_>, String> {
+        if let Some((_, local)) = self.locals.iter().rev().find(|(known, _)| known == name) {
             return Ok(match local {
-                Local::Index(depth) => Expression::Variable(Variable::Loop(*depth)),
-                Local::Fixed(value) => Expression::Constant(*value),
+                Local::Index(depth) => Meaning::Variable(Variable::Loop(*depth)),
+                Local::Fixed(value) => Meaning::Constant(*value),
             });
         }
         if let Some((_, variable)) = POSITIONS.iter().find(|(known, _)| *known == name) {
-            return Ok(Expression::Variable(*variable));
+            return Ok(Meaning::Variable(*variable));
         }
-        if let Some(value) = names.constants.get(name) {
-            return Ok(Expression::Constant(*value));
+        if let Some(&value) = self.constants.get(name) {
+            let base = self.sizes.contains_key(name);
+            return Ok(if base { Meaning::Base(value) } else { Meaning::Constant(value) });
         }
-        let before = &names.lets[..self.lets];
-        if let Some(place) = before.iter().position(|(known, _)| known == name) {
-            let outer = std::mem::replace(&mut self.lets, place);
-            let expression = self.term(&before[place].1)?;
-            self.lets = outer;
-            return Ok(expression);
+        let mut before = self.lets[..lets].iter();
+        if let Some(place) = before.position(|(known, _)| known == name) {
+            return Ok(Meaning::Let(place, &self.lets[place].1));
         }
-        Err(match nearest(name, names.all()) {
+        Err(match nearest(name, self.all()) {
             Some(near) => format!("unknown name `{name}`; did you mean `{near}`?"),
             None => format!("unknown name `{name}`"),
         })
     }
 
-    fn call(&mut self, name: &str, arguments: &[Term]) -> Result<Expression, String> {
-        if let ("size", [Term::Name(buffer)]) = (name, arguments) {
-            let size = self.names.sizes.get(buffer);
-            let size = size.ok_or_else(|| format!("`size({buffer})`: no buffer has this name"))?;
-            return Ok(Expression::Constant(*size));
-        }
-        let mut values = Vec::with_capacity(arguments.len());
-        for argument in arguments {
-            values.push(self.term(argument)?);
-        }
-        match (name, values.len()) {
-            ("min" | "max", 2) => {
-                let right = values.pop().expect("two arguments");
-                let left = values.pop().expect("two arguments");
-                let operator = if name == "min" { Operator::Minimum } else { Operator::Maximum };
-                binary(operator, left, right)
-            }
-            ("select", 3) => {
-                let no = values.pop().expect("three arguments");
-                let yes = values.pop().expect("three arguments");
-                let condition = values.pop().expect("three arguments");
-                Ok(select(condition, yes, no))
-            }
-            ("hash", 2..) | ("skew", 3..) => self.draw(name, values),
-            (_, count) => Err(wrong_call(name, count)),
-        }
+    /// Bytes of a buffer.
+    pub(super) fn size(&self, buffer: &str) -> Option<i64> {
+        self.sizes.get(buffer).copied()
     }
 
-    /// A draw: keys, for `skew` the exponent, the range.
-    fn draw(&self, name: &str, mut values: Vec<Expression>) -> Result<Expression, String> {
-        let range = values.pop().and_then(|range| range.constant());
-        let law = if name == "hash" {
-            Law::even(range)?
-        } else {
-            self.names.laws.skewed(values.pop().and_then(|power| power.constant()), range)?
-        };
-        // Leading constant keys are the same everywhere: mixed once.
-        let constants = values.iter().map_while(Expression::constant);
-        let start = (self.names.seed, 0);
-        let (seed, count) =
-            constants.fold(start, |(state, count), key| (mix_in(state, key), count + 1));
-        Ok(Expression::Draw { seed, keys: values[count..].into(), law })
+    /// Named expressions that are known.
+    pub(super) fn lets(&self) -> usize {
+        self.lets.len()
     }
-}
 
-/// Why a function is not called so.
-fn wrong_call(name: &str, arguments: usize) -> String {
-    if FUNCTIONS.contains(&name) {
-        return format!(
-            "`{name}` has {arguments} arguments; expected min(a, b), max(a, b), \
-             select(condition, yes, no), hash(key, …, range), skew(key, …, exponent, range) \
-             or size(buffer)"
-        );
+    /// The workload's seed.
+    pub(super) fn seed(&self) -> u64 {
+        self.seed
     }
-    match nearest(name, FUNCTIONS) {
-        Some(near) => format!("unknown function `{name}`; did you mean `{near}`?"),
-        None => format!("unknown function `{name}`; known are {}", FUNCTIONS.join(", ")),
-    }
-}
 
-fn binary(operator: Operator, left: Expression, right: Expression) -> Result<Expression, String> {
-    if matches!(operator, Operator::Divide | Operator::Remainder)
-        && right.constant().is_none_or(|divisor| divisor == 0)
-    {
-        return Err("a divisor must be a constant other than 0".to_owned());
+    /// What `skew` draws by.
+    pub(super) fn laws(&self) -> &Laws {
+        &self.laws
     }
-    if let (Some(left), Some(right)) = (left.constant(), right.constant()) {
-        return Ok(Expression::Constant(apply(operator, left, right)));
-    }
-    Ok(Expression::Binary(operator, Box::new((left, right))))
-}
 
-fn select(condition: Expression, yes: Expression, no: Expression) -> Expression {
-    match condition.constant() {
-        Some(0) => no,
-        Some(_) => yes,
-        None => Expression::Select(Box::new((condition, yes, no))),
+    /// The expression that `term` means here.
+    pub(super) fn resolve(&self, term: &Term) -> Result<Resolved, String> {
+        Resolver::new(self).resolve(term)
+    }
+
+    /// The constant that `term` means here.
+    pub(super) fn constant(&self, term: &Term) -> Result<i64, String> {
+        self.resolve(term)?.expression.constant().ok_or_else(|| {
+            "the value must be the same everywhere: only constants may be used here".to_owned()
+        })
     }
 }
 

@@ -26,13 +26,22 @@ pub(super) enum Guard {
     Again,
 }
 
+/// Where an address may lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bounds {
+    /// The space of the opcode.
+    pub(super) space: AddressSpace,
+    /// The base of the buffer that alone is named; any buffer where none or several are.
+    pub(super) base: Option<u64>,
+}
+
 /// What a static instruction does beyond what [`Code`] says of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Action {
     /// The lanes that execute it.
     pub(super) guard: Guard,
-    /// Byte address of a lane, for memory instructions.
-    pub(super) address: Option<(AddressSpace, Expression)>,
+    /// Byte address of a lane, for memory instructions, and where it may lie.
+    pub(super) address: Option<(Bounds, Expression)>,
     /// Ends its lanes.
     pub(super) exits: bool,
     /// Byte of the instruction in the workload file.

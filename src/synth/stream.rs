@@ -6,8 +6,7 @@ use crate::isa::{Access, Segment};
 use crate::units::{Dim3, to_u32, to_usize};
 
 use super::expression::{Lanes, Scope};
-use super::listing::AddressSpace;
-use super::program::{Action, Guard, LOOPS, Move, Program, TRIPS};
+use super::program::{Action, Bounds, Guard, LOOPS, Move, Program, TRIPS};
 
 /// A cursor over the dynamic instructions of one warp.
 ///
@@ -220,11 +219,11 @@ impl WarpStream {
         self.pass(mask);
     }
 
-    /// The space that the next instruction addresses, and its byte in the
+    /// Where the addresses of the next instruction may lie, and its byte in the
     /// workload file.
-    pub(super) fn addressed(&self) -> (Option<AddressSpace>, usize) {
+    pub(super) fn addressed(&self) -> (Option<Bounds>, usize) {
         let action = self.action();
-        (action.address.as_ref().map(|(space, _)| *space), action.at)
+        (action.address.as_ref().map(|(bounds, _)| *bounds), action.at)
     }
 
     /// Passes over one instruction that `mask` executes.

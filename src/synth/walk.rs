@@ -9,6 +9,7 @@ use crate::units::to_usize;
 use super::error::{Fault, SynthError};
 use super::kernel::{Cta, Kernel};
 use super::listing::AddressSpace;
+use super::program::Bounds;
 use super::stream::WarpStream;
 use super::workload::Workload;
 
@@ -73,9 +74,9 @@ impl<'a> Walk<'a> {
             take(index, mask, None);
             return Ok(());
         }
-        let (space, at) = stream.addressed();
+        let (bounds, at) = stream.addressed();
         stream.access(&mut self.access);
-        self.check(index, space, at)?;
+        self.check(index, bounds, at)?;
         take(index, mask, Some(&self.access));
         Ok(())
     }
@@ -88,7 +89,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Every active address lies in its space and is aligned to its width.
-    fn check(&self, index: usize, space: Option<AddressSpace>, at: usize) -> Result<(), Fault> {
+    fn check(&self, index: usize, bounds: Option<Bounds>, at: usize) -> Result<(), Fault> {
         let instruction = &self.code.instructions[index];
         let opcode = &self.code.opcodes[to_usize(instruction.opcode)];
         // An address of LDSM names a row of 16 bytes, whatever the width says.
@@ -96,7 +97,7 @@ impl<'a> Walk<'a> {
         let width = if matrix { 16 } else { u64::from(instruction.width) };
         for (lane, address) in self.access.active() {
             let wrong = if address % width == 0 {
-                self.outside(space, address, width)
+                self.outside(bounds, address, width)
             } else {
                 Some(format!("the address {address:#x} is no multiple of {width}"))
             };
@@ -107,9 +108,10 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn outside(&self, space: Option<AddressSpace>, address: u64, width: u64) -> Option<String> {
-        let (bytes, name) = match space? {
-            AddressSpace::Buffers => return self.workload.outside(address, width),
+    fn outside(&self, bounds: Option<Bounds>, address: u64, width: u64) -> Option<String> {
+        let Bounds { space, base } = bounds?;
+        let (bytes, name) = match space {
+            AddressSpace::Buffers => return self.workload.outside(base, address, width),
             AddressSpace::Shared => (u64::from(self.launch.shared_bytes), "`shared_bytes`"),
             AddressSpace::Local => (LOCAL_BYTES, "the local window"),
         };

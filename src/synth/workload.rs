@@ -9,7 +9,7 @@ use toml::de::DeTable;
 
 use crate::units::{did_you_mean, nearest};
 
-use super::description::{Description, KernelDescription, describe};
+use super::description::{Buffer, Description, KernelDescription, describe};
 use super::error::{Fault, SynthError};
 use super::kernel::Kernel;
 use super::library;
@@ -213,15 +213,30 @@ impl Workload {
         (0..self.programs.len()).filter_map(first).collect()
     }
 
-    /// Why `width` bytes at `address` lie in no buffer; `None` where they do.
-    pub(super) fn outside(&self, address: u64, width: u64) -> Option<String> {
-        let inside = |base: u64, bytes: u64| {
-            address >= base && address.saturating_add(width) <= base + bytes
-        };
+    /// Why `width` bytes at `address` do not lie in the buffer at `base`, or in no buffer
+    /// where that is not said; `None` where they do.
+    pub(super) fn outside(&self, base: Option<u64>, address: u64, width: u64) -> Option<String> {
         let buffers = &self.description.buffers;
-        if buffers.iter().any(|buffer| inside(buffer.base, buffer.bytes)) {
+        let within = |buffer: &&Buffer| {
+            address >= buffer.base && address.saturating_add(width) <= buffer.base + buffer.bytes
+        };
+        let found = buffers.iter().find(within);
+        let named = buffers.iter().find(|buffer| Some(buffer.base) == base);
+        let Some(named) = named else {
+            return if found.is_some() { None } else { Some(self.nowhere(address, width)) };
+        };
+        if within(&named) {
             return None;
         }
+        let other = found.map_or_else(String::new, |other| format!(", but in `{}`", other.name));
+        Some(format!(
+            "{width} bytes at {address:#x} do not lie in `{}`, {} bytes from {:#x}{other}",
+            named.name, named.bytes, named.base
+        ))
+    }
+
+    fn nowhere(&self, address: u64, width: u64) -> String {
+        let buffers = &self.description.buffers;
         let near = buffers.iter().min_by_key(|buffer| {
             let last = buffer.base + buffer.bytes - 1;
             buffer.base.saturating_sub(address).max(address.saturating_sub(last))
@@ -232,7 +247,7 @@ impl Workload {
                 buffer.name, buffer.bytes, buffer.base
             )
         });
-        Some(format!("{width} bytes at {address:#x} lie in no buffer{near}"))
+        format!("{width} bytes at {address:#x} lie in no buffer{near}")
     }
 
     /// The error for a fault that shows only when the workload runs.
