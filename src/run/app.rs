@@ -62,10 +62,15 @@ fn named(model: &str) -> &str {
 
 /// A workload model and its scale: 1 where nothing is said.
 fn scaled(model: &str) -> Result<(&str, f64), RunError> {
-    let Some((name, scale)) = model.split_once(SCALE) else { return Ok((model, 1.0)) };
-    let found = if scale.is_empty() { "nothing" } else { scale };
-    let wrong = |_| RunError::Scale { app: model.to_owned(), found: found.to_owned() };
-    Ok((name, scale.parse().map_err(wrong)?))
+    let wrong = |found: &str| RunError::Scale { app: model.to_owned(), found: found.to_owned() };
+    if let Some((name, scale)) = model.split_once(SCALE) {
+        let found = if scale.is_empty() { "nothing" } else { scale };
+        return Ok((name, scale.parse().map_err(|_| wrong(found))?));
+    }
+    match model.rsplit_once(':') {
+        Some((file, other)) if file.ends_with(".toml") => Err(wrong(other)),
+        _ => Ok((model, 1.0)),
+    }
 }
 
 /// That a path which leads nowhere is the name of a workload model, where it is.
@@ -197,5 +202,7 @@ mod tests {
             let words = format!("expected one number, as scale=0.5, found {found}");
             assert_eq!(error, format!("synth:saxpy:scale={typed}: {words}"));
         }
+        let error = super::scaled("plans/own.toml:scal=2").unwrap_err().to_string();
+        assert!(error.ends_with("expected one number, as scale=0.5, found scal=2"), "{error}");
     }
 }
