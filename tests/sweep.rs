@@ -101,7 +101,10 @@ fn one_source_may_have_several_names() {
     );
     fs::write(place.path("plan.toml"), text).unwrap();
     let (code, said) = place.sweep("plan.toml", "out", &["--cells", "1-2", "--threads", "8"]);
-    assert!(code == Some(0) && said.contains("2 cells done, 0 failed, 0 left"), "{said}");
+    assert!(
+        code == Some(0) && said.contains("2 cells done, 0 failed, 0 left of cells 1 to 2"),
+        "{said}"
+    );
 }
 
 /// Keys of the plan `one` with model files of its own: a standard and a mapping named by

@@ -219,7 +219,9 @@ fn tell(arguments: &Arguments, end: SweepEnd) -> Outcome {
     let SweepEnd { done, failed, left } = end;
     let out = arguments.out.display();
     let mut stdout = stdout();
-    writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left")?;
+    let of = arguments.cells.map(|(first, last)| format!(" of cells {first} to {last}"));
+    let of = of.unwrap_or_default();
+    writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left{of}")?;
     if failed > 0 {
         let all = failures(&arguments.out)?;
         stdout.write_all(table::failures(&all).as_bytes())?;
