@@ -33,6 +33,7 @@ mod full_disk;
 mod fuzz;
 mod fuzz_corpus;
 mod gallery;
+mod h100;
 #[cfg(target_os = "linux")]
 mod hangup;
 mod held_figures;
