@@ -76,7 +76,7 @@ fn an_address_outside_its_space_is_refused_and_leaves_nothing() {
 #[test]
 fn an_address_that_runs_into_the_next_buffer_is_refused() {
     let two = |code: &str| {
-        let text = small(&format!("'{code}', 'EXIT'"));
+        let text = small(&format!("{code}, 'EXIT'"));
         parse(&text.replacen("x = { bytes = 4096 }", "x = { bytes = 512 }\ny = { bytes = 512 }", 1))
             .unwrap()
     };
@@ -85,13 +85,23 @@ fn an_address_that_runs_into_the_next_buffer_is_refused() {
         let target = folder.path().join("out");
         write_folder(workload, &target, Compression::None, &mut |_| {}).map(|_| ())
     };
-    let message = written(&two("R1 = LDG R2 [x + 4*global + 512]")).unwrap_err().to_string();
+    let message = written(&two("'R1 = LDG R2 [x + 4*global + 512]'")).unwrap_err().to_string();
     assert!(message.starts_with("test.toml, line 14: "), "{message}");
     assert!(message.contains("do not lie in `x`, 512 bytes from 0x7f4"), "{message}");
     assert!(message.contains(", but in `y`"), "{message}");
     // Where several buffers are named, any of them is meant.
-    written(&two("R1 = LDG R2 [select(lane < 16, x, y) + 4*lane]")).unwrap();
-    written(&two("R1 = LDG R2 [x + (y - x) * (lane % 2) + 4*lane]")).unwrap();
+    written(&two("'R1 = LDG R2 [select(lane < 16, x, y) + 4*lane]'")).unwrap();
+    written(&two("'R1 = LDG R2 [x + (y - x) * (lane % 2) + 4*lane]'")).unwrap();
+    // But not those that a condition or a key names, nor those that a copy does not take.
+    for address in [
+        "select(d == 0, x, y) + 4*lane + 512*(1 - d)",
+        "select(x < y, x, y) + 4*lane + 512*d",
+        "x + 4 * hash(y, lane, 128) + 512*d",
+    ] {
+        let copies = format!("{{ copies = 'd', count = 2, body = ['R1 = LDG R2 [{address}]'] }}");
+        let message = written(&two(&copies)).unwrap_err().to_string();
+        assert!(message.contains("do not lie in `x`"), "{message}");
+    }
 }
 
 #[test]

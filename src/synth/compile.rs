@@ -245,7 +245,12 @@ impl Compiler<'_> {
         at: usize,
     ) -> Result<(Bounds, Expression), Fault> {
         let Resolved { expression, base, .. } = self.resolved(term, at)?;
-        Ok((Bounds { space, base: base.map(i64::cast_unsigned) }, expression))
+        let bounds = match space {
+            AddressSpace::Buffers => Bounds::Buffers(base.map(i64::cast_unsigned)),
+            AddressSpace::Shared => Bounds::Shared,
+            AddressSpace::Local => Bounds::Local,
+        };
+        Ok((bounds, expression))
     }
 
     fn resolve(&mut self, term: &Term, at: usize) -> Result<Expression, Fault> {

@@ -9,7 +9,6 @@ use crate::isa::Code;
 use crate::units::Dim3;
 
 use super::expression::Expression;
-use super::listing::AddressSpace;
 
 /// Which of the active lanes execute an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,11 +27,13 @@ pub(super) enum Guard {
 
 /// Where an address may lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Bounds {
-    /// The space of the opcode.
-    pub(super) space: AddressSpace,
-    /// The base of the buffer that alone is named; any buffer where none or several are.
-    pub(super) base: Option<u64>,
+pub(super) enum Bounds {
+    /// In the buffer at this base, which alone is named; in any where none or several are.
+    Buffers(Option<u64>),
+    /// In the CTA's shared memory.
+    Shared,
+    /// In the thread's local memory.
+    Local,
 }
 
 /// What a static instruction does beyond what [`Code`] says of it.

@@ -25,7 +25,8 @@ pub(super) struct Resolved {
     pub(super) base: Option<i64>,
 }
 
-/// The bases of buffers that a term names.
+/// The bases of buffers that a term names where its value comes from: not in conditions and
+/// keys, and not where a condition that is the same everywhere never leads.
 #[derive(Clone, Copy, Debug)]
 enum Bases {
     None,
@@ -115,6 +116,12 @@ impl<'a> Resolver<'a> {
             let size = size.ok_or_else(|| format!("`size({buffer})`: no buffer has this name"))?;
             return Ok(Expression::Constant(size));
         }
+        if let ("select", [condition, yes, no]) = (name, arguments) {
+            return self.select(condition, yes, no);
+        }
+        if matches!((name, arguments), ("hash", [_, _, ..]) | ("skew", [_, _, _, ..])) {
+            return self.draw(name, arguments);
+        }
         let mut values = Vec::with_capacity(arguments.len());
         for argument in arguments {
             values.push(self.term(argument)?);
@@ -126,19 +133,43 @@ impl<'a> Resolver<'a> {
                 let operator = if name == "min" { Operator::Minimum } else { Operator::Maximum };
                 binary(operator, left, right)
             }
-            ("select", 3) => {
-                let no = values.pop().expect("three arguments");
-                let yes = values.pop().expect("three arguments");
-                let condition = values.pop().expect("three arguments");
-                Ok(select(condition, yes, no))
-            }
-            ("hash", 2..) | ("skew", 3..) => self.draw(name, values),
             (_, count) => Err(wrong_call(name, count)),
         }
     }
 
+    /// What a term means whose value is no part of an address.
+    fn apart(&mut self, term: &Term) -> Result<Expression, String> {
+        let bases = self.bases;
+        let expression = self.term(term)?;
+        self.bases = bases;
+        Ok(expression)
+    }
+
+    fn select(&mut self, condition: &Term, yes: &Term, no: &Term) -> Result<Expression, String> {
+        let condition = self.apart(condition)?;
+        match condition.constant() {
+            Some(0) => {
+                self.apart(yes)?;
+                self.term(no)
+            }
+            Some(_) => {
+                let yes = self.term(yes)?;
+                self.apart(no)?;
+                Ok(yes)
+            }
+            None => {
+                let (yes, no) = (self.term(yes)?, self.term(no)?);
+                Ok(Expression::Select(Box::new((condition, yes, no))))
+            }
+        }
+    }
+
     /// A draw: keys, for `skew` the exponent, the range.
-    fn draw(&self, name: &str, mut values: Vec<Expression>) -> Result<Expression, String> {
+    fn draw(&mut self, name: &str, arguments: &[Term]) -> Result<Expression, String> {
+        let mut values = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            values.push(self.apart(argument)?);
+        }
         let range = values.pop().and_then(|range| range.constant());
         let law = if name == "hash" {
             Law::even(range)?
@@ -179,12 +210,4 @@ fn binary(operator: Operator, left: Expression, right: Expression) -> Result<Exp
         return Ok(Expression::Constant(apply(operator, left, right)));
     }
     Ok(Expression::Binary(operator, Box::new((left, right))))
-}
-
-fn select(condition: Expression, yes: Expression, no: Expression) -> Expression {
-    match condition.constant() {
-        Some(0) => no,
-        Some(_) => yes,
-        None => Expression::Select(Box::new((condition, yes, no))),
-    }
 }

@@ -8,7 +8,6 @@ use crate::units::to_usize;
 
 use super::error::{Fault, SynthError};
 use super::kernel::{Cta, Kernel};
-use super::listing::AddressSpace;
 use super::program::Bounds;
 use super::stream::WarpStream;
 use super::workload::Workload;
@@ -109,11 +108,10 @@ impl<'a> Walk<'a> {
     }
 
     fn outside(&self, bounds: Option<Bounds>, address: u64, width: u64) -> Option<String> {
-        let Bounds { space, base } = bounds?;
-        let (bytes, name) = match space {
-            AddressSpace::Buffers => return self.workload.outside(base, address, width),
-            AddressSpace::Shared => (u64::from(self.launch.shared_bytes), "`shared_bytes`"),
-            AddressSpace::Local => (LOCAL_BYTES, "the local window"),
+        let (bytes, name) = match bounds? {
+            Bounds::Buffers(base) => return self.workload.outside(base, address, width),
+            Bounds::Shared => (u64::from(self.launch.shared_bytes), "`shared_bytes`"),
+            Bounds::Local => (LOCAL_BYTES, "the local window"),
         };
         (address.saturating_add(width) > bytes)
             .then(|| format!("{width} bytes at offset {address:#x} lie beyond {name}, {bytes:#x}"))

@@ -220,14 +220,14 @@ impl Workload {
         let within = |buffer: &&Buffer| {
             address >= buffer.base && address.saturating_add(width) <= buffer.base + buffer.bytes
         };
+        let named = base.and_then(|base| buffers.iter().find(|buffer| buffer.base == base));
+        if named.is_some_and(|named| within(&named)) {
+            return None;
+        }
         let found = buffers.iter().find(within);
-        let named = buffers.iter().find(|buffer| Some(buffer.base) == base);
         let Some(named) = named else {
             return if found.is_some() { None } else { Some(self.nowhere(address, width)) };
         };
-        if within(&named) {
-            return None;
-        }
         let other = found.map_or_else(String::new, |other| format!(", but in `{}`", other.name));
         Some(format!(
             "{width} bytes at {address:#x} do not lie in `{}`, {} bytes from {:#x}{other}",
