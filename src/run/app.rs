@@ -47,7 +47,7 @@ impl AppName {
     /// An application of a file in `folder`: its path from there on.
     pub(super) fn within(folder: &Path, name: &str, source: &str) -> Self {
         let path = match source.strip_prefix(SYNTH) {
-            Some(model) if !named(model).contains(['/', '.']) => PathBuf::from(source),
+            Some(model) if !is_path(named(model)) => PathBuf::from(source),
             Some(model) => PathBuf::from(format!("{SYNTH}{}", folder.join(model).display())),
             None => folder.join(source),
         };
@@ -60,15 +60,25 @@ fn named(model: &str) -> &str {
     model.split_once(SCALE).map_or(model, |(name, _)| name)
 }
 
+/// That a workload model is a file and not one of those that are known by name, which hold
+/// neither a slash nor, in front of what may be a misspelt scale, a dot.
+fn is_path(model: &str) -> bool {
+    model.contains('/') || model.split(':').next().is_some_and(|name| name.contains('.'))
+}
+
 /// A workload model and its scale: 1 where nothing is said.
 fn scaled(model: &str) -> Result<(&str, f64), RunError> {
-    let wrong = |found: &str| RunError::Scale { app: model.to_owned(), found: found.to_owned() };
+    let wrong = |found: &str| {
+        let found = if found.is_empty() { "nothing" } else { found };
+        RunError::Scale { app: model.to_owned(), found: found.to_owned() }
+    };
     if let Some((name, scale)) = model.split_once(SCALE) {
-        let found = if scale.is_empty() { "nothing" } else { scale };
-        return Ok((name, scale.parse().map_err(|_| wrong(found))?));
+        return Ok((name, scale.parse().map_err(|_| wrong(scale))?));
     }
     match model.rsplit_once(':') {
-        Some((file, other)) if file.ends_with(".toml") => Err(wrong(other)),
+        Some((file, other)) if file.ends_with(".toml") && !other.contains(['/', '\\']) => {
+            Err(wrong(other))
+        }
         _ => Ok((model, 1.0)),
     }
 }
@@ -195,6 +205,8 @@ mod tests {
         assert_eq!(own.path, Path::new("synth:plans/own.toml:scale=2"));
         let carried = AppName::within(Path::new("plans"), "a", "synth:saxpy:scale=0.5");
         assert_eq!(carried.path, Path::new("synth:saxpy:scale=0.5"));
+        let misspelt = AppName::within(Path::new("plans"), "a", "synth:saxpy:scal=0.5");
+        assert_eq!(misspelt.path, Path::new("synth:saxpy:scal=0.5"));
         assert_eq!(super::scaled("saxpy:scale=0.5").unwrap(), ("saxpy", 0.5));
         assert_eq!(super::scaled("saxpy").unwrap(), ("saxpy", 1.0));
         for (typed, found) in [("half", "half"), ("0.5:0.7", "0.5:0.7"), ("", "nothing")] {
@@ -204,5 +216,8 @@ mod tests {
         }
         let error = super::scaled("plans/own.toml:scal=2").unwrap_err().to_string();
         assert!(error.ends_with("expected one number, as scale=0.5, found scal=2"), "{error}");
+        let error = super::scaled("own.toml:").unwrap_err().to_string();
+        assert!(error.ends_with("found nothing"), "{error}");
+        assert_eq!(super::scaled("d.toml:x/m").unwrap(), ("d.toml:x/m", 1.0));
     }
 }
