@@ -32,8 +32,8 @@ const PAIRS: &[(&str, u32)] = &[("compute", 58), ("special", 25), ("l1", 230), (
 struct Measured(Vec<BTreeMap<String, String>>);
 
 impl Measured {
-    fn read() -> Self {
-        let text = fs::read_to_string(Path::new(FOLDER).join("results.csv")).unwrap();
+    fn read(file: &str) -> Self {
+        let text = fs::read_to_string(Path::new(FOLDER).join(file)).unwrap();
         let mut lines = text.lines().filter(|line| !line.starts_with('#'));
         let names: Vec<&str> = lines.next().unwrap().split(',').collect();
         let row = |line: &str| {
@@ -117,6 +117,9 @@ impl Card {
     }
 }
 
+/// Bytes of a CTA's round in loops that read from L2 or DRAM.
+const ROUND: f64 = 65536.0;
+
 /// A number of the card, and ours.
 #[derive(Clone, Debug)]
 struct Row {
@@ -143,8 +146,8 @@ fn throughputs(measured: &Measured, card: &Card) -> Vec<Row> {
     }
     for (what, kernel, of, bytes, rounds) in [
         ("warps", "l1", "bytes per cycle out of the L1", 32768.0, 100),
-        ("sms", "l2", "bytes per cycle from the L2, 1 SM", 65536.0, 20),
-        ("sms", "stream", "bytes per cycle from the DRAM, 1 SM", 65536.0, 20),
+        ("sms", "l2", "bytes per cycle from the L2, 1 SM", ROUND, 20),
+        ("sms", "stream", "bytes per cycle from the DRAM, 1 SM", ROUND, 20),
     ] {
         let is = [("what", what), ("kernel", kernel), ("ctas", "1")];
         let model = bytes / card.round(kernel, &[], rounds);
@@ -173,8 +176,24 @@ fn alone(rows: &[Row]) -> String {
     })
 }
 
-/// A row per pair: the first's and the second's slow-down on the card, as the machine's file
-/// has it, and with two-level schedulers.
+/// Bytes per cycle that several SMs read: on the card, on another one, and on ours.
+fn several(measured: &Measured, other: &Measured, card: &Card) -> String {
+    let mut lines = String::from("| of | SMs | H100 | another | `h100` |\n|---|---|---|---|---|\n");
+    for (kernel, of) in [("l2", "L2"), ("stream", "DRAM")] {
+        for sms in [33, 66, 132] {
+            let number = sms.to_string();
+            let is = [("what", "sms"), ("kernel", kernel), ("ctas", number.as_str())];
+            let bytes = ROUND * f64::from(sms);
+            let [one, another] = [measured, other].map(|table| bytes / table.round(&is));
+            let own = bytes / card.round(kernel, &[("number", sms)], 5);
+            let _ = writeln!(lines, "| {of} | {sms} | {one:.0} | {another:.0} | {own:.0} |");
+        }
+    }
+    lines
+}
+
+/// A row per pair: the first's and the second's slow-down on the card, from its launch to its
+/// end, as the machine's file has it, and with two-level schedulers.
 fn pairs(measured: &Measured) -> String {
     let two_sms: &[(&str, &str)] = &[("dispatch.sms", "2")];
     let cards = [Card::new(&[CLOCKS, two_sms]), Card::new(&[CLOCKS, two_sms, TWO_LEVEL])];
@@ -182,10 +201,10 @@ fn pairs(measured: &Measured) -> String {
         String::from("| first, second | H100 | `h100` | two-level, 8 |\n|---|---|---|---|\n");
     for first in PAIRS {
         for second in PAIRS {
-            let alone = |kernel| measured.number(&[("what", "all"), ("kernel", kernel)], "cycles");
+            let alone = |kernel| measured.number(&[("what", "all"), ("kernel", kernel)], "ns");
             let is = [("what", "within"), ("kernel", second.0), ("beside", first.0)];
-            let own = measured.number(&is, "cycles") / alone(second.0);
-            let other = measured.number(&is, "other_cycles") / alone(first.0);
+            let own = measured.number(&is, "ns") / alone(second.0);
+            let other = measured.number(&is, "other_ns") / alone(first.0);
             let _ = write!(lines, "| {}, {} | {other:.2}, {own:.2} |", first.0, second.0);
             for card in &cards {
                 let [one, two] = card.pair(*first, *second);
@@ -199,12 +218,19 @@ fn pairs(measured: &Measured) -> String {
 
 #[test]
 fn kernels_alone_take_what_the_report_says() {
-    let (measured, card) = (Measured::read(), Card::new(&[CLOCKS]));
+    let (measured, card) = (Measured::read("results.csv"), Card::new(&[CLOCKS]));
     let rows = [throughputs(&measured, &card), latencies(&measured, &card)].concat();
     hold_table(&reports().join("H100.md"), "alone", &alone(&rows));
 }
 
 #[test]
+fn several_sms_read_as_fast_as_the_report_says() {
+    let (measured, other) = (Measured::read("results.csv"), Measured::read("other-card.csv"));
+    let table = several(&measured, &other, &Card::new(&[CLOCKS]));
+    hold_table(&reports().join("H100.md"), "several", &table);
+}
+
+#[test]
 fn pairs_on_an_sm_slow_each_other_down_as_the_report_says() {
-    hold_table(&reports().join("H100.md"), "pairs", &pairs(&Measured::read()));
+    hold_table(&reports().join("H100.md"), "pairs", &pairs(&Measured::read("results.csv")));
 }

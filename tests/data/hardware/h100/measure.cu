@@ -1,14 +1,21 @@
-// Small kernels alone and beside each other on one GPU: what `results.csv` was measured with.
+// Small kernels alone and beside each other on one GPU: what `results.csv` and `order.csv` were
+// measured with.
 //
-//   nvcc -O3 -arch=sm_90 measure.cu -o measure && ./measure > results.csv
+//   nvcc -O3 -arch=sm_90 measure.cu -o measure && ./measure results.csv order.csv
 //
-// One CTA of 1024 threads per SM where nothing else is said. Cycles are of the SMs' clock,
-// from the first thread's first to its last instruction of the slowest CTA; every number is
-// the median of five runs after one that is not counted. In rows `apart` both kernels have 66
-// SMs each, and the other one begins before and ends after: `covered` tells in how many of the
-// five it did, `apart` in how many no SM ran both. In rows `within` both have a CTA on every
-// SM and take about a million cycles alone; the other one begins `head_start_ns` earlier,
-// `other_cycles` are its own.
+// One CTA of 1024 threads per SM where nothing else is said. `cycles` are of the SMs' clock,
+// from the first thread's first to its last instruction of the slowest CTA, at `core_mhz`; a
+// CTA that gets no issue slots reads its clock late. `ns` do not depend on that: they are the
+// GPU's own, from when it takes up the launch to when the kernel has ended. Every number is the
+// median of five runs after one that is not counted, `least` and `most` are of `cycles`. In rows
+// `apart` both kernels have half of the SMs each, and the other one begins before and ends
+// after: `covered` tells in how many of the five it did, `apart` in how many no SM ran both. In
+// rows `within` both have a CTA on every SM and take half a million to a million cycles alone.
+// The other one is launched `head_start_ns` earlier, `other_cycles` and `other_ns` are its own.
+//
+// `order.csv`: when the warps of the CTAs on one SM have ended, in cycles since the first of
+// them began: a row per CTA in the order in which they began (`place`) and per `group` of four
+// warps, one of each scheduler; the last of the four.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -212,6 +219,8 @@ static char *data[2];
 static Record *records[2];
 static long long *ends;
 static cudaStream_t streams[2];
+static cudaEvent_t launched[2], ended[2];
+static FILE *results, *orders;
 static const int CTAS = 4096;
 
 static void launch(int who, const Work &work, int ctas, int threads, int shared, int rounds,
@@ -223,20 +232,47 @@ static void launch(int who, const Work &work, int ctas, int threads, int shared,
     CHECK(cudaFuncSetAttribute(work.kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 58));
     CHECK(cudaFuncSetAttribute(work.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
     Place place = {data[who], records[who], rounds, work.mask, start, ends};
+    CHECK(cudaEventRecord(launched[who], streams[who]));
     work.kernel<<<ctas, threads, shared, streams[who]>>>(place);
     CHECK(cudaGetLastError());
+    CHECK(cudaEventRecord(ended[who], streams[who]));
 }
 
 struct Outcome {
-    double cycles, mhz, other_cycles, head_start_ns;
-    size_t sms;
+    double cycles, ns, mhz, other_cycles, other_ns, head_start_ns;
+    double sms;
     bool covered, apart;
 };
 
+static double between(cudaEvent_t from, cudaEvent_t to) {
+    float milliseconds;
+    CHECK(cudaEventElapsedTime(&milliseconds, from, to));
+    return milliseconds * 1e6;
+}
+
+// What the kernel beside has done, of which `found` tells so far when this one ran and where.
+static void add_other(Outcome &found, int others, const std::set<unsigned> &sms,
+                      unsigned long long first, unsigned long long last) {
+    std::set<unsigned> other_sms;
+    unsigned long long begun = 0, done = ~0ull;
+    for (int i = 0; i < others; i++) {
+        const Record &r = records[1][i];
+        begun = std::max(begun, r.begin_ns);
+        done = std::min(done, r.end_ns);
+        found.other_cycles = std::max(found.other_cycles, double(r.end - r.begin));
+        if (sms.count(r.sm)) found.apart = false;
+        other_sms.insert(r.sm);
+    }
+    found.other_ns = between(launched[1], ended[1]);
+    found.head_start_ns = between(launched[1], launched[0]);
+    found.covered = begun <= first && last <= done && other_sms.size() == size_t(others);
+}
+
 static Outcome outcome(int ctas, int others) {
     CHECK(cudaDeviceSynchronize());
-    Outcome found = {0, 0, 0, 0, 0, false, true};
-    std::set<unsigned> sms, other_sms;
+    Outcome found = {};
+    found.apart = found.covered = true;
+    std::set<unsigned> sms;
     unsigned long long first = ~0ull, last = 0;
     for (int i = 0; i < ctas; i++) {
         const Record &r = records[0][i];
@@ -249,32 +285,32 @@ static Outcome outcome(int ctas, int others) {
         first = std::min(first, r.begin_ns);
         last = std::max(last, r.end_ns);
     }
-    found.sms = sms.size();
-    unsigned long long begun = 0, ended = ~0ull, earliest = ~0ull;
-    for (int i = 0; i < others; i++) {
-        const Record &r = records[1][i];
-        begun = std::max(begun, r.begin_ns);
-        earliest = std::min(earliest, r.begin_ns);
-        found.other_cycles = std::max(found.other_cycles, double(r.end - r.begin));
-        ended = std::min(ended, r.end_ns);
-        if (sms.count(r.sm)) found.apart = false;
-        other_sms.insert(r.sm);
-    }
-    if (others > 0) found.head_start_ns = double(first) - double(earliest);
-    found.covered = begun <= first && last <= ended && other_sms.size() == size_t(others);
+    found.sms = double(sms.size());
+    found.ns = between(launched[0], ended[0]);
+    if (others > 0) add_other(found, others, sms, first, last);
     return found;
 }
 
+// The values of a column, sorted.
+static std::vector<double> sorted(const std::vector<Outcome> &runs, double Outcome::*column) {
+    std::vector<double> values;
+    for (auto &run : runs) values.push_back(run.*column);
+    std::sort(values.begin(), values.end());
+    return values;
+}
+
 static void tell(const char *what, const char *name, const char *beside, int ctas, int threads,
-                 int rounds, unsigned mask, std::vector<Outcome> runs) {
+                 int rounds, unsigned mask, const std::vector<Outcome> &runs) {
     int covered = 0, apart = 0;
     for (auto &run : runs) covered += run.covered, apart += run.apart;
-    std::sort(runs.begin(), runs.end(), [](auto &a, auto &b) { return a.cycles < b.cycles; });
-    auto &middle = runs[runs.size() / 2];
-    printf("%s,%s,%s,%d,%d,%d,%u,%.0f,%.0f,%.0f,%.0f,%zu,%d,%d,%.0f,%.0f\n", what, name, beside, ctas,
-           threads, rounds, mask, middle.cycles, runs.front().cycles, runs.back().cycles, middle.mhz,
-           middle.sms, covered, apart, middle.other_cycles, middle.head_start_ns);
-    fflush(stdout);
+    auto median = [&](double Outcome::*column) { return sorted(runs, column)[runs.size() / 2]; };
+    auto cycles = sorted(runs, &Outcome::cycles);
+    fprintf(results, "%s,%s,%s,%d,%d,%d,%u,%.0f,%.0f,%.0f,%.0f,%.0f,%.0f,%d,%d,%.0f,%.0f,%.0f\n", what,
+            name, beside, ctas, threads, rounds, mask, median(&Outcome::cycles), cycles.front(),
+            cycles.back(), median(&Outcome::ns), median(&Outcome::mhz), median(&Outcome::sms), covered,
+            apart, median(&Outcome::other_cycles), median(&Outcome::other_ns),
+            median(&Outcome::head_start_ns));
+    fflush(results);
 }
 
 static void alone(const char *what, const Work &work, int ctas, int threads, int shared, int rounds) {
@@ -287,9 +323,7 @@ static void alone(const char *what, const Work &work, int ctas, int threads, int
     tell(what, work.name, "", ctas, threads, rounds, work.mask, runs);
 }
 
-// When the warps of the CTAs on one SM have ended, in cycles since the first of them began:
-// rows `warp`, a row per CTA in the order in which they began and per four warps, one of each
-// scheduler, in the columns `covered` and `apart`; the last of the four.
+// Rows of `order.csv`.
 static void order(const Work &work, int ctas, int threads, int shared, int rounds) {
     for (int i = 0; i < 2; i++) {
         launch(0, work, ctas, threads, shared, rounds, ends);
@@ -300,11 +334,11 @@ static void order(const Work &work, int ctas, int threads, int shared, int round
         if (records[0][cta].sm == records[0][0].sm) own.push_back({records[0][cta].begin, cta});
     std::sort(own.begin(), own.end());
     for (size_t place = 0; place < own.size(); place++)
-        for (int four = 0; four < threads / 128; four++) {
+        for (int group = 0; group < threads / 128; group++) {
             long long last = 0;
-            for (int i = 0; i < 4; i++) last = std::max(last, ends[own[place].second * 32 + four * 4 + i]);
-            printf("warp,%s,,%d,%d,%d,%u,%lld,0,0,0,1,%zu,%d,0,0\n", work.name, ctas, threads, rounds,
-                   work.mask, last - own[0].first, place, four);
+            for (int i = 0; i < 4; i++) last = std::max(last, ends[own[place].second * 32 + group * 4 + i]);
+            fprintf(orders, "%s,%d,%d,%d,%zu,%d,%lld\n", work.name, ctas, threads, rounds, place, group,
+                    last - own[0].first);
         }
 }
 
@@ -322,57 +356,85 @@ static void beside(const char *what, const Work &work, const Work &other, int ct
     tell(what, work.name, other.name, ctas, 1024, rounds, work.mask, runs);
 }
 
-int main() {
-    cudaDeviceProp properties;
-    CHECK(cudaGetDeviceProperties(&properties, 0));
-    fprintf(stderr, "%s, %d SMs, L2 %d bytes, %zu bytes of shared memory per SM\n", properties.name,
-            properties.multiProcessorCount, properties.l2CacheSize, properties.sharedMemPerMultiprocessor);
-    const size_t BYTES = 12ull << 30;
+static const int WHOLE = 118 << 10, SHARED = 60 << 10;
+static const size_t BYTES = 12ull << 30;
+static const Work COMPUTE = {"compute", compute, 0, 400, 2000}, SPECIAL = {"special", special, 0, 100, 500};
+static const Work LEVEL1 = {"l1", level1, 0, 400, 2000};
+static const Work LEVEL2 = {"l2", level2, (16u << 20) - 1, 200, 480}, STREAM = {"stream", stream, 0, 60, 180};
+static const Work ALL[] = {COMPUTE, SPECIAL, LEVEL1, LEVEL2, STREAM};
+
+static void set_up() {
     for (int i = 0; i < 2; i++) {
         CHECK(cudaMalloc(&data[i], BYTES));
         CHECK(cudaMemset(data[i], 0, BYTES));
         CHECK(cudaMallocHost(&records[i], CTAS * sizeof(Record)));
         CHECK(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking));
+        CHECK(cudaEventCreate(&launched[i]));
+        CHECK(cudaEventCreate(&ended[i]));
     }
     CHECK(cudaMallocHost(&ends, CTAS * 32 * sizeof(long long)));
-    const int sms = properties.multiProcessorCount, half = sms / 2;
-    const int WHOLE = 118 << 10, SHARED = 60 << 10;
-    Work stream_ = {"stream", stream, 0, 60, 180}, level2_ = {"l2", level2, (16u << 20) - 1, 200, 480};
-    Work level1_ = {"l1", level1, 0, 400, 2000}, compute_ = {"compute", compute, 0, 400, 2000};
-    Work special_ = {"special", special, 0, 100, 500};
-    printf("what,kernel,beside,ctas,threads,rounds,mask,cycles,least,most,core_mhz,sms,covered,apart,other_cycles,head_start_ns\n");
+    fprintf(results, "what,kernel,beside,ctas,threads,rounds,mask,cycles,least,most,ns,core_mhz,sms,covered,"
+                     "apart,other_cycles,other_ns,head_start_ns\n");
+    fprintf(orders, "kernel,ctas,threads,rounds,place,group,cycles\n");
+}
+
+static void throughput_rows(int sms) {
     for (int threads : {32, 64, 128, 256, 512, 1024}) {
-        alone("warps", compute_, 1, threads, WHOLE, 2000);
-        alone("warps", special_, 1, threads, WHOLE, 1000);
+        alone("warps", COMPUTE, 1, threads, WHOLE, 2000);
+        alone("warps", SPECIAL, 1, threads, WHOLE, 1000);
     }
-    alone("warps", level1_, 1, 1024, WHOLE, 2000);
-    for (int n : {1, 2, 4, 8, 16, 33, half, 99, sms}) {
-        alone("sms", stream_, n, 1024, WHOLE, 300);
-        alone("sms", level2_, n, 1024, WHOLE, 1000);
+    alone("warps", LEVEL1, 1, 1024, WHOLE, 2000);
+    for (int n : {1, 2, 4, 8, 16, 33, sms / 2, 99, sms}) {
+        alone("sms", STREAM, n, 1024, WHOLE, 300);
+        alone("sms", LEVEL2, n, 1024, WHOLE, 1000);
     }
+}
+
+static void latency_rows() {
     for (int bits = 7; bits <= 25; bits++) {
         unsigned mask = (1u << bits) - 1;
         join_lines<<<1024, 256>>>(data[0], mask);
         CHECK(cudaDeviceSynchronize());
-        Work chase_ = {"chase", chase, mask, 0, 0};
-        alone("latency", chase_, 1, 1, WHOLE, 1024);
+        alone("latency", {"chase", chase, mask, 0, 0}, 1, 1, WHOLE, 1024);
     }
     CHECK(cudaMemset(data[0], 0, BYTES));
-    const Work all[] = {compute_, special_, level1_, level2_, stream_};
-    for (const Work &work : all) {
+}
+
+static void order_rows(int sms) {
+    for (const Work &work : ALL) {
         order(work, 1, 1024, WHOLE, work.more_rounds / 4);
         order(work, 2 * sms, 1024, SHARED, work.more_rounds / 4);
         order(work, 4 * sms, 512, SHARED / 2, work.more_rounds / 4);
     }
-    for (const Work &work : all) {
+}
+
+static void pair_rows(int sms) {
+    const int half = sms / 2;
+    for (const Work &work : ALL) {
         alone("half", work, half, 1024, WHOLE, work.rounds);
-        for (const Work &other : all)
+        for (const Work &other : ALL)
             beside("apart", work, other, half, WHOLE, work.rounds, other.rounds * 8);
     }
-    for (const Work &work : all) {
+    for (const Work &work : ALL) {
         alone("all", work, sms, 1024, SHARED, work.more_rounds);
-        for (const Work &other : all)
+        for (const Work &other : ALL)
             beside("within", work, other, sms, SHARED, work.more_rounds, other.more_rounds);
     }
+}
+
+int main(int count, char **words) {
+    if (count != 3 || !(results = fopen(words[1], "w")) || !(orders = fopen(words[2], "w"))) {
+        fprintf(stderr, "usage: measure RESULTS.csv ORDER.csv\n");
+        return 2;
+    }
+    cudaDeviceProp properties;
+    CHECK(cudaGetDeviceProperties(&properties, 0));
+    fprintf(stderr, "%s, %d SMs, L2 %d bytes, %zu bytes of shared memory per SM\n", properties.name,
+            properties.multiProcessorCount, properties.l2CacheSize, properties.sharedMemPerMultiprocessor);
+    set_up();
+    throughput_rows(properties.multiProcessorCount);
+    latency_rows();
+    order_rows(properties.multiProcessorCount);
+    pair_rows(properties.multiProcessorCount);
     return 0;
 }
