@@ -125,6 +125,7 @@ mod trace_spill;
 mod trace_versions;
 mod tracez;
 mod translation;
+mod ugpu_study;
 mod ugpu_tables;
 mod ugpu_whole;
 mod water_filling;

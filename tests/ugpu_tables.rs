@@ -1,28 +1,30 @@
 //! Do the tables of `reports/UGPU.md` say what their records say?
 //!
 //! `BLESS=1 cargo test --test all ugpu_tables` writes them anew from the archives of
-//! `reports/records`, each the folder of `gpumodel sweep models/plans/NAME.toml`.
+//! `reports/records`, each the folder of `gpumodel sweep models/plans/NAME.toml`, some with
+//! lists of chosen cells.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
 
-use gpumodel::record::{Analysis, CellRecord, CoRun, EnergyRecord, Measure, SweepFiles};
+use gpumodel::record::{CoRun, EnergyRecord, Measure};
 
-use crate::archive::{hold_table, reports, unpacked};
+use crate::archive::{hold_table, reports};
+use crate::ugpu_study::{Archives, Mix, Study};
 
-/// A table: records, place in the text, how it is written.
+/// A table: records, or the list of those in their folder that count; place in the text; how
+/// it is written.
 type Table = (&'static str, &'static str, fn(&Study) -> String);
 
 const TABLES: &[Table] = &[
-    ("ugpu-ten", "pairs", each_mix),
+    ("ugpu-pairs/ten.csv", "pairs", each_mix),
     ("ugpu-spread", "spread", each_mix),
-    ("ugpu-ten", "energy", energies),
-    ("ugpu-fifty", "overhead", overhead),
-    ("ugpu-fifty", "leaks", leaks),
+    ("ugpu-pairs/ten.csv", "energy", energies),
+    ("ugpu-pairs/partitions.csv", "overhead", overhead),
+    ("ugpu-pairs/partitions.csv", "leaks", leaks),
     ("ugpu-leak", "translation", speeds),
-    ("ugpu-balanced", "balanced", each_mix),
-    ("ugpu-fifty", "fifty", each_memory_bound),
+    ("ugpu-pairs/partitions.csv", "partitions", each_memory_bound),
+    ("ugpu-pairs/pages.csv", "pages", each_memory_bound),
+    ("ugpu-pairs/searches.csv", "searches", each_memory_bound),
     ("ugpu-alike", "alike", each_kind),
     ("ugpu-many", "many", each_mix),
     ("ugpu-relaxed", "relaxed", each_run),
@@ -35,68 +37,6 @@ const TABLES: &[Table] = &[
 
 /// The compute-bound applications of the paper's table 2.
 const COMPUTE_BOUND: &[&str] = &["DXTC", "HOTSPOT", "PF", "CP", "MRIQ"];
-
-/// Runs of the cells that have ended, in the order of the plan.
-struct Study {
-    runs: Vec<Run>,
-}
-
-/// The runs of a mix by scheme.
-type Mix<'a> = BTreeMap<&'a str, &'a CoRun>;
-
-/// One of them.
-struct Run {
-    /// The applications, and how the machine is set.
-    mix: String,
-    /// The scheme, with the parameters in which its cells differ.
-    scheme: String,
-    outcome: CoRun,
-}
-
-impl Study {
-    fn read(folder: &Path) -> Self {
-        let files = SweepFiles::new(folder);
-        let cells = files.cells().unwrap();
-        let run = |cell: &CellRecord| {
-            let path = files.record(&cell.key);
-            let coruns = path.is_file().then(|| Analysis::read(&path).unwrap().coruns);
-            let outcome = coruns?.remove(0);
-            Some(Run { mix: mix(cell), scheme: scheme(cell, &cells), outcome })
-        };
-        Self { runs: cells.iter().filter_map(run).collect() }
-    }
-
-    /// Mixes or schemes: what `name` gives of the runs, each once, as they first come.
-    fn distinct(&self, name: fn(&Run) -> &str) -> Vec<&str> {
-        let mut names = Vec::new();
-        for run in &self.runs {
-            if !names.contains(&name(run)) {
-                names.push(name(run));
-            }
-        }
-        names
-    }
-
-    /// The runs of `mix`, by scheme.
-    fn of(&self, mix: &str) -> Mix<'_> {
-        let own = self.runs.iter().filter(|run| run.mix == mix);
-        own.map(|run| (run.scheme.as_str(), &run.outcome)).collect()
-    }
-}
-
-fn mix(cell: &CellRecord) -> String {
-    let settings = cell.overrides.iter().map(|(key, value)| format!("; `{key}={value}`"));
-    cell.apps.join(", ").to_uppercase() + &settings.collect::<String>()
-}
-
-fn scheme(cell: &CellRecord, cells: &[CellRecord]) -> String {
-    let differs = |key: &String| {
-        let same = cells.iter().filter(|other| other.scheme == cell.scheme);
-        same.map(|other| other.parameters.get(key)).any(|value| value != cell.parameters.get(key))
-    };
-    let told = cell.parameters.iter().filter(|(key, _)| differs(key));
-    told.fold(cell.scheme.clone(), |name, (key, value)| format!("{name}:{key}={value}"))
-}
 
 /// STP of a run over that of the baseline; `None`: one of them was not run.
 fn gain(mix: &Mix<'_>, scheme: &str, baseline: &str) -> Option<f64> {
@@ -365,18 +305,18 @@ fn described(runs: &Mix<'_>, scheme: &str, baseline: &str) -> Option<String> {
 
 #[test]
 fn the_tables_follow_from_their_records() {
-    let scratch = tempfile::tempdir().unwrap();
+    let mut archives = Archives::new();
     let path = reports().join("UGPU.md");
     for (records, name, write) in TABLES {
-        hold_table(&path, name, &write(&Study::read(&unpacked(records, scratch.path()))));
+        hold_table(&path, name, &write(&archives.study(records)));
     }
 }
 
 #[test]
 fn a_partition_from_profiles_is_above_the_one_found_at_run_time_in_the_mean() {
-    let scratch = tempfile::tempdir().unwrap();
-    for records in ["ugpu-ten", "ugpu-fifty"] {
-        let study = Study::read(&unpacked(records, scratch.path()));
+    let mut archives = Archives::new();
+    for records in ["ugpu-pairs/ten.csv", "ugpu-pairs/partitions.csv"] {
+        let study = archives.study(records);
         let mixes = study.distinct(|run| &run.mix);
         let over = |mix: &&str| gain(&study.of(mix), "ugpu-offline", "ugpu");
         let gains: Vec<f64> = mixes.iter().filter_map(over).collect();

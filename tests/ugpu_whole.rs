@@ -4,7 +4,7 @@
 //! `reports/records`, as `gpumodel reproduce ugpu --so-far --mixed-versions` does from the
 //! same records in the folders of its parts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 
 use gpumodel::record::{
@@ -16,37 +16,26 @@ use gpumodel::spec::{Headline, Models, Paper};
 
 use crate::archive::{reports, unpacked};
 
-/// The archives of each part; of cells that are in several the first counts.
-const PARTS: &[(&str, &[&str])] = &[
-    ("pairs", &["ugpu-ten", "ugpu-balanced", "ugpu-fifty"]),
-    ("many", &["ugpu-many"]),
-    ("ai", &["ugpu-ai"]),
-    ("qos", &["ugpu-qos"]),
-];
+/// The archive of each part.
+const PARTS: &[(&str, &str)] =
+    &[("pairs", "ugpu-pairs"), ("many", "ugpu-many"), ("ai", "ugpu-ai"), ("qos", "ugpu-qos")];
 
-/// The records of `archives`, without those of a plan that the reproduction does not run.
-fn records(archives: &[&str]) -> Vec<Analysis> {
+/// The records of `archive`, without those of a plan that the reproduction does not run.
+fn records(archive: &str) -> Vec<Analysis> {
     let place = tempfile::tempdir().unwrap();
-    let mut met = BTreeSet::new();
-    let mut records = Vec::new();
-    for archive in archives {
-        let files = SweepFiles::new(&unpacked(archive, place.path()));
-        let own = |cell: &CellRecord| {
-            let fed_back = cell.parameters.get("feedback").is_some_and(|value| value == "on");
-            !fed_back && met.insert((cell.apps.clone(), cell.scheme.clone()))
-        };
-        let cells = files.cells().unwrap().into_iter().filter(own);
-        let paths = cells.map(|cell| files.record(&cell.key)).filter(|path| path.is_file());
-        records.extend(paths.map(|path| Analysis::read(&path).unwrap()));
-    }
-    joined(records)
+    let files = SweepFiles::new(&unpacked(archive, place.path()));
+    let fed_back =
+        |cell: &CellRecord| cell.parameters.get("feedback").is_some_and(|value| value == "on");
+    let cells = files.cells().unwrap().into_iter().filter(|cell| !fed_back(cell));
+    let paths = cells.map(|cell| files.record(&cell.key)).filter(|path| path.is_file());
+    joined(paths.map(|path| Analysis::read(&path).unwrap()).collect())
 }
 
 #[test]
 fn rows_of_ugpu_follow_from_the_records_of_its_parts() {
     let paper = Paper::load(&Models::builtin(), "ugpu").unwrap();
     let parts: BTreeMap<&str, Vec<Analysis>> =
-        PARTS.iter().map(|&(part, archives)| (part, records(archives))).collect();
+        PARTS.iter().map(|&(part, archive)| (part, records(archive))).collect();
     let row = |headline: &Headline| {
         let set = &paper.sets[&headline.set];
         let mut row = HeadlineRow {
