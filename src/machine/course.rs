@@ -4,7 +4,6 @@ use crate::epoch::{Freed, Wake, WakeOn};
 use crate::units::{AppId, KernelId, to_u16, to_u32, to_usize};
 
 use super::event::Event;
-use super::feed::Feed;
 use super::gpu::Gpu;
 use super::launches::Command;
 use super::load::State;
@@ -14,7 +13,7 @@ use super::space;
 /// Runs of one application after which another that has not begun counts as starved.
 const RUNS_OF_OTHERS: u64 = 64;
 
-impl<F: Feed> Gpu<'_, F> {
+impl Gpu<'_> {
     /// Lets the applications come, and sets when the run ends.
     pub(super) fn begin_all(&mut self) {
         for app in 0..self.apps.len() {

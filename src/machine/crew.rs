@@ -6,10 +6,13 @@ use crate::epoch::{Plan, PlanDraft, Share, View};
 use crate::spec::Resolved;
 use crate::units::{Dim3, KernelId, to_u16, to_u32};
 
-use super::scripted::{Script, ScriptedWarp, facts, memory_of};
-use super::{Command, End, Feed, FeedError, Gpu, Load, Outcome, Pause, Program, Setup, Worker};
+use super::scripted::{Script, facts, memory_of};
+use super::{
+    Command, End, Feed, FeedError, Gpu, Load, Outcome, Pause, Program, Setup, Stream, Worker,
+};
 
 /// Several applications of one launch each.
+#[derive(Debug)]
 pub(super) struct Crew {
     scripts: Vec<Script>,
     loads: Vec<Load>,
@@ -68,8 +71,6 @@ impl Crew {
 }
 
 impl Feed for Crew {
-    type Warp = ScriptedWarp;
-
     fn program(&self, kernel: KernelId) -> &Program {
         self.scripts[kernel.index()].program(kernel)
     }
@@ -82,7 +83,7 @@ impl Feed for Crew {
         &self,
         kernel: KernelId,
         ordinal: u64,
-        warps: &mut Vec<ScriptedWarp>,
+        warps: &mut Vec<Stream>,
     ) -> Result<Dim3, FeedError> {
         self.scripts[kernel.index()].open(kernel, ordinal, warps)
     }

@@ -7,7 +7,7 @@ use crate::units::{AppId, Cycle, KernelId, to_u16, to_u64, to_usize};
 use super::chip::Chip;
 use super::error::MachineError;
 use super::event::Event;
-use super::feed::{Feed, WarpStream};
+use super::feed::{Feed, Stream};
 use super::grid::Grid;
 use super::lines::Lines;
 use super::rule::Rule;
@@ -16,7 +16,7 @@ use super::staff::Staff;
 
 /// The dispatcher.
 #[derive(Debug)]
-pub(super) struct Dispatcher<S> {
+pub(super) struct Dispatcher {
     pub(super) grids: Vec<Grid>,
     /// Launches that have CTAs left, in the order in which they began.
     pub(super) active: Vec<u32>,
@@ -30,7 +30,7 @@ pub(super) struct Dispatcher<S> {
     /// Launch for which each SM's L1 was prepared.
     prepared: Vec<Option<u32>>,
     /// CTAs whose state is in memory, in the order in which they left.
-    saved: Vec<Saved<S>>,
+    saved: Vec<Saved>,
     /// By application and SM: CTAs and warps there.
     pub(super) held: Vec<Vec<Held>>,
 }
@@ -42,7 +42,7 @@ pub(super) struct Held {
     pub(super) warps: u32,
 }
 
-impl<S: WarpStream> Dispatcher<S> {
+impl Dispatcher {
     /// A dispatcher for the launches `grids`, none of which has begun.
     /// A part of a machine hands out every `pace` cycles what one cycle allows.
     pub(super) fn new(machine: &Machine, grids: Vec<Grid>, apps: usize, pace: Cycle) -> Self {
@@ -134,13 +134,13 @@ impl<S: WarpStream> Dispatcher<S> {
     ///
     /// # Errors
     /// When the source fails to open a CTA.
-    pub(super) fn on_dispatch<F: Feed<Warp = S>>(
+    pub(super) fn on_dispatch(
         &mut self,
         called: u16,
-        feed: &F,
+        feed: &dyn Feed,
         rule: &Rule,
-        sms: &mut [Sm<S>],
-        streams: &mut Vec<S>,
+        sms: &mut [Sm],
+        streams: &mut Vec<Stream>,
         chip: &mut Chip,
     ) -> Result<(), MachineError> {
         let (now, called) = (chip.queue.now(), usize::from(called));
@@ -159,13 +159,13 @@ impl<S: WarpStream> Dispatcher<S> {
     }
 
     /// Hands out CTAs of one line, as far as the others have left of what a cycle allows.
-    fn serve<F: Feed<Warp = S>>(
+    fn serve(
         &mut self,
         line: usize,
-        feed: &F,
+        feed: &dyn Feed,
         rule: &Rule,
-        sms: &mut [Sm<S>],
-        streams: &mut Vec<S>,
+        sms: &mut [Sm],
+        streams: &mut Vec<Stream>,
         chip: &mut Chip,
     ) -> Result<(), MachineError> {
         let (now, mut served) = (chip.queue.now(), false);
@@ -199,7 +199,7 @@ impl<S: WarpStream> Dispatcher<S> {
         }
     }
 
-    fn sm_order(&self, first: usize, sms: &[Sm<S>]) -> Vec<usize> {
+    fn sm_order(&self, first: usize, sms: &[Sm]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..sms.len()).map(|k| (first + k) % sms.len()).collect();
         if self.order == CtaOrder::MostRoom {
             order.sort_by_key(|&sm| (std::cmp::Reverse(sms[sm].free_warps()), sm));
@@ -208,7 +208,7 @@ impl<S: WarpStream> Dispatcher<S> {
     }
 
     /// The launch that starts a CTA on an SM.
-    fn choose(&self, sm: usize, state: &Sm<S>, rule: &Rule) -> Option<u32> {
+    fn choose(&self, sm: usize, state: &Sm, rule: &Rule) -> Option<u32> {
         if *rule.order() == DispatchOrder::RoundRobin {
             return self.in_turn(sm, state, rule);
         }
@@ -227,7 +227,7 @@ impl<S: WarpStream> Dispatcher<S> {
     /// The launch whose turn it is on an SM: of those that fit, the next after the
     /// one that started there last. By SM: turns of the whole machine would give
     /// one launch all even SMs.
-    fn in_turn(&self, sm: usize, state: &Sm<S>, rule: &Rule) -> Option<u32> {
+    fn in_turn(&self, sm: usize, state: &Sm, rule: &Rule) -> Option<u32> {
         let fits = |&kernel: &u32| {
             let grid = &self.grids[to_usize(kernel)];
             self.may(kernel, sm, rule) && state.holds(&grid.need, &rule.bounds(grid.app))
@@ -249,14 +249,14 @@ impl<S: WarpStream> Dispatcher<S> {
     }
 
     #[allow(clippy::too_many_arguments, reason = "the parts of one machine")]
-    fn start<F: Feed<Warp = S>>(
+    fn start(
         &mut self,
         kernel: u32,
         sm: usize,
-        feed: &F,
+        feed: &dyn Feed,
         rule: &Rule,
-        state: &mut Sm<S>,
-        streams: &mut Vec<S>,
+        state: &mut Sm,
+        streams: &mut Vec<Stream>,
         chip: &mut Chip,
     ) -> Result<(), MachineError> {
         if self.prepared[sm] != Some(kernel) {
@@ -309,7 +309,7 @@ impl<S: WarpStream> Dispatcher<S> {
     }
 
     /// A CTA has left an SM.
-    pub(super) fn departed(&mut self, sm: usize, departure: Departure<S>, now: Cycle) {
+    pub(super) fn departed(&mut self, sm: usize, departure: Departure, now: Cycle) {
         let kernel = departure.kernel();
         let grid = &mut self.grids[to_usize(kernel)];
         grid.went(sm, now);

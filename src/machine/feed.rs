@@ -2,6 +2,7 @@
 //! workload model, and tests with hand-made lists.
 
 use std::error::Error;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::isa::{Access, Code, Launch, Opcode};
@@ -13,7 +14,7 @@ use super::worker::Worker;
 pub type FeedError = Box<dyn Error + Send + Sync>;
 
 /// The instruction stream of one warp, consumed front to back.
-pub trait WarpStream {
+pub trait WarpStream: Debug {
     /// Enters the next segment of the warp's path: an index into
     /// [`Code::segments`]; `None` at the end. Every instruction of the current
     /// segment must have been consumed.
@@ -45,6 +46,10 @@ pub trait WarpStream {
     }
 }
 
+/// A warp's stream as the machine keeps it, whatever the source: the machine is compiled
+/// once, apart from its sources.
+pub type Stream = Box<dyn WarpStream>;
+
 /// The static side of a launch on one machine.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -59,10 +64,7 @@ pub struct Program {
 }
 
 /// A source of programs and warp streams.
-pub trait Feed {
-    /// The streams it opens.
-    type Warp: WarpStream;
-
+pub trait Feed: Debug {
     /// The static side of launch `kernel`.
     fn program(&self, kernel: KernelId) -> &Program;
 
@@ -81,6 +83,6 @@ pub trait Feed {
         &self,
         kernel: KernelId,
         ordinal: u64,
-        warps: &mut Vec<Self::Warp>,
+        warps: &mut Vec<Stream>,
     ) -> Result<Dim3, FeedError>;
 }

@@ -4,7 +4,6 @@ use crate::epoch::{AppView, View, Wake};
 use crate::units::{AppId, Cycle, SECTOR_BYTES, to_u16, to_usize};
 
 use super::counters::{Cause, KernelCounts, StallStack};
-use super::feed::Feed;
 use super::gpu::Gpu;
 use super::load::State;
 
@@ -57,7 +56,7 @@ impl Gauge {
     }
 }
 
-impl<F: Feed> Gpu<'_, F> {
+impl Gpu<'_> {
     /// Warp instructions of an application so far, by the issue slots that they took,
     /// up to the last closing of the books; without those that have to issue anew, and
     /// of workers without the part that their form has added so far.

@@ -10,7 +10,7 @@ use super::chip::Chip;
 use super::dispatch::Dispatcher;
 use super::error::MachineError;
 use super::event::Event;
-use super::feed::Feed;
+use super::feed::{Feed, Stream};
 use super::gauge::Gauge;
 use super::grid::Grid;
 use super::load::{End, Running};
@@ -44,12 +44,12 @@ pub enum Pause {
 
 /// One run of one machine.
 #[derive(Debug)]
-pub struct Gpu<'a, F: Feed> {
+pub struct Gpu<'a> {
     pub(super) machine: &'a Machine,
-    pub(super) feed: &'a F,
-    pub(super) sms: Vec<Sm<F::Warp>>,
+    pub(super) feed: &'a dyn Feed,
+    pub(super) sms: Vec<Sm>,
     pub(super) chip: Chip,
-    pub(super) dispatcher: Dispatcher<F::Warp>,
+    pub(super) dispatcher: Dispatcher,
     pub(super) apps: Vec<Running>,
     /// Applications whose outcome does not stand yet.
     pub(super) open: usize,
@@ -80,8 +80,8 @@ pub struct Gpu<'a, F: Feed> {
     pub(super) gauge: Gauge,
     timeline: Timeline,
     pub(super) recorder: Option<Recorder>,
-    pub(super) streams: Vec<F::Warp>,
-    pub(super) departed: Vec<Departure<F::Warp>>,
+    pub(super) streams: Vec<Stream>,
+    pub(super) departed: Vec<Departure>,
     /// Why a block could not be opened for a worker.
     pub(super) failed: Option<MachineError>,
     /// SMs whose ports may send again.
@@ -92,12 +92,12 @@ pub struct Gpu<'a, F: Feed> {
     last_progress: (u64, Cycle),
 }
 
-impl<'a, F: Feed> Gpu<'a, F> {
+impl<'a> Gpu<'a> {
     /// An idle machine with its applications at their first commands.
     ///
     /// # Errors
     /// [`MachineError::CtaTooLarge`] when a launch can never start.
-    pub fn new(setup: Setup<'a>, feed: &'a F) -> Result<Self, MachineError> {
+    pub fn new(setup: Setup<'a>, feed: &'a dyn Feed) -> Result<Self, MachineError> {
         let Setup { machine, standard, mapping, apps, end, part } = setup;
         let app_of = setup::app_of_kernels(&apps);
         let grids = setup::grids(machine, feed, &app_of)?;

@@ -106,7 +106,7 @@ pub use counters::{
 };
 pub use elsewhere::Elsewhere;
 pub use error::MachineError;
-pub use feed::{Feed, FeedError, Program, WarpStream};
+pub use feed::{Feed, FeedError, Program, Stream, WarpStream};
 pub use gpu::{Gpu, Pause};
 pub use launches::Command;
 pub use load::{AppMoved, AppOutcome, End, Load};

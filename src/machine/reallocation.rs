@@ -11,7 +11,6 @@ use crate::epoch::Plan;
 use crate::units::{AppId, Cycle, to_u16, to_u32, to_usize};
 
 use super::error::MachineError;
-use super::feed::Feed;
 use super::gpu::Gpu;
 use super::load::AppMoved;
 use super::translation::AppMemory;
@@ -35,7 +34,7 @@ pub(super) struct Reallocation {
 /// hold the last of them up.
 const LONGEST: Cycle = 1 << 16;
 
-impl<F: Feed> Gpu<'_, F> {
+impl Gpu<'_> {
     /// Refuses plans that give channels away on a machine where none can be owned.
     pub(super) fn refuse_unowned(&self, plan: &Plan) -> Result<(), MachineError> {
         let owns = self.chip.mmu.as_ref().is_some_and(super::translation::Mmu::owns_channels);

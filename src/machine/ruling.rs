@@ -5,7 +5,6 @@ use crate::units::{AppId, Cycle, to_u16, to_usize};
 
 use super::error::MachineError;
 use super::event::Event;
-use super::feed::Feed;
 use super::gpu::Gpu;
 use super::load::State;
 use super::rule::Rule;
@@ -23,7 +22,7 @@ pub(super) struct Shift {
     marks: Vec<(f64, Option<f64>)>,
 }
 
-impl<F: Feed> Gpu<'_, F> {
+impl Gpu<'_> {
     /// Hands the machine a plan: it takes effect after its delay; until then the one
     /// in force goes on.
     ///

@@ -12,8 +12,8 @@ pub(super) use super::fixture::{
     address_of, facts, gap, kernel_cycles, machine, memory_of, named, sectored, translating, whole,
 };
 use super::{
-    End, Feed, FeedError, Gpu, MachineError, Outcome, ProfileImage, Program, Setup, WarpStream,
-    Worker,
+    End, Feed, FeedError, Gpu, MachineError, Outcome, ProfileImage, Program, Setup, Stream,
+    WarpStream, Worker,
 };
 
 /// The lanes' addresses by CTA, warp and turn; the mask is the line's.
@@ -98,6 +98,7 @@ fn with_lanes(line: Line, at: impl Fn(u64, u64, u64, &mut Access) + 'static) -> 
 }
 
 /// A kernel whose warps run bodies of lines, over and over.
+#[derive(Debug)]
 pub(super) struct Script {
     /// By warp, in turn.
     bodies: Vec<Arc<[Line]>>,
@@ -333,8 +334,6 @@ pub(super) fn append(code: &mut Code, lines: &[Line]) -> u32 {
 }
 
 impl Feed for Script {
-    type Warp = ScriptedWarp;
-
     fn program(&self, _kernel: KernelId) -> &Program {
         &self.program
     }
@@ -347,13 +346,13 @@ impl Feed for Script {
         &self,
         _kernel: KernelId,
         ordinal: u64,
-        warps: &mut Vec<ScriptedWarp>,
+        warps: &mut Vec<Stream>,
     ) -> Result<Dim3, FeedError> {
         self.opened[to_usize(to_u32(ordinal))].fetch_add(1, Ordering::Relaxed);
         for warp in 0..u64::from(self.program.launch.warps_per_cta()) {
             let turn = if self.by_cta { ordinal } else { warp };
             let segment = turn % self.bodies.len() as u64;
-            warps.push(ScriptedWarp {
+            warps.push(Box::new(ScriptedWarp {
                 body: Arc::clone(&self.bodies[to_usize(segment)]),
                 segment: to_u32(segment),
                 mask: self.mask,
@@ -364,7 +363,7 @@ impl Feed for Script {
                 turn: 0,
                 cta: ordinal,
                 warp,
-            });
+            }));
         }
         Ok(Dim3::new(to_u32(ordinal), 0, 0))
     }

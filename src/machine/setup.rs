@@ -65,9 +65,9 @@ pub(super) fn app_of_kernels(apps: &[Load]) -> Vec<AppId> {
 ///
 /// # Errors
 /// [`MachineError::CtaTooLarge`] when a launch can never start.
-pub(super) fn grids<F: Feed>(
+pub(super) fn grids(
     machine: &Machine,
-    feed: &F,
+    feed: &dyn Feed,
     app_of: &[AppId],
 ) -> Result<Vec<Grid>, MachineError> {
     let program = |kernel| feed.program(KernelId(to_u32(kernel)));
@@ -113,9 +113,9 @@ fn fabric(
 
 /// The shared side of a run; launches with the same code share one profile. `part`: as
 /// [`Setup::part`].
-pub(super) fn chip<F: Feed>(
+pub(super) fn chip(
     machine: &Machine,
-    feed: &F,
+    feed: &dyn Feed,
     (apps, app_of): (usize, &[AppId]),
     memory: (&MemoryStandard, AddressMap),
     part: Option<&Part>,

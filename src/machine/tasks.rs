@@ -9,12 +9,11 @@ use crate::units::{Cycle, KernelId, to_usize};
 
 use super::error::MachineError;
 use super::event::Event;
-use super::feed::Feed;
 use super::gpu::Gpu;
 use super::space;
 use super::worker;
 
-impl<F: Feed> Gpu<'_, F> {
+impl Gpu<'_> {
     /// Cycles that an application takes before it launches `kernel`, its first one or
     /// a later one.
     pub(super) fn calls(&self, kernel: u32, first: bool) -> Cycle {

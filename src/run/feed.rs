@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use crate::isa::{self, Access, Opcode, Segment};
-use crate::machine::{Command, Feed, FeedError, Program, WarpStream};
+use crate::machine::{Command, Feed, FeedError, Program, Stream, WarpStream};
 use crate::spec::Resolved;
 use crate::trace::{self, Store, TraceError, WarpCursor};
 use crate::units::{Dim3, KernelId, to_u32, to_usize};
@@ -198,8 +198,6 @@ impl<'a> StoreFeed<'a> {
 }
 
 impl Feed for StoreFeed<'_> {
-    type Warp = StoredWarp;
-
     fn program(&self, kernel: KernelId) -> &Program {
         &self.programs[kernel.index()]
     }
@@ -208,10 +206,12 @@ impl Feed for StoreFeed<'_> {
         &self,
         kernel: KernelId,
         ordinal: u64,
-        warps: &mut Vec<StoredWarp>,
+        warps: &mut Vec<Stream>,
     ) -> Result<Dim3, FeedError> {
         let cta = self.store.cta(self.kernels[to_usize(kernel.0)], ordinal)?;
-        warps.extend((0..cta.warp_count()).map(|warp| StoredWarp(cta.warp(warp))));
+        warps.extend(
+            (0..cta.warp_count()).map(|warp| -> Stream { Box::new(StoredWarp(cta.warp(warp))) }),
+        );
         Ok(cta.position)
     }
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::epoch::Plan;
 use crate::isa::Code;
-use crate::machine::{Command, Feed, FeedError, Program, Worker};
+use crate::machine::{Command, Feed, FeedError, Program, Stream, Worker};
 use crate::spec::Resolved;
 use crate::units::{AppId, Dim3, KernelId, to_u16, to_u32};
 
-use super::feed::{StoreFeed, StoredWarp};
+use super::feed::StoreFeed;
 use super::worker::{launch, transform};
 
 /// The launches of several applications, numbered over all.
@@ -80,8 +80,6 @@ impl<'a> Mix<'a> {
 }
 
 impl Feed for Mix<'_> {
-    type Warp = StoredWarp;
-
     fn program(&self, kernel: KernelId) -> &Program {
         if let Some((program, _)) = &self.workers[kernel.index()] {
             return program;
@@ -98,7 +96,7 @@ impl Feed for Mix<'_> {
         &self,
         kernel: KernelId,
         ordinal: u64,
-        warps: &mut Vec<StoredWarp>,
+        warps: &mut Vec<Stream>,
     ) -> Result<Dim3, FeedError> {
         let (app, place) = self.owners[kernel.index()];
         self.feeds[app].open(place, ordinal, warps)

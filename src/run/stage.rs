@@ -41,7 +41,7 @@ impl<'a> Stage<'a> {
         mix: &'m Mix<'a>,
         present: &[AppId],
         end: End,
-    ) -> Result<Gpu<'m, Mix<'a>>, RunError> {
+    ) -> Result<Gpu<'m>, RunError> {
         let load = |app: usize| Load {
             commands: self.mix.commands(app),
             arrival: self.facts.apps[app].arrival,

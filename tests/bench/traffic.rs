@@ -9,7 +9,9 @@ use gpumodel::epoch::{AppFacts, Facts, Plan, PlanDraft, Share};
 use gpumodel::isa::{
     Access, AddressMode, Code, Instruction, Launch, Register, RegisterFile, Segment,
 };
-use gpumodel::machine::{Command, End, Feed, FeedError, Gpu, Outcome, Program, Setup, WarpStream};
+use gpumodel::machine::{
+    Command, End, Feed, FeedError, Gpu, Outcome, Program, Setup, Stream, WarpStream,
+};
 use gpumodel::spec::{Mapping, MemoryStandard, Models, Resolved};
 use gpumodel::units::{AppId, Dim3, KernelId};
 
@@ -218,8 +220,6 @@ impl WarpStream for Loads {
 }
 
 impl Feed for Traffic {
-    type Warp = Loads;
-
     fn program(&self, _kernel: KernelId) -> &Program {
         &self.program
     }
@@ -228,13 +228,13 @@ impl Feed for Traffic {
         &self,
         _kernel: KernelId,
         ordinal: u64,
-        warps: &mut Vec<Loads>,
+        warps: &mut Vec<Stream>,
     ) -> Result<Dim3, FeedError> {
         for number in 0..u64::from(THREADS / 32) {
             let warp = ordinal * u64::from(THREADS / 32) + number;
             let (pattern, left) = (self.pattern, self.turns);
             let state = warp.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 1;
-            warps.push(Loads { pattern, warp, warps: self.warps, place: 0, left, state });
+            warps.push(Box::new(Loads { pattern, warp, warps: self.warps, place: 0, left, state }));
         }
         Ok(Dim3::new(u32::try_from(ordinal).unwrap_or(u32::MAX), 0, 0))
     }

@@ -18,7 +18,7 @@ const WINDOW_BYTES: u64 = 1 << 24;
 /// Bytes of a row that each address of a matrix load names.
 const MATRIX_ROW_BYTES: u64 = 16;
 
-impl<S: WarpStream> Sm<S> {
+impl Sm {
     /// Issues the memory instruction at the head of the warp's stream; the queue
     /// has room.
     pub(super) fn issue_access(

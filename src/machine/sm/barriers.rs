@@ -8,7 +8,6 @@
 use crate::units::to_u32;
 
 use super::super::chip::Chip;
-use super::super::feed::WarpStream;
 use super::super::profile::Meeting;
 use super::Sm;
 use super::next::Next;
@@ -40,7 +39,7 @@ impl Barrier {
     }
 }
 
-impl<S: WarpStream> Sm<S> {
+impl Sm {
     /// A warp has issued a barrier instruction, `ahead` cycles before now.
     pub(super) fn meet_barrier(
         &mut self,
@@ -69,7 +68,7 @@ impl<S: WarpStream> Sm<S> {
     }
 
     /// A warp has ended: it no longer counts where it had arrived without waiting.
-    pub(super) fn withdraw(&mut self, ended: &Warp<S>) {
+    pub(super) fn withdraw(&mut self, ended: &Warp) {
         let Some(cta) = self.ctas[usize::from(ended.cta)].as_mut() else { return };
         for barrier in &mut cta.barriers {
             if barrier.warps == 0 && ended.has_arrived(barrier.place) {
@@ -128,16 +127,15 @@ impl<S: WarpStream> Sm<S> {
         }
         let Some(cta) = self.ctas[place].as_ref() else { return 0 };
         let members = (0..cta.warps.len()).filter_map(|index| self.member(place, index));
-        let done = |warp: &Warp<S>| {
-            name != Meeting::TASK && warp.blocked == Blocked::Barrier(Meeting::TASK)
-        };
+        let done =
+            |warp: &Warp| name != Meeting::TASK && warp.blocked == Blocked::Barrier(Meeting::TASK);
         let gone =
             members.filter(|(_, warp)| done(warp) || warp.has_ended() && !warp.has_arrived(name));
         cta.live - to_u32(gone.count())
     }
 
     /// A warp of a CTA by its place in it, unless it has ended.
-    pub(super) fn member(&self, place: usize, index: usize) -> Option<(u16, &Warp<S>)> {
+    pub(super) fn member(&self, place: usize, index: usize) -> Option<(u16, &Warp)> {
         let slot = self.ctas[place].as_ref()?.warps[index];
         let warp = self.warps[usize::from(slot)].as_ref()?;
         (usize::from(warp.cta) == place).then_some((slot, warp))

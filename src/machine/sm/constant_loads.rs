@@ -3,13 +3,12 @@
 use crate::units::{Cycle, to_usize};
 
 use super::super::chip::Chip;
-use super::super::feed::WarpStream;
 use super::super::packet::{Ask, Origin, Packet};
 use super::Sm;
 use super::constants::Found;
 use super::load_store::Entry;
 
-impl<S: WarpStream> Sm<S> {
+impl Sm {
     /// Looks the words of a constant load up from cycle `now` on: the cycles that
     /// they take of the unit, or `None` when it must go on later. A line that has
     /// to come does not hold up the words behind it.

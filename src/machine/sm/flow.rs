@@ -4,14 +4,13 @@ use crate::units::Cycle;
 
 use super::super::chip::Chip;
 use super::super::event::Event;
-use super::super::feed::WarpStream;
 use super::super::profile::StretchEnd;
 use super::Sm;
 use super::ledger::Wait;
 use super::scheduler::NEVER;
 use super::warp::{Blocked, Meets};
 
-impl<S: WarpStream> Sm<S> {
+impl Sm {
     /// A burst of a scheduler may be complete.
     pub(in super::super) fn on_scheduler(&mut self, scheduler: u8, chip: &mut Chip) {
         let now = chip.queue.now();

@@ -9,7 +9,6 @@ use crate::units::{Cycle, to_usize};
 
 use super::super::chip::Chip;
 use super::super::coalesce::Piece;
-use super::super::feed::WarpStream;
 use super::Sm;
 use super::load_store::{Entry, Path};
 use super::serve::Sector;
@@ -36,7 +35,7 @@ impl Banks {
     }
 }
 
-impl<S: WarpStream> Sm<S> {
+impl Sm {
     /// Looks a sector up, or lets it wait in its bank's pipeline.
     pub(super) fn banked_sector(
         &mut self,

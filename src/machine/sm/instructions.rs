@@ -4,7 +4,6 @@ use crate::units::{Cycle, SECTOR_BYTES, to_u32};
 
 use super::super::chip::Chip;
 use super::super::event::Event;
-use super::super::feed::WarpStream;
 use super::super::packet::{Ask, Origin, Packet};
 use super::Sm;
 use super::warp::Blocked;
@@ -13,7 +12,7 @@ use super::warp::Blocked;
 /// memory.
 const CODE_BASE: u64 = 0xf << 44;
 
-impl<S: WarpStream> Sm<S> {
+impl Sm {
     /// A warp waits for a line of code.
     pub(super) fn await_code(&mut self, warp: u16, line: u32, chip: &mut Chip) {
         let now = chip.queue.now();

@@ -46,7 +46,6 @@ use crate::units::{AppId, Cycle, to_usize};
 
 use super::chip::Chip;
 use super::counters::{SmCounts, StallStack};
-use super::feed::WarpStream;
 use super::packet::Operation;
 use super::profile::OPERANDS;
 use super::slab::Slab;
@@ -97,13 +96,13 @@ struct Cta {
 
 /// One SM.
 #[derive(Debug)]
-pub(super) struct Sm<S> {
+pub(super) struct Sm {
     id: u16,
     params: Params,
     schedulers: Vec<Scheduler>,
     shared_units: SharedUnits,
     /// By warp slot; empty before the first CTA.
-    warps: Vec<Option<Warp<S>>>,
+    warps: Vec<Option<Warp>>,
     ctas: Vec<Option<Cta>>,
     room: Room,
     l1: L1,
@@ -128,12 +127,12 @@ pub(super) struct Sm<S> {
     /// Warps whose instructions have come.
     woken: Vec<u16>,
     /// CTAs that have left and are still to be reported.
-    departed: Vec<Departure<S>>,
+    departed: Vec<Departure>,
     /// State of CTAs on its way to memory and back.
     moves: VecDeque<Move>,
 }
 
-impl<S: WarpStream> Sm<S> {
+impl Sm {
     /// An empty SM number `id` of `machine`.
     pub(super) fn new(id: u16, machine: &Machine) -> Self {
         let capacity = capacity(machine);
@@ -173,7 +172,7 @@ impl<S: WarpStream> Sm<S> {
         usize::from(warp) % self.schedulers.len()
     }
 
-    fn warp(&mut self, warp: u16) -> &mut Warp<S> {
+    fn warp(&mut self, warp: u16) -> &mut Warp {
         self.warps[usize::from(warp)].as_mut().expect("an event names a resident warp")
     }
 
@@ -189,7 +188,7 @@ impl<S: WarpStream> Sm<S> {
     }
 
     /// CTAs that have left since the last call.
-    pub(super) fn take_departed(&mut self, out: &mut Vec<Departure<S>>) {
+    pub(super) fn take_departed(&mut self, out: &mut Vec<Departure>) {
         out.append(&mut self.departed);
     }
 

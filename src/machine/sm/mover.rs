@@ -4,7 +4,6 @@
 use crate::units::{Cycle, to_u32, to_u64};
 
 use super::super::coalesce::{LINE_BYTES, LineRequest};
-use super::super::feed::WarpStream;
 use super::super::packet::{Ask, Operation, Target};
 use super::super::space::STATE_BASE;
 use super::load_store::{Entry, Path};
@@ -45,7 +44,7 @@ fn first_line(need: &Need, ordinal: u64, tag: u64) -> u64 {
     (STATE_BASE + ordinal % PLACES * span) ^ tag
 }
 
-impl<S: WarpStream> Sm<S> {
+impl Sm {
     /// Begins to move a CTA's state, in the name of its warp `warp`; false where it
     /// has none.
     pub(super) fn begin_move(&mut self, cta: usize, warp: u16, ask: Ask, tag: u64) -> bool {

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use crate::isa::{Access, AddressMode};
 use crate::units::to_usize;
 
-use super::super::feed::WarpStream;
+use super::super::feed::{Stream, WarpStream};
 use super::super::worker::{self, Piece, Worker};
 
 /// A warp's way through code.
 #[derive(Debug)]
-pub(in super::super) enum Path<S> {
+pub(in super::super) enum Path {
     /// The trace of one block.
-    Plain(S),
+    Plain(Stream),
     /// A worker's.
-    Worker(Box<Errand<S>>),
+    Worker(Box<Errand>),
 }
 
 /// Where a worker's warp is.
@@ -32,7 +32,7 @@ enum At {
 
 /// The way of one warp of a worker.
 #[derive(Debug)]
-pub(in super::super) struct Errand<S> {
+pub(in super::super) struct Errand {
     worker: Arc<Worker>,
     kernel: u32,
     sm: u16,
@@ -43,10 +43,10 @@ pub(in super::super) struct Errand<S> {
     /// The next added instruction, within added code.
     line: usize,
     /// Its part of the task's blocks; the first is the present one.
-    blocks: VecDeque<S>,
+    blocks: VecDeque<Stream>,
 }
 
-impl<S> Errand<S> {
+impl Errand {
     /// The way of a warp of a worker that comes to SM `sm`.
     pub(in super::super) fn new(
         worker: &Arc<Worker>,
@@ -86,7 +86,7 @@ impl<S> Errand<S> {
     }
 }
 
-impl<S: WarpStream> Errand<S> {
+impl Errand {
     /// The segment behind the present one. Behind the code that gets a task it is the
     /// first block's, or with no block at all what is done before leaving.
     fn next_segment(&mut self) -> Option<u32> {
@@ -132,14 +132,14 @@ impl<S: WarpStream> Errand<S> {
         self.worker.block
     }
 
-    fn block(&mut self) -> &mut S {
+    fn block(&mut self) -> &mut Stream {
         self.blocks.front_mut().expect("a worker in a block has its trace")
     }
 }
 
-impl<S> Path<S> {
+impl Path {
     /// Gives a worker's warp its part of a block; nothing for others.
-    pub(super) fn push(&mut self, block: S) {
+    pub(super) fn push(&mut self, block: Stream) {
         if let Self::Worker(errand) = self {
             errand.blocks.push_back(block);
         }
@@ -155,7 +155,7 @@ impl<S> Path<S> {
     }
 }
 
-impl<S: WarpStream> WarpStream for Path<S> {
+impl WarpStream for Path {
     #[inline]
     fn next_segment(&mut self) -> Option<u32> {
         match self {
@@ -186,7 +186,7 @@ impl<S: WarpStream> WarpStream for Path<S> {
         match self {
             Self::Plain(stream) => stream.repeats(),
             Self::Worker(errand) if errand.is_added() => 0,
-            Self::Worker(errand) => errand.blocks.front().map_or(0, WarpStream::repeats),
+            Self::Worker(errand) => errand.blocks.front().map_or(0, |block| block.repeats()),
         }
     }
 

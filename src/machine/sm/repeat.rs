@@ -64,7 +64,7 @@ impl Mark {
     }
 }
 
-impl<S: WarpStream> Warp<S> {
+impl Warp {
     /// A segment begins that may be a repetition; `mark` is that of an earlier one
     /// in the same burst. Takes further rounds together where the state is the
     /// same again. Gives the mark for the next repetition.

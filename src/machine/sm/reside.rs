@@ -5,12 +5,12 @@ use crate::units::{Cycle, to_u16, to_u32, to_usize};
 
 use super::super::chip::Chip;
 use super::super::event::Event;
-use super::super::feed::WarpStream;
+use super::super::feed::Stream;
 use super::super::span::CtaSpan;
 use super::warp::Warp;
 use super::{Bounds, Cta, Departure, Duty, Need, Path, Sm};
 
-impl<S: WarpStream> Sm<S> {
+impl Sm {
     /// True when a CTA fits now, within `bounds` of the SM.
     pub(in super::super) fn holds(&self, need: &Need, bounds: &Bounds) -> bool {
         self.room.place(need, bounds).is_some()
@@ -33,7 +33,7 @@ impl<S: WarpStream> Sm<S> {
         (kernel, ordinal): (u32, u64),
         need: Need,
         bounds: &Bounds,
-        streams: &mut Vec<S>,
+        streams: &mut Vec<Stream>,
         begin: Cycle,
         chip: &mut Chip,
     ) {
@@ -48,7 +48,7 @@ impl<S: WarpStream> Sm<S> {
         (kernel, ordinal, duty): (u32, u64, Option<Duty>),
         need: Need,
         bounds: &Bounds,
-        paths: impl Iterator<Item = Path<S>>,
+        paths: impl Iterator<Item = Path>,
         begin: Cycle,
         chip: &mut Chip,
     ) {
@@ -90,7 +90,7 @@ impl<S: WarpStream> Sm<S> {
         &mut self,
         kernel: u32,
         cta: u16,
-        paths: impl Iterator<Item = Path<S>>,
+        paths: impl Iterator<Item = Path>,
         chip: &mut Chip,
     ) -> Vec<u16> {
         let mut warps = Vec::with_capacity(paths.size_hint().0);

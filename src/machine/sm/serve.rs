@@ -5,7 +5,6 @@ use crate::units::{Cycle, to_usize};
 use super::super::chip::Chip;
 use super::super::coalesce::Piece;
 use super::super::counters::CacheCounts;
-use super::super::feed::WarpStream;
 use super::super::packet::{Ask, Origin, Packet, Target};
 use super::Sm;
 use super::l1::{Read, Write};
@@ -24,7 +23,7 @@ pub(super) enum Sector {
     NoPort(Option<Cycle>),
 }
 
-impl<S: WarpStream> Sm<S> {
+impl Sm {
     /// The load/store unit may go on.
     pub(in super::super) fn on_load_store(&mut self, chip: &mut Chip) {
         let now = chip.queue.now();

@@ -6,7 +6,6 @@ use crate::spec::Machine;
 use crate::units::to_usize;
 
 use super::super::chip::Chip;
-use super::super::feed::WarpStream;
 use super::Sm;
 use super::scheduler::Scheduler;
 
@@ -85,7 +84,7 @@ impl SharedUnits {
     }
 }
 
-impl<S: WarpStream> Sm<S> {
+impl Sm {
     /// The set of bursts of a scheduler has changed: divides the shared units
     /// anew, where it has to do with them.
     ///

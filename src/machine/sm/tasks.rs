@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::units::{Cycle, to_usize};
 
 use super::super::chip::Chip;
-use super::super::feed::WarpStream;
+use super::super::feed::Stream;
 use super::super::worker::Worker;
 use super::{Bounds, Departure, Errand, Need, Path, Sm};
 
@@ -20,7 +20,7 @@ pub(in super::super) struct Duty {
     pub(in super::super) blocks: u64,
 }
 
-impl<S: WarpStream> Sm<S> {
+impl Sm {
     /// Takes a worker with this number in; one without only finds out that it is not
     /// wanted. The caller has asked [`Sm::holds`].
     #[allow(clippy::too_many_arguments, reason = "the parts of one machine")]
@@ -57,7 +57,7 @@ impl<S: WarpStream> Sm<S> {
     }
 
     /// Gives a worker a block: to each of its warps its stream.
-    pub(in super::super) fn hand(&mut self, slot: usize, streams: &mut Vec<S>) {
+    pub(in super::super) fn hand(&mut self, slot: usize, streams: &mut Vec<Stream>) {
         let warps = self.ctas[slot].as_ref().map_or(0, |cta| cta.warps.len());
         debug_assert_eq!(streams.len(), warps, "a worker has as many warps as a block");
         for (index, stream) in streams.drain(..).enumerate() {

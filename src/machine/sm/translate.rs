@@ -15,7 +15,6 @@ use super::super::cache::{Merge, Mshr};
 use super::super::chip::Chip;
 use super::super::coalesce::{LINE_BYTES, LineRequest};
 use super::super::counters::TlbCounts;
-use super::super::feed::WarpStream;
 use super::super::packet::Ask;
 use super::super::translation::{Request, Tlb};
 use super::Sm;
@@ -141,7 +140,7 @@ impl Translator {
     }
 }
 
-impl<S: WarpStream> Sm<S> {
+impl Sm {
     /// Looks up the pages of an instruction that have not been yet. With
     /// [`Pages::Asked`] it is set aside, with [`Pages::Refused`] the unit stalls
     /// with it.

@@ -8,7 +8,6 @@
 use crate::units::{Cycle, to_u16, to_u32, to_usize};
 
 use super::super::chip::Chip;
-use super::super::feed::WarpStream;
 use super::super::packet::Ask;
 use super::barriers::Barrier;
 use super::next::Next;
@@ -40,19 +39,19 @@ pub(super) enum Vacating {
 
 /// A CTA that has left an SM.
 #[derive(Debug)]
-pub(in super::super) enum Departure<S> {
+pub(in super::super) enum Departure {
     /// It has ended; it had come at this cycle, had it never been away.
     Retired { kernel: u32, started: Cycle },
     /// It was dropped, with so many warp instructions issued and so many blocks not done;
     /// `again`: it has to start again.
     Killed { kernel: u32, ordinal: u64, issued: f64, again: bool, blocks: u64 },
     /// Its state is in memory.
-    Saved(Box<Saved<S>>),
+    Saved(Box<Saved>),
     /// It has not left: a worker in this slot has done its task and wants another.
     Asks { kernel: u32, slot: usize },
 }
 
-impl<S> Departure<S> {
+impl Departure {
     /// The launch whose CTA it was.
     pub(in super::super) fn kernel(&self) -> u32 {
         match self {
@@ -66,7 +65,7 @@ impl<S> Departure<S> {
 
 /// A CTA whose state is in memory.
 #[derive(Debug)]
-pub(in super::super) struct Saved<S> {
+pub(in super::super) struct Saved {
     pub(in super::super) kernel: u32,
     ordinal: u64,
     started: Cycle,
@@ -76,10 +75,10 @@ pub(in super::super) struct Saved<S> {
     need: Need,
     issued: u64,
     barriers: Vec<Barrier>,
-    warps: Vec<Warp<S>>,
+    warps: Vec<Warp>,
 }
 
-impl<S: WarpStream> Sm<S> {
+impl Sm {
     /// The resident CTAs that are not about to leave: slot, launch, when they came, had
     /// they never been away.
     pub(in super::super) fn residents(&self) -> impl Iterator<Item = (usize, u32, Cycle)> {
@@ -168,7 +167,7 @@ impl<S: WarpStream> Sm<S> {
         let members = self.members(slot);
         let quiet = |&warp: &u16| {
             let state = self.warps[usize::from(warp)].as_ref();
-            let stopped = |warp: &Warp<S>| warp.blocked == Blocked::Stopped;
+            let stopped = |warp: &Warp| warp.blocked == Blocked::Stopped;
             state.is_some_and(|warp| stopped(warp) && warp.outstanding == 0 && !warp.waking)
         };
         if self.moves(slot) || members.is_empty() || !members.iter().all(quiet) {
@@ -225,7 +224,7 @@ impl<S: WarpStream> Sm<S> {
     }
 
     /// Takes a quiet CTA and its warps from the SM.
-    fn take_away(&mut self, slot: usize, chip: &mut Chip) -> (Cta, Vec<Warp<S>>) {
+    fn take_away(&mut self, slot: usize, chip: &mut Chip) -> (Cta, Vec<Warp>) {
         self.move_on(chip);
         let members = self.members(slot);
         let cta = self.ctas[slot].take().expect("who leaves is resident");
@@ -238,7 +237,7 @@ impl<S: WarpStream> Sm<S> {
 
     /// Takes a saved CTA back in: its warps go on when its state is here. The caller
     /// has asked [`Sm::holds`].
-    pub(in super::super) fn restore(&mut self, saved: Saved<S>, bounds: &Bounds, chip: &mut Chip) {
+    pub(in super::super) fn restore(&mut self, saved: Saved, bounds: &Bounds, chip: &mut Chip) {
         let Saved { kernel, ordinal, started, away, since, need, issued, barriers, warps } = saved;
         let away = away + (chip.queue.now() - since);
         let place = self.room.place(&need, bounds).expect("the dispatcher has asked for room");

@@ -76,8 +76,8 @@ struct Group {
 
 /// One resident warp.
 #[derive(Debug)]
-pub(super) struct Warp<S> {
-    pub(super) stream: Path<S>,
+pub(super) struct Warp {
+    pub(super) stream: Path,
     pub(super) kernel: u32,
     pub(super) cta: u16,
     pub(super) age: u64,
@@ -112,10 +112,10 @@ pub(super) struct Warp<S> {
     pub(super) next: Next,
 }
 
-impl<S: WarpStream> Warp<S> {
+impl Warp {
     /// A warp at the start of its stream; `None` when the stream is empty.
     pub(super) fn start(
-        mut stream: Path<S>,
+        mut stream: Path,
         (kernel, cta): (u32, u16),
         age: u64,
         profile: &mut Profile,

@@ -6,11 +6,10 @@
 
 use super::super::chip::Chip;
 use super::super::event::Event;
-use super::super::feed::WarpStream;
 use super::super::packet::{Ask, Origin, Packet};
 use super::Sm;
 
-impl<S: WarpStream> Sm<S> {
+impl Sm {
     /// Whether the SM's port takes another packet behind all evicted sectors.
     ///
     /// # Errors

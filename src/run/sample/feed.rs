@@ -1,9 +1,9 @@
 //! A sample of one launch as the machine's source of instructions.
 
-use crate::machine::{Command, Feed, FeedError, Program};
+use crate::machine::{Command, Feed, FeedError, Program, Stream};
 use crate::units::{Dim3, KernelId, to_u32, to_u64, to_usize};
 
-use super::super::feed::{StoreFeed, StoredWarp};
+use super::super::feed::StoreFeed;
 
 /// Some CTAs of one launch of a store.
 #[derive(Debug)]
@@ -30,8 +30,6 @@ impl<'a> SampleFeed<'a> {
 }
 
 impl Feed for SampleFeed<'_> {
-    type Warp = StoredWarp;
-
     fn program(&self, _kernel: KernelId) -> &Program {
         &self.program
     }
@@ -40,7 +38,7 @@ impl Feed for SampleFeed<'_> {
         &self,
         _kernel: KernelId,
         ordinal: u64,
-        warps: &mut Vec<StoredWarp>,
+        warps: &mut Vec<Stream>,
     ) -> Result<Dim3, FeedError> {
         self.whole.open(KernelId(to_u32(self.place)), self.ctas[to_usize(ordinal)], warps)
     }
@@ -61,8 +59,6 @@ impl<'a> StretchFeed<'a> {
 }
 
 impl Feed for StretchFeed<'_> {
-    type Warp = StoredWarp;
-
     fn program(&self, kernel: KernelId) -> &Program {
         self.whole.program(KernelId(kernel.0 + self.first))
     }
@@ -71,7 +67,7 @@ impl Feed for StretchFeed<'_> {
         &self,
         kernel: KernelId,
         ordinal: u64,
-        warps: &mut Vec<StoredWarp>,
+        warps: &mut Vec<Stream>,
     ) -> Result<Dim3, FeedError> {
         self.whole.open(KernelId(kernel.0 + self.first), ordinal, warps)
     }
