@@ -2,40 +2,49 @@
 //! several kernels at once.
 //!
 //! # The stations
-//! trace text -> [`trace`] store -> feed -> [`machine`] (View -> [`scheme`]
-//! -> Plan) -> [`record`] -> table and SVG by [`report`].
+//! trace text -> [`trace`] store -> [`feed`] -> [`sim`] (View -> [`policy`] -> Plan) -> record
+//! -> table and SVG by [`report`].
 //!
-//! # The rooms
-//! Imports go down only; `tests/layers.rs` holds this table.
+//! # The crates
+//! Each room is a crate, so that cargo keeps imports pointing down.
 //!
-//! | floor | room | may import |
+//! | crate | what it is | may import |
 //! |---|---|---|
-//! | 6 | [`cli`] | run, report, synth, trace, spec, record, units |
-//! | 5 | [`report`] | record, units |
-//! | 5 | [`run`] | machine, scheme, synth, trace, spec, epoch, record, isa, units |
-//! | 4 | [`machine`] | spec, epoch, isa, units |
-//! | 4 | [`scheme`] | epoch, units |
-//! | 3 | [`spec`], [`trace`], [`synth`] | isa, units |
-//! | 2 | [`epoch`], [`record`] | units |
-//! | 1 | [`isa`] | units |
-//! | 0 | [`units`] | nothing |
+//! | [`app`] | runs, sweeps, command line | all |
+//! | [`report`] | records, tables, figures | core |
+//! | [`policy`] | schemes of sharing and their solvers | core |
+//! | [`feed`] | stores and workloads as the machine's instructions | trace, sim, core |
+//! | [`sim`] | the machine and its description | core |
+//! | [`trace`] | stores, importers, workloads | core |
+//! | [`core`] | units, instructions, the contract of policy and machine | nothing |
 //!
 //! # The laws
-//! The machine does not know who rules, the ruler does not touch the machine.
-//! Hardware is a file under `models/`; every number in it says where it is from.
-//! Same input, same bytes, whatever the thread count.
+//! The machine does not know which scheme decides; a scheme does not touch the machine.
+//! Hardware is a file under `models/`; every number in it has a source.
+//! Same input, same bytes, on any number of threads.
 //!
-//! A reading order: [`isa`], [`epoch`], [`machine`], [`run`], then the rest.
+//! # An example
+//! ```
+//! use gpumodel::{core::units::Cycle, models};
+//!
+//! let v100 = models().machine("v100", &[]).expect("a machine of `models/gpus`").machine;
+//! let launch: Cycle = v100.dispatch.launch_latency;
+//! assert_eq!(v100.dispatch.sms, 80);
+//! assert!(launch > 0);
+//! ```
 
-pub mod cli;
-pub mod epoch;
-pub mod isa;
-pub mod machine;
-pub mod record;
-pub mod report;
-pub mod run;
-pub mod scheme;
-pub mod spec;
-pub mod synth;
-pub mod trace;
-pub mod units;
+pub use gpumodel_app as app;
+pub use gpumodel_core as core;
+pub use gpumodel_feed as feed;
+pub use gpumodel_policy as policy;
+pub use gpumodel_report as report;
+pub use gpumodel_sim as sim;
+pub use gpumodel_trace as trace;
+
+use sim::config::Models;
+
+/// The model files that the program carries.
+#[must_use]
+pub fn models() -> Models {
+    Models::new(gpumodel_models::builtin())
+}

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    gpumodel::cli::main()
+    gpumodel::app::cli::main()
 }

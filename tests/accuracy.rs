@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use gpumodel::record::{Comparison, Quantity, ReferenceTable};
-use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::report::results::{Comparison, Quantity, ReferenceTable};
 
 fn reference() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference");

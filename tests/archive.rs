@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use gpumodel::record::SweepFiles;
+use gpumodel::report::results::SweepFiles;
 
 /// The folder `reports`.
 pub(crate) fn reports() -> PathBuf {

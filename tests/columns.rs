@@ -1,6 +1,6 @@
 //! Is every column of the tables of sweeps explained, in its place and with its unit?
 
-use gpumodel::record::Tidy;
+use gpumodel::report::results::Tidy;
 
 const TEXT: &str = include_str!("../reports/COLUMNS.md");
 

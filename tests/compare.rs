@@ -1,7 +1,9 @@
 //! Are records put beside a reference as the counting rules say?
 
 use assert_cmd::Command;
-use gpumodel::record::{Analysis, ComparedRow, Comparison, Quantity, ReferenceTable, Summary};
+use gpumodel::report::results::{
+    Analysis, ComparedRow, Comparison, Quantity, ReferenceTable, Summary,
+};
 
 use crate::shown::{data, small};
 

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
 
 /// Cycles that a launch takes on both sides.
 const LAUNCH: f64 = 5000.0;

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use gpumodel::machine::MachineError;
-use gpumodel::record::{Analysis, CoRun};
-use gpumodel::run::{AnalyzeRequest, AppName, RunError, Unwatched, analyze};
+use gpumodel::app::{AnalyzeRequest, AppName, RunError, Unwatched, analyze};
+use gpumodel::report::results::{Analysis, CoRun};
+use gpumodel::sim::MachineError;
 use proptest::prelude::*;
 
 use crate::sharing::{store, together};
@@ -99,8 +99,8 @@ fn ended(run: &CoRun, request: &AnalyzeRequest, context: &str) {
     let done = run.apps.iter().filter(|app| app.finished).count();
     let least = match request.until.who {
         _ if run.cycles == limit => 0,
-        gpumodel::run::Who::First => 1,
-        gpumodel::run::Who::Clock => 0,
+        gpumodel::app::Who::First => 1,
+        gpumodel::app::Who::Clock => 0,
         _ => run.apps.len(),
     };
     assert!(done >= least, "{context}: {done} are done after {} cycles", run.cycles);

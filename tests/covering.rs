@@ -1,8 +1,8 @@
 //! Does anything cover anything in a figure? Texts, legends, bars and lines, on a screen
 //! and in the columns of a paper.
 
-use gpumodel::record::Analysis;
 use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, Scene, Source, Width};
+use gpumodel::report::results::Analysis;
 
 use crate::drawn::{compared, draw, scene, shown};
 use crate::picture::{boxes, levels, texts};

@@ -1,8 +1,8 @@
 //! What every figure of one record is drawn from.
 
-use gpumodel::record::{Analysis, Comparison, ReferenceTable};
 use gpumodel::report::ReportError;
 use gpumodel::report::figure::{Drawing, Figure, Scene, Source};
+use gpumodel::report::results::{Analysis, Comparison, ReferenceTable};
 
 use crate::shown::data;
 use crate::shown_mixes::mixes;

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use gpumodel::synth::{Compression, Workload, write_folder};
+use gpumodel::trace::workload::{Compression, Workload, write_folder};
 
 use crate::synth::{parse, small};
 use crate::workloads::workloads;
@@ -140,7 +140,8 @@ fn a_short_file_cannot_fill_the_memory() {
 fn broken_files_never_panic() {
     use proptest::prelude::*;
     use proptest::test_runner::{Config, TestRunner};
-    let texts: Vec<Vec<u8>> = gpumodel::synth::names()
+    let texts: Vec<Vec<u8>> = gpumodel::trace::workload::names(&gpumodel::models())
+        .into_iter()
         .map(|n| fs::read(workloads().join(format!("{n}.toml"))).unwrap())
         .collect();
     let mut runner = TestRunner::new_with_rng(

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use gpumodel::record::{Analysis, CoRun, SweepFiles, SweepRecord};
+use gpumodel::report::results::{Analysis, CoRun, SweepFiles, SweepRecord};
 
 use crate::archive::{hold_table, reports, unpacked};
 
@@ -32,7 +32,7 @@ struct Cell {
 fn cells(folder: &Path) -> Vec<Cell> {
     let files = SweepFiles::new(folder);
     let listed = SweepRecord::read(&files.list()).unwrap().cells;
-    let cell = |cell: &gpumodel::record::CellRecord| {
+    let cell = |cell: &gpumodel::report::results::CellRecord| {
         let path = files.record(&cell.key);
         if !path.is_file() {
             return None;

@@ -9,9 +9,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gpumodel::isa::Access;
+use gpumodel::core::isa::Access;
+use gpumodel::core::units::ByteCount;
 use gpumodel::trace::{ConvertRequest, Silent, Store, convert, export, sources};
-use gpumodel::units::ByteCount;
 
 use crate::corpus::cases;
 use crate::hostile::{random, small};

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpumodel::record::Analysis;
-use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::report::results::Analysis;
 use tempfile::TempDir;
 
 use crate::archive::{hold_table, reports};

@@ -1,7 +1,7 @@
 //! Do figures show what a run held where more was set than the machine has?
 
-use gpumodel::record::Analysis;
 use gpumodel::report::figure::{Drawing, Figure, Scene};
+use gpumodel::report::results::Analysis;
 
 use crate::picture::texts;
 use crate::shown_slices::{sliced, surface};

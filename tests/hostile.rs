@@ -5,9 +5,9 @@ use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::core::units::ByteCount;
 use gpumodel::trace::{ConvertRequest, Silent, Store, convert};
-use gpumodel::units::ByteCount;
 use rayon::prelude::*;
 
 use crate::packing::{Packing, packed};

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpumodel::spec::{
-    AllocatePolicy, BankConflicts, ImportLabel, Machine, Models, SchedulerPolicy, SetHash,
-    WritePolicy, import_accelsim,
+use gpumodel::sim::config::{
+    AllocatePolicy, BankConflicts, ImportLabel, Machine, SchedulerPolicy, SetHash, WritePolicy,
+    import_accelsim,
 };
 
 fn here() -> &'static Path {
@@ -16,7 +16,7 @@ fn label(name: &str, description: &str) -> ImportLabel {
     ImportLabel { name: name.to_owned(), description: description.to_owned() }
 }
 
-fn small() -> gpumodel::spec::Import {
+fn small() -> gpumodel::sim::config::Import {
     let folder = here().join("tests/data/accelsim-small");
     let files = [folder.join("gpgpusim.config"), folder.join("trace.config")];
     import_accelsim(&files, &label("small", "made for the tests")).unwrap()
@@ -26,7 +26,7 @@ fn resolve(text: &str) -> Machine {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("small.toml");
     fs::write(&file, text).unwrap();
-    Models::builtin().machine(file.to_str().unwrap(), &[]).unwrap().machine
+    gpumodel::models().machine(file.to_str().unwrap(), &[]).unwrap().machine
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn the_committed_machines_are_what_the_importer_writes() {
         crate::skip::skipped("reference configurations not present");
         return;
     }
-    let models = Models::builtin();
+    let models = gpumodel::models();
     for (folder, name) in COMMITTED {
         let files = ["gpgpusim.config", "trace.config"].map(|file| configs.join(folder).join(file));
         let description = models.machine(name, &[]).unwrap().machine.description;

@@ -1,12 +1,12 @@
 //! Does every machine's memory fit the machine?
 
-use gpumodel::spec::{Machine, Mapping, MemoryError, MemoryStandard, Models};
+use gpumodel::sim::config::{Machine, Mapping, MemoryError, MemoryStandard};
 
 /// What does not fit, in words.
 fn unfit(machine: &Machine) -> Result<Option<String>, MemoryError> {
     let dram = &machine.dram;
-    let standard = MemoryStandard::load(&dram.standard, None, &dram.timing)?;
-    let map = Mapping::load(&dram.mapping, None)?;
+    let standard = MemoryStandard::load(&dram.standard, &gpumodel::models(), &dram.timing)?;
+    let map = Mapping::load(&dram.mapping, &gpumodel::models())?;
     map.for_machine(dram.channels, machine.l2.slices / dram.channels)?.fits(&standard)?;
     let (said, found) = (f64::from(dram.channel_bytes_per_clock), standard.peak_bytes_per_clock());
     let differs = (said - found).abs() > 1e-9;
@@ -15,7 +15,7 @@ fn unfit(machine: &Machine) -> Result<Option<String>, MemoryError> {
 
 #[test]
 fn every_machine_has_the_memory_that_it_says() {
-    let models = Models::builtin();
+    let models = gpumodel::models();
     let mut wrong = Vec::new();
     for name in models.machine_names() {
         match unfit(&models.machine(name, &[]).unwrap().machine) {

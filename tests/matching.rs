@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use gpumodel::scheme::solve::{
+use gpumodel::policy::solve::{
     Engine, Matching, NoMatching, Pattern, efficiency, matching, patterns, with_idle,
 };
 use proptest::prelude::*;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
-use gpumodel::isa;
+use gpumodel::core::isa;
 use gpumodel::trace::{ConvertReport, ConvertRequest, Silent, Store, TraceError, convert};
 
 /// One access of one warp.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gpumodel::isa::Access;
+use gpumodel::core::isa::Access;
 use gpumodel::trace::Store;
 
 use crate::rendering::{converted, reference};

@@ -6,8 +6,7 @@
 use std::fmt::Write;
 use std::fs;
 
-use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
-use gpumodel::spec::Models;
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
 
 const A30: &str = include_str!("data/hardware/a30_microbenchmarks.csv");
 const H100: &str = include_str!("data/hardware/ffma_chain_h100.csv");
@@ -101,7 +100,7 @@ fn where_the_a30_and_other_sources_part_the_file_follows_the_others() {
 
 #[test]
 fn the_launch_of_a_kernel_is_the_a30_s() {
-    let machine = Models::builtin().machine("a100", &[]).unwrap().machine;
+    let machine = gpumodel::models().machine("a100", &[]).unwrap().machine;
     assert!((machine.dispatch.kernel_launch_cycles as f64 - measured("kernel launch")).abs() < 1.0);
 }
 
@@ -135,7 +134,7 @@ fn pair(first: &str, second: &str) -> f64 {
 
 #[test]
 fn uniform_registers_carry_dependencies_and_constants_do_not() {
-    let machine = Models::builtin().machine("h100-pcie", &[]).unwrap().machine;
+    let machine = gpumodel::models().machine("h100-pcie", &[]).unwrap().machine;
     let latency = f64::from(machine.units["uniform"].latency_cycles);
     let chain = pair("1 UR4 UIADD3 1 UR4 0", "1 UR4 UIADD3 1 UR4 0");
     assert!((chain - 2.0 * latency).abs() < 0.1, "{chain} for twice {latency}");

@@ -1,7 +1,7 @@
 //! Do the figures of many mixes that divide SMs and channels follow from the numbers?
 
-use gpumodel::record::{Analysis, CoRun};
 use gpumodel::report::figure::{Drawing, Figure, Scene};
+use gpumodel::report::results::{Analysis, CoRun};
 
 use crate::picture::{boxes, texts};
 use crate::shown::crowded;

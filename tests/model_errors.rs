@@ -4,7 +4,7 @@ mod given;
 
 use std::fs;
 
-use gpumodel::spec::{ImportLabel, IsaTable, Models, import_accelsim};
+use gpumodel::sim::config::{ImportLabel, IsaTable, import_accelsim};
 use proptest::prelude::*;
 
 /// The error for a machine file that inherits from `v100` and adds `text`.
@@ -12,7 +12,7 @@ fn error(text: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mine.toml");
     fs::write(&file, format!("base = \"v100\"\ndescription = \"mine\"\n{text}")).unwrap();
-    let error = Models::builtin().machine(file.to_str().unwrap(), &[]).unwrap_err();
+    let error = gpumodel::models().machine(file.to_str().unwrap(), &[]).unwrap_err();
     error.to_string().replace(folder.path().to_str().unwrap(), "")
 }
 
@@ -75,7 +75,7 @@ fn a_missing_key_and_an_unknown_name_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bare.toml");
     fs::write(&file, "description = \"bare\"\nisa = \"volta\"\n").unwrap();
-    let models = Models::builtin();
+    let models = gpumodel::models();
     let found = models.machine(file.to_str().unwrap(), &[]).unwrap_err().to_string();
     assert!(found.contains("bare.toml:1: `clocks` is missing"), "{found}");
     let found = models.machine("v10", &[]).unwrap_err().to_string();
@@ -99,7 +99,7 @@ fn a_missing_key_and_an_unknown_name_are_told() {
 fn a_wrong_override_names_the_word() {
     let set = |key: &str, value: &str| {
         let overrides = [(key.to_owned(), value.to_owned())];
-        Models::builtin().machine("v100", &overrides).unwrap_err().to_string()
+        gpumodel::models().machine("v100", &overrides).unwrap_err().to_string()
     };
     assert_eq!(
         set("l1.latency", "3"),
@@ -131,7 +131,7 @@ fn a_wrong_override_names_the_word() {
 fn hostile_files_end_in_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("hostile.toml");
-    let models = Models::builtin();
+    let models = gpumodel::models();
     let deep = format!("a = {}1{}", "[".repeat(20_000), "]".repeat(20_000));
     let big = "x".repeat(5 << 20);
     for text in [
@@ -157,7 +157,7 @@ fn table_error(body: &str) -> String {
     fs::create_dir(folder.path().join("isa")).unwrap();
     let text = format!("description = \"x\"\n[classes.a]\n{body}\n[prefixes]\n\"\" = \"a\"\n");
     fs::write(folder.path().join("isa/mine.toml"), text).unwrap();
-    let models = Models::with_overrides(Some(folder.path())).unwrap();
+    let models = gpumodel::app::models(Some(folder.path())).unwrap();
     let error = IsaTable::load(&models, "mine").unwrap_err().to_string();
     error.replace(folder.path().to_str().unwrap(), "")
 }
@@ -200,7 +200,7 @@ proptest! {
         changes in prop::collection::vec((any::<usize>(), any::<u8>()), 1..40),
     ) {
         let folder = tempfile::tempdir().unwrap();
-        let models = Models::builtin();
+        let models = gpumodel::models();
         let file = folder.path().join("damaged.toml");
         fs::write(&file, damaged(&models.text("gpus", "v100").unwrap().text, &changes)).unwrap();
         let _ = models.machine(file.to_str().unwrap(), &[]);

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
-use gpumodel::run::{App, AppName, RunError};
-use gpumodel::synth::{Compression, Workload, write_folder};
+use gpumodel::app::{App, AppName, RunError};
+use gpumodel::trace::workload::{Compression, Workload, write_folder};
 use gpumodel::trace::{ConvertRequest, Silent, Store, convert};
 
 use crate::synth::small;
@@ -18,7 +18,7 @@ fn open(model: &str, cache: &Path) -> Result<App, RunError> {
 
 /// The store of a workload's texts, in `folder`.
 fn of_texts(name: &str, scale: f64, folder: &Path) -> Store {
-    let workload = Workload::load_scaled(name, None, scale).unwrap();
+    let workload = Workload::load_scaled(name, &gpumodel::models(), scale).unwrap();
     let texts = folder.join("texts");
     write_folder(&workload, &texts, Compression::None, &mut |_| {}).unwrap();
     let output = folder.join("texts.gpt");

@@ -1,10 +1,10 @@
 //! Is every model file right?
 
-use gpumodel::spec::{IsaTable, Kind, Models};
+use gpumodel::sim::config::{IsaTable, Kind};
 
 #[test]
 fn every_machine_loads_and_passes_its_checks() {
-    let models = Models::builtin();
+    let models = gpumodel::models();
     let wrong: Vec<String> = models
         .machine_names()
         .into_iter()
@@ -16,7 +16,7 @@ fn every_machine_loads_and_passes_its_checks() {
 
 #[test]
 fn every_opcode_table_loads() {
-    let models = Models::builtin();
+    let models = gpumodel::models();
     for name in models.names("isa") {
         let table = IsaTable::load(&models, name).unwrap_or_else(|error| panic!("{error}"));
         assert!(table.opcodes().count() > 80, "{name}");
@@ -36,7 +36,7 @@ fn needs_no_source(key: &str, value: &serde_json::Value) -> bool {
 
 #[test]
 fn every_number_says_where_it_is_from() {
-    let models = Models::builtin();
+    let models = gpumodel::models();
     for name in models.machine_names() {
         for row in models.machine(name, &[]).unwrap().listing() {
             let sourced =
@@ -53,7 +53,7 @@ const OF_SEVERAL: [&str; 8] =
 
 #[test]
 fn nothing_is_fitted_to_kernels_that_run_together() {
-    let models = Models::builtin();
+    let models = gpumodel::models();
     let mut fitted = 0;
     for name in models.machine_names() {
         for row in models.machine(name, &[]).unwrap().listing() {
@@ -92,7 +92,7 @@ const PRINTED: &[(&str, f64, f64, u32)] = &[
 
 #[test]
 fn machines_meet_the_printed_figures() {
-    let models = Models::builtin();
+    let models = gpumodel::models();
     for &(name, gb_per_s, l2_mib, lanes) in PRINTED {
         let machine = models.machine(name, &[]).unwrap().machine;
         let peak = machine.peak_gb_per_s().unwrap();
@@ -108,7 +108,7 @@ fn machines_meet_the_printed_figures() {
 
 #[test]
 fn the_load_path_of_volta_adds_up_to_the_measured_latencies() {
-    let m = Models::builtin().machine("v100", &[]).unwrap().machine;
+    let m = gpumodel::models().machine("v100", &[]).unwrap().machine;
     // Each way a flit of the crossbar, and the cycle of the slice's look-up.
     let crossing = m.interconnect.latency_cycles + 1;
     let l2_hit = m.l1.latency_cycles + 2 * crossing + m.l2.latency_cycles + 1;
@@ -117,7 +117,7 @@ fn the_load_path_of_volta_adds_up_to_the_measured_latencies() {
 
 #[test]
 fn an_override_changes_the_machine_its_source_and_its_hash() {
-    let models = Models::builtin();
+    let models = gpumodel::models();
     let plain = models.machine("v100", &[]).unwrap();
     let set = |key: &str, value: &str| {
         models.machine("v100", &[(key.to_owned(), value.to_owned())]).unwrap()
@@ -138,7 +138,7 @@ fn an_override_changes_the_machine_its_source_and_its_hash() {
 
 #[test]
 fn memory_named_by_files_counts_by_what_is_in_them() {
-    let (models, folder) = (Models::builtin(), tempfile::tempdir().unwrap());
+    let (models, folder) = (gpumodel::models(), tempfile::tempdir().unwrap());
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
@@ -173,7 +173,7 @@ fn memory_named_by_files_counts_by_what_is_in_them() {
 
 #[test]
 fn a_description_that_inherits_keeps_its_own_name() {
-    let models = Models::builtin();
+    let models = gpumodel::models();
     let gv100 = models.machine("gv100", &[]).unwrap().machine;
     assert_eq!((gv100.name.as_str(), gv100.reference_name.as_str()), ("gv100", "gv100"));
     assert_eq!(gv100.sm, models.machine("v100", &[]).unwrap().machine.sm);

@@ -1,7 +1,7 @@
 //! Do the opcode tables know what traces hold?
 
-use gpumodel::isa::{Effect, Space, Unit};
-use gpumodel::spec::{IsaTable, Models, Resolved};
+use gpumodel::core::isa::{Effect, Space, Unit};
+use gpumodel::sim::config::{IsaTable, Resolved};
 
 /// SASS target and the table that serves it.
 const TARGETS: &[(&str, &str)] = &[
@@ -17,12 +17,12 @@ const TARGETS: &[(&str, &str)] = &[
 ];
 
 fn machine(name: &str) -> Resolved {
-    Models::builtin().machine(name, &[]).unwrap()
+    gpumodel::models().machine(name, &[]).unwrap()
 }
 
 #[test]
 fn every_opcode_of_the_traces_is_known() {
-    let models = Models::builtin();
+    let models = gpumodel::models();
     let v100 = machine("v100").machine;
     let accelsim = IsaTable::load(&models, "accelsim").unwrap();
     let rows = include_str!("data/opcodes.csv");

@@ -4,7 +4,7 @@
 use zstd::bulk::Compressor;
 use zstd::dict::from_samples;
 
-use gpumodel::units::Dim3;
+use gpumodel::core::units::Dim3;
 
 use crate::rendering::{Lines, grouped, raw};
 

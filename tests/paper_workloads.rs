@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use gpumodel::spec::{Models, Paper};
-use gpumodel::synth;
+use gpumodel::sim::config::{Models, Paper};
 use toml::Value;
 
 use crate::workloads::workloads;
@@ -46,8 +45,11 @@ fn runs(models: &Models, paper: &Paper) -> Vec<Value> {
 
 #[test]
 fn a_paper_lists_the_models_that_its_plans_and_tables_name() {
-    let models = Models::builtin();
-    let known: Names = synth::names().map(str::to_owned).collect();
+    let models = gpumodel::models();
+    let known: Names = gpumodel::trace::workload::names(&gpumodel::models())
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
     for paper in Paper::all(&models).unwrap() {
         let (name, own) = (&paper.name, listed(&paper));
         assert_eq!(own.len(), paper.workloads.len(), "{name} lists a model twice");
@@ -62,7 +64,7 @@ fn a_paper_lists_the_models_that_its_plans_and_tables_name() {
 
 #[test]
 fn a_model_belongs_to_one_paper_at_most_and_every_plan_runs_those_of_papers() {
-    let models = Models::builtin();
+    let models = gpumodel::models();
     let mut all = Names::new();
     for paper in Paper::all(&models).unwrap() {
         for model in paper.workloads {
@@ -78,7 +80,7 @@ fn a_model_belongs_to_one_paper_at_most_and_every_plan_runs_those_of_papers() {
 
 #[test]
 fn a_papers_machine_is_one_of_those_that_it_runs_on() {
-    let models = Models::builtin();
+    let models = gpumodel::models();
     for paper in Paper::all(&models).unwrap() {
         let machine = paper.machine.as_deref().unwrap();
         models.machine(machine, &[]).unwrap();
@@ -105,7 +107,7 @@ fn the_table_of_papers_in_the_readme_is_what_their_files_list() {
     let text = fs::read_to_string(workloads().join("README.md")).unwrap();
     let lines = text.lines().skip_while(|line| !line.starts_with("| paper, machine |")).skip(2);
     let mut rows: Vec<_> = lines.take_while(|line| line.starts_with('|')).map(row).collect();
-    let papers = Paper::all(&Models::builtin()).unwrap();
+    let papers = Paper::all(&gpumodel::models()).unwrap();
     let of = |paper: &Paper| (paper.machine.clone().unwrap(), listed(paper));
     let mut files: Vec<_> = papers.iter().map(of).collect();
     rows.sort();
@@ -123,7 +125,7 @@ fn mixes(plan: &Value) -> Option<Vec<Names>> {
 
 #[test]
 fn the_mix_of_a_figure_is_one_that_its_part_runs() {
-    let models = Models::builtin();
+    let models = gpumodel::models();
     let mut found = 0;
     for paper in Paper::all(&models).unwrap() {
         for part in &paper.parts {

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use assert_cmd::Command;
-use gpumodel::spec::{MemoryStandard, Models};
-use gpumodel::units::SECTOR_BYTES;
+use gpumodel::core::units::SECTOR_BYTES;
+use gpumodel::sim::config::MemoryStandard;
 use serde_json::Value;
 
 const MACHINES: [&str; 3] = ["accelsim-qv100", "gv100", "ugpu"];
@@ -43,7 +43,7 @@ fn sum(app: &Value, list: &str, path: &str) -> u64 {
 
 /// How many rows each list must have.
 fn assert_rows(app: &Value, machine: &str) {
-    let machine = Models::builtin().machine(machine, &[]).unwrap().machine;
+    let machine = gpumodel::models().machine(machine, &[]).unwrap().machine;
     let rows = |list: &str| app[list].as_array().unwrap().len();
     assert_eq!(rows("by_sm"), usize::from(machine.dispatch.sms));
     assert_eq!(rows("by_slice"), usize::try_from(machine.l2.slices).unwrap());
@@ -129,8 +129,8 @@ fn slices_add_up_to_the_l2_with_walks_code_and_constants() {
 
 /// Sectors that one access of a machine's memory moves.
 fn sectors_per_access(machine: &str) -> u64 {
-    let dram = Models::builtin().machine(machine, &[]).unwrap().machine.dram;
-    let standard = MemoryStandard::load(&dram.standard, None, &dram.timing).unwrap();
+    let dram = gpumodel::models().machine(machine, &[]).unwrap().machine.dram;
+    let standard = MemoryStandard::load(&dram.standard, &gpumodel::models(), &dram.timing).unwrap();
     u64::from(standard.bytes_per_access).max(SECTOR_BYTES) / SECTOR_BYTES
 }
 

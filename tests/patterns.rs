@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use gpumodel::isa::Access;
-use gpumodel::synth::{Compression, Workload, write_folder};
+use gpumodel::core::isa::Access;
+use gpumodel::trace::workload::{Compression, Workload, write_folder};
 
 use crate::synth::parse;
 use crate::workloads::workloads;
@@ -63,7 +63,7 @@ fn patterns_of_the_readme_run() {
 
 /// The addresses in `rank` that the first CTA of `gather-skewed` reads.
 fn gathered() -> Vec<u64> {
-    let workload = Workload::load("gather-skewed", None).unwrap();
+    let workload = Workload::load("gather-skewed", &gpumodel::models()).unwrap();
     let kernel = workload.kernel(0);
     let (code, cta) = (kernel.code(), kernel.cta(0));
     let mut addresses = Vec::new();

@@ -3,9 +3,8 @@
 
 use std::path::Path;
 
-use gpumodel::record::{AppRecord, EnergyRecord};
-use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
-use gpumodel::spec::Models;
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::report::results::{AppRecord, EnergyRecord};
 
 /// Every sample trace alone on `machine`.
 fn samples(machine: &str, cache: &Path) -> Vec<AppRecord> {
@@ -20,7 +19,7 @@ fn samples(machine: &str, cache: &Path) -> Vec<AppRecord> {
 #[test]
 fn energy_is_the_sum_of_time_and_events() {
     let cache = tempfile::tempdir().unwrap();
-    let machine = Models::builtin().machine("warped-slicer", &[]).unwrap().machine;
+    let machine = gpumodel::models().machine("warped-slicer", &[]).unwrap().machine;
     let table = machine.energy.unwrap();
     let close = |value: f64, expected: f64| (value - expected).abs() <= 1e-9 * expected.abs();
     #[allow(clippy::cast_precision_loss)]
@@ -47,7 +46,7 @@ fn no_board_takes_more_than_it_may() {
     let boards = [("v100", 300.0), ("a100", 400.0), ("h100", 700.0), ("k40c", 235.0)];
     let cache = tempfile::tempdir().unwrap();
     for (machine, board) in boards {
-        let clock = Models::builtin().machine(machine, &[]).unwrap().machine.clocks.core_mhz;
+        let clock = gpumodel::models().machine(machine, &[]).unwrap().machine.clocks.core_mhz;
         for app in samples(machine, cache.path()) {
             #[allow(clippy::cast_precision_loss)]
             let watts = app.energy_joules.unwrap() / (app.cycles as f64 / clock * 1e-6);

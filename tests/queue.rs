@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use assert_cmd::Command;
-use gpumodel::record::{Analysis, InterferenceRecord, QueueRun};
-use gpumodel::synth::{Compression, Workload, write_folder};
+use gpumodel::report::results::{Analysis, InterferenceRecord, QueueRun};
+use gpumodel::trace::workload::{Compression, Workload, write_folder};
 
 /// An application of each class on `ilp-smra`: its workload model and scale.
 const APPS: [(&str, &str, f64); 4] = [
@@ -27,7 +27,7 @@ impl Place {
     fn new() -> Self {
         let place = Self(tempfile::tempdir().unwrap());
         for (name, model, scale) in APPS {
-            let workload = Workload::load_scaled(model, None, scale).unwrap();
+            let workload = Workload::load_scaled(model, &gpumodel::models(), scale).unwrap();
             write_folder(&workload, &place.path(name), Compression::None, &mut |_| {}).unwrap();
         }
         place

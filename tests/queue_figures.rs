@@ -1,8 +1,8 @@
 //! Do the pictures of queues follow from the numbers?
 
 use assert_cmd::Command;
-use gpumodel::record::Analysis;
 use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, Scene, Source};
+use gpumodel::report::results::Analysis;
 use gpumodel::report::{ReportError, page, table, write_all};
 
 use crate::covering::clear;
@@ -108,7 +108,7 @@ fn bars_are_what_schemes_gain_on_the_queues_of_a_distribution() {
     let mut ratios = Vec::new();
     for seed in 1..=3 {
         let of = |scheme: &str| {
-            let is = |run: &&gpumodel::record::QueueRun| {
+            let is = |run: &&gpumodel::report::results::QueueRun| {
                 let own = (run.scheme.as_str(), run.seed, run.distribution.as_deref());
                 own == (scheme, seed, Some("C"))
             };

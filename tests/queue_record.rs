@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gpumodel::record::{Analysis, SCHEMA};
+use gpumodel::report::results::{Analysis, SCHEMA};
 use gpumodel::report::table;
 
 use crate::shown::small;
@@ -158,7 +158,7 @@ fn several_queues_have_their_gains_and_no_schedule() {
     assert!(!text.contains("Schedule"));
     let mean = |of: &str, seed: u64| {
         let run = |scheme: &str| {
-            let is = |run: &&gpumodel::record::QueueRun| {
+            let is = |run: &&gpumodel::report::results::QueueRun| {
                 run.scheme == scheme && run.seed == seed && run.distribution.as_deref() == Some(of)
             };
             record.queues.iter().find(is).unwrap().throughput_ipc

@@ -9,10 +9,10 @@ use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use gpumodel::isa::{Access, Effect, Space, Unit};
-use gpumodel::spec::{Models, Resolved};
-use gpumodel::synth::{Compression, Workload, write_folder};
+use gpumodel::core::isa::{Access, Effect, Space, Unit};
+use gpumodel::sim::config::Resolved;
 use gpumodel::trace::Store;
+use gpumodel::trace::workload::{Compression, Workload, write_folder};
 use liblzma::read::XzDecoder;
 
 use crate::rendering::{converted, reference};
@@ -66,7 +66,7 @@ impl Pair {
 
     /// What the model does, at its small scale.
     fn modelled(&self, scratch: &Path) -> Traced {
-        let workload = Workload::load_scaled(self.model, None, self.scale).unwrap();
+        let workload = Workload::load_scaled(self.model, &gpumodel::models(), self.scale).unwrap();
         let folder = scratch.join("trace");
         write_folder(&workload, &folder, Compression::None, &mut |_| {}).unwrap();
         let store = converted(&folder, scratch);
@@ -213,7 +213,7 @@ fn resolved(version: u32) -> Resolved {
         50..70 => "titan-xp",
         70.. => "v100",
     };
-    Models::builtin().machine(name, &[]).unwrap()
+    gpumodel::models().machine(name, &[]).unwrap()
 }
 
 /// Which of [`KINDS`] an instruction is.

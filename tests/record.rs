@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gpumodel::record::{
+use gpumodel::report::results::{
     Analysis, AppRecord, CacheCounters, Interval, KernelRecord, ResidencyRecord, ResidencyRow,
     SCHEMA,
 };

@@ -1,6 +1,6 @@
 //! Does redistribution of SMs and channels end, keep what it must, and favour nobody?
 
-use gpumodel::scheme::solve::{Resources, Slice, Stop, Terms, redistribute};
+use gpumodel::policy::solve::{Resources, Slice, Stop, Terms, redistribute};
 use proptest::prelude::*;
 
 fn any_slices() -> impl Strategy<Value = Vec<Slice>> {

@@ -8,9 +8,9 @@ use std::fs;
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 
-use gpumodel::isa::{Access, AddressMode, Code, Instruction, Register};
+use gpumodel::core::isa::{Access, AddressMode, Code, Instruction, Register};
+use gpumodel::core::units::Dim3;
 use gpumodel::trace::{ConvertRequest, CtaTails, Silent, Store, WarpCursor, convert};
-use gpumodel::units::Dim3;
 
 /// The reference traces, if this machine has them.
 pub(crate) fn reference() -> Option<PathBuf> {

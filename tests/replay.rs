@@ -1,7 +1,7 @@
 //! Are the decisions of a record all that its scheme did?
 
-use gpumodel::record::CoRun;
-use gpumodel::run::{AppName, Unwatched, analyze};
+use gpumodel::app::{AppName, Unwatched, analyze};
+use gpumodel::report::results::CoRun;
 
 use crate::sharing::{SCHEMES, WORKERS, store, together};
 

@@ -3,8 +3,8 @@
 use std::fs;
 
 use assert_cmd::Command;
-use gpumodel::record::{Analysis, CellRecord};
 use gpumodel::report::figure::{Choice, FIGURES, Figure, Scene};
+use gpumodel::report::results::{Analysis, CellRecord};
 use gpumodel::report::{ReportError, page, table, write_all};
 
 use crate::drawn::{compared, draw, scene, shown};
@@ -79,7 +79,8 @@ fn hit_rates_and_bytes_in_the_figure_are_those_of_the_counters() {
 
 #[test]
 fn a_figure_without_data_is_an_error_that_says_what_is_missing() {
-    let nothing = Analysis { schema: gpumodel::record::SCHEMA.into(), ..Analysis::default() };
+    let nothing =
+        Analysis { schema: gpumodel::report::results::SCHEMA.into(), ..Analysis::default() };
     for figure in FIGURES {
         let scene = Scene::new(std::slice::from_ref(&nothing));
         let message = figure.draw(&scene).unwrap_err().to_string();

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use gpumodel::record::{Analysis, KernelRecord};
-use gpumodel::run::{AnalyzeRequest, AppName, SampleRequest, Unwatched, analyze};
+use gpumodel::app::{AnalyzeRequest, AppName, SampleRequest, Unwatched, analyze};
+use gpumodel::report::results::{Analysis, KernelRecord};
 
 /// A kernel of 1200 CTAs, two on an SM at once: streams, and loops `trips` times.
 fn workload(trips: &str, last: &str) -> String {

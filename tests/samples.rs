@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use gpumodel::synth::{Compression, FolderReport, Workload, write_folder};
+use gpumodel::trace::workload::{Compression, FolderReport, Workload, write_folder};
 
 /// Workload and scale of every sample.
 const SAMPLES: &[(&str, f64)] = &[
@@ -39,7 +39,7 @@ fn traces() -> PathBuf {
 }
 
 fn load(name: &str, scale: f64) -> Workload {
-    Workload::load_scaled(name, None, scale).unwrap()
+    Workload::load_scaled(name, &gpumodel::models(), scale).unwrap()
 }
 
 fn entry(name: &str, scale: f64, seed: u64, report: &FolderReport) -> String {

@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use gpumodel::record::{Analysis, CoRun, CurveRecord};
-use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
-use gpumodel::synth::{Compression, Workload, write_folder};
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::report::results::{Analysis, CoRun, CurveRecord};
+use gpumodel::trace::workload::{Compression, Workload, write_folder};
 use gpumodel::trace::{ConvertRequest, Silent, convert};
 
 const PAIRS: [[&str; 2]; 3] =
@@ -23,7 +23,7 @@ fn store(folder: &Path, name: &str) -> AppName {
     let short = std::fs::read_to_string(data.join(format!("{name}.toml"))).unwrap();
     let file = folder.join(format!("{name}.toml"));
     std::fs::write(&file, short.replacen("blocks = 384", "blocks = 1500", 1)).unwrap();
-    let workload = Workload::load(file.to_str().unwrap(), None).unwrap();
+    let workload = Workload::load(file.to_str().unwrap(), &gpumodel::models()).unwrap();
     let (text, path) = (folder.join(name), folder.join(format!("{name}.gpt")));
     write_folder(&workload, &text, Compression::None, &mut |_| {}).unwrap();
     let request =

@@ -1,11 +1,11 @@
 //! Does every scheme plan lawfully, whatever it sees?
 
-use gpumodel::epoch::{
+use gpumodel::core::contract::{
     AppFacts, AppView, Facts, KernelFacts, Plan, Probe, ProbeApp, ProbeResult, Share, View, Wake,
     WakeOn,
 };
-use gpumodel::scheme::{Choice, TABLE};
-use gpumodel::units::AppId;
+use gpumodel::core::units::AppId;
+use gpumodel::policy::{Choice, TABLE};
 use proptest::prelude::*;
 use proptest::sample::Index;
 

@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
-use gpumodel::record::AppRecord;
-use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
-use gpumodel::synth::{Compression, Workload, write_folder};
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::report::results::AppRecord;
+use gpumodel::trace::workload::{Compression, Workload, write_folder};
 use gpumodel::trace::{ConvertRequest, Silent, convert};
 
 const KERNELS: [&str; 4] = ["steady", "saturating", "stream", "cached"];
@@ -26,7 +26,7 @@ const MACHINES: [(&str, Keys, [u32; 5]); 2] = [
 fn store(folder: &Path, name: &str) -> AppName {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/shapes");
     let file = data.join(format!("{name}.toml"));
-    let workload = Workload::load(file.to_str().unwrap(), None).unwrap();
+    let workload = Workload::load(file.to_str().unwrap(), &gpumodel::models()).unwrap();
     let (text, path) = (folder.join(name), folder.join(format!("{name}.gpt")));
     write_folder(&workload, &text, Compression::None, &mut |_| {}).unwrap();
     let inputs = vec![text];

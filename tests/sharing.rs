@@ -5,13 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
-use gpumodel::record::{Analysis, CoRun, CoRunApp};
-use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
-use gpumodel::scheme::{Row, TABLE};
-use gpumodel::spec::Models;
-use gpumodel::synth::{Compression, Workload, write_folder};
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::core::units::Dim3;
+use gpumodel::policy::{Row, TABLE};
+use gpumodel::report::results::{Analysis, CoRun, CoRunApp};
+use gpumodel::trace::workload::{Compression, Workload, write_folder};
 use gpumodel::trace::{ConvertRequest, Silent, convert};
-use gpumodel::units::Dim3;
 
 /// Every scheme for several applications, with phases as short as the kernels are.
 pub(crate) const SCHEMES: [&str; 14] = [
@@ -43,7 +42,7 @@ pub(crate) const WORKERS: [&str; 4] = [
 pub(crate) fn store(folder: &Path, kernel: &str) -> PathBuf {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sharing");
     let file = data.join(format!("{kernel}.toml"));
-    let workload = Workload::load(file.to_str().unwrap(), None).unwrap();
+    let workload = Workload::load(file.to_str().unwrap(), &gpumodel::models()).unwrap();
     let (text, path) = (folder.join(kernel), folder.join(format!("{kernel}.gpt")));
     write_folder(&workload, &text, Compression::None, &mut |_| {}).unwrap();
     let inputs = vec![text];
@@ -83,7 +82,7 @@ fn float(count: u64) -> f64 {
 }
 
 /// All of its CTAs ran once, and what it did is what it does alone.
-fn whole(app: &CoRunApp, alone: &gpumodel::record::AppRecord, context: &str) {
+fn whole(app: &CoRunApp, alone: &gpumodel::report::results::AppRecord, context: &str) {
     assert!(app.finished && app.runs == 1 && app.killed_ctas == 0, "{context}: {app:?}");
     let ctas = |grid: Dim3| grid.count();
     let started: Vec<u64> = app.kernels.iter().map(|kernel| kernel.ctas).collect();
@@ -154,7 +153,7 @@ fn every_scheme_runs_on_every_machine() {
     let elsewhere = |row: &Row| row.name == "solo" || row.channels;
     assert!(TABLE.iter().all(|row| elsewhere(row) || named.contains(&row.name)));
     let folder = tempfile::tempdir().unwrap();
-    let models = Models::builtin();
+    let models = gpumodel::models();
     let mixes =
         [apps(folder.path(), &["maths", "copy", "tile"]), apps(folder.path(), &["tile"; 2])];
     for machine in models.machine_names() {

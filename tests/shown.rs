@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gpumodel::record::{
+use gpumodel::report::results::{
     Analysis, AppRecord, CacheCounters, CoRun, CoRunApp, CoRunKernel, CurveRecord, DecisionRecord,
     DramCounters, Interval, KernelRecord, ResidencyRecord, ResidencyRow, SCHEMA,
 };

@@ -1,7 +1,7 @@
 //! Records of pairs of applications that divide SMs and memory channels: promises,
 //! looks at the end of epochs, and what has moved up to each.
 
-use gpumodel::record::{
+use gpumodel::report::results::{
     Analysis, CoRun, CoRunApp, DecisionRecord, EnergyRecord, MigrationRecord, MovedSoFar, SCHEMA,
 };
 

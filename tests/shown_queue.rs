@@ -1,6 +1,6 @@
 //! Records of queues for the tests that show them.
 
-use gpumodel::record::{
+use gpumodel::report::results::{
     Analysis, ClassifiedRecord, GroupRecord, InterferenceRecord, JobRecord, MatchingRecord,
     PairRecord, PatternRecord, PublishedSlowdown, QueueRun, SCHEMA, ShareRecord, ThresholdRecord,
 };

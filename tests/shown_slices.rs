@@ -1,6 +1,6 @@
 //! Records of applications on slices of several sizes, alone and in pairs.
 
-use gpumodel::record::{Analysis, CoRun, CoRunApp};
+use gpumodel::report::results::{Analysis, CoRun, CoRunApp};
 
 use crate::shown::small;
 use crate::shown_study::name;

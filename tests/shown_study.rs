@@ -1,7 +1,7 @@
 //! Records of studies: applications alone under schemes with one setting after
 //! another, and pairs of applications.
 
-use gpumodel::record::{
+use gpumodel::report::results::{
     Analysis, AppRecord, CacheCounters, CoRun, CoRunApp, DramCounters, HostTime, KernelRecord,
     SCHEMA, UnitShares, WorkersRecord,
 };

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use gpumodel::scheme::queue::find_queue;
-use gpumodel::scheme::{Parameter, find};
-use gpumodel::spec::{Models, Paper, Part};
+use gpumodel::policy::queue::find_queue;
+use gpumodel::policy::{Parameter, find};
+use gpumodel::sim::config::{Models, Paper, Part};
 
 /// The schemes of a plan, without their settings.
 fn planned(models: &Models, plan: &str) -> Vec<String> {
@@ -44,7 +44,7 @@ fn named(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_assumed_parameter_is_named_where_its_paper_is_silent() {
-    let models = Models::builtin();
+    let models = gpumodel::models();
     let (mut missing, mut found) = (BTreeSet::new(), 0);
     for paper in Paper::all(&models).unwrap() {
         let silent: BTreeSet<String> =
@@ -67,7 +67,7 @@ fn every_assumed_parameter_is_named_where_its_paper_is_silent() {
 
 #[test]
 fn every_silence_says_what_is_taken_and_what_else_would_change() {
-    for paper in Paper::all(&Models::builtin()).unwrap() {
+    for paper in Paper::all(&gpumodel::models()).unwrap() {
         assert!(!paper.silences.is_empty(), "{}", paper.name);
         for one in &paper.silences {
             let texts = [&one.what, &one.taken, &one.sensitivity];

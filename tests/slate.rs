@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use gpumodel::epoch::{AppFacts, AppView, Facts, KernelFacts, Plan, ProbeApp, ProbeResult};
-use gpumodel::epoch::{Share, View, Wake};
-use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
-use gpumodel::scheme::{Choice, Scheme};
-use gpumodel::synth::{Compression, Workload, write_folder};
-use gpumodel::units::AppId;
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::core::contract::{
+    AppFacts, AppView, Facts, KernelFacts, Plan, ProbeApp, ProbeResult,
+};
+use gpumodel::core::contract::{Share, View, Wake};
+use gpumodel::core::units::AppId;
+use gpumodel::policy::{Choice, Scheme};
+use gpumodel::trace::workload::{Compression, Workload, write_folder};
 
 /// Table II: name, GFLOP/s, GB/s of loads and stores.
 const PUBLISHED: [(&str, f64, f64); 5] = [
@@ -70,7 +72,7 @@ fn facts(names: &[&str]) -> Facts {
 )]
 fn started(facts: &Facts, typed: &str) -> (Box<dyn Scheme>, Plan) {
     let mut scheme = Choice::parse(typed).unwrap().make();
-    let row = |probe: gpumodel::epoch::Probe| {
+    let row = |probe: gpumodel::core::contract::Probe| {
         let app = probe.apps[0];
         let name = facts.apps[app.index()].name.as_str();
         let sms = (0..30).filter(|&sm| probe.plan.quota(app, sm) > 0).count() as f64;
@@ -200,7 +202,7 @@ fn hosts_take_the_published_parts_of_an_applications_time() {
 fn a_stream_saturates_the_memory_of_a_titan_xp_with_fewer_than_half_of_its_sms() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("stream");
-    let workload = Workload::load_scaled("stream", None, 0.25).unwrap();
+    let workload = Workload::load_scaled("stream", &gpumodel::models(), 0.25).unwrap();
     write_folder(&workload, &path, Compression::None, &mut |_| {}).unwrap();
     let counts = [1_u32, 3, 9, 13, 30];
     let request = AnalyzeRequest {
@@ -212,7 +214,7 @@ fn a_stream_saturates_the_memory_of_a_titan_xp_with_fewer_than_half_of_its_sms()
         )
     };
     let analysis = analyze(&request, &Unwatched).unwrap();
-    let speed = |run: &gpumodel::record::CoRun| {
+    let speed = |run: &gpumodel::report::results::CoRun| {
         let bytes = 32.0 * run.apps[0].l2.accesses as f64;
         bytes * analysis.machine.core_mhz / run.cycles as f64 / 1e3
     };

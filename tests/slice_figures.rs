@@ -1,7 +1,7 @@
 //! Do the figures of slices of several sizes follow from the numbers?
 
-use gpumodel::record::{Analysis, MigrationRecord};
 use gpumodel::report::figure::{Drawing, Figure, Scene};
+use gpumodel::report::results::{Analysis, MigrationRecord};
 
 use crate::picture::texts;
 use crate::shown_slices::{sliced, surface, surfaces};

@@ -4,16 +4,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use gpumodel::record::{Analysis, CoRun, CoRunApp};
-use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
-use gpumodel::scheme::{Row, TABLE};
-use gpumodel::synth::{Compression, Workload, write_folder};
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::policy::{Row, TABLE};
+use gpumodel::report::results::{Analysis, CoRun, CoRunApp};
+use gpumodel::trace::workload::{Compression, Workload, write_folder};
 use gpumodel::trace::{ConvertRequest, Silent, convert};
 
 fn store(folder: &Path, kernel: &str) -> PathBuf {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/slices");
     let file = data.join(format!("{kernel}.toml"));
-    let workload = Workload::load(file.to_str().unwrap(), None).unwrap();
+    let workload = Workload::load(file.to_str().unwrap(), &gpumodel::models()).unwrap();
     let (text, path) = (folder.join(kernel), folder.join(format!("{kernel}.gpt")));
     write_folder(&workload, &text, Compression::None, &mut |_| {}).unwrap();
     let request =

@@ -16,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpumodel::record::SweepFiles;
+use gpumodel::report::results::SweepFiles;
 
 use crate::sweep_place::Place;
 

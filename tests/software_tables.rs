@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use gpumodel::record::{Analysis, CoRun};
+use gpumodel::report::results::{Analysis, CoRun};
 
 use crate::archive::{hold_table, reports, unpacked};
 

@@ -4,14 +4,13 @@
 //! as the whole grid fills it. What the whole models give beside what is printed is in
 //! `models/workloads/CALIBRATION.md`, which says which test holds what of it.
 
-use gpumodel::record::AppRecord;
-use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
-use gpumodel::spec::Models;
-use gpumodel::synth::{Compression, Kernel, Workload, write_folder};
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::report::results::AppRecord;
+use gpumodel::trace::workload::{Compression, Kernel, Workload, write_folder};
 use toml::Value;
 
 pub(crate) fn paper(name: &str) -> Value {
-    toml::from_str(&Models::builtin().text("papers", name).unwrap().text).unwrap()
+    toml::from_str(&gpumodel::models().text("papers", name).unwrap().text).unwrap()
 }
 
 /// The rows of a table of applications or kernels, by name.
@@ -26,7 +25,7 @@ pub(crate) fn number(row: &Value, key: &str) -> f64 {
 
 /// A workload alone on `machine` with `sms` SMs.
 fn alone(name: &str, scale: f64, machine: &str, sms: u32) -> (Workload, AppRecord) {
-    let workload = Workload::load_scaled(name, None, scale).unwrap();
+    let workload = Workload::load_scaled(name, &gpumodel::models(), scale).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace");
     write_folder(&workload, &trace, Compression::None, &mut |_| {}).unwrap();
@@ -46,7 +45,7 @@ fn original_registers(name: &str, transformed: i64) -> i64 {
 #[test]
 fn the_arcs_kernels_ask_for_what_table_3_says() {
     for (name, row) in rows(&paper("arcs"), "kernel") {
-        let workload = Workload::load(name, None).unwrap();
+        let workload = Workload::load(name, &gpumodel::models()).unwrap();
         let kernel = workload.kernel(0);
         let launch = kernel.launch();
         let is = |key: &str, value: i64| assert_eq!(row[key].as_integer(), Some(value), "{name}");
@@ -70,7 +69,7 @@ fn issued(solo: &AppRecord, schedulers: u32) -> f64 {
 #[test]
 fn the_arcs_kernels_fall_in_their_groups() {
     let paper = paper("arcs");
-    let schedulers = Models::builtin().machine("k40c", &[]).unwrap().machine.sm.schedulers;
+    let schedulers = gpumodel::models().machine("k40c", &[]).unwrap().machine.sm.schedulers;
     // Several waves of CTAs on the SM, but few CTAs of MD5Hash and nbody, which are long.
     let scale = |name: &str| match name {
         "md5hash" => 0.001,
@@ -123,7 +122,7 @@ pub(crate) fn class<'a>(rows: &[(&str, &'a Value)], key: &str, of: &str, value: 
 #[test]
 fn slate_s_benchmarks_fall_in_their_classes() {
     let paper = paper("slate");
-    let clock = Models::builtin().machine("titan-xp", &[]).unwrap().machine.clocks.core_mhz * 1e6;
+    let clock = gpumodel::models().machine("titan-xp", &[]).unwrap().machine.clocks.core_mhz * 1e6;
     let rows = rows(&paper, "app");
     for (name, row) in &rows {
         let (workload, solo) = alone(name, 0.05, "titan-xp", 30);
@@ -176,7 +175,7 @@ fn ugpu_s_benchmarks_miss_as_often_as_table_2_says() {
 fn ugpu_s_benchmarks_launch_as_many_kernels_as_table_2_says() {
     let paper = paper("ugpu");
     for (name, row) in rows(&paper, "app") {
-        let launches = Workload::load(name, None).unwrap().kernel_count();
+        let launches = Workload::load(name, &gpumodel::models()).unwrap().kernel_count();
         let printed = usize::try_from(row["kernels"].as_integer().unwrap()).unwrap();
         assert_eq!(launches % printed, 0, "{name} launches {launches}, printed {printed}");
     }

@@ -3,25 +3,25 @@
 
 use std::fs;
 
-use gpumodel::isa::Launch;
-use gpumodel::machine::Need;
-use gpumodel::spec::{Machine, Models};
-use gpumodel::synth::Workload;
+use gpumodel::core::isa::Launch;
+use gpumodel::sim::Need;
+use gpumodel::sim::config::Machine;
+use gpumodel::trace::workload::Workload;
 use toml::Value;
 
 use crate::workloads::workloads;
 
 fn paper(name: &str) -> Value {
-    toml::from_str(&Models::builtin().text("papers", name).unwrap().text).unwrap()
+    toml::from_str(&gpumodel::models().text("papers", name).unwrap().text).unwrap()
 }
 
 fn warped_slicer() -> Machine {
-    Models::builtin().machine("warped-slicer", &[]).unwrap().machine
+    gpumodel::models().machine("warped-slicer", &[]).unwrap().machine
 }
 
 /// The first launch of a workload.
 fn launch(name: &str) -> Launch {
-    let workload = Workload::load(name, None).unwrap();
+    let workload = Workload::load(name, &gpumodel::models()).unwrap();
     workload.kernel(0).launch().clone()
 }
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use gpumodel::record::{Analysis, AppRecord, CoRun, Quoted, Sought, SweepFiles};
-use gpumodel::synth::Workload;
+use gpumodel::report::results::{Analysis, AppRecord, CoRun, Quoted, Sought, SweepFiles};
+use gpumodel::trace::workload::Workload;
 use toml::Value;
 
 use crate::archive::unpacked;
@@ -102,7 +102,7 @@ fn seconds((record, app): (&Analysis, &AppRecord), launches: bool) -> f64 {
 
 /// Single-precision operations of a whole model, 10^9 in a second.
 pub(crate) fn gflop_per_s(study: &Study, model: &str) -> f64 {
-    let workload = Workload::load(model, None).unwrap();
+    let workload = Workload::load(model, &gpumodel::models()).unwrap();
     let kernels = (0..workload.kernel_count()).map(|index| workload.kernel(index));
     let sum: u64 = kernels.map(|kernel| operations(&kernel)).sum();
     count(sum) / seconds(study.alone(model), true) / 1e9

@@ -1,6 +1,6 @@
 //! Do the solvers find what trying every split finds?
 
-use gpumodel::scheme::solve::{
+use gpumodel::policy::solve::{
     Amount, Curve, Demand, Sample, Split, Unsolved, exact, water_filling,
 };
 use proptest::prelude::*;

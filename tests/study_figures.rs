@@ -2,8 +2,8 @@
 //! numbers?
 
 use assert_cmd::Command;
-use gpumodel::record::Analysis;
 use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, Scene, Source};
+use gpumodel::report::results::Analysis;
 use gpumodel::report::{ReportError, write_all};
 
 use crate::covering::clear;

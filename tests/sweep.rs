@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
-use gpumodel::record::{Analysis, SweepFiles};
+use gpumodel::report::results::{Analysis, SweepFiles};
 
 use crate::sweep_place::{Place, bytes};
 

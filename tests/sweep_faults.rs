@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use gpumodel::record::SweepFiles;
+use gpumodel::report::results::SweepFiles;
 
 use crate::sweep_place::Place;
 

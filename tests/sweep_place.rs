@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use gpumodel::synth::{Compression, Workload, write_folder};
+use gpumodel::trace::workload::{Compression, Workload, write_folder};
 
 /// Applications `m` (arithmetic) and `s` (streams) as small traces, `g` as a workload model, and a cache.
 pub(crate) struct Place(tempfile::TempDir);
@@ -33,7 +33,7 @@ impl Place {
 
     /// Writes a workload model as the trace `name`.
     pub(crate) fn trace(&self, name: &str, model: &str, scale: f64) {
-        let workload = Workload::load_scaled(model, None, scale).unwrap();
+        let workload = Workload::load_scaled(model, &gpumodel::models(), scale).unwrap();
         write_folder(&workload, &self.path(name), Compression::None, &mut |_| {}).unwrap();
     }
 

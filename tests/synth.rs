@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use gpumodel::isa::{Access, AddressMode, Register};
-use gpumodel::synth::{self, Compression, Kernel, SynthError, Workload, write_folder};
-use gpumodel::units::Dim3;
+use gpumodel::core::isa::{Access, AddressMode, Register};
+use gpumodel::core::units::Dim3;
+use gpumodel::trace::workload::{Compression, Kernel, SynthError, Workload, write_folder};
 
 use crate::workloads::workloads;
 
@@ -167,7 +167,7 @@ fn read(line: &str) -> Record {
     let mask = u32::from_str_radix(word(), 16).unwrap();
     let register = |word: &str| {
         let number = word.strip_prefix('R').unwrap().parse().unwrap();
-        Register::new(gpumodel::isa::RegisterFile::General, number).unwrap()
+        Register::new(gpumodel::core::isa::RegisterFile::General, number).unwrap()
     };
     let destinations: usize = word().parse().unwrap();
     assert!(destinations <= 1, "{line}");
@@ -228,11 +228,11 @@ fn read_all(text: &str) -> Vec<(Dim3, Vec<Vec<Record>>)> {
 
 #[test]
 fn texts_and_streams_say_the_same() {
-    for name in synth::names() {
+    for name in gpumodel::trace::workload::names(&gpumodel::models()).into_iter() {
         // A hundredth of MD5Hash or of UGPU's benchmarks would be millions of instructions.
         let long = name == "md5hash" || name.starts_with("ugpu-");
         let scale = if long { 0.0002 } else { 0.01 };
-        let workload = Workload::load_scaled(name, None, scale).unwrap();
+        let workload = Workload::load_scaled(name, &gpumodel::models(), scale).unwrap();
         for (index, text) in texts(&workload).iter().enumerate() {
             let kernel = workload.kernel(index);
             let ctas = read_all(text);
@@ -253,7 +253,7 @@ fn texts_and_streams_say_the_same() {
 
 #[test]
 fn warps_walked_on_other_threads_say_the_same() {
-    let workload = Workload::load_scaled("two-streams", None, 0.02).unwrap();
+    let workload = Workload::load_scaled("two-streams", &gpumodel::models(), 0.02).unwrap();
     let kernel = workload.kernel(1);
     let here: Vec<_> = (0..2).map(|warp| streamed(&kernel, 0, warp)).collect();
     let there: Vec<_> = std::thread::scope(|scope| {
@@ -271,7 +271,7 @@ fn warps_walked_on_other_threads_say_the_same() {
 
 #[test]
 fn a_header_says_what_the_file_says() {
-    let workload = Workload::load_scaled("two-streams", None, 0.01).unwrap();
+    let workload = Workload::load_scaled("two-streams", &gpumodel::models(), 0.01).unwrap();
     let text = &texts(&workload)[3];
     for line in [
         "-kernel name = _Z5chasePK4NodePi",

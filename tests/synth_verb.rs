@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
-use gpumodel::synth;
 
 use crate::workloads::workloads;
 
@@ -114,14 +113,20 @@ fn the_list_has_every_workload_in_columns_by_paper() {
         "kernels of warped-slicer (machine warped-slicer):",
     ];
     assert_eq!(headings, expected);
-    let width = synth::names().map(str::len).max().unwrap() + 2;
+    let width = gpumodel::trace::workload::names(&gpumodel::models())
+        .into_iter()
+        .map(str::len)
+        .max()
+        .unwrap()
+        + 2;
     let mut found = Vec::new();
     for line in rows {
         let (front, about) = line[2..].split_at(width);
         assert!(!about.starts_with(' '), "{line}");
         found.push(front.trim_end());
     }
-    let mut known: Vec<&str> = synth::names().collect();
+    let models = gpumodel::models();
+    let mut known: Vec<&str> = gpumodel::trace::workload::names(&models);
     found.sort_unstable();
     known.sort_unstable();
     assert_eq!(found, known);
@@ -246,7 +251,7 @@ fn a_fit_that_comes_near_nothing_says_why_and_fails() {
 fn a_fit_names_its_columns_and_refuses_a_machine_before_it_runs() {
     let help = program().args(["synth", "--help"]).assert().success();
     let help = String::from_utf8_lossy(&help.get_output().stdout).into_owned();
-    for column in gpumodel::record::solo_columns() {
+    for column in gpumodel::report::results::solo_columns() {
         assert!(help.contains(column), "{column}: {help}");
     }
     let words = ["synth", "saxpy", "--fit", "blocks=2..4", "--machine", "v10", "--to", "ctas=3"];

@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use gpumodel::epoch::{AppFacts, AppView, Facts, KernelFacts, Persistent, Plan, Share};
-use gpumodel::epoch::{ProbeApp, ProbeResult, View, Wake, WakeOn};
-use gpumodel::scheme::solve::{Amount, Candidate, greedy};
-use gpumodel::scheme::{Choice, Scheme};
-use gpumodel::units::AppId;
+use gpumodel::core::contract::{AppFacts, AppView, Facts, KernelFacts, Persistent, Plan, Share};
+use gpumodel::core::contract::{ProbeApp, ProbeResult, View, Wake, WakeOn};
+use gpumodel::core::units::AppId;
+use gpumodel::policy::solve::{Amount, Candidate, greedy};
+use gpumodel::policy::{Choice, Scheme};
 
 /// A kernel of the paper's table 3, as it was before the transformation.
 fn kernel(name: &str, ctas: u64, threads: u32, registers: u32, shared: u32) -> KernelFacts {
@@ -64,7 +64,7 @@ fn machine(kernels: Vec<KernelFacts>) -> Facts {
 /// every SM takes `time(app, ctas)` cycles.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cycles of a test")]
 fn told(scheme: &dyn Scheme, facts: &Facts, time: impl Fn(u16, u32) -> f64) -> Vec<ProbeResult> {
-    let row = |probe: gpumodel::epoch::Probe| {
+    let row = |probe: gpumodel::core::contract::Probe| {
         let app = probe.apps[0];
         let cycles = time(app.0, probe.plan.quota(app, 0)) as u64;
         let warp_instructions = facts.apps[app.index()].kernels[0].warp_instructions;

@@ -1,9 +1,9 @@
 //! Do the figures of co-runs show the numbers of the record?
 
 use assert_cmd::Command;
-use gpumodel::record::statistics::geometric_mean;
-use gpumodel::record::{Analysis, CellRecord, CoRun, MigrationRecord};
 use gpumodel::report::figure::{Drawing, FIGURES, Figure, Scene, Source};
+use gpumodel::report::results::statistics::geometric_mean;
+use gpumodel::report::results::{Analysis, CellRecord, CoRun, MigrationRecord};
 use gpumodel::report::{table, write_all};
 
 use crate::picture::{boxes, texts};

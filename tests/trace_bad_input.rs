@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
-use gpumodel::isa::Access;
+use gpumodel::core::isa::Access;
 use gpumodel::trace::{ConvertRequest, Silent, Store, TraceError, convert};
 use proptest::prelude::*;
 

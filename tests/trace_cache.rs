@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpumodel::run::{App, AppName, RunError};
+use gpumodel::app::{App, AppName, RunError};
 use gpumodel::trace::Silent;
 
 fn sample(name: &str) -> PathBuf {

@@ -248,7 +248,7 @@ fn bases(text: &str) -> (Vec<u64>, u64) {
     let store = converted(&input, folder.path());
     let code = store.code(0).unwrap();
     let mut cursor = store.cta(0, 0).unwrap().warp(0);
-    let (mut bases, mut access) = (Vec::new(), gpumodel::isa::Access::default());
+    let (mut bases, mut access) = (Vec::new(), gpumodel::core::isa::Access::default());
     while cursor.next_segment().is_some() {
         while let Some(number) = cursor.instruction() {
             if code.instructions[usize::try_from(number).unwrap()].width == 0 {

@@ -5,8 +5,8 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
+use gpumodel::core::units::ByteCount;
 use gpumodel::trace::{ConvertRequest, CtaChoice, Filter, Silent, Store, convert};
-use gpumodel::units::ByteCount;
 use proptest::prelude::*;
 use serde_json::Value;
 

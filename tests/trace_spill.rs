@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use gpumodel::core::units::ByteCount;
 use gpumodel::trace::{ConvertRequest, Silent, Store, TraceError, convert, export};
-use gpumodel::units::ByteCount;
 use proptest::prelude::*;
 
 use crate::rendering::{reference, text};

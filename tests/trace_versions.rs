@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use gpumodel::isa::Access;
+use gpumodel::core::isa::Access;
 use gpumodel::trace::{ConvertRequest, Silent, Store, convert, export};
 
 use crate::packing::{Packing, packed};

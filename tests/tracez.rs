@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use gpumodel::core::units::Dim3;
 use gpumodel::trace::{ConvertRequest, Silent, Store, TraceError, convert, expand};
-use gpumodel::units::Dim3;
 
 use crate::packing::{Packing, packed};
 use crate::rendering::{converted, grouped, reference, text};

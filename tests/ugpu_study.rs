@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpumodel::record::{Analysis, CellRecord, CoRun, SweepFiles};
+use gpumodel::report::results::{Analysis, CellRecord, CoRun, SweepFiles};
 use tempfile::TempDir;
 
 use crate::archive::unpacked;

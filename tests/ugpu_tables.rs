@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use gpumodel::record::{CoRun, EnergyRecord, Measure};
+use gpumodel::report::results::{CoRun, EnergyRecord, Measure};
 
 use crate::archive::{hold_table, reports};
 use crate::ugpu_study::{Archives, Mix, Study};

@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use gpumodel::record::{
+use gpumodel::report::results::{
     Analysis, CellRecord, Chosen, HeadlineRow, ReproducedPaper, Reproduction, SweepFiles, joined,
     judge,
 };
 use gpumodel::report::write_reproduction;
-use gpumodel::spec::{Headline, Models, Paper};
+use gpumodel::sim::config::{Headline, Paper};
 
 use crate::archive::{reports, unpacked};
 
@@ -33,7 +33,7 @@ fn records(archive: &str) -> Vec<Analysis> {
 
 #[test]
 fn rows_of_ugpu_follow_from_the_records_of_its_parts() {
-    let paper = Paper::load(&Models::builtin(), "ugpu").unwrap();
+    let paper = Paper::load(&gpumodel::models(), "ugpu").unwrap();
     let parts: BTreeMap<&str, Vec<Analysis>> =
         PARTS.iter().map(|&(part, archive)| (part, records(archive))).collect();
     let row = |headline: &Headline| {

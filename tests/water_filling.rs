@@ -7,7 +7,7 @@
 mod curves;
 
 use curves::{Draw, LARGE, SMALL, Shape, demands, sampled};
-use gpumodel::scheme::solve::{Amount, Demand, exact, water_filling};
+use gpumodel::policy::solve::{Amount, Demand, exact, water_filling};
 
 /// Sets of kernels per row of the table.
 const SETS: u32 = 200;

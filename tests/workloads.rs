@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpumodel::synth::{self, Command, Workload};
+use gpumodel::trace::workload::{Command, Workload};
 
 #[test]
 fn scale_multiplies_ctas_or_their_work() {
-    for name in synth::names() {
+    for name in gpumodel::trace::workload::names(&gpumodel::models()).into_iter() {
         let ctas = |scale| {
-            let workload = Workload::load_scaled(name, None, scale).unwrap();
+            let workload = Workload::load_scaled(name, &gpumodel::models(), scale).unwrap();
             (0..workload.kernel_count()).map(|k| workload.kernel(k).cta_count()).collect::<Vec<_>>()
         };
         let whole = ctas(1.0);
@@ -30,7 +30,7 @@ fn scale_multiplies_ctas_or_their_work() {
 #[test]
 fn scale_shrinks_tables_that_are_scaled_and_leaves_the_others() {
     let largest = |name: &str, scale| {
-        let workload = Workload::load_scaled(name, None, scale).unwrap();
+        let workload = Workload::load_scaled(name, &gpumodel::models(), scale).unwrap();
         let copied = workload.commands().filter_map(|command| match command {
             Command::MemcpyHtoD { bytes, .. } => Some(bytes),
             Command::Kernel(_) => None,
@@ -57,9 +57,15 @@ fn every_workload_file_is_known_and_says_what_it_is() {
         .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
         .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
-    assert_eq!(files, synth::names().map(str::to_owned).collect());
-    for name in synth::names() {
-        let workload = Workload::load(name, None).unwrap();
+    assert_eq!(
+        files,
+        gpumodel::trace::workload::names(&gpumodel::models())
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
+    );
+    for name in gpumodel::trace::workload::names(&gpumodel::models()).into_iter() {
+        let workload = Workload::load(name, &gpumodel::models()).unwrap();
         assert!(
             !workload.description().contains('\n') && workload.description().len() < 80,
             "{name}"

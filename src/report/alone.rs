@@ -7,8 +7,8 @@ use super::group::short_app;
 use super::machine::machine_words;
 use super::mix::{apart, names};
 use super::number::float;
-use crate::record::{Analysis, AppRecord, CoRun, CoRunApp};
-use crate::units::{Cycle, to_u64};
+use crate::results::{Analysis, AppRecord, CoRun, CoRunApp};
+use gpumodel_core::units::{Cycle, to_u64};
 
 /// A run of one application alone under a scheme.
 #[derive(Clone, Copy, Debug)]
@@ -187,14 +187,14 @@ pub(crate) fn repeated(count: usize) -> Option<String> {
 
 /// Bytes of `sectors` over the time of `run` in GB/s; `None` without a clock.
 pub(crate) fn gb_per_s(run: &Alone<'_>, sectors: u64) -> Option<f64> {
-    let bytes = float(sectors) * float(crate::units::SECTOR_BYTES);
+    let bytes = float(sectors) * float(gpumodel_core::units::SECTOR_BYTES);
     Some(bytes / (float(run.app.cycles) * run.seconds_per_cycle()?) / 1e9)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Alone, kernel_cycles, repeated, subjects, sweeps};
-    use crate::record::{Analysis, AppRecord, CoRun, CoRunApp, KernelRecord};
+    use crate::results::{Analysis, AppRecord, CoRun, CoRunApp, KernelRecord};
 
     fn run(scheme: &str, settings: &[(&str, &str)]) -> CoRun {
         let app = CoRunApp { app: "a".into(), cycles: 9, finished: true, ..CoRunApp::default() };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::AppRecord;
+use crate::results::AppRecord;
 
 use super::number::{float, percent};
 
@@ -29,7 +29,7 @@ pub(super) fn leaning(app: &AppRecord) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::leaning;
-    use crate::record::{AppRecord, AssumptionRecord, KernelRecord};
+    use crate::results::{AppRecord, AssumptionRecord, KernelRecord};
 
     #[test]
     fn what_few_instructions_lean_on_is_left_to_the_record() {

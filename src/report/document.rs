@@ -122,7 +122,7 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Block, html, markdown};
-    use crate::report::ReportError;
+    use crate::ReportError;
 
     fn blocks() -> Vec<Block> {
         vec![

@@ -1,6 +1,6 @@
 //! What a solo run took of the machine, in one sentence.
 
-use crate::record::AppRecord;
+use crate::results::AppRecord;
 
 use super::number::{energy, percent};
 
@@ -25,7 +25,7 @@ pub(super) fn effort(app: &AppRecord) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::effort;
-    use crate::record::{AppRecord, UtilizationRecord};
+    use crate::results::{AppRecord, UtilizationRecord};
 
     #[test]
     fn only_what_is_recorded_is_said() {

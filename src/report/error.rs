@@ -46,7 +46,7 @@ pub enum ReportError {
     },
     /// A record cannot be read.
     #[error(transparent)]
-    Record(#[from] crate::record::RecordError),
+    Record(#[from] crate::results::RecordError),
     /// A file could not be written.
     #[error("cannot write {}", path.display())]
     File {

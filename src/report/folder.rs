@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::figure::{FIGURES, Scene, Source};
 use super::{Of, Plate, ReportError, page};
-use crate::record::Analysis;
-use crate::units::WholeFile;
+use crate::results::Analysis;
+use gpumodel_core::units::WholeFile;
 
 /// What the record is called in the folder of a report.
 pub const RECORD: &str = "record.json";

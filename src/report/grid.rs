@@ -1,7 +1,7 @@
 //! Applications together: mixes by schemes.
 
 use super::mix::{mix_names, scheme_names};
-use crate::record::{Analysis, CoRun};
+use crate::results::{Analysis, CoRun};
 
 /// Runs of several applications together: a row per mix, a column per scheme.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl<'a> Grid<'a> {
 #[cfg(test)]
 mod tests {
     use super::Grid;
-    use crate::record::{Analysis, CoRun, CoRunApp};
+    use crate::results::{Analysis, CoRun, CoRunApp};
 
     #[test]
     fn a_mix_lacks_the_schemes_that_it_did_not_run_under() {

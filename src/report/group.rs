@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{Analysis, AppRecord, CacheCounters, KernelRecord};
+use crate::results::{Analysis, AppRecord, CacheCounters, KernelRecord};
 
 use super::chart::{fit, text_width};
 use super::machine::machine_words;
 use super::name::plain_name;
 use super::number::{float, ratio};
-use crate::units::SECTOR_BYTES;
+use gpumodel_core::units::SECTOR_BYTES;
 
 /// Launches of one kernel (or the rest of a long list) added up.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,6 +1,6 @@
 //! What co-runs say of themselves, looks of schemes that never came among it.
 
-use crate::record::CoRun;
+use crate::results::CoRun;
 
 /// The notes of co-runs, each once with the `names` of the schemes that it is about, in the
 /// order in which they first come.
@@ -53,7 +53,7 @@ mod tests {
     use serde_json::json;
 
     use super::{missed_look, notes, promise};
-    use crate::record::{CoRun, CoRunApp, DecisionRecord};
+    use crate::results::{CoRun, CoRunApp, DecisionRecord};
 
     #[test]
     fn a_note_of_several_schemes_is_said_once() {

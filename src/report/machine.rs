@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::Analysis;
+use crate::results::Analysis;
 
 /// What stands behind the name of each of `records`: ` on MACHINE` where they are of several
 /// machines, then ` key=value` for what was set of the machine and not of all records of
@@ -28,7 +28,7 @@ pub(crate) fn machine_words(records: &[&Analysis]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::machine_words;
-    use crate::record::{Analysis, MachineRecord};
+    use crate::results::{Analysis, MachineRecord};
 
     fn record(machine: &str, set: &[(&str, &str)]) -> Analysis {
         Analysis {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::group::short_app;
 use super::machine::machine_words;
-use crate::record::{Analysis, CoRun};
+use crate::results::{Analysis, CoRun};
 
 /// The applications that run together in `record`, by their short names.
 pub(crate) fn mix_name(record: &Analysis) -> String {
@@ -65,7 +65,7 @@ pub(crate) fn apart(names: Vec<String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::{mix_names, scheme_names};
-    use crate::record::{Analysis, CoRun, CoRunApp};
+    use crate::results::{Analysis, CoRun, CoRunApp};
 
     #[test]
     fn a_mix_on_one_machine_set_otherwise_says_how() {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::mix::{apart, mix_name};
-use crate::record::Analysis;
+use crate::results::Analysis;
 
 /// A machine without settings, where nothing else tells it from the others.
 const PLAIN: &str = "as it is";
@@ -134,7 +134,7 @@ impl<'a> Shared<'a> {
 #[cfg(test)]
 mod tests {
     use super::{MixLabels, mix_labels};
-    use crate::record::{Analysis, CoRun, CoRunApp, MachineRecord};
+    use crate::results::{Analysis, CoRun, CoRunApp, MachineRecord};
 
     fn record(app: &str, machine: &str, set: &[(&str, &str)]) -> Analysis {
         let apps = vec![CoRunApp { app: app.into(), ..CoRunApp::default() }];

@@ -1,6 +1,6 @@
 //! Numbers for readers: few digits, one way everywhere.
 
-use crate::record::AppRecord;
+use crate::results::AppRecord;
 
 /// A value with a metric prefix and three significant digits at most: `0`,
 /// `0.25`, `1.5`, `12`, `5k`, `1.25M`. For axes and labels.
@@ -81,7 +81,7 @@ pub(crate) fn duration(seconds: u64) -> String {
 
 /// The bytes of a count of 32-byte sectors, as [`bytes`].
 pub(crate) fn sectors(count: u64) -> String {
-    bytes(float(count.saturating_mul(crate::units::SECTOR_BYTES)))
+    bytes(float(count.saturating_mul(gpumodel_core::units::SECTOR_BYTES)))
 }
 
 /// A share in percent with one decimal below 10: `4.2 %`, `57 %`; `–` for none.

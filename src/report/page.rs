@@ -14,7 +14,7 @@ use super::page_corun::together;
 use super::page_queue::queues;
 use super::sample::sentence;
 use super::{ReportError, escape};
-use crate::record::{Analysis, AppRecord};
+use crate::results::{Analysis, AppRecord};
 
 /// Kernels with their own line; the rest are one.
 const KERNELS: usize = 60;
@@ -127,7 +127,7 @@ fn totals(text: &mut String, app: &AppRecord) {
         grouped(app.launch_cycles),
         match app.kernels.len() {
             1 => "1 launch".to_owned(),
-            many => format!("{} launches", grouped(crate::units::to_u64(many))),
+            many => format!("{} launches", grouped(gpumodel_core::units::to_u64(many))),
         },
         grouped(app.warp_instructions),
         rate(app),

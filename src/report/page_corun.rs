@@ -7,7 +7,7 @@ use super::look::notes;
 use super::mix::scheme_names;
 use super::number::{energy, grouped, held, percent};
 use super::page::table;
-use crate::record::{CoRun, CoRunApp, DecisionRecord};
+use crate::results::{CoRun, CoRunApp, DecisionRecord};
 
 /// Decisions of a scheme up to which each has its own line.
 const DECISIONS: usize = 200;

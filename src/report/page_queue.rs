@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::escape;
 use super::page::table;
 use super::queue_rows::{Section, sections};
-use crate::record::Analysis;
+use crate::results::Analysis;
 
 /// Rows up to which a table is open at once.
 const OPEN: usize = 40;

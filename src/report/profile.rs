@@ -7,7 +7,7 @@ use super::machine::machine_words;
 use super::mix::apart;
 use super::name::plain_name;
 use super::number::float;
-use crate::record::{Analysis, AppRecord, KernelRecord, UnitShares};
+use crate::results::{Analysis, AppRecord, KernelRecord, UnitShares};
 
 /// Shares of one kernel, means over its launches weighted by cycles beyond launch.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,7 +104,7 @@ impl Sum {
 #[cfg(test)]
 mod tests {
     use super::profiles;
-    use crate::record::{Analysis, AppRecord, KernelRecord};
+    use crate::results::{Analysis, AppRecord, KernelRecord};
 
     #[test]
     fn launches_of_one_name_are_weighted_by_their_cycles() {

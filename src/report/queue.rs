@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::group::short_app;
 use super::machine::machine_words;
-use crate::record::{
+use crate::results::{
     Analysis, JobRecord, MachineRecord, NamedRun, Over, QueueGain, QueueRun, gains,
 };
 

@@ -3,7 +3,7 @@
 use super::name::brief;
 use super::number::{grouped, short};
 use super::queue::{BASELINE, Panel, class_of, job_name, over_name, panels};
-use crate::record::{
+use crate::results::{
     Analysis, Gain, InterferenceRecord, MatchingRecord, NamedRun, Over, PatternRecord,
     PublishedSlowdown, QueueGain, QueueRun,
 };
@@ -52,7 +52,7 @@ fn header<const N: usize>(names: [&str; N]) -> Vec<String> {
 }
 
 fn classification(known: &InterferenceRecord) -> Section {
-    let row = |app: &crate::record::ClassifiedRecord| {
+    let row = |app: &crate::results::ClassifiedRecord| {
         vec![
             brief(&app.app, 30),
             format!("{:.2}", app.dram_gb_per_s),
@@ -190,7 +190,7 @@ fn runs(panel: &Panel<'_>) -> Section {
     let mut rows = Vec::new();
     for queue in panel.queues() {
         let runs = panel.of(queue);
-        let gains = crate::record::gains(&runs, BASELINE);
+        let gains = crate::results::gains(&runs, BASELINE);
         rows.extend(runs.iter().map(|named| run_row(named, &gains)));
     }
     let more = rows.len().saturating_sub(ROWS);

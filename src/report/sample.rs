@@ -1,7 +1,7 @@
 //! How much of an application was run, in one sentence.
 
-use crate::record::AppRecord;
-use crate::units::to_u64;
+use crate::results::AppRecord;
+use gpumodel_core::units::to_u64;
 
 use super::number::{float, grouped};
 
@@ -33,7 +33,7 @@ pub(super) fn sentence(app: &AppRecord) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::sentence;
-    use crate::record::{AppRecord, KernelRecord, SampleRecord};
+    use crate::results::{AppRecord, KernelRecord, SampleRecord};
 
     #[test]
     fn it_speaks_only_of_what_was_sampled() {

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use crate::isa::AddressMode;
-use crate::units::{to_u32, to_usize};
+use gpumodel_core::isa::AddressMode;
+use gpumodel_core::units::{to_u32, to_usize};
 
 use super::lanes;
 use super::records::Lines;

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use crate::units::{to_u64, to_usize};
+use gpumodel_core::units::{to_u64, to_usize};
 
 use super::content::checksum;
 use super::error::Fault;

@@ -18,7 +18,7 @@
 
 use xxhash_rust::xxh3::Xxh3Default;
 
-use crate::units::{Dim3, to_u32, to_u64, to_usize};
+use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
 
 use super::error::Fault;
 use super::lanes;

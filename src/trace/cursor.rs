@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::isa::Access;
-use crate::units::{Dim3, to_usize};
+use gpumodel_core::isa::Access;
+use gpumodel_core::units::{Dim3, to_usize};
 
 use super::chunk::Chunk;
 use super::mask::Masks;
@@ -95,7 +95,7 @@ pub struct WarpCursor {
 
 impl WarpCursor {
     /// Enters the next segment of the path and gives its index in
-    /// [`crate::isa::Code::segments`]; passes over what is left of the current
+    /// [`gpumodel_core::isa::Code::segments`]; passes over what is left of the current
     /// one. `None` at the end of the warp.
     pub fn next_segment(&mut self) -> Option<u32> {
         if self.next < self.end {
@@ -143,7 +143,7 @@ impl WarpCursor {
         self.end - self.next
     }
 
-    /// The next instruction as an index in [`crate::isa::Code::instructions`];
+    /// The next instruction as an index in [`gpumodel_core::isa::Code::instructions`];
     /// `None` at the end of the segment.
     #[must_use]
     pub fn instruction(&self) -> Option<u32> {

@@ -8,8 +8,8 @@
 
 use std::collections::HashMap;
 
-use crate::isa::{Code, Instruction, Register, Segment};
-use crate::units::{to_u32, to_u64, to_usize};
+use gpumodel_core::isa::{Code, Instruction, Register, Segment};
+use gpumodel_core::units::{to_u32, to_u64, to_usize};
 
 use super::error::Fault;
 use super::layout::MOST_STATICS;

@@ -114,7 +114,7 @@ impl Fault {
         }
         TraceError::Bytes {
             path: path.to_path_buf(),
-            offset: crate::units::to_u64(self.at),
+            offset: gpumodel_core::units::to_u64(self.at),
             expected: self.expected,
             found: self.found,
         }
@@ -144,7 +144,7 @@ mod tests {
     use std::path::Path;
 
     use super::Fault;
-    use crate::units::unless_stale;
+    use gpumodel_core::units::unless_stale;
 
     #[test]
     fn a_store_that_went_stale_is_worth_another_try_and_a_damaged_one_is_not() {

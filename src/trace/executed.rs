@@ -1,7 +1,7 @@
 //! How often the segments of a chunk are executed: each distinct path is walked
 //! once, whatever the number of warps that take it.
 
-use crate::units::{to_u64, to_usize};
+use gpumodel_core::units::{to_u64, to_usize};
 
 use super::chunk::Chunk;
 use super::path::Path;

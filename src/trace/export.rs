@@ -5,8 +5,8 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::isa::{Access, AddressMode, Code, Instruction, Register};
-use crate::units::{Scratch, to_u64, to_usize};
+use gpumodel_core::isa::{Access, AddressMode, Code, Instruction, Register};
+use gpumodel_core::units::{Scratch, to_u64, to_usize};
 
 use super::cursor::{Cta, WarpCursor};
 use super::error::TraceError;

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use crate::units::{to_u64, to_usize};
+use gpumodel_core::units::{to_u64, to_usize};
 
 use super::error::Fault;
 use super::map::Map;
@@ -74,7 +74,7 @@ mod tests {
     use std::thread;
 
     use super::StoreFile;
-    use crate::units::to_u64;
+    use gpumodel_core::units::to_u64;
 
     /// More than a copy touches between two cuts.
     const BYTES: u64 = 8 << 20;

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use cpp_demangle::{DemangleOptions, DemangleWrite, Symbol};
 use regex_lite::Regex;
 
-use crate::isa::Launch;
+use gpumodel_core::isa::Launch;
 
 /// Names, and ids of one name, that an error lists at most.
 const MOST_NAMED: usize = 8;
@@ -271,8 +271,8 @@ impl fmt::Display for CtaChoice {
 #[cfg(test)]
 mod tests {
     use super::{CtaChoice, Filter, KernelIds, NamePattern};
-    use crate::isa::Launch;
-    use crate::units::Dim3;
+    use gpumodel_core::isa::Launch;
+    use gpumodel_core::units::Dim3;
 
     #[test]
     fn ids_are_ranges() {

@@ -1,6 +1,6 @@
 //! Finds the affine models of a chunk's memory instructions.
 
-use crate::units::{Dim3, to_usize};
+use gpumodel_core::units::{Dim3, to_usize};
 
 use super::access::{Kind, Seen};
 use super::predict::Model;
@@ -145,8 +145,8 @@ fn per_cta(starts: &[Sample], model: &Model, axis: usize) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::{WarpAccesses, fit};
-    use crate::trace::access::{Kind, Seen};
-    use crate::units::Dim3;
+    use crate::access::{Kind, Seen};
+    use gpumodel_core::units::Dim3;
 
     #[test]
     fn an_affine_kernel_is_found() {

@@ -16,8 +16,8 @@ use super::import::{ConvertRequest, Silent, convert};
 use super::index::{self, Index};
 use super::program::Program;
 use super::tails;
-use crate::isa::Access;
-use crate::units::Dim3;
+use gpumodel_core::isa::Access;
+use gpumodel_core::units::Dim3;
 
 /// The blocks of the golden trace's store.
 struct Blocks {
@@ -30,7 +30,7 @@ struct Blocks {
 fn blocks() -> Blocks {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("out.gpt");
-    let input = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces/golden/v1.traceg");
+    let input = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/golden/v1.traceg");
     let inputs: Vec<PathBuf> = vec![input];
     let request = ConvertRequest { inputs, output: output.clone(), ..ConvertRequest::default() };
     convert(&request, &Silent).unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
-use crate::units::{Dim3, to_u64, to_usize};
+use gpumodel_core::units::{Dim3, to_u64, to_usize};
 
 use super::block;
 use super::content::checksum;
@@ -15,7 +15,7 @@ use super::layout::{
     BlockRow, ChunkRow, CodeRow, CommandRow, HEADER_CHECKED, Header, IndexHead, KernelRow,
     LARGEST_BLOCK, MAGIC, MEMORY_ONLY, MOST_CTAS, MOST_THREADS, VERSION,
 };
-use crate::units::quoted;
+use gpumodel_core::units::quoted;
 
 /// The index's bytes, where the tables lie in them, and the decoded texts.
 #[derive(Debug)]

@@ -6,8 +6,8 @@
 //! with a width in bits, the smallest offset from the base as a signed number,
 //! and every offset above that smallest one in that many bits, low bits first.
 
-use crate::isa::{Access, AddressMode};
-use crate::units::{WARP_LANES, to_u32, to_u64, to_usize};
+use gpumodel_core::isa::{Access, AddressMode};
+use gpumodel_core::units::{WARP_LANES, to_u32, to_u64, to_usize};
 
 use super::number;
 
@@ -187,7 +187,7 @@ pub(super) fn delta_count(mask: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::{contiguous, pack, pass, step, unpack};
-    use crate::isa::{Access, AddressMode};
+    use gpumodel_core::isa::{Access, AddressMode};
 
     fn deltas(access: &Access) -> Vec<i64> {
         let addresses: Vec<u64> = access.active().map(|(_, address)| address).collect();

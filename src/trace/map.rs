@@ -7,7 +7,7 @@ use std::path::Path;
 
 use memmap2::Mmap;
 
-use crate::units::{to_u64, to_usize};
+use gpumodel_core::units::{to_u64, to_usize};
 
 use super::error::Fault;
 use super::file;

@@ -36,9 +36,9 @@ impl Recent {
 pub(super) fn encode(masks: &[u32], out: &mut Vec<u8>) {
     let mut recent = Recent::START;
     for run in masks.chunk_by(|a, b| a == b) {
-        let length = crate::units::to_u64(run.len()) - 1;
+        let length = gpumodel_core::units::to_u64(run.len()) - 1;
         let known = recent.0.iter().position(|&mask| mask == run[0]);
-        let index = known.map_or(SPELLED, |i| number::low_byte(crate::units::to_u64(i)));
+        let index = known.map_or(SPELLED, |i| number::low_byte(gpumodel_core::units::to_u64(i)));
         out.push(index << 5 | number::low_byte(length.min(LONG)));
         if let Some(at) = known {
             recent.touch(at);

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use crate::isa::{AddressMode, Segment};
-use crate::units::{Dim3, to_u32, to_u64, to_usize};
+use gpumodel_core::isa::{AddressMode, Segment};
+use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
 
 use super::access::{Lists, Seen, classify};
 use super::fit::{WarpAccesses, fit};

@@ -11,7 +11,7 @@ pub(super) fn encode(steps: &[u32], out: &mut Vec<u8>) {
         let step = u64::from(run[0]) << 1;
         if let Some(more) = run.len().checked_sub(2) {
             number::put(out, step | 1);
-            number::put(out, crate::units::to_u64(more));
+            number::put(out, gpumodel_core::units::to_u64(more));
         } else {
             number::put(out, step);
         }

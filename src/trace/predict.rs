@@ -6,7 +6,7 @@
 //! difference comes twice in a row. The writer and the cursor run the same
 //! code, so only what differs from the prediction is stored.
 
-use crate::units::Dim3;
+use gpumodel_core::units::Dim3;
 
 /// How lanes lie, with lists named by `L`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl<L: Copy> Slot<L> {
 #[cfg(test)]
 mod tests {
     use super::{Model, Slot};
-    use crate::units::Dim3;
+    use gpumodel_core::units::Dim3;
 
     #[test]
     fn a_step_survives_one_jump() {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::isa::{Code, Segment};
-use crate::units::{to_u32, to_usize};
+use gpumodel_core::isa::{Code, Segment};
+use gpumodel_core::units::{to_u32, to_usize};
 
 /// The code, and where its memory instructions are.
 #[derive(Debug)]

@@ -4,8 +4,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::isa::{AddressMode, MOST_IMMEDIATES, Register};
-use crate::units::{Dim3, to_usize};
+use gpumodel_core::isa::{AddressMode, MOST_IMMEDIATES, Register};
+use gpumodel_core::units::{Dim3, to_usize};
 
 /// A static instruction as parsed, its opcode still text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -75,7 +75,7 @@ impl Batch {
 
     /// The differences of `access`.
     pub(super) fn deltas(&self, access: &Lines) -> &[i64] {
-        let from = crate::units::to_usize(access.deltas);
+        let from = gpumodel_core::units::to_usize(access.deltas);
         &self.deltas[from..from + usize::from(access.delta_count)]
     }
 }

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::isa::Code;
-use crate::units::{to_u64, to_usize};
+use gpumodel_core::isa::Code;
+use gpumodel_core::units::{to_u64, to_usize};
 
 use super::cursor::Cta;
 

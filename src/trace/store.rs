@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use crate::isa::{Code, Launch};
-use crate::units::{to_u32, to_u64, to_usize};
+use gpumodel_core::isa::{Code, Launch};
+use gpumodel_core::units::{to_u32, to_u64, to_usize};
 
 use super::block;
 use super::cache::Cache;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::units::{to_u32, to_u64};
+use gpumodel_core::units::{to_u32, to_u64};
 
 use super::number::{self, Reader};
 

@@ -8,8 +8,8 @@
 //!
 //! An access without lanes takes part only as "predicted" or as it stands.
 
-use crate::isa::{Access, AddressMode};
-use crate::units::{Dim3, to_usize};
+use gpumodel_core::isa::{Access, AddressMode};
+use gpumodel_core::units::{Dim3, to_usize};
 
 use super::access::{Kind, Lists, Seen};
 use super::lanes;

@@ -1,6 +1,6 @@
 //! What a store says of one launch.
 
-use crate::isa::Launch;
+use gpumodel_core::isa::Launch;
 
 use super::index;
 use super::layout::{ChunkRow, KernelRow};

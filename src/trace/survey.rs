@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::isa::{Access, Code, Launch};
-use crate::units::{to_u64, to_usize};
+use gpumodel_core::isa::{Access, Code, Launch};
+use gpumodel_core::units::{to_u64, to_usize};
 
 use super::cursor::{Cta, WarpCursor};
 use super::error::TraceError;
@@ -27,7 +27,7 @@ pub struct Survey {
     /// Warp instructions by opcode root.
     pub mix: BTreeMap<String, u64>,
     /// Warp instructions of which the trace says something that is kept as text
-    /// alone ([`crate::isa::Instruction::is_open`]).
+    /// alone ([`gpumodel_core::isa::Instruction::is_open`]).
     pub open: u64,
     /// Global memory touched: per 4 KiB page its 128-byte lines, as bits.
     pages: HashMap<u64, u32>,

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use crate::units::{to_u64, to_usize};
+use gpumodel_core::units::{to_u64, to_usize};
 
 use super::error::Fault;
 use super::number::{self, Reader};

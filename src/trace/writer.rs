@@ -9,8 +9,8 @@ use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_128;
 use zerocopy::{FromZeros, IntoBytes};
 
-use crate::isa::Launch;
-use crate::units::{Dim3, WholeFile, to_u32, to_u64};
+use gpumodel_core::isa::Launch;
+use gpumodel_core::units::{Dim3, WholeFile, to_u32, to_u64};
 
 use super::content::{Content, checksum};
 use super::dictionary::Dictionary;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
 use gpumodel::trace::{ConvertRequest, Silent, Store, convert};
 
 fn main() {

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use divan::Bencher;
-use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
-use gpumodel::synth::{Compression, Workload, write_folder};
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::trace::workload::{Compression, Workload, write_folder};
 use gpumodel::trace::{ConvertRequest, Silent, convert};
 
 /// Cycles of the window.
@@ -43,7 +43,7 @@ static PAIR: LazyLock<(tempfile::TempDir, Vec<AppName>)> = LazyLock::new(|| {
 static SLICED: LazyLock<(tempfile::TempDir, Vec<AppName>)> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     let app = |name: &str| {
-        let workload = Workload::load_scaled(name, None, 0.06).unwrap();
+        let workload = Workload::load_scaled(name, &gpumodel::models(), 0.06).unwrap();
         AppName { name: name.to_owned(), path: converted(folder.path(), name, &workload) }
     };
     let apps = ["ugpu-lbm", "ugpu-dxtc"].map(app).to_vec();
@@ -57,7 +57,7 @@ fn main() {
 fn store(folder: &Path, name: &str) -> PathBuf {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bench/corun");
     let file = data.join(format!("{name}.toml"));
-    converted(folder, name, &Workload::load(file.to_str().unwrap(), None).unwrap())
+    converted(folder, name, &Workload::load(file.to_str().unwrap(), &gpumodel::models()).unwrap())
 }
 
 fn converted(folder: &Path, name: &str, workload: &Workload) -> PathBuf {

@@ -1,6 +1,6 @@
 //! Random kernels that share an SM: what they need and how fast they are.
 
-use gpumodel::scheme::solve::{Amount, Curve, Demand, Sample};
+use gpumodel::policy::solve::{Amount, Curve, Demand, Sample};
 
 /// An SM of Warped-Slicer's Table I.
 pub(crate) const SMALL: Amount =

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use gpumodel::machine::dram::{Channel, ControllerOptions, Done, Request};
-use gpumodel::spec::{Mapping, MemoryStandard};
+use gpumodel::sim::config::{Mapping, MemoryStandard};
+use gpumodel::sim::dram::{Channel, ControllerOptions, Done, Request};
 
 const ACCESSES: u32 = 100_000;
 const STANDARDS: [&str; 4] = ["ugpu-hbm", "hbm2-pc", "v100-hbm2", "warped-slicer-gddr5"];
@@ -78,7 +78,7 @@ fn serve(standard: &MemoryStandard, options: &ControllerOptions, requests: &[Req
 }
 
 fn load(name: &str) -> MemoryStandard {
-    MemoryStandard::load(name, None, &BTreeMap::new()).expect("a shipped standard")
+    MemoryStandard::load(name, &gpumodel::models(), &BTreeMap::new()).expect("a shipped standard")
 }
 
 fn measure(
@@ -112,7 +112,7 @@ fn light_random(bencher: Bencher<'_, '_>, name: &str) {
 #[divan::bench(args = ["accelsim-qv100", "volta", "ampere", "ugpu"], sample_count = 20)]
 fn locate(bencher: Bencher<'_, '_>, name: &str) {
     let channels = if name == "ampere" { 40 } else { 32 };
-    let mapping = Mapping::load(name, None).expect("a shipped mapping");
+    let mapping = Mapping::load(name, &gpumodel::models()).expect("a shipped mapping");
     let map = mapping.for_machine(channels, 2).expect("a machine of that size");
     bencher.counter(ItemsCount::new(ACCESSES)).bench(|| {
         (0..u64::from(ACCESSES)).fold(0, |sum, i| sum ^ map.locate(i * 4096 + (i << 7)).row)

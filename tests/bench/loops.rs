@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
-use gpumodel::synth::{Compression, Workload, write_folder};
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::trace::workload::{Compression, Workload, write_folder};
 use gpumodel::trace::{ConvertRequest, Silent, Store, convert};
 
 /// Times the shortest loop, of [`SHORTEST`] repetitions.
@@ -52,7 +52,7 @@ code = [
 fn store(folder: &std::path::Path, repetitions: u32) -> (PathBuf, u64) {
     let file = folder.join("loop.toml");
     std::fs::write(&file, workload(repetitions)).unwrap();
-    let workload = Workload::load(file.to_str().unwrap(), None).unwrap();
+    let workload = Workload::load(file.to_str().unwrap(), &gpumodel::models()).unwrap();
     let (text, path) = (folder.join("text"), folder.join("loop.gpt"));
     write_folder(&workload, &text, Compression::None, &mut |_| {}).unwrap();
     let request =

@@ -7,7 +7,7 @@ mod curves;
 
 use curves::{Draw, LARGE, SMALL, Shape, demands};
 use divan::{Bencher, black_box};
-use gpumodel::scheme::solve::{
+use gpumodel::policy::solve::{
     Amount, Demand, Engine, exact, matching, patterns, water_filling, with_idle,
 };
 

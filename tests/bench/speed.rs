@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
 use gpumodel::trace::Filter;
 
 /// Rounds of runs of each row, and the least CPU seconds of one.

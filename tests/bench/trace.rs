@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use gpumodel::isa::Access;
+use gpumodel::core::isa::Access;
 use gpumodel::trace::{ConvertRequest, Silent, Store, convert, expand};
 use zstd::dict::DecoderDictionary;
 

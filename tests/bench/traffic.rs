@@ -5,15 +5,15 @@
 
 use std::sync::Arc;
 
-use gpumodel::epoch::{AppFacts, Facts, Plan, PlanDraft, Share};
-use gpumodel::isa::{
+use gpumodel::core::contract::{AppFacts, Facts, Plan, PlanDraft, Share};
+use gpumodel::core::isa::{
     Access, AddressMode, Code, Instruction, Launch, Register, RegisterFile, Segment,
 };
-use gpumodel::machine::{
+use gpumodel::core::units::{AppId, Dim3, KernelId};
+use gpumodel::sim::config::{Mapping, MemoryStandard, Resolved};
+use gpumodel::sim::{
     Command, End, Feed, FeedError, Gpu, Outcome, Program, Setup, Stream, WarpStream,
 };
-use gpumodel::spec::{Mapping, MemoryStandard, Models, Resolved};
-use gpumodel::units::{AppId, Dim3, KernelId};
 
 /// Loads that a warp has on its way at a time.
 const LOADS: u32 = 8;
@@ -120,10 +120,11 @@ impl Traffic {
     /// Runs it alone on a machine.
     pub(crate) fn run(&self, resolved: &Resolved) -> Outcome {
         let machine = &resolved.machine;
-        let standard = MemoryStandard::load(&machine.dram.standard, None, &machine.dram.timing)
-            .expect("the machine's memory standard is there");
-        let mapping =
-            Mapping::load(&machine.dram.mapping, None).expect("the machine's mapping is there");
+        let standard =
+            MemoryStandard::load(&machine.dram.standard, &gpumodel::models(), &machine.dram.timing)
+                .expect("the machine's memory standard is there");
+        let mapping = Mapping::load(&machine.dram.mapping, &gpumodel::models())
+            .expect("the machine's mapping is there");
         let slices = machine.l2.slices / machine.dram.channels;
         let mapping = mapping
             .for_machine(machine.dram.channels, slices)
@@ -144,7 +145,7 @@ impl Traffic {
 
 /// A shipped machine.
 pub(crate) fn machine(name: &str) -> Resolved {
-    Models::builtin().machine(name, &[]).expect("a shipped machine")
+    gpumodel::models().machine(name, &[]).expect("a shipped machine")
 }
 
 /// A plan that gives one application everything.

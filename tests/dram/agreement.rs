@@ -1,8 +1,8 @@
 //! Do long runs agree with two other simulators, as far as these agree with
 //! each other, and do they meet the closed forms?
 
-use gpumodel::record::DramRecord;
-use gpumodel::run::{DramJob, RequestFormat};
+use gpumodel::app::{DramJob, RequestFormat};
+use gpumodel::report::results::DramRecord;
 
 use super::generator::requests;
 
@@ -35,7 +35,7 @@ fn peers(configs: &[&str], list: (&str, u32, &str, &str)) -> Vec<Peer> {
 }
 
 fn run(spec: &str, text: &str) -> DramRecord {
-    let job = DramJob::new(spec, None, &[]).unwrap();
+    let job = DramJob::new(spec, &gpumodel::models(), &[]).unwrap();
     job.run("list", text.as_bytes(), RequestFormat::Coordinates, None).unwrap()
 }
 
@@ -141,7 +141,7 @@ fn one_bank_is_bound_by_its_row_cycle() {
 fn refresh_costs_its_share_of_a_stream() {
     let text = requests("B32", 64, "seq", "sat");
     let changes = ["refresh=all-bank", "act_clocks=2"].map(str::to_owned);
-    let job = DramJob::new("ugpu-hbm", None, &changes).unwrap();
+    let job = DramJob::new("ugpu-hbm", &gpumodel::models(), &changes).unwrap();
     let record = job.run("list", text.as_bytes(), RequestFormat::Coordinates, None).unwrap();
     // The peers measured 0.905 and 0.911 of the peak with tREFI 1716, tRFC 115.
     assert!((0.90..0.92).contains(&record.bandwidth_utilization), "{record:?}");

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use gpumodel::machine::dram::{BankCopy, BankRow, ControllerOptions, Request};
-use gpumodel::spec::{Command, MemoryStandard};
+use gpumodel::sim::config::{Command, MemoryStandard};
+use gpumodel::sim::dram::{BankCopy, BankRow, ControllerOptions, Request};
 use proptest::prelude::*;
 
 use super::copy_rules::{check_copies, check_migrations};
@@ -57,7 +57,8 @@ impl Scene {
     fn machine(&self) -> (MemoryStandard, ControllerOptions) {
         let numbers = self.organisation.map(|(key, number)| (key.to_owned(), f64::from(number)));
         let numbers = BTreeMap::from(numbers);
-        let standard = MemoryStandard::load(STANDARDS[self.standard], None, &numbers).unwrap();
+        let standard =
+            MemoryStandard::load(STANDARDS[self.standard], &gpumodel::models(), &numbers).unwrap();
         let mut options = standard.controller.clone();
         for (key, word) in &self.options {
             options.set("test", key, word).unwrap();

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use gpumodel::machine::dram::{BankCopy, Issued};
-use gpumodel::spec::{Command, Level, MemoryStandard};
+use gpumodel::sim::config::{Command, Level, MemoryStandard};
+use gpumodel::sim::dram::{BankCopy, Issued};
 
 use super::rules::part;
 use super::stack::{Stack, load, page};

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use gpumodel::spec::{Command, Level, Mapping, MemoryStandard};
+use gpumodel::sim::config::{Command, Level, Mapping, MemoryStandard};
 
 fn load(name: &str) -> MemoryStandard {
-    MemoryStandard::load(name, None, &BTreeMap::new()).unwrap_or_else(|e| panic!("{name}: {e}"))
+    MemoryStandard::load(name, &gpumodel::models(), &BTreeMap::new())
+        .unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
 /// GB/s of `channels` channels.
@@ -17,7 +18,8 @@ fn peak(name: &str, channels: u32) -> f64 {
 
 #[test]
 fn every_standard_loads() {
-    let names: Vec<&str> = MemoryStandard::names().collect();
+    let models = gpumodel::models();
+    let names: Vec<&str> = MemoryStandard::names(&models).collect();
     assert!(names.len() >= 20);
     for name in names {
         let standard = load(name);
@@ -29,7 +31,7 @@ fn every_standard_loads() {
 
 #[test]
 fn every_bank_waits_for_its_row_cycle() {
-    for name in MemoryStandard::names() {
+    for name in MemoryStandard::names(&gpumodel::models()) {
         let gaps = load(name).gaps;
         let wait = |from, to| {
             let found =
@@ -76,7 +78,7 @@ fn nine_hundred_gigabytes_take_thirty_two_channels() {
 fn imported_timing_replaces_parameters_and_what_follows_from_them() {
     let timing = [("nbk", 32.0), ("CL", 20.0), ("bus_bytes", 4.0), ("burst_length", 8.0)];
     let timing = timing.map(|(key, value)| (key.to_owned(), value)).into_iter().collect();
-    let standard = MemoryStandard::load("accelsim-gddr", None, &timing).unwrap();
+    let standard = MemoryStandard::load("accelsim-gddr", &gpumodel::models(), &timing).unwrap();
     assert_eq!((standard.bank_groups, standard.banks_per_group), (4, 8));
     assert_eq!((standard.bytes_per_access, standard.burst_clocks), (32, 2));
     assert_eq!(standard.read_clocks, 22);
@@ -85,9 +87,10 @@ fn imported_timing_replaces_parameters_and_what_follows_from_them() {
 #[test]
 fn a_slip_in_an_override_is_named() {
     let timing = BTreeMap::from([("tRCDD".to_owned(), 1.0)]);
-    let error = MemoryStandard::load("ugpu-hbm", None, &timing).unwrap_err();
+    let error = MemoryStandard::load("ugpu-hbm", &gpumodel::models(), &timing).unwrap_err();
     assert!(error.to_string().contains("did you mean `tRCDRD`"), "{error}");
-    let error = MemoryStandard::load("ugpu-hbn", None, &BTreeMap::new()).unwrap_err();
+    let error =
+        MemoryStandard::load("ugpu-hbn", &gpumodel::models(), &BTreeMap::new()).unwrap_err();
     assert!(error.to_string().contains("did you mean `ugpu-hbm`"), "{error}");
 }
 
@@ -98,7 +101,9 @@ fn a_number_without_source_is_refused() {
     let refuse = |text: &str, words: &str| {
         std::fs::write(&path, text).unwrap();
         let name = path.display().to_string();
-        let error = MemoryStandard::load(&name, None, &BTreeMap::new()).unwrap_err().to_string();
+        let error = MemoryStandard::load(&name, &gpumodel::models(), &BTreeMap::new())
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(words), "{error}");
         assert!(error.contains("bad.toml"), "{error}");
     };
@@ -123,14 +128,15 @@ fn a_number_without_source_is_refused() {
 #[test]
 fn more_bytes_than_addresses_are_refused() {
     let large = ["rows", "columns"].map(|key| (key.to_owned(), 1e9)).into_iter().collect();
-    let error = MemoryStandard::load("hbm2", None, &large).unwrap_err().to_string();
+    let error = MemoryStandard::load("hbm2", &gpumodel::models(), &large).unwrap_err().to_string();
     assert!(error.contains("hbm2 is not a consistent memory: a channel holds at most"), "{error}");
 }
 
 #[test]
 fn every_mapping_loads() {
-    for name in Mapping::names() {
-        let mapping = Mapping::load(name, None).unwrap_or_else(|e| panic!("{name}: {e}"));
+    for name in Mapping::names(&gpumodel::models()) {
+        let mapping =
+            Mapping::load(name, &gpumodel::models()).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert!(!mapping.description.is_empty());
     }
 }

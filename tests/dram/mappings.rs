@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gpumodel::spec::{AddressMap, Mapping, MemoryStandard};
+use gpumodel::sim::config::{AddressMap, Mapping, MemoryStandard};
 use proptest::prelude::*;
 
 /// Mapping, channels, slices, standard.
@@ -36,13 +36,14 @@ const MACHINES: [(&str, u32, u32, &str); 25] = [
 
 fn map(at: usize) -> AddressMap {
     let (name, channels, slices, _) = MACHINES[at];
-    Mapping::load(name, None).unwrap().for_machine(channels, slices).unwrap()
+    Mapping::load(name, &gpumodel::models()).unwrap().for_machine(channels, slices).unwrap()
 }
 
 #[test]
 fn every_machine_has_a_mapping_that_fits_its_memory() {
     for (at, (name, .., standard)) in MACHINES.into_iter().enumerate() {
-        let standard = MemoryStandard::load(standard, None, &BTreeMap::new()).unwrap();
+        let standard =
+            MemoryStandard::load(standard, &gpumodel::models(), &BTreeMap::new()).unwrap();
         map(at).fits(&standard).unwrap();
         assert!(map(at).access_bytes() <= u64::from(standard.bytes_per_access), "{name}");
     }
@@ -50,7 +51,7 @@ fn every_machine_has_a_mapping_that_fits_its_memory() {
 
 #[test]
 fn a_mapping_for_other_banks_is_refused() {
-    let standard = MemoryStandard::load("ugpu-hbm", None, &BTreeMap::new()).unwrap();
+    let standard = MemoryStandard::load("ugpu-hbm", &gpumodel::models(), &BTreeMap::new()).unwrap();
     let error = map(6).fits(&standard).unwrap_err();
     assert!(error.to_string().contains("pseudo_channel"), "{error}");
 }
@@ -68,7 +69,7 @@ fn bits_that_cannot_choose_are_refused() {
              [xor]\nbank = {{ value = \"{xor}\", assumed = \"x\" }}\n"
         );
         std::fs::write(&path, text).unwrap();
-        let mapping = Mapping::load(path.to_str().unwrap(), None).unwrap();
+        let mapping = Mapping::load(path.to_str().unwrap(), &gpumodel::models()).unwrap();
         mapping.for_machine(4, 1).map(drop).map_err(|error| error.to_string())
     };
     assert_eq!(refused("45-46", "17-18"), Ok(()));
@@ -88,7 +89,10 @@ fn a_mapping_to_one_place_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mine.toml");
     std::fs::write(&path, "[interleave]\nshift = { value = 6, assumed = \"x\" }\n").unwrap();
-    let error = Mapping::load(path.to_str().unwrap(), None).unwrap().for_machine(6, 1).unwrap_err();
+    let error = Mapping::load(path.to_str().unwrap(), &gpumodel::models())
+        .unwrap()
+        .for_machine(6, 1)
+        .unwrap_err();
     let words = "expected bits of a column, bank or row, found none";
     assert!(error.to_string().contains(words), "{error}");
 }
@@ -108,7 +112,7 @@ fn a_mapping_that_divides_an_access_is_refused() {
         let text = text.replace("\"8\"", if interleave == "shift" { "8" } else { "\"5\"" });
         let text = if channels == 2 { text.split("[hash]").next().unwrap() } else { &text };
         std::fs::write(&path, text).unwrap();
-        let mapping = Mapping::load(path.to_str().unwrap(), None).unwrap();
+        let mapping = Mapping::load(path.to_str().unwrap(), &gpumodel::models()).unwrap();
         mapping.for_machine(channels, 2).map_err(|error| error.to_string())
     };
     let map = made("shift", "9", 24).unwrap();
@@ -165,7 +169,8 @@ fn qv100_interleaves_channels_at_256_bytes() {
 
 #[test]
 fn slices_must_be_a_power_of_two() {
-    let error = Mapping::load("volta", None).unwrap().for_machine(32, 3).unwrap_err();
+    let error =
+        Mapping::load("volta", &gpumodel::models()).unwrap().for_machine(32, 3).unwrap_err();
     assert!(error.to_string().contains("power of two"), "{error}");
 }
 

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use gpumodel::machine::dram::{Channel, ControllerOptions, Done, Issued, Request};
-use gpumodel::spec::MemoryStandard;
+use gpumodel::sim::config::MemoryStandard;
+use gpumodel::sim::dram::{Channel, ControllerOptions, Done, Issued, Request};
 
 const REQUESTS: &str = include_str!("../data/dram_micro_requests.csv");
 const COMMANDS: &str = include_str!("../data/dram_micro.csv");
@@ -77,7 +77,7 @@ fn run(standard: &MemoryStandard, options: &ControllerOptions, case: &str) -> (V
 fn check(spec: &str, act_clocks: Option<f64>, config: &str, cases: &[u32]) {
     let overrides: BTreeMap<String, f64> =
         act_clocks.map(|clocks| ("act_clocks".to_owned(), clocks)).into_iter().collect();
-    let standard = MemoryStandard::load(spec, None, &overrides).unwrap();
+    let standard = MemoryStandard::load(spec, &gpumodel::models(), &overrides).unwrap();
     let mut options = standard.controller.clone();
     for key in ["posted_writes", "forward", "merge"] {
         options.set("test", key, "0").unwrap();

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use gpumodel::machine::dram::Issued;
-use gpumodel::spec::{Command, Level, MemoryStandard, PagePolicy, Refresh};
+use gpumodel::sim::config::{Command, Level, MemoryStandard, PagePolicy, Refresh};
+use gpumodel::sim::dram::Issued;
 use proptest::prelude::*;
 
 use super::traffic::{Traffic, traffic};
@@ -156,7 +156,8 @@ proptest! {
 
 #[test]
 fn the_checker_sees_a_command_that_comes_a_clock_early() {
-    let standard = MemoryStandard::load("ugpu-hbm", None, &Default::default()).unwrap();
+    let standard =
+        MemoryStandard::load("ugpu-hbm", &gpumodel::models(), &Default::default()).unwrap();
     let issued = |clock, command| Issued { clock, command, bank: 0, row: 5, column: 0 };
     let good = [issued(1, Command::Activate), issued(15, Command::Read)];
     check_gaps(&standard, &good);

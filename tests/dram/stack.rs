@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use gpumodel::machine::dram::{
+use gpumodel::sim::config::MemoryStandard;
+use gpumodel::sim::dram::{
     BankCopy, BankRow, Channel, ControllerOptions, Copied, Copier, Done, Issued, Request,
 };
-use gpumodel::spec::MemoryStandard;
 
 /// Channels of a stack (UGPU, table 1).
 pub(super) const CHANNELS: usize = 8;
@@ -13,7 +13,7 @@ pub(super) const CHANNELS: usize = 8;
 /// UGPU's memory at 900 GB/s with some numbers changed.
 pub(super) fn load(overrides: &[(&str, f64)]) -> MemoryStandard {
     let overrides = overrides.iter().map(|&(key, value)| (key.to_owned(), value)).collect();
-    MemoryStandard::load("ugpu-hbm-900", None, &overrides).unwrap()
+    MemoryStandard::load("ugpu-hbm-900", &gpumodel::models(), &overrides).unwrap()
 }
 
 /// What a run did.

@@ -1,7 +1,7 @@
 //! Random requests for a channel, and two ways to run them.
 
-use gpumodel::machine::dram::{Channel, ControllerOptions, Done, Issued, Request};
-use gpumodel::spec::MemoryStandard;
+use gpumodel::sim::config::MemoryStandard;
+use gpumodel::sim::dram::{Channel, ControllerOptions, Done, Issued, Request};
 use proptest::prelude::*;
 
 /// A request list and what the controller was told.
@@ -50,7 +50,7 @@ pub(super) fn option_words() -> impl Strategy<Value = Vec<(&'static str, &'stati
 pub(super) fn traffic() -> impl Strategy<Value = Traffic> {
     let gap = prop_oneof![8 => Just(0u8), 4 => 1u8..4, 1 => 100u8..250];
     let request = (gap, proptest::bool::weighted(0.3), any::<[u16; 5]>());
-    let standards = MemoryStandard::names().count();
+    let standards = MemoryStandard::names(&gpumodel::models()).count();
     (0..standards, option_words(), proptest::collection::vec(request, 1..400))
         .prop_map(|(standard, options, requests)| Traffic { standard, options, requests })
 }
@@ -58,8 +58,10 @@ pub(super) fn traffic() -> impl Strategy<Value = Traffic> {
 impl Traffic {
     /// The standard and the options.
     pub(super) fn machine(&self) -> (MemoryStandard, ControllerOptions) {
-        let name = MemoryStandard::names().nth(self.standard).unwrap();
-        let standard = MemoryStandard::load(name, None, &Default::default()).unwrap();
+        let models = gpumodel::models();
+        let name = MemoryStandard::names(&models).nth(self.standard).unwrap();
+        let standard =
+            MemoryStandard::load(name, &gpumodel::models(), &Default::default()).unwrap();
         let mut options = standard.controller.clone();
         for (key, word) in &self.options {
             options.set("test", key, word).unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use gpumodel::record::SweepFiles;
+use gpumodel::report::results::SweepFiles;
 
 use crate::sweep_place::Place;
 

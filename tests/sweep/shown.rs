@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gpumodel::record::{SweepFiles, TABLE_FORMS};
+use gpumodel::report::results::{SweepFiles, TABLE_FORMS};
 
 use super::FAILING;
 use crate::sweep_place::Place;

@@ -3,8 +3,8 @@
 use super::canvas::Canvas;
 use super::text::{Anchor, text_area, text_width};
 use super::{Area, INK, LABEL, Label, Scale};
-use crate::report::number::short;
-use crate::units::to_usize;
+use crate::number::short;
+use gpumodel_core::units::to_usize;
 
 /// Draws the horizontal axis of `scale` below `area`: grid lines within it, tick
 /// labels and `title` beneath. Takes 34 units of height; without a title 19.

@@ -8,7 +8,7 @@ use super::names::{Named, names};
 use super::sheet::{NOTE, Sheet};
 use super::text::Anchor;
 use super::{Area, Scale};
-use crate::report::number::short;
+use crate::number::short;
 
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = 8.0;

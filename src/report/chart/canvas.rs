@@ -211,7 +211,7 @@ impl Canvas {
         };
         let role = format!("width=\"{across}\" height=\"{down}\" role=\"img\"");
         let sized = body.replacen(&size, &role, 1);
-        let title = format!(">\n<title>{}</title>\n", crate::report::escape(&printable(title)));
+        let title = format!(">\n<title>{}</title>\n", crate::escape(&printable(title)));
         sized.replacen(">\n", &title, 1)
     }
 }

@@ -66,7 +66,7 @@ impl Fill {
 #[cfg(test)]
 mod tests {
     use super::{Fill, INK};
-    use crate::report::chart::HATCHED;
+    use crate::chart::HATCHED;
 
     #[test]
     fn eight_plain_fills_differ() {

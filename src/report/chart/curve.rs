@@ -82,7 +82,7 @@ impl Canvas {
 #[cfg(test)]
 mod tests {
     use super::{LINES, Marker, PATTERNS};
-    use crate::report::chart::RANKED;
+    use crate::chart::RANKED;
 
     #[test]
     fn no_two_lines_of_a_figure_are_alike_without_colour() {

@@ -6,8 +6,8 @@ use super::colour::{Fill, INK, PAPER};
 use super::sheet::{NOTE, Sheet};
 use super::text::{Anchor, fit, text_width};
 use super::{Area, Scale, Shades};
-use crate::report::number::float;
-use crate::units::to_u64;
+use crate::number::float;
+use gpumodel_core::units::to_u64;
 
 /// Boxes of the bar that explains the shades.
 const STEPS: u32 = 60;

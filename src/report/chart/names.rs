@@ -4,8 +4,8 @@
 use super::canvas::{Canvas, Label};
 use super::sheet::{LABEL, NOTE};
 use super::text::{Anchor, fit, text_width};
-use crate::report::number::float;
-use crate::units::to_u64;
+use crate::number::float;
+use gpumodel_core::units::to_u64;
 
 /// From line to line.
 const LINE: f64 = NOTE + 2.0;

@@ -61,7 +61,7 @@ pub(crate) fn panels(sheet: &mut Sheet, names: &[String], height: f64) -> Vec<Pa
 #[cfg(test)]
 mod tests {
     use super::{Sheet, panels};
-    use crate::report::chart::Width;
+    use crate::chart::Width;
 
     #[test]
     fn panels_lie_apart_on_the_sheet() {

@@ -6,7 +6,7 @@ use super::colour::INK;
 use super::curve::LINES;
 use super::panels::Panel;
 use super::sheet::Sheet;
-use crate::units::to_u32;
+use gpumodel_core::units::to_u32;
 
 /// Series that differ: colours come again with the other mark.
 pub(crate) const RANKED: usize = 2 * LINES;

@@ -1,6 +1,6 @@
 //! From values to positions, and the round values that deserve a label.
 
-use crate::report::number::short;
+use crate::number::short;
 
 /// Values further from zero than this are drawn as this far.
 const MOST: f64 = 1e30;

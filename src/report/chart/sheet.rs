@@ -4,8 +4,8 @@
 use super::canvas::{Canvas, Label};
 use super::text::{Anchor, fit, fit_heavy, heavy_width, text_width};
 use super::{Area, Colour, Fill, INK, SOFT_INK, Width};
-use crate::report::number::float;
-use crate::units::to_u64;
+use crate::number::float;
+use gpumodel_core::units::to_u64;
 
 /// Em size of axis labels, legends and names.
 pub(crate) const LABEL: f64 = 12.0;

@@ -42,7 +42,7 @@ impl Width {
 #[cfg(test)]
 mod tests {
     use super::Width;
-    use crate::report::chart::NOTE;
+    use crate::chart::NOTE;
 
     #[test]
     fn the_smallest_text_is_seven_points_in_print() {

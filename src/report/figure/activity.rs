@@ -2,13 +2,13 @@
 //! 0 to 10: a map of shaded cells (ARCS 2018, Fig. 7, there as radar charts).
 
 use super::{Drawing, NO_SOLO, ReportError, Scene, empty};
-use crate::report::chart::{
+use crate::chart::{
     Anchor, Area, LABEL, Label, Shades, Sheet, explain, fit, heads, shaded, text_width,
 };
-use crate::report::number::float;
-use crate::report::profile::{Profile, profiles};
-use crate::report::values::csv;
-use crate::units::to_u64;
+use crate::number::float;
+use crate::profile::{Profile, profiles};
+use crate::values::csv;
+use gpumodel_core::units::to_u64;
 
 /// Kernels that are drawn.
 const KERNELS: usize = 40;

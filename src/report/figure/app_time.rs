@@ -2,16 +2,16 @@
 //! communication, compilation, waiting (Slate, Fig. 6).
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::record::HostTime;
-use crate::report::alone::{Alone, Subject, subjects};
-use crate::report::chart::{
+use crate::alone::{Alone, Subject, subjects};
+use crate::chart::{
     Anchor, Area, Entry, Fill, LABEL, Label, NOTE, REST, Scale, Sheet, Swatch, across, fit,
     fit_heavy, heavy_width, name_room, outline,
 };
-use crate::report::mix::names;
-use crate::report::number::{float, precise, time_unit};
-use crate::report::values::{cell, csv};
-use crate::units::to_u64;
+use crate::mix::names;
+use crate::number::{float, precise, time_unit};
+use crate::results::HostTime;
+use crate::values::{cell, csv};
+use gpumodel_core::units::to_u64;
 
 /// Applications that are drawn.
 const APPS: usize = 24;

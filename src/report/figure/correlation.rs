@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::record::{ComparedRow, Comparison, Pair, Quantity};
-use crate::report::chart::{
+use crate::chart::{
     Anchor, Area, Entry, Fill, INK, Label, NOTE, Placement, REST, SOFT_INK, Scale, Sheet, Swatch,
     across, down, fit, outline,
 };
-use crate::report::group::short_app;
-use crate::units::to_u64;
+use crate::group::short_app;
+use crate::results::{ComparedRow, Comparison, Pair, Quantity};
+use gpumodel_core::units::to_u64;
 
 /// Half the width of the band, as a share.
 const BAND: f64 = 0.2;
@@ -64,7 +64,7 @@ fn caption(comparison: &Comparison, points: &[(&ComparedRow, Pair)]) -> String {
     let inside = points.iter().filter(|(_, pair)| size(pair) <= BAND * 100.0).count();
     let of = comparison.coverage.reference_rows;
     let mut text = format!("{} of {of} reference rows; {inside} within ±20 %", points.len());
-    let cycles = |s: &&crate::record::Summary| s.quantity == Quantity::CyclesBeyondLaunch;
+    let cycles = |s: &&crate::results::Summary| s.quantity == Quantity::CyclesBeyondLaunch;
     if let Some(summary) = comparison.summary.iter().find(cycles) {
         text += &format!(
             "; mean absolute error {:.1} %, median {:.1} %",

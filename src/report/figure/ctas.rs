@@ -2,12 +2,10 @@
 //! the points that pay for nothing as rings (ARCS 2018, Fig. 9).
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::report::alone::{Alone, Subject, Sweep, repeated, subjects, sweeps};
-use crate::report::chart::{
-    Entry, INK, Panel, Scale, Sheet, Swatch, counts, down, outline, panels,
-};
-use crate::report::number::float;
-use crate::report::values::{cell, csv};
+use crate::alone::{Alone, Subject, Sweep, repeated, subjects, sweeps};
+use crate::chart::{Entry, INK, Panel, Scale, Sheet, Swatch, counts, down, outline, panels};
+use crate::number::float;
+use crate::values::{cell, csv};
 
 /// Applications that are drawn.
 const APPS: usize = 24;

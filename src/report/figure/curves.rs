@@ -3,14 +3,14 @@
 //! the second runs from the right, so that the lines meet where both share the SM.
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::record::{CoRun, CurveRecord, DecisionRecord};
-use crate::report::chart::{
+use crate::chart::{
     Anchor, Area, Entry, Fill, INK, LABEL, Label, Scale, Sheet, Swatch, down, fit, outline,
 };
-use crate::report::mix::scheme_names;
-use crate::report::number::{grouped, short};
-use crate::report::values::{cell, csv};
-use crate::units::to_usize;
+use crate::mix::scheme_names;
+use crate::number::{grouped, short};
+use crate::results::{CoRun, CurveRecord, DecisionRecord};
+use crate::values::{cell, csv};
+use gpumodel_core::units::to_usize;
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 20.0;
@@ -182,7 +182,7 @@ fn table(found: &[(&String, &DecisionRecord)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::points;
-    use crate::record::CurveRecord;
+    use crate::results::CurveRecord;
 
     #[test]
     fn points_are_those_that_were_sampled() {

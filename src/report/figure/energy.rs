@@ -2,12 +2,12 @@
 //! over the whole under a baseline scheme (UGPU, Fig. 12b).
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::record::CoRun;
-use crate::record::statistics::mean;
-use crate::report::chart::{Bars, Cluster, Entry, Fill, Swatch, highest};
-use crate::report::grid::Mix;
-use crate::report::number::float;
-use crate::report::values::{cell, csv};
+use crate::chart::{Bars, Cluster, Entry, Fill, Swatch, highest};
+use crate::grid::Mix;
+use crate::number::float;
+use crate::results::CoRun;
+use crate::results::statistics::mean;
+use crate::values::{cell, csv};
 
 /// Mixes that are drawn; the means are over all.
 const MIXES: usize = 48;

@@ -2,14 +2,14 @@
 //! shaded cells, beside it the same as it was published (ILP-SMRA, Fig. 2).
 
 use super::{Drawing, NO_QUEUE, ReportError, Scene, empty};
-use crate::record::InterferenceRecord;
-use crate::report::chart::{
+use crate::chart::{
     Anchor, Area, LABEL, Label, NOTE, Shades, Sheet, explain, fit, heads, shaded, text_width,
 };
-use crate::report::number::float;
-use crate::report::queue_rows::{published, range};
-use crate::report::values::{cell, csv};
-use crate::units::to_u64;
+use crate::number::float;
+use crate::queue_rows::{published, range};
+use crate::results::InterferenceRecord;
+use crate::values::{cell, csv};
+use gpumodel_core::units::to_u64;
 
 /// Most room of the names of rows.
 const NAMES: f64 = 110.0;

@@ -2,10 +2,10 @@
 //! (ARCS 2018, Fig. 3).
 
 use super::{Drawing, NO_SOLO, ReportError, Scene, empty};
-use crate::record::{KernelRecord, UnitShares};
-use crate::report::chart::{Bars, Cluster, Fill};
-use crate::report::profile::{Profile, profiles};
-use crate::report::values::{cell, csv};
+use crate::chart::{Bars, Cluster, Fill};
+use crate::profile::{Profile, profiles};
+use crate::results::{KernelRecord, UnitShares};
+use crate::values::{cell, csv};
 
 /// Kernels that are drawn.
 const KERNELS: usize = 60;

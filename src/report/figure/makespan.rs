@@ -5,15 +5,15 @@
 use std::collections::BTreeSet;
 
 use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
-use crate::record::statistics::{geometric_mean, mean};
-use crate::record::{Analysis, CoRun};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, Swatch};
-use crate::report::group::short_app;
-use crate::report::machine::machine_words;
-use crate::report::mix::{apart, scheme_names};
-use crate::report::number::{float, ratio};
-use crate::report::values::{cell, csv};
-use crate::units::sorted_mix;
+use crate::chart::{Bars, Cluster, Entry, Fill, Swatch};
+use crate::group::short_app;
+use crate::machine::machine_words;
+use crate::mix::{apart, scheme_names};
+use crate::number::{float, ratio};
+use crate::results::statistics::{geometric_mean, mean};
+use crate::results::{Analysis, CoRun};
+use crate::values::{cell, csv};
+use gpumodel_core::units::sorted_mix;
 
 /// The baselines where none is named, the first that some mix ran under.
 const USUAL: [&str; 2] = ["sequential", "cuda"];

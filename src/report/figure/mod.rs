@@ -44,7 +44,7 @@ pub use choice::Choice;
 pub use scene::Scene;
 
 use super::ReportError;
-use crate::units::did_you_mean;
+use gpumodel_core::units::did_you_mean;
 
 /// A figure that can be asked for by name.
 #[derive(Clone, Copy, Debug)]

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
-use crate::record::statistics::geometric_mean;
-use crate::record::{Analysis, CoRun};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, Swatch};
-use crate::report::mix::{mix_names, scheme_names};
-use crate::report::mix_label::mix_labels;
-use crate::report::values::{cell, csv};
+use crate::chart::{Bars, Cluster, Entry, Fill, Swatch};
+use crate::mix::{mix_names, scheme_names};
+use crate::mix_label::mix_labels;
+use crate::results::statistics::geometric_mean;
+use crate::results::{Analysis, CoRun};
+use crate::values::{cell, csv};
 
 /// The baseline where none is named and a mix ran under it.
 const USUAL: &str = "left-over";

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::report::chart::{Entry, LINES, Scale, Sheet, Swatch, across, down, outline};
-use crate::report::group::short_app;
-use crate::report::name::plain_name;
-use crate::report::number::{float, ratio, short};
+use crate::chart::{Entry, LINES, Scale, Sheet, Swatch, across, down, outline};
+use crate::group::short_app;
+use crate::name::plain_name;
+use crate::number::{float, ratio, short};
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;

@@ -2,12 +2,12 @@
 //! it was promised, and the throughput beside that (UGPU, Fig. 16).
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::record::CoRun;
-use crate::record::statistics::geometric_mean;
-use crate::report::chart::{Bars, Cluster, Entry, Fill, INK, RANKED, Ranks, Sheet, Swatch, panels};
-use crate::report::grid::{Grid, Mix};
-use crate::report::number::short;
-use crate::report::values::{cell, csv};
+use crate::chart::{Bars, Cluster, Entry, Fill, INK, RANKED, Ranks, Sheet, Swatch, panels};
+use crate::grid::{Grid, Mix};
+use crate::number::short;
+use crate::results::CoRun;
+use crate::results::statistics::geometric_mean;
+use crate::values::{cell, csv};
 
 /// Mixes up to which each has bars; more are lines by rank.
 const MIXES: usize = 16;
@@ -114,7 +114,7 @@ fn targets(grid: &Grid<'_>) -> Vec<f64> {
 fn high(mix: &Mix<'_>) -> Option<usize> {
     let runs = || mix.runs.iter().flatten();
     let fastest = |run: &&CoRun| {
-        let ipc = |(_, app): &(usize, &crate::record::CoRunApp)| app.solo_ipc;
+        let ipc = |(_, app): &(usize, &crate::results::CoRunApp)| app.solo_ipc;
         // The first of equal ones.
         let all = run.apps.iter().enumerate().rev();
         all.max_by(|one, other| ipc(one).total_cmp(&ipc(other))).map(|(place, _)| place)

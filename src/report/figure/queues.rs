@@ -2,10 +2,10 @@
 //! classes, the average last, one panel per group size (ILP-SMRA, Fig. 3 and 4).
 
 use super::{Drawing, NO_QUEUE, ReportError, Scene, empty};
-use crate::record::{Gain, Over, QueueGain};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch, highest};
-use crate::report::queue::{BASELINE, Panel, over_name, panels};
-use crate::report::values::{cell, csv};
+use crate::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch, highest};
+use crate::queue::{BASELINE, Panel, over_name, panels};
+use crate::results::{Gain, Over, QueueGain};
+use crate::values::{cell, csv};
 
 /// Queues that are drawn of a panel; the average is over all.
 const QUEUES: usize = 40;

@@ -2,11 +2,11 @@
 //! vacated, and in which pages were under way (UGPU, Fig. 12a).
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::record::statistics::mean;
-use crate::record::{CoRun, DecisionRecord, EpochShares};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, Swatch, highest};
-use crate::report::grid::Grid;
-use crate::report::values::{cell, csv};
+use crate::chart::{Bars, Cluster, Entry, Fill, Swatch, highest};
+use crate::grid::Grid;
+use crate::results::statistics::mean;
+use crate::results::{CoRun, DecisionRecord, EpochShares};
+use crate::values::{cell, csv};
 
 /// Mixes that are drawn; the means are over all.
 const MIXES: usize = 48;

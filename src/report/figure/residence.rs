@@ -2,9 +2,9 @@
 //! one cluster of bars per kernel (ARCS 2018, Fig. 2).
 
 use super::{Drawing, NO_SOLO, ReportError, Scene, empty};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, Swatch};
-use crate::report::profile::{Profile, profiles};
-use crate::report::values::{cell, csv};
+use crate::chart::{Bars, Cluster, Entry, Fill, Swatch};
+use crate::profile::{Profile, profiles};
+use crate::values::{cell, csv};
 
 /// Kernels that are drawn.
 const KERNELS: usize = 24;

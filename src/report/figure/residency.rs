@@ -5,15 +5,15 @@
 use std::collections::BTreeMap;
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::record::{Analysis, CoRun, ResidencyRecord};
-use crate::report::chart::{
+use crate::chart::{
     Anchor, Area, Entry, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, Swatch, across, beside,
     name_room, outline,
 };
-use crate::report::mix::scheme_names;
-use crate::report::number::float;
-use crate::report::values::{cell, csv};
-use crate::units::{to_u64, to_usize};
+use crate::mix::scheme_names;
+use crate::number::float;
+use crate::results::{Analysis, CoRun, ResidencyRecord};
+use crate::values::{cell, csv};
+use gpumodel_core::units::{to_u64, to_usize};
 
 const LEFT: f64 = 124.0;
 /// As much where names are long.

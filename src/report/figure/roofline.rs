@@ -4,14 +4,14 @@
 //! mark at its DRAM intensity and a ring at its L2 intensity.
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::record::MachineRecord;
-use crate::report::chart::{
+use crate::chart::{
     Anchor, Area, Colour, Entry, Fill, INK, Label, NOTE, PAPER, Placement, SOFT_INK, Scale, Sheet,
     Swatch, across, down, heavy_width, outline, text_width,
 };
-use crate::report::group::{Group, groups};
-use crate::report::number::{float, percent, ratio, short};
-use crate::units::SECTOR_BYTES;
+use crate::group::{Group, groups};
+use crate::number::{float, percent, ratio, short};
+use crate::results::MachineRecord;
+use gpumodel_core::units::SECTOR_BYTES;
 
 const POINTS: usize = 10;
 const LEFT: f64 = 62.0;
@@ -176,14 +176,14 @@ fn draw_points(sheet: &mut Sheet, points: &[Point], x: &Scale, y: &Scale, free: 
 /// What the numbers beside the points mean, in two columns where there is room.
 fn key(sheet: &mut Sheet, groups: &[Group], points: &[Point]) {
     let columns = if sheet.narrow() { 1 } else { 2 };
-    let wide = (sheet.width() - 16.0) / float(crate::units::to_u64(columns));
+    let wide = (sheet.width() - 16.0) / float(gpumodel_core::units::to_u64(columns));
     sheet
         .note("Kernels with their share of cycles; a kernel without traffic is at the right edge.");
     let whole: u64 = groups.iter().map(|g| g.cycles).fold(0, u64::saturating_add);
     let top = sheet.top();
     let rows = groups.len().div_ceil(columns);
     for (i, (group, point)) in groups.iter().zip(points).enumerate() {
-        let line = float(crate::units::to_u64(i % rows)) * (NOTE + 4.0);
+        let line = float(gpumodel_core::units::to_u64(i % rows)) * (NOTE + 4.0);
         let x = if i < rows { 8.0 } else { 8.0 + wide };
         let y = top + line + NOTE / 2.0;
         sheet.canvas.circle((x + 4.0, y), 4.0, point.colour, true);
@@ -195,5 +195,5 @@ fn key(sheet: &mut Sheet, groups: &[Group], points: &[Point]) {
         let name = group.title(NOTE, room - text_width(&number, NOTE));
         sheet.canvas.text(Label::new(number + &name + &tail, (x + 12.0, y), NOTE, Anchor::Left));
     }
-    sheet.skip(float(crate::units::to_u64(rows)) * (NOTE + 4.0) + 2.0);
+    sheet.skip(float(gpumodel_core::units::to_u64(rows)) * (NOTE + 4.0) + 2.0);
 }

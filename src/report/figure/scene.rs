@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{Analysis, AppRecord, CoRun, Comparison, MachineRecord};
-use crate::report::ReportError;
-use crate::report::alone::Alone;
-use crate::report::chart::{Sheet, Width};
-use crate::report::grid::Grid;
-use crate::report::mix::{mix_names, scheme_names};
+use crate::ReportError;
+use crate::alone::Alone;
+use crate::chart::{Sheet, Width};
+use crate::grid::Grid;
+use crate::mix::{mix_names, scheme_names};
+use crate::results::{Analysis, AppRecord, CoRun, Comparison, MachineRecord};
 
 use super::{NO_CORUN, NO_MIX, empty};
 

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 
 use super::stage::Stage;
 use super::{Drawing, ReportError, Scene};
-use crate::record::{GroupRecord, JobRecord, QueueRun};
-use crate::report::chart::{Anchor, Area, Label, Lane, NOTE, SOFT_INK, Scale, Sheet, text_width};
-use crate::report::number::float;
-use crate::report::queue::{class_of, job_name};
-use crate::report::values::csv;
-use crate::units::to_u64;
+use crate::chart::{Anchor, Area, Label, Lane, NOTE, SOFT_INK, Scale, Sheet, text_width};
+use crate::number::float;
+use crate::queue::{class_of, job_name};
+use crate::results::{GroupRecord, JobRecord, QueueRun};
+use crate::values::csv;
+use gpumodel_core::units::to_u64;
 
 const LANE: f64 = 27.0;
 const BAR: f64 = 13.0;

@@ -2,15 +2,15 @@
 //! IPC and energy, one row per scheme and one panel per metric.
 
 use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
-use crate::record::{Analysis, CoRun};
-use crate::report::chart::{
+use crate::chart::{
     Anchor, Area, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, across, beside, name_room,
     outline,
 };
-use crate::report::mix::{mix_names, scheme_names};
-use crate::report::number::{float, short};
-use crate::report::values::{cell, csv};
-use crate::units::to_u64;
+use crate::mix::{mix_names, scheme_names};
+use crate::number::{float, short};
+use crate::results::{Analysis, CoRun};
+use crate::values::{cell, csv};
+use gpumodel_core::units::to_u64;
 
 /// Room left of the panels, at least and at most: names take what they need.
 const LEFT: f64 = 112.0;

@@ -4,16 +4,16 @@
 use std::collections::BTreeMap;
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::record::Analysis;
-use crate::report::cause::{ROUNDING, causes, shares};
-use crate::report::chart::{
+use crate::cause::{ROUNDING, causes, shares};
+use crate::chart::{
     Anchor, Area, Entry, Fill, Label, NOTE, Scale, Sheet, Swatch, across, fit, name_room, outline,
 };
-use crate::report::group::groups;
-use crate::report::mix::scheme_names;
-use crate::report::number::float;
-use crate::report::values::{cell, csv};
-use crate::units::to_u64;
+use crate::group::groups;
+use crate::mix::scheme_names;
+use crate::number::float;
+use crate::results::Analysis;
+use crate::values::{cell, csv};
+use gpumodel_core::units::to_u64;
 
 const ROW: f64 = 18.0;
 const BAR: f64 = 13.0;

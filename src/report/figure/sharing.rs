@@ -2,13 +2,13 @@
 //! lane per application, a bar per launch.
 
 use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
-use crate::record::{CoRun, CoRunApp};
-use crate::report::chart::{
+use crate::chart::{
     Anchor, Area, Entry, Fill, LABEL, Label, Lane, NOTE, SOFT_INK, Scale, Sheet, Swatch, across,
     fit, name_room, outline,
 };
-use crate::report::number::{float, short};
-use crate::units::to_u64;
+use crate::number::{float, short};
+use crate::results::{CoRun, CoRunApp};
+use gpumodel_core::units::to_u64;
 
 /// Room left of the bands, at least and at most: names take what they need.
 const LEFT: f64 = 112.0;

@@ -2,10 +2,10 @@
 //! (UGPU, Fig. 2 and 3).
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::record::{Analysis, CoRun};
-use crate::report::alone::{Alone, Subject, Sweep, repeated, subjects, sweeps};
-use crate::report::chart::{Entry, LINES, Scale, Sheet, Swatch, counts, down, outline};
-use crate::report::values::{cell, csv};
+use crate::alone::{Alone, Subject, Sweep, repeated, subjects, sweeps};
+use crate::chart::{Entry, LINES, Scale, Sheet, Swatch, counts, down, outline};
+use crate::results::{Analysis, CoRun};
+use crate::values::{cell, csv};
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;

@@ -2,16 +2,16 @@
 //! cells (UGPU, Fig. 4).
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::record::CoRun;
-use crate::report::alone::repeated;
-use crate::report::chart::{
+use crate::alone::repeated;
+use crate::chart::{
     Anchor, Area, INK, LABEL, Label, NOTE, Shades, Sheet, explain, fit, heads, shaded, text_width,
 };
-use crate::report::group::short_app;
-use crate::report::mix::mix_names;
-use crate::report::number::float;
-use crate::report::values::{cell, csv};
-use crate::units::to_u64;
+use crate::group::short_app;
+use crate::mix::mix_names;
+use crate::number::float;
+use crate::results::CoRun;
+use crate::values::{cell, csv};
+use gpumodel_core::units::to_u64;
 
 /// Left of the names of rows, for the title of that axis.
 const SIDE: f64 = 26.0;

@@ -2,11 +2,11 @@
 //! scheme, one bar per application.
 
 use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
-use crate::record::{Analysis, CoRun};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch, highest};
-use crate::report::mix::{mix_names, scheme_names};
-use crate::report::mix_label::mix_labels;
-use crate::report::values::{cell, csv};
+use crate::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch, highest};
+use crate::mix::{mix_names, scheme_names};
+use crate::mix_label::mix_labels;
+use crate::results::{Analysis, CoRun};
+use crate::values::{cell, csv};
 
 /// Mixes that are drawn.
 const MIXES: usize = 12;

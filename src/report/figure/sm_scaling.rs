@@ -2,12 +2,10 @@
 //! where it saturates (Slate, Fig. 1).
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::report::alone::{Alone, Subject, Sweep, gb_per_s, repeated, subjects, sweeps};
-use crate::report::chart::{
-    Area, Entry, Fill, INK, LINES, Scale, Sheet, Swatch, counts, down, outline,
-};
-use crate::report::number::float;
-use crate::report::values::{cell, csv};
+use crate::alone::{Alone, Subject, Sweep, gb_per_s, repeated, subjects, sweeps};
+use crate::chart::{Area, Entry, Fill, INK, LINES, Scale, Sheet, Swatch, counts, down, outline};
+use crate::number::float;
+use crate::values::{cell, csv};
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;

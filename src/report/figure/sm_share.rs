@@ -4,13 +4,11 @@
 
 use super::stage::Stage;
 use super::{Drawing, ReportError, Scene};
-use crate::record::{GroupRecord, JobRecord, QueueRun};
-use crate::report::chart::{
-    Anchor, Area, Fill, INK, Label, Lane, NOTE, PAPER, SOFT_INK, Scale, Sheet,
-};
-use crate::report::number::float;
-use crate::report::queue::class_of;
-use crate::report::values::csv;
+use crate::chart::{Anchor, Area, Fill, INK, Label, Lane, NOTE, PAPER, SOFT_INK, Scale, Sheet};
+use crate::number::float;
+use crate::queue::class_of;
+use crate::results::{GroupRecord, JobRecord, QueueRun};
+use crate::values::csv;
 
 const HEIGHT: f64 = 84.0;
 /// Left of a panel, the title of its axis.

@@ -2,12 +2,12 @@
 //! (UGPU, Fig. 10, and 13 to 15).
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::record::CoRun;
-use crate::record::statistics::geometric_mean;
-use crate::report::chart::{Entry, RANKED, Ranks, Swatch, panels};
-use crate::report::grid::{Grid, Mix};
-use crate::report::number::short;
-use crate::report::values::{cell, csv};
+use crate::chart::{Entry, RANKED, Ranks, Swatch, panels};
+use crate::grid::{Grid, Mix};
+use crate::number::short;
+use crate::results::CoRun;
+use crate::results::statistics::geometric_mean;
+use crate::values::{cell, csv};
 
 const HEIGHT: f64 = 176.0;
 

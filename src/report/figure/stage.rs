@@ -2,13 +2,13 @@
 //! shares are drawn on.
 
 use super::{NO_QUEUE, ReportError, Scene, empty};
-use crate::record::{Analysis, JobRecord, QueueRun};
-use crate::report::chart::{
+use crate::chart::{
     Anchor, Area, Colour, Entry, Fill, HATCHED, LABEL, Label, REST, SOFT_INK, Scale, Sheet, Swatch,
     Width, across, fit, name_room, outline,
 };
-use crate::report::number::float;
-use crate::report::queue::{class_of, classes, panels};
+use crate::number::float;
+use crate::queue::{class_of, classes, panels};
+use crate::results::{Analysis, JobRecord, QueueRun};
 
 /// Room left of the panels.
 const LEFT: f64 = 124.0;

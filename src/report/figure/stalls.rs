@@ -2,13 +2,13 @@
 //! slot-cycle; the bar is full because every slot-cycle has one cause.
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::report::cause::{ROUNDING, causes, shares};
-use crate::report::chart::{
+use crate::cause::{ROUNDING, causes, shares};
+use crate::chart::{
     Anchor, Area, Entry, Fill, LABEL, Label, NOTE, Scale, Sheet, Swatch, across, outline,
     text_width,
 };
-use crate::report::group::{Group, groups, title_room};
-use crate::report::number::{float, percent, ratio};
+use crate::group::{Group, groups, title_room};
+use crate::number::{float, percent, ratio};
 
 const ROWS: usize = 12;
 const ROW: f64 = 29.0;
@@ -32,7 +32,8 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     sheet.legend(&entries);
     let left = title_room(&groups, LABEL, sheet.share(NAMES)) + 14.0;
     heading(&mut sheet, left);
-    let area = sheet.plot(left, RIGHT, ROW * float(crate::units::to_u64(groups.len())) + 4.0);
+    let area =
+        sheet.plot(left, RIGHT, ROW * float(gpumodel_core::units::to_u64(groups.len())) + 4.0);
     let scale = Scale::linear(0.0, 1.0, area.x, area.right());
     across(&mut sheet.canvas, &area, &scale, "share of scheduler slot-cycles");
     let whole: u64 = groups.iter().map(|group| group.cycles).fold(0, u64::saturating_add);

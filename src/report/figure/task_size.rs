@@ -2,11 +2,11 @@
 //! line per application (Slate, Fig. 5).
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::record::HostTime;
-use crate::report::alone::{Alone, Subject, Sweep, kernel_cycles, subjects, sweeps};
-use crate::report::chart::{Entry, INK, LINES, Scale, Sheet, Swatch, across, down, outline};
-use crate::report::number::{float, ratio};
-use crate::report::values::{cell, csv};
+use crate::alone::{Alone, Subject, Sweep, kernel_cycles, subjects, sweeps};
+use crate::chart::{Entry, INK, LINES, Scale, Sheet, Swatch, across, down, outline};
+use crate::number::{float, ratio};
+use crate::results::HostTime;
+use crate::values::{cell, csv};
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;

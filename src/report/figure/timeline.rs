@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::scene::{ONE, listed};
 use super::{Drawing, NO_SOLO, ReportError, Scene, empty};
-use crate::record::{Analysis, AppRecord, Interval};
-use crate::report::chart::{
+use crate::chart::{
     Anchor, Area, Colour, Entry, Fill, HATCHED, Label, Lane, NOTE, REST, Scale, Sheet, Swatch,
     across, down, fit, outline, text_width,
 };
-use crate::report::machine::machine_words;
-use crate::report::name::plain_name;
-use crate::report::number::float;
-use crate::units::{SECTOR_BYTES, to_u64};
+use crate::machine::machine_words;
+use crate::name::plain_name;
+use crate::number::float;
+use crate::results::{Analysis, AppRecord, Interval};
+use gpumodel_core::units::{SECTOR_BYTES, to_u64};
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
@@ -196,7 +196,7 @@ fn curve(sheet: &mut Sheet, values: &[f64], end: u64, title: &str, axis: &str, c
 fn resampled(timeline: &[Interval], end: u64, of: impl Fn(&Interval) -> f64) -> Vec<f64> {
     let steps = STEPS.min(end);
     let width = float(end) / float(steps);
-    let mut sums = vec![0.0; crate::units::to_usize(steps)];
+    let mut sums = vec![0.0; gpumodel_core::units::to_usize(steps)];
     for interval in timeline {
         let (from, to) = (float(interval.start_cycle), float(interval.end_cycle.min(end)));
         let length = float(interval.end_cycle - interval.start_cycle);

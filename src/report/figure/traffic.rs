@@ -1,13 +1,13 @@
 //! Bytes through L1, L2 and DRAM per kernel: three bars each, with hit rates.
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::report::chart::{
+use crate::chart::{
     Anchor, Area, Entry, Fill, LABEL, Label, NOTE, Scale, Sheet, Swatch, across, outline,
     text_width,
 };
-use crate::report::group::{Group, groups, title_room};
-use crate::report::number::{bytes, float, percent};
-use crate::units::{SECTOR_BYTES, to_u64};
+use crate::group::{Group, groups, title_room};
+use crate::number::{bytes, float, percent};
+use gpumodel_core::units::{SECTOR_BYTES, to_u64};
 
 const ROWS: usize = 8;
 const ROW: f64 = 46.0;

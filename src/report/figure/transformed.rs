@@ -2,12 +2,12 @@
 //! over those as written (ARCS 2018, Fig. 8).
 
 use super::{Drawing, ReportError, Scene, empty};
-use crate::record::WorkersRecord;
-use crate::record::statistics::geometric_mean;
-use crate::report::alone::{Alone, Subject, subjects};
-use crate::report::chart::{Bars, Cluster, Entry, Fill, Swatch};
-use crate::report::number::{float, ratio};
-use crate::report::values::{cell, csv};
+use crate::alone::{Alone, Subject, subjects};
+use crate::chart::{Bars, Cluster, Entry, Fill, Swatch};
+use crate::number::{float, ratio};
+use crate::results::WorkersRecord;
+use crate::results::statistics::geometric_mean;
+use crate::values::{cell, csv};
 
 /// Applications that are drawn; the means are over all.
 const APPS: usize = 30;

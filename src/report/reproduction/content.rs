@@ -6,7 +6,7 @@ use super::super::table::words;
 use super::super::values::csv as values;
 use super::published::published;
 use super::{drawn, printed, shown};
-use crate::record::{
+use crate::results::{
     Analysis, HeadlineRow, Measure, RecordError, ReproducedPaper, ReproducedPart, Reproduction,
     Verdict,
 };
@@ -240,8 +240,8 @@ pub(super) fn csv(reproduction: &Reproduction) -> String {
 #[cfg(test)]
 mod tests {
     use super::{held, judged, why};
-    use crate::record::{HeadlineRow, MixGain, ReproducedPart, Verdict};
-    use crate::report::document::markdown;
+    use crate::document::markdown;
+    use crate::results::{HeadlineRow, MixGain, ReproducedPart, Verdict};
 
     fn row() -> HeadlineRow {
         HeadlineRow {

@@ -10,11 +10,11 @@ use std::slice::from_ref;
 use super::ReportError;
 use super::document::{Block, html, markdown};
 use super::figure::{Drawing, Figure, Scene};
-use crate::record::{
+use crate::results::{
     Analysis, Chosen, HeadlineRow, Measure, RecordError, ReproducedFigure, Reproduction,
     alone_once, joined,
 };
-use crate::units::WholeFile;
+use gpumodel_core::units::WholeFile;
 
 pub use content::headlines;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::document::Block;
-use crate::record::{PublishedTable, PublishedValue, Quoted};
+use crate::results::{PublishedTable, PublishedValue, Quoted};
 
 /// What stands where ours is missing.
 const NONE: &str = "–";
@@ -192,8 +192,8 @@ fn signed(value: f64, places: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::{named, published, rounded};
-    use crate::record::{PublishedTable, PublishedValue, Quoted};
-    use crate::report::document::{Block, markdown};
+    use crate::document::{Block, markdown};
+    use crate::results::{PublishedTable, PublishedValue, Quoted};
 
     fn value(row: &str, column: &str, published: Quoted, ours: Option<Quoted>) -> PublishedValue {
         let (row, column) = (row.to_owned(), column.to_owned());

@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 
 use super::{brief, plain};
-use crate::record::{ComparedRow, Comparison, Coverage, ErrorUnit, Quantity, Summary};
-use crate::report::number::{bytes, percent};
+use crate::number::{bytes, percent};
+use crate::results::{ComparedRow, Comparison, Coverage, ErrorUnit, Quantity, Summary};
 
 const NAMED: usize = 10;
 

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use super::{brief, decimal, plain, words};
-use crate::record::{Analysis, CoRun, CoRunApp};
-use crate::report::look::notes;
-use crate::report::mix::scheme_names;
-use crate::report::number::{energy, held, percent};
+use crate::look::notes;
+use crate::mix::scheme_names;
+use crate::number::{energy, held, percent};
+use crate::results::{Analysis, CoRun, CoRunApp};
 
 /// Letters of a scheme's name in one line, if its settings can be parted.
 const LINE: usize = 36;

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{brief, words};
-use crate::record::Analysis;
-use crate::report::queue_rows::sections;
+use crate::queue_rows::sections;
+use crate::results::Analysis;
 
 /// Columns of words.
 const TEXT: [&str; 3] = ["scheme", "members", "rule"];

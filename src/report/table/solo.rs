@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use super::{brief, decimal, plain};
-use crate::record::{Analysis, AppRecord};
-use crate::report::assumption::leaning;
-use crate::report::cause::top_cause;
-use crate::report::effort::effort;
-use crate::report::group::{Group, groups};
-use crate::report::number::{percent, rate, sectors};
-use crate::report::sample::sentence;
+use crate::assumption::leaning;
+use crate::cause::top_cause;
+use crate::effort::effort;
+use crate::group::{Group, groups};
+use crate::number::{percent, rate, sectors};
+use crate::results::{Analysis, AppRecord};
+use crate::sample::sentence;
 
 const ROWS: usize = 24;
 

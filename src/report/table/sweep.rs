@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::{brief, words};
-use crate::record::{CellEstimate, CellRecord, FailedCell, SweepEstimate};
-use crate::report::mix::names;
-use crate::report::number::{bytes, duration, float};
+use crate::mix::names;
+use crate::number::{bytes, duration, float};
+use crate::results::{CellEstimate, CellRecord, FailedCell, SweepEstimate};
 
 /// Cells that are told one by one at most where they have failed.
 const FAILURES: usize = 10;
@@ -129,7 +129,7 @@ pub fn failures(failed: &[FailedCell]) -> String {
 #[cfg(test)]
 mod tests {
     use super::{failures, planned};
-    use crate::record::{CellEstimate, CellRecord, FailedCell, SweepEstimate};
+    use crate::results::{CellEstimate, CellRecord, FailedCell, SweepEstimate};
 
     #[test]
     fn cells_are_numbered_and_told_by_what_differs() {

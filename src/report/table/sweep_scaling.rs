@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::words;
-use crate::record::{NodesEstimate, SweepScaling};
-use crate::report::number::{percent, short};
+use crate::number::{percent, short};
+use crate::results::{NodesEstimate, SweepScaling};
 
 const COLUMNS: [&str; 5] = ["nodes", "makespan", "speed-up", "efficiency", "bottleneck"];
 
@@ -60,7 +60,7 @@ fn time(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::{scaling, time};
-    use crate::record::{Bottleneck, NodesEstimate, SweepScaling};
+    use crate::results::{Bottleneck, NodesEstimate, SweepScaling};
 
     #[test]
     fn a_row_names_its_bottleneck_and_the_rest_says_it_is_an_estimate() {

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::trace::error::TraceError;
-use crate::trace::layout::MOST_STATICS;
-use crate::trace::records::Block;
-use crate::trace::store::Command;
-use crate::trace::writer::StoreWriter;
-use crate::units::quoted;
+use crate::error::TraceError;
+use crate::layout::MOST_STATICS;
+use crate::records::Block;
+use crate::store::Command;
+use crate::writer::StoreWriter;
+use gpumodel_core::units::quoted;
 
 use super::conveyor::carry;
 use super::grouped::{Frames, Numbered};

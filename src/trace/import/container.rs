@@ -13,8 +13,8 @@
 
 use std::ops::Range;
 
-use crate::trace::error::Fault as Damage;
-use crate::units::{Dim3, to_u64, to_usize};
+use crate::error::Fault as Damage;
+use gpumodel_core::units::{Dim3, to_u64, to_usize};
 
 /// Bytes of the smallest entry of a thread block.
 const BLOCK_BYTES: usize = 44;

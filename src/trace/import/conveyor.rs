@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use crate::trace::error::TraceError;
+use crate::error::TraceError;
 
 use super::request::Progress;
 use super::source::{Source, TextBlock};

@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn shipped_descriptions_are_told_for_what_they_are() {
-        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("models");
+        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
         for (folder, words) in [
             ("plans", "the plan of a sweep"),
             ("mixes", "a queue"),

@@ -8,8 +8,8 @@ use zstd::bulk::Decompressor;
 use zstd::dict::DecoderDictionary;
 use zstd::zstd_safe::get_frame_content_size;
 
-use crate::trace::error::Fault as Damage;
-use crate::units::{to_u64, to_usize};
+use crate::error::Fault as Damage;
+use gpumodel_core::units::{to_u64, to_usize};
 
 use super::container::{Container, Words};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::trace::records::{self, Batch, Block};
-use crate::units::{to_u64, to_usize};
+use crate::records::{self, Batch, Block};
+use gpumodel_core::units::{to_u64, to_usize};
 
 use super::kernel::{MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
 use super::piece::{Dialect, Mark, Marked};
@@ -180,7 +180,7 @@ impl Frames {
             Mark::Warp(warp) => format!("`warp = {warp}`"),
             Mark::Instructions(count) => format!("`insts = {count}`"),
             Mark::End => "`#END_TB`".to_owned(),
-            Mark::Note(text) => crate::units::quoted(text),
+            Mark::Note(text) => gpumodel_core::units::quoted(text),
             Mark::Stray => "an instruction".to_owned(),
         };
         Fault { line: marked.line, expected: self.expected(), found }

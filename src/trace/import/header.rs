@@ -1,9 +1,9 @@
 //! The header of a kernel trace: `-key = value` lines up to the first `#`.
 
-use crate::isa::Launch;
-use crate::trace::layout::{MOST_CTAS, MOST_THREADS};
-use crate::units::Dim3;
-use crate::units::quoted;
+use crate::layout::{MOST_CTAS, MOST_THREADS};
+use gpumodel_core::isa::Launch;
+use gpumodel_core::units::Dim3;
+use gpumodel_core::units::quoted;
 
 use super::text::Fault;
 
@@ -162,7 +162,7 @@ pub(super) fn position(text: &str) -> Option<Dim3> {
 #[cfg(test)]
 mod tests {
     use super::read;
-    use crate::units::Dim3;
+    use gpumodel_core::units::Dim3;
 
     const PLAIN: &str = "-kernel name = void f<int, 3>(int)\r\n-kernel id = 7\n-grid dim = (2,3,4)\n\
         -block dim = (32,1,1)\n-shmem = 16\n-nregs = 8\n-cuda stream id = 94349043264512\n\

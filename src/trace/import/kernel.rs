@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::trace::dictionary::Dictionary;
-use crate::trace::error::TraceError;
-use crate::trace::layout::MOST_STATICS;
-use crate::trace::pack::{Packed, pack};
-use crate::trace::records::{Batch, Block, Piece};
-use crate::trace::writer::StoreWriter;
-use crate::units::{Dim3, to_usize};
+use crate::dictionary::Dictionary;
+use crate::error::TraceError;
+use crate::layout::MOST_STATICS;
+use crate::pack::{Packed, pack};
+use crate::records::{Batch, Block, Piece};
+use crate::writer::StoreWriter;
+use gpumodel_core::units::{Dim3, to_usize};
 
 /// A chunk has at least this many warp instructions, unless it is the last one.
 const CHUNK_INSTRUCTIONS: usize = 1 << 16;

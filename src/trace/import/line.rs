@@ -15,10 +15,10 @@ use nom::multi::count;
 use nom::sequence::preceded;
 use nom::{IResult, Parser};
 
-use crate::isa::{AddressMode, MOST_IMMEDIATES, Register, RegisterFile};
-use crate::trace::lanes;
-use crate::trace::records::Static;
-use crate::units::to_usize;
+use crate::lanes;
+use crate::records::Static;
+use gpumodel_core::isa::{AddressMode, MOST_IMMEDIATES, Register, RegisterFile};
+use gpumodel_core::units::to_usize;
 
 /// Most registers that one list may name.
 const MOST_REGISTERS: usize = 255;
@@ -127,7 +127,7 @@ fn register(input: &[u8]) -> Parsed<'_, Register> {
 }
 
 fn registers<'a>(what: &'static str, input: &'a [u8]) -> Parsed<'a, Vec<Register>> {
-    let few = |number: &u64| *number <= crate::units::to_u64(MOST_REGISTERS);
+    let few = |number: &u64| *number <= gpumodel_core::units::to_u64(MOST_REGISTERS);
     let (rest, number) = want(what, field(verify(decimal, few))).parse(input)?;
     count(want("a register", field(register)), to_usize(number)).parse(rest)
 }
@@ -201,7 +201,7 @@ fn is_tma(after_width: &[u8]) -> bool {
 }
 
 /// The first three fields as numbers, and all of them as text; see
-/// [`crate::isa::Instruction::is_open`].
+/// [`gpumodel_core::isa::Instruction::is_open`].
 fn as_it_stands(after_sources: &[u8]) -> (Vec<i64>, &[u8]) {
     let tail = without_end(after_sources).trim_ascii_start();
     let words = tail.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
@@ -275,7 +275,7 @@ fn fields(input: &[u8], line_info: bool) -> Parsed<'_, Fields<'_>> {
 #[cfg(test)]
 mod tests {
     use super::parse;
-    use crate::isa::AddressMode;
+    use gpumodel_core::isa::AddressMode;
 
     #[test]
     fn every_field_of_a_late_line() {

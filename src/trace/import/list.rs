@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use crate::trace::error::TraceError;
-use crate::units::quoted;
-use crate::units::to_u64;
+use crate::error::TraceError;
+use gpumodel_core::units::quoted;
+use gpumodel_core::units::to_u64;
 
 use super::memlog;
 use super::source::Source;

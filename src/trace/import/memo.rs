@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use crate::isa::AddressMode;
-use crate::trace::records::Lines;
-use crate::units::{to_u32, to_usize};
+use crate::records::Lines;
+use gpumodel_core::isa::AddressMode;
+use gpumodel_core::units::{to_u32, to_usize};
 
 /// No entry.
 pub(super) const NONE: u32 = u32::MAX;

@@ -31,13 +31,13 @@ mod walked;
 use std::fs;
 use std::path::Path;
 
-use crate::isa::Launch;
-use crate::units::to_u64;
+use gpumodel_core::isa::Launch;
+use gpumodel_core::units::to_u64;
 
 use super::error::TraceError;
 use super::store::{Command, Store};
 use super::writer::StoreWriter;
-use crate::units::quoted;
+use gpumodel_core::units::quoted;
 
 use list::{Plan, Step};
 use source::{Source, TextBlock};

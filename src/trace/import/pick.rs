@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::trace::filter::CtaChoice;
-use crate::units::to_u64;
+use crate::filter::CtaChoice;
+use gpumodel_core::units::to_u64;
 
 /// The choice, and for the first so many what was taken so far.
 #[derive(Debug, Default)]

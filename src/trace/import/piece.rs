@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::io::BufRead;
 use std::sync::Arc;
 
-use crate::trace::records::{Batch, Lines, Record, Static};
-use crate::units::quoted;
-use crate::units::{Dim3, to_u32, to_u64, to_usize};
+use crate::records::{Batch, Lines, Record, Static};
+use gpumodel_core::units::quoted;
+use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
 
 use super::header::position;
 use super::line;
@@ -286,7 +286,7 @@ impl Parser<'_> {
         let deltas = &mut self.piece.batch.deltas;
         let start = to_u32(deltas.len());
         deltas.extend_from_slice(&addresses.deltas);
-        let delta_count = crate::trace::number::low_byte(to_u64(addresses.deltas.len()));
+        let delta_count = crate::number::low_byte(to_u64(addresses.deltas.len()));
         let line::Addresses { mode, base, stride, .. } = *addresses;
         Lines { mode, base, stride, deltas: start, delta_count }
     }

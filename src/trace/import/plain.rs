@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::line;
-use crate::isa::{AddressMode, MOST_IMMEDIATES, Register, RegisterFile};
+use gpumodel_core::isa::{AddressMode, MOST_IMMEDIATES, Register, RegisterFile};
 
 /// What a line says, registers as they print.
 #[derive(Debug, PartialEq)]

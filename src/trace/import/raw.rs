@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::trace::error::TraceError;
-use crate::trace::records::{Batch, Block, Piece, Static};
-use crate::units::{Dim3, to_u32, to_u64, to_usize};
+use crate::error::TraceError;
+use crate::records::{Batch, Block, Piece, Static};
+use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
 
 use super::kernel::{MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
 use super::pick::Pick;

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::trace::filter::Filter;
-use crate::units::ByteCount;
+use crate::filter::Filter;
+use gpumodel_core::units::ByteCount;
 
 /// Records of a raw trace that are held in memory unless a request says otherwise.
 const USUAL_MEMORY: usize = 256 << 20;

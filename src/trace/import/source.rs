@@ -12,9 +12,9 @@ use flate2::bufread::MultiGzDecoder;
 use liblzma::bufread::XzDecoder;
 use liblzma::stream::{CONCATENATED, Stream};
 
-use crate::trace::error::TraceError;
-use crate::trace::file;
-use crate::units::to_u64;
+use crate::error::TraceError;
+use crate::file;
+use gpumodel_core::units::to_u64;
 
 /// Bytes of text per block, unless a line is longer.
 const BLOCK_BYTES: usize = 2 << 20;
@@ -222,7 +222,7 @@ impl Source {
             path: self.path.clone(),
             line: self.next_line,
             expected: format!("a line of less than {} MiB", BLOCK_BYTES >> 20),
-            found: crate::units::quoted(bytes),
+            found: gpumodel_core::units::quoted(bytes),
         }
     }
 }

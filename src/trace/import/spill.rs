@@ -13,9 +13,9 @@ use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 
-use crate::trace::error::TraceError;
-use crate::trace::number::{self, Reader};
-use crate::units::{to_u64, to_usize};
+use crate::error::TraceError;
+use crate::number::{self, Reader};
+use gpumodel_core::units::{to_u64, to_usize};
 
 use super::strand::{Part, Parts};
 

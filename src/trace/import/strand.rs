@@ -1,10 +1,10 @@
 //! One warp's records in a short form: what raw traces are gathered in, in
 //! memory and in temporary files.
 
-use crate::isa::AddressMode;
-use crate::trace::number::{self, get};
-use crate::trace::records::{Batch, Lines, Record};
-use crate::units::{to_u32, to_usize};
+use crate::number::{self, get};
+use crate::records::{Batch, Lines, Record};
+use gpumodel_core::isa::AddressMode;
+use gpumodel_core::units::{to_u32, to_usize};
 
 /// Records of one warp that follow each other, readable on their own.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::trace::error::TraceError;
+use crate::error::TraceError;
 
 /// A line that is not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,11 +10,11 @@ use std::path::Path;
 use rayon::prelude::*;
 use zstd::dict::DecoderDictionary;
 
-use crate::trace::error::{Fault as Damage, TraceError};
-use crate::trace::map::Map;
-use crate::trace::writer::StoreWriter;
-use crate::units::quoted;
-use crate::units::to_u64;
+use crate::error::{Fault as Damage, TraceError};
+use crate::map::Map;
+use crate::writer::StoreWriter;
+use gpumodel_core::units::quoted;
+use gpumodel_core::units::to_u64;
 
 use super::Outcome;
 use super::accelsim::{Import, dialect};

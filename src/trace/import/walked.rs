@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use crate::isa::{Access, AddressMode, Code};
-use crate::trace::error::TraceError;
-use crate::trace::number::low_byte;
-use crate::trace::records::{Batch, Block, Lines, Piece, Record, Static};
-use crate::trace::store::Command;
-use crate::trace::writer::StoreWriter;
-use crate::units::{Dim3, to_u32, to_u64, to_usize};
+use crate::error::TraceError;
+use crate::number::low_byte;
+use crate::records::{Batch, Block, Lines, Piece, Record, Static};
+use crate::store::Command;
+use crate::writer::StoreWriter;
+use gpumodel_core::isa::{Access, AddressMode, Code};
+use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
 
 use super::Imported;
 use super::header::{self, Header};
@@ -263,11 +263,11 @@ mod tests {
     use std::sync::Arc;
 
     use super::{Launches, MOST_INSTRUCTIONS, TakeRecord, Walked, convert_launches};
-    use crate::isa::{Code, Instruction, Segment};
-    use crate::trace::error::TraceError;
-    use crate::trace::store::{Command, Store};
-    use crate::trace::{ConvertRequest, Silent, convert};
-    use crate::units::to_u64;
+    use crate::error::TraceError;
+    use crate::store::{Command, Store};
+    use crate::{ConvertRequest, Silent, convert};
+    use gpumodel_core::isa::{Code, Instruction, Segment};
+    use gpumodel_core::units::to_u64;
 
     /// One launch of so many CTAs of one warp that ends; the CTA `fails` cannot be made.
     struct Launch {

@@ -1,8 +1,8 @@
 //! Traces to stores and back.
 
-use gpumodel::isa::Access;
+use gpumodel::core::isa::Access;
+use gpumodel::core::units::ByteCount;
 use gpumodel::trace::{ConvertRequest, Silent, Store, convert, export};
-use gpumodel::units::ByteCount;
 
 use super::place::{Place, named};
 

@@ -1,9 +1,9 @@
 //! The addresses of a warp's access, and the numbers of a log.
 
-use crate::isa::AddressMode;
-use crate::trace::number::low_byte;
-use crate::trace::records::Lines;
-use crate::units::{to_u32, to_u64};
+use crate::number::low_byte;
+use crate::records::Lines;
+use gpumodel_core::isa::AddressMode;
+use gpumodel_core::units::{to_u32, to_u64};
 
 /// Lanes of a warp.
 pub(super) const LANES: usize = 32;
@@ -149,7 +149,7 @@ pub(super) fn lines(addresses: &[u64; LANES], deltas: &mut Vec<i64>) -> (u32, Li
 #[cfg(test)]
 mod tests {
     use super::{LANES, lines, read};
-    use crate::isa::AddressMode;
+    use gpumodel_core::isa::AddressMode;
 
     fn text(addresses: &[u64; LANES], padded: bool) -> String {
         let word = |address: &u64| match padded {

@@ -10,8 +10,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::isa::Launch;
-use crate::units::to_u32;
+use gpumodel_core::isa::Launch;
+use gpumodel_core::units::to_u32;
 
 use super::super::pick::Pick;
 use super::line::{Opening, SLOTS};
@@ -139,8 +139,8 @@ mod tests {
     use super::super::line::{Opening, SLOTS};
     use super::super::piece::Head;
     use super::Launches;
-    use crate::isa::Launch;
-    use crate::units::Dim3;
+    use gpumodel_core::isa::Launch;
+    use gpumodel_core::units::Dim3;
 
     fn opened(ids: &[u64]) -> Launches {
         let mut launches = Launches::default();

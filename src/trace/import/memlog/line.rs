@@ -3,9 +3,9 @@
 //! A line of the tool begins with `MEMTRACE: ` and is fields with ` - ` between. What
 //! an application writes may stand between such lines, and before one.
 
-use crate::isa::Launch;
-use crate::trace::layout::{MOST_CTAS, MOST_THREADS};
-use crate::units::Dim3;
+use crate::layout::{MOST_CTAS, MOST_THREADS};
+use gpumodel_core::isa::Launch;
+use gpumodel_core::units::Dim3;
 
 use super::addresses::{decimal, hexadecimal};
 
@@ -215,7 +215,7 @@ fn opening(context: u64, line: &[u8]) -> Result<Opening, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::{Line, read};
-    use crate::units::Dim3;
+    use gpumodel_core::units::Dim3;
 
     const LAUNCH: &str = "MEMTRACE: CTX 0x000055e4486faf10 - LAUNCH - Kernel pc 0x00007f2746fa0f00 - \
         Kernel name f<(a) - (b)>(float*, int) - grid launch id 1 - grid size 8,2,1 - \

@@ -23,14 +23,14 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::isa::Launch;
-use crate::trace::error::TraceError;
-use crate::trace::layout::MOST_STATICS;
-use crate::trace::records::{Block, Static};
-use crate::trace::store::Command;
-use crate::trace::writer::StoreWriter;
-use crate::units::quoted;
-use crate::units::{Dim3, to_u32, to_u64, to_usize};
+use crate::error::TraceError;
+use crate::layout::MOST_STATICS;
+use crate::records::{Block, Static};
+use crate::store::Command;
+use crate::writer::StoreWriter;
+use gpumodel_core::isa::Launch;
+use gpumodel_core::units::quoted;
+use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
 
 use super::accelsim::RAW_BATCH;
 use super::conveyor::carry;

@@ -4,9 +4,9 @@ use std::io::BufRead;
 
 use rustc_hash::FxHashMap;
 
-use crate::trace::records::{Record, Static};
-use crate::units::quoted;
-use crate::units::{Dim3, to_u32};
+use crate::records::{Record, Static};
+use gpumodel_core::units::quoted;
+use gpumodel_core::units::{Dim3, to_u32};
 
 use super::super::piece;
 use super::super::text::Fault;

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use gpumodel::spec::{ImportLabel, Models, SpecError, import_accelsim};
+use gpumodel::sim::config::{ImportLabel, Models, SpecError, import_accelsim};
 use gpumodel_fuzz::{Place, named};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
@@ -21,7 +21,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         Err(error) => return named(&error, "config"),
     };
     let file = place.file("m.toml", import.text.as_bytes());
-    match Models::builtin().machine(&file.display().to_string(), &[]) {
+    match gpumodel::models().machine(&file.display().to_string(), &[]) {
         Ok(resolved) => assert_eq!(resolved.machine.name, "m"),
         Err(error @ SpecError::Syntax { .. }) => panic!("{error}\n{}", import.text),
         Err(_) => {}

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use gpumodel::run::{DramJob, RequestFormat};
-use gpumodel::spec::{AddressMap, IsaTable, Mapping, MemoryStandard, Models};
+use gpumodel::app::{DramJob, RequestFormat};
+use gpumodel::sim::config::{AddressMap, IsaTable, Mapping, MemoryStandard, Models};
 use gpumodel_fuzz::{Place, named, split};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
@@ -23,7 +23,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
 
 fn machine(place: &Place, bytes: &[u8]) {
     let file = place.file("mine.toml", bytes).display().to_string();
-    match Models::builtin().examine(&file, &[]) {
+    match gpumodel::models().examine(&file, &[]) {
         Ok((resolved, problems)) => {
             assert_eq!(resolved.hash.len(), 32);
             assert!(!resolved.listing().is_empty());
@@ -38,7 +38,7 @@ fn machine(place: &Place, bytes: &[u8]) {
 
 fn table(place: &Place, bytes: &[u8]) {
     place.file("isa/mine.toml", bytes);
-    let models = Models::with_overrides(Some(place.path())).expect("readable files");
+    let models = gpumodel::app::models(Some(place.path())).expect("readable files");
     match IsaTable::load(&models, "mine") {
         Ok(table) => assert!(table.opcodes().count() < 100_000),
         Err(error) if error.to_string().starts_with("no `") => {}
@@ -49,13 +49,13 @@ fn table(place: &Place, bytes: &[u8]) {
 /// A standard that is taken must serve requests.
 fn memory(place: &Place, bytes: &[u8]) {
     let file = place.file("mine.toml", bytes).display().to_string();
-    let standard = match MemoryStandard::load(&file, None, &BTreeMap::new()) {
+    let standard = match MemoryStandard::load(&file, &gpumodel::models(), &BTreeMap::new()) {
         Ok(standard) => standard,
         Err(error) if error.to_string().starts_with("no `") => return,
         Err(error) => return named(&error, "mine"),
     };
     assert!(standard.channel_bytes() > 0 && standard.peak_bytes_per_clock() > 0.0);
-    let job = DramJob::new(&file, None, &[]).expect("what was read before");
+    let job = DramJob::new(&file, &gpumodel::models(), &[]).expect("what was read before");
     let requests = "0 0 R\n1 0x40 W 64\n9 0x100000 R\n90 0x40 R 200\n3000 0x7fff00 W\n";
     let record = job.run("r", requests.as_bytes(), RequestFormat::Address, Some(&mut io::sink()));
     assert_eq!(record.expect("good requests").requests, 5);
@@ -63,7 +63,7 @@ fn memory(place: &Place, bytes: &[u8]) {
 
 fn mapping(place: &Place, bytes: &[u8]) {
     let file = place.file("mine.toml", bytes).display().to_string();
-    let mapping = match Mapping::load(&file, None) {
+    let mapping = match Mapping::load(&file, &gpumodel::models()) {
         Ok(mapping) => mapping,
         Err(error) if error.to_string().starts_with("no `") => return,
         Err(error) => return named(&error, "mine"),

@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use gpumodel::run::{
+use gpumodel::app::{
     AnalyzeRequest, RunError, SweepEnd, SweepError, SweepRequest, SweepWatch, Unwatched, Watch,
     analyze, sweep,
 };
-use gpumodel::spec::{Models, Paper};
+use gpumodel::sim::config::{Models, Paper};
 use gpumodel::trace::{Progress, Silent};
 use gpumodel_fuzz::{Place, named, split};
 
@@ -85,7 +85,7 @@ fn queue(place: &Place, bytes: &[u8]) {
 
 fn paper(place: &Place, bytes: &[u8]) {
     place.file("papers/mine.toml", bytes);
-    let models = Models::with_overrides(Some(place.path())).expect("readable files");
+    let models = gpumodel::app::models(Some(place.path())).expect("readable files");
     match Paper::load(&models, "mine") {
         Ok(paper) => assert_eq!(paper.name, "mine"),
         Err(error) => named(&error, "mine.toml"),

@@ -6,13 +6,13 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use gpumodel::record::{
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::report::figure::{FIGURES, Scene};
+use gpumodel::report::results::{
     Analysis, Comparison, FailedCell, RecordError, ReferenceTable, Reproduction, SweepFiles,
     SweepRecord, alone_once, cells_of_table, joined,
 };
-use gpumodel::report::figure::{FIGURES, Scene};
 use gpumodel::report::table;
-use gpumodel::run::{AnalyzeRequest, AppName, Unwatched, analyze};
 use gpumodel_fuzz::{Place, named, split};
 
 const RECORD: &[u8] = include_bytes!("../../../data/report/record.json");

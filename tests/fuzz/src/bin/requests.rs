@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::sync::OnceLock;
 
-use gpumodel::run::{DramError, DramJob, RequestFormat};
+use gpumodel::app::{DramError, DramJob, RequestFormat};
 use gpumodel_fuzz::{Bounded, named, split};
 
 const SPECS: [(&str, &[&str]); 6] = [
@@ -26,7 +26,7 @@ fn jobs() -> &'static [DramJob] {
     JOBS.get_or_init(|| {
         let job = |(spec, changes): (&str, &[&str])| {
             let changes: Vec<String> = changes.iter().map(|&word| word.to_owned()).collect();
-            DramJob::new(spec, None, &changes).expect("a carried standard")
+            DramJob::new(spec, &gpumodel::models(), &changes).expect("a carried standard")
         };
         SPECS.map(job).into()
     })

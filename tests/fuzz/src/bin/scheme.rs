@@ -6,11 +6,11 @@
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
-use gpumodel::record::Launches;
-use gpumodel::run::{AppName, DramJob, Until};
-use gpumodel::scheme::Choice;
-use gpumodel::scheme::queue::QueueChoice;
-use gpumodel::spec::Models;
+use gpumodel::app::{AppName, DramJob, Until};
+use gpumodel::policy::Choice;
+use gpumodel::policy::queue::QueueChoice;
+use gpumodel::report::results::Launches;
+use gpumodel::sim::config::Models;
 use gpumodel::trace::{CtaChoice, KernelIds, NamePattern};
 use gpumodel_fuzz::{split, text};
 
@@ -85,7 +85,7 @@ fn memory(typed: &str) {
         return;
     }
     let changes: Vec<String> = changes.split(' ').map(str::to_owned).collect();
-    if let Err(error) = DramJob::new(spec, None, &changes) {
+    if let Err(error) = DramJob::new(spec, &gpumodel::models(), &changes) {
         said(&error);
     }
 }
@@ -98,7 +98,7 @@ fn machine(typed: &str) {
     }
     let pair = |word: &str| word.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()));
     let changes: Vec<(String, String)> = words.filter_map(pair).collect();
-    if let Err(error) = Models::builtin().machine(name, &changes) {
+    if let Err(error) = gpumodel::models().machine(name, &changes) {
         said(&error);
     }
 }

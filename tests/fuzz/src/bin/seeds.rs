@@ -279,7 +279,7 @@ fn records(out: &Path) {
 
 fn words(out: &Path) {
     let mut scheme = Seeds::new(out, "scheme");
-    for row in gpumodel::run::schemes() {
+    for row in gpumodel::app::schemes() {
         let parameters = row.parameters.iter();
         let words: String = parameters.map(|p| format!(":{}={}", p.name, p.default)).collect();
         let kind = u8::from(row.queue);

@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use gpumodel::isa::Access;
-use gpumodel::synth::{Command, Compression, WarpStream, Workload, write_folder};
+use gpumodel::core::isa::Access;
+use gpumodel::trace::workload::{Command, Compression, WarpStream, Workload, write_folder};
 use gpumodel_fuzz::{Place, converted, named, split, text};
 
 /// Most segments of a warp and instructions in all that are walked through.
@@ -40,7 +40,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
 });
 
 /// Walks one warp; gives what is left of `left` instructions.
-fn walk(mut warp: WarpStream, code: &gpumodel::isa::Code, mut left: u64) -> u64 {
+fn walk(mut warp: WarpStream, code: &gpumodel::core::isa::Code, mut left: u64) -> u64 {
     let mut access = Access::default();
     for _ in 0..SEGMENTS {
         let Some(segment) = warp.next_segment() else { return left };

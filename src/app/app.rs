@@ -1,0 +1,224 @@
+//! Applications as users name them: a store, or anything that converts to one.
+
+use std::path::{Path, PathBuf};
+
+use gpumodel_trace::workload;
+use gpumodel_trace::{Filter, Progress, Store, TraceError};
+
+use super::cached::{converted, modelled};
+use super::error::RunError;
+
+/// What a workload model's name begins with.
+const SYNTH: &str = "synth:";
+
+/// What stands before how much of a workload model is run, with and without its sign.
+const SCALE: &str = ":scale=";
+const SCALE_OF: &str = ":scale";
+
+/// An application as typed: `[NAME=]PATH` or `[NAME=]synth:WORKLOAD[:scale=X]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppName {
+    /// Its name in records.
+    pub name: String,
+    /// Store, trace, list or folder.
+    pub path: PathBuf,
+}
+
+impl AppName {
+    /// Reads `[NAME=]PATH`; without a name it is [`default_name`]'s. A name with a
+    /// slash, or one that ends as a scale is typed, is one where what follows it is there.
+    #[must_use]
+    pub fn parse(typed: &str) -> Self {
+        let whole = PathBuf::from(typed);
+        let names = |name: &str, path: &str| {
+            let there = path.starts_with(SYNTH) || Path::new(path).exists();
+            !name.is_empty() && (there || !name.contains('/') && !name.ends_with(SCALE_OF))
+        };
+        let typed_name = if typed.starts_with(SYNTH) { None } else { typed.split_once('=') };
+        match typed_name {
+            Some((name, path)) if names(name, path) && !whole.exists() => {
+                Self { name: name.to_owned(), path: PathBuf::from(path) }
+            }
+            _ if typed.starts_with(SYNTH) => Self { name: typed.to_owned(), path: whole },
+            _ => Self { name: default_name(&whole), path: whole },
+        }
+    }
+
+    /// An application of a file in `folder`: its path from there on.
+    pub(super) fn within(folder: &Path, name: &str, source: &str) -> Self {
+        let path = match source.strip_prefix(SYNTH) {
+            Some(model) if !is_path(named(model)) => PathBuf::from(source),
+            Some(model) => PathBuf::from(format!("{SYNTH}{}", folder.join(model).display())),
+            None => folder.join(source),
+        };
+        Self { name: name.to_owned(), path }
+    }
+}
+
+/// The name or path of a workload model without its scale.
+fn named(model: &str) -> &str {
+    model.split_once(SCALE).map_or(model, |(name, _)| name)
+}
+
+/// That a workload model is a file and not one of those that are known by name, which hold
+/// neither a slash nor, in front of what may be a misspelt scale, a dot.
+fn is_path(model: &str) -> bool {
+    model.contains('/') || model.split(':').next().is_some_and(|name| name.contains('.'))
+}
+
+/// A workload model and its scale: 1 where nothing is said.
+fn scaled(model: &str) -> Result<(&str, f64), RunError> {
+    let wrong = |found: &str| {
+        let found = if found.is_empty() { "nothing" } else { found };
+        RunError::Scale { app: model.to_owned(), found: found.to_owned() }
+    };
+    if let Some((name, scale)) = model.split_once(SCALE) {
+        return Ok((name, scale.parse().map_err(|_| wrong(scale))?));
+    }
+    match model.rsplit_once(':') {
+        Some((file, other)) if file.ends_with(".toml") && !other.contains(['/', '\\']) => {
+            Err(wrong(other))
+        }
+        _ => Ok((model, 1.0)),
+    }
+}
+
+/// That a path which leads nowhere is the name of a workload model, where it is.
+fn hint(path: &Path) -> String {
+    let typed = path.display().to_string();
+    let name = typed.split(':').next();
+    let models = gpumodel_models::builtin();
+    let is_model = name.is_some_and(|name| workload::names(&models).contains(&name));
+    if is_model { format!(" (did you mean {SYNTH}{typed}?)") } else { String::new() }
+}
+
+/// The last two components of a path, the last one without its extension.
+#[must_use]
+pub fn default_name(path: &Path) -> String {
+    let full = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let last = if full.is_dir() { full.file_name() } else { full.file_stem() };
+    let last = last.unwrap_or_default().to_string_lossy().into_owned();
+    let parent = full.parent().and_then(Path::file_name);
+    parent.map_or_else(|| last.clone(), |parent| format!("{}/{last}", parent.to_string_lossy()))
+}
+
+/// An application ready to run.
+#[derive(Debug)]
+pub struct App {
+    /// Its name in records.
+    pub name: String,
+    /// Its instructions.
+    pub store: Store,
+    /// What was remarked while converting.
+    pub warnings: Vec<String>,
+}
+
+impl App {
+    /// Opens a store, or makes one in `cache` of what is no store (once: the cached
+    /// store is used until the source changes). `synth:NAME` is a workload model,
+    /// looked for in the folder `models` first; `:scale=X` multiplies what it scales.
+    ///
+    /// # Errors
+    /// When there is no such file or model, it cannot be read as a trace, or the
+    /// cache folder cannot be written.
+    pub fn open(
+        typed: &AppName,
+        models: Option<&Path>,
+        cache: &Path,
+        progress: &dyn Progress,
+    ) -> Result<Self, RunError> {
+        let made = Made::of(typed, models, cache, progress)?;
+        let store = Store::open(&made.path)?;
+        Ok(Self { name: typed.name.clone(), store, warnings: made.warnings })
+    }
+
+    /// Shows only the CTAs that `filter` takes, and remarks on it.
+    ///
+    /// # Errors
+    /// When `filter` takes nothing, or the store is damaged.
+    pub(super) fn narrow(&mut self, filter: &Filter) -> Result<(), RunError> {
+        let remarks = self.store.narrow(filter).map_err(|error| match error {
+            TraceError::Request(found) => RunError::NoKernels { app: self.name.clone(), found },
+            other => other.into(),
+        })?;
+        self.warnings.extend(remarks);
+        Ok(())
+    }
+}
+
+/// The store of an application, made where there was none.
+#[derive(Clone, Debug)]
+pub(super) struct Made {
+    pub(super) path: PathBuf,
+    /// What was remarked while converting.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Made {
+    /// Finds the store of `typed`, or makes it in `cache`.
+    ///
+    /// # Errors
+    /// As [`App::open`].
+    pub(super) fn of(
+        typed: &AppName,
+        models: Option<&Path>,
+        cache: &Path,
+        progress: &dyn Progress,
+    ) -> Result<Self, RunError> {
+        let path = &typed.path;
+        if let Some(workload) = path.to_str().and_then(|text| text.strip_prefix(SYNTH)) {
+            let (path, warnings) = modelled(scaled(workload)?, models, cache, progress)?;
+            return Ok(Self { path, warnings });
+        }
+        if !path.exists() {
+            return Err(RunError::NoApp { path: path.clone(), hint: hint(path) });
+        }
+        if Store::recognise(path) {
+            return Ok(Self { path: path.clone(), warnings: Vec::new() });
+        }
+        let (path, warnings) = converted(path, cache, progress)?;
+        Ok(Self { path, warnings })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AppName, default_name};
+    use std::path::Path;
+
+    #[test]
+    fn names_are_the_last_two_components() {
+        assert_eq!(default_name(Path::new("/no/such/apps/bfs.gpt")), "apps/bfs");
+        assert_eq!(default_name(Path::new("/no/such/kernel-1.traceg")), "such/kernel-1");
+        assert_eq!(AppName::parse("A=/no/such/x").name, "A");
+        let scaled = AppName::parse("synth:saxpy:scale=0.5");
+        assert_eq!(scaled.name, "synth:saxpy:scale=0.5");
+        assert_eq!(AppName::parse("apps/nn=synth:saxpy").name, "apps/nn");
+        assert_eq!(AppName::parse("/no/such=x/y").name, "such=x/y");
+        let bare = AppName::parse("saxpy:scale=0.5");
+        assert_eq!(bare.path, Path::new("saxpy:scale=0.5"));
+        assert_eq!(super::hint(&bare.path), " (did you mean synth:saxpy:scale=0.5?)");
+    }
+
+    #[test]
+    fn a_model_may_have_a_scale() {
+        let own = AppName::within(Path::new("plans"), "a", "synth:own.toml:scale=2");
+        assert_eq!(own.path, Path::new("synth:plans/own.toml:scale=2"));
+        let carried = AppName::within(Path::new("plans"), "a", "synth:saxpy:scale=0.5");
+        assert_eq!(carried.path, Path::new("synth:saxpy:scale=0.5"));
+        let misspelt = AppName::within(Path::new("plans"), "a", "synth:saxpy:scal=0.5");
+        assert_eq!(misspelt.path, Path::new("synth:saxpy:scal=0.5"));
+        assert_eq!(super::scaled("saxpy:scale=0.5").unwrap(), ("saxpy", 0.5));
+        assert_eq!(super::scaled("saxpy").unwrap(), ("saxpy", 1.0));
+        for (typed, found) in [("half", "half"), ("0.5:0.7", "0.5:0.7"), ("", "nothing")] {
+            let error = super::scaled(&format!("saxpy:scale={typed}")).unwrap_err().to_string();
+            let words = format!("expected one number, as scale=0.5, found {found}");
+            assert_eq!(error, format!("synth:saxpy:scale={typed}: {words}"));
+        }
+        let error = super::scaled("plans/own.toml:scal=2").unwrap_err().to_string();
+        assert!(error.ends_with("expected one number, as scale=0.5, found scal=2"), "{error}");
+        let error = super::scaled("own.toml:").unwrap_err().to_string();
+        assert!(error.ends_with("found nothing"), "{error}");
+        assert_eq!(super::scaled("d.toml:x/m").unwrap(), ("d.toml:x/m", 1.0));
+    }
+}

@@ -1,0 +1,47 @@
+//! Hashes of the source, by which results that another build has kept are not taken for
+//! this build's.
+#![allow(clippy::print_stdout, reason = "cargo reads its instructions from standard output")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Folders whose code decides what an interval profile holds.
+const PROFILED: [&str; 4] = ["core/isa", "sim/profile", "sim/config", "trace"];
+
+/// Crates whose code decides what a run gives.
+const RUN: [&str; 7] = ["app", "core", "feed", "policy", "report", "sim", "trace"];
+
+fn main() {
+    let root = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    // Of a packaged crate the others are not here: its version is what tells it.
+    let source = root.parent().expect("a crate lies in a folder");
+    println!("cargo::rustc-env=GPUMODEL_SOURCE={:016x}", hash(source, &PROFILED));
+    println!("cargo::rustc-env=GPUMODEL_BUILD={:016x}", hash(source, &RUN));
+}
+
+/// A number that changes with the files in these folders.
+fn hash(root: &Path, folders: &[&str]) -> u64 {
+    let mut files = Vec::new();
+    for folder in folders {
+        let path = root.join(folder);
+        if path.is_dir() {
+            println!("cargo::rerun-if-changed={}", path.display());
+            list(&path, &mut files);
+        }
+    }
+    files.sort();
+    // FNV-1a: no crate is needed here.
+    let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let add = |hash: u64, file: &PathBuf| {
+        fs::read(file).expect("the source can be read").iter().fold(hash, step)
+    };
+    files.iter().fold(0xcbf2_9ce4_8422_2325, add)
+}
+
+/// Adds all files below `folder`.
+fn list(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("the folder is part of the source tree") {
+        let path = entry.expect("the folder can be listed").path();
+        if path.is_dir() { list(&path, files) } else { files.push(path) }
+    }
+}

@@ -1,0 +1,77 @@
+//! `gpumodel compare`: records beside a reference table.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::Outcome;
+use super::output::{check_svg, write_text};
+use super::records::{Records, read_all, sources};
+use super::spare::spare;
+use gpumodel_report::figure::{Figure, Scene};
+use gpumodel_report::results::{
+    Comparison, ReferenceTable, alone_once, refuse_namesakes, refuse_twice,
+};
+use gpumodel_report::table;
+
+/// Results beside a reference table: cycles, hit rates and DRAM bytes with their errors.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A row of the table is about a record when its `machine` is the record's machine
+and its `trace` the application's name. Tables are CSV with the columns
+  machine,trace,launches,kernels,cycles,...   runs of a cycle simulator
+  machine,trace,launch,name,cycles,...        single launches of one
+  machine,trace,kernel,elapsed_cycles,...     hardware counters, means per launch of the
+                                              kernel of that name, or whose names hold it
+Cycles are compared without launch latency.
+
+Examples:
+  gpumodel compare bfs.json lud.json --reference results.csv
+  gpumodel compare *.json --reference silicon.csv --json errors.json -o errors.svg")]
+pub(crate) struct Arguments {
+    /// Records that `gpumodel analyze --json` wrote, folders of its --report, folders of
+    /// `gpumodel sweep`, or tables in such a folder, as its cells.csv
+    #[arg(value_name = "RECORD", required = true)]
+    records: Vec<PathBuf>,
+    /// The reference table
+    #[arg(long, value_name = "FILE.csv")]
+    reference: PathBuf,
+    /// Launch latency within the table's cycles, per launch; default: that of the record's
+    /// machine
+    #[arg(long, value_name = "CYCLES")]
+    launch_cycles: Option<u64>,
+    /// Writes the comparison as JSON; `-` is standard output, without the tables
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Draws the correlation plot
+    #[arg(short, long, value_name = "FILE.svg")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    arguments.output.as_deref().map_or(Ok(()), check_svg)?;
+    let mut inputs = sources(&arguments.records);
+    inputs.push(arguments.reference.clone());
+    let outputs = [("--json", arguments.json.as_deref()), ("-o", arguments.output.as_deref())];
+    spare(&inputs, &outputs)?;
+    let Records { all: mut records, from } = read_all(&arguments.records)?;
+    alone_once(&mut records);
+    let reference = ReferenceTable::read(&arguments.reference)?;
+    refuse_namesakes(&records, &reference)?;
+    refuse_twice(&records, &from, &reference)?;
+    let comparison = Comparison::new(&records, &reference, arguments.launch_cycles);
+    comparison.answered(&reference)?;
+    comparison.launches_fit(&reference)?;
+    if let Some(path) = &arguments.output {
+        let scene = Scene::new(&records).with(&comparison);
+        write_text(path, &Figure::named("correlation")?.draw(&scene)?.svg)?;
+    }
+    if let Some(path) = &arguments.json {
+        write_text(path, &comparison.to_json())?;
+    }
+    if arguments.json.as_deref() != Some(Path::new("-")) {
+        write_text(Path::new("-"), &table::comparison(&comparison))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,103 @@
+//! `gpumodel convert`: traces to a store.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use gpumodel_core::units::{ByteCount, Scratch};
+use gpumodel_trace::{ConvertReport, ConvertRequest, Store, TraceError, convert, export};
+
+use super::Outcome;
+use super::bar::with_bar;
+use super::filter::FilterArguments;
+use super::memory::memory;
+
+/// Converts NVBit-style traces to one memory-mapped store.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "EXAMPLES:\n  \
+    gpumodel convert traces/bfs -o bfs.gpt\n  \
+    gpumodel convert kernelslist.g -o app.gpt --kernels 1-12,40\n  \
+    gpumodel convert kernel-1.traceg.xz kernel-2.trace -o two.gpt --names 'gemm|conv'\n  \
+    gpumodel convert kernelslist.g -o part.gpt --names 'gemm<float' --ctas first:160\n  \
+    gpumodel convert huge.trace -o huge.gpt --memory 2G\n  \
+    gpumodel convert app.gpt --to traceg -o app-text\n\n\
+    Formats and compressions (xz, gzip, bzip2, zstd) are found from the content of a file.")]
+pub(crate) struct Arguments {
+    /// Trace folder (its kernelslist.g, else its raw lists, else its trace
+    /// files), command list, or trace files (text, `.tracez`, `mem_trace` logs); with `--to traceg` also a store
+    #[arg(required = true, value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+    /// The store, or the folder, to write
+    #[arg(short, long, value_name = "OUT.gpt")]
+    output: PathBuf,
+    /// What to write: a store, or a new folder of grouped traces and their list
+    #[arg(long, value_enum, default_value_t = Form::Store)]
+    to: Form,
+    #[command(flatten)]
+    filter: FilterArguments,
+    /// How much of a raw trace's records to hold in memory, as 512M or 2G; more
+    /// goes to a temporary file beside the output [default: 256M]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    memory: Option<ByteCount>,
+}
+
+/// What a conversion writes.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Form {
+    Store,
+    Traceg,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    let Arguments { inputs, output, filter, memory, to } = arguments;
+    let request = ConvertRequest { inputs, output, filter: filter.into(), memory };
+    match to {
+        Form::Store if request.inputs.iter().any(|input| Store::recognise(input)) => {
+            return Err("an input is a store already; `--to traceg` writes one as text".into());
+        }
+        Form::Store => tell(&converted(&request)?),
+        Form::Traceg => to_text(&request)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn converted(request: &ConvertRequest) -> Result<ConvertReport, TraceError> {
+    with_bar(|progress| convert(request, progress))
+}
+
+/// Writes text, by way of a passing store unless the input is one.
+#[allow(clippy::print_stderr)]
+fn to_text(request: &ConvertRequest) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let parent = request.output.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let scratch = Scratch::create(parent.unwrap_or(Path::new(".")))?;
+    let store = match &request.inputs[..] {
+        [input] if Store::recognise(input) => {
+            let mut store = Store::open(input)?;
+            warn(&store.narrow(&request.filter)?);
+            store
+        }
+        _ => {
+            let passing = scratch.path().join("passing.gpt");
+            tell(&converted(&ConvertRequest { output: passing.clone(), ..request.clone() })?);
+            Store::open(&passing)?
+        }
+    };
+    let kernels = export(&store, request)?;
+    eprintln!("{kernels} kernel(s) as text in {}", request.output.display());
+    Ok(())
+}
+
+#[allow(clippy::print_stderr)]
+fn warn(warnings: &[String]) {
+    warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+}
+
+#[allow(clippy::print_stderr)]
+fn tell(report: &ConvertReport) {
+    warn(&report.warnings);
+    let ConvertReport { kernels, left_out, text_bytes, source_bytes, store_bytes, .. } = report;
+    eprintln!(
+        "{kernels} kernel(s), {left_out} left out: {text_bytes} bytes of text, {source_bytes} as \
+         stored, {store_bytes} in the store"
+    );
+}

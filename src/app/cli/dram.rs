@@ -1,0 +1,115 @@
+//! `gpumodel dram`: one channel of the memory model alone.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+use super::Outcome;
+use super::output::{stdout, write_text};
+use super::spare::spare;
+use crate::{DramJob, RequestFormat};
+use gpumodel_core::units::WholeFile;
+use gpumodel_report::results::DramRecord;
+
+const EXAMPLES: &str = "\
+Examples:
+  gpumodel dram --spec ugpu-hbm --requests stream.trc --format coordinates
+  gpumodel dram --spec hbm3 --requests misses.txt --set refresh=none --json -
+  gpumodel dram --spec gddr6 --requests misses.txt --commands commands.csv
+
+Request files, cycles in memory clocks, # starts a comment:
+  address      CYCLE ADDRESS R|W [BYTES]   address hex with 0x, or decimal
+  coordinates  ID CYCLE R|W PC BG BA ROW COL   one line per access, lines of
+               one request share the ID
+
+--set keys: scheduler, row_hit_first, hit_cap, read_queue, write_queue,
+unified_queue, opened_leaves_queue, bank_queue, write_high, write_low,
+posted_writes, forward, merge, refresh, page_policy, page_timeout, act_clocks
+and every parameter of the spec's file.";
+
+/// Runs requests through one channel of a memory standard
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Memory standard: a name in models/memory or a file
+    #[arg(long, value_name = "SPEC")]
+    spec: String,
+    /// Request file; - reads standard input
+    #[arg(long, value_name = "FILE")]
+    requests: PathBuf,
+    /// How the request lines are written
+    #[arg(long, value_enum, default_value_t = Format::Address)]
+    format: Format,
+    /// Change a controller option or a parameter of the spec for this run
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    changes: Vec<String>,
+    /// Write every DRAM command to this CSV file
+    #[arg(long, value_name = "FILE")]
+    commands: Option<PathBuf>,
+    /// Write the result as JSON; - writes it to standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Folder of model files that come before the built-in ones
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// CYCLE ADDRESS R|W [BYTES]
+    Address,
+    /// ID CYCLE R|W PC BG BA ROW COL
+    Coordinates,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    let mut inputs = vec![arguments.requests.clone(), PathBuf::from(&arguments.spec)];
+    inputs.retain(|path| path.is_file());
+    let outputs =
+        [("--commands", arguments.commands.as_deref()), ("--json", arguments.json.as_deref())];
+    spare(&inputs, &outputs)?;
+    let models = crate::models(arguments.models.as_deref())?;
+    let job = DramJob::new(&arguments.spec, &models, &arguments.changes)?;
+    let format = match arguments.format {
+        Format::Address => RequestFormat::Address,
+        Format::Coordinates => RequestFormat::Coordinates,
+    };
+    let name = arguments.requests.display().to_string();
+    let file = open(&arguments.requests)?;
+    let mut commands = arguments.commands.as_deref().map(WholeFile::create).transpose()?;
+    let writer = commands.as_mut().map(|file| file as &mut dyn Write);
+    let record = job.run(&name, file, format, writer)?;
+    if let Some(commands) = commands {
+        commands.finish()?;
+    }
+    match arguments.json.as_deref() {
+        Some(path) => write_text(path, &(serde_json::to_string_pretty(&record)? + "\n"))?,
+        None => print(&record)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn open(path: &Path) -> Result<Box<dyn BufRead>, io::Error> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    let file = File::open(path).map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot read {}: {error}", path.display()))
+    })?;
+    Ok(Box::new(BufReader::with_capacity(1 << 18, file)))
+}
+
+/// The record as a list of keys and values.
+fn print(record: &DramRecord) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let value = serde_json::to_value(record)?;
+    let mut out = stdout();
+    let fields = value.as_object().into_iter().flatten();
+    for (key, value) in fields.filter(|(_, value)| !value.is_object()) {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        writeln!(out, "{key:<26}{text}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,373 @@
+//! `gpumodel inspect`: what a store holds.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, Table};
+use serde::Serialize;
+
+use gpumodel_core::units::Dim3;
+use gpumodel_report::plain_name;
+use gpumodel_trace::{Command, KernelSummary, Store, Survey, TraceError};
+
+use super::Outcome;
+use super::output::{stdout, write_text};
+use super::spare::spare;
+
+/// Longest kernel name in the table.
+const NAME_CHARACTERS: usize = 40;
+
+/// Shows a store's kernels, instruction mix, footprint, sizes and hash.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "EXAMPLES:\n  \
+    gpumodel inspect bfs.gpt\n  \
+    gpumodel inspect bfs.gpt --verify\n  \
+    gpumodel inspect bfs.gpt --json - | jq .kernels[0].mix\n\n\
+    The footprint counts distinct 128-byte lines and 4 KiB pages of global memory\n\
+    that active lanes touch. Exit code 1: --verify found damage.")]
+pub(crate) struct Arguments {
+    /// The store
+    #[arg(value_name = "STORE")]
+    store: PathBuf,
+    /// Check every checksum and the content hash
+    #[arg(long)]
+    verify: bool,
+    /// Write everything as JSON; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Opcodes to show in the table
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    top: usize,
+}
+
+/// The JSON document.
+#[derive(Debug, Serialize)]
+struct Document {
+    schema: &'static str,
+    program: String,
+    store: String,
+    store_hash: String,
+    verified: bool,
+    text_bytes: u64,
+    source_bytes: u64,
+    store_bytes: u64,
+    /// `None`, as the next: it was made of a workload model, without a text.
+    store_over_text: Option<f64>,
+    store_over_source: Option<f64>,
+    memcpy_h2d: u64,
+    memcpy_h2d_bytes: u64,
+    warp_instructions: u64,
+    thread_instructions: u64,
+    unmodelled_instructions: u64,
+    /// Launches known by their accesses alone.
+    memory_only_kernels: u64,
+    footprint: Footprint,
+    mix: Vec<MixRow>,
+    kernels: Vec<KernelRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct Footprint {
+    lines_128_bytes: u64,
+    pages_4096_bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct MixRow {
+    opcode: String,
+    warp_instructions: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct KernelRow {
+    name: String,
+    id: u32,
+    grid: Dim3,
+    block: Dim3,
+    registers: u32,
+    shared_bytes: u32,
+    stream: u64,
+    binary_version: u32,
+    ctas: u64,
+    grid_ctas: u64,
+    /// Positions in the grid, first and last of each range, where CTAs are missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cta_ranges: Option<Vec<[u64; 2]>>,
+    warp_instructions: u64,
+    thread_instructions: u64,
+    memory_instructions: u64,
+    text_bytes: u64,
+    source_bytes: u64,
+    store_bytes: u64,
+    decoded_bytes: u64,
+    unmodelled_instructions: u64,
+    /// The launch is known by its accesses alone.
+    memory_only: bool,
+    footprint: Footprint,
+    mix: Vec<MixRow>,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    spare(std::slice::from_ref(&arguments.store), &[("--json", arguments.json.as_deref())])?;
+    let store = match open(&arguments) {
+        Ok(store) => store,
+        Err(error @ TraceError::Store { .. }) if arguments.verify => return Ok(damaged(&error)),
+        Err(error) => return Err(error.into()),
+    };
+    let document = document(&store, arguments.verify)?;
+    match &arguments.json {
+        None => show(&document, arguments.top)?,
+        Some(path) => write_json(&document, path)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn open(arguments: &Arguments) -> Result<Store, TraceError> {
+    let path = &arguments.store;
+    if path.is_dir() {
+        let path = path.display();
+        let text = format!(
+            "{path} is a folder; make a store of it with `gpumodel convert {path} -o NAME.gpt`"
+        );
+        return Err(TraceError::Request(text));
+    }
+    let store = Store::open(&arguments.store)?;
+    if arguments.verify {
+        store.verify()?;
+    }
+    Ok(store)
+}
+
+#[allow(clippy::print_stderr)]
+fn damaged(error: &TraceError) -> ExitCode {
+    eprintln!("damaged: {error}");
+    ExitCode::from(1)
+}
+
+fn document(store: &Store, verified: bool) -> Result<Document, TraceError> {
+    let mut all = Survey::default();
+    let mut kernels = Vec::new();
+    for index in 0..store.kernel_count() {
+        let mut survey = Survey::default();
+        survey.add(store, index)?;
+        let summary = store.kernel(index);
+        let partial = summary.cta_count() < summary.launch().grid.count();
+        let ranges = if partial { Some(store.cta_ranges(index)?) } else { None };
+        kernels.push(kernel_row(&summary, &survey, ranges));
+        all.merge(survey);
+    }
+    let sum = |of: fn(&KernelRow) -> u64| kernels.iter().map(of).sum::<u64>();
+    let copies = copies(store);
+    let (text_bytes, source_bytes) = (sum(|k| k.text_bytes), sum(|k| k.source_bytes));
+    Ok(Document {
+        schema: "gpumodel.inspect/1",
+        program: concat!("gpumodel ", env!("CARGO_PKG_VERSION")).to_owned(),
+        store: store.path().display().to_string(),
+        store_hash: store.content_hash(),
+        verified,
+        text_bytes,
+        source_bytes,
+        store_bytes: store.file_bytes(),
+        store_over_text: ratio(store.file_bytes(), text_bytes),
+        store_over_source: ratio(store.file_bytes(), source_bytes),
+        memcpy_h2d: gpumodel_core::units::to_u64(copies.len()),
+        memcpy_h2d_bytes: copies.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes)),
+        warp_instructions: sum(|k| k.warp_instructions),
+        thread_instructions: sum(|k| k.thread_instructions),
+        unmodelled_instructions: all.open,
+        memory_only_kernels: sum(|k| u64::from(k.memory_only)),
+        footprint: footprint(&all),
+        mix: mix(&all),
+        kernels,
+    })
+}
+
+/// The bytes of each copy from the host to the device.
+fn copies(store: &Store) -> Vec<u64> {
+    let bytes = |command| match command {
+        Command::MemcpyHtoD { bytes, .. } => Some(bytes),
+        Command::Kernel(_) => None,
+    };
+    store.commands().filter_map(bytes).collect()
+}
+
+fn kernel_row(
+    kernel: &KernelSummary<'_>,
+    survey: &Survey,
+    cta_ranges: Option<Vec<[u64; 2]>>,
+) -> KernelRow {
+    let launch = kernel.launch();
+    KernelRow {
+        name: launch.name,
+        id: launch.id,
+        grid: launch.grid,
+        block: launch.block,
+        registers: launch.registers,
+        shared_bytes: launch.shared_bytes,
+        stream: launch.stream,
+        binary_version: launch.binary_version,
+        ctas: kernel.cta_count(),
+        grid_ctas: launch.grid.count(),
+        cta_ranges,
+        warp_instructions: kernel.warp_instructions(),
+        thread_instructions: kernel.thread_instructions(),
+        memory_instructions: kernel.memory_instructions(),
+        text_bytes: kernel.text_bytes(),
+        source_bytes: kernel.source_bytes(),
+        store_bytes: kernel.compressed_bytes(),
+        decoded_bytes: kernel.decoded_bytes(),
+        unmodelled_instructions: survey.open,
+        memory_only: kernel.memory_only(),
+        footprint: footprint(survey),
+        mix: mix(survey),
+    }
+}
+
+fn footprint(survey: &Survey) -> Footprint {
+    Footprint { lines_128_bytes: survey.lines(), pages_4096_bytes: survey.pages() }
+}
+
+fn mix(survey: &Survey) -> Vec<MixRow> {
+    let row = |(opcode, warp_instructions): (&str, u64)| MixRow {
+        opcode: opcode.to_owned(),
+        warp_instructions,
+    };
+    survey.ranked().into_iter().map(row).collect()
+}
+
+/// How much `part` is of `whole`; `None`: of nothing. Sizes stay far below 2^53, where `f64`
+/// is exact.
+#[allow(clippy::cast_precision_loss)]
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+fn write_json(document: &Document, path: &Path) -> io::Result<()> {
+    write_text(path, &(serde_json::to_string_pretty(document)? + "\n"))
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY).set_header(header.to_vec());
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn kernel_table(document: &Document) -> Table {
+    let mut kernels = table(&[
+        "kernel",
+        "id",
+        "grid",
+        "block",
+        "regs",
+        "shared",
+        "stream",
+        "CTAs",
+        "warp instr",
+        "thread instr",
+        "memory",
+        "lines 128 B",
+        "store",
+    ]);
+    for kernel in &document.kernels {
+        kernels.add_row([
+            short(&plain_name(&kernel.name)),
+            kernel.id.to_string(),
+            kernel.grid.to_string(),
+            kernel.block.to_string(),
+            kernel.registers.to_string(),
+            kernel.shared_bytes.to_string(),
+            kernel.stream.to_string(),
+            ctas(kernel),
+            kernel.warp_instructions.to_string(),
+            kernel.thread_instructions.to_string(),
+            kernel.memory_instructions.to_string(),
+            kernel.footprint.lines_128_bytes.to_string(),
+            kernel.store_bytes.to_string(),
+        ]);
+    }
+    kernels
+}
+
+/// How many CTAs there are, and of how many where some are missing.
+fn ctas(kernel: &KernelRow) -> String {
+    match kernel.ctas < kernel.grid_ctas {
+        true => format!("{} of {}", kernel.ctas, kernel.grid_ctas),
+        false => kernel.ctas.to_string(),
+    }
+}
+
+fn show(document: &Document, top: usize) -> io::Result<()> {
+    let kernels = kernel_table(document);
+    let mut mix = table(&["opcode", "warp instr", "share"]);
+    for row in document.mix.iter().take(top) {
+        let share = ratio(row.warp_instructions, document.warp_instructions).unwrap_or(0.0);
+        let count = row.warp_instructions.to_string();
+        mix.add_row([row.opcode.clone(), count, format!("{:.1} %", 100.0 * share)]);
+    }
+    let mut out = stdout();
+    writeln!(out, "{kernels}\n\n{mix}\n")?;
+    sizes(document, &mut out)
+}
+
+fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
+    let Document { store_bytes, text_bytes, source_bytes, footprint, .. } = document;
+    writeln!(
+        out,
+        "footprint  {} lines of 128 bytes, {} pages of 4 KiB (global memory)",
+        footprint.lines_128_bytes, footprint.pages_4096_bytes
+    )?;
+    writeln!(
+        out,
+        "copies     {} to the device, {} bytes",
+        document.memcpy_h2d, document.memcpy_h2d_bytes
+    )?;
+    let beside = match (document.store_over_text, document.store_over_source) {
+        (Some(of_text), Some(of_source)) => format!(
+            ": {:.2} % of the text ({text_bytes}), {of_source:.2} x the trace files \
+             ({source_bytes})",
+            100.0 * of_text
+        ),
+        _ => String::from(", made of a workload model without a text"),
+    };
+    writeln!(out, "size       {store_bytes} bytes{beside}")?;
+    if document.unmodelled_instructions > 0 {
+        writeln!(
+            out,
+            "unmodelled {} warp instructions with TMA addresses or of GMMA, kept as text",
+            document.unmodelled_instructions
+        )?;
+    }
+    accesses(document, out)?;
+    writeln!(out, "hash       {}", document.store_hash)?;
+    if document.verified {
+        writeln!(out, "verified   every checksum and the content hash")?;
+    }
+    Ok(())
+}
+
+/// Says which kernels are known by their accesses alone.
+fn accesses(document: &Document, out: &mut impl Write) -> io::Result<()> {
+    if document.memory_only_kernels > 0 {
+        writeln!(
+            out,
+            "accesses   {} of {} kernels are memory-only, from a log: no other instructions, no \
+             registers, warps are slots of an SM; IPC cannot be modelled",
+            document.memory_only_kernels,
+            document.kernels.len()
+        )?;
+    }
+    Ok(())
+}
+
+fn short(name: &str) -> String {
+    if name.chars().count() <= NAME_CHARACTERS {
+        return name.to_owned();
+    }
+    let kept: String = name.chars().take(NAME_CHARACTERS - 1).collect();
+    format!("{kept}…")
+}

@@ -1,0 +1,227 @@
+//! `gpumodel machine`: lists, shows, checks and imports machine descriptions.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use comfy_table::{Table, presets};
+use serde_json::json;
+
+use crate::check_memory;
+use gpumodel_sim::config::{ImportLabel, Resolved, import_accelsim};
+
+use super::Outcome;
+use super::output::{stdout, write_text};
+use super::spare::spare;
+
+/// Machine descriptions: list them, show one, check a file, import one.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gpumodel machine list
+  gpumodel machine show v100
+  gpumodel machine show v100 --set l1.latency_cycles=30 --json -
+  gpumodel machine check my-gpu.toml
+  gpumodel machine import gpgpusim.config trace.config -o my-gpu.toml")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Every machine that can be named: what it is, its SMs, clock and bandwidth.
+    List(List),
+    /// Every key of a machine with its value and where the value is from.
+    Show(Show),
+    /// Checks a machine file and lists every failed check; exit code 1 when there is
+    /// one, 2 when the file cannot be read as a machine.
+    Check(Check),
+    /// Writes a machine file from Accel-Sim's gpgpusim.config and trace.config.
+    Import(Import),
+}
+
+#[derive(Debug, Args)]
+struct List {
+    /// Folder whose files go before the built-in ones, laid out as `models/`.
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
+    /// Write the list as JSON to FILE, `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct Show {
+    /// A name from `machine list`, or a file.
+    machine: String,
+    /// Override a key for this look, as l1.latency_cycles=30.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = assignment)]
+    overrides: Vec<(String, String)>,
+    /// Folder whose files go before the built-in ones, laid out as `models/`.
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
+    /// Write everything as JSON to FILE, `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct Check {
+    /// A machine file, or the name of a built-in machine.
+    file: String,
+    /// Folder whose files go before the built-in ones, laid out as `models/`.
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct Import {
+    /// gpgpusim.config and, for the timing of traces, trace.config.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The machine file to write; without it, or with `-`, the text goes to standard output.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Name of the machine; default: the stem of the output file, else `imported`.
+    #[arg(long)]
+    name: Option<String>,
+    /// One sentence about the machine.
+    #[arg(long, default_value = "Imported from a GPGPU-Sim configuration")]
+    description: String,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    match arguments.action {
+        Action::List(list) => run_list(&list),
+        Action::Show(show) => run_show(&show),
+        Action::Check(check) => run_check(&check),
+        Action::Import(import) => run_import(&import),
+    }
+}
+
+fn run_list(list: &List) -> Outcome {
+    let models = crate::models(list.models.as_deref())?;
+    let machines: Vec<Resolved> = models
+        .machine_names()
+        .into_iter()
+        .map(|name| models.machine(name, &[]))
+        .collect::<Result<_, _>>()?;
+    if let Some(target) = &list.json {
+        let rows: Vec<_> = machines.iter().map(summary).collect();
+        return write_json(target, &json!({"schema": "gpumodel.machines/1", "machines": rows}));
+    }
+    let mut table = table(&["name", "SMs", "MHz", "GB/s", "reference", "description"]);
+    for Resolved { machine, .. } in &machines {
+        let peak = machine.peak_gb_per_s().map_or_else(String::new, |peak| format!("{peak:.0}"));
+        let clock = format!("{:.0}", machine.clocks.core_mhz);
+        let sms = machine.dispatch.sms.to_string();
+        let other = machine.reference_name != machine.name;
+        let reference = if other { machine.reference_name.clone() } else { String::new() };
+        let description = machine.description.clone();
+        table.add_row([machine.name.clone(), sms, clock, peak, reference, description]);
+    }
+    writeln!(stdout(), "{}", table.trim_fmt())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_show(show: &Show) -> Outcome {
+    let file = Some(PathBuf::from(&show.machine)).filter(|path| path.is_file());
+    spare(file.as_slice(), &[("--json", show.json.as_deref())])?;
+    let models = crate::models(show.models.as_deref())?;
+    let resolved = models.machine(&show.machine, &show.overrides)?;
+    check_memory(&resolved.machine, &models)?;
+    if let Some(target) = &show.json {
+        let mut document = summary(&resolved);
+        document["schema"] = json!("gpumodel.machine/1");
+        document["overrides"] = json!(resolved.overrides);
+        document["keys"] = json!(resolved.listing());
+        return write_json(target, &document);
+    }
+    let mut table = table(&["key", "value", "kind", "source"]);
+    for row in resolved.listing() {
+        let value = row.value.as_str().map_or_else(|| row.value.to_string(), str::to_owned);
+        let (kind, text) =
+            row.source.map_or_else(Default::default, |s| (s.kind.name().to_owned(), s.text));
+        table.add_row([row.key, value, kind, text]);
+    }
+    writeln!(stdout(), "{}\n\nhash {}", table.trim_fmt(), resolved.hash)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_check(check: &Check) -> Outcome {
+    let models = crate::models(check.models.as_deref())?;
+    let (resolved, problems) = models.examine(&check.file, &[])?;
+    let mut wrong: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    // A memory is put together from counts that are right.
+    if wrong.is_empty()
+        && let Err(error) = check_memory(&resolved.machine, &models)
+    {
+        wrong.push(format!("machine, memory standard and mapping go together: {error}"));
+    }
+    let mut out = stdout();
+    if wrong.is_empty() {
+        let count = resolved.provenance.len();
+        writeln!(out, "{}: right, {count} values with their sources", check.file)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for problem in wrong {
+        writeln!(out, "{}: {problem}", check.file)?;
+    }
+    Ok(ExitCode::from(1))
+}
+
+fn run_import(import: &Import) -> Outcome {
+    spare(&import.files, &[("-o", import.output.as_deref())])?;
+    let file = import.output.as_deref().filter(|path| *path != Path::new("-"));
+    let stem = file.and_then(Path::file_stem);
+    let name = import
+        .name
+        .clone()
+        .or_else(|| stem.map(|stem| stem.to_string_lossy().into_owned()))
+        .unwrap_or_else(|| "imported".to_owned());
+    let label = ImportLabel { name, description: import.description.clone() };
+    let made = import_accelsim(&import.files, &label)?;
+    write_text(import.output.as_deref().unwrap_or(Path::new("-")), &made.text)?;
+    let mut messages = io::stderr().lock();
+    let count = made.ignored.len();
+    writeln!(messages, "{count} options have no counterpart; the file lists them with the reason")?;
+    for option in &made.unknown {
+        writeln!(messages, "unknown option, not used: {option}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a list says of one machine.
+fn summary(resolved: &Resolved) -> serde_json::Value {
+    let machine = &resolved.machine;
+    json!({
+        "name": machine.name,
+        "reference_name": machine.reference_name,
+        "description": machine.description,
+        "isa": machine.isa,
+        "hash": resolved.hash,
+        "sms": machine.dispatch.sms,
+        "core_mhz": machine.clocks.core_mhz,
+        "peak_gb_per_s": machine.peak_gb_per_s(),
+    })
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(header.iter().copied());
+    table
+}
+
+fn write_json(target: &Path, document: &serde_json::Value) -> Outcome {
+    write_text(target, &(serde_json::to_string_pretty(document)? + "\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `KEY=VALUE` of a `--set`.
+fn assignment(word: &str) -> Result<(String, String), String> {
+    let (key, value) =
+        word.split_once('=').ok_or("expected KEY=VALUE, as in l1.latency_cycles=30")?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}

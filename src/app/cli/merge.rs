@@ -1,0 +1,52 @@
+//! `gpumodel merge`: folders of sweeps joined into one.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::{MergeRequest, merge};
+use gpumodel_report::results::SweepFiles;
+use gpumodel_report::table;
+
+use super::Outcome;
+use super::output::stdout;
+use super::sweep::failures;
+
+/// Joins folders of `gpumodel sweep` into a new one
+///
+/// Cells come in the order of the folders, each once; one that has a record in any of
+/// them is done. What none of them has run is left: sweep the plan into the folder with
+/// --resume.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "EXIT CODES: 0 joined, though cells failed or are left; 2 a folder that\n\
+    holds no sweep or other cells, a damaged file, or cells of several versions.\n\n\
+    EXAMPLES:\n  \
+    gpumodel merge laptop cluster --out evaluation\n  \
+    gpumodel merge parts/* --out evaluation")]
+pub(crate) struct Arguments {
+    /// Folders of sweeps
+    #[arg(required = true, value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    /// The folder to write, without cells so far or with those of this merge, if it was ended
+    /// early
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Takes cells of several versions of the program; the tables say which is of which
+    #[arg(long)]
+    mixed_versions: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let request = MergeRequest {
+        folders: arguments.folders.clone(),
+        out: arguments.out.clone(),
+        mixed_versions: arguments.mixed_versions,
+    };
+    let (done, failed) = merge(&request)?;
+    let mut stdout = stdout();
+    let left = SweepFiles::new(&arguments.out).cells()?.len().saturating_sub(done + failed);
+    let out = arguments.out.display();
+    writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left")?;
+    stdout.write_all(table::failures(&failures(&arguments.out)?).as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,94 @@
+//! The records that a command line names: those of `analyze`, of reports and of sweeps.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gpumodel_core::units::with_causes;
+use gpumodel_report::RECORD;
+use gpumodel_report::results::{Analysis, RecordError, SweepFiles, cells_of_table, joined};
+
+/// Records, and what each of them was read from, as typed.
+#[derive(Default)]
+pub(super) struct Records {
+    pub(super) all: Vec<Analysis>,
+    pub(super) from: Vec<PathBuf>,
+}
+
+/// Every record of `paths`, in order; of a report's folder its record, of a sweep's folder
+/// those of its cells, and of a table of such a folder those of the cells that it names, as
+/// `analyze` would have written them.
+pub(super) fn read_all(paths: &[PathBuf]) -> Result<Records, RecordError> {
+    let mut records = Records::default();
+    for path in paths {
+        records.all.extend(read(path)?);
+        records.from.resize(records.all.len(), path.clone());
+    }
+    Ok(records)
+}
+
+fn read(path: &Path) -> Result<Vec<Analysis>, RecordError> {
+    let files = SweepFiles::new(path);
+    if files.begun() {
+        return Ok(joined(read_cells(&files)?));
+    }
+    if path.is_dir() {
+        return Ok(vec![of_report(path)?]);
+    }
+    let bytes = fs::read(path).map_err(|source| RecordError::file(path, source))?;
+    match cells_of_table(&bytes, path)? {
+        Some(keys) => Ok(joined(read_rows(path, &keys)?)),
+        None => Ok(vec![Analysis::from_json(&bytes, path)?]),
+    }
+}
+
+/// The files and folders of which reading `paths` may take something.
+pub(super) fn sources(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in paths {
+        let folder = path.is_dir();
+        found.push(if folder { path.join(RECORD) } else { path.clone() });
+        let root = if folder { Some(path.as_path()) } else { path.parent() };
+        let files = SweepFiles::new(root.unwrap_or(Path::new("")));
+        if files.begun() {
+            found.extend([files.list(), files.records(), files.failures()]);
+        }
+    }
+    found
+}
+
+/// The record in the folder of a report.
+fn of_report(folder: &Path) -> Result<Analysis, RecordError> {
+    let record = folder.join(RECORD);
+    if record.is_file() {
+        return Analysis::read(&record);
+    }
+    Err(RecordError::Folder { path: folder.to_path_buf() })
+}
+
+/// The records of the cells that are done.
+#[allow(clippy::print_stderr)]
+fn read_cells(files: &SweepFiles) -> Result<Vec<Analysis>, RecordError> {
+    let listing = files.listing()?;
+    for damage in &listing.damaged {
+        eprintln!("warning: left out: {}", with_causes(damage).join(": "));
+    }
+    let mut records = Vec::new();
+    for cell in listing.cells {
+        records.extend(files.outcome(&cell.key)?.and_then(Result::ok));
+    }
+    Ok(records)
+}
+
+/// The records of the cells `keys` that are done, which lie beside the table at `path`.
+fn read_rows(path: &Path, keys: &[String]) -> Result<Vec<Analysis>, RecordError> {
+    let files = SweepFiles::new(path.parent().unwrap_or(Path::new("")));
+    let mut records = Vec::new();
+    for key in keys {
+        let outcome = files.outcome(key)?.ok_or_else(|| RecordError::Beside {
+            path: path.to_path_buf(),
+            record: files.record(key),
+        })?;
+        records.extend(outcome.ok());
+    }
+    Ok(records)
+}

@@ -1,0 +1,150 @@
+//! `gpumodel reproduce`: a paper's experiments beside its published figures.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::{ReproduceError, ReproduceRequest, reproduce};
+use gpumodel_core::units::{ByteCount, check_writable, held};
+use gpumodel_report::figure::FIGURES;
+use gpumodel_report::results::SweepFiles;
+
+use super::Outcome;
+use super::bar::with_sweep_bars;
+use super::interrupt::{INTERRUPTED, ask_first};
+use super::memory::memory;
+use super::output::stdout;
+use super::place::cache_folder;
+
+/// Runs a paper's evaluation and puts what it prints beside what comes out
+///
+/// Machines, workload models, mixes and schemes are those of models/papers and
+/// models/plans. Everything lies in one folder; the same command goes on where it was
+/// ended, also with several processes at once.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "PAPER: arcs, ilp-smra, slate, ugpu, warped-slicer, your own in papers/ of --models, or all\n\n\
+    FILES in DIR:\n  \
+    index.html, report.md   every row, table and figure, what papers leave open, why rows fail\n  \
+    PAPER-PART-FIGURE.svg   the figures\n  \
+    headlines.csv           a line for each row and mix\n  \
+    reproduction.json       the same for programs\n  \
+    parts/[quick-]PAPER-PART/  plan and records of each part: `gpumodel sweep`, `plot` and\n                             \
+    `merge` take it; of a queue its record\n\n\
+    EXIT CODES: 0 all rows that were run agree; 1 some do not, or a run failed; 2 bad usage, or\n\
+    DIR cannot be written; 130 interrupted.\n\n\
+    EXAMPLES:\n  \
+    gpumodel reproduce slate --quick --report out      a few mixes with short runs\n  \
+    gpumodel reproduce slate --report slate            the whole evaluation\n  \
+    gpumodel reproduce slate --report slate --so-far   what there is of it meanwhile\n  \
+    gpumodel reproduce all --report papers --threads 32"
+)]
+pub(crate) struct Arguments {
+    /// Which paper
+    #[arg(value_name = "PAPER|all")]
+    paper: String,
+    /// The folder of the report, with the runs in it: new, empty, or of an earlier reproduction
+    #[arg(long, value_name = "DIR")]
+    report: PathBuf,
+    /// A representative part with shorter runs
+    #[arg(long)]
+    quick: bool,
+    /// Reports what has been run so far and runs nothing, while others run the rest or after an
+    /// interrupt; applications that this machine has not met are converted first
+    #[arg(long)]
+    so_far: bool,
+    /// Takes what other versions of the program have run in that folder, as it is; the report
+    /// tells how much. Queues are run again
+    #[arg(long)]
+    mixed_versions: bool,
+    /// Cells at once at most [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Memory that cells may take together by their estimates, as 512M or 8G
+    /// [default: 80 % of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    memory: Option<ByteCount>,
+    /// Seconds without a sign of life after which cells of a process on another machine
+    /// are taken over
+    #[arg(long, value_name = "SECONDS", default_value_t = 120,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    stale_after: u32,
+    /// A folder of model files that go before the built-in ones
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if let Some(threads) = arguments.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
+    }
+    let folder = &arguments.report;
+    check_own(folder)?;
+    check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
+    let request = ReproduceRequest {
+        paper: arguments.paper.clone(),
+        report: folder.clone(),
+        quick: arguments.quick,
+        so_far: arguments.so_far,
+        mixed_versions: arguments.mixed_versions,
+        memory_bytes: arguments.memory.map(|memory| memory.0),
+        expiry: Duration::from_secs(arguments.stale_after.into()),
+        models: arguments.models.clone(),
+        cache: cache_folder(),
+        figures: FIGURES.iter().map(|figure| figure.name.to_owned()).collect(),
+    };
+    ask_first();
+    let found = match with_sweep_bars(|watch| reproduce(&request, watch)) {
+        Ok(found) => found,
+        Err(error @ ReproduceError::Stopped { .. }) => {
+            writeln!(stdout(), "{error}; the same command goes on")?;
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    gpumodel_report::write_reproduction(&found, folder)?;
+    let mut stdout = stdout();
+    stdout.write_all(gpumodel_report::headlines(&found).as_bytes())?;
+    if found.left() > 0 {
+        let left = found.left();
+        writeln!(stdout, "not run yet: {left}; the same command without --so-far goes on")?;
+    }
+    writeln!(stdout, "report: {}", folder.join("index.html").display())?;
+    let [_, failed, _] = found.counts();
+    Ok(if failed + found.failed() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Refuses a folder of somebody else's, whose report would be replaced.
+fn check_own(folder: &Path) -> Result<(), String> {
+    let Some(held) = held(folder) else { return Ok(()) };
+    // One that was ended before its report has parts; the report's text is written behind its
+    // record.
+    let text = ["headlines.csv", "report.md", "index.html"];
+    let written = text.into_iter().find(|name| folder.join(name).exists());
+    let begun = written.is_none() && has_part(folder);
+    if begun || folder.join("reproduction.json").is_file() {
+        return Ok(());
+    }
+    let (folder, found) = (folder.display(), written.map_or(held, str::to_owned));
+    Err(format!(
+        "{folder} holds {found} and no reproduction: name a folder that does not exist or is \
+         empty, or that of an earlier reproduction"
+    ))
+}
+
+/// Whether `folder` holds a part of a reproduction: before anything of it runs, its plan or
+/// queue lies there; what was merged has a list of cells.
+fn has_part(folder: &Path) -> bool {
+    let within = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+    let names_apps = |file: &Path| {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        toml::from_str::<toml::Table>(&text).is_ok_and(|plan| plan.contains_key("apps"))
+    };
+    let plan = |file: &Path| file.extension().is_some_and(|end| end == "toml") && names_apps(file);
+    let part = |part: &Path| {
+        SweepFiles::new(part).begun() || within(part).any(|entry| plan(&entry.path()))
+    };
+    within(&folder.join("parts")).any(|entry| part(&entry.path()))
+}

@@ -1,0 +1,307 @@
+//! `gpumodel sweep`: mixes x machines x schemes x seeds as a plan says.
+
+mod slurm;
+
+use std::error::Error;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::{ScalingRequest, SweepEnd, SweepError, SweepRequest, remaining, scaled, sweep};
+use gpumodel_core::units::ByteCount;
+use gpumodel_report::results::{FailedCell, SweepFiles};
+use gpumodel_report::table;
+
+use self::slurm::SlurmArguments;
+use super::Outcome;
+use super::bar::with_sweep_bars;
+use super::interrupt::{INTERRUPTED, ask_first};
+use super::memory::memory;
+use super::output::stdout;
+use super::place::cache_folder;
+
+/// Runs a plan: mixes x machines x schemes with their parameters x seeds
+///
+/// Each of these is a cell; its record is what `analyze` would write. Applications alone,
+/// and what schemes ask for before they start, are found out once and kept in the cache
+/// folder. A cell that fails is kept with its error, and the rest goes on.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "PLAN (TOML):\n  \
+    machines = [\"v100\", \"warped-slicer:l1.latency_cycles=20,40\"]   names or files; lists multiply out\n  \
+    schemes = [\"left-over\", \"warped-slicer:window=5000,10000\"]     as --scheme of analyze; so do these\n  \
+    until = \"targets\"                                               as of analyze [all]\n  \
+    window = 2000000\n  \
+    arrive = { lud = 50000 }                                         wherever lud runs\n  \
+    spacing = 5000                                                   each so long after who is before it in the mix [0]; arrive goes first\n  \
+    seeds = [0]                                                      kept in the record [0]\n\n  \
+    [apps]                                                           paths from the plan's folder on\n  \
+    bfs = \"traces/bfs\"\n  \
+    lud = \"lud.gpt\"\n  \
+    copy = \"synth:stream-copy\"                                       or synth:stream-copy:scale=0.1\n\n  \
+    [mixes]\n  \
+    lists = [[\"bfs\", \"lud\", \"copy\"], [\"copy\", \"bfs\"]]            in this order on the machine\n  \
+    all_pairs = true\n  \
+    random = [{ size = 3, count = 1, seed = 7 }]                     all differ\n\n\
+    FILES in DIR:\n  \
+    cells/KEY.json    a record per cell, for plot and compare; KEY is the hash of everything\n                    \
+    that can change its numbers\n  \
+    failed/KEY.json   why a cell has none\n  \
+    cells.csv, .jsonl a row per cell: STP, ANTT, ...; .parquet as well where the program\n                    \
+    was built with --features parquet\n  \
+    apps.csv, .jsonl  a row per cell and application, likewise; reports/COLUMNS.md of the\n                    \
+    source explains every column: caches and DRAM are counted in sectors of\n                    \
+    32 bytes\n  \
+    sweep.json        the cells in order\n  \
+    slurm             scripts, logs and the list of jobs of --engine slurm\n\n\
+    Several processes, also of several machines, may work in one DIR with the same plan: add\n\
+    --resume. Interrupt once to finish what runs, twice to stop at once.\n\n\
+    SLURM: --engine slurm submits job arrays of parts of the cells, and a job after them that\n\
+    finishes what was lost and writes the tables; then it watches them and submits lost cells\n\
+    again. DIR, PLAN, what the plan names and the cache folder (GPUMODEL_CACHE) must be where\n\
+    all nodes see them. Interrupted, killed or on another machine, the jobs go on: the same\n\
+    command with --resume takes up the watch. Partition, account and the like come from\n\
+    sbatch's own variables, as SBATCH_PARTITION, SBATCH_ACCOUNT or SBATCH_TIMELIMIT.\n\n\
+    EXIT CODES: 0 all cells have a record; 1 some failed; 2 a wrong plan, DIR cannot be\n\
+    written, or Slurm refuses; 130 interrupted, or tasks were cancelled.\n\n\
+    EXAMPLES:\n  \
+    gpumodel sweep plan.toml --out evaluation --dry-run\n  \
+    gpumodel sweep plan.toml --out evaluation --dry-run --nodes 1,10,100,1000 --threads 32\n  \
+    gpumodel sweep plan.toml --out evaluation\n  \
+    gpumodel sweep plan.toml --out evaluation --resume\n  \
+    gpumodel sweep plan.toml --out evaluation --retry-failed --memory 8G --threads 4\n  \
+    gpumodel sweep plan.toml --out evaluation --engine slurm --threads 4\n  \
+    gpumodel sweep plan.toml --out evaluation --engine slurm --resume\n  \
+    gpumodel sweep plan.toml --out evaluation --engine slurm --print --threads 4\n  \
+    gpumodel plot evaluation --figure normalized --metric stp -o stp.svg")]
+pub(crate) struct Arguments {
+    /// The plan
+    #[arg(value_name = "PLAN.toml")]
+    plan: PathBuf,
+    /// The folder of the sweep
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Goes on in a folder that holds cells: those that have ended are left as they are
+    #[arg(long)]
+    resume: bool,
+    /// Goes on, and runs the cells again that failed
+    #[arg(long)]
+    retry_failed: bool,
+    /// Goes on in a folder with cells of another version of the program, which are not run
+    /// again; the tables say which is of which
+    #[arg(long)]
+    mixed_versions: bool,
+    /// Names the cells and says which of them have ended in DIR; estimates time and memory of
+    /// the others, by the cells that have run so far; runs none. Prepares traces that have
+    /// not been yet, as the run would: that is kept
+    #[arg(long)]
+    dry_run: bool,
+    /// Estimates the whole on so many nodes of --threads each, from the cells that have
+    /// run so far
+    #[arg(long, value_name = "N,N,...", requires = "dry_run", value_delimiter = ',',
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    nodes: Vec<u32>,
+    /// Seed of the draws of --nodes [default: the first one of the plan]
+    #[arg(long, value_name = "N", requires = "nodes")]
+    seed: Option<u64>,
+    /// Cells at once at most [default: all cores; with --engine slurm, in a job: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Memory that cells may take together by their estimates, as 512M or 8G, and as far as
+    /// 80 % of what is free has room for them beside those of others in DIR on this machine;
+    /// one cell runs in any case [default: what is free alone]
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    memory: Option<ByteCount>,
+    /// Refuses a plan that has other cells than when a job was submitted
+    #[arg(long, value_name = "HASH", hide = true)]
+    plan_hash: Option<String>,
+    /// The cache folder, for jobs that are not given the variable
+    #[arg(long, value_name = "DIR", hide = true)]
+    cache: Option<PathBuf>,
+    /// Writes the tables, though others of many jobs may still run their parts
+    #[arg(long, hide = true)]
+    tables: bool,
+    /// Only these cells, by their numbers in --dry-run, which are those in the whole plan
+    #[arg(long, value_name = "FIRST-LAST", value_parser = part)]
+    cells: Option<(usize, usize)>,
+    /// Seconds without a sign of life after which cells of a process are taken over that is on
+    /// another machine or in a container; of others of this machine it is known at once that
+    /// they have ended, also of those from before it booted again
+    #[arg(long, value_name = "SECONDS", default_value_t = 120,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    stale_after: u32,
+    /// A folder of model files that go before the built-in ones
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
+    /// Where cells run
+    #[arg(long, value_enum, default_value_t = Engine::Local)]
+    engine: Engine,
+    #[command(flatten)]
+    slurm: SlurmArguments,
+}
+
+/// What runs the cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Engine {
+    /// This machine
+    Local,
+    /// Jobs of Slurm, which are submitted and watched
+    Slurm,
+}
+
+fn part(typed: &str) -> Result<(usize, usize), String> {
+    let wrong = || format!("expected FIRST-LAST, as 1-100, found {typed}");
+    let (first, last) = typed.split_once('-').unwrap_or((typed, typed));
+    let range = (first.parse().map_err(|_| wrong())?, last.parse().map_err(|_| wrong())?);
+    if range.0 >= 1 && range.0 <= range.1 { Ok(range) } else { Err(wrong()) }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if arguments.engine == Engine::Local {
+        arguments.slurm.refuse()?;
+    }
+    if let Some(threads) = arguments.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
+    }
+    let request = SweepRequest {
+        plan: arguments.plan.clone(),
+        out: arguments.out.clone(),
+        resume: arguments.resume,
+        retry_failed: arguments.retry_failed,
+        mixed_versions: arguments.mixed_versions,
+        memory_bytes: arguments.memory.map(|memory| memory.0),
+        plan_hash: arguments.plan_hash.clone(),
+        part: arguments.cells,
+        tables: arguments.tables,
+        expiry: Duration::from_secs(arguments.stale_after.into()),
+        models: arguments.models.clone(),
+        cache: arguments.cache.clone().unwrap_or_else(cache_folder),
+    };
+    if arguments.dry_run {
+        return dry(arguments, &request);
+    }
+    if arguments.engine == Engine::Slurm {
+        return slurm::run(arguments, &request);
+    }
+    ask_first();
+    match with_sweep_bars(|watch| sweep(&request, watch)) {
+        Ok(end) => tell(arguments, end),
+        Err(error @ SweepError::Stopped { .. }) => stopped(arguments, &error),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Says what the cells will take, or would on many nodes.
+fn dry(arguments: &Arguments, request: &SweepRequest) -> Outcome {
+    let threads = rayon::current_num_threads();
+    let said = if arguments.nodes.is_empty() {
+        table::planned(&with_sweep_bars(|watch| remaining(request, threads, watch))?)
+    } else {
+        let threads = u32::try_from(threads)?;
+        let scaling =
+            ScalingRequest { nodes: arguments.nodes.clone(), threads, seed: arguments.seed };
+        table::scaling(&with_sweep_bars(|watch| scaled(request, &scaling, watch))?)
+    };
+    stdout().write_all(said.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says that an interrupt ended the sweep before it ran.
+fn stopped(arguments: &Arguments, error: &SweepError) -> Outcome {
+    let mut stdout = stdout();
+    writeln!(stdout, "{error}")?;
+    writeln!(stdout, "{}", go_on(arguments))?;
+    Ok(ExitCode::from(INTERRUPTED))
+}
+
+/// Says how the sweep ended.
+fn tell(arguments: &Arguments, end: SweepEnd) -> Outcome {
+    let SweepEnd { done, failed, left } = end;
+    let out = arguments.out.display();
+    let mut stdout = stdout();
+    let of = arguments.cells.map(|(first, last)| format!(" of cells {first} to {last}"));
+    let of = of.unwrap_or_default();
+    writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left{of}")?;
+    if failed > 0 {
+        let all = failures(&arguments.out)?;
+        stdout.write_all(table::failures(&all).as_bytes())?;
+        let refused = all.iter().filter(|one| one.refused).count();
+        if refused > 0 {
+            let plan = arguments.plan.display();
+            writeln!(
+                stdout,
+                "{refused} refused: running them again gives the same; fix the plan: leave their \
+                 schemes, machines or settings out of {plan}, or change them"
+            )?;
+        }
+        if all.len() > refused || all.is_empty() {
+            writeln!(stdout, "run them again: {} --retry-failed", again(arguments))?;
+        }
+    }
+    if left > 0 {
+        writeln!(stdout, "{}", go_on(arguments))?;
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn go_on(arguments: &Arguments) -> String {
+    format!("go on: {} --resume", again(arguments))
+}
+
+/// The command with what says which cells are run, and where.
+fn again(arguments: &Arguments) -> String {
+    let (plan, out) = (typed(&arguments.plan), typed(&arguments.out));
+    let mut text = format!("gpumodel sweep {plan} --out {out}{}", arguments.engine.words());
+    if let Some((first, last)) = arguments.cells {
+        text += &format!(" --cells {first}-{last}");
+    }
+    if let Some(models) = &arguments.models {
+        text += &format!(" --models {}", typed(models));
+    }
+    if arguments.mixed_versions {
+        text += " --mixed-versions";
+    }
+    if let Some(threads) = arguments.threads {
+        text += &format!(" --threads {threads}");
+    }
+    if let Some(memory) = arguments.memory {
+        text += &format!(" --memory {}", memory.0);
+    }
+    text
+}
+
+/// A path as a shell takes it.
+fn typed(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+impl Engine {
+    /// How it is asked for, where it is not the usual one.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Local => "",
+            Self::Slurm => " --engine slurm",
+        }
+    }
+}
+
+/// Every failure in a sweep's folder, in order; damaged files have been said.
+pub(super) fn failures(
+    folder: &std::path::Path,
+) -> Result<Vec<FailedCell>, Box<dyn Error + Send + Sync>> {
+    let files = SweepFiles::new(folder);
+    let mut failed = Vec::new();
+    for cell in files.cells()? {
+        let path = files.failure(&cell.key);
+        if path.is_file() && !files.record(&cell.key).is_file() {
+            failed.extend(FailedCell::read(&path));
+        }
+    }
+    Ok(failed)
+}

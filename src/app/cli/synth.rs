@@ -1,0 +1,161 @@
+//! `gpumodel synth`: a workload model as a trace folder.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use gpumodel_core::units::{held, to_u64};
+use gpumodel_sim::config::{Models, SpecError, Unlisted};
+use gpumodel_trace::workload::{Compression, FolderReport, Workload, write_folder};
+
+use super::Outcome;
+use super::fit::FitArguments;
+use super::workload_list;
+
+/// Writes a workload model as an Accel-Sim trace folder that `convert` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gpumodel synth --list                          the workloads that come with the program
+  gpumodel synth saxpy -o traces/local/saxpy     one of them
+  gpumodel synth my.toml -o out --scale 0.25     a file, with a quarter of its CTAs
+  gpumodel convert out -o my.gpt                 the folder as a store
+  gpumodel analyze synth:saxpy:scale=0.25 -m v100   a quarter of it, without a folder
+  gpumodel synth ugpu-cp --fit atoms=200..400 --machine ugpu --to mpki_thread=0.02
+                                                 the value of a constant that a paper asks for
+
+A scale multiplies the constants under [scaled] of the file: CTAs or the trips of each, and the
+buffers whose size is written with them. Tables that are read at random keep their size unless
+the file scales them; see `What --scale does` in models/workloads/README.md.")]
+pub(crate) struct Arguments {
+    /// A name in models/workloads, or a file (with a `/` or the ending .toml).
+    #[arg(value_name = "NAME|FILE", required_unless_present = "list")]
+    workload: Option<String>,
+
+    /// The folder to write, new or empty: kernelslist.g and one kernel-N.traceg per launch.
+    #[arg(short, long, value_name = "DIR", required_unless_present_any = ["list", "fit"])]
+    output: Option<PathBuf>,
+
+    /// Multiplies the file's scaled constants: CTAs or the work of each, and what they touch.
+    #[arg(long, value_name = "X", default_value_t = 1.0, allow_negative_numbers = true)]
+    scale: f64,
+
+    /// How the trace files are kept.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Packing::None)]
+    compress: Packing,
+
+    /// A folder whose workloads/*.toml come before the program's own.
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
+
+    #[command(flatten)]
+    fit: FitArguments,
+
+    /// Prints the workloads that come with the program and ends.
+    #[arg(long)]
+    list: bool,
+}
+
+/// How trace files are kept.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Packing {
+    /// Plain text.
+    None,
+    /// One xz stream per file.
+    Xz,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    if arguments.list {
+        return workload_list::list(arguments.models.as_deref());
+    }
+    let name = arguments.workload.expect("required without --list");
+    let name = bare(&name)?;
+    if let Some(fitted) = arguments.fit.run(name, arguments.scale, arguments.models.clone()) {
+        return fitted;
+    }
+    let folder = arguments.output.expect("required without --list and --fit");
+    check_empty(&folder)?;
+    let models = crate::models(arguments.models.as_deref())?;
+    let workload = Workload::load_scaled(name, &models, arguments.scale)?;
+    let compression = match arguments.compress {
+        Packing::None => Compression::None,
+        Packing::Xz => Compression::Xz,
+    };
+    let bar = bar(workload.kernel_count());
+    let report =
+        write_folder(&workload, &folder, compression, &mut |done| bar.set_position(to_u64(done)))?;
+    bar.finish_and_clear();
+    message(&format!(
+        "{}: {} launch(es), {} warp instructions, {} thread instructions, {} bytes of text",
+        folder.display(),
+        report.kernels,
+        report.warp_instructions,
+        report.thread_instructions,
+        report.text_bytes
+    ));
+    workload.remark().iter().for_each(|remark| message(remark));
+    // The folder is written: what cannot be looked up any more is no failure.
+    match unknown(&report, &models) {
+        Ok(warnings) => warnings.iter().for_each(|warning| message(warning)),
+        Err(error) => message(&format!("warning: opcodes are not looked up: {error}")),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A workload's name without the `synth:` that other verbs need; they take the scale with it,
+/// too, which here has an option.
+fn bare(name: &str) -> Result<&str, String> {
+    let bare = name.strip_prefix("synth:").unwrap_or(name);
+    // `:scale=` misspelt is still meant for one; a file may have such a name.
+    let misspelt = || bare.split_once(':').filter(|_| !bare.contains('/'));
+    let typed = bare.split_once(":scale=").or_else(misspelt);
+    let Some((workload, scale)) = typed.filter(|_| !Path::new(bare).exists()) else {
+        return Ok(bare);
+    };
+    let scale = scale.rsplit('=').next().unwrap_or(scale);
+    let option = format!("`synth` takes a scale as an option: synth {workload} --scale");
+    match scale.parse::<f64>() {
+        Ok(number) if number > 0.0 => Err(format!("{name}: {option} {scale}")),
+        _ => {
+            let found = if scale.is_empty() { "nothing" } else { scale };
+            Err(format!("{name}: expected one number above 0, found {found}; {option} 0.5"))
+        }
+    }
+}
+
+/// Refuses a folder that holds something: what is there may be a trace that nobody makes
+/// again, and two traces in one folder are none.
+fn check_empty(folder: &Path) -> Result<(), String> {
+    let Some(held) = held(folder) else { return Ok(()) };
+    let folder = folder.display();
+    Err(format!("{folder} holds {held}: name a folder that does not exist, or remove it first"))
+}
+
+/// A warning for each opcode that was executed and is in no opcode table.
+fn unknown(report: &FolderReport, models: &Models) -> Result<Vec<String>, SpecError> {
+    let opcodes = report.opcodes.keys().map(String::as_str);
+    let unlisted = models.unlisted(opcodes)?;
+    let warning = |Unlisted { opcode, units, hint }: Unlisted| {
+        let executed = report.opcodes[&opcode];
+        format!(
+            "warning: {opcode} is in no opcode table{hint}: its {executed} warp instructions are \
+             taken as {units}, by its first letters"
+        )
+    };
+    Ok(unlisted.into_iter().map(warning).collect())
+}
+
+#[allow(clippy::print_stderr, reason = "messages go to standard error")]
+fn message(text: &str) {
+    eprintln!("{text}");
+}
+
+/// A bar over launches; hidden where standard error is no terminal.
+fn bar(launches: usize) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(to_u64(launches)), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} launches");
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}

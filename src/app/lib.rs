@@ -1,0 +1,70 @@
+//! Joins machine, traces and schemes: opens applications, runs them, fills
+//! records.
+//!
+//! Knows no drawing and no command line.
+
+pub mod cli;
+
+mod alone;
+mod answers;
+mod app;
+mod assumptions;
+mod cached;
+mod claims;
+mod corun;
+mod dram;
+mod dram_latency;
+mod dram_requests;
+mod draws;
+mod energy;
+mod error;
+mod facts;
+mod fit;
+mod given;
+mod hosted;
+mod memory;
+mod model_records;
+mod models;
+mod notes;
+mod parts;
+mod profiles;
+mod published;
+mod queue;
+mod recall;
+mod replay;
+mod reproduce;
+mod request;
+mod rows;
+mod sample;
+mod schemes;
+mod shares;
+mod shelf;
+mod solo;
+mod stage;
+mod stopwatch;
+mod sweep;
+mod together;
+mod until;
+mod utilization;
+mod watch;
+mod wrong;
+
+pub use app::{App, AppName, default_name};
+pub use dram::{DramError, DramJob, RequestFormat};
+pub use dram_requests::RequestError;
+pub use error::RunError;
+pub use fit::{FitError, FitRequest, FitStep, Fitted, fit};
+pub use memory::check_memory;
+pub use models::models;
+pub use queue::QueueFileError;
+pub use reproduce::{ReproduceError, ReproduceRequest, reproduce};
+pub use request::{AnalyzeRequest, analyze};
+pub use sample::SampleRequest;
+pub use schemes::{ParameterRow, SchemeRow, schemes};
+pub use sweep::{
+    MergeRequest, ScalingRequest, SlurmEnd, SlurmError, SlurmRequest, SweepEnd, SweepError,
+    SweepRequest, SweepWatch, merge, planned, remaining, scaled, slurm_name, slurm_scripts,
+    slurm_sweep, sweep,
+};
+pub use until::{Until, Who};
+pub use watch::{Unwatched, Watch};

@@ -1,0 +1,141 @@
+//! The memory of a machine: its standard and address map, fitted together.
+
+use gpumodel_core::models::ModelFiles;
+use gpumodel_sim::config::{AddressMap, Machine, Mapping, MemoryError, MemoryStandard};
+
+/// How many times faster or slower than its standard's own clock a memory may be: the
+/// A100 of Accel-Sim runs HBM2 at 7.1 times, and a unit that slips is off by 1000.
+const MOST_TIMES: f64 = 64.0;
+
+/// Whether `machine` has a memory that it can run with: reads standard and mapping,
+/// first from the folder `models`, and puts them together, as an analysis does.
+///
+/// # Errors
+/// [`MemoryError`]: what there is not, or does not fit.
+pub fn check_memory(machine: &Machine, models: &ModelFiles) -> Result<(), MemoryError> {
+    Memory::load(machine, models).map(drop)
+}
+
+/// The memory side of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Memory {
+    /// The standard with the machine's own parameters.
+    pub(super) standard: MemoryStandard,
+    /// Where addresses lie.
+    pub(super) map: AddressMap,
+    /// Peak bandwidth of all channels in GB/s.
+    pub(super) peak_gb_per_s: f64,
+}
+
+impl Memory {
+    /// Reads what `machine` names.
+    pub(super) fn load(machine: &Machine, models: &ModelFiles) -> Result<Self, MemoryError> {
+        let dram = &machine.dram;
+        let standard = MemoryStandard::load(&dram.standard, models, &dram.timing)?;
+        let mapping = Mapping::load(&dram.mapping, models)?;
+        let map = mapping.for_machine(dram.channels, machine.l2.slices / dram.channels)?;
+        map.fits(&standard)?;
+        if machine.l2.cache.line_bytes < standard.bytes_per_access {
+            return Err(MemoryError::Inconsistent {
+                name: standard.name,
+                problem: format!(
+                    "it moves {} bytes at once, an L2 line of {} holds {}: raise l2.cache.line_bytes",
+                    standard.bytes_per_access, machine.name, machine.l2.cache.line_bytes
+                ),
+            });
+        }
+        whole_lines(machine, &mapping, &map)?;
+        as_wide_as_said(machine, &standard)?;
+        #[allow(clippy::cast_precision_loss, reason = "a clock in kHz is far below 2^53")]
+        let standard_mhz = standard.clock_khz as f64 / 1000.0;
+        let mhz = machine.clocks.dram_mhz.unwrap_or(standard_mhz);
+        about_as_fast(machine, &standard, (mhz, standard_mhz))?;
+        let bytes = standard.peak_bytes_per_clock() * f64::from(dram.channels);
+        Ok(Self { standard, map, peak_gb_per_s: bytes * mhz / 1000.0 })
+    }
+}
+
+/// What the caches have as one must lie in one row.
+fn whole_lines(machine: &Machine, mapping: &Mapping, map: &AddressMap) -> Result<(), MemoryError> {
+    let bytes = machine.l2.cache.sector_bytes;
+    if map.keeps_whole(u64::from(bytes)) {
+        return Ok(());
+    }
+    Err(MemoryError::Inconsistent {
+        name: mapping.name.clone(),
+        problem: format!(
+            "it spreads the {bytes} bytes over channels, slices or rows that {} fetches as one: \
+             set l1.cache.sector_bytes and l2.cache.sector_bytes to 32, or name another dram.mapping",
+            machine.name
+        ),
+    })
+}
+
+/// The machine says what its standard's channels move; only the standard is modelled.
+fn as_wide_as_said(machine: &Machine, standard: &MemoryStandard) -> Result<(), MemoryError> {
+    let said = f64::from(machine.dram.channel_bytes_per_clock);
+    let found = standard.peak_bytes_per_clock();
+    if (said - found).abs() < 1e-6 * said {
+        return Ok(());
+    }
+    Err(MemoryError::Inconsistent {
+        name: standard.name.clone(),
+        problem: format!(
+            "a channel moves {found} bytes per clock, dram.channel_bytes_per_clock of {} says {said}: \
+             for another bandwidth name another dram.standard, or set dram.channels or \
+             clocks.dram_mhz",
+            machine.name
+        ),
+    })
+}
+
+/// A clock far from the standard's own is a slip of units.
+fn about_as_fast(
+    machine: &Machine,
+    standard: &MemoryStandard,
+    (mhz, own): (f64, f64),
+) -> Result<(), MemoryError> {
+    if (own / MOST_TIMES..=own * MOST_TIMES).contains(&mhz) {
+        return Ok(());
+    }
+    Err(MemoryError::Inconsistent {
+        name: standard.name.clone(),
+        problem: format!(
+            "its command clock is {own} MHz, clocks.dram_mhz of {} says {mhz}: expected at most \
+             {MOST_TIMES} times more or less; give the command clock in MHz, or name another \
+             dram.standard",
+            machine.name
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Memory;
+
+    #[test]
+    fn a_width_that_the_standard_does_not_have_is_refused() {
+        let mut machine = crate::models(None).unwrap().machine("ilp-smra", &[]).unwrap().machine;
+        assert!(Memory::load(&machine, &crate::models(None).unwrap()).is_ok());
+        machine.dram.channel_bytes_per_clock = 64;
+        let error = Memory::load(&machine, &crate::models(None).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("moves 32 bytes per clock"), "{error}");
+        assert!(error.contains("dram.channel_bytes_per_clock of ilp-smra says 64"), "{error}");
+    }
+
+    #[test]
+    fn a_clock_in_another_unit_is_refused() {
+        let mut machine = crate::models(None).unwrap().machine("v100", &[]).unwrap().machine;
+        for (mhz, fits) in
+            [(877.0, true), (3000.0, true), (8770.0, true), (87_700.0, false), (0.877, false)]
+        {
+            machine.clocks.dram_mhz = Some(mhz);
+            let found = Memory::load(&machine, &crate::models(None).unwrap());
+            assert_eq!(found.is_ok(), fits, "{mhz}: {found:?}");
+        }
+        let error = Memory::load(&machine, &crate::models(None).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("is 877 MHz") && error.contains("says 0.877"), "{error}");
+        machine.clocks.dram_mhz = None;
+        assert!(Memory::load(&machine, &crate::models(None).unwrap()).is_ok());
+    }
+}

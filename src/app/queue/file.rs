@@ -1,0 +1,355 @@
+//! A queue as the user writes it down.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use gpumodel_core::units::{Cycle, did_you_mean};
+use gpumodel_policy::queue::CLASSES;
+use gpumodel_sim::config::{KeyLines, SpecError, plain};
+
+use super::super::app::AppName;
+use super::super::wrong::{Wrong, at};
+use super::generate::Generate;
+use super::place::Entry;
+
+/// The largest queue file that is read.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// The longest queue.
+const MOST_JOBS: usize = 100_000;
+
+/// The latest arrival: weeks of any GPU's time.
+const MOST_CYCLES: Cycle = 1_000_000_000_000_000;
+
+/// Applications that run together at most.
+const MOST_TOGETHER: usize = 16;
+
+/// A queue file, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct QueueFile {
+    /// Its name: that of the file without folder and extension.
+    pub(super) name: String,
+    /// N_G.
+    pub(crate) group_size: usize,
+    /// `idle` or `given`.
+    pub(crate) early_finishers: &'static str,
+    /// The applications, by name: those of the file first.
+    pub(crate) apps: Vec<AppName>,
+    /// Where the file names each of its own.
+    pub(crate) places: Vec<String>,
+    /// The order that is written down.
+    pub(super) order: Vec<Entry>,
+    /// The queues that are to be made.
+    pub(super) generate: Option<Generate>,
+    /// Slow-downs that were measured, by class that disturbs, then that suffers.
+    pub(super) given: BTreeMap<String, BTreeMap<String, f64>>,
+}
+
+/// Why a file is no queue.
+#[derive(Debug, Error)]
+pub enum QueueFileError {
+    /// It cannot be read.
+    #[error("cannot read the queue {path}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is larger than any queue.
+    #[error("the queue {path} is larger than {most} bytes")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The largest that is read.
+        most: u64,
+    },
+    /// It is not TOML, or has other keys than a queue.
+    #[error(transparent)]
+    Spec(Box<SpecError>),
+    /// A value that no queue can have.
+    #[error("{}: {message}", at(path, *line))]
+    Value {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1; `None`: it is about the whole file.
+        line: Option<u32>,
+        /// Key, what was expected and what was found.
+        message: String,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum EarlyFinishers {
+    #[default]
+    Idle,
+    Given,
+}
+
+/// The file as it is read.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    #[allow(dead_code, reason = "words for people")]
+    description: Option<String>,
+    group_size: usize,
+    #[serde(default)]
+    early_finishers: EarlyFinishers,
+    #[serde(default)]
+    apps: BTreeMap<String, String>,
+    #[serde(default)]
+    order: Vec<Entry>,
+    generate: Option<Generate>,
+    #[serde(default)]
+    interference: BTreeMap<String, BTreeMap<String, f64>>,
+}
+
+impl QueueFile {
+    /// Reads the queue at `path`; `more` are applications beside those that it names.
+    pub(crate) fn read(path: &Path, more: &[AppName]) -> Result<Self, QueueFileError> {
+        let failed = |source| QueueFileError::Read { path: path.to_path_buf(), source };
+        let mut text = String::new();
+        let file = File::open(path).map_err(failed)?;
+        file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+        if text.len() as u64 > MOST_BYTES {
+            return Err(QueueFileError::TooLarge { path: path.to_path_buf(), most: MOST_BYTES });
+        }
+        let (raw, lines) =
+            plain(path, &text).map_err(|error| QueueFileError::Spec(Box::new(error)))?;
+        Self::new(path, (raw, &lines), more).map_err(|wrong| QueueFileError::Value {
+            path: path.to_path_buf(),
+            line: lines.line(&wrong.keys),
+            message: wrong.message,
+        })
+    }
+
+    fn new(path: &Path, (raw, lines): (Raw, &KeyLines), more: &[AppName]) -> Result<Self, Wrong> {
+        let folder = path.parent().unwrap_or_else(|| Path::new(""));
+        let place = |name: &String| at(path, lines.line(&Wrong::of("apps", "").within(name).keys));
+        let places = raw.apps.keys().map(place).collect();
+        let named = raw.apps.iter().map(|(name, source)| AppName::within(folder, name, source));
+        let apps: Vec<AppName> = named.chain(more.iter().cloned()).collect();
+        let early_finishers = match raw.early_finishers {
+            EarlyFinishers::Idle => "idle",
+            EarlyFinishers::Given => "given",
+        };
+        let queue = Self {
+            name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            group_size: raw.group_size,
+            early_finishers,
+            apps,
+            places,
+            order: raw.order,
+            generate: raw.generate,
+            given: raw.interference,
+        };
+        queue.check().map(|()| queue)
+    }
+
+    fn check(&self) -> Result<(), Wrong> {
+        let size = self.group_size;
+        if !(1..=MOST_TOGETHER).contains(&size) {
+            let message = format!("group_size: expected 1 to {MOST_TOGETHER}, found {size}");
+            return Err(Wrong::of("group_size", message));
+        }
+        if self.apps.is_empty() {
+            let message = "expected applications in [apps], as saxpy = \"synth:saxpy\", or on the \
+                           command line";
+            return Err(Wrong::of("apps", message));
+        }
+        match &self.generate {
+            None if self.order.is_empty() => {
+                let message = "expected an order, as order = [\"a\", \"b\"], or a table [generate]";
+                Err(Wrong::of("order", message))
+            }
+            Some(_) if !self.order.is_empty() => {
+                let message = "expected an order or a table [generate], found both";
+                Err(Wrong::of("generate", message))
+            }
+            Some(generate) => generate.check(MOST_JOBS),
+            None => self.check_order(),
+        }?;
+        self.check_given()
+    }
+
+    fn check_order(&self) -> Result<(), Wrong> {
+        if self.order.len() > MOST_JOBS {
+            return Err(Wrong::of("order", format!("order: expected at most {MOST_JOBS} places")));
+        }
+        for (number, entry) in self.order.iter().enumerate() {
+            let wrong = |message: String| {
+                let message = format!("order, place {}: {message}", number + 1);
+                Wrong::of("order", message).item(number)
+            };
+            if entry.arrival > MOST_CYCLES {
+                let found = entry.arrival;
+                let message = format!("arrival: expected at most {MOST_CYCLES}, found {found}");
+                return Err(wrong(message).within("arrival"));
+            }
+            let known = || self.apps.iter().map(|app| app.name.as_str());
+            if !known().any(|name| name == entry.app) {
+                let hint = did_you_mean(&entry.app, known());
+                let all = known().collect::<Vec<_>>().join(", ");
+                let message = format!("no application {}{hint}; there are: {all}", entry.app);
+                return Err(wrong(message).within("app"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_given(&self) -> Result<(), Wrong> {
+        let all = self.given.iter().flat_map(|(disturbs, row)| {
+            row.iter().map(move |(suffers, value)| (disturbs, suffers, *value))
+        });
+        for (disturbs, suffers, value) in all {
+            let wrong = |message: String| {
+                let message = format!("interference.{disturbs}.{suffers}: {message}");
+                Wrong::of("interference", message).within(disturbs).within(suffers)
+            };
+            if !(0.01..=1000.0).contains(&value) {
+                let message = format!("expected a slow-down from 0.01 to 1000, found {value}");
+                return Err(wrong(message));
+            }
+            let known = |name: &String| {
+                CLASSES.contains(&name.as_str()) || self.apps.iter().any(|app| app.name == *name)
+            };
+            if let Some(name) = [disturbs, suffers].into_iter().find(|name| !known(name)) {
+                let classes = CLASSES.join(", ");
+                return Err(wrong(format!(
+                    "expected a class ({classes}) or an application's name, found {name}"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::{Entry, QueueFile};
+
+    fn read(text: &str) -> Result<QueueFile, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("q.toml");
+        std::fs::write(&path, text).unwrap();
+        QueueFile::read(&path, &[]).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn paths_are_from_the_files_folder_on() {
+        let text = "group_size = 2\norder = ['a', {app = 'b', arrival = 7}, 'a']\n\
+                    [apps]\na = 'synth:saxpy'\nb = 'x/b.gpt'\nc = 'synth:own/c.toml'";
+        let queue = read(text).unwrap();
+        assert_eq!((queue.name.as_str(), queue.early_finishers), ("q", "idle"));
+        assert_eq!(queue.apps[0].path, PathBuf::from("synth:saxpy"));
+        assert!(queue.apps[1].path.is_absolute() && queue.apps[1].path.ends_with("x/b.gpt"));
+        let own = queue.apps[2].path.to_str().unwrap();
+        assert!(own.starts_with("synth:/") && own.ends_with("own/c.toml"), "{own}");
+        assert_eq!(queue.order[1], Entry { app: "b".into(), arrival: 7 });
+    }
+
+    #[test]
+    fn keys_and_values_that_no_queue_has_are_told_with_their_line() {
+        let apps = "[apps]\na = 'synth:saxpy'\n";
+        for (text, words) in [
+            (
+                format!("group_sice = 2\norder=['a']\n{apps}"),
+                "q.toml:1: unknown key `group_sice`; did you mean `group_size`",
+            ),
+            (format!("order=['a']\n{apps}"), "q.toml:1: `group_size`: expected a value, found no"),
+            (format!("group_size = -2\norder=['a']\n{apps}"), "expected a whole number from 0 on"),
+            (
+                format!("group_size = 2\nearly_finishers = 'ide'\norder=['a']\n{apps}"),
+                "q.toml:2: `early_finishers`: expected one of idle, given, found \"ide\"; did you \
+                 mean `idle`?",
+            ),
+            (
+                format!("group_size = 2\norder=[{{app='a'}}]\n{apps}"),
+                "q.toml:2: `order.arrival`: expected a value, found nothing",
+            ),
+            (
+                format!("group_size = 2\norder=['a',\n{{app='a', arrival=-5}}]\n{apps}"),
+                "q.toml:3: `order.arrival`: expected a whole number from 0 on, found integer `-5`",
+            ),
+            (
+                format!("group_size = 2\norder=[{{ap='a', arrival=5}}]\n{apps}"),
+                "q.toml:2: unknown key `order.ap`; did you mean `app`?",
+            ),
+            (
+                format!("group_size = 2\norder=[7]\n{apps}"),
+                "q.toml:2: `order`: expected an application's name, or { app = \"name\", arrival",
+            ),
+        ] {
+            let error = read(&text).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_queue_is_refused_with_its_place() {
+        let apps = "[apps]\na = 'synth:saxpy'\n";
+        for (text, words) in [
+            (
+                format!("group_size = 0\norder=['a']\n{apps}"),
+                "q.toml:1: group_size: expected 1 to 16, found 0",
+            ),
+            (format!("group_size = 2\n{apps}"), "expected an order"),
+            (
+                format!("group_size = 2\norder=['b']\n{apps}"),
+                "q.toml:2: order, place 1: no application b",
+            ),
+            ("group_size = 2\norder=['b']".into(), "expected applications"),
+            (format!("group_size = 2\norder=['a']\n{apps}[generate]\nlength=2"), "found both"),
+            (
+                format!("group_size = 2\norder=['a']\n{apps}[interference]\nM={{A=-1.0}}"),
+                "q.toml:6: interference.M.A",
+            ),
+            (format!("group_size = 2\norder=['a']\n{apps}[interference]\nM={{Q=1.0}}"), "found Q"),
+            (
+                format!("group_size = 2\norder=[{{app='a',arrival=9000000000000000000}}]\n{apps}"),
+                "q.toml:2: order, place 1: arrival: expected at most",
+            ),
+        ] {
+            let error = read(&text).unwrap_err();
+            assert!(error.contains(words) && error.contains("q.toml"), "{text}: {error}");
+        }
+        let missing = QueueFile::read(Path::new("no/such.toml"), &[]).unwrap_err();
+        assert!(missing.to_string().contains("no/such.toml"));
+    }
+
+    #[test]
+    fn what_cannot_be_generated_is_refused_with_its_line() {
+        let apps = "[apps]\na = 'synth:saxpy'\n";
+        for (text, words) in [
+            (format!("group_size = 2\n{apps}[generate]\nlength=2\ndistributions=['B']"), "found B"),
+            (format!("group_size = 2\n{apps}[generate]\nlength=0"), "q.toml:5: generate.length"),
+            (
+                format!("group_size = 2\n{apps}[generate]\nlength=100000\nseeds=[1,2,3]"),
+                "found 1500000",
+            ),
+            (
+                format!("group_size = 2\n{apps}[generate]\nlength=2\nseeds=[]"),
+                "q.toml:6: generate.seeds: expected 1 to 1000, found 0",
+            ),
+            (
+                format!("group_size = 2\n{apps}[generate]\nlength=2\nseeds=[1,\n2,\n1]"),
+                "q.toml:8: generate.seeds: 1 is there twice",
+            ),
+            (
+                format!("group_size = 2\n{apps}[generate]\nlength=2\ndistributions=['M', 'M']"),
+                "generate.distributions: M is there twice",
+            ),
+        ] {
+            let error = read(&text).unwrap_err();
+            assert!(error.contains(words) && error.contains("q.toml"), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Queues made by a rule: how many applications of each class, in which order.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+use gpumodel_policy::queue::CLASSES;
+
+use super::super::draws::Draws;
+use super::super::wrong::Wrong;
+
+/// The distributions of ILP-SMRA, section IV: all classes alike, or one dominates.
+pub(super) const DISTRIBUTIONS: [&str; 5] =
+    ["equal", CLASSES[0], CLASSES[1], CLASSES[2], CLASSES[3]];
+
+/// Where it stands in a queue.
+const KEY: &str = "generate";
+
+/// Applications in all queues of a file at most.
+const MOST_IN_ALL: usize = 1_000_000;
+
+/// Seeds of one file at most.
+const MOST_SEEDS: usize = 1000;
+
+/// Queues that are to be made: one per distribution and seed.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Generate {
+    /// Applications in a queue.
+    pub(super) length: usize,
+    /// How classes are distributed.
+    #[serde(default = "all")]
+    pub(super) distributions: Vec<String>,
+    /// A queue for each.
+    #[serde(default = "one")]
+    pub(super) seeds: Vec<u64>,
+}
+
+fn all() -> Vec<String> {
+    DISTRIBUTIONS.map(str::to_owned).to_vec()
+}
+
+fn one() -> Vec<u64> {
+    vec![1]
+}
+
+impl Generate {
+    /// Checks lengths and words.
+    pub(super) fn check(&self, most_jobs: usize) -> Result<(), Wrong> {
+        let known = |word: &String| DISTRIBUTIONS.contains(&word.as_str());
+        if let Some(place) = self.distributions.iter().position(|word| !known(word)) {
+            let (all, word) = (DISTRIBUTIONS.join(", "), &self.distributions[place]);
+            let message = format!("expected some of {all}, found {word}");
+            return Err(wrong("distributions", &message).item(place));
+        }
+        let (words, seeds) = (self.distributions.len(), self.seeds.len());
+        for (key, count, most) in [
+            ("length", self.length, most_jobs),
+            ("distributions", words, DISTRIBUTIONS.len()),
+            ("seeds", seeds, MOST_SEEDS),
+        ] {
+            if !(1..=most).contains(&count) {
+                return Err(wrong(key, &format!("expected 1 to {most}, found {count}")));
+            }
+        }
+        let jobs = self.length.saturating_mul(words).saturating_mul(seeds);
+        if jobs > MOST_IN_ALL {
+            let message = format!(
+                "generate: expected at most {MOST_IN_ALL} applications in all queues, found \
+                 {jobs}: a shorter length or fewer seeds"
+            );
+            return Err(Wrong::of(KEY, message));
+        }
+        once("seeds", &self.seeds)?;
+        once("distributions", &self.distributions)
+    }
+}
+
+/// Something wrong with the value of `key`.
+fn wrong(key: &str, message: &str) -> Wrong {
+    Wrong::of(KEY, format!("{KEY}.{key}: {message}")).within(key)
+}
+
+/// Queues are told apart by what is in these lists.
+fn once<T: PartialEq + fmt::Display>(key: &str, list: &[T]) -> Result<(), Wrong> {
+    match (1..list.len()).find(|&place| list[..place].contains(&list[place])) {
+        Some(place) => Err(wrong(key, &format!("{} is there twice", list[place])).item(place)),
+        None => Ok(()),
+    }
+}
+
+/// How many applications of each of `classes` a queue of `length` has: as many of
+/// each, the first ones taking what is left over; or, where one dominates, of each
+/// other one 45 % divided between them and of that one the rest (11 + 3 + 3 + 3 of
+/// 20 and 21 + 5 + 5 + 5 of 36).
+pub(super) fn counts(dominant: Option<usize>, classes: usize, length: usize) -> Vec<usize> {
+    let Some(dominant) = dominant else {
+        let (each, more) = (length / classes, length % classes);
+        return (0..classes).map(|class| each + usize::from(class < more)).collect();
+    };
+    let other = if classes > 1 { length * 45 / 100 / (classes - 1) } else { 0 };
+    let rest = length - other * (classes - 1);
+    (0..classes).map(|class| if class == dominant { rest } else { other }).collect()
+}
+
+/// A queue: of each class so many applications, drawn with repetition from those that
+/// it has, in random order. `pools` are the applications of each class.
+///
+/// `None` where a class that is needed has no application; its place in `counts`.
+pub(super) fn queue(
+    counts: &[usize],
+    pools: &[Vec<usize>],
+    seed: u64,
+) -> Result<Vec<usize>, usize> {
+    let mut draws = Draws::new(seed);
+    let mut queue = Vec::with_capacity(counts.iter().sum());
+    for (class, (&count, pool)) in counts.iter().zip(pools).enumerate() {
+        if count > 0 && pool.is_empty() {
+            return Err(class);
+        }
+        queue.extend((0..count).map(|_| pool[draws.below(pool.len())]));
+    }
+    // Fisher and Yates.
+    for last in (1..queue.len()).rev() {
+        queue.swap(last, draws.below(last + 1));
+    }
+    Ok(queue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{counts, queue};
+
+    #[test]
+    fn the_papers_queues() {
+        assert_eq!(counts(None, 4, 20), [5, 5, 5, 5]);
+        assert_eq!(counts(None, 4, 36), [9, 9, 9, 9]);
+        assert_eq!(counts(Some(0), 4, 20), [11, 3, 3, 3]);
+        assert_eq!(counts(Some(3), 4, 36), [5, 5, 5, 21]);
+        assert_eq!(counts(None, 4, 6), [2, 2, 1, 1]);
+        assert_eq!(counts(Some(0), 1, 7), [7]);
+    }
+
+    #[test]
+    fn a_queue_follows_from_its_seed() {
+        let pools = [vec![0, 4], vec![1], vec![2], vec![3, 5, 6]];
+        let made = |seed| queue(&[5, 5, 5, 5], &pools, seed).unwrap();
+        assert_eq!(made(1), made(1));
+        assert_ne!(made(1), made(2));
+        let class = |app: usize| pools.iter().position(|pool| pool.contains(&app)).unwrap();
+        let mut found = [0; 4];
+        made(3).into_iter().for_each(|app| found[class(app)] += 1);
+        assert_eq!(found, [5; 4]);
+        assert_eq!(queue(&[1, 1], &[vec![0], vec![]], 0), Err(1));
+    }
+}

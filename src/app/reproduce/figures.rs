@@ -1,0 +1,96 @@
+//! The figures of a part, with what the paper prints in them.
+
+use std::collections::BTreeMap;
+
+use gpumodel_report::results::{HeadlineRow, ReproducedFigure, ReproducedPart};
+use gpumodel_sim::config::{Paper, Part, PartFigure};
+
+/// The figures of `part`, without what the paper prints.
+pub(super) fn figures(part: &Part) -> Vec<ReproducedFigure> {
+    let figure = |figure: &PartFigure| ReproducedFigure {
+        name: figure.name.clone(),
+        shows: figure.shows.clone(),
+        baseline: figure.baseline.clone(),
+        metric: figure.metric.clone(),
+        mix: figure.mix.clone(),
+        published_percent: BTreeMap::new(),
+    };
+    part.figures.iter().map(figure).collect()
+}
+
+/// The figures of `part`, no short version, with the means that the paper prints of all its
+/// mixes; `rows` are the paper's, filled.
+pub(super) fn marked(
+    part: &ReproducedPart,
+    paper: &Paper,
+    rows: &[HeadlineRow],
+) -> Vec<ReproducedFigure> {
+    let whole: Vec<&HeadlineRow> = rows.iter().filter(|row| is_whole(row, part, paper)).collect();
+    let marked = |figure: &ReproducedFigure| {
+        let own = |row: &&&HeadlineRow| {
+            let over = figure.baseline.as_ref() == Some(&row.over);
+            over && figure.metric.as_ref() == Some(&row.measure)
+        };
+        let printed =
+            whole.iter().filter(own).map(|row| (row.scheme.clone(), row.published_percent));
+        ReproducedFigure { published_percent: printed.collect(), ..figure.clone() }
+    };
+    part.figures.iter().map(marked).collect()
+}
+
+/// Whether `row` is a mean over all mixes of `part`, and each of them has a value here.
+fn is_whole(row: &HeadlineRow, part: &ReproducedPart, paper: &Paper) -> bool {
+    let set = &paper.sets[&row.set];
+    let plain = set.overrides.is_empty() && set.distribution.is_none();
+    let mean = ["arithmetic", "geometric"].contains(&row.mean.as_str()) && !row.limit;
+    let all = match part.mixes {
+        Some(all) => row.mixes.len() == all,
+        None => set.mixes.is_none() && part.failed == 0,
+    };
+    set.part == part.name && plain && mean && all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{figures, marked};
+    use gpumodel_report::results::{HeadlineRow, MixGain, ReproducedPart};
+    use gpumodel_sim::config::{Headline, Paper};
+
+    /// What is printed by IPC over left-over in a part of `all` mixes, where the runs of each
+    /// row have `ran` of them.
+    fn printed(part: &str, all: Option<usize>, ran: usize, failed: usize) -> Option<[f64; 2]> {
+        let paper = Paper::load(&crate::models(None).unwrap(), "warped-slicer").unwrap();
+        let own = paper.parts.iter().find(|one| one.name == part).unwrap();
+        let part = ReproducedPart {
+            name: own.name.clone(),
+            mixes: all,
+            failed,
+            figures: figures(own),
+            ..ReproducedPart::default()
+        };
+        let filled = |headline: &Headline| HeadlineRow {
+            mixes: vec![MixGain::default(); ran],
+            ..super::super::row(headline, &paper.sets[&headline.set], &[], false)
+        };
+        let rows: Vec<HeadlineRow> = paper.headlines.iter().map(filled).collect();
+        let drawn = marked(&part, &paper, &rows);
+        let one = drawn.iter().find(|figure| figure.metric.as_deref() == Some("ipc")).unwrap();
+        one.published_percent.get("warped-slicer").copied()
+    }
+
+    #[test]
+    fn a_figure_has_what_is_printed_of_all_its_mixes() {
+        assert_eq!(printed("pairs", Some(30), 30, 0), Some([23.0, 23.0]));
+        assert_eq!(printed("pairs", Some(31), 30, 0), None, "one is not in the set");
+        // Over left-over only pairs are printed.
+        assert_eq!(printed("triples", Some(15), 15, 0), None);
+    }
+
+    #[test]
+    fn a_mean_that_lacks_a_mix_has_no_printed_one_beside_it() {
+        assert_eq!(printed("pairs", Some(30), 29, 1), None);
+        assert_eq!(printed("pairs", None, 30, 0), None, "of a list, of nobody knows how many");
+        // Runs that failed were of other schemes.
+        assert_eq!(printed("pairs", Some(30), 30, 1), Some([23.0, 23.0]));
+    }
+}

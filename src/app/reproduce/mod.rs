@@ -1,0 +1,236 @@
+//! Reproductions: the parts of a paper's evaluation run by their plans, and what the paper
+//! prints beside what comes out.
+//!
+//! Every part has a folder with its plan or queue in it, so that `sweep` or `analyze` can
+//! run it again by hand; what has ended is not run again.
+
+mod check;
+mod error;
+mod figures;
+mod mixes;
+mod part;
+mod tables;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use gpumodel_core::units::did_you_mean;
+use gpumodel_report::results::{
+    Analysis, Chosen, HeadlineRow, REPRODUCTION_SCHEMA, ReproducedPaper, ReproducedPart,
+    Reproduction, SilenceRecord, joined, judge,
+};
+use gpumodel_sim::config::{Headline, Models, Paper, Set, Side};
+
+use super::recall::BUILD;
+use super::sweep::SweepWatch;
+use mixes::distinct;
+use part::Prepared;
+
+pub use error::ReproduceError;
+
+/// Stands for all papers.
+const ALL_PAPERS: &str = "all";
+
+/// What `reproduce` is asked for.
+#[derive(Clone, Debug)]
+pub struct ReproduceRequest {
+    /// A stem of `models/papers`, or `all`.
+    pub paper: String,
+    /// The folder of the report, with the runs in it.
+    pub report: PathBuf,
+    /// A representative part with shorter runs.
+    pub quick: bool,
+    /// Runs nothing: what has been run in that folder.
+    pub so_far: bool,
+    /// Takes the records of other builds of the program, too, as they are; queues, whose
+    /// records do not tell their build, are run again.
+    pub mixed_versions: bool,
+    /// Bytes that cells may take together; `None`: most of what is free.
+    pub memory_bytes: Option<u64>,
+    /// How long a process of another machine may not be heard of before its cells are
+    /// taken over.
+    pub expiry: Duration,
+    /// A folder of model files before the built-in ones.
+    pub models: Option<PathBuf>,
+    /// Where converted traces and what was found out are kept.
+    pub cache: PathBuf,
+    /// Every figure that can be drawn.
+    pub figures: Vec<String>,
+}
+
+/// A part that has been run, with its records.
+struct Ran {
+    part: ReproducedPart,
+    records: Vec<Analysis>,
+}
+
+/// Runs what the papers' evaluations consist of, and judges what they print.
+///
+/// # Errors
+/// [`ReproduceError`]: no such paper, a wrong file, a folder that cannot be written, or an
+/// interrupt. A cell that fails is counted, and the rows that need it have no value.
+pub fn reproduce(
+    request: &ReproduceRequest,
+    watch: &dyn SweepWatch,
+) -> Result<Reproduction, ReproduceError> {
+    let models = crate::models(request.models.as_deref())?;
+    let papers = chosen(&models, &request.paper)?;
+    check::report(&request.report, &papers)?;
+    let mut ready = Vec::new();
+    for paper in &papers {
+        check::names(paper, &request.figures)?;
+        ready.push(prepared(paper, &models, request)?);
+    }
+    let mut found = Vec::new();
+    for (paper, parts) in papers.iter().zip(&ready) {
+        found.push(one(paper, parts, &models, request, watch)?);
+    }
+    Ok(Reproduction {
+        schema: REPRODUCTION_SCHEMA.to_owned(),
+        program: concat!("gpumodel ", env!("CARGO_PKG_VERSION")).to_owned(),
+        build: BUILD.to_owned(),
+        quick: request.quick,
+        papers: found,
+    })
+}
+
+/// The papers that were asked for: with something to run.
+fn chosen(models: &Models, name: &str) -> Result<Vec<Paper>, ReproduceError> {
+    let all = Paper::all(models)?;
+    if name == ALL_PAPERS {
+        return Ok(all);
+    }
+    let known: Vec<String> = all.iter().map(|paper| paper.name.clone()).collect();
+    match all.into_iter().find(|paper| paper.name == name) {
+        Some(paper) => Ok(vec![paper]),
+        None => {
+            let names = known.iter().map(String::as_str);
+            let hint = did_you_mean(name, names.chain(std::iter::once(ALL_PAPERS)));
+            Err(ReproduceError::NoPaper { name: name.to_owned(), hint, known: known.join(", ") })
+        }
+    }
+}
+
+/// The parts of `paper` that are run, each with its folder, plan or queue.
+fn prepared<'a>(
+    paper: &'a Paper,
+    models: &Models,
+    request: &ReproduceRequest,
+) -> Result<Vec<Prepared<'a>>, ReproduceError> {
+    let mut parts = Vec::new();
+    for part in &paper.parts {
+        parts.extend(Prepared::new(paper, part, models, request)?);
+    }
+    Ok(parts)
+}
+
+fn one(
+    paper: &Paper,
+    parts: &[Prepared<'_>],
+    models: &Models,
+    request: &ReproduceRequest,
+    watch: &dyn SweepWatch,
+) -> Result<ReproducedPaper, ReproduceError> {
+    let mut ran = Vec::new();
+    for part in parts {
+        let (part, records) = part.run(models, request, watch)?;
+        ran.push(Ran { part, records: joined(records) });
+    }
+    let row = |headline: &Headline| {
+        let row = row(headline, &paper.sets[&headline.set], &ran, request.quick);
+        HeadlineRow { analysis: analysis(headline, &row, request.quick), ..row }
+    };
+    let mut rows: Vec<HeadlineRow> = paper.headlines.iter().map(row).collect();
+    judge(&mut rows);
+    if !request.quick {
+        for Ran { part, .. } in &mut ran {
+            part.figures = figures::marked(part, paper, &rows);
+        }
+    }
+    let tables = tables::tables(paper, &ran, request.quick);
+    Ok(ReproducedPaper {
+        paper: paper.name.clone(),
+        description: paper.description.clone(),
+        parts: ran.into_iter().map(|ran| ran.part).collect(),
+        rows,
+        tables,
+        silent: paper.silences.iter().map(silence_record).collect(),
+    })
+}
+
+/// What is printed, with what the part that it is about gives.
+fn row(headline: &Headline, set: &Set, ran: &[Ran], partial: bool) -> HeadlineRow {
+    let row = HeadlineRow {
+        published: headline.published.clone(),
+        scheme: headline.scheme.clone(),
+        over: headline.over.clone(),
+        set: headline.set.clone(),
+        measure: headline.measure.clone(),
+        mean: headline.mean.clone(),
+        published_percent: headline.percent.ends(),
+        limit: headline.limit,
+        ..HeadlineRow::default()
+    };
+    filled(row, set, ran, partial)
+}
+
+/// `row` with what the part that `set` is of gives.
+fn filled(mut row: HeadlineRow, set: &Set, ran: &[Ran], partial: bool) -> HeadlineRow {
+    if set.best {
+        row.mean = String::from("best");
+    }
+    let part = ran.iter().find(|ran| ran.part.name == set.part);
+    let chosen = Chosen {
+        mixes: set.mixes.as_deref(),
+        overrides: Some(&set.overrides),
+        distribution: set.distribution.as_deref(),
+        partial: partial || part.is_some_and(|ran| ran.part.left > 0),
+    };
+    if let Some(ran) = part {
+        row.fill(&ran.records, &chosen);
+    }
+    let all = part.and_then(|ran| ran.part.mixes);
+    row.set_mixes = set.mixes.as_deref().map(distinct).or(all);
+    row
+}
+
+/// What was found out about runs such as those of `row`, on the side where ours lies.
+fn analysis(headline: &Headline, row: &HeadlineRow, quick: bool) -> Option<String> {
+    if quick {
+        return headline.quick_analysis.clone();
+    }
+    let low = headline.when? == Side::Low;
+    headline.analysis.clone().filter(|_| row.is_low() == Some(low))
+}
+
+fn silence_record(silence: &gpumodel_sim::config::Silence) -> SilenceRecord {
+    let (what, taken) = (silence.what.clone(), silence.taken.clone());
+    SilenceRecord { what, taken, sensitivity: silence.sensitivity.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HeadlineRow, analysis};
+    use gpumodel_sim::config::Headline;
+
+    #[test]
+    fn an_analysis_is_of_whole_runs_and_one_side() {
+        let headline: Headline = toml::from_str(
+            "published = 'F'\nscheme = 'a'\nover = 'b'\nset = 's'\nmeasure = 'stp'\n\
+             percent = 10.0\nanalysis = 'too slow'\nwhen = 'low'\nquick_analysis = 'cut'\n",
+        )
+        .unwrap();
+        let told = |ours, quick| {
+            let row = HeadlineRow {
+                published_percent: [10.0; 2],
+                modelled_percent: ours,
+                ..HeadlineRow::default()
+            };
+            analysis(&headline, &row, quick)
+        };
+        assert_eq!(told(Some(-5.0), false).as_deref(), Some("too slow"));
+        assert_eq!(told(Some(30.0), false), None);
+        assert_eq!(told(None, false), None);
+        assert_eq!(told(Some(30.0), true).as_deref(), Some("cut"));
+    }
+}

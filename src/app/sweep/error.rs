@@ -1,0 +1,183 @@
+//! What keeps a sweep from being run, beside what a cell may fail with.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use gpumodel_core::units::with_causes;
+use gpumodel_report::results::RecordError;
+use gpumodel_sim::config::SpecError;
+
+use super::super::error::RunError;
+use super::super::wrong::at;
+use super::slurm::SlurmError;
+
+/// Why a sweep or a merge was refused, or had to stop.
+#[derive(Debug, Error)]
+pub enum SweepError {
+    /// The plan is no TOML, or has other keys than a plan.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A value that no plan can have.
+    #[error("{}: {message}", at(path, *line))]
+    Plan {
+        /// The plan.
+        path: PathBuf,
+        /// The line, from 1; `None`: it is about the whole plan.
+        line: Option<u32>,
+        /// Key, what was expected and what was found.
+        message: String,
+    },
+    /// An application or a machine of the plan cannot be used.
+    #[error("{}: {key}", at(path, *line))]
+    Part {
+        /// The plan.
+        path: PathBuf,
+        /// The line, as of [`SweepError::Plan`].
+        line: Option<u32>,
+        /// Which key of it.
+        key: String,
+        /// Why.
+        source: Box<RunError>,
+    },
+    /// Several applications of the plan cannot be used.
+    #[error("{}: {} applications cannot be used{}", path.display(), wrong.len(), listed(wrong))]
+    Several {
+        /// The plan.
+        path: PathBuf,
+        /// Why, for each in the order of the plan.
+        wrong: Vec<SweepError>,
+    },
+    /// The plan has other cells than when the script of a job was written, which names them by
+    /// number.
+    #[error(
+        "{}: has other cells than when the script of this job was written: the plan, a trace, a \
+         machine or the program has changed since; nothing was run: put back what was changed, \
+         or write and submit the scripts anew", plan.display()
+    )]
+    OtherCells {
+        /// The plan.
+        plan: PathBuf,
+    },
+    /// Nobody knows how long cells take.
+    #[error(
+        "{0}: expected the time of some of its cells in the cache folder, found that of none of \
+         {cells}; run some with this version first: gpumodel sweep {0} --out {1} --cells 1-{2}",
+        plan.display(), out.display(), (*cells).min(10)
+    )]
+    Unmeasured {
+        /// The plan.
+        plan: PathBuf,
+        /// The folder that was named.
+        out: PathBuf,
+        /// Cells that were asked for.
+        cells: usize,
+    },
+    /// Slurm refuses or does not answer, or lost cells too often.
+    #[error(transparent)]
+    Slurm(#[from] SlurmError),
+    /// The folder holds cells, and nobody said what to do with them.
+    #[error(
+        "{} holds {cells} cells of an earlier sweep: add --resume to go on with them, or name \
+         another folder",
+        folder.display()
+    )]
+    NotEmpty {
+        /// The folder.
+        folder: PathBuf,
+        /// Cells there, done or failed.
+        cells: usize,
+    },
+    /// A folder to be written by a merge holds what the merge would not write.
+    #[error(
+        "{} holds {cells} cells that are not those of the folders to be joined: name another folder",
+        folder.display()
+    )]
+    Foreign {
+        /// The folder.
+        folder: PathBuf,
+        /// Cells there, done or failed.
+        cells: usize,
+    },
+    /// An interrupt before the first cell, or while another process was waited for.
+    #[error("interrupted while {meanwhile}")]
+    Stopped {
+        /// What was done, or who was waited for.
+        meanwhile: String,
+    },
+    /// A file of the sweep's folder cannot be read or written. What is there stays as it
+    /// is: the sweep can go on with `--resume`.
+    #[error("cannot write into {}", path.display())]
+    Folder {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the file system says.
+        source: io::Error,
+    },
+    /// A file of a sweep's folder is damaged.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// A folder that is to be merged holds no sweep.
+    #[error("{}: expected the folder of a sweep, with a file sweep.json", folder.display())]
+    NoSweep {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A folder that is to be merged is the one that is to be written.
+    #[error("{}: a folder cannot be merged into itself; name a new one with --out", folder.display())]
+    IntoItself {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Folders that were made by several builds of the program.
+    #[error(
+        "cells of several versions: {versions}; numbers of different versions do not belong in \
+         one table: make them again with one version, or add --mixed-versions"
+    )]
+    Mixed {
+        /// Each version with a folder that has it.
+        versions: String,
+    },
+    /// The same cell with other numbers.
+    #[error(
+        "{} and {} are of the same cell and differ; the program gives one answer to one \
+         question: one of them was changed by hand, or this is a defect of the program",
+        one.display(),
+        other.display()
+    )]
+    Differ {
+        /// A record.
+        one: PathBuf,
+        /// Another one.
+        other: PathBuf,
+    },
+}
+
+/// Errors with their causes, each on a line of its own.
+fn listed(errors: &[SweepError]) -> String {
+    errors.iter().map(|error| format!("\n  {}", with_causes(error).join(": "))).collect()
+}
+
+impl SweepError {
+    /// A failure of the file system at `path`.
+    pub(super) fn folder(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Folder { path, source }
+    }
+}
+
+/// Why a cell has no record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// What went wrong, then its causes.
+    pub(super) errors: Vec<String>,
+    /// It would be the same again, whenever the cell runs.
+    pub(super) refused: bool,
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        Self { errors: with_causes(&error), refused: error.refuses() }
+    }
+}

@@ -1,0 +1,188 @@
+//! Folders of sweeps joined into one.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use gpumodel_report::results::{CellRecord, FailedCell, RecordError, SweepFiles, SweepRecord};
+
+use gpumodel_core::units::unless_stale;
+
+use super::error::SweepError;
+use super::folder::{SweepFolder, write};
+use super::tables;
+
+/// As of `sweep`, unless it is told.
+const EXPIRY: Duration = Duration::from_secs(120);
+
+/// What `merge` is asked for.
+#[derive(Clone, Debug)]
+pub struct MergeRequest {
+    /// Folders of sweeps.
+    pub folders: Vec<PathBuf>,
+    /// The folder to write; it holds no cells, or those of such a merge that was ended early.
+    pub out: PathBuf,
+    /// Take cells of several versions of the program.
+    pub mixed_versions: bool,
+}
+
+/// What a merged cell is copied from.
+struct Source {
+    path: PathBuf,
+    done: bool,
+}
+
+/// Cells in order, and by key what there is of them.
+type Gathered = (Vec<CellRecord>, BTreeMap<String, Source>);
+
+/// Joins folders: their cells in the order of the folders, each once, records before
+/// failures; then the tables of all. Gives the cells that are done and that failed.
+/// What a merge of the same folders has written that was ended early is gone on with.
+///
+/// # Errors
+/// When a folder holds no sweep or is the output, the output holds other cells, versions are mixed and that
+/// was not asked for, two records of a cell differ, or a file is damaged.
+pub fn merge(request: &MergeRequest) -> Result<(usize, usize), SweepError> {
+    let real = |folder: &PathBuf| folder.canonicalize().ok();
+    let itself =
+        |folder: &&PathBuf| real(folder).is_some_and(|one| real(&request.out) == Some(one));
+    if let Some(folder) = request.folders.iter().find(itself) {
+        return Err(SweepError::IntoItself { folder: folder.clone() });
+    }
+    let (order, sources) = gathered(request)?;
+    check_own(&SweepFiles::new(&request.out), &order, &sources)?;
+    let folder = SweepFolder::open(&request.out, EXPIRY)?;
+    let count = copy(&folder.files, order, &sources)?;
+    // No cell runs here, so there is no claim on one to keep.
+    folder.clean(&[]);
+    Ok(count)
+}
+
+/// What there is in the folders.
+fn gathered(request: &MergeRequest) -> Result<Gathered, SweepError> {
+    let mut order: Vec<CellRecord> = Vec::new();
+    let mut sources = BTreeMap::new();
+    let mut builds: BTreeMap<String, PathBuf> = BTreeMap::new();
+    let mut found: Vec<(String, Source)> = Vec::new();
+    for folder in &request.folders {
+        let files = SweepFiles::new(folder);
+        if !files.begun() {
+            return Err(SweepError::NoSweep { folder: folder.clone() });
+        }
+        let listing = files.listing()?;
+        if let Some(damaged) = listing.damaged.into_iter().next() {
+            return Err(damaged.into());
+        }
+        for cell in listing.cells {
+            if let Some(source) = source(&files, &cell)? {
+                builds.entry(cell.build.clone()).or_insert_with(|| folder.clone());
+                found.push((cell.key.clone(), source));
+            }
+            order.push(cell);
+        }
+    }
+    if builds.len() > 1 && !request.mixed_versions {
+        let told = builds.iter().map(|(build, folder)| format!("{build} in {}", folder.display()));
+        return Err(SweepError::Mixed { versions: told.collect::<Vec<_>>().join(", ") });
+    }
+    for (key, source) in found {
+        better(&mut sources, key, source)?;
+    }
+    let mut known = std::collections::BTreeSet::new();
+    order.retain(|cell| known.insert(cell.key.clone()));
+    Ok((order, sources))
+}
+
+/// Refuses a folder that holds anything but what is to be written into it.
+fn check_own(
+    out: &SweepFiles,
+    order: &[CellRecord],
+    sources: &BTreeMap<String, Source>,
+) -> Result<(), SweepError> {
+    let foreign = || SweepError::Foreign { folder: out.root().to_path_buf(), cells: out.ended() };
+    if out.begun() && SweepRecord::read(&out.list())?.cells != order {
+        return Err(foreign());
+    }
+    if out.failed().iter().any(|key| !sources.contains_key(key)) {
+        return Err(foreign());
+    }
+    for key in out.done() {
+        let source = sources.get(&key).filter(|source| source.done).ok_or_else(foreign)?;
+        let record = out.record(&key);
+        if read(&record)? != read(&source.path)? {
+            return Err(SweepError::Differ { one: record, other: source.path.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// What there is of a cell, checked.
+fn source(files: &SweepFiles, cell: &CellRecord) -> Result<Option<Source>, RecordError> {
+    let path = |done| if done { files.record(&cell.key) } else { files.failure(&cell.key) };
+    let outcome = files.outcome(&cell.key)?;
+    let found = outcome.map(|outcome| {
+        let done = outcome.is_ok();
+        let own = outcome.map_or_else(|failed: FailedCell| Some(failed.cell), |one| one.cell);
+        (done, own)
+    });
+    match found {
+        None => Ok(None),
+        Some((done, Some(own))) if own.key == cell.key => {
+            Ok(Some(Source { path: path(done), done }))
+        }
+        Some((done, _)) => {
+            let message = format!("expected the cell {}, found another", cell.key);
+            Err(RecordError::Sweep { path: path(done), message })
+        }
+    }
+}
+
+/// Takes `source` for the cell `key`, unless there is one as good.
+fn better(
+    sources: &mut BTreeMap<String, Source>,
+    key: String,
+    source: Source,
+) -> Result<(), SweepError> {
+    if let Some(known) = sources.get(&key) {
+        if known.done && source.done && read(&known.path)? != read(&source.path)? {
+            return Err(SweepError::Differ { one: known.path.clone(), other: source.path });
+        }
+        if known.done || !source.done {
+            return Ok(());
+        }
+    }
+    sources.insert(key, source);
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<String, SweepError> {
+    Ok(unless_stale(|| fs::read_to_string(path))
+        .map_err(|source| RecordError::file(path, source))?)
+}
+
+fn copy(
+    out: &SweepFiles,
+    order: Vec<CellRecord>,
+    sources: &BTreeMap<String, Source>,
+) -> Result<(usize, usize), SweepError> {
+    let mut count = (0, 0);
+    for (key, source) in sources {
+        let (record, failure) = (out.record(key), out.failure(key));
+        if !source.done {
+            write(&failure, &read(&source.path)?)?;
+            count.1 += 1;
+            continue;
+        }
+        if !record.is_file() {
+            write(&record, &read(&source.path)?)?;
+        }
+        if failure.is_file() {
+            fs::remove_file(&failure).map_err(SweepError::folder(failure))?;
+        }
+        count.0 += 1;
+    }
+    // With it the folder is one of a sweep.
+    write(&out.list(), &SweepRecord::new(order).to_json())?;
+    tables::write(out, |_| ()).map(|()| count)
+}

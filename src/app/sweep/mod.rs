@@ -1,0 +1,353 @@
+//! Sweeps: mixes x machines x schemes x seeds as a plan says, each cell once, nothing
+//! lost when a process ends.
+//!
+//! A cell is one mix on one machine under one scheme with one seed. Its key is the hash
+//! of everything that can change its numbers, its record is what `analyze` would have
+//! written. Applications alone and what schemes ask for before they start are found out
+//! once and kept in the cache folder.
+
+mod course;
+mod error;
+mod estimate;
+mod folder;
+mod job;
+mod leftovers;
+mod merge;
+mod mixes;
+mod names;
+mod plan;
+mod remaining;
+mod room;
+mod scaling;
+mod schedule;
+mod seconds;
+mod slurm;
+mod stock;
+mod stored;
+mod tables;
+mod versions;
+mod words;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use gpumodel_core::units::check_writable;
+use gpumodel_report::results::{CellRecord, SweepEstimate, SweepFiles, SweepScaling};
+
+use super::recall::key;
+use super::watch::{Unwatched, Watch};
+use course::Course;
+use folder::SweepFolder;
+use plan::Plan;
+use room::{Room, System};
+use stock::{Cell, Stock};
+
+pub use error::SweepError;
+pub use merge::{MergeRequest, merge};
+pub(super) use names::{PlanNames, plan_names};
+pub use scaling::ScalingRequest;
+pub use slurm::{SlurmEnd, SlurmError, SlurmRequest, slurm_name, slurm_scripts, slurm_sweep};
+
+/// What `sweep` is asked for.
+#[derive(Clone, Debug)]
+pub struct SweepRequest {
+    /// The plan.
+    pub plan: PathBuf,
+    /// The folder of the sweep.
+    pub out: PathBuf,
+    /// Go on with the cells that are there.
+    pub resume: bool,
+    /// Run those again that failed.
+    pub retry_failed: bool,
+    /// Go on in a folder that holds cells of another version of the program: those that
+    /// have a record are not run again.
+    pub mixed_versions: bool,
+    /// Bytes that cells may take together at most; `None`: as many as are free. In any case
+    /// what is free is looked at when a cell begins.
+    pub memory_bytes: Option<u64>,
+    /// Hash that the cells of the plan must have; `None`: any.
+    pub plan_hash: Option<String>,
+    /// The part of the plan's cells to run, by their numbers from 1; `None`: all.
+    pub part: Option<(usize, usize)>,
+    /// Write the tables, though others of many jobs may still run their parts.
+    pub tables: bool,
+    /// How long a process of another machine may not be heard of before its cells are
+    /// taken over.
+    pub expiry: Duration,
+    /// A folder of model files before the built-in ones.
+    pub models: Option<PathBuf>,
+    /// Where converted traces and what was found out are kept.
+    pub cache: PathBuf,
+}
+
+/// How far a sweep has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SweepEnd {
+    /// Cells with a record.
+    pub done: usize,
+    /// Cells that failed.
+    pub failed: usize,
+    /// Cells that have not ended.
+    pub left: usize,
+}
+
+/// Somebody who watches a sweep. Called from several threads.
+pub trait SweepWatch: Watch {
+    /// Told once, before the first cell runs.
+    fn begin(&self, so_far: SweepEnd);
+
+    /// Told whenever a cell has ended, with whether it has a record.
+    fn ended(&self, done: bool);
+
+    /// Asked whether no more cells are to be begun.
+    fn stopped(&self) -> bool;
+
+    /// Told what somebody should know meanwhile: who is waited for, what is damaged.
+    fn say(&self, sentence: &str);
+}
+
+impl SweepWatch for Unwatched {
+    fn begin(&self, _: SweepEnd) {}
+
+    fn ended(&self, _: bool) {}
+
+    fn stopped(&self) -> bool {
+        false
+    }
+
+    fn say(&self, _: &str) {}
+}
+
+/// The cells of a plan that were asked for, with their numbers in the plan, and what they
+/// are thought to take on `threads` threads, were none done.
+///
+/// # Errors
+/// [`SweepError`]: a wrong plan, an application or a machine that cannot be used.
+pub fn planned(
+    request: &SweepRequest,
+    threads: usize,
+    watch: &dyn SweepWatch,
+) -> Result<SweepEstimate, SweepError> {
+    let (stock, cells, part) = asked(request, watch)?;
+    let estimate = estimate::estimate(&stock, (part.start, &cells[part]), threads);
+    Ok(SweepEstimate { plan_hash: plan_hash(&cells), ..estimate })
+}
+
+/// The same with how cells have ended in the folder of the sweep, and of how many it has
+/// records of other builds that were not asked for; the sums are of those that have not ended,
+/// by what the cache folder knows of the time of cells.
+///
+/// # Errors
+/// [`SweepError`]: as [`planned`], and where the list of the folder is damaged.
+pub fn remaining(
+    request: &SweepRequest,
+    threads: usize,
+    watch: &dyn SweepWatch,
+) -> Result<SweepEstimate, SweepError> {
+    let (stock, cells, part) = asked(request, watch)?;
+    let (first, cells) = (part.start, &cells[part]);
+    let estimate = estimate::estimate(&stock, (first, cells), threads);
+    let files = SweepFiles::new(&request.out);
+    let other_builds = versions::others(&stock, cells, &files)?;
+    Ok(SweepEstimate { other_builds, ..remaining::remaining(estimate, &stock, cells, &files) })
+}
+
+/// What the cells that were asked for would take on many nodes, were none done, by what the
+/// cache folder knows of the time of some of them.
+///
+/// # Errors
+/// [`SweepError`]: as [`planned`], and where the time of no cell is known.
+pub fn scaled(
+    request: &SweepRequest,
+    scaling: &ScalingRequest,
+    watch: &dyn SweepWatch,
+) -> Result<SweepScaling, SweepError> {
+    let (stock, cells, part) = asked(request, watch)?;
+    let unmeasured = || SweepError::Unmeasured {
+        plan: request.plan.clone(),
+        out: request.out.clone(),
+        cells: part.len(),
+    };
+    scaling::scaling(&stock, &cells[part.clone()], scaling).ok_or_else(unmeasured)
+}
+
+/// All cells of the plan, and the places of those that were asked for.
+fn asked(
+    request: &SweepRequest,
+    watch: &dyn SweepWatch,
+) -> Result<(Stock, Vec<Cell>, Range<usize>), SweepError> {
+    let plan = Plan::read(&request.plan)?;
+    part(request, plan.cells())?;
+    let (stock, cells) = stocked(request, plan, watch)?;
+    let part = part(request, cells.len())?;
+    Ok((stock, cells, part))
+}
+
+/// The cells of a plan that have a record in the folder of the sweep, in order, and how many
+/// failed or have not ended; runs none.
+///
+/// # Errors
+/// [`SweepError`]: as [`planned`], where the list of the folder is damaged, and where it has
+/// cells of another build that were not asked for.
+pub(super) fn so_far(
+    request: &SweepRequest,
+    watch: &dyn SweepWatch,
+) -> Result<(SweepEnd, Vec<CellRecord>), SweepError> {
+    let files = SweepFiles::new(&request.out);
+    if !request.mixed_versions {
+        versions::refuse_others(&files)?;
+    }
+    let (_, mut cells, part) = asked(request, watch)?;
+    let cells: Vec<Cell> = cells.drain(part).collect();
+    let states = folder::states(&files, &cells, watch);
+    let count = |wanted| states.iter().filter(|&&state| state == wanted).count();
+    let end = SweepEnd { done: count(Some(true)), failed: count(Some(false)), left: count(None) };
+    let done = cells.into_iter().zip(&states).filter(|(_, state)| **state == Some(true));
+    Ok((end, done.map(|(cell, _)| cell.record).collect()))
+}
+
+/// Refuses a folder whose cells another build has made.
+///
+/// # Errors
+/// [`SweepError::Mixed`], and where the list of the folder is damaged.
+pub(super) fn refuse_other_builds(folder: &Path) -> Result<(), SweepError> {
+    versions::refuse_others(&SweepFiles::new(folder))
+}
+
+/// Runs the cells of a plan that have not ended, and writes the tables of all.
+///
+/// # Errors
+/// [`SweepError`]: what keeps the sweep from being run. A cell that fails is kept as
+/// such, and counted.
+pub fn sweep(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<SweepEnd, SweepError> {
+    let Opened { folder, stock, cells: all, part, .. } = open(request, watch)?;
+    folder.list(&all, watch)?;
+    let cells = &all[part];
+    if request.retry_failed {
+        folder.forgive(cells, watch)?;
+    }
+    let states = folder.states(cells, watch);
+    let room = Room::new(System::default(), request.memory_bytes);
+    let end = Course::new((&stock, &folder), (cells, &states), watch, room).run()?;
+    stock.clean();
+    drop(stock);
+    // Each of many jobs leaves the tables to who ends the last cell.
+    let one_of_many = request.plan_hash.is_some() && request.part.is_some() && !request.tables;
+    if !one_of_many || folder.complete(&all) {
+        folder.tables(watch)?;
+    }
+    folder.clean(&all);
+    Ok(end)
+}
+
+/// A sweep whose plan is understood and whose folder can be written.
+struct Opened {
+    folder: SweepFolder,
+    stock: Stock,
+    /// All cells of the plan.
+    cells: Vec<Cell>,
+    /// The places of those that were asked for.
+    part: Range<usize>,
+    /// Hash of the cells of the plan.
+    hash: String,
+}
+
+/// Opens a sweep; refuses what was not asked for.
+fn open(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<Opened, SweepError> {
+    let plan = Plan::read(&request.plan)?;
+    part(request, plan.cells())?;
+    let files = SweepFiles::new(&request.out);
+    let go_on = request.resume || request.retry_failed;
+    if !go_on && (files.begun() || files.ended() > 0) {
+        let (folder, cells) = (request.out.clone(), files.ended());
+        return Err(SweepError::NotEmpty { folder, cells });
+    }
+    if !request.mixed_versions {
+        versions::refuse_others(&files)?;
+    }
+    check_writable(&request.out).map_err(SweepError::folder(&request.out))?;
+    let folder = SweepFolder::open(&request.out, request.expiry)?;
+    let stocked = stocked(request, plan, watch).and_then(|(stock, cells)| {
+        let hash = plan_hash(&cells);
+        expected(request, &hash)?;
+        Ok((part(request, cells.len())?, stock, cells, hash))
+    });
+    match stocked {
+        Ok((part, stock, cells, hash)) => {
+            tell_others(request, &cells, watch)?;
+            Ok(Opened { folder, stock, cells, part, hash })
+        }
+        Err(error) => {
+            folder.leave();
+            Err(error)
+        }
+    }
+}
+
+/// Says that the folder holds cells that are not of the plan. Jobs leave it to who submitted
+/// them.
+fn tell_others(
+    request: &SweepRequest,
+    cells: &[Cell],
+    watch: &dyn SweepWatch,
+) -> Result<(), SweepError> {
+    let files = SweepFiles::new(&request.out);
+    let own: BTreeSet<&str> = cells.iter().map(|cell| cell.record.key.as_str()).collect();
+    let listed = if request.plan_hash.is_none() { files.cells()? } else { Vec::new() };
+    let other = |cell: &&CellRecord| !own.contains(cell.key.as_str()) && files.has_ended(&cell.key);
+    let others = listed.iter().filter(other).count();
+    if others > 0 {
+        watch.say(&format!(
+            "{} holds {others} cells that are not of this plan: they stay, also in the tables; \
+             column store_hashes tells applications of one name apart, and plot and compare take \
+             a table with the rows that you choose",
+            request.out.display()
+        ));
+    }
+    Ok(())
+}
+
+/// Hash of the cells of a plan, in order: who names a cell by its number means one of these.
+fn plan_hash(cells: &[Cell]) -> String {
+    let keys: Vec<String> = cells.iter().map(|cell| cell.record.key.clone()).collect();
+    format!("{:032x}", key(&keys))
+}
+
+/// Refuses a plan that has other cells than somebody expects.
+fn expected(request: &SweepRequest, found: &str) -> Result<(), SweepError> {
+    match &request.plan_hash {
+        Some(expected) if expected != found => {
+            Err(SweepError::OtherCells { plan: request.plan.clone() })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn stocked(
+    request: &SweepRequest,
+    plan: Plan,
+    watch: &dyn SweepWatch,
+) -> Result<(Stock, Vec<Cell>), SweepError> {
+    let (models, cache) = (request.models.as_deref(), &request.cache);
+    let stock = Stock::new(plan, models, cache, request.expiry, watch)?;
+    let mut cells = stock.cells()?;
+    if request.mixed_versions {
+        versions::adopt(&stock, &mut cells, &SweepFiles::new(&request.out))?;
+    }
+    Ok((stock, cells))
+}
+
+/// The places of the cells that were asked for, out of `count`.
+fn part(request: &SweepRequest, count: usize) -> Result<Range<usize>, SweepError> {
+    let Some((first, last)) = request.part else { return Ok(0..count) };
+    if 1 <= first && first <= last && last <= count {
+        return Ok(first - 1..last);
+    }
+    Err(SweepError::Plan {
+        path: request.plan.clone(),
+        line: None,
+        message: format!("expected cells from 1 to {count}, found {first}-{last}"),
+    })
+}

@@ -1,0 +1,383 @@
+//! A sweep as the user writes it down.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use gpumodel_core::units::{Cycle, did_you_mean, shown, to_u64};
+use gpumodel_sim::config::{KeyLines, read_plain};
+
+use super::super::app::AppName;
+use super::super::replay;
+use super::super::schemes::chosen;
+use super::super::until::{Until, Who};
+use super::super::wrong::Wrong;
+use super::error::SweepError;
+use super::mixes::Mixes;
+use super::words::{Named, combinations};
+
+/// Cells of one plan at most: a table of them is still a table.
+const MOST_CELLS: usize = 200_000;
+
+/// A plan, checked.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// Its file.
+    pub(super) path: PathBuf,
+    /// The applications, by name.
+    pub(super) apps: Vec<AppName>,
+    /// By mix: places among the applications.
+    pub(super) mixes: Vec<Vec<usize>>,
+    /// Machines with what is set of them.
+    pub(super) machines: Vec<Named>,
+    /// Schemes as `analyze` takes them.
+    pub(super) schemes: Vec<String>,
+    pub(super) seeds: Vec<u64>,
+    pub(super) until: Until,
+    pub(super) window: Option<Cycle>,
+    /// By application that comes later: when.
+    arrivals: BTreeMap<String, Cycle>,
+    /// How long after the application before it each one of a mix comes.
+    spacing: Cycle,
+    /// By machine and by scheme: the place of the word in the file that it is of.
+    words: [Vec<usize>; 2],
+    /// Where what is written stands.
+    lines: KeyLines,
+}
+
+/// Where machines and schemes stand in a plan.
+const MACHINES: &str = "machines";
+const SCHEMES: &str = "schemes";
+
+/// Applications of one plan at most.
+const MOST_APPS: usize = 10_000;
+
+/// The file as it is read.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    #[allow(dead_code, reason = "words for people")]
+    description: Option<String>,
+    #[serde(default)]
+    apps: BTreeMap<String, String>,
+    #[serde(default)]
+    mixes: Mixes,
+    #[serde(default)]
+    machines: Vec<String>,
+    #[serde(default)]
+    schemes: Vec<String>,
+    seeds: Option<Vec<u64>>,
+    until: Option<String>,
+    window: Option<Cycle>,
+    #[serde(default)]
+    arrive: BTreeMap<String, Cycle>,
+    #[serde(default)]
+    spacing: Cycle,
+}
+
+impl Plan {
+    /// Reads the plan at `path`.
+    ///
+    /// # Errors
+    /// With file and line, or key, what was expected and what was found.
+    pub(super) fn read(path: &Path) -> Result<Self, SweepError> {
+        let (raw, lines) = read_plain(path)?;
+        Self::new(path, raw, lines.clone()).map_err(|wrong| SweepError::Plan {
+            path: path.to_path_buf(),
+            line: lines.line(&wrong.keys),
+            message: wrong.message,
+        })
+    }
+
+    fn new(path: &Path, raw: Raw, lines: KeyLines) -> Result<Self, Wrong> {
+        let folder = path.parent().unwrap_or_else(|| Path::new(""));
+        let apps = apps(folder, &raw.apps)?;
+        let names: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();
+        let until = raw.until.as_deref().unwrap_or_default();
+        let until = if raw.until.is_some() { until.parse() } else { Ok(Until::default()) };
+        let until = until.map_err(|message| Wrong::of("until", format!("until: {message}")));
+        let mixes = raw.mixes.of(&names)?;
+        let (machines, of_machines) = machines(folder, &raw.machines)?;
+        let (schemes, of_schemes) = schemes(&raw.schemes)?;
+        let plan = Self {
+            path: path.to_path_buf(),
+            mixes,
+            machines,
+            schemes,
+            seeds: raw.seeds.unwrap_or_else(|| vec![0]),
+            until: until?,
+            window: raw.window,
+            arrivals: arrivals(raw.arrive, &names)?,
+            spacing: raw.spacing,
+            apps,
+            words: [of_machines, of_schemes],
+            lines,
+        };
+        plan.check().map(|()| plan)
+    }
+
+    /// The line of the machine at `place` among the machines.
+    pub(super) fn line_of_machine(&self, place: usize) -> Option<u32> {
+        self.lines.line(&Wrong::of(MACHINES, "").item(self.words[0][place]).keys)
+    }
+
+    /// The line of the scheme `typed`.
+    pub(super) fn line_of_scheme(&self, typed: &str) -> Option<u32> {
+        let place = self.schemes.iter().position(|scheme| scheme == typed)?;
+        self.lines.line(&Wrong::of(SCHEMES, "").item(self.words[1][place]).keys)
+    }
+
+    /// The line of the application called `name`.
+    pub(super) fn line_of_app(&self, name: &str) -> Option<u32> {
+        self.lines.line(&Wrong::of("apps", "").within(name).keys)
+    }
+
+    /// How many cells there are.
+    pub(super) fn cells(&self) -> usize {
+        [self.mixes.len(), self.machines.len(), self.schemes.len(), self.seeds.len()]
+            .into_iter()
+            .fold(1, usize::saturating_mul)
+    }
+
+    /// Who of a mix comes later than at cycle 0, and when.
+    pub(super) fn arrivals(&self, mix: &[usize]) -> Vec<(String, Cycle)> {
+        let turn = |place: usize| self.spacing.saturating_mul(to_u64(place));
+        let of = |(place, &app): (usize, &usize)| {
+            let name = &self.apps[app].name;
+            (name.clone(), self.arrivals.get(name).copied().unwrap_or_else(|| turn(place)))
+        };
+        let named =
+            |(name, cycle): &(String, Cycle)| *cycle > 0 || self.arrivals.contains_key(name);
+        mix.iter().enumerate().map(of).filter(named).collect()
+    }
+
+    fn check(&self) -> Result<(), Wrong> {
+        for (key, count) in [("seeds", self.seeds.len()), (SCHEMES, self.schemes.len())] {
+            if count == 0 {
+                return Err(Wrong::of(key, format!("{key}: expected one at least")));
+            }
+        }
+        let twice = |at: &usize| self.seeds[..*at].contains(&self.seeds[*at]);
+        if let Some(at) = (0..self.seeds.len()).find(twice) {
+            let message = format!("seeds: {} is there twice: leave one out", self.seeds[at]);
+            return Err(Wrong::of("seeds", message).item(at));
+        }
+        if self.cells() > MOST_CELLS {
+            let message = format!("expected at most {MOST_CELLS} cells, found {}", self.cells());
+            return Err(Wrong { keys: Vec::new(), message });
+        }
+        self.check_end()?;
+        let mut sizes: Vec<&Vec<usize>> = self.mixes.iter().collect();
+        sizes.sort_by_key(|mix| mix.len());
+        sizes.dedup_by_key(|mix| mix.len());
+        for (typed, word) in self.schemes.iter().zip(&self.words[1]) {
+            for mix in &sizes {
+                let apps: Vec<AppName> = mix.iter().map(|&app| self.apps[app].clone()).collect();
+                chosen(typed, &apps).map_err(|error| {
+                    Wrong::of(SCHEMES, format!("schemes: {}: {error}", shown(typed))).item(*word)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_end(&self) -> Result<(), Wrong> {
+        let targets = self.until.who == Who::Targets;
+        let message = match self.window {
+            Some(0) => String::from("window: expected at least 1, found 0"),
+            Some(_) if !targets && self.until.who != Who::Clock => format!(
+                "window: belongs to until = \"targets\" or \"cycles=N\", found until = \"{}\"",
+                self.until
+            ),
+            None if targets && self.until.cycles.is_none() => {
+                let message = "window: expected with until = \"targets\", as window = 2000000";
+                return Err(Wrong::of("until", message));
+            }
+            _ => return Ok(()),
+        };
+        Err(Wrong::of("window", message))
+    }
+}
+
+fn apps(folder: &Path, raw: &BTreeMap<String, String>) -> Result<Vec<AppName>, Wrong> {
+    if raw.is_empty() {
+        let message = "expected applications in [apps], as saxpy = \"synth:saxpy\"";
+        return Err(Wrong::of("apps", message));
+    }
+    if raw.len() > MOST_APPS {
+        let message = format!("apps: expected at most {MOST_APPS}, found {}", raw.len());
+        return Err(Wrong::of("apps", message));
+    }
+    Ok(raw.iter().map(|(name, source)| AppName::within(folder, name, source)).collect())
+}
+
+/// Refuses a list that multiplies out too far before it is multiplied out further.
+fn bounded(key: &str, count: usize) -> Result<(), Wrong> {
+    let told = || format!("{key}: expected at most {MOST_CELLS} after lists are multiplied out");
+    if count > MOST_CELLS { Err(Wrong::of(key, told())) } else { Ok(()) }
+}
+
+/// The machines, and by machine the place of its word.
+fn machines(folder: &Path, typed: &[String]) -> Result<(Vec<Named>, Vec<usize>), Wrong> {
+    if typed.is_empty() {
+        return Err(Wrong::of(MACHINES, "expected machines, as machines = [\"v100\"]"));
+    }
+    let (mut machines, mut words) = (Vec::new(), Vec::new());
+    for (place, word) in typed.iter().enumerate() {
+        let wrong = |m| Wrong::of(MACHINES, format!("machines: {m}")).item(place);
+        for mut machine in combinations(word).map_err(wrong)? {
+            if machine.name.contains('/') || machine.name.ends_with(".toml") {
+                machine.name = folder.join(&machine.name).display().to_string();
+            }
+            machines.push(machine);
+            words.push(place);
+        }
+        bounded(MACHINES, machines.len())?;
+    }
+    Ok((machines, words))
+}
+
+/// The schemes, and by scheme the place of its word.
+fn schemes(typed: &[String]) -> Result<(Vec<String>, Vec<usize>), Wrong> {
+    let (mut schemes, mut words) = (Vec::new(), Vec::new());
+    for (place, word) in typed.iter().enumerate() {
+        let wrong = |m| Wrong::of(SCHEMES, format!("schemes: {m}")).item(place);
+        if word.split(':').next().is_some_and(|name| name.trim() == replay::NAME) {
+            return Err(wrong(String::from("replay is for the one run that it repeats")));
+        }
+        for scheme in combinations(word).map_err(wrong)? {
+            let settings = scheme.settings.iter().map(|(key, value)| format!(":{key}={value}"));
+            schemes.push(scheme.name.clone() + &settings.collect::<String>());
+            words.push(place);
+        }
+        bounded(SCHEMES, schemes.len())?;
+    }
+    Ok((schemes, words))
+}
+
+fn arrivals(
+    arrive: BTreeMap<String, Cycle>,
+    names: &[&str],
+) -> Result<BTreeMap<String, Cycle>, Wrong> {
+    if let Some(name) = arrive.keys().find(|name| !names.contains(&name.as_str())) {
+        let hint = did_you_mean(name, names.iter().copied());
+        return Err(
+            Wrong::of("arrive", format!("arrive: no application {name}{hint}")).within(name)
+        );
+    }
+    Ok(arrive)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::Plan;
+
+    use gpumodel_trace::workload::Workload;
+
+    const GOOD: &str = "machines = ['v100', 'own.toml:l1.latency_cycles=20,40']\n\
+        schemes = ['left-over', 'warped-slicer:window=5000,10000:delay=0,7']\n\
+        seeds = [1, 2]\nuntil = 'targets'\nwindow = 1000\narrive = { b = 50 }\n\
+        [apps]\na = 'synth:saxpy'\nb = 'x/b.gpt'\n[mixes]\nall_pairs = true\n";
+
+    #[test]
+    fn the_plans_that_come_with_the_program_name_what_there_is() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let entries = std::fs::read_dir(root.join("models/plans")).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let mut count = 0;
+        for path in paths.chain([root.join("reports/sharing.toml")]) {
+            let plan = Plan::read(&path).unwrap();
+            let files = crate::models(None).unwrap();
+            for machine in &plan.machines {
+                files.machine(&machine.name, &machine.settings).unwrap();
+            }
+            for app in &plan.apps {
+                let model = app.path.to_str().unwrap().strip_prefix("synth:").unwrap();
+                let (model, scale) = model.split_once(":scale=").unwrap_or((model, "1"));
+                Workload::load_scaled(model, &files, scale.parse().unwrap()).unwrap();
+            }
+            count += 1;
+        }
+        assert!(count > 5, "{count} plans");
+    }
+
+    fn read(text: &str) -> Result<Plan, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("plan.toml");
+        std::fs::write(&path, text).unwrap();
+        Plan::read(&path).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn cells_are_the_product_of_what_is_listed() {
+        let plan = read(GOOD).unwrap();
+        assert_eq!((plan.machines.len(), plan.schemes.len()), (3, 5));
+        assert_eq!(plan.cells(), 3 * 5 * 2);
+        assert_eq!(plan.schemes[4], "warped-slicer:window=10000:delay=7");
+        assert!(plan.machines[2].name.ends_with("/own.toml"), "{:?}", plan.machines);
+        assert!(plan.apps[1].path.ends_with("x/b.gpt") && plan.apps[1].path.is_absolute());
+    }
+
+    #[test]
+    fn what_multiplies_out_beyond_bounds_is_refused_at_once() {
+        let list = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+        let wide = format!("'spatial:a={0}:b={0}:c={0}'", list(1000));
+        let long = format!("'w:a={0}:b={0}', ", list(100)).repeat(2000);
+        let apps: String = (0..3000).map(|n| format!("a{n} = 'x'\n")).collect();
+        for (old, new, words) in [
+            ("'left-over'", wide.as_str(), "at most 10000 combinations"),
+            ("'left-over', ", long.as_str(), "schemes: expected at most 200000"),
+            ("'v100', ", long.as_str(), "machines: expected at most 200000"),
+            ("a = 'synth:saxpy'\n", apps.as_str(), "mixes: expected at most 100000"),
+        ] {
+            let said = read(&GOOD.replacen(old, new, 1)).unwrap_err();
+            assert!(said.contains(words), "{words}: {said}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_plan_is_refused_with_its_place() {
+        for (old, new, words) in [
+            ("machines", "machnes", "plan.toml:1: unknown key `machnes`; did you mean `machines`"),
+            ("all_pairs", "all_pair", "plan.toml:11: unknown key `mixes.all_pair`"),
+            ("'left-over'", "'leftover'", "plan.toml:2: schemes: leftover: "),
+            ("'left-over'", "'leftover'", "did you mean left-over?"),
+            ("delay=", "dely=", "did you mean delay?"),
+            ("window=5000", "window=x", "found `x`"),
+            ("arrive = { b", "arrive = { c", "plan.toml:6: arrive: no application c"),
+            ("window = 1000\n", "", "window: expected with until"),
+            ("'targets'", "'all'", "plan.toml:5: window: belongs to until"),
+            ("'targets'", "'never'", "plan.toml:4: until: expected all, first"),
+            (
+                "window = 1000",
+                "window = -1",
+                "plan.toml:5: `window`: expected a whole number from 0",
+            ),
+            (
+                "window = 1000",
+                "spacing = -5",
+                "`spacing`: expected a whole number from 0 on, found",
+            ),
+            ("seeds = [1, 2]", "seeds = []", "plan.toml:3: seeds: expected one"),
+            ("seeds = [1, 2]", "seeds = [1, 2, 1]", "plan.toml:3: seeds: 1 is there twice"),
+            ("a = 'synth:saxpy'\nb = 'x/b.gpt'\n", "", "expected applications"),
+            (
+                "all_pairs = true",
+                "lists = [['a', 'q']]",
+                "plan.toml:11: mixes.lists, list 1: no application q",
+            ),
+            ("all_pairs = true", "", "expected mixes"),
+            ("'left-over'", "'bp-bs', 'replay:x.json'", "replay"),
+            ("'left-over'", "'solo'", "runs one application"),
+            ("'left-over'", "'ilp'", "queue"),
+        ] {
+            let text = GOOD.replacen(old, new, 1);
+            assert_ne!(text, GOOD, "{old}");
+            let said = read(&text).unwrap_err();
+            assert!(said.contains(words) && said.contains("plan.toml"), "{new}: {said}");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! What the cells of a plan are made of: stores, machines, and what is known already.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use gpumodel_core::units::unless_stale;
+use gpumodel_report::results::{Analysis, CellRecord};
+use gpumodel_sim::config::{Models, Resolved};
+use gpumodel_trace::{Filter, Store};
+
+use super::super::app::{App, AppName};
+use super::super::error::RunError;
+use super::super::memory::Memory;
+use super::super::recall::{BUILD, Recall, key, key_of};
+use super::super::request::{AnalyzeRequest, Bench, together};
+use super::super::schemes::chosen;
+use super::super::watch::Unwatched;
+use super::SweepWatch;
+use super::error::SweepError;
+use super::plan::Plan;
+use super::seconds::Seconds;
+use super::stored::{Stored, content, stores};
+
+/// Everything that cells need; it does not hold the stores open.
+#[derive(Debug)]
+pub(super) struct Stock {
+    pub(super) plan: Plan,
+    /// By application of the plan; `None`: it is in no mix.
+    apps: Vec<Option<Stored>>,
+    /// By machine of the plan.
+    pub(super) machines: Vec<Station>,
+    recall: Recall,
+    /// What cells took.
+    pub(super) seconds: Seconds,
+    models: Option<PathBuf>,
+    cache: PathBuf,
+}
+
+/// A machine, resolved.
+#[derive(Debug)]
+pub(super) struct Station {
+    pub(super) resolved: Resolved,
+    memory: Memory,
+}
+
+/// One cell: places in the plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cell {
+    pub(super) machine: usize,
+    pub(super) mix: Vec<usize>,
+    pub(super) scheme: String,
+    seed: u64,
+    /// What it is called, by which files.
+    pub(super) record: CellRecord,
+}
+
+impl Stock {
+    /// Converts applications and resolves machines. `expiry` is that of [`Recall::new`].
+    pub(super) fn new(
+        plan: Plan,
+        models: Option<&Path>,
+        cache: &Path,
+        expiry: Duration,
+        watch: &dyn SweepWatch,
+    ) -> Result<Self, SweepError> {
+        let apps = stores(&plan, models, cache, watch)?;
+        let files = crate::models(models)?;
+        let machines = (0..plan.machines.len()).map(|machine| station(&plan, machine, &files));
+        Ok(Self {
+            apps,
+            machines: machines.collect::<Result<_, _>>()?,
+            recall: Recall::new(cache, expiry),
+            seconds: Seconds::new(cache),
+            models: models.map(Path::to_path_buf),
+            cache: cache.to_path_buf(),
+            plan,
+        })
+    }
+
+    /// The cells of the plan, each once: by machine, mix, seed and scheme.
+    pub(super) fn cells(&self) -> Result<Vec<Cell>, SweepError> {
+        let plan = &self.plan;
+        let mut cells = Vec::with_capacity(plan.cells());
+        let mut known = BTreeSet::new();
+        for machine in 0..plan.machines.len() {
+            for mix in &plan.mixes {
+                for &seed in &plan.seeds {
+                    for scheme in &plan.schemes {
+                        let cell = self.cell(machine, mix, scheme, seed)?;
+                        if known.insert(cell.record.key.clone()) {
+                            cells.push(cell);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(cells)
+    }
+
+    fn cell(
+        &self,
+        machine: usize,
+        mix: &[usize],
+        scheme: &str,
+        seed: u64,
+    ) -> Result<Cell, SweepError> {
+        let plan = &self.plan;
+        let (resolved, set) = (&self.machines[machine].resolved, &plan.machines[machine].settings);
+        let apps: Vec<AppName> = mix.iter().map(|&app| plan.apps[app].clone()).collect();
+        let named = chosen(scheme, &apps);
+        let (named, _) = named.map_err(|source| {
+            plan.part(&format!("schemes: {scheme}"), plan.line_of_scheme(scheme), source)
+        })?;
+        let names: Vec<String> = apps.into_iter().map(|app| app.name).collect();
+        let mut record = CellRecord {
+            key: String::new(),
+            program: concat!("gpumodel ", env!("CARGO_PKG_VERSION")).to_owned(),
+            build: BUILD.to_owned(),
+            machine: resolved.machine.name.clone(),
+            machine_hash: resolved.hash.clone(),
+            overrides: set.iter().cloned().collect(),
+            scheme: named.name,
+            parameters: named.parameters,
+            seed,
+            until: plan.until.to_string(),
+            window_cycles: plan.window,
+            arrival_cycles: plan.arrivals(mix).into_iter().collect(),
+            apps: names,
+        };
+        record.key = self.key(&record, mix);
+        Ok(Cell { machine, mix: mix.to_vec(), scheme: scheme.to_owned(), seed, record })
+    }
+
+    /// The key of a cell that has none yet, as the build in `record` makes it.
+    fn key(&self, record: &CellRecord, mix: &[usize]) -> String {
+        let mut words =
+            vec![String::from("cell"), format!("{record:?}"), record.machine_hash.clone()];
+        words.extend(mix.iter().map(|&app| self.stored(app).content.clone()));
+        format!("{:032x}", key_of(&record.build, &words))
+    }
+
+    /// What `cell` is called by the build that made `other`.
+    pub(super) fn by_build_of(&self, cell: &Cell, other: &CellRecord) -> CellRecord {
+        let (program, build) = (other.program.clone(), other.build.clone());
+        let mut record = CellRecord { key: String::new(), program, build, ..cell.record.clone() };
+        record.key = self.key(&record, &cell.mix);
+        record
+    }
+
+    fn stored(&self, app: usize) -> &Stored {
+        self.apps[app].as_ref().expect("applications of mixes are stored")
+    }
+
+    /// Warp instructions of an application.
+    pub(super) fn warp_instructions(&self, app: usize) -> u64 {
+        self.stored(app).warp_instructions
+    }
+
+    /// What an application on a machine is called among claims.
+    pub(super) fn name_alone(&self, machine: usize, app: usize) -> String {
+        let (resolved, stored) = (&self.machines[machine].resolved, self.stored(app));
+        let words =
+            [resolved.hash.clone(), stored.content.clone(), self.plan.apps[app].name.clone()];
+        format!("alone-{:032x}", key(&words))
+    }
+
+    /// Opens an application, if its store still says what the keys of cells are made of.
+    fn open(&self, app: usize) -> Result<App, RunError> {
+        let (name, stored) = (self.plan.apps[app].name.clone(), self.stored(app));
+        let store = Store::open(&stored.made.path)?;
+        if content(&store) != stored.content {
+            return Err(RunError::Changed { app: name, path: stored.made.path.clone() });
+        }
+        Ok(App { name, store, warnings: stored.made.warnings.clone() })
+    }
+
+    /// What `analyze` would be asked for.
+    pub(super) fn request(&self, cell: &Cell) -> AnalyzeRequest {
+        let named = &self.plan.machines[cell.machine];
+        let apps = cell.mix.iter().map(|&app| self.plan.apps[app].clone()).collect();
+        AnalyzeRequest {
+            overrides: named.settings.clone(),
+            schemes: vec![cell.scheme.clone()],
+            until: self.plan.until,
+            window: self.plan.window,
+            arrivals: self.plan.arrivals(&cell.mix),
+            models: self.models.clone(),
+            seed: cell.seed,
+            ..AnalyzeRequest::new(apps, &named.name, &self.cache)
+        }
+    }
+
+    /// Runs a cell; once more where a store went stale under it, which opens it anew.
+    pub(super) fn run(&self, cell: &Cell) -> Result<Analysis, RunError> {
+        unless_stale(|| self.run_once(cell))
+    }
+
+    fn run_once(&self, cell: &Cell) -> Result<Analysis, RunError> {
+        let request = self.request(cell);
+        let (bench, apps) = self.bench(&request, cell.machine, &cell.mix)?;
+        let mut analysis = together(&bench, &request, &apps)?;
+        analysis.cell = Some(cell.record.clone());
+        Ok(analysis)
+    }
+
+    /// Removes what killed processes have left in the cache folder.
+    pub(super) fn clean(&self) {
+        self.recall.clean();
+    }
+
+    /// Runs an application alone, so that the cells know what it does.
+    pub(super) fn run_alone(&self, cell: &Cell, app: usize) -> Result<(), RunError> {
+        let request = self.request(cell);
+        unless_stale(|| {
+            let (bench, apps) = self.bench(&request, cell.machine, &[app])?;
+            bench.solo(&apps[0]).map(drop)
+        })
+    }
+
+    /// A machine with applications, ready to run.
+    pub(super) fn bench<'a>(
+        &'a self,
+        request: &'a AnalyzeRequest,
+        machine: usize,
+        apps: &[usize],
+    ) -> Result<(Bench<'a>, Vec<App>), RunError> {
+        let Station { resolved, memory } = &self.machines[machine];
+        let bench = Bench::new(request, (resolved, memory), &Unwatched, Some(&self.recall));
+        let open = |&app: &usize| {
+            let mut app = self.open(app)?;
+            app.narrow(&Filter::default())?;
+            Ok(app)
+        };
+        Ok((bench, apps.iter().map(open).collect::<Result<_, RunError>>()?))
+    }
+}
+
+impl Plan {
+    /// What is wrong with `key` of the plan.
+    pub(super) fn part(
+        &self,
+        key: &str,
+        line: Option<u32>,
+        source: impl Into<RunError>,
+    ) -> SweepError {
+        let source = Box::new(source.into());
+        SweepError::Part { path: self.path.clone(), line, key: key.to_owned(), source }
+    }
+}
+
+fn station(plan: &Plan, machine: usize, files: &Models) -> Result<Station, SweepError> {
+    let named = &plan.machines[machine];
+    let (key, line) = (format!("machines: {}", named.name), plan.line_of_machine(machine));
+    let resolved = files.machine_set_by_file(&named.name, &named.settings);
+    let resolved = resolved.map_err(|source| plan.part(&key, line, source))?;
+    let memory = Memory::load(&resolved.machine, files);
+    let memory = memory.map_err(|source| plan.part(&key, line, source))?;
+    Ok(Station { resolved, memory })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use super::super::super::app::Made;
+    use super::super::super::watch::Unwatched;
+    use super::super::plan::Plan;
+    use super::{AppName, RunError, Stock};
+    use gpumodel_trace::Silent;
+
+    /// The store of a workload model as `a.gpt` of a folder.
+    fn store(folder: &Path, model: &str) {
+        let name = AppName::parse(&format!("synth:{model}"));
+        let made = Made::of(&name, None, folder, &Silent).unwrap();
+        std::fs::rename(made.path, folder.join("a.gpt")).unwrap();
+    }
+
+    #[test]
+    fn a_store_that_is_another_one_by_now_is_the_error_of_its_cell() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, path) = (folder.path(), folder.path().join("plan.toml"));
+        store(root, "saxpy");
+        let text = "machines = ['warped-slicer']\nschemes = ['even']\n[apps]\na = 'a.gpt'\n\
+                    [mixes]\nlists = [['a']]\n";
+        std::fs::write(&path, text).unwrap();
+        let plan = Plan::read(&path).unwrap();
+        let expiry = Duration::from_secs(60);
+        let stock = Stock::new(plan, None, root, expiry, &Unwatched).unwrap();
+        let cell = stock.cells().unwrap().remove(0);
+        assert!(stock.run(&cell).is_ok());
+        store(root, "compute");
+        assert!(matches!(stock.run(&cell), Err(RunError::Changed { app, .. }) if app == "a"));
+    }
+}

@@ -1,0 +1,105 @@
+//! Cells of other builds of the program in the folder of a sweep.
+
+use std::collections::BTreeMap;
+
+use gpumodel_report::results::{CellRecord, SweepFiles, SweepRecord};
+
+use super::super::recall::BUILD;
+use super::error::SweepError;
+use super::stock::{Cell, Stock};
+
+/// Refuses a folder whose cells another build has made.
+pub(super) fn refuse_others(files: &SweepFiles) -> Result<(), SweepError> {
+    let listed = if files.begun() { SweepRecord::read(&files.list())?.cells } else { Vec::new() };
+    match listed.iter().find(|cell| cell.build != BUILD) {
+        None => Ok(()),
+        Some(cell) => Err(SweepError::Mixed {
+            versions: format!("{} in {}, this is {BUILD}", cell.build, files.root().display()),
+        }),
+    }
+}
+
+/// Takes the cells that another build has run for those of the plan. What has been run by
+/// this build goes before.
+pub(super) fn adopt(
+    stock: &Stock,
+    cells: &mut [Cell],
+    files: &SweepFiles,
+) -> Result<(), SweepError> {
+    let listed = if files.begun() { files.cells()? } else { Vec::new() };
+    let others: BTreeMap<(&str, &str), &CellRecord> = listed
+        .iter()
+        .filter(|cell| cell.build != BUILD)
+        .map(|cell| ((cell.build.as_str(), cell.program.as_str()), cell))
+        .collect();
+    let there = |key: &str| files.record(key).is_file();
+    for cell in cells.iter_mut().filter(|cell| !there(&cell.record.key)) {
+        let named = others.values().map(|other| stock.by_build_of(cell, other));
+        if let Some(record) = named.into_iter().find(|record| there(&record.key)) {
+            cell.record = record;
+        }
+    }
+    Ok(())
+}
+
+/// By other build: how many of `cells` [`adopt`] would take from it.
+pub(super) fn others(
+    stock: &Stock,
+    cells: &[Cell],
+    files: &SweepFiles,
+) -> Result<BTreeMap<String, u64>, SweepError> {
+    let mut taken = cells.to_vec();
+    adopt(stock, &mut taken, files)?;
+    let mut counts = BTreeMap::new();
+    for (one, _) in taken.into_iter().zip(cells).filter(|(one, own)| one != *own) {
+        *counts.entry(one.record.build).or_insert(0) += 1;
+    }
+    Ok(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use super::super::super::watch::Unwatched;
+    use super::super::plan::Plan;
+    use super::{BUILD, CellRecord, Stock, SweepFiles, SweepRecord, adopt, others, refuse_others};
+
+    const PLAN: &str = "machines = ['warped-slicer']\nschemes = ['even', 'left-over']\n\
+        [apps]\na = 'synth:saxpy'\n[mixes]\nlists = [['a']]\n";
+
+    #[test]
+    fn a_cell_that_another_build_has_run_is_taken_and_one_of_this_build_goes_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, path) = (folder.path(), folder.path().join("plan.toml"));
+        fs::write(&path, PLAN).unwrap();
+        let plan = Plan::read(&path).unwrap();
+        let stock = Stock::new(plan, None, root, Duration::from_secs(60), &Unwatched).unwrap();
+        let mut cells = stock.cells().unwrap();
+        let own: Vec<CellRecord> = cells.iter().map(|cell| cell.record.clone()).collect();
+        let foreign = CellRecord { build: "0.0.9+1".to_owned(), ..own[0].clone() };
+        let other = stock.by_build_of(&cells[0], &foreign);
+        assert_eq!(stock.by_build_of(&cells[0], &own[0]), own[0]);
+        assert_ne!(other.key, own[0].key);
+        let files = SweepFiles::new(&root.join("out"));
+        adopt(&stock, &mut cells, &files).unwrap();
+        fs::create_dir_all(files.records()).unwrap();
+        fs::write(files.list(), SweepRecord::new(vec![other.clone()]).to_json()).unwrap();
+        // Begun, not run.
+        adopt(&stock, &mut cells, &files).unwrap();
+        assert!(cells.iter().map(|cell| &cell.record).eq(&own));
+        assert!(others(&stock, &cells, &files).unwrap().is_empty());
+        fs::write(files.record(&other.key), "").unwrap();
+        let one = [(String::from("0.0.9+1"), 1)];
+        assert_eq!(others(&stock, &cells, &files).unwrap(), one.into());
+        adopt(&stock, &mut cells, &files).unwrap();
+        assert_eq!((&cells[0].record, &cells[1].record), (&other, &own[1]));
+        assert!(others(&stock, &cells, &files).unwrap().is_empty(), "taken already");
+        assert!(refuse_others(&files).unwrap_err().to_string().contains(BUILD));
+        let mut cells = stock.cells().unwrap();
+        fs::write(files.record(&own[0].key), "").unwrap();
+        adopt(&stock, &mut cells, &files).unwrap();
+        assert_eq!(cells[0].record, own[0]);
+    }
+}

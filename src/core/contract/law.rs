@@ -1,0 +1,274 @@
+//! The laws that every plan keeps.
+
+use crate::units::AppId;
+
+use super::{DispatchOrder, Facts, LawBroken, PlanDraft, Region, Share, Vacate};
+
+pub(super) fn check(facts: &Facts, draft: &PlanDraft) -> Result<(), LawBroken> {
+    let apps = facts.apps.len();
+    if draft.shares.len() != apps {
+        return Err(LawBroken::ShareCount { expected: apps, found: draft.shares.len() });
+    }
+    for (index, share) in draft.shares.iter().enumerate() {
+        check_share(facts, app_id(index), share)?;
+    }
+    let runs = |share: &Share| matches!(share, Share::Quota(by_sm) if by_sm.iter().any(|&q| q > 0));
+    if !draft.shares.iter().any(runs) && draft.wake.is_empty() {
+        return Err(LawBroken::Asleep);
+    }
+    check_regions(facts, &draft.regions)?;
+    check_channels(facts, draft)?;
+    check_workers(apps, draft)?;
+    check_priority(apps, &draft.order)
+}
+
+fn app_id(index: usize) -> AppId {
+    AppId(crate::units::to_u16(index))
+}
+
+fn check_share(facts: &Facts, app: AppId, share: &Share) -> Result<(), LawBroken> {
+    let Share::Quota(by_sm) = share else { return Ok(()) };
+    let expected = usize::from(facts.sms);
+    if by_sm.len() != expected {
+        return Err(LawBroken::QuotaLength { app, expected, found: by_sm.len() });
+    }
+    let limit = facts.max_ctas_per_sm;
+    match by_sm.iter().enumerate().find(|&(_, &quota)| quota > limit) {
+        Some((sm, &quota)) => Err(LawBroken::QuotaTooLarge { app, sm, quota, limit }),
+        None => Ok(()),
+    }
+}
+
+fn check_regions(facts: &Facts, regions: &[Region]) -> Result<(), LawBroken> {
+    let (expected, found) = (facts.apps.len(), regions.len());
+    if found != 0 && found != expected {
+        return Err(LawBroken::RegionCount { expected, found });
+    }
+    let (mut warps, mut ctas) = (0, 0);
+    for (index, region) in regions.iter().enumerate() {
+        warps += u64::from(region.warps);
+        ctas += u64::from(region.ctas);
+        let end = |first: u32, length: u32| u64::from(first) + u64::from(length);
+        let asked = [
+            (end(region.first_register, region.registers), facts.registers_per_sm, "registers"),
+            (
+                end(region.first_shared_byte, region.shared_bytes),
+                facts.shared_bytes_per_sm,
+                "shared bytes",
+            ),
+            (warps, facts.max_warps_per_sm, "warps"),
+            (ctas, facts.max_ctas_per_sm, "CTA slots"),
+        ];
+        if let Some(&(_, _, what)) = asked.iter().find(|(end, most, _)| *end > u64::from(*most)) {
+            return Err(LawBroken::RegionTooLarge { app: app_id(index), what });
+        }
+        let meets = |other: &Region| overlap(region, other);
+        if let Some(other) = regions[..index].iter().position(meets) {
+            return Err(LawBroken::RegionOverlap(app_id(other), app_id(index)));
+        }
+    }
+    Ok(())
+}
+
+fn overlap(one: &Region, other: &Region) -> bool {
+    let meet = |(first, length): (u32, u32), (start, span): (u32, u32)| {
+        length > 0 && span > 0 && first < start + span && start < first + length
+    };
+    let registers = |region: &Region| (region.first_register, region.registers);
+    let shared = |region: &Region| (region.first_shared_byte, region.shared_bytes);
+    meet(registers(one), registers(other)) || meet(shared(one), shared(other))
+}
+
+fn check_channels(facts: &Facts, draft: &PlanDraft) -> Result<(), LawBroken> {
+    let (expected, found) = (facts.apps.len(), draft.channels.len());
+    if found == 0 {
+        return Ok(());
+    }
+    if found != expected {
+        return Err(LawBroken::ChannelCount { expected, found });
+    }
+    let mut owned = vec![false; crate::units::to_usize(facts.channels)];
+    for (index, list) in draft.channels.iter().enumerate() {
+        let app = app_id(index);
+        for &channel in list {
+            match owned.get_mut(crate::units::to_usize(channel)) {
+                Some(slot) if !*slot => *slot = true,
+                _ => return Err(LawBroken::Channel { app, channel }),
+            }
+        }
+        check_groups(facts, app, list)?;
+        let runs =
+            matches!(&draft.shares[index], Share::Quota(by_sm) if by_sm.iter().any(|&q| q > 0));
+        if runs && list.is_empty() {
+            return Err(LawBroken::NoChannel(app));
+        }
+    }
+    if draft.migration.stays() || facts.pages_follow { Ok(()) } else { Err(LawBroken::PagesStay) }
+}
+
+/// Groups of channels are owned whole.
+fn check_groups(facts: &Facts, app: AppId, list: &[u32]) -> Result<(), LawBroken> {
+    if facts.channel_groups.is_empty() {
+        return Err(LawBroken::NoGroups);
+    }
+    for group in &facts.channel_groups {
+        let owned = |channel: &&u32| list.contains(channel);
+        let part = group.iter().find(owned);
+        if let Some(&channel) = part.filter(|_| !group.iter().all(|c| owned(&c))) {
+            return Err(LawBroken::ChannelGroup { app, channel });
+        }
+    }
+    Ok(())
+}
+
+fn check_workers(apps: usize, draft: &PlanDraft) -> Result<(), LawBroken> {
+    let found = draft.workers.len();
+    if found != 0 && found != apps {
+        return Err(LawBroken::WorkerCount { expected: apps, found });
+    }
+    let drained = draft.vacate == Vacate::Drain && draft.time_slice.is_none();
+    for (index, workers) in draft.workers.iter().enumerate() {
+        let empty = |form: &super::Persistent| form.task_blocks == 0;
+        if workers.as_ref().is_some_and(|form| !drained || empty(form)) {
+            return Err(LawBroken::Workers(app_id(index)));
+        }
+    }
+    Ok(())
+}
+
+fn check_priority(apps: usize, order: &DispatchOrder) -> Result<(), LawBroken> {
+    let DispatchOrder::Priority(list) = order else { return Ok(()) };
+    let mut seen = vec![false; apps];
+    for &app in list {
+        match seen.get_mut(app.index()) {
+            Some(slot) if !*slot => *slot = true,
+            _ => return Err(LawBroken::Priority(app)),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LawBroken;
+    use crate::contract::{AppFacts, Facts, Plan, PlanDraft, Region, Share};
+    use crate::units::AppId;
+
+    fn facts() -> Facts {
+        let app =
+            |n| AppFacts { app: AppId(n), name: format!("a{n}"), arrival: 0, kernels: vec![] };
+        Facts {
+            sms: 2,
+            max_ctas_per_sm: 8,
+            max_warps_per_sm: 48,
+            registers_per_sm: 32_768,
+            shared_bytes_per_sm: 49_152,
+            register_unit: 256,
+            shared_unit_bytes: 128,
+            shared_reserved_bytes: 0,
+            channels: 6,
+            channel_groups: vec![vec![0, 1], vec![2, 3], vec![4, 5]],
+            channel_bytes: 1 << 29,
+            page_bytes: 4096,
+            pages_follow: true,
+            core_mhz: 1400.0,
+            peak_dram_gb_per_s: 177.4,
+            peak_l2_gb_per_s: 300.0,
+            peak_sm_port_gb_per_s: 44.8,
+            peak_ipc_per_sm: 64.0,
+            schedulers_per_sm: 2,
+            apps: vec![app(0), app(1)],
+        }
+    }
+
+    fn draft() -> PlanDraft {
+        PlanDraft { shares: vec![Share::Quota(vec![8, 1]), Share::Waiting], ..PlanDraft::default() }
+    }
+
+    #[test]
+    fn a_lawful_plan_tells_its_quotas() {
+        let plan = Plan::new(&facts(), draft()).unwrap();
+        assert_eq!(plan.quota(AppId(0), 1), 1);
+        assert_eq!(plan.quota(AppId(1), 0), 0);
+    }
+
+    #[test]
+    fn each_law_is_kept() {
+        let broken = |change: &dyn Fn(&mut PlanDraft)| {
+            let mut draft = draft();
+            change(&mut draft);
+            Plan::new(&facts(), draft).unwrap_err()
+        };
+        let missing = broken(&|d| d.shares.truncate(1));
+        assert_eq!(missing, LawBroken::ShareCount { expected: 2, found: 1 });
+        let long = broken(&|d| d.shares[0] = Share::Quota(vec![1; 3]));
+        assert!(matches!(long, LawBroken::QuotaLength { expected: 2, found: 3, .. }));
+        let large = broken(&|d| d.shares[1] = Share::Quota(vec![0, 9]));
+        assert!(matches!(large, LawBroken::QuotaTooLarge { sm: 1, quota: 9, limit: 8, .. }));
+        let twice = broken(&|d| d.channels = vec![vec![0, 1], vec![1]]);
+        assert_eq!(twice, LawBroken::Channel { app: AppId(1), channel: 1 });
+        let beyond = broken(&|d| d.channels = vec![vec![6], vec![]]);
+        assert_eq!(beyond, LawBroken::Channel { app: AppId(0), channel: 6 });
+        assert_eq!(broken(&|d| d.shares[0] = Share::Waiting), LawBroken::Asleep);
+    }
+
+    #[test]
+    fn applications_are_told_by_their_places_from_1() {
+        let (app, other) = (AppId(0), AppId(1));
+        let told = [
+            LawBroken::QuotaLength { app, expected: 30, found: 15 },
+            LawBroken::RegionOverlap(app, other),
+            LawBroken::ChannelGroup { app, channel: 3 },
+            LawBroken::Priority(app),
+        ]
+        .map(|law| law.to_string());
+        assert!(told.iter().all(|law| law.contains(" number 1 ")), "{told:?}");
+        assert!(!told.iter().any(|law| law.contains("AppId")), "{told:?}");
+        assert_eq!(told[0], "application number 1 has quotas for 15 SMs; the machine has 30");
+    }
+
+    #[test]
+    fn channels_are_owned_by_groups_and_by_everyone_who_runs() {
+        let broken = |lists: &[&[u32]]| {
+            let channels = lists.iter().map(|list| list.to_vec()).collect();
+            Plan::new(&facts(), PlanDraft { channels, ..draft() }).unwrap_err()
+        };
+        assert_eq!(broken(&[&[0, 1]]), LawBroken::ChannelCount { expected: 2, found: 1 });
+        assert_eq!(
+            broken(&[&[0, 1, 4], &[]]),
+            LawBroken::ChannelGroup { app: AppId(0), channel: 4 }
+        );
+        assert_eq!(broken(&[&[], &[2, 3]]), LawBroken::NoChannel(AppId(0)));
+        let spread = Facts { channel_groups: vec![], ..facts() };
+        let channels = vec![vec![0, 1], vec![]];
+        let owned = PlanDraft { channels, ..draft() };
+        assert_eq!(Plan::new(&spread, owned).unwrap_err(), LawBroken::NoGroups);
+    }
+
+    #[test]
+    fn regions_lie_on_the_sm_side_by_side() {
+        let half = Region {
+            registers: 16_384,
+            shared_bytes: 24_576,
+            warps: 24,
+            ctas: 4,
+            ..Region::default()
+        };
+        let other = Region { first_register: 16_384, first_shared_byte: 24_576, ..half };
+        let plan = |regions: Vec<Region>| Plan::new(&facts(), PlanDraft { regions, ..draft() });
+        assert_eq!(plan(vec![half, other]).unwrap().regions(), [half, other]);
+        let alone = LawBroken::RegionCount { expected: 2, found: 1 };
+        assert_eq!(plan(vec![half]), Err(alone));
+        let (one, two) = (AppId(0), AppId(1));
+        assert_eq!(plan(vec![half, half]), Err(LawBroken::RegionOverlap(one, two)));
+        for (change, what) in [
+            (Region { first_register: 16_385, ..other }, "registers"),
+            (Region { shared_bytes: 24_577, ..other }, "shared bytes"),
+            (Region { warps: 25, ..other }, "warps"),
+            (Region { ctas: 5, ..other }, "CTA slots"),
+        ] {
+            let broken = LawBroken::RegionTooLarge { app: two, what };
+            assert_eq!(plan(vec![half, change]), Err(broken));
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Stores as the machine's source of instructions.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use gpumodel_core::isa::{self, Access, Opcode, Segment};
+use gpumodel_core::units::{Dim3, KernelId, to_u32, to_usize};
+use gpumodel_sim::config::Resolved;
+use gpumodel_sim::{Command, Feed, FeedError, Program, Stream, WarpStream};
+use gpumodel_trace::{Store, TraceError, WarpCursor};
+
+/// A warp of a store.
+#[derive(Debug)]
+struct StoredWarp(WarpCursor);
+
+impl WarpStream for StoredWarp {
+    fn next_segment(&mut self) -> Option<u32> {
+        self.0.next_segment()
+    }
+
+    fn skip(&mut self, count: u32) -> u64 {
+        self.0.skip(count)
+    }
+
+    fn access(&mut self, into: &mut Access) {
+        self.0.access(into);
+    }
+
+    fn repeats(&self) -> u64 {
+        self.0.repeats()
+    }
+
+    fn pass(&mut self, times: u64, _length: u32) -> u64 {
+        self.0.pass(times)
+    }
+}
+
+/// The launches of one store, or those of them that were asked for.
+#[derive(Debug)]
+pub struct StoreFeed<'a> {
+    store: &'a Store,
+    /// By launch: its kernel in the store.
+    kernels: Vec<usize>,
+    programs: Vec<Program>,
+    /// See [`StoreFeed::flops`].
+    flops: OnceLock<f64>,
+}
+
+impl<'a> StoreFeed<'a> {
+    /// The chosen kernels of a store, their opcodes resolved on a machine.
+    pub fn new(
+        store: &'a Store,
+        chosen: impl Fn(usize) -> bool,
+        resolved: &Resolved,
+    ) -> Result<Self, TraceError> {
+        let kernels: Vec<usize> = (0..store.kernel_count()).filter(|&k| chosen(k)).collect();
+        let mut programs: Vec<Program> = Vec::with_capacity(kernels.len());
+        for &kernel in &kernels {
+            let code = store.code(kernel)?;
+            let known = programs.iter().find(|program| Arc::ptr_eq(&program.code, &code));
+            let opcodes: Arc<[Opcode]> = known.map_or_else(
+                || {
+                    code.opcodes
+                        .iter()
+                        .map(|text| resolved.isa.opcode(&resolved.machine, text))
+                        .collect()
+                },
+                |program| Arc::clone(&program.opcodes),
+            );
+            let summary = store.kernel(kernel);
+            programs.push(Program {
+                launch: summary.launch(),
+                code,
+                opcodes,
+                ctas: summary.cta_count(),
+            });
+        }
+        Ok(Self { store, kernels, programs, flops: OnceLock::new() })
+    }
+
+    /// The command list, launches numbered by their place among the chosen ones.
+    pub fn commands(&self) -> Vec<Command> {
+        let command = |command| match command {
+            gpumodel_trace::Command::MemcpyHtoD { destination, bytes } => {
+                Some(Command::Copy { destination, bytes })
+            }
+            gpumodel_trace::Command::Kernel(kernel) => {
+                let place = self.kernels.binary_search(&kernel).ok()?;
+                let stream = self.programs[place].launch.stream;
+                Some(Command::Launch { kernel: KernelId(to_u32(place)), stream })
+            }
+        };
+        self.store.commands().filter_map(command).collect()
+    }
+
+    /// The commands from behind the launch before `places` up to their last one,
+    /// launches numbered from the first of them on; behind the last launch of all,
+    /// the list's end.
+    pub fn stretch(&self, places: Range<usize>) -> Vec<Command> {
+        let first = to_u32(places.start);
+        let mut begun = 0;
+        let mut commands = Vec::new();
+        for command in self.commands() {
+            let command = match command {
+                Command::Launch { kernel, stream } => {
+                    begun += 1;
+                    let kernel = KernelId(kernel.0.wrapping_sub(first));
+                    let within = places.contains(&(begun - 1));
+                    within.then_some(Command::Launch { kernel, stream })
+                }
+                Command::Copy { .. } => {
+                    let last = begun == places.end && begun == self.programs.len();
+                    (places.contains(&begun) || last).then_some(command)
+                }
+            };
+            commands.extend(command);
+        }
+        commands
+    }
+
+    /// Warp and thread instructions of a chosen launch.
+    pub fn instructions(&self, place: usize) -> (u64, u64) {
+        let summary = self.store.kernel(self.kernels[place]);
+        (summary.warp_instructions(), summary.thread_instructions())
+    }
+
+    /// Whether a chosen launch is known by its accesses alone.
+    pub fn memory_only(&self, place: usize) -> bool {
+        self.store.kernel(self.kernels[place]).memory_only()
+    }
+
+    /// How often each segment of a chosen launch is executed.
+    ///
+    /// # Errors
+    /// [`TraceError::Store`] when a block is damaged.
+    pub fn executed(&self, place: usize) -> Result<Vec<u64>, TraceError> {
+        self.store.executed(self.kernels[place])
+    }
+
+    /// Single-precision operations of all chosen launches, all lanes: a multiply-add
+    /// is two. Each launch at its mean of active lanes.
+    ///
+    /// # Errors
+    /// [`TraceError::Store`] when a block is damaged.
+    #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+    pub fn flops(&self) -> Result<f64, TraceError> {
+        if let Some(&known) = self.flops.get() {
+            return Ok(known);
+        }
+        let mut all = 0.0;
+        for (place, program) in self.programs.iter().enumerate() {
+            let code = &program.code;
+            let counts = self.executed(place)?;
+            let of_segment = |segment: &Segment| {
+                let instructions = &code.instructions[segment.range()];
+                let flops = instructions
+                    .iter()
+                    .map(|one| u64::from(isa::flops(&code.opcodes[to_usize(one.opcode)])));
+                flops.sum::<u64>()
+            };
+            let each = code.segments.iter().zip(&counts);
+            let warps: u64 = each.map(|(segment, &count)| count * of_segment(segment)).sum();
+            let (issued, threads) = self.instructions(place);
+            all += warps as f64 * threads as f64 / issued.max(1) as f64;
+        }
+        Ok(*self.flops.get_or_init(|| all))
+    }
+
+    /// The store.
+    pub fn store(&self) -> &'a Store {
+        self.store
+    }
+
+    /// The index in the store of a chosen launch.
+    pub fn kernel(&self, place: usize) -> usize {
+        self.kernels[place]
+    }
+
+    /// The chosen launches.
+    pub fn programs(&self) -> &[Program] {
+        &self.programs
+    }
+
+    /// What numbers follow from: the store and what of it runs, in words.
+    pub fn content(&self) -> String {
+        format!("{} {:?}", self.store.content_hash(), self.kernels)
+    }
+
+    /// By chosen launch: its kernel in the store.
+    pub fn chosen(&self) -> &[usize] {
+        &self.kernels
+    }
+
+    /// Warp instructions of a chosen launch.
+    pub fn warp_instructions(&self, place: usize) -> u64 {
+        self.store.kernel(self.kernels[place]).warp_instructions()
+    }
+}
+
+impl Feed for StoreFeed<'_> {
+    fn program(&self, kernel: KernelId) -> &Program {
+        &self.programs[kernel.index()]
+    }
+
+    fn open(
+        &self,
+        kernel: KernelId,
+        ordinal: u64,
+        warps: &mut Vec<Stream>,
+    ) -> Result<Dim3, FeedError> {
+        let cta = self.store.cta(self.kernels[to_usize(kernel.0)], ordinal)?;
+        warps.extend(
+            (0..cta.warp_count()).map(|warp| -> Stream { Box::new(StoredWarp(cta.warp(warp))) }),
+        );
+        Ok(cta.position)
+    }
+}

@@ -1,0 +1,55 @@
+//! First come, first served.
+
+use gpumodel_core::contract::{
+    DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult, View,
+};
+
+use super::{Scheme, Settings, present, shares};
+
+/// CTAs of all applications are dispatched in turn to wherever they fit, so their
+/// registers and shared bytes lie interspersed and leave gaps (Warped-Slicer,
+/// Fig. 2a).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fcfs;
+
+impl Fcfs {
+    pub(super) fn make(_: &Settings) -> Box<dyn Scheme> {
+        Box::new(Self)
+    }
+
+    fn plan(facts: &Facts) -> Result<Plan, LawBroken> {
+        let shares = shares::everything(facts, &present::in_arrival_order(facts));
+        let reason = String::from("CTAs of all go in turn to wherever they fit");
+        let order = DispatchOrder::RoundRobin;
+        Plan::new(facts, PlanDraft { shares, order, reason, ..PlanDraft::default() })
+    }
+}
+
+impl Scheme for Fcfs {
+    fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
+        Self::plan(facts)
+    }
+
+    fn decide(&mut self, facts: &Facts, _view: &View) -> Result<Plan, LawBroken> {
+        Self::plan(facts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table_two::{facts, view};
+    use super::{DispatchOrder, Fcfs, Scheme};
+    use gpumodel_core::contract::{Share, Wake};
+    use gpumodel_core::units::AppId;
+
+    #[test]
+    fn nobody_has_a_quota_and_the_order_decides() {
+        let facts = facts(&["BLK", "IMG", "NN"]);
+        let plan = Fcfs.start(&facts, &[]).unwrap();
+        assert_eq!(plan.shares(), vec![Share::Quota(vec![8; 16]); 3]);
+        assert_eq!(plan.order(), &DispatchOrder::RoundRobin);
+        assert!(plan.regions().is_empty(), "all take from the whole");
+        let later = view(&facts, 9000, Wake::AppEnd(AppId(1)));
+        assert_eq!(Fcfs.decide(&facts, &later).unwrap(), plan, "it never changes");
+    }
+}

@@ -1,0 +1,323 @@
+//! To each application its own SMs, some of which move at run time.
+
+use gpumodel_core::contract::{
+    DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult, View, Wake, WakeOn,
+};
+use gpumodel_core::units::{AppId, Cycle, to_usize};
+
+use super::vacated::{FREED, Vacated};
+use super::{Kind, Parameter, Scheme, Settings, present, shares};
+
+/// What a user may set; the paper prints no values.
+pub(super) const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "t_c",
+        kind: Kind::Whole { default: 20_000, least: 100, most: u64::MAX },
+        summary: "T_C: cycles between two looks (assumed)",
+    },
+    Parameter {
+        name: "ipc_thr",
+        kind: Kind::Real { default: 0.2, least: 0.0, most: 1.0 },
+        summary: "IPC_thr, of the peak of the SMs that an application holds (assumed: its epsilon)",
+    },
+    Parameter {
+        name: "bw_thr",
+        kind: Kind::Real { default: 0.3, least: 0.0, most: 1.0 },
+        summary: "BW_thr, of the peak bandwidth of the DRAM (assumed: its beta)",
+    },
+    Parameter {
+        name: "n_r",
+        kind: Kind::Whole { default: 2, least: 1, most: 1024 },
+        summary: "n_r: SMs that move at a time (assumed)",
+    },
+    Parameter {
+        name: "r_min",
+        kind: Kind::Whole { default: 2, least: 1, most: 1024 },
+        summary: "R_min: SMs that an application keeps (assumed)",
+    },
+    Parameter {
+        name: "rest",
+        kind: Kind::Whole { default: 4, least: 0, most: u64::MAX },
+        summary: "looks without a try behind a move that was taken back (assumed)",
+    },
+    FREED,
+];
+
+/// SM reallocation of ILP-SMRA (Algorithm 1): all begin with as many SMs each. After
+/// every `t_c` cycles an application scores 1 for low IPC, 2 for much bandwidth, 3
+/// for both, and while the throughput of all rises, `n_r` SMs go from the highest
+/// score to the lowest, by draining. A move after which the throughput falls is taken
+/// back.
+///
+/// As printed the listing never measures the throughput anew; here each look compares
+/// that of the span behind it with that of the span before. When equal nothing moves.
+///
+/// When one ends, the SMs are divided evenly anew; where its SMs stay idle
+/// (`freed=idle`), it neither gives nor takes any, and the others go on from what
+/// they have.
+#[derive(Clone, Debug)]
+pub struct Smra {
+    period: Cycle,
+    ipc_threshold: f64,
+    bandwidth_threshold: f64,
+    step: usize,
+    least: usize,
+    rest: u64,
+    freed: Vacated,
+    /// Between whom the SMs are divided; an SM's owner is a place in this list.
+    apps: Vec<AppId>,
+    /// Those of them that have not ended.
+    trading: Vec<usize>,
+    owners: Vec<usize>,
+    /// The owners before the last move, while it can be taken back.
+    before: Option<Vec<usize>>,
+    /// Throughput of the span before: T_p.
+    last: f64,
+    /// Looks that pass before the next try.
+    resting: u64,
+}
+
+impl Smra {
+    pub(super) fn make(settings: &Settings) -> Box<dyn Scheme> {
+        Box::new(Self {
+            period: settings.whole("t_c"),
+            ipc_threshold: settings.real("ipc_thr"),
+            bandwidth_threshold: settings.real("bw_thr"),
+            step: to_usize(settings.whole("n_r")),
+            least: to_usize(settings.whole("r_min")),
+            rest: settings.whole("rest"),
+            freed: Vacated::of(settings),
+            apps: Vec::new(),
+            trading: Vec::new(),
+            owners: Vec::new(),
+            before: None,
+            last: 0.0,
+            resting: 0,
+        })
+    }
+
+    /// Equal shares for those that are there; nothing is known of them.
+    fn begin(&mut self, facts: &Facts, mut apps: Vec<AppId>) -> String {
+        apps.truncate(usize::from(facts.sms));
+        self.owners = shares::sm_owners(facts, apps.len());
+        self.trading = (0..apps.len()).collect();
+        self.apps = apps;
+        self.forget();
+        match self.apps.len() {
+            1 => String::from("the one application that is there has every SM"),
+            count => format!("{} SMs are divided evenly between {count} applications", facts.sms),
+        }
+    }
+
+    /// Nothing can be taken back or compared with any more.
+    fn forget(&mut self) {
+        (self.before, self.last, self.resting) = (None, 0.0, 0);
+    }
+
+    fn plan(&self, facts: &Facts, now: Cycle, reason: String) -> Result<Plan, LawBroken> {
+        let full = facts.max_ctas_per_sm;
+        let quota = |place: usize, sm: usize| if self.owners[sm] == place { full } else { 0 };
+        let shares = shares::on_each_sm(facts, &self.apps, quota);
+        let alone = self.trading.len() < 2;
+        let wake = if alone { Vec::new() } else { vec![WakeOn::At(now + self.period)] };
+        let order = DispatchOrder::RoundRobin;
+        Plan::new(facts, PlanDraft { shares, order, wake, reason, ..PlanDraft::default() })
+    }
+
+    /// The same applications hold SMs: a look, unless one has ended meanwhile or it is
+    /// not the time for one.
+    fn go_on(&mut self, facts: &Facts, view: &View, looks: bool) -> String {
+        let ended = |place: &usize| view.apps[self.apps[*place].index()].finished;
+        let trading: Vec<usize> = (0..self.apps.len()).filter(|place| !ended(place)).collect();
+        if looks && trading == self.trading {
+            return self.look(facts, view);
+        }
+        self.trading = trading;
+        self.forget();
+        let count = self.trading.len();
+        format!("{count} of {} applications go on with the SMs that they have", self.apps.len())
+    }
+
+    /// What a look at the span behind it changes, and why.
+    fn look(&mut self, facts: &Facts, view: &View) -> String {
+        let now = throughput(view);
+        let last = std::mem::replace(&mut self.last, now);
+        if now < last
+            && let Some(before) = self.before.take()
+        {
+            self.owners = before;
+            (self.resting, self.last) = (self.rest, last);
+            return format!("throughput fell from {last:.1} to {now:.1}: back to before");
+        }
+        self.before = None;
+        if self.resting > 0 {
+            self.resting -= 1;
+            // What is compared with when trying begins again is measured then.
+            self.last = if self.resting == 0 { 0.0 } else { self.last };
+            return String::from("rests behind a move that was taken back");
+        }
+        if now <= last {
+            return format!("throughput does not rise ({last:.1} to {now:.1}): nothing moves");
+        }
+        let scores: Vec<u32> =
+            (0..self.apps.len()).map(|place| self.score(place, facts, view)).collect();
+        self.shift(facts, &scores)
+    }
+
+    fn score(&self, place: usize, facts: &Facts, view: &View) -> u32 {
+        let app = &view.apps[self.apps[place].index()];
+        let cycles = float(view.now - view.since).max(1.0);
+        let peak = facts.peak_ipc_per_sm * float(gpumodel_core::units::to_u64(self.held(place)));
+        let low = float(app.thread_instructions) / cycles < self.ipc_threshold * peak;
+        let gb_per_s = float(app.dram_bytes) / cycles * facts.core_mhz / 1000.0;
+        let much = gb_per_s > self.bandwidth_threshold * facts.peak_dram_gb_per_s;
+        u32::from(low) + 2 * u32::from(much)
+    }
+
+    /// SMs of one that is there.
+    fn held(&self, place: usize) -> usize {
+        self.owners.iter().filter(|&&owner| owner == place).count()
+    }
+
+    /// Moves SMs from the highest score that can give some to the lowest.
+    fn shift(&mut self, facts: &Facts, scores: &[u32]) -> String {
+        let places = self.trading.iter().copied();
+        let gives = places.clone().filter(|&place| self.held(place) > self.least);
+        let from = gives.min_by_key(|&place| (std::cmp::Reverse(scores[place]), place));
+        let to = places.min_by_key(|&place| (scores[place], place));
+        let (Some(from), Some(to)) = (from, to) else {
+            return String::from("nobody has more SMs than it keeps");
+        };
+        if scores[from] <= scores[to] {
+            return format!("scores {scores:?}: nobody has a higher one and SMs to give");
+        }
+        let count = self.step.min(self.held(from) - self.least);
+        self.before = Some(self.owners.clone());
+        let owned = self.owners.iter_mut().rev().filter(|owner| **owner == from);
+        owned.take(count).for_each(|owner| *owner = to);
+        let name = |place: usize| &facts.apps[self.apps[place].index()].name;
+        format!("scores {scores:?}: {count} SMs go from {} to {}", name(from), name(to))
+    }
+}
+
+impl Scheme for Smra {
+    fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
+        let reason = self.begin(facts, present::at_start(facts));
+        self.plan(facts, 0, reason)
+    }
+
+    fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
+        let apps = self.freed.holders(&self.apps, facts, view);
+        let looks = matches!(view.wake, Wake::At(_));
+        let reason = if apps == self.apps && (looks || self.freed == Vacated::Idle) {
+            self.go_on(facts, view, looks)
+        } else {
+            self.begin(facts, apps)
+        };
+        self.plan(facts, view.now, reason)
+    }
+}
+
+/// Thread instructions of all per cycle since the last decision.
+fn throughput(view: &View) -> f64 {
+    let threads: u64 = view.apps.iter().map(|app| app.thread_instructions).sum();
+    float(threads) / float(view.now - view.since).max(1.0)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Choice;
+    use super::super::table_two::{facts, view};
+    use gpumodel_core::contract::{Facts, Plan, View, Wake};
+    use gpumodel_core::units::{AppId, Cycle, to_u16};
+
+    fn sms(plan: &Plan, apps: usize) -> Vec<usize> {
+        let of = |app: usize| (0..16).filter(|&sm| plan.quota(AppId(to_u16(app)), sm) > 0).count();
+        (0..apps).map(of).collect()
+    }
+
+    /// A look at cycle `now` behind 20 000 cycles with these thread instructions per
+    /// cycle and gigabytes per second.
+    fn look(facts: &Facts, now: Cycle, apps: &[(u64, u64)]) -> View {
+        let mut seen = view(facts, now, Wake::At(now));
+        seen.since = now - 20_000;
+        for (app, &(ipc, gb_per_s)) in seen.apps.iter_mut().zip(apps) {
+            app.thread_instructions = ipc * 20_000;
+            app.dram_bytes = gb_per_s * 20_000 * 1000 / 1400;
+        }
+        seen
+    }
+
+    #[test]
+    fn sms_go_from_who_waits_for_memory_to_who_computes_while_that_helps() {
+        let facts = facts(&["BLK", "IMG"]);
+        let mut smra = Choice::parse("smra:n_r=3:r_min=4:rest=2").unwrap().make();
+        assert_eq!(sms(&smra.start(&facts, &[]).unwrap(), 2), [8, 8]);
+        let mut then = |now, ipc: u64, expected: [usize; 2]| {
+            // BLK: low IPC and 100 of 177 GB/s; IMG computes.
+            let plan = smra.decide(&facts, &look(&facts, now, &[(60, 100), (ipc, 1)])).unwrap();
+            assert_eq!(sms(&plan, 2), expected, "{}", plan.reason());
+        };
+        then(20_000, 300, [5, 11]);
+        then(40_000, 340, [4, 12]);
+        then(60_000, 350, [4, 12]);
+        then(80_000, 350, [4, 12]);
+    }
+
+    #[test]
+    fn a_move_that_costs_throughput_is_taken_back_and_tried_again_later() {
+        let facts = facts(&["BLK", "IMG"]);
+        let mut smra = Choice::parse("smra:rest=2").unwrap().make();
+        smra.start(&facts, &[]).unwrap();
+        let mut seen = Vec::new();
+        for (number, ipc) in [300, 280, 300, 300, 300, 320].into_iter().enumerate() {
+            let now = 20_000 * (number as u64 + 1);
+            let plan = smra.decide(&facts, &look(&facts, now, &[(60, 100), (ipc, 1)])).unwrap();
+            seen.push(sms(&plan, 2)[0]);
+        }
+        assert_eq!(seen, [6, 8, 8, 8, 6, 4]);
+    }
+
+    #[test]
+    fn where_sms_stay_idle_who_has_ended_neither_gives_nor_takes() {
+        let facts = facts(&["BLK", "IMG", "NN"]);
+        let mut smra = Choice::parse("smra:freed=idle").unwrap().make();
+        assert_eq!(sms(&smra.start(&facts, &[]).unwrap(), 3), [6, 5, 5]);
+        let speeds = [(60, 100), (300, 1), (60, 1)];
+        let plan = smra.decide(&facts, &look(&facts, 20_000, &speeds)).unwrap();
+        assert_eq!(sms(&plan, 3), [4, 7, 5]);
+        // IMG, to which SMs went, ends: they stay where they are.
+        let end = |now, wake, nn| {
+            let mut seen = look(&facts, now, &[(60, 100), (0, 0), nn]);
+            (seen.wake, seen.apps[1].active, seen.apps[1].finished) = (wake, false, true);
+            seen
+        };
+        let plan = smra.decide(&facts, &end(30_000, Wake::AppEnd(AppId(1)), (60, 1))).unwrap();
+        assert_eq!(sms(&plan, 3), [4, 7, 5], "{}", plan.reason());
+        // Its end costs throughput, which takes no move back; NN computes now.
+        let plan = smra.decide(&facts, &end(50_000, Wake::At(50_000), (200, 1))).unwrap();
+        assert_eq!(sms(&plan, 3), [2, 7, 7], "{}", plan.reason());
+        let mut last = end(60_000, Wake::AppEnd(AppId(0)), (200, 1));
+        (last.apps[0].active, last.apps[0].finished) = (false, true);
+        let plan = smra.decide(&facts, &last).unwrap();
+        assert_eq!(sms(&plan, 3), [2, 7, 7]);
+        assert!(plan.wake().is_empty(), "nobody is left to trade with");
+    }
+
+    #[test]
+    fn equal_scores_move_nothing_and_an_end_gives_everything_to_the_other() {
+        let facts = facts(&["BLK", "LBM"]);
+        let mut smra = Choice::parse("smra").unwrap().make();
+        smra.start(&facts, &[]).unwrap();
+        let plan = smra.decide(&facts, &look(&facts, 20_000, &[(60, 80), (60, 80)])).unwrap();
+        assert_eq!(sms(&plan, 2), [8, 8]);
+        let mut seen = view(&facts, 30_000, Wake::AppEnd(AppId(0)));
+        (seen.apps[0].active, seen.apps[0].finished) = (false, true);
+        assert_eq!(sms(&smra.decide(&facts, &seen).unwrap(), 2), [0, 16]);
+    }
+}

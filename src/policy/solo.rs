@@ -1,0 +1,79 @@
+//! One application has the machine, or a part of it.
+
+use gpumodel_core::contract::{Facts, LawBroken, Plan, PlanDraft, ProbeResult, View};
+use gpumodel_core::units::AppId;
+
+use super::{Kind, Parameter, Scheme, Settings, shares};
+
+/// What a user may set: how an application does with less.
+pub(super) const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "sms",
+        kind: Kind::Whole { default: 0, least: 0, most: 65_535 },
+        summary: "SMs that it has, the first ones; 0: all",
+    },
+    Parameter {
+        name: "ctas",
+        kind: Kind::Whole { default: 0, least: 0, most: 1024 },
+        summary: "CTAs that each of them may hold; 0: all that fit",
+    },
+];
+
+/// Gives the first application the CTA slots of the machine, or of a part of it, and
+/// lets all others wait.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Solo {
+    sms: u64,
+    ctas: u64,
+}
+
+impl Solo {
+    pub(super) fn make(settings: &Settings) -> Box<dyn Scheme> {
+        Box::new(Self { sms: settings.whole("sms"), ctas: settings.whole("ctas") })
+    }
+}
+
+/// `wanted` of `all`, where 0 stands for all.
+pub(super) fn part(wanted: u64, all: u32) -> u32 {
+    match u32::try_from(wanted) {
+        Ok(wanted) if wanted > 0 => wanted.min(all),
+        _ => all,
+    }
+}
+
+impl Scheme for Solo {
+    fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
+        let sms = part(self.sms, facts.sms.into());
+        let ctas = part(self.ctas, facts.max_ctas_per_sm);
+        let first: Vec<AppId> = facts.apps.iter().take(1).map(|app| app.app).collect();
+        let inside = |sm: usize| u32::try_from(sm).is_ok_and(|sm| sm < sms);
+        let shares = shares::on_each_sm(facts, &first, |_, sm| if inside(sm) { ctas } else { 0 });
+        let reason = if (sms, ctas) == (facts.sms.into(), facts.max_ctas_per_sm) {
+            String::from("the whole machine for one application")
+        } else {
+            format!("{sms} SMs for one application, {ctas} CTAs on each at most")
+        };
+        Plan::new(facts, PlanDraft { shares, reason, ..PlanDraft::default() })
+    }
+
+    fn decide(&mut self, facts: &Facts, _view: &View) -> Result<Plan, LawBroken> {
+        self.start(facts, &[])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table_two::facts;
+    use super::{Scheme, Solo};
+    use gpumodel_core::contract::Share;
+
+    #[test]
+    fn a_part_of_the_machine_is_its_first_sms() {
+        let facts = facts(&["IMG"]);
+        let plan = Solo { sms: 3, ctas: 2 }.start(&facts, &[]).unwrap();
+        let quotas: Vec<u32> = (0..16).map(|sm| if sm < 3 { 2 } else { 0 }).collect();
+        assert_eq!(plan.shares(), [Share::Quota(quotas)]);
+        let plan = Solo { sms: 99, ctas: 0 }.start(&facts, &[]).unwrap();
+        assert_eq!(plan.shares(), [Share::Quota(vec![8; 16])], "never more than there is");
+    }
+}

@@ -1,0 +1,291 @@
+//! Unbalanced slices of the GPU that follow what applications ask for.
+
+use gpumodel_core::contract::{
+    DispatchOrder, Facts, LawBroken, Migration, Plan, PlanDraft, Probe, ProbeResult, Vacate, View,
+    WakeOn,
+};
+use gpumodel_core::units::{AppId, Cycle, to_u32};
+
+use super::super::vacated::{FREED, Vacated};
+use super::super::{Kind, Parameter, Scheme, Settings};
+use super::algorithm::{
+    self, Algorithm, DELTA_GROUPS, DELTA_SM, ITERATIONS, MIN_GROUPS, MIN_SMS, Trader,
+};
+use super::alone::{self, Alone, WINDOW};
+use super::counted::Counted;
+use super::demand::{B_MEM, Demand, PORT_LIMIT};
+use super::favoured::{self, Favoured, HIGH, TARGET};
+use super::partition::Partition;
+use super::refuse_staying;
+
+pub(super) const EPOCH: Parameter = Parameter {
+    name: "epoch",
+    kind: Kind::Whole { default: 5_000_000, least: 1, most: u64::MAX },
+    summary: "cycles between two looks (published: section 3.3)",
+};
+
+const BEGIN: Parameter = Parameter {
+    name: "begin",
+    kind: Kind::Whole { default: 148, least: 0, most: 1_000_000_000 },
+    summary: "cycles until demand and supply are calculated (published: section 3.3)",
+};
+
+const EACH: Parameter = Parameter {
+    name: "each",
+    kind: Kind::Whole { default: 162, least: 0, most: 1_000_000_000 },
+    summary: "cycles of an iteration, the old plan runs on (published for four: section 3.3)",
+};
+
+const FEEDBACK: Parameter = Parameter {
+    name: "feedback",
+    kind: Kind::Word { default: "off", words: &["off", "on"] },
+    summary: "moves after which the throughput fell are taken back (section 6.4, not in section 3)",
+};
+
+const REST: Parameter = Parameter {
+    name: "rest",
+    kind: Kind::Whole { default: 4, least: 0, most: u64::MAX },
+    summary: "looks without a try behind a move that was taken back (assumed)",
+};
+
+/// What a user may set of `ugpu`, `ugpu-soft` and `ugpu-ori`.
+pub(in super::super) const PARAMETERS: &[Parameter] = &OWN;
+
+const OWN: [Parameter; 14] = [
+    EPOCH,
+    DELTA_SM,
+    DELTA_GROUPS,
+    MIN_SMS,
+    MIN_GROUPS,
+    ITERATIONS,
+    BEGIN,
+    EACH,
+    B_MEM,
+    PORT_LIMIT,
+    FEEDBACK,
+    REST,
+    WINDOW,
+    FREED,
+];
+
+/// What a user may set of `qos-ugpu`: the promise, and the same.
+pub(in super::super) const PROMISED: &[Parameter] = &promised();
+
+const fn promised() -> [Parameter; OWN.len() + 2] {
+    let mut all = [TARGET; OWN.len() + 2];
+    all[1] = HIGH;
+    let mut place = 0;
+    while place < OWN.len() {
+        all[place + 2] = OWN[place];
+        place += 1;
+    }
+    all
+}
+
+/// UGPU (section 3): all begin with as many SMs and channels each. At the end of every
+/// epoch the demand-aware algorithm takes the counters of the epoch and moves SMs and
+/// groups of channels; its time is the delay of the plan, for any number of applications
+/// as the paper counts it for four. SMs are drained where their CTAs end within the
+/// epoch, and switched where they do not. Pages follow as the migration says.
+///
+/// Who has executed nothing in the epoch, or has ended where its part stays idle,
+/// neither gives nor takes. When one comes or ends, all is divided evenly anew. With as
+/// many applications as groups of channels everybody has the least of channels, and only
+/// SMs move.
+///
+/// With `feedback` a look compares the system throughput of the epoch, by runs alone,
+/// with that of the epoch before a move, and takes the move back where it fell.
+///
+/// Under a promise the application with the high priority begins with the target's part
+/// of the machine, and nothing is taken from it that would bring its predicted
+/// performance below the target's part of that with the whole machine (section 6.7).
+#[derive(Clone, Debug)]
+struct Ugpu {
+    algorithm: Algorithm,
+    epoch: Cycle,
+    /// When the epoch ends.
+    next: Cycle,
+    /// When the last look's plan takes effect.
+    effect: Cycle,
+    begin: Cycle,
+    each: Cycle,
+    migration: Migration,
+    /// Who has the high priority, and the target.
+    promise: Option<(Favoured, f64)>,
+    feedback: bool,
+    rest: u64,
+    window: Option<Cycle>,
+    alone: Alone,
+    high: Option<AppId>,
+    partition: Partition,
+    /// The counters of the epoch.
+    counted: Counted,
+    /// The partition before the last move and the throughput with it.
+    before: Option<(Partition, f64)>,
+    /// Looks that pass before the next try.
+    resting: u64,
+}
+
+/// UGPU with PageMove.
+pub(in super::super) fn ugpu(settings: &Settings) -> Box<dyn Scheme> {
+    Box::new(Ugpu::of(settings, Migration::PageMove))
+}
+
+/// UGPU with PageMove's mapping and memory management, and no hardware for copies.
+pub(in super::super) fn ugpu_soft(settings: &Settings) -> Box<dyn Scheme> {
+    Box::new(Ugpu::of(settings, Migration::Software))
+}
+
+/// UGPU with traditional page migration.
+pub(in super::super) fn ugpu_ori(settings: &Settings) -> Box<dyn Scheme> {
+    Box::new(Ugpu::of(settings, Migration::Traditional))
+}
+
+/// UGPU with a promise to the application with the high priority.
+pub(in super::super) fn qos_ugpu(settings: &Settings) -> Box<dyn Scheme> {
+    let promise = Some((Favoured::of(settings), settings.real(TARGET.name)));
+    Box::new(Ugpu { promise, ..Ugpu::of(settings, Migration::PageMove) })
+}
+
+impl Ugpu {
+    fn of(settings: &Settings, migration: Migration) -> Self {
+        Self {
+            algorithm: Algorithm::of(settings),
+            epoch: settings.whole(EPOCH.name),
+            next: 0,
+            effect: 0,
+            begin: settings.whole(BEGIN.name),
+            each: settings.whole(EACH.name),
+            migration,
+            promise: None,
+            feedback: settings.word(FEEDBACK.name) == "on",
+            rest: settings.whole(REST.name),
+            window: alone::window(settings),
+            alone: Alone::default(),
+            high: None,
+            partition: Partition::new(true, Vacated::of(settings)),
+            counted: Counted::default(),
+            before: None,
+            resting: 0,
+        }
+    }
+
+    /// Equal parts for those that are there, but for who was promised more.
+    fn divide(&mut self, facts: &Facts) -> String {
+        (self.before, self.resting) = (None, 0);
+        let whole = self.partition.whole();
+        let part = self.promise.map(|(_, target)| favoured::part(whole, target));
+        self.partition.divide(self.high.zip(part));
+        let why = match self.partition.apps() {
+            [_] => "one application is there",
+            _ => "nothing is known yet",
+        };
+        format!("{why}: {}", self.partition.words(facts))
+    }
+
+    /// What a look at the epoch changes, why, and how long that takes.
+    fn look(&mut self, facts: &Facts, view: &View) -> (String, Cycle) {
+        let throughput = self.alone.throughput(&self.counted);
+        if let Some(words) = self.judge(throughput) {
+            return (format!("{words}: {}", self.partition.words(facts)), 0);
+        }
+        let traders = self.traders(facts, view);
+        if traders.len() < 2 {
+            return (format!("nobody to trade with: {}", self.partition.words(facts)), 0);
+        }
+        let found = self.algorithm.run(facts, &self.partition, &traders);
+        if found.moved && self.feedback {
+            self.before = Some((self.partition.clone(), throughput));
+        }
+        self.partition.give(&found.parts);
+        let least = self.partition.whole().groups == to_u32(self.partition.apps().len());
+        let least = if least { "; everybody has the least of channels" } else { "" };
+        let (asked, end) = (found.asked, found.stays.unwrap_or(found.end));
+        let words = format!("{asked}; {end}{least}: {}", self.partition.words(facts));
+        (words, self.begin + self.each * Cycle::from(found.iterations))
+    }
+
+    /// Takes the last move back where the throughput has fallen; in words where nothing
+    /// is tried at this look.
+    fn judge(&mut self, throughput: f64) -> Option<String> {
+        if let Some((before, last)) = self.before.take()
+            && throughput < last
+        {
+            (self.partition, self.resting) = (before, self.rest);
+            return Some(format!("STP fell from {last:.3} to {throughput:.3}, back to before"));
+        }
+        self.resting = self.resting.checked_sub(1)?;
+        Some(String::from("rests behind a move that was taken back"))
+    }
+
+    /// Those between whom resources move.
+    fn traders(&self, facts: &Facts, view: &View) -> Vec<Trader> {
+        let trader = |app: AppId| {
+            let seen = &view.apps[app.index()];
+            let demand = Demand::new(facts, self.counted.traffic(app), self.algorithm.b_mem)?;
+            let demand = self.algorithm.bounded(facts, demand);
+            let target = self.promise.map_or(0.0, |(_, target)| target);
+            let keeps = if self.high == Some(app) { target } else { 0.0 };
+            Some(Trader { app, demand, needs: algorithm::needs(facts, seen), keeps })
+        };
+        self.partition.running(view).into_iter().filter_map(trader).collect()
+    }
+
+    fn plan(&self, facts: &Facts, running: usize, why: (String, Cycle)) -> Result<Plan, LawBroken> {
+        let look = (running > 1).then_some(WakeOn::At(self.next));
+        let mut draft = PlanDraft {
+            migration: self.migration,
+            vacate: Vacate::Hybrid,
+            delay: why.1,
+            wake: look.into_iter().collect(),
+            reason: why.0,
+            ..self.partition.draft(facts)
+        };
+        if let Some(app) = self.high {
+            draft.order = DispatchOrder::Priority(vec![app]);
+        }
+        Plan::new(facts, draft)
+    }
+}
+
+impl Scheme for Ugpu {
+    fn probes(&self, facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
+        refuse_staying(facts)?;
+        let asks = self.feedback || self.promise.is_some_and(|(who, _)| who.asks());
+        if asks { alone::probes(facts, self.window) } else { Ok(Vec::new()) }
+    }
+
+    fn start(&mut self, facts: &Facts, probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
+        self.alone = Alone::new(probes);
+        let b_mem = self.algorithm.b_mem;
+        self.high = self.promise.and_then(|(who, _)| who.app(facts, &self.alone, b_mem));
+        self.partition.begin(facts);
+        let reason = self.divide(facts);
+        self.next = self.epoch;
+        self.plan(facts, self.partition.apps().len(), (reason, 0))
+    }
+
+    fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
+        self.counted.add(view);
+        let changed = self.partition.follow(facts, view);
+        let ends = changed || view.now >= self.next;
+        if ends {
+            self.next = view.now.saturating_add(self.epoch);
+        }
+        let why = match (changed, ends) {
+            (true, _) => (self.divide(facts), 0),
+            (false, true) => self.look(facts, view),
+            (false, false) => {
+                // Throughputs of others would be compared.
+                self.before = None;
+                let left = self.effect.saturating_sub(view.now);
+                (format!("as before: {}", self.partition.words(facts)), left)
+            }
+        };
+        self.effect = view.now.saturating_add(why.1);
+        if ends {
+            self.counted.clear();
+        }
+        self.plan(facts, self.partition.running(view).len(), why)
+    }
+}

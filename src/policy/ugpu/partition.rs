@@ -1,0 +1,248 @@
+//! Which application owns which SMs and channels.
+
+use gpumodel_core::contract::{DispatchOrder, Facts, PlanDraft, View};
+use gpumodel_core::units::{AppId, to_u32};
+
+use super::super::solve::{Resources, proportion};
+use super::super::vacated::Vacated;
+use super::super::{present, shares};
+
+/// SMs and groups of channels with their owners. Whoever loses some gives the ones with
+/// the highest numbers, and keeps the others: few CTAs and pages move.
+#[derive(Clone, Debug)]
+pub(super) struct Partition {
+    /// Channels are owned; otherwise all share all.
+    owns: bool,
+    freed: Vacated,
+    /// Those that have a part; those behind the last SM or group of channels wait.
+    apps: Vec<AppId>,
+    sms: Vec<Option<AppId>>,
+    groups: Vec<Option<AppId>>,
+}
+
+impl Partition {
+    /// Nobody has anything.
+    pub(super) fn new(owns: bool, freed: Vacated) -> Self {
+        Self { owns, freed, apps: Vec::new(), sms: Vec::new(), groups: Vec::new() }
+    }
+
+    /// Channels are owned.
+    pub(super) fn owns(&self) -> bool {
+        self.owns
+    }
+
+    /// Those that have a part, in arrival order.
+    pub(super) fn apps(&self) -> &[AppId] {
+        &self.apps
+    }
+
+    /// Those of them that have not ended.
+    pub(super) fn running(&self, view: &View) -> Vec<AppId> {
+        let ended = |app: &AppId| view.apps[app.index()].finished;
+        self.apps.iter().copied().filter(|app| !ended(app)).collect()
+    }
+
+    /// Applications that can have a part: one for each SM and group of channels. Where
+    /// no channel can be owned the plan is refused for that.
+    fn most(&self, facts: &Facts) -> usize {
+        let groups = if self.owns { facts.channel_groups.len() } else { 0 };
+        let sms = usize::from(facts.sms);
+        if groups == 0 { sms } else { sms.min(groups) }
+    }
+
+    /// A run begins: nothing belongs to those that are there.
+    pub(super) fn begin(&mut self, facts: &Facts) {
+        self.apps = present::at_start(facts);
+        self.apps.truncate(self.most(facts));
+        self.sms = vec![None; usize::from(facts.sms)];
+        self.groups = vec![None; if self.owns { facts.channel_groups.len() } else { 0 }];
+    }
+
+    /// Follows who is there; whether that has changed who has a part. What belonged to
+    /// those that have none any more is free.
+    pub(super) fn follow(&mut self, facts: &Facts, view: &View) -> bool {
+        let mut now = self.freed.holders(&self.apps, facts, view);
+        now.truncate(self.most(facts));
+        let changed = now != self.apps;
+        self.apps = now;
+        let gone = |owner: &AppId| !self.apps.contains(owner);
+        let owners = self.sms.iter_mut().chain(&mut self.groups);
+        owners
+            .filter(|owner| owner.is_some_and(|owner| gone(&owner)))
+            .for_each(|owner| *owner = None);
+        changed
+    }
+
+    /// What an application has.
+    pub(super) fn of(&self, app: AppId) -> Resources {
+        Resources { sms: held(&self.sms, app), groups: held(&self.groups, app) }
+    }
+
+    /// What there is.
+    pub(super) fn whole(&self) -> Resources {
+        Resources { sms: to_u32(self.sms.len()), groups: to_u32(self.groups.len()) }
+    }
+
+    /// Those named have so much from now on; others have what they had.
+    pub(super) fn give(&mut self, parts: &[(AppId, Resources)]) {
+        let sms: Vec<(AppId, u32)> = parts.iter().map(|(app, part)| (*app, part.sms)).collect();
+        let groups: Vec<(AppId, u32)> =
+            parts.iter().map(|(app, part)| (*app, part.groups)).collect();
+        deal(&mut self.sms, &sms);
+        deal(&mut self.groups, &groups);
+    }
+
+    /// Everybody has the same, and the first what cannot be divided. Who is favoured has
+    /// so much first, where that is not 0, as far as one is left for each of the others.
+    pub(super) fn divide(&mut self, favoured: Option<(AppId, Resources)>) {
+        let whole = self.whole();
+        let place = |app: AppId| self.apps.iter().position(|&other| other == app);
+        let found = favoured.and_then(|(app, part)| Some((place(app)?, part)));
+        let sms = divide(whole.sms, self.apps.len(), found.map(|(app, part)| (app, part.sms)));
+        let groups =
+            divide(whole.groups, self.apps.len(), found.map(|(app, part)| (app, part.groups)));
+        let part = |place: usize| Resources { sms: sms[place], groups: groups[place] };
+        let parts: Vec<_> = self.apps.iter().enumerate().map(|(n, &app)| (app, part(n))).collect();
+        self.give(&parts);
+    }
+
+    /// The plan of who has what.
+    pub(super) fn draft(&self, facts: &Facts) -> PlanDraft {
+        let full = facts.max_ctas_per_sm;
+        let owner = |place: usize| Some(self.apps[place]);
+        let quota = |place: usize, sm: usize| if self.sms[sm] == owner(place) { full } else { 0 };
+        let shares = shares::on_each_sm(facts, &self.apps, quota);
+        let owned = |app: AppId| {
+            let groups = self.groups.iter().zip(&facts.channel_groups);
+            let groups = groups.filter(|(owner, _)| **owner == Some(app));
+            let mut channels: Vec<u32> = groups.flat_map(|(_, group)| group).copied().collect();
+            channels.sort_unstable();
+            channels
+        };
+        let apps = facts.apps.iter().filter(|_| self.owns);
+        let channels = apps.map(|app| owned(app.app)).collect();
+        let order = DispatchOrder::RoundRobin;
+        PlanDraft { shares, channels, order, ..PlanDraft::default() }
+    }
+
+    /// Who has what, in words.
+    pub(super) fn words(&self, facts: &Facts) -> String {
+        let each = facts.channels / to_u32(self.groups.len().max(1));
+        let words = |app: &AppId| {
+            let (part, name) = (self.of(*app), &facts.apps[app.index()].name);
+            let channels = part.groups * each;
+            let sms = if part.sms == 1 { "SM" } else { "SMs" };
+            if self.owns {
+                let plural = if channels == 1 { "" } else { "s" };
+                format!("{name} has {} {sms} and {channels} channel{plural}", part.sms)
+            } else {
+                format!("{name} has {} {sms}", part.sms)
+            }
+        };
+        self.apps.iter().map(words).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn held(owners: &[Option<AppId>], app: AppId) -> u32 {
+    to_u32(owners.iter().filter(|owner| **owner == Some(app)).count())
+}
+
+/// Makes owners have as many as `wants` says: first all that is too much becomes free,
+/// from the highest number on, then the lowest free ones are taken.
+fn deal(owners: &mut [Option<AppId>], wants: &[(AppId, u32)]) {
+    for &(app, want) in wants {
+        let surplus = held(owners, app).saturating_sub(want);
+        let owned = owners.iter_mut().rev().filter(|owner| **owner == Some(app));
+        owned.take(gpumodel_core::units::to_usize(surplus)).for_each(|owner| *owner = None);
+    }
+    for &(app, want) in wants {
+        let lack = want.saturating_sub(held(owners, app));
+        let free = owners.iter_mut().filter(|owner| owner.is_none());
+        free.take(gpumodel_core::units::to_usize(lack)).for_each(|owner| *owner = Some(app));
+    }
+}
+
+/// `total` in equal parts, of which one, by its place, may be set.
+fn divide(total: u32, parts: usize, set: Option<(usize, u32)>) -> Vec<u32> {
+    let evenly = |total: u32, parts: usize| -> Vec<u32> {
+        // Nothing to divide, or nobody to divide it between.
+        if usize::try_from(total).is_ok_and(|total| total < parts) || parts == 0 {
+            return vec![0; parts];
+        }
+        proportion(total.into(), &vec![1; parts]).into_iter().map(to_u32).collect()
+    };
+    let set = set.filter(|&(_, want)| parts > 1 && want > 0);
+    let Some((place, want)) = set else { return evenly(total, parts) };
+    let own = want.clamp(1, total.saturating_sub(to_u32(parts - 1)).max(1)).min(total);
+    let mut found = evenly(total - own, parts - 1);
+    found.insert(place, own);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::facts;
+    use super::{Partition, divide};
+    use crate::solve::Resources;
+    use crate::table_two::view;
+    use crate::vacated::Vacated;
+    use gpumodel_core::contract::{Plan, Wake};
+    use gpumodel_core::units::AppId;
+
+    fn resources(sms: u32, groups: u32) -> Resources {
+        Resources { sms, groups }
+    }
+
+    #[test]
+    fn what_is_divided_is_all_there_is() {
+        assert_eq!(divide(80, 3, None), [27, 27, 26]);
+        assert_eq!(divide(80, 3, Some((1, 60))), [10, 60, 10]);
+        assert_eq!(divide(8, 4, Some((3, 6))), [1, 1, 1, 5], "one for each other");
+        assert_eq!(divide(8, 1, Some((0, 6))), [8]);
+        assert_eq!(divide(80, 2, Some((0, 0))), [40, 40]);
+        assert_eq!(divide(0, 2, Some((0, 6))), [0, 0]);
+    }
+
+    #[test]
+    fn who_loses_gives_the_last_ones_and_keeps_the_others() {
+        let facts = facts(&["PVC", "DXTC", "CP"]);
+        let mut partition = Partition::new(true, Vacated::Given);
+        partition.begin(&facts);
+        partition.divide(None);
+        let before = partition.draft(&facts);
+        assert_eq!(before.channels[0], [0, 1, 2, 8, 9, 10, 16, 17, 18, 24, 25, 26]);
+        partition.give(&[(AppId(0), resources(20, 4)), (AppId(1), resources(34, 2))]);
+        let after = partition.draft(&facts);
+        assert_eq!(partition.of(AppId(0)), resources(20, 4));
+        assert_eq!(partition.of(AppId(2)), resources(26, 2), "was not asked");
+        for channel in &before.channels[0] {
+            assert!(after.channels[0].contains(channel), "{channel}");
+        }
+        assert_eq!(after.channels[1], [3, 4, 11, 12, 19, 20, 27, 28]);
+        let owner = |sm: usize| partition.sms[sm];
+        assert_eq!([19, 20, 26, 27, 53].map(owner), [0, 1, 1, 1, 1].map(|app| Some(AppId(app))));
+        assert!(Plan::new(&facts, after).is_ok());
+    }
+
+    #[test]
+    fn who_ends_leaves_everything_to_the_others_and_they_keep_theirs() {
+        let facts = facts(&["PVC", "DXTC", "CP"]);
+        let mut partition = Partition::new(true, Vacated::Given);
+        partition.begin(&facts);
+        partition.divide(None);
+        let before = partition.draft(&facts);
+        let mut seen = view(&facts, 1000, Wake::AppEnd(AppId(1)));
+        assert!(!partition.follow(&facts, &seen), "all are still there");
+        (seen.apps[1].active, seen.apps[1].finished) = (false, true);
+        assert!(partition.follow(&facts, &seen));
+        partition.divide(None);
+        let after = partition.draft(&facts);
+        assert_eq!(partition.of(AppId(0)), resources(40, 4));
+        assert!(after.channels[1].is_empty());
+        for app in [0, 2] {
+            assert!(
+                before.channels[app].iter().all(|channel| after.channels[app].contains(channel))
+            );
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Tables, figures and pages from records alone.
+//!
+//! Knows no machine and no trace: whatever it shows is in the record. Same
+//! record, same bytes.
+
+mod alone;
+mod assumption;
+mod cause;
+mod chart;
+mod document;
+mod effort;
+mod error;
+pub mod figure;
+mod folder;
+mod grid;
+mod group;
+mod look;
+mod machine;
+mod mix;
+mod mix_label;
+mod name;
+mod number;
+mod page;
+mod page_corun;
+mod page_queue;
+mod profile;
+mod queue;
+mod queue_rows;
+mod reproduction;
+pub mod results;
+mod sample;
+pub mod table;
+mod values;
+
+pub use error::ReportError;
+pub use folder::{RECORD, write_all};
+pub use name::plain_name;
+pub use page::{Of, Plate, page};
+pub use reproduction::{headlines, write_reproduction};
+
+/// `text` with the characters that XML and HTML give a meaning written as entities.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}

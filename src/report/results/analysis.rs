@@ -1,0 +1,263 @@
+//! The JSON record of `analyze`: schema `gpumodel.analysis/1`.
+//!
+//! Keys may be added, never renamed; units are in the key names.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use gpumodel_core::units::{Cycle, Dim3};
+
+use super::{
+    AssumptionRecord, CacheCounters, CellRecord, ChannelRecord, CoRun, ConstantCounters,
+    DramCounters, EnergyRecord, FetchCounters, InterferenceRecord, QueueRun, SampleRecord,
+    SmCounters, TlbCounters, TranslationCounters, UnitShares, UtilizationRecord,
+};
+
+/// Value of [`Analysis::schema`].
+pub const SCHEMA: &str = "gpumodel.analysis/1";
+
+/// One run of `gpumodel analyze`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Analysis {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// Program name and version.
+    pub program: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Machine keys overridden by `--set`, as typed.
+    pub overrides: BTreeMap<String, String>,
+    /// What was chosen of the applications, as typed: `kernels`, `names`, `ctas`;
+    /// empty: everything ran.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub filters: BTreeMap<String, String>,
+    /// The machine and its limits.
+    pub machine: MachineRecord,
+    /// Each application alone.
+    pub solo: Vec<AppRecord>,
+    /// The applications together, one entry per scheme.
+    pub coruns: Vec<CoRun>,
+    /// Queues of the applications, one entry per queue and scheme.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<QueueRun>,
+    /// What schemes for queues found out before they grouped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interference: Vec<InterferenceRecord>,
+    /// Which cell of a sweep it is; absent: `analyze` was asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<CellRecord>,
+    /// What the numbers lean on: assumptions that were needed, each once.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+impl Analysis {
+    /// The hash of the store of the application called `app`; `None`: it did not run alone.
+    #[must_use]
+    pub fn store_hash(&self, app: &str) -> Option<&str> {
+        self.solo.iter().find(|solo| solo.app == app).map(|solo| solo.store_hash.as_str())
+    }
+}
+
+/// The machine of a run, with the peaks that figures need.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MachineRecord {
+    /// Name of the machine file.
+    pub name: String,
+    /// Name under which reference tables know it; empty: the same name.
+    #[serde(default)]
+    pub reference_name: String,
+    /// Hash of the resolved description, overrides included.
+    pub hash: String,
+    /// Streaming multiprocessors.
+    #[serde(default)]
+    pub sms: u64,
+    /// SM clock.
+    #[serde(default)]
+    pub core_mhz: f64,
+    /// Peak DRAM bandwidth over all channels.
+    #[serde(default)]
+    pub peak_dram_gb_per_s: f64,
+    /// Peak L2 bandwidth over all slices.
+    #[serde(default)]
+    pub peak_l2_gb_per_s: f64,
+    /// Warp instructions that all schedulers can issue in one cycle.
+    #[serde(default)]
+    pub peak_warp_instructions_per_cycle: f64,
+}
+
+/// One application alone on the machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AppRecord {
+    /// Application name.
+    pub app: String,
+    /// Hash of the store's content.
+    pub store_hash: String,
+    /// From the first launch to the last kernel's end, launch latencies included.
+    pub cycles: Cycle,
+    /// The part of `cycles` that is launch latency.
+    pub launch_cycles: Cycle,
+    /// Warp instructions executed (a zero mask counts).
+    pub warp_instructions: u64,
+    /// Active lanes summed over warp instructions.
+    pub thread_instructions: u64,
+    /// Thread instructions per cycle.
+    pub ipc: f64,
+    /// Some launch is [`KernelRecord::memory_only`]; then no time of the whole run is
+    /// modelled. Absent: none is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub memory_only: bool,
+    /// L1 totals.
+    pub l1: CacheCounters,
+    /// L2 totals.
+    pub l2: CacheCounters,
+    /// DRAM totals.
+    pub dram: DramCounters,
+    /// Address translation; absent where the machine's addresses are physical.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub translation: Option<TranslationCounters>,
+    /// Instruction fetch; absent on machines without instruction caches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instruction_cache: Option<FetchCounters>,
+    /// Constant loads; absent on machines without a constant cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constant_cache: Option<ConstantCounters>,
+    /// Look-ups in each SM's own TLB, in order of SMs; empty without translation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub l1_tlb_by_sm: Vec<TlbCounters>,
+    /// By SM.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_sm: Vec<SmCounters>,
+    /// Sector requests of each L2 slice, those of page walks, instruction
+    /// fetch and constants included.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_slice: Vec<CacheCounters>,
+    /// By memory channel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_channel: Vec<ChannelRecord>,
+    /// Energy of the run; absent where the machine has no energy table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_joules: Option<f64>,
+    /// Where that energy went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergyRecord>,
+    /// How busy units and stores of the SMs were; absent: the record does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub utilization: Option<UtilizationRecord>,
+    /// Launches in start order.
+    pub kernels: Vec<KernelRecord>,
+    /// Activity over time, for the timeline figure.
+    #[serde(default)]
+    pub timeline: Vec<Interval>,
+}
+
+/// One kernel launch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KernelRecord {
+    /// Kernel name as traced.
+    pub name: String,
+    /// Trace kernel id.
+    pub id: u32,
+    /// Position in the trace's launch list, from 1; 0: the record does not say.
+    #[serde(default)]
+    pub launch: u32,
+    /// CUDA stream.
+    pub stream: u64,
+    /// When its launch began.
+    pub start_cycle: Cycle,
+    /// When its last CTA retired.
+    pub end_cycle: Cycle,
+    /// CTAs.
+    pub grid: Dim3,
+    /// Threads per CTA.
+    pub block: Dim3,
+    /// Registers per thread.
+    pub registers: u32,
+    /// Shared bytes per CTA.
+    pub shared_bytes: u32,
+    /// `end_cycle - start_cycle`.
+    pub cycles: Cycle,
+    /// The part of `cycles` that is launch latency.
+    pub launch_cycles: Cycle,
+    /// Warp instructions.
+    pub warp_instructions: u64,
+    /// Thread instructions.
+    pub thread_instructions: u64,
+    /// Thread instructions per cycle.
+    pub ipc: f64,
+    /// It comes from a log of accesses alone: caches and DRAM are modelled; cycles,
+    /// `ipc`, bandwidth and stalls are those of the accesses one after another, not of
+    /// the kernel. Absent: it is a whole trace.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub memory_only: bool,
+    /// CTAs that fit one SM.
+    pub ctas_per_sm: u32,
+    /// Warps that fit one SM over the SM's warp slots, 0 to 1.
+    pub occupancy: f64,
+    /// What limits `ctas_per_sm`: `warps`, `ctas`, `registers`, `shared` or `grid`.
+    #[serde(default)]
+    pub occupancy_limit: String,
+    /// L1 counters, all SMs.
+    pub l1: CacheCounters,
+    /// L2 counters, all slices.
+    pub l2: CacheCounters,
+    /// Instruction fetch; absent on a machine without instruction caches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instruction_cache: Option<FetchCounters>,
+    /// Constant loads; absent on a machine without constant caches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constant_cache: Option<ConstantCounters>,
+    /// DRAM counters, all channels.
+    pub dram: DramCounters,
+    /// Address translation; absent where the machine's addresses are physical.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub translation: Option<TranslationCounters>,
+    /// Share of scheduler slot-cycles by cause; sums to 1.
+    pub stall_fractions: BTreeMap<String, f64>,
+    /// The part of those slot-cycles in which the slot's SM held a CTA of the
+    /// launch, 0 to 1; absent: the record does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_slot_fraction: Option<f64>,
+    /// Share of the GPU's issue slots (one per scheduler and cycle, from the first CTA
+    /// to the last one's end) that issued an instruction at least: ARCS 2018's ISU, 0
+    /// to 1. Where slots take two instructions, as if none issued in pairs: at most
+    /// twice too much. Absent: the record does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue_slot_utilization: Option<f64>,
+    /// How much of an SM its CTAs take where as many are resident as fit; absent: the
+    /// record does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub residence: Option<UnitShares>,
+    /// How busy units and memory were while it ran; absent: the record does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<UnitShares>,
+    /// Warp instructions by execution unit.
+    #[serde(default)]
+    pub instruction_mix: BTreeMap<String, u64>,
+    /// Warp instructions whose opcode no table row knew.
+    #[serde(default)]
+    pub unknown_opcode_instructions: u64,
+    /// The sample that the row is extrapolated from; absent where nothing was sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<SampleRecord>,
+    /// What the trace leaves open, most instructions first; an instruction may be
+    /// in several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assumptions: Vec<AssumptionRecord>,
+}
+
+/// Activity between two moments of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// First cycle.
+    pub start_cycle: Cycle,
+    /// One past the last cycle.
+    pub end_cycle: Cycle,
+    /// Warp instructions issued.
+    pub warp_instructions: u64,
+    /// DRAM sectors moved.
+    pub dram_sectors: u64,
+    /// Resident CTAs, mean over the interval and summed over SMs.
+    pub resident_ctas: f64,
+}

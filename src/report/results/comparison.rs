@@ -1,0 +1,343 @@
+//! Records beside a reference table: pairs, errors, and what was left out.
+//!
+//! Knows nothing of how it is shown.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::quantity::float;
+use super::slots;
+use super::{
+    Analysis, AppRecord, ErrorUnit, KernelRecord, Launches, MachineRecord, Quantity, RecordError,
+    ReferenceRow, ReferenceTable, Summary,
+};
+use gpumodel_core::units::quoted;
+
+/// Value of [`Comparison::schema`].
+pub const COMPARISON_SCHEMA: &str = "gpumodel.comparison/1";
+
+/// Names in an error message.
+const NAMED: usize = 5;
+
+/// Records beside one reference table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Always [`COMPARISON_SCHEMA`].
+    pub schema: String,
+    /// File name of the reference table.
+    pub reference: String,
+    /// Programs that made the records, each once.
+    pub programs: BTreeSet<String>,
+    /// Machines of the records with their hashes.
+    pub machines: BTreeMap<String, String>,
+    /// One entry per reference row that a record answers, in record order.
+    pub rows: Vec<ComparedRow>,
+    /// Errors over the rows, one entry per quantity with at least one pair.
+    pub summary: Vec<Summary>,
+    /// What was compared and what was left out.
+    pub coverage: Coverage,
+}
+
+/// One reference row and the record's answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComparedRow {
+    /// Machine name as the record has it.
+    pub machine: String,
+    /// Application name.
+    pub trace: String,
+    /// Launches compared.
+    pub launches: String,
+    /// Kernel name as traced, where the row is about one launch or kernel.
+    pub kernel: Option<String>,
+    /// Line of the row in the reference table.
+    pub line: u64,
+    /// A launch of it was extrapolated from a part of its CTAs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sampled: bool,
+    /// The values of both sides.
+    pub pairs: BTreeMap<Quantity, Pair>,
+}
+
+/// A value of both sides. Rates are 0 to 1; other units as the quantity says.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pair {
+    /// The record's value.
+    pub model: f64,
+    /// The reference's value.
+    pub reference: f64,
+    /// Percent or percentage points, by the quantity; absent where the
+    /// reference is 0 and the model is not.
+    pub error: Option<f64>,
+    /// Whether the error counts in the summary.
+    pub counted: bool,
+}
+
+/// What was compared and what was left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// Rows of the table for the machines of the records.
+    pub reference_rows: usize,
+    /// Those rows that were compared.
+    pub compared_rows: usize,
+    /// `trace (launches)` of the rows that no record answers.
+    pub rows_without_record: Vec<String>,
+    /// `machine trace` of the records that no row is about.
+    pub records_without_row: Vec<String>,
+    /// Records whose launches are not those of a row, with the reason.
+    pub not_comparable: Vec<String>,
+}
+
+impl Comparison {
+    /// Compares every application of `analyses` with the rows of `table` for its
+    /// machine and name.
+    ///
+    /// `launch_cycles` is the launch latency of one launch in a table whose
+    /// cycles include it; `None` takes the latency of the record's own machine.
+    #[must_use]
+    pub fn new(analyses: &[Analysis], table: &ReferenceTable, launch_cycles: Option<u64>) -> Self {
+        let mut rows = Vec::new();
+        let mut coverage = Coverage::default();
+        let mut answered = BTreeSet::new();
+        for analysis in analyses {
+            for app in &analysis.solo {
+                let mut known = false;
+                for row in table.rows.iter().filter(|row| matches(row, &analysis.machine, app)) {
+                    known = true;
+                    match compare(row, analysis, app, launch_cycles) {
+                        Ok(compared) => {
+                            answered.insert(row.line);
+                            rows.push(compared);
+                        }
+                        Err(reason) => coverage.not_comparable.push(reason),
+                    }
+                }
+                if !known {
+                    let name = format!("{} {}", analysis.machine.name, app.app);
+                    coverage.records_without_row.push(name);
+                }
+            }
+        }
+        coverage.count(analyses, table, &answered);
+        Self {
+            schema: COMPARISON_SCHEMA.into(),
+            reference: table
+                .path
+                .file_name()
+                .map_or_else(String::new, |n| n.to_string_lossy().into()),
+            programs: analyses.iter().map(|a| a.program.clone()).collect(),
+            machines: analyses
+                .iter()
+                .map(|a| (a.machine.name.clone(), a.machine.hash.clone()))
+                .collect(),
+            summary: Quantity::ALL.iter().filter_map(|&q| Summary::of(q, &rows)).collect(),
+            rows,
+            coverage,
+        }
+    }
+
+    /// Refuses a comparison without a single row.
+    ///
+    /// # Errors
+    /// [`RecordError::Table`] with the names on both sides.
+    pub fn answered(&self, table: &ReferenceTable) -> Result<(), RecordError> {
+        if !self.rows.is_empty() {
+            return Ok(());
+        }
+        let machines: BTreeSet<&str> = table.rows.iter().map(|row| row.machine.as_str()).collect();
+        let left = [&self.coverage.records_without_row[..], &self.coverage.not_comparable].concat();
+        let more = left.len().saturating_sub(NAMED);
+        let found = left[..left.len() - more].join("; ");
+        let found = if more > 0 { format!("{found} and {more} more") } else { found };
+        let message = format!(
+            "expected a row about one of the records ({}), found rows about the machines {}; name an application as the table does with `analyze NAME=APP`",
+            found,
+            machines.into_iter().collect::<Vec<_>>().join(", ")
+        );
+        Err(RecordError::table(&table.path, 1, message))
+    }
+
+    /// Refuses a row with fewer cycles than its launches are said to take: less than nothing
+    /// would be left of it to compare.
+    ///
+    /// # Errors
+    /// [`RecordError::Table`] with the row.
+    pub fn launches_fit(&self, table: &ReferenceTable) -> Result<(), RecordError> {
+        for row in &self.rows {
+            let beyond = row.pairs.get(&Quantity::CyclesBeyondLaunch);
+            let beyond = beyond.map_or(0.0, |pair| pair.reference);
+            if beyond < 0.0 {
+                let (name, missing) = (row.label(), -beyond);
+                let message = format!(
+                    "expected at least the cycles that the launches of {name} take to start, found {missing} fewer; say with --launch-cycles how many of the table's cycles each takes, 0 where none"
+                );
+                return Err(RecordError::table(&table.path, row.line, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The document as pretty JSON with a final newline: same input, same bytes.
+    ///
+    /// # Panics
+    /// Never: the types have string keys only, which JSON can always say.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("keys are strings");
+        text.push('\n');
+        text
+    }
+}
+
+impl Coverage {
+    fn count(&mut self, analyses: &[Analysis], table: &ReferenceTable, answered: &BTreeSet<u64>) {
+        let ours = |row: &&ReferenceRow| analyses.iter().any(|a| is_machine(row, &a.machine));
+        self.reference_rows = table.rows.iter().filter(ours).count();
+        self.compared_rows = answered.len();
+        self.rows_without_record = table
+            .rows
+            .iter()
+            .filter(ours)
+            .filter(|row| !answered.contains(&row.line))
+            .map(|row| match &row.launches {
+                Launches::All => row.trace.clone(),
+                some => format!("{} (launches {some})", row.trace),
+            })
+            .collect();
+    }
+}
+
+fn is_machine(row: &ReferenceRow, machine: &MachineRecord) -> bool {
+    row.machine == machine.name || row.machine == machine.reference_name
+}
+
+fn matches(row: &ReferenceRow, machine: &MachineRecord, app: &AppRecord) -> bool {
+    row.trace == app.app && is_machine(row, machine)
+}
+
+fn compare(
+    row: &ReferenceRow,
+    analysis: &Analysis,
+    app: &AppRecord,
+    launch_cycles: Option<u64>,
+) -> Result<ComparedRow, String> {
+    let machine = &analysis.machine;
+    if let Some(ctas) = analysis.filters.get("ctas") {
+        return Err(format!("{} {}: only its CTAs {ctas} ran", machine.name, app.app));
+    }
+    let chosen = choose(row, app)?;
+    let (mut sums, count) =
+        (sum(row, app, &chosen), float(gpumodel_core::units::to_u64(chosen.len())));
+    if !row.includes_launch {
+        sums.launch_cycles = 0;
+    }
+    let latency = match (row.includes_launch, launch_cycles) {
+        (false, _) => 0.0,
+        (true, Some(each)) => float(each) * count,
+        (true, None) => float(sums.launch_cycles),
+    };
+    let share = if row.mean_per_launch { count } else { 1.0 };
+    let pair = |quantity: Quantity| {
+        let reference = quantity.of_reference(row, latency)?;
+        let per_launch = quantity.unit() == ErrorUnit::Percent;
+        let model = quantity.of_model(&sums)? / if per_launch { share } else { 1.0 };
+        Some((quantity, Pair::new(quantity, model, reference)))
+    };
+    let one = (row.kernel.is_some() || chosen.len() == 1).then(|| chosen[0].name.clone());
+    Ok(ComparedRow {
+        machine: machine.name.clone(),
+        trace: app.app.clone(),
+        launches: row.launches.to_string(),
+        kernel: one,
+        line: row.line,
+        sampled: chosen.iter().any(|kernel| kernel.is_sampled()),
+        pairs: Quantity::ALL.iter().filter_map(|&q| pair(q)).collect(),
+    })
+}
+
+/// Launches of the kernel `name`, plain or mangled, where there are any; else those whose
+/// names hold it.
+fn named<'a>(launches: Vec<&'a KernelRecord>, name: &str) -> Vec<&'a KernelRecord> {
+    let mangled = format!("{}{name}", name.len());
+    let begins = |whole: &str, at| !whole[..at].ends_with(|c: char| c.is_ascii_digit());
+    let is = |launch: &&KernelRecord| {
+        let whole = &launch.name;
+        whole == name || whole.match_indices(&mangled).any(|(at, _)| begins(whole, at))
+    };
+    let exact: Vec<_> = launches.iter().copied().filter(is).collect();
+    if !exact.is_empty() {
+        return exact;
+    }
+    launches.into_iter().filter(|launch| launch.name.contains(name)).collect()
+}
+
+/// The launches of `app` that `row` is about, at least one; or why there are none.
+fn choose<'a>(row: &ReferenceRow, app: &'a AppRecord) -> Result<Vec<&'a KernelRecord>, String> {
+    let mut chosen = row.launches.select(&app.kernels);
+    if let Some(kernel) = &row.kernel {
+        chosen = named(chosen, kernel);
+        if chosen.is_empty() {
+            return Err(format!(
+                "{}: line {} is about the kernel {}, the record holds none of that name",
+                app.app,
+                row.line,
+                quoted(kernel.as_bytes())
+            ));
+        }
+    }
+    let found = gpumodel_core::units::to_u64(chosen.len());
+    match row.launch_count {
+        Some(expected) if expected != found => Err(format!(
+            "{}: line {} is about {expected} launches ({}), the record holds {found} of them",
+            app.app, row.line, row.launches
+        )),
+        Some(1) if row.name_start.as_ref().is_some_and(|n| !chosen[0].name.starts_with(n)) => {
+            Err(format!(
+                "{}: launch {} is `{}` in line {}, `{}` in the record",
+                app.app,
+                row.launches,
+                row.name_start.as_deref().unwrap_or_default(),
+                row.line,
+                chosen[0].name
+            ))
+        }
+        _ if chosen.is_empty() => Err(format!("{}: the record holds no launch", app.app)),
+        _ => Ok(chosen),
+    }
+}
+
+/// Counters and cycles summed over `chosen`; the whole run's own cycles where
+/// the row is about every launch, because launches may overlap.
+fn sum(row: &ReferenceRow, app: &AppRecord, chosen: &[&KernelRecord]) -> KernelRecord {
+    let mut sums = KernelRecord::default();
+    for kernel in chosen {
+        sums.memory_only |= kernel.memory_only;
+        sums.cycles = sums.cycles.saturating_add(kernel.cycles);
+        sums.launch_cycles = sums.launch_cycles.saturating_add(kernel.launch_cycles);
+        sums.thread_instructions =
+            sums.thread_instructions.saturating_add(kernel.thread_instructions);
+        sums.l1 += kernel.l1;
+        sums.l2 += kernel.l2;
+        sums.dram.read_sectors = sums.dram.read_sectors.saturating_add(kernel.dram.read_sectors);
+        sums.dram.write_sectors = sums.dram.write_sectors.saturating_add(kernel.dram.write_sectors);
+    }
+    (sums.stall_fractions, sums.held_slot_fraction) = slots::mean(chosen);
+    if row.launches == Launches::All && row.kernel.is_none() && !row.mean_per_launch {
+        sums.cycles = app.cycles;
+        sums.launch_cycles = app.launch_cycles;
+    }
+    sums
+}
+
+impl Pair {
+    /// Both values with the error of `quantity`.
+    fn new(quantity: Quantity, model: f64, reference: f64) -> Self {
+        let error = match quantity.unit() {
+            ErrorUnit::Points => Some(100.0 * (model - reference)),
+            ErrorUnit::Percent if reference > 0.0 => Some(100.0 * (model - reference) / reference),
+            ErrorUnit::Percent => (model == reference).then_some(0.0),
+        };
+        let counted = error.is_some() && reference >= quantity.least_reference();
+        Self { model, reference, error, counted }
+    }
+}

@@ -1,0 +1,193 @@
+//! Counters of caches and DRAM, counted as the command-line contract says:
+//! in 32-byte sectors, hits = accesses - misses, merges are hits.
+
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+/// Sector requests of one cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheCounters {
+    /// Sector requests, reads and writes; refused reservations are not counted again.
+    pub accesses: u64,
+    /// Accesses that found their sector, or merged into an outstanding miss.
+    pub hits: u64,
+    /// Accesses that merged into an outstanding miss (also in `hits`).
+    pub merged: u64,
+    /// Sector requests that read.
+    pub reads: u64,
+    /// Reads that hit (merges included).
+    pub read_hits: u64,
+}
+
+/// Instruction fetch of one launch: the caches inside the SMs count lines, the
+/// L2 sectors of 32 bytes. The launch's own L2 counters leave code out; its DRAM
+/// counters hold it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FetchCounters {
+    /// Lines looked up in the inner caches, once per run of instructions.
+    pub inner_accesses: u64,
+    /// Waits of a warp for a line that the inner cache lacked.
+    pub inner_misses: u64,
+    /// Waits for a line that was on its way already; no misses.
+    #[serde(default)]
+    pub inner_merged: u64,
+    /// Lines asked of the SMs' outer caches, prefetches included.
+    pub outer_accesses: u64,
+    /// Lines among them that had to come from the L2.
+    pub outer_misses: u64,
+    /// Sectors of code at the L2.
+    pub l2: CacheCounters,
+}
+
+impl AddAssign for FetchCounters {
+    fn add_assign(&mut self, other: Self) {
+        self.inner_accesses = self.inner_accesses.saturating_add(other.inner_accesses);
+        self.inner_misses = self.inner_misses.saturating_add(other.inner_misses);
+        self.inner_merged = self.inner_merged.saturating_add(other.inner_merged);
+        self.outer_accesses = self.outer_accesses.saturating_add(other.outer_accesses);
+        self.outer_misses = self.outer_misses.saturating_add(other.outer_misses);
+        self.l2 += other.l2;
+    }
+}
+
+/// Constant loads of one launch. The launch's own L1 and L2 counters leave them
+/// out; its DRAM counters hold them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConstantCounters {
+    /// Warp instructions that carried addresses.
+    pub accesses: u64,
+    /// Warp instructions without addresses: they take a fixed latency.
+    pub without_address: u64,
+    /// Distinct 4-byte words looked up, one per cycle.
+    pub passes: u64,
+    /// Lines that the SMs' inner caches lacked.
+    pub misses: u64,
+    /// Lines that were on their way already.
+    pub merged: u64,
+    /// Lines that the SMs' outer caches asked of the L2.
+    pub outer_misses: u64,
+    /// Sectors of constants at the L2.
+    pub l2: CacheCounters,
+}
+
+impl AddAssign for ConstantCounters {
+    fn add_assign(&mut self, other: Self) {
+        self.accesses = self.accesses.saturating_add(other.accesses);
+        self.without_address = self.without_address.saturating_add(other.without_address);
+        self.passes = self.passes.saturating_add(other.passes);
+        self.misses = self.misses.saturating_add(other.misses);
+        self.merged = self.merged.saturating_add(other.merged);
+        self.outer_misses = self.outer_misses.saturating_add(other.outer_misses);
+        self.l2 += other.l2;
+    }
+}
+
+impl CacheCounters {
+    /// Accesses that missed: sector misses and write misses.
+    #[must_use]
+    pub fn misses(&self) -> u64 {
+        self.accesses.saturating_sub(self.hits)
+    }
+
+    /// Hits over accesses; `None` without accesses.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn hit_rate(&self) -> Option<f64> {
+        (self.accesses > 0).then(|| self.hits as f64 / self.accesses as f64)
+    }
+}
+
+impl AddAssign for CacheCounters {
+    fn add_assign(&mut self, other: Self) {
+        self.accesses = self.accesses.saturating_add(other.accesses);
+        self.hits = self.hits.saturating_add(other.hits);
+        self.merged = self.merged.saturating_add(other.merged);
+        self.reads = self.reads.saturating_add(other.reads);
+        self.read_hits = self.read_hits.saturating_add(other.read_hits);
+    }
+}
+
+/// Look-ups in TLBs: one per distinct page of a memory instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlbCounters {
+    /// Look-ups.
+    pub accesses: u64,
+    /// Look-ups that found their page, or joined one that was on its way.
+    pub hits: u64,
+    /// Look-ups that joined one on its way (also in `hits`).
+    pub merged: u64,
+}
+
+impl TlbCounters {
+    /// Hits over accesses; `None` without accesses.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn hit_rate(&self) -> Option<f64> {
+        (self.accesses > 0).then(|| self.hits as f64 / self.accesses as f64)
+    }
+}
+
+impl AddAssign for TlbCounters {
+    fn add_assign(&mut self, other: Self) {
+        self.accesses = self.accesses.saturating_add(other.accesses);
+        self.hits = self.hits.saturating_add(other.hits);
+        self.merged = self.merged.saturating_add(other.merged);
+    }
+}
+
+/// Address translation. What several launches wait for is booked for the one
+/// that asked first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TranslationCounters {
+    /// The SMs' own TLBs; their misses are the accesses of the L2 TLB.
+    pub l1_tlb: TlbCounters,
+    /// The TLB that all SMs share.
+    pub l2_tlb: TlbCounters,
+    /// Page walks: the misses of the L2 TLB.
+    pub walks: u64,
+    /// Sectors of page tables that walks read through the L2 cache; they are not
+    /// among the L2's accesses.
+    pub walk_reads: u64,
+    /// Walk reads that hit there, or joined an outstanding miss; the others are
+    /// among the DRAM's read sectors.
+    pub walk_read_hits: u64,
+    /// Pages that were not in memory when first touched.
+    pub faults: u64,
+}
+
+impl AddAssign for TranslationCounters {
+    fn add_assign(&mut self, other: Self) {
+        self.l1_tlb += other.l1_tlb;
+        self.l2_tlb += other.l2_tlb;
+        self.walks = self.walks.saturating_add(other.walks);
+        self.walk_reads = self.walk_reads.saturating_add(other.walk_reads);
+        self.walk_read_hits = self.walk_read_hits.saturating_add(other.walk_read_hits);
+        self.faults = self.faults.saturating_add(other.faults);
+    }
+}
+
+/// Sectors moved over the DRAM pins and what the row buffers did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DramCounters {
+    /// 32-byte sectors read.
+    pub read_sectors: u64,
+    /// 32-byte sectors written; nothing is flushed at the end of a run.
+    pub write_sectors: u64,
+    /// Column accesses that found their row open.
+    pub row_hits: u64,
+    /// Column accesses that needed an activate first.
+    pub row_misses: u64,
+    /// Share of the peak bandwidth of all channels over the cycles of the row, 0 to 1.
+    pub bandwidth_utilization: f64,
+}
+
+impl DramCounters {
+    /// Bytes moved in both directions.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.read_sectors
+            .saturating_add(self.write_sectors)
+            .saturating_mul(gpumodel_core::units::SECTOR_BYTES)
+    }
+}

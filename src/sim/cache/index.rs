@@ -1,0 +1,136 @@
+//! Which set a line belongs to.
+
+use std::sync::Arc;
+
+use crate::config::{AddressMap, SetHash};
+use gpumodel_core::units::{to_u32, to_usize};
+
+/// Irreducible polynomials over GF(2) by degree, lowest first, with their
+/// leading bit (tables of primitive polynomials, e.g. Lidl & Niederreiter).
+const POLYNOMIALS: [u64; 17] = [
+    0x1, 0x3, 0x7, 0xb, 0x13, 0x25, 0x43, 0x83, 0x11d, 0x211, 0x409, 0x805, 0x1053, 0x201b, 0x4143,
+    0x8003, 0x1100b,
+];
+
+/// A set index function for one cache.
+#[derive(Clone, Debug)]
+pub(crate) struct SetIndex {
+    sets: u32,
+    kind: Kind,
+    /// Takes from a line number what chooses its slice; with the line's shift.
+    within: Option<(Arc<AddressMap>, u32)>,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Mask,
+    Modulo,
+    Xor {
+        bits: u32,
+    },
+    /// Remainders of each byte value at each byte position.
+    Polynomial(Arc<[[u16; 256]; 8]>),
+}
+
+impl SetIndex {
+    /// An index over `sets` sets (at least 1). Polynomial and XOR hashing need a
+    /// power of two above 1; other counts use the remainder of the division.
+    pub(crate) fn new(sets: u32, hash: SetHash) -> Self {
+        let kind = if !sets.is_power_of_two() || sets > 1 << 16 {
+            Kind::Modulo
+        } else if sets == 1 {
+            Kind::Mask
+        } else {
+            match hash {
+                SetHash::Linear => Kind::Mask,
+                SetHash::Xor => Kind::Xor { bits: sets.trailing_zeros() },
+                SetHash::Ipoly => Kind::Polynomial(remainders(sets.trailing_zeros())),
+            }
+        };
+        Self { sets, kind, within: None }
+    }
+
+    /// The same over the lines, of `1 << shift` bytes, of one slice: all lines of a
+    /// slice agree in what chooses it, which must not choose the set too. Hashes
+    /// of all bits need no such care.
+    pub(crate) fn within_slice(self, map: Arc<AddressMap>, shift: u32) -> Self {
+        match self.kind {
+            Kind::Mask | Kind::Modulo => Self { within: Some((map, shift)), ..self },
+            Kind::Xor { .. } | Kind::Polynomial(_) => self,
+        }
+    }
+
+    /// The set of line number `line` (address over line size).
+    #[inline]
+    pub(crate) fn of(&self, line: u64) -> u32 {
+        let line = match &self.within {
+            Some((map, shift)) => map.within_slice(line << shift) >> shift,
+            None => line,
+        };
+        match &self.kind {
+            Kind::Mask => to_u32(line & u64::from(self.sets - 1)),
+            Kind::Modulo => to_u32(line % u64::from(self.sets)),
+            Kind::Xor { bits } => to_u32((line ^ (line >> bits)) & u64::from(self.sets - 1)),
+            Kind::Polynomial(table) => {
+                let bytes = line.to_le_bytes();
+                let mix = bytes
+                    .iter()
+                    .zip(table.iter())
+                    .fold(0, |mix, (&b, row)| mix ^ row[usize::from(b)]);
+                u32::from(mix)
+            }
+        }
+    }
+}
+
+fn remainders(degree: u32) -> Arc<[[u16; 256]; 8]> {
+    let polynomial = POLYNOMIALS[to_usize(degree)];
+    let mut powers = [0_u16; 64];
+    let mut value = 1_u64;
+    for power in &mut powers {
+        *power = u16::try_from(value).expect("a remainder is below 2^16");
+        value <<= 1;
+        if value >> degree & 1 == 1 {
+            value ^= polynomial;
+        }
+    }
+    let mut table = [[0_u16; 256]; 8];
+    for (position, row) in table.iter_mut().enumerate() {
+        for (byte, entry) in row.iter_mut().enumerate() {
+            *entry = (0..8)
+                .filter(|bit| byte >> bit & 1 == 1)
+                .fold(0, |mix, bit| mix ^ powers[position * 8 + bit]);
+        }
+    }
+    Arc::new(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SetIndex;
+    use crate::config::SetHash;
+
+    #[test]
+    fn polynomial_spreads_every_power_of_two_stride() {
+        let index = SetIndex::new(64, SetHash::Ipoly);
+        for shift in 0..20 {
+            let mut seen = [0_u32; 64];
+            for k in 0..64_u64 {
+                seen[index.of(k << shift) as usize] += 1;
+            }
+            assert_eq!(seen, [1; 64], "stride 2^{shift}");
+        }
+    }
+
+    #[test]
+    fn every_kind_stays_inside() {
+        for sets in [1, 4, 24, 64, 512] {
+            for hash in [SetHash::Linear, SetHash::Xor, SetHash::Ipoly] {
+                let index = SetIndex::new(sets, hash);
+                assert!(
+                    (0..5_000_u64).all(|k| index.of(k.wrapping_mul(0x9e37_79b9_7f4a_7c15)) < sets)
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! A mapping made for one machine: address to location and back, a bijection.
+//!
+//! Inside a channel a location is a linear function of the address bits over
+//! GF(2): one table look-up per address byte gives all its parts at once.
+
+use super::address_bits::{BYTES, HASH, Lanes, PARTS, SLICE, invert, mask, tables};
+use super::mapping::{ADDRESS_BITS, FIELDS, Interleave, Location, Mapping};
+use super::memory::MemoryStandard;
+use super::memory_error::MemoryError;
+use gpumodel_core::units::{to_u32, to_usize};
+
+/// An address mapping of one machine.
+#[derive(Clone, Debug)]
+pub struct AddressMap {
+    name: String,
+    channels: u32,
+    /// Channels that exist: fewer than [`AddressMap::channels`] on a part of a machine.
+    kept: u32,
+    /// The lowest bit that chooses the channel: pieces of two to this many bytes
+    /// stay together.
+    grain: u32,
+    slices: u32,
+    /// Slices per channel are two to this.
+    slice_bits: u32,
+    /// All slices are a power of two.
+    binary: bool,
+    split: Split,
+    /// Where each of [`FIELDS`], the raw slice and the hash lie in a packed word.
+    shifts: [u32; PARTS],
+    masks: [u32; PARTS],
+    /// XOR of `tables[b][byte b of the address]` is the packed word.
+    tables: Box<[[u64; 256]; BYTES]>,
+    /// Address bits that a packed field bit stands for.
+    inverse: Vec<u64>,
+    /// Bits below the lowest field bit: bytes within an access.
+    offset_bits: u32,
+    /// Bits of the channel-free address that fields are made of.
+    covered: u64,
+    hashed: bool,
+    /// Bits that choose the slice, and those of the channel where they stay in the
+    /// address: highest first.
+    choosing: Vec<u32>,
+}
+
+/// How the channel is split off.
+#[derive(Clone, Debug)]
+enum Split {
+    /// Bits inserted at a position: shift and number.
+    Insert(u32, u32),
+    /// Remainder: shift, count and the reciprocal 2^64 / count, rounded up.
+    Divide(u32, u64, u64),
+    /// A list of address bits.
+    Bits(Vec<u32>),
+}
+
+impl AddressMap {
+    /// See [`Mapping::for_machine`].
+    pub(super) fn new(mapping: &Mapping, channels: u32, slices: u32) -> Result<Self, MemoryError> {
+        let unfit =
+            |problem: String| MemoryError::Inconsistent { name: mapping.name.clone(), problem };
+        if channels == 0 || channels > 1024 {
+            return Err(unfit(format!("expected 1 to 1024 channels, found {channels}")));
+        }
+        let slice = slice_bits(mapping, slices).map_err(unfit)?;
+        let (split, taken) = split(mapping, channels).map_err(unfit)?;
+        let usable = !taken & mask(ADDRESS_BITS - free_bits(&split));
+        let lanes = Lanes { mapping, slice, usable, ports: channels * slices };
+        let (shifts, masks, widths) = lanes.layout().map_err(unfit)?;
+        let image = |bit: u32| lanes.image(bit, &shifts);
+        let images: Vec<u64> = (0..64).map(image).collect();
+        let packed: u32 = widths.iter().take(FIELDS.len()).sum();
+        let (inverse, covered) = invert(&images, packed, usable).map_err(unfit)?;
+        if covered == 0 {
+            return Err(unfit("expected bits of a column, bank or row, found none".to_owned()));
+        }
+        let chosen = grain(&split).into_iter().chain(slice.iter().copied()).min();
+        let images = whole(images, covered.trailing_zeros(), chosen).map_err(unfit)?;
+        Ok(Self {
+            name: mapping.name.clone(),
+            channels,
+            kept: channels,
+            grain: grain(&split).unwrap_or(0),
+            slices,
+            slice_bits: slices.ilog2(),
+            binary: (channels * slices).is_power_of_two(),
+            split,
+            shifts,
+            masks,
+            tables: tables(&images),
+            inverse,
+            offset_bits: covered.trailing_zeros(),
+            covered,
+            hashed: widths[HASH] > 0,
+            choosing: choosing(slice, taken),
+        })
+    }
+
+    /// The same map for a part of the machine that has only `kept` of its channels:
+    /// what lay in several channels side by side lies in one kept channel, at the
+    /// addresses next to each other that it lacks when only a share of the kernel's
+    /// CTAs run. So a sample of the CTAs finds as many banks busy, rows open and sets
+    /// full as all of them do in the whole machine. Several addresses meet in one
+    /// place: [`AddressMap::address`] is no inverse any more.
+    ///
+    /// # Panics
+    /// When `kept` is 0 or does not divide the channels.
+    #[must_use]
+    pub fn folded(self, kept: u32) -> Self {
+        assert!(kept > 0 && self.channels.is_multiple_of(kept), "{kept} of {}", self.channels);
+        Self { kept, ..self }
+    }
+
+    /// Channels of the machine.
+    #[must_use]
+    pub fn channels(&self) -> u32 {
+        self.channels
+    }
+
+    /// The address bits that are the channel, lowest first; `None` where it is hashed,
+    /// a remainder or folded.
+    pub(super) fn channel_bits(&self) -> Option<Vec<u32>> {
+        match &self.split {
+            _ if self.hashed || self.kept != self.channels => None,
+            Split::Insert(shift, bits) => Some((*shift..shift + bits).collect()),
+            Split::Divide(..) => None,
+            Split::Bits(bits) => Some(bits.clone()),
+        }
+    }
+
+    /// L2 slices per channel.
+    #[must_use]
+    pub fn slices(&self) -> u32 {
+        self.slices
+    }
+
+    /// Bytes of the smallest piece that keeps its address bits together: an access.
+    #[must_use]
+    pub fn access_bytes(&self) -> u64 {
+        1 << self.offset_bits
+    }
+
+    /// Where `address` lies. Address bits from 47 up are ignored.
+    #[must_use]
+    #[inline]
+    pub fn locate(&self, address: u64) -> Location {
+        let (mut channel, rest) = self.split.apart(address & mask(ADDRESS_BITS));
+        let mut word = self.word(rest);
+        let mut slice = self.part(word, SLICE);
+        if self.hashed {
+            let index = self.spread(channel << self.slice_bits | slice, self.part(word, HASH));
+            (channel, slice) = (index >> self.slice_bits, index & (self.slices - 1));
+        }
+        if self.kept != self.channels {
+            let turn = self.part(word, 4).wrapping_mul(0x9e37_79b1) >> 16;
+            word ^= self.word(u64::from(channel / self.kept) << self.grain);
+            channel = (channel + turn) % self.kept;
+        }
+        Location {
+            channel,
+            slice,
+            pseudo_channel: self.part(word, 1),
+            bank_group: self.part(word, 2),
+            bank: self.part(word, 3),
+            row: self.part(word, 4),
+            column: self.part(word, 0),
+        }
+    }
+
+    /// Whether every aligned block of `bytes` lies in one row, its accesses side by side
+    /// from a multiple of their number on. Blocks are tried along every address bit.
+    #[must_use]
+    pub fn keeps_whole(&self, bytes: u64) -> bool {
+        let access = self.access_bytes();
+        let mut starts = (0..ADDRESS_BITS).map(|bit| (1 << bit) / bytes * bytes);
+        let together = |start: u64| {
+            let first = self.locate(start);
+            (0..bytes / access).all(|part| {
+                let column = first.column | to_u32(part);
+                first.column.is_multiple_of(to_u32(bytes / access).max(1))
+                    && self.locate(start + part * access) == Location { column, ..first }
+            })
+        };
+        starts.all(together)
+    }
+
+    /// `address` without what chooses channel and slice: addresses of one slice
+    /// stay apart and, among themselves, in order.
+    #[must_use]
+    pub fn within_slice(&self, address: u64) -> u64 {
+        let (_, rest) = self.split.apart(address & mask(ADDRESS_BITS));
+        let without = |rest: u64, &bit: &u32| (rest >> (bit + 1)) << bit | rest & mask(bit);
+        self.choosing.iter().fold(rest, without)
+    }
+
+    /// The first address of the access at `location`: the inverse of
+    /// [`AddressMap::locate`]. The slice follows from the other parts.
+    #[must_use]
+    pub fn address(&self, location: Location) -> u64 {
+        let parts = [
+            location.column,
+            location.pseudo_channel,
+            location.bank_group,
+            location.bank,
+            location.row,
+        ];
+        let word =
+            parts.iter().zip(self.shifts).fold(0, |w, (p, shift)| w | u64::from(*p) << shift);
+        let bits = self.inverse.iter().enumerate().filter(|(at, _)| word >> at & 1 == 1);
+        let rest = bits.fold(0, |rest, (_, bits)| rest ^ bits);
+        let bytes = rest.to_le_bytes();
+        let image = self.tables.iter().zip(bytes).fold(0, |w, (t, b)| w ^ t[usize::from(b)]);
+        let mut channel = location.channel;
+        if self.hashed {
+            let index = location.channel * self.slices + location.slice;
+            channel = self.gather(index, self.part(image, HASH)) / self.slices;
+        }
+        self.split.together(channel, rest)
+    }
+
+    /// Checks that every location of this map exists in a channel of `standard`
+    /// (rows beyond the standard's wrap and are not refused).
+    ///
+    /// # Errors
+    /// [`MemoryError::Inconsistent`] that names the part that does not fit.
+    pub fn fits(&self, standard: &MemoryStandard) -> Result<(), MemoryError> {
+        let limits = [
+            ("pseudo_channel", 1, standard.pseudo_channels),
+            ("bank_group", 2, standard.bank_groups),
+            ("bank", 3, standard.banks_per_group),
+        ];
+        for (field, part, limit) in limits {
+            if self.masks[part] >= limit {
+                return Err(MemoryError::Inconsistent {
+                    name: self.name.clone(),
+                    problem: format!(
+                        "its {field} runs to {}, {} has {limit}: choose a mapping made for it",
+                        self.masks[part], standard.name
+                    ),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The packed parts of a channel-free address.
+    #[inline]
+    fn word(&self, rest: u64) -> u64 {
+        let bytes = rest.to_le_bytes();
+        let mut word = 0;
+        for (table, byte) in self.tables.iter().zip(bytes) {
+            word ^= table[usize::from(byte)];
+        }
+        word
+    }
+
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // masked to at most 32 bits
+    fn part(&self, word: u64, part: usize) -> u32 {
+        (word >> self.shifts[part]) as u32 & self.masks[part]
+    }
+
+    #[inline]
+    fn spread(&self, index: u32, hash: u32) -> u32 {
+        if self.binary { index ^ hash } else { (index + hash) % (self.channels * self.slices) }
+    }
+
+    fn gather(&self, index: u32, hash: u32) -> u32 {
+        let ports = self.channels * self.slices;
+        if self.binary { index ^ hash } else { (index + ports - hash % ports) % ports }
+    }
+
+    /// Bits of the channel-free address that name an access.
+    #[must_use]
+    pub fn covered_bits(&self) -> u64 {
+        self.covered
+    }
+}
+
+impl Split {
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // a channel is below 1024, a quotient below 2^47
+    fn apart(&self, address: u64) -> (u32, u64) {
+        match self {
+            Self::Insert(shift, bits) => {
+                let above = address >> shift;
+                ((above & mask(*bits)) as u32, (above >> bits) << shift | address & mask(*shift))
+            }
+            Self::Divide(shift, count, reciprocal) => {
+                let above = address >> shift;
+                let quotient = ((u128::from(above) * u128::from(*reciprocal)) >> 64) as u64;
+                let channel = (above - quotient * count) as u32;
+                (channel, quotient << shift | address & mask(*shift))
+            }
+            Self::Bits(bits) => {
+                let gathered = bits.iter().enumerate();
+                let channel =
+                    gathered.fold(0, |c, (at, bit)| c | ((address >> bit & 1) as u32) << at);
+                (channel, address)
+            }
+        }
+    }
+
+    fn together(&self, channel: u32, rest: u64) -> u64 {
+        let channel = u64::from(channel);
+        match self {
+            Self::Insert(shift, bits) => {
+                ((rest >> shift) << bits | channel) << shift | rest & mask(*shift)
+            }
+            Self::Divide(shift, count, _) => {
+                ((rest >> shift) * count + channel) << shift | rest & mask(*shift)
+            }
+            Self::Bits(bits) => {
+                bits.iter().enumerate().fold(rest, |a, (at, bit)| a | (channel >> at & 1) << bit)
+            }
+        }
+    }
+}
+
+/// The bits that choose among so many slices per channel.
+fn slice_bits(mapping: &Mapping, slices: u32) -> Result<&[u32], String> {
+    let bits = slices.checked_ilog2().filter(|_| slices.is_power_of_two());
+    let listed = bits.and_then(|bits| mapping.slice.get(..to_usize(bits)));
+    listed.ok_or_else(|| {
+        format!(
+            "expected slices per channel to be a power of two up to 2^{}, found {slices}",
+            mapping.slice.len()
+        )
+    })
+}
+
+/// The bits of `slice` and of `taken`, highest first.
+fn choosing(slice: &[u32], taken: u64) -> Vec<u32> {
+    let channel = (0..ADDRESS_BITS).filter(|bit| taken >> bit & 1 == 1);
+    let mut bits: Vec<u32> = slice.iter().copied().chain(channel).collect();
+    bits.sort_unstable_by(|a, b| b.cmp(a));
+    bits
+}
+
+/// The channel split, and the address bits that it takes for itself.
+fn split(mapping: &Mapping, channels: u32) -> Result<(Split, u64), String> {
+    match &mapping.interleave {
+        Interleave::Divide(shift) if channels.is_power_of_two() => {
+            Ok((Split::Insert(*shift, channels.ilog2()), 0))
+        }
+        Interleave::Divide(shift) => {
+            let count = u64::from(channels);
+            Ok((Split::Divide(*shift, count, u64::MAX / count + 1), 0))
+        }
+        Interleave::Bits(bits) => {
+            let count = bits.len();
+            let named = u32::try_from(count).ok().and_then(|count| 1_u32.checked_shl(count));
+            if named != Some(channels) {
+                return Err(format!(
+                    "its channel bits name 2^{count} channels, the machine has {channels}"
+                ));
+            }
+            let taken = bits.iter().fold(0_u64, |taken, bit| taken | 1 << bit);
+            if to_usize(taken.count_ones()) != count {
+                return Err("its channel bits name one bit twice".to_owned());
+            }
+            Ok((Split::Bits(bits.clone()), taken))
+        }
+    }
+}
+
+/// The lowest address bit that chooses a channel, where there are several.
+fn grain(split: &Split) -> Option<u32> {
+    match split {
+        Split::Insert(_, 0) => None,
+        Split::Insert(shift, _) | Split::Divide(shift, ..) => Some(*shift),
+        Split::Bits(bits) => bits.iter().copied().min(),
+    }
+}
+
+/// `images` for accesses of two to the power of `access` bytes that lie in one place:
+/// `chosen`, the lowest bit that chooses channel or slice, is not inside one, and bits
+/// that are do not count in a hash.
+fn whole(mut images: Vec<u64>, access: u32, chosen: Option<u32>) -> Result<Vec<u64>, String> {
+    if let Some(bit) = chosen.filter(|bit| *bit < access) {
+        return Err(format!(
+            "address bit {bit} chooses a channel or slice, but the lowest bit of column, bank \
+             and row is {access}: an access would lie in several"
+        ));
+    }
+    images[..to_usize(access)].fill(0);
+    Ok(images)
+}
+
+/// Bits by which the channel-free address is shorter than the address.
+fn free_bits(split: &Split) -> u32 {
+    match split {
+        Split::Insert(_, bits) => *bits,
+        Split::Divide(_, count, _) => count.ilog2(),
+        Split::Bits(_) => 0,
+    }
+}

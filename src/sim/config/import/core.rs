@@ -1,0 +1,240 @@
+//! Clocks, dispatch, SM, units and shared memory of an imported machine.
+
+use crate::config::error::SpecError;
+use crate::config::source::Kind;
+
+use super::options::{Entry, Options};
+use super::sheet::Sheet;
+
+/// Writes the sections of everything up to the first cache.
+pub(super) fn write_core(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
+    isa(options, sheet)?;
+    clocks(options, sheet)?;
+    dispatch(options, sheet)?;
+    sm(options, sheet)?;
+    units(options, sheet)?;
+    shared(options, sheet)
+}
+
+/// Instructions are classed as the simulator does for machines with or without
+/// units of their own for integers.
+fn isa(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
+    options.need("-gpgpu_occupancy_sm_number", "SM version")?.number::<u32>()?;
+    let own = integer_units(options)?.is_some();
+    sheet.word("isa", if own { "accelsim" } else { "accelsim-pascal" });
+    Ok(())
+}
+
+fn integer_units(options: &mut Options) -> Result<Option<(u32, Entry)>, SpecError> {
+    let Some(entry) = options.find("-gpgpu_num_int_units") else { return Ok(None) };
+    let count: u32 = entry.number()?;
+    Ok((count > 0).then_some((count, entry)))
+}
+
+fn clocks(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
+    let entry = options.need("-gpgpu_clock_domains", "core:crossbar:L2:DRAM in MHz")?;
+    sheet.section("clocks");
+    for (index, key) in ["core_mhz", "interconnect_mhz", "l2_mhz", "dram_mhz"].iter().enumerate() {
+        let mhz: f64 = entry.part(index)?;
+        if !mhz.is_finite() {
+            return Err(entry.refuse("four clocks in MHz"));
+        }
+        sheet.published(key, format!("{mhz:?}"), &entry.cite());
+    }
+    Ok(())
+}
+
+fn dispatch(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
+    let clusters = options.need("-gpgpu_n_clusters", "SM clusters")?;
+    let per_cluster = options.need("-gpgpu_n_cores_per_cluster", "SMs of a cluster")?;
+    let sms = clusters.number::<u16>()?.checked_mul(per_cluster.number()?);
+    let sms = sms.ok_or_else(|| clusters.refuse("at most 65535 SMs"))?;
+    sheet.section("dispatch");
+    sheet.published("sms", sms, &format!("{} x {}", clusters.cite(), per_cluster.cite()));
+    let launch = options.or("-gpgpu_kernel_launch_latency", "0");
+    sheet.published("kernel_launch_cycles", launch.number::<u64>()?, &launch.cite());
+    let source = format!("{}: GPGPU-Sim starts one CTA per cluster and cycle", clusters.cite());
+    sheet.published("ctas_per_cycle", clusters.number::<u16>()?, &source);
+    let cta = options.or("-gpgpu_TB_launch_latency", "0");
+    sheet.published("cta_launch_cycles", cta.number::<u64>()?, &cta.cite());
+    let empty = "an empty kernel takes 5008 cycles, 5000 of them launch latency";
+    sheet.leaf("kernel_retire_cycles", &0, Kind::Assumed, empty);
+    sheet.choice("order", "round-robin", "GPGPU-Sim issue_block2core: clusters in turn");
+    let copies = options.or("-gpgpu_perf_sim_memcpy", "1");
+    let source =
+        format!("{}: yet the first reads after copies miss the L2 in its runs", copies.cite());
+    copies.flag()?;
+    sheet.leaf("memcpy_fills_l2", &false, Kind::Measured, &source);
+    Ok(())
+}
+
+fn sm(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
+    sheet.section("sm");
+    let threads = options.need("-gpgpu_shader_core_pipeline", "threads per SM:warp size")?;
+    if threads.part::<u32>(1)? != 32 {
+        return Err(threads.refuse("a warp of 32 threads"));
+    }
+    sheet.published("max_warps", threads.part::<u32>(0)? / 32, &threads.cite());
+    let ctas = options.need("-gpgpu_shader_cta", "CTAs per SM")?;
+    sheet.published("max_ctas", ctas.number::<u32>()?, &ctas.cite());
+    let registers = options.need("-gpgpu_shader_registers", "registers per SM")?;
+    sheet.published("registers", registers.number::<u32>()?, &registers.cite());
+    let rounding = "GPGPU-Sim shader_core_config::max_cta: registers per thread rounded up to 4";
+    sheet.published("register_unit", 128, rounding);
+    let schedulers = options.or("-gpgpu_num_sched_per_core", "1");
+    if schedulers.number::<u32>()? == 0 {
+        return Err(schedulers.refuse("at least one scheduler"));
+    }
+    sheet.published("schedulers", schedulers.number::<u32>()?, &schedulers.cite());
+    let policy = options.or("-gpgpu_scheduler", "gto");
+    sheet.choice("policy", scheduler_policy(&policy)?, &policy.cite());
+    if scheduler_policy(&policy)? == "two-level" {
+        sheet.published("active_warps", policy.part::<u32>(1)?, &policy.cite());
+    }
+    let width = options.or("-gpgpu_max_insn_issue_per_warp", "2");
+    sheet.published("issue_width", width.number::<u32>()?, &width.cite());
+    let chains = "Accel-Sim runs of dependent chains on QV100: FADD 7 at latency 2, DFMA 13 at 8, MUFU 25 at 20";
+    sheet.leaf("dependent_issue_cycles", &5, Kind::Measured, chains);
+    let first = "GPGPU-Sim shader_core_ctx::cycle: issue comes before fetch and decode, so a CTA's first instruction issues in its second cycle";
+    sheet.published("first_issue_cycles", 1, first);
+    let chases = "Accel-Sim runs of pointer chases over L1 hits: 23 cycles at l1_latency 20 on QV100, 42 at 39 on RTX 3070, less a cycle of the port";
+    sheet.leaf("memory_issue_cycles", &2, Kind::Measured, chases);
+    let last = "GPGPU-Sim shader_core_ctx::fetch: a warp ends when its EXIT has been read, dispatched, executed and written back, five stages";
+    sheet.published("exit_cycles", 5, last);
+    register_banks(options, sheet, schedulers.number()?)?;
+    sheet.published("branch_cycles", 0, "Accel-Sim trace mode: no branch hazard");
+    Ok(())
+}
+
+fn scheduler_policy(entry: &Entry) -> Result<&'static str, SpecError> {
+    match entry.value.split(':').next().unwrap_or_default() {
+        "lrr" | "rrr" => Ok("lrr"),
+        "gto" => Ok("gto"),
+        "old" | "oldest" => Ok("oldest"),
+        "two_level_active" => Ok("two-level"),
+        _ => Err(entry.refuse("lrr, gto, rrr, old or two_level_active:…")),
+    }
+}
+
+fn register_banks(
+    options: &mut Options,
+    sheet: &mut Sheet,
+    schedulers: u32,
+) -> Result<(), SpecError> {
+    let banks = options.or("-gpgpu_num_reg_banks", "8");
+    let sub_core = options.or("-gpgpu_sub_core_model", "0");
+    // Without sub-cores every scheduler reaches every bank: its share is the same.
+    let source = format!("{} over {schedulers} schedulers; {}", banks.cite(), sub_core.cite());
+    sub_core.flag()?;
+    let share = banks.number::<u32>()? / schedulers.max(1);
+    sheet.published("register_banks", share, &source);
+    let ports = options.or("-gpgpu_reg_file_port_throughput", "1");
+    let source = format!("{}: the collectors step as often per cycle", ports.cite());
+    sheet.published("register_bank_ports", ports.number::<u32>()?, &source);
+    Ok(())
+}
+
+/// The units by name: the option that counts them and the one with their
+/// latency and initiation interval.
+const UNITS: [(&str, &str, &str); 4] = [
+    ("fp32", "-gpgpu_num_sp_units", "-trace_opcode_latency_initiation_sp"),
+    ("int", "-gpgpu_num_int_units", "-trace_opcode_latency_initiation_int"),
+    ("fp64", "-gpgpu_num_dp_units", "-trace_opcode_latency_initiation_dp"),
+    ("sfu", "-gpgpu_num_sfu_units", "-trace_opcode_latency_initiation_sfu"),
+];
+
+/// Specialised units: the one with their timing, the one that declares them.
+const SPECIALISED: [(&str, &str, &str); 4] = [
+    ("branch", "-specialized_unit_1", "-trace_opcode_latency_initiation_spec_op_1"),
+    ("texture", "-specialized_unit_2", "-trace_opcode_latency_initiation_spec_op_2"),
+    ("tensor", "-specialized_unit_3", "-trace_opcode_latency_initiation_spec_op_3"),
+    ("uniform", "-specialized_unit_4", "-trace_opcode_latency_initiation_spec_op_4"),
+];
+
+fn units(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
+    let shared = options.or("-gpgpu_num_sp_units", "4");
+    for (name, count, timing) in UNITS {
+        let timing = options.or(timing, "4,1");
+        let own = options.or(count, "0");
+        // The SP unit runs integers, the SFU doubles, where they have no unit.
+        let count = if own.number::<u32>()? == 0 { &shared } else { &own };
+        unit(sheet, name, (count, count.number()?), &timing)?;
+        if name == "fp32" {
+            half(sheet, count, &timing)?;
+        }
+    }
+    let integer = options.or("-trace_opcode_latency_initiation_int", "4,1");
+    for (name, declared, timing) in SPECIALISED {
+        let Some(declared) = options.find(declared) else {
+            unit(sheet, name, (&shared, shared.number()?), &integer)?;
+            continue;
+        };
+        let timing = options.or(timing, "4,4");
+        unit(sheet, name, (&declared, declared.part(1)?), &timing)?;
+    }
+    one_cycle(sheet, "memory", 1, "GPGPU-Sim: one load/store unit per SM; LOAD_OP takes one cycle");
+    let schedulers = options.or("-gpgpu_num_sched_per_core", "1").number()?;
+    one_cycle(
+        sheet,
+        "control",
+        schedulers,
+        "Accel-Sim set_latency: barriers and exits take one cycle",
+    );
+    Ok(())
+}
+
+/// One unit: `count` with its source, `timing` as `latency,initiation`.
+fn unit(
+    sheet: &mut Sheet,
+    name: &str,
+    count: (&Entry, u32),
+    timing: &Entry,
+) -> Result<(), SpecError> {
+    sheet.section(&format!("units.{name}"));
+    sheet.published("count", count.1, &count.0.cite());
+    sheet.published("latency_cycles", timing.part::<u32>(0)?, &timing.cite());
+    sheet.published("initiation_cycles", timing.part::<u32>(1)?, &timing.cite());
+    overrides(sheet);
+    Ok(())
+}
+
+/// Half precision on the SP unit.
+fn half(sheet: &mut Sheet, count: &Entry, timing: &Entry) -> Result<(), SpecError> {
+    sheet.section("units.half");
+    sheet.published("count", count.number::<u32>()?, &count.cite());
+    sheet.published("latency_cycles", timing.part::<u32>(0)?, &timing.cite());
+    let initiation = (timing.part::<u32>(1)? / 2).max(1);
+    let source = format!("{}, halved by Accel-Sim for half precision", timing.cite());
+    sheet.published("initiation_cycles", initiation, &source);
+    overrides(sheet);
+    Ok(())
+}
+
+fn one_cycle(sheet: &mut Sheet, name: &str, count: u32, source: &str) {
+    sheet.section(&format!("units.{name}"));
+    for (key, value) in [("count", count), ("latency_cycles", 1), ("initiation_cycles", 1)] {
+        sheet.published(key, value, source);
+    }
+    overrides(sheet);
+}
+
+fn overrides(sheet: &mut Sheet) {
+    sheet.published("overrides_isa", true, "Accel-Sim: timing per unit, not per opcode");
+}
+
+fn shared(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
+    sheet.section("shared");
+    let bytes = options.need("-gpgpu_shmem_size", "shared bytes per SM")?;
+    sheet.published("bytes", bytes.number::<u32>()?, &bytes.cite());
+    sheet.published("unit_bytes", 1, "GPGPU-Sim max_cta: shared bytes as launched");
+    sheet.published("reserved_bytes_per_cta", 0, "GPGPU-Sim max_cta: shared bytes as launched");
+    let latency = options.or("-gpgpu_smem_latency", "3");
+    sheet.published("latency_cycles", latency.number::<u32>()?, &latency.cite());
+    let banks = options.or("-gpgpu_shmem_num_banks", "16");
+    sheet.published("banks", banks.number::<u32>()?, &banks.cite());
+    sheet.published("bank_bytes", 4, "GPGPU-Sim WORD_SIZE");
+    let words =
+        "Accel-Sim keeps one address per lane: 64- and 128-bit accesses cost as 32-bit ones";
+    sheet.choice("conflicts", "first-word", words);
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! Reads the configuration of Accel-Sim and GPGPU-Sim (`gpgpusim.config`,
+//! `trace.config`) into a machine file.
+//!
+//! Every value names the line it is from. Options without a counterpart are
+//! listed in the file with the reason; unknown ones are listed and handed back.
+
+mod cache_line;
+mod core;
+mod ignored;
+mod memory;
+mod options;
+mod sheet;
+
+use std::path::PathBuf;
+
+use self::core::write_core;
+use self::ignored::reason;
+use self::memory::write_memory;
+use self::options::{Entry, Options};
+use self::sheet::Sheet;
+use super::error::SpecError;
+use gpumodel_core::models::read_text;
+
+/// A machine file made from a foreign configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Import {
+    /// The text of the machine file.
+    pub text: String,
+    /// Options that the importer does not know, as `file:line -key value`, files as
+    /// they were typed.
+    pub unknown: Vec<String>,
+    /// Options that have no counterpart in the model, likewise.
+    pub ignored: Vec<String>,
+}
+
+/// What the configuration does not say of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportLabel {
+    /// The machine's name and the name in reference tables.
+    pub name: String,
+    /// One sentence about the machine.
+    pub description: String,
+}
+
+/// Reads `files`: a `gpgpusim.config` and, for trace-driven timing, a
+/// `trace.config`; of an option given twice the last one counts.
+///
+/// # Errors
+/// [`SpecError`] with file and line for text that is no option file, a value out
+/// of its range, or a missing option.
+pub fn import_accelsim(files: &[PathBuf], label: &ImportLabel) -> Result<Import, SpecError> {
+    let mut texts = Vec::new();
+    for path in files {
+        texts.push((path.display().to_string(), read_text(path)?));
+    }
+    let mut options = Options::read(&texts)?;
+    let mut sheet = Sheet::default();
+    let names = files.iter().filter_map(|path| path.file_name());
+    let names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    sheet.comment(&format!(
+        "Written by `gpumodel machine import` from {} (data of Accel-Sim and GPGPU-Sim,\n\
+         BSD licences). The model of a simulator's model: for the silicon see the machine\n\
+         of that name. Change the import, not this file.",
+        names.join(" and ")
+    ));
+    sheet.word("name", &label.name);
+    sheet.word("reference_name", &label.name);
+    sheet.word("description", &label.description);
+    write_core(&mut options, &mut sheet)?;
+    write_memory(&mut options, &mut sheet)?;
+    Ok(finish(&options, sheet))
+}
+
+/// Lists what was not used and closes the file.
+fn finish(options: &Options, mut sheet: Sheet) -> Import {
+    let (ignored, unknown): (Vec<&Entry>, Vec<&Entry>) =
+        options.unused().partition(|entry| reason(&entry.key, &entry.value).is_some());
+    if !ignored.is_empty() {
+        sheet.note("Not modelled:");
+        for entry in &ignored {
+            let reason = reason(&entry.key, &entry.value).unwrap_or_default();
+            sheet.comment(&format!("  {}  ({reason})", entry.cite()));
+        }
+    }
+    if !unknown.is_empty() {
+        sheet.note("Unknown to the importer, or with a value that the model does not stand for:");
+        for entry in &unknown {
+            sheet.comment(&format!("  {}", entry.cite()));
+        }
+    }
+    let told = |entries: &[&Entry]| entries.iter().map(|entry| entry.told()).collect();
+    Import { unknown: told(&unknown), ignored: told(&ignored), text: sheet.finish() }
+}

@@ -1,0 +1,243 @@
+//! The option files of GPGPU-Sim and Accel-Sim: `-key value …` lines, `#`
+//! comments, and quoted values that may run over several lines.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use nom::branch::alt;
+use nom::bytes::complete::{is_not, take_while, take_while1};
+use nom::character::complete::{char, multispace1, space0};
+use nom::combinator::{opt, recognize, value};
+use nom::multi::many0;
+use nom::sequence::{delimited, preceded};
+use nom::{IResult, Parser};
+
+use crate::config::error::{Place, SpecError};
+
+/// One option as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// File, as it was typed, and line.
+    pub(super) place: Place,
+    /// The key with its dash.
+    pub(super) key: String,
+    /// The value with single spaces, without quotes and comments.
+    pub(super) value: String,
+}
+
+impl Entry {
+    /// The line as a source: `gpgpusim.config:78 -gpgpu_n_clusters 80`.
+    pub(super) fn cite(&self) -> String {
+        self.at(&self.line())
+    }
+
+    /// The same with the file as it was typed.
+    pub(super) fn told(&self) -> String {
+        self.at(&self.place)
+    }
+
+    /// The line without the folder of its file: what a machine file cites is the same
+    /// wherever the configuration lies.
+    pub(super) fn line(&self) -> Place {
+        let file = self.place.file();
+        let name = Path::new(file).file_name().and_then(OsStr::to_str).unwrap_or(file);
+        Place::new(Arc::from(name), self.place.line())
+    }
+
+    fn at(&self, place: &Place) -> String {
+        let mut cited = format!("{place} {} {}", self.key, self.value);
+        if cited.chars().count() > CITED_LETTERS {
+            cited = cited.chars().take(CITED_LETTERS).collect::<String>() + "…";
+        }
+        cited
+    }
+}
+
+impl Entry {
+    /// Part `index` of a value split at `,` and `:`, as a number.
+    pub(super) fn part<T: FromStr>(&self, index: usize) -> Result<T, SpecError> {
+        let part = self.value.split([',', ':']).nth(index).map(str::trim);
+        part.and_then(|text| text.parse().ok())
+            .ok_or_else(|| self.refuse(&format!("a number as part {} of the value", index + 1)))
+    }
+
+    /// The whole value as a number.
+    pub(super) fn number<T: FromStr>(&self) -> Result<T, SpecError> {
+        self.value.parse().map_err(|_| self.refuse("a number in range"))
+    }
+
+    /// The value as 0 or 1.
+    pub(super) fn flag(&self) -> Result<bool, SpecError> {
+        match self.value.as_str() {
+            "0" => Ok(false),
+            "1" => Ok(true),
+            _ => Err(self.refuse("0 or 1")),
+        }
+    }
+
+    /// The product of `factors`, which this option and its neighbours state.
+    pub(super) fn product(&self, factors: &[u32]) -> Result<u32, SpecError> {
+        let product = factors.iter().try_fold(1_u32, |all, factor| all.checked_mul(*factor));
+        product.ok_or_else(|| self.refuse("a number whose product is below 4294967296"))
+    }
+
+    /// The sum of `parts`, which this option and its neighbours state.
+    pub(super) fn sum(&self, parts: &[u32]) -> Result<u32, SpecError> {
+        let sum = parts.iter().try_fold(0_u32, |all, part| all.checked_add(*part));
+        sum.ok_or_else(|| self.refuse("a number whose sum is below 4294967296"))
+    }
+
+    /// The error for a value that is not what the option takes.
+    pub(super) fn refuse(&self, expected: &str) -> SpecError {
+        SpecError::Value {
+            place: self.place.clone(),
+            key: self.key.clone(),
+            expected: expected.to_owned(),
+            found: format!("\"{}\"", self.value),
+            nearest: None,
+        }
+    }
+}
+
+/// Longest citation of an option, in letters.
+const CITED_LETTERS: usize = 140;
+
+/// The options of all files; of an option given twice the last one counts, as
+/// in the simulator.
+#[derive(Debug)]
+pub(super) struct Options {
+    /// The files as they were typed.
+    files: String,
+    entries: BTreeMap<String, Entry>,
+    used: BTreeSet<String>,
+}
+
+impl Options {
+    /// Reads `files` as (name, text) in order.
+    pub(super) fn read(files: &[(String, String)]) -> Result<Self, SpecError> {
+        let mut entries = BTreeMap::new();
+        for (name, text) in files {
+            for entry in entries_of(name, text)? {
+                entries.insert(entry.key.clone(), entry);
+            }
+        }
+        let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+        Ok(Self { files: names.join(", "), entries, used: BTreeSet::new() })
+    }
+
+    /// The option `key`, which is thereby used.
+    pub(super) fn find(&mut self, key: &str) -> Option<Entry> {
+        let found = self.entries.get(key)?;
+        self.used.insert(key.to_owned());
+        Some(found.clone())
+    }
+
+    /// The option `key`; `meaning` says in the error what is missing.
+    pub(super) fn need(&mut self, key: &str, meaning: &'static str) -> Result<Entry, SpecError> {
+        self.find(key).ok_or_else(|| SpecError::MissingOption {
+            files: self.files.clone(),
+            key: key.to_owned(),
+            meaning,
+        })
+    }
+
+    /// The option `key`, or the simulator's `default` for it.
+    pub(super) fn or(&mut self, key: &str, default: &str) -> Entry {
+        self.find(key).unwrap_or_else(|| Entry {
+            place: Place::new(Arc::from("GPGPU-Sim's default"), 0),
+            key: key.to_owned(),
+            value: default.to_owned(),
+        })
+    }
+
+    /// The options that nothing used, in key order.
+    pub(super) fn unused(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values().filter(|entry| !self.used.contains(&entry.key))
+    }
+}
+
+fn entries_of(name: &str, text: &str) -> Result<Vec<Entry>, SpecError> {
+    let file: Arc<str> = Arc::from(name);
+    let mut rest = text;
+    let mut entries = Vec::new();
+    loop {
+        rest = blanks(rest).map_or(rest, |(after, ())| after);
+        if rest.is_empty() {
+            return Ok(entries);
+        }
+        let line = 1 + text[..text.len() - rest.len()].matches('\n').count();
+        let place = Place::new(file.clone(), u32::try_from(line).unwrap_or(u32::MAX));
+        let Ok((after, (key, words))) = option(rest) else {
+            let found = rest.lines().next().unwrap_or_default();
+            let found: String = found.chars().take(60).collect();
+            let message = format!("expected `-key value` or `# comment`, found `{found}`");
+            return Err(SpecError::Option { place, message });
+        };
+        let value = words.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+        entries.push(Entry { place, key: key.to_owned(), value });
+        rest = after;
+    }
+}
+
+/// White space and comments.
+fn blanks(input: &str) -> IResult<&str, ()> {
+    let comment = preceded(char('#'), take_while(|c| c != '\n'));
+    value((), many0(alt((comment, multispace1)))).parse(input)
+}
+
+/// `-key` and its values up to the end of the line.
+fn option(input: &str) -> IResult<&str, (&str, Vec<&str>)> {
+    let key = recognize(preceded(char('-'), take_while1(|c: char| !c.is_whitespace())));
+    let quoted = delimited(char('"'), take_while(|c| c != '"'), char('"'));
+    let bare = is_not(" \t\r\n#\"");
+    let word = preceded(space0, alt((quoted, bare)));
+    let end = (space0, opt(preceded(char('#'), take_while(|c| c != '\n'))));
+    let (rest, (key, words, _)) = (key, many0(word), end).parse(input)?;
+    // A value ends with its line: anything else here is no option line.
+    let (rest, ()) =
+        alt((value((), take_while1(|c| c == '\r' || c == '\n')), value((), nom::combinator::eof)))
+            .parse(rest)?;
+    Ok((rest, (key, words)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Options;
+
+    fn read(text: &str) -> Options {
+        Options::read(&[("a.config".to_owned(), text.to_owned())]).unwrap()
+    }
+
+    #[test]
+    fn values_may_be_quoted_over_lines_and_commented() {
+        let text = "# c\n-a 1 # one\n\n-b \"x=1:\n   y=2\"\n-c  S:4, L \r\n-flag\n-a 2";
+        let mut options = read(text);
+        assert_eq!(options.find("-a").unwrap().cite(), "a.config:8 -a 2");
+        assert_eq!(options.find("-b").unwrap().cite(), "a.config:4 -b x=1: y=2");
+        assert_eq!(options.find("-c").unwrap().value, "S:4, L");
+        assert_eq!(options.unused().map(|e| e.key.as_str()).collect::<Vec<_>>(), ["-flag"]);
+    }
+
+    #[test]
+    fn machine_files_cite_the_name_and_messages_the_path() {
+        let files = [("w/a.config".to_owned(), "-a 1\n".to_owned())];
+        let mut options = Options::read(&files).unwrap();
+        let entry = options.find("-a").unwrap();
+        assert_eq!(entry.cite(), "a.config:1 -a 1");
+        assert_eq!(entry.told(), "w/a.config:1 -a 1");
+        assert!(entry.refuse("2").to_string().starts_with("w/a.config:1: `-a`"));
+        assert_eq!(options.or("-b", "3").cite(), "GPGPU-Sim's default -b 3");
+        let missing = options.need("-c", "cores").unwrap_err().to_string();
+        assert!(missing.starts_with("w/a.config: no `-c` (cores)"), "{missing}");
+    }
+
+    #[test]
+    fn a_line_that_is_no_option_is_named() {
+        let files = [("x".to_owned(), "-a 1\nfoo bar\n".to_owned())];
+        let error = Options::read(&files).unwrap_err().to_string();
+        assert!(error.starts_with("x:2:") && error.contains("`foo bar`"), "{error}");
+    }
+}

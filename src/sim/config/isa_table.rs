@@ -1,0 +1,346 @@
+//! What every opcode of an architecture does: rows of `models/isa/*.toml`.
+//!
+//! Knows opcode text and classes, nothing of pipelines beyond their names.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use gpumodel_core::isa::{Effect, Opcode, Space, Unit};
+
+use super::decode::decode;
+use super::error::{Place, SpecError};
+use super::machine::Machine;
+use super::models::Models;
+use super::pattern::Pattern;
+use super::source::Kind;
+use super::tree::{Node, dotted};
+
+/// The opcodes of one architecture.
+#[derive(Clone, Debug, Serialize)]
+pub struct IsaTable {
+    /// Stem of the file in `models/isa`.
+    pub name: String,
+    /// Opcode root (`LDG`) to its class.
+    roots: BTreeMap<String, Row>,
+    /// Rules on the dotted parts, the least specific first.
+    modifiers: Vec<(Pattern, Row)>,
+    /// Class of an opcode that the table does not list, longest prefix first;
+    /// the last has the empty prefix.
+    prefixes: Vec<(String, Row)>,
+}
+
+/// What a class says of its opcodes, or a modifier rule changes in them.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    /// Opcode roots (a class) or patterns over dotted parts (a modifier rule).
+    #[serde(default, skip_serializing)]
+    opcodes: Vec<String>,
+    /// The execution unit.
+    #[serde(default, deserialize_with = "unit", serialize_with = "unit_name")]
+    unit: Option<Unit>,
+    /// What it does; `compute` where a class says nothing.
+    effect: Option<EffectName>,
+    /// The memory that the effect touches.
+    space: Option<SpaceName>,
+    /// Cycles from issue until a dependent instruction may issue.
+    latency_cycles: Option<u32>,
+    /// Cycles for which a unit's issue port is taken.
+    initiation_cycles: Option<u32>,
+    /// Consecutive 32-bit registers of each listed destination.
+    registers_per_destination: Option<u8>,
+    /// Goes past the L1.
+    bypasses_l1: Option<bool>,
+    /// Cycles from its issue before the warp may issue again.
+    hold_cycles: Option<u32>,
+    /// Its result is a predicate, ready after its latency.
+    writes_predicate: Option<bool>,
+    /// It waits for the predicate written last.
+    reads_predicate: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum EffectName {
+    Compute,
+    Load,
+    Store,
+    Atomic,
+    Reduction,
+    AsyncCopy,
+    AsyncCommit,
+    AsyncWait,
+    Barrier,
+    Arrive,
+    Fence,
+    Exit,
+    Branch,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum SpaceName {
+    Global,
+    Shared,
+    Local,
+    Constant,
+    Texture,
+    Generic,
+}
+
+/// A file of `models/isa` as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(rename = "description")]
+    _description: String,
+    classes: BTreeMap<String, Row>,
+    #[serde(default)]
+    modifiers: BTreeMap<String, Row>,
+    prefixes: BTreeMap<String, String>,
+}
+
+impl IsaTable {
+    /// Reads `models/isa/<name>.toml` with everything that it inherits.
+    ///
+    /// # Errors
+    /// [`SpecError`] with file and line: among others when an opcode stands in
+    /// two classes, a class names no source, or no prefix rule is left for an
+    /// unknown opcode.
+    pub fn load(models: &Models, name: &str) -> Result<Self, SpecError> {
+        let mut tree = models.tree("isa", name)?;
+        for section in ["classes", "modifiers"] {
+            strip_sources(&mut tree, section)?;
+        }
+        let file: File = decode(&tree)?;
+        let mut modifiers = Vec::new();
+        for row in file.modifiers.values() {
+            modifiers.extend(row.opcodes.iter().map(|text| (Pattern::new(text), row.rule())));
+        }
+        modifiers.sort_by_key(|(pattern, _)| pattern.literals());
+        let roots = roots(&tree, &file.classes)?;
+        let prefixes = prefixes(&tree, &file)?;
+        Ok(Self { name: name.to_owned(), roots, modifiers, prefixes })
+    }
+
+    /// The class and timing of the opcode `text` (dotted SASS) on `machine`.
+    ///
+    /// Timing comes from the table's own figure for the opcode where it has one,
+    /// else from the machine's unit, and always from a unit that overrides the
+    /// table.
+    ///
+    /// # Panics
+    /// When the machine lacks a unit: a checked machine has every unit that its
+    /// table uses.
+    #[must_use]
+    pub fn opcode(&self, machine: &Machine, text: &str) -> Opcode {
+        let row = self.row(text);
+        let root = text.split('.').next().unwrap_or_default();
+        let unit = row.unit.expect("a class has a unit");
+        let spec = machine.units.get(unit.name()).expect("a checked machine has all units");
+        let timing =
+            |own: Option<u32>, of_unit: u32| own.filter(|_| !spec.overrides_isa).unwrap_or(of_unit);
+        Opcode {
+            unit,
+            effect: row.effect(),
+            latency_cycles: timing(row.latency_cycles, spec.latency_cycles),
+            initiation_cycles: timing(row.initiation_cycles, spec.initiation_cycles),
+            registers_per_destination: row.registers_per_destination.unwrap_or(1),
+            bypasses_l1: row.bypasses_l1.unwrap_or(false),
+            hold_cycles: row.hold_cycles.unwrap_or(0),
+            writes_predicate: row.writes_predicate.unwrap_or(false),
+            reads_predicate: row.reads_predicate.unwrap_or(false),
+            known: self.roots.contains_key(root),
+        }
+    }
+
+    /// The unit that a rule on the first letters gives the opcode `text`; `None`: the table
+    /// lists it.
+    #[must_use]
+    pub fn guess(&self, text: &str) -> Option<Unit> {
+        let root = text.split('.').next().unwrap_or_default();
+        if self.roots.contains_key(root) {
+            return None;
+        }
+        self.row(text).unit
+    }
+
+    /// The units that the table's rows use, each once, in [`Unit::ALL`] order.
+    #[must_use]
+    pub fn units(&self) -> Vec<Unit> {
+        let rows = self.roots.values().chain(self.modifiers.iter().map(|(_, row)| row));
+        let used: Vec<Unit> = rows
+            .chain(self.prefixes.iter().map(|(_, row)| row))
+            .filter_map(|row| row.unit)
+            .collect();
+        Unit::ALL.into_iter().filter(|unit| used.contains(unit)).collect()
+    }
+
+    /// The opcode roots that the table lists, in order.
+    pub fn opcodes(&self) -> impl Iterator<Item = &str> {
+        self.roots.keys().map(String::as_str)
+    }
+
+    /// What the table says of the opcode `text`, by a rule on its first letters where it
+    /// does not list it.
+    fn row(&self, text: &str) -> Row {
+        let root = text.split('.').next().unwrap_or_default();
+        let mut row = self.roots.get(root).unwrap_or_else(|| self.by_prefix(root)).clone();
+        for (pattern, change) in &self.modifiers {
+            if pattern.matches(text) {
+                row.change(change);
+            }
+        }
+        row
+    }
+
+    fn by_prefix(&self, root: &str) -> &Row {
+        let rule = self.prefixes.iter().find(|(prefix, _)| root.starts_with(prefix.as_str()));
+        &rule.expect("the empty prefix is a prefix of everything").1
+    }
+}
+
+impl Row {
+    /// What the row says, without the opcodes that it says it of.
+    fn rule(&self) -> Self {
+        Self { opcodes: Vec::new(), ..self.clone() }
+    }
+
+    /// The key that a class still lacks: each has a unit, and a space where its
+    /// effect reaches memory.
+    fn lacks(&self) -> Option<&'static str> {
+        let reaches = matches!(
+            self.effect,
+            Some(EffectName::Load | EffectName::Store | EffectName::Atomic | EffectName::Reduction)
+        );
+        if self.unit.is_none() {
+            return Some("unit");
+        }
+        (reaches && self.space.is_none()).then_some("space")
+    }
+
+    /// Takes over what `change` says.
+    fn change(&mut self, change: &Self) {
+        self.unit = change.unit.or(self.unit);
+        self.effect = change.effect.or(self.effect);
+        self.space = change.space.or(self.space);
+        self.latency_cycles = change.latency_cycles.or(self.latency_cycles);
+        self.initiation_cycles = change.initiation_cycles.or(self.initiation_cycles);
+        self.registers_per_destination =
+            change.registers_per_destination.or(self.registers_per_destination);
+        self.bypasses_l1 = change.bypasses_l1.or(self.bypasses_l1);
+        self.hold_cycles = change.hold_cycles.or(self.hold_cycles);
+        self.writes_predicate = change.writes_predicate.or(self.writes_predicate);
+        self.reads_predicate = change.reads_predicate.or(self.reads_predicate);
+    }
+
+    fn effect(&self) -> Effect {
+        let space = match self.space {
+            // Only effects without a space have none.
+            Some(SpaceName::Global) | None => Space::Global,
+            Some(SpaceName::Shared) => Space::Shared,
+            Some(SpaceName::Local) => Space::Local,
+            Some(SpaceName::Constant) => Space::Constant,
+            Some(SpaceName::Texture) => Space::Texture,
+            Some(SpaceName::Generic) => Space::Generic,
+        };
+        match self.effect {
+            Some(EffectName::Compute) | None => Effect::Compute,
+            Some(EffectName::Load) => Effect::Load(space),
+            Some(EffectName::Store) => Effect::Store(space),
+            Some(EffectName::Atomic) => Effect::Atomic(space),
+            Some(EffectName::Reduction) => Effect::Reduction(space),
+            Some(EffectName::AsyncCopy) => Effect::AsyncCopy,
+            Some(EffectName::AsyncCommit) => Effect::AsyncCommit,
+            Some(EffectName::AsyncWait) => Effect::AsyncWait,
+            Some(EffectName::Barrier) => Effect::Barrier,
+            Some(EffectName::Arrive) => Effect::Arrive,
+            Some(EffectName::Fence) => Effect::Fence,
+            Some(EffectName::Exit) => Effect::Exit,
+            Some(EffectName::Branch) => Effect::Branch,
+        }
+    }
+}
+
+/// Opcode root to row; refuses an incomplete class and a root in two classes.
+fn roots(tree: &Node, classes: &BTreeMap<String, Row>) -> Result<BTreeMap<String, Row>, SpecError> {
+    let mut owner: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut found = BTreeMap::new();
+    for (class, row) in classes {
+        if let Some(key) = row.lacks() {
+            let place = place_of(tree, "classes", class);
+            return Err(SpecError::Missing { place, key: format!("classes.{class}.{key}") });
+        }
+        for root in &row.opcodes {
+            if let Some(other) = owner.insert(root, class) {
+                let there = place_of(tree, "classes", other);
+                return Err(SpecError::Value {
+                    place: place_of(tree, "classes", class),
+                    key: format!("classes.{class}.opcodes"),
+                    expected: "every opcode in one class only".to_owned(),
+                    found: format!("{root}, which class `{other}` also has ({there})"),
+                    nearest: None,
+                });
+            }
+            found.insert(root.clone(), row.rule());
+        }
+    }
+    Ok(found)
+}
+
+/// Prefix rules, longest first; refuses unknown classes and a missing last rule.
+fn prefixes(tree: &Node, file: &File) -> Result<Vec<(String, Row)>, SpecError> {
+    let mut found = Vec::new();
+    for (prefix, class) in &file.prefixes {
+        let row = file.classes.get(class).ok_or_else(|| SpecError::Value {
+            place: place_of(tree, "prefixes", prefix),
+            key: dotted("prefixes", prefix),
+            expected: "the name of a class".to_owned(),
+            found: format!("\"{class}\""),
+            nearest: gpumodel_core::units::nearest(class, file.classes.keys().map(String::as_str)),
+        })?;
+        found.push((prefix.clone(), row.rule()));
+    }
+    if !file.prefixes.contains_key("") {
+        let key = "prefixes.\"\"".to_owned();
+        return Err(SpecError::Missing { place: place_of(tree, "prefixes", ""), key });
+    }
+    found.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
+    Ok(found)
+}
+
+fn place_of(tree: &Node, section: &str, key: &str) -> Place {
+    let inside = tree.entries().and_then(|entries| entries.get(section));
+    let exact = inside.and_then(|node| node.entries()?.get(key));
+    exact.or(inside).unwrap_or(tree).place.clone()
+}
+
+/// Takes the source words out of every row of `section`; each row has one.
+fn strip_sources(tree: &mut Node, section: &str) -> Result<(), SpecError> {
+    let rows = tree.entries_mut().and_then(|entries| entries.get_mut(section)?.entries_mut());
+    for (name, row) in rows.into_iter().flatten() {
+        let place = row.place.clone();
+        let Some(entries) = row.entries_mut() else { continue };
+        let sources = Kind::IN_FILES.iter().filter_map(|kind| entries.remove(kind.name())).count();
+        if sources != 1 {
+            let (key, found) = (format!("{section}.{name}"), format!("{sources} sources"));
+            return Err(SpecError::Source { place, key, found });
+        }
+    }
+    Ok(())
+}
+
+fn unit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Unit>, D::Error> {
+    let name = String::deserialize(from)?;
+    let expected =
+        "one of int, fp32, fp64, half, sfu, tensor, branch, texture, uniform, memory, control";
+    Unit::from_name(&name)
+        .map(Some)
+        .ok_or_else(|| de::Error::invalid_value(de::Unexpected::Str(&name), &expected))
+}
+
+#[allow(clippy::ref_option, reason = "the shape that serde asks for")]
+fn unit_name<S: Serializer>(unit: &Option<Unit>, to: S) -> Result<S::Ok, S::Error> {
+    unit.map(Unit::name).serialize(to)
+}

@@ -1,0 +1,229 @@
+//! Address mappings as data: which bits of an address choose channel, slice,
+//! bank, row and column. Knows no timing; a machine's channel count comes later.
+
+use gpumodel_core::models::ModelFiles;
+use std::collections::BTreeMap;
+
+use super::address_map::AddressMap;
+use super::memory_error::MemoryError;
+use super::memory_file::{Leaf, MemoryFile};
+use super::memory_shipped::Folder;
+use gpumodel_core::units::nearest;
+
+/// Width of the addresses that mappings take apart, in bits.
+pub(super) const ADDRESS_BITS: u32 = 47;
+
+/// The parts of a [`Location`] inside a channel, in the order of packing.
+pub(super) const FIELDS: [&str; 5] = ["column", "pseudo_channel", "bank_group", "bank", "row"];
+
+/// Where an address lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Location {
+    /// Memory channel of the GPU.
+    pub channel: u32,
+    /// L2 slice within the channel.
+    pub slice: u32,
+    /// Pseudo channel within the channel.
+    pub pseudo_channel: u32,
+    /// Bank group within the pseudo channel.
+    pub bank_group: u32,
+    /// Bank within the group.
+    pub bank: u32,
+    /// Row of the bank.
+    pub row: u32,
+    /// Access within the row.
+    pub column: u32,
+}
+
+/// How the address bits are used, for any number of channels.
+///
+/// With `interleave.shift` the channel is the remainder of the address above that
+/// bit divided by the channel count (for a power of two: bits inserted there),
+/// and all other bits count in the address *without* the channel. With
+/// `interleave.channel` the channel is a list of bits of the address itself and
+/// so are all others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mapping {
+    /// Name: the file's stem.
+    pub name: String,
+    /// One sentence: whose mapping this is.
+    pub description: String,
+    /// How the channel is found.
+    pub(super) interleave: Interleave,
+    /// Bits of each of [`FIELDS`], lowest first.
+    pub(super) fields: [Vec<u32>; 5],
+    /// Bits XORed onto the bits of each of [`FIELDS`], in the same order.
+    pub(super) xor: [Vec<u32>; 5],
+    /// Bits of the slice, lowest first; a machine uses as many as it needs.
+    pub(super) slice: Vec<u32>,
+    /// How channel and slice are spread by upper bits; those inside an access count nothing.
+    pub(super) hash: Hash,
+}
+
+/// How the channel is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Interleave {
+    /// Remainder of the address above this bit.
+    Divide(u32),
+    /// These bits of the address, lowest first.
+    Bits(Vec<u32>),
+}
+
+/// How channel and slice are spread by upper bits; those inside an access count nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Hash {
+    /// Not at all.
+    None,
+    /// Remainder of the upper bits' polynomial (Rau, ISCA 1991), from the lowest
+    /// upper bit on, as many bits as given.
+    Polynomial(u32, u32),
+    /// XOR of groups of upper bits.
+    Fold(u32, u32),
+}
+
+impl Mapping {
+    /// Reads the mapping `name` (a stem in `models/memory/mappings`, or a path).
+    ///
+    /// # Errors
+    /// Any [`MemoryError`]: an unreadable file, unknown keys, bits out of range.
+    pub fn load(name: &str, models: &ModelFiles) -> Result<Self, MemoryError> {
+        let file = MemoryFile::load(Folder::Mappings, name, models)?;
+        let mut reader = Reader { file: &file, leaves: file.leaves.clone() };
+        let interleave = reader.interleave()?;
+        let fields = FIELDS.map(|field| reader.bits(&format!("fields.{field}")));
+        let xor = FIELDS.map(|field| reader.bits(&format!("xor.{field}")));
+        let slice = reader.bits("fields.slice")?;
+        let hash = reader.hash()?;
+        reader.nothing_left()?;
+        Ok(Self {
+            name: file.name.clone(),
+            description: file.description.clone(),
+            interleave,
+            fields: all(fields)?,
+            xor: all(xor)?,
+            slice,
+            hash,
+        })
+    }
+
+    /// The names of the mappings.
+    pub fn names(models: &ModelFiles) -> Vec<&str> {
+        models.names(Folder::Mappings.path())
+    }
+
+    /// The mapping of a machine with `channels` channels of `slices` L2 slices each.
+    ///
+    /// # Errors
+    /// [`MemoryError::Inconsistent`] when the bits do not name every address
+    /// exactly once, or when the slices are no power of two or need more bits
+    /// than the mapping has.
+    pub fn for_machine(&self, channels: u32, slices: u32) -> Result<AddressMap, MemoryError> {
+        AddressMap::new(self, channels, slices)
+    }
+}
+
+fn all<const N: usize>(
+    lists: [Result<Vec<u32>, MemoryError>; N],
+) -> Result<[Vec<u32>; N], MemoryError> {
+    let mut bits = std::array::from_fn(|_| Vec::new());
+    for (slot, list) in bits.iter_mut().zip(lists) {
+        *slot = list?;
+    }
+    Ok(bits)
+}
+
+/// Takes the leaves of a mapping file one after the other.
+struct Reader<'a> {
+    file: &'a MemoryFile,
+    leaves: BTreeMap<String, Leaf>,
+}
+
+impl Reader<'_> {
+    fn bits(&mut self, key: &str) -> Result<Vec<u32>, MemoryError> {
+        let Some(leaf) = self.leaves.remove(key) else { return Ok(Vec::new()) };
+        bit_list(&leaf.text).ok_or_else(|| MemoryError::Value {
+            place: leaf.place,
+            key: key.to_owned(),
+            expected: format!(
+                "bits below {ADDRESS_BITS}, low to high, such as \"5-7, 9\" or \"15-\""
+            ),
+            found: format!("`{}`", leaf.text),
+        })
+    }
+
+    fn single(&mut self, key: &str, missing: u32) -> Result<u32, MemoryError> {
+        let Some(leaf) = self.leaves.remove(key) else { return Ok(missing) };
+        let value = leaf.text.parse().ok().filter(|bit| *bit < ADDRESS_BITS);
+        value.ok_or_else(|| MemoryError::Value {
+            place: leaf.place,
+            key: key.to_owned(),
+            expected: format!("a bit below {ADDRESS_BITS}"),
+            found: format!("`{}`", leaf.text),
+        })
+    }
+
+    fn interleave(&mut self) -> Result<Interleave, MemoryError> {
+        let listed = self.bits("interleave.channel")?;
+        let shift = self.leaves.contains_key("interleave.shift");
+        match (listed.is_empty(), shift) {
+            (true, true) => Ok(Interleave::Divide(self.single("interleave.shift", 0)?)),
+            (false, false) => Ok(Interleave::Bits(listed)),
+            _ => Err(MemoryError::Inconsistent {
+                name: self.file.name.clone(),
+                problem: "give exactly one of interleave.shift and interleave.channel".to_owned(),
+            }),
+        }
+    }
+
+    fn hash(&mut self) -> Result<Hash, MemoryError> {
+        let Some(leaf) = self.leaves.remove("hash.kind") else { return Ok(Hash::None) };
+        let from = self.single("hash.from", 0)?;
+        let bits = self.single("hash.bits", ADDRESS_BITS - 1)?;
+        match leaf.text.as_str() {
+            "none" => Ok(Hash::None),
+            "polynomial" => Ok(Hash::Polynomial(from, bits)),
+            "fold" => Ok(Hash::Fold(from, bits)),
+            other => Err(MemoryError::Value {
+                place: leaf.place,
+                key: "hash.kind".to_owned(),
+                expected: "none, polynomial or fold".to_owned(),
+                found: format!("`{other}`"),
+            }),
+        }
+    }
+
+    fn nothing_left(&self) -> Result<(), MemoryError> {
+        let expression = self.file.expressions.iter().next();
+        if let Some((key, (text, place))) = expression {
+            let (place, found) = (place.clone(), format!("`{text}`"));
+            return Err(MemoryError::Source { place, key: key.clone(), found });
+        }
+        let Some((key, leaf)) = self.leaves.iter().next() else { return Ok(()) };
+        let known = ["interleave.shift", "interleave.channel", "fields.slice", "hash.kind"];
+        let lists = FIELDS.iter().flat_map(|f| [format!("fields.{f}"), format!("xor.{f}")]);
+        let known: Vec<String> = known.map(str::to_owned).into_iter().chain(lists).collect();
+        Err(MemoryError::UnknownKey {
+            place: leaf.place.clone(),
+            key: key.clone(),
+            nearest: nearest(key, known.iter().map(String::as_str)),
+        })
+    }
+}
+
+/// `5-7, 9, 15-` to bits; an open end runs to the last address bit.
+fn bit_list(text: &str) -> Option<Vec<u32>> {
+    let mut bits = Vec::new();
+    for part in text.split(',').map(str::trim) {
+        let (low, high) = match part.split_once('-') {
+            None => (part, part),
+            Some((low, "")) => (low, "46"),
+            Some(ends) => ends,
+        };
+        let (low, high) = (low.parse::<u32>().ok()?, high.parse::<u32>().ok()?);
+        if low > high || high >= ADDRESS_BITS {
+            return None;
+        }
+        bits.extend(low..=high);
+    }
+    Some(bits)
+}

@@ -1,0 +1,114 @@
+//! A memory standard, resolved: inheritance merged, times in clocks, sentences
+//! evaluated, checked. Knows no controller state and no address.
+
+use gpumodel_core::models::ModelFiles;
+use std::collections::BTreeMap;
+
+use super::memory_command::{Command, Gap};
+use super::memory_error::MemoryError;
+use super::memory_file::MemoryFile;
+use super::memory_policy::ControllerOptions;
+use super::memory_resolve;
+use super::memory_shipped::{COMMON, Folder};
+
+/// One memory device with its controller's defaults: what a channel is made of.
+///
+/// All durations are clocks of the command clock.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemoryStandard {
+    /// Name: the file's stem.
+    pub name: String,
+    /// One sentence: which part this is.
+    pub description: String,
+    /// Command clock in kHz.
+    pub clock_khz: u64,
+    /// Pseudo channels of a channel: each with its own banks and data bus, all
+    /// on the same command buses.
+    pub pseudo_channels: u32,
+    /// Bank groups of a pseudo channel.
+    pub bank_groups: u32,
+    /// Banks of a bank group.
+    pub banks_per_group: u32,
+    /// Rows of a bank.
+    pub rows: u32,
+    /// Accesses of a row.
+    pub columns: u32,
+    /// Bytes of one access (one RD or WR).
+    pub bytes_per_access: u32,
+    /// Row and column commands have a bus each.
+    pub separate_buses: bool,
+    /// Clocks for which a command takes its bus, by [`Command::index`].
+    pub command_clocks: [u32; Command::COUNT],
+    /// Clocks from the first clock of RD to the last data beat's end.
+    pub read_clocks: u32,
+    /// Clocks for which one access takes the data bus of its pseudo channel.
+    pub burst_clocks: u32,
+    /// Bytes that one MIGRATION moves, a column; 0 where the standard has none.
+    pub migration_bytes: u32,
+    /// Clocks from the first clock of MIGRATION until its column is in the other
+    /// bank; 0 where the standard has none.
+    pub migration_clocks: u32,
+    /// Clocks between refreshes of all banks of a pseudo channel.
+    pub refresh_interval: u32,
+    /// Clocks between refreshes of single banks of a pseudo channel.
+    pub refresh_bank_interval: u32,
+    /// The sentences of the standard, one command each way, bus times included.
+    pub gaps: Vec<Gap>,
+    /// What the controller does unless told otherwise.
+    pub controller: ControllerOptions,
+    /// Every named parameter as it was used, overrides included.
+    pub parameters: BTreeMap<String, i64>,
+    /// `section.key` of every number to the kind of its source (`published`,
+    /// `measured`, `fitted`, `assumed`) and the source.
+    pub sources: BTreeMap<String, (String, String)>,
+}
+
+impl MemoryStandard {
+    /// Reads the standard `name` (a stem in `models/memory`, or a path) and replaces the
+    /// parameters named in `overrides`, in the unit of the file.
+    ///
+    /// # Errors
+    /// Any [`MemoryError`]: an unreadable file, an unknown key, a value without
+    /// source or out of range, or a memory that does not fit together.
+    pub fn load(
+        name: &str,
+        models: &ModelFiles,
+        overrides: &BTreeMap<String, f64>,
+    ) -> Result<Self, MemoryError> {
+        let file = MemoryFile::load(Folder::Memory, name, models)?;
+        memory_resolve::resolve(&file, overrides)
+    }
+
+    /// The names of the standards; `common` holds their shared sentences and is none.
+    pub fn names(models: &ModelFiles) -> impl Iterator<Item = &str> {
+        models.names(Folder::Memory.path()).into_iter().filter(|name| *name != COMMON)
+    }
+
+    /// Banks of the whole channel.
+    #[must_use]
+    pub fn banks(&self) -> u32 {
+        self.pseudo_channels * self.bank_groups * self.banks_per_group
+    }
+
+    /// Bytes that the channel's data buses move in one clock at most.
+    #[must_use]
+    pub fn peak_bytes_per_clock(&self) -> f64 {
+        f64::from(self.pseudo_channels) * f64::from(self.bytes_per_access)
+            / f64::from(self.burst_clocks)
+    }
+
+    /// Bytes that the channel holds.
+    #[must_use]
+    pub fn channel_bytes(&self) -> u64 {
+        u64::from(self.banks())
+            * u64::from(self.rows)
+            * u64::from(self.columns)
+            * u64::from(self.bytes_per_access)
+    }
+
+    /// A parameter of the standard in clocks (or a count), by its name.
+    #[must_use]
+    pub fn parameter(&self, name: &str) -> Option<i64> {
+        self.parameters.get(name).copied()
+    }
+}

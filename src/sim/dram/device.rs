@@ -1,0 +1,308 @@
+//! The memory device of one channel: which rows are open and *when* a command
+//! is legal. Knows no request, no queue and no policy.
+//!
+//! The three questions are [`Device::needs`] (which command comes first for an
+//! access), [`Device::earliest`] (from which clock on it is legal) and
+//! [`Device::issue`] (it is sent now). A sentence of the standard is kept at the
+//! level it belongs to, never copied to every bank below.
+
+use crate::config::{Command, Gap, Level, MemoryStandard};
+use gpumodel_core::units::{to_u16, to_u32, to_usize};
+
+/// The row of a closed bank.
+pub const CLOSED: u32 = u32::MAX;
+
+/// A pseudo channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lane {
+    /// Its banks, one bit each.
+    pub(super) banks: u64,
+    part: u16,
+}
+
+/// By level and command, the command's place among the gates of a part.
+type Slots = [[u8; Command::COUNT]; Level::COUNT];
+
+/// One gap after its `from` command.
+#[derive(Clone, Copy, Debug)]
+struct Rule {
+    level: u8,
+    to: u8,
+    wait: u32,
+}
+
+/// One gap over a window of several commands.
+#[derive(Clone, Debug)]
+struct Window {
+    level: usize,
+    from: Command,
+    to: usize,
+    wait: u64,
+    /// Commands in one window.
+    length: usize,
+    /// When the wait after each of the last commands ends, one ring per part.
+    ends: Vec<u64>,
+    /// Next slot of each ring: the oldest command.
+    oldest: Vec<usize>,
+}
+
+/// Timing and row state of one channel.
+#[derive(Clone, Debug)]
+pub struct Device {
+    rows: Vec<u32>,
+    slots: Slots,
+    /// By command, whether a gap within bank groups ends with it.
+    grouped: [bool; Command::COUNT],
+    /// Earliest clock of each command at each part of the device.
+    gates: Vec<u64>,
+    /// The first gate of the parts that a bank lies in, by level.
+    paths: Vec<[u16; Level::COUNT]>,
+    /// The pseudo channel of each bank.
+    lanes: Vec<Lane>,
+    rules: [Vec<Rule>; Command::COUNT],
+    windows: Vec<Window>,
+    banks_per_pseudo_channel: u32,
+}
+
+impl Device {
+    /// A device with every row closed and every command legal from clock 0 on.
+    #[must_use]
+    pub fn new(standard: &MemoryStandard) -> Self {
+        let banks = standard.banks();
+        let groups = standard.pseudo_channels * standard.bank_groups;
+        let first_group = 1 + standard.pseudo_channels;
+        let path = |bank: u32| {
+            let group = bank / standard.banks_per_group;
+            let pseudo_channel = group / standard.bank_groups;
+            [0, 1 + pseudo_channel, first_group + group, first_group + groups + bank]
+                .map(first_gate)
+        };
+        let paths: Vec<[u16; Level::COUNT]> = (0..banks).map(path).collect();
+        let parts = to_usize(first_group + groups + banks);
+        let beside = standard.bank_groups * standard.banks_per_group;
+        let slots = slots(&standard.gaps);
+        let mut rules: [Vec<Rule>; Command::COUNT] = Default::default();
+        let mut windows = Vec::new();
+        for gap in &standard.gaps {
+            if gap.window == 1 {
+                Rule::new(gap, &slots).join(&mut rules[gap.from.index()]);
+            } else {
+                windows.push(Window::new(gap, &slots, parts));
+            }
+        }
+        Self {
+            rows: vec![CLOSED; to_usize(banks)],
+            gates: vec![0; parts * Command::COUNT],
+            slots,
+            grouped: grouped(&standard.gaps),
+            lanes: (0..banks).map(|bank| Lane::new(bank, beside)).collect(),
+            paths,
+            rules,
+            windows,
+            banks_per_pseudo_channel: beside,
+        }
+    }
+
+    /// The open row of `bank`, or [`CLOSED`].
+    #[must_use]
+    #[inline]
+    pub fn open_row(&self, bank: usize) -> u32 {
+        self.rows[bank]
+    }
+
+    /// The next command for an access to `row` of `bank` by `access` (RD or WR).
+    #[must_use]
+    pub fn needs(&self, access: Command, bank: usize, row: u32) -> Command {
+        match self.rows[bank] {
+            CLOSED => Command::Activate,
+            open if open == row => access,
+            _ => Command::Precharge,
+        }
+    }
+
+    /// The first clock at which `command` is legal in `bank` (for commands to
+    /// all banks: in the pseudo channel of `bank`). The row state is not asked.
+    #[must_use]
+    #[inline]
+    pub fn earliest(&self, command: Command, bank: usize) -> u64 {
+        let wide = self.earliest_outside(command, self.lane(bank));
+        if command.is_for_all_banks() {
+            return wide;
+        }
+        wide.max(self.earliest_group(command, bank)).max(self.earliest_own(command, bank))
+    }
+
+    /// [`Device::earliest`] as far as the buses and the pseudo channel go.
+    #[inline]
+    pub(super) fn earliest_outside(&self, command: Command, lane: Lane) -> u64 {
+        let [channel, lanes, ..] = &self.slots;
+        self.gate(0, channel, command).max(self.gate(lane.part, lanes, command))
+    }
+
+    /// [`Device::earliest`] as far as the group of the bank goes.
+    #[inline]
+    pub(super) fn earliest_group(&self, command: Command, bank: usize) -> u64 {
+        let level = Level::BankGroup.index();
+        self.gate(self.paths[bank][level], &self.slots[level], command)
+    }
+
+    /// [`Device::earliest`] as far as the bank itself goes: only commands to
+    /// this bank change it.
+    #[inline]
+    pub(super) fn earliest_own(&self, command: Command, bank: usize) -> u64 {
+        let level = Level::Bank.index();
+        self.gate(self.paths[bank][level], &self.slots[level], command)
+    }
+
+    /// True when a gap within bank groups ends with the command.
+    #[inline]
+    pub(super) fn is_grouped(&self, command: Command) -> bool {
+        self.grouped[command.index()]
+    }
+
+    /// The pseudo channel of `bank`.
+    #[inline]
+    pub(super) fn lane(&self, bank: usize) -> Lane {
+        self.lanes[bank]
+    }
+
+    #[inline]
+    fn gate(&self, part: u16, slots: &[u8; Command::COUNT], command: Command) -> u64 {
+        self.gates[usize::from(part) + usize::from(slots[command.index()])]
+    }
+
+    /// Sends `command` at `clock`; ACT opens `row`.
+    ///
+    /// # Panics
+    /// In a debug build when the command is not legal: the caller asked first.
+    pub fn issue(&mut self, command: Command, bank: usize, row: u32, clock: u64) {
+        debug_assert!(clock >= self.earliest(command, bank), "{command:?} before its time");
+        let path = self.paths[bank];
+        for rule in &self.rules[command.index()] {
+            let first = path[usize::from(rule.level) % Level::COUNT];
+            let gate = &mut self.gates[usize::from(first) + usize::from(rule.to)];
+            *gate = (*gate).max(clock + u64::from(rule.wait));
+        }
+        for window in &mut self.windows {
+            if window.from == command {
+                let first = usize::from(path[window.level]);
+                let gate = &mut self.gates[first + window.to];
+                *gate = (*gate).max(window.push(first / Command::COUNT, clock));
+            }
+        }
+        self.change_rows(command, bank, row);
+    }
+
+    fn change_rows(&mut self, command: Command, bank: usize, row: u32) {
+        match command {
+            Command::Activate => {
+                debug_assert_eq!(self.rows[bank], CLOSED, "ACT to an open bank");
+                self.rows[bank] = row;
+            }
+            Command::Precharge | Command::ReadClose | Command::WriteClose => {
+                self.rows[bank] = CLOSED;
+            }
+            Command::PrechargeAll => {
+                let banks = self.banks_beside(bank);
+                self.rows[banks].fill(CLOSED);
+            }
+            Command::Read
+            | Command::Write
+            | Command::RefreshAll
+            | Command::RefreshBank
+            | Command::MigrateRead
+            | Command::MigrateWrite
+            | Command::MigrateThrough => {}
+        }
+    }
+
+    /// All banks of the pseudo channel of `bank`.
+    #[must_use]
+    pub fn banks_beside(&self, bank: usize) -> std::ops::Range<usize> {
+        let count = to_usize(self.banks_per_pseudo_channel);
+        let first = bank - bank % count;
+        first..first + count
+    }
+}
+
+impl Lane {
+    /// The pseudo channel of `bank` when each has so many banks.
+    fn new(bank: u32, banks: u32) -> Self {
+        let number = bank / banks;
+        let bits = (u64::MAX >> (64 - banks)) << (number * banks);
+        Self { banks: bits, part: first_gate(1 + number) }
+    }
+}
+
+impl Rule {
+    fn new(gap: &Gap, slots: &Slots) -> Self {
+        let level = u8::try_from(gap.level.index()).expect("four levels");
+        Self { level, to: slots[gap.level.index()][gap.to.index()], wait: gap.wait }
+    }
+
+    /// Adds the rule to those of its command; of two alike the longer wait holds.
+    fn join(self, rules: &mut Vec<Self>) {
+        match rules.iter_mut().find(|rule| (rule.level, rule.to) == (self.level, self.to)) {
+            Some(rule) => rule.wait = rule.wait.max(self.wait),
+            None => rules.push(self),
+        }
+    }
+}
+
+impl Window {
+    fn new(gap: &Gap, slots: &Slots, parts: usize) -> Self {
+        Self {
+            level: gap.level.index(),
+            from: gap.from,
+            to: usize::from(slots[gap.level.index()][gap.to.index()]),
+            wait: u64::from(gap.wait),
+            length: to_usize(gap.window),
+            ends: vec![0; parts * to_usize(gap.window)],
+            oldest: vec![0; parts],
+        }
+    }
+
+    /// Notes a command at `clock` and answers when the next may come.
+    fn push(&mut self, part: usize, clock: u64) -> u64 {
+        let ring = &mut self.ends[part * self.length..][..self.length];
+        let oldest = &mut self.oldest[part];
+        ring[*oldest] = clock + self.wait;
+        *oldest = (*oldest + 1) % self.length;
+        ring[*oldest]
+    }
+}
+
+/// The first gate of a part.
+fn first_gate(part: u32) -> u16 {
+    to_u16(part * to_u32(Command::COUNT))
+}
+
+/// Whether a gap within bank groups ends with a command.
+fn grouped(gaps: &[Gap]) -> [bool; Command::COUNT] {
+    let inside = |to| gaps.iter().any(|gap| gap.level == Level::BankGroup && gap.to == to);
+    Command::ALL.map(inside)
+}
+
+/// Commands that wait for the same gaps at a level, as accesses with and without
+/// closing do, share a slot there.
+fn slots(gaps: &[Gap]) -> Slots {
+    let waits = |level: Level, to: Command| {
+        let gaps = gaps.iter().filter(move |gap| gap.level == level && gap.to == to);
+        let mut waits: Vec<_> = gaps.map(|gap| (gap.from, gap.window, gap.wait)).collect();
+        waits.sort_unstable();
+        waits
+    };
+    Level::ALL.map(|level| {
+        Command::ALL.map(|command| {
+            let alike = |other: &Command| waits(level, *other) == waits(level, command);
+            let first = Command::ALL.into_iter().find(alike).unwrap_or(command);
+            u8::try_from(first.index()).expect("a dozen commands")
+        })
+    })
+}
+
+/// The bank of a pseudo channel, group and bank in a device of `standard`.
+#[must_use]
+pub fn bank_index(standard: &MemoryStandard, pseudo_channel: u32, group: u32, bank: u32) -> u32 {
+    to_u32((pseudo_channel * standard.bank_groups + group) * standard.banks_per_group + bank)
+}

@@ -1,0 +1,152 @@
+//! From a memory instruction to an operation in flight and an entry of the
+//! load/store queue.
+
+use gpumodel_core::isa::{Effect, Space};
+
+use super::super::chip::Chip;
+use super::super::coalesce::{LINE_BYTES, bank_passes, coalesce, interleave_local};
+use super::super::event::Event;
+use super::super::feed::WarpStream;
+use super::super::packet::{Ask, Operation, Target};
+use super::super::profile::{Decoded, SlotId};
+use super::Sm;
+use super::load_store::{Entry, Path};
+
+/// Bytes of the windows of shared and local memory in generic addresses.
+const WINDOW_BYTES: u64 = 1 << 24;
+
+/// Bytes of a row that each address of a matrix load names.
+const MATRIX_ROW_BYTES: u64 = 16;
+
+impl Sm {
+    /// Issues the memory instruction at the head of the warp's stream; the queue
+    /// has room.
+    pub(super) fn issue_access(
+        &mut self,
+        warp: u16,
+        instruction: u32,
+        slot: Option<SlotId>,
+        chip: &mut Chip,
+    ) {
+        let now = chip.queue.now();
+        let resident = self.warps[usize::from(warp)].as_mut().expect("only resident warps issue");
+        resident.stream.access(&mut self.access);
+        let kernel = resident.kernel;
+        let (profile, counts) = chip.profile_and_counts(kernel);
+        counts.thread_instructions += u64::from(self.access.mask.count_ones());
+        if self.access.mask == 0 {
+            return;
+        }
+        let decoded = profile.decoded(instruction).clone_for_access();
+        let space = self.resolve(&decoded, kernel, chip);
+        let resident = self.warp(warp);
+        let target = match (decoded.effect, slot) {
+            (Effect::AsyncCopy, _) => Target::Group(resident.join_group(now)),
+            (_, Some(slot)) => {
+                resident.expect(slot, space == Space::Shared);
+                Target::Slot(slot.0)
+            }
+            (_, None) => Target::Nothing,
+        };
+        resident.outstanding += 1;
+        let operation = self.operations.insert(Operation {
+            warp,
+            target,
+            remaining: 0,
+            served: false,
+            latest: now,
+        });
+        let issued = now.saturating_sub(u64::from(self.warp(warp).lead));
+        let (path, mut lines) = self.queue_lines(&decoded, space, warp);
+        let tag = chip.windows(kernel).tag;
+        if tag != 0 {
+            lines.iter_mut().for_each(|line| line.line ^= tag / LINE_BYTES);
+        }
+        self.load_store.push(Entry::new(operation, kernel, path, lines, issued));
+        self.schedule_service(now, chip);
+        self.hold_issue(chip);
+    }
+
+    /// The space that the access goes to; generic addresses are told by the
+    /// launch's windows.
+    fn resolve(&self, decoded: &AccessKind, kernel: u32, chip: &mut Chip) -> Space {
+        let space = decoded.effect.space().unwrap_or(Space::Global);
+        if space != Space::Generic {
+            return space;
+        }
+        chip.counts[gpumodel_core::units::to_usize(kernel)].generic_accesses += 1;
+        let windows = chip.windows(kernel);
+        let address = self.access.active().next().map_or(0, |(_, address)| address);
+        let inside = |start: u64| start != 0 && (start..start + WINDOW_BYTES).contains(&address);
+        if inside(windows.shared) {
+            Space::Shared
+        } else if inside(windows.local) {
+            Space::Local
+        } else {
+            Space::Global
+        }
+    }
+
+    fn queue_lines(
+        &mut self,
+        decoded: &AccessKind,
+        space: Space,
+        warp: u16,
+    ) -> (Path, Vec<super::super::coalesce::LineRequest>) {
+        let mut lines = self.load_store.list();
+        let width = u64::from(decoded.width);
+        if space == Space::Shared {
+            let width = if decoded.matrix { MATRIX_ROW_BYTES } else { width };
+            let passes = bank_passes(&self.access, width, &self.params.shared);
+            return (Path::Shared { passes: passes.max(1) }, lines);
+        }
+        if space == Space::Local {
+            let slot = u64::from(self.id) * u64::from(self.params.max_warps) + u64::from(warp);
+            interleave_local(&self.access, width, slot, &mut lines);
+        } else {
+            coalesce(&self.access, width, &mut lines);
+        }
+        if space == Space::Constant && self.constants.is_some() {
+            return (Path::Constant, lines);
+        }
+        let ask = match decoded.effect {
+            Effect::Store(_) => Ask::Write,
+            Effect::Atomic(_) => Ask::Atomic,
+            Effect::Reduction(_) => Ask::Reduction,
+            _ => Ask::Read,
+        };
+        let atomic = matches!(ask, Ask::Atomic | Ask::Reduction);
+        let uncached = space != Space::Local && !self.params.caches_global;
+        let direct = atomic || decoded.bypasses_l1 || uncached;
+        (if direct { Path::Direct(ask) } else { Path::Cached(ask) }, lines)
+    }
+
+    /// Schedules the load/store unit for `cycle` or as soon as it is free.
+    pub(super) fn schedule_service(&mut self, cycle: u64, chip: &mut Chip) {
+        let at = cycle.max(self.load_store.free_at);
+        if self.load_store.scheduled == 0 && !self.load_store.stalled {
+            self.load_store.scheduled = at.max(1);
+            chip.queue.schedule(at, Event::LoadStore { sm: self.id });
+        }
+    }
+}
+
+/// What of a decoded instruction an access needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AccessKind {
+    effect: Effect,
+    width: u32,
+    matrix: bool,
+    bypasses_l1: bool,
+}
+
+impl Decoded {
+    fn clone_for_access(&self) -> AccessKind {
+        AccessKind {
+            effect: self.effect,
+            width: self.width,
+            matrix: self.is_matrix_load,
+            bypasses_l1: self.bypasses_l1,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! A set-associative cache of whole lines with LRU replacement. Lines have
+//! small numbers, so that what is there is one bit per line.
+
+use gpumodel_core::units::to_usize;
+
+const NONE: u32 = u32::MAX;
+
+/// The cache.
+#[derive(Debug)]
+pub(super) struct LineCache {
+    sets: u32,
+    ways: usize,
+    /// By way: the line in it, and when it was used last.
+    lines: Vec<(u32, u64)>,
+    /// One bit per line: it is there.
+    there: Vec<u64>,
+    /// Counts uses.
+    clock: u64,
+    /// A line has had to leave: from now on the order of use matters.
+    crowded: bool,
+}
+
+impl LineCache {
+    /// An empty cache of `bytes` in `ways`.
+    pub(super) fn new(bytes: u32, ways: u32, line_bytes: u32) -> Self {
+        let sets = bytes / line_bytes / ways;
+        Self {
+            sets,
+            ways: to_usize(ways),
+            lines: vec![(NONE, 0); to_usize(sets) * to_usize(ways)],
+            there: Vec::new(),
+            clock: 0,
+            crowded: false,
+        }
+    }
+
+    /// True when the line is there.
+    pub(super) fn holds(&self, line: u32) -> bool {
+        self.there.get(to_usize(line / 64)).is_some_and(|word| word >> (line % 64) & 1 == 1)
+    }
+
+    /// True when all lines from `first` to `last` are there.
+    pub(super) fn holds_all(&self, first: u32, last: u32) -> bool {
+        let (word, length) = (first / 64, last.wrapping_sub(first));
+        if word != last / 64 || length >= 64 {
+            return (first..=last).all(|line| self.holds(line));
+        }
+        let mask = (u64::MAX >> (63 - length)) << (first % 64);
+        self.there.get(to_usize(word)).is_some_and(|bits| bits & mask == mask)
+    }
+
+    /// Notes that the lines from `first` to `last`, which are there, are used.
+    pub(super) fn touch(&mut self, first: u32, last: u32) {
+        if !self.crowded {
+            return;
+        }
+        for line in first..=last {
+            self.clock += 1;
+            let clock = self.clock;
+            if let Some(way) = self.set(line).iter_mut().find(|way| way.0 == line) {
+                way.1 = clock;
+            }
+        }
+    }
+
+    /// Puts a line in; the least recently used one of its set makes room.
+    pub(super) fn fill(&mut self, line: u32) {
+        if self.holds(line) {
+            return;
+        }
+        self.clock += 1;
+        let new = (line, self.clock);
+        let way = self.set(line).iter_mut().min_by_key(|way| way.1).expect("a set has ways");
+        let (old, _) = std::mem::replace(way, new);
+        if old != NONE {
+            self.crowded = true;
+            self.there[to_usize(old / 64)] &= !(1 << (old % 64));
+        }
+        let word = to_usize(line / 64);
+        if self.there.len() <= word {
+            self.there.resize(word + 1, 0);
+        }
+        self.there[word] |= 1 << (line % 64);
+    }
+
+    fn set(&mut self, line: u32) -> &mut [(u32, u64)] {
+        let first = to_usize(line % self.sets) * self.ways;
+        &mut self.lines[first..first + self.ways]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LineCache;
+
+    #[test]
+    fn the_least_recently_used_line_of_a_full_set_leaves() {
+        let mut cache = LineCache::new(512, 2, 128);
+        for line in [0, 2, 1, 4] {
+            cache.fill(line);
+        }
+        assert!(!cache.holds(0) && cache.holds(1) && cache.holds(2) && cache.holds(4));
+        cache.touch(2, 2);
+        cache.fill(6);
+        assert!(cache.holds(2) && !cache.holds(4) && cache.holds(6));
+    }
+
+    #[test]
+    fn a_run_of_lines_is_there_when_each_of_them_is() {
+        let mut cache = LineCache::new(256 * 128, 256, 128);
+        (60..70).chain(128..192).for_each(|line| cache.fill(line));
+        assert!(cache.holds_all(60, 69) && cache.holds_all(128, 191) && cache.holds_all(61, 61));
+        assert!(!cache.holds_all(59, 60) && !cache.holds_all(69, 70));
+        assert!(!cache.holds_all(128, 192) && !cache.holds_all(4000, 4000));
+    }
+}

@@ -1,0 +1,247 @@
+//! The L1 TLB of one SM, and the memory instructions set aside for it.
+//!
+//! The pages of an instruction are looked up with its lines' tags, each once. An
+//! instruction whose page is missing is set aside, and the load/store unit goes
+//! on with younger ones; when its pages have come it is served before all others
+//! and not looked up again. When no further page or instruction may wait, the
+//! unit stalls.
+
+use std::collections::VecDeque;
+
+use crate::config::Machine;
+use gpumodel_core::units::{Cycle, to_u32, to_usize};
+
+use super::super::cache::{Merge, Mshr};
+use super::super::chip::Chip;
+use super::super::coalesce::{LINE_BYTES, LineRequest};
+use super::super::counters::TlbCounts;
+use super::super::packet::Ask;
+use super::super::translation::{Request, Tlb};
+use super::Sm;
+use super::l1::L1;
+use super::load_store::{Entry, Path};
+
+/// What is known of an instruction's pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pages {
+    /// All of them.
+    Known,
+    /// Some are on their way.
+    Asked,
+    /// No more may be asked for now.
+    Refused,
+}
+
+/// What became of one page.
+enum Page {
+    /// The TLB has it.
+    Known,
+    /// It was on its way already.
+    Waits,
+    /// It was not.
+    Asked,
+    /// Nothing more may wait.
+    Refused,
+}
+
+/// An instruction set aside, until this many pages have come.
+#[derive(Debug)]
+struct Aside {
+    entry: Entry,
+    pages: u32,
+    /// Its pages have been forgotten since: they are looked up again.
+    forgotten: bool,
+}
+
+/// The translation unit of one SM.
+#[derive(Debug)]
+pub(super) struct Translator {
+    tlb: Tlb,
+    /// Instructions by the page that they wait for.
+    misses: Mshr<u32>,
+    aside: Vec<Option<Aside>>,
+    free: Vec<u32>,
+    released: Vec<u32>,
+    /// From line numbers to pages.
+    page_shift: u32,
+    latency: u32,
+    before_l1: bool,
+    /// Of all launches.
+    pub(super) counts: TlbCounts,
+}
+
+impl Translator {
+    /// The empty unit of `machine`; `None` where addresses are physical or pages known.
+    pub(super) fn new(machine: &Machine) -> Option<Box<Self>> {
+        let spec = machine.translation.as_ref().filter(|spec| !spec.ideal)?;
+        Some(Box::new(Self {
+            tlb: Tlb::new(spec.l1_entries, spec.l1_ways),
+            misses: Mshr::new(spec.l1_mshr_entries, spec.l1_mshr_merge),
+            aside: Vec::new(),
+            free: Vec::new(),
+            released: Vec::new(),
+            page_shift: spec.page_bytes.trailing_zeros() - LINE_BYTES.trailing_zeros(),
+            latency: spec.l1_latency_cycles,
+            before_l1: spec.before_l1,
+            counts: TlbCounts::default(),
+        }))
+    }
+
+    /// A place for one instruction beside the queue.
+    fn reserve(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.aside.push(None);
+            to_u32(self.aside.len() - 1)
+        })
+    }
+
+    /// Looks a page up for the instruction that has `place`.
+    fn look(&mut self, page: u64, place: u32, counts: &mut TlbCounts) -> Page {
+        if self.tlb.look(page) {
+            counts.hits += 1;
+            self.counts.hits += 1;
+            return Page::Known;
+        }
+        match self.misses.merge(page, place) {
+            Merge::Merged => {
+                counts.merges += 1;
+                self.counts.merges += 1;
+                Page::Waits
+            }
+            Merge::Absent if !self.misses.is_full() => {
+                self.misses.open(page, place);
+                counts.misses += 1;
+                self.counts.misses += 1;
+                Page::Asked
+            }
+            Merge::Absent | Merge::Full => Page::Refused,
+        }
+    }
+
+    /// A page has come: instructions that wait for nothing else are appended to
+    /// `out` in the order in which they asked.
+    fn arrive(&mut self, page: u64, out: &mut VecDeque<Entry>) {
+        self.tlb.insert(page);
+        self.misses.close(page, &mut self.released);
+        for place in self.released.drain(..) {
+            let slot = &mut self.aside[to_usize(place)];
+            let aside = slot.as_mut().expect("who waits for a page is set aside");
+            aside.pages -= 1;
+            if aside.pages == 0 {
+                let aside = slot.take().expect("it has just been there");
+                let Aside { mut entry, forgotten, .. } = aside;
+                if forgotten {
+                    entry.forget_pages();
+                }
+                self.free.push(place);
+                out.push_back(Entry { returned: true, issued: Cycle::MAX, ..entry });
+            }
+        }
+    }
+}
+
+impl Sm {
+    /// Looks up the pages of an instruction that have not been yet. With
+    /// [`Pages::Asked`] it is set aside, with [`Pages::Refused`] the unit stalls
+    /// with it.
+    #[inline(never)]
+    pub(super) fn translate(&mut self, entry: &mut Entry, now: Cycle, chip: &mut Chip) -> Pages {
+        if to_usize(entry.looked_up) == entry.lines.len() {
+            return Pages::Known;
+        }
+        let unit = self.translator.as_mut().expect("the caller asked whether there is one");
+        let place = unit.reserve();
+        let (pages, refused) = look_up(unit, entry, place, self.id, &self.l1, chip);
+        if pages > 0 {
+            let tags = to_u32(entry.lines.len()).div_ceil(self.params.tags_per_cycle);
+            unit.aside[to_usize(place)] =
+                Some(Aside { entry: entry.take(), pages, forgotten: false });
+            self.load_store.free_at = now + u64::from(tags);
+            self.admit_blocked(chip);
+            return Pages::Asked;
+        }
+        unit.free.push(place);
+        if refused {
+            self.load_store.stalled = true;
+            return Pages::Refused;
+        }
+        entry.delay = if entry.returned { 0 } else { unit.latency };
+        Pages::Known
+    }
+
+    /// A page that this SM has asked for has come.
+    pub(in super::super) fn on_page(&mut self, page: u64, chip: &mut Chip) {
+        let unit = self.translator.as_mut().expect("only an SM that translates asks for pages");
+        unit.arrive(page, &mut self.load_store.returned);
+        self.retry(chip);
+        self.go_on_serving(chip.queue.now(), chip);
+    }
+
+    /// Its TLB is flushed: the pages of all waiting instructions are looked up again.
+    pub(in super::super) fn forget_pages(&mut self) {
+        let Some(unit) = &mut self.translator else { return };
+        unit.tlb.clear();
+        unit.aside.iter_mut().flatten().for_each(|aside| aside.forgotten = true);
+        self.load_store.forget_pages();
+    }
+
+    /// Asks for nothing more until [`Sm::ask_again`]: whether all is answered already.
+    pub(in super::super) fn rest(&mut self) -> bool {
+        self.load_store.resting = true;
+        self.is_quiet()
+    }
+
+    /// True when everything that was asked of memory is answered.
+    pub(in super::super) fn is_quiet(&self) -> bool {
+        self.load_store.in_flight == 0
+    }
+
+    /// Flushes the L1 and goes on behind [`Sm::rest`].
+    pub(in super::super) fn ask_again(&mut self, chip: &mut Chip) {
+        self.l1.flush();
+        self.load_store.resting = false;
+        self.go_on_serving(chip.queue.now(), chip);
+    }
+
+    /// Look-ups of this SM in its TLB, where it has one.
+    pub(in super::super) fn tlb_counts(&self) -> Option<TlbCounts> {
+        self.translator.as_ref().map(|unit| unit.counts)
+    }
+}
+
+/// Looks up pages line by line until all are or one must wait to be asked for:
+/// pages that have become awaited, and whether it stopped early. With virtual
+/// tags, lines whose sectors the L1 keeps need none.
+fn look_up(
+    unit: &mut Translator,
+    entry: &mut Entry,
+    place: u32,
+    sm: u16,
+    l1: &L1,
+    chip: &mut Chip,
+) -> (u32, bool) {
+    let mut awaited = 0;
+    while let Some(line) = entry.lines.get(to_usize(entry.looked_up)) {
+        let page = line.line >> unit.page_shift;
+        let same = |other: &LineRequest| other.translated && other.line >> unit.page_shift == page;
+        let all = unit.before_l1 || entry.path != Path::Cached(Ask::Read);
+        let known = entry.lines[..to_usize(entry.looked_up)].iter().any(same)
+            || !(all || line.sectors().any(|address| !l1.keeps(address)));
+        if !known {
+            let counts = &mut chip.counts[to_usize(entry.kernel)].translation.l1;
+            match unit.look(page, place, counts) {
+                Page::Known => {}
+                Page::Waits => awaited += 1,
+                Page::Asked => {
+                    awaited += 1;
+                    let request = Request { page, kernel: entry.kernel, sm };
+                    chip.ask_page(request, u64::from(unit.latency));
+                }
+                Page::Refused => return (awaited, true),
+            }
+            entry.lines[to_usize(entry.looked_up)].translated = true;
+        }
+        entry.looked_up += 1;
+    }
+    (awaited, false)
+}

@@ -1,0 +1,308 @@
+//! CTAs that leave an SM before their end, and those that come back.
+//!
+//! A CTA that is to leave issues nothing more; it leaves when what its warps have
+//! in flight is done. A flushed one is gone then. A switched one first writes its
+//! state to memory and, wherever it comes back, reads it before its warps go on,
+//! through load/store unit, crossbar, L2 and DRAM as any other access.
+
+use gpumodel_core::units::{Cycle, to_u16, to_u32, to_usize};
+
+use super::super::chip::Chip;
+use super::super::packet::Ask;
+use super::barriers::Barrier;
+use super::next::Next;
+use super::room::Bounds;
+use super::warp::{Blocked, Warp};
+use super::{Cta, Need, Sm};
+
+/// How a CTA leaves before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Leave {
+    /// It is dropped and starts again somewhere.
+    Flush,
+    /// It is dropped for good.
+    Halt,
+    /// Its state is saved.
+    Switch,
+}
+
+/// Where a CTA is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Vacating {
+    /// Its accesses are being finished.
+    Stopping(Leave),
+    /// Its state goes to memory.
+    Saving,
+    /// Its state comes from memory.
+    Restoring,
+}
+
+/// A CTA that has left an SM.
+#[derive(Debug)]
+pub(in super::super) enum Departure {
+    /// It has ended; it had come at this cycle, had it never been away.
+    Retired { kernel: u32, started: Cycle },
+    /// It was dropped, with so many warp instructions issued and so many blocks not done;
+    /// `again`: it has to start again.
+    Killed { kernel: u32, ordinal: u64, issued: f64, again: bool, blocks: u64 },
+    /// Its state is in memory.
+    Saved(Box<Saved>),
+    /// It has not left: a worker in this slot has done its task and wants another.
+    Asks { kernel: u32, slot: usize },
+}
+
+impl Departure {
+    /// The launch whose CTA it was.
+    pub(in super::super) fn kernel(&self) -> u32 {
+        match self {
+            Self::Retired { kernel, .. }
+            | Self::Killed { kernel, .. }
+            | Self::Asks { kernel, .. } => *kernel,
+            Self::Saved(saved) => saved.kernel,
+        }
+    }
+}
+
+/// A CTA whose state is in memory.
+#[derive(Debug)]
+pub(in super::super) struct Saved {
+    pub(in super::super) kernel: u32,
+    ordinal: u64,
+    started: Cycle,
+    /// Cycles that it had been away before, and since when it is now.
+    away: Cycle,
+    since: Cycle,
+    need: Need,
+    issued: u64,
+    barriers: Vec<Barrier>,
+    warps: Vec<Warp>,
+}
+
+impl Sm {
+    /// The resident CTAs that are not about to leave: slot, launch, when they came, had
+    /// they never been away.
+    pub(in super::super) fn residents(&self) -> impl Iterator<Item = (usize, u32, Cycle)> {
+        let stays =
+            |cta: &&Cta| !matches!(cta.vacating, Some(Vacating::Stopping(_) | Vacating::Saving));
+        let ctas = self.ctas.iter().enumerate();
+        ctas.filter_map(move |(slot, cta)| {
+            let cta = cta.as_ref().filter(stays)?;
+            Some((slot, cta.kernel, cta.started + cta.away))
+        })
+    }
+
+    /// The CTAs that are being stopped or saved, by slot and launch.
+    pub(in super::super) fn leaving(&self) -> impl Iterator<Item = (usize, u32)> {
+        let ctas = self.ctas.iter().enumerate();
+        ctas.filter_map(|(slot, cta)| {
+            let cta = cta.as_ref()?;
+            let leaves = matches!(cta.vacating, Some(Vacating::Stopping(_) | Vacating::Saving));
+            leaves.then_some((slot, cta.kernel))
+        })
+    }
+
+    /// True while a CTA leaves before its end or comes back.
+    pub(in super::super) fn is_switching(&self) -> bool {
+        self.ctas.iter().flatten().any(|cta| cta.vacating.is_some())
+    }
+
+    /// Lets a CTA leave before its end. One that is on its way already is only
+    /// stopped for good.
+    pub(in super::super) fn stop(&mut self, slot: usize, leave: Leave, chip: &mut Chip) {
+        let Some(cta) = self.ctas[slot].as_mut() else { return };
+        let on_its_way = matches!(cta.vacating, Some(Vacating::Stopping(_) | Vacating::Saving));
+        if on_its_way && leave != Leave::Halt {
+            return;
+        }
+        cta.vacating = Some(Vacating::Stopping(leave));
+        self.stop_moving(slot);
+        for warp in self.members(slot) {
+            self.stop_warp(warp, chip);
+        }
+        self.leave_if_quiet(slot, chip);
+    }
+
+    /// The warps of a CTA that have not ended.
+    fn members(&self, slot: usize) -> Vec<u16> {
+        let count = self.ctas[slot].as_ref().map_or(0, |cta| cta.warps.len());
+        (0..count).filter_map(|index| Some(self.member(slot, index)?.0)).collect()
+    }
+
+    fn stop_warp(&mut self, warp: u16, chip: &mut Chip) {
+        let index = self.scheduler_of(warp);
+        self.schedulers[index].advance(chip.queue.now(), &mut chip.counts);
+        let (blocked, waking) = (self.warp(warp).blocked, self.warp(warp).waking);
+        let next = match blocked {
+            Blocked::Stopped | Blocked::Draining | Blocked::Leaving => return,
+            Blocked::No => match self.schedulers[index].take_out(warp) {
+                Some((running, claim)) => Next::Rest(running, claim),
+                None => Next::Burst,
+            },
+            Blocked::Queue => {
+                self.load_store.blocked.retain(|&blocked| blocked != warp);
+                Next::Meet
+            }
+            Blocked::Fetch => {
+                if let Some(fetch) = &mut self.fetch {
+                    fetch.forget(warp);
+                }
+                Next::Burst
+            }
+            Blocked::Barrier(barrier) if !waking => Next::Barrier(barrier),
+            Blocked::Barrier(_) | Blocked::Load(_) | Blocked::Fence | Blocked::Groups(_) => {
+                Next::Settled
+            }
+        };
+        if blocked != Blocked::No {
+            self.unblock(warp, blocked);
+        }
+        self.warp(warp).next = next;
+        self.block(warp, Blocked::Stopped);
+        self.settle(index, chip);
+    }
+
+    /// Goes on with a CTA that leaves or comes back once nothing of it is in flight.
+    pub(super) fn leave_if_quiet(&mut self, slot: usize, chip: &mut Chip) {
+        let Some(vacating) = self.ctas[slot].as_ref().and_then(|cta| cta.vacating) else { return };
+        let members = self.members(slot);
+        let quiet = |&warp: &u16| {
+            let state = self.warps[usize::from(warp)].as_ref();
+            let stopped = |warp: &Warp| warp.blocked == Blocked::Stopped;
+            state.is_some_and(|warp| stopped(warp) && warp.outstanding == 0 && !warp.waking)
+        };
+        if self.moves(slot) || members.is_empty() || !members.iter().all(quiet) {
+            return;
+        }
+        match vacating {
+            Vacating::Stopping(Leave::Switch) => self.begin_saving(slot, members[0], chip),
+            Vacating::Stopping(leave) => self.drop_cta(slot, leave, chip),
+            Vacating::Saving => self.put_away(slot, chip),
+            Vacating::Restoring => self.go_on_with(slot, &members, chip),
+        }
+    }
+
+    fn begin_saving(&mut self, slot: usize, warp: u16, chip: &mut Chip) {
+        self.set_vacating(slot, Some(Vacating::Saving));
+        self.begin_moving(slot, warp, Ask::Write, chip);
+    }
+
+    fn set_vacating(&mut self, slot: usize, vacating: Option<Vacating>) {
+        if let Some(cta) = self.ctas[slot].as_mut() {
+            cta.vacating = vacating;
+        }
+    }
+
+    fn begin_moving(&mut self, slot: usize, warp: u16, ask: Ask, chip: &mut Chip) {
+        let tag = chip.windows(self.warp(warp).kernel).tag;
+        if self.begin_move(slot, warp, ask, tag) {
+            self.schedule_service(chip.queue.now(), chip);
+        } else {
+            self.leave_if_quiet(slot, chip);
+        }
+    }
+
+    fn drop_cta(&mut self, slot: usize, leave: Leave, chip: &mut Chip) {
+        let (cta, warps) = self.take_away(slot, chip);
+        let counts = &mut chip.counts[to_usize(cta.kernel)];
+        counts.ctas_killed += 1;
+        let lost = cta.issued + warps.iter().map(|warp| warp.issued).sum::<u64>();
+        counts.lost_instructions += lost;
+        let rests = warps.iter().map(|warp| warp.next.unissued());
+        #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+        let issued = lost as f64 - rests.sum::<f64>();
+        let (kernel, ordinal, again) = (cta.kernel, cta.ordinal, leave == Leave::Flush);
+        let blocks = cta.duty.map_or(1, |duty| duty.blocks);
+        self.departed.push(Departure::Killed { kernel, ordinal, issued, again, blocks });
+    }
+
+    fn put_away(&mut self, slot: usize, chip: &mut Chip) {
+        let (cta, warps) = self.take_away(slot, chip);
+        let Cta { kernel, ordinal, started, away, need, issued, barriers, .. } = cta;
+        let since = chip.queue.now();
+        let saved = Saved { kernel, ordinal, started, away, since, need, issued, barriers, warps };
+        self.departed.push(Departure::Saved(Box::new(saved)));
+    }
+
+    /// Takes a quiet CTA and its warps from the SM.
+    fn take_away(&mut self, slot: usize, chip: &mut Chip) -> (Cta, Vec<Warp>) {
+        self.move_on(chip);
+        let members = self.members(slot);
+        let cta = self.ctas[slot].take().expect("who leaves is resident");
+        members.iter().for_each(|&warp| self.unblock(warp, Blocked::Stopped));
+        let warps = members.iter().filter_map(|&warp| self.warps[usize::from(warp)].take());
+        let warps = warps.collect();
+        self.room.give_back(&cta.need, cta.place);
+        (cta, warps)
+    }
+
+    /// Takes a saved CTA back in: its warps go on when its state is here. The caller
+    /// has asked [`Sm::holds`].
+    pub(in super::super) fn restore(&mut self, saved: Saved, bounds: &Bounds, chip: &mut Chip) {
+        let Saved { kernel, ordinal, started, away, since, need, issued, barriers, warps } = saved;
+        let away = away + (chip.queue.now() - since);
+        let place = self.room.place(&need, bounds).expect("the dispatcher has asked for room");
+        self.room.take(&need, place);
+        let slot = self.free_cta();
+        self.make_slots();
+        let live = to_u32(warps.len());
+        let mut slots = Vec::with_capacity(warps.len());
+        for mut warp in warps {
+            let free = self.free_slot(None);
+            self.started += 1;
+            (warp.cta, warp.age) = (to_u16(slot), self.started);
+            self.warps[free] = Some(warp);
+            slots.push(to_u16(free));
+        }
+        let vacating = Some(Vacating::Restoring);
+        let warps = slots.clone();
+        self.ctas[slot] = Some(Cta {
+            kernel,
+            ordinal,
+            duty: None,
+            started,
+            away,
+            need,
+            place,
+            issued,
+            vacating,
+            live,
+            barriers,
+            warps,
+        });
+        for &warp in &slots {
+            let index = self.scheduler_of(warp);
+            self.schedulers[index].advance(chip.queue.now(), &mut chip.counts);
+            self.block(warp, Blocked::Stopped);
+            self.settle(index, chip);
+        }
+        self.begin_moving(slot, slots[0], Ask::Read, chip);
+    }
+
+    /// The warps of a CTA whose state is back go on where they stopped.
+    fn go_on_with(&mut self, slot: usize, members: &[u16], chip: &mut Chip) {
+        self.set_vacating(slot, None);
+        for &warp in members {
+            let index = self.scheduler_of(warp);
+            self.schedulers[index].advance(chip.queue.now(), &mut chip.counts);
+            self.unblock(warp, Blocked::Stopped);
+            let resident = self.warp(warp);
+            resident.lead = 0;
+            let age = resident.age;
+            match std::mem::take(&mut resident.next) {
+                Next::Burst => self.begin_burst(warp, 0.0, chip),
+                Next::Rest(running, claim) => {
+                    self.schedulers[index].go_on(running.of(warp), claim.aged(age));
+                }
+                Next::Meet => self.go_on(warp, 0.0, chip),
+                Next::Settled => {
+                    let profile = chip.profile(self.warp(warp).kernel);
+                    let state = self.warps[usize::from(warp)].as_mut();
+                    state.expect("a restored warp is resident").resume(profile, true);
+                    self.begin_burst(warp, 0.0, chip);
+                }
+                Next::Barrier(barrier) => self.block(warp, Blocked::Barrier(barrier)),
+            }
+            self.settle(index, chip);
+        }
+    }
+}

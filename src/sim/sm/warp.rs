@@ -1,0 +1,384 @@
+//! One resident warp: its stream, its place in the profile, what it waits for.
+
+use std::collections::VecDeque;
+
+use gpumodel_core::units::{Cycle, to_usize};
+
+use super::super::counters::KernelCounts;
+use super::super::feed::WarpStream;
+use super::super::profile::{Profile, SlotId, StateId, Step, StepEnd, StretchEnd};
+use super::burst::Burst;
+use super::fetch::Window;
+use super::next::Next;
+use super::path::Path;
+
+/// Bursts without an event are cut here, so that counters never run far ahead
+/// of time; see [`super::repeat`] for loops.
+pub(super) const LONGEST_BURST: u32 = 1024;
+
+/// What a warp meets at the end of a burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meets {
+    /// A memory instruction.
+    Access { instruction: u32, slot: Option<SlotId> },
+    /// The end of a stretch.
+    Stretch(StretchEnd),
+    /// More of the same.
+    More,
+    /// A line of code that its inner cache lacks.
+    Missing(u32),
+    /// The end of its path.
+    Exit,
+}
+
+/// What keeps a warp from going on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blocked {
+    /// It runs.
+    No,
+    /// The load/store queue is full.
+    Queue,
+    /// An outstanding load.
+    Load(SlotId),
+    /// Other warps of the CTA, at one of its barriers.
+    Barrier(u8),
+    /// Its next instructions.
+    Fetch,
+    /// All its accesses.
+    Fence,
+    /// Groups of asynchronous copies: at most this many may be pending.
+    Groups(u32),
+    /// It has ended; its accesses have not.
+    Draining,
+    /// It has ended; its last instruction is in the pipeline.
+    Leaving,
+    /// Its CTA leaves the SM before its end, or comes back.
+    Stopped,
+}
+
+/// One load slot.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    pending: bool,
+    /// The load is from shared memory.
+    short: bool,
+    ready: Cycle,
+}
+
+/// One group of asynchronous copies.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    /// Copies whose end is not known yet.
+    pending: u32,
+    /// When the last of the others is done.
+    done: Cycle,
+}
+
+/// One resident warp.
+#[derive(Debug)]
+pub(super) struct Warp {
+    pub(super) stream: Path,
+    pub(super) kernel: u32,
+    pub(super) cta: u16,
+    pub(super) age: u64,
+    pub(super) blocked: Blocked,
+    /// A wake-up is scheduled.
+    pub(super) waking: bool,
+    pub(super) meets: Meets,
+    /// Cycles from the issue of the access that it meets to the burst's end.
+    pub(super) lead: u32,
+    /// Operations in flight.
+    pub(super) outstanding: u32,
+    /// When the last of the finished operations was done.
+    pub(super) last_done: Cycle,
+    /// Barriers of the whole CTA at which it has arrived without waiting, one bit
+    /// each.
+    arrived: u16,
+    slots: Vec<Slot>,
+    /// Groups that may not be done, oldest first; the last one is open.
+    groups: VecDeque<Group>,
+    first_group: u32,
+    segment: u32,
+    pub(super) stretch: u32,
+    step: u32,
+    /// Instructions of the present step that have already been handed out.
+    handed: u32,
+    /// Instructions in earlier bursts.
+    pub(super) issued: u64,
+    /// The line of code that it waited for last: its instruction buffer has it,
+    /// even when the cache has lost it meanwhile.
+    pub(super) delivered: Option<u32>,
+    /// How it goes on, while it is stopped.
+    pub(super) next: Next,
+}
+
+impl Warp {
+    /// A warp at the start of its stream; `None` when the stream is empty.
+    pub(super) fn start(
+        mut stream: Path,
+        (kernel, cta): (u32, u16),
+        age: u64,
+        profile: &mut Profile,
+        counts: &mut KernelCounts,
+    ) -> Option<Self> {
+        let segment = stream.next_segment()?;
+        let mut warp = Self {
+            stream,
+            kernel,
+            cta,
+            age,
+            blocked: Blocked::No,
+            waking: false,
+            meets: Meets::More,
+            lead: 0,
+            outstanding: 0,
+            last_done: 0,
+            arrived: 0,
+            slots: Vec::new(),
+            groups: VecDeque::from([Group::default()]),
+            first_group: 0,
+            segment,
+            stretch: 0,
+            step: 0,
+            handed: 0,
+            issued: 0,
+            delivered: None,
+            next: Next::Burst,
+        };
+        warp.enter(profile, segment, 0, profile.fresh());
+        warp.count_added(profile, counts);
+        Some(warp)
+    }
+
+    fn enter(&mut self, profile: &mut Profile, segment: u32, offset: u32, state: StateId) {
+        self.segment = segment;
+        self.stretch = profile.enter(segment, offset, state);
+        self.step = profile.stretch(self.stretch).first;
+    }
+
+    /// Counts the instructions of the segment that has just been entered where a
+    /// worker's code has been added with it.
+    #[inline]
+    fn count_added(&self, profile: &Profile, counts: &mut KernelCounts) {
+        if self.segment >= self.stream.added_from() {
+            counts.added_instructions += u64::from(profile.length(self.segment));
+        }
+    }
+
+    /// Goes on behind the end of a stretch; `settled` when the warp really waited.
+    pub(super) fn resume(&mut self, profile: &mut Profile, settled: bool) {
+        let stretch = *profile.stretch(self.stretch);
+        let state = if settled { stretch.settled } else { stretch.ready };
+        self.enter(profile, self.segment, stretch.offset, state);
+    }
+
+    /// Collects instructions up to the next event into one burst, and notes what
+    /// it meets there. Where the machine has instruction caches, `window` is the
+    /// warp's view of them.
+    pub(super) fn gather(
+        &mut self,
+        profile: &mut Profile,
+        counts: &mut KernelCounts,
+        mut window: Option<&mut Window<'_>>,
+    ) -> Burst {
+        let mut burst = Burst::default();
+        let mut mark = None;
+        let meets = loop {
+            if let Some(meets) =
+                self.gather_steps(profile, counts, &mut burst, window.as_deref_mut())
+            {
+                break meets;
+            }
+            let stretch = *profile.stretch(self.stretch);
+            match stretch.end {
+                StretchEnd::Segment => {
+                    let Some(segment) = self.stream.next_segment() else { break Meets::Exit };
+                    let known = mark.filter(|_| segment == self.segment);
+                    self.enter(profile, segment, 0, stretch.ready);
+                    self.count_added(profile, counts);
+                    mark = self.repeat(known, profile, &mut burst, counts);
+                }
+                StretchEnd::AsyncCommit => {
+                    mark = None;
+                    self.groups.push_back(Group::default());
+                    self.enter(profile, self.segment, stretch.offset, stretch.ready);
+                }
+                end => break Meets::Stretch(end),
+            }
+            if burst.slots >= LONGEST_BURST {
+                break Meets::More;
+            }
+        };
+        counts.warp_instructions += u64::from(burst.slots);
+        self.issued += u64::from(burst.slots);
+        self.meets = meets;
+        burst
+    }
+
+    /// Steps of the present stretch; stops behind one that carries addresses and
+    /// where the burst is long enough.
+    fn gather_steps(
+        &mut self,
+        profile: &Profile,
+        counts: &mut KernelCounts,
+        burst: &mut Burst,
+        mut window: Option<&mut Window<'_>>,
+    ) -> Option<Meets> {
+        let stretch = profile.stretch(self.stretch);
+        while self.step < stretch.first + stretch.count {
+            if burst.slots >= LONGEST_BURST {
+                return Some(Meets::More);
+            }
+            let whole = profile.step(self.step);
+            let end = window.as_deref_mut().map_or(whole.slots, |window| {
+                let lines = profile.lines();
+                let (handed, delivered) = (self.handed, self.delivered);
+                window.reach(lines, whole, handed, delivered, burst.slots, &mut counts.fetch)
+            });
+            if end == self.handed {
+                let line = profile.lines().of(whole.instruction + end);
+                return Some(if burst.slots == 0 { Meets::Missing(line) } else { Meets::More });
+            }
+            let access = if self.handed == 0 && end == whole.slots {
+                self.hand_out(whole, counts, burst)
+            } else {
+                let part = whole.part(self.handed, end);
+                self.hand_out(&part, counts, burst)
+            };
+            self.handed = if end == whole.slots { 0 } else { end };
+            self.step += u32::from(self.handed == 0);
+            if access.is_some() {
+                return access;
+            }
+        }
+        None
+    }
+
+    /// Puts a step, or a part of one, into the burst; what carries addresses ends it.
+    fn hand_out(
+        &mut self,
+        step: &Step,
+        counts: &mut KernelCounts,
+        burst: &mut Burst,
+    ) -> Option<Meets> {
+        burst.add(step.cycles, step.slots, &step.demand, step.gaps);
+        for (sum, &n) in counts.by_unit.iter_mut().zip(&step.mix) {
+            *sum += u64::from(n);
+        }
+        counts.unknown_opcodes += u64::from(step.unknown);
+        counts.constant.without_address += u64::from(step.constants);
+        match step.end {
+            StepEnd::Stretch => {
+                counts.thread_instructions += self.stream.skip(step.slots);
+                None
+            }
+            StepEnd::Access { instruction, slot } => {
+                counts.thread_instructions += self.stream.skip(step.slots - 1);
+                Some(Meets::Access { instruction, slot })
+            }
+        }
+    }
+
+    /// Marks a load slot as waiting for memory, shared memory where `short`.
+    pub(super) fn expect(&mut self, slot: SlotId, short: bool) {
+        let place = usize::from(slot.0);
+        if self.slots.len() <= place {
+            self.slots.resize(place + 1, Slot::default());
+        }
+        self.slots[place] = Slot { pending: true, short, ready: 0 };
+    }
+
+    /// When the load of `slot` is done; `None` while that is unknown.
+    pub(super) fn ready_at(&self, slot: SlotId) -> Option<Cycle> {
+        let slot = self.slots.get(usize::from(slot.0)).copied().unwrap_or_default();
+        (!slot.pending).then_some(slot.ready)
+    }
+
+    /// Notes that the load of `slot` is done at `cycle`.
+    pub(super) fn loaded(&mut self, slot: u8, cycle: Cycle) {
+        let slot = &mut self.slots[usize::from(slot)];
+        (slot.pending, slot.ready) = (false, cycle);
+    }
+
+    /// True when it waits for something that takes long: memory beyond the SM's
+    /// shared one, other warps, its end.
+    pub(super) fn waits_long(&self) -> bool {
+        match self.blocked {
+            Blocked::No | Blocked::Queue | Blocked::Fetch => false,
+            Blocked::Load(slot) => !self.slots[usize::from(slot.0)].short,
+            Blocked::Barrier(_)
+            | Blocked::Fence
+            | Blocked::Groups(_)
+            | Blocked::Draining
+            | Blocked::Leaving
+            | Blocked::Stopped => true,
+        }
+    }
+
+    /// True when it has issued its last instruction.
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self.blocked, Blocked::Draining | Blocked::Leaving)
+    }
+
+    /// Notes that it has arrived at a barrier without waiting: true when it had
+    /// done so before.
+    pub(super) fn arrive(&mut self, barrier: u8) -> bool {
+        let before = self.has_arrived(barrier);
+        self.arrived |= bit(barrier);
+        before
+    }
+
+    /// True when it has arrived at a barrier without waiting.
+    pub(super) fn has_arrived(&self, barrier: u8) -> bool {
+        self.arrived & bit(barrier) != 0
+    }
+
+    /// The barrier has opened.
+    pub(super) fn depart(&mut self, barrier: u8) {
+        self.arrived &= !bit(barrier);
+    }
+
+    /// When all its accesses are done; `None` while that is unknown.
+    pub(super) fn all_done_at(&self) -> Option<Cycle> {
+        (self.outstanding == 0).then_some(self.last_done)
+    }
+
+    /// The number of the open group, to which an operation is added; groups that
+    /// are done at `now` are forgotten.
+    pub(super) fn join_group(&mut self, now: Cycle) -> u32 {
+        let over = |group: &Group| group.pending == 0 && group.done <= now;
+        while self.groups.len() > 1 && over(&self.groups[0]) {
+            self.groups.pop_front();
+            self.first_group += 1;
+        }
+        let open = self.groups.len() - 1;
+        self.groups[open].pending += 1;
+        self.first_group + gpumodel_core::units::to_u32(open)
+    }
+
+    /// Notes that an operation of a group is done at `cycle`.
+    pub(super) fn leave_group(&mut self, group: u32, cycle: Cycle) {
+        let group = &mut self.groups[to_usize(group - self.first_group)];
+        group.pending -= 1;
+        group.done = group.done.max(cycle);
+    }
+
+    /// True when it has closed a group that may not be done.
+    pub(super) fn has_groups(&self) -> bool {
+        self.groups.len() > 1
+    }
+
+    /// When all closed groups but the last `allowed` are done; `None` while that
+    /// is unknown.
+    pub(super) fn groups_done_at(&self, allowed: u32) -> Option<Cycle> {
+        let closed = self.groups.len() - 1;
+        let must = closed.saturating_sub(to_usize(allowed));
+        let mut groups = self.groups.iter().take(must);
+        groups.try_fold(0, |at, group| (group.pending == 0).then(|| at.max(group.done)))
+    }
+}
+
+/// The bit of a barrier; those without a number have none.
+fn bit(barrier: u8) -> u16 {
+    1_u16.checked_shl(u32::from(barrier)).unwrap_or(0)
+}

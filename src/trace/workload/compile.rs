@@ -1,0 +1,373 @@
+//! From a body as written to a [`Program`].
+
+use std::sync::Arc;
+
+use gpumodel_core::isa::{Code, Effect, Instruction, Register, RegisterFile, Segment};
+use gpumodel_core::units::{Dim3, to_u32};
+
+use super::body::{Step, StepKind};
+use super::error::Fault;
+use super::expression::{Expression, Reach};
+use super::listing::{AddressSpace, Line, RegisterTerm};
+use super::names::Names;
+use super::program::{Action, Bounds, Guard, LOOPS, Move, Program, TRIPS};
+use super::resolver::Resolved;
+use super::term::Term;
+
+/// What all kernels of a workload may still use, so that no file, however
+/// short, fills the memory.
+#[derive(Debug)]
+pub(super) struct Budget {
+    instructions: usize,
+    parts: usize,
+}
+
+impl Budget {
+    /// Static instructions of a workload.
+    const INSTRUCTIONS: usize = 1 << 18;
+    /// Parts of its expressions.
+    const PARTS: usize = 1 << 21;
+
+    /// The whole budget.
+    pub(super) fn new() -> Self {
+        Self { instructions: Self::INSTRUCTIONS, parts: Self::PARTS }
+    }
+
+    fn take_instruction(&mut self) -> Result<(), String> {
+        let left = self.instructions.checked_sub(1).ok_or_else(|| {
+            format!("a workload has more than {} static instructions", Self::INSTRUCTIONS)
+        })?;
+        self.instructions = left;
+        Ok(())
+    }
+
+    fn take_parts(&mut self, parts: usize) -> Result<(), String> {
+        let left = self.parts.checked_sub(parts).ok_or_else(|| {
+            format!("the expressions of a workload have more than {} parts", Self::PARTS)
+        })?;
+        self.parts = left;
+        Ok(())
+    }
+}
+
+/// What a body is compiled for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    /// CTAs.
+    pub(super) grid: Dim3,
+    /// Threads of a CTA.
+    pub(super) block: Dim3,
+    /// Registers per thread.
+    pub(super) registers: u32,
+    /// SASS target, which decides how program counters step.
+    pub(super) binary_version: u32,
+}
+
+/// Compiles a kernel's body.
+pub(super) fn compile(
+    steps: &[Step],
+    names: Names,
+    frame: Frame,
+    budget: &mut Budget,
+) -> Result<Program, Fault> {
+    let mut compiler = Compiler {
+        names,
+        budget,
+        frame,
+        code: Code::default(),
+        actions: Vec::new(),
+        moves: Vec::new(),
+        open: 0,
+        reach: Reach::Cta,
+    };
+    compiler.steps(steps)?;
+    compiler.close();
+    let ends = steps.last().is_some_and(|step| match &step.kind {
+        StepKind::Line(line) => line.effect() == Effect::Exit && line.guard.is_none(),
+        _ => false,
+    });
+    if !ends {
+        let at = steps.last().map_or(0, |step| step.at);
+        return Err(Fault::new(at, "a kernel's code must end with an unguarded `EXIT`"));
+    }
+    let Compiler { code, actions, moves, .. } = compiler;
+    Ok(Program { code: Arc::new(code), actions, moves, grid: frame.grid, block: frame.block })
+}
+
+struct Compiler<'a> {
+    names: Names,
+    budget: &'a mut Budget,
+    frame: Frame,
+    code: Code,
+    actions: Vec<Action>,
+    moves: Vec<Move>,
+    /// First instruction of the segment that is being filled.
+    open: usize,
+    /// How far the lanes around here may have parted.
+    reach: Reach,
+}
+
+impl Compiler<'_> {
+    fn steps(&mut self, steps: &[Step]) -> Result<(), Fault> {
+        steps.iter().try_for_each(|step| match &step.kind {
+            StepKind::Line(line) => self.line(line, step.at),
+            StepKind::Loop { index, count, counter, body } => {
+                self.repeat(index, count, counter.as_ref(), body, step.at)
+            }
+            StepKind::Copies { index, count, body } => self.copies(index, count, body, step.at),
+            StepKind::When { condition, body, otherwise } => {
+                self.when(condition, body, otherwise, step.at)
+            }
+        })
+    }
+
+    fn line(&mut self, line: &Line, at: usize) -> Result<(), Fault> {
+        let guard = match &line.guard {
+            None => Guard::Active,
+            Some(term) => Guard::Holds(self.resolve(term, at)?),
+        };
+        let effect = line.effect();
+        if effect == Effect::Barrier && self.reach != Reach::Cta {
+            let what = "a barrier in a loop or branch that not all warps of a CTA run alike \
+                        would never be passed: move it out";
+            return Err(Fault::new(at, what));
+        }
+        self.emit(line, guard, at)?;
+        if effect == Effect::Exit {
+            self.close();
+        }
+        Ok(())
+    }
+
+    fn copies(&mut self, index: &str, count: &Term, body: &[Step], at: usize) -> Result<(), Fault> {
+        let count = self.names.constant(count).map_err(|e| Fault::new(at, e))?;
+        if !(1..=4096).contains(&count) {
+            return Err(Fault::new(at, format!("`count` is {count}, expected 1 to 4096 copies")));
+        }
+        for copy in 0..count {
+            self.names.enter_copy(index, copy).map_err(|e| Fault::new(at, e))?;
+            self.steps(body)?;
+            self.names.leave_copy();
+        }
+        Ok(())
+    }
+
+    fn when(
+        &mut self,
+        condition: &Term,
+        body: &[Step],
+        otherwise: &[Step],
+        at: usize,
+    ) -> Result<(), Fault> {
+        let condition = self.resolve(condition, at)?;
+        let parts = condition.reach() == Reach::Lane;
+        if parts {
+            self.emit(&Line::bare("BSSY"), Guard::Active, at)?;
+        }
+        self.emit(&Line::bare("BRA"), Guard::Fails(condition.clone()), at)?;
+        let enter = self.jump(Move::Enter { condition: condition.clone(), otherwise: 0 });
+        let outer = self.part(&condition);
+        self.steps(body)?;
+        if !otherwise.is_empty() {
+            self.emit(&Line::bare("BRA"), Guard::Active, at)?;
+            let middle = self.jump(Move::Otherwise { condition, end: 0 });
+            self.aim(enter, middle);
+            self.steps(otherwise)?;
+            let end = self.jump(Move::Leave);
+            self.aim(middle, end);
+        } else {
+            let end = self.jump(Move::Leave);
+            self.aim(enter, end);
+        }
+        self.reach = outer;
+        if parts { self.emit(&Line::bare("BSYNC"), Guard::Active, at) } else { Ok(()) }
+    }
+
+    fn repeat(
+        &mut self,
+        index: &str,
+        count: &Term,
+        counter: Option<&RegisterTerm>,
+        body: &[Step],
+        at: usize,
+    ) -> Result<(), Fault> {
+        let count = self.resolve(count, at)?;
+        if let Some(found) = count.constant().filter(|count| !(1..=TRIPS).contains(count)) {
+            return Err(Fault::new(at, format!("`count` is {found}, expected 1 to {TRIPS}")));
+        }
+        let parts = count.reach() == Reach::Lane;
+        if parts {
+            self.emit(&Line::bare("BSSY"), Guard::Active, at)?;
+        }
+        if count.constant().is_none() {
+            self.emit(&Line::bare("BRA"), Guard::NoTrips(count.clone()), at)?;
+        }
+        let outer = self.part(&count);
+        let start = self.jump(Move::Start { count, end: 0 });
+        self.names.enter_loop(index, LOOPS).map_err(|e| Fault::new(at, e))?;
+        self.steps(body)?;
+        self.names.leave_loop();
+        if let Some(register) = counter {
+            self.count(register, at)?;
+        }
+        self.emit(&Line::bare("BRA"), Guard::Again, at)?;
+        self.jump(Move::Back { body: start + 1 });
+        let end = self.jump(Move::Leave);
+        self.aim(start, end);
+        self.reach = outer;
+        if parts { self.emit(&Line::bare("BSYNC"), Guard::Active, at) } else { Ok(()) }
+    }
+
+    /// The update and the test of a loop's counter.
+    fn count(&mut self, register: &RegisterTerm, at: usize) -> Result<(), Fault> {
+        let zero = RegisterTerm::Fixed(Register::ZERO.number());
+        let operands = vec![register.clone(), zero];
+        let update = Line {
+            destination: Some(register.clone()),
+            sources: operands.clone(),
+            ..Line::bare("IADD3")
+        };
+        self.emit(&update, Guard::Active, at)?;
+        let test = Line { sources: operands, ..Line::bare("ISETP.NE.AND") };
+        self.emit(&test, Guard::Active, at)
+    }
+
+    /// Notes that lanes part by `condition`; gives what was noted before.
+    fn part(&mut self, condition: &Expression) -> Reach {
+        let further = self.reach.max(condition.reach());
+        std::mem::replace(&mut self.reach, further)
+    }
+
+    fn address(
+        &mut self,
+        space: AddressSpace,
+        term: &Term,
+        at: usize,
+    ) -> Result<(Bounds, Expression), Fault> {
+        let Resolved { expression, base, .. } = self.resolved(term, at)?;
+        let bounds = match space {
+            AddressSpace::Buffers => Bounds::Buffers(base.map(i64::cast_unsigned)),
+            AddressSpace::Shared => Bounds::Shared,
+            AddressSpace::Local => Bounds::Local,
+        };
+        Ok((bounds, expression))
+    }
+
+    fn resolve(&mut self, term: &Term, at: usize) -> Result<Expression, Fault> {
+        Ok(self.resolved(term, at)?.expression)
+    }
+
+    fn resolved(&mut self, term: &Term, at: usize) -> Result<Resolved, Fault> {
+        let resolved = self.names.resolve(term).map_err(|e| Fault::new(at, e))?;
+        self.budget.take_parts(resolved.parts).map_err(|e| Fault::new(at, e))?;
+        Ok(resolved)
+    }
+
+    /// Ends the open segment, if it holds an instruction.
+    fn close(&mut self) {
+        let length = self.code.instructions.len() - self.open;
+        if length == 0 {
+            return;
+        }
+        self.moves.push(Move::Segment(to_u32(self.code.segments.len())));
+        self.code.segments.push(Segment { first: to_u32(self.open), length: to_u32(length) });
+        self.open += length;
+    }
+
+    /// Ends the open segment and adds a move; gives the move's place.
+    fn jump(&mut self, next: Move) -> usize {
+        self.close();
+        self.moves.push(next);
+        self.moves.len() - 1
+    }
+
+    /// Sets the target of the move at `place`.
+    fn aim(&mut self, place: usize, target: usize) {
+        match &mut self.moves[place] {
+            Move::Enter { otherwise: end, .. }
+            | Move::Otherwise { end, .. }
+            | Move::Start { end, .. } => *end = target,
+            Move::Segment(_) | Move::Leave | Move::Back { .. } => {
+                unreachable!("only branches forward have a target")
+            }
+        }
+    }
+
+    fn emit(&mut self, line: &Line, guard: Guard, at: usize) -> Result<(), Fault> {
+        self.budget.take_instruction().map_err(|e| Fault::new(at, e))?;
+        let number = self.code.instructions.len();
+        let opcode = self.opcode(&line.opcode);
+        let destinations =
+            line.destination.iter().map(|d| self.register(d, at)).collect::<Result<_, _>>()?;
+        let sources =
+            line.sources.iter().map(|s| self.register(s, at)).collect::<Result<_, _>>()?;
+        let address = match (&line.address, AddressSpace::of(&line.opcode)) {
+            (Some(term), Some(space)) => Some(self.address(space, term, at)?),
+            _ => None,
+        };
+        self.code.instructions.push(Instruction {
+            pc: program_counter(number, self.frame.binary_version),
+            opcode,
+            destinations,
+            sources,
+            width: line.width(),
+            immediates: [line.immediate].into(),
+            line: None,
+        });
+        let exits = line.effect() == Effect::Exit;
+        self.actions.push(Action { guard, address, exits, at });
+        Ok(())
+    }
+
+    fn opcode(&mut self, name: &str) -> u32 {
+        let known = self.code.opcodes.iter().position(|opcode| opcode == name);
+        to_u32(known.unwrap_or_else(|| {
+            self.code.opcodes.push(name.to_owned());
+            self.code.opcodes.len() - 1
+        }))
+    }
+
+    fn register(&self, term: &RegisterTerm, at: usize) -> Result<Register, Fault> {
+        let number = match term {
+            RegisterTerm::Fixed(number) => i64::from(*number),
+            RegisterTerm::Indexed(term) => {
+                self.names.constant(term).map_err(|e| Fault::new(at, e))?
+            }
+        };
+        let zero = i64::from(Register::ZERO.number());
+        if number != zero && !(0..i64::from(self.frame.registers)).contains(&number) {
+            let most = self.frame.registers;
+            let what = format!("register R{number}, but the kernel has `registers = {most}`");
+            return Err(Fault::new(at, what));
+        }
+        let number = u16::try_from(number).expect("checked against the register count");
+        Ok(Register::new(RegisterFile::General, number).expect("at most 255"))
+    }
+}
+
+/// Byte offset of the instruction `number`: 16-byte instructions from Volta on;
+/// before, a control word leads every three 8-byte instructions (Maxwell, Pascal)
+/// or every seven (Kepler).
+fn program_counter(number: usize, binary_version: u32) -> u64 {
+    let number = gpumodel_core::units::to_u64(number);
+    let led = |group| (number / group * (group + 1) + number % group + 1) * 8;
+    match binary_version {
+        70.. => number * 0x10,
+        50.. => led(3),
+        _ => led(7),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::program_counter;
+
+    #[test]
+    fn program_counters_step_as_the_generation_does() {
+        let first: Vec<u64> = (0..5).map(|n| program_counter(n, 61)).collect();
+        assert_eq!(first, [0x08, 0x10, 0x18, 0x28, 0x30]);
+        assert_eq!(program_counter(3, 70), 0x30);
+        let kepler: Vec<u64> = (5..9).map(|n| program_counter(n, 35)).collect();
+        assert_eq!(kepler, [0x30, 0x38, 0x48, 0x50]);
+    }
+}

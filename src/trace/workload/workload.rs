@@ -1,0 +1,337 @@
+//! A workload: its launches and copies in order.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::DeTable;
+
+use gpumodel_core::models::ModelFiles;
+use gpumodel_core::units::{did_you_mean, nearest};
+
+use super::description::{Buffer, Description, KernelDescription, describe};
+use super::error::{Fault, SynthError};
+use super::kernel::Kernel;
+use super::program::Program;
+
+/// Largest workload file.
+const BYTES: usize = 1 << 18;
+/// Where a file has its constants.
+const TABLES: [&str; 2] = ["constants", "scaled"];
+/// Largest scale.
+const LARGEST_SCALE: f64 = 1e6;
+
+/// One entry of a workload's command list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// A copy from the host to the device.
+    MemcpyHtoD {
+        /// Device address.
+        destination: u64,
+        /// Bytes.
+        bytes: u64,
+    },
+    /// The launch of that index; see [`Workload::kernel`].
+    Kernel(usize),
+}
+
+/// A workload model at one scale, ready to run.
+#[derive(Debug)]
+pub struct Workload {
+    name: String,
+    /// Names the file in errors.
+    file: String,
+    text: String,
+    scale: f64,
+    description: Description,
+    /// One per kernel of the file.
+    programs: Vec<Arc<Program>>,
+    /// Per launch: kernel of the file, and which of its launches.
+    launches: Vec<(usize, u32)>,
+}
+
+impl Workload {
+    /// Loads a workload at scale 1: a name in `models/workloads` (of
+    /// `models`, where given and present there, else of the program itself), or
+    /// the path of a file, told by a `/` or the ending `.toml`.
+    ///
+    /// # Errors
+    /// When there is no such workload, it cannot be read, or what it says makes
+    /// no sense: the error names file, line, what was found and what was expected.
+    pub fn load(name_or_path: &str, models: &ModelFiles) -> Result<Self, SynthError> {
+        Self::load_scaled(name_or_path, models, 1.0)
+    }
+
+    /// Loads a workload with its scaled constants multiplied by `scale`,
+    /// rounded to the nearest integer but at least 1.
+    ///
+    /// # Errors
+    /// As [`Workload::load`]; also when the scale is no number above 0 or the
+    /// workload has nothing to scale.
+    pub fn load_scaled(
+        name_or_path: &str,
+        models: &ModelFiles,
+        scale: f64,
+    ) -> Result<Self, SynthError> {
+        let (file, text) = read(name_or_path, models)?;
+        let stem = Path::new(name_or_path).file_stem().unwrap_or_default();
+        Self::parse(&stem.to_string_lossy(), &file, text, scale)
+    }
+
+    /// Reads a workload from the text of a file; `file` names it in errors.
+    ///
+    /// # Errors
+    /// As [`Workload::load_scaled`].
+    pub fn parse(name: &str, file: &str, text: String, scale: f64) -> Result<Self, SynthError> {
+        let wrong = |what: String| SynthError::Scale { file: file.to_owned(), what };
+        if !(scale.is_finite() && scale > 0.0 && scale <= LARGEST_SCALE) {
+            let most = LARGEST_SCALE;
+            return Err(wrong(format!(
+                "scale {scale:?}, expected a number above 0, at most {most}"
+            )));
+        }
+        let description = parse(&text, scale).map_err(|fault| fault.located(file, &text))?;
+        if scale.to_bits() != 1.0_f64.to_bits() && !description.scales {
+            let what = "the workload has no `[scaled]` constants, so only scale 1 is possible";
+            return Err(wrong(what.to_owned()));
+        }
+        let mut launches = Vec::new();
+        for round in 0..description.rounds {
+            for (index, kernel) in description.kernels.iter().enumerate() {
+                let first = round * kernel.launches;
+                launches.extend((first..first + kernel.launches).map(|number| (index, number)));
+            }
+        }
+        let programs = description.kernels.iter().map(|k| Arc::clone(&k.program)).collect();
+        let (name, file) = (name.to_owned(), file.to_owned());
+        Ok(Self { name, file, text, scale, description, programs, launches })
+    }
+
+    /// The file's stem.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The text of its file.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// That a smaller scale would change nothing; `None` at scale 1 and where it would.
+    #[must_use]
+    pub fn remark(&self) -> Option<String> {
+        let least = self.scale < 1.0 && self.description.least;
+        let words = "every scaled constant is at its least, 1; a smaller scale changes nothing";
+        least.then(|| format!("scale {}: {words}", self.scale))
+    }
+
+    /// The text of its file with another value of one of its constants, scaled or not.
+    ///
+    /// # Errors
+    /// When it has no such constant (the error names all that it has), or makes no sense with
+    /// that value: the error names file and line.
+    pub fn text_with(&self, constant: &str, value: u32) -> Result<String, SynthError> {
+        let found = |text: &str| -> Result<(usize, usize), Fault> {
+            let table = table(text)?;
+            let tables = TABLES.iter().filter_map(|name| table.get_ref().get(*name));
+            let names: Vec<_> = tables.filter_map(|t| t.get_ref().as_table()).flatten().collect();
+            let own = names.iter().find(|(name, _)| name.get_ref() == constant);
+            let Some((_, value)) = own else {
+                let known = names.iter().map(|(name, _)| name.get_ref().as_ref());
+                return Err(Fault::new(0, no_constant(constant, &known.collect::<Vec<&str>>())));
+            };
+            Ok((value.span().start, value.span().end))
+        };
+        let (start, end) = found(&self.text).map_err(|fault| self.fault(fault))?;
+        let text = format!("{}{value}{}", &self.text[..start], &self.text[end..]);
+        parse(&text, 1.0).map_err(|fault| fault.located(&self.file, &text))?;
+        Ok(text)
+    }
+
+    /// One line: what it computes.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.description.description
+    }
+
+    /// What a machine should find hard about it.
+    #[must_use]
+    pub fn behaviour(&self) -> &str {
+        &self.description.behaviour
+    }
+
+    /// Where the workload's numbers are from.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.description.source
+    }
+
+    /// The seed of its random numbers.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.description.seed
+    }
+
+    /// Copies and launches in order.
+    pub fn commands(&self) -> impl Iterator<Item = Command> + '_ {
+        let copies = self.description.buffers.iter().filter(|buffer| buffer.copied);
+        let copies = copies
+            .map(|buffer| Command::MemcpyHtoD { destination: buffer.base, bytes: buffer.bytes });
+        copies.chain((0..self.launches.len()).map(Command::Kernel))
+    }
+
+    /// Launches.
+    #[must_use]
+    pub fn kernel_count(&self) -> usize {
+        self.launches.len()
+    }
+
+    /// A launch.
+    ///
+    /// # Panics
+    /// When the workload has no launch of that index.
+    #[must_use]
+    pub fn kernel(&self, index: usize) -> Kernel {
+        let (kernel, number) = self.launches[index];
+        let KernelDescription { launch, .. } = &self.description.kernels[kernel];
+        let mut launch = launch.clone();
+        launch.id = gpumodel_core::units::to_u32(index + 1);
+        Kernel::new(launch, Arc::clone(&self.programs[kernel]), number)
+    }
+
+    /// The kernel of the file that a launch is of.
+    pub(super) fn kernel_of(&self, launch: usize) -> usize {
+        self.launches[launch].0
+    }
+
+    /// Per kernel of the file its first launch.
+    pub(super) fn first_launches(&self) -> Vec<usize> {
+        let first = |kernel| self.launches.iter().position(|launch| launch.0 == kernel);
+        (0..self.programs.len()).filter_map(first).collect()
+    }
+
+    /// Why `width` bytes at `address` do not lie in the buffer at `base`, or in no buffer
+    /// where that is not said; `None` where they do.
+    pub(super) fn outside(&self, base: Option<u64>, address: u64, width: u64) -> Option<String> {
+        let buffers = &self.description.buffers;
+        let within = |buffer: &&Buffer| {
+            address >= buffer.base && address.saturating_add(width) <= buffer.base + buffer.bytes
+        };
+        let named = base.and_then(|base| buffers.iter().find(|buffer| buffer.base == base));
+        if named.is_some_and(|named| within(&named)) {
+            return None;
+        }
+        let found = buffers.iter().find(within);
+        let Some(named) = named else {
+            return if found.is_some() { None } else { Some(self.nowhere(address, width)) };
+        };
+        let other = found.map_or_else(String::new, |other| format!(", but in `{}`", other.name));
+        Some(format!(
+            "{width} bytes at {address:#x} do not lie in `{}`, {} bytes from {:#x}{other}",
+            named.name, named.bytes, named.base
+        ))
+    }
+
+    fn nowhere(&self, address: u64, width: u64) -> String {
+        let buffers = &self.description.buffers;
+        let near = buffers.iter().min_by_key(|buffer| {
+            let last = buffer.base + buffer.bytes - 1;
+            buffer.base.saturating_sub(address).max(address.saturating_sub(last))
+        });
+        let near = near.map_or_else(String::new, |buffer| {
+            format!(
+                "; the nearest is `{}`, {} bytes from {:#x}",
+                buffer.name, buffer.bytes, buffer.base
+            )
+        });
+        format!("{width} bytes at {address:#x} lie in no buffer{near}")
+    }
+
+    /// The error for a fault that shows only when the workload runs.
+    pub(super) fn fault(&self, fault: Fault) -> SynthError {
+        fault.located(&self.file, &self.text)
+    }
+}
+
+fn parse(text: &str, scale: f64) -> Result<Description, Fault> {
+    if text.len() > BYTES {
+        return Err(Fault::new(
+            0,
+            format!("the file has {} bytes, expected at most {BYTES}", text.len()),
+        ));
+    }
+    describe(table(text)?.get_ref(), scale)
+}
+
+/// What is said of a constant that is none of those of a file.
+fn no_constant(typed: &str, known: &[&str]) -> String {
+    let hint = did_you_mean(typed, known.iter().copied());
+    let known = match known {
+        [] => String::from("the workload has none"),
+        known => format!("expected one of {}", known.join(", ")),
+    };
+    format!("no constant `{typed}`{hint}; {known}")
+}
+
+fn table(text: &str) -> Result<Spanned<DeTable<'_>>, Fault> {
+    DeTable::parse(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        Fault::new(at, error.message().to_owned())
+    })
+}
+
+/// The name for errors and the text of a workload.
+fn read(name_or_path: &str, models: &ModelFiles) -> Result<(String, String), SynthError> {
+    if name_or_path.contains('/') || name_or_path.ends_with(".toml") {
+        return read_file(Path::new(name_or_path));
+    }
+    if let Some(found) = models.named(FOLDER, name_or_path) {
+        return Ok((found.origin.clone(), found.text.clone().into_owned()));
+    }
+    let hint = hint(name_or_path, &names(models));
+    Err(SynthError::Unknown { name: name_or_path.to_owned(), hint })
+}
+
+/// The folder of workloads under `models/`.
+const FOLDER: &str = "workloads";
+
+/// The names of the workloads of `models`, sorted.
+pub fn names(models: &ModelFiles) -> Vec<&str> {
+    models.names(FOLDER)
+}
+
+/// Most names that a hint gives.
+const HINTS: usize = 5;
+
+/// Names that somebody who typed `typed` may have meant, with a scale where a number stands
+/// behind the name, and where all of them are.
+fn hint(typed: &str, known: &[&str]) -> String {
+    let (name, behind) = typed.split_once(':').unwrap_or((typed, ""));
+    let number = behind.rsplit('=').next().filter(|text| text.parse::<f64>().is_ok());
+    let scale = number.map_or_else(String::new, |number| format!(":scale={number}"));
+    let small = name.to_lowercase();
+    let nearest = nearest(name, known.iter().copied());
+    let exact = nearest.as_deref() == Some(name);
+    let within = |known: &&str| !exact && small.len() > 1 && known.contains(&small);
+    let others =
+        known.iter().copied().filter(within).filter(|known| nearest.as_deref() != Some(*known));
+    let others = others.map(str::to_owned);
+    let names = nearest.iter().cloned().chain(others).take(HINTS);
+    let names: Vec<String> = names.map(|name| name + &scale).collect();
+    let meant = match &names[..] {
+        [] => String::new(),
+        names => format!("did you mean `{}`? ", names.join("`, `")),
+    };
+    format!(
+        "{meant}`gpumodel synth --list` names all; a file is named by a path with `/` or `.toml`"
+    )
+}
+
+fn read_file(path: &Path) -> Result<(String, String), SynthError> {
+    let text = fs::read_to_string(path)
+        .map_err(|source| SynthError::Read { path: path.to_path_buf(), source })?;
+    Ok((path.display().to_string(), text))
+}
