@@ -22,16 +22,20 @@ fn a_line_of_the_occupancy_figure_is_the_share_of_its_own_best() {
     assert!(alone.unwrap_err().to_string().contains("sm.max_ctas"));
 }
 
+/// Figures that are kept whole, one per kind of drawing: bars, groups of bars, lines, time.
+/// What the others show is tested by their numbers and their geometry.
+const KEPT: [&str; 4] = ["stalls", "normalized", "curves", "timeline"];
+
 #[test]
 fn figures_of_the_committed_record_are_the_committed_figures() {
-    for figure in FIGURES {
-        let drawn = draw(figure.name, &small()).unwrap().svg;
-        let path = data("figures").join(format!("{}.svg", figure.name));
+    for name in KEPT {
+        let drawn = draw(name, &small()).unwrap().svg;
+        let path = data("figures").join(format!("{name}.svg"));
         if std::env::var_os("BLESS").is_some() {
             fs::write(&path, &drawn).unwrap();
         }
         let kept = fs::read_to_string(&path).unwrap();
-        assert!(drawn == kept, "{} changed: BLESS=1 rewrites it, then read the diff", figure.name);
+        assert!(drawn == kept, "{name} changed: BLESS=1 rewrites it, then read the diff");
     }
 }
 
