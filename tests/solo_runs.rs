@@ -1,14 +1,17 @@
-//! What the models of the papers' kernels do alone, as `reports/records/solo-*.tar.xz` have
-//! it, beside what is printed of them, and in which class either puts them.
+//! What the models of the papers' kernels do alone, as `reports/data/solo-PAPER.csv` has it,
+//! beside what is printed of them, and in which class either puts them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use gpumodel::record::{Analysis, AppRecord, CoRun, Quoted, Sought, SweepFiles};
+use gpumodel::record::{
+    Analysis, AppRecord, CacheCounters, DramCounters, KernelRecord, MachineRecord, Quoted, Sought,
+    UtilizationRecord,
+};
 use gpumodel::synth::Workload;
+use serde::Deserialize;
 use toml::Value;
 
-use crate::archive::unpacked;
+use crate::report_data::{Run, rows as data};
 use crate::solo_facts::{class, number, operations, paper, rows};
 
 /// Thread instructions of a warp instruction with all its lanes.
@@ -29,45 +32,119 @@ const INTENSIVE: f64 = 30.0;
 /// The cycles in which Warped-Slicer counts instructions.
 const WINDOW: f64 = 2e6;
 
+/// An application alone to its end: a row of a table that `reports/alone.jq` makes.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Alone {
+    app: String,
+    core_mhz: f64,
+    peak_dram_gb_per_s: f64,
+    peak_l2_gb_per_s: f64,
+    peak_warp_instructions_per_cycle: f64,
+    pub(crate) cycles: u64,
+    launch_cycles: u64,
+    pub(crate) warp_instructions: u64,
+    thread_instructions: u64,
+    ipc: f64,
+    l2_accesses: u64,
+    l2_hits: u64,
+    l2_reads: u64,
+    l2_read_hits: u64,
+    dram_read_sectors: u64,
+    dram_write_sectors: u64,
+    pub(crate) kernels: usize,
+    /// Of all its launches.
+    pub(crate) kernel_cycles: u64,
+    /// Of its first launch.
+    pub(crate) ctas_per_sm: u32,
+    memory_instructions: u64,
+    other_instructions: u64,
+    issue_slot_utilization: f64,
+    registers: f64,
+    shared: f64,
+    alu: f64,
+    sfu: f64,
+    load_store: f64,
+    pub(crate) barrier: f64,
+    pub(crate) execution_resource: f64,
+    pub(crate) instruction_buffer_empty: f64,
+    pub(crate) long_memory_latency: f64,
+    pub(crate) short_raw: f64,
+}
+
+impl Alone {
+    /// The record of the run, as far as the papers' columns ask; all launches are the mean one.
+    fn record(&self) -> Analysis {
+        let kernel = KernelRecord {
+            cycles: 1,
+            issue_slot_utilization: Some(self.issue_slot_utilization),
+            ..KernelRecord::default()
+        };
+        let app = AppRecord {
+            app: self.app.clone(),
+            cycles: self.cycles,
+            warp_instructions: self.warp_instructions,
+            thread_instructions: self.thread_instructions,
+            ipc: self.ipc,
+            l2: self.l2(),
+            dram: DramCounters { read_sectors: self.dram_read_sectors, ..Default::default() },
+            utilization: Some(UtilizationRecord {
+                registers: self.registers,
+                shared: self.shared,
+                alu: self.alu,
+                sfu: self.sfu,
+                load_store: self.load_store,
+            }),
+            kernels: vec![kernel; self.kernels],
+            ..AppRecord::default()
+        };
+        let machine = MachineRecord { core_mhz: self.core_mhz, ..MachineRecord::default() };
+        Analysis { machine, solo: vec![app], ..Analysis::default() }
+    }
+
+    fn l2(&self) -> CacheCounters {
+        CacheCounters {
+            accesses: self.l2_accesses,
+            hits: self.l2_hits,
+            reads: self.l2_reads,
+            read_hits: self.l2_read_hits,
+            ..CacheCounters::default()
+        }
+    }
+
+    /// Seconds; `launches`: with those in which nothing of it runs.
+    pub(crate) fn seconds(&self, launches: bool) -> f64 {
+        let cycles = self.cycles - if launches { 0 } else { self.launch_cycles };
+        count(cycles) / self.core_mhz / 1e6
+    }
+
+    /// Bytes over the DRAM pins.
+    pub(crate) fn dram_bytes(&self) -> f64 {
+        SECTOR * count(self.dram_read_sectors + self.dram_write_sectors)
+    }
+}
+
 /// The runs of a paper's models alone.
 pub(crate) struct Study {
     /// What the paper prints.
     pub(crate) paper: Value,
-    records: Vec<Analysis>,
+    alone: Vec<Alone>,
 }
 
 impl Study {
-    /// The records of the archive `records`, beside `models/papers/PAPER.toml`.
-    pub(crate) fn read(records: &str, paper_name: &str, scratch: &Path) -> Self {
-        let files = SweepFiles::new(&unpacked(records, scratch));
-        let cells = files.cells().unwrap();
-        let record = |key: &str| Analysis::read(&files.record(key)).unwrap();
-        let records = cells.iter().map(|cell| record(&cell.key)).collect();
-        Self { paper: paper(paper_name), records }
+    /// The runs of `reports/data/solo-PAPER.csv`, beside `models/papers/PAPER.toml`.
+    pub(crate) fn read(name: &str) -> Self {
+        Self { paper: paper(name), alone: data(&format!("solo-{name}")) }
     }
 
-    /// The models, in the order of the records.
+    /// The models, in the order of the table.
     pub(crate) fn models(&self) -> Vec<&str> {
-        let mut models: Vec<&str> = Vec::new();
-        for solo in self.records.iter().flat_map(|record| &record.solo) {
-            if !models.contains(&solo.app.as_str()) {
-                models.push(&solo.app);
-            }
-        }
-        models
+        self.alone.iter().map(|alone| alone.app.as_str()).collect()
     }
 
-    /// A model alone to its end, with the record that has it.
-    pub(crate) fn alone(&self, model: &str) -> (&Analysis, &AppRecord) {
-        let of = |record: &&Analysis| record.solo[0].app == model;
-        let record = self.records.iter().find(of).unwrap_or_else(|| panic!("no run of {model}"));
-        (record, &record.solo[0])
-    }
-
-    /// A model's runs under a scheme, in the order of the plan.
-    pub(crate) fn runs(&self, model: &str) -> Vec<(&Analysis, &CoRun)> {
-        let own = self.records.iter().filter(|record| record.solo[0].app == model);
-        own.map(|record| (record, &record.coruns[0])).collect()
+    /// A model alone to its end.
+    pub(crate) fn alone(&self, model: &str) -> &Alone {
+        let mut alone = self.alone.iter();
+        alone.find(|alone| alone.app == model).unwrap_or_else(|| panic!("no run of {model}"))
     }
 
     /// What a model's run alone has in a column of the papers' tables.
@@ -75,7 +152,7 @@ impl Study {
         let (apps, at) = ([vec![model.to_owned()]], BTreeMap::new());
         let (rows, row, schemes, window_cycles) = ("app", model, &[], Some(WINDOW));
         let sought = Sought { rows, row, column, apps: &apps, schemes, at: &at, window_cycles };
-        match sought.value(&self.records) {
+        match sought.value(&[self.alone(model).record()]) {
             Some(Quoted::Number(value)) => value,
             other => panic!("{column} of {model}: {other:?}"),
         }
@@ -94,18 +171,12 @@ pub(crate) fn count(count: u64) -> f64 {
     count as f64
 }
 
-/// Seconds of a run alone; `launches`: with those in which nothing of it runs.
-fn seconds((record, app): (&Analysis, &AppRecord), launches: bool) -> f64 {
-    let cycles = app.cycles - if launches { 0 } else { app.launch_cycles };
-    count(cycles) / record.machine.core_mhz / 1e6
-}
-
 /// Single-precision operations of a whole model, 10^9 in a second.
 pub(crate) fn gflop_per_s(study: &Study, model: &str) -> f64 {
     let workload = Workload::load(model, None).unwrap();
     let kernels = (0..workload.kernel_count()).map(|index| workload.kernel(index));
     let sum: u64 = kernels.map(|kernel| operations(&kernel)).sum();
-    count(sum) / seconds(study.alone(model), true) / 1e9
+    count(sum) / study.alone(model).seconds(true) / 1e9
 }
 
 /// Classes of Slate, compute and memory.
@@ -125,14 +196,13 @@ pub(crate) fn arcs_class(study: &Study, model: &str) -> String {
 /// UGPU's equations 1 and 2 for half of the SMs and half of the channels: what an
 /// application asks of memory and what it gets, GB/s.
 pub(crate) fn demand_and_supply(study: &Study, model: &str) -> [f64; 2] {
-    let (record, app) = study.alone(model);
-    let machine = &record.machine;
-    let asked = SECTOR * count(app.l2.accesses) / count(app.thread_instructions);
-    let issued = LANES * machine.peak_warp_instructions_per_cycle / 2.0;
-    let hits = app.l2.hit_rate().unwrap_or(0.0);
-    let [cache, memory] = [machine.peak_l2_gb_per_s, machine.peak_dram_gb_per_s].map(|x| x / 2.0);
+    let app = study.alone(model);
+    let asked = SECTOR * count(app.l2_accesses) / count(app.thread_instructions);
+    let issued = LANES * app.peak_warp_instructions_per_cycle / 2.0;
+    let hits = app.l2().hit_rate().unwrap_or(0.0);
+    let [cache, memory] = [app.peak_l2_gb_per_s, app.peak_dram_gb_per_s].map(|x| x / 2.0);
     let supply = hits * cache + ((1.0 - hits) * cache).min(memory);
-    [asked * issued * machine.core_mhz / 1e3, supply]
+    [asked * issued * app.core_mhz / 1e3, supply]
 }
 
 /// By what an application of UGPU is bound.
@@ -143,10 +213,10 @@ pub(crate) fn ugpu_class(study: &Study, model: &str) -> String {
 
 /// CTAs on an SM and the speed with them over the best, of the first 200 K cycles.
 pub(crate) fn curve(study: &Study, model: &str) -> Vec<(u32, f64)> {
-    let most = study.alone(model).1.kernels[0].ctas_per_sm;
-    let point = |run: &CoRun| (run.parameters["ctas"].parse().unwrap(), run.apps[0].ipc);
-    let runs = study.runs(model);
-    let points: Vec<(u32, f64)> = runs.iter().map(|(_, run)| point(run)).collect();
+    let most = study.alone(model).ctas_per_sm;
+    let runs = data::<Run>("warped-slicer-curves").into_iter().filter(|run| run.mix == model);
+    let point = |run: Run| (run.parameters["ctas"].parse().unwrap(), run.ipc[0]);
+    let points: Vec<(u32, f64)> = runs.map(point).collect();
     let points: Vec<(u32, f64)> = points.into_iter().filter(|(ctas, _)| *ctas <= most).collect();
     let best = points.iter().map(|(_, speed)| *speed).fold(0.0, f64::max);
     points.into_iter().map(|(ctas, speed)| (ctas, speed / best)).collect()
@@ -184,18 +254,15 @@ pub(crate) struct Profile {
 impl Profile {
     /// Launches are left out: nothing of the application runs in them.
     pub(crate) fn of(study: &Study, model: &str) -> Self {
-        let (record, app) = study.alone(model);
-        let seconds = seconds((record, app), false);
-        let mixes = || app.kernels.iter().flat_map(|kernel| &kernel.instruction_mix);
-        let memory: u64 = mixes().filter(|(unit, _)| *unit == "memory").map(|(_, n)| n).sum();
-        let all: u64 = mixes().map(|(_, n)| n).sum();
+        let app = study.alone(model);
+        let seconds = app.seconds(false);
         Self {
-            dram: count(app.dram.bytes()) / seconds / 1e9,
-            l2: SECTOR * count(app.l2.reads) / seconds / 1e9,
-            ratio: count(memory) / count(all - memory),
-            ipc: count(app.thread_instructions) / (seconds * record.machine.core_mhz * 1e6),
-            peak_dram: record.machine.peak_dram_gb_per_s,
-            peak_ipc: LANES * record.machine.peak_warp_instructions_per_cycle,
+            dram: app.dram_bytes() / seconds / 1e9,
+            l2: SECTOR * count(app.l2_reads) / seconds / 1e9,
+            ratio: count(app.memory_instructions) / count(app.other_instructions),
+            ipc: count(app.thread_instructions) / (seconds * app.core_mhz * 1e6),
+            peak_dram: app.peak_dram_gb_per_s,
+            peak_ipc: LANES * app.peak_warp_instructions_per_cycle,
         }
     }
 }
@@ -217,9 +284,4 @@ pub(crate) fn ilp_class(study: &Study, model: &str) -> String {
         "none"
     };
     String::from(class)
-}
-
-/// Bytes per second of the SMs' loads and stores in a run, 10^9, where the L1 keeps nothing.
-pub(crate) fn moved_gb_per_s((record, run): (&Analysis, &CoRun)) -> f64 {
-    SECTOR * count(run.l2.accesses) * record.machine.core_mhz / 1e3 / count(run.cycles)
 }
