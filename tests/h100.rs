@@ -13,7 +13,7 @@ use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
 use gpumodel::report::results::Analysis;
 use tempfile::TempDir;
 
-use crate::archive::{hold_table, reports};
+use crate::report_data::{hold_table, reports};
 
 /// Where measurements and loops lie.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/hardware/h100");

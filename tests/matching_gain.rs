@@ -1,19 +1,18 @@
 //! What can matching gain in ILP-SMRA's queues? Tables of `reports/PAPERS.md` from the
-//! record of its whole reproduction and from the slow-downs that the paper prints.
+//! queues of the paper's evaluation and from the slow-downs that the paper prints.
 //!
-//! `BLESS=1 cargo test --test all matching_gain` writes them anew from
-//! `reports/records/ilp-smra.tar.xz` and `models/papers/ilp-smra.toml`.
+//! `BLESS=1 cargo test --test all matching_gain` writes them from
+//! `reports/data/ilp-smra-two.json`, `ilp-smra-three.json` and `models/papers/ilp-smra.toml`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::archive::{hold_table, reports, unpacked};
+use crate::report_data::{hold_table, reports};
 
-/// What is read of a record of queues.
+/// What `reports/queues.jq` takes of a record of queues.
 #[derive(Debug, Deserialize)]
 struct Record {
     solo: Vec<Solo>,
@@ -72,8 +71,9 @@ struct Share {
 type Members = Vec<String>;
 
 impl Record {
-    fn load(folder: &Path, name: &str) -> Self {
-        serde_json::from_slice(&fs::read(folder.join(name)).unwrap()).unwrap()
+    fn load(name: &str) -> Self {
+        let path = reports().join("data").join(name);
+        serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
     }
 
     fn class(&self, app: &str) -> usize {
@@ -323,10 +323,8 @@ fn classes(two: &Record, three: &Record) -> String {
 }
 
 #[test]
-fn what_matching_can_gain_follows_from_records_and_print() {
-    let scratch = tempfile::tempdir().unwrap();
-    let folder = unpacked("ilp-smra", scratch.path());
-    let [two, three] = ["two.json", "three.json"].map(|name| Record::load(&folder, name));
+fn what_matching_can_gain_follows_from_queues_and_print() {
+    let [two, three] = ["ilp-smra-two.json", "ilp-smra-three.json"].map(Record::load);
     let path = reports().join("PAPERS.md");
     hold_table(&path, "ilp-smra-queues", &queues(&two, &three));
     hold_table(&path, "ilp-smra-pairs", &groups(&two, 1));

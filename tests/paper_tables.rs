@@ -1,7 +1,7 @@
 //! Does `reports/PAPERS.md` say what the whole reproductions beside it gave, and why rows
 //! fail?
 //!
-//! `BLESS=1 cargo test --test all paper_tables` writes its tables anew from
+//! `BLESS=1 cargo test --test all paper_tables` writes its tables from
 //! `reports/whole/PAPER.csv`, which is the `headlines.csv` of `gpumodel reproduce PAPER`, and
 //! the reasons from `models/papers/PAPER.toml`.
 
@@ -11,7 +11,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::archive::{hold_table, reports};
+use crate::report_data::{hold_table, reports};
 
 /// A line of `headlines.csv`.
 #[derive(Debug, Deserialize)]

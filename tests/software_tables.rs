@@ -1,16 +1,12 @@
-//! Do the pairs in `reports/SOFTWARE.md` say what their records say?
+//! Do the pairs in `reports/SOFTWARE.md` say what their runs gave?
 //!
-//! `BLESS=1 cargo test --test all software_tables` writes them anew from the archives
-//! `slate-pairs` and `arcs-pairs` of `reports/records`, parts of `gpumodel reproduce`.
+//! `BLESS=1 cargo test --test all software_tables` writes them from
+//! `reports/data/slate-pairs.csv` and `arcs-pairs.csv`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
 
-use gpumodel::report::results::{Analysis, CoRun};
-
-use crate::archive::{hold_table, reports, unpacked};
+use crate::report_data::{Run, hold_table, reports, rows};
 
 /// By pair what Slate prints over MPS, section V.E.
 const SLATE: [(&str, &str); 5] = [
@@ -25,26 +21,19 @@ const SLATE: [(&str, &str); 5] = [
 const LOW: [&str; 3] = ["FD", "PF", "TP"];
 
 /// By mix, names joined by ` + `, and by scheme: its run.
-type Runs = BTreeMap<String, BTreeMap<String, CoRun>>;
+type Runs = BTreeMap<String, BTreeMap<String, Run>>;
 
-fn runs(name: &str, scratch: &Path) -> Runs {
+fn runs(name: &str) -> Runs {
     let mut runs = Runs::new();
-    for entry in fs::read_dir(unpacked(name, scratch).join("cells")).unwrap() {
-        let path = entry.unwrap().path();
-        let record = Analysis::from_json(&fs::read(&path).unwrap(), &path).unwrap();
-        for run in record.coruns {
-            let names: Vec<&str> = run.apps.iter().map(|app| app.app.as_str()).collect();
-            runs.entry(names.join(" + ")).or_default().insert(run.scheme.clone(), run);
-        }
+    for run in rows::<Run>(name) {
+        runs.entry(run.mix.clone()).or_default().insert(run.scheme.clone(), run);
     }
     runs
 }
 
 /// How much faster `scheme` ends than `over` in a mix; 0 is as fast.
-#[allow(clippy::cast_precision_loss, reason = "cycles are below 2^53")]
-fn gain(mix: &BTreeMap<String, CoRun>, scheme: &str, over: &str) -> f64 {
-    let cycles = |scheme: &str| mix[scheme].makespan_cycles as f64;
-    cycles(over) / cycles(scheme) - 1.0
+fn gain(mix: &BTreeMap<String, Run>, scheme: &str, over: &str) -> f64 {
+    mix[over].makespan_cycles / mix[scheme].makespan_cycles - 1.0
 }
 
 #[allow(clippy::cast_precision_loss, reason = "few values")]
@@ -57,7 +46,7 @@ fn percent(gain: f64) -> String {
 }
 
 /// The gains of a mix, or the means of several: of `slate` over both, and of MPS over CUDA.
-fn gains(of: &[&BTreeMap<String, CoRun>]) -> String {
+fn gains(of: &[&BTreeMap<String, Run>]) -> String {
     let over = [("slate", "mps-leftover"), ("slate", "cuda"), ("mps-leftover", "cuda")];
     let gain = |(scheme, over)| {
         percent(mean(&of.iter().map(|mix| gain(mix, scheme, over)).collect::<Vec<_>>()))
@@ -66,9 +55,8 @@ fn gains(of: &[&BTreeMap<String, CoRun>]) -> String {
 }
 
 #[test]
-fn the_pairs_of_slate_follow_from_their_records() {
-    let scratch = tempfile::tempdir().unwrap();
-    let runs = runs("slate-pairs", scratch.path());
+fn the_pairs_of_slate_follow_from_their_runs() {
+    let runs = runs("slate-pairs");
     assert_eq!(runs.len(), 15);
     let paper = |name: &str| SLATE.iter().find(|(of, _)| *of == name).map_or("", |(_, said)| said);
     let mut table = String::from(
@@ -76,7 +64,7 @@ fn the_pairs_of_slate_follow_from_their_records() {
          the paper, over MPS |\n|---|---|---|---|---|---|\n",
     );
     for (name, mix) in &runs {
-        let together = mix["slate"].decisions[0].reason.ends_with("they go together");
+        let together = mix["slate"].first_reason.ends_with("they go together");
         let how = if together { "together" } else { "in turns" };
         assert_eq!(together, name.contains("RG"), "as in the paper: {name}");
         let _ = writeln!(table, "| {name} | {how} | {} | {} |", gains(&[mix]), paper(name));
@@ -90,7 +78,7 @@ fn the_pairs_of_slate_follow_from_their_records() {
 }
 
 /// Both orders of each pair, the one whose first name comes first in the alphabet first.
-fn pairs(runs: &Runs) -> Vec<(String, [&BTreeMap<String, CoRun>; 2])> {
+fn pairs(runs: &Runs) -> Vec<(String, [&BTreeMap<String, Run>; 2])> {
     let turned = |name: &str| {
         let (first, second) = name.split_once(" + ").unwrap();
         (first < second).then(|| format!("{second} + {first}"))
@@ -100,7 +88,7 @@ fn pairs(runs: &Runs) -> Vec<(String, [&BTreeMap<String, CoRun>; 2])> {
 }
 
 /// Rows of the pairs among `pairs` that hold a kernel of [`LOW`], or none, and their means.
-fn group(pairs: &[(String, [&BTreeMap<String, CoRun>; 2])], low: bool) -> String {
+fn group(pairs: &[(String, [&BTreeMap<String, Run>; 2])], low: bool) -> String {
     let is_low = |name: &String| name.split(" + ").any(|app| LOW.contains(&app));
     let mut rows = String::new();
     let mut sums: [Vec<f64>; 2] = Default::default();
@@ -129,9 +117,8 @@ fn group(pairs: &[(String, [&BTreeMap<String, CoRun>; 2])], low: bool) -> String
 }
 
 #[test]
-fn the_pairs_of_tenancy_follow_from_their_records() {
-    let scratch = tempfile::tempdir().unwrap();
-    let runs = runs("arcs-pairs", scratch.path());
+fn the_pairs_of_tenancy_follow_from_their_runs() {
+    let runs = runs("arcs-pairs");
     let pairs = pairs(&runs);
     assert_eq!((runs.len(), pairs.len()), (42, 21));
     let head = "| pair | `pt`: first, second comes first | `sim`: the same | mean of `pt`, `sim` \

@@ -1,9 +1,9 @@
 //! Do the models of the papers' kernels, alone, fall in the classes that the papers print?
 //!
-//! The records of `reports/records/solo-*.tar.xz` are of whole runs; `solo_facts.rs` holds
-//! some of it on short ones.
+//! The tables `reports/data/solo-*.csv` are of whole runs; `solo_facts.rs` holds some of it on
+//! short ones.
 
-use crate::solo_records::{
+use crate::solo_runs::{
     Study, arcs_class, ilp_class, slate_class, ugpu_class, warped_slicer_class,
 };
 
@@ -28,16 +28,11 @@ const RULES: [Rule; 4] = [
     ("ilp-smra", &["class"], ilp_class),
 ];
 
-fn study(paper: &str) -> Study {
-    let scratch = tempfile::tempdir().unwrap();
-    Study::read(&format!("solo-{paper}"), paper, scratch.path())
-}
-
 #[test]
 fn each_kernel_is_in_its_printed_class_but_for_the_known_gaps() {
     let (mut found, mut seen) = (Vec::new(), 0);
     for (paper, keys, rule) in RULES {
-        let study = study(paper);
+        let study = Study::read(paper);
         for model in study.models() {
             let Some(row) = study.printed(model) else { continue };
             let words: Vec<&str> = keys.iter().map(|key| row[*key].as_str().unwrap()).collect();
@@ -56,7 +51,7 @@ fn each_kernel_is_in_its_printed_class_but_for_the_known_gaps() {
 
 #[test]
 fn each_kernel_of_arcs_is_in_its_printed_group() {
-    let study = study("arcs");
+    let study = Study::read("arcs");
     for group in ["low", "high"] {
         for model in study.paper["groups"][group].as_array().unwrap() {
             let model = model.as_str().unwrap();

@@ -1,47 +1,38 @@
-//! Do the tables of `models/workloads/CALIBRATION.md` say what their records say?
+//! Do the tables of `models/workloads/CALIBRATION.md` say what the models' runs gave?
 //!
-//! `BLESS=1 cargo test --test all solo_tables` writes them anew from the archives of
-//! `reports/records`, each the folder of `gpumodel sweep models/plans/NAME.toml`.
+//! `BLESS=1 cargo test --test all solo_tables` writes them from `reports/data/solo-PAPER.csv`,
+//! `slate-scaling.csv` and `warped-slicer-curves.csv`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use serde::Deserialize;
 use toml::Value;
 
-use crate::archive::hold_table;
+use crate::report_data::{hold_table, rows};
 use crate::solo_facts::number;
-use crate::solo_records::{
+use crate::solo_runs::{
     Profile, Study, arcs_class, count, curve, demand_and_supply, gflop_per_s, ilp_class,
-    moved_gb_per_s, slate_class, ugpu_class, warped_slicer_class,
+    slate_class, ugpu_class, warped_slicer_class,
 };
 use crate::workloads::workloads;
 
-/// Records, paper, place in the text, how it is written.
-type Table = (&'static str, &'static str, &'static str, fn(&Study) -> String);
+/// Paper, place in the text, how it is written.
+type Table = (&'static str, &'static str, fn(&Study) -> String);
 
 const TABLES: &[Table] = &[
-    ("solo-slate", "slate", "slate", slate),
-    ("slate-scaling", "slate", "stream", stream),
-    ("solo-arcs", "arcs", "arcs", arcs),
-    ("solo-ugpu", "ugpu", "ugpu", ugpu),
-    ("solo-ugpu", "ugpu", "networks", networks),
-    ("solo-warped-slicer", "warped-slicer", "warped-slicer", warped_slicer),
-    ("solo-warped-slicer", "warped-slicer", "units", units),
-    ("solo-warped-slicer", "warped-slicer", "curves", curves),
-    ("solo-ilp-smra", "ilp-smra", "ilp-smra", ilp),
+    ("slate", "slate", slate),
+    ("arcs", "arcs", arcs),
+    ("ugpu", "ugpu", ugpu),
+    ("ugpu", "networks", networks),
+    ("warped-slicer", "warped-slicer", warped_slicer),
+    ("warped-slicer", "units", units),
+    ("warped-slicer", "curves", curves),
+    ("ilp-smra", "ilp-smra", ilp),
 ];
 
 /// A kernel of ARCS takes so many times as long as its model.
 const ARCS_SHORTER: f64 = 10.0;
-
-/// What a stalled slot waits for, by the names of a record.
-const CAUSES: [(&str, &str); 5] = [
-    ("barrier", "barriers"),
-    ("execution_resource", "units, operand banks"),
-    ("instruction_buffer_empty", "instructions"),
-    ("long_memory_latency", "memory latency"),
-    ("short_raw", "dependent arithmetic"),
-];
 
 /// The most CTAs that an SM of Warped-Slicer holds.
 const MOST_CTAS: u32 = 8;
@@ -112,15 +103,22 @@ fn slate(study: &Study) -> String {
             format!("{:.1}", gflop_per_s(study, model)),
             format!("{} {}", word("compute"), word("memory")),
             slate_class(study, model),
-            study.alone(model).1.cycles.to_string(),
+            study.alone(model).cycles.to_string(),
         ]
     })
 }
 
-fn stream(study: &Study) -> String {
-    let runs = study.runs("stream");
-    let sms: Vec<&str> = runs.iter().map(|(_, run)| run.parameters["sms"].as_str()).collect();
-    let moved = runs.iter().map(|run| format!("{:.0}", moved_gb_per_s(*run)));
+/// A row of the own table of the figure `sm-scaling`.
+#[derive(Deserialize)]
+struct Scaling {
+    sms: String,
+    gb_per_s: f64,
+}
+
+fn stream() -> String {
+    let points: Vec<Scaling> = rows("slate-scaling");
+    let sms: Vec<&str> = points.iter().map(|point| point.sms.as_str()).collect();
+    let moved = points.iter().map(|point| format!("{:.0}", point.gb_per_s));
     let row = std::iter::once(String::from("GB/s")).chain(moved).collect();
     table(&format!("SMs | {}", sms.join(" | ")), [row])
 }
@@ -145,7 +143,7 @@ fn arcs(study: &Study) -> String {
             format!("{:.1} %", study.modelled(model, "issued_percent")),
             String::from(if listed("low", model) { "low" } else { "high" }),
             arcs_class(study, model),
-            study.alone(model).1.cycles.to_string(),
+            study.alone(model).cycles.to_string(),
             held_back(study, model),
         ]
     })
@@ -153,16 +151,14 @@ fn arcs(study: &Study) -> String {
 
 /// The two causes that take most of the slot-cycles of a model's launches.
 fn held_back(study: &Study, model: &str) -> String {
-    let kernels = &study.alone(model).1.kernels;
-    let mut shares = BTreeMap::new();
-    let whole: f64 = kernels.iter().map(|kernel| count(kernel.cycles)).sum();
-    for kernel in kernels {
-        for (cause, share) in &kernel.stall_fractions {
-            *shares.entry(cause.as_str()).or_default() += share * count(kernel.cycles) / whole;
-        }
-    }
-    let known = CAUSES.map(|(cause, words)| (words, shares.get(cause).copied().unwrap_or(0.0)));
-    let mut known: Vec<(&str, f64)> = known.into();
+    let app = study.alone(model);
+    let mut known = [
+        ("barriers", app.barrier),
+        ("units, operand banks", app.execution_resource),
+        ("instructions", app.instruction_buffer_empty),
+        ("memory latency", app.long_memory_latency),
+        ("dependent arithmetic", app.short_raw),
+    ];
     known.sort_by(|a, b| b.1.total_cmp(&a.1));
     let words =
         known.iter().take(2).map(|(words, share)| format!("{words} {:.0} %", share * 100.0));
@@ -171,13 +167,12 @@ fn held_back(study: &Study, model: &str) -> String {
 
 /// The columns of a run on UGPU's machine: launches, M cycles, DRAM, demand, supply.
 fn on_ugpu(study: &Study, model: &str, launches: String) -> Vec<String> {
-    let (record, app) = study.alone(model);
-    let seconds = count(app.cycles) / record.machine.core_mhz / 1e6;
+    let app = study.alone(model);
     let [demand, supply] = demand_and_supply(study, model);
     vec![
         launches,
         format!("{:.1}", millions(count(app.cycles))),
-        gb(count(app.dram.bytes()) / seconds / 1e9),
+        gb(app.dram_bytes() / app.seconds(true) / 1e9),
         format!("{demand:.0}"),
         format!("{supply:.0}"),
     ]
@@ -229,9 +224,8 @@ fn warped_slicer(study: &Study) -> String {
         let done = [of(row, "inst_millions"), ours("inst_millions")].map(|millions| millions / 1e3);
         let misses = [of(row, "mpki_warp"), ours("mpki_warp")];
         let held = |key: &str| format!("{} {:.0}", of(row, key), ours(key));
-        let app = study.alone(model).1;
-        let kernels = app.kernels.iter().map(|kernel| count(kernel.cycles));
-        let cycles = kernels.sum::<f64>() / count(app.kernels.len() as u64);
+        let app = study.alone(model);
+        let cycles = count(app.kernel_cycles) / app.kernels as f64;
         vec![
             format!("{:.1}", done[0]),
             format!("{:.2}", done[1]),
@@ -241,7 +235,7 @@ fn warped_slicer(study: &Study) -> String {
             error(misses[0], misses[1]),
             held("registers_percent"),
             held("shared_percent"),
-            app.kernels[0].ctas_per_sm.to_string(),
+            app.ctas_per_sm.to_string(),
             printed_cycles(of(row, "profile_percent")),
             digits(millions(cycles), 3),
             row["class"].as_str().unwrap().to_owned(),
@@ -300,7 +294,7 @@ fn ilp(study: &Study) -> String {
     let columns = "model | class printed | modelled | MB GB/s | of peak | L2 GB/s | of peak | R | \
                    IPC | of peak | k cycles | M warp instructions";
     printed(study, columns, |model, row| {
-        let (app, profile) = (study.alone(model).1, Profile::of(study, model));
+        let (app, profile) = (study.alone(model), Profile::of(study, model));
         vec![
             row["class"].as_str().unwrap().to_owned(),
             ilp_class(study, model),
@@ -318,10 +312,10 @@ fn ilp(study: &Study) -> String {
 }
 
 #[test]
-fn the_tables_follow_from_their_records() {
-    let scratch = tempfile::tempdir().unwrap();
+fn the_tables_follow_from_their_runs() {
     let path = workloads().join("CALIBRATION.md");
-    for (records, paper, name, write) in TABLES {
-        hold_table(&path, name, &write(&Study::read(records, paper, scratch.path())));
+    for (paper, name, write) in TABLES {
+        hold_table(&path, name, &write(&Study::read(paper)));
     }
+    hold_table(&path, "stream", &stream());
 }

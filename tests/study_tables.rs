@@ -1,16 +1,13 @@
 //! Do the gains in `reports/ILP_SMRA.md` and the times of tasks in `reports/SOFTWARE.md` say
-//! what their records say?
+//! what the figures' own tables say?
 //!
-//! `BLESS=1 cargo test --test all study_tables` writes them anew from the archives `queues`
-//! and `software` of `reports/records`.
+//! `BLESS=1 cargo test --test all study_tables` writes them from `reports/data/queues.csv`,
+//! `queues-job-ipc.csv` and `tasks.csv`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
 
-use assert_cmd::Command;
-
-use crate::archive::{hold_table, records_in, reports, unpacked};
+use crate::report_data::{hold_table, reports, rows};
 
 /// By scheme what ILP-SMRA prints over `even-queue`, figures 3a and 4a.
 const GAINS: [(&str, &str); 3] = [
@@ -31,16 +28,6 @@ const TASKS: [(&str, &str); 5] = [
 /// A row of a figure's own table by the names of its columns.
 type Row = BTreeMap<String, String>;
 
-/// The own table of the figure `words` of the records in `path`.
-fn figure(path: &Path, words: &[&str]) -> Vec<Row> {
-    let scratch = tempfile::tempdir().unwrap();
-    let (drawn, table) = (scratch.path().join("x.svg"), scratch.path().join("x.csv"));
-    let mut plot = Command::cargo_bin("gpumodel").unwrap();
-    plot.arg("plot").args(records_in(path)).arg("--figure").args(words);
-    plot.arg("-o").arg(drawn).arg("--csv").arg(&table).assert().success();
-    csv::Reader::from_path(table).unwrap().deserialize().map(Result::unwrap).collect()
-}
-
 /// The number in `column` of the row that holds these words in these columns.
 fn number(rows: &[Row], words: [(&str, &str); 2], column: &str) -> f64 {
     let row = rows.iter().find(|row| words.iter().all(|(name, word)| row[*name] == *word));
@@ -48,11 +35,8 @@ fn number(rows: &[Row], words: [(&str, &str); 2], column: &str) -> f64 {
 }
 
 #[test]
-fn gains_of_queues_follow_from_their_records() {
-    let scratch = tempfile::tempdir().unwrap();
-    let folder = unpacked("queues", scratch.path());
-    let throughput = figure(&folder, &["queues"]);
-    let ipc = figure(&folder, &["queues", "--metric", "job-ipc"]);
+fn gains_of_queues_follow_from_their_figure() {
+    let (throughput, ipc) = (rows("queues"), rows("queues-job-ipc"));
     let mut table = String::from(
         "| over `even-queue`, average of the five distributions | throughput | IPC of each job's \
          application | the paper (Fig. 3a, 4a) |\n|---|---|---|---|\n",
@@ -70,9 +54,8 @@ fn gains_of_queues_follow_from_their_records() {
 }
 
 #[test]
-fn times_of_tasks_follow_from_their_records() {
-    let scratch = tempfile::tempdir().unwrap();
-    let rows = figure(&unpacked("software", scratch.path()).join("tasks"), &["task-size"]);
+fn times_of_tasks_follow_from_their_figure() {
+    let rows = rows("tasks");
     let mut table = String::from("| | task of 1 | task of 10 | the paper |\n|---|---|---|---|\n");
     for (app, paper) in TASKS {
         let time = |task| number(&rows, [("app", app), ("task_blocks", task)], "normalized");

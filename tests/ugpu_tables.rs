@@ -1,39 +1,85 @@
-//! Do the tables of `reports/UGPU.md` say what their records say?
+//! Do the tables of `reports/UGPU.md` say what their runs gave?
 //!
-//! `BLESS=1 cargo test --test all ugpu_tables` writes them anew from the archives of
-//! `reports/records`, each the folder of `gpumodel sweep models/plans/NAME.toml`, some with
-//! lists of chosen cells.
+//! `BLESS=1 cargo test --test all ugpu_tables` writes them from the tables `ugpu-*.csv` of
+//! `reports/data`, and the parts of an epoch in which something moves from
+//! `reports/whole/ugpu.csv`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use gpumodel::report::results::{CoRun, EnergyRecord, Measure};
+use serde::Deserialize;
 
-use crate::archive::{hold_table, reports};
-use crate::ugpu_study::{Archives, Mix, Study};
+use crate::report_data::{Run, distinct, hold_table, reports, rows};
 
-/// A table: records, or the list of those in their folder that count; place in the text; how
-/// it is written.
+/// Runs, place in the text, how it is written.
 type Table = (&'static str, &'static str, fn(&Study) -> String);
 
 const TABLES: &[Table] = &[
-    ("ugpu-pairs/ten.csv", "pairs", each_mix),
+    ("ugpu-ten", "pairs", each_mix),
     ("ugpu-spread", "spread", each_mix),
-    ("ugpu-pairs/ten.csv", "energy", energies),
-    ("ugpu-pairs/partitions.csv", "overhead", overhead),
-    ("ugpu-pairs/partitions.csv", "leaks", leaks),
+    ("ugpu-ten", "energy", energies),
+    ("ugpu-partitions", "overhead", overhead),
+    ("ugpu-partitions", "leaks", leaks),
     ("ugpu-leak", "translation", speeds),
-    ("ugpu-pairs/partitions.csv", "partitions", each_memory_bound),
-    ("ugpu-pairs/pages.csv", "pages", each_memory_bound),
-    ("ugpu-pairs/searches.csv", "searches", each_memory_bound),
+    ("ugpu-partitions", "partitions", each_memory_bound),
+    ("ugpu-pages", "pages", each_memory_bound),
+    ("ugpu-searches", "searches", each_memory_bound),
     ("ugpu-alike", "alike", each_kind),
     ("ugpu-many", "many", each_mix),
     ("ugpu-relaxed", "relaxed", each_run),
     ("ugpu-ai", "networks", each_mix),
-    ("ugpu-qos", "promises", promises),
     ("ugpu-settings", "settings", each_run),
     ("ugpu-readings", "readings", each_run),
     ("ugpu-port", "port", each_run),
 ];
+
+/// The runs of a study.
+struct Study {
+    runs: Vec<Labelled>,
+}
+
+struct Labelled {
+    /// The applications, and how the machine is set.
+    mix: String,
+    /// The scheme, with the parameters in which its runs differ.
+    scheme: String,
+    run: Run,
+}
+
+/// The runs of a mix by scheme.
+type Mix<'a> = BTreeMap<&'a str, &'a Run>;
+
+impl Study {
+    fn read(name: &str) -> Self {
+        let runs: Vec<Run> = rows(name);
+        let labels: Vec<String> = runs.iter().map(|run| run.label(&runs)).collect();
+        let labelled = |(run, scheme): (Run, String)| {
+            let settings = run.overrides.iter().map(|(key, value)| format!("; `{key}={value}`"));
+            let mix = listed(&run.mix, " + ") + &settings.collect::<String>();
+            Labelled { mix, scheme, run }
+        };
+        Self { runs: runs.into_iter().zip(labels).map(labelled).collect() }
+    }
+
+    fn mixes(&self) -> Vec<&str> {
+        distinct(self.runs.iter().map(|run| run.mix.as_str()))
+    }
+
+    fn schemes(&self) -> Vec<&str> {
+        distinct(self.runs.iter().map(|run| run.scheme.as_str()))
+    }
+
+    /// The runs of `mix`, by scheme.
+    fn of(&self, mix: &str) -> Mix<'_> {
+        let own = self.runs.iter().filter(|run| run.mix == mix);
+        own.map(|run| (run.scheme.as_str(), &run.run)).collect()
+    }
+}
+
+/// The applications of a mix as the tables write them.
+fn listed(mix: &str, between: &str) -> String {
+    mix.replace(between, ", ").to_uppercase()
+}
 
 /// The compute-bound applications of the paper's table 2.
 const COMPUTE_BOUND: &[&str] = &["DXTC", "HOTSPOT", "PF", "CP", "MRIQ"];
@@ -59,7 +105,7 @@ fn header(columns: &[String]) -> String {
 /// STP, ANTT, gain over the first scheme, and of pairs what the first application has at
 /// the end.
 fn each_run(study: &Study) -> String {
-    let schemes = study.distinct(|run| &run.scheme);
+    let schemes = study.schemes();
     table(study, |runs, scheme| described(runs, scheme, schemes[0]))
 }
 
@@ -84,8 +130,8 @@ fn each_kind(study: &Study) -> String {
 /// A row per group of mixes, then one of all: means of STP and of ANTT, and the geometric
 /// mean, the least and the largest of the gains over the first scheme.
 fn each_group(study: &Study, group: fn(&str) -> &str) -> String {
-    let schemes = study.distinct(|run| &run.scheme);
-    let mixes = study.distinct(|run| &run.mix);
+    let schemes = study.schemes();
+    let mixes = study.mixes();
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for mix in &mixes {
         match groups.iter_mut().find(|(name, _)| *name == group(mix)) {
@@ -112,11 +158,11 @@ fn each_group(study: &Study, group: fn(&str) -> &str) -> String {
 /// What those of a group of mixes have under a scheme that were run under it and under the
 /// baseline; `None`: none was.
 fn spread(mixes: &[Mix<'_>], scheme: &str, baseline: &str) -> Option<String> {
-    let known: Vec<(&CoRun, f64)> = mixes
+    let known: Vec<(&Run, f64)> = mixes
         .iter()
         .filter_map(|mix| Some((*mix.get(scheme)?, gain(mix, scheme, baseline)?)))
         .collect();
-    let mean = |of: fn(&CoRun) -> f64| {
+    let mean = |of: fn(&Run) -> f64| {
         known.iter().map(|(run, _)| of(run)).sum::<f64>() / known.len() as f64
     };
     let gains: Vec<f64> = known.iter().map(|(_, gain)| *gain).collect();
@@ -135,49 +181,38 @@ fn spread(mixes: &[Mix<'_>], scheme: &str, baseline: &str) -> Option<String> {
 
 /// Energy of a thread instruction over that under the first scheme; the last row has means.
 fn energies(study: &Study) -> String {
-    let schemes = study.distinct(|run| &run.scheme);
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let schemes = study.schemes();
     let text = |runs: &Mix<'_>, scheme: &str| energy(runs, scheme, schemes[0]).map(percent);
     table(study, text) + &means(study, "mean", energy, mean)
 }
 
 /// What figure 12 shows: means over the mixes of `ugpu` over `bp`, and shares of one scheme.
 fn overhead(study: &Study) -> String {
-    let mixes = study.distinct(|run| &run.mix);
-    let runs: Vec<Mix<'_>> = mixes.iter().map(|mix| study.of(mix)).collect();
-    let values =
-        |of: &dyn Fn(&Mix<'_>) -> Option<f64>| -> Vec<f64> { runs.iter().filter_map(of).collect() };
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let over = |measure: Measure| {
-        let ratios = values(&|mix| measure.ratio(mix.get("ugpu")?, mix.get("bp")?));
+    let mixes: Vec<Mix<'_>> = study.mixes().into_iter().map(|mix| study.of(mix)).collect();
+    let over = |of: fn(&Run) -> f64| {
+        let ratios: Vec<f64> = mixes.iter().map(|mix| of(mix["ugpu"]) / of(mix["bp"])).collect();
         percent(mean(&ratios))
     };
-    let share = |measure: Measure, scheme: &str| {
-        let shares = values(&|mix| measure.share(mix.get(scheme)?));
-        let most = shares.iter().copied().fold(0.0, f64::max);
-        format!("{:.1} %, at most {:.1}", mean(&shares) * 100.0, most * 100.0)
+    let share = |of: fn(&Run) -> f64, scheme: &str| -> Vec<f64> {
+        mixes.iter().map(|mix| 100.0 * of(mix[scheme])).collect()
     };
-    let grown = |of: fn(&CoRun) -> f64| {
-        percent(mean(&values(&|mix| Some(of(mix.get("ugpu")?) / of(mix.get("bp")?)))))
-    };
-    let part = |of: fn(&EnergyRecord) -> f64, scheme: &str| {
-        let energy = |mix: &Mix<'_>| mix.get(scheme)?.energy;
-        let parts = values(&|mix| energy(mix).map(|energy| of(&energy) / energy.memory_joules()));
-        let most = parts.iter().copied().fold(0.0, f64::max);
-        format!("{:.0} %, at most {:.0}", mean(&parts) * 100.0, most * 100.0)
-    };
+    let fixed = share(|run| run.dram_static_joules / run.memory_joules(), "bp");
+    let moved = share(|run| run.migrations_joules / run.memory_joules(), "ugpu");
+    let memory = share(|run| run.memory_joules() / run.energy_joules, "bp");
+    let of_gpu = |run: &Run| (run.energy_joules - run.memory_joules()) / run.thread_instructions;
+    let of_memory = |run: &Run| run.memory_joules() / run.thread_instructions;
     [
-        ("energy of an instruction", over(Measure::Energy), "-7.1 %"),
-        ("that of the GPU without its memory", over(Measure::GpuEnergy), "-13 %"),
-        ("that of the memory", over(Measure::MemoryEnergy), "+38 %"),
-        ("the memory's energy of a run", grown(memory_joules), "as above or this: not said"),
-        ("its part that is static, under `bp`", part(|energy| energy.dram_static_joules, "bp"), ""),
-        ("its part that is migrations", part(|energy| energy.migrations_joules, "ugpu"), ""),
-        ("energy of what is read and written", grown(accesses_joules), ""),
-        ("instructions of a run", grown(instructions), ""),
-        ("the memory's part under `bp`", share(Measure::MemoryShare, "bp"), "11.6 %, at most 30.3"),
-        ("SMs or pages moving, part of an epoch", share(Measure::Reallocation, "ugpu"), "8.9 %"),
-        ("the same, worst epoch", share(Measure::WorstReallocation, "ugpu"), "at most 19.5 %"),
+        ("energy of an instruction", over(energy_of_instruction), "-7.1 %"),
+        ("that of the GPU without its memory", over(of_gpu), "-13 %"),
+        ("that of the memory", over(of_memory), "+38 %"),
+        ("the memory's energy of a run", over(Run::memory_joules), "as above or this: not said"),
+        ("its part that is static, under `bp`", at_most(&fixed, 0), ""),
+        ("its part that is migrations", at_most(&moved, 0), ""),
+        ("energy of what is read and written", over(|run| run.dram_joules), ""),
+        ("instructions of a run", over(|run| run.thread_instructions), ""),
+        ("the memory's part under `bp`", at_most(&memory, 1), "11.6 %, at most 30.3"),
+        ("SMs or pages moving, part of an epoch", at_most(&of_epochs("reallocation"), 1), "8.9 %"),
+        ("the same, worst epoch", at_most(&of_epochs("worst-reallocation"), 1), "at most 19.5 %"),
     ]
     .into_iter()
     .fold(header(&["of", "`ugpu`", "the paper"].map(String::from)), |lines, (of, own, paper)| {
@@ -185,39 +220,50 @@ fn overhead(study: &Study) -> String {
     })
 }
 
+/// Mean and maximum of percentages.
+fn at_most(percents: &[f64], places: usize) -> String {
+    let most = percents.iter().copied().fold(0.0, f64::max);
+    format!("{:.places$} %, at most {most:.places$}", mean(percents))
+}
+
+/// Percent of an epoch of each pair, as the reproduction measures it.
+fn of_epochs(measure: &str) -> Vec<f64> {
+    /// A line of `headlines.csv`.
+    #[derive(Deserialize)]
+    struct Line {
+        measure: String,
+        mix: String,
+        modelled_percent: f64,
+    }
+    let lines = csv::Reader::from_path(reports().join("whole/ugpu.csv")).unwrap();
+    let lines = lines.into_deserialize().map(|line| -> Line { line.unwrap() });
+    let pairs = lines.filter(|line| line.measure == measure && line.mix.contains(" + "));
+    pairs.map(|line| line.modelled_percent).collect()
+}
+
 /// Energy of a thread instruction over that of the baseline.
 fn energy(mix: &Mix<'_>, scheme: &str, baseline: &str) -> Option<f64> {
-    let cost = |run: &CoRun| energy_of(run).total_joules() / instructions(run);
-    Some(cost(mix.get(scheme)?) / cost(mix.get(baseline)?))
+    Some(energy_of_instruction(mix.get(scheme)?) / energy_of_instruction(mix.get(baseline)?))
 }
 
-fn energy_of(run: &CoRun) -> &EnergyRecord {
-    run.energy.as_ref().expect("runs of studies have their energy")
+fn energy_of_instruction(run: &Run) -> f64 {
+    run.energy_joules / run.thread_instructions
 }
 
-fn memory_joules(run: &CoRun) -> f64 {
-    energy_of(run).memory_joules()
-}
-
-fn accesses_joules(run: &CoRun) -> f64 {
-    energy_of(run).dram_joules
-}
-
-/// Thread instructions of all runs of all applications.
-fn instructions(run: &CoRun) -> f64 {
-    run.apps.iter().map(|app| app.all_thread_instructions).sum::<u64>() as f64
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// What compute-bound applications have of their speeds alone under the first scheme: the
 /// least with who is beside, the mean, the most.
 fn leaks(study: &Study) -> String {
-    let first = study.distinct(|run| &run.scheme)[0];
+    let first = study.schemes()[0];
     let columns = ["of", "least", "mean", "most"].map(String::from);
     COMPUTE_BOUND.iter().fold(header(&columns), |lines, name| {
         let runs = study.runs.iter().filter(|run| run.scheme == first);
         let own = runs.filter_map(|run| {
             let beside = run.mix.strip_suffix(name)?.strip_suffix(", ")?;
-            Some((run.outcome.apps.last()?.normalized_progress, beside))
+            Some((*run.run.normalized_progress.last()?, beside))
         });
         let mut speeds: Vec<(f64, &str)> = own.collect();
         speeds.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -232,7 +278,7 @@ fn leaks(study: &Study) -> String {
 fn speeds(study: &Study) -> String {
     table(study, |runs, scheme| {
         let run = runs.get(scheme)?;
-        let speeds = run.apps.iter().map(|app| format!("{:.3}", app.normalized_progress));
+        let speeds = run.normalized_progress.iter().map(|speed| format!("{speed:.3}"));
         Some(format!("{:.2}; {}", run.stp, speeds.collect::<Vec<_>>().join(", ")))
     })
 }
@@ -245,8 +291,8 @@ fn means(
     value: fn(&Mix<'_>, &str, &str) -> Option<f64>,
     mean: impl Fn(&[f64]) -> f64,
 ) -> String {
-    let schemes = study.distinct(|run| &run.scheme);
-    let mixes = study.distinct(|run| &run.mix);
+    let schemes = study.schemes();
+    let mixes = study.mixes();
     let mut text = format!("| {name} |");
     for scheme in &schemes {
         let values = mixes.iter().filter_map(|mix| value(&study.of(mix), scheme, schemes[0]));
@@ -261,24 +307,40 @@ fn means(
     text + "\n"
 }
 
+/// A row of the own table of the figure `qos`.
+#[derive(Deserialize)]
+struct Promise {
+    mix: String,
+    scheme: String,
+    progress: Option<f64>,
+    met: Option<bool>,
+    stp: f64,
+}
+
 /// STP, and what the application that was promised something has of its speed alone.
-fn promises(study: &Study) -> String {
-    table(study, |runs, scheme| {
-        let run = runs.get(scheme)?;
-        // Not every scheme's plan says who comes first.
-        let high = runs.values().find_map(|run| run.chosen_high()).expect("a promise");
-        let progress = run.apps[high].normalized_progress;
-        let word = if progress >= run.promised()? { "kept" } else { "broken" };
-        Some(format!("{:.2}; {progress:.3}, {word}", run.stp))
-    })
+fn promises() -> String {
+    let mut found: Vec<Promise> = rows("ugpu-qos");
+    found.retain(|row| row.met.is_some());
+    let schemes = distinct(found.iter().map(|row| &row.scheme));
+    let names = schemes.iter().map(|scheme| format!("`{scheme}`"));
+    let mut lines = header(&std::iter::once("mix".to_string()).chain(names).collect::<Vec<_>>());
+    for mix in distinct(found.iter().map(|row| &row.mix)) {
+        let _ = write!(lines, "| {} |", listed(mix, "+"));
+        for row in found.iter().filter(|row| row.mix == *mix) {
+            let word = if row.met == Some(true) { "kept" } else { "broken" };
+            let _ = write!(lines, " {:.2}; {:.3}, {word} |", row.stp, row.progress.unwrap());
+        }
+        lines.push('\n');
+    }
+    lines
 }
 
 /// A row per mix and a column per scheme: what `text` says of the mix's runs.
 fn table(study: &Study, text: impl Fn(&Mix<'_>, &str) -> Option<String>) -> String {
-    let schemes = study.distinct(|run| &run.scheme);
+    let schemes = study.schemes();
     let names = schemes.iter().map(|scheme| format!("`{scheme}`"));
     let mut lines = header(&std::iter::once("mix".to_string()).chain(names).collect::<Vec<_>>());
-    for name in study.distinct(|run| &run.mix) {
+    for name in study.mixes() {
         let runs = study.of(name);
         let _ = write!(lines, "| {name} |");
         for scheme in &schemes {
@@ -297,30 +359,29 @@ fn described(runs: &Mix<'_>, scheme: &str, baseline: &str) -> Option<String> {
         return Some(text);
     };
     let _ = write!(text, "; {}", percent(gain));
-    if let [first, _] = &run.apps[..] {
-        let _ = write!(text, "; {}, {}", first.sms, first.channels);
+    if let ([sms, _], [channels, _]) = (&run.sms[..], &run.channels[..]) {
+        let _ = write!(text, "; {sms}, {channels}");
     }
     Some(text)
 }
 
 #[test]
-fn the_tables_follow_from_their_records() {
-    let mut archives = Archives::new();
+fn the_tables_follow_from_their_runs() {
     let path = reports().join("UGPU.md");
-    for (records, name, write) in TABLES {
-        hold_table(&path, name, &write(&archives.study(records)));
+    for (runs, name, write) in TABLES {
+        hold_table(&path, name, &write(&Study::read(runs)));
     }
+    hold_table(&path, "promises", &promises());
 }
 
 #[test]
 fn a_partition_from_profiles_is_above_the_one_found_at_run_time_in_the_mean() {
-    let mut archives = Archives::new();
-    for records in ["ugpu-pairs/ten.csv", "ugpu-pairs/partitions.csv"] {
-        let study = archives.study(records);
-        let mixes = study.distinct(|run| &run.mix);
-        let over = |mix: &&str| gain(&study.of(mix), "ugpu-offline", "ugpu");
-        let gains: Vec<f64> = mixes.iter().filter_map(over).collect();
-        assert!(gains.len() >= 10, "{records}: {}", gains.len());
-        assert!(geometric_mean(&gains) >= 1.0, "{records}: {gains:?}");
+    for runs in ["ugpu-ten", "ugpu-partitions"] {
+        let study = Study::read(runs);
+        let mixes = study.mixes().into_iter();
+        let gains = mixes.filter_map(|mix| gain(&study.of(mix), "ugpu-offline", "ugpu"));
+        let gains: Vec<f64> = gains.collect();
+        assert!(gains.len() >= 10, "{runs}: {}", gains.len());
+        assert!(geometric_mean(&gains) >= 1.0, "{runs}: {gains:?}");
     }
 }
