@@ -16,10 +16,10 @@ use gpumodel::core::isa::Access;
 use gpumodel::trace::{ConvertRequest, Silent, Store, convert, expand};
 use zstd::dict::DecoderDictionary;
 
-#[path = "../packing.rs"]
+#[path = "../common/packing.rs"]
 mod packing;
 #[allow(dead_code)]
-#[path = "../rendering.rs"]
+#[path = "../common/rendering.rs"]
 mod rendering;
 
 const CTAS: u64 = 128;

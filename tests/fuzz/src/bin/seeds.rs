@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use gpumodel::trace::{ConvertRequest, Silent, convert};
 use gpumodel_fuzz::{Place, disassembled};
 
-#[path = "../../../packing.rs"]
+#[path = "../../../common/packing.rs"]
 mod packing;
 #[allow(dead_code)]
-#[path = "../../../rendering.rs"]
+#[path = "../../../common/rendering.rs"]
 mod rendering;
 
 /// Larger files are no good to start from: each input should take a millisecond.

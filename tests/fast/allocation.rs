@@ -1,0 +1,35 @@
+//! Is memory allocated for single requests?
+
+#[path = "../bench/traffic.rs"]
+mod traffic;
+
+use traffic::{Pattern, Traffic, machine};
+
+/// Heap allocations of one run.
+fn allocations(name: &str, pattern: Pattern, turns: u64) -> u64 {
+    let resolved = machine(name);
+    let traffic = Traffic::new(&resolved, pattern, 64, turns);
+    let counted = allocation_counter::measure(|| {
+        traffic.run(&resolved);
+    });
+    counted.count_total
+}
+
+#[test]
+fn nothing_is_allocated_per_request_in_steady_state() {
+    let patterns = [
+        Pattern::Stream { width: 4, span: 1 << 18 },
+        Pattern::Stream { width: 16, span: 1 << 40 },
+        Pattern::Scatter { span: 1 << 30 },
+    ];
+    for name in ["accelsim-qv100", "gv100", "ugpu"] {
+        for pattern in patterns {
+            let (short, long) = (allocations(name, pattern, 8), allocations(name, pattern, 24));
+            // Tables still grow to their largest size here and there; requests are
+            // tens of thousands.
+            let requests = Traffic::new(&machine(name), pattern, 64, 16).sectors();
+            let more = long.saturating_sub(short);
+            assert!(more * 200 < requests, "{name} {pattern:?}: {more} for {requests} requests");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Do the readers still take what fuzzing found to reach most of them, and is it little?
+//!
+//! The targets of `fuzz` are built here as they are, without the fuzzer.
+
+#![allow(
+    clippy::all,
+    clippy::pedantic,
+    dead_code,
+    unfulfilled_lint_expectations,
+    unreachable_pub,
+    unused_attributes,
+    unused_imports,
+    reason = "a workspace of its own checks the targets, which are programs there"
+)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+
+use crate::sweep_place::bytes;
+
+/// What the fuzzer calls with each input.
+macro_rules! fuzz_target {
+    (|$bytes:ident: &[u8]| $body:block) => {
+        pub(super) fn target($bytes: &[u8]) $body
+    };
+}
+pub(crate) use fuzz_target;
+
+#[path = "../fuzz/src/lib.rs"]
+pub(crate) mod shared;
+
+#[path = "../fuzz/src/bin/import.rs"]
+mod import;
+#[path = "../fuzz/src/bin/list.rs"]
+mod list;
+#[path = "../fuzz/src/bin/machine.rs"]
+mod machine;
+#[path = "../fuzz/src/bin/memlog.rs"]
+mod memlog;
+#[path = "../fuzz/src/bin/plan.rs"]
+mod plan;
+#[path = "../fuzz/src/bin/record.rs"]
+mod record;
+#[path = "../fuzz/src/bin/requests.rs"]
+mod requests;
+#[path = "../fuzz/src/bin/scheme.rs"]
+mod scheme;
+#[path = "../fuzz/src/bin/store.rs"]
+mod store;
+#[path = "../fuzz/src/bin/trace.rs"]
+mod trace;
+#[path = "../fuzz/src/bin/tracez.rs"]
+mod tracez;
+#[path = "../fuzz/src/bin/workload.rs"]
+mod workload;
+
+/// The targets by name.
+const TARGETS: [(&str, fn(&[u8])); 12] = [
+    ("import", import::target),
+    ("list", list::target),
+    ("machine", machine::target),
+    ("memlog", memlog::target),
+    ("plan", plan::target),
+    ("record", record::target),
+    ("requests", requests::target),
+    ("scheme", scheme::target),
+    ("store", store::target),
+    ("trace", trace::target),
+    ("tracez", tracez::target),
+    ("workload", workload::target),
+];
+
+/// Bytes of the corpus at most.
+const MOST: usize = 300_000;
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus")
+}
+
+#[test]
+fn the_committed_corpus_is_small() {
+    let files = bytes(&corpus());
+    let sum: usize = files.values().map(Vec::len).sum();
+    assert!(sum < MOST, "{} files with {sum} bytes: tests/fuzz/minimise", files.len());
+}
+
+#[test]
+fn every_target_has_its_inputs() {
+    let folders = fs::read_dir(corpus()).unwrap().map(|entry| entry.unwrap().file_name());
+    let folders: BTreeSet<String> = folders.map(|name| name.into_string().unwrap()).collect();
+    assert_eq!(folders, BTreeSet::from(TARGETS.map(|(name, _)| name.to_owned())));
+}
+
+/// Gives the inputs of the targets from `first` to `last` by name to them.
+fn replay(first: &str, last: &str) {
+    for (name, target) in TARGETS.into_iter().filter(|(name, _)| (first..=last).contains(name)) {
+        let inputs = bytes(&corpus().join(name));
+        let wrong = |input: &Vec<u8>| catch_unwind(|| target(input)).is_err();
+        let wrong: Vec<&PathBuf> =
+            inputs.iter().filter(|&(_, input)| wrong(input)).map(|(path, _)| path).collect();
+        assert!(wrong.is_empty(), "{name}: {wrong:?}");
+    }
+}
+
+#[test]
+fn inputs_are_taken_from_import_to_plan() {
+    replay("import", "plan");
+}
+
+#[test]
+fn inputs_are_taken_from_record_to_scheme() {
+    replay("record", "scheme");
+}
+
+#[test]
+fn inputs_are_taken_from_store_to_workload() {
+    replay("store", "workload");
+}

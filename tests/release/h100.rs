@@ -1,0 +1,236 @@
+//! How far is machine `h100` from an H100, alone and with two kernels on an SM?
+//!
+//! What was measured is in `tests/data/hardware/h100`, with the program that did; beside it
+//! lie the loops of its kernels as workload models. `BLESS=1 cargo test --test release h100`
+//! writes the tables of `reports/H100.md` anew.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::report::results::Analysis;
+use tempfile::TempDir;
+
+use crate::report_data::{hold_table, reports};
+
+/// Where measurements and loops lie.
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/hardware/h100");
+
+/// The clock at which the card ran.
+const CLOCKS: &[(&str, &str)] =
+    &[("clocks.core_mhz", "1980"), ("clocks.interconnect_mhz", "1980"), ("clocks.l2_mhz", "1980")];
+
+/// The schedulers that the order of warps of one kernel tells of.
+const TWO_LEVEL: &[(&str, &str)] = &[("sm.policy", "two-level"), ("sm.active_warps", "8")];
+
+/// Kernels of a pair, and rounds that take some 65 thousand cycles.
+const PAIRS: &[(&str, u32)] = &[("compute", 58), ("special", 25), ("l1", 230), ("l2", 31)];
+
+/// Rows of the program's table.
+struct Measured(Vec<BTreeMap<String, String>>);
+
+impl Measured {
+    fn read(file: &str) -> Self {
+        let text = fs::read_to_string(Path::new(FOLDER).join(file)).unwrap();
+        let mut lines = text.lines().filter(|line| !line.starts_with('#'));
+        let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+        let row = |line: &str| {
+            let fields = line.split(',').map(str::to_owned);
+            names.iter().map(|name| (*name).to_owned()).zip(fields).collect()
+        };
+        Self(lines.map(row).collect())
+    }
+
+    /// A column of the one row that is so.
+    fn number(&self, is: &[(&str, &str)], column: &str) -> f64 {
+        let so =
+            |row: &&BTreeMap<String, String>| is.iter().all(|(key, value)| row[*key] == *value);
+        let rows: Vec<_> = self.0.iter().filter(so).collect();
+        assert_eq!(rows.len(), 1, "{is:?}");
+        rows[0][column].parse().unwrap()
+    }
+
+    /// Cycles per round of a kernel's row.
+    fn round(&self, is: &[(&str, &str)]) -> f64 {
+        self.number(is, "cycles") / self.number(is, "rounds")
+    }
+}
+
+/// The model of the card, with room for the loops that it runs.
+struct Card {
+    place: TempDir,
+    settings: Vec<(String, String)>,
+}
+
+impl Card {
+    fn new(settings: &[&[(&str, &str)]]) -> Self {
+        let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        let settings = settings.concat().iter().map(own).collect();
+        Self { place: tempfile::tempdir().unwrap(), settings }
+    }
+
+    /// A loop of the folder with these constants.
+    fn with(&self, name: &str, constants: &[(&str, u32)]) -> PathBuf {
+        let mut text = fs::read_to_string(Path::new(FOLDER).join(format!("{name}.toml"))).unwrap();
+        for (key, value) in constants {
+            let (before, line) = text.split_once(&format!("\n{key} = ")).expect("a constant");
+            let (_, behind) = line.split_once('\n').expect("a line");
+            text = format!("{before}\n{key} = {value}\n{behind}");
+        }
+        let path = self.place.path().join(format!("{name}.toml"));
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn run(&self, apps: Vec<AppName>, schemes: &[&str]) -> Analysis {
+        let request = AnalyzeRequest {
+            overrides: self.settings.clone(),
+            schemes: schemes.iter().map(|&scheme| scheme.to_owned()).collect(),
+            ..AnalyzeRequest::new(apps, "h100", &self.place.path().join("cache"))
+        };
+        analyze(&request, &Unwatched).unwrap()
+    }
+
+    /// Cycles per round of a loop, between `rounds` and three times as many.
+    fn round(&self, name: &str, constants: &[(&str, u32)], rounds: u32) -> f64 {
+        let cycles = |rounds: u32| {
+            let path = self.with(name, &[constants, &[("rounds", rounds)]].concat());
+            let app = AppName::parse(&format!("synth:{}", path.display()));
+            self.run(vec![app], &[]).solo[0].cycles as f64
+        };
+        (cycles(3 * rounds) - cycles(rounds)) / f64::from(2 * rounds)
+    }
+
+    /// How many times longer both take that share two SMs, the first having come first.
+    fn pair(&self, first: (&str, u32), second: (&str, u32)) -> [f64; 2] {
+        let app = |name: &str, (kernel, rounds): (&str, u32)| {
+            let path = self.with(kernel, &[("number", 2), ("rounds", rounds)]);
+            let own = path.with_file_name(format!("{name}-{kernel}.toml"));
+            fs::rename(path, &own).unwrap();
+            AppName::parse(&format!("{name}=synth:{}", own.display()))
+        };
+        let analysis = self.run(vec![app("first", first), app("second", second)], &["left-over"]);
+        let apps = &analysis.coruns[0].apps;
+        [1.0 / apps[0].normalized_progress, 1.0 / apps[1].normalized_progress]
+    }
+}
+
+/// Bytes of a CTA's round in loops that read from L2 or DRAM.
+const ROUND: f64 = 65536.0;
+
+/// A number of the card, and ours.
+#[derive(Clone, Debug)]
+struct Row {
+    of: String,
+    card: f64,
+    model: f64,
+}
+
+/// Throughputs of one SM, in what a round has of something.
+fn throughputs(measured: &Measured, card: &Card) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (kernel, of, each) in
+        [("compute", "cycles per FFMA", 64.0), ("special", "cycles per MUFU.EX2", 32.0)]
+    {
+        for (threads, warps) in [("128", 1.0), ("1024", 8.0)] {
+            let is = [("what", "warps"), ("kernel", kernel), ("threads", threads)];
+            let per = each * warps;
+            rows.push(Row {
+                of: format!("{of} and scheduler, warps: {warps}"),
+                card: measured.round(&is) / per,
+                model: card.round(kernel, &[("width", threads.parse().unwrap())], 40) / per,
+            });
+        }
+    }
+    for (what, kernel, of, bytes, rounds) in [
+        ("warps", "l1", "bytes per cycle out of the L1", 32768.0, 100),
+        ("sms", "l2", "bytes per cycle from the L2, 1 SM", ROUND, 20),
+        ("sms", "stream", "bytes per cycle from the DRAM, 1 SM", ROUND, 20),
+    ] {
+        let is = [("what", what), ("kernel", kernel), ("ctas", "1")];
+        let model = bytes / card.round(kernel, &[], rounds);
+        rows.push(Row { of: of.to_owned(), card: bytes / measured.round(&is), model });
+    }
+    rows
+}
+
+/// Cycles of a load, by where it hits.
+fn latencies(measured: &Measured, card: &Card) -> Vec<Row> {
+    [("L1", "127", 128, 4), ("L2", "8191", 65_536, 2048), ("DRAM", "8388607", 8_388_608, 1)]
+        .map(|(of, mask, lines, warm)| Row {
+            of: format!("cycles of a load, {of}"),
+            card: measured.round(&[("what", "latency"), ("mask", mask)]) / 16.0,
+            model: card.round("chase", &[("lines", lines), ("warm", warm)], 40) / 16.0,
+        })
+        .into()
+}
+
+fn alone(rows: &[Row]) -> String {
+    let head = "| of | H100 | `h100` | error |\n|---|---|---|---|\n".to_owned();
+    rows.iter().fold(head, |mut lines, Row { of, card, model }| {
+        let error = (model / card - 1.0) * 100.0;
+        let _ = writeln!(lines, "| {of} | {card:.2} | {model:.2} | {error:+.0} % |");
+        lines
+    })
+}
+
+/// Bytes per cycle that several SMs read: on the card, on another one, and on ours.
+fn several(measured: &Measured, other: &Measured, card: &Card) -> String {
+    let mut lines = String::from("| of | SMs | H100 | another | `h100` |\n|---|---|---|---|---|\n");
+    for (kernel, of) in [("l2", "L2"), ("stream", "DRAM")] {
+        for sms in [33, 66, 132] {
+            let number = sms.to_string();
+            let is = [("what", "sms"), ("kernel", kernel), ("ctas", number.as_str())];
+            let bytes = ROUND * f64::from(sms);
+            let [one, another] = [measured, other].map(|table| bytes / table.round(&is));
+            let own = bytes / card.round(kernel, &[("number", sms)], 5);
+            let _ = writeln!(lines, "| {of} | {sms} | {one:.0} | {another:.0} | {own:.0} |");
+        }
+    }
+    lines
+}
+
+/// A row per pair: the first's and the second's slow-down on the card, from its launch to its
+/// end, as the machine's file has it, and with two-level schedulers.
+fn pairs(measured: &Measured) -> String {
+    let two_sms: &[(&str, &str)] = &[("dispatch.sms", "2")];
+    let cards = [Card::new(&[CLOCKS, two_sms]), Card::new(&[CLOCKS, two_sms, TWO_LEVEL])];
+    let mut lines =
+        String::from("| first, second | H100 | `h100` | two-level, 8 |\n|---|---|---|---|\n");
+    for first in PAIRS {
+        for second in PAIRS {
+            let alone = |kernel| measured.number(&[("what", "all"), ("kernel", kernel)], "ns");
+            let is = [("what", "within"), ("kernel", second.0), ("beside", first.0)];
+            let own = measured.number(&is, "ns") / alone(second.0);
+            let other = measured.number(&is, "other_ns") / alone(first.0);
+            let _ = write!(lines, "| {}, {} | {other:.2}, {own:.2} |", first.0, second.0);
+            for card in &cards {
+                let [one, two] = card.pair(*first, *second);
+                let _ = write!(lines, " {one:.2}, {two:.2} |");
+            }
+            lines.push('\n');
+        }
+    }
+    lines
+}
+
+#[test]
+fn kernels_alone_take_what_the_report_says() {
+    let (measured, card) = (Measured::read("results.csv"), Card::new(&[CLOCKS]));
+    let rows = [throughputs(&measured, &card), latencies(&measured, &card)].concat();
+    hold_table(&reports().join("H100.md"), "alone", &alone(&rows));
+}
+
+#[test]
+fn several_sms_read_as_fast_as_the_report_says() {
+    let (measured, other) = (Measured::read("results.csv"), Measured::read("other-card.csv"));
+    let table = several(&measured, &other, &Card::new(&[CLOCKS]));
+    hold_table(&reports().join("H100.md"), "several", &table);
+}
+
+#[test]
+fn pairs_on_an_sm_slow_each_other_down_as_the_report_says() {
+    hold_table(&reports().join("H100.md"), "pairs", &pairs(&Measured::read("results.csv")));
+}

@@ -1,0 +1,24 @@
+//! What is slow, needs a special place or ends processes: full disks, kills, memory limits, a
+//! real Slurm. Not part of a plain `cargo test`: `cargo test --test system`.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../common/mod.rs"]
+mod common;
+pub(crate) use common::{compression, packing, rendering, skip, sweep_place};
+
+#[cfg(target_os = "linux")]
+mod bombs;
+#[cfg(unix)]
+mod convert_faults;
+#[cfg(target_os = "linux")]
+mod full_disk;
+#[cfg(target_os = "linux")]
+mod hangup;
+#[cfg(unix)]
+mod moving;
+#[cfg(target_os = "linux")]
+mod read_only;
+#[cfg(unix)]
+mod slurm;
+#[cfg(unix)]
+mod sweep_faults;
