@@ -97,7 +97,6 @@ pub use reproduction::{
 pub use residency::{ResidencyRecord, ResidencyRow};
 pub use sample::SampleRecord;
 pub use slots::SlotShares;
-pub use solo_value::solo_columns;
 pub use sought::Sought;
 pub use summary::Summary;
 pub use sweep_estimate::{CellEstimate, SweepEstimate};
