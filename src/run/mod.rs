@@ -59,9 +59,8 @@ pub use request::{AnalyzeRequest, analyze};
 pub use sample::SampleRequest;
 pub use schemes::{ParameterRow, SchemeRow, schemes};
 pub use sweep::{
-    MergeRequest, ScalingRequest, SlurmEnd, SlurmError, SlurmRequest, SweepEnd, SweepError,
-    SweepRequest, SweepWatch, merge, planned, remaining, scaled, slurm_name, slurm_scripts,
-    slurm_sweep, sweep,
+    MergeRequest, SlurmEnd, SlurmError, SlurmRequest, SweepEnd, SweepError, SweepRequest,
+    SweepWatch, merge, planned, remaining, slurm_name, slurm_scripts, slurm_sweep, sweep,
 };
 pub use until::{Until, Who};
 pub use watch::{Unwatched, Watch};

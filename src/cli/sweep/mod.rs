@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::record::{FailedCell, SweepFiles};
 use crate::report::table;
-use crate::run::{ScalingRequest, SweepEnd, SweepError, SweepRequest, remaining, scaled, sweep};
+use crate::run::{SweepEnd, SweepError, SweepRequest, remaining, sweep};
 use crate::units::ByteCount;
 
 use self::slurm::SlurmArguments;
@@ -66,7 +66,6 @@ use super::place::cache_folder;
     written, or Slurm refuses; 130 interrupted, or tasks were cancelled.\n\n\
     EXAMPLES:\n  \
     gpumodel sweep plan.toml --out evaluation --dry-run\n  \
-    gpumodel sweep plan.toml --out evaluation --dry-run --nodes 1,10,100,1000 --threads 32\n  \
     gpumodel sweep plan.toml --out evaluation\n  \
     gpumodel sweep plan.toml --out evaluation --resume\n  \
     gpumodel sweep plan.toml --out evaluation --retry-failed --memory 8G --threads 4\n  \
@@ -92,18 +91,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     mixed_versions: bool,
     /// Names the cells and says which of them have ended in DIR; estimates time and memory of
-    /// the others, by the cells that have run so far; runs none. Prepares traces that have
-    /// not been yet, as the run would: that is kept
+    /// the others, by the cells that have run so far, and the nodes that can be of use; runs
+    /// none. Prepares traces that have not been yet, as the run would: that is kept
     #[arg(long)]
     dry_run: bool,
-    /// Estimates the whole on so many nodes of --threads each, from the cells that have
-    /// run so far
-    #[arg(long, value_name = "N,N,...", requires = "dry_run", value_delimiter = ',',
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    nodes: Vec<u32>,
-    /// Seed of the draws of --nodes [default: the first one of the plan]
-    #[arg(long, value_name = "N", requires = "nodes")]
-    seed: Option<u64>,
     /// Cells at once at most [default: all cores; with --engine slurm, in a job: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -178,7 +169,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         cache: arguments.cache.clone().unwrap_or_else(cache_folder),
     };
     if arguments.dry_run {
-        return dry(arguments, &request);
+        return dry(&request);
     }
     if arguments.engine == Engine::Slurm {
         return slurm::run(arguments, &request);
@@ -191,17 +182,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// Says what the cells will take, or would on many nodes.
-fn dry(arguments: &Arguments, request: &SweepRequest) -> Outcome {
+/// Prints what the cells will take.
+fn dry(request: &SweepRequest) -> Outcome {
     let threads = rayon::current_num_threads();
-    let said = if arguments.nodes.is_empty() {
-        table::planned(&with_sweep_bars(|watch| remaining(request, threads, watch))?)
-    } else {
-        let threads = u32::try_from(threads)?;
-        let scaling =
-            ScalingRequest { nodes: arguments.nodes.clone(), threads, seed: arguments.seed };
-        table::scaling(&with_sweep_bars(|watch| scaled(request, &scaling, watch))?)
-    };
+    let said = table::planned(&with_sweep_bars(|watch| remaining(request, threads, watch))?);
     stdout().write_all(said.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -18,8 +18,6 @@ mod names;
 mod plan;
 mod remaining;
 mod room;
-mod scaling;
-mod schedule;
 mod seconds;
 mod slurm;
 mod stock;
@@ -33,7 +31,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::record::{CellRecord, SweepEstimate, SweepFiles, SweepScaling};
+use crate::record::{CellRecord, SweepEstimate, SweepFiles};
 use crate::units::check_writable;
 
 use super::recall::key;
@@ -47,7 +45,6 @@ use stock::{Cell, Stock};
 pub use error::SweepError;
 pub use merge::{MergeRequest, merge};
 pub(super) use names::{PlanNames, plan_names};
-pub use scaling::ScalingRequest;
 pub use slurm::{SlurmEnd, SlurmError, SlurmRequest, slurm_name, slurm_scripts, slurm_sweep};
 
 /// What `sweep` is asked for.
@@ -152,25 +149,6 @@ pub fn remaining(
     let files = SweepFiles::new(&request.out);
     let other_builds = versions::others(&stock, cells, &files)?;
     Ok(SweepEstimate { other_builds, ..remaining::remaining(estimate, &stock, cells, &files) })
-}
-
-/// What the cells that were asked for would take on many nodes, were none done, by what the
-/// cache folder knows of the time of some of them.
-///
-/// # Errors
-/// [`SweepError`]: as [`planned`], and where the time of no cell is known.
-pub fn scaled(
-    request: &SweepRequest,
-    scaling: &ScalingRequest,
-    watch: &dyn SweepWatch,
-) -> Result<SweepScaling, SweepError> {
-    let (stock, cells, part) = asked(request, watch)?;
-    let unmeasured = || SweepError::Unmeasured {
-        plan: request.plan.clone(),
-        out: request.out.clone(),
-        cells: part.len(),
-    };
-    scaling::scaling(&stock, &cells[part.clone()], scaling).ok_or_else(unmeasured)
 }
 
 /// All cells of the plan, and the places of those that were asked for.

@@ -28,11 +28,6 @@ impl Took {
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         Self { own: micros(own), around: micros(around) }
     }
-
-    /// All of it.
-    pub(super) fn whole(self) -> u64 {
-        self.own.saturating_add(self.around)
-    }
 }
 
 /// The file.
