@@ -23,10 +23,6 @@ pub struct SweepEstimate {
     pub memory_bytes: u64,
     /// What this rests on.
     pub basis: String,
-    /// Hash of all cells of the plan, by which a job refuses a plan that has others; empty
-    /// where nobody needs it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub plan_hash: String,
     /// By other build of the program: of how many of the cells the folder of the sweep holds
     /// a record that it has made, and none of this build.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

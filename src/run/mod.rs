@@ -8,8 +8,8 @@ mod answers;
 mod app;
 mod assumptions;
 mod cached;
-mod claims;
 mod corun;
+mod disk_cache;
 mod dram;
 mod dram_latency;
 mod dram_requests;
@@ -36,7 +36,6 @@ mod rows;
 mod sample;
 mod schemes;
 mod shares;
-mod shelf;
 mod solo;
 mod stage;
 mod stopwatch;
@@ -60,7 +59,7 @@ pub use sample::SampleRequest;
 pub use schemes::{ParameterRow, SchemeRow, schemes};
 pub use sweep::{
     MergeRequest, SlurmEnd, SlurmError, SlurmRequest, SweepEnd, SweepError, SweepRequest,
-    SweepWatch, merge, planned, remaining, slurm_name, slurm_scripts, slurm_sweep, sweep,
+    SweepWatch, merge, remaining, slurm_sweep, sweep, sweep_tables,
 };
 pub use until::{Until, Who};
 pub use watch::{Unwatched, Watch};
