@@ -25,12 +25,13 @@
 //!
 //! # An example
 //! ```
-//! use gpumodel::{core::units::Cycle, models};
+//! use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
 //!
-//! let v100 = models().machine("v100", &[]).expect("a machine of `models/gpus`").machine;
-//! let launch: Cycle = v100.dispatch.launch_latency;
-//! assert_eq!(v100.dispatch.sms, 80);
-//! assert!(launch > 0);
+//! let cache = std::env::temp_dir().join("gpumodel-example");
+//! let apps = vec![AppName::parse("synth:saxpy:scale=0.05")];
+//! let request = AnalyzeRequest::new(apps, "v100", &cache);
+//! let analysis = analyze(&request, &Unwatched).expect("a workload and a machine of `models`");
+//! assert!(analysis.solo[0].ipc > 0.0);
 //! ```
 
 pub use gpumodel_app as app;

@@ -4,15 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use xxhash_rust::xxh3::Xxh3;
 
-use gpumodel_core::units::{WholeFile, read_file};
 use gpumodel_trace::workload::Workload;
 use gpumodel_trace::{ConvertRequest, Progress, Store, TraceError};
 
+use super::disk_cache::{DiskCache, Kind};
 use super::error::RunError;
 use super::model_records::{ModelRecords, told};
-use super::recall::{is_key, key};
+use super::recall::key;
 
 /// The store of a trace: converted into `cache` unless that was done before, the
 /// source has not changed and what was kept is whole. What was remarked while
@@ -33,12 +33,10 @@ pub(super) fn modelled(
     cache: &Path,
     progress: &dyn Progress,
 ) -> Result<(PathBuf, Vec<String>), RunError> {
-    let failed = |source| RunError::Cache { path: cache.to_path_buf(), source };
     let files = crate::models(models)?;
     let workload = Workload::load_scaled(workload, &files, scale)?;
     let words = ["synth", workload.name(), workload.text(), &scale.to_string()].map(String::from);
     kept_or_made(key(&words), cache, |stored| {
-        fs::create_dir_all(cache).map_err(failed)?;
         let records = ModelRecords::new(&workload)?;
         let report = gpumodel_trace::convert_launches(&records, stored, progress);
         let remarked = |warnings: Vec<String>| warnings.into_iter().chain(workload.remark());
@@ -69,37 +67,27 @@ fn kept_or_made(
     make: impl FnOnce(&Path) -> Result<Vec<String>, RunError>,
 ) -> Result<(PathBuf, Vec<String>), RunError> {
     let failed = |source| RunError::Cache { path: cache.to_path_buf(), source };
-    let stored = cache.join(format!("{key:032x}.gpt"));
-    let notes = stored.with_extension("notes");
+    let kept = DiskCache::new(cache);
+    let (stored, notes) = (kept.path(Kind::Store, key), kept.path(Kind::Notes, key));
     // A run that was ended may have left a store without notes: that is no damage.
     let there = stored.exists() && notes.exists();
-    if there && let Some(notes) = kept(&stored, &notes) {
+    if there && let Some(notes) = whole(&kept, key) {
+        kept.used(Kind::Store, key);
         return Ok((stored, notes));
     }
+    let stored = kept.prepare(Kind::Store, key).map_err(failed)?;
     let mut warnings = make(&stored)?;
-    for warning in &mut warnings {
-        *warning = warning.replace('\n', "\\n");
-    }
-    WholeFile::write(&notes, sealed(&warnings).as_bytes()).map_err(failed)?;
+    kept.keep(Kind::Notes, key, &warnings);
     if there {
         warnings.push("what the cache kept of it was damaged: made again".to_owned());
     }
     Ok((stored, warnings))
 }
 
-/// The notes of a conversion that was kept; `None` when it or they are damaged.
-fn kept(stored: &Path, notes: &Path) -> Option<Vec<String>> {
-    Store::open(stored).and_then(|store| store.check_blocks()).ok()?;
-    let text = String::from_utf8(read_file(notes).ok()?).ok()?;
-    let (_, lines) = text.split_once('\n')?;
-    let lines: Vec<String> = lines.lines().map(str::to_owned).collect();
-    (sealed(&lines) == text).then_some(lines)
-}
-
-/// Notes one per line under their own hash.
-fn sealed(notes: &[String]) -> String {
-    let text = notes.join("\n");
-    format!("{:016x}\n{text}", xxh3_64(text.as_bytes()))
+/// The notes of a store that is kept; `None` when it or they are damaged.
+fn whole(kept: &DiskCache, key: u128) -> Option<Vec<String>> {
+    Store::open(&kept.path(Kind::Store, key)).and_then(|store| store.check_blocks()).ok()?;
+    kept.find(Kind::Notes, key)
 }
 
 fn convert(
@@ -108,23 +96,11 @@ fn convert(
     cache: &Path,
     progress: &dyn Progress,
 ) -> Result<Vec<String>, RunError> {
-    let failed = |source| RunError::Cache { path: cache.to_path_buf(), source };
-    fs::create_dir_all(cache).map_err(failed)?;
     let inputs = vec![path.to_path_buf()];
     let output = stored.to_path_buf();
     let request = ConvertRequest { inputs, output, ..ConvertRequest::default() };
     let report = gpumodel_trace::convert(&request, progress);
     report.map(|report| report.warnings).map_err(|error| unwritten(error, cache))
-}
-
-/// Removes what programs have left in `cache` that were killed while they wrote a store or
-/// its notes: whoever makes that store again does so too, but its source may have changed.
-pub(super) fn clean(cache: &Path) {
-    let own = |name: &str| {
-        let key = name.strip_suffix(".gpt").or_else(|| name.strip_suffix(".notes"));
-        key.is_some_and(is_key)
-    };
-    WholeFile::remove_abandoned_in(cache, own);
 }
 
 /// A number that changes when the source, or the program, does: names, sizes and

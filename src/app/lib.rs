@@ -10,8 +10,8 @@ mod answers;
 mod app;
 mod assumptions;
 mod cached;
-mod claims;
 mod corun;
+mod disk_cache;
 mod dram;
 mod dram_latency;
 mod dram_requests;
@@ -19,7 +19,6 @@ mod draws;
 mod energy;
 mod error;
 mod facts;
-mod fit;
 mod given;
 mod hosted;
 mod memory;
@@ -38,7 +37,6 @@ mod rows;
 mod sample;
 mod schemes;
 mod shares;
-mod shelf;
 mod solo;
 mod stage;
 mod stopwatch;
@@ -53,7 +51,6 @@ pub use app::{App, AppName, default_name};
 pub use dram::{DramError, DramJob, RequestFormat};
 pub use dram_requests::RequestError;
 pub use error::RunError;
-pub use fit::{FitError, FitRequest, FitStep, Fitted, fit};
 pub use memory::check_memory;
 pub use models::models;
 pub use queue::QueueFileError;
@@ -62,9 +59,8 @@ pub use request::{AnalyzeRequest, analyze};
 pub use sample::SampleRequest;
 pub use schemes::{ParameterRow, SchemeRow, schemes};
 pub use sweep::{
-    MergeRequest, ScalingRequest, SlurmEnd, SlurmError, SlurmRequest, SweepEnd, SweepError,
-    SweepRequest, SweepWatch, merge, planned, remaining, scaled, slurm_name, slurm_scripts,
-    slurm_sweep, sweep,
+    MergeRequest, SlurmEnd, SlurmError, SlurmRequest, SweepEnd, SweepError, SweepRequest,
+    SweepWatch, merge, remaining, slurm_sweep, sweep, sweep_tables,
 };
 pub use until::{Until, Who};
 pub use watch::{Unwatched, Watch};

@@ -136,27 +136,3 @@ impl Fault {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-    use std::io::ErrorKind;
-    use std::path::Path;
-
-    use super::Fault;
-    use gpumodel_core::units::unless_stale;
-
-    #[test]
-    fn a_store_that_went_stale_is_worth_another_try_and_a_damaged_one_is_not() {
-        let stale = Fault::unread(&ErrorKind::StaleNetworkFileHandle.into());
-        for (fault, expected) in [(stale, 2), (Fault::new(0, "a", "b"), 1)] {
-            let times = Cell::new(0);
-            let read = || {
-                times.set(times.get() + 1);
-                Err::<(), _>(fault.clone().in_store(Path::new("a.gpt"), 64))
-            };
-            let said = unless_stale(read).unwrap_err().to_string();
-            assert!(times.get() == expected && said.contains("a.gpt"), "{said}");
-        }
-    }
-}

@@ -55,9 +55,8 @@ struct Compressed {
 }
 
 impl StoreWriter {
-    /// Starts a store that will appear at `path`; what was left of earlier ones goes.
+    /// Starts a store that will appear at `path`.
     pub(super) fn create(path: &Path) -> Result<Self, TraceError> {
-        WholeFile::remove_abandoned(path);
         let mut file = WholeFile::create(path).map_err(TraceError::Output)?;
         let blank = Header::new_zeroed();
         file.write_all(blank.as_bytes()).map_err(|e| TraceError::io("write", path, e))?;

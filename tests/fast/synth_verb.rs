@@ -113,19 +113,15 @@ fn the_list_has_every_workload_in_columns_by_paper() {
         "kernels of warped-slicer (machine warped-slicer):",
     ];
     assert_eq!(headings, expected);
-    let width = gpumodel::trace::workload::names(&gpumodel::models())
-        .into_iter()
-        .map(str::len)
-        .max()
-        .unwrap()
-        + 2;
+    let models = gpumodel::models();
+    let width =
+        gpumodel::trace::workload::names(&models).into_iter().map(str::len).max().unwrap() + 2;
     let mut found = Vec::new();
     for line in rows {
         let (front, about) = line[2..].split_at(width);
         assert!(!about.starts_with(' '), "{line}");
         found.push(front.trim_end());
     }
-    let models = gpumodel::models();
     let mut known: Vec<&str> = gpumodel::trace::workload::names(&models);
     found.sort_unstable();
     known.sort_unstable();
@@ -165,97 +161,34 @@ fn the_list_has_the_models_of_a_users_paper_or_says_which_it_lacks() {
     assert!(said.contains(words), "{said}");
 }
 
+#[cfg(unix)]
 #[test]
-fn a_fit_finds_the_constant_with_which_the_value_was_made() {
-    let cache = tempfile::tempdir().unwrap();
-    let run = |arguments: &[&str]| {
-        let mut program = program();
-        program.env("GPUMODEL_CACHE", cache.path()).args(arguments).assert()
-    };
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    let fit = |constant: &str, target: &str| {
-        let fitted = ["--fit", constant, "--machine", "v100", "--to", target];
-        run(&[&["synth", "compute", "--scale", "0.01"], &fitted[..]].concat())
-    };
-    // A longer loop: 16 turns of the file's four multiply-adds for each of four chains.
-    let turns = |unrolled: u64| 16 * 4 * unrolled;
-    let whole = ["analyze", "synth:compute:scale=0.01", "--machine", "v100", "--json", "-"];
-    let record: serde_json::Value =
-        serde_json::from_slice(&run(&whole).success().get_output().stdout).unwrap();
-    let done = record["solo"][0]["warp_instructions"].as_u64().unwrap();
-    let warps = 6 * 4;
-    let wanted = done + warps * (turns(6) - turns(4));
-    let kept = || std::fs::read_dir(cache.path()).unwrap().count();
-    let before = kept();
-    let found = fit("unrolled=1..8", &format!("warp_instructions={wanted}")).success();
-    let said = text(&found.get_output().stdout);
-    let last = format!("unrolled = 6, which has {wanted}.000000");
-    assert!(said.lines().last().unwrap().ends_with(&last), "{said}");
-    let values: Vec<&str> =
-        said.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(values[..values.len() - 1], ["1", "8", "4", "6", "5"], "{said}");
-    assert_eq!(kept(), before, "no store is kept");
-}
-
-#[test]
-fn a_fit_that_cannot_be_made_is_refused_before_its_table() {
-    let fit = |constant: &str, target: &str| {
-        let fitted = ["--fit", constant, "--machine", "v100", "--to", target];
-        program().args([&["synth", "compute", "--scale", "0.01"], &fitted[..]].concat()).assert()
-    };
-    for (constant, target, words) in [
-        (
-            "unroled=1..8",
-            "ipc=3",
-            "no constant `unroled` (did you mean unrolled?); expected one of block, chains, \
-             unrolled, blocks",
-        ),
-        ("unrolled=1..8", "ipcs=3", "no run alone has `ipcs` (did you mean ipc?)"),
-        ("unrolled=8..1", "ipc=3", "expected LOW at most HIGH"),
-        ("unrolled=0..1", "ipc=3", "`count` is 0, expected 1 to 4096 copies"),
-    ] {
-        let refused = fit(constant, target).code(2);
-        let said = String::from_utf8_lossy(&refused.get_output().stderr);
-        assert!(said.contains(words), "{said}");
-        assert!(refused.get_output().stdout.is_empty(), "no table of a request that is wrong");
-    }
-}
-
-#[test]
-fn a_fit_that_comes_near_nothing_says_why_and_fails() {
+fn the_script_finds_the_constant_with_which_a_value_was_made() {
     let folder = tempfile::tempdir().unwrap();
-    let fit = |constant: &str, target: &str| {
-        let fitted = ["--fit", constant, "--machine", "v100", "--to", target];
-        let (mut program, words) = (program(), [&["synth", "saxpy"], &fitted[..]].concat());
-        let output = program.env("GPUMODEL_CACHE", folder.path()).args(words).output().unwrap();
-        let said = String::from_utf8(output.stdout).unwrap();
-        (output.status.code(), said.lines().last().unwrap_or_default().to_owned())
+    let model = folder.path().join("mine.toml");
+    let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/workloads/compute.toml");
+    let text = std::fs::read_to_string(built_in).unwrap().replace("blocks = 640", "blocks = 4");
+    std::fs::write(&model, text).unwrap();
+    let fit = |constant: &str, column: &str, wanted: &str| {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fit");
+        let mut fit = std::process::Command::new(script);
+        fit.arg(&model).args([constant, "1", "8", "v100", column, wanted]);
+        let output = fit.env("GPUMODEL", env!("CARGO_BIN_EXE_gpumodel")).output().unwrap();
+        let words = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        (output.status.code(), words(&output.stdout), words(&output.stderr))
     };
-    let ends = "is outside of what blocks = 2 and 4 give: 2.000000 and 4.000000";
-    let same = "blocks does not change block: 2 and 4 both give 256.000000";
-    for (constant, target, code, last) in [
-        ("blocks=2..4", "ctas=3", 0, "nearest to ctas = 3: blocks = 3, which has 3.000000"),
-        ("blocks=2..4", "ctas=3000", 1, &format!("3000 {ends}")),
-        ("blocks=2..4", "ctas=1", 1, &format!("1 {ends}")),
-        ("blocks=2..4", "ctas=4.2", 0, &format!("4.2 {ends}")),
-        ("blocks=1..2", "ctas=1.5", 1, "no value that was run comes within 10 % of 1.5"),
-        ("blocks=2..4", "block=128", 1, same),
-        ("blocks=2..4", "block=256", 0, same),
-        ("blocks=2..2", "ctas=3", 1, "no value that was run comes within 10 % of 3"),
-    ] {
-        assert_eq!(fit(constant, target), (Some(code), last.to_owned()), "{constant} {target}");
-    }
-}
-
-#[test]
-fn a_fit_names_its_columns_and_refuses_a_machine_before_it_runs() {
-    let help = program().args(["synth", "--help"]).assert().success();
-    let help = String::from_utf8_lossy(&help.get_output().stdout).into_owned();
-    for column in gpumodel::report::results::solo_columns() {
-        assert!(help.contains(column), "{column}: {help}");
-    }
-    let words = ["synth", "saxpy", "--fit", "blocks=2..4", "--machine", "v10", "--to", "ctas=3"];
-    let refused = program().args(words).assert().code(2);
-    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
-    assert!(said.contains("v100") && refused.get_output().stdout.is_empty(), "{said}");
+    // A first run says how many cycles there are with a value.
+    let (_, _, steps) = fit("unrolled", "cycles", "0");
+    let cycles: Vec<u64> =
+        steps.lines().map(|line| line.split(' ').nth(1).unwrap().parse().unwrap()).collect();
+    assert!(cycles.len() == 2 && cycles[0] < cycles[1], "both ends are above: {steps}");
+    let wanted = (cycles[0] + cycles[1]) / 2;
+    let (code, best, steps) = fit("unrolled", "cycles", &wanted.to_string());
+    let tried: Vec<&str> = steps.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert!(code == Some(0) && tried[..3] == ["1", "8", "4"] && tried.len() == 5, "{steps}");
+    let distance = |line: &str| line.split(' ').nth(1).unwrap().trim().parse::<u64>().unwrap();
+    let least = steps.lines().map(|line| distance(line).abs_diff(wanted)).min();
+    assert_eq!(Some(distance(&best).abs_diff(wanted)), least, "{best} of {steps}");
+    let (code, _, said) = fit("unroled", "cycles", "1");
+    assert!(code == Some(2) && said.contains("no constant unroled"), "{said}");
 }

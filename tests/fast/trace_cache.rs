@@ -17,7 +17,7 @@ fn open(path: &Path, cache: &Path) -> Result<App, RunError> {
 
 /// The only file of the cache that ends so.
 fn only(cache: &Path, ending: &str) -> PathBuf {
-    let files = fs::read_dir(cache).unwrap().map(|entry| entry.unwrap().path());
+    let files = fs::read_dir(cache.join("stores")).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> =
         files.filter(|path| path.to_string_lossy().ends_with(ending)).collect();
     assert_eq!(files.len(), 1, "{files:?}");

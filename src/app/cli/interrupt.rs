@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use gpumodel_core::units::remove_unfinished;
 
@@ -18,8 +17,8 @@ static GENTLE: AtomicBool = AtomicBool::new(false);
 /// It has asked.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// What is said at the first and at the second interrupt.
-static WORDS: Mutex<(String, String)> = Mutex::new((String::new(), String::new()));
+/// What is said where the first interrupt only asks.
+const ASKED: &str = "interrupted: what runs is finished first; interrupt again to stop now";
 
 /// Ends the program at an interrupt, without outputs that are not finished: by a terminal,
 /// by its hang-up and by `kill`, unless the program was started to ignore the latter two.
@@ -29,12 +28,10 @@ pub(super) fn listen() {
     // Without a handler an interrupt still ends the program, only less tidily.
     let _ = ctrlc::set_handler(|| {
         if GENTLE.load(Ordering::SeqCst) {
-            let words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
             if !STOPPED.swap(true, Ordering::SeqCst) {
-                tell(&words.0);
+                tell(ASKED);
                 return;
             }
-            tell(&words.1);
         } else {
             tell(ENDED);
         }
@@ -44,21 +41,12 @@ pub(super) fn listen() {
 }
 
 fn tell(words: &str) {
-    if !words.is_empty() {
-        // Nobody hears it where the terminal has hung up.
-        let _ = writeln!(io::stderr(), "{words}");
-    }
+    // Nobody hears it where the terminal has hung up.
+    let _ = writeln!(io::stderr(), "{words}");
 }
 
 /// Lets the first interrupt only be asked for by [`stopped`].
 pub(super) fn ask_first() {
-    let first = "interrupted: what runs is finished first; interrupt again to stop now";
-    ask_first_with(first.to_owned(), String::new());
-}
-
-/// The same, saying `first` then and `second` when the next one ends the program.
-pub(super) fn ask_first_with(first: String, second: String) {
-    *WORDS.lock().unwrap_or_else(PoisonError::into_inner) = (first, second);
     GENTLE.store(true, Ordering::SeqCst);
 }
 

@@ -8,7 +8,6 @@ mod compare;
 mod convert;
 mod dram;
 mod filter;
-mod fit;
 #[cfg(unix)]
 mod ignored;
 mod inspect;

@@ -4,7 +4,6 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use crate::{ReproduceError, ReproduceRequest, reproduce};
 use gpumodel_core::units::{ByteCount, check_writable, held};
@@ -66,11 +65,6 @@ pub(crate) struct Arguments {
     /// [default: 80 % of what is free]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<ByteCount>,
-    /// Seconds without a sign of life after which cells of a process on another machine
-    /// are taken over
-    #[arg(long, value_name = "SECONDS", default_value_t = 120,
-          value_parser = clap::value_parser!(u32).range(1..))]
-    stale_after: u32,
     /// A folder of model files that go before the built-in ones
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
@@ -90,7 +84,6 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         so_far: arguments.so_far,
         mixed_versions: arguments.mixed_versions,
         memory_bytes: arguments.memory.map(|memory| memory.0),
-        expiry: Duration::from_secs(arguments.stale_after.into()),
         models: arguments.models.clone(),
         cache: cache_folder(),
         figures: FIGURES.iter().map(|figure| figure.name.to_owned()).collect(),

@@ -11,7 +11,6 @@ use gpumodel_sim::config::{Models, SpecError, Unlisted};
 use gpumodel_trace::workload::{Compression, FolderReport, Workload, write_folder};
 
 use super::Outcome;
-use super::fit::FitArguments;
 use super::workload_list;
 
 /// Writes a workload model as an Accel-Sim trace folder that `convert` takes.
@@ -23,8 +22,6 @@ Examples:
   gpumodel synth my.toml -o out --scale 0.25     a file, with a quarter of its CTAs
   gpumodel convert out -o my.gpt                 the folder as a store
   gpumodel analyze synth:saxpy:scale=0.25 -m v100   a quarter of it, without a folder
-  gpumodel synth ugpu-cp --fit atoms=200..400 --machine ugpu --to mpki_thread=0.02
-                                                 the value of a constant that a paper asks for
 
 A scale multiplies the constants under [scaled] of the file: CTAs or the trips of each, and the
 buffers whose size is written with them. Tables that are read at random keep their size unless
@@ -35,7 +32,7 @@ pub(crate) struct Arguments {
     workload: Option<String>,
 
     /// The folder to write, new or empty: kernelslist.g and one kernel-N.traceg per launch.
-    #[arg(short, long, value_name = "DIR", required_unless_present_any = ["list", "fit"])]
+    #[arg(short, long, value_name = "DIR", required_unless_present = "list")]
     output: Option<PathBuf>,
 
     /// Multiplies the file's scaled constants: CTAs or the work of each, and what they touch.
@@ -49,9 +46,6 @@ pub(crate) struct Arguments {
     /// A folder whose workloads/*.toml come before the program's own.
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
-
-    #[command(flatten)]
-    fit: FitArguments,
 
     /// Prints the workloads that come with the program and ends.
     #[arg(long)]
@@ -73,10 +67,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     }
     let name = arguments.workload.expect("required without --list");
     let name = bare(&name)?;
-    if let Some(fitted) = arguments.fit.run(name, arguments.scale, arguments.models.clone()) {
-        return fitted;
-    }
-    let folder = arguments.output.expect("required without --list and --fit");
+    let folder = arguments.output.expect("required without --list");
     check_empty(&folder)?;
     let models = crate::models(arguments.models.as_deref())?;
     let workload = Workload::load_scaled(name, &models, arguments.scale)?;

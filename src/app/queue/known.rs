@@ -7,26 +7,22 @@ use rayon::prelude::*;
 
 use gpumodel_core::contract::{GroupProbeResult, ProbeResult};
 
+use super::super::disk_cache::{DiskCache, Kind};
 use super::super::error::RunError;
-use super::super::shelf::Shelf;
 use super::pool::Pool;
 use super::work::{Answer, GroupOutcome, Work};
-
-/// Bytes that are kept between runs.
-const MOST_BYTES: u64 = 64 << 20;
 
 /// Answers by the keys of the work.
 #[derive(Debug)]
 pub(super) struct Known {
     answers: BTreeMap<u128, Answer>,
-    shelf: Shelf,
+    cache: DiskCache,
 }
 
 impl Known {
-    /// Nothing but what is kept in `groups` of the folder `cache`.
+    /// Nothing but what is kept in the folder `cache`.
     pub(super) fn new(cache: &Path) -> Self {
-        let shelf = Shelf::new(cache.join("groups"), "json", MOST_BYTES);
-        Self { answers: BTreeMap::new(), shelf }
+        Self { answers: BTreeMap::new(), cache: DiskCache::new(cache) }
     }
 
     /// The outcome of a group, where it is known.
@@ -74,7 +70,7 @@ impl Known {
             if self.answers.contains_key(&key) || !keys.insert(key) {
                 continue;
             }
-            match self.shelf.find(key) {
+            match self.cache.find(Kind::Groups, key) {
                 Some(answer) => {
                     self.answers.insert(key, answer);
                 }
@@ -93,7 +89,7 @@ impl Known {
             .with_max_len(1)
             .map(|(key, work)| {
                 let answer = work.run(pool, self)?;
-                self.shelf.keep(*key, &answer);
+                self.cache.keep(Kind::Groups, *key, &answer);
                 Ok((*key, answer))
             })
             .collect();

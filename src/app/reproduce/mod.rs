@@ -12,7 +12,6 @@ mod part;
 mod tables;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use gpumodel_core::units::did_you_mean;
 use gpumodel_report::results::{
@@ -47,9 +46,6 @@ pub struct ReproduceRequest {
     pub mixed_versions: bool,
     /// Bytes that cells may take together; `None`: most of what is free.
     pub memory_bytes: Option<u64>,
-    /// How long a process of another machine may not be heard of before its cells are
-    /// taken over.
-    pub expiry: Duration,
     /// A folder of model files before the built-in ones.
     pub models: Option<PathBuf>,
     /// Where converted traces and what was found out are kept.

@@ -140,8 +140,6 @@ fn sweep_of(plan: &Path, place: &Path, request: &ReproduceRequest) -> SweepReque
         memory_bytes: request.memory_bytes,
         plan_hash: None,
         part: None,
-        tables: false,
-        expiry: request.expiry,
         models: request.models.clone(),
         cache: request.cache.clone(),
     }

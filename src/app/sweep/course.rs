@@ -3,25 +3,19 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use rayon::Scope;
 
 use gpumodel_core::units::to_u64;
-use gpumodel_report::results::Analysis;
 
-use super::super::claims::Claim;
 use super::super::error::RunError;
 use super::super::stopwatch::measured;
 use super::error::{Failure, SweepError};
 use super::estimate::{self, MACHINE_BYTES};
-use super::folder::{PAUSE, SweepFolder};
+use super::folder::SweepFolder;
 use super::job::{self, Job};
 use super::room::Room;
-use super::seconds::Took;
 use super::stock::{Cell, Stock};
 use super::{SweepEnd, SweepWatch};
 
@@ -37,20 +31,9 @@ pub(super) struct Course<'a> {
     state: Mutex<State>,
 }
 
-/// A cell that was run and is to be kept, with this process's claim on it.
-struct Outcome {
-    at: usize,
-    found: Result<Analysis, Failure>,
-    /// Time of the cell, and of claiming it.
-    took: [Duration; 2],
-    _claim: Claim,
-}
-
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Job>,
-    /// Cells that other processes work on.
-    elsewhere: Vec<usize>,
     load: Load,
     end: SweepEnd,
     broken: Option<SweepError>,
@@ -68,11 +51,12 @@ struct Load {
 
 impl Load {
     /// Whether one more job has a thread and memory, where `fits` says whether there is so
-    /// much in all; the only one has, whatever it takes.
-    fn has_room(self, job: Self, threads: usize, fits: impl FnOnce(u64) -> bool) -> bool {
+    /// much in all and for the job; the only one has, whatever it takes.
+    fn has_room(self, job: Self, threads: usize, fits: impl FnOnce(u64, u64) -> bool) -> bool {
         let mut all = self;
         all.add(job);
-        self.jobs == 0 || (self.jobs < threads && fits(all.memory(threads)))
+        let fits = || fits(all.memory(threads), job.memory(threads));
+        self.jobs == 0 || (self.jobs < threads && fits())
     }
 
     /// Bytes of all: together they run as many machines at once as there are threads.
@@ -108,52 +92,19 @@ impl<'a> Course<'a> {
         let mut open: Vec<usize> = (0..cells.len()).filter(|&at| states[at].is_none()).collect();
         // Long ones first, so that no thread is left with one at the end.
         open.sort_by_key(|&at| (std::cmp::Reverse(estimate::work(stock, &cells[at])), at));
-        let waiting = job::waiting(stock, folder, cells, open);
+        let waiting = job::waiting(cells, open);
         let state = Mutex::new(State { waiting, end, ..State::default() });
         let machines = estimate::machines_of(stock, cells);
         Self { stock, folder, cells, watch, room, machines, state }
     }
 
-    /// Runs all of them, and waits for those that others run.
+    /// Runs all of them.
     pub(super) fn run(self) -> Result<SweepEnd, SweepError> {
         let end = self.state().end;
         self.watch.begin(end);
-        let mut told = false;
-        loop {
-            self.round();
-            let mut state = self.state();
-            if let Some(broken) = state.broken.take() {
-                return Err(broken);
-            }
-            if state.elsewhere.is_empty() || self.watch.stopped() {
-                return Ok(state.end);
-            }
-            let again = std::mem::take(&mut state.elsewhere);
-            if !std::mem::replace(&mut told, true) {
-                let holder = self.folder.holder(&self.cells[again[0]].record.key);
-                let count = again.len();
-                self.watch.say(&format!("waiting for cells of others: {count}, first {holder}"));
-            }
-            state.waiting.extend(again.into_iter().map(Job::Cell));
-            drop(state);
-            thread::sleep(PAUSE);
-        }
-    }
-
-    /// Runs what waits. As many threads as run cells wait for the disk in their place.
-    fn round(&self) {
-        let threads = rayon::current_num_threads();
-        let (keep, kept) = sync_channel(threads);
-        let kept = Mutex::new(kept);
-        thread::scope(|scope| {
-            for _ in 0..threads {
-                // Where there are no more threads, others keep the cells.
-                let _ = thread::Builder::new().spawn_scoped(scope, || self.keep_all(&kept));
-            }
-            rayon::scope(|scope| self.admit(scope, &keep));
-            drop(keep);
-            self.keep_all(&kept);
-        });
+        rayon::scope(|scope| self.admit(scope));
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        state.broken.map_or(Ok(state.end), Err)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -162,38 +113,25 @@ impl<'a> Course<'a> {
     }
 
     /// Starts jobs as long as there are threads and memory for them; one, whatever it
-    /// takes. Nobody waits within the pool: who ends starts the next. So memory that others
-    /// give back is taken when a job ends.
-    fn admit<'s>(&'s self, scope: &Scope<'s>, keep: &'s SyncSender<Outcome>) {
+    /// takes. Nobody waits within the pool: a job that ends starts the next.
+    fn admit<'s>(&'s self, scope: &Scope<'s>) {
         let threads = rayon::current_num_threads();
         let mut state = self.state();
         while !self.watch.stopped() && state.broken.is_none() {
             let Some(&job) = state.waiting.front() else { break };
             let load = self.load(job);
-            if !state.load.has_room(load, threads, |bytes| self.fits(bytes)) {
+            let fits = |all, one| self.room.fits(all, one);
+            if !state.load.has_room(load, threads, fits) {
                 break;
             }
             state.waiting.pop_front();
             state.load.add(load);
             scope.spawn(move |scope| {
-                self.work(job, keep);
+                self.work(job);
                 self.state().load.take(load);
-                self.admit(scope, keep);
+                self.admit(scope);
             });
         }
-        self.folder.hold(self.room.held(state.load.memory(threads)));
-    }
-
-    /// Whether there is memory for jobs of so many bytes in all. Others are told of them
-    /// before they are looked for: of two who want the same, none gets it or one does, and
-    /// each has a job that runs.
-    fn fits(&self, bytes: u64) -> bool {
-        if !self.room.fits(bytes, &[]) {
-            return false;
-        }
-        self.folder.hold(self.room.held(bytes));
-        let beside = self.folder.beside();
-        beside.is_empty() || self.room.fits(bytes, &beside)
     }
 
     fn load(&self, job: Job) -> Load {
@@ -204,40 +142,13 @@ impl<'a> Course<'a> {
         Load { jobs: 1, bytes: estimate::bytes(self.stock, apps), machines }
     }
 
-    fn work(&self, job: Job, keep: &SyncSender<Outcome>) {
-        let done = match job {
+    fn work(&self, job: Job) {
+        match job {
             Job::Alone { cell, app } => self.alone(&self.cells[cell], app),
-            Job::Cell(at) => self.cell(at, keep),
-        };
-        if let Err(error) = done {
-            self.state().broken.get_or_insert(error);
-        }
-    }
-
-    /// Keeps what comes, until nothing can come any more.
-    fn keep_all(&self, kept: &Mutex<Receiver<Outcome>>) {
-        loop {
-            // The lock goes before the cell is kept: others take the next ones.
-            let next = kept.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            let Ok(outcome) = next else { return };
-            self.keep(outcome);
-        }
-    }
-
-    /// Keeps a cell, and ends its claim.
-    fn keep(&self, outcome: Outcome) {
-        let Outcome { at, found, took: [own, claimed], _claim } = outcome;
-        let (begin, cell, ran) = (Instant::now(), &self.cells[at], found.is_ok());
-        match self.folder.keep(cell, found) {
-            Ok(good) => {
-                if ran {
-                    let around = claimed.saturating_add(begin.elapsed());
-                    self.stock.seconds.add(&cell.record.key, Took::new(own, around));
+            Job::Cell(at) => {
+                if let Err(error) = self.cell(&self.cells[at]) {
+                    self.state().broken.get_or_insert(error);
                 }
-                self.count(good);
-            }
-            Err(error) => {
-                self.state().broken.get_or_insert(error);
             }
         }
     }
@@ -250,40 +161,29 @@ impl<'a> Course<'a> {
         self.watch.ended(good);
     }
 
-    /// Runs an application alone, unless somebody else does.
-    fn alone(&self, cell: &Cell, app: usize) -> Result<(), SweepError> {
-        let name = self.stock.name_alone(cell.machine, app);
-        if let Some(_mine) = self.folder.take(&name)? {
-            // What goes wrong here goes wrong in the cells, which say so.
-            let (done, own) = measured(|| caught(|| self.stock.run_alone(cell, app)));
-            if done.is_ok() {
-                self.stock.seconds.add(&name, Took::new(own, Duration::ZERO));
-            }
+    /// Runs an application alone.
+    fn alone(&self, cell: &Cell, app: usize) {
+        // What goes wrong here goes wrong in the cells, which say so.
+        let (done, own) = measured(|| caught(|| self.stock.run_alone(cell, app)));
+        if done.is_ok() {
+            self.stock.seconds.add(&self.stock.name_alone(cell.machine, app), own);
         }
-        Ok(())
     }
 
-    /// Runs a cell, unless somebody else does or has. It is kept by others while this thread
-    /// goes on, unless they have enough to do.
-    fn cell(&self, at: usize, keep: &SyncSender<Outcome>) -> Result<(), SweepError> {
-        let (begin, cell) = (Instant::now(), &self.cells[at]);
-        let Some(claim) = self.folder.take(&cell.record.key)? else {
-            self.state().elsewhere.push(at);
-            return Ok(());
-        };
-        // A damaged file has been said.
+    /// Runs a cell and keeps its outcome, unless another process has ended it meanwhile.
+    fn cell(&self, cell: &Cell) -> Result<(), SweepError> {
+        // A damaged file has been told.
         if let Some(good) = self.folder.state(cell).ok().flatten() {
             self.count(good);
             return Ok(());
         }
-        let claimed = begin.elapsed();
         let (found, own) = measured(|| caught(|| self.stock.run(cell)));
-        match keep.try_send(Outcome { at, found, took: [own, claimed], _claim: claim }) {
-            Err(TrySendError::Full(outcome) | TrySendError::Disconnected(outcome)) => {
-                self.keep(outcome);
-            }
-            Ok(()) => {}
+        let ran = found.is_ok();
+        let good = self.folder.keep(cell, found)?;
+        if ran {
+            self.stock.seconds.add(&cell.record.key, own);
         }
+        self.count(good);
         Ok(())
     }
 }
@@ -318,7 +218,7 @@ mod tests {
             let mut load = Load::default();
             for &bytes in sizes {
                 let job = Load { jobs: 1, bytes, machines: 0 };
-                if load.has_room(job, threads, |bytes| bytes <= memory) {
+                if load.has_room(job, threads, |bytes, _| bytes <= memory) {
                     load.add(job);
                 }
             }
@@ -336,8 +236,8 @@ mod tests {
         let mut load = Load::default();
         load.add(job);
         let memory = 4 * MACHINE_BYTES + 20;
-        assert!(load.has_room(job, 4, |bytes| bytes <= memory), "not 60 machines");
-        assert!(!load.has_room(job, 4, |bytes| bytes < memory));
+        assert!(load.has_room(job, 4, |bytes, _| bytes <= memory), "not 60 machines");
+        assert!(!load.has_room(job, 4, |bytes, _| bytes < memory));
         load.take(job);
         assert_eq!(load, Load::default());
     }

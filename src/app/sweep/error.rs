@@ -60,20 +60,6 @@ pub enum SweepError {
         /// The plan.
         plan: PathBuf,
     },
-    /// Nobody knows how long cells take.
-    #[error(
-        "{0}: expected the time of some of its cells in the cache folder, found that of none of \
-         {cells}; run some with this version first: gpumodel sweep {0} --out {1} --cells 1-{2}",
-        plan.display(), out.display(), (*cells).min(10)
-    )]
-    Unmeasured {
-        /// The plan.
-        plan: PathBuf,
-        /// The folder that was named.
-        out: PathBuf,
-        /// Cells that were asked for.
-        cells: usize,
-    },
     /// Slurm refuses or does not answer, or lost cells too often.
     #[error(transparent)]
     Slurm(#[from] SlurmError),

@@ -85,13 +85,13 @@ fn last_cycle(until: Until, window: Option<Cycle>, apps: usize) -> Option<Cycle>
     [until.cycles, windows].into_iter().flatten().min()
 }
 
-/// The estimate of `cells` of a plan, those at the places from `first` on.
+/// The estimate of `cells` of a plan, which are those at `places`.
 pub(super) fn estimate(
     stock: &Stock,
-    (first, cells): (usize, &[Cell]),
+    (places, cells): (&[usize], &[Cell]),
     threads: usize,
 ) -> SweepEstimate {
-    let one = |(place, cell): (usize, &Cell)| {
+    let one = |(&place, cell): (&usize, &Cell)| {
         let (before, refused) = match runs_before(stock, cell) {
             Ok(before) => (before, None),
             Err(error) => (0, Some(with_causes(&error).join(": "))),
@@ -100,7 +100,7 @@ pub(super) fn estimate(
         let work = work(stock, cell).saturating_mul(runs);
         let machines = before.clamp(1, to_u64(threads.max(1))).saturating_mul(MACHINE_BYTES);
         CellEstimate {
-            number: to_u64(first + place + 1),
+            number: to_u64(place + 1),
             cell: cell.record.clone(),
             runs,
             core_milliseconds: work.div_ceil(INSTRUCTIONS_PER_MILLISECOND),
@@ -111,7 +111,7 @@ pub(super) fn estimate(
         }
     };
     let alone_milliseconds = alone(stock, cells);
-    let cells: Vec<CellEstimate> = cells.iter().enumerate().map(one).collect();
+    let cells: Vec<CellEstimate> = places.iter().zip(cells).map(one).collect();
     let sum = cells.iter().map(|cell| cell.core_milliseconds).fold(0, u64::saturating_add);
     let longest = cells.iter().map(|cell| cell.core_milliseconds).max().unwrap_or(0);
     let core_seconds = sum.saturating_add(alone_milliseconds).div_ceil(1000);
@@ -122,7 +122,6 @@ pub(super) fn estimate(
         seconds: (core_seconds / to_u64(threads.max(1))).max(longest.div_ceil(1000)),
         memory_bytes: cells.iter().map(|cell| cell.memory_bytes).max().unwrap_or(0),
         basis: BASIS.to_owned(),
-        plan_hash: String::new(),
         other_builds: BTreeMap::new(),
         cells,
     }

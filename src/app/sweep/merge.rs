@@ -3,18 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use gpumodel_report::results::{CellRecord, FailedCell, RecordError, SweepFiles, SweepRecord};
-
-use gpumodel_core::units::unless_stale;
 
 use super::error::SweepError;
 use super::folder::{SweepFolder, write};
 use super::tables;
-
-/// As of `sweep`, unless it is told.
-const EXPIRY: Duration = Duration::from_secs(120);
 
 /// What `merge` is asked for.
 #[derive(Clone, Debug)]
@@ -52,11 +46,8 @@ pub fn merge(request: &MergeRequest) -> Result<(usize, usize), SweepError> {
     }
     let (order, sources) = gathered(request)?;
     check_own(&SweepFiles::new(&request.out), &order, &sources)?;
-    let folder = SweepFolder::open(&request.out, EXPIRY)?;
-    let count = copy(&folder.files, order, &sources)?;
-    // No cell runs here, so there is no claim on one to keep.
-    folder.clean(&[]);
-    Ok(count)
+    let folder = SweepFolder::open(&request.out)?;
+    copy(&folder.files, order, &sources)
 }
 
 /// What there is in the folders.
@@ -157,8 +148,7 @@ fn better(
 }
 
 fn read(path: &Path) -> Result<String, SweepError> {
-    Ok(unless_stale(|| fs::read_to_string(path))
-        .map_err(|source| RecordError::file(path, source))?)
+    Ok(fs::read_to_string(path).map_err(|source| RecordError::file(path, source))?)
 }
 
 fn copy(

@@ -3,7 +3,8 @@
 //!
 //! A cell is one mix on one machine under one scheme with one seed. Its key is the hash
 //! of everything that can change its numbers, its record is what `analyze` would have
-//! written. Applications alone and what schemes ask for before they start are found out
+//! written. Processes need not know of each other: a record appears whole under its name, a
+//! process that finds one skips the cell, and two that run the same cell write the same bytes. Applications alone and what schemes ask for before they start are found out
 //! once and kept in the cache folder.
 
 mod course;
@@ -11,15 +12,12 @@ mod error;
 mod estimate;
 mod folder;
 mod job;
-mod leftovers;
 mod merge;
 mod mixes;
 mod names;
 mod plan;
 mod remaining;
 mod room;
-mod scaling;
-mod schedule;
 mod seconds;
 mod slurm;
 mod stock;
@@ -29,26 +27,23 @@ mod versions;
 mod words;
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use gpumodel_core::units::check_writable;
-use gpumodel_report::results::{CellRecord, SweepEstimate, SweepFiles, SweepScaling};
+use gpumodel_report::results::{CellRecord, SweepEstimate, SweepFiles};
 
 use super::recall::key;
 use super::watch::{Unwatched, Watch};
 use course::Course;
 use folder::SweepFolder;
 use plan::Plan;
-use room::{Room, System};
+use room::Room;
 use stock::{Cell, Stock};
 
 pub use error::SweepError;
 pub use merge::{MergeRequest, merge};
 pub(super) use names::{PlanNames, plan_names};
-pub use scaling::ScalingRequest;
-pub use slurm::{SlurmEnd, SlurmError, SlurmRequest, slurm_name, slurm_scripts, slurm_sweep};
+pub use slurm::{SlurmEnd, SlurmError, SlurmRequest, slurm_sweep};
 
 /// What `sweep` is asked for.
 #[derive(Clone, Debug)]
@@ -65,17 +60,13 @@ pub struct SweepRequest {
     /// have a record are not run again.
     pub mixed_versions: bool,
     /// Bytes that cells may take together at most; `None`: as many as are free. In any case
-    /// what is free is looked at when a cell begins.
+    /// a cell begins only where that much is free, unless none runs.
     pub memory_bytes: Option<u64>,
-    /// Hash that the cells of the plan must have; `None`: any.
+    /// Hash that the cells of the plan must have; `None`: any. Who names it is one of many
+    /// jobs, and leaves the tables to the job after them.
     pub plan_hash: Option<String>,
-    /// The part of the plan's cells to run, by their numbers from 1; `None`: all.
-    pub part: Option<(usize, usize)>,
-    /// Write the tables, though others of many jobs may still run their parts.
-    pub tables: bool,
-    /// How long a process of another machine may not be heard of before its cells are
-    /// taken over.
-    pub expiry: Duration,
+    /// The part of the plan's cells to run, as ranges of their numbers from 1; `None`: all.
+    pub part: Option<Vec<(usize, usize)>>,
     /// A folder of model files before the built-in ones.
     pub models: Option<PathBuf>,
     /// Where converted traces and what was found out are kept.
@@ -104,7 +95,7 @@ pub trait SweepWatch: Watch {
     /// Asked whether no more cells are to be begun.
     fn stopped(&self) -> bool;
 
-    /// Told what somebody should know meanwhile: who is waited for, what is damaged.
+    /// Told what somebody should know meanwhile: what is damaged.
     fn say(&self, sentence: &str);
 }
 
@@ -120,64 +111,42 @@ impl SweepWatch for Unwatched {
     fn say(&self, _: &str) {}
 }
 
-/// The cells of a plan that were asked for, with their numbers in the plan, and what they
-/// are thought to take on `threads` threads, were none done.
+/// The cells of a plan that were asked for, with their numbers in the plan, how they have ended
+/// in the folder of the sweep, and of how many it has records of other builds that were not
+/// asked for. The sums are what those that have not ended are thought to take on `threads`
+/// threads, by what the cache folder knows of the time of cells.
 ///
 /// # Errors
-/// [`SweepError`]: a wrong plan, an application or a machine that cannot be used.
-pub fn planned(
-    request: &SweepRequest,
-    threads: usize,
-    watch: &dyn SweepWatch,
-) -> Result<SweepEstimate, SweepError> {
-    let (stock, cells, part) = asked(request, watch)?;
-    let estimate = estimate::estimate(&stock, (part.start, &cells[part]), threads);
-    Ok(SweepEstimate { plan_hash: plan_hash(&cells), ..estimate })
-}
-
-/// The same with how cells have ended in the folder of the sweep, and of how many it has
-/// records of other builds that were not asked for; the sums are of those that have not ended,
-/// by what the cache folder knows of the time of cells.
-///
-/// # Errors
-/// [`SweepError`]: as [`planned`], and where the list of the folder is damaged.
+/// [`SweepError`]: a wrong plan, an application or a machine that cannot be used, and where
+/// the list of the folder is damaged.
 pub fn remaining(
     request: &SweepRequest,
     threads: usize,
     watch: &dyn SweepWatch,
 ) -> Result<SweepEstimate, SweepError> {
     let (stock, cells, part) = asked(request, watch)?;
-    let (first, cells) = (part.start, &cells[part]);
-    let estimate = estimate::estimate(&stock, (first, cells), threads);
+    let cells = chosen(&cells, &part);
     let files = SweepFiles::new(&request.out);
-    let other_builds = versions::others(&stock, cells, &files)?;
-    Ok(SweepEstimate { other_builds, ..remaining::remaining(estimate, &stock, cells, &files) })
+    let other_builds = versions::others(&stock, &cells, &files)?;
+    Ok(SweepEstimate { other_builds, ..open_estimate(&stock, (&part, &cells), threads, &files) })
 }
 
-/// What the cells that were asked for would take on many nodes, were none done, by what the
-/// cache folder knows of the time of some of them.
-///
-/// # Errors
-/// [`SweepError`]: as [`planned`], and where the time of no cell is known.
-pub fn scaled(
-    request: &SweepRequest,
-    scaling: &ScalingRequest,
-    watch: &dyn SweepWatch,
-) -> Result<SweepScaling, SweepError> {
-    let (stock, cells, part) = asked(request, watch)?;
-    let unmeasured = || SweepError::Unmeasured {
-        plan: request.plan.clone(),
-        out: request.out.clone(),
-        cells: part.len(),
-    };
-    scaling::scaling(&stock, &cells[part.clone()], scaling).ok_or_else(unmeasured)
+/// What those of `cells` are thought to take that have not ended in `files`.
+fn open_estimate(
+    stock: &Stock,
+    (places, cells): (&[usize], &[Cell]),
+    threads: usize,
+    files: &SweepFiles,
+) -> SweepEstimate {
+    let estimate = estimate::estimate(stock, (places, cells), threads);
+    remaining::remaining(estimate, stock, cells, files)
 }
 
 /// All cells of the plan, and the places of those that were asked for.
 fn asked(
     request: &SweepRequest,
     watch: &dyn SweepWatch,
-) -> Result<(Stock, Vec<Cell>, Range<usize>), SweepError> {
+) -> Result<(Stock, Vec<Cell>, Vec<usize>), SweepError> {
     let plan = Plan::read(&request.plan)?;
     part(request, plan.cells())?;
     let (stock, cells) = stocked(request, plan, watch)?;
@@ -185,11 +154,16 @@ fn asked(
     Ok((stock, cells, part))
 }
 
+/// The cells at `places`.
+fn chosen(cells: &[Cell], places: &[usize]) -> Vec<Cell> {
+    places.iter().map(|&at| cells[at].clone()).collect()
+}
+
 /// The cells of a plan that have a record in the folder of the sweep, in order, and how many
 /// failed or have not ended; runs none.
 ///
 /// # Errors
-/// [`SweepError`]: as [`planned`], where the list of the folder is damaged, and where it has
+/// [`SweepError`]: as [`remaining`], where the list of the folder is damaged, and where it has
 /// cells of another build that were not asked for.
 pub(super) fn so_far(
     request: &SweepRequest,
@@ -199,8 +173,8 @@ pub(super) fn so_far(
     if !request.mixed_versions {
         versions::refuse_others(&files)?;
     }
-    let (_, mut cells, part) = asked(request, watch)?;
-    let cells: Vec<Cell> = cells.drain(part).collect();
+    let (_, cells, part) = asked(request, watch)?;
+    let cells = chosen(&cells, &part);
     let states = folder::states(&files, &cells, watch);
     let count = |wanted| states.iter().filter(|&&state| state == wanted).count();
     let end = SweepEnd { done: count(Some(true)), failed: count(Some(false)), left: count(None) };
@@ -223,22 +197,42 @@ pub(super) fn refuse_other_builds(folder: &Path) -> Result<(), SweepError> {
 /// such, and counted.
 pub fn sweep(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<SweepEnd, SweepError> {
     let Opened { folder, stock, cells: all, part, .. } = open(request, watch)?;
-    folder.list(&all, watch)?;
-    let cells = &all[part];
+    folder.list(&all)?;
+    let cells = chosen(&all, &part);
     if request.retry_failed {
-        folder.forgive(cells, watch)?;
+        folder.forgive(&cells)?;
     }
-    let states = folder.states(cells, watch);
-    let room = Room::new(System::default(), request.memory_bytes);
-    let end = Course::new((&stock, &folder), (cells, &states), watch, room).run()?;
-    stock.clean();
-    drop(stock);
-    // Each of many jobs leaves the tables to who ends the last cell.
-    let one_of_many = request.plan_hash.is_some() && request.part.is_some() && !request.tables;
-    if !one_of_many || folder.complete(&all) {
+    let states = folder.states(&cells, watch);
+    let room = Room::new(request.memory_bytes);
+    let end = Course::new((&stock, &folder), (&cells, &states), watch, room).run()?;
+    // Of many jobs, the one after them writes the tables.
+    if request.plan_hash.is_none() {
         folder.tables(watch)?;
     }
-    folder.clean(&all);
+    Ok(end)
+}
+
+/// Writes the tables of the sweep in the folder `out`, and counts its cells.
+///
+/// # Errors
+/// [`SweepError`]: a folder that holds no sweep, a damaged list, or tables that cannot be
+/// written.
+pub fn sweep_tables(out: &Path, watch: &dyn SweepWatch) -> Result<SweepEnd, SweepError> {
+    let files = SweepFiles::new(out);
+    if !files.begun() {
+        return Err(SweepError::NoSweep { folder: out.to_path_buf() });
+    }
+    tables::write(&files, |sentence| watch.say(sentence))?;
+    let mut end = SweepEnd::default();
+    for cell in files.cells()? {
+        let count = match files.outcome(&cell.key) {
+            Ok(Some(Ok(_))) => &mut end.done,
+            Ok(Some(Err(_))) => &mut end.failed,
+            // A damaged file has been told, and its cell is to run again.
+            Ok(None) | Err(_) => &mut end.left,
+        };
+        *count += 1;
+    }
     Ok(end)
 }
 
@@ -249,7 +243,7 @@ struct Opened {
     /// All cells of the plan.
     cells: Vec<Cell>,
     /// The places of those that were asked for.
-    part: Range<usize>,
+    part: Vec<usize>,
     /// Hash of the cells of the plan.
     hash: String,
 }
@@ -268,7 +262,7 @@ fn open(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<Opened, SweepE
         versions::refuse_others(&files)?;
     }
     check_writable(&request.out).map_err(SweepError::folder(&request.out))?;
-    let folder = SweepFolder::open(&request.out, request.expiry)?;
+    let folder = SweepFolder::open(&request.out)?;
     let stocked = stocked(request, plan, watch).and_then(|(stock, cells)| {
         let hash = plan_hash(&cells);
         expected(request, &hash)?;
@@ -331,7 +325,7 @@ fn stocked(
     watch: &dyn SweepWatch,
 ) -> Result<(Stock, Vec<Cell>), SweepError> {
     let (models, cache) = (request.models.as_deref(), &request.cache);
-    let stock = Stock::new(plan, models, cache, request.expiry, watch)?;
+    let stock = Stock::new(plan, models, cache, watch)?;
     let mut cells = stock.cells()?;
     if request.mixed_versions {
         versions::adopt(&stock, &mut cells, &SweepFiles::new(&request.out))?;
@@ -339,15 +333,19 @@ fn stocked(
     Ok((stock, cells))
 }
 
-/// The places of the cells that were asked for, out of `count`.
-fn part(request: &SweepRequest, count: usize) -> Result<Range<usize>, SweepError> {
-    let Some((first, last)) = request.part else { return Ok(0..count) };
-    if 1 <= first && first <= last && last <= count {
-        return Ok(first - 1..last);
+/// The places of the cells that were asked for, out of `count`, in order.
+fn part(request: &SweepRequest, count: usize) -> Result<Vec<usize>, SweepError> {
+    let Some(ranges) = &request.part else { return Ok((0..count).collect()) };
+    let mut places = BTreeSet::new();
+    for &(first, last) in ranges {
+        if first < 1 || first > last || last > count {
+            return Err(SweepError::Plan {
+                path: request.plan.clone(),
+                line: None,
+                message: format!("expected cells from 1 to {count}, found {first}-{last}"),
+            });
+        }
+        places.extend(first - 1..last);
     }
-    Err(SweepError::Plan {
-        path: request.plan.clone(),
-        line: None,
-        message: format!("expected cells from 1 to {count}, found {first}-{last}"),
-    })
+    Ok(places.into_iter().collect())
 }

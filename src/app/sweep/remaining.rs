@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use gpumodel_report::results::{CellEstimate, SweepEstimate, SweepFiles};
 
 use super::estimate::INSTRUCTIONS_PER_MILLISECOND;
-use super::seconds::Took;
 use super::stock::{Cell, Stock};
 
 /// Microseconds in place of so many estimated ones.
@@ -38,18 +37,19 @@ pub(super) fn remaining(
     cells: &[Cell],
     files: &SweepFiles,
 ) -> SweepEstimate {
-    let known = stock.seconds.known();
+    let known: Vec<Option<u64>> =
+        estimate.cells.iter().map(|one| stock.seconds.micros(&one.cell.key)).collect();
     let (rates, measured) = rates(&known, &estimate.cells);
-    for one in &mut estimate.cells {
-        one.core_milliseconds = match known.get(&one.cell.key) {
-            Some(took) => took.own.div_ceil(1000),
+    for (one, known) in estimate.cells.iter_mut().zip(known) {
+        one.core_milliseconds = match known {
+            Some(micros) => micros.div_ceil(1000),
             None => rate(&rates, &one.cell.scheme).of(one.core_milliseconds),
         };
         one.ended = ended(files, &one.cell.key);
     }
     let open = estimate.cells.iter().zip(cells).filter(|(one, _)| one.ended.is_none());
     let (open, left): (Vec<&CellEstimate>, Vec<&Cell>) = open.unzip();
-    let alone_milliseconds = alone(stock, &known, &left);
+    let alone_milliseconds = alone(stock, &left);
     let sum = open.iter().map(|one| one.core_milliseconds).fold(0, u64::saturating_add);
     let longest = open.iter().map(|one| one.core_milliseconds).max().unwrap_or(0);
     let core_seconds = sum.saturating_add(alone_milliseconds).div_ceil(1000);
@@ -66,14 +66,14 @@ fn ended(files: &SweepFiles, key: &str) -> Option<bool> {
 
 /// What measured cells took over what was thought, by scheme and (`""`) of all; and how many
 /// were measured.
-fn rates(known: &BTreeMap<String, Took>, cells: &[CellEstimate]) -> (BTreeMap<String, Rate>, u64) {
+fn rates(known: &[Option<u64>], cells: &[CellEstimate]) -> (BTreeMap<String, Rate>, u64) {
     let mut rates: BTreeMap<String, Rate> = BTreeMap::new();
     let mut measured = 0;
-    for one in cells {
-        let Some(took) = known.get(&one.cell.key) else { continue };
+    for (one, known) in cells.iter().zip(known) {
+        let Some(took) = *known else { continue };
         let estimated = one.core_milliseconds.saturating_mul(1000);
         for name in [one.cell.scheme.as_str(), ""] {
-            rates.entry(name.to_owned()).or_default().add(took.own, estimated);
+            rates.entry(name.to_owned()).or_default().add(took, estimated);
         }
         measured += 1;
     }
@@ -89,15 +89,15 @@ fn rate(rates: &BTreeMap<String, Rate>, scheme: &str) -> Rate {
 
 /// Milliseconds of one core for every application of `cells` alone that has not been run
 /// with this cache folder, once per machine.
-fn alone(stock: &Stock, known: &BTreeMap<String, Took>, cells: &[&Cell]) -> u64 {
+fn alone(stock: &Stock, cells: &[&Cell]) -> u64 {
     let apps = cells.iter().flat_map(|cell| cell.mix.iter().map(|&app| (cell.machine, app)));
     let apps: BTreeSet<(usize, usize)> = apps.collect();
     let mut rate = Rate::default();
     let mut unknown = 0_u64;
     for (machine, app) in apps {
         let thought = stock.warp_instructions(app).div_ceil(INSTRUCTIONS_PER_MILLISECOND);
-        match known.get(&stock.name_alone(machine, app)) {
-            Some(took) => rate.add(took.own, thought.saturating_mul(1000)),
+        match stock.seconds.micros(&stock.name_alone(machine, app)) {
+            Some(took) => rate.add(took, thought.saturating_mul(1000)),
             None => unknown = unknown.saturating_add(thought),
         }
     }
@@ -117,7 +117,7 @@ fn basis(measured: u64, otherwise: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{CellEstimate, Rate, Took, rate, rates};
+    use super::{CellEstimate, Rate, rate, rates};
     use gpumodel_report::results::CellRecord;
 
     fn cell(key: &str, scheme: &str, core_milliseconds: u64) -> CellEstimate {
@@ -128,15 +128,14 @@ mod tests {
 
     #[test]
     fn a_scheme_has_the_rate_of_its_cells_and_others_that_of_all() {
-        let took = |own| Took { own, around: 7 };
-        let known = [("a".to_owned(), took(1_000_000)), ("b".to_owned(), took(500_000))];
+        let known = [Some(1_000_000), Some(500_000), None];
         let cells = [cell("a", "even", 4000), cell("b", "spart", 1000), cell("c", "even", 8000)];
-        let (found, measured) = rates(&known.into(), &cells);
+        let (found, measured) = rates(&known, &cells);
         assert_eq!(measured, 2);
         assert_eq!(rate(&found, "even").of(8000), 2000);
         assert_eq!(rate(&found, "spart").of(8000), 4000);
         assert_eq!(rate(&found, "left-over").of(1000), 300);
-        assert_eq!(rate(&rates(&[].into(), &cells).0, "even").of(1234), 1234);
+        assert_eq!(rate(&rates(&[None; 3], &cells).0, "even").of(1234), 1234);
     }
 
     #[test]

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use gpumodel_core::units::unless_stale;
 use gpumodel_report::results::{Analysis, CellRecord};
 use gpumodel_sim::config::{Models, Resolved};
 use gpumodel_trace::{Filter, Store};
@@ -56,12 +54,11 @@ pub(super) struct Cell {
 }
 
 impl Stock {
-    /// Converts applications and resolves machines. `expiry` is that of [`Recall::new`].
+    /// Converts applications and resolves machines.
     pub(super) fn new(
         plan: Plan,
         models: Option<&Path>,
         cache: &Path,
-        expiry: Duration,
         watch: &dyn SweepWatch,
     ) -> Result<Self, SweepError> {
         let apps = stores(&plan, models, cache, watch)?;
@@ -70,7 +67,7 @@ impl Stock {
         Ok(Self {
             apps,
             machines: machines.collect::<Result<_, _>>()?,
-            recall: Recall::new(cache, expiry),
+            recall: Recall::new(cache),
             seconds: Seconds::new(cache),
             models: models.map(Path::to_path_buf),
             cache: cache.to_path_buf(),
@@ -157,7 +154,7 @@ impl Stock {
         self.stored(app).warp_instructions
     }
 
-    /// What an application on a machine is called among claims.
+    /// What the time of an application alone on a machine is kept under.
     pub(super) fn name_alone(&self, machine: usize, app: usize) -> String {
         let (resolved, stored) = (&self.machines[machine].resolved, self.stored(app));
         let words =
@@ -191,12 +188,8 @@ impl Stock {
         }
     }
 
-    /// Runs a cell; once more where a store went stale under it, which opens it anew.
+    /// Runs a cell.
     pub(super) fn run(&self, cell: &Cell) -> Result<Analysis, RunError> {
-        unless_stale(|| self.run_once(cell))
-    }
-
-    fn run_once(&self, cell: &Cell) -> Result<Analysis, RunError> {
         let request = self.request(cell);
         let (bench, apps) = self.bench(&request, cell.machine, &cell.mix)?;
         let mut analysis = together(&bench, &request, &apps)?;
@@ -204,18 +197,11 @@ impl Stock {
         Ok(analysis)
     }
 
-    /// Removes what killed processes have left in the cache folder.
-    pub(super) fn clean(&self) {
-        self.recall.clean();
-    }
-
     /// Runs an application alone, so that the cells know what it does.
     pub(super) fn run_alone(&self, cell: &Cell, app: usize) -> Result<(), RunError> {
         let request = self.request(cell);
-        unless_stale(|| {
-            let (bench, apps) = self.bench(&request, cell.machine, &[app])?;
-            bench.solo(&apps[0]).map(drop)
-        })
+        let (bench, apps) = self.bench(&request, cell.machine, &[app])?;
+        bench.solo(&apps[0]).map(drop)
     }
 
     /// A machine with applications, ready to run.
@@ -262,7 +248,6 @@ fn station(plan: &Plan, machine: usize, files: &Models) -> Result<Station, Sweep
 #[cfg(test)]
 mod tests {
     use std::path::Path;
-    use std::time::Duration;
 
     use super::super::super::app::Made;
     use super::super::super::watch::Unwatched;
@@ -286,8 +271,7 @@ mod tests {
                     [mixes]\nlists = [['a']]\n";
         std::fs::write(&path, text).unwrap();
         let plan = Plan::read(&path).unwrap();
-        let expiry = Duration::from_secs(60);
-        let stock = Stock::new(plan, None, root, expiry, &Unwatched).unwrap();
+        let stock = Stock::new(plan, None, root, &Unwatched).unwrap();
         let cell = stock.cells().unwrap().remove(0);
         assert!(stock.run(&cell).is_ok());
         store(root, "compute");

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use gpumodel_core::units::{to_u64, unless_stale};
+use gpumodel_core::units::to_u64;
 use gpumodel_trace::{Beside, Store};
 
 use super::super::app::Made;
@@ -45,7 +45,7 @@ pub(super) fn stores(
         if watch.stopped() {
             return Err(SweepError::Stopped { meanwhile: String::from("traces were converted") });
         }
-        unless_stale(|| stored(plan, app, models, cache, watch))
+        stored(plan, app, models, cache, watch)
     };
     let made = all(plan, firsts.par_iter().with_max_len(1).map(make).collect())?;
     let of = |app: usize| made[sources[plan.apps[app].path.as_path()]].clone();
@@ -97,7 +97,6 @@ fn stored(
 mod tests {
     use std::path::Path;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
 
     use super::super::super::watch::{Unwatched, Watch};
     use super::super::SweepEnd;
@@ -145,7 +144,7 @@ mod tests {
         );
         std::fs::write(&path, text).unwrap();
         let plan = Plan::read(&path).unwrap();
-        Stock::new(plan, None, root, Duration::from_secs(60), watch).unwrap_err()
+        Stock::new(plan, None, root, watch).unwrap_err()
     }
 
     #[test]
@@ -168,7 +167,8 @@ mod tests {
         let watch = Impatient(AtomicUsize::new(1));
         let error = refused(folder.path(), &apps, &watch);
         assert!(matches!(error, SweepError::Stopped { .. }), "{error}");
-        let names = std::fs::read_dir(folder.path()).unwrap().map(|one| one.unwrap().path());
+        let stores = std::fs::read_dir(folder.path().join("stores"));
+        let names = stores.into_iter().flatten().map(|one| one.unwrap().path());
         let stores = names.filter(|path| path.extension().is_some_and(|e| e == "gpt")).count();
         assert!(stores <= 1, "{stores}");
     }

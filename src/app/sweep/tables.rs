@@ -3,23 +3,27 @@
 use std::fs;
 
 use gpumodel_core::units::{WholeFile, with_causes};
-use gpumodel_report::results::{OTHER_FORMS, RecordError, SweepFiles, TABLE_FORMS, Tidy};
+use gpumodel_report::results::{OTHER_FORMS, RecordError, SweepFiles, Tidy};
 
 use super::error::SweepError;
 
 /// What the tables are called.
-pub(super) const CELLS: &str = "cells";
+const CELLS: &str = "cells";
 const APPS: &str = "apps";
 
-/// Whether a table is called `name`, also by a build that writes other forms.
-pub(super) fn is_table(name: &str) -> bool {
-    let form = name.strip_prefix(CELLS).or_else(|| name.strip_prefix(APPS));
-    let form = form.and_then(|rest| rest.strip_prefix('.'));
-    form.is_some_and(|form| TABLE_FORMS.contains(&form) || OTHER_FORMS.contains(&form))
+/// Writes the tables of the sweep in `files`, row by row; says what cannot be read. Who ends
+/// cells meanwhile writes them too: the last of all writes all rows.
+pub(super) fn write(files: &SweepFiles, say: impl Fn(&str)) -> Result<(), SweepError> {
+    loop {
+        let ended = (files.done(), files.failed());
+        write_once(files, &say)?;
+        if ended == (files.done(), files.failed()) {
+            return Ok(());
+        }
+    }
 }
 
-/// Writes the tables of the sweep in `files`, row by row; says what cannot be read.
-pub(super) fn write(files: &SweepFiles, say: impl Fn(&str)) -> Result<(), SweepError> {
+fn write_once(files: &SweepFiles, say: &impl Fn(&str)) -> Result<(), SweepError> {
     let failed = || SweepError::folder(files.root());
     let opened = |name| move |ending: &str| WholeFile::create(&files.table(name, ending));
     let mut cells = Tidy::of_cells(opened(CELLS)).map_err(failed())?;

@@ -60,7 +60,6 @@ pub(super) fn others(
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::time::Duration;
 
     use super::super::super::watch::Unwatched;
     use super::super::plan::Plan;
@@ -75,7 +74,7 @@ mod tests {
         let (root, path) = (folder.path(), folder.path().join("plan.toml"));
         fs::write(&path, PLAN).unwrap();
         let plan = Plan::read(&path).unwrap();
-        let stock = Stock::new(plan, None, root, Duration::from_secs(60), &Unwatched).unwrap();
+        let stock = Stock::new(plan, None, root, &Unwatched).unwrap();
         let mut cells = stock.cells().unwrap();
         let own: Vec<CellRecord> = cells.iter().map(|cell| cell.record.clone()).collect();
         let foreign = CellRecord { build: "0.0.9+1".to_owned(), ..own[0].clone() };

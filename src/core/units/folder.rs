@@ -4,7 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::output::{UNFINISHED, forget_unfinished, unfinished};
+use tempfile::TempDir;
+
+use super::output::{UNFINISHED, folder_of, forget_unfinished, unfinished};
 
 /// An output folder that is filled under a temporary name beside its target.
 ///
@@ -14,6 +16,8 @@ use super::output::{UNFINISHED, forget_unfinished, unfinished};
 #[derive(Debug)]
 pub struct WholeFolder {
     temporary: PathBuf,
+    /// Removes it.
+    made: Option<TempDir>,
     target: PathBuf,
 }
 
@@ -32,13 +36,21 @@ impl WholeFolder {
         if target.exists() && !target.is_dir() {
             return fail(io::ErrorKind::AlreadyExists, "it is a file, not a folder");
         }
-        let hidden = format!(".{}.{}{UNFINISHED}", name.to_string_lossy(), std::process::id());
-        let temporary = target.with_file_name(hidden);
-        let made = unfinished(|| Ok((temporary.clone(), fs::create_dir_all(&temporary)?)));
-        if let Err(error) = made {
-            return fail(error.kind(), &error.to_string());
+        let made = unfinished(|| {
+            let parent = folder_of(target);
+            fs::create_dir_all(parent)?;
+            let prefix = format!(".{}.", name.to_string_lossy());
+            let mut builder = tempfile::Builder::new();
+            let made = builder.prefix(&prefix).suffix(UNFINISHED).tempdir_in(parent)?;
+            Ok((made.path().to_path_buf(), made))
+        });
+        match made {
+            Ok(made) => {
+                let temporary = made.path().to_path_buf();
+                Ok(Self { temporary, made: Some(made), target: target.to_path_buf() })
+            }
+            Err(error) => fail(error.kind(), &error.to_string()),
         }
-        Ok(Self { temporary, target: target.to_path_buf() })
     }
 
     /// The temporary folder to write into.
@@ -67,7 +79,7 @@ impl WholeFolder {
 impl Drop for WholeFolder {
     fn drop(&mut self) {
         // After a rename the temporary name is gone: nothing to remove.
-        let _ = fs::remove_dir_all(&self.temporary);
+        drop(self.made.take());
         forget_unfinished(&self.temporary);
     }
 }

@@ -13,10 +13,8 @@ mod mix;
 mod narrow;
 mod nearest;
 mod output;
-mod passing;
 mod quoted;
 mod scratch;
-mod stale;
 
 pub use byte_count::ByteCount;
 pub use causes::with_causes;
@@ -28,11 +26,9 @@ pub use id::{AppId, JobId, KernelId, SmId};
 pub use mix::sorted_mix;
 pub use narrow::{to_u16, to_u32, to_u64, to_usize};
 pub use nearest::{did_you_mean, nearest};
-pub use output::{UNFINISHED, WholeFile, remove_unfinished, remove_unlocked};
-pub use passing::Passing;
+pub use output::{WholeFile, remove_unfinished};
 pub use quoted::{quoted, shown};
 pub use scratch::{Scratch, check_writable};
-pub use stale::{read_file, unless_stale};
 
 /// A point in time or a duration in cycles of the SM clock, unless a name says
 /// otherwise (`_dram_cycles`, `_l2_cycles`).

@@ -1,12 +1,14 @@
 //! Output files that appear whole or not at all.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use tempfile::NamedTempFile;
+
 /// What names of files and folders that are not finished end with.
-pub const UNFINISHED: &str = ".partial";
+pub(super) const UNFINISHED: &str = ".partial";
 
 /// Temporary files and folders of outputs that are not finished yet.
 static REGISTRY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -17,7 +19,7 @@ static REGISTRY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// removes it. [`remove_unfinished`] removes those of an interrupted program.
 #[derive(Debug)]
 pub struct WholeFile {
-    writer: Option<BufWriter<File>>,
+    writer: Option<BufWriter<NamedTempFile>>,
     temporary: PathBuf,
     target: PathBuf,
 }
@@ -42,48 +44,29 @@ impl WholeFile {
                 format!("{} is no file name", target.display()),
             )
         })?;
-        let name = name.to_string_lossy();
         let made = unfinished(|| {
-            let (path, file) = temporary(target, &name)?;
-            Ok((path.clone(), (path, file)))
+            let prefix = format!(".{}.", name.to_string_lossy());
+            let mut builder = tempfile::Builder::new();
+            builder.prefix(&prefix).suffix(UNFINISHED);
+            // As any new file.
+            #[cfg(unix)]
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+            let file = builder.tempfile_in(folder_of(target))?;
+            Ok((file.path().to_path_buf(), file))
         });
-        let (temporary, file) = made.map_err(|e| {
+        let file = made.map_err(|e| {
             io::Error::new(e.kind(), format!("cannot write {}: {e}", target.display()))
         })?;
+        let temporary = file.path().to_path_buf();
         let writer = Some(BufWriter::with_capacity(1 << 18, file));
         Ok(Self { writer, temporary, target: target.to_path_buf() })
-    }
-
-    /// Removes the temporary files that programs have left beside `target` which were
-    /// killed while they wrote it.
-    pub fn remove_abandoned(target: &Path) {
-        let target = real(target);
-        let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self::remove_abandoned_in(folder_of(&target), |found| found == name);
-    }
-
-    /// The same in `folder`, for all targets whose names `own` takes.
-    pub fn remove_abandoned_in(folder: &Path, own: impl Fn(&str) -> bool) {
-        Self::unfinished_in(folder, own).iter().for_each(|path| remove_unlocked(path));
-    }
-
-    /// The temporary files of targets in `folder` whose names `own` takes, and nothing that
-    /// is called otherwise than this program calls them.
-    pub fn unfinished_in(folder: &Path, own: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-        let passing = |entry: &fs::DirEntry| {
-            let name = entry.file_name();
-            let named = name.to_str().is_some_and(|name| targets(name).any(&own));
-            named && entry.file_type().is_ok_and(|kind| kind.is_file())
-        };
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.filter(passing).map(|entry| entry.path()).collect()
     }
 
     /// The file itself, for seeking back to a header; flush first.
     ///
     /// # Panics
     /// Never: the writer is only taken by [`WholeFile::finish`], which consumes `self`.
-    pub fn writer(&mut self) -> &mut BufWriter<File> {
+    pub fn writer(&mut self) -> &mut BufWriter<NamedTempFile> {
         self.writer.as_mut().expect("the writer lives until finish")
     }
 
@@ -92,14 +75,10 @@ impl WholeFile {
     /// # Errors
     /// Whatever the file system says; the temporary file is then removed.
     pub fn finish(mut self) -> io::Result<()> {
-        // Locked until it has its name: nobody takes it for abandoned before.
-        let mut writer = self.writer.take();
-        if let Some(writer) = &mut writer {
-            writer.flush()?;
-            writer.get_ref().sync_all()?;
-        }
-        fs::rename(&self.temporary, &self.target)?;
-        drop(writer);
+        let Some(writer) = self.writer.take() else { return Ok(()) };
+        let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.as_file().sync_all()?;
+        file.persist(&self.target)?;
         sync_folder(&self.target);
         Ok(())
     }
@@ -131,15 +110,14 @@ impl Write for WholeFile {
 
 impl Drop for WholeFile {
     fn drop(&mut self) {
+        // Removes the file, unless it has its name by now.
         drop(self.writer.take());
-        // After a successful rename the temporary name is gone: nothing to remove.
-        let _ = fs::remove_file(&self.temporary);
         forget_unfinished(&self.temporary);
     }
 }
 
 /// The folder in which a file lies.
-fn folder_of(target: &Path) -> &Path {
+pub(super) fn folder_of(target: &Path) -> &Path {
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))
 }
@@ -150,53 +128,9 @@ fn sync_folder(target: &Path) {
     let _ = File::open(folder_of(target)).and_then(|folder| folder.sync_all());
 }
 
-/// The names of files that a temporary file called `temporary` may be for; none where it is
-/// called otherwise than [`temporary`] does.
-fn targets(temporary: &str) -> impl Iterator<Item = &str> {
-    let front = temporary.strip_prefix('.').and_then(|rest| rest.strip_suffix(UNFINISHED));
-    // The process, and perhaps how often it had to try.
-    let once = front.and_then(without_number);
-    let twice = once.and_then(without_number);
-    [once, twice].into_iter().flatten().filter(|name| !name.is_empty())
-}
-
-/// What stands before a last `.NUMBER`.
-fn without_number(name: &str) -> Option<&str> {
-    let (front, number) = name.rsplit_once('.')?;
-    let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    digits.then_some(front)
-}
-
-/// Removes a file that nobody has locked, so that nobody writes it.
-pub fn remove_unlocked(path: &Path) {
-    if let Ok(file) = OpenOptions::new().write(true).open(path)
-        && file.try_lock().is_ok()
-    {
-        let _ = fs::remove_file(path);
-    }
-}
-
 /// The file that `target` is, or that a link there leads to.
 fn real(target: &Path) -> PathBuf {
     fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf())
-}
-
-/// An empty file beside `target` that no other program writes: it is locked as long as it
-/// is open, where the file system has locks.
-fn temporary(target: &Path, name: &str) -> io::Result<(PathBuf, File)> {
-    for attempt in 0..100 {
-        let again = if attempt == 0 { String::new() } else { format!(".{attempt}") };
-        let hidden = format!(".{name}.{}{again}{UNFINISHED}", std::process::id());
-        let path = target.with_file_name(hidden);
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path)?;
-        let held = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
-        // Who removes abandoned files may have been faster.
-        if !held && path.exists() {
-            file.set_len(0)?;
-            return Ok((path, file));
-        }
-    }
-    Err(io::Error::new(io::ErrorKind::AlreadyExists, "its temporary files are in use"))
 }
 
 fn registry() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
@@ -210,12 +144,6 @@ pub(super) fn unfinished<T>(make: impl FnOnce() -> io::Result<(PathBuf, T)>) -> 
     let (temporary, made) = make()?;
     registry.push(temporary);
     Ok(made)
-}
-
-/// Does `work`, into which [`remove_unfinished`] does not come.
-pub(super) fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
-    let _registry = registry();
-    work()
 }
 
 /// Forgets a temporary file or folder that is finished or removed.
@@ -253,43 +181,30 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_program_has_left_is_removed_and_what_is_written_is_not() {
+    fn of_two_who_write_one_file_each_writes_it_whole() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("out.txt");
         let mut one = WholeFile::create(&target).unwrap();
         let mut other = WholeFile::create(&target).unwrap();
-        for name in [".out.txt.1.partial", ".out.txt.1.2.partial", ".other.txt.1.partial"] {
-            std::fs::write(folder.path().join(name), "half").unwrap();
-        }
-        WholeFile::remove_abandoned(&target);
         one.write_all(b"one").unwrap();
         other.write_all(b"other").unwrap();
         one.finish().unwrap();
         assert_eq!(std::fs::read(&target).unwrap(), b"one");
         other.finish().unwrap();
         assert_eq!(std::fs::read(&target).unwrap(), b"other");
-        let left = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name());
-        assert_eq!(
-            left.filter(|name| name != "out.txt").collect::<Vec<_>>(),
-            [".other.txt.1.partial"]
-        );
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
+    #[cfg(unix)]
     #[test]
-    fn nothing_is_taken_for_a_leftover_that_is_called_otherwise() {
+    fn others_may_read_what_is_written_as_any_new_file() {
+        use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        for name in [".a.csv.7.partial", ".a.csv.7.2.partial"] {
-            std::fs::write(at(name), "half").unwrap();
-        }
-        std::fs::create_dir(at(".a.csv.8.partial")).unwrap();
-        let others =
-            [".x.partial", ".a.csv.partial", "a.csv.7.partial", ".a.csv.x.partial", ".7.partial"];
-        others.iter().for_each(|name| std::fs::write(at(name), "mine").unwrap());
-        let mut found = WholeFile::unfinished_in(folder.path(), |name| name == "a.csv");
-        found.sort();
-        assert_eq!(found, [at(".a.csv.7.2.partial"), at(".a.csv.7.partial")]);
-        assert!(WholeFile::unfinished_in(&at("none"), |_| true).is_empty());
+        let (plain, whole) = (folder.path().join("plain"), folder.path().join("whole"));
+        std::fs::write(&plain, "").unwrap();
+        WholeFile::write(&whole, b"").unwrap();
+        let mode = |path| std::fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&whole), mode(&plain));
     }
 
     #[test]

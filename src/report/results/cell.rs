@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use gpumodel_core::units::{Cycle, message_in_words, read_file};
+use gpumodel_core::units::{Cycle, message_in_words};
 
 use super::RecordError;
 
@@ -164,7 +164,7 @@ fn pretty(value: &impl Serialize) -> String {
 }
 
 fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, RecordError> {
-    let bytes = read_file(path).map_err(|source| RecordError::file(path, source))?;
+    let bytes = std::fs::read(path).map_err(|source| RecordError::file(path, source))?;
     serde_json::from_slice(&bytes).map_err(|error| RecordError::Sweep {
         path: path.to_path_buf(),
         message: message_in_words(&error.to_string()),

@@ -5,7 +5,7 @@
 //! | `sweep.json` | every cell of the plans, in order |
 //! | `cells/KEY.json` | the record of a cell, as `analyze` writes it |
 //! | `failed/KEY.json` | why a cell has none |
-//! | `claims` | who works on which cell, or was killed over it; empty when all have ended |
+//! | `slurm` | scripts, logs and the list of jobs of a sweep under Slurm |
 //! | `cells.csv`, `cells.jsonl` | a row per cell, with the cargo feature `parquet` also `cells.parquet` |
 //! | `apps.csv`, `apps.jsonl` | a row per cell and application, and so on |
 
@@ -58,10 +58,10 @@ impl SweepFiles {
         self.root.join("sweep.json")
     }
 
-    /// Where claims lie.
+    /// Where scripts, logs and the list of jobs of Slurm lie.
     #[must_use]
-    pub fn claims(&self) -> PathBuf {
-        self.root.join("claims")
+    pub fn slurm(&self) -> PathBuf {
+        self.root.join("slurm")
     }
 
     /// Where records lie.

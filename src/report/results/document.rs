@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use gpumodel_core::units::{message_in_words, read_file, to_usize};
+use gpumodel_core::units::{message_in_words, to_usize};
 
 use super::{
     Analysis, CacheCounters, CoRun, CoRunApp, KernelRecord, RecordError, ResidencyRecord, SCHEMA,
@@ -25,7 +25,7 @@ impl Analysis {
     /// # Errors
     /// [`RecordError`] with the file and the line of the first thing wrong.
     pub fn read(path: &Path) -> Result<Self, RecordError> {
-        let bytes = read_file(path).map_err(|e| RecordError::file(path, e))?;
+        let bytes = std::fs::read(path).map_err(|e| RecordError::file(path, e))?;
         Self::from_json(&bytes, path)
     }
 

@@ -43,11 +43,6 @@ const COLUMNS: [(&str, Of); 17] = [
     }),
 ];
 
-/// The columns of papers' tables that a run alone has by itself.
-pub fn solo_columns() -> impl Iterator<Item = &'static str> {
-    COLUMNS.iter().map(|(name, _)| *name)
-}
-
 /// What `column` is of `app`; `window_cycles`: those in which `inst_millions` are done.
 pub(super) fn solo_value(
     column: &str,

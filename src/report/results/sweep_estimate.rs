@@ -23,14 +23,31 @@ pub struct SweepEstimate {
     pub memory_bytes: u64,
     /// What this rests on.
     pub basis: String,
-    /// Hash of all cells of the plan, by which a job refuses a plan that has others; empty
-    /// where nobody needs it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub plan_hash: String,
     /// By other build of the program: of how many of the cells the folder of the sweep holds
     /// a record that it has made, and none of this build.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub other_builds: BTreeMap<String, u64>,
+}
+
+impl SweepEstimate {
+    /// The cells that have not ended.
+    pub fn open(&self) -> impl Iterator<Item = &CellEstimate> {
+        self.cells.iter().filter(|one| one.ended.is_none())
+    }
+
+    /// Seconds of one core for the longest cell that has not ended.
+    #[must_use]
+    pub fn longest_seconds(&self) -> u64 {
+        self.open().map(|one| one.core_milliseconds).max().unwrap_or(0).div_ceil(1000)
+    }
+
+    /// Nodes of [`SweepEstimate::threads`] each beyond which more make the sweep no shorter:
+    /// its longest cell then takes as long as all others side by side.
+    #[must_use]
+    pub fn useful_nodes(&self) -> u64 {
+        let cores = self.core_seconds.div_ceil(self.longest_seconds().max(1));
+        cores.div_ceil(self.threads.max(1)).max(1)
+    }
 }
 
 /// One cell.

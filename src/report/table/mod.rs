@@ -6,14 +6,12 @@ mod corun;
 mod queue;
 mod solo;
 mod sweep;
-mod sweep_scaling;
 
 pub use comparison::comparison;
 pub use corun::corun;
 pub use queue::queue;
 pub use solo::solo;
 pub use sweep::{failures, planned};
-pub use sweep_scaling::scaling;
 
 use super::name::brief;
 use comfy_table::{CellAlignment, Table, presets};

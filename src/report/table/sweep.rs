@@ -28,12 +28,23 @@ pub fn planned(estimate: &SweepEstimate) -> String {
     other_builds(&mut said, &estimate.other_builds);
     let _ = writeln!(
         said,
-        "{}: about {} of one core, {} on {} threads; up to {} each\nThis rests on {}.",
+        "{}: about {} of one core, {} on {} threads; up to {} each",
         counted(cells),
         duration(estimate.core_seconds),
         duration(estimate.seconds),
         estimate.threads,
         bytes(float(estimate.memory_bytes)),
+    );
+    let nodes = match estimate.useful_nodes() {
+        1 => String::from("1 node"),
+        some => format!("{some} nodes"),
+    };
+    let _ = writeln!(
+        said,
+        "At most {nodes} of {} threads are of use: the longest cell takes {} of one core.\n\
+         This rests on {}.",
+        estimate.threads,
+        duration(estimate.longest_seconds()),
         estimate.basis
     );
     said
@@ -160,6 +171,23 @@ mod tests {
             text.contains("cell 8 cannot run: no channels\n3 cells, 1 done, 0 failed, 2 left: "),
             "{text}"
         );
+    }
+
+    #[test]
+    fn nodes_that_are_of_use_are_bounded_by_the_longest_cell() {
+        let one = |core_milliseconds, ended| CellEstimate {
+            core_milliseconds,
+            ended,
+            ..CellEstimate::default()
+        };
+        // 100 s in all, the longest open cell 10 s, 4 threads a node: 10 cores are 3 nodes.
+        let cells = vec![one(10_000, None), one(5000, None), one(90_000, Some(true))];
+        let estimate =
+            SweepEstimate { cells, core_seconds: 100, threads: 4, ..SweepEstimate::default() };
+        let text = planned(&estimate);
+        let words = "At most 3 nodes of 4 threads are of use: the longest cell takes 10 s of one";
+        assert!(text.contains(words), "{text}");
+        assert!(planned(&SweepEstimate::default()).contains("At most 1 node of"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::DeTable;
 
 use gpumodel_core::models::ModelFiles;
-use gpumodel_core::units::{did_you_mean, nearest};
+use gpumodel_core::units::nearest;
 
 use super::description::{Buffer, Description, KernelDescription, describe};
 use super::error::{Fault, SynthError};
@@ -17,8 +17,6 @@ use super::program::Program;
 
 /// Largest workload file.
 const BYTES: usize = 1 << 18;
-/// Where a file has its constants.
-const TABLES: [&str; 2] = ["constants", "scaled"];
 /// Largest scale.
 const LARGEST_SCALE: f64 = 1e6;
 
@@ -126,29 +124,6 @@ impl Workload {
         let least = self.scale < 1.0 && self.description.least;
         let words = "every scaled constant is at its least, 1; a smaller scale changes nothing";
         least.then(|| format!("scale {}: {words}", self.scale))
-    }
-
-    /// The text of its file with another value of one of its constants, scaled or not.
-    ///
-    /// # Errors
-    /// When it has no such constant (the error names all that it has), or makes no sense with
-    /// that value: the error names file and line.
-    pub fn text_with(&self, constant: &str, value: u32) -> Result<String, SynthError> {
-        let found = |text: &str| -> Result<(usize, usize), Fault> {
-            let table = table(text)?;
-            let tables = TABLES.iter().filter_map(|name| table.get_ref().get(*name));
-            let names: Vec<_> = tables.filter_map(|t| t.get_ref().as_table()).flatten().collect();
-            let own = names.iter().find(|(name, _)| name.get_ref() == constant);
-            let Some((_, value)) = own else {
-                let known = names.iter().map(|(name, _)| name.get_ref().as_ref());
-                return Err(Fault::new(0, no_constant(constant, &known.collect::<Vec<&str>>())));
-            };
-            Ok((value.span().start, value.span().end))
-        };
-        let (start, end) = found(&self.text).map_err(|fault| self.fault(fault))?;
-        let text = format!("{}{value}{}", &self.text[..start], &self.text[end..]);
-        parse(&text, 1.0).map_err(|fault| fault.located(&self.file, &text))?;
-        Ok(text)
     }
 
     /// One line: what it computes.
@@ -264,16 +239,6 @@ fn parse(text: &str, scale: f64) -> Result<Description, Fault> {
         ));
     }
     describe(table(text)?.get_ref(), scale)
-}
-
-/// What is said of a constant that is none of those of a file.
-fn no_constant(typed: &str, known: &[&str]) -> String {
-    let hint = did_you_mean(typed, known.iter().copied());
-    let known = match known {
-        [] => String::from("the workload has none"),
-        known => format!("expected one of {}", known.join(", ")),
-    };
-    format!("no constant `{typed}`{hint}; {known}")
 }
 
 fn table(text: &str) -> Result<Spanned<DeTable<'_>>, Fault> {

@@ -3,13 +3,13 @@
 mod slurm;
 
 use std::error::Error;
+use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
-use crate::{ScalingRequest, SweepEnd, SweepError, SweepRequest, remaining, scaled, sweep};
-use gpumodel_core::units::ByteCount;
+use crate::{SweepEnd, SweepError, SweepRequest, remaining, sweep, sweep_tables};
+use gpumodel_core::units::{ByteCount, shown};
 use gpumodel_report::results::{FailedCell, SweepFiles};
 use gpumodel_report::table;
 
@@ -53,20 +53,21 @@ use super::place::cache_folder;
     source explains every column: caches and DRAM are counted in sectors of\n                    \
     32 bytes\n  \
     sweep.json        the cells in order\n  \
-    slurm             scripts, logs and the list of jobs of --engine slurm\n\n\
-    Several processes, also of several machines, may work in one DIR with the same plan: add\n\
-    --resume. Interrupt once to finish what runs, twice to stop at once.\n\n\
-    SLURM: --engine slurm submits job arrays of parts of the cells, and a job after them that\n\
-    finishes what was lost and writes the tables; then it watches them and submits lost cells\n\
-    again. DIR, PLAN, what the plan names and the cache folder (GPUMODEL_CACHE) must be where\n\
-    all nodes see them. Interrupted, killed or on another machine, the jobs go on: the same\n\
-    command with --resume takes up the watch. Partition, account and the like come from\n\
-    sbatch's own variables, as SBATCH_PARTITION, SBATCH_ACCOUNT or SBATCH_TIMELIMIT.\n\n\
-    EXIT CODES: 0 all cells have a record; 1 some failed; 2 a wrong plan, DIR cannot be\n\
-    written, or Slurm refuses; 130 interrupted, or tasks were cancelled.\n\n\
+    slurm             scripts, logs and the list of jobs (jobs.json) of --engine slurm\n\n\
+    A record appears whole or not at all, so a sweep that was ended, also by kill -9, goes on\n\
+    with --resume. Several processes, also of several machines, may work in one DIR: give each\n\
+    its part with --cells. Two that run the same cell write the same bytes.\n\
+    Interrupt once to finish what runs, twice to stop at once.\n\n\
+    SLURM: --engine slurm submits job arrays of slices of the cells, and a job after them that\n\
+    writes the tables; it does not wait for them. DIR, PLAN, what the plan names and the cache\n\
+    folder (GPUMODEL_CACHE) must be where all nodes see them. When the jobs have ended, the same\n\
+    command with --resume says which cells have no record and why, and submits exactly those.\n\
+    Partition, account and the like come from sbatch's own variables, as SBATCH_PARTITION or\n\
+    SBATCH_ACCOUNT; what these say of memory and time goes before the estimate.\n\n\
+    EXIT CODES: 0 all cells have a record, or jobs were submitted; 1 some failed; 2 a wrong\n\
+    plan, DIR cannot be written, or Slurm refuses; 130 interrupted.\n\n\
     EXAMPLES:\n  \
     gpumodel sweep plan.toml --out evaluation --dry-run\n  \
-    gpumodel sweep plan.toml --out evaluation --dry-run --nodes 1,10,100,1000 --threads 32\n  \
     gpumodel sweep plan.toml --out evaluation\n  \
     gpumodel sweep plan.toml --out evaluation --resume\n  \
     gpumodel sweep plan.toml --out evaluation --retry-failed --memory 8G --threads 4\n  \
@@ -92,24 +93,15 @@ pub(crate) struct Arguments {
     #[arg(long)]
     mixed_versions: bool,
     /// Names the cells and says which of them have ended in DIR; estimates time and memory of
-    /// the others, by the cells that have run so far; runs none. Prepares traces that have
-    /// not been yet, as the run would: that is kept
+    /// the others, by the cells that have run so far, and the nodes that can be of use; runs
+    /// none. Prepares traces that have not been yet, as the run would: that is kept
     #[arg(long)]
     dry_run: bool,
-    /// Estimates the whole on so many nodes of --threads each, from the cells that have
-    /// run so far
-    #[arg(long, value_name = "N,N,...", requires = "dry_run", value_delimiter = ',',
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    nodes: Vec<u32>,
-    /// Seed of the draws of --nodes [default: the first one of the plan]
-    #[arg(long, value_name = "N", requires = "nodes")]
-    seed: Option<u64>,
     /// Cells at once at most [default: all cores; with --engine slurm, in a job: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Memory that cells may take together by their estimates, as 512M or 8G, and as far as
-    /// 80 % of what is free has room for them beside those of others in DIR on this machine;
-    /// one cell runs in any case [default: what is free alone]
+    /// Memory that cells may take together by their estimates, as 512M or 8G, and at most 80 %
+    /// of what is free; one cell runs in any case [default: what is free alone]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<ByteCount>,
     /// Refuses a plan that has other cells than when a job was submitted
@@ -118,18 +110,12 @@ pub(crate) struct Arguments {
     /// The cache folder, for jobs that are not given the variable
     #[arg(long, value_name = "DIR", hide = true)]
     cache: Option<PathBuf>,
-    /// Writes the tables, though others of many jobs may still run their parts
+    /// Writes the tables of DIR and runs nothing: the job after others
     #[arg(long, hide = true)]
-    tables: bool,
+    tables_only: bool,
     /// Only these cells, by their numbers in --dry-run, which are those in the whole plan
-    #[arg(long, value_name = "FIRST-LAST", value_parser = part)]
-    cells: Option<(usize, usize)>,
-    /// Seconds without a sign of life after which cells of a process are taken over that is on
-    /// another machine or in a container; of others of this machine it is known at once that
-    /// they have ended, also of those from before it booted again
-    #[arg(long, value_name = "SECONDS", default_value_t = 120,
-          value_parser = clap::value_parser!(u32).range(1..))]
-    stale_after: u32,
+    #[arg(long, value_name = "FIRST-LAST,...", value_parser = cells)]
+    cells: Option<Cells>,
     /// A folder of model files that go before the built-in ones
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
@@ -145,15 +131,29 @@ pub(crate) struct Arguments {
 enum Engine {
     /// This machine
     Local,
-    /// Jobs of Slurm, which are submitted and watched
+    /// Jobs of Slurm, which are submitted
     Slurm,
 }
 
-fn part(typed: &str) -> Result<(usize, usize), String> {
-    let wrong = || format!("expected FIRST-LAST, as 1-100, found {typed}");
-    let (first, last) = typed.split_once('-').unwrap_or((typed, typed));
-    let range = (first.parse().map_err(|_| wrong())?, last.parse().map_err(|_| wrong())?);
-    if range.0 >= 1 && range.0 <= range.1 { Ok(range) } else { Err(wrong()) }
+/// Cells of a plan, as ranges of their numbers.
+#[derive(Clone, Debug)]
+struct Cells(Vec<(usize, usize)>);
+
+impl fmt::Display for Cells {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = |(first, last): &(usize, usize)| format!("{first}-{last}");
+        f.write_str(&self.0.iter().map(word).collect::<Vec<_>>().join(","))
+    }
+}
+
+fn cells(typed: &str) -> Result<Cells, String> {
+    let range = |word: &str| {
+        let wrong = || format!("expected FIRST-LAST, as 1-100 or 1-20,25, found {}", shown(word));
+        let (first, last) = word.split_once('-').unwrap_or((word, word));
+        let range = (first.parse().map_err(|_| wrong())?, last.parse().map_err(|_| wrong())?);
+        if range.0 >= 1 && range.0 <= range.1 { Ok(range) } else { Err(wrong()) }
+    };
+    typed.split(',').map(range).collect::<Result<_, _>>().map(Cells)
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -171,14 +171,16 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         mixed_versions: arguments.mixed_versions,
         memory_bytes: arguments.memory.map(|memory| memory.0),
         plan_hash: arguments.plan_hash.clone(),
-        part: arguments.cells,
-        tables: arguments.tables,
-        expiry: Duration::from_secs(arguments.stale_after.into()),
+        part: arguments.cells.as_ref().map(|cells| cells.0.clone()),
         models: arguments.models.clone(),
         cache: arguments.cache.clone().unwrap_or_else(cache_folder),
     };
     if arguments.dry_run {
-        return dry(arguments, &request);
+        return dry(&request);
+    }
+    if arguments.tables_only {
+        let end = with_sweep_bars(|watch| sweep_tables(&request.out, watch))?;
+        return tell(arguments, end);
     }
     if arguments.engine == Engine::Slurm {
         return slurm::run(arguments, &request);
@@ -191,17 +193,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// Says what the cells will take, or would on many nodes.
-fn dry(arguments: &Arguments, request: &SweepRequest) -> Outcome {
+/// Prints what the cells will take.
+fn dry(request: &SweepRequest) -> Outcome {
     let threads = rayon::current_num_threads();
-    let said = if arguments.nodes.is_empty() {
-        table::planned(&with_sweep_bars(|watch| remaining(request, threads, watch))?)
-    } else {
-        let threads = u32::try_from(threads)?;
-        let scaling =
-            ScalingRequest { nodes: arguments.nodes.clone(), threads, seed: arguments.seed };
-        table::scaling(&with_sweep_bars(|watch| scaled(request, &scaling, watch))?)
-    };
+    let said = table::planned(&with_sweep_bars(|watch| remaining(request, threads, watch))?);
     stdout().write_all(said.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -219,7 +214,7 @@ fn tell(arguments: &Arguments, end: SweepEnd) -> Outcome {
     let SweepEnd { done, failed, left } = end;
     let out = arguments.out.display();
     let mut stdout = stdout();
-    let of = arguments.cells.map(|(first, last)| format!(" of cells {first} to {last}"));
+    let of = arguments.cells.as_ref().map(|cells| format!(" of cells {cells}"));
     let of = of.unwrap_or_default();
     writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left{of}")?;
     if failed > 0 {
@@ -253,8 +248,8 @@ fn go_on(arguments: &Arguments) -> String {
 fn again(arguments: &Arguments) -> String {
     let (plan, out) = (typed(&arguments.plan), typed(&arguments.out));
     let mut text = format!("gpumodel sweep {plan} --out {out}{}", arguments.engine.words());
-    if let Some((first, last)) = arguments.cells {
-        text += &format!(" --cells {first}-{last}");
+    if let Some(cells) = &arguments.cells {
+        text += &format!(" --cells {cells}");
     }
     if let Some(models) = &arguments.models {
         text += &format!(" --models {}", typed(models));

@@ -1,44 +1,96 @@
-//! Slurm's commands as processes.
+//! Slurm's commands as processes, and their answers.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::answers::{self, ACCOUNT_FORMAT, Account, Entry, QUEUE_FORMAT};
-use super::error::SlurmError;
+use thiserror::Error as ThisError;
 
-/// What is asked of a cluster.
-pub(super) trait Cluster {
-    /// Whether anybody is there to ask.
-    fn check(&self) -> Result<(), SlurmError>;
+/// Why a sweep could not be submitted. Jobs are never cancelled.
+#[derive(Debug, ThisError)]
+pub enum SlurmError {
+    /// A command cannot be started.
+    #[error(
+        "{command} cannot be run: expected the commands of Slurm here, as on the login node \
+         of a cluster; --print writes the scripts alone"
+    )]
+    Missing {
+        /// Which.
+        command: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A command ended with an error.
+    #[error("{command}: {said}")]
+    Refused {
+        /// Which.
+        command: String,
+        /// What it said.
+        said: String,
+    },
+    /// An answer that is none.
+    #[error("{command}: expected {expected}, found {found:?}")]
+    Unreadable {
+        /// Which.
+        command: String,
+        /// What it should have said.
+        expected: &'static str,
+        /// What it said.
+        found: String,
+    },
+    /// Not all could be submitted.
+    #[error(
+        "submitted so far: {}; scancel --name={name} cancels it, and --resume submits what is \
+         missing then",
+        jobs(submitted)
+    )]
+    Partly {
+        /// Numbers of jobs.
+        submitted: Vec<u64>,
+        /// What they are called.
+        name: String,
+        /// Why the next one was not.
+        source: Box<SlurmError>,
+    },
+    /// Earlier jobs of the folder have not ended.
+    #[error(
+        "{}: {} queued or running: --resume submits what they leave when they have ended \
+         (squeue --name={name}), or cancel them first: scancel --name={name}",
+        folder.display(), jobs(living)
+    )]
+    Queued {
+        /// The folder of the sweep.
+        folder: PathBuf,
+        /// Numbers of jobs.
+        living: Vec<u64>,
+        /// What they are called.
+        name: String,
+    },
+    /// The list of jobs is damaged.
+    #[error(
+        "{}: {message}; if no job of this sweep is in the queue any more, remove the file",
+        path.display()
+    )]
+    Jobs {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        message: String,
+    },
+}
 
-    /// Submits a script, to begin when the jobs `after` have ended; gives its number.
-    fn submit(&self, script: &Path, after: &[u64]) -> Result<u64, SlurmError>;
-
-    /// The jobs called `name`, those too that ended lately.
-    fn queue(&self, name: &str) -> Result<Vec<Entry>, SlurmError>;
-
-    /// Lets a job that waits wait for the jobs `after`.
-    fn depend(&self, job: u64, after: &[u64]) -> Result<(), SlurmError>;
-
-    /// The states of jobs and their tasks: by the accounts, where the cluster keeps some and
-    /// they have a job, else as far as the controller remembers it, which is for
-    /// `MinJobAge` after it has ended.
-    fn accounts(&self, jobs: &[u64]) -> Vec<Account>;
-
-    /// What goes before the memory and the time that scripts ask for.
-    fn overruling(&self) -> Vec<&'static str>;
+fn jobs(numbers: &[u64]) -> String {
+    let text: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    format!("{} {}", if text.len() == 1 { "job" } else { "jobs" }, text.join(", "))
 }
 
 /// Where a user says what clusters `sbatch` submits to: the other commands ask those.
 const CLUSTERS: &str = "SBATCH_CLUSTERS";
 
-/// Where a user says what every job asks for.
-const OVERRULING: [&str; 4] =
-    ["SBATCH_MEM_PER_CPU", "SBATCH_MEM_PER_GPU", "SBATCH_MEM_PER_NODE", "SBATCH_TIMELIMIT"];
-
-/// What the environment may not say to Slurm's commands: the names and logs of jobs are
-/// those of the scripts, and the queue is asked for these jobs wherever they are.
+/// What the environment may not say to Slurm's commands: names and logs of jobs are those of
+/// the scripts, and the queue is asked for these jobs wherever they are.
 const OWN_WORDS: [&str; 8] = [
     "SBATCH_ARRAY_INX",
     "SBATCH_JOB_NAME",
@@ -50,71 +102,104 @@ const OWN_WORDS: [&str; 8] = [
     "SQUEUE_USERS",
 ];
 
-/// The commands that the system finds.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Commands;
+/// Tasks of one array at most where the cluster does not say: what Slurm allows by default.
+pub(super) const ARRAY: usize = 1001;
 
-impl Cluster for Commands {
-    fn check(&self) -> Result<(), SlurmError> {
-        said("sbatch", [OsStr::new("--version")]).map(|_| ())
-    }
+/// By job and place in its array: the state of a task, as `TIMEOUT`. A job that is no array has
+/// place 0.
+pub(super) type States = BTreeMap<(u64, usize), String>;
 
-    fn submit(&self, script: &Path, after: &[u64]) -> Result<u64, SlurmError> {
-        let mut words = vec![String::from("--parsable")];
-        if !after.is_empty() {
-            words.push(format!("--dependency=afterany:{}", list(after, ":")));
-        }
-        let words = words.iter().map(OsStr::new).chain([script.as_os_str()]);
-        answers::submitted("sbatch", &said("sbatch", words)?)
-    }
-
-    fn queue(&self, name: &str) -> Result<Vec<Entry>, SlurmError> {
-        let format = format!("--format={QUEUE_FORMAT}");
-        let name = format!("--name={name}");
-        let words = ["--noheader", "--all", "--array", "--states=all", &name, &format];
-        answers::queue("squeue", &said("squeue", words.map(OsStr::new))?)
-    }
-
-    fn depend(&self, job: u64, after: &[u64]) -> Result<(), SlurmError> {
-        let (job, after) =
-            (format!("JobId={job}"), format!("Dependency=afterany:{}", list(after, ":")));
-        said("scontrol", ["update", &job, &after].map(OsStr::new)).map(|_| ())
-    }
-
-    fn accounts(&self, jobs: &[u64]) -> Vec<Account> {
-        let (all, format) =
-            (format!("--jobs={}", list(jobs, ",")), format!("--format={ACCOUNT_FORMAT}"));
-        let mut words = ["--noheader", "--parsable2", "--allocations", &all, &format].to_vec();
-        let clusters = std::env::var(CLUSTERS).map(|names| format!("--clusters={names}"));
-        words.extend(clusters.as_deref());
-        // Many clusters keep none, or do not show them.
-        let mut known = said("sacct", words.into_iter().map(OsStr::new))
-            .map_or_else(|_| Vec::new(), |text| answers::accounts(&text));
-        for job in jobs {
-            if !known.iter().any(|one| one.job == *job) {
-                let number = job.to_string();
-                let words = ["--oneliner", "show", "job", &number].map(OsStr::new);
-                // One that it has forgotten is an error.
-                let text = said("scontrol", words).unwrap_or_default();
-                known.extend(answers::shown(&text).into_iter().filter(|one| one.job == *job));
-            }
-        }
-        known
-    }
-
-    fn overruling(&self) -> Vec<&'static str> {
-        OVERRULING.into_iter().filter(|word| std::env::var_os(word).is_some()).collect()
-    }
+/// Whether `sbatch` is there.
+pub(super) fn check() -> Result<(), SlurmError> {
+    said("sbatch", ["--version"]).map(drop)
 }
 
-fn list(jobs: &[u64], between: &str) -> String {
-    jobs.iter().map(u64::to_string).collect::<Vec<_>>().join(between)
+/// Submits a script, to begin when the jobs `after` have ended; gives its number.
+pub(super) fn submit(script: &Path, after: &[u64]) -> Result<u64, SlurmError> {
+    let mut words = vec![String::from("--parsable")];
+    if !after.is_empty() {
+        let after: Vec<String> = after.iter().map(u64::to_string).collect();
+        words.push(format!("--dependency=afterany:{}", after.join(":")));
+    }
+    let words = words.iter().map(OsStr::new).chain([script.as_os_str()]);
+    let answer = said("sbatch", words)?;
+    // NUMBER or NUMBER;CLUSTER, perhaps after lines that a site's own plugin prints.
+    let number = answer.lines().rev().find_map(|line| line.split(';').next()?.trim().parse().ok());
+    number.ok_or_else(|| SlurmError::Unreadable {
+        command: String::from("sbatch"),
+        expected: "the number of a job",
+        found: answer.trim().to_owned(),
+    })
+}
+
+/// Tasks of one array at most.
+pub(super) fn array_limit() -> usize {
+    let answer = said("scontrol", ["show", "config"]).unwrap_or_default();
+    let line = answer.lines().find_map(|line| line.strip_prefix("MaxArraySize"));
+    let limit = line.and_then(|rest| rest.trim().trim_start_matches('=').trim().parse().ok());
+    limit.unwrap_or(ARRAY).max(1)
+}
+
+/// The states of the jobs called `name` that the controller remembers.
+pub(super) fn queue(name: &str) -> Result<States, SlurmError> {
+    let name = format!("--name={name}");
+    let words = ["--noheader", "--all", "--array", "--states=all", &name, "--format=%F|%K|%T"];
+    Ok(queued(&said("squeue", words)?))
+}
+
+/// The states of `jobs` by the accounts; empty where the cluster keeps none.
+pub(super) fn accounts(jobs: &[u64]) -> States {
+    let list: Vec<String> = jobs.iter().map(u64::to_string).collect();
+    let list = format!("--jobs={}", list.join(","));
+    let words = ["--noheader", "--parsable2", "--allocations", &list, "--format=JobID,State"];
+    let clusters = std::env::var(CLUSTERS).map(|names| format!("--clusters={names}"));
+    let words = words.into_iter().chain(clusters.as_deref().ok());
+    accounted(&said("sacct", words).unwrap_or_default())
+}
+
+/// Lines of `squeue`: `12|3|RUNNING`, or `12|N/A|RUNNING`.
+fn queued(text: &str) -> States {
+    let line = |line: &str| {
+        let mut words = line.trim().split('|');
+        let (job, place, state) = (words.next()?, words.next()?, words.next()?);
+        let place = if place == "N/A" { 0 } else { place.parse().ok()? };
+        Some(((job.parse().ok()?, place), state.to_owned()))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// Lines of `sacct`: `12_3|CANCELLED by 1000`, or `12|COMPLETED`.
+fn accounted(text: &str) -> States {
+    let line = |line: &str| {
+        let (id, state) = line.trim().split_once('|')?;
+        let (job, place) = id.split_once('_').unwrap_or((id, "0"));
+        let state = state.split_whitespace().next()?.trim_end_matches('+');
+        Some(((job.parse().ok()?, place.parse().ok()?), state.to_owned()))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// Whether a task in that state may still run.
+pub(super) fn lives(state: &str) -> bool {
+    const ENDED: [&str; 10] = [
+        "BOOT_FAIL",
+        "CANCELLED",
+        "COMPLETED",
+        "DEADLINE",
+        "FAILED",
+        "NODE_FAIL",
+        "OUT_OF_MEMORY",
+        "PREEMPTED",
+        "REVOKED",
+        "TIMEOUT",
+    ];
+    !ENDED.contains(&state)
 }
 
 /// Runs a command to its end and gives what it wrote.
-fn said<'a>(
+fn said<'a, W: AsRef<OsStr> + ?Sized + 'a>(
     program: &str,
-    words: impl IntoIterator<Item = &'a OsStr>,
+    words: impl IntoIterator<Item = &'a W>,
 ) -> Result<String, SlurmError> {
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::null());
@@ -124,7 +209,6 @@ fn said<'a>(
     if let Some(clusters) = std::env::var_os(CLUSTERS) {
         command.env("SLURM_CLUSTERS", clusters);
     }
-    apart(&mut command);
     let missing = |source| SlurmError::Missing { command: program.to_owned(), source };
     let output = command.output().map_err(missing)?;
     if output.status.success() {
@@ -142,31 +226,28 @@ fn said<'a>(
     Err(SlurmError::Refused { command: program.to_owned(), said })
 }
 
-/// Keeps an interrupt that somebody types from ending the command halfway.
-#[cfg(unix)]
-fn apart(command: &mut Command) {
-    std::os::unix::process::CommandExt::process_group(command, 0);
-}
-
-#[cfg(not(unix))]
-fn apart(_: &mut Command) {}
-
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsStr;
-
-    use super::{SlurmError, said};
+    use super::{SlurmError, accounted, lives, queued, said};
 
     #[test]
-    fn a_command_that_is_missing_or_refuses_is_said() {
-        let missing = said("gpumodel-no-such-command", []).unwrap_err();
+    fn a_command_that_is_missing_or_refuses_is_told() {
+        let missing = said::<str>("gpumodel-no-such-command", []).unwrap_err();
         assert!(matches!(missing, SlurmError::Missing { .. }));
         assert!(missing.to_string().contains("login node of a cluster; --print"), "{missing}");
-        let words = ["-c", "echo fine; printf 'sh: error: not today\\n\\nnor now\\n' >&2; exit 3"]
-            .map(OsStr::new);
+        let words = ["-c", "echo fine; printf 'sh: error: not today\n\nnor now\n' >&2; exit 3"];
         assert_eq!(said("sh", words).unwrap_err().to_string(), "sh: not today; nor now");
-        let quiet = said("sh", ["-c", "exit 3"].map(OsStr::new)).unwrap_err();
-        assert!(quiet.to_string().contains("exit status: 3"), "{quiet}");
-        assert_eq!(said("sh", ["-c", "echo fine"].map(OsStr::new)).unwrap(), "fine\n");
+        assert!(said("sh", ["-c", "exit 3"]).unwrap_err().to_string().contains("exit status: 3"));
+        assert_eq!(said("sh", ["-c", "echo fine"]).unwrap(), "fine\n");
+    }
+
+    #[test]
+    fn states_are_read_by_job_and_place() {
+        let found = queued("12|3|RUNNING\n13|N/A|PENDING\n\nodd\n");
+        assert_eq!(found, [((12, 3), "RUNNING".into()), ((13, 0), "PENDING".into())].into());
+        let found = accounted("12_0|OUT_OF_MEMORY\n12_1|CANCELLED by 1000\n12_[2-9]|PENDING\n");
+        let expected = [((12, 0), "OUT_OF_MEMORY".into()), ((12, 1), "CANCELLED".into())];
+        assert_eq!(found, expected.into());
+        assert!(lives("RUNNING") && lives("COMPLETING") && !lives("OUT_OF_MEMORY"));
     }
 }

@@ -1,153 +1,296 @@
-//! Sweeps under Slurm: job arrays over parts of the cells, and a job after them that
-//! finishes what was lost and writes the tables.
+//! Sweeps under Slurm: job arrays over static slices of the cells, and a job after them that
+//! writes the tables.
 //!
-//! Every task works in the sweep's own folder, so nothing is to be fetched and a task
-//! that is run again does only what is left. Scripts can be written alone
-//! ([`slurm_scripts`]) or submitted and watched ([`slurm_sweep`]). What is submitted is
-//! written down in the folder before and after, so that a watch can be taken up by
-//! another process, on another machine.
+//! Every task works in the sweep's own folder, so nothing is to be fetched, and a task that
+//! Slurm runs again does only what is left. What was submitted is written down in the folder;
+//! another call with `--resume` submits the cells that have no record by then.
 
-mod answers;
-mod ask;
 mod commands;
-mod error;
-#[cfg(test)]
-mod fakes;
-mod fates;
 mod jobs;
-mod life;
-mod losses;
-mod request;
 mod scripts;
-mod submit;
-mod tally;
-mod tasks;
-mod watcher;
 
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
 
-use gpumodel_report::results::SweepFiles;
+use gpumodel_report::results::{CellEstimate, FailedCell, SweepEstimate, SweepFiles};
 
-use super::error::{Failure, SweepError};
-use super::folder::SweepFolder;
-use super::stock::Cell;
-use super::{Opened, SweepEnd, SweepRequest, SweepWatch, estimate, open};
-use commands::{Cluster, Commands};
-use jobs::Jobs;
-use submit::Submitter;
-use tally::Tally;
-use watcher::{Deeds, Watcher};
+use super::error::SweepError;
+use super::folder::write;
+use super::{Opened, SweepEnd, SweepRequest, SweepWatch, chosen, open, open_estimate};
+use commands::States;
+use jobs::{Jobs, Submission};
+use scripts::{Ask, Label, Slice, list, quoted, ranges, slices};
 
-pub use error::SlurmError;
-pub use request::SlurmRequest;
-pub use scripts::slurm_scripts;
+pub use commands::SlurmError;
+pub use scripts::SlurmRequest;
 
-/// How a watch ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What came of a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlurmEnd {
-    /// The cells.
+    /// The cells that were asked for, as they are now.
     pub cells: SweepEnd,
-    /// Jobs that go on without being watched: an interrupt has ended the watch.
-    pub living: usize,
+    /// Cells that failed before this call, each with its cause.
+    pub failed: Vec<FailedCell>,
+    /// What became of cells that earlier jobs have left, and what they ask for now.
+    pub lost: Vec<String>,
+    /// Cells that were submitted, in so many tasks.
+    pub submitted: (usize, usize),
+    /// Numbers of the jobs, the one of the tables last.
+    pub jobs: Vec<u64>,
+    /// What all of them are called: one `squeue --name` shows and one `scancel --name` ends them.
+    pub name: String,
+    /// The script that submits the others, where they were only written.
+    pub script: Option<PathBuf>,
 }
 
-/// What all jobs of the sweep in `out` are called, so that one `squeue --name` shows and
-/// one `scancel --name` ends them.
-#[must_use]
-pub fn slurm_name(out: &Path) -> String {
-    let written = Jobs::read(&folder(out)).ok().flatten().map(|jobs| jobs.name);
-    written.unwrap_or_else(|| jobs::name(out))
-}
-
-/// Submits the cells of a plan that have not ended, watches their jobs until all have, and
-/// submits again what is lost. Jobs that a watch before has submitted are taken up. A cell
-/// that is lost with all of its tasks is kept as failed, and so is one that was lost and needs
-/// more than Slurm takes a job for; one whose task somebody has cancelled is left as it is.
+/// Submits the cells of a plan that have no record, but for those that were refused, which
+/// would be again: each once. Where nothing is missing, writes the tables.
 ///
 /// # Errors
 /// [`SweepError`]: what keeps the sweep from being run; [`SlurmError`] in it where Slurm
-/// refuses or does not answer.
+/// refuses or does not answer, or earlier jobs of the folder have not ended.
 pub fn slurm_sweep(
     request: &SweepRequest,
     slurm: &SlurmRequest,
     watch: &dyn SweepWatch,
 ) -> Result<SlurmEnd, SweepError> {
-    watched(&Commands, request, slurm, watch)
-}
-
-/// Where scripts, logs and the list of jobs lie.
-fn folder(out: &Path) -> PathBuf {
-    SweepFiles::new(out).root().join("slurm")
-}
-
-fn watched(
-    cluster: &dyn Cluster,
-    request: &SweepRequest,
-    slurm: &SlurmRequest,
-    watch: &dyn SweepWatch,
-) -> Result<SlurmEnd, SweepError> {
-    cluster.check()?;
-    let place = folder(&slurm.out);
-    unsubmitted(request, &place)?;
+    let place = SweepFiles::new(&slurm.out).slurm();
+    let jobs = Jobs::read(&place, &slurm.out)?;
+    let states = earlier(request, slurm, &jobs)?;
     let opened = open(request, watch)?;
-    let (all, part) = (&opened.cells, opened.part.clone());
-    let cells = &all[part.clone()];
-    let folder = &opened.folder;
-    let mine = folder.wait("watch", &Jobs::path(&place), watch)?;
-    let forgiven = if request.retry_failed { folder.forgive(cells, watch)? } else { Vec::new() };
-    let estimate = estimate::estimate(&opened.stock, (part.start, cells), 1);
-    let keys: Vec<&str> = cells.iter().map(|cell| cell.record.key.as_str()).collect();
-    let states = folder.states(cells, watch);
-    folder.discard(cells, &states)?;
-    let tally = Tally::new(&folder.files, &keys, states);
-    let jobs = Jobs::open(&place, &slurm.out, &opened.hash)?;
-    let submitter = Submitter::new(cluster, slurm, &estimate, jobs);
-    let list = || folder.list(all, watch);
-    let fail = |at: usize, errors| failed(folder, &cells[at], errors);
-    let deeds = Deeds { list: &list, fail: &fail };
-    let ended = Watcher::new(submitter, tally, (&opened.hash, &request.plan), watch, deeds)
-        .and_then(|watcher| watcher.retrying(forgiven).run());
-    let whole = request.part.is_none() || folder.complete(all);
-    drop(mine);
-    close(opened, ended, whole, watch)
-}
-
-/// Leaves the folder of a watch that has ended: writes the tables of the `whole` sweep where
-/// no job has and nothing is left.
-fn close(
-    Opened { folder, cells, .. }: Opened,
-    ended: Result<(SlurmEnd, bool), SweepError>,
-    whole: bool,
-    watch: &dyn SweepWatch,
-) -> Result<SlurmEnd, SweepError> {
-    // Nothing was submitted, so nobody has to go on with it.
-    if !folder.files.begun() {
-        folder.leave();
-        return ended.map(|(end, _)| end);
+    let Opened { folder, stock, cells: all, part, hash } = &opened;
+    let cells = chosen(all, part);
+    let mut estimate = open_estimate(stock, (part, &cells), 1, &folder.files);
+    let found = folder.states(&cells, watch);
+    estimate.cells.iter_mut().zip(&found).for_each(|(one, &state)| one.ended = state);
+    let mut end = before(&jobs, &folder.files, &estimate);
+    let missing: Vec<&CellEstimate> =
+        estimate.cells.iter().filter(|one| again(request, &folder.files, one)).collect();
+    if missing.is_empty() {
+        return if slurm.print { Ok(end) } else { folder.tables(watch).map(|()| end) };
     }
-    let (end, written) = ended?;
-    if end.cells.left == 0 && end.living == 0 && whole && !written {
-        folder.tables(watch)?;
+    let fates = Fates { jobs: &jobs, states, plan_hash: hash };
+    let groups = fates.groups(slurm, &missing, &mut end.lost);
+    let arrays = arrays(slurm, &estimate, &groups);
+    end.submitted = (missing.len(), arrays.iter().map(|(slices, _)| slices.len()).sum());
+    let mut submitter = Submitter { request: slurm, jobs, hash, folder: place, sent: Vec::new() };
+    if slurm.print {
+        end.script = Some(submitter.print(&arrays, all.len())?);
+    } else {
+        // Nobody has to go on with a sweep of which nothing was submitted.
+        let sent = submitter.submit(&arrays, all.len()).inspect_err(|_| folder.leave());
+        sent.and_then(|()| folder.list(all))?;
+        end.jobs = submitter.sent;
     }
-    folder.clean(&cells);
     Ok(end)
 }
 
-/// Keeps a cell as failed that no task has ended, unless it has ended nonetheless; false:
-/// somebody has it claimed.
-fn failed(folder: &SweepFolder, cell: &Cell, errors: Vec<String>) -> Result<bool, SweepError> {
-    let Some(_mine) = folder.take(&cell.record.key)? else { return Ok(false) };
-    if folder.state(cell).ok().flatten().is_none() {
-        folder.keep(cell, Err(Failure { errors, refused: false }))?;
+/// The cells as they are before anything is submitted.
+fn before(jobs: &Jobs, files: &SweepFiles, estimate: &SweepEstimate) -> SlurmEnd {
+    let with = |state| estimate.cells.iter().filter(move |one| one.ended == state);
+    let count = |state| with(state).count();
+    let failure = |one: &CellEstimate| FailedCell::read(&files.failure(&one.cell.key)).ok();
+    SlurmEnd {
+        cells: SweepEnd { done: count(Some(true)), failed: count(Some(false)), left: count(None) },
+        failed: with(Some(false)).filter_map(failure).collect(),
+        name: jobs.name.clone(),
+        ..SlurmEnd::default()
     }
-    Ok(true)
 }
 
-/// Refuses a sweep that was submitted before, unless it is to go on.
-fn unsubmitted(request: &SweepRequest, place: &Path) -> Result<(), SweepError> {
-    if request.resume || request.retry_failed || Jobs::read(place)?.is_none() {
-        return Ok(());
+/// The states of earlier jobs of the sweep.
+///
+/// # Errors
+/// When they have not ended, or the sweep is not to go on.
+fn earlier(
+    request: &SweepRequest,
+    slurm: &SlurmRequest,
+    jobs: &Jobs,
+) -> Result<States, SweepError> {
+    if !request.resume && !request.retry_failed && !jobs.submissions.is_empty() {
+        let cells = SweepFiles::new(&request.out).ended();
+        return Err(SweepError::NotEmpty { folder: request.out.clone(), cells });
     }
-    let cells = SweepFiles::new(&request.out).ended();
-    Err(SweepError::NotEmpty { folder: request.out.clone(), cells })
+    if slurm.print {
+        return Ok(States::new());
+    }
+    commands::check()?;
+    let mut states = commands::queue(&jobs.name)?;
+    let living = states.iter().filter(|(_, state)| commands::lives(state));
+    let living: BTreeSet<u64> = living.map(|((job, _), _)| *job).collect();
+    if !living.is_empty() {
+        let (folder, living) = (request.out.clone(), living.into_iter().collect());
+        return Err(SlurmError::Queued { folder, living, name: jobs.name.clone() }.into());
+    }
+    let numbers: Vec<u64> = jobs.submissions.iter().map(|one| one.job).collect();
+    if !numbers.is_empty() {
+        states.extend(commands::accounts(&numbers));
+    }
+    Ok(states)
+}
+
+/// Whether a cell is to be submitted: it has no record, and was not refused.
+fn again(request: &SweepRequest, files: &SweepFiles, one: &CellEstimate) -> bool {
+    let refused = || FailedCell::read(&files.failure(&one.cell.key)).is_ok_and(|one| one.refused);
+    match one.ended {
+        Some(true) => false,
+        Some(false) => request.retry_failed || (request.resume && !refused()),
+        None => true,
+    }
+}
+
+/// What became of the cells that earlier jobs were to run.
+struct Fates<'a> {
+    jobs: &'a Jobs,
+    states: States,
+    plan_hash: &'a str,
+}
+
+impl Fates<'_> {
+    /// Cells by what they ask for at least: those that ran out of something ask for more. Says
+    /// how each was lost that keeps no cause of its own.
+    fn groups<'c>(
+        &self,
+        slurm: &SlurmRequest,
+        cells: &[&'c CellEstimate],
+        lost: &mut Vec<String>,
+    ) -> BTreeMap<Ask, Slice<'c>> {
+        let mut groups: BTreeMap<Ask, Slice<'c>> = BTreeMap::new();
+        let mut told: BTreeMap<String, Slice<'c>> = BTreeMap::new();
+        for &cell in cells {
+            let (need, words) = self.of(slurm, cell);
+            groups.entry(need).or_default().push(cell);
+            if let Some(words) = words.filter(|_| cell.ended.is_none()) {
+                told.entry(words).or_default().push(cell);
+            }
+        }
+        lost.extend(told.iter().map(|(why, cells)| format!("{}: {why}", list(&ranges(cells)))));
+        groups
+    }
+
+    /// What a cell asks for at least, and how it was lost; nothing where no task was to run it.
+    fn of(&self, slurm: &SlurmRequest, cell: &CellEstimate) -> (Ask, Option<String>) {
+        let Some((one, place)) = self.jobs.last(self.plan_hash, cell.number) else {
+            return (Ask::default(), None);
+        };
+        let task = format!("task {}_{place}", one.job);
+        let Ask { megabytes, minutes } = one.ask;
+        match self.states.get(&(one.job, place)).map(String::as_str) {
+            Some("OUT_OF_MEMORY") => {
+                let megabytes = megabytes.saturating_mul(slurm.mem_factor);
+                let why = format!("{task} ran out of memory: asks for {megabytes}M now");
+                (Ask { megabytes, minutes: 0 }, Some(why))
+            }
+            Some("TIMEOUT") => {
+                let minutes = minutes.saturating_mul(slurm.time_factor);
+                let why = format!("{task} ran out of time: asks for {minutes} minutes now");
+                (Ask { megabytes: 0, minutes }, Some(why))
+            }
+            state => {
+                let state = state.map_or_else(String::new, |state| format!(" ({task} {state})"));
+                let why = format!("no record and no cause: ended by the scheduler{state}");
+                (Ask::default(), Some(why))
+            }
+        }
+    }
+}
+
+/// The slices of an array, and what each asks for.
+type Array<'a> = (Vec<Slice<'a>>, Ask);
+
+/// Arrays of all groups, each as large as the cluster allows.
+fn arrays<'a>(
+    slurm: &SlurmRequest,
+    estimate: &SweepEstimate,
+    groups: &BTreeMap<Ask, Slice<'a>>,
+) -> Vec<Array<'a>> {
+    let limit = if slurm.print { commands::ARRAY } else { commands::array_limit() };
+    let whole = groups.values().flatten().map(|cell| cell.core_milliseconds.max(1)).sum();
+    let mut arrays = Vec::new();
+    for (need, cells) in groups {
+        let slices = slices(cells, slurm.count(cells, whole));
+        for slices in slices.chunks(limit) {
+            let ask = slurm.ask(slices, estimate.alone_milliseconds).at_least(*need);
+            arrays.push((slices.to_vec(), ask));
+        }
+    }
+    arrays
+}
+
+/// Writes scripts, submits them and writes them down.
+struct Submitter<'a> {
+    request: &'a SlurmRequest,
+    jobs: Jobs,
+    hash: &'a str,
+    folder: PathBuf,
+    sent: Vec<u64>,
+}
+
+impl Submitter<'_> {
+    /// Submits arrays, and behind them the job that writes the tables of `cells` cells.
+    fn submit(&mut self, arrays: &[Array<'_>], cells: usize) -> Result<(), SweepError> {
+        for (slices, ask) in arrays {
+            let tasks = slices.iter().map(|slice| ranges(slice)).collect();
+            self.send("cells", (tasks, *ask), |request, label| request.array(label, slices, *ask))?;
+        }
+        let ask = SlurmRequest::ask_tables(cells);
+        self.send("tables", (Vec::new(), ask), |request, label| request.tables(label, ask))
+    }
+
+    /// Submits one script; one without tasks begins when all before have ended.
+    fn send(
+        &mut self,
+        kind: &str,
+        (tasks, ask): (Vec<Vec<(u64, u64)>>, Ask),
+        text: impl FnOnce(&SlurmRequest, Label<'_>) -> String,
+    ) -> Result<(), SweepError> {
+        let label = format!("{kind}-{}", self.jobs.submissions.len() + 1);
+        let script = self.script(&label, text)?;
+        let after = if tasks.is_empty() { &self.sent[..] } else { &[] };
+        let job = commands::submit(&script, after).map_err(|source| self.partly(source))?;
+        self.sent.push(job);
+        let plan_hash = self.hash.to_owned();
+        self.jobs.add(&self.folder, Submission { label, job, plan_hash, tasks, ask })
+    }
+
+    /// An error, with what was submitted before it.
+    fn partly(&self, source: SlurmError) -> SlurmError {
+        if self.sent.is_empty() {
+            return source;
+        }
+        let (submitted, name) = (self.sent.clone(), self.jobs.name.clone());
+        SlurmError::Partly { submitted, name, source: Box::new(source) }
+    }
+
+    /// Writes the script `label`.
+    fn script(
+        &self,
+        label: &str,
+        text: impl FnOnce(&SlurmRequest, Label<'_>) -> String,
+    ) -> Result<PathBuf, SweepError> {
+        let Self { folder, jobs, hash, .. } = self;
+        fs::create_dir_all(folder).map_err(SweepError::folder(folder))?;
+        let path = folder.join(format!("{label}.sh"));
+        let label = Label { folder, name: &jobs.name, script: label, plan_hash: hash };
+        write(&path, &text(self.request, label)).map(|()| path)
+    }
+
+    /// Writes all scripts and one that submits them, which it gives.
+    fn print(&self, arrays: &[Array<'_>], cells: usize) -> Result<PathBuf, SweepError> {
+        let mut lines = vec![String::from("#!/bin/sh\n# Submits the sweep. Run it once.\nset -e")];
+        let mut after = Vec::new();
+        for (number, (slices, ask)) in arrays.iter().enumerate() {
+            let array =
+                |request: &SlurmRequest, label: Label<'_>| request.array(label, slices, *ask);
+            let script = self.script(&format!("cells-{}", number + 1), array)?;
+            lines.push(format!("job{number}=$(sbatch --parsable {})", quoted(&script)));
+            after.push(format!("${{job{number}%%;*}}"));
+        }
+        let ask = SlurmRequest::ask_tables(cells);
+        let script = self.script("tables", |request, label| request.tables(label, ask))?;
+        lines.push(format!("sbatch --dependency=afterany:{} {}", after.join(":"), quoted(&script)));
+        let path = self.folder.join("submit.sh");
+        write(&path, &(lines.join("\n") + "\n")).map(|()| path)
+    }
 }

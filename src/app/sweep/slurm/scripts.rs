@@ -1,27 +1,122 @@
-//! The scripts of a sweep under Slurm: those that somebody else submits, and those that
-//! the watch does.
+//! What is submitted: cells in slices, memory and time of each, and the scripts.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use gpumodel_core::units::to_u64;
-use gpumodel_report::results::{CellEstimate, SweepEstimate};
+use serde::{Deserialize, Serialize};
 
-use super::super::error::SweepError;
-use super::super::folder::write;
-use super::ask::Ask;
-use super::request::SlurmRequest;
+use gpumodel_core::units::{to_u64, to_usize};
+use gpumodel_report::results::CellEstimate;
+
+use super::super::room;
+
+/// A task of so many seconds is worth a place in a cluster's queue.
+const USUAL_SECONDS: u64 = 1800;
+
+/// Times of cells may be off so much: jobs ask for as many times the estimate.
+const TIME_FACTOR: u64 = 4;
+
+/// Seconds of a task beside its cells: stores are made, machines are read.
+const TASK_SECONDS: u64 = 600;
+
+/// Bytes of a process beside its cells.
+const PROCESS_BYTES: u64 = 256 << 20;
 
 /// Milliseconds in which a cell is read and its rows are written. Measured: 1 to 2 with a
 /// local disk; one of a network takes longer.
 const TABLE_MILLISECONDS: u64 = 20;
 
-/// The cells of a task.
-pub(super) type Task<'a> = &'a [&'a CellEstimate];
+/// How a sweep is to be run under Slurm.
+#[derive(Clone, Debug)]
+pub struct SlurmRequest {
+    /// The program, as nodes find it.
+    pub program: PathBuf,
+    /// The plan, as nodes find it.
+    pub plan: PathBuf,
+    /// The folder of the sweep, on a file system that all nodes share.
+    pub out: PathBuf,
+    /// Words that go to every task, as `--models`.
+    pub words: Vec<String>,
+    /// Bytes that cells may take together in a task; `None`: what they need.
+    pub memory_bytes: Option<u64>,
+    /// Tasks at least, as far as there are cells; `None`: of about half an hour each.
+    pub tasks: Option<usize>,
+    /// Cores of a task.
+    pub threads: usize,
+    /// Tasks of one array at once at most; `None`: as many as the cluster gives.
+    pub at_once: Option<usize>,
+    /// Cells that ran out of memory ask for so many times what they had.
+    pub mem_factor: u64,
+    /// The same of time.
+    pub time_factor: u64,
+    /// Write the scripts, and submit nothing.
+    pub print: bool,
+}
 
-/// What a script that the watch submits is called, and what its jobs insist on.
+/// Memory and time of a task.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub(super) struct Ask {
+    pub(super) megabytes: u64,
+    pub(super) minutes: u64,
+}
+
+impl Ask {
+    /// The larger one of each.
+    pub(super) fn at_least(self, other: Self) -> Self {
+        let (megabytes, minutes) = (other.megabytes, other.minutes);
+        Self { megabytes: self.megabytes.max(megabytes), minutes: self.minutes.max(minutes) }
+    }
+}
+
+/// The cells of a task.
+pub(super) type Slice<'a> = Vec<&'a CellEstimate>;
+
+/// `cells` in at most `count` slices, in order, so that those of one mix stay together. A
+/// slice takes no longer than the mean of all and the longest cell, by the estimate.
+pub(super) fn slices<'a>(cells: &[&'a CellEstimate], count: usize) -> Vec<Slice<'a>> {
+    let cost = |cell: &CellEstimate| u128::from(cell.core_milliseconds.max(1));
+    let count = count.clamp(1, cells.len().max(1));
+    let whole: u128 = cells.iter().map(|cell| cost(cell)).sum();
+    let mut slices = vec![Slice::new(); count];
+    let mut before = 0;
+    for cell in cells {
+        // The slice that the middle of the cell falls into.
+        let middle = 2 * before + cost(cell);
+        let place = middle * u128::from(to_u64(count)) / (2 * whole);
+        slices[usize::try_from(place).unwrap_or(0).min(count - 1)].push(cell);
+        before += cost(cell);
+    }
+    slices.retain(|slice| !slice.is_empty());
+    slices
+}
+
+/// The numbers of cells in the plan, as ranges.
+pub(super) fn ranges(slice: &[&CellEstimate]) -> Vec<(u64, u64)> {
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for cell in slice {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == cell.number => *last = cell.number,
+            _ => ranges.push((cell.number, cell.number)),
+        }
+    }
+    ranges
+}
+
+/// Ranges as `--cells` takes them.
+pub(super) fn list(ranges: &[(u64, u64)]) -> String {
+    let word = |&(first, last): &(u64, u64)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    ranges.iter().map(word).collect::<Vec<_>>().join(",")
+}
+
+/// What an array or the job after it is called, and what it insists on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Label<'a> {
+    /// Folder of scripts and logs.
+    pub(super) folder: &'a Path,
     /// What the job is called.
     pub(super) name: &'a str,
     /// Name of the script, without its ending.
@@ -30,184 +125,93 @@ pub(super) struct Label<'a> {
     pub(super) plan_hash: &'a str,
 }
 
-/// Writes the scripts into `slurm` of the sweep's folder, those of a part of the cells into
-/// a folder of its own there; gives the one that submits the others.
-///
-/// # Errors
-/// When the folder cannot be written.
-pub fn slurm_scripts(
-    request: &SlurmRequest,
-    estimate: &SweepEstimate,
-) -> Result<PathBuf, SweepError> {
-    let mut folder = super::folder(&request.out);
-    let ends = estimate.cells.first().zip(estimate.cells.last()).filter(|_| request.part);
-    if let Some((first, last)) = ends {
-        folder.push(format!("cells-{}-{}", first.number, last.number));
-    }
-    std::fs::create_dir_all(&folder).map_err(SweepError::folder(&folder))?;
-    let cells: Vec<&CellEstimate> = estimate.cells.iter().collect();
-    let chunk = request.chunk(estimate);
-    let tasks: Vec<Task<'_>> = cells.chunks(chunk).collect();
-    let ask = request.ask_of(&tasks, estimate);
-    let mut submit = String::from("#!/bin/sh\n# Submits the sweep. Run it once.\nset -e\n");
-    let mut before = Vec::new();
-    for (number, tasks) in tasks.chunks(request.array).enumerate() {
-        let name = format!("cells-{}.sh", number + 1);
-        let path = folder.join(&name);
-        let text = request.array_script(&folder, tasks, (chunk, ask), &estimate.plan_hash);
-        write(&path, &text)?;
-        let _ = writeln!(submit, "job{number}=$(sbatch --parsable {})", quoted(&path));
-        before.push(format!("${{job{number}%%;*}}"));
-    }
-    let last = folder.join("tables.sh");
-    write(&last, &request.last_script(&folder, estimate))?;
-    let after = before.join(":");
-    let _ = writeln!(submit, "sbatch --dependency=afterany:{after} {}", quoted(&last));
-    let path = folder.join("submit.sh");
-    write(&path, &submit)?;
-    Ok(path)
-}
-
 impl SlurmRequest {
-    /// An array of `tasks`, the first of which begins with the first cell of the first.
-    fn array_script(
-        &self,
-        folder: &Path,
-        tasks: &[Task<'_>],
-        (chunk, ask): (usize, Ask),
-        plan_hash: &str,
-    ) -> String {
-        let cells = || tasks.iter().copied().flatten();
-        let mut text = self.head(("gpumodel-cells", &log(folder, "cells-%j")), ask);
-        let _ = writeln!(text, "#SBATCH --array={}", self.places(tasks));
-        let (first, last) =
-            (cells().map(|cell| cell.number).min(), cells().map(|c| c.number).max());
-        let (first, last) = (first.unwrap_or(1), last.unwrap_or(1));
-        let _ = writeln!(text, "first=$(( SLURM_ARRAY_TASK_ID * {chunk} + {first} ))");
-        let _ = writeln!(text, "last=$(( first + {} ))", chunk - 1);
-        let _ = writeln!(text, "[ \"$last\" -le {last} ] || last={last}");
-        let words = [&self.array_words[..], &insisting(plan_hash)].concat();
-        format!("{text}exec {}\n", self.command(&words, " --cells \"$first-$last\""))
+    /// How many slices `cells` are to have that are a part of those that take `whole`
+    /// milliseconds.
+    pub(super) fn count(&self, cells: &[&CellEstimate], whole: u64) -> usize {
+        let own = cells.iter().map(|cell| cell.core_milliseconds.max(1)).sum::<u64>();
+        let usual = own.div_ceil(USUAL_SECONDS * 1000 * to_u64(self.threads));
+        let part = |tasks: usize| to_u64(tasks).saturating_mul(own).div_ceil(whole.max(1));
+        to_usize(u32::try_from(self.tasks.map_or(usual, part)).unwrap_or(u32::MAX))
     }
 
-    /// The array of `tasks` that the watch submits: any cells, each task by its range.
-    pub(super) fn tasks_script(
-        &self,
-        folder: &Path,
-        label: Label<'_>,
-        tasks: &[Task<'_>],
-        ask: Ask,
-    ) -> String {
-        let log = log(folder, &format!("{}_%a", label.script));
-        let mut text = self.watched_head(label, &log, ask);
-        let _ = writeln!(text, "#SBATCH --array={}", self.places(tasks));
-        let _ = writeln!(text, "case \"$SLURM_ARRAY_TASK_ID\" in");
-        for (place, task) in tasks.iter().enumerate() {
-            let (first, last) = range(task);
-            let _ = writeln!(text, "{place}) cells={first}-{last} ;;");
-        }
-        let _ = writeln!(text, "esac");
-        // What a task that cannot be launched never comes to say.
-        let _ = writeln!(text, "echo \"cells $cells begin\"");
-        let words = insisting(label.plan_hash);
-        format!("{text}exec {}\n", self.command(&words, " --cells \"$cells\""))
+    /// What any of some slices asks for. Any of them may have to run the applications of its
+    /// cells alone, which take `alone` milliseconds at most.
+    pub(super) fn ask(&self, slices: &[Slice<'_>], alone: u64) -> Ask {
+        let seconds = |slice: &Slice<'_>| {
+            let sum = |of: fn(&CellEstimate) -> u64| slice.iter().map(|c| of(c)).sum::<u64>();
+            let all =
+                sum(|cell| cell.core_milliseconds) + sum(|cell| cell.alone_milliseconds).min(alone);
+            let longest = slice.iter().map(|cell| cell.core_milliseconds).max().unwrap_or(0);
+            (all / to_u64(self.threads)).max(longest).div_ceil(1000)
+        };
+        let seconds = slices.iter().map(seconds).max().unwrap_or(0);
+        let seconds = seconds.saturating_mul(TIME_FACTOR).saturating_add(TASK_SECONDS);
+        let bytes = room::for_cells(self.room(slices)).saturating_add(PROCESS_BYTES);
+        Ask { megabytes: bytes.div_ceil(1 << 20), minutes: seconds.div_ceil(60) }
     }
 
-    /// Places of an array of `tasks`.
-    fn places(&self, tasks: &[Task<'_>]) -> String {
+    /// Bytes that cells may take together in a task of some slices: as many at once as it has
+    /// threads, and one in any case.
+    fn room(&self, slices: &[Slice<'_>]) -> u64 {
+        let bytes = slices.iter().flatten().map(|cell| cell.memory_bytes).max().unwrap_or(0);
+        let all = bytes.saturating_mul(to_u64(self.threads));
+        self.memory_bytes.map_or(all, |most| all.min(most.max(bytes)))
+    }
+
+    /// What the job asks for that writes the tables of `cells` cells.
+    pub(super) fn ask_tables(cells: usize) -> Ask {
+        let seconds = to_u64(cells) * TABLE_MILLISECONDS / 1000 * TIME_FACTOR + TASK_SECONDS;
+        Ask { megabytes: 2 * (PROCESS_BYTES >> 20), minutes: seconds.div_ceil(60) }
+    }
+
+    /// The script of an array of `slices`. Those of cells that failed before run them again.
+    pub(super) fn array(&self, label: Label<'_>, slices: &[Slice<'_>], ask: Ask) -> String {
+        let mut text = head(label, "_%a", (self.threads, ask));
         let at_once = self.at_once.map_or_else(String::new, |most| format!("%{most}"));
-        format!("0-{}{at_once}", tasks.len() - 1)
-    }
-
-    /// What the job asks for that runs what is left of the cells and writes the tables.
-    pub(super) fn ask_last(&self, estimate: &SweepEstimate) -> Ask {
-        let cells: Vec<&CellEstimate> = estimate.cells.iter().collect();
-        let tasks: Vec<Task<'_>> = cells.chunks(self.chunk(estimate)).collect();
-        let seconds = self.longest(&tasks, estimate).saturating_add(table_seconds(estimate));
-        self.ask(seconds, estimate.memory_bytes)
-    }
-
-    /// What is left of the cells, then the tables.
-    fn last_script(&self, folder: &Path, estimate: &SweepEstimate) -> String {
-        let log = log(folder, "tables-%j");
-        let text = self.head(("gpumodel-tables", &log), self.ask_last(estimate));
-        let words = insisting(&estimate.plan_hash);
-        let tables = if self.part { " --tables" } else { "" };
-        format!("{text}exec {}{tables}\n", self.command(&words, &self.cells(estimate)))
-    }
-
-    /// The same, as the watch submits it. Its exit code goes into the file `end`, whatever
-    /// Slurm remembers of it.
-    pub(super) fn tables_script(
-        &self,
-        folder: &Path,
-        label: Label<'_>,
-        (estimate, ask): (&SweepEstimate, Ask),
-        end: &Path,
-    ) -> String {
-        let text = self.watched_head(label, &log(folder, label.script), ask);
-        let command = self.command(&insisting(label.plan_hash), &self.cells(estimate));
-        format!("{text}{command}\ncode=$?\necho \"$code\" > {}\nexit \"$code\"\n", quoted(end))
-    }
-
-    /// The words that name the cells that were asked for, where those are not all.
-    fn cells(&self, estimate: &SweepEstimate) -> String {
-        let ends = estimate.cells.first().zip(estimate.cells.last()).filter(|_| self.part);
-        let cells = ends.map(|(one, last)| format!(" --cells {}-{}", one.number, last.number));
-        cells.unwrap_or_default()
-    }
-
-    /// What a job of the watch asks for.
-    fn watched_head(&self, label: Label<'_>, log: &str, ask: Ask) -> String {
-        // A task that is begun again goes on in its log.
-        self.head((label.name, log), ask) + "#SBATCH --open-mode=append\n"
-    }
-
-    fn head(&self, (name, log): (&str, &str), ask: Ask) -> String {
-        format!(
-            "#!/bin/sh\n#SBATCH --job-name={name}\n#SBATCH --output=\"{log}\"\n\
-             #SBATCH --nodes=1\n#SBATCH --ntasks=1\n#SBATCH --cpus-per-task={}\n\
-             #SBATCH --mem={}M\n#SBATCH --time={}\n#SBATCH --requeue\n",
-            self.threads, ask.megabytes, ask.minutes
-        )
-    }
-
-    fn command(&self, words: &[String], more: &str) -> String {
-        let mut text = format!("{} sweep {}", quoted(&self.program), quoted(&self.plan));
-        let _ = write!(text, " --out {} --resume", quoted(&self.out));
-        let _ = write!(text, " --threads {}", self.threads);
-        for word in self.words.iter().chain(words) {
+        let _ = writeln!(text, "#SBATCH --array=0-{}{at_once}", slices.len() - 1);
+        let _ = writeln!(text, "case \"$SLURM_ARRAY_TASK_ID\" in");
+        for (place, slice) in slices.iter().enumerate() {
+            let _ = writeln!(text, "{place}) cells={} ;;", list(&ranges(slice)));
+        }
+        let (program, plan) = (quoted(&self.program), quoted(&self.plan));
+        let _ = write!(text, "esac\nexec {program} sweep {plan} --out {}", quoted(&self.out));
+        let _ = write!(text, " --resume --threads {}", self.threads);
+        let _ = write!(text, " --memory {}", self.room(slices).max(1 << 20));
+        for word in &self.words {
             let _ = write!(text, " {}", quoted(Path::new(word)));
         }
-        text + more
+        if slices.iter().flatten().any(|cell| cell.ended == Some(false)) {
+            text += " --retry-failed";
+        }
+        let _ = writeln!(text, " --plan-hash {} --cells \"$cells\"", label.plan_hash);
+        text
+    }
+
+    /// The script of the job after the arrays, which writes the tables.
+    pub(super) fn tables(&self, label: Label<'_>, ask: Ask) -> String {
+        let (program, plan) = (quoted(&self.program), quoted(&self.plan));
+        let out = quoted(&self.out);
+        let text = head(label, "", (1, ask));
+        format!("{text}exec {program} sweep {plan} --out {out} --tables-only\n")
     }
 }
 
-/// The words by which a job refuses a plan that has other cells by now.
-fn insisting(plan_hash: &str) -> [String; 2] {
-    [String::from("--plan-hash"), plan_hash.to_owned()]
-}
-
-/// First and last cell of a task, by their numbers in the plan.
-pub(super) fn range(task: Task<'_>) -> (u64, u64) {
-    let ends = task.first().zip(task.last());
-    ends.map_or((1, 0), |(first, last)| (first.number, last.number))
-}
-
-/// Seconds in which the tables are written.
-fn table_seconds(estimate: &SweepEstimate) -> u64 {
-    to_u64(estimate.cells.len()).saturating_mul(TABLE_MILLISECONDS) / 1000
-}
-
-/// A log as Slurm takes it: `name` may hold what it puts in.
-fn log(folder: &Path, name: &str) -> String {
+/// What a job asks for.
+fn head(label: Label<'_>, log: &str, (threads, ask): (usize, Ask)) -> String {
     // A percent sign begins what Slurm puts in.
-    let folder = folder.display().to_string().replace('%', "%%").replace('"', "\\\"");
-    format!("{folder}/{name}.log")
+    let folder = label.folder.display().to_string().replace('%', "%%").replace('"', "\\\"");
+    format!(
+        "#!/bin/sh\n#SBATCH --job-name={}\n#SBATCH --output=\"{folder}/{}{log}.log\"\n\
+         #SBATCH --open-mode=append\n#SBATCH --requeue\n\
+         #SBATCH --nodes=1\n#SBATCH --ntasks=1\n#SBATCH --cpus-per-task={threads}\n\
+         #SBATCH --mem={}M\n#SBATCH --time={}\n",
+        label.name, label.script, ask.megabytes, ask.minutes
+    )
 }
 
 /// A word that a shell takes as it is.
-fn quoted(path: &Path) -> String {
+pub(super) fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
 }
 
@@ -215,137 +219,145 @@ fn quoted(path: &Path) -> String {
 mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
-    use std::time::Duration;
 
-    use super::{Ask, Label, SlurmRequest, Task, quoted, slurm_scripts};
-    use gpumodel_report::results::{CellEstimate, SweepEstimate};
+    use proptest::prelude::*;
 
-    fn request(out: &Path) -> SlurmRequest {
+    use super::{Ask, Label, Slice, SlurmRequest, slices};
+    use gpumodel_report::results::CellEstimate;
+
+    fn request() -> SlurmRequest {
         SlurmRequest {
             program: PathBuf::from("/opt/it's/gpumodel"),
             plan: PathBuf::from("/plans/plan.toml"),
-            out: out.to_path_buf(),
+            out: PathBuf::from("/out"),
             words: vec!["--models".into(), "own models".into()],
-            array_words: vec!["--retry-failed".into()],
             memory_bytes: None,
-            part: false,
-            chunk: Some(3),
+            tasks: None,
             threads: 2,
-            array: 4,
             at_once: Some(5),
-            poll: Duration::from_secs(1),
-            resubmit: 3,
+            mem_factor: 2,
+            time_factor: 2,
+            print: false,
         }
     }
 
-    fn estimate(cells: usize) -> SweepEstimate {
-        let cell = |number| CellEstimate {
+    /// Cells that take so many milliseconds each.
+    fn cells(milliseconds: &[u64]) -> Vec<CellEstimate> {
+        let cell = |(number, &core_milliseconds): (u64, &u64)| CellEstimate {
             number,
-            core_milliseconds: 600_000,
+            core_milliseconds,
             alone_milliseconds: 1_200_000,
             memory_bytes: 1 << 30,
             ..CellEstimate::default()
         };
-        SweepEstimate {
-            cells: (1..).map(cell).take(cells).collect(),
-            alone_milliseconds: 1_800_000,
-            memory_bytes: 1 << 30,
-            plan_hash: String::from("7f"),
-            ..SweepEstimate::default()
+        (1..).zip(milliseconds).map(cell).collect()
+    }
+
+    fn label(folder: &Path) -> Label<'_> {
+        Label { folder, name: "gpumodel-7", script: "cells-4", plan_hash: "7f" }
+    }
+
+    /// Three slices of 14 cells.
+    fn some(all: &[CellEstimate]) -> Vec<Slice<'_>> {
+        let of = |places: &[usize]| places.iter().map(|&at| &all[at]).collect();
+        [&[1, 2, 6][..], &[8], &[9, 10, 13]].map(of).to_vec()
+    }
+
+    proptest! {
+        #[test]
+        fn slices_cover_every_cell_once_and_are_balanced(
+            milliseconds in prop::collection::vec(0_u64..100_000, 1..200),
+            count in 1_usize..50,
+        ) {
+            let cells = cells(&milliseconds);
+            let some: Vec<&CellEstimate> = cells.iter().filter(|one| one.number % 3 > 0).collect();
+            let slices = slices(&some, count);
+            let covered: Vec<u64> = slices.iter().flatten().map(|cell| cell.number).collect();
+            prop_assert_eq!(covered, some.iter().map(|cell| cell.number).collect::<Vec<_>>());
+            prop_assert!(slices.len() <= count && slices.iter().all(|slice| !slice.is_empty()));
+            let cost = |slice: &[&CellEstimate]| {
+                slice.iter().map(|cell| cell.core_milliseconds.max(1)).sum::<u64>()
+            };
+            let longest = some.iter().map(|cell| cell.core_milliseconds.max(1)).max().unwrap_or(0);
+            let mean = cost(&some).div_ceil(u64::try_from(count.min(some.len())).unwrap());
+            for slice in &slices {
+                prop_assert!(cost(slice) <= mean + longest);
+            }
         }
     }
 
     #[test]
-    fn tasks_cover_every_cell_once_within_the_limits() {
-        let out = tempfile::tempdir().unwrap();
-        let submit = slurm_scripts(&request(out.path()), &estimate(14)).unwrap();
-        let read = |name: &str| fs::read_to_string(out.path().join("slurm").join(name)).unwrap();
-        // 14 cells are 5 tasks of 3, in arrays of 4.
-        let (one, two) = (read("cells-1.sh"), read("cells-2.sh"));
-        assert!(one.contains("--array=0-3%5") && two.contains("--array=0-0%5"), "{one}{two}");
-        assert!(two.contains("first=$(( SLURM_ARRAY_TASK_ID * 3 + 13 ))"), "{two}");
+    fn tasks_are_of_half_an_hour_or_as_many_as_asked_for() {
+        // 14 cells of 10 minutes on 2 threads are 70 minutes.
+        let all = cells(&[600_000; 14]);
+        let all: Vec<&CellEstimate> = all.iter().collect();
+        let whole = 14 * 600_000;
+        assert_eq!(request().count(&all, whole), 3);
+        let given = SlurmRequest { tasks: Some(7), ..request() };
+        assert_eq!((given.count(&all, whole), given.count(&all[..4], whole)), (7, 2));
+    }
+
+    #[test]
+    fn memory_and_time_follow_from_the_estimate() {
+        let all = cells(&[600_000; 3]);
+        let slice: Vec<Slice<'_>> = vec![all.iter().collect()];
         // 1800 s of one core and as much for the applications alone on two, four times that
         // and ten minutes; two cells in 80 % of it and the process.
-        assert!(one.contains("--time=130\n") && one.contains("--mem=2816M"), "{one}");
-        assert!(one.contains("exec '/opt/it'\\''s/gpumodel' sweep '/plans/plan.toml'"), "{one}");
-        assert!(one.contains("'own models' '--retry-failed' '--plan-hash' '7f' --cells"), "{one}");
-        let last = read("tables.sh");
-        assert!(!last.contains("--cells") && !last.contains("--retry-failed"), "{last}");
-        assert!(last.ends_with("'own models' '--plan-hash' '7f'\n"), "{last}");
-        assert!(last.contains("--time=130\n") && last.contains("--mem=2816M"), "{last}");
-        let submit = fs::read_to_string(submit).unwrap();
-        assert!(submit.contains("afterany:${job0%%;*}:${job1%%;*} "), "{submit}");
-    }
-
-    #[test]
-    fn a_shell_reads_the_ranges_as_meant() {
-        let out = tempfile::tempdir().unwrap();
-        let echo =
-            SlurmRequest { program: PathBuf::from("echo"), part: true, ..request(out.path()) };
-        let mut some = estimate(14);
-        some.cells.iter_mut().for_each(|cell| cell.number += 20);
-        slurm_scripts(&echo, &some).unwrap();
-        let run = |script: &str, task: &str| {
-            let mut shell = std::process::Command::new("sh");
-            let folder = out.path().join("slurm/cells-21-34");
-            shell.arg(folder.join(script)).env("SLURM_ARRAY_TASK_ID", task);
-            String::from_utf8(shell.output().unwrap().stdout).unwrap()
-        };
-        assert!(run("cells-1.sh", "0").ends_with("--retry-failed --plan-hash 7f --cells 21-23\n"));
-        assert!(run("cells-1.sh", "3").ends_with("--cells 30-32\n"));
-        assert!(run("cells-2.sh", "0").ends_with("--cells 33-34\n"));
-        assert!(run("tables.sh", "").ends_with("--plan-hash 7f --cells 21-34 --tables\n"));
-        assert_eq!(quoted(Path::new("a'b")), "'a'\\''b'");
-    }
-
-    #[test]
-    fn a_percent_sign_in_a_path_is_one_to_slurm() {
-        let out = tempfile::tempdir().unwrap();
-        let folder = out.path().join("50%A of \"it\"");
-        slurm_scripts(&request(&folder), &estimate(1)).unwrap();
-        let script = fs::read_to_string(folder.join("slurm/cells-1.sh")).unwrap();
-        assert!(script.contains(r#"/50%%A of \"it\"/slurm/cells-%j.log""#), "{script}");
-        assert!(script.contains("50%A of"), "as it is for the program: {script}");
-    }
-
-    #[test]
-    fn memory_that_is_given_bounds_what_is_asked_for() {
-        let out = tempfile::tempdir().unwrap();
-        for (given, asked) in [(1536, 2176), (100, 1536), (4096, 2816)] {
-            let given = SlurmRequest { memory_bytes: Some(given << 20), ..request(out.path()) };
-            slurm_scripts(&given, &estimate(1)).unwrap();
-            let script = fs::read_to_string(out.path().join("slurm/cells-1.sh")).unwrap();
-            assert!(script.contains(&format!("--mem={asked}M")), "{script}");
+        let ask = Ask { megabytes: 2816, minutes: 130 };
+        assert_eq!(request().ask(&slice, 1_800_000), ask);
+        for (given, megabytes) in [(1536, 2176), (100, 1536), (4096, 2816)] {
+            let given = SlurmRequest { memory_bytes: Some(given << 20), ..request() };
+            assert_eq!(given.ask(&slice, 0).megabytes, megabytes);
         }
     }
 
     #[test]
-    fn a_shell_reads_the_tasks_of_any_cells_as_meant() {
+    fn an_array_asks_for_what_it_needs_and_a_shell_reads_its_cells_as_meant() {
         let out = tempfile::tempdir().unwrap();
-        let echo = SlurmRequest { program: PathBuf::from("echo"), ..request(out.path()) };
-        let all = estimate(14);
-        let cells: Vec<&CellEstimate> = [1, 2, 6, 8, 9, 13].map(|at| &all.cells[at]).to_vec();
-        let tasks: Vec<Task<'_>> = cells.chunks(2).collect();
-        let label = Label { name: "gpumodel-7", script: "cells-4", plan_hash: "7f" };
-        let ask = Ask { megabytes: 700, minutes: 11 };
-        let text = echo.tasks_script(out.path(), label, &tasks, ask);
-        assert!(text.contains("--mem=700M\n#SBATCH --time=11\n"), "{text}");
-        assert!(text.contains("--job-name=gpumodel-7\n"), "{text}");
-        assert!(text.contains("/cells-4_%a.log\"\n") && text.contains("--array=0-2%5\n"), "{text}");
-        let path = out.path().join("script");
-        let run = |text: &str, task: &str| {
-            fs::write(&path, text).unwrap();
+        let folder = out.path().join("50%A of \"it\"");
+        let mut all = cells(&[1; 14]);
+        let array = |program: &str, all: &[CellEstimate]| {
+            let request = SlurmRequest { program: PathBuf::from(program), ..request() };
+            request.array(label(&folder), &some(all), Ask { megabytes: 700, minutes: 11 })
+        };
+        let text = array("/opt/it's/gpumodel", &all);
+        for line in [
+            "--job-name=gpumodel-7",
+            "--requeue",
+            "--open-mode=append",
+            "--nodes=1",
+            "--ntasks=1",
+            "--cpus-per-task=2",
+            "--mem=700M",
+            "--time=11",
+            "--array=0-2%5",
+        ] {
+            assert!(text.contains(&format!("\n#SBATCH {line}\n")), "{line}: {text}");
+        }
+        assert!(text.contains(r#"/50%%A of \"it\"/cells-4_%a.log""#), "{text}");
+        assert!(text.contains("exec '/opt/it'\\''s/gpumodel' sweep '/plans/plan.toml'"), "{text}");
+        assert!(!text.contains("--retry-failed"), "{text}");
+        all[8].ended = Some(false);
+        let text = array("echo", &all);
+        let run = |task: &str| {
+            let path = out.path().join("script");
+            fs::write(&path, &text).unwrap();
             let mut shell = std::process::Command::new("sh");
             let output = shell.arg(&path).env("SLURM_ARRAY_TASK_ID", task).output().unwrap();
             String::from_utf8(output.stdout).unwrap()
         };
-        assert!(run(&text, "0").starts_with("cells 2-3 begin\n"), "{text}");
-        assert!(run(&text, "0").ends_with("--models own models --plan-hash 7f --cells 2-3\n"));
-        assert!(run(&text, "1").ends_with("--cells 7-9\n"));
-        assert!(run(&text, "2").ends_with("--cells 10-14\n"));
-        let end = out.path().join("it's.end");
-        let text = echo.tables_script(out.path(), label, (&all, ask), &end);
-        assert!(run(&text, "").ends_with("--plan-hash 7f\n"));
-        assert_eq!(fs::read_to_string(end).unwrap(), "0\n");
+        let words = "--memory 2147483648 --models own models --retry-failed --plan-hash 7f --cells";
+        assert!(run("0").ends_with(&format!("{words} 2-3,7\n")), "{}", run("0"));
+        assert!(run("1").ends_with("--cells 9\n") && run("2").ends_with("--cells 10-11,14\n"));
+    }
+
+    #[test]
+    fn the_job_of_the_tables_runs_no_cell() {
+        let ask = SlurmRequest::ask_tables(200_000);
+        assert_eq!(ask, Ask { megabytes: 512, minutes: 277 });
+        let text = request().tables(label(Path::new("/f")), ask);
+        assert!(text.contains("--mem=512M\n#SBATCH --time=277\n"), "{text}");
+        assert!(text.contains("--output=\"/f/cells-4.log\"\n"), "{text}");
+        assert!(text.ends_with("sweep '/plans/plan.toml' --out '/out' --tables-only\n"), "{text}");
     }
 }

@@ -3,8 +3,6 @@
 
 #![no_main]
 
-use std::time::Duration;
-
 use gpumodel::app::{
     AnalyzeRequest, RunError, SweepEnd, SweepError, SweepRequest, SweepWatch, Unwatched, Watch,
     analyze, sweep,
@@ -57,9 +55,7 @@ fn plan(place: &Place, bytes: &[u8]) {
         mixed_versions: false,
         memory_bytes: None,
         part: None,
-        tables: false,
         plan_hash: None,
-        expiry: Duration::from_secs(1),
         models: None,
         cache: place.at("cache"),
     };
