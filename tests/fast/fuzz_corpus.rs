@@ -13,12 +13,11 @@
     reason = "a workspace of its own checks the targets, which are programs there"
 )]
 
-use std::collections::BTreeSet;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
-
-use crate::sweep_place::bytes;
 
 /// What the fuzzer calls with each input.
 macro_rules! fuzz_target {
@@ -72,31 +71,41 @@ const TARGETS: [(&str, fn(&[u8])); 12] = [
     ("workload", workload::target),
 ];
 
-/// Bytes of the corpus at most.
-const MOST: usize = 300_000;
+/// Inputs of a target at most.
+const MOST: usize = 60;
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus")
 }
 
-#[test]
-fn the_committed_corpus_is_small() {
-    let files = bytes(&corpus());
-    let sum: usize = files.values().map(Vec::len).sum();
-    assert!(sum < MOST, "{} files with {sum} bytes: tests/fuzz/minimise", files.len());
+/// The committed inputs of a target, by name.
+fn inputs(target: &str) -> BTreeMap<PathBuf, Vec<u8>> {
+    let file = File::open(corpus().join(format!("{target}.tar.xz"))).unwrap();
+    let mut archive = tar::Archive::new(liblzma::read::XzDecoder::new(file));
+    let input = |entry: std::io::Result<tar::Entry<'_, _>>| {
+        let mut entry = entry.unwrap();
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes).unwrap();
+        (entry.path().unwrap().into_owned(), bytes)
+    };
+    archive.entries().unwrap().map(input).collect()
 }
 
 #[test]
-fn every_target_has_its_inputs() {
-    let folders = fs::read_dir(corpus()).unwrap().map(|entry| entry.unwrap().file_name());
-    let folders: BTreeSet<String> = folders.map(|name| name.into_string().unwrap()).collect();
-    assert_eq!(folders, BTreeSet::from(TARGETS.map(|(name, _)| name.to_owned())));
+fn every_target_has_its_inputs_and_few() {
+    let files = fs::read_dir(corpus()).unwrap().map(|entry| entry.unwrap().file_name());
+    let files: BTreeSet<String> = files.map(|name| name.into_string().unwrap()).collect();
+    assert_eq!(files, BTreeSet::from(TARGETS.map(|(name, _)| format!("{name}.tar.xz"))));
+    for (name, _) in TARGETS {
+        let count = inputs(name).len();
+        assert!((1..=MOST).contains(&count), "{name}: {count} inputs: tests/fuzz/minimise");
+    }
 }
 
 /// Gives the inputs of the targets from `first` to `last` by name to them.
 fn replay(first: &str, last: &str) {
     for (name, target) in TARGETS.into_iter().filter(|(name, _)| (first..=last).contains(name)) {
-        let inputs = bytes(&corpus().join(name));
+        let inputs = inputs(name);
         let wrong = |input: &Vec<u8>| catch_unwind(|| target(input)).is_err();
         let wrong: Vec<&PathBuf> =
             inputs.iter().filter(|&(_, input)| wrong(input)).map(|(path, _)| path).collect();

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use gpumodel::sim::config::{ImportLabel, Models, SpecError, import_accelsim};
+use gpumodel::sim::config::{ImportLabel, SpecError, import_accelsim};
 use gpumodel_fuzz::{Place, named};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use gpumodel::app::{DramJob, RequestFormat};
-use gpumodel::sim::config::{AddressMap, IsaTable, Mapping, MemoryStandard, Models};
+use gpumodel::sim::config::{AddressMap, IsaTable, Mapping, MemoryStandard};
 use gpumodel_fuzz::{Place, named, split};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
