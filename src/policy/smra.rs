@@ -5,8 +5,8 @@ use gpumodel_core::contract::{
 };
 use gpumodel_core::units::{AppId, Cycle, to_usize};
 
-use super::vacated::{FREED, Vacated};
-use super::{Kind, Parameter, Scheme, Settings, present, shares};
+use super::active_apps::{FREED, FreedSms};
+use super::{Kind, Parameter, Scheme, Settings, active_apps, shares};
 
 /// What a user may set; the paper prints no values.
 pub(super) const PARAMETERS: &[Parameter] = &[
@@ -63,7 +63,7 @@ pub struct Smra {
     step: usize,
     least: usize,
     rest: u64,
-    freed: Vacated,
+    freed: FreedSms,
     /// Between whom the SMs are divided; an SM's owner is a place in this list.
     apps: Vec<AppId>,
     /// Those of them that have not ended.
@@ -86,7 +86,7 @@ impl Smra {
             step: to_usize(settings.whole("n_r")),
             least: to_usize(settings.whole("r_min")),
             rest: settings.whole("rest"),
-            freed: Vacated::of(settings),
+            freed: FreedSms::of(settings),
             apps: Vec::new(),
             trading: Vec::new(),
             owners: Vec::new(),
@@ -202,14 +202,14 @@ impl Smra {
 
 impl Scheme for Smra {
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        let reason = self.begin(facts, present::at_start(facts));
+        let reason = self.begin(facts, active_apps::at_start(facts));
         self.plan(facts, 0, reason)
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
         let apps = self.freed.holders(&self.apps, facts, view);
         let looks = matches!(view.wake, Wake::At(_));
-        let reason = if apps == self.apps && (looks || self.freed == Vacated::Idle) {
+        let reason = if apps == self.apps && (looks || self.freed == FreedSms::Idle) {
             self.go_on(facts, view, looks)
         } else {
             self.begin(facts, apps)
@@ -232,7 +232,7 @@ fn float(count: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::Choice;
-    use super::super::table_two::{facts, view};
+    use super::super::fixture::{facts, view};
     use gpumodel_core::contract::{Facts, Plan, View, Wake};
     use gpumodel_core::units::{AppId, Cycle, to_u16};
 

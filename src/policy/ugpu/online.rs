@@ -6,16 +6,16 @@ use gpumodel_core::contract::{
 };
 use gpumodel_core::units::{AppId, Cycle, to_u32};
 
-use super::super::vacated::{FREED, Vacated};
+use super::super::active_apps::{FREED, FreedSms};
 use super::super::{Kind, Parameter, Scheme, Settings};
 use super::algorithm::{
     self, Algorithm, DELTA_GROUPS, DELTA_SM, ITERATIONS, MIN_GROUPS, MIN_SMS, Trader,
 };
-use super::alone::{self, Alone, WINDOW};
-use super::counted::Counted;
+use super::demand::EpochCounters;
 use super::demand::{B_MEM, Demand, PORT_LIMIT};
-use super::favoured::{self, Favoured, HIGH, TARGET};
+use super::demand::{SoloProfiles, WINDOW, solo_probes, solo_window};
 use super::partition::Partition;
+use super::priority::{self, HIGH, PriorityApp, TARGET};
 use super::refuse_staying;
 
 pub(super) const EPOCH: Parameter = Parameter {
@@ -69,9 +69,9 @@ const OWN: [Parameter; 14] = [
 ];
 
 /// What a user may set of `qos-ugpu`: the promise, and the same.
-pub(in super::super) const PROMISED: &[Parameter] = &promised();
+pub(in super::super) const QOS_TARGET: &[Parameter] = &with_qos_target();
 
-const fn promised() -> [Parameter; OWN.len() + 2] {
+const fn with_qos_target() -> [Parameter; OWN.len() + 2] {
     let mut all = [TARGET; OWN.len() + 2];
     all[1] = HIGH;
     let mut place = 0;
@@ -111,15 +111,15 @@ struct Ugpu {
     each: Cycle,
     migration: Migration,
     /// Who has the high priority, and the target.
-    promise: Option<(Favoured, f64)>,
+    qos_target: Option<(PriorityApp, f64)>,
     feedback: bool,
     rest: u64,
     window: Option<Cycle>,
-    alone: Alone,
+    solo_profiles: SoloProfiles,
     high: Option<AppId>,
     partition: Partition,
     /// The counters of the epoch.
-    counted: Counted,
+    epoch_counters: EpochCounters,
     /// The partition before the last move and the throughput with it.
     before: Option<(Partition, f64)>,
     /// Looks that pass before the next try.
@@ -143,8 +143,8 @@ pub(in super::super) fn ugpu_ori(settings: &Settings) -> Box<dyn Scheme> {
 
 /// UGPU with a promise to the application with the high priority.
 pub(in super::super) fn qos_ugpu(settings: &Settings) -> Box<dyn Scheme> {
-    let promise = Some((Favoured::of(settings), settings.real(TARGET.name)));
-    Box::new(Ugpu { promise, ..Ugpu::of(settings, Migration::PageMove) })
+    let qos_target = Some((PriorityApp::of(settings), settings.real(TARGET.name)));
+    Box::new(Ugpu { qos_target, ..Ugpu::of(settings, Migration::PageMove) })
 }
 
 impl Ugpu {
@@ -157,14 +157,14 @@ impl Ugpu {
             begin: settings.whole(BEGIN.name),
             each: settings.whole(EACH.name),
             migration,
-            promise: None,
+            qos_target: None,
             feedback: settings.word(FEEDBACK.name) == "on",
             rest: settings.whole(REST.name),
-            window: alone::window(settings),
-            alone: Alone::default(),
+            window: solo_window(settings),
+            solo_profiles: SoloProfiles::default(),
             high: None,
-            partition: Partition::new(true, Vacated::of(settings)),
-            counted: Counted::default(),
+            partition: Partition::new(true, FreedSms::of(settings)),
+            epoch_counters: EpochCounters::default(),
             before: None,
             resting: 0,
         }
@@ -174,7 +174,7 @@ impl Ugpu {
     fn divide(&mut self, facts: &Facts) -> String {
         (self.before, self.resting) = (None, 0);
         let whole = self.partition.whole();
-        let part = self.promise.map(|(_, target)| favoured::part(whole, target));
+        let part = self.qos_target.map(|(_, target)| priority::part(whole, target));
         self.partition.divide(self.high.zip(part));
         let why = match self.partition.apps() {
             [_] => "one application is there",
@@ -185,8 +185,8 @@ impl Ugpu {
 
     /// What a look at the epoch changes, why, and how long that takes.
     fn look(&mut self, facts: &Facts, view: &View) -> (String, Cycle) {
-        let throughput = self.alone.throughput(&self.counted);
-        if let Some(words) = self.judge(throughput) {
+        let throughput = self.solo_profiles.throughput(&self.epoch_counters);
+        if let Some(words) = self.take_back(throughput) {
             return (format!("{words}: {}", self.partition.words(facts)), 0);
         }
         let traders = self.traders(facts, view);
@@ -207,7 +207,7 @@ impl Ugpu {
 
     /// Takes the last move back where the throughput has fallen; in words where nothing
     /// is tried at this look.
-    fn judge(&mut self, throughput: f64) -> Option<String> {
+    fn take_back(&mut self, throughput: f64) -> Option<String> {
         if let Some((before, last)) = self.before.take()
             && throughput < last
         {
@@ -222,9 +222,10 @@ impl Ugpu {
     fn traders(&self, facts: &Facts, view: &View) -> Vec<Trader> {
         let trader = |app: AppId| {
             let seen = &view.apps[app.index()];
-            let demand = Demand::new(facts, self.counted.traffic(app), self.algorithm.b_mem)?;
+            let demand =
+                Demand::new(facts, self.epoch_counters.traffic(app), self.algorithm.b_mem)?;
             let demand = self.algorithm.bounded(facts, demand);
-            let target = self.promise.map_or(0.0, |(_, target)| target);
+            let target = self.qos_target.map_or(0.0, |(_, target)| target);
             let keeps = if self.high == Some(app) { target } else { 0.0 };
             Some(Trader { app, demand, needs: algorithm::needs(facts, seen), keeps })
         };
@@ -251,14 +252,14 @@ impl Ugpu {
 impl Scheme for Ugpu {
     fn probes(&self, facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
         refuse_staying(facts)?;
-        let asks = self.feedback || self.promise.is_some_and(|(who, _)| who.asks());
-        if asks { alone::probes(facts, self.window) } else { Ok(Vec::new()) }
+        let asks = self.feedback || self.qos_target.is_some_and(|(who, _)| who.asks());
+        if asks { solo_probes(facts, self.window) } else { Ok(Vec::new()) }
     }
 
     fn start(&mut self, facts: &Facts, probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        self.alone = Alone::new(probes);
+        self.solo_profiles = SoloProfiles::new(probes);
         let b_mem = self.algorithm.b_mem;
-        self.high = self.promise.and_then(|(who, _)| who.app(facts, &self.alone, b_mem));
+        self.high = self.qos_target.and_then(|(who, _)| who.app(facts, &self.solo_profiles, b_mem));
         self.partition.begin(facts);
         let reason = self.divide(facts);
         self.next = self.epoch;
@@ -266,7 +267,7 @@ impl Scheme for Ugpu {
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
-        self.counted.add(view);
+        self.epoch_counters.add(view);
         let changed = self.partition.follow(facts, view);
         let ends = changed || view.now >= self.next;
         if ends {
@@ -284,7 +285,7 @@ impl Scheme for Ugpu {
         };
         self.effect = view.now.saturating_add(why.1);
         if ends {
-            self.counted.clear();
+            self.epoch_counters.clear();
         }
         self.plan(facts, self.partition.running(view).len(), why)
     }

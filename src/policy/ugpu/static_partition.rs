@@ -1,16 +1,18 @@
-//! Slices of the machine that do not follow what applications ask for.
+//! Partitions that are made once: of sizes that are set, or from profiles of runs alone.
 
 use gpumodel_core::contract::{DispatchOrder, Facts, LawBroken, Plan, Probe, ProbeResult, View};
 use gpumodel_core::units::{AppId, Cycle, to_u32};
 
+use super::super::active_apps::{FREED, FreedSms};
 use super::super::parameter::PLACE;
 use super::super::solve::Resources;
-use super::super::vacated::{FREED, Vacated};
 use super::super::{Kind, Parameter, Scheme, Settings};
-use super::alone::{self, Alone, WINDOW};
-use super::demand::B_MEM;
-use super::favoured::{self, Favoured, HIGH, TARGET};
+use super::algorithm::{
+    Algorithm, DELTA_GROUPS, DELTA_SM, ITERATIONS, MIN_GROUPS, MIN_SMS, Trader,
+};
+use super::demand::{B_MEM, PORT_LIMIT, SoloProfiles, WINDOW, solo_probes, solo_window};
 use super::partition::Partition;
+use super::priority::{self, HIGH, PriorityApp, TARGET};
 use super::refuse;
 
 const FIRST: Parameter = Parameter {
@@ -44,7 +46,7 @@ pub(in super::super) const UNEQUAL: &[Parameter] = &[FREED];
 pub(in super::super) const SHARED: &[Parameter] = &[SMS, FIRST, FREED];
 
 /// What a user may set of `qos-bp` and `qos-mps-share`.
-pub(in super::super) const PROMISED: &[Parameter] = &[TARGET, HIGH, B_MEM, WINDOW, FREED];
+pub(in super::super) const QOS: &[Parameter] = &[TARGET, HIGH, B_MEM, WINDOW, FREED];
 
 /// The larger part of `bp-bs` and `bp-sb`: 60 of 80 SMs, 24 of 32 channels (section 6).
 const LARGER: f64 = 0.75;
@@ -63,7 +65,7 @@ enum Size {
 /// compared with (section 6). Pages stay where they are: such a GPU cannot move them.
 #[derive(Clone, Debug)]
 struct Fixed {
-    favoured: Favoured,
+    priority: PriorityApp,
     size: Size,
     b_mem: f64,
     window: Option<Cycle>,
@@ -75,49 +77,49 @@ struct Fixed {
 pub(in super::super) fn bp(settings: &Settings) -> Box<dyn Scheme> {
     let small = |name: &str| to_u32(settings.whole(name));
     let size = Size::Counts { sms: small(SMS.name), channels: small("channels") };
-    Fixed::set(settings, Favoured::of(settings), size, true)
+    Fixed::set(settings, PriorityApp::of(settings), size, true)
 }
 
 /// BP-BS: three quarters for the first of two applications.
 pub(in super::super) fn bp_bs(settings: &Settings) -> Box<dyn Scheme> {
-    Fixed::set(settings, Favoured::App(AppId(0)), Size::Part(LARGER), true)
+    Fixed::set(settings, PriorityApp::App(AppId(0)), Size::Part(LARGER), true)
 }
 
 /// BP-SB: three quarters for the second of two applications.
 pub(in super::super) fn bp_sb(settings: &Settings) -> Box<dyn Scheme> {
-    Fixed::set(settings, Favoured::App(AppId(1)), Size::Part(LARGER), true)
+    Fixed::set(settings, PriorityApp::App(AppId(1)), Size::Part(LARGER), true)
 }
 
 /// MPS as UGPU understands it: SMs for each, and the memory for all.
 pub(in super::super) fn mps_share(settings: &Settings) -> Box<dyn Scheme> {
     let size = Size::Counts { sms: to_u32(settings.whole(SMS.name)), channels: 0 };
-    Fixed::set(settings, Favoured::of(settings), size, false)
+    Fixed::set(settings, PriorityApp::of(settings), size, false)
 }
 
 /// QoS-aware BP: three quarters for the application with the high priority.
 pub(in super::super) fn qos_bp(settings: &Settings) -> Box<dyn Scheme> {
-    Fixed::promised(settings, true)
+    Fixed::with_qos_target(settings, true)
 }
 
 /// MPS with three quarters of the SMs for the application with the high priority.
 pub(in super::super) fn qos_mps_share(settings: &Settings) -> Box<dyn Scheme> {
-    Fixed::promised(settings, false)
+    Fixed::with_qos_target(settings, false)
 }
 
 impl Fixed {
-    fn set(settings: &Settings, favoured: Favoured, size: Size, owns: bool) -> Box<dyn Scheme> {
-        let partition = Partition::new(owns, Vacated::of(settings));
-        Box::new(Self { favoured, size, b_mem: 1.0, window: None, high: None, partition })
+    fn set(settings: &Settings, priority: PriorityApp, size: Size, owns: bool) -> Box<dyn Scheme> {
+        let partition = Partition::new(owns, FreedSms::of(settings));
+        Box::new(Self { priority, size, b_mem: 1.0, window: None, high: None, partition })
     }
 
-    fn promised(settings: &Settings, owns: bool) -> Box<dyn Scheme> {
+    fn with_qos_target(settings: &Settings, owns: bool) -> Box<dyn Scheme> {
         Box::new(Self {
-            favoured: Favoured::of(settings),
+            priority: PriorityApp::of(settings),
             size: Size::Part(settings.real(TARGET.name)),
             b_mem: settings.real(B_MEM.name),
-            window: alone::window(settings),
+            window: solo_window(settings),
             high: None,
-            partition: Partition::new(owns, Vacated::of(settings)),
+            partition: Partition::new(owns, FreedSms::of(settings)),
         })
     }
 
@@ -125,7 +127,7 @@ impl Fixed {
     fn part(&self, facts: &Facts) -> Resources {
         let whole = self.partition.whole();
         match self.size {
-            Size::Part(part) => favoured::part(whole, part),
+            Size::Part(part) => priority::part(whole, part),
             Size::Counts { sms, channels } => {
                 let each = facts.channels / whole.groups.max(1);
                 let groups = (channels / each.max(1)).max(channels.min(1));
@@ -136,16 +138,16 @@ impl Fixed {
 
     fn plan(&mut self, facts: &Facts) -> Result<Plan, LawBroken> {
         let part = self.part(facts);
-        let favoured = self.high.filter(|_| part != Resources::default());
+        let priority = self.high.filter(|_| part != Resources::default());
         let mut draft = self.partition.draft(facts);
-        if let Some(app) = favoured {
+        if let Some(app) = priority {
             draft.order = DispatchOrder::Priority(vec![app]);
         }
         let words = self.partition.words(facts);
         let name = |app: AppId| facts.apps.get(app.index()).map(|app| app.name.as_str());
         let there = |app: &AppId| self.partition.apps().contains(app);
         let rounded = self.rounded(facts);
-        draft.reason = match (self.partition.apps(), favoured.filter(there).and_then(name)) {
+        draft.reason = match (self.partition.apps(), priority.filter(there).and_then(name)) {
             ([_], _) => format!("one application is there: {words}{rounded}"),
             (_, Some(name)) => {
                 format!("a set part for {name}, the others divide the rest: {words}{rounded}")
@@ -200,11 +202,11 @@ impl Fixed {
 impl Scheme for Fixed {
     fn probes(&self, facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
         refuse(facts, self.partition.owns())?;
-        if self.favoured.asks() { alone::probes(facts, self.window) } else { Ok(Vec::new()) }
+        if self.priority.asks() { solo_probes(facts, self.window) } else { Ok(Vec::new()) }
     }
 
     fn start(&mut self, facts: &Facts, probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        self.high = self.favoured.app(facts, &Alone::new(probes), self.b_mem);
+        self.high = self.priority.app(facts, &SoloProfiles::new(probes), self.b_mem);
         self.partition.begin(facts);
         self.divide(facts);
         self.plan(facts)
@@ -215,5 +217,92 @@ impl Scheme for Fixed {
             self.divide(facts);
         }
         self.plan(facts)
+    }
+}
+
+/// What a user may set.
+pub(in super::super) const OFFLINE: &[Parameter] =
+    &[DELTA_SM, DELTA_GROUPS, MIN_SMS, MIN_GROUPS, ITERATIONS, B_MEM, PORT_LIMIT, WINDOW, FREED];
+
+/// Runs of the algorithm after which an end is not waited for any longer.
+const RUNS: usize = 1000;
+
+/// UGPU-offline (section 6): what the demand-aware algorithm comes to with the counters
+/// of runs alone, from equal parts on, however many epochs that would take. The
+/// partition is there from the beginning and changes only when an application comes or
+/// ends; pages stay where they are. The memory that applications fill is not known
+/// before they run, so it bounds nothing.
+#[derive(Clone, Debug)]
+struct Offline {
+    algorithm: Algorithm,
+    window: Option<Cycle>,
+    solo_profiles: SoloProfiles,
+    partition: Partition,
+}
+
+/// UGPU from profiles.
+pub(in super::super) fn ugpu_offline(settings: &Settings) -> Box<dyn Scheme> {
+    Box::new(Offline {
+        algorithm: Algorithm::of(settings),
+        window: solo_window(settings),
+        solo_profiles: SoloProfiles::default(),
+        partition: Partition::new(true, FreedSms::of(settings)),
+    })
+}
+
+impl Offline {
+    /// The end of the algorithm, and why.
+    fn settle(&mut self, facts: &Facts) -> String {
+        self.partition.divide(None);
+        let known = |&app| {
+            let demand = self.solo_profiles.demand(facts, app, self.algorithm.b_mem)?;
+            let demand = self.algorithm.bounded(facts, demand);
+            Some(Trader { app, demand, needs: 0, keeps: 0.0 })
+        };
+        let traders: Vec<Trader> = self.partition.apps().iter().filter_map(known).collect();
+        if traders.len() < 2 {
+            return format!("one application is there: {}", self.partition.words(facts));
+        }
+        let mut found = self.algorithm.run(facts, &self.partition, &traders);
+        let (asked, mut moved) = (found.asked.clone(), found.moved);
+        for _ in 1..RUNS {
+            self.partition.give(&found.parts);
+            if !found.cut {
+                break;
+            }
+            found = self.algorithm.run(facts, &self.partition, &traders);
+            moved |= found.moved;
+        }
+        let end = found.stays.filter(|_| !moved).unwrap_or(found.end);
+        format!("alone {asked}; {end}: {}", self.partition.words(facts))
+    }
+
+    fn plan(&self, facts: &Facts, reason: String) -> Result<Plan, LawBroken> {
+        let mut draft = self.partition.draft(facts);
+        draft.reason = reason;
+        Plan::new(facts, draft)
+    }
+}
+
+impl Scheme for Offline {
+    fn probes(&self, facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
+        refuse(facts, true)?;
+        solo_probes(facts, self.window)
+    }
+
+    fn start(&mut self, facts: &Facts, probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
+        self.solo_profiles = SoloProfiles::new(probes);
+        self.partition.begin(facts);
+        let reason = self.settle(facts);
+        self.plan(facts, reason)
+    }
+
+    fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
+        let reason = if self.partition.follow(facts, view) {
+            self.settle(facts)
+        } else {
+            format!("as before: {}", self.partition.words(facts))
+        };
+        self.plan(facts, reason)
     }
 }

@@ -6,7 +6,7 @@ use gpumodel_core::units::{AppId, to_u16};
 use super::super::parameter::PLACE;
 use super::super::solve::Resources;
 use super::super::{Kind, Parameter, Settings};
-use super::alone::Alone;
+use super::demand::SoloProfiles;
 
 /// Who it is.
 pub(super) const HIGH: Parameter = Parameter {
@@ -25,14 +25,14 @@ pub(super) const TARGET: Parameter = Parameter {
 
 /// Who is favoured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Favoured {
+pub(super) enum PriorityApp {
     /// This one.
     App(AppId),
     /// The one that is most compute-bound alone.
     ComputeBound,
 }
 
-impl Favoured {
+impl PriorityApp {
     /// As [`HIGH`] says.
     pub(super) fn of(settings: &Settings) -> Self {
         match settings.whole(HIGH.name) {
@@ -47,10 +47,15 @@ impl Favoured {
     }
 
     /// The application; `None`: it is the only one, or none executes anything.
-    pub(super) fn app(self, facts: &Facts, alone: &Alone, b_mem: f64) -> Option<AppId> {
+    pub(super) fn app(
+        self,
+        facts: &Facts,
+        solo_profiles: &SoloProfiles,
+        b_mem: f64,
+    ) -> Option<AppId> {
         match self {
             Self::App(app) => Some(app),
-            Self::ComputeBound => alone.most_compute_bound(facts, b_mem),
+            Self::ComputeBound => solo_profiles.most_compute_bound(facts, b_mem),
         }
     }
 }
