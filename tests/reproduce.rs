@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use gpumodel::report::results::{Reproduction, Verdict};
+use gpumodel::report::paper::{Reproduction, Verdict};
 
 use crate::sweep_place::Place;
 

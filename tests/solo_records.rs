@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use gpumodel::report::results::{Analysis, AppRecord, CoRun, Quoted, Sought, SweepFiles};
+use gpumodel::report::paper::{PublishedLookup, TableEntry};
+use gpumodel::report::results::{Analysis, AppRecord, CoRun, SweepFiles};
 use gpumodel::trace::workload::Workload;
 use toml::Value;
 
@@ -74,9 +75,10 @@ impl Study {
     pub(crate) fn modelled(&self, model: &str, column: &str) -> f64 {
         let (apps, at) = ([vec![model.to_owned()]], BTreeMap::new());
         let (rows, row, schemes, window_cycles) = ("app", model, &[], Some(WINDOW));
-        let sought = Sought { rows, row, column, apps: &apps, schemes, at: &at, window_cycles };
-        match sought.value(&self.records) {
-            Some(Quoted::Number(value)) => value,
+        let lookup =
+            PublishedLookup { rows, row, column, apps: &apps, schemes, at: &at, window_cycles };
+        match lookup.value(&self.records) {
+            Some(TableEntry::Number(value)) => value,
             other => panic!("{column} of {model}: {other:?}"),
         }
     }

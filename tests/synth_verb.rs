@@ -251,7 +251,7 @@ fn a_fit_that_comes_near_nothing_says_why_and_fails() {
 fn a_fit_names_its_columns_and_refuses_a_machine_before_it_runs() {
     let help = program().args(["synth", "--help"]).assert().success();
     let help = String::from_utf8_lossy(&help.get_output().stdout).into_owned();
-    for column in gpumodel::report::results::solo_columns() {
+    for column in gpumodel::report::paper::solo_columns() {
         assert!(help.contains(column), "{column}: {help}");
     }
     let words = ["synth", "saxpy", "--fit", "blocks=2..4", "--machine", "v10", "--to", "ctas=3"];

@@ -7,12 +7,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use gpumodel::report::results::{
-    Analysis, CellRecord, Chosen, HeadlineRow, ReproducedPaper, Reproduction, SweepFiles, joined,
-    judge,
+use gpumodel::report::paper::{
+    Headline, HeadlineRow, Paper, ReproducedPaper, Reproduction, RunSelection, judge,
+    write_reproduction,
 };
-use gpumodel::report::write_reproduction;
-use gpumodel::sim::config::{Headline, Paper};
+use gpumodel::report::results::{Analysis, CellRecord, SweepFiles, joined};
 
 use crate::archive::{reports, unpacked};
 
@@ -38,19 +37,15 @@ fn rows_of_ugpu_follow_from_the_records_of_its_parts() {
         PARTS.iter().map(|&(part, archive)| (part, records(archive))).collect();
     let row = |headline: &Headline| {
         let set = &paper.sets[&headline.set];
-        let mut row = HeadlineRow {
-            published: headline.published.clone(),
-            scheme: headline.scheme.clone(),
-            over: headline.over.clone(),
-            set: headline.set.clone(),
-            measure: headline.measure.clone(),
-            mean: if set.best { String::from("best") } else { headline.mean.clone() },
-            published_percent: headline.percent.ends(),
-            limit: headline.limit,
-            ..HeadlineRow::default()
-        };
+        let mut row = HeadlineRow { headline: headline.clone(), ..HeadlineRow::default() };
+        if set.best {
+            row.headline.mean = String::from("best");
+        }
         let mixes = set.mixes.as_deref();
-        row.fill(&parts[set.part.as_str()], &Chosen { mixes, partial: true, ..Chosen::default() });
+        row.fill(
+            &parts[set.part.as_str()],
+            &RunSelection { mixes, partial: true, ..RunSelection::default() },
+        );
         row
     };
     let mut rows: Vec<HeadlineRow> = paper.headlines.iter().map(row).collect();

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use gpumodel_core::units::{Scratch, WholeFile, did_you_mean};
-use gpumodel_report::results::{Analysis, Quoted, Sought, solo_columns};
+use gpumodel_report::paper::{PublishedLookup, TableEntry, solo_columns};
+use gpumodel_report::results::Analysis;
 use gpumodel_trace::workload::{SynthError, Workload};
 
 use super::app::AppName;
@@ -195,7 +196,7 @@ impl FitRequest {
     }
 
     fn column(&self, workload: &str, record: Analysis) -> Option<f64> {
-        let sought = Sought {
+        let lookup = PublishedLookup {
             rows: "",
             row: "",
             column: &self.column,
@@ -204,8 +205,8 @@ impl FitRequest {
             at: &BTreeMap::new(),
             window_cycles: None,
         };
-        match sought.value(&[record]) {
-            Some(Quoted::Number(value)) => Some(value),
+        match lookup.value(&[record]) {
+            Some(TableEntry::Number(value)) => Some(value),
             _ => None,
         }
     }

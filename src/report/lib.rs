@@ -23,10 +23,10 @@ mod number;
 mod page;
 mod page_corun;
 mod page_queue;
+pub mod paper;
 mod profile;
 mod queue;
 mod queue_rows;
-mod reproduction;
 pub mod results;
 mod sample;
 pub mod table;
@@ -36,7 +36,6 @@ pub use error::ReportError;
 pub use folder::{RECORD, write_all};
 pub use name::plain_name;
 pub use page::{Of, Plate, page};
-pub use reproduction::{headlines, write_reproduction};
 
 /// `text` with the characters that XML and HTML give a meaning written as entities.
 #[must_use]

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::{FitError, FitRequest, FitStep, Fitted, analyze, fit};
-use gpumodel_report::results::solo_columns;
+use gpumodel_report::paper::solo_columns;
 
 use super::Outcome;
 use super::bar::with_bars;

@@ -9,7 +9,8 @@ use gpumodel::app::{
     AnalyzeRequest, RunError, SweepEnd, SweepError, SweepRequest, SweepWatch, Unwatched, Watch,
     analyze, sweep,
 };
-use gpumodel::sim::config::{Models, Paper};
+use gpumodel::report::paper::Paper;
+use gpumodel::sim::config::Models;
 use gpumodel::trace::{Progress, Silent};
 use gpumodel_fuzz::{Place, named, split};
 

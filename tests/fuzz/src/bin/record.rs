@@ -8,9 +8,10 @@ use std::path::Path;
 
 use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
 use gpumodel::report::figure::{FIGURES, Scene};
+use gpumodel::report::paper::Reproduction;
 use gpumodel::report::results::{
-    Analysis, Comparison, FailedCell, RecordError, ReferenceTable, Reproduction, SweepFiles,
-    SweepRecord, alone_once, cells_of_table, joined,
+    Analysis, Comparison, FailedCell, RecordError, ReferenceTable, SweepFiles, SweepRecord,
+    alone_once, cells_of_table, joined,
 };
 use gpumodel::report::table;
 use gpumodel_fuzz::{Place, named, split};
@@ -129,7 +130,7 @@ fn reproduction(bytes: &[u8]) {
             let again = Reproduction::read(&again).expect("what was just written");
             assert_eq!(again.counts(), read.counts());
             let folder = place.at("report");
-            let _ = gpumodel::report::write_reproduction(&read, &folder);
+            let _ = gpumodel::report::paper::write_reproduction(&read, &folder);
         }
         Err(error) => named(&error, "r.json"),
     }

@@ -2,9 +2,9 @@
 //!
 //! The names are those of columns in `models/papers`.
 
-use super::quantity::float;
-use super::statistics::mean;
-use super::{Analysis, CoRun, CoRunApp, HostTime, WorkersRecord};
+use crate::number::float;
+use crate::results::statistics::mean;
+use crate::results::{Analysis, CoRun, CoRunApp, HostTime, WorkersRecord};
 use gpumodel_core::units::{Cycle, SECTOR_BYTES};
 
 type Of = fn(&Analysis, &CoRun) -> Option<f64>;
@@ -43,7 +43,7 @@ const COLUMNS: [(&str, Of); 8] = [
 ];
 
 /// What `column` is of the form of `app` as workers, whatever runs beside it.
-pub(super) fn form_value(column: &str, app: &CoRunApp) -> Option<f64> {
+pub(super) fn worker_value(column: &str, app: &CoRunApp) -> Option<f64> {
     let work = app.workers.as_ref()?;
     match column {
         "worker_registers" => Some(float(work.registers)),
@@ -53,7 +53,7 @@ pub(super) fn form_value(column: &str, app: &CoRunApp) -> Option<f64> {
 }
 
 /// What `column` is of `run`.
-pub(super) fn run_value(column: &str, record: &Analysis, run: &CoRun) -> Option<f64> {
+pub(super) fn corun_value(column: &str, record: &Analysis, run: &CoRun) -> Option<f64> {
     let (_, of) = COLUMNS.iter().find(|(name, _)| *name == column)?;
     of(record, run).filter(|value| value.is_finite())
 }
@@ -94,7 +94,7 @@ fn workers(run: &CoRun, of: fn(&WorkersRecord) -> f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{form_value, run_value};
+    use super::{corun_value, worker_value};
     use crate::results::{Analysis, AppRecord, CoRun, CoRunApp, HostTime, WorkersRecord};
 
     #[test]
@@ -119,11 +119,11 @@ mod tests {
         let alone = AppRecord { app: "a".into(), cycles: 100, ..AppRecord::default() };
         let mut record = Analysis { solo: vec![alone], ..Analysis::default() };
         record.machine.sms = 5;
-        let of = |column: &str| run_value(column, &record, &run);
+        let of = |column: &str| corun_value(column, &record, &run);
         assert_eq!(of("warp_ipc_per_sm"), Some(2.0));
         assert_eq!(of("communication_percent"), Some(10.0));
         assert_eq!(of("worker_registers"), None);
-        assert_eq!(form_value("worker_registers", &run.apps[0]), Some(28.0));
+        assert_eq!(worker_value("worker_registers", &run.apps[0]), Some(28.0));
         assert!((of("added_registers_percent").unwrap() - 40.0).abs() < 1e-9);
         assert!((of("added_time_percent").unwrap() - 10.0).abs() < 1e-9);
         assert!((of("added_percent").unwrap() - 5000.0 / 950.0).abs() < 1e-9);

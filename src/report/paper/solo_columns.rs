@@ -3,8 +3,8 @@
 //! The names are those of columns in `models/papers`. Misses are in lines of 128 bytes, as
 //! papers count them, where a record counts their four sectors.
 
-use super::quantity::float;
-use super::{Analysis, AppRecord, KernelRecord};
+use crate::number::float;
+use crate::results::{Analysis, AppRecord, KernelRecord};
 use gpumodel_core::units::{SECTOR_BYTES, to_u64};
 
 /// Sectors of a line.

@@ -3,13 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use gpumodel_core::models::{ModelFiles, ModelText};
+use gpumodel_core::units::{message_in_words, nearest, sorted_mix};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
-use super::error::SpecError;
 use super::headline::Headline;
-use super::models::Models;
-use super::printed_table::{PrintedTable, tables};
-use gpumodel_core::units::message_in_words;
+use super::published_table::{PublishedTable, tables};
+use crate::results::Analysis;
+
+/// The folder of `models/` with a file for each paper.
+const FOLDER: &str = "papers";
 
 /// A paper's evaluation.
 #[derive(Clone, Debug, Deserialize)]
@@ -38,7 +43,7 @@ pub struct Paper {
     pub silences: Vec<Silence>,
     /// The other tables that it prints.
     #[serde(skip)]
-    pub tables: Vec<PrintedTable>,
+    pub tables: Vec<PublishedTable>,
     /// What of the file is nothing else: those tables, as they are written.
     #[serde(flatten)]
     rest: toml::Table,
@@ -75,22 +80,25 @@ pub struct Part {
 }
 
 /// A figure of a part.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartFigure {
     /// Its name in `gpumodel plot --list`.
     pub name: String,
-    /// Which figure of the paper it stands beside.
+    /// Which figure of the paper it is compared with.
     pub shows: String,
     /// The scheme that others are divided by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,
     /// What is compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
-    /// Of which mix alone; absent: of all.
+    /// The mix that it is of alone; absent: all of the study.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mix: Option<Vec<String>>,
 }
 
-/// Runs that a value is about.
+/// Runs that a value is about, by name in the file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Set {
@@ -109,8 +117,34 @@ pub struct Set {
     pub best: bool,
 }
 
+/// Runs that a value is about, to be taken out of the records of its part.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RunSelection<'a> {
+    /// Mixes, each by its applications in any order; `None`: all.
+    pub mixes: Option<&'a [Vec<String>]>,
+    /// What is set of the machine.
+    pub overrides: Option<&'a BTreeMap<String, String>>,
+    /// The distribution of classes of a queue; `None`: all.
+    pub distribution: Option<&'a str>,
+    /// A mix without a value is no fault: the runs are a part of the paper's.
+    pub partial: bool,
+}
+
+impl RunSelection<'_> {
+    /// The applications of a record that belongs to these, sorted.
+    #[must_use]
+    pub fn takes<'r>(&self, record: &'r Analysis) -> Option<Vec<&'r str>> {
+        let run = record.coruns.first()?;
+        let names = sorted_mix(run.apps.iter().map(|app| &app.app));
+        let is = |mix: &Vec<String>| sorted_mix(mix) == names;
+        let set = self.overrides.is_none_or(|overrides| *overrides == record.overrides);
+        let mixes = self.mixes.is_none_or(|mixes| mixes.iter().any(is));
+        (set && mixes).then_some(names)
+    }
+}
+
 /// What a paper does not say.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Silence {
     /// What is not said.
@@ -121,17 +155,60 @@ pub struct Silence {
     pub sensitivity: String,
 }
 
+/// Why the file of a paper cannot be read.
+#[derive(Debug, Error)]
+pub enum PaperError {
+    /// There is no file of that name.
+    #[error(
+        "no `{name}` in models/papers{}; known: {known}",
+        nearest.as_ref().map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
+    )]
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+        /// The known name that is spelt most alike.
+        nearest: Option<String>,
+        /// Every known name.
+        known: String,
+    },
+    /// The file is wrong.
+    #[error("{file}: {message}")]
+    File {
+        /// Which.
+        file: String,
+        /// The line, what was expected and what was found.
+        message: String,
+    },
+}
+
+/// The text of `papers/NAME.toml`.
+fn text<'m>(models: &'m ModelFiles, name: &str) -> Result<&'m ModelText, PaperError> {
+    models.named(FOLDER, name).ok_or_else(|| {
+        let known = models.names(FOLDER);
+        let nearest = nearest(name, known.iter().copied());
+        PaperError::Unknown { name: name.to_owned(), nearest, known: known.join(", ") }
+    })
+}
+
+/// `papers/NAME.toml` as a `T`.
+pub(super) fn read<T: DeserializeOwned>(models: &ModelFiles, name: &str) -> Result<T, PaperError> {
+    let text = text(models, name)?;
+    toml::from_str(&text.text).map_err(|error| PaperError::File {
+        file: text.origin.clone(),
+        message: message_in_words(error.to_string().trim_end()),
+    })
+}
+
 impl Paper {
     /// Reads `papers/NAME.toml`.
     ///
     /// # Errors
-    /// [`SpecError::NoModel`] with the nearest name, [`SpecError::Paper`] with file, line
+    /// [`PaperError::Unknown`] with the nearest name, [`PaperError::File`] with file, line
     /// and what is wrong.
-    pub fn load(models: &Models, name: &str) -> Result<Self, SpecError> {
-        let text = models.text("papers", name)?;
-        let wrong = |message: String| SpecError::Paper { file: text.origin.clone(), message };
-        let mut paper: Self = toml::from_str(&text.text)
-            .map_err(|e| wrong(message_in_words(e.to_string().trim_end())))?;
+    pub fn load(models: &ModelFiles, name: &str) -> Result<Self, PaperError> {
+        let mut paper: Self = read(models, name)?;
+        let file = &text(models, name)?.origin;
+        let wrong = |message: String| PaperError::File { file: file.clone(), message };
         name.clone_into(&mut paper.name);
         paper.tables = tables(std::mem::take(&mut paper.rest)).map_err(wrong)?;
         paper.check().map_err(wrong)?;
@@ -142,9 +219,9 @@ impl Paper {
     ///
     /// # Errors
     /// As [`Paper::load`].
-    pub fn all(models: &Models) -> Result<Vec<Self>, SpecError> {
-        let papers = models.names("papers").into_iter().map(|name| Self::load(models, name));
-        let papers: Result<Vec<Self>, SpecError> = papers.collect();
+    pub fn all(models: &ModelFiles) -> Result<Vec<Self>, PaperError> {
+        let papers = models.names(FOLDER).into_iter().map(|name| Self::load(models, name));
+        let papers: Result<Vec<Self>, PaperError> = papers.collect();
         Ok(papers?.into_iter().filter(|paper| !paper.parts.is_empty()).collect())
     }
 
@@ -202,15 +279,14 @@ impl Part {
 
 #[cfg(test)]
 mod tests {
-    use super::{Models, Paper};
-    use crate::config::Side;
+    use super::Paper;
+    use crate::paper::Side;
 
     fn load(text: &str) -> Result<Paper, String> {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("papers")).unwrap();
         std::fs::write(folder.path().join("papers/own.toml"), text).unwrap();
-        let models =
-            Models::with_overrides(gpumodel_models::builtin(), Some(folder.path())).unwrap();
+        let models = gpumodel_models::builtin().with_folder(folder.path()).unwrap();
         Paper::load(&models, "own").map_err(|error| error.to_string())
     }
 
@@ -226,7 +302,7 @@ mod tests {
         let error = load(&format!("{PART}[sets.s]\npart = 'q'\n{row}")).unwrap_err();
         assert!(error.ends_with("sets.s: there is no part q"), "{error}");
         let paper = load(&format!("{PART}[sets.s]\npart = 'p'\n{row}")).unwrap();
-        assert_eq!(paper.headlines[0].percent.ends(), [1.0, 2.0]);
+        assert_eq!(paper.headlines[0].published_percent, [1.0, 2.0]);
         assert_eq!(paper.headlines[0].mean, "arithmetic");
         let set = format!("{PART}[sets.s]\npart = 'p'\n{row}");
         let error = load(&set.replace("[1.0, 2.0]", "nan")).unwrap_err();
@@ -257,7 +333,7 @@ mod tests {
 
     #[test]
     fn the_papers_that_come_with_the_program_can_be_read() {
-        let models = Models::builtin();
+        let models = gpumodel_models::builtin();
         for name in models.names("papers") {
             Paper::load(&models, name).unwrap();
         }

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
+use super::file::Set;
 use super::headline::{arithmetic, wrong_words};
-use super::paper::Set;
 
 /// Before the keys that tell rows of the same applications apart.
 const AT: &str = "at_";
@@ -18,27 +18,30 @@ const AT: &str = "at_";
 /// Keys of a row that are its name, not a value.
 const NAMES: [&str; 4] = ["label", "suite", "app", "apps"];
 
-/// A table that a paper prints.
-#[derive(Clone, Debug, Default)]
-pub struct PrintedTable {
-    /// Its key in the file.
+/// A table that a paper prints; with ours where runs give it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PublishedTable {
+    /// Its key in the paper's file.
     pub name: String,
     /// What it is about.
     pub title: String,
     /// Where it is printed.
     pub published: String,
-    /// Why ours is missing where it is; absent: no run has it.
-    pub unmodelled: Option<String>,
     /// The schemes that its values are of, in the order of a list of values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schemes: Vec<String>,
     /// Which of its values compare schemes, and how.
+    #[serde(skip)]
     pub compared: BTreeMap<String, Compared>,
     /// The values, in the order of the file.
-    pub values: Vec<PrintedValue>,
+    pub values: Vec<PublishedValue>,
+    /// Why ours is missing where it is; absent: no run has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmodelled: Option<String>,
 }
 
 /// What a value of a table compares.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Compared {
     /// The scheme.
@@ -48,7 +51,7 @@ pub struct Compared {
     pub over: String,
     /// Over which runs: a key of [`Paper::sets`](super::Paper::sets).
     pub set: String,
-    /// A measure of `record`.
+    /// The name of a [`Measure`](crate::results::Measure).
     pub measure: String,
     /// `arithmetic`, `geometric`, or of the mixes the `largest` or the `largest-change`.
     #[serde(default = "arithmetic")]
@@ -56,35 +59,43 @@ pub struct Compared {
 }
 
 /// A value of a table.
-#[derive(Clone, Debug)]
-pub struct PrintedValue {
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PublishedValue {
     /// The key of the rows' table; empty: it is a value of the table itself.
+    #[serde(skip)]
     pub rows: String,
-    /// The row as the paper calls it; empty: the table itself.
+    /// The row as the paper calls it: an application, several with ` + ` between them, a
+    /// class; empty: the table itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub row: String,
     /// The applications that it is about.
-    pub apps: Vec<PrintedApp>,
-    /// Where the row stands, by the keys behind their `at_`.
+    #[serde(skip)]
+    pub apps: Vec<PublishedApp>,
+    /// Where the row stands, by the keys behind their `at_`, with their units.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub at: BTreeMap<String, f64>,
-    /// The key, with its unit.
+    /// The column, with its unit.
     pub column: String,
     /// What is printed.
-    pub printed: Printed,
+    pub published: TableEntry,
+    /// Ours; absent: no run has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modelled: Option<TableEntry>,
 }
 
 /// An application of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PrintedApp {
+pub struct PublishedApp {
     /// Its workload model.
     pub model: String,
     /// What the paper calls it.
     pub label: String,
 }
 
-/// What is printed.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+/// What stands at one place of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Printed {
+pub enum TableEntry {
     /// A number.
     Number(f64),
     /// Several: of schemes, of applications, or both ends of a range.
@@ -93,6 +104,12 @@ pub enum Printed {
     Text(String),
     /// Several.
     Texts(Vec<String>),
+}
+
+impl Default for TableEntry {
+    fn default() -> Self {
+        Self::Texts(Vec::new())
+    }
 }
 
 /// A table as it is written.
@@ -113,10 +130,10 @@ struct Raw {
 type Labels = BTreeMap<String, String>;
 
 /// The tables among `entries` of a paper's file.
-pub(super) fn tables(entries: Table) -> Result<Vec<PrintedTable>, String> {
+pub(super) fn tables(entries: Table) -> Result<Vec<PublishedTable>, String> {
     let labels = labels(&entries);
     let table = |(name, entry): (String, Value)| {
-        PrintedTable::read(&name, entry, &labels).map_err(|message| format!("{name}: {message}"))
+        PublishedTable::read(&name, entry, &labels).map_err(|message| format!("{name}: {message}"))
     };
     entries.into_iter().map(table).collect()
 }
@@ -131,7 +148,7 @@ fn labels(entries: &Table) -> Labels {
     rows.filter_map(labelled).collect()
 }
 
-impl PrintedTable {
+impl PublishedTable {
     fn read(name: &str, entry: Value, labels: &Labels) -> Result<Self, String> {
         if !entry.is_table() {
             return Err(String::from(
@@ -145,7 +162,7 @@ impl PrintedTable {
             values.extend(read.map_err(|message| format!("{key}: {message}"))?);
         }
         let known =
-            |column: &String| values.iter().any(|value: &PrintedValue| value.column == *column);
+            |column: &String| values.iter().any(|value: &PublishedValue| value.column == *column);
         if let Some(column) = raw.compared.keys().find(|column| !known(column)) {
             return Err(format!("compared: there is no value {column}"));
         }
@@ -176,7 +193,7 @@ fn read(
     entry: &Value,
     own: &Table,
     labels: &Labels,
-) -> Result<Vec<PrintedValue>, String> {
+) -> Result<Vec<PublishedValue>, String> {
     match entry {
         Value::Table(rows) => {
             let row = |(name, cells): (&String, &Value)| read_row(key, name, cells, labels);
@@ -191,9 +208,9 @@ fn read(
 }
 
 fn joined(
-    rows: impl Iterator<Item = Result<Vec<PrintedValue>, String>>,
-) -> Result<Vec<PrintedValue>, String> {
-    let rows: Result<Vec<Vec<PrintedValue>>, String> = rows.collect();
+    rows: impl Iterator<Item = Result<Vec<PublishedValue>, String>>,
+) -> Result<Vec<PublishedValue>, String> {
+    let rows: Result<Vec<Vec<PublishedValue>>, String> = rows.collect();
     rows.map(|rows| rows.into_iter().flatten().collect())
 }
 
@@ -203,7 +220,7 @@ fn read_row(
     name: &str,
     cells: &Value,
     labels: &Labels,
-) -> Result<Vec<PrintedValue>, String> {
+) -> Result<Vec<PublishedValue>, String> {
     let place = |message: String| match name {
         "" => message,
         name => format!("{name}: {message}"),
@@ -225,7 +242,7 @@ fn is_value(key: &str) -> bool {
 struct Row<'a> {
     rows: &'a str,
     name: String,
-    apps: Vec<PrintedApp>,
+    apps: Vec<PublishedApp>,
     at: BTreeMap<String, f64>,
 }
 
@@ -236,8 +253,8 @@ impl<'a> Row<'a> {
         let name = if called.is_empty() { key.to_owned() } else { called };
         let place = |(key, value): (&String, &Value)| {
             let at = key.strip_prefix(AT)?.to_owned();
-            match Printed::read(value) {
-                Ok(Printed::Number(number)) => Some(Ok((at, number))),
+            match TableEntry::read(value) {
+                Ok(TableEntry::Number(number)) => Some(Ok((at, number))),
                 _ => Some(Err(format!("{key}: expected a number, found {value}"))),
             }
         };
@@ -245,23 +262,24 @@ impl<'a> Row<'a> {
         Ok(Self { rows, name, apps, at: at? })
     }
 
-    fn value(&self, column: &str, cell: &Value) -> Result<PrintedValue, String> {
-        Ok(PrintedValue {
+    fn value(&self, column: &str, cell: &Value) -> Result<PublishedValue, String> {
+        Ok(PublishedValue {
             rows: self.rows.to_owned(),
             row: self.name.clone(),
             apps: self.apps.clone(),
             at: self.at.clone(),
             column: column.to_owned(),
-            printed: Printed::read(cell)?,
+            published: TableEntry::read(cell)?,
+            modelled: None,
         })
     }
 }
 
 /// The applications of a row: itself where it has a label, else those that it names.
-fn apps(key: &str, cells: &Table, labels: &Labels) -> Result<Vec<PrintedApp>, String> {
+fn apps(key: &str, cells: &Table, labels: &Labels) -> Result<Vec<PublishedApp>, String> {
     let app = |model: &str| {
         let label = labels.get(model).map_or(model, String::as_str).to_owned();
-        PrintedApp { model: model.to_owned(), label }
+        PublishedApp { model: model.to_owned(), label }
     };
     if cells.contains_key("label") {
         return Ok(vec![app(key)]);
@@ -278,7 +296,7 @@ fn apps(key: &str, cells: &Table, labels: &Labels) -> Result<Vec<PrintedApp>, St
     Ok(names.into_iter().map(app).collect())
 }
 
-impl Printed {
+impl TableEntry {
     fn read(value: &Value) -> Result<Self, String> {
         let expected = || format!("expected a number, a word, or a list of either, found {value}");
         let read: Self = value.clone().try_into().map_err(|_| expected())?;
@@ -293,9 +311,9 @@ impl Printed {
 
 #[cfg(test)]
 mod tests {
-    use super::{Printed, PrintedTable, tables};
+    use super::{PublishedTable, TableEntry, tables};
 
-    fn read(text: &str) -> Result<Vec<PrintedTable>, String> {
+    fn read(text: &str) -> Result<Vec<PublishedTable>, String> {
         tables(toml::from_str(text).unwrap())
     }
 
@@ -308,20 +326,20 @@ mod tests {
             [[pairs.pair]]\napps = ['own-a', 'own-b']\neven = [4, 1]\nat_sms = 8\n";
         let found = read(&format!("{SOLO}{pairs}")).unwrap();
         let [solo, pairs] = &found[..] else { panic!("{found:?}") };
-        let told: Vec<(&str, &str, &Printed)> = solo
+        let told: Vec<(&str, &str, &TableEntry)> = solo
             .values
             .iter()
-            .map(|value| (value.row.as_str(), value.column.as_str(), &value.printed))
+            .map(|value| (value.row.as_str(), value.column.as_str(), &value.published))
             .collect();
-        assert_eq!(told[0], ("", "cycles", &Printed::Number(5.0)));
-        assert_eq!(told[1], ("A", "mpki_warp", &Printed::Number(1.5)));
-        assert_eq!(told[2], ("A", "class", &Printed::Text("M".into())));
+        assert_eq!(told[0], ("", "cycles", &TableEntry::Number(5.0)));
+        assert_eq!(told[1], ("A", "mpki_warp", &TableEntry::Number(1.5)));
+        assert_eq!(told[2], ("A", "class", &TableEntry::Text("M".into())));
         assert_eq!((told.len(), solo.title.as_str(), pairs.title.as_str()), (3, "solo", "CTAs"));
         let [even] = &pairs.values[..] else { panic!("{pairs:?}") };
         // A name that another table explains, and one that none does.
         assert_eq!((even.row.as_str(), even.rows.as_str()), ("A + own-b", "pair"));
         assert_eq!(even.apps[0].model, "own-a");
-        assert_eq!(even.printed, Printed::Numbers(vec![4.0, 1.0]));
+        assert_eq!(even.published, TableEntry::Numbers(vec![4.0, 1.0]));
         assert_eq!(even.at["sms"].to_bits(), 8.0_f64.to_bits());
     }
 

@@ -1,22 +1,18 @@
 //! The report of a reproduction: what papers print, ours beside it, and the figures.
 
-mod content;
-mod published;
-
 use std::fs;
 use std::path::Path;
 use std::slice::from_ref;
 
-use super::ReportError;
-use super::document::{Block, html, markdown};
-use super::figure::{Drawing, Figure, Scene};
-use crate::results::{
-    Analysis, Chosen, HeadlineRow, Measure, RecordError, ReproducedFigure, Reproduction,
-    alone_once, joined,
-};
+use super::file::RunSelection;
+use super::headline::HeadlineRow;
+use super::page;
+use super::reproduction::{ReproducedFigure, Reproduction};
+use crate::ReportError;
+use crate::document::{Block, html, markdown};
+use crate::figure::{Drawing, Figure, Scene};
+use crate::results::{Analysis, Measure, RecordError, alone_once, joined};
 use gpumodel_core::units::WholeFile;
-
-pub use content::headlines;
 
 /// Writes `reproduction.json`, `headlines.csv`, the figures, `report.md` and `index.html`
 /// into `folder`, where the records that `reproduction` names lie.
@@ -25,7 +21,7 @@ pub use content::headlines;
 /// When a record cannot be read or a file cannot be written. A figure that cannot be drawn
 /// is said in the report.
 pub fn write_reproduction(reproduction: &Reproduction, folder: &Path) -> Result<(), ReportError> {
-    let blocks = content::blocks(reproduction, &|part| read(folder, part))?;
+    let blocks = page::blocks(reproduction, &|part| read(folder, part))?;
     let write = |name: &str, text: &str| {
         let path = folder.join(name);
         WholeFile::write(&path, text.as_bytes())
@@ -39,9 +35,9 @@ pub fn write_reproduction(reproduction: &Reproduction, folder: &Path) -> Result<
         }
     }
     write("reproduction.json", &reproduction.to_json())?;
-    write("headlines.csv", &content::csv(reproduction))?;
+    write("headlines.csv", &page::csv(reproduction))?;
     write("report.md", &markdown(&blocks))?;
-    write("index.html", &html(content::TITLE, &blocks))
+    write("index.html", &html(page::TITLE, &blocks))
 }
 
 /// The records of a part, those of a mix together.
@@ -52,9 +48,14 @@ fn read(folder: &Path, records: &[String]) -> Result<Vec<Analysis>, RecordError>
 }
 
 /// A figure of `records`.
-fn drawn(figure: &ReproducedFigure, records: &[Analysis]) -> Result<Drawing, ReportError> {
+pub(super) fn drawn(
+    reproduced: &ReproducedFigure,
+    records: &[Analysis],
+) -> Result<Drawing, ReportError> {
+    let figure = &reproduced.figure;
     let named = Figure::named(&figure.name)?;
-    let chosen = Chosen { mixes: figure.mix.as_ref().map(from_ref), ..Chosen::default() };
+    let chosen =
+        RunSelection { mixes: figure.mix.as_ref().map(from_ref), ..RunSelection::default() };
     let own = |record: &&Analysis| figure.mix.is_none() || chosen.takes(record).is_some();
     let few = figure.mix.is_some() || named.source.alone();
     let mut some = Vec::new();
@@ -65,7 +66,7 @@ fn drawn(figure: &ReproducedFigure, records: &[Analysis]) -> Result<Drawing, Rep
         alone_once(&mut some);
     }
     let mut scene = Scene::new(if few { &some } else { records });
-    scene = scene.beside(&figure.published_percent);
+    scene = scene.beside(&reproduced.published_percent);
     if let Some(scheme) = &figure.baseline {
         scene = scene.against(scheme);
     }
@@ -76,16 +77,16 @@ fn drawn(figure: &ReproducedFigure, records: &[Analysis]) -> Result<Drawing, Rep
 }
 
 /// A gain, or a share, of `row` as tables show it.
-fn shown(row: &HeadlineRow, percent: f64) -> String {
+pub(super) fn shown(row: &HeadlineRow, percent: f64) -> String {
     // No minus before what rounds to zero.
     let rounded = (percent * 10.0).round() / 10.0 + 0.0;
-    let share = Measure::named(&row.measure).is_some_and(Measure::is_share);
+    let share = Measure::named(&row.headline.measure).is_some_and(Measure::is_share);
     if share { format!("{rounded:.1} %") } else { format!("{rounded:+.1} %") }
 }
 
 /// What is printed of `row`.
-fn printed(row: &HeadlineRow) -> String {
-    let [low, high] = row.published_percent;
+pub(super) fn printed(row: &HeadlineRow) -> String {
+    let [low, high] = row.headline.published_percent;
     if low.to_bits() == high.to_bits() {
         shown(row, low)
     } else {

@@ -1,15 +1,14 @@
 //! What the report of a reproduction says.
 
-use super::super::ReportError;
-use super::super::document::Block;
-use super::super::table::words;
-use super::super::values::csv as values;
-use super::published::published;
-use super::{drawn, printed, shown};
-use crate::results::{
-    Analysis, HeadlineRow, Measure, RecordError, ReproducedPaper, ReproducedPart, Reproduction,
-    Verdict,
-};
+use super::headline::{HeadlineRow, Verdict};
+use super::published_page::published;
+use super::reproduction::{ReproducedPaper, ReproducedPart, Reproduction};
+use super::write::{drawn, printed, shown};
+use crate::ReportError;
+use crate::document::Block;
+use crate::results::{Analysis, Measure, RecordError};
+use crate::table::words;
+use crate::values::csv as values;
 
 /// The title of the report.
 pub(super) const TITLE: &str = "Papers beside the model";
@@ -71,7 +70,7 @@ fn judged(rows: &[HeadlineRow]) -> Block {
     header.insert(PLACE, "where");
     let placed = |row: &HeadlineRow| {
         let mut cells = cells(row);
-        cells.insert(PLACE, row.published.clone());
+        cells.insert(PLACE, row.headline.published.clone());
         cells
     };
     Block::Table(header, rows.iter().map(placed).collect())
@@ -87,10 +86,11 @@ fn studied(
     blocks.push(Block::Text(held(part)));
     let records = if part.figures.is_empty() { Vec::new() } else { read(&part.records)? };
     for figure in &part.figures {
-        let words = [&paper.paper, &part.name, &figure.name];
-        let words = words.into_iter().chain(&figure.metric).chain(figure.mix.iter().flatten());
+        let own = &figure.figure;
+        let words = [&paper.paper, &part.name, &own.name];
+        let words = words.into_iter().chain(&own.metric).chain(own.mix.iter().flatten());
         let file = words.map(String::as_str).collect::<Vec<_>>().join("-") + ".svg";
-        let about = format!("{}, {}", figure.name, figure.shows);
+        let about = format!("{}, {}", own.name, own.shows);
         blocks.push(Block::Figure(file, about, drawn(figure, &records)));
     }
     Ok(())
@@ -133,14 +133,18 @@ fn verdict(row: &HeadlineRow) -> &'static str {
 }
 
 fn cells(row: &HeadlineRow) -> Vec<String> {
-    let measure = Measure::named(&row.measure).map(Measure::words);
-    let most = ["best", "largest", "largest-change"].contains(&row.mean.as_str());
-    let set = if most { format!("{}, {}", row.set, row.mean) } else { row.set.clone() };
+    let measure = Measure::named(&row.headline.measure).map(Measure::words);
+    let most = ["best", "largest", "largest-change"].contains(&row.headline.mean.as_str());
+    let set = if most {
+        format!("{}, {}", row.headline.set, row.headline.mean)
+    } else {
+        row.headline.set.clone()
+    };
     vec![
-        row.scheme.clone(),
-        if row.over.is_empty() { String::from("–") } else { row.over.clone() },
+        row.headline.scheme.clone(),
+        if row.headline.over.is_empty() { String::from("–") } else { row.headline.over.clone() },
         set,
-        measure.unwrap_or(&row.measure).to_owned(),
+        measure.unwrap_or(&row.headline.measure).to_owned(),
         printed(row),
         row.modelled_percent.map_or_else(|| String::from("–"), |ours| shown(row, ours)),
         counted(row),
@@ -167,14 +171,18 @@ fn why(row: &HeadlineRow, quick: bool) -> Option<String> {
         _ => String::new(),
     };
     let said = row.analysis.as_deref().unwrap_or("The cause has not been found out.");
-    let over = if row.over.is_empty() { String::new() } else { format!(" over {}", row.over) };
+    let over = if row.headline.over.is_empty() {
+        String::new()
+    } else {
+        format!(" over {}", row.headline.over)
+    };
     (row.verdict == Verdict::Fail).then(|| {
         format!(
             "{}{over} on {}, {} ({}): {} in the paper, {} here: {}. {short}{part}{said}",
-            row.scheme,
-            row.set,
-            row.measure,
-            row.published,
+            row.headline.scheme,
+            row.headline.set,
+            row.headline.measure,
+            row.headline.published,
             printed(row),
             row.modelled_percent.map_or_else(|| String::from("nothing"), |ours| shown(row, ours)),
             row.reasons.join("; ")
@@ -219,15 +227,22 @@ pub(super) fn csv(reproduction: &Reproduction) -> String {
     let mut rows = Vec::new();
     for paper in &reproduction.papers {
         for row in &paper.rows {
-            let mean = [(row.mean.as_str(), row.modelled_percent)];
+            let mean = [(row.headline.mean.as_str(), row.modelled_percent)];
             let mixes = row.mixes.iter().map(|mix| (mix.mix.as_str(), Some(mix.percent)));
             for (mix, percent) in mixes.chain(mean) {
-                let [low, high] = row.published_percent.map(|end| end.to_string());
-                let named = [&paper.paper, &row.scheme, &row.over, &row.set, &row.measure];
+                let [low, high] = row.headline.published_percent.map(|end| end.to_string());
+                let named = [
+                    &paper.paper,
+                    &row.headline.scheme,
+                    &row.headline.over,
+                    &row.headline.set,
+                    &row.headline.measure,
+                ];
                 let [paper, scheme, over, set, measure] = named.map(Clone::clone);
                 let percent = percent.map_or_else(String::new, |percent| percent.to_string());
                 let mix = mix.to_owned();
-                let (verdict, published) = (verdict(row).to_owned(), row.published.clone());
+                let (verdict, published) =
+                    (verdict(row).to_owned(), row.headline.published.clone());
                 rows.push([
                     paper, scheme, over, set, measure, mix, low, high, percent, verdict, published,
                 ]);
@@ -241,16 +256,20 @@ pub(super) fn csv(reproduction: &Reproduction) -> String {
 mod tests {
     use super::{held, judged, why};
     use crate::document::markdown;
-    use crate::results::{HeadlineRow, MixGain, ReproducedPart, Verdict};
+    use crate::paper::{Headline, HeadlineRow, MixGain, ReproducedPart, Verdict};
 
     fn row() -> HeadlineRow {
-        HeadlineRow {
+        let headline = Headline {
             published: "section 5".into(),
             scheme: "a".into(),
             over: "b".into(),
             set: "pairs".into(),
             measure: "stp".into(),
             published_percent: [10.0; 2],
+            ..Headline::default()
+        };
+        HeadlineRow {
+            headline,
             modelled_percent: Some(-5.0),
             mixes: vec![MixGain::default()],
             verdict: Verdict::Fail,

@@ -5,7 +5,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{HeadlineRow, PublishedTable, RecordError, Verdict};
+use super::file::{PartFigure, Silence};
+use super::headline::{HeadlineRow, Verdict};
+use super::published_table::PublishedTable;
+use crate::results::RecordError;
 use gpumodel_core::units::message_in_words;
 
 /// Value of [`Reproduction::schema`].
@@ -42,7 +45,7 @@ pub struct ReproducedPaper {
     pub tables: Vec<PublishedTable>,
     /// What the paper does not say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub silent: Vec<SilenceRecord>,
+    pub silent: Vec<Silence>,
 }
 
 /// A study of a paper.
@@ -77,34 +80,13 @@ pub struct ReproducedPart {
 /// A figure beside one of the paper.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReproducedFigure {
-    /// Its name in `gpumodel plot --list`.
-    pub name: String,
-    /// Which figure of the paper it stands beside.
-    pub shows: String,
-    /// The scheme that others are divided by.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub baseline: Option<String>,
-    /// What is compared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metric: Option<String>,
-    /// The mix that it is of alone; absent: all of the study.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mix: Option<Vec<String>>,
+    /// What is drawn.
+    #[serde(flatten)]
+    pub figure: PartFigure,
     /// Gains of schemes over the baseline by the metric that the paper prints for the whole
     /// study: both ends; empty where not all of it was run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub published_percent: BTreeMap<String, [f64; 2]>,
-}
-
-/// What a paper does not say.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SilenceRecord {
-    /// What is not said.
-    pub what: String,
-    /// What we take.
-    pub taken: String,
-    /// What another choice changes.
-    pub sensitivity: String,
 }
 
 impl Reproduction {

@@ -1,16 +1,17 @@
-//! Published values that stand beside what is found.
+//! The slow-downs that classes of applications cause each other, as a paper prints them.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use gpumodel_core::units::message_in_words;
-use gpumodel_report::results::{InterferenceRecord, PublishedSlowdown};
-use gpumodel_sim::config::{Models, SpecError};
+use gpumodel_core::models::ModelFiles;
+
+use super::file::{PaperError, read};
+use crate::results::{InterferenceRecord, PublishedSlowdown};
 
 /// Slow-downs as ILP-SMRA prints them (Fig. 2, and the text about it).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Published(Vec<PublishedSlowdown>);
+pub struct PublishedSlowdowns(Vec<PublishedSlowdown>);
 
 /// What of the paper's file is read here.
 #[derive(Deserialize)]
@@ -32,14 +33,13 @@ enum Entry {
 
 const PAPER: &str = "ilp-smra";
 
-impl Published {
+impl PublishedSlowdowns {
     /// Reads what the model files say.
-    pub(super) fn load(models: &Models) -> Result<Self, SpecError> {
-        let text = models.text("papers", PAPER)?;
-        let raw: Raw = toml::from_str(&text.text).map_err(|error| SpecError::Paper {
-            file: text.origin.clone(),
-            message: message_in_words(error.to_string().trim_end()),
-        })?;
+    ///
+    /// # Errors
+    /// Those of [`Paper::load`](super::Paper::load).
+    pub fn load(models: &ModelFiles) -> Result<Self, PaperError> {
+        let raw: Raw = read(models, PAPER)?;
         let rows = raw.interference.slowdown.iter();
         let entries = rows.flat_map(|(disturbs, row)| {
             row.iter().map(move |(suffers, &entry)| slowdown(disturbs, suffers, entry))
@@ -47,8 +47,8 @@ impl Published {
         Ok(Self(entries.collect()))
     }
 
-    /// Puts them beside what was found, where it is about the same classes.
-    pub(super) fn beside(&self, record: &mut InterferenceRecord) {
+    /// Adds them to what the model gives, where it is about the same classes.
+    pub fn add_to(&self, record: &mut InterferenceRecord) {
         let known = |class: &String| record.classes.contains(class);
         if self.0.iter().all(|one| known(&one.disturbs) && known(&one.suffers)) {
             record.published.clone_from(&self.0);
@@ -66,11 +66,11 @@ fn slowdown(disturbs: &str, suffers: &str, entry: Entry) -> PublishedSlowdown {
 
 #[cfg(test)]
 mod tests {
-    use super::Published;
+    use super::PublishedSlowdowns;
 
     #[test]
     fn what_the_paper_prints_is_there() {
-        let published = Published::load(&crate::models(None).unwrap()).unwrap();
+        let published = PublishedSlowdowns::load(&gpumodel_models::builtin()).unwrap();
         let of = |disturbs: &str, suffers: &str| {
             let found = published.0.iter().find(|o| o.disturbs == disturbs && o.suffers == suffers);
             found.map(|one| (one.low, one.high))

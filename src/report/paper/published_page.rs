@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::super::document::Block;
-use crate::results::{PublishedTable, PublishedValue, Quoted};
+use super::published_table::{PublishedTable, PublishedValue, TableEntry};
+use crate::document::Block;
 
 /// What stands where ours is missing.
 const NONE: &str = "–";
@@ -79,11 +79,11 @@ fn lines(table: &PublishedTable) -> Block {
 }
 
 fn line(value: &PublishedValue) -> Vec<String> {
-    let ours = value.modelled.as_ref().map(|ours| quoted(ours, rounded));
+    let ours = value.modelled.as_ref().map(|ours| entry(ours, rounded));
     vec![
         named(&value.column),
         row(&value.row, &value.at),
-        quoted(&value.published, plain),
+        entry(&value.published, plain),
         ours.unwrap_or_else(|| NONE.to_owned()),
         difference(value).unwrap_or_else(|| NONE.to_owned()),
     ]
@@ -109,14 +109,14 @@ fn row(name: &str, at: &BTreeMap<String, f64>) -> String {
     words.join(", ")
 }
 
-fn quoted(quoted: &Quoted, number: fn(f64) -> String) -> String {
-    match quoted {
-        Quoted::Number(value) => number(*value),
-        Quoted::Numbers(values) => {
+fn entry(entry: &TableEntry, number: fn(f64) -> String) -> String {
+    match entry {
+        TableEntry::Number(value) => number(*value),
+        TableEntry::Numbers(values) => {
             values.iter().map(|value| number(*value)).collect::<Vec<_>>().join(", ")
         }
-        Quoted::Text(text) => text.clone(),
-        Quoted::Texts(texts) => texts.join(", "),
+        TableEntry::Text(text) => text.clone(),
+        TableEntry::Texts(texts) => texts.join(", "),
     }
 }
 
@@ -152,8 +152,8 @@ fn difference(value: &PublishedValue) -> Option<String> {
         }
     };
     match (value.modelled.as_ref()?, &value.published) {
-        (Quoted::Number(ours), Quoted::Number(printed)) => of(*ours, *printed),
-        (Quoted::Number(ours), Quoted::Numbers(range)) => {
+        (TableEntry::Number(ours), TableEntry::Number(printed)) => of(*ours, *printed),
+        (TableEntry::Number(ours), TableEntry::Numbers(range)) => {
             let [low, high] = range[..] else { return None };
             let nearest = ours.clamp(low.min(high), high.max(low));
             if nearest.to_bits() == ours.to_bits() {
@@ -162,7 +162,9 @@ fn difference(value: &PublishedValue) -> Option<String> {
                 of(*ours, nearest)
             }
         }
-        (Quoted::Numbers(ours), Quoted::Numbers(printed)) if ours.len() == printed.len() => {
+        (TableEntry::Numbers(ours), TableEntry::Numbers(printed))
+            if ours.len() == printed.len() =>
+        {
             let counts = printed.iter().chain(ours).all(|value| value.fract() == 0.0);
             let one = |(ours, printed): (&f64, &f64)| {
                 if counts { Some(signed(ours - printed, 0)) } else { of(*ours, *printed) }
@@ -170,7 +172,7 @@ fn difference(value: &PublishedValue) -> Option<String> {
             let all: Option<Vec<String>> = ours.iter().zip(printed).map(one).collect();
             all.map(|all| all.join(", "))
         }
-        (Quoted::Text(ours), Quoted::Text(printed)) => {
+        (TableEntry::Text(ours), TableEntry::Text(printed)) => {
             Some(if ours == printed { "none" } else { "another" }.to_owned())
         }
         _ => None,
@@ -193,9 +195,14 @@ fn signed(value: f64, places: usize) -> String {
 mod tests {
     use super::{named, published, rounded};
     use crate::document::{Block, markdown};
-    use crate::results::{PublishedTable, PublishedValue, Quoted};
+    use crate::paper::{PublishedTable, PublishedValue, TableEntry};
 
-    fn value(row: &str, column: &str, published: Quoted, ours: Option<Quoted>) -> PublishedValue {
+    fn value(
+        row: &str,
+        column: &str,
+        published: TableEntry,
+        ours: Option<TableEntry>,
+    ) -> PublishedValue {
         let (row, column) = (row.to_owned(), column.to_owned());
         PublishedValue { row, column, published, modelled: ours, ..PublishedValue::default() }
     }
@@ -215,7 +222,7 @@ mod tests {
 
     #[test]
     fn ours_stands_beside_what_is_printed_column_by_column() {
-        let number = Quoted::Number;
+        let number = TableEntry::Number;
         let text = written(
             vec![
                 value("A", "mpki_warp", number(50.0), Some(number(45.0))),
@@ -235,13 +242,18 @@ mod tests {
 
     #[test]
     fn lists_are_compared_one_by_one_and_ranges_at_their_ends() {
-        let numbers = |values: &[f64]| Quoted::Numbers(values.to_vec());
+        let numbers = |values: &[f64]| TableEntry::Numbers(values.to_vec());
         let text = written(
             vec![
                 value("A + B", "even", numbers(&[4.0, 3.0]), Some(numbers(&[4.0, 1.0]))),
-                value("C", "MC", numbers(&[1.5, 1.6]), Some(Quoted::Number(1.55))),
-                value("M", "MC", numbers(&[1.5, 1.6]), Some(Quoted::Number(3.2))),
-                value("A", "class", Quoted::Text("M".into()), Some(Quoted::Text("C".into()))),
+                value("C", "MC", numbers(&[1.5, 1.6]), Some(TableEntry::Number(1.55))),
+                value("M", "MC", numbers(&[1.5, 1.6]), Some(TableEntry::Number(3.2))),
+                value(
+                    "A",
+                    "class",
+                    TableEntry::Text("M".into()),
+                    Some(TableEntry::Text("C".into())),
+                ),
                 value("", "ipc", numbers(&[0.5, 1.0]), None),
             ],
             Some("Nobody knows."),
@@ -260,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_table_without_rows_has_no_column_of_them() {
-        let text = written(vec![value("", "mean_percent", Quoted::Number(8.9), None)], None);
+        let text = written(vec![value("", "mean_percent", TableEntry::Number(8.9), None)], None);
         let table = "| value | paper | model | difference |\n|---|---|---|---|\n\
             | mean (%) | 8.9 | – | – |\n";
         assert!(text.contains(table), "{text}");

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::measure::divided;
-use super::quantity::float;
-use super::run_value::{form_value, run_value};
-use super::solo_value::solo_value;
-use super::statistics::mean;
-use super::{Analysis, CoRun, CoRunApp, CurveRecord, Quoted};
+use super::corun_columns::{corun_value, worker_value};
+use super::published_table::TableEntry;
+use super::solo_columns::solo_value;
+use crate::number::float;
+use crate::results::statistics::mean;
+use crate::results::{Analysis, CoRun, CoRunApp, CurveRecord, first_partition};
 use gpumodel_core::units::to_u64;
 
 /// Rows of what classes of applications do to each other: by who disturbs, columns by who
@@ -28,7 +28,7 @@ const ENOUGH: f64 = 0.95;
 
 /// Which value of a table is meant.
 #[derive(Clone, Copy, Debug)]
-pub struct Sought<'a> {
+pub struct PublishedLookup<'a> {
     /// What kind of rows it is in.
     pub rows: &'a str,
     /// Its row.
@@ -45,23 +45,23 @@ pub struct Sought<'a> {
     pub window_cycles: Option<f64>,
 }
 
-impl Sought<'_> {
+impl PublishedLookup<'_> {
     /// What those of `records` have of it whose machine is as its file has it; `None`:
     /// nothing, or nobody knows how.
     #[must_use]
-    pub fn value(&self, records: &[Analysis]) -> Option<Quoted> {
+    pub fn value(&self, records: &[Analysis]) -> Option<TableEntry> {
         let plain = records.iter().filter(|record| record.overrides.is_empty());
         let records = &plain.collect::<Vec<&Analysis>>()[..];
         if self.rows == SLOWDOWN {
-            return self.slowdown(records).map(Quoted::Number);
+            return self.slowdown(records).map(TableEntry::Number);
         }
         if self.schemes.len() > 1 {
             return self.by_scheme(records);
         }
-        let lists = || self.partition(records).map(Quoted::Numbers);
-        let class = || self.class(records).map(Quoted::Text);
+        let lists = || self.partition(records).map(TableEntry::Numbers);
+        let class = || self.class(records).map(TableEntry::Text);
         let studied = || self.curve(records).or_else(|| self.peak(records));
-        let number = || studied().or_else(|| self.alone(records)).map(Quoted::Number);
+        let number = || studied().or_else(|| self.alone(records)).map(TableEntry::Number);
         lists().or_else(|| self.by_scheme(records)).or_else(number).or_else(class)
     }
 
@@ -85,17 +85,17 @@ impl Sought<'_> {
     }
 
     /// The mean over the runs of each scheme.
-    fn by_scheme(&self, records: &[&Analysis]) -> Option<Quoted> {
+    fn by_scheme(&self, records: &[&Analysis]) -> Option<TableEntry> {
         let of = |scheme: &String| {
-            let of_run = |(record, run)| run_value(self.column, record, run);
+            let of_run = |(record, run)| corun_value(self.column, record, run);
             let values: Vec<f64> = self.runs(records, scheme).filter_map(of_run).collect();
             mean(&values).or_else(|| self.form(records, scheme))
         };
         let values: Option<Vec<f64>> = self.schemes.iter().map(of).collect();
         match values?[..] {
             [] => None,
-            [one] => Some(Quoted::Number(one)),
-            ref several => Some(Quoted::Numbers(several.to_vec())),
+            [one] => Some(TableEntry::Number(one)),
+            ref several => Some(TableEntry::Numbers(several.to_vec())),
         }
     }
 
@@ -105,7 +105,7 @@ impl Sought<'_> {
         let runs = records.iter().flat_map(|record| &record.coruns);
         let apps = runs.filter(|run| run.is_under(scheme)).flat_map(|run| &run.apps);
         let own = |app: &&CoRunApp| is(names, &app.app);
-        apps.filter(own).find_map(|app| form_value(self.column, app))
+        apps.filter(own).find_map(|app| worker_value(self.column, app))
     }
 
     /// A point of the curves that schemes saw of the one application.
@@ -165,7 +165,7 @@ impl Sought<'_> {
 /// CTAs per SM by application, where all SMs are shared alike: as decided on from curves,
 /// else as the first plan has it.
 fn shared(run: &CoRun) -> Option<Vec<f64>> {
-    let chosen = divided(run).filter(|chosen| chosen.iter().all(|&ctas| ctas > 0));
+    let chosen = first_partition(run).filter(|chosen| chosen.iter().all(|&ctas| ctas > 0));
     if let Some(chosen) = chosen {
         return Some(chosen.into_iter().map(f64::from).collect());
     }
@@ -194,10 +194,10 @@ fn is(names: &[String], app: &str) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::Sought;
+    use super::{PublishedLookup, TableEntry};
     use crate::results::{
         Analysis, AppRecord, CoRun, CoRunApp, CurveRecord, DecisionRecord, InterferenceRecord,
-        Quoted, WorkersRecord,
+        WorkersRecord,
     };
 
     fn run(scheme: &str, apps: [&str; 2], decision: DecisionRecord) -> CoRun {
@@ -233,7 +233,7 @@ mod tests {
         let at = BTreeMap::from([("ctas_percent".to_owned(), 50.0)]);
         let of = |column, names: &[&str]| {
             let apps = named(names);
-            let sought = Sought {
+            let lookup = PublishedLookup {
                 rows: "pair",
                 row: "",
                 column,
@@ -242,13 +242,13 @@ mod tests {
                 at: &at,
                 window_cycles: None,
             };
-            sought.value(std::slice::from_ref(&record))
+            lookup.value(std::slice::from_ref(&record))
         };
-        assert_eq!(of("even", &["MRIQ", "B"]), Some(Quoted::Numbers(vec![2.0, 4.0])));
-        assert_eq!(of("warped_slicer", &["MRIQ", "B"]), Some(Quoted::Numbers(vec![5.0, 3.0])));
+        assert_eq!(of("even", &["MRIQ", "B"]), Some(TableEntry::Numbers(vec![2.0, 4.0])));
+        assert_eq!(of("warped_slicer", &["MRIQ", "B"]), Some(TableEntry::Numbers(vec![5.0, 3.0])));
         assert_eq!(of("spatial", &["MRIQ", "B"]), None);
         assert_eq!(of("even", &["MRIQ", "C"]), None);
-        assert_eq!(of("of_best_percent", &["B"]), Some(Quoted::Number(90.0)));
+        assert_eq!(of("of_best_percent", &["B"]), Some(TableEntry::Number(90.0)));
     }
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
         let schemes = [String::from("pt")];
         let of = |rows, row, column| {
             let (apps, at) = (named(&["BO"]), BTreeMap::new());
-            let sought = Sought {
+            let lookup = PublishedLookup {
                 rows,
                 row,
                 column,
@@ -280,11 +280,11 @@ mod tests {
                 at: &at,
                 window_cycles: None,
             };
-            sought.value(std::slice::from_ref(&record))
+            lookup.value(std::slice::from_ref(&record))
         };
-        assert_eq!(of("app", "BO", "worker_registers"), Some(Quoted::Number(28.0)));
-        assert_eq!(of("app", "BO", "warp_instructions"), Some(Quoted::Number(7.0)));
-        assert_eq!(of("slowdown", "C", "M"), Some(Quoted::Number(3.0)));
+        assert_eq!(of("app", "BO", "worker_registers"), Some(TableEntry::Number(28.0)));
+        assert_eq!(of("app", "BO", "warp_instructions"), Some(TableEntry::Number(7.0)));
+        assert_eq!(of("slowdown", "C", "M"), Some(TableEntry::Number(3.0)));
         assert_eq!(of("app", "BO", "time_s"), None);
     }
 
@@ -304,11 +304,19 @@ mod tests {
         let peak = |coruns: Vec<CoRun>| {
             let (apps, at) = (named(&["stream"]), BTreeMap::new());
             let (rows, row, column, schemes) = ("", "stream", "peak_at_sms", &[]);
-            Sought { rows, row, column, apps: &apps, schemes, at: &at, window_cycles: None }
-                .value(&[Analysis { coruns, ..Analysis::default() }])
+            PublishedLookup {
+                rows,
+                row,
+                column,
+                apps: &apps,
+                schemes,
+                at: &at,
+                window_cycles: None,
+            }
+            .value(&[Analysis { coruns, ..Analysis::default() }])
         };
         let runs = [run(30, 950), run(9, 1000), run(3, 2000)];
-        assert_eq!(peak(runs.to_vec()), Some(Quoted::Number(9.0)));
+        assert_eq!(peak(runs.to_vec()), Some(TableEntry::Number(9.0)));
         assert_eq!(peak(runs[..1].to_vec()), None);
     }
 
@@ -327,12 +335,12 @@ mod tests {
         let of = |column, record: &Analysis| {
             let (rows, row, at) = ("", "GS", &BTreeMap::new());
             let apps = &named(&["GS"])[..];
-            Sought { rows, row, column, apps, schemes: &schemes, at, window_cycles: None }
+            PublishedLookup { rows, row, column, apps, schemes: &schemes, at, window_cycles: None }
                 .value(std::slice::from_ref(record))
         };
         assert_eq!(of("gb_per_s", &record), None);
         record.coruns = vec![run("cuda", 4), run("slate", 2)];
-        assert_eq!(of("warp_ipc_per_sm", &record), Some(Quoted::Numbers(vec![1.0, 2.0])));
+        assert_eq!(of("warp_ipc_per_sm", &record), Some(TableEntry::Numbers(vec![1.0, 2.0])));
     }
 
     #[test]
@@ -350,10 +358,11 @@ mod tests {
         let of = |column, records: &[Analysis]| {
             let (rows, row, at) = ("", "GS", &BTreeMap::new());
             let (apps, schemes) = (&named(&["GS"])[..], &[String::from("cuda")][..]);
-            Sought { rows, row, column, apps, schemes, at, window_cycles: None }.value(records)
+            PublishedLookup { rows, row, column, apps, schemes, at, window_cycles: None }
+                .value(records)
         };
         let both = [record(1, &[("l2.latency", "9")]), record(4, &[])];
-        assert_eq!(of("warp_ipc_per_sm", &both), Some(Quoted::Number(1.0)));
+        assert_eq!(of("warp_ipc_per_sm", &both), Some(TableEntry::Number(1.0)));
         assert_eq!(of("warp_ipc_per_sm", &both[..1]), None);
         // The same of runs alone.
         let time = of("time_ms", &both[1..]);
