@@ -98,7 +98,7 @@ impl Sim {
         rows.iter().map(time).collect()
     }
 
-    /// Notes what has happened; true when the service is told.
+    /// Notes what has happened; true when the service is notified.
     fn take_events(&mut self, facts: &Facts, view: &View) -> bool {
         self.progress.note(facts, view);
         let ends = match view.wake {
@@ -140,7 +140,7 @@ impl Sim {
         }
         let how = if chosen.is_some() { "" } else { "one CTA of each does not fit: " };
         self.reason = match words.len() {
-            0 => String::from("nobody has a kernel to start"),
+            0 => String::from("no application has a kernel to start"),
             _ => format!("{how}CTAs on every SM: {}", words.join(", ")),
         };
     }
@@ -233,7 +233,7 @@ impl Scheme for Sim {
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
         let reported = self.take_events(facts, view);
-        self.reason = String::from("the service has not answered anew");
+        self.reason = String::from("the service has not answered again");
         if reported && self.due.is_none() {
             self.due = Some(view.now + self.latency);
         }

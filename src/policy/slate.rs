@@ -1,4 +1,4 @@
-//! Kernels in software: as workers on SMs of their own, beside whom they go with.
+//! Kernels as persistent workers on SMs of their own, paired by the classes of Slate's Table I.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -38,11 +38,11 @@ pub(super) const PARAMETERS: &[Parameter] = &[
 /// order. A daemon has a queue of kernels, one for each application at a time. The first
 /// runs; beside it runs the first of the others that goes with it by Table I, each on a
 /// range of SMs of its own; without one it has all SMs. When a kernel comes or ends,
-/// those that run are resized: all their workers retreat and are launched anew.
+/// those that run are resized: all their workers retreat and are launched again.
 ///
 /// Intensities are those of a run alone as written. Daemon and compiler take their
 /// parts of the application's time as published; what the paper does not print
-/// (levels, the split, the cost of a launch anew) are parameters.
+/// (levels, the split, the cost of a relaunch) are parameters.
 #[derive(Clone, Debug)]
 pub struct Slate {
     costs: Costs,
@@ -55,7 +55,7 @@ pub struct Slate {
     enough: Vec<u32>,
     /// Applications whose next kernel waits, the first to come first.
     queue: VecDeque<AppId>,
-    /// Who has the lower SMs and who the upper: alone, either has all.
+    /// The application on the lower SMs and the one on the upper: alone, either has all.
     running: [Option<AppId>; 2],
 }
 
@@ -400,19 +400,19 @@ pub(super) const COMPILATION: Parameter = Parameter {
 pub(super) const RELAUNCH: Parameter = Parameter {
     name: "relaunch_us",
     kind: Kind::Real { default: 5.0, least: 0.0, most: 1e6 },
-    summary: "microseconds in which the dispatch kernel launches workers anew (assumed)",
+    summary: "microseconds in which the dispatch kernel relaunches workers (assumed)",
 };
 
 pub(super) const REGISTERS: Parameter = Parameter {
     name: "registers",
     kind: Kind::Whole { default: 4, least: 0, most: 128 },
-    summary: "registers of a thread beside the original's (assumed: block index and count)",
+    summary: "registers of a thread in addition to the original's (assumed: block index and count)",
 };
 
 pub(super) const SHARED: Parameter = Parameter {
     name: "shared",
     kind: Kind::Whole { default: 24, least: 0, most: 4096 },
-    summary: "shared bytes of a CTA beside the original's (published: listings 1 and 2)",
+    summary: "shared bytes of a CTA in addition to the original's (published: listings 1 and 2)",
 };
 
 pub(super) const LEADER: Parameter = Parameter {

@@ -15,7 +15,7 @@ pub(super) const REGISTERS: Parameter = Parameter {
 pub(super) const SHARED: Parameter = Parameter {
     name: "shared",
     kind: Kind::Whole { default: 8, least: 0, most: 4096 },
-    summary: "shared bytes of a CTA beside the original's (published)",
+    summary: "shared bytes of a CTA in addition to the original's (published)",
 };
 
 pub(super) const TASK: Parameter = Parameter {

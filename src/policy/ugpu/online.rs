@@ -21,7 +21,7 @@ use super::refuse_staying;
 pub(super) const EPOCH: Parameter = Parameter {
     name: "epoch",
     kind: Kind::Whole { default: 5_000_000, least: 1, most: u64::MAX },
-    summary: "cycles between two looks (published: section 3.3)",
+    summary: "cycles of an epoch (published: section 3.3)",
 };
 
 const BEGIN: Parameter = Parameter {
@@ -45,7 +45,7 @@ const FEEDBACK: Parameter = Parameter {
 const REST: Parameter = Parameter {
     name: "rest",
     kind: Kind::Whole { default: 4, least: 0, most: u64::MAX },
-    summary: "looks without a try behind a move that was taken back (assumed)",
+    summary: "epochs without a move after one that was taken back (assumed)",
 };
 
 /// What a user may set of `ugpu`, `ugpu-soft` and `ugpu-ori`.
@@ -88,12 +88,12 @@ const fn with_qos_target() -> [Parameter; OWN.len() + 2] {
 /// as the paper counts it for four. SMs are drained where their CTAs end within the
 /// epoch, and switched where they do not. Pages follow as the migration says.
 ///
-/// Who has executed nothing in the epoch, or has ended where its part stays idle,
-/// neither gives nor takes. When one comes or ends, all is divided evenly anew. With as
-/// many applications as groups of channels everybody has the least of channels, and only
+/// An application that has executed nothing in the epoch, or has ended where its part stays
+/// idle, neither gives nor takes. When one comes or ends, all is divided evenly again. With as
+/// many applications as groups of channels every application has the least of channels, and only
 /// SMs move.
 ///
-/// With `feedback` a look compares the system throughput of the epoch, by runs alone,
+/// With `feedback` the end of an epoch compares the system throughput of the epoch, by runs alone,
 /// with that of the epoch before a move, and takes the move back where it fell.
 ///
 /// Under a promise the application with the high priority begins with the target's part
@@ -105,12 +105,12 @@ struct Ugpu {
     epoch: Cycle,
     /// When the epoch ends.
     next: Cycle,
-    /// When the last look's plan takes effect.
+    /// When the plan of the last epoch takes effect.
     effect: Cycle,
     begin: Cycle,
     each: Cycle,
     migration: Migration,
-    /// Who has the high priority, and the target.
+    /// The application with the high priority, and the target.
     qos_target: Option<(PriorityApp, f64)>,
     feedback: bool,
     rest: u64,
@@ -122,7 +122,7 @@ struct Ugpu {
     epoch_counters: EpochCounters,
     /// The partition before the last move and the throughput with it.
     before: Option<(Partition, f64)>,
-    /// Looks that pass before the next try.
+    /// Epochs that pass before the next move.
     resting: u64,
 }
 
@@ -177,21 +177,24 @@ impl Ugpu {
         let part = self.qos_target.map(|(_, target)| priority::part(whole, target));
         self.partition.divide(self.high.zip(part));
         let why = match self.partition.apps() {
-            [_] => "one application is there",
+            [_] => "one application is active",
             _ => "nothing is known yet",
         };
         format!("{why}: {}", self.partition.words(facts))
     }
 
-    /// What a look at the epoch changes, why, and how long that takes.
-    fn look(&mut self, facts: &Facts, view: &View) -> (String, Cycle) {
+    /// What the counters of the epoch change, why, and how long that takes.
+    fn reallocate(&mut self, facts: &Facts, view: &View) -> (String, Cycle) {
         let throughput = self.solo_profiles.throughput(&self.epoch_counters);
         if let Some(words) = self.take_back(throughput) {
             return (format!("{words}: {}", self.partition.words(facts)), 0);
         }
         let traders = self.traders(facts, view);
         if traders.len() < 2 {
-            return (format!("nobody to trade with: {}", self.partition.words(facts)), 0);
+            return (
+                format!("no other application to trade with: {}", self.partition.words(facts)),
+                0,
+            );
         }
         let found = self.algorithm.run(facts, &self.partition, &traders);
         if found.moved && self.feedback {
@@ -199,14 +202,14 @@ impl Ugpu {
         }
         self.partition.give(&found.parts);
         let least = self.partition.whole().groups == to_u32(self.partition.apps().len());
-        let least = if least { "; everybody has the least of channels" } else { "" };
+        let least = if least { "; every application has the least of channels" } else { "" };
         let (asked, end) = (found.asked, found.stays.unwrap_or(found.end));
         let words = format!("{asked}; {end}{least}: {}", self.partition.words(facts));
         (words, self.begin + self.each * Cycle::from(found.iterations))
     }
 
     /// Takes the last move back where the throughput has fallen; in words where nothing
-    /// is tried at this look.
+    /// is tried at this epoch.
     fn take_back(&mut self, throughput: f64) -> Option<String> {
         if let Some((before, last)) = self.before.take()
             && throughput < last
@@ -215,7 +218,7 @@ impl Ugpu {
             return Some(format!("STP fell from {last:.3} to {throughput:.3}, back to before"));
         }
         self.resting = self.resting.checked_sub(1)?;
-        Some(String::from("rests behind a move that was taken back"))
+        Some(String::from("rests after a move that was taken back"))
     }
 
     /// Those between whom resources move.
@@ -233,12 +236,12 @@ impl Ugpu {
     }
 
     fn plan(&self, facts: &Facts, running: usize, why: (String, Cycle)) -> Result<Plan, LawBroken> {
-        let look = (running > 1).then_some(WakeOn::At(self.next));
+        let wake = (running > 1).then_some(WakeOn::At(self.next));
         let mut draft = PlanDraft {
             migration: self.migration,
             vacate: Vacate::Hybrid,
             delay: why.1,
-            wake: look.into_iter().collect(),
+            wake: wake.into_iter().collect(),
             reason: why.0,
             ..self.partition.draft(facts)
         };
@@ -275,7 +278,7 @@ impl Scheme for Ugpu {
         }
         let why = match (changed, ends) {
             (true, _) => (self.divide(facts), 0),
-            (false, true) => self.look(facts, view),
+            (false, true) => self.reallocate(facts, view),
             (false, false) => {
                 // Throughputs of others would be compared.
                 self.before = None;

@@ -12,7 +12,7 @@ use super::demand::SoloProfiles;
 pub(super) const HIGH: Parameter = Parameter {
     name: PLACE,
     kind: Kind::Whole { default: 0, least: 0, most: 65_535 },
-    summary: "who has the high priority, by its place from 1; 0: the most compute-bound alone \
+    summary: "the high-priority application, by its place from 1; 0: the most compute-bound alone \
               (published)",
 };
 
@@ -20,7 +20,7 @@ pub(super) const HIGH: Parameter = Parameter {
 pub(super) const TARGET: Parameter = Parameter {
     name: "target",
     kind: Kind::Real { default: 0.75, least: 0.01, most: 1.0 },
-    summary: "what it keeps: of its performance alone, of the SMs, of the channels (published)",
+    summary: "what it keeps: of its solo performance, of the SMs, of the channels (published)",
 };
 
 /// Who is favoured.

@@ -81,19 +81,19 @@ impl CdSearch {
         })
     }
 
-    /// Equal parts, and the search begins anew.
+    /// Equal parts, and the search begins again.
     fn divide(&mut self, facts: &Facts) -> String {
         (self.before, self.step) = (None, self.first_step);
         self.partition.divide(None);
         let why = match self.partition.apps() {
-            [_] => "one application is there",
+            [_] => "one application is active",
             _ => "the search begins",
         };
         format!("{why}: {}", self.partition.words(facts))
     }
 
-    /// What a look at the epoch changes, and why.
-    fn look(&mut self, facts: &Facts, view: &View) -> String {
+    /// What the counters of the epoch change, and why.
+    fn reallocate(&mut self, facts: &Facts, view: &View) -> String {
         let throughput = self.solo_profiles.throughput(&self.epoch_counters);
         if let Some((before, last)) = self.before.take()
             && throughput <= last
@@ -137,10 +137,10 @@ impl CdSearch {
     }
 
     fn plan(&self, facts: &Facts, running: usize, reason: String) -> Result<Plan, LawBroken> {
-        let look = (running > 1).then_some(WakeOn::At(self.next));
+        let wake = (running > 1).then_some(WakeOn::At(self.next));
         let draft = PlanDraft {
             vacate: Vacate::Hybrid,
-            wake: look.into_iter().collect(),
+            wake: wake.into_iter().collect(),
             reason,
             ..self.partition.draft(facts)
         };
@@ -171,7 +171,7 @@ impl Scheme for CdSearch {
         }
         let reason = match (changed, ends) {
             (true, _) => self.divide(facts),
-            (false, true) => self.look(facts, view),
+            (false, true) => self.reallocate(facts, view),
             (false, false) => {
                 // Throughputs of others would be compared.
                 self.before = None;

@@ -176,7 +176,11 @@ fn eight_programs_have_the_least_of_channels_and_only_sms_move() {
     assert!(found[0].0 < 10 && found[4].0 > 10, "{found:?}");
     let (mut scheme, _) = started("ugpu", &facts);
     let plan = scheme.decide(&facts, &epoch_view(&facts, EPOCH, EPOCH, &[500; 8])).unwrap();
-    assert!(plan.reason().contains("everybody has the least of channels"), "{}", plan.reason());
+    assert!(
+        plan.reason().contains("every application has the least of channels"),
+        "{}",
+        plan.reason()
+    );
     let (mut scheme, _) = started("ugpu:min_sms=17", &facts);
     let plan = scheme.decide(&facts, &epoch_view(&facts, EPOCH, EPOCH, &[500; 8])).unwrap();
     assert!(plan.reason().contains("10 SMs, fewer than min_sms=17, and"), "{}", plan.reason());

@@ -262,7 +262,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "ipc_shift",
         kind: Kind::Real { default: 0.5, least: 0.0, most: 100.0 },
-        summary: "change of IPC over a window after which a kernel is sampled anew; 0: never (assumed)",
+        summary: "change of IPC over a window after which a kernel is sampled again; 0: never (assumed)",
     },
     Parameter {
         name: "rest",
