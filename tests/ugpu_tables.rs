@@ -266,9 +266,9 @@ fn promises(study: &Study) -> String {
     table(study, |runs, scheme| {
         let run = runs.get(scheme)?;
         // Not every scheme's plan says who comes first.
-        let high = runs.values().find_map(|run| run.chosen_high()).expect("a promise");
+        let high = runs.values().find_map(|run| run.chosen_priority_app()).expect("a promise");
         let progress = run.apps[high].normalized_progress;
-        let word = if progress >= run.promised()? { "kept" } else { "broken" };
+        let word = if progress >= run.qos_target()? { "kept" } else { "broken" };
         Some(format!("{:.2}; {progress:.3}, {word}", run.stp))
     })
 }

@@ -5,14 +5,14 @@ use crate::results::CoRun;
 /// The notes of co-runs, each once with the `names` of the schemes that it is about, in the
 /// order in which they first come.
 pub(crate) fn notes(names: &[String], runs: &[CoRun]) -> Vec<(String, String)> {
-    let mut told: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut reported: Vec<(String, Vec<&str>)> = Vec::new();
     for (name, run) in names.iter().zip(runs) {
-        for note in run.notes.iter().cloned().chain(missed_look(run)).chain(promise(run)) {
-            match told.iter_mut().find(|(known, _)| *known == note) {
+        for note in run.notes.iter().cloned().chain(missed_timed(run)).chain(promise(run)) {
+            match reported.iter_mut().find(|(known, _)| *known == note) {
                 // Once, though a record says it twice.
                 Some((_, schemes)) if schemes.last() == Some(&name.as_str()) => {}
                 Some((_, schemes)) => schemes.push(name),
-                None => told.push((note, vec![name])),
+                None => reported.push((note, vec![name])),
             }
         }
     }
@@ -21,21 +21,21 @@ pub(crate) fn notes(names: &[String], runs: &[CoRun]) -> Vec<(String, String)> {
         let schemes = if all { "all schemes".into() } else { schemes.join(", ") };
         (note, schemes)
     };
-    told.into_iter().map(joined).collect()
+    reported.into_iter().map(joined).collect()
 }
 
 /// Says what became of a promise; `None`: nothing was promised, or nobody knows to whom.
 fn promise(run: &CoRun) -> Option<String> {
-    let (target, app) = (run.promised()?, run.apps.get(run.promised_to()?)?);
-    let kept = if run.kept_promise()? { "kept" } else { "broken" };
+    let (target, app) = (run.qos_target()?, run.apps.get(run.priority_app()?)?);
+    let kept = if run.met_qos_target()? { "kept" } else { "broken" };
     let (name, progress) = (&app.app, app.normalized_progress);
     Some(format!("promised {name} {target} of its speed alone, and it has {progress:.3}: {kept}"))
 }
 
 /// Says that the scheme never was asked at a cycle that it had named, so that nothing
 /// followed from what it would have seen; `None`: it was, or it named none.
-fn missed_look(run: &CoRun) -> Option<String> {
-    let look = run.missed_look()?;
+fn missed_timed(run: &CoRun) -> Option<String> {
+    let look = run.missed_timed()?;
     let why = if run.cycles < look {
         format!("the run ended at cycle {}, before its first look at cycle {look}", run.cycles)
     } else {
@@ -52,7 +52,7 @@ fn missed_look(run: &CoRun) -> Option<String> {
 mod tests {
     use serde_json::json;
 
-    use super::{missed_look, notes, promise};
+    use super::{missed_timed, notes, promise};
     use crate::results::{CoRun, CoRunApp, DecisionRecord};
 
     #[test]
@@ -62,9 +62,10 @@ mod tests {
             ..CoRun::default()
         };
         let names = ["a", "b", "c"].map(String::from);
-        let told = notes(&names, &[run(&["cut", "slow"]), run(&["cut"]), run(&["late", "cut"])]);
+        let reported =
+            notes(&names, &[run(&["cut", "slow"]), run(&["cut"]), run(&["late", "cut"])]);
         let pair = |note: &str, of: &str| (note.to_owned(), of.to_owned());
-        assert_eq!(told, [pair("cut", "all schemes"), pair("slow", "a"), pair("late", "c")]);
+        assert_eq!(reported, [pair("cut", "all schemes"), pair("slow", "a"), pair("late", "c")]);
     }
 
     #[test]
@@ -89,15 +90,15 @@ mod tests {
             decisions: vec![start],
             ..CoRun::default()
         };
-        let said = missed_look(&run).unwrap();
+        let said = missed_timed(&run).unwrap();
         assert!(said.starts_with("the run ended at cycle 900, before its first look"), "{said}");
         assert!(said.ends_with("every 5000 cycles: set epoch= to fewer"), "{said}");
         let long = CoRun { cycles: 9000, parameters: [].into(), ..run.clone() };
-        let said = missed_look(&long).unwrap();
+        let said = missed_timed(&long).unwrap();
         assert!(
             said.contains("meant for cycle 5000, never came") && !said.contains("epoch"),
             "{said}"
         );
-        assert_eq!(missed_look(&CoRun { decisions: Vec::new(), ..run }), None);
+        assert_eq!(missed_timed(&CoRun { decisions: Vec::new(), ..run }), None);
     }
 }

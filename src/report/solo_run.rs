@@ -12,7 +12,7 @@ use gpumodel_core::units::{Cycle, to_u64};
 
 /// A run of one application alone under a scheme.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Alone<'a> {
+pub(crate) struct SoloRun<'a> {
     /// The record that holds it.
     pub(crate) record: &'a Analysis,
     /// The run.
@@ -21,7 +21,7 @@ pub(crate) struct Alone<'a> {
     pub(crate) app: &'a CoRunApp,
 }
 
-impl<'a> Alone<'a> {
+impl<'a> SoloRun<'a> {
     /// The run of `record` as one of an application alone; `None` where several
     /// applications share the machine, or no time is modelled.
     pub(crate) fn new(record: &'a Analysis, run: &'a CoRun) -> Option<Self> {
@@ -104,13 +104,13 @@ pub(crate) struct Subject<'a> {
     /// What to call it.
     pub(crate) label: String,
     /// Its runs, in record order.
-    pub(crate) runs: Vec<Alone<'a>>,
+    pub(crate) runs: Vec<SoloRun<'a>>,
 }
 
 /// `runs` by application and machine, in order of first appearance.
-pub(crate) fn subjects<'a>(runs: &[Alone<'a>]) -> Vec<Subject<'a>> {
+pub(crate) fn subjects<'a>(runs: &[SoloRun<'a>]) -> Vec<Subject<'a>> {
     let mut order: Vec<(&str, &str)> = Vec::new();
-    let mut found: BTreeMap<(&str, &str), Vec<Alone<'a>>> = BTreeMap::new();
+    let mut found: BTreeMap<(&str, &str), Vec<SoloRun<'a>>> = BTreeMap::new();
     for run in runs {
         let own = found.entry(run.key()).or_default();
         if own.is_empty() {
@@ -138,7 +138,7 @@ pub(crate) struct Sweep<'a> {
 }
 
 /// Runs by what they held.
-type Points<'a> = Vec<(u32, Alone<'a>)>;
+type Points<'a> = Vec<(u32, SoloRun<'a>)>;
 
 /// A scheme with its other settings.
 type Scheme = (String, BTreeMap<String, String>);
@@ -146,11 +146,11 @@ type Scheme = (String, BTreeMap<String, String>);
 /// The sweeps of `runs` over the setting `key`, each of at least two points, which lie at
 /// what a run `held`: who is set more than there is has all that there is.
 pub(crate) fn sweeps<'a>(
-    runs: &[Alone<'a>],
+    runs: &[SoloRun<'a>],
     key: &str,
-    held: impl Fn(&Alone<'a>) -> Option<u32>,
+    held: impl Fn(&SoloRun<'a>) -> Option<u32>,
 ) -> Vec<Sweep<'a>> {
-    let rest = |run: &Alone<'a>| -> Scheme {
+    let rest = |run: &SoloRun<'a>| -> Scheme {
         let mut rest = run.run.parameters.clone();
         rest.remove(key);
         (run.run.scheme.clone(), rest)
@@ -186,14 +186,14 @@ pub(crate) fn repeated(count: usize) -> Option<String> {
 }
 
 /// Bytes of `sectors` over the time of `run` in GB/s; `None` without a clock.
-pub(crate) fn gb_per_s(run: &Alone<'_>, sectors: u64) -> Option<f64> {
+pub(crate) fn gb_per_s(run: &SoloRun<'_>, sectors: u64) -> Option<f64> {
     let bytes = float(sectors) * float(gpumodel_core::units::SECTOR_BYTES);
     Some(bytes / (float(run.app.cycles) * run.seconds_per_cycle()?) / 1e9)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Alone, kernel_cycles, repeated, subjects, sweeps};
+    use super::{SoloRun, kernel_cycles, repeated, subjects, sweeps};
     use crate::results::{Analysis, AppRecord, CoRun, CoRunApp, KernelRecord};
 
     fn run(scheme: &str, settings: &[(&str, &str)]) -> CoRun {
@@ -218,17 +218,18 @@ mod tests {
         let mut partial = run("solo", &[("ctas", "2")]);
         partial.until = "targets".into();
         record.coruns.push(partial);
-        let all: Vec<_> = record.coruns.iter().filter_map(|run| Alone::new(&record, run)).collect();
-        let all: Vec<_> = all.into_iter().filter(Alone::is_whole).collect();
+        let all: Vec<_> =
+            record.coruns.iter().filter_map(|run| SoloRun::new(&record, run)).collect();
+        let all: Vec<_> = all.into_iter().filter(SoloRun::is_whole).collect();
         assert_eq!(all.len(), 8);
         let subjects = subjects(&all);
         assert_eq!((subjects.len(), subjects[0].label.as_str()), (1, "a"));
-        let sweeps = sweeps(&subjects[0].runs, "ctas", Alone::held_ctas);
-        let told: Vec<(&str, Vec<u32>)> = sweeps
+        let sweeps = sweeps(&subjects[0].runs, "ctas", SoloRun::held_ctas);
+        let reported: Vec<(&str, Vec<u32>)> = sweeps
             .iter()
             .map(|s| (s.scheme.as_str(), s.points.iter().map(|point| point.0).collect()))
             .collect();
-        assert_eq!(told, [("pt:task=1", vec![2, 4, 8]), ("pt:task=5", vec![2, 3])]);
+        assert_eq!(reported, [("pt:task=1", vec![2, 4, 8]), ("pt:task=5", vec![2, 3])]);
         assert_eq!(sweeps.iter().map(|sweep| sweep.repeats).collect::<Vec<_>>(), [1, 0]);
     }
 
@@ -244,7 +245,8 @@ mod tests {
             ..Analysis::default()
         };
         record.machine.sms = 15;
-        let all: Vec<_> = record.coruns.iter().filter_map(|run| Alone::new(&record, run)).collect();
+        let all: Vec<_> =
+            record.coruns.iter().filter_map(|run| SoloRun::new(&record, run)).collect();
         let held: Vec<_> = all.iter().map(|run| (run.held_ctas(), run.held_sms())).collect();
         // The last record does not say.
         let some = |(ctas, sms): (u32, u32)| (Some(ctas), Some(sms));

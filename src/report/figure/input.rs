@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ReportError;
-use crate::alone::Alone;
 use crate::chart::{Sheet, Width};
 use crate::grid::Grid;
 use crate::mix::{mix_names, scheme_names};
 use crate::results::{Analysis, AppRecord, CoRun, Comparison, MachineRecord};
+use crate::solo_run::SoloRun;
 
 use super::{NO_CORUN, NO_MIX, empty};
 
@@ -21,7 +21,7 @@ const NAMED: usize = 16;
 
 /// Records with a choice of applications.
 #[derive(Clone, Debug)]
-pub struct Scene<'a> {
+pub struct FigureInput<'a> {
     records: &'a [Analysis],
     apps: Vec<(&'a Analysis, &'a AppRecord)>,
     comparison: Option<&'a Comparison>,
@@ -32,7 +32,7 @@ pub struct Scene<'a> {
     published: Option<&'a BTreeMap<String, [f64; 2]>>,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> FigureInput<'a> {
     /// Every application of `records`.
     #[must_use]
     pub fn new(records: &'a [Analysis]) -> Self {
@@ -163,13 +163,13 @@ impl<'a> Scene<'a> {
     }
 
     /// Every whole run of one chosen application alone under a scheme.
-    pub(super) fn alone(&self) -> Vec<Alone<'a>> {
-        self.alone_or_cut().into_iter().filter(Alone::is_whole).collect()
+    pub(super) fn alone(&self) -> Vec<SoloRun<'a>> {
+        self.alone_or_cut().into_iter().filter(SoloRun::is_whole).collect()
     }
 
     /// The same with runs that ended before the application.
-    pub(super) fn alone_or_cut(&self) -> Vec<Alone<'a>> {
-        let chosen = |alone: &Alone<'_>| {
+    pub(super) fn alone_or_cut(&self) -> Vec<SoloRun<'a>> {
+        let chosen = |alone: &SoloRun<'_>| {
             let own = |(record, app): &(&Analysis, &AppRecord)| {
                 std::ptr::eq(*record, alone.record) && app.app == alone.app.app
             };
@@ -177,7 +177,7 @@ impl<'a> Scene<'a> {
             !known || self.apps.iter().any(own)
         };
         let of = |record: &'a Analysis| {
-            record.coruns.iter().filter_map(move |run| Alone::new(record, run))
+            record.coruns.iter().filter_map(move |run| SoloRun::new(record, run))
         };
         self.records.iter().flat_map(of).filter(chosen).collect()
     }
@@ -252,18 +252,18 @@ pub(super) fn listed(names: &[String], records: &[&Analysis]) -> String {
         None if record.coruns.is_empty() => name.clone(),
         None => format!("{name} (under {})", scheme_names(&record.coruns).join(", ")),
     };
-    let mut told: Vec<String> = names.iter().zip(records).take(NAMED).map(one).collect();
+    let mut reported: Vec<String> = names.iter().zip(records).take(NAMED).map(one).collect();
     if names.len() > NAMED {
-        told.push(format!("{} more", names.len() - NAMED));
+        reported.push(format!("{} more", names.len() - NAMED));
     }
-    told.join("; ")
+    reported.join("; ")
 }
 
 /// A name with the first characters of a hash, unless it tells them.
 fn named(name: &str, hash: &str) -> String {
     let start: String = hash.chars().take(8).collect();
-    let told = start.is_empty() || name.ends_with(&format!("({start})"));
-    if told { name.to_string() } else { format!("{name} ({start})") }
+    let reported = start.is_empty() || name.ends_with(&format!("({start})"));
+    if reported { name.to_string() } else { format!("{name} ({start})") }
 }
 
 /// Up to two different words, else how many there are.

@@ -1,7 +1,7 @@
 //! One queue under every scheme over the same time: what the schedule and the SM
 //! shares are drawn on.
 
-use super::{NO_QUEUE, ReportError, Scene, empty};
+use super::{FigureInput, NO_QUEUE, ReportError, empty};
 use crate::chart::{
     Anchor, Area, Colour, Entry, Fill, HATCHED, LABEL, Label, REST, SOFT_INK, Scale, Sheet, Swatch,
     Width, across, fit, name_room, outline,
@@ -26,7 +26,7 @@ const FLAT: usize = 7;
 const _: () = assert!(CLASSES + 2 <= HATCHED);
 
 /// A queue and its runs.
-pub(super) struct Stage<'a> {
+pub(super) struct QueueTimeline<'a> {
     pub(super) record: &'a Analysis,
     queue: &'a str,
     queues: usize,
@@ -39,16 +39,16 @@ pub(super) struct Stage<'a> {
     wide: Width,
 }
 
-impl<'a> Stage<'a> {
-    /// The queue that `scene` names, else the first.
-    pub(super) fn new(scene: &Scene<'a>, figure: &'static str) -> Result<Self, ReportError> {
-        let records = scene.records();
+impl<'a> QueueTimeline<'a> {
+    /// The queue that `input` names, else the first.
+    pub(super) fn new(input: &FigureInput<'a>, figure: &'static str) -> Result<Self, ReportError> {
+        let records = input.records();
         let names = records.iter().flat_map(|record| &record.queues).map(|run| run.queue.as_str());
         let Some(first) = names.clone().next() else { return Err(empty(figure, NO_QUEUE)) };
         let mut known: Vec<&str> = names.collect();
         known.sort_unstable();
         known.dedup();
-        let queue = scene.queue().unwrap_or(first);
+        let queue = input.queue().unwrap_or(first);
         let holds = |record: &&Analysis| record.queues.iter().any(|run| run.queue == queue);
         let Some(record) = records.iter().find(holds) else {
             let some = known[..known.len().min(12)].join(", ");
@@ -68,7 +68,7 @@ impl<'a> Stage<'a> {
             return Err(empty(figure, &format!("nothing of {queue} took time")));
         }
         let classes = classes(record, &refs);
-        let (flat, wide) = (false, scene.wide());
+        let (flat, wide) = (false, input.wide());
         Ok(Self { record, queue, queues: known.len(), runs, classes, end, flat, wide })
     }
 

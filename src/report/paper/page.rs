@@ -294,12 +294,12 @@ mod tests {
 
     #[test]
     fn a_cause_is_told_where_one_was_found() {
-        let told = |analysis: Option<&str>, quick| {
+        let reported = |analysis: Option<&str>, quick| {
             why(&HeadlineRow { analysis: analysis.map(String::from), ..row() }, quick).unwrap()
         };
-        assert!(told(Some("Too few SMs."), false).ends_with("is the other. Too few SMs."));
+        assert!(reported(Some("Too few SMs."), false).ends_with("is the other. Too few SMs."));
         let unknown = "is the other. These runs are short. The cause has not been found out.";
-        assert!(told(None, true).ends_with(unknown));
+        assert!(reported(None, true).ends_with(unknown));
         assert_eq!(why(&HeadlineRow { verdict: Verdict::Pass, ..row() }, false), None);
     }
 
@@ -314,7 +314,7 @@ mod tests {
             other_builds: [("0.0.9+1".to_owned(), 2)].into(),
             ..whole
         };
-        let told = "All. Records: 3. Failed: 1. Not run yet: 2. Of another build of the program, 0.0.9+1: 2.";
-        assert_eq!(held(&part), told);
+        let reported = "All. Records: 3. Failed: 1. Not run yet: 2. Of another build of the program, 0.0.9+1: 2.";
+        assert_eq!(held(&part), reported);
     }
 }

@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(named("gb_per_s"), "GB/s");
         assert_eq!(named("ctas"), "ctas");
         assert_eq!(named("time_ms"), "time (ms)");
-        let told = [157_500_000.0, 401.49, 8.0, 0.000_412, -0.000_001].map(rounded);
-        assert_eq!(told, ["157500000", "401.5", "8", "0.00041", "0"]);
+        let reported = [157_500_000.0, 401.49, 8.0, 0.000_412, -0.000_001].map(rounded);
+        assert_eq!(reported, ["157500000", "401.5", "8", "0.00041", "0"]);
     }
 }

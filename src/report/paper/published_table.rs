@@ -326,15 +326,18 @@ mod tests {
             [[pairs.pair]]\napps = ['own-a', 'own-b']\neven = [4, 1]\nat_sms = 8\n";
         let found = read(&format!("{SOLO}{pairs}")).unwrap();
         let [solo, pairs] = &found[..] else { panic!("{found:?}") };
-        let told: Vec<(&str, &str, &TableEntry)> = solo
+        let reported: Vec<(&str, &str, &TableEntry)> = solo
             .values
             .iter()
             .map(|value| (value.row.as_str(), value.column.as_str(), &value.published))
             .collect();
-        assert_eq!(told[0], ("", "cycles", &TableEntry::Number(5.0)));
-        assert_eq!(told[1], ("A", "mpki_warp", &TableEntry::Number(1.5)));
-        assert_eq!(told[2], ("A", "class", &TableEntry::Text("M".into())));
-        assert_eq!((told.len(), solo.title.as_str(), pairs.title.as_str()), (3, "solo", "CTAs"));
+        assert_eq!(reported[0], ("", "cycles", &TableEntry::Number(5.0)));
+        assert_eq!(reported[1], ("A", "mpki_warp", &TableEntry::Number(1.5)));
+        assert_eq!(reported[2], ("A", "class", &TableEntry::Text("M".into())));
+        assert_eq!(
+            (reported.len(), solo.title.as_str(), pairs.title.as_str()),
+            (3, "solo", "CTAs")
+        );
         let [even] = &pairs.values[..] else { panic!("{pairs:?}") };
         // A name that another table explains, and one that none does.
         assert_eq!((even.row.as_str(), even.rows.as_str()), ("A + own-b", "pair"));

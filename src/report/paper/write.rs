@@ -10,7 +10,7 @@ use super::page;
 use super::reproduction::{ReproducedFigure, Reproduction};
 use crate::ReportError;
 use crate::document::{Block, html, markdown};
-use crate::figure::{Drawing, Figure, Scene};
+use crate::figure::{Drawing, Figure, FigureInput};
 use crate::results::{Analysis, Measure, RecordError, alone_once, joined};
 use gpumodel_core::units::WholeFile;
 
@@ -65,15 +65,15 @@ pub(super) fn drawn(
     if named.source.alone() {
         alone_once(&mut some);
     }
-    let mut scene = Scene::new(if few { &some } else { records });
-    scene = scene.beside(&reproduced.published_percent);
+    let mut input = FigureInput::new(if few { &some } else { records });
+    input = input.beside(&reproduced.published_percent);
     if let Some(scheme) = &figure.baseline {
-        scene = scene.against(scheme);
+        input = input.against(scheme);
     }
     if let Some(metric) = &figure.metric {
-        scene = scene.by(metric);
+        input = input.by(metric);
     }
-    named.draw(&scene)
+    named.draw(&input)
 }
 
 /// A gain, or a share, of `row` as tables show it.

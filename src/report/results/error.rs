@@ -76,7 +76,7 @@ pub enum RecordError {
     #[error(
         "{app} is not one application: its cells have the stores {stores}; give a table with the rows of one, as chosen from cells.csv by store_hashes"
     )]
-    Namesakes {
+    AmbiguousApp {
         /// The name.
         app: String,
         /// Hashes, each with a cell.
@@ -87,7 +87,7 @@ pub enum RecordError {
         "{}:{line}: {row} is in {} and in {}, so that this row would count twice; give one of them",
         table.display(), both[0].display(), both[1].display()
     )]
-    Twice {
+    DuplicateRow {
         /// The table.
         table: PathBuf,
         /// The line of the row, from 1.

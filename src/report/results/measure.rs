@@ -145,7 +145,7 @@ impl Measure {
                 let energy = run.energy.as_ref()?;
                 Some(energy.memory_joules() / energy.total_joules()).filter(|part| part.is_finite())
             }
-            Self::Promises => run.kept_promise().map(part),
+            Self::Promises => run.met_qos_target().map(part),
             _ => None,
         }
     }

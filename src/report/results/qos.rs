@@ -8,7 +8,7 @@ impl CoRun {
     /// The part of its speed alone that the scheme promised the application with the high
     /// priority; `None`: it promised nothing.
     #[must_use]
-    pub fn promised(&self) -> Option<f64> {
+    pub fn qos_target(&self) -> Option<f64> {
         let target: f64 = self.parameters.get("target")?.parse().ok()?;
         target.is_finite().then_some(target)
     }
@@ -16,14 +16,14 @@ impl CoRun {
     /// The place of the application with the high priority that the scheme was told;
     /// `None`: it was told none, or promises nothing.
     #[must_use]
-    pub fn told_high(&self) -> Option<usize> {
+    pub fn given_priority_app(&self) -> Option<usize> {
         let place: usize = self.parameters.get("high")?.parse().ok()?;
-        self.promised().and(place.checked_sub(1))
+        self.qos_target().and(place.checked_sub(1))
     }
 
     /// The one that the scheme put first itself.
     #[must_use]
-    pub fn chosen_high(&self) -> Option<usize> {
+    pub fn chosen_priority_app(&self) -> Option<usize> {
         self.parameters.get("high")?;
         let order = self.decisions.first()?.plan.get("order")?;
         Some(to_usize(order.get("priority")?.get(0)?.as_u64()?))
@@ -32,18 +32,18 @@ impl CoRun {
     /// The place of the application that was promised something, told or chosen; `None`:
     /// nothing was promised, or nobody knows to whom.
     #[must_use]
-    pub fn promised_to(&self) -> Option<usize> {
-        self.promised()?;
-        self.told_high().or_else(|| self.chosen_high())
+    pub fn priority_app(&self) -> Option<usize> {
+        self.qos_target()?;
+        self.given_priority_app().or_else(|| self.chosen_priority_app())
     }
 
     /// Whether the application with the high priority had what it was promised; `None`:
     /// nothing was promised, or nobody knows.
     #[must_use]
-    pub fn kept_promise(&self) -> Option<bool> {
-        let place = self.promised_to()?;
+    pub fn met_qos_target(&self) -> Option<bool> {
+        let place = self.priority_app()?;
         let progress = self.apps.get(place)?.normalized_progress;
-        progress.is_finite().then_some(progress >= self.promised()?)
+        progress.is_finite().then_some(progress >= self.qos_target()?)
     }
 }
 
@@ -63,9 +63,9 @@ mod tests {
             apps: vec![app(0.5), app(0.8)],
             ..CoRun::default()
         };
-        assert_eq!(run("1").kept_promise(), Some(false));
-        assert_eq!(run("2").kept_promise(), Some(true));
-        assert_eq!(run("0").kept_promise(), None);
-        assert_eq!(CoRun::default().kept_promise(), None);
+        assert_eq!(run("1").met_qos_target(), Some(false));
+        assert_eq!(run("2").met_qos_target(), Some(true));
+        assert_eq!(run("0").met_qos_target(), None);
+        assert_eq!(CoRun::default().met_qos_target(), None);
     }
 }

@@ -10,13 +10,13 @@ impl DecisionRecord {
 
     /// Whether it was taken at a cycle that the scheme had named.
     #[must_use]
-    pub fn is_look(&self) -> bool {
+    pub fn is_timed(&self) -> bool {
         self.wake == Self::AS_ASKED
     }
 
     /// The first cycle that its plan names for the next decision; `None`: it names none.
     #[must_use]
-    pub fn next_look(&self) -> Option<Cycle> {
+    pub fn next_timed(&self) -> Option<Cycle> {
         let wakes = self.plan.get("wake")?.as_array()?;
         wakes.iter().filter_map(|wake| wake.get("at")?.as_u64()).min()
     }
@@ -26,9 +26,9 @@ impl CoRun {
     /// The first cycle that the scheme named, where no such cycle ever came; `None`: one
     /// came, or it named none.
     #[must_use]
-    pub fn missed_look(&self) -> Option<Cycle> {
-        let looked = self.decisions.iter().any(DecisionRecord::is_look);
-        let first = self.decisions.iter().find_map(DecisionRecord::next_look);
+    pub fn missed_timed(&self) -> Option<Cycle> {
+        let looked = self.decisions.iter().any(DecisionRecord::is_timed);
+        let first = self.decisions.iter().find_map(DecisionRecord::next_timed);
         first.filter(|_| !looked)
     }
 }
@@ -47,7 +47,7 @@ mod tests {
             ..DecisionRecord::default()
         };
         let missed = |decisions: &[DecisionRecord]| {
-            CoRun { decisions: decisions.to_vec(), ..CoRun::default() }.missed_look()
+            CoRun { decisions: decisions.to_vec(), ..CoRun::default() }.missed_timed()
         };
         let start = decision("start", json!(["kernel_end", { "at": 500 }]));
         let end = decision("b ends", json!([]));

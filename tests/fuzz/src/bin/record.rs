@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
-use gpumodel::report::figure::{FIGURES, Scene};
+use gpumodel::report::figure::{FIGURES, FigureInput};
 use gpumodel::report::paper::Reproduction;
 use gpumodel::report::results::{
     Analysis, Comparison, FailedCell, RecordError, ReferenceTable, SweepFiles, SweepRecord,
@@ -40,7 +40,7 @@ fn analysis(figure: usize, bytes: &[u8]) {
     assert!(!record.kernels_csv().is_empty());
     let _ = [table::solo(&record), table::corun(&record), table::queue(&record)];
     let drawn = &FIGURES[figure % FIGURES.len()];
-    if let Ok(drawing) = drawn.draw(&Scene::new(std::slice::from_ref(&record))) {
+    if let Ok(drawing) = drawn.draw(&FigureInput::new(std::slice::from_ref(&record))) {
         assert!(drawing.svg.starts_with("<svg"), "{}", drawn.name);
     }
     if !record.coruns.is_empty() {
@@ -77,9 +77,9 @@ fn reference(bytes: &[u8]) {
         assert!(!comparison.to_json().is_empty());
         if comparison.answered(&table).is_ok() {
             let _ = table::comparison(&comparison);
-            let scene = Scene::new(&records).with(&comparison);
+            let input = FigureInput::new(&records).with(&comparison);
             let last = FIGURES.last().expect("figures");
-            let _ = last.draw(&scene);
+            let _ = last.draw(&input);
         }
     }
 }
