@@ -32,7 +32,7 @@ impl Even {
         let shares =
             shares::on_each_sm(facts, sharing, |place, _| regions[sharing[place].index()].ctas);
         let reason = match active_apps.len() - parts {
-            0 if parts == 1 => String::from("the one application that is there has every SM"),
+            0 if parts == 1 => String::from("the only active application has every SM"),
             0 => format!("every SM is divided evenly between {parts} applications"),
             more => format!(
                 "every SM is divided evenly between {parts} applications; CTAs of {more} more do not fit smaller parts and wait"

@@ -99,7 +99,7 @@ impl ProfileBased {
         };
         let each: Vec<String> = (0..self.apps.len()).map(words).collect();
         let reason = match self.apps.len() {
-            1 => String::from("the one application that is there has every SM"),
+            1 => String::from("the only active application has every SM"),
             _ => format!("SMs by runs alone: {}", each.join(", ")),
         };
         let order = DispatchOrder::RoundRobin;

@@ -154,7 +154,7 @@ impl Smra {
             self.resting -= 1;
             // What is compared with when trying begins again is measured then.
             self.last = if self.resting == 0 { 0.0 } else { self.last };
-            return String::from("rests behind a move that was taken back");
+            return String::from("rests after a move that was taken back");
         }
         if now <= last {
             return format!("throughput does not rise ({last:.1} to {now:.1}): nothing moves");

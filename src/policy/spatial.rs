@@ -29,7 +29,7 @@ impl Spatial {
 
     pub(super) fn draft(facts: &Facts, active_apps: &[AppId]) -> PlanDraft {
         let reason = match active_apps.len().min(usize::from(facts.sms)) {
-            1 => String::from("the one application that is there has every SM"),
+            1 => String::from("the only active application has every SM"),
             apps => format!("{} SMs are divided evenly between {apps} applications", facts.sms),
         };
         let shares = shares::sm_sets(facts, active_apps);

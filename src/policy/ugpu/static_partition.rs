@@ -148,7 +148,7 @@ impl Fixed {
         let there = |app: &AppId| self.partition.apps().contains(app);
         let rounded = self.rounded(facts);
         draft.reason = match (self.partition.apps(), priority.filter(there).and_then(name)) {
-            ([_], _) => format!("one application is there: {words}{rounded}"),
+            ([_], _) => format!("one application is active: {words}{rounded}"),
             (_, Some(name)) => {
                 format!("a set part for {name}, the others divide the rest: {words}{rounded}")
             }
@@ -261,7 +261,7 @@ impl Offline {
         };
         let traders: Vec<Trader> = self.partition.apps().iter().filter_map(known).collect();
         if traders.len() < 2 {
-            return format!("one application is there: {}", self.partition.words(facts));
+            return format!("one application is active: {}", self.partition.words(facts));
         }
         let mut found = self.algorithm.run(facts, &self.partition, &traders);
         let (asked, mut moved) = (found.asked.clone(), found.moved);

@@ -184,7 +184,7 @@ pub const FIGURES: &[Figure] = &[
     },
     Figure {
         name: "interference",
-        about: "how much longer each class of applications takes beside each other, as found and as published",
+        about: "how much longer each class of applications takes next to each other class, as found and as published",
         source: Source::Queues,
         takes: &[],
         draw: interference::draw,
@@ -310,7 +310,7 @@ pub const FIGURES: &[Figure] = &[
     },
     Figure {
         name: "correlation",
-        about: "cycles beside a reference table, with the band of 20 % error (needs --reference)",
+        about: "cycles against a reference table, with the band of 20 % error (needs --reference)",
         source: Source::Reference,
         takes: &[Choice::Reference],
         draw: correlation::draw,

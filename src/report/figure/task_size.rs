@@ -13,7 +13,7 @@ const RIGHT: f64 = 14.0;
 const HEIGHT: f64 = 220.0;
 
 /// What is missing where no application ran with several sizes.
-const MISSING: &str = "no application ran alone with tasks of several sizes, beside its run as written; run `gpumodel analyze APP --scheme slate:task=1,slate:task=10,… --json FILE`";
+const MISSING: &str = "no application ran alone with tasks of several sizes and as written; run `gpumodel analyze APP --scheme slate:task=1,slate:task=10,… --json FILE`";
 
 /// One application under one scheme: kernel cycles by size, and over the solo run.
 struct Curve {

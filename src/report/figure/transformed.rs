@@ -16,7 +16,7 @@ const APPS: usize = 30;
 const LABELLED: usize = 14;
 
 /// What is missing where nothing ran as workers.
-const MISSING: &str = "no application ran alone as persistent workers, beside its run as written; run `gpumodel analyze APP --scheme pt --json FILE`";
+const MISSING: &str = "no application ran alone as persistent workers and as written; run `gpumodel analyze APP --scheme pt --json FILE`";
 
 /// One application: its form over itself as written.
 struct Row<'a> {

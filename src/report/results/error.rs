@@ -63,7 +63,7 @@ pub enum RecordError {
     },
     /// A table names a cell that has no record beside the table.
     #[error(
-        "{}: expected the records of its cells beside it, found no {}; give a table in the folder of its sweep",
+        "{}: expected the records of its cells in the same folder, found no {}; give a table in the folder of its sweep",
         path.display(), record.display()
     )]
     Beside {
