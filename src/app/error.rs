@@ -8,6 +8,7 @@ use gpumodel_core::contract::LawBroken;
 use gpumodel_core::units::Cycle;
 use gpumodel_policy::BadChoice;
 use gpumodel_policy::queue::Unmatched;
+use gpumodel_report::paper::PaperError;
 use gpumodel_sim::MachineError;
 use gpumodel_sim::config::{MemoryError, SpecError};
 use gpumodel_trace::TraceError;
@@ -22,6 +23,9 @@ pub enum RunError {
     /// A model file is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
+    /// A paper's file cannot be read.
+    #[error(transparent)]
+    Paper(#[from] PaperError),
     /// A memory standard or an address mapping is wrong.
     #[error(transparent)]
     Memory(#[from] MemoryError),

@@ -27,7 +27,6 @@ mod models;
 mod notes;
 mod parts;
 mod profiles;
-mod published;
 mod queue;
 mod recall;
 mod replay;

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use gpumodel_core::units::Cycle;
 use gpumodel_policy::queue::{FREED, QueueChoice};
+use gpumodel_report::paper::PublishedSlowdowns;
 use gpumodel_report::results::{Analysis, AppRecord, MachineRecord, SCHEMA};
 use gpumodel_sim::config::Resolved;
 use gpumodel_trace::Filter;
@@ -20,7 +21,6 @@ use super::facts::peaks;
 use super::memory::Memory;
 use super::notes::Notes;
 use super::profiles::Profiles;
-use super::published::Published;
 use super::queue::{QueueFile, USUAL, queues};
 use super::recall::Recall;
 use super::sample::SampleRequest;
@@ -263,8 +263,8 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
     }
     if let Some((file, schemes)) = &queue {
         queues(&bench, file, (schemes, &request.cache), &apps, &mut analysis)?;
-        let published = Published::load(&models)?;
-        analysis.interference.iter_mut().for_each(|record| published.beside(record));
+        let published = PublishedSlowdowns::load(&models)?;
+        analysis.interference.iter_mut().for_each(|record| published.add_to(record));
     } else if !request.schemes.is_empty() {
         analysis.coruns = coruns(&bench, request, &apps, &analysis.solo)?;
     }

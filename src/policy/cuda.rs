@@ -3,7 +3,7 @@
 use gpumodel_core::contract::{DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult};
 use gpumodel_core::contract::{TimeSlice, Vacate, View};
 
-use super::{Kind, Parameter, Scheme, Settings, present, shares};
+use super::{Kind, Parameter, Scheme, Settings, active_apps, shares};
 
 /// What a user may set.
 pub(super) const PARAMETERS: &[Parameter] = &[
@@ -44,7 +44,7 @@ impl Cuda {
         Plan::new(
             facts,
             PlanDraft {
-                shares: shares::everything(facts, &present::in_arrival_order(facts)),
+                shares: shares::everything(facts, &active_apps::in_arrival_order(facts)),
                 order: DispatchOrder::InOrder,
                 vacate: if several { Vacate::Switch } else { Vacate::Drain },
                 time_slice: several.then_some(slice),

@@ -6,7 +6,7 @@ use gpumodel_core::contract::{
 use gpumodel_core::units::{AppId, to_u32};
 
 use super::solve::Amount;
-use super::{Scheme, Settings, present, room, shares};
+use super::{Scheme, Settings, active_apps, cta_resources, shares};
 
 /// Divides registers, shared memory, warps and CTA slots of every SM evenly
 /// between the applications that are there (Warped-Slicer, Fig. 2c), and anew when
@@ -22,17 +22,17 @@ impl Even {
         Box::new(Self)
     }
 
-    fn plan(facts: &Facts, present: &[AppId]) -> Result<Plan, LawBroken> {
-        let parts = sharing(facts, present);
-        let sharing = &present[..parts];
+    fn plan(facts: &Facts, active_apps: &[AppId]) -> Result<Plan, LawBroken> {
+        let parts = sharing(facts, active_apps);
+        let sharing = &active_apps[..parts];
         let mut regions = vec![Region::default(); facts.apps.len()];
         for (place, app) in sharing.iter().enumerate() {
-            regions[app.index()] = room::equal_part(facts, to_u32(place), to_u32(parts));
+            regions[app.index()] = cta_resources::equal_part(facts, to_u32(place), to_u32(parts));
         }
         let shares =
             shares::on_each_sm(facts, sharing, |place, _| regions[sharing[place].index()].ctas);
-        let reason = match present.len() - parts {
-            0 if parts == 1 => String::from("the one application that is there has every SM"),
+        let reason = match active_apps.len() - parts {
+            0 if parts == 1 => String::from("the only active application has every SM"),
             0 => format!("every SM is divided evenly between {parts} applications"),
             more => format!(
                 "every SM is divided evenly between {parts} applications; CTAs of {more} more do not fit smaller parts and wait"
@@ -45,39 +45,43 @@ impl Even {
 
 /// How many of the earliest applications can share: each has a part that holds any
 /// of its CTAs. One always can.
-fn sharing(facts: &Facts, present: &[AppId]) -> usize {
-    let needs: Vec<Amount> =
-        present.iter().map(|app| room::of_any(&facts.apps[app.index()].kernels)).collect();
+fn sharing(facts: &Facts, active_apps: &[AppId]) -> usize {
+    let needs: Vec<Amount> = active_apps
+        .iter()
+        .map(|app| cta_resources::of_any(&facts.apps[app.index()].kernels))
+        .collect();
     let all_fit = |&parts: &usize| {
-        let part = |place| room::equal_part(facts, to_u32(place), to_u32(parts));
+        let part = |place| cta_resources::equal_part(facts, to_u32(place), to_u32(parts));
         let mut places = needs[..parts].iter().enumerate();
-        places.all(|(place, &need)| room::of_region(&part(place)).minus(need).is_some())
+        places.all(|(place, &need)| cta_resources::of_region(&part(place)).minus(need).is_some())
     };
-    (2..=present.len()).rev().find(all_fit).unwrap_or_else(|| present.len().min(1))
+    (2..=active_apps.len()).rev().find(all_fit).unwrap_or_else(|| active_apps.len().min(1))
 }
 
 impl Scheme for Even {
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        Self::plan(facts, &present::at_start(facts))
+        Self::plan(facts, &active_apps::at_start(facts))
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
-        Self::plan(facts, &present::now(facts, view))
+        Self::plan(facts, &active_apps::now(facts, view))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::table_two::{KERNELS, facts, view};
-    use super::{Even, Scheme, room};
+    use super::super::fixture::{KERNELS, facts, view};
+    use super::{Even, Scheme, cta_resources};
     use gpumodel_core::contract::{Plan, Share, Wake};
     use gpumodel_core::units::AppId;
 
     /// CTAs of its first launch that each application's region holds.
     fn held(facts: &gpumodel_core::contract::Facts, plan: &Plan) -> Vec<u64> {
-        let need = |index: usize| room::of_cta(&facts.apps[index].kernels[0]);
+        let need = |index: usize| cta_resources::of_cta(&facts.apps[index].kernels[0]);
         let regions = plan.regions().iter().enumerate();
-        regions.map(|(index, part)| room::of_region(part).holds(need(index)).unwrap()).collect()
+        regions
+            .map(|(index, part)| cta_resources::of_region(part).holds(need(index)).unwrap())
+            .collect()
     }
 
     #[test]

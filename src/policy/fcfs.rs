@@ -4,7 +4,7 @@ use gpumodel_core::contract::{
     DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult, View,
 };
 
-use super::{Scheme, Settings, present, shares};
+use super::{Scheme, Settings, active_apps, shares};
 
 /// CTAs of all applications are dispatched in turn to wherever they fit, so their
 /// registers and shared bytes lie interspersed and leave gaps (Warped-Slicer,
@@ -18,7 +18,7 @@ impl Fcfs {
     }
 
     fn plan(facts: &Facts) -> Result<Plan, LawBroken> {
-        let shares = shares::everything(facts, &present::in_arrival_order(facts));
+        let shares = shares::everything(facts, &active_apps::in_arrival_order(facts));
         let reason = String::from("CTAs of all go in turn to wherever they fit");
         let order = DispatchOrder::RoundRobin;
         Plan::new(facts, PlanDraft { shares, order, reason, ..PlanDraft::default() })
@@ -37,7 +37,7 @@ impl Scheme for Fcfs {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table_two::{facts, view};
+    use super::super::fixture::{facts, view};
     use super::{DispatchOrder, Fcfs, Scheme};
     use gpumodel_core::contract::{Share, Wake};
     use gpumodel_core::units::AppId;

@@ -4,7 +4,7 @@ use gpumodel_core::contract::{
     DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult, View,
 };
 
-use super::{Scheme, Settings, present, shares};
+use super::{Scheme, Settings, active_apps, shares};
 
 /// Concurrent kernel execution as GPUs have it: CTAs are dispatched strictly in
 /// the order of the launches, so the next begins only when the one before it has
@@ -19,7 +19,7 @@ impl LeftOver {
 
     pub(super) fn draft(facts: &Facts) -> PlanDraft {
         PlanDraft {
-            shares: shares::everything(facts, &present::in_arrival_order(facts)),
+            shares: shares::everything(facts, &active_apps::in_arrival_order(facts)),
             order: DispatchOrder::InOrder,
             reason: String::from("the next launch has what the ones before it leave over"),
             ..PlanDraft::default()
@@ -39,7 +39,7 @@ impl Scheme for LeftOver {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table_two::{facts, view};
+    use super::super::fixture::{facts, view};
     use super::{DispatchOrder, LeftOver, Scheme};
     use gpumodel_core::contract::{Share, Wake};
     use gpumodel_core::units::AppId;

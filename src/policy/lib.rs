@@ -3,34 +3,32 @@
 //! A scheme never sees the machine. To add one: a file with a type that is a
 //! [`Scheme`], and one row in [`TABLE`].
 
+mod active_apps;
 mod choice;
+mod cta_resources;
 mod cuda;
 mod even;
 mod fcfs;
+#[cfg(test)]
+mod fixture;
 mod left_over;
 mod oracle;
 mod parameter;
-mod present;
 mod profile_based;
 mod progress;
 mod pt;
 pub mod queue;
-mod room;
 mod sequential;
 mod shares;
 mod sim;
 pub mod slate;
-mod slices;
 mod smra;
 mod solo;
 pub mod solve;
 mod spatial;
 mod table;
-#[cfg(test)]
-mod table_two;
 mod tenancy;
 mod ugpu;
-mod vacated;
 mod warped_slicer;
 
 use gpumodel_core::contract::{Facts, LawBroken, Plan, Probe, ProbeResult, View};
@@ -80,8 +78,8 @@ pub trait Scheme: Send {
 
 #[cfg(test)]
 mod tests {
-    use super::table_two::facts;
-    use super::{Choice, Row, TABLE, find, room};
+    use super::fixture::facts;
+    use super::{Choice, Row, TABLE, cta_resources, find};
     use gpumodel_core::contract::{Facts, Share};
 
     #[test]
@@ -95,8 +93,8 @@ mod tests {
             assert!(scheme.probes(&facts).unwrap().is_empty(), "{}", row.name);
             let plan = scheme.start(&facts, &[]).unwrap();
             assert_eq!(plan.shares(), [Share::Quota(vec![8; 16])], "{}", row.name);
-            let whole = room::of_sm(&facts);
-            assert!(plan.regions().iter().all(|part| room::of_region(part) == whole));
+            let whole = cta_resources::of_sm(&facts);
+            assert!(plan.regions().iter().all(|part| cta_resources::of_region(part) == whole));
             let channels = plan.channels();
             assert_eq!(channels.is_empty(), !row.channels, "{}", row.name);
             assert!(channels.iter().all(|owned| owned.len() == 6), "{}: {channels:?}", row.name);

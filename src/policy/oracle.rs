@@ -9,7 +9,7 @@ use super::left_over::LeftOver;
 use super::parameter::{Kind, Parameter};
 use super::solve::Amount;
 use super::spatial::Spatial;
-use super::{Scheme, Settings, present, room, slices};
+use super::{Scheme, Settings, active_apps, cta_resources, shares};
 
 /// The parameters of [`Oracle`].
 pub(super) const PARAMETERS: &[Parameter] = &[Parameter {
@@ -36,15 +36,19 @@ impl Oracle {
 
     /// What is tried, in a fixed order.
     fn candidates(&self, facts: &Facts) -> Vec<PlanDraft> {
-        let apps = present::in_arrival_order(facts);
+        let apps = active_apps::in_arrival_order(facts);
         let mut drafts = vec![LeftOver::draft(facts)];
         if apps.len() > 1 {
             drafts.push(Spatial::draft(facts, &apps));
             let kernels = |app: &AppId| &facts.apps[app.index()].kernels;
-            let needs: Vec<Amount> = apps.iter().map(|app| room::of_any(kernels(app))).collect();
+            let needs: Vec<Amount> =
+                apps.iter().map(|app| cta_resources::of_any(kernels(app))).collect();
             for ctas in self.combinations(facts, &apps) {
-                let reason = slices::words(facts, &apps, &ctas);
-                drafts.push(PlanDraft { reason, ..slices::draft(facts, &apps, &ctas, &needs) });
+                let reason = shares::cta_words(facts, &apps, &ctas);
+                drafts.push(PlanDraft {
+                    reason,
+                    ..shares::sliced_draft(facts, &apps, &ctas, &needs)
+                });
             }
         }
         drafts.iter_mut().for_each(|draft| draft.freed = Freed::ToLast);
@@ -68,12 +72,12 @@ impl Oracle {
 /// each application takes; stops one beyond `most`.
 fn combinations(facts: &Facts, apps: &[AppId], step: u32, most: usize) -> Vec<Vec<u32>> {
     let kernels = |app: &AppId| &facts.apps[app.index()].kernels;
-    let needs: Vec<Amount> = apps.iter().map(|app| room::of_least(kernels(app))).collect();
+    let needs: Vec<Amount> = apps.iter().map(|app| cta_resources::of_least(kernels(app))).collect();
     let taken = |ctas: &[u32]| {
         let each = needs.iter().zip(ctas).map(|(need, &ctas)| need.times(ctas));
         each.fold(Amount::default(), Amount::plus)
     };
-    let fits = |ctas: &[u32]| room::of_sm(facts).minus(taken(ctas)).is_some();
+    let fits = |ctas: &[u32]| cta_resources::of_sm(facts).minus(taken(ctas)).is_some();
     let mut ctas = vec![1; apps.len()];
     let mut found = Vec::new();
     while fits(&ctas) && found.len() <= most {
@@ -96,7 +100,7 @@ impl Scheme for Oracle {
         if candidates.len() == 1 {
             return Ok(Vec::new());
         }
-        let apps = present::in_arrival_order(facts);
+        let apps = active_apps::in_arrival_order(facts);
         let probe = |draft| {
             let plan = Plan::new(facts, draft)?;
             Ok(Probe { apps: apps.clone(), plan, window: None, race: true })
@@ -128,7 +132,7 @@ impl Scheme for Oracle {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table_two::{facts, view};
+    use super::super::fixture::{facts, view};
     use super::super::{Choice, Scheme};
     use gpumodel_core::contract::{DispatchOrder, Freed, ProbeApp, ProbeResult, Wake};
     use gpumodel_core::units::AppId;

@@ -5,9 +5,9 @@ use gpumodel_core::contract::{
 };
 use gpumodel_core::units::{AppId, Cycle, to_u16, to_u64};
 
+use super::active_apps::{FREED, FreedSms};
 use super::solve::proportion;
-use super::vacated::{FREED, Vacated};
-use super::{Kind, Parameter, Scheme, Settings, present, shares};
+use super::{Kind, Parameter, Scheme, Settings, active_apps, shares};
 
 /// What a user may set; ILP-SMRA prints no values for it.
 pub(super) const PARAMETERS: &[Parameter] = &[
@@ -38,7 +38,7 @@ pub struct ProfileBased {
     step: u16,
     window: Option<Cycle>,
     enough: f64,
-    freed: Vacated,
+    freed: FreedSms,
     /// SMs that each application asks for, by [`AppId`].
     wants: Vec<u64>,
     /// Between whom the SMs are divided.
@@ -53,7 +53,7 @@ impl ProfileBased {
             step: step.expect("the table allows no more than a u16 holds"),
             window: (window > 0).then_some(window),
             enough: settings.real("enough"),
-            freed: Vacated::of(settings),
+            freed: FreedSms::of(settings),
             wants: Vec::new(),
             apps: Vec::new(),
         })
@@ -99,7 +99,7 @@ impl ProfileBased {
         };
         let each: Vec<String> = (0..self.apps.len()).map(words).collect();
         let reason = match self.apps.len() {
-            1 => String::from("the one application that is there has every SM"),
+            1 => String::from("the only active application has every SM"),
             _ => format!("SMs by runs alone: {}", each.join(", ")),
         };
         let order = DispatchOrder::RoundRobin;
@@ -138,7 +138,7 @@ impl Scheme for ProfileBased {
         self.wants = rows.map(|rows| self.asked(&tried, rows, facts)).collect();
         // Who is alone was not asked.
         self.wants.resize(facts.apps.len(), u64::from(facts.sms));
-        self.apps = present::at_start(facts);
+        self.apps = active_apps::at_start(facts);
         self.apps.truncate(usize::from(facts.sms));
         self.plan(facts)
     }
@@ -151,7 +151,7 @@ impl Scheme for ProfileBased {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table_two::{facts, view};
+    use super::super::fixture::{facts, view};
     use super::super::{Choice, Scheme};
     use gpumodel_core::contract::{Facts, Plan, Probe, ProbeApp, ProbeResult, Wake};
     use gpumodel_core::units::{AppId, to_u16};

@@ -5,77 +5,83 @@ use gpumodel_core::units::{AppId, Cycle, to_u64};
 
 /// Where an application is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Course {
+pub(super) enum LaunchState {
     /// It is still to come, or has ended.
     #[default]
     Away,
     /// It wants to launch a kernel.
-    Asks,
+    Waiting,
     /// Its kernel runs, or may.
-    Runs,
+    Running,
     /// The last task of its kernel has started.
-    Ends,
+    Draining,
 }
 
 /// Where all applications are.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
-    course: Vec<Course>,
+    state: Vec<LaunchState>,
     /// Launches of each that have ended.
     ended: Vec<usize>,
     /// When each asked last.
-    asked: Vec<Cycle>,
+    requested: Vec<Cycle>,
 }
 
 impl Progress {
     /// All are away.
     pub(super) fn new(facts: &Facts) -> Self {
         let apps = facts.apps.len();
-        Self { course: vec![Course::Away; apps], ended: vec![0; apps], asked: vec![0; apps] }
+        Self {
+            state: vec![LaunchState::Away; apps],
+            ended: vec![0; apps],
+            requested: vec![0; apps],
+        }
     }
 
     /// Where one is.
-    pub(super) fn of(&self, app: AppId) -> Course {
-        self.course[app.index()]
+    pub(super) fn of(&self, app: AppId) -> LaunchState {
+        self.state[app.index()]
     }
 
     /// One wants to launch a kernel.
     pub(super) fn asks(&mut self, app: AppId) {
-        self.course[app.index()] = Course::Asks;
+        self.state[app.index()] = LaunchState::Waiting;
     }
 
     /// Those who asked at `cycle` or before, and those who run.
-    pub(super) fn heard(&self, cycle: Cycle) -> Vec<AppId> {
-        let mut apps = self.with(&[Course::Asks, Course::Runs]);
-        apps.retain(|app| self.of(*app) == Course::Runs || self.asked[app.index()] <= cycle);
+    pub(super) fn known_at(&self, cycle: Cycle) -> Vec<AppId> {
+        let mut apps = self.with(&[LaunchState::Waiting, LaunchState::Running]);
+        apps.retain(|app| {
+            self.of(*app) == LaunchState::Running || self.requested[app.index()] <= cycle
+        });
         apps
     }
 
     /// When the first of those asked who ask.
-    pub(super) fn first_asked(&self) -> Option<Cycle> {
-        self.with(&[Course::Asks]).into_iter().map(|app| self.asked[app.index()]).min()
+    pub(super) fn first_request(&self) -> Option<Cycle> {
+        self.with(&[LaunchState::Waiting]).into_iter().map(|app| self.requested[app.index()]).min()
     }
 
     /// One may run.
     pub(super) fn runs(&mut self, app: AppId) {
-        self.course[app.index()] = Course::Runs;
+        self.state[app.index()] = LaunchState::Running;
     }
 
     /// Those that are in one of these states, by their ids.
-    pub(super) fn with(&self, states: &[Course]) -> Vec<AppId> {
-        let apps = self.course.iter().enumerate();
-        let found = apps.filter(|(_, course)| states.contains(course));
+    pub(super) fn with(&self, states: &[LaunchState]) -> Vec<AppId> {
+        let apps = self.state.iter().enumerate();
+        let found = apps.filter(|(_, state)| states.contains(state));
         found.map(|(app, _)| AppId(gpumodel_core::units::to_u16(app))).collect()
     }
 
     /// Notes what has happened.
     pub(super) fn note(&mut self, facts: &Facts, view: &View) {
-        let before = self.course.clone();
+        let before = self.state.clone();
         match view.wake {
             Wake::Arrival(app) => self.asks(app),
             // Another launch of it may still have tasks.
             Wake::LastTaskStarted(app) if view.apps[app.index()].ctas_left == 0 => {
-                self.course[app.index()] = Course::Ends;
+                self.state[app.index()] = LaunchState::Draining;
             }
             Wake::KernelEnd(app) => {
                 let place = app.index();
@@ -83,20 +89,20 @@ impl Progress {
                 let launches = facts.apps[place].kernels.len().max(1);
                 self.ended[place] = (self.ended[place] + 1) % launches;
                 if view.apps[place].running.is_empty() {
-                    self.course[place] = Course::Asks;
+                    self.state[place] = LaunchState::Waiting;
                 }
             }
             _ => {}
         }
         for (place, seen) in view.apps.iter().enumerate() {
-            let course = &mut self.course[place];
-            match (seen.active, *course) {
-                (true, Course::Away) => *course = Course::Asks,
-                (false, _) => *course = Course::Away,
+            let state = &mut self.state[place];
+            match (seen.active, *state) {
+                (true, LaunchState::Away) => *state = LaunchState::Waiting,
+                (false, _) => *state = LaunchState::Away,
                 _ => {}
             }
-            if *course == Course::Asks && before[place] != Course::Asks {
-                self.asked[place] = view.now;
+            if *state == LaunchState::Waiting && before[place] != LaunchState::Waiting {
+                self.requested[place] = view.now;
             }
         }
     }

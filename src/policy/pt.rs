@@ -5,7 +5,7 @@ use gpumodel_core::contract::{ProbeResult, View};
 
 use super::solo::part;
 use super::tenancy::{self, INSTRUCTIONS, LEADER, REGISTERS, SHARED, TASK};
-use super::{Kind, Parameter, Scheme, Settings, present, shares};
+use super::{Kind, Parameter, Scheme, Settings, active_apps, shares};
 
 /// What a user may set.
 pub(super) const PARAMETERS: &[Parameter] = &[
@@ -37,7 +37,7 @@ impl Pt {
 
     fn plan(&self, facts: &Facts) -> Result<Plan, LawBroken> {
         let ctas = part(self.ctas, facts.max_ctas_per_sm);
-        let apps = present::in_arrival_order(facts);
+        let apps = active_apps::in_arrival_order(facts);
         let reason = match self.ctas {
             0 => String::from("as many workers of each kernel as fit, first come first served"),
             _ => format!("{ctas} workers of each kernel on every SM, first come first served"),

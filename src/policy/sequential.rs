@@ -3,7 +3,7 @@
 use gpumodel_core::contract::{Facts, LawBroken, Plan, PlanDraft, ProbeResult, View};
 use gpumodel_core::units::AppId;
 
-use super::{Scheme, Settings, present, shares};
+use super::{Scheme, Settings, active_apps, shares};
 
 /// Gives the whole machine to the application that arrived first, until it ends.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,8 +14,8 @@ impl Sequential {
         Box::new(Self)
     }
 
-    fn plan(facts: &Facts, present: &[AppId]) -> Result<Plan, LawBroken> {
-        let first = &present[..present.len().min(1)];
+    fn plan(facts: &Facts, active_apps: &[AppId]) -> Result<Plan, LawBroken> {
+        let first = &active_apps[..active_apps.len().min(1)];
         let names: Vec<&str> = first.iter().map(|a| facts.apps[a.index()].name.as_str()).collect();
         let reason = format!("{} is the first of those that are not done", names.join(""));
         let shares = shares::everything(facts, first);
@@ -25,17 +25,17 @@ impl Sequential {
 
 impl Scheme for Sequential {
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        Self::plan(facts, &present::at_start(facts))
+        Self::plan(facts, &active_apps::at_start(facts))
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
-        Self::plan(facts, &present::now(facts, view))
+        Self::plan(facts, &active_apps::now(facts, view))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::table_two::{facts, view};
+    use super::super::fixture::{facts, view};
     use super::{Scheme, Sequential};
     use gpumodel_core::contract::{Share, Wake};
     use gpumodel_core::units::AppId;

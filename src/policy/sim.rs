@@ -6,10 +6,10 @@ use gpumodel_core::contract::{
 use gpumodel_core::contract::{ProbeResult, Share, View, Wake, WakeOn};
 use gpumodel_core::units::{AppId, Cycle, to_usize};
 
-use super::progress::{Course, Progress};
+use super::progress::{LaunchState, Progress};
 use super::solve::{Amount, Candidate, greedy};
 use super::tenancy::{self, INSTRUCTIONS, LEADER, REGISTERS, SHARED, TASK};
-use super::{Kind, Parameter, Scheme, Settings, present, room, shares};
+use super::{Kind, Parameter, Scheme, Settings, active_apps, cta_resources, shares};
 
 /// What a user may set.
 pub(super) const PARAMETERS: &[Parameter] = &[
@@ -51,7 +51,7 @@ pub struct Sim {
     needs: Vec<Amount>,
     progress: Progress,
     /// CTAs per SM that each has been told to have.
-    told: Vec<Option<u32>>,
+    assigned: Vec<Option<u32>>,
     /// When the service begins with the messages that it has.
     due: Option<Cycle>,
     /// When its last answers arrive.
@@ -70,7 +70,7 @@ impl Sim {
             times: Vec::new(),
             needs: Vec::new(),
             progress: Progress::default(),
-            told: Vec::new(),
+            assigned: Vec::new(),
             due: None,
             answered: 0,
             reason: String::from("the service has not answered yet"),
@@ -98,37 +98,39 @@ impl Sim {
         rows.iter().map(time).collect()
     }
 
-    /// Notes what has happened; true when the service is told.
-    fn hear(&mut self, facts: &Facts, view: &View) -> bool {
+    /// Notes what has happened; true when the service is notified.
+    fn take_events(&mut self, facts: &Facts, view: &View) -> bool {
         self.progress.note(facts, view);
         let ends = match view.wake {
-            Wake::LastTaskStarted(app) => self.progress.of(app) == Course::Ends,
+            Wake::LastTaskStarted(app) => self.progress.of(app) == LaunchState::Draining,
             // It went without a last task: it was stopped.
-            Wake::AppEnd(app) => self.told[app.index()].is_some(),
+            Wake::AppEnd(app) => self.assigned[app.index()].is_some(),
             _ => false,
         };
-        for app in self.progress.with(&[Course::Away, Course::Asks, Course::Ends]) {
-            self.told[app.index()] = None;
+        for app in
+            self.progress.with(&[LaunchState::Away, LaunchState::Waiting, LaunchState::Draining])
+        {
+            self.assigned[app.index()] = None;
         }
-        ends || !self.progress.with(&[Course::Asks]).is_empty()
+        ends || !self.progress.with(&[LaunchState::Waiting]).is_empty()
     }
 
     /// The service decides.
     fn allocate(&mut self, facts: &Facts, view: Option<&View>) {
         let sent = view.map_or(0, |view| view.now.saturating_sub(self.latency));
-        let apps: Vec<AppId> = self.progress.heard(sent);
+        let apps: Vec<AppId> = self.progress.known_at(sent);
         let candidate = |app: &AppId| {
             let left = self.progress.left(facts, view, *app);
             let times: Vec<f64> = self.times[app.index()].iter().map(|time| time * left).collect();
             Candidate::pruned(self.needs[app.index()], &times)
         };
         let candidates: Vec<Candidate> = apps.iter().map(candidate).collect();
-        let chosen = greedy(room::of_sm(facts), &candidates);
+        let chosen = greedy(cta_resources::of_sm(facts), &candidates);
         let mut words = Vec::new();
         for (place, &app) in apps.iter().enumerate() {
             let configuration = chosen.as_ref().map_or(0, |chosen| chosen[place]);
             let (ctas, time) = candidates[place].configurations[configuration];
-            self.told[app.index()] = Some(ctas);
+            self.assigned[app.index()] = Some(ctas);
             self.progress.runs(app);
             let name = &facts.apps[app.index()].name;
             words.push(match candidates.len() {
@@ -138,18 +140,18 @@ impl Sim {
         }
         let how = if chosen.is_some() { "" } else { "one CTA of each does not fit: " };
         self.reason = match words.len() {
-            0 => String::from("nobody has a kernel to start"),
+            0 => String::from("no application has a kernel to start"),
             _ => format!("{how}CTAs on every SM: {}", words.join(", ")),
         };
     }
 
     fn plan(&self, facts: &Facts, now: Cycle) -> Result<Plan, LawBroken> {
-        let apps = present::in_arrival_order(facts);
+        let apps = active_apps::in_arrival_order(facts);
         let mut given = shares::on_each_sm(facts, &apps, |place, _| {
-            self.told[apps[place].index()].unwrap_or(0)
+            self.assigned[apps[place].index()].unwrap_or(0)
         });
-        for (share, told) in given.iter_mut().zip(&self.told) {
-            if told.is_none() {
+        for (share, assigned) in given.iter_mut().zip(&self.assigned) {
+            if assigned.is_none() {
                 *share = Share::Waiting;
             }
         }
@@ -162,10 +164,10 @@ impl Sim {
                 app: *app,
                 ipc: Vec::new(),
                 normalized: times.iter().map(|time| Some(best / time)).collect(),
-                chosen: self.told[app.index()].unwrap_or(0),
+                chosen: self.assigned[app.index()].unwrap_or(0),
             }
         };
-        let told = apps.iter().filter(|app| self.told[app.index()].is_some());
+        let assigned = apps.iter().filter(|app| self.assigned[app.index()].is_some());
         Plan::new(
             facts,
             PlanDraft {
@@ -175,7 +177,7 @@ impl Sim {
                 delay: self.answered.saturating_sub(now),
                 wake,
                 reason: self.reason.clone(),
-                curves: told.map(curve).collect(),
+                curves: assigned.map(curve).collect(),
                 ..PlanDraft::default()
             },
         )
@@ -213,9 +215,9 @@ impl Scheme for Sim {
         let need =
             |app: &gpumodel_core::contract::AppFacts| tenancy::need(facts, app.app, &self.form).0;
         self.needs = facts.apps.iter().map(need).collect();
-        self.told = vec![None; facts.apps.len()];
+        self.assigned = vec![None; facts.apps.len()];
         self.latency = facts.cycles_in(self.latency_us * 1e-6);
-        let there = present::at_start(facts);
+        let there = active_apps::at_start(facts);
         let now = there.first().map_or(0, |app| facts.apps[app.index()].arrival);
         self.progress = Progress::new(facts);
         if now > 0 || self.latency > 0 {
@@ -230,16 +232,16 @@ impl Scheme for Sim {
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
-        let told = self.hear(facts, view);
-        self.reason = String::from("the service has not answered anew");
-        if told && self.due.is_none() {
+        let reported = self.take_events(facts, view);
+        self.reason = String::from("the service has not answered again");
+        if reported && self.due.is_none() {
             self.due = Some(view.now + self.latency);
         }
         if self.due.is_some_and(|due| due <= view.now) && view.now >= self.answered {
             self.due = None;
             self.allocate(facts, Some(view));
             self.answered = view.now + self.latency;
-            self.due = self.progress.first_asked().map(|asked| asked + self.latency);
+            self.due = self.progress.first_request().map(|requested| requested + self.latency);
         }
         self.plan(facts, view.now)
     }

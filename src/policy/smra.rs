@@ -5,15 +5,15 @@ use gpumodel_core::contract::{
 };
 use gpumodel_core::units::{AppId, Cycle, to_usize};
 
-use super::vacated::{FREED, Vacated};
-use super::{Kind, Parameter, Scheme, Settings, present, shares};
+use super::active_apps::{FREED, FreedSms};
+use super::{Kind, Parameter, Scheme, Settings, active_apps, shares};
 
 /// What a user may set; the paper prints no values.
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "t_c",
         kind: Kind::Whole { default: 20_000, least: 100, most: u64::MAX },
-        summary: "T_C: cycles between two looks (assumed)",
+        summary: "T_C: cycles between two decisions (assumed)",
     },
     Parameter {
         name: "ipc_thr",
@@ -38,7 +38,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "rest",
         kind: Kind::Whole { default: 4, least: 0, most: u64::MAX },
-        summary: "looks without a try behind a move that was taken back (assumed)",
+        summary: "decisions without a move after one that was taken back (assumed)",
     },
     FREED,
 ];
@@ -49,10 +49,10 @@ pub(super) const PARAMETERS: &[Parameter] = &[
 /// score to the lowest, by draining. A move after which the throughput falls is taken
 /// back.
 ///
-/// As printed the listing never measures the throughput anew; here each look compares
+/// As printed the listing never measures the throughput again; here each decision compares
 /// that of the span behind it with that of the span before. When equal nothing moves.
 ///
-/// When one ends, the SMs are divided evenly anew; where its SMs stay idle
+/// When one ends, the SMs are divided evenly again; where its SMs stay idle
 /// (`freed=idle`), it neither gives nor takes any, and the others go on from what
 /// they have.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ pub struct Smra {
     step: usize,
     least: usize,
     rest: u64,
-    freed: Vacated,
+    freed: FreedSms,
     /// Between whom the SMs are divided; an SM's owner is a place in this list.
     apps: Vec<AppId>,
     /// Those of them that have not ended.
@@ -73,7 +73,7 @@ pub struct Smra {
     before: Option<Vec<usize>>,
     /// Throughput of the span before: T_p.
     last: f64,
-    /// Looks that pass before the next try.
+    /// Decisions that pass before the next try.
     resting: u64,
 }
 
@@ -86,7 +86,7 @@ impl Smra {
             step: to_usize(settings.whole("n_r")),
             least: to_usize(settings.whole("r_min")),
             rest: settings.whole("rest"),
-            freed: Vacated::of(settings),
+            freed: FreedSms::of(settings),
             apps: Vec::new(),
             trading: Vec::new(),
             owners: Vec::new(),
@@ -96,7 +96,7 @@ impl Smra {
         })
     }
 
-    /// Equal shares for those that are there; nothing is known of them.
+    /// Equal shares for the active applications; nothing is known of them.
     fn begin(&mut self, facts: &Facts, mut apps: Vec<AppId>) -> String {
         apps.truncate(usize::from(facts.sms));
         self.owners = shares::sm_owners(facts, apps.len());
@@ -104,7 +104,7 @@ impl Smra {
         self.apps = apps;
         self.forget();
         match self.apps.len() {
-            1 => String::from("the one application that is there has every SM"),
+            1 => String::from("the only active application has every SM"),
             count => format!("{} SMs are divided evenly between {count} applications", facts.sms),
         }
     }
@@ -124,13 +124,13 @@ impl Smra {
         Plan::new(facts, PlanDraft { shares, order, wake, reason, ..PlanDraft::default() })
     }
 
-    /// The same applications hold SMs: a look, unless one has ended meanwhile or it is
+    /// The same applications hold SMs: SMs may move, unless one has ended meanwhile or it is
     /// not the time for one.
-    fn go_on(&mut self, facts: &Facts, view: &View, looks: bool) -> String {
+    fn go_on(&mut self, facts: &Facts, view: &View, due: bool) -> String {
         let ended = |place: &usize| view.apps[self.apps[*place].index()].finished;
         let trading: Vec<usize> = (0..self.apps.len()).filter(|place| !ended(place)).collect();
-        if looks && trading == self.trading {
-            return self.look(facts, view);
+        if due && trading == self.trading {
+            return self.reallocate(facts, view);
         }
         self.trading = trading;
         self.forget();
@@ -138,8 +138,8 @@ impl Smra {
         format!("{count} of {} applications go on with the SMs that they have", self.apps.len())
     }
 
-    /// What a look at the span behind it changes, and why.
-    fn look(&mut self, facts: &Facts, view: &View) -> String {
+    /// What the counters of the last span change, and why.
+    fn reallocate(&mut self, facts: &Facts, view: &View) -> String {
         let now = throughput(view);
         let last = std::mem::replace(&mut self.last, now);
         if now < last
@@ -154,7 +154,7 @@ impl Smra {
             self.resting -= 1;
             // What is compared with when trying begins again is measured then.
             self.last = if self.resting == 0 { 0.0 } else { self.last };
-            return String::from("rests behind a move that was taken back");
+            return String::from("rests after a move that was taken back");
         }
         if now <= last {
             return format!("throughput does not rise ({last:.1} to {now:.1}): nothing moves");
@@ -174,7 +174,7 @@ impl Smra {
         u32::from(low) + 2 * u32::from(much)
     }
 
-    /// SMs of one that is there.
+    /// SMs that one application holds.
     fn held(&self, place: usize) -> usize {
         self.owners.iter().filter(|&&owner| owner == place).count()
     }
@@ -186,10 +186,10 @@ impl Smra {
         let from = gives.min_by_key(|&place| (std::cmp::Reverse(scores[place]), place));
         let to = places.min_by_key(|&place| (scores[place], place));
         let (Some(from), Some(to)) = (from, to) else {
-            return String::from("nobody has more SMs than it keeps");
+            return String::from("no application has more SMs than it keeps");
         };
         if scores[from] <= scores[to] {
-            return format!("scores {scores:?}: nobody has a higher one and SMs to give");
+            return format!("scores {scores:?}: no application has a higher one and SMs to give");
         }
         let count = self.step.min(self.held(from) - self.least);
         self.before = Some(self.owners.clone());
@@ -202,15 +202,15 @@ impl Smra {
 
 impl Scheme for Smra {
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        let reason = self.begin(facts, present::at_start(facts));
+        let reason = self.begin(facts, active_apps::at_start(facts));
         self.plan(facts, 0, reason)
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
         let apps = self.freed.holders(&self.apps, facts, view);
-        let looks = matches!(view.wake, Wake::At(_));
-        let reason = if apps == self.apps && (looks || self.freed == Vacated::Idle) {
-            self.go_on(facts, view, looks)
+        let due = matches!(view.wake, Wake::At(_));
+        let reason = if apps == self.apps && (due || self.freed == FreedSms::Idle) {
+            self.go_on(facts, view, due)
         } else {
             self.begin(facts, apps)
         };
@@ -232,7 +232,7 @@ fn float(count: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::Choice;
-    use super::super::table_two::{facts, view};
+    use super::super::fixture::{facts, view};
     use gpumodel_core::contract::{Facts, Plan, View, Wake};
     use gpumodel_core::units::{AppId, Cycle, to_u16};
 

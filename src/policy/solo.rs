@@ -63,7 +63,7 @@ impl Scheme for Solo {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table_two::facts;
+    use super::super::fixture::facts;
     use super::{Scheme, Solo};
     use gpumodel_core::contract::Share;
 

@@ -5,8 +5,8 @@ use gpumodel_core::contract::{
 };
 use gpumodel_core::units::AppId;
 
-use super::vacated::{FREED, Vacated};
-use super::{Parameter, Scheme, Settings, present, shares};
+use super::active_apps::{FREED, FreedSms};
+use super::{Parameter, Scheme, Settings, active_apps, shares};
 
 /// What a user may set.
 pub(super) const PARAMETERS: &[Parameter] = &[FREED];
@@ -17,29 +17,29 @@ pub(super) const PARAMETERS: &[Parameter] = &[FREED];
 /// when one comes.
 #[derive(Clone, Debug, Default)]
 pub struct Spatial {
-    freed: Vacated,
+    freed: FreedSms,
     /// Between whom the SMs are divided.
     apps: Vec<AppId>,
 }
 
 impl Spatial {
     pub(super) fn make(settings: &Settings) -> Box<dyn Scheme> {
-        Box::new(Self { freed: Vacated::of(settings), apps: Vec::new() })
+        Box::new(Self { freed: FreedSms::of(settings), apps: Vec::new() })
     }
 
-    pub(super) fn draft(facts: &Facts, present: &[AppId]) -> PlanDraft {
-        let reason = match present.len().min(usize::from(facts.sms)) {
-            1 => String::from("the one application that is there has every SM"),
+    pub(super) fn draft(facts: &Facts, active_apps: &[AppId]) -> PlanDraft {
+        let reason = match active_apps.len().min(usize::from(facts.sms)) {
+            1 => String::from("the only active application has every SM"),
             apps => format!("{} SMs are divided evenly between {apps} applications", facts.sms),
         };
-        let shares = shares::sm_sets(facts, present);
+        let shares = shares::sm_sets(facts, active_apps);
         PlanDraft { shares, order: DispatchOrder::RoundRobin, reason, ..PlanDraft::default() }
     }
 }
 
 impl Scheme for Spatial {
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        self.apps = present::at_start(facts);
+        self.apps = active_apps::at_start(facts);
         self.apps.truncate(usize::from(facts.sms));
         Plan::new(facts, Self::draft(facts, &self.apps))
     }
@@ -52,7 +52,7 @@ impl Scheme for Spatial {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table_two::{facts, view};
+    use super::super::fixture::{facts, view};
     use super::super::{Choice, Scheme};
     use gpumodel_core::contract::{Plan, Share, Wake};
     use gpumodel_core::units::{AppId, to_u16};

@@ -76,7 +76,7 @@ pub const TABLE: &[Row] = &[
     Row {
         name: "fcfs",
         paper: WARPED_SLICER,
-        summary: "CTAs of all in turn to wherever they fit",
+        summary: "CTAs of all applications in turn, each to an SM where it fits",
         parameters: &[],
         apps: None,
         channels: false,
@@ -85,7 +85,7 @@ pub const TABLE: &[Row] = &[
     Row {
         name: "even",
         paper: WARPED_SLICER,
-        summary: "an equal part of every SM for each",
+        summary: "an equal part of every SM for each application",
         parameters: &[],
         apps: None,
         channels: false,
@@ -94,7 +94,7 @@ pub const TABLE: &[Row] = &[
     Row {
         name: "spatial",
         paper: "Adriaens et al. (HPCA 2012), as in Warped-Slicer",
-        summary: "an equal number of SMs for each",
+        summary: "an equal number of SMs for each application",
         parameters: spatial::PARAMETERS,
         apps: None,
         channels: false,
@@ -103,7 +103,7 @@ pub const TABLE: &[Row] = &[
     Row {
         name: "warped-slicer",
         paper: WARPED_SLICER,
-        summary: "every SM sliced by sampled speeds so that the slowest is as fast as can be",
+        summary: "every SM sliced by sampled speeds, so that the slowest application is as fast as possible",
         parameters: warped_slicer::PARAMETERS,
         apps: None,
         channels: false,
@@ -121,7 +121,7 @@ pub const TABLE: &[Row] = &[
     Row {
         name: "smra",
         paper: "ILP-SMRA, Algorithm 1",
-        summary: "own SMs for each, moved at run time from who waits for memory to who computes",
+        summary: "own SMs for each, moved at run time from memory-bound to compute-bound applications",
         parameters: smra::PARAMETERS,
         apps: None,
         channels: false,
@@ -130,7 +130,7 @@ pub const TABLE: &[Row] = &[
     Row {
         name: "profile-based",
         paper: "Adriaens et al. (HPCA 2012), as in ILP-SMRA",
-        summary: "own SMs for each, as many as its runs alone ask for",
+        summary: "own SMs for each application, as many as its solo runs need",
         parameters: profile_based::PARAMETERS,
         apps: None,
         channels: false,
@@ -148,7 +148,7 @@ pub const TABLE: &[Row] = &[
     Row {
         name: "sim",
         paper: TENANCY,
-        summary: "workers per SM that a service on the host adapts as kernels come and end",
+        summary: "persistent workers whose number per SM a host service adapts as kernels start and end",
         parameters: sim::PARAMETERS,
         apps: None,
         channels: false,
@@ -175,7 +175,7 @@ pub const TABLE: &[Row] = &[
     Row {
         name: "slate",
         paper: SLATE,
-        summary: "kernels as workers on SMs of their own, beside those that they go with",
+        summary: "kernels as persistent workers on own SMs, paired with kernels of a matching class",
         parameters: slate::PARAMETERS,
         apps: None,
         channels: false,
@@ -184,7 +184,7 @@ pub const TABLE: &[Row] = &[
     Row {
         name: "bp",
         paper: UGPU,
-        summary: "equal SMs and memory channels for each, that nobody else uses",
+        summary: "an equal, private part of SMs and memory channels for each application",
         parameters: ugpu::BALANCED,
         apps: None,
         channels: true,
@@ -211,7 +211,7 @@ pub const TABLE: &[Row] = &[
     Row {
         name: "ugpu-offline",
         paper: UGPU,
-        summary: "own SMs and channels for each, as many as its run alone asks for",
+        summary: "own SMs and channels for each application, as many as its solo run needs",
         parameters: ugpu::OFFLINE,
         apps: None,
         channels: true,
@@ -220,7 +220,7 @@ pub const TABLE: &[Row] = &[
     Row {
         name: "ugpu-ori",
         paper: UGPU,
-        summary: "as ugpu, all pages of who is concerned moved by reads and writes",
+        summary: "as ugpu, all pages of an affected application moved by reads and writes",
         parameters: ugpu::PARAMETERS,
         apps: None,
         channels: true,
@@ -238,7 +238,7 @@ pub const TABLE: &[Row] = &[
     Row {
         name: "ugpu",
         paper: UGPU,
-        summary: "SMs moved to who computes, channels to who waits for memory, pages by PageMove",
+        summary: "SMs moved to compute-bound, channels to memory-bound applications, pages by PageMove",
         parameters: ugpu::PARAMETERS,
         apps: None,
         channels: true,
@@ -247,7 +247,7 @@ pub const TABLE: &[Row] = &[
     Row {
         name: "cd-search",
         paper: CD_SEARCH,
-        summary: "own SMs for each, moved while throughput rises; the memory is shared",
+        summary: "own SMs for each application, moved while throughput rises; shared memory channels",
         parameters: ugpu::SEARCH,
         apps: None,
         channels: false,
@@ -256,7 +256,7 @@ pub const TABLE: &[Row] = &[
     Row {
         name: "bp-cd-search",
         paper: CD_SEARCH,
-        summary: "as cd-search, with equal channels for each that stay",
+        summary: "as cd-search, with a fixed, equal number of own channels for each application",
         parameters: ugpu::SEARCH,
         apps: None,
         channels: true,
@@ -265,7 +265,7 @@ pub const TABLE: &[Row] = &[
     Row {
         name: "mps-share",
         paper: UGPU,
-        summary: "own SMs for each, the memory is shared",
+        summary: "own SMs for each application; shared memory channels",
         parameters: ugpu::SHARED,
         apps: None,
         channels: false,
@@ -274,8 +274,8 @@ pub const TABLE: &[Row] = &[
     Row {
         name: "qos-bp",
         paper: UGPU,
-        summary: "as bp, three quarters for who has the high priority",
-        parameters: ugpu::SET,
+        summary: "as bp, three quarters for the high-priority application",
+        parameters: ugpu::QOS,
         apps: None,
         channels: true,
         make: ugpu::qos_bp,
@@ -283,8 +283,8 @@ pub const TABLE: &[Row] = &[
     Row {
         name: "qos-mps-share",
         paper: UGPU,
-        summary: "as mps-share, three quarters of the SMs for who has the high priority",
-        parameters: ugpu::SET,
+        summary: "as mps-share, three quarters of the SMs for the high-priority application",
+        parameters: ugpu::QOS,
         apps: None,
         channels: false,
         make: ugpu::qos_mps_share,
@@ -292,8 +292,8 @@ pub const TABLE: &[Row] = &[
     Row {
         name: "qos-ugpu",
         paper: UGPU,
-        summary: "as ugpu, who has the high priority keeps three quarters of its speed alone",
-        parameters: ugpu::PROMISED,
+        summary: "as ugpu, the high-priority application keeps three quarters of its solo speed",
+        parameters: ugpu::QOS_TARGET,
         apps: None,
         channels: true,
         make: ugpu::qos_ugpu,

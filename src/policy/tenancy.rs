@@ -4,7 +4,7 @@ use gpumodel_core::contract::{AddedCode, Facts, KernelFacts, Persistent, Resize,
 use gpumodel_core::units::AppId;
 
 use super::solve::Amount;
-use super::{Kind, Parameter, Settings, room};
+use super::{Kind, Parameter, Settings, cta_resources};
 
 pub(super) const REGISTERS: Parameter = Parameter {
     name: "registers",
@@ -15,7 +15,7 @@ pub(super) const REGISTERS: Parameter = Parameter {
 pub(super) const SHARED: Parameter = Parameter {
     name: "shared",
     kind: Kind::Whole { default: 8, least: 0, most: 4096 },
-    summary: "shared bytes of a CTA beside the original's (published)",
+    summary: "shared bytes of a CTA in addition to the original's (published)",
 };
 
 pub(super) const TASK: Parameter = Parameter {
@@ -88,5 +88,5 @@ pub(super) fn need(facts: &Facts, app: AppId, form: &Persistent) -> (Amount, u32
     let kernels = &facts.apps[app.index()].kernels;
     let formed: Vec<KernelFacts> = kernels.iter().map(|kernel| form.of(kernel, facts)).collect();
     let fits = formed.iter().map(|kernel| kernel.ctas_per_sm).min();
-    (room::of_any(&formed), fits.unwrap_or(facts.max_ctas_per_sm))
+    (cta_resources::of_any(&formed), fits.unwrap_or(facts.max_ctas_per_sm))
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::figure::{FIGURES, Scene, Source};
-use super::{Of, Plate, ReportError, page};
+use super::figure::{FIGURES, FigureInput, Source};
+use super::{Of, PageFigure, ReportError, page};
 use crate::results::Analysis;
 use gpumodel_core::units::WholeFile;
 
@@ -23,17 +23,17 @@ pub const RECORD: &str = "record.json";
 pub fn write_all(analysis: &Analysis, dir: &Path) -> Result<Vec<PathBuf>, ReportError> {
     fs::create_dir_all(dir)
         .map_err(|source| ReportError::File { path: dir.to_path_buf(), source })?;
-    let plates = plates(analysis);
+    let page_figures = page_figures(analysis);
     let mut files = vec![
         (RECORD.to_string(), analysis.to_json()),
         ("kernels.csv".to_string(), analysis.kernels_csv()),
     ];
-    let page = page(analysis, &plates);
-    for plate in plates {
-        if let Ok(drawing) = plate.drawing {
-            files.push((format!("{}.svg", plate.file), drawing.svg));
+    let page = page(analysis, &page_figures);
+    for page_figure in page_figures {
+        if let Ok(drawing) = page_figure.drawing {
+            files.push((format!("{}.svg", page_figure.file), drawing.svg));
             if !drawing.csv.is_empty() {
-                files.push((format!("{}.csv", plate.file), drawing.csv));
+                files.push((format!("{}.csv", page_figure.file), drawing.csv));
             }
         }
     }
@@ -50,36 +50,36 @@ fn write(path: PathBuf, text: &str) -> Result<PathBuf, ReportError> {
 
 /// Every figure of `analysis`: those of each application, then those of the co-runs and
 /// of the queues.
-fn plates(analysis: &Analysis) -> Vec<Plate> {
-    let mut plates = Vec::new();
+fn page_figures(analysis: &Analysis) -> Vec<PageFigure> {
+    let mut page_figures = Vec::new();
     let mut used = BTreeSet::new();
     for (index, app) in analysis.solo.iter().enumerate() {
         let prefix = match analysis.solo.len() {
             1 => String::new(),
             _ => unused(&format!("{}-", file_word(&app.app)), &mut used),
         };
-        let scene = Scene::one(analysis, index);
+        let input = FigureInput::one(analysis, index);
         for figure in FIGURES.iter().filter(|f| matches!(f.source, Source::Apps | Source::OneApp)) {
-            plates.push(Plate {
+            page_figures.push(PageFigure {
                 file: format!("{prefix}{}", figure.name),
                 about: figure.about,
                 of: Of::App(index),
-                drawing: figure.draw(&scene),
+                drawing: figure.draw(&input),
             });
         }
     }
-    let scene = Scene::new(std::slice::from_ref(analysis));
+    let input = FigureInput::new(std::slice::from_ref(analysis));
     let parts = [
         (!analysis.coruns.is_empty(), Source::CoRuns, Of::CoRuns),
         (!analysis.queues.is_empty(), Source::Queues, Of::Queues),
     ];
     for (_, source, of) in parts.into_iter().filter(|(there, ..)| *there) {
         for figure in FIGURES.iter().filter(|figure| figure.source == source) {
-            let (file, drawing) = (figure.name.to_string(), figure.draw(&scene));
-            plates.push(Plate { file, about: figure.about, of, drawing });
+            let (file, drawing) = (figure.name.to_string(), figure.draw(&input));
+            page_figures.push(PageFigure { file, about: figure.about, of, drawing });
         }
     }
-    plates
+    page_figures
 }
 
 /// `name` with every character that file systems or links may not like as `-`.

@@ -3,10 +3,10 @@
 //! Knows no machine and no trace: whatever it shows is in the record. Same
 //! record, same bytes.
 
-mod alone;
 mod assumption;
 mod cause;
 mod chart;
+mod corun_notes;
 mod document;
 mod effort;
 mod error;
@@ -14,7 +14,6 @@ pub mod figure;
 mod folder;
 mod grid;
 mod group;
-mod look;
 mod machine;
 mod mix;
 mod mix_label;
@@ -23,20 +22,20 @@ mod number;
 mod page;
 mod page_corun;
 mod page_queue;
+pub mod paper;
 mod profile;
 mod queue;
 mod queue_rows;
-mod reproduction;
 pub mod results;
 mod sample;
+mod solo_run;
 pub mod table;
 mod values;
 
 pub use error::ReportError;
 pub use folder::{RECORD, write_all};
 pub use name::plain_name;
-pub use page::{Of, Plate, page};
-pub use reproduction::{headlines, write_reproduction};
+pub use page::{Of, PageFigure, page};
 
 /// `text` with the characters that XML and HTML give a meaning written as entities.
 #[must_use]

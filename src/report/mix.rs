@@ -40,8 +40,8 @@ pub(crate) fn names(schemes: Vec<(&str, &BTreeMap<String, String>)>) -> Vec<Stri
     let name = |&(scheme, parameters): &(&str, &BTreeMap<String, String>)| {
         let same = || schemes.iter().filter(|other| other.0 == scheme);
         let differs = |key: &String| same().any(|o| o.1.get(key) != parameters.get(key));
-        let told = parameters.iter().filter(|(key, _)| differs(key));
-        let words = told.map(|(key, value)| format!(":{key}={value}"));
+        let reported = parameters.iter().filter(|(key, _)| differs(key));
+        let words = reported.map(|(key, value)| format!(":{key}={value}"));
         scheme.to_string() + &words.collect::<String>()
     };
     apart(schemes.iter().map(name).collect())

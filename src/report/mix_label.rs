@@ -54,10 +54,10 @@ impl<'a> Shared<'a> {
         if records.len() < 2 {
             set.clear();
         }
-        let told = machines.len() > 1 || !differ.is_empty();
+        let reported = machines.len() > 1 || !differ.is_empty();
         let one = |count: usize| count == 1;
         Self {
-            mix: mixes.first().filter(|_| told && one(mixes.len())).cloned(),
+            mix: mixes.first().filter(|_| reported && one(mixes.len())).cloned(),
             machine: machines.first().copied().filter(|_| one(machines.len())),
             set,
             differ,
@@ -79,8 +79,8 @@ impl<'a> Shared<'a> {
                 label += if alone { ", " } else { " " };
             }
             let name = self.short(key);
-            let told = if alone { value.clone() } else { format!("{name}={value}") };
-            label += &told;
+            let reported = if alone { value.clone() } else { format!("{name}={value}") };
+            label += &reported;
         }
         if label.is_empty() { PLAIN.into() } else { label }
     }
@@ -98,11 +98,11 @@ impl<'a> Shared<'a> {
 
     /// What short names stand for, where labels have some.
     fn meant(&self) -> Option<String> {
-        let told = |&key: &&'a str| {
+        let reported = |&key: &&'a str| {
             let name = self.short(key);
             (name != key).then(|| format!("{name}: {key}"))
         };
-        let meant: Vec<String> = self.differ.iter().filter_map(told).collect();
+        let meant: Vec<String> = self.differ.iter().filter_map(reported).collect();
         (self.differ.len() > 1 && !meant.is_empty())
             .then(|| format!("In labels, {}.", meant.join(", ")))
     }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     /// Labels, a slash, and notes.
-    fn told(records: &[Analysis]) -> String {
+    fn reported(records: &[Analysis]) -> String {
         let MixLabels { labels, notes } = mix_labels(&records.iter().collect::<Vec<_>>());
         format!("{} / {}", labels.join(" | "), notes.join(" "))
     }
@@ -155,11 +155,11 @@ mod tests {
     #[test]
     fn what_all_share_is_said_once() {
         let alike = [record("x/a", "m", &[]), record("b", "m", &[])];
-        assert_eq!(told(&alike), "a | b / ");
+        assert_eq!(reported(&alike), "a | b / ");
         let set = [("l1.latency_cycles", "20")];
         let alike = [record("a", "m", &set), record("b", "m", &set), record("b", "m", &set)];
-        assert_eq!(told(&alike), "a | b | b [2] / All: on m with l1.latency_cycles=20.");
-        assert_eq!(told(&alike[..1]), "a / ");
+        assert_eq!(reported(&alike), "a | b | b [2] / All: on m with l1.latency_cycles=20.");
+        assert_eq!(reported(&alike[..1]), "a / ");
     }
 
     #[test]
@@ -168,19 +168,19 @@ mod tests {
         let swept = [record("a", "m", &set("20")), record("a", "m", &set("30"))];
         let expected =
             "20 | 30 / All: a on m with sm.count=4. Labels: l1.latency_cycles, where it is set.";
-        assert_eq!(told(&swept), expected);
+        assert_eq!(reported(&swept), expected);
         let several = [record("a", "m", &set("20")[..1]), record("b", "n", &[])];
         let expected = "a on m, 20 | b on n / Behind a comma: l1.latency_cycles, where it is set.";
-        assert_eq!(told(&several), expected);
+        assert_eq!(reported(&several), expected);
         let two = [record("a", "m", &[]), record("a", "m", &set("20"))];
         let expected = "as it is | latency_cycles=20 count=4 / All: a on m. \
             In labels, latency_cycles: l1.latency_cycles, count: sm.count.";
-        assert_eq!(told(&two), expected);
+        assert_eq!(reported(&two), expected);
         let ends = [("l1.latency_cycles", "20"), ("l2.latency_cycles", "90")];
         let alike = [record("a", "m", &[]), record("a", "m", &ends)];
         let expected = "as it is | l1.latency_cycles=20 l2.latency_cycles=90 / All: a on m.";
-        assert_eq!(told(&alike), expected);
+        assert_eq!(reported(&alike), expected);
         let machines = [record("a", "m", &[]), record("a", "n", &[])];
-        assert_eq!(told(&machines), "m | n / All: a.");
+        assert_eq!(reported(&machines), "m | n / All: a.");
     }
 }

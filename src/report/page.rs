@@ -30,7 +30,7 @@ const CELL: usize = 44;
 
 /// One figure of a report.
 #[derive(Debug)]
-pub struct Plate {
+pub struct PageFigure {
     /// File name without extension.
     pub file: String,
     /// What it shows.
@@ -52,10 +52,10 @@ pub enum Of {
     Queues,
 }
 
-/// The page of `analysis` with `plates`: same input, same bytes. Everything
+/// The page of `analysis` with `page_figures`: same input, same bytes. Everything
 /// from the record is escaped.
 #[must_use]
-pub fn page(analysis: &Analysis, plates: &[Plate]) -> String {
+pub fn page(analysis: &Analysis, page_figures: &[PageFigure]) -> String {
     let apps: Vec<&str> = analysis.solo.iter().map(|app| app.app.as_str()).collect();
     let named = match apps.len() {
         0 if !analysis.queues.is_empty() => "Queues".into(),
@@ -70,12 +70,12 @@ pub fn page(analysis: &Analysis, plates: &[Plate]) -> String {
     if !analysis.coruns.is_empty() {
         text += "<h2>Together</h2>\n";
         together(&mut text, &analysis.coruns);
-        figures(&mut text, plates.iter().filter(|plate| plate.of == Of::CoRuns));
+        figures(&mut text, page_figures.iter().filter(|page_figure| page_figure.of == Of::CoRuns));
     }
     if !analysis.queues.is_empty() {
         text += "<h2>Queues</h2>\n";
         queues(&mut text, analysis);
-        figures(&mut text, plates.iter().filter(|plate| plate.of == Of::Queues));
+        figures(&mut text, page_figures.iter().filter(|page_figure| page_figure.of == Of::Queues));
     }
     for (index, app) in analysis.solo.iter().enumerate() {
         let _ = writeln!(text, "<h2>{} alone</h2>", escape(&app.app));
@@ -84,7 +84,7 @@ pub fn page(analysis: &Analysis, plates: &[Plate]) -> String {
             let _ = writeln!(text, "<p>{}.</p>", escape(&said));
         }
         kernels(&mut text, analysis, app);
-        figures(&mut text, plates.iter().filter(|p| p.of == Of::App(index)));
+        figures(&mut text, page_figures.iter().filter(|p| p.of == Of::App(index)));
         launches(&mut text, app, analysis.machine.core_mhz);
     }
     text += "</main>\n</body>\n</html>\n";
@@ -241,16 +241,16 @@ pub(super) fn table(text: &mut String, header: &[&str], rows: impl Iterator<Item
     *text += "</tbody>\n</table></div>\n";
 }
 
-fn figures<'p>(text: &mut String, plates: impl Iterator<Item = &'p Plate>) {
-    for plate in plates {
-        match &plate.drawing {
+fn figures<'p>(text: &mut String, page_figures: impl Iterator<Item = &'p PageFigure>) {
+    for page_figure in page_figures {
+        match &page_figure.drawing {
             Ok(drawing) => {
-                let file = escape(&plate.file);
+                let file = escape(&page_figure.file);
                 let _ = writeln!(
                     text,
                     "<figure id=\"{file}\">\n{}<figcaption>{} (<a href=\"{file}.svg\">{file}.svg</a>)</figcaption>\n</figure>",
                     drawing.svg,
-                    escape(plate.about)
+                    escape(page_figure.about)
                 );
             }
             Err(error) => {

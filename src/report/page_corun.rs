@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::corun_notes::notes;
 use super::escape;
-use super::look::notes;
 use super::mix::scheme_names;
 use super::number::{energy, grouped, held, percent};
 use super::page::table;
@@ -45,7 +45,7 @@ fn schemes(text: &mut String, runs: &[(&String, &CoRun)]) {
     ];
     let rows = runs.iter().map(|(name, run)| {
         let makespan = run.makespan_cycles > 0;
-        let told = |yes: bool, words: String| if yes { words } else { "–".into() };
+        let reported = |yes: bool, words: String| if yes { words } else { "–".into() };
         vec![
             (*name).clone(),
             format!("{:.3}", run.stp),
@@ -53,8 +53,8 @@ fn schemes(text: &mut String, runs: &[(&String, &CoRun)]) {
             format!("{:.3}", run.harmonic_speedup),
             format!("{:.3}", run.fairness_min_speedup),
             format!("{:.2}", run.ipc_throughput),
-            told(makespan, grouped(run.makespan_cycles)),
-            told(makespan, format!("{:.3}", run.makespan_speedup)),
+            reported(makespan, grouped(run.makespan_cycles)),
+            reported(makespan, format!("{:.3}", run.makespan_speedup)),
             energy(run.energy_joules),
             run.decisions.len().to_string(),
         ]
@@ -155,9 +155,9 @@ fn moved(text: &mut String, runs: &[(&String, &CoRun)]) {
             grouped(moved.vacating_cycles),
         ])
     };
-    let told = runs.iter().filter(|(_, run)| run.moved_anything());
+    let reported = runs.iter().filter(|(_, run)| run.moved_anything());
     let rows: Vec<Vec<String>> =
-        told.flat_map(|(name, run)| run.apps.iter().filter_map(|app| row(name, app))).collect();
+        reported.flat_map(|(name, run)| run.apps.iter().filter_map(|app| row(name, app))).collect();
     if !rows.is_empty() {
         table(text, &header, rows.into_iter());
         *text += "<p>A page counts each time that it moves; SMs rest while channels change hands, \
@@ -183,7 +183,7 @@ fn decisions(text: &mut String, name: &str, run: &CoRun) {
     }
     let row = |decision: &DecisionRecord| {
         let time = String::from("the time that it named");
-        let wake = if decision.is_look() { time } else { escape(&decision.wake) };
+        let wake = if decision.is_timed() { time } else { escape(&decision.wake) };
         vec![grouped(decision.cycle), wake, escape(&decision.reason)]
     };
     let _ = writeln!(text, "<details>\n<summary>Decisions of {name}</summary>");

@@ -118,17 +118,17 @@ mod tests {
         let kernels = vec![kernel("a", 300, 0.2), kernel("b", 50, 0.5), kernel("a", 100, 0.6)];
         let app = AppRecord { app: "suite/x".into(), kernels, ..AppRecord::default() };
         let record = Analysis::default();
-        let told = |runs: &[(&Analysis, &AppRecord)], most| {
+        let reported = |runs: &[(&Analysis, &AppRecord)], most| {
             let (all, left) = profiles(runs, most, |kernel| kernel.residence.clone());
             let rows =
                 all.into_iter().map(|one| (one.label, one.launches, one.shares["registers"]));
             (rows.collect::<Vec<_>>(), left)
         };
-        let (rows, left) = told(&[(&record, &app)], 9);
+        let (rows, left) = reported(&[(&record, &app)], 9);
         assert_eq!((rows.len(), left), (2, 0));
         assert_eq!((rows[0].0.as_str(), rows[0].1), ("a", 2));
         assert!((rows[0].2 - 0.3).abs() < 1e-12);
-        let (rows, left) = told(&[(&record, &app), (&record, &app)], 2);
+        let (rows, left) = reported(&[(&record, &app), (&record, &app)], 2);
         let names: Vec<&str> = rows.iter().map(|row| row.0.as_str()).collect();
         assert_eq!((names, left), (vec!["x: a", "x: a [2]"], 2));
     }

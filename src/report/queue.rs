@@ -101,15 +101,16 @@ fn scheme_names(runs: &[&QueueRun]) -> Vec<String> {
     };
     let name = |run: &&QueueRun| {
         let same: Vec<_> = runs.iter().filter(|other| other.scheme == run.scheme).collect();
-        let told = !run.label.is_empty();
-        let keys = run.parameters.keys().map(String::as_str).filter(|key| *key != RULE && !told);
-        let alike = |other: &&&&QueueRun| !told || other.label == run.label;
+        let reported = !run.label.is_empty();
+        let keys =
+            run.parameters.keys().map(String::as_str).filter(|key| *key != RULE && !reported);
+        let alike = |other: &&&&QueueRun| !reported || other.label == run.label;
         let differs = |key: &&str| {
             same.iter().filter(alike).any(|other| value(other, key) != value(run, key))
         };
         let words = keys.chain([RULE]).filter(differs);
         let words = words.map(|key| format!(":{key}={}", value(run, key).unwrap_or_default()));
-        let name = if told { &run.label } else { &run.scheme };
+        let name = if reported { &run.label } else { &run.scheme };
         name.clone() + &words.collect::<String>()
     };
     runs.iter().map(name).collect()

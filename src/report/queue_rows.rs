@@ -87,7 +87,8 @@ fn matrix(known: &InterferenceRecord) -> Section {
     let row = |(disturbs, values): (&String, &Vec<f64>)| {
         let cell = |(suffers, value): (&String, &f64)| {
             let published = published(known, disturbs, suffers);
-            let beside = published.map(|told| format!(" ({})", range(told))).unwrap_or_default();
+            let beside =
+                published.map(|reported| format!(" ({})", range(reported))).unwrap_or_default();
             format!("{value:.2}{beside}")
         };
         let cells = known.classes.iter().zip(values).map(cell);
@@ -117,15 +118,18 @@ pub(crate) fn published<'a>(
     disturbs: &str,
     suffers: &str,
 ) -> Option<&'a PublishedSlowdown> {
-    known.published.iter().find(|told| told.disturbs == disturbs && told.suffers == suffers)
+    known
+        .published
+        .iter()
+        .find(|reported| reported.disturbs == disturbs && reported.suffers == suffers)
 }
 
 /// A published value, or the range in which it lies.
-pub(crate) fn range(told: &PublishedSlowdown) -> String {
-    if told.high > told.low {
-        format!("{:.2}–{:.2}", told.low, told.high)
+pub(crate) fn range(reported: &PublishedSlowdown) -> String {
+    if reported.high > reported.low {
+        format!("{:.2}–{:.2}", reported.low, reported.high)
     } else {
-        format!("{:.2}", told.low)
+        format!("{:.2}", reported.low)
     }
 }
 
@@ -249,7 +253,7 @@ fn over_baseline(panel: &Panel<'_>) -> Option<Section> {
         }
     }
     overs.sort_by_key(|over| **over == Over::Average);
-    let told = |gain: Option<Gain>| match gain {
+    let reported = |gain: Option<Gain>| match gain {
         None => "–".into(),
         Some(Gain { mean, interval: None }) => format!("{mean:.3}"),
         Some(Gain { mean, interval: Some((low, high)) }) => {
@@ -261,9 +265,9 @@ fn over_baseline(panel: &Panel<'_>) -> Option<Section> {
             brief(over_name(&gain.over), 16),
             brief(&gain.scheme, 22),
             gain.queues.to_string(),
-            told(gain.throughput),
-            told(gain.ipc),
-            told(gain.job_ipc),
+            reported(gain.throughput),
+            reported(gain.ipc),
+            reported(gain.job_ipc),
         ]
     };
     let of =

@@ -1,10 +1,10 @@
 //! Does anything cover anything in a figure? Texts, legends, bars and lines, on a screen
 //! and in the columns of a paper.
 
-use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, Scene, Source, Width};
+use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, FigureInput, Source, Width};
 use gpumodel::report::results::Analysis;
 
-use crate::drawn::{compared, draw, scene, shown};
+use crate::drawn::{compared, draw, input, shown};
 use crate::picture::{boxes, levels, texts};
 use crate::shown::{crowded, small, together};
 
@@ -66,14 +66,14 @@ fn gallery() -> Vec<(String, Drawing)> {
         let records = [together(apps, sms, schemes)];
         for figure in FIGURES.iter().filter(|figure| figure.source == Source::CoRuns) {
             let name = format!("{} of {apps} on {sms} under {schemes}", figure.name);
-            let drawing = figure.draw(&Scene::new(&records)).unwrap();
+            let drawing = figure.draw(&FigureInput::new(&records)).unwrap();
             assert!(drawing.svg.len() < 1 << 20, "{name} takes {} bytes", drawing.svg.len());
             drawings.push((name, drawing));
         }
     }
     let mixes: Vec<Analysis> = (2..50).map(|mix| together(2, mix, 4)).collect();
     for name in ["normalized", "slowdown", "schemes"] {
-        let drawing = Figure::named(name).unwrap().draw(&Scene::new(&mixes)).unwrap();
+        let drawing = Figure::named(name).unwrap().draw(&FigureInput::new(&mixes)).unwrap();
         drawings.push((format!("{name} of {} mixes", mixes.len()), drawing));
     }
     drawings
@@ -91,10 +91,10 @@ fn figures_for_print_have_their_size_and_nothing_covers_anything() {
     for figure in FIGURES {
         let records = shown(figure.name, &small()).unwrap();
         let comparison = compared(&records);
-        let scene = scene(figure.name, &records).unwrap().with(&comparison);
-        let screen = figure.draw(&scene).unwrap();
+        let input = input(figure.name, &records).unwrap().with(&comparison);
+        let screen = figure.draw(&input).unwrap();
         for (wide, inches, size) in [(Width::One, "3.33in", 3.33), (Width::Two, "7in", 7.0)] {
-            let drawing = figure.draw(&scene.clone().sized(wide)).unwrap();
+            let drawing = figure.draw(&input.clone().sized(wide)).unwrap();
             clear(&format!("{} as {wide:?}", figure.name), &drawing);
             assert_eq!(drawing.csv, screen.csv, "{}: the same numbers", figure.name);
             let document = roxmltree::Document::parse(&drawing.svg).unwrap();

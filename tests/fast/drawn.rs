@@ -1,7 +1,7 @@
 //! What every figure of one record is drawn from.
 
 use gpumodel::report::ReportError;
-use gpumodel::report::figure::{Drawing, Figure, Scene, Source};
+use gpumodel::report::figure::{Drawing, Figure, FigureInput, Source};
 use gpumodel::report::results::{Analysis, Comparison, ReferenceTable};
 
 use crate::shown::data;
@@ -28,9 +28,12 @@ pub(crate) fn shown(name: &str, record: &Analysis) -> Result<Vec<Analysis>, Repo
 }
 
 /// Of `records`, what the figure `name` shows one of.
-pub(crate) fn scene<'a>(name: &str, records: &'a [Analysis]) -> Result<Scene<'a>, ReportError> {
-    let scene = Scene::new(records);
-    if name == "timeline" { scene.only(&records[0].solo[0].app) } else { Ok(scene) }
+pub(crate) fn input<'a>(
+    name: &str,
+    records: &'a [Analysis],
+) -> Result<FigureInput<'a>, ReportError> {
+    let input = FigureInput::new(records);
+    if name == "timeline" { input.only(&records[0].solo[0].app) } else { Ok(input) }
 }
 
 /// `records` beside the committed reference table.
@@ -42,7 +45,7 @@ pub(crate) fn compared(records: &[Analysis]) -> Comparison {
 pub(crate) fn draw(name: &str, record: &Analysis) -> Result<Drawing, ReportError> {
     let records = shown(name, record)?;
     let comparison = compared(&records);
-    Figure::named(name)?.draw(&scene(name, &records)?.with(&comparison))
+    Figure::named(name)?.draw(&input(name, &records)?.with(&comparison))
 }
 
 /// `record` again on a machine that takes one to four CTAs per SM. Speed grows with

@@ -1,6 +1,6 @@
 //! Do figures show what a run held where more was set than the machine has?
 
-use gpumodel::report::figure::{Drawing, Figure, Scene};
+use gpumodel::report::figure::{Drawing, Figure, FigureInput};
 use gpumodel::report::results::Analysis;
 
 use crate::picture::texts;
@@ -8,7 +8,7 @@ use crate::shown_slices::{sliced, surface};
 use crate::shown_study::{alone, cycles, studied};
 
 fn draw(name: &str, records: &[Analysis]) -> Drawing {
-    Figure::named(name).unwrap().draw(&Scene::new(records)).unwrap()
+    Figure::named(name).unwrap().draw(&FigureInput::new(records)).unwrap()
 }
 
 /// Column number `column` of a figure's values.

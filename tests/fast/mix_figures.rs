@@ -1,6 +1,6 @@
 //! Do the figures of many mixes that divide SMs and channels follow from the numbers?
 
-use gpumodel::report::figure::{Drawing, Figure, Scene};
+use gpumodel::report::figure::{Drawing, Figure, FigureInput};
 use gpumodel::report::results::{Analysis, CoRun};
 
 use crate::picture::{boxes, texts};
@@ -12,11 +12,11 @@ const BLUE: &str = "#0072B2";
 const ORANGE: &str = "#E69F00";
 
 fn draw(name: &str, records: &[Analysis]) -> Drawing {
-    Figure::named(name).unwrap().draw(&Scene::new(records)).unwrap()
+    Figure::named(name).unwrap().draw(&FigureInput::new(records)).unwrap()
 }
 
 fn refused(name: &str, records: &[Analysis]) -> String {
-    Figure::named(name).unwrap().draw(&Scene::new(records)).unwrap_err().to_string()
+    Figure::named(name).unwrap().draw(&FigureInput::new(records)).unwrap_err().to_string()
 }
 
 /// The cells of a figure's values that begin with `start`, a row after another.
@@ -261,7 +261,7 @@ fn energy_is_that_of_an_instruction_over_the_baseline_s_whole() {
     check(&told("ugpu")[1], [0.75, 0.5, 0.25]);
     check(&row(&drawing, &["MEAN", "ugpu"]), [0.825, 0.5, 0.325]);
     assert_eq!(drawing.plots.len(), 3, "the whole, the GPU, the memory");
-    let over = Scene::new(std::slice::from_ref(&first)).against("ugpu");
+    let over = FigureInput::new(std::slice::from_ref(&first)).against("ugpu");
     let drawing = Figure::named("energy").unwrap().draw(&over).unwrap();
     close(&row(&drawing, &["PVC+DXTC", "bp"])[2], 0.4 / 0.36);
     // Without a table of energy, or alone, nothing can be compared.

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use gpumodel::sim::config::{Models, Paper};
+use gpumodel::report::paper::Paper;
+use gpumodel::sim::config::Models;
 use toml::Value;
 
 use crate::common::workloads;

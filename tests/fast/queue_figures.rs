@@ -1,7 +1,7 @@
 //! Do the pictures of queues follow from the numbers?
 
 use assert_cmd::Command;
-use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, Scene, Source};
+use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, FigureInput, Source};
 use gpumodel::report::results::Analysis;
 use gpumodel::report::{ReportError, page, table, write_all};
 
@@ -13,7 +13,7 @@ use crate::shown_queue::{Size, TWENTY, queued};
 const STUDY: Size = Size { distributions: 5, seeds: 3, ..TWENTY };
 
 fn draw(name: &str, records: &[Analysis]) -> Drawing {
-    Figure::named(name).unwrap().draw(&Scene::new(records)).unwrap()
+    Figure::named(name).unwrap().draw(&FigureInput::new(records)).unwrap()
 }
 
 fn words(drawing: &Drawing) -> Vec<String> {
@@ -63,11 +63,11 @@ fn gallery() -> Vec<(String, Drawing)> {
         ("many schemes", vec![queued(Size { schemes: 11, seeds: 2, ..STUDY })]),
     ];
     let mut drawings = Vec::new();
-    for (scene, records) in scenes {
+    for (input, records) in scenes {
         for figure in FIGURES.iter().filter(|figure| figure.source == Source::Queues) {
-            let name = format!("{} of {scene}", figure.name);
+            let name = format!("{} of {input}", figure.name);
             let drawing =
-                figure.draw(&Scene::new(&records)).unwrap_or_else(|e| panic!("{name}: {e}"));
+                figure.draw(&FigureInput::new(&records)).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert!(!drawing.csv.is_empty(), "{name} has values");
             drawings.push((name, drawing));
         }
@@ -129,15 +129,16 @@ fn bars_are_what_schemes_gain_on_the_queues_of_a_distribution() {
 fn metric_and_baseline_are_chosen_or_refused() {
     let records = [queued(STUDY)];
     let figure = Figure::named("queues").unwrap();
-    let scene = || Scene::new(&records);
-    let drawing = figure.draw(&scene().by("job-ipc").against("ilp")).unwrap();
+    let input = || FigureInput::new(&records);
+    let drawing = figure.draw(&input().by("job-ipc").against("ilp")).unwrap();
     assert!(drawing.csv.lines().any(|line| line.contains(",equal,ilp,job-ipc,3,1,1,1")));
-    let error = |scene: Scene<'_>| figure.draw(&scene).unwrap_err().to_string();
-    assert!(error(scene().by("speed")).contains("throughput, ipc, job-ipc"));
-    assert!(error(scene().against("cuda")).contains("even-queue, profile-based, ilp, ilp-smra"));
+    let error = |input: FigureInput<'_>| figure.draw(&input).unwrap_err().to_string();
+    assert!(error(input().by("speed")).contains("throughput, ipc, job-ipc"));
+    assert!(error(input().against("cuda")).contains("even-queue, profile-based, ilp, ilp-smra"));
     let none = [small()];
     for name in ["interference", "queues", "schedule", "sm-share"] {
-        let error = Figure::named(name).unwrap().draw(&Scene::new(&none)).unwrap_err().to_string();
+        let error =
+            Figure::named(name).unwrap().draw(&FigureInput::new(&none)).unwrap_err().to_string();
         assert!(error.contains("--queue FILE.toml"), "{error}");
     }
 }
@@ -147,9 +148,9 @@ fn one_queue_is_chosen_by_name() {
     let records = [queued(STUDY)];
     for name in ["schedule", "sm-share"] {
         let figure = Figure::named(name).unwrap();
-        let chosen = figure.draw(&Scene::new(&records).of("MC-2")).unwrap();
+        let chosen = figure.draw(&FigureInput::new(&records).of("MC-2")).unwrap();
         assert!(words(&chosen).iter().any(|word| word.ends_with(": MC-2")));
-        let error = figure.draw(&Scene::new(&records).of("MC-9")).unwrap_err().to_string();
+        let error = figure.draw(&FigureInput::new(&records).of("MC-9")).unwrap_err().to_string();
         assert!(error.contains("no queue is called MC-9; there are A-1, A-2"), "{error}");
     }
 }
@@ -169,7 +170,8 @@ fn plot_takes_the_queue_from_the_command_line() {
     };
     plot("A-3").success();
     let records = [record];
-    let drawing = Figure::named("schedule").unwrap().draw(&Scene::new(&records).of("A-3")).unwrap();
+    let drawing =
+        Figure::named("schedule").unwrap().draw(&FigureInput::new(&records).of("A-3")).unwrap();
     assert_eq!(std::fs::read_to_string(&svg).unwrap(), drawing.svg);
     assert_eq!(std::fs::read_to_string(&values).unwrap(), drawing.csv);
     plot("B-3").code(2);
@@ -269,7 +271,7 @@ fn extreme_values_draw_or_refuse_and_end() {
         record.interference[0].slowdown[0][0] = value;
         record.interference[0].published[0].high = value;
         for figure in FIGURES.iter().filter(|figure| figure.source == Source::Queues) {
-            match figure.draw(&Scene::new(std::slice::from_ref(&record))) {
+            match figure.draw(&FigureInput::new(std::slice::from_ref(&record))) {
                 Ok(drawing) => assert!(drawing.svg.len() < 1 << 20, "{}", figure.name),
                 Err(error) => assert!(matches!(error, ReportError::Empty { .. }), "{error}"),
             }

@@ -3,11 +3,11 @@
 use std::fs;
 
 use assert_cmd::Command;
-use gpumodel::report::figure::{Choice, FIGURES, Figure, Scene};
+use gpumodel::report::figure::{Choice, FIGURES, Figure, FigureInput};
 use gpumodel::report::results::{Analysis, CellRecord};
 use gpumodel::report::{ReportError, page, table, write_all};
 
-use crate::drawn::{compared, draw, scene, shown};
+use crate::drawn::{compared, draw, input, shown};
 use crate::picture::{boxes, texts};
 use crate::shown::{crowded, data, small};
 
@@ -18,7 +18,7 @@ fn a_line_of_the_occupancy_figure_is_the_share_of_its_own_best() {
     // Two launches of Kernel: 184000 instructions in 1000 + 500 cycles, times 4.
     assert!(words.contains(&"one: Kernel (491 at 3)".to_string()), "{words:?}");
     // One run alone has one point per kernel.
-    let alone = Figure::named("occupancy").unwrap().draw(&Scene::new(&[small()]));
+    let alone = Figure::named("occupancy").unwrap().draw(&FigureInput::new(&[small()]));
     assert!(alone.unwrap_err().to_string().contains("sm.max_ctas"));
 }
 
@@ -86,8 +86,8 @@ fn a_figure_without_data_is_an_error_that_says_what_is_missing() {
     let nothing =
         Analysis { schema: gpumodel::report::results::SCHEMA.into(), ..Analysis::default() };
     for figure in FIGURES {
-        let scene = Scene::new(std::slice::from_ref(&nothing));
-        let message = figure.draw(&scene).unwrap_err().to_string();
+        let input = FigureInput::new(std::slice::from_ref(&nothing));
+        let message = figure.draw(&input).unwrap_err().to_string();
         assert!(message.starts_with(&format!("figure `{}`: ", figure.name)), "{message}");
     }
     let mut old = small();
@@ -254,9 +254,9 @@ fn the_terminal_tables_show_the_record() {
 #[test]
 fn a_timeline_of_several_runs_says_what_there_is_and_how_one_is_chosen() {
     let timeline = |records: &[Analysis], app: Option<&str>| {
-        let scene = Scene::new(records);
-        let scene = app.map_or_else(|| Ok(scene.clone()), |app| scene.clone().only(app)).unwrap();
-        Figure::named("timeline").unwrap().draw(&scene).unwrap_err().to_string()
+        let input = FigureInput::new(records);
+        let input = app.map_or_else(|| Ok(input.clone()), |app| input.clone().only(app)).unwrap();
+        Figure::named("timeline").unwrap().draw(&input).unwrap_err().to_string()
     };
     let mut records = [small(), small(), small()];
     for (record, name) in records.iter_mut().zip(["v100", "a100", "v100"]) {
@@ -308,15 +308,15 @@ fn figures_show_the_choices_that_they_take_and_no_others() {
     for figure in FIGURES {
         let records = shown(figure.name, &small()).unwrap();
         let comparison = compared(&records);
-        let alone = scene(figure.name, &records).unwrap();
+        let alone = input(figure.name, &records).unwrap();
         let whole = alone.clone().with(&comparison);
-        for (choice, scene) in [
+        for (choice, input) in [
             (Choice::Reference, alone),
             (Choice::Baseline, whole.clone().against("nobody")),
             (Choice::Metric, whole.clone().by("beauty")),
             (Choice::Queue, whole.of("nowhere")),
         ] {
-            let (drawn, taken) = (figure.draw(&scene), figure.check(choice));
+            let (drawn, taken) = (figure.draw(&input), figure.check(choice));
             assert_eq!(drawn.is_err(), taken.is_ok(), "{}: {choice:?}", figure.name);
         }
     }

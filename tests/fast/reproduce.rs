@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use gpumodel::report::results::{Reproduction, Verdict};
+use gpumodel::report::paper::{Reproduction, Verdict};
 
 use crate::sweep_place::Place;
 

@@ -1,6 +1,6 @@
 //! Do the figures of slices of several sizes follow from the numbers?
 
-use gpumodel::report::figure::{Drawing, Figure, Scene};
+use gpumodel::report::figure::{Drawing, Figure, FigureInput};
 use gpumodel::report::results::{Analysis, MigrationRecord};
 
 use crate::picture::texts;
@@ -9,7 +9,7 @@ use crate::shown_study::apart;
 
 fn drawn(name: &str, records: &[Analysis]) -> Result<Drawing, String> {
     let figure = Figure::named(name).unwrap();
-    figure.draw(&Scene::new(records)).map_err(|error| error.to_string())
+    figure.draw(&FigureInput::new(records)).map_err(|error| error.to_string())
 }
 
 fn rows(drawing: &Drawing) -> Vec<Vec<String>> {

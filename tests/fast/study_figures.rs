@@ -2,7 +2,7 @@
 //! numbers?
 
 use assert_cmd::Command;
-use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, Scene, Source};
+use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, FigureInput, Source};
 use gpumodel::report::results::Analysis;
 use gpumodel::report::{ReportError, write_all};
 
@@ -14,11 +14,11 @@ use crate::shown_slices::{sliced, surfaces};
 use crate::shown_study::{alone, apart, cycles, hosted, pair, pairs, studied};
 
 fn draw(name: &str, records: &[Analysis]) -> Drawing {
-    Figure::named(name).unwrap().draw(&Scene::new(records)).unwrap()
+    Figure::named(name).unwrap().draw(&FigureInput::new(records)).unwrap()
 }
 
 fn refused(name: &str, records: &[Analysis]) -> String {
-    Figure::named(name).unwrap().draw(&Scene::new(records)).unwrap_err().to_string()
+    Figure::named(name).unwrap().draw(&FigureInput::new(records)).unwrap_err().to_string()
 }
 
 fn words(drawing: &Drawing) -> Vec<String> {
@@ -64,7 +64,7 @@ fn gallery() -> Vec<(String, Drawing)> {
             };
             let name = format!("{} of {count}{}", figure.name, if long { " long" } else { "" });
             let drawing =
-                figure.draw(&Scene::new(&records)).unwrap_or_else(|e| panic!("{name}: {e}"));
+                figure.draw(&FigureInput::new(&records)).unwrap_or_else(|e| panic!("{name}: {e}"));
             drawings.push((name, drawing));
         }
     }
@@ -206,9 +206,9 @@ fn speedups_of_a_mix_are_means_over_orders_of_arrival() {
     records[2].coruns[0].apps[1].finished = false;
     assert_eq!(row(&draw("makespan", &records), &["BO+FD", "sim"])[2], "2");
     let figure = Figure::named("makespan").unwrap();
-    let error = figure.draw(&Scene::new(&records).against("cuda")).unwrap_err().to_string();
+    let error = figure.draw(&FigureInput::new(&records).against("cuda")).unwrap_err().to_string();
     assert!(error.contains("the schemes are sequential, sim"), "{error}");
-    let over = figure.draw(&Scene::new(&records).against("sim")).unwrap();
+    let over = figure.draw(&FigureInput::new(&records).against("sim")).unwrap();
     close(number(&row(&over, &["BO+FD", "sequential"])[4]), (0.8 + 1000.0 / 1100.0) / 2.0);
 }
 
@@ -264,8 +264,8 @@ fn task_sizes_are_over_the_kernels_as_written() {
     records[0].solo[0].cycles = cycles(0) * 3;
     close(size(&draw("task-size", &records), "1"), 0.65);
     let figure = Figure::named("task-size").unwrap();
-    let scene = Scene::new(&records).only("suite/FD").unwrap();
-    assert!(figure.draw(&scene).unwrap().csv.lines().skip(1).all(|line| line.starts_with("FD,")));
+    let input = FigureInput::new(&records).only("suite/FD").unwrap();
+    assert!(figure.draw(&input).unwrap().csv.lines().skip(1).all(|line| line.starts_with("FD,")));
 }
 
 #[test]
@@ -343,7 +343,7 @@ fn plot_takes_several_records_and_the_baseline() {
     command.args(["--figure", "makespan", "--baseline", "pt", "-o"]).arg(&svg);
     command.arg("--csv").arg(&values).assert().success();
     let figure = Figure::named("makespan").unwrap();
-    let drawing = figure.draw(&Scene::new(&records).against("pt")).unwrap();
+    let drawing = figure.draw(&FigureInput::new(&records).against("pt")).unwrap();
     assert_eq!(std::fs::read_to_string(&svg).unwrap(), drawing.svg);
     assert_eq!(std::fs::read_to_string(&values).unwrap(), drawing.csv);
 }
@@ -380,7 +380,7 @@ fn extreme_values_draw_or_refuse_and_end() {
             record.coruns.push(run);
         }
         for figure in studies() {
-            match figure.draw(&Scene::new(std::slice::from_ref(&record))) {
+            match figure.draw(&FigureInput::new(std::slice::from_ref(&record))) {
                 Ok(drawing) => assert!(drawing.svg.len() < 1 << 20, "{}", figure.name),
                 Err(error) => assert!(matches!(error, ReportError::Empty { .. }), "{error}"),
             }

@@ -1,7 +1,7 @@
 //! Do the figures of co-runs show the numbers of the record?
 
 use assert_cmd::Command;
-use gpumodel::report::figure::{Drawing, FIGURES, Figure, Scene, Source};
+use gpumodel::report::figure::{Drawing, FIGURES, Figure, FigureInput, Source};
 use gpumodel::report::results::statistics::geometric_mean;
 use gpumodel::report::results::{Analysis, CellRecord, CoRun, MigrationRecord};
 use gpumodel::report::{table, write_all};
@@ -10,7 +10,7 @@ use crate::picture::{boxes, texts};
 use crate::shown::{data, small, together};
 
 fn draw(name: &str, records: &[Analysis]) -> Drawing {
-    Figure::named(name).unwrap().draw(&Scene::new(records)).unwrap()
+    Figure::named(name).unwrap().draw(&FigureInput::new(records)).unwrap()
 }
 
 fn rows(csv: &str) -> Vec<Vec<String>> {
@@ -65,14 +65,14 @@ fn normalized_bars_are_shares_of_the_baseline_s() {
 fn another_baseline_and_metric_can_be_chosen() {
     let record = [together(2, 4, 3)];
     let figure = Figure::named("normalized").unwrap();
-    let scene = Scene::new(&record).against("spatial").by("antt");
-    let lines = rows(&figure.draw(&scene).unwrap().csv);
+    let input = FigureInput::new(&record).against("spatial").by("antt");
+    let lines = rows(&figure.draw(&input).unwrap().csv);
     let runs = &record[0].coruns;
     assert_eq!(lines[0][4].parse::<f64>().unwrap(), runs[0].antt / runs[2].antt);
     assert_eq!((&lines[2][2][..], &lines[2][4][..]), ("antt", "1"));
-    let wrong = figure.draw(&Scene::new(&record).against("nobody")).unwrap_err().to_string();
+    let wrong = figure.draw(&FigureInput::new(&record).against("nobody")).unwrap_err().to_string();
     assert!(wrong.contains("nobody") && wrong.contains("warped-slicer"), "{wrong}");
-    let wrong = figure.draw(&Scene::new(&record).by("beauty")).unwrap_err().to_string();
+    let wrong = figure.draw(&FigureInput::new(&record).by("beauty")).unwrap_err().to_string();
     assert!(wrong.contains("beauty") && wrong.contains("fairness"), "{wrong}");
 }
 
@@ -153,7 +153,7 @@ fn hostile_numbers_end() {
         run.ipc_throughput = 1e300;
     }
     for figure in FIGURES.iter().filter(|figure| figure.source == Source::CoRuns) {
-        let drawing = figure.draw(&Scene::new(&[record.clone()])).unwrap();
+        let drawing = figure.draw(&FigureInput::new(&[record.clone()])).unwrap();
         assert!(drawing.svg.len() < 1 << 20, "{}", figure.name);
     }
 }
@@ -182,16 +182,17 @@ fn figures_of_co_runs_say_that_there_is_none() {
     let mut record = small();
     record.coruns.clear();
     for figure in FIGURES.iter().filter(|figure| figure.source == Source::CoRuns) {
-        let error = figure.draw(&Scene::new(&[record.clone()])).unwrap_err().to_string();
+        let error = figure.draw(&FigureInput::new(&[record.clone()])).unwrap_err().to_string();
         assert!(error.contains("hold no co-runs; run `gpumodel analyze A B"), "{error}");
     }
     let older = Analysis { coruns: vec![CoRun { cycles: 5, ..CoRun::default() }], ..record };
     for name in ["shared-stalls", "curves", "residency"] {
-        let scene = [older.clone()];
-        let error = Figure::named(name).unwrap().draw(&Scene::new(&scene)).unwrap_err();
+        let input = [older.clone()];
+        let error = Figure::named(name).unwrap().draw(&FigureInput::new(&input)).unwrap_err();
         assert!(!error.to_string().contains("hold no co-runs"), "{error}");
         let two = [small(), small()];
-        let error = Figure::named(name).unwrap().draw(&Scene::new(&two)).unwrap_err().to_string();
+        let error =
+            Figure::named(name).unwrap().draw(&FigureInput::new(&two)).unwrap_err().to_string();
         assert!(error.contains("shows one mix, the records hold 2: one+two (under "), "{error}");
         assert!(error.contains("; give one of them: its file"), "{error}");
         // Cells of a sweep are named by their files, and not all of very many.
@@ -200,7 +201,8 @@ fn figures_of_co_runs_say_that_there_is_none() {
             Analysis { cell: Some(cell), ..small() }
         };
         let cells: Vec<Analysis> = (0..20).map(cell).collect();
-        let error = Figure::named(name).unwrap().draw(&Scene::new(&cells)).unwrap_err().to_string();
+        let error =
+            Figure::named(name).unwrap().draw(&FigureInput::new(&cells)).unwrap_err().to_string();
         assert!(error.contains("one+two [3] (cells/k2.json); "), "{error}");
         assert!(error.contains("; 4 more; give one of them"), "{error}");
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use gpumodel::policy::queue::find_queue;
 use gpumodel::policy::{Parameter, find};
-use gpumodel::sim::config::{Models, Paper, Part};
+use gpumodel::report::paper::{Paper, Part};
+use gpumodel::sim::config::Models;
 
 /// The schemes of a plan, without their settings.
 fn planned(models: &Models, plan: &str) -> Vec<String> {

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use gpumodel::report::paper::{PublishedLookup, TableEntry};
 use gpumodel::report::results::{
-    Analysis, AppRecord, CacheCounters, DramCounters, KernelRecord, MachineRecord, Quoted, Sought,
+    Analysis, AppRecord, CacheCounters, DramCounters, KernelRecord, MachineRecord,
     UtilizationRecord,
 };
 use gpumodel::trace::workload::Workload;
@@ -151,9 +152,10 @@ impl Study {
     pub(crate) fn modelled(&self, model: &str, column: &str) -> f64 {
         let (apps, at) = ([vec![model.to_owned()]], BTreeMap::new());
         let (rows, row, schemes, window_cycles) = ("app", model, &[], Some(WINDOW));
-        let sought = Sought { rows, row, column, apps: &apps, schemes, at: &at, window_cycles };
-        match sought.value(&[self.alone(model).record()]) {
-            Some(Quoted::Number(value)) => value,
+        let lookup =
+            PublishedLookup { rows, row, column, apps: &apps, schemes, at: &at, window_cycles };
+        match lookup.value(&[self.alone(model).record()]) {
+            Some(TableEntry::Number(value)) => value,
             other => panic!("{column} of {model}: {other:?}"),
         }
     }

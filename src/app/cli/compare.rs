@@ -9,9 +9,9 @@ use super::Outcome;
 use super::output::{check_svg, write_text};
 use super::records::{Records, read_all, sources};
 use super::spare::spare;
-use gpumodel_report::figure::{Figure, Scene};
+use gpumodel_report::figure::{Figure, FigureInput};
 use gpumodel_report::results::{
-    Comparison, ReferenceTable, alone_once, refuse_namesakes, refuse_twice,
+    Comparison, ReferenceTable, alone_once, refuse_ambiguous_apps, refuse_duplicate_rows,
 };
 use gpumodel_report::table;
 
@@ -58,14 +58,14 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let Records { all: mut records, from } = read_all(&arguments.records)?;
     alone_once(&mut records);
     let reference = ReferenceTable::read(&arguments.reference)?;
-    refuse_namesakes(&records, &reference)?;
-    refuse_twice(&records, &from, &reference)?;
+    refuse_ambiguous_apps(&records, &reference)?;
+    refuse_duplicate_rows(&records, &from, &reference)?;
     let comparison = Comparison::new(&records, &reference, arguments.launch_cycles);
     comparison.answered(&reference)?;
     comparison.launches_fit(&reference)?;
     if let Some(path) = &arguments.output {
-        let scene = Scene::new(&records).with(&comparison);
-        write_text(path, &Figure::named("correlation")?.draw(&scene)?.svg)?;
+        let input = FigureInput::new(&records).with(&comparison);
+        write_text(path, &Figure::named("correlation")?.draw(&input)?.svg)?;
     }
     if let Some(path) = &arguments.json {
         write_text(path, &comparison.to_json())?;

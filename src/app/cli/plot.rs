@@ -11,10 +11,10 @@ use super::output::{check_svg, stdout, write_text};
 use super::records::{Records, read_all, sources};
 use super::spare::spare;
 use gpumodel_report::ReportError;
-use gpumodel_report::figure::{Choice, FIGURES, Figure, Scene, Width};
+use gpumodel_report::figure::{Choice, FIGURES, Figure, FigureInput, Width};
 use gpumodel_report::results::{
-    Analysis, Comparison, RecordError, ReferenceTable, alone_once, refuse_namesakes, refuse_twice,
-    tell_apart,
+    Analysis, Comparison, RecordError, ReferenceTable, alone_once, disambiguate_apps,
+    refuse_ambiguous_apps, refuse_duplicate_rows,
 };
 
 /// Draws a figure as SVG from records alone.
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     spare(&inputs, &[("-o", Some(output.as_path())), ("--csv", arguments.csv.as_deref())])?;
     let (records, table) = read(&arguments, figure)?;
     let comparison = table.map(|table| Comparison::new(&records, &table, None));
-    let drawing = figure.draw(&scene(&arguments, &records, comparison.as_ref())?)?;
+    let drawing = figure.draw(&input(&arguments, &records, comparison.as_ref())?)?;
     if arguments.csv.is_some() && drawing.csv.is_empty() {
         return Err(format!("the figure {name} has no table of its own").into());
     }
@@ -116,32 +116,32 @@ fn check(arguments: &Arguments, figure: &Figure) -> Result<(), ReportError> {
 }
 
 /// What was chosen of `records`.
-fn scene<'a>(
+fn input<'a>(
     arguments: &'a Arguments,
     records: &'a [Analysis],
     comparison: Option<&'a Comparison>,
-) -> Result<Scene<'a>, ReportError> {
-    let mut scene = Scene::new(records).sized(match arguments.width {
+) -> Result<FigureInput<'a>, ReportError> {
+    let mut input = FigureInput::new(records).sized(match arguments.width {
         None => Width::Screen,
         Some(Columns::One) => Width::One,
         Some(Columns::Two) => Width::Two,
     });
     if let Some(app) = &arguments.app {
-        scene = scene.only(app)?;
+        input = input.only(app)?;
     }
     if let Some(comparison) = comparison {
-        scene = scene.with(comparison);
+        input = input.with(comparison);
     }
     if let Some(scheme) = &arguments.baseline {
-        scene = scene.against(scheme);
+        input = input.against(scheme);
     }
     if let Some(metric) = &arguments.metric {
-        scene = scene.by(metric);
+        input = input.by(metric);
     }
     if let Some(queue) = &arguments.queue {
-        scene = scene.of(queue);
+        input = input.of(queue);
     }
-    Ok(scene)
+    Ok(input)
 }
 
 /// The records as `figure` shows them, and the reference table that was asked for.
@@ -152,14 +152,14 @@ fn read(
     let Records { all: mut records, from } = read_all(&arguments.records)?;
     let table = arguments.reference.as_deref().map(ReferenceTable::read).transpose()?;
     if let Some(table) = &table {
-        refuse_namesakes(&records, table)?;
+        refuse_ambiguous_apps(&records, table)?;
     }
-    tell_apart(&mut records);
+    disambiguate_apps(&mut records);
     if figure.source.alone() {
         alone_once(&mut records);
     }
     if let Some(table) = &table {
-        refuse_twice(&records, &from, table)?;
+        refuse_duplicate_rows(&records, &from, table)?;
     }
     Ok((records, table))
 }

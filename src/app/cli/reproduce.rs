@@ -97,9 +97,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         }
         Err(error) => return Err(error.into()),
     };
-    gpumodel_report::write_reproduction(&found, folder)?;
+    gpumodel_report::paper::write_reproduction(&found, folder)?;
     let mut stdout = stdout();
-    stdout.write_all(gpumodel_report::headlines(&found).as_bytes())?;
+    stdout.write_all(gpumodel_report::paper::headlines(&found).as_bytes())?;
     if found.left() > 0 {
         let left = found.left();
         writeln!(stdout, "not run yet: {left}; the same command without --so-far goes on")?;

@@ -6,7 +6,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use gpumodel_sim::config::{Models, Paper, SpecError};
+use gpumodel_report::paper::{Paper, PaperError};
+use gpumodel_sim::config::Models;
 use gpumodel_trace::workload::{self, SynthError, Workload};
 
 use super::Outcome;
@@ -35,9 +36,9 @@ pub(super) fn list(models: Option<&Path>) -> Outcome {
 }
 
 /// The papers that have workload models, by name.
-fn papers(models: &Models) -> Result<Vec<Paper>, SpecError> {
+fn papers(models: &Models) -> Result<Vec<Paper>, PaperError> {
     let papers = models.names("papers").into_iter().map(|name| Paper::load(models, name));
-    let papers: Result<Vec<Paper>, SpecError> = papers.collect();
+    let papers: Result<Vec<Paper>, PaperError> = papers.collect();
     Ok(papers?.into_iter().filter(|paper| !paper.workloads.is_empty()).collect())
 }
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use gpumodel_core::units::{did_you_mean, sorted_mix};
-use gpumodel_report::results::{ALONE, Measure, Reproduction};
-use gpumodel_sim::config::{Compared, Headline, Paper, Part};
+use gpumodel_report::paper::{ALONE, Compared, Headline, Paper, Part, Reproduction};
+use gpumodel_report::results::Measure;
 
 use super::super::sweep::PlanNames;
 use super::ReproduceError;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use gpumodel_report::paper::PaperError;
 use gpumodel_report::results::RecordError;
 use gpumodel_sim::config::SpecError;
 
@@ -16,6 +17,9 @@ pub enum ReproduceError {
     /// A model file is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
+    /// A paper's file cannot be read.
+    #[error(transparent)]
+    File(#[from] PaperError),
     /// No paper of that name has an evaluation.
     #[error("there is no paper {name}{hint}; there are: all, {known}")]
     NoPaper {

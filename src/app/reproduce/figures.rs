@@ -2,20 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use gpumodel_report::results::{HeadlineRow, ReproducedFigure, ReproducedPart};
-use gpumodel_sim::config::{Paper, Part, PartFigure};
+use gpumodel_report::paper::{HeadlineRow, Paper, Part, ReproducedFigure, ReproducedPart};
 
 /// The figures of `part`, without what the paper prints.
 pub(super) fn figures(part: &Part) -> Vec<ReproducedFigure> {
-    let figure = |figure: &PartFigure| ReproducedFigure {
-        name: figure.name.clone(),
-        shows: figure.shows.clone(),
-        baseline: figure.baseline.clone(),
-        metric: figure.metric.clone(),
-        mix: figure.mix.clone(),
-        published_percent: BTreeMap::new(),
-    };
-    part.figures.iter().map(figure).collect()
+    let figures = part.figures.iter().cloned();
+    figures.map(|figure| ReproducedFigure { figure, published_percent: BTreeMap::new() }).collect()
 }
 
 /// The figures of `part`, no short version, with the means that the paper prints of all its
@@ -28,11 +20,11 @@ pub(super) fn marked(
     let whole: Vec<&HeadlineRow> = rows.iter().filter(|row| is_whole(row, part, paper)).collect();
     let marked = |figure: &ReproducedFigure| {
         let own = |row: &&&HeadlineRow| {
-            let over = figure.baseline.as_ref() == Some(&row.over);
-            over && figure.metric.as_ref() == Some(&row.measure)
+            let over = figure.figure.baseline.as_ref() == Some(&row.headline.over);
+            over && figure.figure.metric.as_ref() == Some(&row.headline.measure)
         };
-        let printed =
-            whole.iter().filter(own).map(|row| (row.scheme.clone(), row.published_percent));
+        let headlines = whole.iter().filter(own).map(|row| &row.headline);
+        let printed = headlines.map(|one| (one.scheme.clone(), one.published_percent));
         ReproducedFigure { published_percent: printed.collect(), ..figure.clone() }
     };
     part.figures.iter().map(marked).collect()
@@ -40,9 +32,10 @@ pub(super) fn marked(
 
 /// Whether `row` is a mean over all mixes of `part`, and each of them has a value here.
 fn is_whole(row: &HeadlineRow, part: &ReproducedPart, paper: &Paper) -> bool {
-    let set = &paper.sets[&row.set];
+    let set = &paper.sets[&row.headline.set];
     let plain = set.overrides.is_empty() && set.distribution.is_none();
-    let mean = ["arithmetic", "geometric"].contains(&row.mean.as_str()) && !row.limit;
+    let mean = ["arithmetic", "geometric"].contains(&row.headline.mean.as_str());
+    let mean = mean && !row.headline.limit;
     let all = match part.mixes {
         Some(all) => row.mixes.len() == all,
         None => set.mixes.is_none() && part.failed == 0,
@@ -53,8 +46,7 @@ fn is_whole(row: &HeadlineRow, part: &ReproducedPart, paper: &Paper) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{figures, marked};
-    use gpumodel_report::results::{HeadlineRow, MixGain, ReproducedPart};
-    use gpumodel_sim::config::{Headline, Paper};
+    use gpumodel_report::paper::{Headline, HeadlineRow, MixGain, Paper, ReproducedPart};
 
     /// What is printed by IPC over left-over in a part of `all` mixes, where the runs of each
     /// row have `ran` of them.
@@ -70,11 +62,12 @@ mod tests {
         };
         let filled = |headline: &Headline| HeadlineRow {
             mixes: vec![MixGain::default(); ran],
-            ..super::super::row(headline, &paper.sets[&headline.set], &[], false)
+            ..super::super::filled(headline, &paper.sets[&headline.set], &[], false)
         };
         let rows: Vec<HeadlineRow> = paper.headlines.iter().map(filled).collect();
         let drawn = marked(&part, &paper, &rows);
-        let one = drawn.iter().find(|figure| figure.metric.as_deref() == Some("ipc")).unwrap();
+        let one =
+            drawn.iter().find(|figure| figure.figure.metric.as_deref() == Some("ipc")).unwrap();
         one.published_percent.get("warped-slicer").copied()
     }
 

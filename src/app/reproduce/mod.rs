@@ -14,11 +14,12 @@ mod tables;
 use std::path::PathBuf;
 
 use gpumodel_core::units::did_you_mean;
-use gpumodel_report::results::{
-    Analysis, Chosen, HeadlineRow, REPRODUCTION_SCHEMA, ReproducedPaper, ReproducedPart,
-    Reproduction, SilenceRecord, joined, judge,
+use gpumodel_report::paper::{
+    Headline, HeadlineRow, Paper, REPRODUCTION_SCHEMA, ReproducedPaper, ReproducedPart,
+    Reproduction, RunSelection, Set, Side, judge,
 };
-use gpumodel_sim::config::{Headline, Models, Paper, Set, Side};
+use gpumodel_report::results::{Analysis, joined};
+use gpumodel_sim::config::Models;
 
 use super::recall::BUILD;
 use super::sweep::SweepWatch;
@@ -133,7 +134,7 @@ fn one(
         ran.push(Ran { part, records: joined(records) });
     }
     let row = |headline: &Headline| {
-        let row = row(headline, &paper.sets[&headline.set], &ran, request.quick);
+        let row = filled(headline, &paper.sets[&headline.set], &ran, request.quick);
         HeadlineRow { analysis: analysis(headline, &row, request.quick), ..row }
     };
     let mut rows: Vec<HeadlineRow> = paper.headlines.iter().map(row).collect();
@@ -150,40 +151,25 @@ fn one(
         parts: ran.into_iter().map(|ran| ran.part).collect(),
         rows,
         tables,
-        silent: paper.silences.iter().map(silence_record).collect(),
+        silent: paper.silences.clone(),
     })
 }
 
-/// What is printed, with what the part that it is about gives.
-fn row(headline: &Headline, set: &Set, ran: &[Ran], partial: bool) -> HeadlineRow {
-    let row = HeadlineRow {
-        published: headline.published.clone(),
-        scheme: headline.scheme.clone(),
-        over: headline.over.clone(),
-        set: headline.set.clone(),
-        measure: headline.measure.clone(),
-        mean: headline.mean.clone(),
-        published_percent: headline.percent.ends(),
-        limit: headline.limit,
-        ..HeadlineRow::default()
-    };
-    filled(row, set, ran, partial)
-}
-
-/// `row` with what the part that `set` is of gives.
-fn filled(mut row: HeadlineRow, set: &Set, ran: &[Ran], partial: bool) -> HeadlineRow {
+/// `headline` with what the part that `set` is of gives.
+fn filled(headline: &Headline, set: &Set, ran: &[Ran], partial: bool) -> HeadlineRow {
+    let mut row = HeadlineRow { headline: headline.clone(), ..HeadlineRow::default() };
     if set.best {
-        row.mean = String::from("best");
+        row.headline.mean = String::from("best");
     }
     let part = ran.iter().find(|ran| ran.part.name == set.part);
-    let chosen = Chosen {
+    let selection = RunSelection {
         mixes: set.mixes.as_deref(),
         overrides: Some(&set.overrides),
         distribution: set.distribution.as_deref(),
         partial: partial || part.is_some_and(|ran| ran.part.left > 0),
     };
     if let Some(ran) = part {
-        row.fill(&ran.records, &chosen);
+        row.fill(&ran.records, &selection);
     }
     let all = part.and_then(|ran| ran.part.mixes);
     row.set_mixes = set.mixes.as_deref().map(distinct).or(all);
@@ -199,15 +185,9 @@ fn analysis(headline: &Headline, row: &HeadlineRow, quick: bool) -> Option<Strin
     headline.analysis.clone().filter(|_| row.is_low() == Some(low))
 }
 
-fn silence_record(silence: &gpumodel_sim::config::Silence) -> SilenceRecord {
-    let (what, taken) = (silence.what.clone(), silence.taken.clone());
-    SilenceRecord { what, taken, sensitivity: silence.sensitivity.clone() }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{HeadlineRow, analysis};
-    use gpumodel_sim::config::Headline;
+    use super::{Headline, HeadlineRow, analysis};
 
     #[test]
     fn an_analysis_is_of_whole_runs_and_one_side() {
@@ -218,7 +198,7 @@ mod tests {
         .unwrap();
         let told = |ours, quick| {
             let row = HeadlineRow {
-                published_percent: [10.0; 2],
+                headline: headline.clone(),
                 modelled_percent: ours,
                 ..HeadlineRow::default()
             };

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gpumodel_core::units::WholeFile;
-use gpumodel_report::results::{Analysis, ReproducedPart, SweepFiles};
-use gpumodel_sim::config::{Models, Paper, Part};
+use gpumodel_report::paper::{Paper, Part, ReproducedPart};
+use gpumodel_report::results::{Analysis, SweepFiles};
+use gpumodel_sim::config::Models;
 
 use super::super::recall::{BUILD, key};
 use super::super::request::{AnalyzeRequest, analyze};

@@ -1,70 +1,53 @@
 //! The tables of a paper, with what the parts that have been run give of them.
 
-use gpumodel_report::results::{HeadlineRow, PublishedTable, PublishedValue, Quoted, Sought};
-use gpumodel_sim::config::{Compared, Paper, Printed, PrintedTable, PrintedValue};
+use gpumodel_report::paper::{
+    Compared, Headline, Paper, PublishedLookup, PublishedTable, PublishedValue, TableEntry,
+};
 
 use super::{Ran, filled};
 
 /// The value of a table that says how many cycles it is about.
 const WINDOW: &str = "cycles";
 
-/// Every table of `paper`; `partial`: runs are a part of the paper's.
+/// Every table of `paper`, with ours; `partial`: runs are a part of the paper's.
 pub(super) fn tables(paper: &Paper, ran: &[Ran], partial: bool) -> Vec<PublishedTable> {
-    let table = |table: &PrintedTable| {
-        let value = |value: &PrintedValue| PublishedValue {
-            row: value.row.clone(),
-            at: value.at.clone(),
-            column: value.column.clone(),
-            published: quoted(&value.printed),
-            modelled: match table.compared.get(&value.column) {
+    let mut tables = paper.tables.clone();
+    for (own, table) in tables.iter_mut().zip(&paper.tables) {
+        for value in &mut own.values {
+            value.modelled = match table.compared.get(&value.column) {
                 Some(compared) => gain(compared, paper, ran, partial),
                 None => found(table, value, ran),
-            },
-        };
-        PublishedTable {
-            name: table.name.clone(),
-            title: table.title.clone(),
-            published: table.published.clone(),
-            schemes: table.schemes.clone(),
-            values: table.values.iter().map(value).collect(),
-            unmodelled: table.unmodelled.clone(),
+            };
         }
-    };
-    paper.tables.iter().map(table).collect()
-}
-
-fn quoted(printed: &Printed) -> Quoted {
-    match printed.clone() {
-        Printed::Number(number) => Quoted::Number(number),
-        Printed::Numbers(numbers) => Quoted::Numbers(numbers),
-        Printed::Text(text) => Quoted::Text(text),
-        Printed::Texts(texts) => Quoted::Texts(texts),
     }
+    tables
 }
 
 /// What one scheme has over another.
-fn gain(compared: &Compared, paper: &Paper, ran: &[Ran], partial: bool) -> Option<Quoted> {
-    let row = HeadlineRow {
+fn gain(compared: &Compared, paper: &Paper, ran: &[Ran], partial: bool) -> Option<TableEntry> {
+    let headline = Headline {
         scheme: compared.scheme.clone(),
         over: compared.over.clone(),
         set: compared.set.clone(),
         measure: compared.measure.clone(),
         mean: compared.mean.clone(),
-        ..HeadlineRow::default()
+        ..Headline::default()
     };
-    let row = filled(row, &paper.sets[&compared.set], ran, partial);
-    row.modelled_percent.map(Quoted::Number)
+    let row = filled(&headline, &paper.sets[&compared.set], ran, partial);
+    row.modelled_percent.map(TableEntry::Number)
 }
 
 /// What the first part that has it gives.
-fn found(table: &PrintedTable, value: &PrintedValue, ran: &[Ran]) -> Option<Quoted> {
+fn found(table: &PublishedTable, value: &PublishedValue, ran: &[Ran]) -> Option<TableEntry> {
     let names = value.apps.iter().map(|app| vec![app.model.clone(), app.label.clone()]);
     let apps: Vec<Vec<String>> = names.collect();
-    let window = |value: &PrintedValue| match value.printed {
-        Printed::Number(cycles) if value.rows.is_empty() && value.column == WINDOW => Some(cycles),
+    let window = |value: &PublishedValue| match value.published {
+        TableEntry::Number(cycles) if value.rows.is_empty() && value.column == WINDOW => {
+            Some(cycles)
+        }
         _ => None,
     };
-    let sought = Sought {
+    let lookup = PublishedLookup {
         rows: &value.rows,
         row: &value.row,
         column: &value.column,
@@ -73,5 +56,5 @@ fn found(table: &PrintedTable, value: &PrintedValue, ran: &[Ran]) -> Option<Quot
         at: &value.at,
         window_cycles: table.values.iter().find_map(window),
     };
-    ran.iter().find_map(|ran| sought.value(&ran.records))
+    ran.iter().find_map(|ran| lookup.value(&ran.records))
 }

@@ -175,7 +175,7 @@ fn stays(slices: &[Slice]) -> String {
 fn end(iterations: u32, stop: Stop) -> String {
     let end = match stop {
         Stop::Balanced => "all or none have what is asked for",
-        Stop::Bound => "nobody has more to give",
+        Stop::Bound => "no application has more to give",
         Stop::Repeats => "the next would lead back",
         Stop::Iterations => "no more are allowed",
     };

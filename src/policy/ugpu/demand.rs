@@ -1,10 +1,12 @@
-//! What an application asks of the memory, and what the memory gives it (UGPU, section
-//! 3.2, eq. 1 and 2).
+//! What applications ask of the memory (UGPU, eq. 1 and 2), from the counters of an epoch or of
+//! a run alone on the whole machine.
 
-use gpumodel_core::contract::{AppView, Facts, ProbeApp};
-use gpumodel_core::units::SECTOR_BYTES;
+use gpumodel_core::contract::{
+    AppView, DispatchOrder, Facts, LawBroken, Plan, PlanDraft, Probe, ProbeApp, ProbeResult, View,
+};
+use gpumodel_core::units::{AppId, Cycle, SECTOR_BYTES, to_u16};
 
-use super::super::{Kind, Parameter};
+use super::super::{Kind, Parameter, Settings, shares};
 
 /// What B_MEM is taken for.
 pub(super) const B_MEM: Parameter = Parameter {
@@ -107,10 +109,107 @@ pub(super) fn float(count: u64) -> f64 {
     count as f64
 }
 
+/// The counters of an epoch so far. Those of a view begin anew at every decision, also
+/// at one in the middle of an epoch that changes nothing.
+#[derive(Clone, Debug, Default)]
+pub(super) struct EpochCounters {
+    /// Cycles in which they were counted.
+    pub(super) cycles: Cycle,
+    /// By [`AppId`].
+    apps: Vec<Traffic>,
+}
+
+impl EpochCounters {
+    /// Takes in what a view has counted.
+    pub(super) fn add(&mut self, view: &View) {
+        self.cycles += view.now - view.since;
+        self.apps.resize(view.apps.len(), Traffic::default());
+        for (sum, seen) in self.apps.iter_mut().zip(&view.apps) {
+            sum.add(&seen.into());
+        }
+    }
+
+    /// An epoch begins.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// What an application has asked of the memory. Eq. 1 and 2 take it per instruction
+    /// and per request, so the length of the epoch is in neither.
+    pub(super) fn traffic(&self, app: AppId) -> Traffic {
+        self.apps.get(app.index()).copied().unwrap_or_default()
+    }
+}
+
+/// How long each runs alone.
+pub(super) const WINDOW: Parameter = Parameter {
+    name: "window",
+    kind: Kind::Whole { default: 0, least: 0, most: u64::MAX },
+    summary: "cycles of a run alone; 0: to its end (assumed)",
+};
+
+/// The window that is set.
+pub(super) fn solo_window(settings: &Settings) -> Option<Cycle> {
+    Some(settings.whole(WINDOW.name)).filter(|&cycles| cycles > 0)
+}
+
+/// A run of each application alone; none where it is the only one.
+pub(super) fn solo_probes(facts: &Facts, window: Option<Cycle>) -> Result<Vec<Probe>, LawBroken> {
+    if facts.apps.len() < 2 {
+        return Ok(Vec::new());
+    }
+    let probe = |app: AppId| {
+        let shares = shares::everything(facts, &[app]);
+        let (order, reason) = (DispatchOrder::RoundRobin, String::from("alone on every SM"));
+        let plan = Plan::new(facts, PlanDraft { shares, order, reason, ..PlanDraft::default() })?;
+        Ok(Probe { apps: vec![app], plan, window, race: false })
+    };
+    facts.apps.iter().map(|app| probe(app.app)).collect()
+}
+
+/// What those runs have shown, by [`AppId`]; nothing about who is the only one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SoloProfiles(Vec<ProbeApp>);
+
+impl SoloProfiles {
+    /// By the answers to [`probes`].
+    pub(super) fn new(answers: &[ProbeResult]) -> Self {
+        Self(answers.iter().filter_map(|answer| answer.apps.first()).cloned().collect())
+    }
+
+    /// Eq. 1 and 2 with the counters of a run alone.
+    pub(super) fn demand(&self, facts: &Facts, app: AppId, b_mem: f64) -> Option<Demand> {
+        Demand::new(facts, Traffic::from(self.0.get(app.index())?), b_mem)
+    }
+
+    /// System throughput of an epoch: the sum of each one's thread instructions per
+    /// cycle over those that it had alone (eq. 3).
+    pub(super) fn throughput(&self, epoch_counters: &EpochCounters) -> f64 {
+        let cycles = float(epoch_counters.cycles.max(1));
+        let progress = |(app, row): (u16, &ProbeApp)| {
+            let solo_profiles = float(row.thread_instructions) / float(row.cycles.max(1));
+            let now = float(epoch_counters.traffic(AppId(app)).thread_instructions) / cycles;
+            if solo_profiles > 0.0 { now / solo_profiles } else { 0.0 }
+        };
+        (0..).zip(&self.0).map(progress).sum()
+    }
+
+    /// Who asks for least of what the memory gives it, the first of equals.
+    pub(super) fn most_compute_bound(&self, facts: &Facts, b_mem: f64) -> Option<AppId> {
+        let apps = (0..self.0.len()).map(|place| AppId(to_u16(place)));
+        let pressure = |app: AppId| {
+            let demand = self.demand(facts, app, b_mem)?;
+            Some((app, demand.per_sm / demand.per_channel))
+        };
+        let least = apps.filter_map(pressure).min_by(|one, other| one.1.total_cmp(&other.1));
+        least.map(|(app, _)| app)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{BENCHMARKS, facts, traffic};
     use super::{Demand, Traffic};
+    use crate::fixture::{BENCHMARKS, traffic, ugpu_facts as facts};
 
     #[test]
     fn demand_and_supply_are_the_papers() {
@@ -140,7 +239,9 @@ mod tests {
 
     /// Demand of 40 SMs over what 16 channels give.
     fn pressure(mpki: f64, hit_rate: f64) -> f64 {
-        let demand = Demand::new(&facts(&["PVC"]), traffic(mpki, hit_rate), 1.0).unwrap();
+        let [thread_instructions, requests, misses] = traffic(mpki, hit_rate);
+        let traffic = Traffic { thread_instructions, requests, misses };
+        let demand = Demand::new(&facts(&["PVC"]), traffic, 1.0).unwrap();
         demand.per_sm * 40.0 / (demand.per_channel * 16.0)
     }
 

@@ -2,28 +2,23 @@
 //! it is compared with.
 
 mod algorithm;
-mod alone;
-mod counted;
 mod demand;
-mod favoured;
-mod fixed;
-#[cfg(test)]
-mod fixture;
-mod offline;
 mod online;
 mod partition;
+mod priority;
 mod search;
+mod static_partition;
 #[cfg(test)]
 mod tests;
 
 use gpumodel_core::contract::{Facts, LawBroken};
 
-pub(super) use fixed::{
-    BALANCED, PROMISED as SET, SHARED, UNEQUAL, bp, bp_bs, bp_sb, mps_share, qos_bp, qos_mps_share,
-};
-pub(super) use offline::{PARAMETERS as OFFLINE, ugpu_offline};
-pub(super) use online::{PARAMETERS, PROMISED, qos_ugpu, ugpu, ugpu_ori, ugpu_soft};
+pub(super) use online::{PARAMETERS, QOS_TARGET, qos_ugpu, ugpu, ugpu_ori, ugpu_soft};
 pub(super) use search::{PARAMETERS as SEARCH, bp_cd_search, cd_search};
+pub(super) use static_partition::{
+    BALANCED, QOS, SHARED, UNEQUAL, bp, bp_bs, bp_sb, mps_share, qos_bp, qos_mps_share,
+};
+pub(super) use static_partition::{OFFLINE, ugpu_offline};
 
 /// Refuses machines whose channels nobody can own before anything runs on them.
 fn refuse(facts: &Facts, owns: bool) -> Result<(), LawBroken> {

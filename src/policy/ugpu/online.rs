@@ -6,22 +6,22 @@ use gpumodel_core::contract::{
 };
 use gpumodel_core::units::{AppId, Cycle, to_u32};
 
-use super::super::vacated::{FREED, Vacated};
+use super::super::active_apps::{FREED, FreedSms};
 use super::super::{Kind, Parameter, Scheme, Settings};
 use super::algorithm::{
     self, Algorithm, DELTA_GROUPS, DELTA_SM, ITERATIONS, MIN_GROUPS, MIN_SMS, Trader,
 };
-use super::alone::{self, Alone, WINDOW};
-use super::counted::Counted;
+use super::demand::EpochCounters;
 use super::demand::{B_MEM, Demand, PORT_LIMIT};
-use super::favoured::{self, Favoured, HIGH, TARGET};
+use super::demand::{SoloProfiles, WINDOW, solo_probes, solo_window};
 use super::partition::Partition;
+use super::priority::{self, HIGH, PriorityApp, TARGET};
 use super::refuse_staying;
 
 pub(super) const EPOCH: Parameter = Parameter {
     name: "epoch",
     kind: Kind::Whole { default: 5_000_000, least: 1, most: u64::MAX },
-    summary: "cycles between two looks (published: section 3.3)",
+    summary: "cycles of an epoch (published: section 3.3)",
 };
 
 const BEGIN: Parameter = Parameter {
@@ -45,7 +45,7 @@ const FEEDBACK: Parameter = Parameter {
 const REST: Parameter = Parameter {
     name: "rest",
     kind: Kind::Whole { default: 4, least: 0, most: u64::MAX },
-    summary: "looks without a try behind a move that was taken back (assumed)",
+    summary: "epochs without a move after one that was taken back (assumed)",
 };
 
 /// What a user may set of `ugpu`, `ugpu-soft` and `ugpu-ori`.
@@ -69,9 +69,9 @@ const OWN: [Parameter; 14] = [
 ];
 
 /// What a user may set of `qos-ugpu`: the promise, and the same.
-pub(in super::super) const PROMISED: &[Parameter] = &promised();
+pub(in super::super) const QOS_TARGET: &[Parameter] = &with_qos_target();
 
-const fn promised() -> [Parameter; OWN.len() + 2] {
+const fn with_qos_target() -> [Parameter; OWN.len() + 2] {
     let mut all = [TARGET; OWN.len() + 2];
     all[1] = HIGH;
     let mut place = 0;
@@ -88,12 +88,12 @@ const fn promised() -> [Parameter; OWN.len() + 2] {
 /// as the paper counts it for four. SMs are drained where their CTAs end within the
 /// epoch, and switched where they do not. Pages follow as the migration says.
 ///
-/// Who has executed nothing in the epoch, or has ended where its part stays idle,
-/// neither gives nor takes. When one comes or ends, all is divided evenly anew. With as
-/// many applications as groups of channels everybody has the least of channels, and only
+/// An application that has executed nothing in the epoch, or has ended where its part stays
+/// idle, neither gives nor takes. When one comes or ends, all is divided evenly again. With as
+/// many applications as groups of channels every application has the least of channels, and only
 /// SMs move.
 ///
-/// With `feedback` a look compares the system throughput of the epoch, by runs alone,
+/// With `feedback` the end of an epoch compares the system throughput of the epoch, by runs alone,
 /// with that of the epoch before a move, and takes the move back where it fell.
 ///
 /// Under a promise the application with the high priority begins with the target's part
@@ -105,24 +105,24 @@ struct Ugpu {
     epoch: Cycle,
     /// When the epoch ends.
     next: Cycle,
-    /// When the last look's plan takes effect.
+    /// When the plan of the last epoch takes effect.
     effect: Cycle,
     begin: Cycle,
     each: Cycle,
     migration: Migration,
-    /// Who has the high priority, and the target.
-    promise: Option<(Favoured, f64)>,
+    /// The application with the high priority, and the target.
+    qos_target: Option<(PriorityApp, f64)>,
     feedback: bool,
     rest: u64,
     window: Option<Cycle>,
-    alone: Alone,
+    solo_profiles: SoloProfiles,
     high: Option<AppId>,
     partition: Partition,
     /// The counters of the epoch.
-    counted: Counted,
+    epoch_counters: EpochCounters,
     /// The partition before the last move and the throughput with it.
     before: Option<(Partition, f64)>,
-    /// Looks that pass before the next try.
+    /// Epochs that pass before the next move.
     resting: u64,
 }
 
@@ -143,8 +143,8 @@ pub(in super::super) fn ugpu_ori(settings: &Settings) -> Box<dyn Scheme> {
 
 /// UGPU with a promise to the application with the high priority.
 pub(in super::super) fn qos_ugpu(settings: &Settings) -> Box<dyn Scheme> {
-    let promise = Some((Favoured::of(settings), settings.real(TARGET.name)));
-    Box::new(Ugpu { promise, ..Ugpu::of(settings, Migration::PageMove) })
+    let qos_target = Some((PriorityApp::of(settings), settings.real(TARGET.name)));
+    Box::new(Ugpu { qos_target, ..Ugpu::of(settings, Migration::PageMove) })
 }
 
 impl Ugpu {
@@ -157,14 +157,14 @@ impl Ugpu {
             begin: settings.whole(BEGIN.name),
             each: settings.whole(EACH.name),
             migration,
-            promise: None,
+            qos_target: None,
             feedback: settings.word(FEEDBACK.name) == "on",
             rest: settings.whole(REST.name),
-            window: alone::window(settings),
-            alone: Alone::default(),
+            window: solo_window(settings),
+            solo_profiles: SoloProfiles::default(),
             high: None,
-            partition: Partition::new(true, Vacated::of(settings)),
-            counted: Counted::default(),
+            partition: Partition::new(true, FreedSms::of(settings)),
+            epoch_counters: EpochCounters::default(),
             before: None,
             resting: 0,
         }
@@ -174,24 +174,27 @@ impl Ugpu {
     fn divide(&mut self, facts: &Facts) -> String {
         (self.before, self.resting) = (None, 0);
         let whole = self.partition.whole();
-        let part = self.promise.map(|(_, target)| favoured::part(whole, target));
+        let part = self.qos_target.map(|(_, target)| priority::part(whole, target));
         self.partition.divide(self.high.zip(part));
         let why = match self.partition.apps() {
-            [_] => "one application is there",
+            [_] => "one application is active",
             _ => "nothing is known yet",
         };
         format!("{why}: {}", self.partition.words(facts))
     }
 
-    /// What a look at the epoch changes, why, and how long that takes.
-    fn look(&mut self, facts: &Facts, view: &View) -> (String, Cycle) {
-        let throughput = self.alone.throughput(&self.counted);
-        if let Some(words) = self.judge(throughput) {
+    /// What the counters of the epoch change, why, and how long that takes.
+    fn reallocate(&mut self, facts: &Facts, view: &View) -> (String, Cycle) {
+        let throughput = self.solo_profiles.throughput(&self.epoch_counters);
+        if let Some(words) = self.take_back(throughput) {
             return (format!("{words}: {}", self.partition.words(facts)), 0);
         }
         let traders = self.traders(facts, view);
         if traders.len() < 2 {
-            return (format!("nobody to trade with: {}", self.partition.words(facts)), 0);
+            return (
+                format!("no other application to trade with: {}", self.partition.words(facts)),
+                0,
+            );
         }
         let found = self.algorithm.run(facts, &self.partition, &traders);
         if found.moved && self.feedback {
@@ -199,15 +202,15 @@ impl Ugpu {
         }
         self.partition.give(&found.parts);
         let least = self.partition.whole().groups == to_u32(self.partition.apps().len());
-        let least = if least { "; everybody has the least of channels" } else { "" };
+        let least = if least { "; every application has the least of channels" } else { "" };
         let (asked, end) = (found.asked, found.stays.unwrap_or(found.end));
         let words = format!("{asked}; {end}{least}: {}", self.partition.words(facts));
         (words, self.begin + self.each * Cycle::from(found.iterations))
     }
 
     /// Takes the last move back where the throughput has fallen; in words where nothing
-    /// is tried at this look.
-    fn judge(&mut self, throughput: f64) -> Option<String> {
+    /// is tried at this epoch.
+    fn take_back(&mut self, throughput: f64) -> Option<String> {
         if let Some((before, last)) = self.before.take()
             && throughput < last
         {
@@ -215,16 +218,17 @@ impl Ugpu {
             return Some(format!("STP fell from {last:.3} to {throughput:.3}, back to before"));
         }
         self.resting = self.resting.checked_sub(1)?;
-        Some(String::from("rests behind a move that was taken back"))
+        Some(String::from("rests after a move that was taken back"))
     }
 
     /// Those between whom resources move.
     fn traders(&self, facts: &Facts, view: &View) -> Vec<Trader> {
         let trader = |app: AppId| {
             let seen = &view.apps[app.index()];
-            let demand = Demand::new(facts, self.counted.traffic(app), self.algorithm.b_mem)?;
+            let demand =
+                Demand::new(facts, self.epoch_counters.traffic(app), self.algorithm.b_mem)?;
             let demand = self.algorithm.bounded(facts, demand);
-            let target = self.promise.map_or(0.0, |(_, target)| target);
+            let target = self.qos_target.map_or(0.0, |(_, target)| target);
             let keeps = if self.high == Some(app) { target } else { 0.0 };
             Some(Trader { app, demand, needs: algorithm::needs(facts, seen), keeps })
         };
@@ -232,12 +236,12 @@ impl Ugpu {
     }
 
     fn plan(&self, facts: &Facts, running: usize, why: (String, Cycle)) -> Result<Plan, LawBroken> {
-        let look = (running > 1).then_some(WakeOn::At(self.next));
+        let wake = (running > 1).then_some(WakeOn::At(self.next));
         let mut draft = PlanDraft {
             migration: self.migration,
             vacate: Vacate::Hybrid,
             delay: why.1,
-            wake: look.into_iter().collect(),
+            wake: wake.into_iter().collect(),
             reason: why.0,
             ..self.partition.draft(facts)
         };
@@ -251,14 +255,14 @@ impl Ugpu {
 impl Scheme for Ugpu {
     fn probes(&self, facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
         refuse_staying(facts)?;
-        let asks = self.feedback || self.promise.is_some_and(|(who, _)| who.asks());
-        if asks { alone::probes(facts, self.window) } else { Ok(Vec::new()) }
+        let asks = self.feedback || self.qos_target.is_some_and(|(who, _)| who.asks());
+        if asks { solo_probes(facts, self.window) } else { Ok(Vec::new()) }
     }
 
     fn start(&mut self, facts: &Facts, probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        self.alone = Alone::new(probes);
+        self.solo_profiles = SoloProfiles::new(probes);
         let b_mem = self.algorithm.b_mem;
-        self.high = self.promise.and_then(|(who, _)| who.app(facts, &self.alone, b_mem));
+        self.high = self.qos_target.and_then(|(who, _)| who.app(facts, &self.solo_profiles, b_mem));
         self.partition.begin(facts);
         let reason = self.divide(facts);
         self.next = self.epoch;
@@ -266,7 +270,7 @@ impl Scheme for Ugpu {
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
-        self.counted.add(view);
+        self.epoch_counters.add(view);
         let changed = self.partition.follow(facts, view);
         let ends = changed || view.now >= self.next;
         if ends {
@@ -274,7 +278,7 @@ impl Scheme for Ugpu {
         }
         let why = match (changed, ends) {
             (true, _) => (self.divide(facts), 0),
-            (false, true) => self.look(facts, view),
+            (false, true) => self.reallocate(facts, view),
             (false, false) => {
                 // Throughputs of others would be compared.
                 self.before = None;
@@ -284,7 +288,7 @@ impl Scheme for Ugpu {
         };
         self.effect = view.now.saturating_add(why.1);
         if ends {
-            self.counted.clear();
+            self.epoch_counters.clear();
         }
         self.plan(facts, self.partition.running(view).len(), why)
     }

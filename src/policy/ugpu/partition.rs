@@ -3,9 +3,9 @@
 use gpumodel_core::contract::{DispatchOrder, Facts, PlanDraft, View};
 use gpumodel_core::units::{AppId, to_u32};
 
+use super::super::active_apps::FreedSms;
 use super::super::solve::{Resources, proportion};
-use super::super::vacated::Vacated;
-use super::super::{present, shares};
+use super::super::{active_apps, shares};
 
 /// SMs and groups of channels with their owners. Whoever loses some gives the ones with
 /// the highest numbers, and keeps the others: few CTAs and pages move.
@@ -13,7 +13,7 @@ use super::super::{present, shares};
 pub(super) struct Partition {
     /// Channels are owned; otherwise all share all.
     owns: bool,
-    freed: Vacated,
+    freed: FreedSms,
     /// Those that have a part; those behind the last SM or group of channels wait.
     apps: Vec<AppId>,
     sms: Vec<Option<AppId>>,
@@ -22,7 +22,7 @@ pub(super) struct Partition {
 
 impl Partition {
     /// Nobody has anything.
-    pub(super) fn new(owns: bool, freed: Vacated) -> Self {
+    pub(super) fn new(owns: bool, freed: FreedSms) -> Self {
         Self { owns, freed, apps: Vec::new(), sms: Vec::new(), groups: Vec::new() }
     }
 
@@ -52,7 +52,7 @@ impl Partition {
 
     /// A run begins: nothing belongs to those that are there.
     pub(super) fn begin(&mut self, facts: &Facts) {
-        self.apps = present::at_start(facts);
+        self.apps = active_apps::at_start(facts);
         self.apps.truncate(self.most(facts));
         self.sms = vec![None; usize::from(facts.sms)];
         self.groups = vec![None; if self.owns { facts.channel_groups.len() } else { 0 }];
@@ -94,10 +94,10 @@ impl Partition {
 
     /// Everybody has the same, and the first what cannot be divided. Who is favoured has
     /// so much first, where that is not 0, as far as one is left for each of the others.
-    pub(super) fn divide(&mut self, favoured: Option<(AppId, Resources)>) {
+    pub(super) fn divide(&mut self, priority: Option<(AppId, Resources)>) {
         let whole = self.whole();
         let place = |app: AppId| self.apps.iter().position(|&other| other == app);
-        let found = favoured.and_then(|(app, part)| Some((place(app)?, part)));
+        let found = priority.and_then(|(app, part)| Some((place(app)?, part)));
         let sms = divide(whole.sms, self.apps.len(), found.map(|(app, part)| (app, part.sms)));
         let groups =
             divide(whole.groups, self.apps.len(), found.map(|(app, part)| (app, part.groups)));
@@ -181,11 +181,10 @@ fn divide(total: u32, parts: usize, set: Option<(usize, u32)>) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::facts;
     use super::{Partition, divide};
+    use crate::active_apps::FreedSms;
+    use crate::fixture::{ugpu_facts as facts, view};
     use crate::solve::Resources;
-    use crate::table_two::view;
-    use crate::vacated::Vacated;
     use gpumodel_core::contract::{Plan, Wake};
     use gpumodel_core::units::AppId;
 
@@ -206,7 +205,7 @@ mod tests {
     #[test]
     fn who_loses_gives_the_last_ones_and_keeps_the_others() {
         let facts = facts(&["PVC", "DXTC", "CP"]);
-        let mut partition = Partition::new(true, Vacated::Given);
+        let mut partition = Partition::new(true, FreedSms::Given);
         partition.begin(&facts);
         partition.divide(None);
         let before = partition.draft(&facts);
@@ -227,7 +226,7 @@ mod tests {
     #[test]
     fn who_ends_leaves_everything_to_the_others_and_they_keep_theirs() {
         let facts = facts(&["PVC", "DXTC", "CP"]);
-        let mut partition = Partition::new(true, Vacated::Given);
+        let mut partition = Partition::new(true, FreedSms::Given);
         partition.begin(&facts);
         partition.divide(None);
         let before = partition.draft(&facts);

@@ -5,13 +5,13 @@ use gpumodel_core::contract::{
 };
 use gpumodel_core::units::{AppId, Cycle, to_u32};
 
+use super::super::active_apps::{FREED, FreedSms};
 use super::super::solve::Resources;
-use super::super::vacated::{FREED, Vacated};
 use super::super::{Kind, Parameter, Scheme, Settings};
 use super::algorithm::{Algorithm, MIN_SMS, Trader};
-use super::alone::{self, Alone, WINDOW};
-use super::counted::Counted;
+use super::demand::EpochCounters;
 use super::demand::{B_MEM, Demand};
+use super::demand::{SoloProfiles, WINDOW, solo_probes, solo_window};
 use super::online::EPOCH;
 use super::partition::Partition;
 use super::refuse;
@@ -46,10 +46,10 @@ struct CdSearch {
     min_sms: u32,
     b_mem: f64,
     window: Option<Cycle>,
-    alone: Alone,
+    solo_profiles: SoloProfiles,
     partition: Partition,
     /// The counters of the epoch.
-    counted: Counted,
+    epoch_counters: EpochCounters,
     /// The partition before the last move and the throughput with it.
     before: Option<(Partition, f64)>,
 }
@@ -73,28 +73,28 @@ impl CdSearch {
             step: 0,
             min_sms: to_u32(settings.whole(MIN_SMS.name)),
             b_mem: settings.real(B_MEM.name),
-            window: alone::window(settings),
-            alone: Alone::default(),
-            partition: Partition::new(owns, Vacated::of(settings)),
-            counted: Counted::default(),
+            window: solo_window(settings),
+            solo_profiles: SoloProfiles::default(),
+            partition: Partition::new(owns, FreedSms::of(settings)),
+            epoch_counters: EpochCounters::default(),
             before: None,
         })
     }
 
-    /// Equal parts, and the search begins anew.
+    /// Equal parts, and the search begins again.
     fn divide(&mut self, facts: &Facts) -> String {
         (self.before, self.step) = (None, self.first_step);
         self.partition.divide(None);
         let why = match self.partition.apps() {
-            [_] => "one application is there",
+            [_] => "one application is active",
             _ => "the search begins",
         };
         format!("{why}: {}", self.partition.words(facts))
     }
 
-    /// What a look at the epoch changes, and why.
-    fn look(&mut self, facts: &Facts, view: &View) -> String {
-        let throughput = self.alone.throughput(&self.counted);
+    /// What the counters of the epoch change, and why.
+    fn reallocate(&mut self, facts: &Facts, view: &View) -> String {
+        let throughput = self.solo_profiles.throughput(&self.epoch_counters);
         if let Some((before, last)) = self.before.take()
             && throughput <= last
         {
@@ -130,17 +130,17 @@ impl CdSearch {
 
     fn traders(&self, facts: &Facts, view: &View) -> Vec<Trader> {
         let trader = |app: AppId| {
-            let demand = Demand::new(facts, self.counted.traffic(app), self.b_mem)?;
+            let demand = Demand::new(facts, self.epoch_counters.traffic(app), self.b_mem)?;
             Some(Trader { app, demand, needs: 0, keeps: 0.0 })
         };
         self.partition.running(view).into_iter().filter_map(trader).collect()
     }
 
     fn plan(&self, facts: &Facts, running: usize, reason: String) -> Result<Plan, LawBroken> {
-        let look = (running > 1).then_some(WakeOn::At(self.next));
+        let wake = (running > 1).then_some(WakeOn::At(self.next));
         let draft = PlanDraft {
             vacate: Vacate::Hybrid,
-            wake: look.into_iter().collect(),
+            wake: wake.into_iter().collect(),
             reason,
             ..self.partition.draft(facts)
         };
@@ -151,11 +151,11 @@ impl CdSearch {
 impl Scheme for CdSearch {
     fn probes(&self, facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
         refuse(facts, self.partition.owns())?;
-        alone::probes(facts, self.window)
+        solo_probes(facts, self.window)
     }
 
     fn start(&mut self, facts: &Facts, probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        self.alone = Alone::new(probes);
+        self.solo_profiles = SoloProfiles::new(probes);
         self.partition.begin(facts);
         let reason = self.divide(facts);
         self.next = self.epoch;
@@ -163,7 +163,7 @@ impl Scheme for CdSearch {
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
-        self.counted.add(view);
+        self.epoch_counters.add(view);
         let changed = self.partition.follow(facts, view);
         let ends = changed || view.now >= self.next;
         if ends {
@@ -171,7 +171,7 @@ impl Scheme for CdSearch {
         }
         let reason = match (changed, ends) {
             (true, _) => self.divide(facts),
-            (false, true) => self.look(facts, view),
+            (false, true) => self.reallocate(facts, view),
             (false, false) => {
                 // Throughputs of others would be compared.
                 self.before = None;
@@ -179,7 +179,7 @@ impl Scheme for CdSearch {
             }
         };
         if ends {
-            self.counted.clear();
+            self.epoch_counters.clear();
         }
         self.plan(facts, self.partition.running(view).len(), reason)
     }

@@ -1,7 +1,7 @@
 //! What the schemes of UGPU do with its benchmarks on its machine.
 
+use super::super::fixture::{BENCHMARKS, epoch_view, parts, solo_probes, ugpu_facts as facts};
 use super::super::{Choice, Row, Scheme, TABLE};
-use super::fixture::{BENCHMARKS, alone, facts, look, parts};
 use gpumodel_core::contract::{
     DispatchOrder, Facts, LawBroken, Migration, Plan, Share, Vacate, Wake, WakeOn,
 };
@@ -14,17 +14,17 @@ fn started(text: &str, facts: &Facts) -> (Box<dyn Scheme>, Plan) {
     let mut scheme = Choice::parse(text).unwrap().make();
     let asked = scheme.probes(facts).unwrap().len();
     assert!(asked == 0 || asked == facts.apps.len(), "{text}");
-    let mut answers = alone(facts, &vec![1000; facts.apps.len()]);
+    let mut answers = solo_probes(facts, &vec![1000; facts.apps.len()]);
     answers.truncate(asked);
     let plan = scheme.start(facts, &answers).unwrap();
     (scheme, plan)
 }
 
 /// SMs and channels after so many looks at epochs that are all alike.
-fn later(text: &str, facts: &Facts, looks: u64) -> Vec<(usize, usize)> {
+fn later(text: &str, facts: &Facts, epochs: u64) -> Vec<(usize, usize)> {
     let (mut scheme, mut plan) = started(text, facts);
-    for number in 1..=looks {
-        let seen = look(facts, number * EPOCH, EPOCH, &vec![500; facts.apps.len()]);
+    for number in 1..=epochs {
+        let seen = epoch_view(facts, number * EPOCH, EPOCH, &vec![500; facts.apps.len()]);
         plan = scheme.decide(facts, &seen).unwrap();
     }
     parts(facts, &plan)
@@ -40,8 +40,8 @@ fn one_to_ten_applications_have_lawful_plans_with_all_sms_and_channels() {
         let names: Vec<&str> = (0..count).map(|place| BENCHMARKS[place * 7 % 15].0).collect();
         let facts = facts(&names);
         for row in rows().filter(|row| row.serves(count)) {
-            for looks in 0..3 {
-                let found = later(row.name, &facts, looks);
+            for epochs in 0..3 {
+                let found = later(row.name, &facts, epochs);
                 let all = |of: fn(&(usize, usize)) -> usize| found.iter().map(of).sum::<usize>();
                 assert_eq!(all(|part| part.0), 80, "{}: {found:?}", row.name);
                 let channels = if row.channels { 32 } else { 0 };
@@ -63,8 +63,8 @@ fn an_application_alone_runs_on_a_slice_of_the_size_that_was_set() {
         ("bp:sms=99:channels=64", (80, 32)),
         ("mps-share:sms=20", (20, 0)),
     ] {
-        for looks in 0..3 {
-            assert_eq!(later(text, &facts(&["PVC"]), looks), [part], "{text}");
+        for epochs in 0..3 {
+            assert_eq!(later(text, &facts(&["PVC"]), epochs), [part], "{text}");
         }
     }
 }
@@ -127,7 +127,7 @@ fn channels_go_to_who_waits_for_memory_and_sms_to_who_computes() {
         let (mut scheme, plan) = started(text, &pair);
         assert_eq!(parts(&pair, &plan), [(40, 16), (40, 16)], "balanced at first");
         assert_eq!((plan.delay(), plan.wake()), (0, &[WakeOn::At(EPOCH)][..]));
-        let plan = scheme.decide(&pair, &look(&pair, EPOCH, EPOCH, &[500, 500])).unwrap();
+        let plan = scheme.decide(&pair, &epoch_view(&pair, EPOCH, EPOCH, &[500, 500])).unwrap();
         // 54.9 GB/s per SM against 28.2 per channel: 16 SMs ask for 879 of 788, 12 for 659.
         assert_eq!(parts(&pair, &plan), [(12, 28), (68, 4)]);
         assert_eq!(plan.delay(), 148 + 162 * 8, "seven moves, and a look that finds none");
@@ -175,10 +175,14 @@ fn eight_programs_have_the_least_of_channels_and_only_sms_move() {
     assert!(found.iter().all(|part| part.1 == 4), "{found:?}");
     assert!(found[0].0 < 10 && found[4].0 > 10, "{found:?}");
     let (mut scheme, _) = started("ugpu", &facts);
-    let plan = scheme.decide(&facts, &look(&facts, EPOCH, EPOCH, &[500; 8])).unwrap();
-    assert!(plan.reason().contains("everybody has the least of channels"), "{}", plan.reason());
+    let plan = scheme.decide(&facts, &epoch_view(&facts, EPOCH, EPOCH, &[500; 8])).unwrap();
+    assert!(
+        plan.reason().contains("every application has the least of channels"),
+        "{}",
+        plan.reason()
+    );
     let (mut scheme, _) = started("ugpu:min_sms=17", &facts);
-    let plan = scheme.decide(&facts, &look(&facts, EPOCH, EPOCH, &[500; 8])).unwrap();
+    let plan = scheme.decide(&facts, &epoch_view(&facts, EPOCH, EPOCH, &[500; 8])).unwrap();
     assert!(plan.reason().contains("10 SMs, fewer than min_sms=17, and"), "{}", plan.reason());
 }
 
@@ -187,7 +191,7 @@ fn who_executes_nothing_keeps_what_it_has() {
     let three = facts(&["PVC", "DXTC", "CP"]);
     let (mut scheme, plan) = started("ugpu", &three);
     let before = parts(&three, &plan);
-    let plan = scheme.decide(&three, &look(&three, EPOCH, EPOCH, &[500, 0, 500])).unwrap();
+    let plan = scheme.decide(&three, &epoch_view(&three, EPOCH, EPOCH, &[500, 0, 500])).unwrap();
     let after = parts(&three, &plan);
     assert_eq!(after[1], before[1]);
     assert!(after[0].1 > before[0].1 && after[2].0 > before[2].0, "{after:?}");
@@ -197,7 +201,7 @@ fn who_executes_nothing_keeps_what_it_has() {
 fn channels_that_hold_a_working_set_are_not_given_away() {
     let pair = facts(&["PVC", "DXTC"]);
     let (mut scheme, _) = started("ugpu", &pair);
-    let mut seen = look(&pair, EPOCH, EPOCH, &[500, 500]);
+    let mut seen = epoch_view(&pair, EPOCH, EPOCH, &[500, 500]);
     // A group of four channels holds 2 GB, 524 288 pages; DXTC fills two and a bit.
     seen.apps[1].pages = 2 * 524_288 + 1;
     let plan = scheme.decide(&pair, &seen).unwrap();
@@ -218,11 +222,11 @@ fn who_comes_or_ends_divides_everything_evenly_anew() {
         let (mut scheme, plan) = started(text, &three);
         assert_eq!(parts(&three, &plan), [(40, 16), (40, 16), (0, 0)], "{text}");
         assert_eq!(plan.shares()[2], Share::Waiting);
-        let mut seen = look(&three, EPOCH, EPOCH, &[500, 500, 0]);
+        let mut seen = epoch_view(&three, EPOCH, EPOCH, &[500, 500, 0]);
         seen.apps[2].active = false;
         let moved = scheme.decide(&three, &seen).unwrap();
         assert_eq!(text == "bp", parts(&three, &moved)[0].0 == 40, "{text}");
-        let mut seen = look(&three, 7_000_000, 2_000_000, &[500, 500, 0]);
+        let mut seen = epoch_view(&three, 7_000_000, 2_000_000, &[500, 500, 0]);
         seen.wake = Wake::Arrival(AppId(2));
         let plan = scheme.decide(&three, &seen).unwrap();
         assert_eq!(parts(&three, &plan), [(27, 12), (27, 12), (26, 8)], "{text}");
@@ -241,7 +245,7 @@ fn who_comes_or_ends_divides_everything_evenly_anew() {
 fn where_parts_stay_idle_who_has_ended_keeps_its_own() {
     let pair = facts(&["PVC", "DXTC"]);
     let (mut scheme, _) = started("ugpu:freed=idle", &pair);
-    let mut seen = look(&pair, EPOCH, EPOCH, &[500, 500]);
+    let mut seen = epoch_view(&pair, EPOCH, EPOCH, &[500, 500]);
     (seen.apps[1].active, seen.apps[1].finished) = (false, true);
     let plan = scheme.decide(&pair, &seen).unwrap();
     assert_eq!(parts(&pair, &plan), [(40, 16), (40, 16)], "{}", plan.reason());
@@ -254,12 +258,12 @@ fn who_waits_for_a_group_of_channels_does_not_put_off_the_look() {
     nine.apps[8].arrival = 3_000_000;
     for text in ["ugpu", "bp-cd-search"] {
         let (mut scheme, first) = started(text, &nine);
-        let mut seen = look(&nine, 3_000_000, 3_000_000, &[500; 9]);
+        let mut seen = epoch_view(&nine, 3_000_000, 3_000_000, &[500; 9]);
         seen.wake = Wake::Arrival(AppId(8));
         let plan = scheme.decide(&nine, &seen).unwrap();
         assert_eq!(plan.shares(), first.shares(), "{text}");
         assert_eq!(plan.wake(), [WakeOn::At(EPOCH)], "{text}");
-        let plan = scheme.decide(&nine, &look(&nine, EPOCH, 2_000_000, &[500; 9])).unwrap();
+        let plan = scheme.decide(&nine, &epoch_view(&nine, EPOCH, 2_000_000, &[500; 9])).unwrap();
         assert_ne!(plan.shares(), first.shares(), "{text}");
         assert_eq!(plan.shares()[8], Share::Waiting, "{text}");
     }
@@ -279,13 +283,13 @@ fn a_search_takes_back_what_hurts_and_tries_half_as_much() {
                 .enumerate()
         {
             let now = EPOCH * (number as u64 + 1);
-            let plan = scheme.decide(&pair, &look(&pair, now, EPOCH, ipc)).unwrap();
+            let plan = scheme.decide(&pair, &epoch_view(&pair, now, EPOCH, ipc)).unwrap();
             assert!(plan.wake() == [WakeOn::At(now + EPOCH)]);
             sms.push(parts(&pair, &plan)[0].0);
         }
         // 0.9, then 1.0 is kept; 0.95 is not; four at a time 1.04 is, 0.9 is not.
         assert_eq!(sms, [32, 24, 32, 28, 24, 28], "{text}");
-        let again = look(&pair, EPOCH * 7, EPOCH, &[390, 650]);
+        let again = epoch_view(&pair, EPOCH * 7, EPOCH, &[390, 650]);
         assert_eq!(parts(&pair, &scheme.decide(&pair, &again).unwrap())[0].0, 26, "{text}");
     }
 }
@@ -294,16 +298,17 @@ fn a_search_takes_back_what_hurts_and_tries_half_as_much() {
 fn who_comes_while_a_decision_is_computed_does_not_hasten_it() {
     let pair = facts(&["PVC", "DXTC"]);
     let (mut scheme, _) = started("ugpu", &pair);
-    let plan = scheme.decide(&pair, &look(&pair, EPOCH, EPOCH, &[500, 500])).unwrap();
+    let plan = scheme.decide(&pair, &epoch_view(&pair, EPOCH, EPOCH, &[500, 500])).unwrap();
     let delay = 148 + 162 * 8;
     assert_eq!(plan.delay(), delay);
     for (later, left) in [(100, delay - 100), (900, delay - 900), (5000, 0)] {
-        let again = scheme.decide(&pair, &look(&pair, EPOCH + later, 0, &[500, 500])).unwrap();
+        let again =
+            scheme.decide(&pair, &epoch_view(&pair, EPOCH + later, 0, &[500, 500])).unwrap();
         assert_eq!((parts(&pair, &again), again.delay()), (parts(&pair, &plan), left));
     }
     // With steps of one SM the algorithm runs into its cap.
     let (mut scheme, _) = started("ugpu:delta_sm=1", &pair);
-    let plan = scheme.decide(&pair, &look(&pair, EPOCH, EPOCH, &[500, 500])).unwrap();
+    let plan = scheme.decide(&pair, &epoch_view(&pair, EPOCH, EPOCH, &[500, 500])).unwrap();
     assert_eq!(plan.delay(), 148 + 162 * 20);
 }
 
@@ -314,7 +319,7 @@ fn with_feedback_a_move_that_costs_throughput_is_taken_back() {
     let mut sms = Vec::new();
     for (number, ipc) in [[500, 500], [300, 600], [500, 500], [500, 500]].iter().enumerate() {
         let now = EPOCH * (number as u64 + 1);
-        let plan = scheme.decide(&pair, &look(&pair, now, EPOCH, ipc)).unwrap();
+        let plan = scheme.decide(&pair, &epoch_view(&pair, now, EPOCH, ipc)).unwrap();
         sms.push(parts(&pair, &plan)[0]);
     }
     assert_eq!(sms, [(12, 28), (40, 16), (40, 16), (12, 28)]);
@@ -329,9 +334,9 @@ fn who_has_the_high_priority_keeps_three_quarters() {
         assert_eq!(later("qos-mps-share", &pair, 2)[high], (60, 0));
         assert_eq!(later("qos-ugpu", &pair, 0)[high], (60, 24), "as the balanced partition");
         assert_eq!(later("qos-ugpu", &pair, 4)[high], (72, 12), "until the other is content");
-        for promised in ["qos-bp", "qos-mps-share", "qos-ugpu"] {
+        for with_qos_target in ["qos-bp", "qos-mps-share", "qos-ugpu"] {
             let first = DispatchOrder::Priority(vec![AppId(to_u16(high))]);
-            assert_eq!(started(promised, &pair).1.order(), &first, "{promised}");
+            assert_eq!(started(with_qos_target, &pair).1.order(), &first, "{with_qos_target}");
         }
     }
     // Who waits for memory keeps its channels: three quarters of its speed alone.
@@ -374,14 +379,14 @@ fn a_look_takes_the_counters_of_the_whole_epoch_whoever_came_meanwhile() {
     nine.apps[8].arrival = 4_000_000;
     for text in ["ugpu", "ugpu-ori", "bp-cd-search"] {
         let (mut whole, _) = started(text, &nine);
-        let whole = whole.decide(&nine, &look(&nine, EPOCH, EPOCH, &[400; 9])).unwrap();
+        let whole = whole.decide(&nine, &epoch_view(&nine, EPOCH, EPOCH, &[400; 9])).unwrap();
         // The same in four fifths of the epoch, and a last fifth in which nothing runs;
         // the ninth, who comes between them, finds no channels left.
         let (mut parted, _) = started(text, &nine);
-        let mut seen = look(&nine, 4_000_000, 4_000_000, &[500; 9]);
+        let mut seen = epoch_view(&nine, 4_000_000, 4_000_000, &[500; 9]);
         seen.wake = Wake::Arrival(AppId(8));
         parted.decide(&nine, &seen).unwrap();
-        let seen = look(&nine, EPOCH, 1_000_000, &[0; 9]);
+        let seen = epoch_view(&nine, EPOCH, 1_000_000, &[0; 9]);
         let parted = parted.decide(&nine, &seen).unwrap();
         let whole = parts(&nine, &whole);
         assert_eq!(parts(&nine, &parted), whole, "{text}");

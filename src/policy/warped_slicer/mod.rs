@@ -6,28 +6,23 @@
 //! what is known of it serves its later launches too. Profiling phases after the
 //! first one warm up as long as that, for the CTAs of the plan before to drain.
 
-mod partition;
-mod profile;
-mod rules;
-mod samples;
-#[cfg(test)]
-mod tests;
-
 use std::collections::BTreeMap;
 
 use gpumodel_core::contract::{
-    Facts, KernelFacts, LawBroken, Plan, PlanDraft, Probe, ProbeResult, Share, View, Wake,
+    self, Facts, KernelFacts, LawBroken, Plan, PlanDraft, Probe, ProbeResult, Share, View, Wake,
+    WakeOn,
 };
-use gpumodel_core::units::{AppId, Cycle};
+use gpumodel_core::units::{AppId, Cycle, to_u32};
 
-use super::solve::Amount;
-use super::{Scheme, Settings, present, room, shares};
-use partition::Party;
-use profile::{Profile, Progress, Subject};
-use rules::Rules;
-use samples::Known;
+use super::parameter::{Kind, Parameter};
+use super::solve::{self, Amount, Demand, Split, Unsolved};
+use super::spatial::Spatial;
+use super::{Scheme, Settings, active_apps, cta_resources, shares};
+use profile::{Known, Profile, Progress, Subject};
 
-pub(super) use rules::PARAMETERS;
+mod profile;
+#[cfg(test)]
+mod tests;
 
 /// The policy, with all that it has learned.
 #[derive(Clone, Debug)]
@@ -73,7 +68,7 @@ impl WarpedSlicer {
 
     /// What a CTA of an application takes at most.
     fn need(&self, facts: &Facts, app: AppId) -> Amount {
-        room::of_any(self.kernels(facts, app))
+        cta_resources::of_any(self.kernels(facts, app))
     }
 
     fn note_running(&mut self, view: &View) {
@@ -85,9 +80,9 @@ impl WarpedSlicer {
     }
 
     /// The plan for those present: a profiling phase when one of them is unknown.
-    fn consider(&mut self, facts: &Facts, now: Cycle, present: Vec<AppId>) -> PlanDraft {
-        if let [app] = present[..] {
-            let draft = partition::alone(facts, app);
+    fn consider(&mut self, facts: &Facts, now: Cycle, active_apps: Vec<AppId>) -> PlanDraft {
+        if let [app] = active_apps[..] {
+            let draft = alone(facts, app);
             self.held.clone_from(&draft.shares);
             return draft;
         }
@@ -96,14 +91,14 @@ impl WarpedSlicer {
             let most = self.kernels(facts, app).first().map_or(1, |kernel| kernel.ctas_per_sm);
             Subject { app, most }
         };
-        let subjects: Vec<Subject> = present.iter().filter(unknown).map(subject).collect();
+        let subjects: Vec<Subject> = active_apps.iter().filter(unknown).map(subject).collect();
         if !subjects.is_empty() {
-            let profile = Profile::new(facts, subjects, present, now, &self.rules);
+            let profile = Profile::new(facts, subjects, active_apps, now, &self.rules);
             let draft = profile.draft(facts, &self.held);
             self.profile = Some(profile);
             return draft;
         }
-        let mut draft = self.partition(facts, &present);
+        let mut draft = self.partition(facts, &active_apps);
         if draft.shares != self.held {
             self.settled = now.saturating_add(self.rules.delay);
             self.held.clone_from(&draft.shares);
@@ -113,19 +108,19 @@ impl WarpedSlicer {
         draft
     }
 
-    fn partition(&self, facts: &Facts, present: &[AppId]) -> PlanDraft {
+    fn partition(&self, facts: &Facts, active_apps: &[AppId]) -> PlanDraft {
         let party = |&app: &AppId| {
             let known = self.known.get(&self.key(facts, app)).expect("all present are known");
             Party { app, need: self.need(facts, app), known }
         };
-        let parties: Vec<Party<'_>> = present.iter().map(party).collect();
-        partition::draft(facts, &self.rules, &parties)
+        let parties: Vec<Party<'_>> = active_apps.iter().map(party).collect();
+        draft(facts, &self.rules, &parties)
     }
 
     /// Keeps what a profiling phase has found. A kernel of which it saw nothing is
     /// known too, as one of which nothing is known: else it would be sampled forever.
     fn learn(&mut self, facts: &Facts, profile: &Profile, now: Cycle) {
-        let mut curves = samples::curves(&profile.samplings, self.rules.scaling);
+        let mut curves = profile::curves(&profile.samplings, self.rules.scaling);
         for app in profile.apps() {
             let known = curves.remove(&app).unwrap_or_default();
             self.known.insert(self.key(facts, app), known);
@@ -143,7 +138,7 @@ impl WarpedSlicer {
     /// Curves of runs alone, for every kernel of an application alike.
     fn learn_offline(&mut self, facts: &Facts, probes: &[ProbeResult]) {
         let mut results = probes.iter();
-        for app in present::in_arrival_order(facts) {
+        for app in active_apps::in_arrival_order(facts) {
             let kernels = &facts.apps[app.index()].kernels;
             let ipc = results.by_ref().take(counts(kernels)).map(|result| speed(facts, result));
             let known = Known::plain(ipc.collect());
@@ -175,7 +170,7 @@ impl Scheme for WarpedSlicer {
         if !self.rules.offline || facts.apps.len() < 2 {
             return Ok(probes);
         }
-        for app in present::in_arrival_order(facts) {
+        for app in active_apps::in_arrival_order(facts) {
             for count in (1..).take(counts(&facts.apps[app.index()].kernels)) {
                 let shares = shares::on_each_sm(facts, &[app], |_, _| count);
                 let reason = format!("{count} CTAs on every SM, alone");
@@ -191,15 +186,15 @@ impl Scheme for WarpedSlicer {
         if self.rules.offline {
             self.learn_offline(facts, probes);
         }
-        let draft = self.consider(facts, 0, present::at_start(facts));
+        let draft = self.consider(facts, 0, active_apps::at_start(facts));
         Plan::new(facts, draft)
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
         self.note_running(view);
-        let present = present::now(facts, view);
+        let active_apps = active_apps::now(facts, view);
         if let Some(mut profile) = self.profile.take() {
-            if profile.present() == present {
+            if profile.active_apps() == active_apps {
                 if profile.advance(facts, view, &self.rules) == Progress::More {
                     let draft = profile.draft(facts, &self.held);
                     self.profile = Some(profile);
@@ -212,7 +207,229 @@ impl Scheme for WarpedSlicer {
         {
             self.known.remove(&self.key(facts, app));
         }
-        let draft = self.consider(facts, view.now, present);
+        let draft = self.consider(facts, view.now, active_apps);
         Plan::new(facts, draft)
     }
+}
+
+/// The parameters, with the paper's values where it has one.
+pub(super) const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "warmup",
+        kind: Kind::Whole { default: 20_000, least: 0, most: 1_000_000_000 },
+        summary: "cycles before the first sampling of a phase (section V.A: 20 K)",
+    },
+    Parameter {
+        name: "settle",
+        kind: Kind::Whole { default: 5000, least: 0, most: 1_000_000_000 },
+        summary: "cycles before further samplings of a phase, when counts outnumber SMs (assumed)",
+    },
+    Parameter {
+        name: "window",
+        kind: Kind::Whole { default: 5000, least: 1, most: 1_000_000_000 },
+        summary: "cycles of a sampling (section V.A: 5 K)",
+    },
+    Parameter {
+        name: "delay",
+        kind: Kind::Whole { default: 0, least: 0, most: 1_000_000_000 },
+        summary: "cycles that the algorithm takes; the old plan runs on (section V.H adds 1 to 10 K)",
+    },
+    Parameter {
+        name: "threshold_on",
+        kind: Kind::Word { default: "performance", words: &["loss", "performance"] },
+        summary: "what factor / K limits: the loss of the slowest as printed, or its performance",
+    },
+    Parameter {
+        name: "factor",
+        kind: Kind::Real { default: 1.2, least: 0.0, most: 100.0 },
+        summary: "SMs are divided instead where the slowest of K breaks factor / K (section IV: 120 %)",
+    },
+    Parameter {
+        name: "scaling",
+        kind: Kind::Word { default: "printed", words: &["printed", "inverse", "off"] },
+        summary: "psi of eq. 3: CTA_i / CTA_avg - 1 as eq. 4 prints it, CTA_avg / CTA_i - 1, or 0",
+    },
+    Parameter {
+        name: "solver",
+        kind: Kind::Word { default: "water-filling", words: &["water-filling", "exact"] },
+        summary: "Algorithm 1, or the integer program of eq. 1",
+    },
+    Parameter {
+        name: "profile",
+        kind: Kind::Word { default: "online", words: &["online", "offline"] },
+        summary: "samples while running, or runs of each alone beforehand (section IV: full runs)",
+    },
+    Parameter {
+        name: "ipc_shift",
+        kind: Kind::Real { default: 0.5, least: 0.0, most: 100.0 },
+        summary: "change of IPC over a window after which a kernel is sampled again; 0: never (assumed)",
+    },
+    Parameter {
+        name: "rest",
+        kind: Kind::Whole { default: 100_000, least: 0, most: 1_000_000_000_000 },
+        summary: "cycles after a sampling before a change of IPC asks for another (assumed)",
+    },
+];
+
+/// What `factor / K` limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Threshold {
+    Loss,
+    Performance,
+}
+
+/// How samples are scaled for the bandwidth that SMs share: psi of eq. 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scaling {
+    /// `CTA_i / CTA_avg - 1`: eq. 4 as printed.
+    Printed,
+    /// `CTA_avg / CTA_i - 1`: what eq. 3 gives when SMs get bandwidth in proportion
+    /// to their CTAs while sampled, and alike when all hold as many.
+    Inverse,
+    /// Not at all.
+    Off,
+}
+
+impl Scaling {
+    /// The factor of eq. 3 for an SM with `ctas` where the mean is `mean`, of whose
+    /// slots `memory_stalls` waited for memory.
+    fn factor(self, ctas: u32, mean: f64, memory_stalls: f64) -> f64 {
+        let psi = match self {
+            Self::Printed => f64::from(ctas) / mean - 1.0,
+            Self::Inverse => mean / f64::from(ctas) - 1.0,
+            Self::Off => 0.0,
+        };
+        1.0 + memory_stalls.clamp(0.0, 1.0) * psi
+    }
+}
+
+/// The settings of a run.
+#[derive(Clone, Debug)]
+struct Rules {
+    warmup: Cycle,
+    settle: Cycle,
+    window: Cycle,
+    delay: Cycle,
+    threshold_on: Threshold,
+    factor: f64,
+    scaling: Scaling,
+    exact: bool,
+    offline: bool,
+    ipc_shift: f64,
+    rest: Cycle,
+}
+
+impl Rules {
+    fn new(settings: &Settings) -> Self {
+        let threshold_on = match settings.word("threshold_on") {
+            "loss" => Threshold::Loss,
+            _ => Threshold::Performance,
+        };
+        let scaling = match settings.word("scaling") {
+            "printed" => Scaling::Printed,
+            "inverse" => Scaling::Inverse,
+            _ => Scaling::Off,
+        };
+        Self {
+            warmup: settings.whole("warmup"),
+            settle: settings.whole("settle"),
+            window: settings.whole("window"),
+            delay: settings.whole("delay"),
+            threshold_on,
+            factor: settings.real("factor"),
+            scaling,
+            exact: settings.word("solver") == "exact",
+            offline: settings.word("profile") == "offline",
+            ipc_shift: settings.real("ipc_shift"),
+            rest: settings.whole("rest"),
+        }
+    }
+
+    /// The performance below which the slowest of `kernels` may not fall.
+    fn least_performance(&self, kernels: u32) -> f64 {
+        let limit = self.factor / f64::from(kernels);
+        match self.threshold_on {
+            Threshold::Loss => 1.0 - limit,
+            Threshold::Performance => limit,
+        }
+    }
+
+    /// When a plan that came of samples is thought over.
+    fn wake(&self) -> Vec<WakeOn> {
+        let mut wake = vec![WakeOn::KernelBegin, WakeOn::KernelEnd];
+        if self.ipc_shift > 0.0 && !self.offline {
+            wake.push(WakeOn::IpcShift { fraction: self.ipc_shift, sustained: self.window });
+        }
+        wake
+    }
+}
+
+/// One of those that share.
+struct Party<'a> {
+    app: AppId,
+    /// What a CTA of it takes.
+    need: Amount,
+    /// What is known of its kernel.
+    known: &'a Known,
+}
+
+/// The plan for `parties`, in arrival order.
+fn draft(facts: &Facts, rules: &Rules, parties: &[Party<'_>]) -> PlanDraft {
+    let split = split(facts, rules, parties);
+    let ctas = split.as_ref().map_or_else(|_| vec![0; parties.len()], |split| split.ctas.clone());
+    let curves = evidence(parties, &ctas);
+    let apps: Vec<AppId> = parties.iter().map(|party| party.app).collect();
+    let draft = match split {
+        Ok(split) => {
+            let needs: Vec<Amount> = parties.iter().map(|party| party.need).collect();
+            let reason = format!(
+                "{}; the slowest keeps {:.0} % of its best",
+                shares::cta_words(facts, &apps, &ctas),
+                100.0 * split.minimum()
+            );
+            PlanDraft { reason, ..shares::sliced_draft(facts, &apps, &ctas, &needs) }
+        }
+        Err(why) => {
+            let spatial = Spatial::draft(facts, &apps);
+            let reason = format!("{why}: {}", spatial.reason);
+            PlanDraft { reason, ..spatial }
+        }
+    };
+    PlanDraft { curves, wake: rules.wake(), ..draft }
+}
+
+/// The whole machine for who is alone.
+fn alone(facts: &Facts, app: AppId) -> PlanDraft {
+    let reason = format!("{} is alone", facts.apps[app.index()].name);
+    PlanDraft { shares: shares::everything(facts, &[app]), reason, ..PlanDraft::default() }
+}
+
+fn evidence(parties: &[Party<'_>], ctas: &[u32]) -> Vec<contract::Curve> {
+    let each = parties.iter().zip(ctas);
+    each.map(|(party, &chosen)| party.known.evidence(party.app, chosen)).collect()
+}
+
+/// The split of an SM, or in words why SMs are not shared.
+fn split(facts: &Facts, rules: &Rules, parties: &[Party<'_>]) -> Result<Split, String> {
+    let mut demands = Vec::with_capacity(parties.len());
+    for &Party { app, need, known } in parties {
+        let nothing = || format!("nothing is known of {}", facts.apps[app.index()].name);
+        demands.push(Demand { need, curve: known.curve().ok_or_else(nothing)? });
+    }
+    let total = cta_resources::of_sm(facts);
+    let solved: Result<Split, Unsolved> = if rules.exact {
+        solve::exact(total, &demands)
+    } else {
+        solve::water_filling(total, &demands).map(|filling| filling.split)
+    };
+    let split = solved.map_err(|unsolved| unsolved.to_string())?;
+    let (minimum, least) = (split.minimum(), rules.least_performance(to_u32(parties.len())));
+    if minimum < least {
+        return Err(format!(
+            "on shared SMs the slowest would keep {:.0} % of its best, less than {:.0} %",
+            100.0 * minimum,
+            100.0 * least
+        ));
+    }
+    Ok(split)
 }

@@ -1,6 +1,6 @@
 //! Facts of Warped-Slicer's decisions, on hand-made views.
 
-use super::super::table_two::{facts, kernel, view};
+use super::super::fixture::{facts, kernel, view};
 use super::super::{Choice, Scheme};
 use gpumodel_core::contract::{
     DispatchOrder, Facts, Plan, ProbeApp, ProbeResult, Share, View, Wake, WakeOn,

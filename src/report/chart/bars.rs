@@ -82,8 +82,8 @@ impl Bars<'_> {
     }
 
     fn row(&self, sheet: &mut Sheet, row: &[Cluster], stretch: f64, most: f64) {
-        let told = row.iter().any(|cluster| cluster.told(stretch));
-        sheet.skip(if told { HEAD } else { NO_HEAD });
+        let reported = row.iter().any(|cluster| cluster.reported(stretch));
+        sheet.skip(if reported { HEAD } else { NO_HEAD });
         let area = sheet.plot(LEFT, RIGHT, HEIGHT);
         let scale = Scale::from_zero(most, area.bottom(), area.y);
         down(&mut sheet.canvas, &area, &scale, self.title, area.x - TITLE);
@@ -125,7 +125,7 @@ impl Bars<'_> {
             let middle = x + pitch * 0.44;
             let end = cluster.ends.get(place).copied().flatten();
             let top = end.map_or(top, |end| whisker(sheet, middle, end, scale).min(top));
-            if let (Some(value), true) = (value, cluster.told(stretch)) {
+            if let (Some(value), true) = (value, cluster.reported(stretch)) {
                 values.push(self.value(*value, (middle, top), scale));
             }
             x += pitch;

@@ -51,7 +51,7 @@ impl Cluster {
     }
 
     /// Values have room above its bars.
-    pub(super) fn told(&self, stretch: f64) -> bool {
+    pub(super) fn reported(&self, stretch: f64) -> bool {
         self.pitch(stretch) >= LABELLED * 0.999
     }
 

@@ -6,6 +6,7 @@
 
 mod area;
 mod axis;
+mod bar_row;
 mod bars;
 mod canvas;
 mod cluster;
@@ -14,7 +15,6 @@ mod curve;
 mod dash;
 mod hatch;
 mod heat;
-mod lane;
 mod marker;
 mod names;
 mod panels;
@@ -31,6 +31,7 @@ pub use sheet::Drawing;
 pub use width::Width;
 
 pub(crate) use axis::{across, counts, down, outline};
+pub(crate) use bar_row::BarRow;
 pub(crate) use bars::{Bars, highest};
 pub(crate) use canvas::Label;
 pub(crate) use cluster::Cluster;
@@ -38,7 +39,6 @@ pub(crate) use colour::{Colour, Fill, INK, PAPER, REST, SOFT_INK};
 pub(crate) use curve::LINES;
 pub(crate) use hatch::HATCHED;
 pub(crate) use heat::{explain, heads, shaded};
-pub(crate) use lane::Lane;
 pub(crate) use names::beside;
 pub(crate) use panels::{Panel, panels};
 pub(crate) use placement::Placement;

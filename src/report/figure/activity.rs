@@ -1,7 +1,7 @@
 //! How busy units and memory are while each kernel runs, on the profiler's scale from
 //! 0 to 10: a map of shaded cells (ARCS 2018, Fig. 7, there as radar charts).
 
-use super::{Drawing, NO_SOLO, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, NO_SOLO, ReportError, empty};
 use crate::chart::{
     Anchor, Area, LABEL, Label, Shades, Sheet, explain, fit, heads, shaded, text_width,
 };
@@ -23,8 +23,8 @@ const FULL: f64 = 10.0;
 /// Resources behind the execution units, in order.
 const MEMORY: [&str; 4] = ["shared", "l1", "l2", "dram"];
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let (rows, left_out) = profiles(scene.runs(), KERNELS, |kernel| {
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let (rows, left_out) = profiles(input.runs(), KERNELS, |kernel| {
         kernel.activity.clone().filter(|_| !kernel.memory_only)
     });
     let resources = resources(&rows);
@@ -32,7 +32,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         let missing = format!("no kernel of the records says how busy units were; {NO_SOLO}");
         return Err(empty("activity", &missing));
     }
-    let mut sheet = scene.sheet("How busy units and memory are");
+    let mut sheet = input.sheet("How busy units and memory are");
     let shades = Shades::new(0.0, FULL);
     map(&mut sheet, &rows, &resources, &shades);
     explain(&mut sheet, &shades, (0.0, FULL), "tenths of the peak");
@@ -40,7 +40,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     if left_out > 0 {
         sheet.note(&format!("{left_out} more kernels, with fewer cycles, are not drawn."));
     }
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&rows, &resources)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(&rows, &resources)))
 }
 
 /// Every resource that some kernel uses: units by name, then memory from near to far.

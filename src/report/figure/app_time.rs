@@ -1,8 +1,7 @@
 //! Where the time of each application alone goes under each scheme: kernels,
 //! communication, compilation, waiting (Slate, Fig. 6).
 
-use super::{Drawing, ReportError, Scene, empty};
-use crate::alone::{Alone, Subject, subjects};
+use super::{Drawing, FigureInput, ReportError, empty};
 use crate::chart::{
     Anchor, Area, Entry, Fill, LABEL, Label, NOTE, REST, Scale, Sheet, Swatch, across, fit,
     fit_heavy, heavy_width, name_room, outline,
@@ -10,6 +9,7 @@ use crate::chart::{
 use crate::mix::names;
 use crate::number::{float, precise, time_unit};
 use crate::results::HostTime;
+use crate::solo_run::{SoloRun, Subject, subjects};
 use crate::values::{cell, csv};
 use gpumodel_core::units::to_u64;
 
@@ -61,13 +61,13 @@ struct Block {
     rows: Vec<Row>,
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let blocks = blocks(scene);
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let blocks = blocks(input);
     if blocks.is_empty() {
         return Err(empty("app-time", MISSING));
     }
     let drawn = &blocks[..blocks.len().min(APPS)];
-    let mut sheet = scene.sheet("Where the time of each application goes");
+    let mut sheet = input.sheet("Where the time of each application goes");
     let used = |place: &usize| {
         let all = drawn.iter().flat_map(|block| &block.rows);
         *place == 0 || all.map(|row| row.parts[*place]).any(|time| time > 0.0)
@@ -83,11 +83,11 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     if blocks.len() > APPS {
         sheet.note(&format!("{} more applications are not drawn.", blocks.len() - APPS));
     }
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&blocks)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(&blocks)))
 }
 
-fn blocks(scene: &Scene<'_>) -> Vec<Block> {
-    let row = |run: &Alone<'_>, scheme: String| {
+fn blocks(input: &FigureInput<'_>) -> Vec<Block> {
+    let row = |run: &SoloRun<'_>, scheme: String| {
         let (host, second) = (run.app.host?, run.seconds_per_cycle()?);
         let parts = parts().map(|part| float((part.of)(&host)) * second * 1e3);
         Some(Row { scheme, parts })
@@ -98,7 +98,7 @@ fn blocks(scene: &Scene<'_>) -> Vec<Block> {
         let rows: Vec<Row> = named.filter_map(|(run, scheme)| row(run, scheme)).collect();
         (!rows.is_empty()).then_some(Block { label: subject.label, rows })
     };
-    subjects(&scene.alone()).into_iter().filter_map(block).collect()
+    subjects(&input.alone()).into_iter().filter_map(block).collect()
 }
 
 fn plot(sheet: &mut Sheet, blocks: &[Block]) {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Drawing, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, ReportError, empty};
 use crate::chart::{
     Anchor, Area, Entry, Fill, INK, Label, NOTE, Placement, REST, SOFT_INK, Scale, Sheet, Swatch,
     across, down, fit, outline,
@@ -18,8 +18,8 @@ const LABELS: usize = 10;
 const LEFT: f64 = 62.0;
 const SIDE: f64 = 330.0;
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let comparison = scene.comparison().ok_or_else(|| {
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let comparison = input.comparison().ok_or_else(|| {
         empty("correlation", "needs a reference table; give one with --reference FILE.csv")
     })?;
     let points = points(comparison);
@@ -29,7 +29,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     let machines: BTreeSet<&str> = points.iter().map(|(row, _)| row.machine.as_str()).collect();
     let machines: Vec<&str> = machines.into_iter().collect();
-    let mut sheet = scene.sheet("Cycles beside the reference");
+    let mut sheet = input.sheet("Cycles beside the reference");
     sheet.note(&caption(comparison, &points));
     sheet.skip(3.0);
     sheet.legend(&entries(&machines));
@@ -50,7 +50,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     marks(&mut sheet, &points, &machines, &x, &y, &mut free);
     outline(&mut sheet.canvas, &area);
     sheet.skip(36.0);
-    Ok(sheet.finish(&scene.footer()))
+    Ok(sheet.finish(&input.footer()))
 }
 
 /// The rows with cycles above zero on both sides.

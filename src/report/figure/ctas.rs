@@ -1,10 +1,10 @@
 //! Time of each application alone against its CTAs per SM: one small plot each, with
 //! the points that pay for nothing as rings (ARCS 2018, Fig. 9).
 
-use super::{Drawing, ReportError, Scene, empty};
-use crate::alone::{Alone, Subject, Sweep, repeated, subjects, sweeps};
+use super::{Drawing, FigureInput, ReportError, empty};
 use crate::chart::{Entry, INK, Panel, Scale, Sheet, Swatch, counts, down, outline, panels};
 use crate::number::float;
+use crate::solo_run::{SoloRun, Subject, Sweep, repeated, subjects, sweeps};
 use crate::values::{cell, csv};
 
 /// Applications that are drawn.
@@ -35,18 +35,18 @@ struct Line<'a> {
 /// CTAs are as fast.
 struct Point<'a> {
     ctas: u32,
-    run: Alone<'a>,
+    run: SoloRun<'a>,
     time: f64,
     dropped: bool,
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let plots = plots(scene);
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let plots = plots(input);
     if plots.is_empty() {
         return Err(empty("ctas", MISSING));
     }
     let schemes = schemes(&plots);
-    let mut sheet = scene.sheet("Time against CTAs per SM");
+    let mut sheet = input.sheet("Time against CTAs per SM");
     sheet.legend(&entries(&schemes));
     let drawn = &plots[..plots.len().min(APPS)];
     let names: Vec<String> = drawn.iter().map(|plot| plot.label.clone()).collect();
@@ -64,24 +64,24 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     if plots.len() > APPS {
         sheet.note(&format!("{} more applications are not drawn.", plots.len() - APPS));
     }
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&plots)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(&plots)))
 }
 
-fn plots<'a>(scene: &Scene<'a>) -> Vec<Plot<'a>> {
+fn plots<'a>(input: &FigureInput<'a>) -> Vec<Plot<'a>> {
     let plot = |subject: Subject<'a>| {
-        let sweeps = sweeps(&subject.runs, "ctas", Alone::held_ctas);
+        let sweeps = sweeps(&subject.runs, "ctas", SoloRun::held_ctas);
         let runs = sweeps.iter().flat_map(|sweep| &sweep.points);
         let best = runs.map(|(_, run)| run.app.cycles).min()?;
         let lines = sweeps.into_iter().map(|sweep| line(sweep, best)).collect();
         Some(Plot { label: subject.label, lines })
     };
-    subjects(&scene.alone()).into_iter().filter_map(plot).collect()
+    subjects(&input.alone()).into_iter().filter_map(plot).collect()
 }
 
 fn line(sweep: Sweep<'_>, best: u64) -> Line<'_> {
     let mut fewer: Option<u64> = None;
     let point = |(ctas, run): (u32, _)| {
-        let run: Alone<'_> = run;
+        let run: SoloRun<'_> = run;
         let cycles = run.app.cycles;
         let dropped = fewer.is_some_and(|fewer| fewer <= cycles);
         fewer = Some(fewer.map_or(cycles, |fewer| fewer.min(cycles)));

@@ -2,7 +2,7 @@
 //! divided the SM, with what it chose (Warped-Slicer, Fig. 3b). Of two applications
 //! the second runs from the right, so that the lines meet where both share the SM.
 
-use super::{Drawing, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, ReportError, empty};
 use crate::chart::{
     Anchor, Area, Entry, Fill, INK, LABEL, Label, Scale, Sheet, Swatch, down, fit, outline,
 };
@@ -26,8 +26,8 @@ struct Curve<'a> {
     most: u32,
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let record = scene.mix("curves")?;
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let record = input.mix("curves")?;
     let names = scheme_names(&record.coruns);
     let found: Vec<(&String, &DecisionRecord)> = names
         .iter()
@@ -38,7 +38,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         let missing = "no scheme of the record sampled speeds against CTAs";
         return Err(empty("curves", missing));
     }
-    let mut sheet = scene.sheet("Speed against CTAs per SM, and the choice");
+    let mut sheet = input.sheet("Speed against CTAs per SM, and the choice");
     sheet.legend(&entries(&found));
     for (name, decision) in &found {
         sheet.note(&format!("{name}, cycle {}: {}", grouped(decision.cycle), decision.reason));
@@ -46,15 +46,15 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         panel(&mut sheet, decision);
     }
     sheet.note("Each as a share of its own largest speed; open marks: sampled; full: chosen. Of two applications each axis spans its own largest count.");
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&found)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(&found)))
 }
 
 /// The decision of `run` that knows most applications, the first of equal ones.
 fn decision(run: &CoRun) -> Option<&DecisionRecord> {
     let count = |decision: &DecisionRecord| curves(decision).len();
     let more = |best: Option<&DecisionRecord>, next| best.is_none_or(|b| count(next) > count(b));
-    let told = run.decisions.iter().filter(|decision| count(decision) > 0);
-    told.fold(None, |best, next| if more(best, next) { Some(next) } else { best })
+    let reported = run.decisions.iter().filter(|decision| count(decision) > 0);
+    reported.fold(None, |best, next| if more(best, next) { Some(next) } else { best })
 }
 
 /// The curves of a decision that have points.
@@ -71,8 +71,8 @@ fn curves(decision: &DecisionRecord) -> Vec<Curve<'_>> {
 fn points(record: &CurveRecord) -> Vec<(u32, f64)> {
     let ipc = &record.ipc;
     let best = ipc.iter().flatten().copied().fold(0.0, f64::max);
-    let told = record.normalized.iter().flatten().next().is_some();
-    let shares: Vec<Option<f64>> = match told {
+    let reported = record.normalized.iter().flatten().next().is_some();
+    let shares: Vec<Option<f64>> = match reported {
         true => record.normalized.clone(),
         false if best > 0.0 => ipc.iter().map(|value| value.map(|v| v / best)).collect(),
         false => Vec::new(),

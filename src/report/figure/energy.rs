@@ -1,7 +1,7 @@
 //! What an instruction costs in energy under each scheme, of the GPU and of its memory,
 //! over the whole under a baseline scheme (UGPU, Fig. 12b).
 
-use super::{Drawing, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, ReportError, empty};
 use crate::chart::{Bars, Cluster, Entry, Fill, Swatch, highest};
 use crate::grid::Mix;
 use crate::number::float;
@@ -43,16 +43,16 @@ struct Row<'a> {
     costs: Vec<Option<Cost>>,
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let grid = scene.grid("energy")?;
-    let baseline = baseline(&grid.schemes, scene.baseline())?;
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let grid = input.grid("energy")?;
+    let baseline = baseline(&grid.schemes, input.baseline())?;
     let rows: Vec<Row<'_>> = grid.mixes.iter().filter_map(|mix| Row::of(mix, baseline)).collect();
     if rows.is_empty() {
         return Err(empty("energy", MISSING));
     }
     let schemes = &grid.schemes;
     let mut sheet =
-        scene.sheet(&format!("Energy of a thread instruction over {}", schemes[baseline]));
+        input.sheet(&format!("Energy of a thread instruction over {}", schemes[baseline]));
     let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
     let entry = |(name, fill): (&String, &Fill)| Entry::new(Swatch::Fill(*fill), name);
     sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());
@@ -73,7 +73,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         let left = rows.len() - MIXES;
         sheet.note(&format!("{left} more mixes are in the mean and not drawn."));
     }
-    Ok(sheet.finish(&scene.footer()).with_csv(table(schemes, &rows)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(schemes, &rows)))
 }
 
 /// The place of the baseline among `schemes`: the first where none is asked for.

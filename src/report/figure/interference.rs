@@ -1,7 +1,7 @@
 //! How much longer applications of a class take beside those of another: a map of
 //! shaded cells, beside it the same as it was published (ILP-SMRA, Fig. 2).
 
-use super::{Drawing, NO_QUEUE, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, NO_QUEUE, ReportError, empty};
 use crate::chart::{
     Anchor, Area, LABEL, Label, NOTE, Shades, Sheet, explain, fit, heads, shaded, text_width,
 };
@@ -31,11 +31,11 @@ struct Map {
     cells: Vec<Vec<Value>>,
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
     let all: Vec<&InterferenceRecord> =
-        scene.records().iter().flat_map(|record| &record.interference).collect();
+        input.records().iter().flat_map(|record| &record.interference).collect();
     let Some(known) = all.iter().find(|known| !known.classes.is_empty()) else {
-        let none = scene.records().iter().all(|record| record.queues.is_empty());
+        let none = input.records().iter().all(|record| record.queues.is_empty());
         let missing = if none { NO_QUEUE } else { "no scheme of the records asked for classes" };
         return Err(empty("interference", missing));
     };
@@ -44,7 +44,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let high = values().map(|value| value.0).filter(|v| v.is_finite()).fold(1.0, f64::max);
     let low = values().map(|value| value.0).filter(|v| v.is_finite()).fold(1.0, f64::min);
     let shades = Shades::new(low, high);
-    let mut sheet = scene.sheet("Slow-down of classes beside each other");
+    let mut sheet = input.sheet("Slow-down of classes beside each other");
     if known.classes.len() <= BESIDE && !sheet.narrow() {
         side_by_side(&mut sheet, known, &maps, &shades);
     } else {
@@ -61,7 +61,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     if all.len() > 1 {
         sheet.note(&format!("{} more matrices are in the records.", all.len() - 1));
     }
-    Ok(sheet.finish(&scene.footer()).with_csv(table(known)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(known)))
 }
 
 fn maps(known: &InterferenceRecord) -> Vec<Map> {
@@ -71,8 +71,12 @@ fn maps(known: &InterferenceRecord) -> Vec<Map> {
     let title = if known.pairs.is_empty() { "as given" } else { "as found" };
     let mut maps = vec![Map { title, cells: found.collect() }];
     let row = |disturbs: &String| {
-        let told = known.classes.iter().map(|suffers| published(known, disturbs, suffers));
-        told.map(|told| told.map(|told| (f64::midpoint(told.low, told.high), range(told))))
+        let reported = known.classes.iter().map(|suffers| published(known, disturbs, suffers));
+        reported
+            .map(|reported| {
+                reported
+                    .map(|reported| (f64::midpoint(reported.low, reported.high), range(reported)))
+            })
             .collect()
     };
     if !known.published.is_empty() {
@@ -140,8 +144,8 @@ fn table(known: &InterferenceRecord) -> String {
     let mut lines = Vec::new();
     for (disturbs, row) in known.classes.iter().zip(&known.slowdown) {
         for (suffers, value) in known.classes.iter().zip(row) {
-            let told = published(known, disturbs, suffers);
-            let (low, high) = (cell(told.map(|t| t.low)), cell(told.map(|t| t.high)));
+            let reported = published(known, disturbs, suffers);
+            let (low, high) = (cell(reported.map(|t| t.low)), cell(reported.map(|t| t.high)));
             lines.push([disturbs.clone(), suffers.clone(), cell(Some(*value)), low, high]);
         }
     }

@@ -1,7 +1,7 @@
 //! Issue-slot utilisation of each kernel, with the line that divides low from high
 //! (ARCS 2018, Fig. 3).
 
-use super::{Drawing, NO_SOLO, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, NO_SOLO, ReportError, empty};
 use crate::chart::{Bars, Cluster, Fill};
 use crate::profile::{Profile, profiles};
 use crate::results::{KernelRecord, UnitShares};
@@ -19,14 +19,14 @@ const HIGH: f64 = 0.5;
 /// The one share of a profile.
 const ISSUED: &str = "issued";
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let (rows, left_out) = profiles(scene.runs(), KERNELS, utilization);
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let (rows, left_out) = profiles(input.runs(), KERNELS, utilization);
     if rows.is_empty() {
         let missing =
             format!("no kernel of the records says how many issue slots it used; {NO_SOLO}");
         return Err(empty("issue-slots", &missing));
     }
-    let mut sheet = scene.sheet("Issue-slot utilisation");
+    let mut sheet = input.sheet("Issue-slot utilisation");
     let cluster = |row: &Profile| Cluster {
         name: row.label.clone(),
         values: vec![Some(share(row) * 100.0)],
@@ -42,7 +42,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     if left_out > 0 {
         sheet.note(&format!("{left_out} more kernels, with fewer cycles, are not drawn."));
     }
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&rows)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(&rows)))
 }
 
 fn utilization(kernel: &KernelRecord) -> Option<UnitShares> {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, NO_CORUN, ReportError, empty};
 use crate::chart::{Bars, Cluster, Entry, Fill, Swatch};
 use crate::group::short_app;
 use crate::machine::machine_words;
@@ -49,14 +49,14 @@ struct Gain {
     runs: usize,
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let mixes = mixes(scene.records());
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let mixes = mixes(input.records());
     if mixes.is_empty() {
-        let missing = if scene.coruns().is_empty() { NO_CORUN } else { MISSING };
+        let missing = if input.coruns().is_empty() { NO_CORUN } else { MISSING };
         return Err(empty("makespan", missing));
     }
     let schemes = schemes(&mixes);
-    let baseline = baseline(&schemes, scene.baseline())?;
+    let baseline = baseline(&schemes, input.baseline())?;
     let gains: Vec<Vec<Option<Gain>>> = mixes
         .iter()
         .map(|mix| schemes.iter().map(|scheme| mix.gain(scheme, baseline)).collect())
@@ -66,7 +66,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         return Err(empty("makespan", &missing));
     }
     let means = means(&gains, schemes.len());
-    let mut sheet = scene.sheet(&format!("Makespan speedup against {baseline}"));
+    let mut sheet = input.sheet(&format!("Makespan speedup against {baseline}"));
     let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
     let entry = |(name, fill): (&String, &Fill)| Entry::new(Swatch::Fill(*fill), name);
     sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());
@@ -78,7 +78,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         sheet.note(&note);
     }
     let csv = table(&mixes, &schemes, &gains, &means);
-    Ok(sheet.finish(&scene.footer()).with_csv(csv))
+    Ok(sheet.finish(&input.footer()).with_csv(csv))
 }
 
 /// From the first arrival to the last end; `None` where not all have finished.

@@ -1,6 +1,6 @@
 //! The figures: one file each, and one row each in [`FIGURES`].
 //!
-//! A figure takes a [`Scene`] and gives a [`Drawing`], or says what is missing:
+//! A figure takes a [`FigureInput`] and gives a [`Drawing`], or says what is missing:
 //! there is no empty plot.
 
 mod activity;
@@ -10,18 +10,19 @@ mod correlation;
 mod ctas;
 mod curves;
 mod energy;
+mod input;
 mod interference;
 mod issue_slots;
 mod makespan;
 mod normalized;
 mod occupancy;
 mod qos;
+mod queue_timeline;
 mod queues;
 mod reallocation;
 mod residence;
 mod residency;
 mod roofline;
-mod scene;
 mod schedule;
 mod schemes;
 mod shared_stalls;
@@ -32,7 +33,6 @@ mod slowdown;
 mod sm_scaling;
 mod sm_share;
 mod sorted;
-mod stage;
 mod stalls;
 mod task_size;
 mod timeline;
@@ -41,7 +41,7 @@ mod transformed;
 
 pub use super::chart::{Area, Drawing, Width};
 pub use choice::Choice;
-pub use scene::Scene;
+pub use input::FigureInput;
 
 use super::ReportError;
 use gpumodel_core::units::did_you_mean;
@@ -57,7 +57,7 @@ pub struct Figure {
     pub source: Source,
     /// What can be chosen of it.
     takes: &'static [Choice],
-    draw: fn(&Scene<'_>) -> Result<Drawing, ReportError>,
+    draw: fn(&FigureInput<'_>) -> Result<Drawing, ReportError>,
 }
 
 /// What a figure is drawn from.
@@ -184,7 +184,7 @@ pub const FIGURES: &[Figure] = &[
     },
     Figure {
         name: "interference",
-        about: "how much longer each class of applications takes beside each other, as found and as published",
+        about: "how much longer each class of applications takes next to each other class, as found and as published",
         source: Source::Queues,
         takes: &[],
         draw: interference::draw,
@@ -310,7 +310,7 @@ pub const FIGURES: &[Figure] = &[
     },
     Figure {
         name: "correlation",
-        about: "cycles beside a reference table, with the band of 20 % error (needs --reference)",
+        about: "cycles against a reference table, with the band of 20 % error (needs --reference)",
         source: Source::Reference,
         takes: &[Choice::Reference],
         draw: correlation::draw,
@@ -334,8 +334,8 @@ impl Figure {
     ///
     /// # Errors
     /// [`ReportError::Empty`] when the scene holds nothing that it shows.
-    pub fn draw(&self, scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-        (self.draw)(scene)
+    pub fn draw(&self, input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+        (self.draw)(input)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, NO_CORUN, ReportError, empty};
 use crate::chart::{Bars, Cluster, Entry, Fill, Swatch};
 use crate::mix::{mix_names, scheme_names};
 use crate::mix_label::mix_labels;
@@ -48,27 +48,27 @@ struct Row {
     shares: Vec<Option<f64>>,
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let records = scene.mixes();
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let records = input.mixes();
     if records.is_empty() {
         return Err(empty("normalized", NO_CORUN));
     }
-    let metric = metric(scene.metric())?;
+    let metric = metric(input.metric())?;
     let schemes = schemes(&records);
-    let baseline = baseline(&schemes, scene.baseline())?;
+    let baseline = baseline(&schemes, input.baseline())?;
     let rows = rows(&records, &schemes, &schemes[baseline], metric);
     if rows.iter().all(|row| row.shares.iter().flatten().count() == 0) {
         let missing = format!("no mix has a value under {}", schemes[baseline]);
         return Err(empty("normalized", &missing));
     }
     let means = means(&rows, schemes.len());
-    let mut sheet = scene.sheet(&format!("{} over {}", metric.label, schemes[baseline]));
+    let mut sheet = input.sheet(&format!("{} over {}", metric.label, schemes[baseline]));
     let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
     let entries = schemes.iter().zip(&fills);
     let entry = |(name, fill): (&String, &Fill)| Entry::new(Swatch::Fill(*fill), name);
     sheet.legend(&entries.map(entry).collect::<Vec<_>>());
     let named = mix_labels(&records);
-    let marks = marks(scene, metric, &schemes);
+    let marks = marks(input, metric, &schemes);
     let clusters = clusters(&rows, &named.labels, &means, &marks);
     let title = "normalised";
     Bars { clusters: &clusters, fills: &fills, title, reference: Some(1.0), most: 0.0 }
@@ -79,7 +79,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     for note in named.notes.iter().chain(&notes(&rows)) {
         sheet.note(note);
     }
-    Ok(sheet.finish(&scene.footer()).with_csv(table(metric, &schemes, &rows, &means)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(metric, &schemes, &rows, &means)))
 }
 
 fn metric(asked: Option<&str>) -> Result<&'static Metric, ReportError> {
@@ -136,8 +136,8 @@ fn means(rows: &[Row], schemes: usize) -> Vec<Option<f64>> {
 }
 
 /// What a paper prints of each scheme, where a gain is more of the metric.
-fn marks(scene: &Scene<'_>, metric: &Metric, schemes: &[String]) -> Vec<Mark> {
-    let mark = |scheme: &String| scene.published(scheme).filter(|_| MARKED.contains(&metric.name));
+fn marks(input: &FigureInput<'_>, metric: &Metric, schemes: &[String]) -> Vec<Mark> {
+    let mark = |scheme: &String| input.published(scheme).filter(|_| MARKED.contains(&metric.name));
     schemes.iter().map(mark).collect()
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Drawing, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, ReportError, empty};
 use crate::chart::{Entry, LINES, Scale, Sheet, Swatch, across, down, outline};
 use crate::group::short_app;
 use crate::name::plain_name;
@@ -30,15 +30,15 @@ impl Curve {
     }
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let mut curves = curves(scene);
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let mut curves = curves(input);
     if curves.is_empty() {
         let missing = "no kernel ran with several numbers of CTAs per SM; give records of several runs, made with `gpumodel analyze --set sm.max_ctas=N`";
         return Err(empty("occupancy", missing));
     }
     let left_out = curves.len().saturating_sub(LINES);
     curves.truncate(LINES);
-    let mut sheet = scene.sheet("Speed against CTAs per SM");
+    let mut sheet = input.sheet("Speed against CTAs per SM");
     sheet.note("In brackets: the largest IPC, and the CTAs per SM that reach it.");
     sheet.skip(3.0);
     sheet.legend(&entries(&curves));
@@ -54,17 +54,17 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     if left_out > 0 {
         sheet.note(&format!("{left_out} more kernels are not drawn; choose with --app NAME."));
     }
-    Ok(sheet.finish(&scene.footer()))
+    Ok(sheet.finish(&input.footer()))
 }
 
 /// Instructions and cycles beyond launch by CTAs per SM.
 type Sums = BTreeMap<u32, (u64, u64)>;
 
 /// The kernels that ran with several numbers of CTAs per SM, in record order.
-fn curves(scene: &Scene<'_>) -> Vec<Curve> {
+fn curves(input: &FigureInput<'_>) -> Vec<Curve> {
     let mut order: Vec<[&str; 3]> = Vec::new();
     let mut found: BTreeMap<[&str; 3], Sums> = BTreeMap::new();
-    for &(record, app) in scene.runs() {
+    for &(record, app) in input.runs() {
         for kernel in &app.kernels {
             let key = [record.machine.name.as_str(), app.app.as_str(), kernel.name.as_str()];
             if !found.contains_key(&key) {

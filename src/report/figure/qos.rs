@@ -1,7 +1,7 @@
 //! What the application with the high priority keeps of its speed alone, against what
 //! it was promised, and the throughput beside that (UGPU, Fig. 16).
 
-use super::{Drawing, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, ReportError, empty};
 use crate::chart::{Bars, Cluster, Entry, Fill, INK, RANKED, Ranks, Sheet, Swatch, panels};
 use crate::grid::{Grid, Mix};
 use crate::number::short;
@@ -37,8 +37,8 @@ struct Point<'a> {
     stp: f64,
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let grid = scene.grid("qos")?;
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let grid = input.grid("qos")?;
     let targets = targets(&grid);
     let Some(&target) = targets.first() else { return Err(empty("qos", MISSING)) };
     let rows: Vec<Row<'_>> = grid.mixes.iter().filter_map(|mix| row(mix, target)).collect();
@@ -47,7 +47,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     let means = means(&rows, grid.schemes.len());
     let by_rank = rows.len() > MIXES && grid.schemes.len() <= RANKED;
-    let mut sheet = scene.sheet("Quality of service and throughput");
+    let mut sheet = input.sheet("Quality of service and throughput");
     sheet.legend(&entries(&grid.schemes, &rows, target, by_rank));
     if by_rank {
         draw_ranks(&mut sheet, &rows, target);
@@ -57,7 +57,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     for note in notes(&rows, &targets, by_rank) {
         sheet.note(&note);
     }
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&grid.schemes, &rows, &means)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(&grid.schemes, &rows, &means)))
 }
 
 /// Both panels as bars, mix by mix.
@@ -101,7 +101,7 @@ fn draw_ranks(sheet: &mut Sheet, rows: &[Row<'_>], target: f64) {
 fn targets(grid: &Grid<'_>) -> Vec<f64> {
     let mut targets: Vec<f64> = Vec::new();
     for run in grid.mixes.iter().flat_map(|mix| &mix.runs).flatten() {
-        if let Some(target) = run.promised().filter(|target| !targets.contains(target)) {
+        if let Some(target) = run.qos_target().filter(|target| !targets.contains(target)) {
             targets.push(target);
         }
     }
@@ -119,19 +119,19 @@ fn high(mix: &Mix<'_>) -> Option<usize> {
         let all = run.apps.iter().enumerate().rev();
         all.max_by(|one, other| ipc(one).total_cmp(&ipc(other))).map(|(place, _)| place)
     };
-    let promised = || runs().find_map(|run| run.promised_to());
-    let first = || runs().find_map(|run| run.chosen_high());
-    promised().or_else(first).or_else(|| runs().find_map(fastest))
+    let qos_target = || runs().find_map(|run| run.priority_app());
+    let first = || runs().find_map(|run| run.chosen_priority_app());
+    qos_target().or_else(first).or_else(|| runs().find_map(fastest))
 }
 
 /// `None` where no run of the mix says.
 fn row<'a>(mix: &'a Mix<'a>, usual: f64) -> Option<Row<'a>> {
     let high = high(mix)?;
     let point = |run: &&'a CoRun| {
-        let app = run.apps.get(run.promised_to().unwrap_or(high))?;
+        let app = run.apps.get(run.priority_app().unwrap_or(high))?;
         let progress = app.normalized_progress;
         let known = progress.is_finite() && progress >= 0.0 && run.stp.is_finite() && run.stp > 0.0;
-        let target = run.promised().unwrap_or(usual);
+        let target = run.qos_target().unwrap_or(usual);
         known.then_some(Point { high: &app.app, progress, target, stp: run.stp })
     };
     let points: Vec<Option<Point<'_>>> =

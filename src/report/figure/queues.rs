@@ -1,7 +1,7 @@
 //! Schemes over a baseline scheme on queues: one cluster of bars per distribution of
 //! classes, the average last, one panel per group size (ILP-SMRA, Fig. 3 and 4).
 
-use super::{Drawing, NO_QUEUE, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, NO_QUEUE, ReportError, empty};
 use crate::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch, highest};
 use crate::queue::{BASELINE, Panel, over_name, panels};
 use crate::results::{Gain, Over, QueueGain};
@@ -35,13 +35,13 @@ struct Gains {
     gains: Vec<QueueGain>,
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let panels = panels(scene.records());
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let panels = panels(input.records());
     if panels.is_empty() {
         return Err(empty("queues", NO_QUEUE));
     }
-    let metric = metric(scene.metric())?;
-    let baseline = baseline(&panels, scene.baseline())?;
+    let metric = metric(input.metric())?;
+    let baseline = baseline(&panels, input.baseline())?;
     let gains = |panel: &Panel<'_>| Gains {
         title: panel.title(),
         group_size: panel.group_size,
@@ -56,7 +56,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     let schemes = places(all.iter().flat_map(|panel| &panel.gains).map(|gain| &gain.scheme));
     let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
-    let mut sheet = scene.sheet(&format!("{} over {baseline}", metric.label));
+    let mut sheet = input.sheet(&format!("{} over {baseline}", metric.label));
     let entry = |(name, fill): (&&String, &Fill)| Entry::new(Swatch::Fill(*fill), *name);
     sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());
     let shown: Vec<Shown> = all.iter().map(|panel| panel.shown(metric, &schemes)).collect();
@@ -64,7 +64,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     if all.iter().flat_map(|panel| &panel.gains).any(|gain| ends(metric, gain).is_some()) {
         sheet.note("Lines on bars: 95 % interval over seeds.");
     }
-    Ok(sheet.finish(&scene.footer()).with_csv(table(metric, &all)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(metric, &all)))
 }
 
 fn metric(asked: Option<&str>) -> Result<&'static Metric, ReportError> {

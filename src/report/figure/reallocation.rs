@@ -1,7 +1,7 @@
 //! What it costs to divide the machine anew: the share of an epoch in which SMs were
 //! vacated, and in which pages were under way (UGPU, Fig. 12a).
 
-use super::{Drawing, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, ReportError, empty};
 use crate::chart::{Bars, Cluster, Entry, Fill, Swatch, highest};
 use crate::grid::Grid;
 use crate::results::statistics::mean;
@@ -39,13 +39,13 @@ struct Row<'a> {
     costs: Vec<Option<Cost<'a>>>,
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let grid = scene.grid("reallocation")?;
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let grid = input.grid("reallocation")?;
     let (schemes, rows) = rows(&grid);
     if rows.is_empty() {
         return Err(empty("reallocation", MISSING));
     }
-    let mut sheet = scene.sheet("Share of an epoch spent on dividing anew");
+    let mut sheet = input.sheet("Share of an epoch spent on dividing anew");
     let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
     let entry = |(name, fill): (&&str, &Fill)| Entry::new(Swatch::Fill(*fill), *name);
     sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());
@@ -63,7 +63,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         let left = rows.len() - MIXES;
         sheet.note(&format!("{left} more mixes are in the mean and not drawn."));
     }
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&schemes, &rows)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(&schemes, &rows)))
 }
 
 /// The mixes that know of epochs, under the schemes that do.
@@ -87,9 +87,9 @@ fn left_out(grid: &Grid<'_>, drawn: &[&str]) -> Vec<String> {
         if drawn.contains(&scheme.as_str()) {
             continue;
         }
-        if runs().flat_map(|run| &run.decisions).any(DecisionRecord::is_look) {
+        if runs().flat_map(|run| &run.decisions).any(DecisionRecord::is_timed) {
             blind.push(scheme.as_str());
-        } else if runs().any(|run| run.missed_look().is_some()) {
+        } else if runs().any(|run| run.missed_timed().is_some()) {
             late.push(scheme.as_str());
         }
     }

@@ -1,7 +1,7 @@
 //! How much of an SM the CTAs of each kernel take where as many are resident as fit:
 //! one cluster of bars per kernel (ARCS 2018, Fig. 2).
 
-use super::{Drawing, NO_SOLO, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, NO_SOLO, ReportError, empty};
 use crate::chart::{Bars, Cluster, Entry, Fill, Swatch};
 use crate::profile::{Profile, profiles};
 use crate::values::{cell, csv};
@@ -20,14 +20,14 @@ const RESOURCES: [(&str, &str); 4] = [
     ("cta_slots", "CTA slots"),
 ];
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let (rows, left_out) = profiles(scene.runs(), KERNELS, |kernel| kernel.residence.clone());
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let (rows, left_out) = profiles(input.runs(), KERNELS, |kernel| kernel.residence.clone());
     if rows.is_empty() {
         let missing =
             format!("no kernel of the records says what its CTAs take of an SM; {NO_SOLO}");
         return Err(empty("residence", &missing));
     }
-    let mut sheet = scene.sheet("What resident CTAs take of an SM");
+    let mut sheet = input.sheet("What resident CTAs take of an SM");
     let fills: Vec<Fill> = (0..RESOURCES.len()).map(Fill::of).collect();
     let entry = |((_, name), fill): (&(&str, &str), &Fill)| Entry::new(Swatch::Fill(*fill), *name);
     sheet.legend(&RESOURCES.iter().zip(&fills).map(entry).collect::<Vec<_>>());
@@ -46,7 +46,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     if left_out > 0 {
         sheet.note(&format!("{left_out} more kernels, with fewer cycles, are not drawn."));
     }
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&rows)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(&rows)))
 }
 
 fn table(rows: &[Profile]) -> String {

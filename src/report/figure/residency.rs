@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Drawing, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, ReportError, empty};
 use crate::chart::{
     Anchor, Area, Entry, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, Swatch, across, beside,
     name_room, outline,
@@ -54,13 +54,13 @@ struct Panel<'a> {
     grid: &'a ResidencyRecord,
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let record = scene.mix("residency")?;
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let record = input.mix("residency")?;
     let panels = panels(record);
     if panels.is_empty() {
         return Err(empty("residency", "the co-runs do not say which CTAs were where"));
     }
-    let mut sheet = scene.sheet("Applications on the SMs over time, by sharing scheme");
+    let mut sheet = input.sheet("Applications on the SMs over time, by sharing scheme");
     sheet.legend(&entries(&panels));
     let end = panels.iter().map(|panel| panel.run.cycles).max().unwrap_or(1);
     let names: Vec<&str> = panels.iter().map(|panel| panel.name.as_str()).collect();
@@ -79,7 +79,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         sheet.skip(if index == last { 36.0 } else { 5.0 });
     }
     sheet.note("Rows are SMs, divided as their resident CTAs are; ticks above: decisions.");
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&panels)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(&panels)))
 }
 
 /// The applications in their colours.
@@ -98,8 +98,8 @@ fn panels(record: &Analysis) -> Vec<Panel<'_>> {
         let held = grid.rows.iter().any(|row| row.ctas.iter().any(|&ctas| ctas > 0.0));
         held.then_some((name, run, grid))
     };
-    let told = scheme_names(&record.coruns).into_iter().zip(&record.coruns).filter_map(panel);
-    told.map(|(name, run, grid)| Panel { name, run, grid }).collect()
+    let reported = scheme_names(&record.coruns).into_iter().zip(&record.coruns).filter_map(panel);
+    reported.map(|(name, run, grid)| Panel { name, run, grid }).collect()
 }
 
 impl Layout {

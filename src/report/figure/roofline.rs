@@ -3,7 +3,7 @@
 //! Instruction Roofline Model for GPUs" (PMBS 2019). Each kernel is a full
 //! mark at its DRAM intensity and a ring at its L2 intensity.
 
-use super::{Drawing, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, ReportError, empty};
 use crate::chart::{
     Anchor, Area, Colour, Entry, Fill, INK, Label, NOTE, PAPER, Placement, SOFT_INK, Scale, Sheet,
     Swatch, across, down, heavy_width, outline, text_width,
@@ -42,11 +42,11 @@ struct Roofs {
     l2: f64,
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
     let missing = "the records are of several machines or hold no kernels; choose records of one";
-    let machine = scene.machine().ok_or_else(|| empty("roofline", missing))?;
+    let machine = input.machine().ok_or_else(|| empty("roofline", missing))?;
     let roofs = roofs(machine)?;
-    let mut groups = groups(scene.runs(), POINTS);
+    let mut groups = groups(input.runs(), POINTS);
     groups.retain(|group| {
         group.busy_cycles() > 0 && group.warp_instructions > 0 && !group.memory_only
     });
@@ -55,7 +55,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     let points: Vec<Point> =
         groups.iter().enumerate().map(|(i, group)| point(i, group, machine)).collect();
-    let mut sheet = scene.sheet("Instruction roofline");
+    let mut sheet = input.sheet("Instruction roofline");
     sheet.legend(&[
         Entry::new(Swatch::Line(INK), "DRAM roof"),
         Entry::new(Swatch::Dashes(SOFT_INK), "L2 roof"),
@@ -78,7 +78,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     outline(&mut sheet.canvas, &area);
     sheet.skip(38.0);
     key(&mut sheet, &groups, &points);
-    Ok(sheet.finish(&scene.footer()))
+    Ok(sheet.finish(&input.footer()))
 }
 
 fn roofs(machine: &MachineRecord) -> Result<Roofs, ReportError> {

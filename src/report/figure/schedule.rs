@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::stage::Stage;
-use super::{Drawing, ReportError, Scene};
-use crate::chart::{Anchor, Area, Label, Lane, NOTE, SOFT_INK, Scale, Sheet, text_width};
+use super::queue_timeline::QueueTimeline;
+use super::{Drawing, FigureInput, ReportError};
+use crate::chart::{Anchor, Area, BarRow, Label, NOTE, SOFT_INK, Scale, Sheet, text_width};
 use crate::number::float;
 use crate::queue::{class_of, job_name};
 use crate::results::{GroupRecord, JobRecord, QueueRun};
@@ -23,29 +23,30 @@ const KEY: usize = 60;
 /// Group boundaries nearer to each other are one.
 const NEAR: f64 = 3.0;
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let stage = Stage::new(scene, "schedule")?;
-    let members = stage.runs.iter().flat_map(|(_, run)| &run.groups).map(|group| group.jobs.len());
-    let lanes = members.max().unwrap_or(1).clamp(1, LANES);
-    let mut names = Names::of(&stage);
-    let mut sheet = stage.sheet("Schedule");
-    let height = LANE * float(to_u64(lanes)) + 2.0;
-    stage.panels(&mut sheet, height, |sheet, run, area, time| {
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let queue_timeline = QueueTimeline::new(input, "schedule")?;
+    let members =
+        queue_timeline.runs.iter().flat_map(|(_, run)| &run.groups).map(|group| group.jobs.len());
+    let bar_rows = members.max().unwrap_or(1).clamp(1, LANES);
+    let mut names = Names::of(&queue_timeline);
+    let mut sheet = queue_timeline.sheet("Schedule");
+    let height = LANE * float(to_u64(bar_rows)) + 2.0;
+    queue_timeline.panels(&mut sheet, height, |sheet, run, area, time| {
         boundaries(sheet, run, area, time);
-        for lane in 0..lanes {
-            let top = area.y + LANE * float(to_u64(lane + 1)) - BAR;
+        for bar_row in 0..bar_rows {
+            let top = area.y + LANE * float(to_u64(bar_row + 1)) - BAR;
             let at = (area.x - 6.0, top + BAR / 2.0);
-            let number = (lane + 1).to_string();
+            let number = (bar_row + 1).to_string();
             sheet.canvas.text(Label::new(number, at, NOTE, Anchor::Right).coloured(SOFT_INK));
-            for (bar, job) in bars(run, lane, top, time) {
-                sheet.canvas.bar(bar, stage.fill(job));
+            for (bar, job) in bars(run, bar_row, top, time) {
+                sheet.canvas.bar(bar, queue_timeline.fill(job));
                 names.tell(sheet, &bar, job_name(job));
             }
         }
     });
     names.explain(&mut sheet);
     sheet.note("Lanes are places in the group; thin lines: a group begins.");
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&stage)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(&queue_timeline)))
 }
 
 /// A thin line where a group begins.
@@ -62,11 +63,11 @@ fn boundaries(sheet: &mut Sheet, run: &QueueRun, area: &Area, time: &Scale) {
 
 /// The jobs at one place of every group, with their bars.
 fn bars<'a>(run: &'a QueueRun, place: usize, top: f64, time: &Scale) -> Vec<(Area, &'a JobRecord)> {
-    let mut lane = Lane::default();
+    let mut bar_row = BarRow::default();
     let bar = |group: &'a GroupRecord| {
         let job = group.members(run).nth(place)?;
         let ends = (time.at(float(job.start_cycle)), time.at(float(job.end_cycle)));
-        let (from, to) = lane.add(ends.0, ends.1)?;
+        let (from, to) = bar_row.add(ends.0, ends.1)?;
         Some((Area::new(from, top, to - from, BAR), job))
     };
     run.groups.iter().filter_map(bar).collect()
@@ -83,8 +84,8 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    fn of(stage: &Stage<'a>) -> Self {
-        let jobs = stage.runs.iter().flat_map(|(_, run)| run.jobs.iter());
+    fn of(queue_timeline: &QueueTimeline<'a>) -> Self {
+        let jobs = queue_timeline.runs.iter().flat_map(|(_, run)| run.jobs.iter());
         let names: BTreeSet<&'a str> = jobs.map(job_name).collect();
         Self { names: names.into_iter().collect(), letters: false, narrow: 0 }
     }
@@ -107,11 +108,11 @@ impl<'a> Names<'a> {
     fn explain(&self, sheet: &mut Sheet) {
         if self.letters {
             let known = self.names.iter().enumerate().take(KEY);
-            let told: Vec<String> =
+            let reported: Vec<String> =
                 known.map(|(place, name)| format!("{} {name}", letters(place))).collect();
             let left = self.names.len().saturating_sub(KEY);
             let more = if left > 0 { format!("; {left} more") } else { String::new() };
-            sheet.note(&format!("Above bars: {}{more}.", told.join(", ")));
+            sheet.note(&format!("Above bars: {}{more}.", reported.join(", ")));
         }
         match self.narrow {
             0 => {}
@@ -134,9 +135,9 @@ fn letters(mut place: usize) -> String {
     }
 }
 
-fn table(stage: &Stage<'_>) -> String {
+fn table(queue_timeline: &QueueTimeline<'_>) -> String {
     let mut lines = Vec::new();
-    for (scheme, run) in &stage.runs {
+    for (scheme, run) in &queue_timeline.runs {
         for (number, group) in run.groups.iter().enumerate() {
             lines.extend(group.members(run).enumerate().map(|(place, job)| {
                 [
@@ -144,7 +145,7 @@ fn table(stage: &Stage<'_>) -> String {
                     (number + 1).to_string(),
                     (place + 1).to_string(),
                     job.app.clone(),
-                    class_of(stage.record, job).unwrap_or_default().to_string(),
+                    class_of(queue_timeline.record, job).unwrap_or_default().to_string(),
                     job.start_cycle.to_string(),
                     job.end_cycle.to_string(),
                     group.end_cycle.to_string(),
@@ -163,7 +164,7 @@ mod tests {
 
     #[test]
     fn letters_go_on_behind_z() {
-        let told = [0, 25, 26, 51, 52, 26 + 26 * 26].map(letters);
-        assert_eq!(told, ["a", "z", "aa", "az", "ba", "aaa"]);
+        let reported = [0, 25, 26, 51, 52, 26 + 26 * 26].map(letters);
+        assert_eq!(reported, ["a", "z", "aa", "az", "ba", "aaa"]);
     }
 }

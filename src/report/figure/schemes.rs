@@ -1,7 +1,7 @@
 //! The sharing schemes side by side: throughput, turnaround, fairness, makespan,
 //! IPC and energy, one row per scheme and one panel per metric.
 
-use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, NO_CORUN, ReportError, empty};
 use crate::chart::{
     Anchor, Area, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, across, beside, name_room,
     outline,
@@ -45,10 +45,10 @@ const PANELS: [Panel; 8] = [
 const WORDS: &str = "STP: sum of normalised progress; ANTT: mean slowdown; fairness: least normalised progress; harmonic: its harmonic mean; speedup: makespans in sequence over the shared makespan; IPC: thread instructions of all per cycle; ALU: share of the pipes' time; nJ/instr: energy per thread instruction.";
 
 /// Every co-run, named by its scheme, and by its mix where there are several.
-fn named<'a>(scene: &Scene<'a>) -> Vec<(String, &'a CoRun)> {
-    let records = scene.mixes();
+fn named<'a>(input: &FigureInput<'a>) -> Vec<(String, &'a CoRun)> {
+    let records = input.mixes();
     if records.len() < 2 {
-        return scene.coruns();
+        return input.coruns();
     }
     let of = |(mix, record): (String, &&'a Analysis)| {
         let schemes = scheme_names(&record.coruns).into_iter().zip(&record.coruns);
@@ -63,17 +63,17 @@ fn per_instruction(run: &CoRun) -> f64 {
     run.work().map_or(0.0, |work| 1e9 * run.energy_joules / float(work))
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let (names, runs): (Vec<String>, Vec<&CoRun>) = named(scene).into_iter().unzip();
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let (names, runs): (Vec<String>, Vec<&CoRun>) = named(input).into_iter().unzip();
     if runs.is_empty() {
         return Err(empty("schemes", NO_CORUN));
     }
-    let mut sheet = scene.sheet("Sharing schemes side by side");
+    let mut sheet = input.sheet("Sharing schemes side by side");
     let of_one = mix(&runs);
     let bold = if of_one.is_some() { "Bold: the best. " } else { "" };
     sheet.note(&of_one.unwrap_or("Several mixes: none is marked as the best.".into()));
-    let told = |panel: &&Panel| runs.iter().any(|run| (panel.of)(run) > 0.0);
-    let panels: Vec<&Panel> = PANELS.iter().filter(told).collect();
+    let reported = |panel: &&Panel| runs.iter().any(|run| (panel.of)(run) > 0.0);
+    let panels: Vec<&Panel> = PANELS.iter().filter(reported).collect();
     let across = if sheet.narrow() { FEW } else { ACROSS };
     for (index, row) in panels.chunks(across).enumerate() {
         sheet.skip(4.0);
@@ -81,7 +81,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     sheet.note(&format!("{bold}{WORDS}"));
     let csv = table(&names, &runs);
-    Ok(sheet.finish(&scene.footer()).with_csv(csv))
+    Ok(sheet.finish(&input.footer()).with_csv(csv))
 }
 
 /// Panels side by side, the first with fill number `first`, and the schemes' names.
@@ -140,11 +140,12 @@ fn draw_panel(sheet: &mut Sheet, panel: &Panel, area: &Area, runs: &[&CoRun], fi
     let better = Label::new(better, (centre, area.y - 8.0), NOTE, Anchor::Centre);
     sheet.canvas.text(better.coloured(SOFT_INK));
     let values: Vec<f64> = runs.iter().map(|run| (panel.of)(run)).collect();
-    let told = || values.iter().copied().filter(|value| value.is_finite() && *value > 0.0);
-    let scale = Scale::linear(0.0, told().fold(0.0, f64::max), area.x, area.right() - 36.0);
+    let reported = || values.iter().copied().filter(|value| value.is_finite() && *value > 0.0);
+    let scale = Scale::linear(0.0, reported().fold(0.0, f64::max), area.x, area.right() - 36.0);
     across(&mut sheet.canvas, area, &scale, "");
     // What is the best of different mixes says nothing.
-    let best = mix(runs).and_then(|_| told().reduce(if panel.more { f64::max } else { f64::min }));
+    let best =
+        mix(runs).and_then(|_| reported().reduce(if panel.more { f64::max } else { f64::min }));
     let mut y = area.y + 3.0 + ROW / 2.0;
     for &value in &values {
         let drawn = value.is_finite() && value > 0.0;

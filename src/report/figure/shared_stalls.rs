@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Drawing, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, ReportError, empty};
 use crate::cause::{ROUNDING, causes, shares};
 use crate::chart::{
     Anchor, Area, Entry, Fill, Label, NOTE, Scale, Sheet, Swatch, across, fit, name_room, outline,
@@ -25,15 +25,15 @@ const RIGHT: f64 = 14.0;
 /// One bar: what it stands for, and the share of each cause.
 type Row = (String, BTreeMap<String, f64>);
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let record = scene.mix("shared-stalls")?;
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let record = input.mix("shared-stalls")?;
     let blocks = blocks(record);
     if blocks.is_empty() {
         return Err(empty("shared-stalls", "the co-runs hold no stall stacks"));
     }
     let stacks = blocks.iter().flat_map(|(_, rows)| rows.iter().map(|(_, stack)| stack));
     let causes = causes(stacks);
-    let mut sheet = scene.sheet("Where scheduler slots go, alone and together");
+    let mut sheet = input.sheet("Where scheduler slots go, alone and together");
     let entry =
         |(name, fill): &(String, Fill)| Entry::new(Swatch::Fill(*fill), name.replace('_', " "));
     sheet.legend(&causes.iter().map(entry).collect::<Vec<_>>());
@@ -54,7 +54,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         outline(&mut sheet.canvas, &area);
         sheet.skip(if index == last { 38.0 } else { 8.0 });
     }
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&blocks)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(&blocks)))
 }
 
 fn draw_row(sheet: &mut Sheet, row: &Row, causes: &[(String, Fill)], area: &Area, place: usize) {
@@ -84,8 +84,8 @@ fn blocks(record: &Analysis) -> Vec<(String, Vec<Row>)> {
         let mut rows: Vec<Row> = alone(record, app).into_iter().collect();
         for (run, scheme) in record.coruns.iter().zip(&names) {
             let of_app = run.apps.iter().filter(|row| row.app == app);
-            let told = of_app.filter(|row| !row.stall_fractions.is_empty());
-            rows.extend(told.map(|row| (scheme.clone(), row.stall_fractions.clone())));
+            let reported = of_app.filter(|row| !row.stall_fractions.is_empty());
+            rows.extend(reported.map(|row| (scheme.clone(), row.stall_fractions.clone())));
         }
         (app.to_string(), rows)
     };

@@ -1,9 +1,9 @@
 //! When each application ran under each sharing scheme: a band per co-run, a
 //! lane per application, a bar per launch.
 
-use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, NO_CORUN, ReportError, empty};
 use crate::chart::{
-    Anchor, Area, Entry, Fill, LABEL, Label, Lane, NOTE, SOFT_INK, Scale, Sheet, Swatch, across,
+    Anchor, Area, BarRow, Entry, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, Swatch, across,
     fit, name_room, outline,
 };
 use crate::number::{float, short};
@@ -19,13 +19,13 @@ const BAR: f64 = 14.0;
 /// Decisions nearer to each other share a tick.
 const NEAR: f64 = 0.8;
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let (names, runs): (Vec<String>, Vec<&CoRun>) = scene.coruns().into_iter().unzip();
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let (names, runs): (Vec<String>, Vec<&CoRun>) = input.coruns().into_iter().unzip();
     let end = runs.iter().map(|run| span(run)).max().unwrap_or(0);
     if end == 0 {
         return Err(empty("sharing", NO_CORUN));
     }
-    let mut sheet = scene.sheet("Applications over time, by sharing scheme");
+    let mut sheet = input.sheet("Applications over time, by sharing scheme");
     sheet.legend(&entries(&runs));
     let last = runs.len() - 1;
     let left = name_room(&names, LABEL, sheet.share(WIDEST) - 14.0).max(LEFT - 14.0) + 14.0;
@@ -39,7 +39,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         sheet.skip(if index == last { 36.0 } else { 6.0 });
     }
     sheet.note("Ticks above a band: decisions of the scheme. ×: slowdown against running alone.");
-    Ok(sheet.finish(&scene.footer()))
+    Ok(sheet.finish(&input.footer()))
 }
 
 fn span(run: &CoRun) -> u64 {
@@ -49,14 +49,18 @@ fn span(run: &CoRun) -> u64 {
 
 /// One entry per lane number: the application's name where all runs agree on it.
 fn entries(runs: &[&CoRun]) -> Vec<Entry> {
-    let lanes = runs.iter().map(|run| run.apps.len()).max().unwrap_or(0);
-    let name = |lane: usize| {
-        let mut names: Vec<&str> =
-            runs.iter().filter_map(|run| run.apps.get(lane).map(|app| app.app.as_str())).collect();
+    let bar_rows = runs.iter().map(|run| run.apps.len()).max().unwrap_or(0);
+    let name = |bar_row: usize| {
+        let mut names: Vec<&str> = runs
+            .iter()
+            .filter_map(|run| run.apps.get(bar_row).map(|app| app.app.as_str()))
+            .collect();
         names.dedup();
-        if names.len() == 1 { names[0].to_string() } else { format!("application {}", lane + 1) }
+        if names.len() == 1 { names[0].to_string() } else { format!("application {}", bar_row + 1) }
     };
-    (0..lanes).map(|lane| Entry::new(Swatch::Fill(Fill::of(lane)), name(lane))).collect()
+    (0..bar_rows)
+        .map(|bar_row| Entry::new(Swatch::Fill(Fill::of(bar_row)), name(bar_row)))
+        .collect()
 }
 
 fn band(sheet: &mut Sheet, run: &CoRun, name: &str, area: &Area, time: &Scale) {
@@ -72,21 +76,21 @@ fn band(sheet: &mut Sheet, run: &CoRun, name: &str, area: &Area, time: &Scale) {
             ticked = x;
         }
     }
-    for (lane, app) in run.apps.iter().enumerate() {
-        let top = area.y + 6.0 + LANE * float(to_u64(lane));
-        bars(sheet, app, top, time, Fill::of(lane));
+    for (bar_row, app) in run.apps.iter().enumerate() {
+        let top = area.y + 6.0 + LANE * float(to_u64(bar_row));
+        bars(sheet, app, top, time, Fill::of(bar_row));
     }
 }
 
 fn bars(sheet: &mut Sheet, app: &CoRunApp, top: f64, time: &Scale, fill: Fill) {
-    let mut lane = Lane::default();
+    let mut bar_row = BarRow::default();
     for kernel in &app.kernels {
         let ends = (time.at(float(kernel.start_cycle)), time.at(float(kernel.end_cycle)));
-        let Some((from, to)) = lane.add(ends.0, ends.1) else { continue };
+        let Some((from, to)) = bar_row.add(ends.0, ends.1) else { continue };
         let bar = Area::new(from, top, to - from, BAR - 2.0);
         sheet.canvas.bar(bar, fill);
     }
-    let (Some(end), true) = (lane.end(), app.slowdown > 0.0) else { return };
+    let (Some(end), true) = (bar_row.end(), app.slowdown > 0.0) else { return };
     let text = format!("{}×", short(app.slowdown));
     let at = (end + 4.0, top + BAR / 2.0 - 1.0);
     sheet.canvas.text(Label::new(text, at, NOTE, Anchor::Left));

@@ -1,10 +1,10 @@
 //! Speed of each application alone against its memory channels and against its SMs
 //! (UGPU, Fig. 2 and 3).
 
-use super::{Drawing, ReportError, Scene, empty};
-use crate::alone::{Alone, Subject, Sweep, repeated, subjects, sweeps};
+use super::{Drawing, FigureInput, ReportError, empty};
 use crate::chart::{Entry, LINES, Scale, Sheet, Swatch, counts, down, outline};
 use crate::results::{Analysis, CoRun};
+use crate::solo_run::{SoloRun, Subject, Sweep, repeated, subjects, sweeps};
 use crate::values::{cell, csv};
 
 const LEFT: f64 = 62.0;
@@ -19,7 +19,7 @@ const MISSING: &str = "no application ran alone on slices of several sizes; run 
 struct Resource {
     key: &'static str,
     axis: &'static str,
-    held: fn(&Alone<'_>) -> u64,
+    held: fn(&SoloRun<'_>) -> u64,
 }
 
 const RESOURCES: [Resource; 2] = [
@@ -65,9 +65,9 @@ impl Curve {
     }
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
     let panels: Vec<(Resource, Vec<Curve>)> = RESOURCES
-        .map(|resource| (resource, curves(scene, resource)))
+        .map(|resource| (resource, curves(input, resource)))
         .into_iter()
         .filter(|(_, curves)| !curves.is_empty())
         .collect();
@@ -75,7 +75,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         return Err(empty("slice-speed", MISSING));
     }
     let over = common(&panels);
-    let mut sheet = scene.sheet("Speed alone against the size of a slice");
+    let mut sheet = input.sheet("Speed alone against the size of a slice");
     let drawn = panels.iter().flat_map(|(_, curves)| curves.iter().take(LINES));
     let speeds = drawn.flat_map(|curve| curve.speeds(over)).map(|speed| speed.1);
     let base = Base { over, highest: speeds.fold(1.0, f64::max) };
@@ -96,7 +96,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     if left > 0 {
         sheet.note(&format!("{left} more lines are not drawn; choose with --app NAME."));
     }
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&panels, over)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(&panels, over)))
 }
 
 /// The size of half the machine, where all curves know their speed on it.
@@ -114,7 +114,7 @@ fn half(subject: &Subject<'_>, records: &[Analysis]) -> Option<Half> {
     let channels = same.flat_map(|record| &record.coruns).map(shown).max()?;
     let size = (machine.sms / 2, channels / 2);
     let even = size.0 > 0 && (2 * size.0, 2 * size.1) == (machine.sms, channels);
-    let own = |run: &&Alone<'_>| (run.app.sms, run.app.channels) == size;
+    let own = |run: &&SoloRun<'_>| (run.app.sms, run.app.channels) == size;
     let run = subject.runs.iter().find(own).filter(|run| even && run.app.ipc > 0.0)?;
     Some(Half { size, ipc: run.app.ipc })
 }
@@ -129,15 +129,15 @@ fn shown(run: &CoRun) -> u64 {
     }
 }
 
-fn curves(scene: &Scene<'_>, resource: Resource) -> Vec<Curve> {
-    let sized = |run: &Alone<'_>| {
+fn curves(input: &FigureInput<'_>, resource: Resource) -> Vec<Curve> {
+    let sized = |run: &SoloRun<'_>| {
         let set = RESOURCES.iter().all(|r| run.setting(r.key).is_some());
         set && run.app.channels > 0 && run.app.ipc.is_finite()
     };
-    let runs: Vec<Alone<'_>> = scene.alone_or_cut().into_iter().filter(sized).collect();
-    let held = |run: &Alone<'_>| u32::try_from((resource.held)(run)).ok().filter(|&n| n > 0);
+    let runs: Vec<SoloRun<'_>> = input.alone_or_cut().into_iter().filter(sized).collect();
+    let held = |run: &SoloRun<'_>| u32::try_from((resource.held)(run)).ok().filter(|&n| n > 0);
     let of = |subject: Subject<'_>| {
-        let half = half(&subject, scene.records());
+        let half = half(&subject, input.records());
         let curve = |sweep: Sweep<'_>| {
             let points: Vec<(u32, f64)> =
                 sweep.points.iter().map(|(count, run)| (*count, run.app.ipc)).collect();

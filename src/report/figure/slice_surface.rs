@@ -1,8 +1,7 @@
 //! Throughput of pairs over how SMs and memory channels are divided: a map of shaded
 //! cells (UGPU, Fig. 4).
 
-use super::{Drawing, ReportError, Scene, empty};
-use crate::alone::repeated;
+use super::{Drawing, FigureInput, ReportError, empty};
 use crate::chart::{
     Anchor, Area, INK, LABEL, Label, NOTE, Shades, Sheet, explain, fit, heads, shaded, text_width,
 };
@@ -10,6 +9,7 @@ use crate::group::short_app;
 use crate::mix::mix_names;
 use crate::number::float;
 use crate::results::CoRun;
+use crate::solo_run::repeated;
 use crate::values::{cell, csv};
 use gpumodel_core::units::to_u64;
 
@@ -46,8 +46,8 @@ struct Point {
     antt: f64,
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let maps = maps(scene);
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let maps = maps(input);
     if maps.is_empty() {
         return Err(empty("slice-surface", MISSING));
     }
@@ -55,7 +55,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     let values = || drawn.iter().flat_map(|map| &map.points).map(|point| point.stp);
     let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));
     let shades = Shades::new(low, high);
-    let mut sheet = scene.sheet("Throughput over the division of SMs and channels");
+    let mut sheet = input.sheet("Throughput over the division of SMs and channels");
     for map in drawn {
         map.draw(&mut sheet, &shades);
     }
@@ -67,11 +67,11 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     if maps.len() > MAPS {
         sheet.note(&format!("{} more pairs are not drawn.", maps.len() - MAPS));
     }
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&maps)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(&maps)))
 }
 
-fn maps(scene: &Scene<'_>) -> Vec<Map> {
-    let records = scene.mixes();
+fn maps(input: &FigureInput<'_>) -> Vec<Map> {
+    let records = input.mixes();
     let named = mix_names(&records).into_iter().zip(&records);
     named.filter_map(|(mix, record)| Map::of(mix, &record.coruns)).collect()
 }
@@ -87,8 +87,8 @@ impl Map {
     fn of(mix: String, runs: &[CoRun]) -> Option<Self> {
         let sized = |run: &&CoRun| {
             let set = |key: &str| run.parameters.contains_key(key);
-            let told = run.stp > 0.0 && run.stp.is_finite();
-            run.apps.len() == 2 && set("sms") && set("channels") && told
+            let reported = run.stp > 0.0 && run.stp.is_finite();
+            run.apps.len() == 2 && set("sms") && set("channels") && reported
         };
         let owned = |run: &CoRun| {
             let (app, first) = (&run.apps[0], run.decisions.first());

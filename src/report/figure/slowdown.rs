@@ -1,7 +1,7 @@
 //! Slowdown of each application under each sharing scheme: one cluster of bars per
 //! scheme, one bar per application.
 
-use super::{Drawing, NO_CORUN, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, NO_CORUN, ReportError, empty};
 use crate::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch, highest};
 use crate::mix::{mix_names, scheme_names};
 use crate::mix_label::mix_labels;
@@ -15,13 +15,13 @@ const STACKED: usize = 4;
 /// Applications whose bars have room in one of two columns.
 const BESIDE: usize = 14;
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let records = scene.mixes();
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let records = input.mixes();
     if records.is_empty() {
         return Err(empty("slowdown", NO_CORUN));
     }
     let named = mix_labels(&records);
-    let mut sheet = scene.sheet("Slowdown of each application");
+    let mut sheet = input.sheet("Slowdown of each application");
     panels(&mut sheet, &records[..records.len().min(MIXES)], &named.labels);
     for note in &named.notes {
         sheet.note(note);
@@ -33,7 +33,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         sheet.note("∞: made no progress, or its times are not modelled.");
     }
     sheet.note("Solo IPC over shared IPC; 1 is as fast as alone.");
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&records, &mix_names(&records))))
+    Ok(sheet.finish(&input.footer()).with_csv(table(&records, &mix_names(&records))))
 }
 
 /// A panel for each of `records`, with its label where there are several.

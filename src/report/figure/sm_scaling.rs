@@ -1,10 +1,10 @@
 //! Bandwidth and speed of each application alone against the number of its SMs, and
 //! where it saturates (Slate, Fig. 1).
 
-use super::{Drawing, ReportError, Scene, empty};
-use crate::alone::{Alone, Subject, Sweep, gb_per_s, repeated, subjects, sweeps};
+use super::{Drawing, FigureInput, ReportError, empty};
 use crate::chart::{Area, Entry, Fill, INK, LINES, Scale, Sheet, Swatch, counts, down, outline};
 use crate::number::float;
+use crate::solo_run::{SoloRun, Subject, Sweep, gb_per_s, repeated, subjects, sweeps};
 use crate::values::{cell, csv};
 
 const LEFT: f64 = 62.0;
@@ -43,13 +43,13 @@ impl Curve {
     }
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let curves = curves(scene);
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let curves = curves(input);
     if curves.is_empty() {
         return Err(empty("sm-scaling", MISSING));
     }
     let drawn = &curves[..curves.len().min(LINES)];
-    let mut sheet = scene.sheet("Bandwidth and speed against SMs");
+    let mut sheet = input.sheet("Bandwidth and speed against SMs");
     let entry = |(index, curve): (usize, &Curve)| {
         let tail = format!(" (saturates at {})", curve.saturates());
         Entry::new(Swatch::Mark(index), &curve.label).with(tail)
@@ -67,12 +67,12 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         let left = curves.len() - LINES;
         sheet.note(&format!("{left} more applications are not drawn; choose with --app NAME."));
     }
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&curves)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(&curves)))
 }
 
-fn curves(scene: &Scene<'_>) -> Vec<Curve> {
+fn curves(input: &FigureInput<'_>) -> Vec<Curve> {
     let of = |subject: Subject<'_>| {
-        let sweeps = sweeps(&subject.runs, "sms", Alone::held_sms);
+        let sweeps = sweeps(&subject.runs, "sms", SoloRun::held_sms);
         let several = sweeps.len() > 1;
         let label = subject.label;
         let curve = move |sweep: Sweep<'_>| {
@@ -83,10 +83,10 @@ fn curves(scene: &Scene<'_>) -> Vec<Curve> {
         };
         sweeps.into_iter().map(curve).collect::<Vec<_>>()
     };
-    subjects(&scene.alone()).into_iter().flat_map(of).collect()
+    subjects(&input.alone()).into_iter().flat_map(of).collect()
 }
 
-fn point(sms: u32, run: &Alone<'_>, fastest: u64) -> Point {
+fn point(sms: u32, run: &SoloRun<'_>, fastest: u64) -> Point {
     let app = run.app;
     let l1 = app.l1.accesses;
     let requested = if l1 > 0 { l1 } else { app.l2.accesses };

@@ -2,9 +2,9 @@
 //! group stacked as they lie on the SMs, in the fills of their classes. What is left
 //! of a member's SMs once it has ended is white.
 
-use super::stage::Stage;
-use super::{Drawing, ReportError, Scene};
-use crate::chart::{Anchor, Area, Fill, INK, Label, Lane, NOTE, PAPER, SOFT_INK, Scale, Sheet};
+use super::queue_timeline::QueueTimeline;
+use super::{Drawing, FigureInput, ReportError};
+use crate::chart::{Anchor, Area, BarRow, Fill, INK, Label, NOTE, PAPER, SOFT_INK, Scale, Sheet};
 use crate::number::float;
 use crate::queue::class_of;
 use crate::results::{GroupRecord, JobRecord, QueueRun};
@@ -20,17 +20,17 @@ const SEAM: f64 = 0.4;
 /// Narrower parts have no line above them.
 const STEP: f64 = 1.5;
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let stage = Stage::new(scene, "sm-share")?.flat();
-    let groups = stage.runs.iter().flat_map(|(_, run)| &run.groups);
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let queue_timeline = QueueTimeline::new(input, "sm-share")?.flat();
+    let groups = queue_timeline.runs.iter().flat_map(|(_, run)| &run.groups);
     let shares = groups.flat_map(|group| &group.shares);
     let Some(most) = shares.flat_map(|share| &share.sms).max().filter(|most| **most > 0) else {
         return Err(super::empty("sm-share", "no group of the queue says how SMs were divided"));
     };
-    let sms = stage.record.machine.sms.max(*most);
-    let mut sheet = stage.sheet("SMs of each application");
+    let sms = queue_timeline.record.machine.sms.max(*most);
+    let mut sheet = queue_timeline.sheet("SMs of each application");
     sheet.skip(4.0);
-    stage.panels(&mut sheet, HEIGHT, |sheet, run, area, time| {
+    queue_timeline.panels(&mut sheet, HEIGHT, |sheet, run, area, time| {
         let level = Scale::linear(0.0, float(sms), area.bottom(), area.y);
         for (value, y) in [(0, area.bottom() - NOTE / 2.0), (sms, area.y + NOTE / 2.0)] {
             let at = (area.x - 5.0, y);
@@ -38,13 +38,13 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         }
         let at = (area.x - TITLE, area.y + area.height / 2.0);
         sheet.canvas.text(Label::new("SMs", at, NOTE, Anchor::Centre).upwards());
-        let mut lane = Lane::default();
+        let mut bar_row = BarRow::default();
         for group in &run.groups {
-            draw_group(sheet, &stage, run, group, &mut lane, (time, &level));
+            draw_group(sheet, &queue_timeline, run, group, &mut bar_row, (time, &level));
         }
     });
     sheet.note("Upwards: SMs on which the plan lets a member start CTAs, in part where they are shared; white: it has ended. Thick lines: a group begins.");
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&stage)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(&queue_timeline)))
 }
 
 /// One stretch of time with the same shares.
@@ -66,10 +66,10 @@ fn stretches(group: &GroupRecord) -> Vec<Stretch> {
 
 fn draw_group(
     sheet: &mut Sheet,
-    stage: &Stage<'_>,
+    queue_timeline: &QueueTimeline<'_>,
     run: &QueueRun,
     group: &GroupRecord,
-    lane: &mut Lane,
+    bar_row: &mut BarRow,
     (time, level): (&Scale, &Scale),
 ) {
     let members: Vec<&JobRecord> = group.members(run).collect();
@@ -78,7 +78,7 @@ fn draw_group(
             continue;
         }
         let ends = (time.at(float(stretch.from)), time.at(float(stretch.to)));
-        let Some((from, to)) = lane.add(ends.0, ends.1) else { continue };
+        let Some((from, to)) = bar_row.add(ends.0, ends.1) else { continue };
         let mut below = 0.0;
         // SMs that members share count for each of them in part.
         let sum: f64 = share.sms.iter().map(|&sms| float(sms)).sum();
@@ -90,7 +90,7 @@ fn draw_group(
             // Neighbours overlap by a hair: no seam shows between them.
             let beyond = (to + SEAM).min(time.at(time.high()));
             let until = if until < to { until } else { beyond };
-            member(sheet, stage.fill(job), (from, until, to), heights);
+            member(sheet, queue_timeline.fill(job), (from, until, to), heights);
             below = above;
         }
     }
@@ -120,9 +120,9 @@ fn member(
     }
 }
 
-fn table(stage: &Stage<'_>) -> String {
+fn table(queue_timeline: &QueueTimeline<'_>) -> String {
     let mut lines = Vec::new();
-    for (scheme, run) in &stage.runs {
+    for (scheme, run) in &queue_timeline.runs {
         for (number, group) in run.groups.iter().enumerate() {
             for (share, stretch) in group.shares.iter().zip(stretches(group)) {
                 lines.extend(group.members(run).zip(&share.sms).map(|(job, sms)| {
@@ -130,7 +130,7 @@ fn table(stage: &Stage<'_>) -> String {
                         scheme.clone(),
                         (number + 1).to_string(),
                         job.app.clone(),
-                        class_of(stage.record, job).unwrap_or_default().to_string(),
+                        class_of(queue_timeline.record, job).unwrap_or_default().to_string(),
                         stretch.from.to_string(),
                         stretch.to.to_string(),
                         sms.to_string(),

@@ -1,7 +1,7 @@
 //! Throughput and turnaround of many mixes: for each scheme the values of all, sorted
 //! (UGPU, Fig. 10, and 13 to 15).
 
-use super::{Drawing, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, ReportError, empty};
 use crate::chart::{Entry, RANKED, Ranks, Swatch, panels};
 use crate::grid::{Grid, Mix};
 use crate::number::short;
@@ -50,14 +50,14 @@ impl Line<'_> {
     }
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let grid = scene.grid("sorted")?;
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let grid = input.grid("sorted")?;
     let lines = lines(&grid);
     if lines.is_empty() {
         return Err(empty("sorted", MISSING));
     }
     let drawn = &lines[..lines.len().min(RANKED)];
-    let mut sheet = scene.sheet("Mixes by rank under each scheme");
+    let mut sheet = input.sheet("Mixes by rank under each scheme");
     let entry = |(index, line): (usize, &Line<'_>)| {
         let mean = |metric| line.mean(metric).map_or("–".into(), short);
         let tail = format!(": {}, {}", mean(0), mean(1));
@@ -72,7 +72,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     for note in notes(&grid, &lines) {
         sheet.note(&note);
     }
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&lines)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(&lines)))
 }
 
 /// The schemes that have values, with their mixes from the least value to the most.
@@ -89,8 +89,8 @@ fn lines<'a>(grid: &'a Grid<'a>) -> Vec<Line<'a>> {
         Line { scheme, ranks }
     };
     let all = grid.schemes.iter().enumerate().map(line);
-    let told = |line: &Line<'_>| line.ranks.iter().flatten().any(|rank| rank.value.is_finite());
-    all.filter(told).collect()
+    let reported = |line: &Line<'_>| line.ranks.iter().flatten().any(|rank| rank.value.is_finite());
+    all.filter(reported).collect()
 }
 
 fn notes(grid: &Grid<'_>, lines: &[Line<'_>]) -> Vec<String> {

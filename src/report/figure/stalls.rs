@@ -1,7 +1,7 @@
 //! Where scheduler slots go: one stacked bar per kernel, causes of every
 //! slot-cycle; the bar is full because every slot-cycle has one cause.
 
-use super::{Drawing, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, ReportError, empty};
 use crate::cause::{ROUNDING, causes, shares};
 use crate::chart::{
     Anchor, Area, Entry, Fill, LABEL, Label, NOTE, Scale, Sheet, Swatch, across, outline,
@@ -18,13 +18,13 @@ const ABOVE: f64 = 6.5;
 const NAMES: f64 = 220.0;
 const RIGHT: f64 = 48.0;
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let groups = groups(scene.runs(), ROWS);
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let groups = groups(input.runs(), ROWS);
     if groups.iter().all(|group| group.stalls.is_empty()) {
         return Err(empty("stalls", "the records hold no stall stacks; run `gpumodel analyze`"));
     }
     let causes = causes(groups.iter().map(|group| &group.stalls));
-    let mut sheet = scene.sheet("Where scheduler slots go");
+    let mut sheet = input.sheet("Where scheduler slots go");
     let entries: Vec<Entry> = causes
         .iter()
         .map(|(name, fill)| Entry::new(Swatch::Fill(*fill), name.replace('_', " ")))
@@ -44,7 +44,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     }
     outline(&mut sheet.canvas, &area);
     sheet.skip(38.0);
-    Ok(sheet.finish(&scene.footer()))
+    Ok(sheet.finish(&input.footer()))
 }
 
 fn heading(sheet: &mut Sheet, left: f64) {

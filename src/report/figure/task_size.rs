@@ -1,11 +1,11 @@
 //! Kernel time against the thread blocks of a task, over the run without a scheme: one
 //! line per application (Slate, Fig. 5).
 
-use super::{Drawing, ReportError, Scene, empty};
-use crate::alone::{Alone, Subject, Sweep, kernel_cycles, subjects, sweeps};
+use super::{Drawing, FigureInput, ReportError, empty};
 use crate::chart::{Entry, INK, LINES, Scale, Sheet, Swatch, across, down, outline};
 use crate::number::{float, ratio};
 use crate::results::HostTime;
+use crate::solo_run::{SoloRun, Subject, Sweep, kernel_cycles, subjects, sweeps};
 use crate::values::{cell, csv};
 
 const LEFT: f64 = 62.0;
@@ -13,7 +13,7 @@ const RIGHT: f64 = 14.0;
 const HEIGHT: f64 = 220.0;
 
 /// What is missing where no application ran with several sizes.
-const MISSING: &str = "no application ran alone with tasks of several sizes, beside its run as written; run `gpumodel analyze APP --scheme slate:task=1,slate:task=10,… --json FILE`";
+const MISSING: &str = "no application ran alone with tasks of several sizes and as written; run `gpumodel analyze APP --scheme slate:task=1,slate:task=10,… --json FILE`";
 
 /// One application under one scheme: kernel cycles by size, and over the solo run.
 struct Curve {
@@ -21,13 +21,13 @@ struct Curve {
     points: Vec<(u32, u64, f64)>,
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let curves: Vec<Curve> = subjects(&scene.alone()).iter().flat_map(of).collect();
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let curves: Vec<Curve> = subjects(&input.alone()).iter().flat_map(of).collect();
     if curves.is_empty() {
         return Err(empty("task-size", MISSING));
     }
     let drawn = &curves[..curves.len().min(LINES)];
-    let mut sheet = scene.sheet("Kernel time against the size of a task");
+    let mut sheet = input.sheet("Kernel time against the size of a task");
     let entry = |(index, curve): (usize, &Curve)| Entry::new(Swatch::Mark(index), &curve.label);
     sheet.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
     plot(&mut sheet, drawn);
@@ -36,22 +36,22 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         let left = curves.len() - LINES;
         sheet.note(&format!("{left} more applications are not drawn; choose with --app NAME."));
     }
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&curves)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(&curves)))
 }
 
 fn of(subject: &Subject<'_>) -> Vec<Curve> {
-    let size = |run: &Alone<'_>| run.setting("task").filter(|&task| task > 0);
+    let size = |run: &SoloRun<'_>| run.setting("task").filter(|&task| task > 0);
     let sweeps = sweeps(&subject.runs, "task", size);
     let several = sweeps.len() > 1;
     let curve = |sweep: &Sweep<'_>| {
-        let point = |(task, run): &(u32, Alone<'_>)| {
+        let point = |(task, run): &(u32, SoloRun<'_>)| {
             let HostTime { kernel_cycles: cycles, .. } = run.app.host?;
             let share = ratio(float(cycles), float(kernel_cycles(run.solo()?)))?;
             Some((*task, cycles, share))
         };
         let points: Vec<(u32, u64, f64)> = sweep.points.iter().filter_map(point).collect();
-        let told = if several { format!(", {}", sweep.scheme) } else { String::new() };
-        (points.len() > 1).then(|| Curve { label: subject.label.clone() + &told, points })
+        let reported = if several { format!(", {}", sweep.scheme) } else { String::new() };
+        (points.len() > 1).then(|| Curve { label: subject.label.clone() + &reported, points })
     };
     sweeps.iter().filter_map(curve).collect()
 }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::scene::{ONE, listed};
-use super::{Drawing, NO_SOLO, ReportError, Scene, empty};
+use super::input::{ONE, listed};
+use super::{Drawing, FigureInput, NO_SOLO, ReportError, empty};
 use crate::chart::{
-    Anchor, Area, Colour, Entry, Fill, HATCHED, Label, Lane, NOTE, REST, Scale, Sheet, Swatch,
+    Anchor, Area, BarRow, Colour, Entry, Fill, HATCHED, Label, NOTE, REST, Scale, Sheet, Swatch,
     across, down, fit, outline, text_width,
 };
 use crate::machine::machine_words;
@@ -26,31 +26,31 @@ const COLOURED: usize = 7;
 const _: () = assert!(COLOURED < HATCHED);
 const STEPS: u64 = 400;
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let &[(_, app)] = scene.runs() else {
-        return Err(empty("timeline", &choose(scene.runs())));
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let &[(_, app)] = input.runs() else {
+        return Err(empty("timeline", &choose(input.runs())));
     };
     let end = app.kernels.iter().map(|kernel| kernel.end_cycle).max().unwrap_or(0);
     if end == 0 {
         return Err(empty("timeline", "the record holds no kernel that took time"));
     }
-    let mut sheet = scene.sheet(&format!("{} over time", app.app));
+    let mut sheet = input.sheet(&format!("{} over time", app.app));
     let fills = fills(app);
     legend(&mut sheet, app, &fills);
-    let lanes = lanes(app);
-    let area = sheet.plot(LEFT, RIGHT, 2.0 + LANE * float(to_u64(lanes.len())));
+    let bar_rows = bar_rows(app);
+    let area = sheet.plot(LEFT, RIGHT, 2.0 + LANE * float(to_u64(bar_rows.len())));
     let time = Scale::linear(0.0, float(end), area.x, area.right());
     // Of a memory-only trace no time is modelled, so no rate is.
     let rates = !app.timeline.is_empty() && !app.memory_only;
     let axis = if rates { "" } else { "cycle" };
     across(&mut sheet.canvas, &area, &time, axis);
-    gantt(&mut sheet, app, &area, &time, &lanes, &fills);
+    gantt(&mut sheet, app, &area, &time, &bar_rows, &fills);
     outline(&mut sheet.canvas, &area);
     sheet.skip(if rates { 26.0 } else { 36.0 });
     if rates {
-        activity(&mut sheet, scene, app, end);
+        activity(&mut sheet, input, app, end);
     }
-    Ok(sheet.finish(&scene.footer()))
+    Ok(sheet.finish(&input.footer()))
 }
 
 /// What there is to choose from where not one run alone is left, and how.
@@ -62,9 +62,9 @@ fn choose(runs: &[(&Analysis, &AppRecord)]) -> String {
         1 => {
             let records: Vec<&Analysis> = runs.iter().map(|(record, _)| *record).collect();
             let words = machine_words(&records).into_iter();
-            let told: Vec<String> = words.map(|words| format!("{names}{words}")).collect();
-            let told = listed(&told, &records);
-            format!("shows one run, the records hold {} of {names}: {told}; {ONE}", runs.len())
+            let reported: Vec<String> = words.map(|words| format!("{names}{words}")).collect();
+            let reported = listed(&reported, &records);
+            format!("shows one run, the records hold {} of {names}: {reported}; {ONE}", runs.len())
         }
         count => format!(
             "shows one application, the records hold {count}; choose with --app NAME: {names}"
@@ -109,7 +109,7 @@ fn legend(sheet: &mut Sheet, app: &AppRecord, fills: &BTreeMap<&str, Fill>) {
 }
 
 /// The stream of every lane; streams beyond the last lane share it.
-fn lanes(app: &AppRecord) -> Vec<u64> {
+fn bar_rows(app: &AppRecord) -> Vec<u64> {
     let streams: BTreeSet<u64> = app.kernels.iter().map(|kernel| kernel.stream).collect();
     streams.into_iter().take(LANES).collect()
 }
@@ -119,16 +119,16 @@ fn gantt(
     app: &AppRecord,
     area: &Area,
     time: &Scale,
-    lanes: &[u64],
+    bar_rows: &[u64],
     fills: &BTreeMap<&str, Fill>,
 ) {
-    let mut rows = vec![Lane::default(); lanes.len()];
+    let mut rows = vec![BarRow::default(); bar_rows.len()];
     for kernel in &app.kernels {
-        let lane = lanes.iter().position(|stream| *stream == kernel.stream);
-        let lane = lane.unwrap_or(lanes.len() - 1);
+        let bar_row = bar_rows.iter().position(|stream| *stream == kernel.stream);
+        let bar_row = bar_row.unwrap_or(bar_rows.len() - 1);
         let ends = (time.at(float(kernel.start_cycle)), time.at(float(kernel.end_cycle)));
-        let Some((from, to)) = rows[lane].add(ends.0, ends.1) else { continue };
-        let y = area.y + LANE * float(to_u64(lane + 1)) - BAR;
+        let Some((from, to)) = rows[bar_row].add(ends.0, ends.1) else { continue };
+        let y = area.y + LANE * float(to_u64(bar_row + 1)) - BAR;
         let bar = Area::new(from, y, to - from, BAR);
         sheet.canvas.bar(bar, fills[kernel.name.as_str()]);
         let name = plain_name(&kernel.name);
@@ -138,8 +138,8 @@ fn gantt(
         }
     }
     let streams: BTreeSet<u64> = app.kernels.iter().map(|kernel| kernel.stream).collect();
-    for (row, stream) in lanes.iter().enumerate() {
-        let shared = row + 1 == lanes.len() && streams.len() > lanes.len();
+    for (row, stream) in bar_rows.iter().enumerate() {
+        let shared = row + 1 == bar_rows.len() && streams.len() > bar_rows.len();
         let long = format!("stream {stream}");
         let fits = text_width(&long, NOTE) <= LEFT - 8.0;
         let name = match (shared, fits) {
@@ -154,8 +154,8 @@ fn gantt(
 }
 
 /// Two curves over the same time: instructions per cycle and DRAM bandwidth.
-fn activity(sheet: &mut Sheet, scene: &Scene<'_>, app: &AppRecord, end: u64) {
-    let ghz = scene.machine().map_or(0.0, |machine| machine.core_mhz / 1000.0);
+fn activity(sheet: &mut Sheet, input: &FigureInput<'_>, app: &AppRecord, end: u64) {
+    let ghz = input.machine().map_or(0.0, |machine| machine.core_mhz / 1000.0);
     let (unit, factor) = if ghz > 0.0 { ("DRAM GB/s", ghz) } else { ("DRAM B/cycle", 1.0) };
     let bytes = float(SECTOR_BYTES) * factor;
     let instructions = resampled(&app.timeline, end, |i| float(i.warp_instructions));

@@ -1,6 +1,6 @@
 //! Bytes through L1, L2 and DRAM per kernel: three bars each, with hit rates.
 
-use super::{Drawing, ReportError, Scene, empty};
+use super::{Drawing, FigureInput, ReportError, empty};
 use crate::chart::{
     Anchor, Area, Entry, Fill, LABEL, Label, NOTE, Scale, Sheet, Swatch, across, outline,
     text_width,
@@ -22,13 +22,13 @@ struct Bar {
     text: String,
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let groups = groups(scene.runs(), ROWS);
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let groups = groups(input.runs(), ROWS);
     if groups.is_empty() {
         return Err(empty("traffic", "the records hold no kernels; run `gpumodel analyze`"));
     }
     let rows: Vec<[Bar; 3]> = groups.iter().map(bars).collect();
-    let mut sheet = scene.sheet("Bytes through the memory hierarchy");
+    let mut sheet = input.sheet("Bytes through the memory hierarchy");
     sheet.legend(&[
         Entry::new(Swatch::Fill(Fill::of(4)), "L1"),
         Entry::new(Swatch::Fill(Fill::of(1)), "L2"),
@@ -55,7 +55,7 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
     outline(&mut sheet.canvas, &area);
     sheet.skip(38.0);
     sheet.note(&total(&groups));
-    Ok(sheet.finish(&scene.footer()))
+    Ok(sheet.finish(&input.footer()))
 }
 
 fn draw_bar(sheet: &mut Sheet, bar: &Bar, scale: &Scale, top: f64) {

@@ -1,12 +1,12 @@
 //! What the form of persistent workers costs: time and registers of each application
 //! over those as written (ARCS 2018, Fig. 8).
 
-use super::{Drawing, ReportError, Scene, empty};
-use crate::alone::{Alone, Subject, subjects};
+use super::{Drawing, FigureInput, ReportError, empty};
 use crate::chart::{Bars, Cluster, Entry, Fill, Swatch};
 use crate::number::{float, ratio};
 use crate::results::WorkersRecord;
 use crate::results::statistics::geometric_mean;
+use crate::solo_run::{SoloRun, Subject, subjects};
 use crate::values::{cell, csv};
 
 /// Applications that are drawn; the means are over all.
@@ -16,12 +16,12 @@ const APPS: usize = 30;
 const LABELLED: usize = 14;
 
 /// What is missing where nothing ran as workers.
-const MISSING: &str = "no application ran alone as persistent workers, beside its run as written; run `gpumodel analyze APP --scheme pt --json FILE`";
+const MISSING: &str = "no application ran alone as persistent workers and as written; run `gpumodel analyze APP --scheme pt --json FILE`";
 
 /// One application: its form over itself as written.
 struct Row<'a> {
     label: String,
-    run: Alone<'a>,
+    run: SoloRun<'a>,
     workers: &'a WorkersRecord,
     solo_cycles: u64,
 }
@@ -36,12 +36,12 @@ impl Row<'_> {
     }
 }
 
-pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
-    let rows = rows(scene);
+pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+    let rows = rows(input);
     if rows.is_empty() {
         return Err(empty("transformed", MISSING));
     }
-    let mut sheet = scene.sheet("Kernels as persistent workers over themselves as written");
+    let mut sheet = input.sheet("Kernels as persistent workers over themselves as written");
     let fills = [Fill::of(0), Fill::of(1)];
     sheet.legend(&[
         Entry::new(Swatch::Fill(fills[0]), "time"),
@@ -61,12 +61,12 @@ pub(super) fn draw(scene: &Scene<'_>) -> Result<Drawing, ReportError> {
         let left = rows.len() - APPS;
         sheet.note(&format!("{left} more applications are in the mean and not drawn."));
     }
-    Ok(sheet.finish(&scene.footer()).with_csv(table(&rows, means)))
+    Ok(sheet.finish(&input.footer()).with_csv(table(&rows, means)))
 }
 
 /// The first run of each application with as many workers as fit.
-fn rows<'a>(scene: &Scene<'a>) -> Vec<Row<'a>> {
-    let all = |run: &&Alone<'_>| {
+fn rows<'a>(input: &FigureInput<'a>) -> Vec<Row<'a>> {
+    let all = |run: &&SoloRun<'_>| {
         let few = run.setting("ctas").is_some_and(|ctas| ctas > 0);
         run.app.workers.is_some() && !few
     };
@@ -75,7 +75,7 @@ fn rows<'a>(scene: &Scene<'a>) -> Vec<Row<'a>> {
         let (workers, solo) = (run.app.workers.as_ref()?, run.solo()?);
         Some(Row { label: subject.label, run, workers, solo_cycles: solo.cycles })
     };
-    subjects(&scene.alone()).into_iter().filter_map(row).collect()
+    subjects(&input.alone()).into_iter().filter_map(row).collect()
 }
 
 /// The geometric mean of times and of registers.

@@ -88,8 +88,8 @@ fn figures(row: &mut Row, run: Option<&CoRun>) {
         ("killed_ctas", of.killed_ctas.into()),
         ("decision_count", of.decisions.len().into()),
     ];
-    let told = |field: Field| if run.is_some() { field } else { field.emptied() };
-    row.extend(values.map(|(name, field)| (name, told(field))));
+    let reported = |field: Field| if run.is_some() { field } else { field.emptied() };
+    row.extend(values.map(|(name, field)| (name, reported(field))));
 }
 
 fn of_app(row: &mut Row, app: &CoRunApp) {

@@ -91,7 +91,7 @@ fn of_columns(bytes: &[u8], path: &Path) -> Result<Vec<String>, RecordError> {
 #[cfg(not(feature = "parquet"))]
 fn of_columns(_: &[u8], path: &Path) -> Result<Vec<String>, RecordError> {
     let message = String::from(
-        "this program was built without the cargo feature `parquet`; give the CSV beside it",
+        "this program was built without the cargo feature `parquet`; give the CSV file next to it",
     );
     Err(RecordError::Parquet { path: path.to_path_buf(), message })
 }

@@ -25,11 +25,11 @@ impl EpochShares {
     /// Those of `run`; `None` where no channels were owned, or the scheme never looked.
     #[must_use]
     pub fn of(run: &CoRun) -> Option<Self> {
-        let is_look = |decision: &&DecisionRecord| decision.is_look();
-        let looks: Vec<&DecisionRecord> = run.decisions.iter().filter(is_look).collect();
-        let told = looks.iter().any(|look| !look.moved.is_empty());
+        let is_timed = |decision: &&DecisionRecord| decision.is_timed();
+        let looks: Vec<&DecisionRecord> = run.decisions.iter().filter(is_timed).collect();
+        let reported = looks.iter().any(|look| !look.moved.is_empty());
         let mut owners = run.apps.iter().filter_map(|app| app.migration);
-        if looks.is_empty() || !told && owners.clone().count() == 0 {
+        if looks.is_empty() || !reported && owners.clone().count() == 0 {
             return None;
         }
         let marks = marks(run, &looks);
@@ -39,7 +39,7 @@ impl EpochShares {
         let moving = of(|moved| moved.moving_cycles);
         let epochs = moving.first().map_or(0, Vec::len);
         // Looks tell nothing as long as no page has moved, though SMs may have.
-        let known = told || owners.all(|owner| owner.vacating_cycles == 0);
+        let known = reported || owners.all(|owner| owner.vacating_cycles == 0);
         let vacating = if known { of(|moved| moved.vacating_cycles) } else { Vec::new() };
         (epochs > 0).then_some(Self { epochs, vacating, moving })
     }

@@ -63,7 +63,7 @@ pub enum RecordError {
     },
     /// A table names a cell that has no record beside the table.
     #[error(
-        "{}: expected the records of its cells beside it, found no {}; give a table in the folder of its sweep",
+        "{}: expected the records of its cells in the same folder, found no {}; give a table in the folder of its sweep",
         path.display(), record.display()
     )]
     Beside {
@@ -76,7 +76,7 @@ pub enum RecordError {
     #[error(
         "{app} is not one application: its cells have the stores {stores}; give a table with the rows of one, as chosen from cells.csv by store_hashes"
     )]
-    Namesakes {
+    AmbiguousApp {
         /// The name.
         app: String,
         /// Hashes, each with a cell.
@@ -87,7 +87,7 @@ pub enum RecordError {
         "{}:{line}: {row} is in {} and in {}, so that this row would count twice; give one of them",
         table.display(), both[0].display(), both[1].display()
     )]
-    Twice {
+    DuplicateRow {
         /// The table.
         table: PathBuf,
         /// The line of the row, from 1.

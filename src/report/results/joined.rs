@@ -106,12 +106,12 @@ mod tests {
         };
         let cells = [("a", "even"), ("b", "even"), ("b", "spatial"), ("a", "fcfs"), ("c", "bp")];
         let records = joined(cells.map(|(build, scheme)| cell(build, scheme)).to_vec());
-        let told = |record: &Analysis| -> String {
+        let reported = |record: &Analysis| -> String {
             let word = |run: &CoRun| format!("{}{} ", run.scheme, run.antt);
             record.coruns.iter().map(word).collect()
         };
-        let told: Vec<String> = records.iter().map(told).collect();
-        assert_eq!(told, ["even0 fcfs0 bp0 ", "even1 spatial1 "]);
+        let reported: Vec<String> = records.iter().map(reported).collect();
+        assert_eq!(reported, ["even0 fcfs0 bp0 ", "even1 spatial1 "]);
     }
 
     #[test]
@@ -140,9 +140,9 @@ mod tests {
         let schemes = |record: &Analysis| -> Vec<String> {
             record.coruns.iter().map(|run| run.scheme.clone()).collect()
         };
-        let told: Vec<Vec<String>> = records.iter().map(schemes).collect();
-        assert_eq!(told[0], ["even", "spatial"], "in the order of the cells");
-        assert_eq!((told.len(), told[1].len(), told[4][0].as_str()), (5, 1, "fcfs"));
+        let reported: Vec<Vec<String>> = records.iter().map(schemes).collect();
+        assert_eq!(reported[0], ["even", "spatial"], "in the order of the cells");
+        assert_eq!((reported.len(), reported[1].len(), reported[4][0].as_str()), (5, 1, "fcfs"));
     }
 
     #[test]

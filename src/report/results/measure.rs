@@ -145,7 +145,7 @@ impl Measure {
                 let energy = run.energy.as_ref()?;
                 Some(energy.memory_joules() / energy.total_joules()).filter(|part| part.is_finite())
             }
-            Self::Promises => run.kept_promise().map(part),
+            Self::Promises => run.met_qos_target().map(part),
             _ => None,
         }
     }
@@ -191,13 +191,13 @@ fn part(yes: bool) -> f64 {
 /// Whether the first divisions of every SM that both decided on differ by a CTA per
 /// application at most; `None`: one of them divided none.
 fn same_partition(own: &CoRun, base: &CoRun) -> Option<bool> {
-    let (own, base) = (divided(own)?, divided(base)?);
+    let (own, base) = (first_partition(own)?, first_partition(base)?);
     let near = |(own, base): (&u32, &u32)| own.abs_diff(*base) <= 1;
     Some(own.len() == base.len() && own.iter().zip(&base).all(near))
 }
 
 /// CTAs per SM by application, as first decided on from curves.
-pub(super) fn divided(run: &CoRun) -> Option<Vec<u32>> {
+pub(crate) fn first_partition(run: &CoRun) -> Option<Vec<u32>> {
     let known = |decision: &&DecisionRecord| !decision.curves.is_empty();
     let first = run.decisions.iter().find(known)?;
     Some(first.curves.iter().map(|curve| curve.chosen).collect())

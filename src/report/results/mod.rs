@@ -9,7 +9,6 @@ mod cell;
 mod cell_files;
 mod cell_rows;
 mod cell_table;
-mod chosen;
 #[cfg(feature = "parquet")]
 mod columnar;
 mod comparison;
@@ -18,43 +17,34 @@ mod counters;
 mod decision;
 mod document;
 mod dram;
+mod duplicates;
 mod energy;
 mod epoch_shares;
 mod error;
 mod field;
-mod headline;
 mod joined;
 mod launches;
-mod look;
 mod measure;
 mod metrics;
 mod migration;
-mod namesakes;
-mod over_mixes;
 mod parts;
-mod promise;
-mod published_table;
+mod qos;
 mod quantity;
 mod queue;
 mod queue_check;
 mod queue_gain;
 mod reference;
-mod reproduction;
 mod residency;
 mod rows;
-mod run_value;
 mod sample;
 mod slots;
-mod solo_value;
-mod sought;
 pub mod statistics;
 mod summary;
 mod sweep_estimate;
 mod tidy;
-mod twice;
+mod timed_decision;
 mod unbounded;
 mod utilization;
-mod verdict;
 mod workers;
 
 pub use analysis::{Analysis, AppRecord, Interval, KernelRecord, MachineRecord, SCHEMA};
@@ -62,7 +52,6 @@ pub use assumption::AssumptionRecord;
 pub use cell::{CellRecord, FailedCell, SWEEP_SCHEMA, SweepRecord};
 pub use cell_files::{CellOutcome, SweepFiles, SweepListing};
 pub use cell_table::cells_of_table;
-pub use chosen::Chosen;
 pub use comparison::{COMPARISON_SCHEMA, ComparedRow, Comparison, Coverage, Pair};
 pub use corun::{CoRun, CoRunApp, CoRunKernel};
 pub use counters::{
@@ -70,18 +59,17 @@ pub use counters::{
 };
 pub use decision::{CurveRecord, DecisionRecord};
 pub use dram::DramRecord;
+pub use duplicates::{disambiguate_apps, refuse_ambiguous_apps, refuse_duplicate_rows};
 pub use energy::EnergyRecord;
 pub use epoch_shares::EpochShares;
 pub use error::RecordError;
-pub use headline::{ALONE, HeadlineRow, MixGain};
 pub use joined::{alone_once, joined};
 pub use launches::Launches;
 pub use measure::Measure;
+pub(crate) use measure::first_partition;
 pub use metrics::Alone;
 pub use migration::{MigrationRecord, MovedSoFar};
-pub use namesakes::{refuse_namesakes, tell_apart};
 pub use parts::{ChannelRecord, SmCounters};
-pub use published_table::{PublishedTable, PublishedValue, Quoted};
 pub use quantity::{ErrorUnit, Quantity};
 pub use queue::{
     ClassifiedRecord, GroupRecord, InterferenceRecord, JobRecord, MatchingRecord, PairRecord,
@@ -89,18 +77,11 @@ pub use queue::{
 };
 pub use queue_gain::{Gain, NamedRun, Over, QueueGain, gains};
 pub use reference::{ReferenceRow, ReferenceTable};
-pub use reproduction::{
-    REPRODUCTION_SCHEMA, ReproducedFigure, ReproducedPaper, ReproducedPart, Reproduction,
-    SilenceRecord,
-};
 pub use residency::{ResidencyRecord, ResidencyRow};
 pub use sample::SampleRecord;
 pub use slots::SlotShares;
-pub use sought::Sought;
 pub use summary::Summary;
 pub use sweep_estimate::{CellEstimate, SweepEstimate};
 pub use tidy::{OTHER_FORMS, TABLE_FORMS, Tidy};
-pub use twice::refuse_twice;
 pub use utilization::{UnitShares, UtilizationRecord};
-pub use verdict::{Verdict, judge};
 pub use workers::{HostTime, WorkersRecord};

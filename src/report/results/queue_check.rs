@@ -69,8 +69,8 @@ impl QueueRun {
             let at = usize::try_from(job).unwrap_or(usize::MAX);
             let wrong = match self.jobs.get(at) {
                 None => format!("expected one of {} jobs, found {job}", self.jobs.len()),
-                Some(told) if told.group != to_u64(index) => {
-                    format!("expected a job of the group, found one of group {}", told.group)
+                Some(reported) if reported.group != to_u64(index) => {
+                    format!("expected a job of the group, found one of group {}", reported.group)
                 }
                 Some(_) if grouped[at] => "expected every job once".into(),
                 Some(_) => {

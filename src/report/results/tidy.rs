@@ -159,15 +159,21 @@ mod tests {
         let header = reader.headers().unwrap().clone();
         let place = |name: &str| header.iter().position(|column| column == name).unwrap();
         let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
-        let told = |row: usize, name: &str| rows[row][place(name)].to_owned();
-        assert_eq!((told(0, "mix"), told(0, "parameters")), ("p + q, r".into(), "a=x:b=2".into()));
+        let reported = |row: usize, name: &str| rows[row][place(name)].to_owned();
         assert_eq!(
-            (told(0, "stp"), told(0, "antt"), told(0, "status")),
+            (reported(0, "mix"), reported(0, "parameters")),
+            ("p + q, r".into(), "a=x:b=2".into())
+        );
+        assert_eq!(
+            (reported(0, "stp"), reported(0, "antt"), reported(0, "status")),
             ("0.5".into(), String::new(), "done".into())
         );
-        assert_eq!((told(1, "stp"), told(1, "error")), (String::new(), "no: because".into()));
         assert_eq!(
-            (told(0, "machine_hash"), told(0, "arrival_cycles")),
+            (reported(1, "stp"), reported(1, "error")),
+            (String::new(), "no: because".into())
+        );
+        assert_eq!(
+            (reported(0, "machine_hash"), reported(0, "arrival_cycles")),
             ("h".into(), "p=7".into())
         );
         assert_eq!(lines.lines().count(), 2);

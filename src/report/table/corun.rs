@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{brief, decimal, plain, words};
-use crate::look::notes;
+use crate::corun_notes::notes;
 use crate::mix::scheme_names;
 use crate::number::{energy, held, percent};
 use crate::results::{Analysis, CoRun, CoRunApp};
@@ -117,12 +117,12 @@ const CHANNELS: usize = 7;
 
 /// The table of applications; without channels where they are not `divided`.
 fn shares(rows: Vec<[String; APPS.len()]>, divided: bool) -> String {
-    let told = |row: [String; APPS.len()]| -> Vec<String> {
+    let reported = |row: [String; APPS.len()]| -> Vec<String> {
         let cells = row.into_iter().enumerate();
         cells.filter(|(column, _)| divided || *column != CHANNELS).map(|(_, cell)| cell).collect()
     };
-    let rows = rows.into_iter().map(told).collect();
-    words(told(APPS.map(String::from)), rows, |column| column == 0)
+    let rows = rows.into_iter().map(reported).collect();
+    words(reported(APPS.map(String::from)), rows, |column| column == 0)
 }
 
 fn app(scheme: &str, app: &CoRunApp) -> [String; APPS.len()] {

@@ -18,9 +18,9 @@ pub fn queue(analysis: &Analysis) -> String {
     for section in sections(analysis) {
         let _ = writeln!(text, "{}", brief(&section.title, 110));
         if !section.rows.is_empty() {
-            let told: Vec<bool> =
+            let reported: Vec<bool> =
                 section.header.iter().map(|name| TEXT.contains(&name.as_str())).collect();
-            text += &words(section.header, section.rows, |column| column == 0 || told[column]);
+            text += &words(section.header, section.rows, |column| column == 0 || reported[column]);
         }
         for note in &section.notes {
             let _ = writeln!(text, "  {}", brief(note, 400));

@@ -192,18 +192,18 @@ mod tests {
 
     #[test]
     fn records_of_other_builds_are_counted_and_their_builds_named() {
-        let told = |builds: &[(&str, u64)]| {
+        let reported = |builds: &[(&str, u64)]| {
             let other_builds = builds.iter().map(|&(name, count)| (name.to_owned(), count));
             let other_builds = other_builds.collect();
             planned(&SweepEstimate { other_builds, ..SweepEstimate::default() })
         };
-        assert!(!told(&[]).contains("build"));
-        let one = told(&[("0.0.9+1", 1)]);
+        assert!(!reported(&[]).contains("build"));
+        let one = reported(&[("0.0.9+1", 1)]);
         assert!(
             one.contains("1 of these cells has a record of another build (0.0.9+1): "),
             "{one}"
         );
-        let many = told(&[("0.0.8+2", 40), ("0.0.9+1", 20)]);
+        let many = reported(&[("0.0.8+2", 40), ("0.0.9+1", 20)]);
         let words = "60 of these cells have records of other builds (0.0.8+2, 0.0.9+1): \
                      --resume --mixed-versions takes";
         assert!(many.contains(words), "{many}");

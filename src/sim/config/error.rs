@@ -49,14 +49,6 @@ impl fmt::Display for Place {
 /// Why a model could not be read.
 #[derive(Debug, Error)]
 pub enum SpecError {
-    /// A file of published values is wrong.
-    #[error("{file}: {message}")]
-    Paper {
-        /// The file.
-        file: String,
-        /// Line, what was expected and what was found.
-        message: String,
-    },
     /// A file could not be read.
     #[error(transparent)]
     File(#[from] ModelFileError),

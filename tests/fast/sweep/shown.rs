@@ -66,7 +66,10 @@ fn a_table_of_cells_is_plotted_and_compared_as_its_folder() {
     fs::write(place.path("some.csv"), &chosen).unwrap();
     fs::write(place.path("none.csv"), "mix,stp\nm+s,1\n").unwrap();
     for (table, words) in [
-        ("some.csv", "some.csv: expected the records of its cells beside it, found no cells/"),
+        (
+            "some.csv",
+            "some.csv: expected the records of its cells in the same folder, found no cells/",
+        ),
         ("none.csv", "none.csv:1: expected a table of `gpumodel sweep`, with a column key"),
         ("plan.toml", "plan.toml:2:1: not a record of `gpumodel analyze`"),
     ] {

@@ -7,7 +7,7 @@ use gpumodel::app::{
     AnalyzeRequest, RunError, SweepEnd, SweepError, SweepRequest, SweepWatch, Unwatched, Watch,
     analyze, sweep,
 };
-use gpumodel::sim::config::Paper;
+use gpumodel::report::paper::Paper;
 use gpumodel::trace::{Progress, Silent};
 use gpumodel_fuzz::{Place, named, split};
 

@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
-use gpumodel::report::figure::{FIGURES, Scene};
+use gpumodel::report::figure::{FIGURES, FigureInput};
+use gpumodel::report::paper::Reproduction;
 use gpumodel::report::results::{
-    Analysis, Comparison, FailedCell, RecordError, ReferenceTable, Reproduction, SweepFiles,
-    SweepRecord, alone_once, cells_of_table, joined,
+    Analysis, Comparison, FailedCell, RecordError, ReferenceTable, SweepFiles, SweepRecord,
+    alone_once, cells_of_table, joined,
 };
 use gpumodel::report::table;
 use gpumodel_fuzz::{Place, named, split};
@@ -39,7 +40,7 @@ fn analysis(figure: usize, bytes: &[u8]) {
     assert!(!record.kernels_csv().is_empty());
     let _ = [table::solo(&record), table::corun(&record), table::queue(&record)];
     let drawn = &FIGURES[figure % FIGURES.len()];
-    if let Ok(drawing) = drawn.draw(&Scene::new(std::slice::from_ref(&record))) {
+    if let Ok(drawing) = drawn.draw(&FigureInput::new(std::slice::from_ref(&record))) {
         assert!(drawing.svg.starts_with("<svg"), "{}", drawn.name);
     }
     if !record.coruns.is_empty() {
@@ -76,9 +77,9 @@ fn reference(bytes: &[u8]) {
         assert!(!comparison.to_json().is_empty());
         if comparison.answered(&table).is_ok() {
             let _ = table::comparison(&comparison);
-            let scene = Scene::new(&records).with(&comparison);
+            let input = FigureInput::new(&records).with(&comparison);
             let last = FIGURES.last().expect("figures");
-            let _ = last.draw(&scene);
+            let _ = last.draw(&input);
         }
     }
 }
@@ -129,7 +130,7 @@ fn reproduction(bytes: &[u8]) {
             let again = Reproduction::read(&again).expect("what was just written");
             assert_eq!(again.counts(), read.counts());
             let folder = place.at("report");
-            let _ = gpumodel::report::write_reproduction(&read, &folder);
+            let _ = gpumodel::report::paper::write_reproduction(&read, &folder);
         }
         Err(error) => named(&error, "r.json"),
     }

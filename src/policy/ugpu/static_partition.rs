@@ -1,0 +1,308 @@
+//! Partitions that are made once: of sizes that are set, or from profiles of runs alone.
+
+use gpumodel_core::contract::{DispatchOrder, Facts, LawBroken, Plan, Probe, ProbeResult, View};
+use gpumodel_core::units::{AppId, Cycle, to_u32};
+
+use super::super::active_apps::{FREED, FreedSms};
+use super::super::parameter::PLACE;
+use super::super::solve::Resources;
+use super::super::{Kind, Parameter, Scheme, Settings};
+use super::algorithm::{
+    Algorithm, DELTA_GROUPS, DELTA_SM, ITERATIONS, MIN_GROUPS, MIN_SMS, Trader,
+};
+use super::demand::{B_MEM, PORT_LIMIT, SoloProfiles, WINDOW, solo_probes, solo_window};
+use super::partition::Partition;
+use super::priority::{self, HIGH, PriorityApp, TARGET};
+use super::refuse;
+
+const FIRST: Parameter = Parameter {
+    name: PLACE,
+    kind: Kind::Whole { default: 1, least: 1, most: 65_535 },
+    summary: "whose SMs and channels are set, by its place from 1",
+};
+
+const SMS: Parameter = Parameter {
+    name: "sms",
+    kind: Kind::Whole { default: 0, least: 0, most: 65_535 },
+    summary: "its SMs, the others divide the rest; 0: all have equally many (published: 60 of 80)",
+};
+
+/// What a user may set of `bp`.
+pub(in super::super) const BALANCED: &[Parameter] = &[
+    SMS,
+    Parameter {
+        name: "channels",
+        kind: Kind::Whole { default: 0, least: 0, most: 65_535 },
+        summary: "its channels, whole groups of them; 0: all have equally many (published)",
+    },
+    FIRST,
+    FREED,
+];
+
+/// What a user may set of `bp-bs` and `bp-sb`.
+pub(in super::super) const UNEQUAL: &[Parameter] = &[FREED];
+
+/// What a user may set of `mps-share`.
+pub(in super::super) const SHARED: &[Parameter] = &[SMS, FIRST, FREED];
+
+/// What a user may set of `qos-bp` and `qos-mps-share`.
+pub(in super::super) const QOS: &[Parameter] = &[TARGET, HIGH, B_MEM, WINDOW, FREED];
+
+/// The larger part of `bp-bs` and `bp-sb`: 60 of 80 SMs, 24 of 32 channels (section 6).
+const LARGER: f64 = 0.75;
+
+/// How much who is favoured has.
+#[derive(Clone, Copy, Debug)]
+enum Size {
+    /// So many SMs and channels; of what is 0, as much as everybody.
+    Counts { sms: u32, channels: u32 },
+    /// This part of the machine.
+    Part(f64),
+}
+
+/// Gives each application SMs of its own, and where channels are owned some of those,
+/// and changes that only when one comes or ends: the balanced partition and what UGPU is
+/// compared with (section 6). Pages stay where they are: such a GPU cannot move them.
+#[derive(Clone, Debug)]
+struct Fixed {
+    priority: PriorityApp,
+    size: Size,
+    b_mem: f64,
+    window: Option<Cycle>,
+    high: Option<AppId>,
+    partition: Partition,
+}
+
+/// BP: equal SMs and channels for all, or as many as are set for one.
+pub(in super::super) fn bp(settings: &Settings) -> Box<dyn Scheme> {
+    let small = |name: &str| to_u32(settings.whole(name));
+    let size = Size::Counts { sms: small(SMS.name), channels: small("channels") };
+    Fixed::set(settings, PriorityApp::of(settings), size, true)
+}
+
+/// BP-BS: three quarters for the first of two applications.
+pub(in super::super) fn bp_bs(settings: &Settings) -> Box<dyn Scheme> {
+    Fixed::set(settings, PriorityApp::App(AppId(0)), Size::Part(LARGER), true)
+}
+
+/// BP-SB: three quarters for the second of two applications.
+pub(in super::super) fn bp_sb(settings: &Settings) -> Box<dyn Scheme> {
+    Fixed::set(settings, PriorityApp::App(AppId(1)), Size::Part(LARGER), true)
+}
+
+/// MPS as UGPU understands it: SMs for each, and the memory for all.
+pub(in super::super) fn mps_share(settings: &Settings) -> Box<dyn Scheme> {
+    let size = Size::Counts { sms: to_u32(settings.whole(SMS.name)), channels: 0 };
+    Fixed::set(settings, PriorityApp::of(settings), size, false)
+}
+
+/// QoS-aware BP: three quarters for the application with the high priority.
+pub(in super::super) fn qos_bp(settings: &Settings) -> Box<dyn Scheme> {
+    Fixed::with_qos_target(settings, true)
+}
+
+/// MPS with three quarters of the SMs for the application with the high priority.
+pub(in super::super) fn qos_mps_share(settings: &Settings) -> Box<dyn Scheme> {
+    Fixed::with_qos_target(settings, false)
+}
+
+impl Fixed {
+    fn set(settings: &Settings, priority: PriorityApp, size: Size, owns: bool) -> Box<dyn Scheme> {
+        let partition = Partition::new(owns, FreedSms::of(settings));
+        Box::new(Self { priority, size, b_mem: 1.0, window: None, high: None, partition })
+    }
+
+    fn with_qos_target(settings: &Settings, owns: bool) -> Box<dyn Scheme> {
+        Box::new(Self {
+            priority: PriorityApp::of(settings),
+            size: Size::Part(settings.real(TARGET.name)),
+            b_mem: settings.real(B_MEM.name),
+            window: solo_window(settings),
+            high: None,
+            partition: Partition::new(owns, FreedSms::of(settings)),
+        })
+    }
+
+    /// What the favoured one has.
+    fn part(&self, facts: &Facts) -> Resources {
+        let whole = self.partition.whole();
+        match self.size {
+            Size::Part(part) => priority::part(whole, part),
+            Size::Counts { sms, channels } => {
+                let each = facts.channels / whole.groups.max(1);
+                let groups = (channels / each.max(1)).max(channels.min(1));
+                Resources { sms, groups }
+            }
+        }
+    }
+
+    fn plan(&mut self, facts: &Facts) -> Result<Plan, LawBroken> {
+        let part = self.part(facts);
+        let priority = self.high.filter(|_| part != Resources::default());
+        let mut draft = self.partition.draft(facts);
+        if let Some(app) = priority {
+            draft.order = DispatchOrder::Priority(vec![app]);
+        }
+        let words = self.partition.words(facts);
+        let name = |app: AppId| facts.apps.get(app.index()).map(|app| app.name.as_str());
+        let there = |app: &AppId| self.partition.apps().contains(app);
+        let rounded = self.rounded(facts);
+        draft.reason = match (self.partition.apps(), priority.filter(there).and_then(name)) {
+            ([_], _) => format!("one application is active: {words}{rounded}"),
+            (_, Some(name)) => {
+                format!("a set part for {name}, the others divide the rest: {words}{rounded}")
+            }
+            (_, None) => format!("equal parts: {words}"),
+        };
+        Plan::new(facts, draft)
+    }
+
+    /// What was set and cannot be, in words.
+    fn rounded(&self, facts: &Facts) -> String {
+        let (Size::Counts { sms, channels }, Some(app)) = (self.size, self.high) else {
+            return String::new();
+        };
+        let others = self.partition.apps().iter().filter(|&&other| other != app).count();
+        // Who has no part yet, and who is left behind others and has everything.
+        if !self.partition.apps().contains(&app) || others == 0 && facts.apps.len() > 1 {
+            return String::new();
+        }
+        let (has, whole) = (self.partition.of(app), self.partition.whole());
+        let each = facts.channels / whole.groups.max(1);
+        let kept = if others > 0 { "; each other one keeps some" } else { "" };
+        let mut words = String::new();
+        if sms > 0 && sms != has.sms {
+            words += &format!("; {sms} SMs were set, {} of {} given{kept}", has.sms, whole.sms);
+        }
+        let given = has.groups * each;
+        if self.partition.owns() && channels > 0 && channels != given {
+            words += &format!(
+                "; {channels} channels were set, {given} of {} given, {each} at a time{kept}",
+                facts.channels
+            );
+        }
+        words
+    }
+
+    fn divide(&mut self, facts: &Facts) {
+        let part = self.part(facts);
+        match (self.partition.apps(), self.size) {
+            // Alone from beginning to end: on a slice of that size.
+            (&[app], Size::Counts { .. }) if facts.apps.len() == 1 => {
+                let whole = self.partition.whole();
+                let some = |set: u32, all: u32| if set == 0 { all } else { set.min(all) };
+                let (sms, groups) = (some(part.sms, whole.sms), some(part.groups, whole.groups));
+                self.partition.give(&[(app, Resources { sms, groups })]);
+            }
+            _ => self.partition.divide(self.high.map(|app| (app, part))),
+        }
+    }
+}
+
+impl Scheme for Fixed {
+    fn probes(&self, facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
+        refuse(facts, self.partition.owns())?;
+        if self.priority.asks() { solo_probes(facts, self.window) } else { Ok(Vec::new()) }
+    }
+
+    fn start(&mut self, facts: &Facts, probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
+        self.high = self.priority.app(facts, &SoloProfiles::new(probes), self.b_mem);
+        self.partition.begin(facts);
+        self.divide(facts);
+        self.plan(facts)
+    }
+
+    fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
+        if self.partition.follow(facts, view) {
+            self.divide(facts);
+        }
+        self.plan(facts)
+    }
+}
+
+/// What a user may set.
+pub(in super::super) const OFFLINE: &[Parameter] =
+    &[DELTA_SM, DELTA_GROUPS, MIN_SMS, MIN_GROUPS, ITERATIONS, B_MEM, PORT_LIMIT, WINDOW, FREED];
+
+/// Runs of the algorithm after which an end is not waited for any longer.
+const RUNS: usize = 1000;
+
+/// UGPU-offline (section 6): what the demand-aware algorithm comes to with the counters
+/// of runs alone, from equal parts on, however many epochs that would take. The
+/// partition is there from the beginning and changes only when an application comes or
+/// ends; pages stay where they are. The memory that applications fill is not known
+/// before they run, so it bounds nothing.
+#[derive(Clone, Debug)]
+struct Offline {
+    algorithm: Algorithm,
+    window: Option<Cycle>,
+    solo_profiles: SoloProfiles,
+    partition: Partition,
+}
+
+/// UGPU from profiles.
+pub(in super::super) fn ugpu_offline(settings: &Settings) -> Box<dyn Scheme> {
+    Box::new(Offline {
+        algorithm: Algorithm::of(settings),
+        window: solo_window(settings),
+        solo_profiles: SoloProfiles::default(),
+        partition: Partition::new(true, FreedSms::of(settings)),
+    })
+}
+
+impl Offline {
+    /// The end of the algorithm, and why.
+    fn settle(&mut self, facts: &Facts) -> String {
+        self.partition.divide(None);
+        let known = |&app| {
+            let demand = self.solo_profiles.demand(facts, app, self.algorithm.b_mem)?;
+            let demand = self.algorithm.bounded(facts, demand);
+            Some(Trader { app, demand, needs: 0, keeps: 0.0 })
+        };
+        let traders: Vec<Trader> = self.partition.apps().iter().filter_map(known).collect();
+        if traders.len() < 2 {
+            return format!("one application is active: {}", self.partition.words(facts));
+        }
+        let mut found = self.algorithm.run(facts, &self.partition, &traders);
+        let (asked, mut moved) = (found.asked.clone(), found.moved);
+        for _ in 1..RUNS {
+            self.partition.give(&found.parts);
+            if !found.cut {
+                break;
+            }
+            found = self.algorithm.run(facts, &self.partition, &traders);
+            moved |= found.moved;
+        }
+        let end = found.stays.filter(|_| !moved).unwrap_or(found.end);
+        format!("alone {asked}; {end}: {}", self.partition.words(facts))
+    }
+
+    fn plan(&self, facts: &Facts, reason: String) -> Result<Plan, LawBroken> {
+        let mut draft = self.partition.draft(facts);
+        draft.reason = reason;
+        Plan::new(facts, draft)
+    }
+}
+
+impl Scheme for Offline {
+    fn probes(&self, facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
+        refuse(facts, true)?;
+        solo_probes(facts, self.window)
+    }
+
+    fn start(&mut self, facts: &Facts, probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
+        self.solo_profiles = SoloProfiles::new(probes);
+        self.partition.begin(facts);
+        let reason = self.settle(facts);
+        self.plan(facts, reason)
+    }
+
+    fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
+        let reason = if self.partition.follow(facts, view) {
+            self.settle(facts)
+        } else {
+            format!("as before: {}", self.partition.words(facts))
+        };
+        self.plan(facts, reason)
+    }
+}

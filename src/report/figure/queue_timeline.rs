@@ -1,0 +1,169 @@
+//! One queue under every scheme over the same time: what the schedule and the SM
+//! shares are drawn on.
+
+use super::{FigureInput, NO_QUEUE, ReportError, empty};
+use crate::chart::{
+    Anchor, Area, Colour, Entry, Fill, HATCHED, LABEL, Label, REST, SOFT_INK, Scale, Sheet, Swatch,
+    Width, across, fit, name_room, outline,
+};
+use crate::number::float;
+use crate::queue::{class_of, classes, panels};
+use crate::results::{Analysis, JobRecord, QueueRun};
+
+/// Room left of the panels.
+const LEFT: f64 = 124.0;
+/// As much where names are long.
+const WIDEST: f64 = 200.0;
+const RIGHT: f64 = 14.0;
+/// Room of numbers between the name of a panel and the panel.
+const NUMBERS: f64 = 26.0;
+/// Schemes that are drawn.
+const SCHEMES: usize = 12;
+/// Classes with a fill of their own, hatched and flat; the rest share one.
+const CLASSES: usize = 14;
+const FLAT: usize = 7;
+/// They, the rest and who has no class differ without colour.
+const _: () = assert!(CLASSES + 2 <= HATCHED);
+
+/// A queue and its runs.
+pub(super) struct QueueTimeline<'a> {
+    pub(super) record: &'a Analysis,
+    queue: &'a str,
+    queues: usize,
+    /// The runs with the names of their schemes.
+    pub(super) runs: Vec<(String, &'a QueueRun)>,
+    classes: Vec<&'a str>,
+    end: u64,
+    /// Fills without lines, for areas too small for them.
+    flat: bool,
+    wide: Width,
+}
+
+impl<'a> QueueTimeline<'a> {
+    /// The queue that `input` names, else the first.
+    pub(super) fn new(input: &FigureInput<'a>, figure: &'static str) -> Result<Self, ReportError> {
+        let records = input.records();
+        let names = records.iter().flat_map(|record| &record.queues).map(|run| run.queue.as_str());
+        let Some(first) = names.clone().next() else { return Err(empty(figure, NO_QUEUE)) };
+        let mut known: Vec<&str> = names.collect();
+        known.sort_unstable();
+        known.dedup();
+        let queue = input.queue().unwrap_or(first);
+        let holds = |record: &&Analysis| record.queues.iter().any(|run| run.queue == queue);
+        let Some(record) = records.iter().find(holds) else {
+            let some = known[..known.len().min(12)].join(", ");
+            let more = if known.len() > 12 { ", …" } else { "" };
+            let missing = format!("no queue is called {queue}; there are {some}{more}");
+            return Err(empty(figure, &missing));
+        };
+        let panels = panels(std::slice::from_ref(record));
+        let panel = panels.iter().find(|panel| panel.queues().contains(&queue));
+        let runs: Vec<(String, &QueueRun)> = panel.map_or_else(Vec::new, |panel| {
+            let own = panel.names.iter().zip(&panel.runs).filter(|(_, run)| run.queue == queue);
+            own.map(|(name, run)| (name.clone(), *run)).collect()
+        });
+        let refs: Vec<&QueueRun> = runs.iter().map(|(_, run)| *run).collect();
+        let end = refs.iter().map(|run| span(run)).max().unwrap_or(0);
+        if end == 0 {
+            return Err(empty(figure, &format!("nothing of {queue} took time")));
+        }
+        let classes = classes(record, &refs);
+        let (flat, wide) = (false, input.wide());
+        Ok(Self { record, queue, queues: known.len(), runs, classes, end, flat, wide })
+    }
+
+    /// The same with fills without lines.
+    pub(super) fn flat(self) -> Self {
+        Self { flat: true, ..self }
+    }
+
+    /// The fill of the class at `place`; `None` where it shares that of the rest.
+    fn own(&self, place: usize) -> Option<Fill> {
+        match self.flat {
+            true => (place < FLAT).then(|| Fill::flat(place)),
+            false => (place < CLASSES).then(|| Fill::of(place)),
+        }
+    }
+
+    /// Classes without a fill of their own.
+    fn others(&self) -> Fill {
+        self.spare(CLASSES, SOFT_INK)
+    }
+
+    /// Who was not classified.
+    fn unclassified(&self) -> Fill {
+        self.spare(CLASSES + 1, REST)
+    }
+
+    /// A fill that is nobody's own.
+    fn spare(&self, place: usize, colour: Colour) -> Fill {
+        if self.flat { Fill::plain(colour) } else { Fill::of(place).over(colour) }
+    }
+
+    /// A sheet with the title and the classes.
+    pub(super) fn sheet(&self, title: &str) -> Sheet {
+        let mut sheet = Sheet::new(self.wide, &format!("{title}: {}", self.queue));
+        let class = |(place, class): (usize, &&str)| {
+            Some(Entry::new(Swatch::Fill(self.own(place)?), *class))
+        };
+        let mut entries: Vec<Entry> = self.classes.iter().enumerate().filter_map(class).collect();
+        let rest = self.classes.len() - entries.len();
+        if rest > 0 {
+            let words = format!("other ({rest} classes)");
+            entries.push(Entry::new(Swatch::Fill(self.others()), words));
+        }
+        let jobs = || self.runs.iter().flat_map(|(_, run)| &run.jobs);
+        if jobs().any(|job| class_of(self.record, job).is_none()) {
+            entries.push(Entry::new(Swatch::Fill(self.unclassified()), "not classified"));
+        }
+        sheet.legend(&entries);
+        sheet
+    }
+
+    /// What a job is filled with.
+    pub(super) fn fill(&self, job: &JobRecord) -> Fill {
+        let Some(class) = class_of(self.record, job) else { return self.unclassified() };
+        let place = self.classes.iter().position(|other| *other == class);
+        place.and_then(|place| self.own(place)).unwrap_or(self.others())
+    }
+
+    /// Draws a panel for every scheme, `height` high, each with `draw`.
+    pub(super) fn panels(
+        &self,
+        sheet: &mut Sheet,
+        height: f64,
+        mut draw: impl FnMut(&mut Sheet, &'a QueueRun, &Area, &Scale),
+    ) {
+        let names: Vec<&str> = self.runs.iter().map(|(name, _)| name.as_str()).collect();
+        let names = &names[..names.len().min(SCHEMES)];
+        let beside = NUMBERS + 8.0;
+        let left =
+            name_room(names, LABEL, sheet.share(WIDEST) - beside).max(LEFT - beside) + beside;
+        let last = names.len() - 1;
+        for (index, (name, run)) in self.runs.iter().take(SCHEMES).enumerate() {
+            let area = sheet.plot(left, RIGHT, height);
+            let time = Scale::linear(0.0, float(self.end), area.x, area.right());
+            if index == last {
+                across(&mut sheet.canvas, &area, &time, "cycle");
+            }
+            let words = fit(name, LABEL, left - NUMBERS - 8.0);
+            let at = (left - NUMBERS, area.y + area.height / 2.0);
+            sheet.canvas.text(Label::new(words, at, LABEL, Anchor::Right));
+            draw(sheet, run, &area, &time);
+            outline(&mut sheet.canvas, &area);
+            sheet.skip(if index == last { 36.0 } else { 8.0 });
+        }
+        if self.queues > 1 {
+            sheet.note(&format!("One of {} queues; --queue NAME shows another.", self.queues));
+        }
+        if self.runs.len() > SCHEMES {
+            sheet.note(&format!("{} more schemes are not drawn.", self.runs.len() - SCHEMES));
+        }
+    }
+}
+
+fn span(run: &QueueRun) -> u64 {
+    let jobs = run.jobs.iter().map(|job| job.end_cycle);
+    let groups = run.groups.iter().map(|group| group.end_cycle);
+    jobs.chain(groups).fold(run.cycles, u64::max)
+}

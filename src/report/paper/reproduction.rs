@@ -1,0 +1,143 @@
+//! Papers' evaluations as we ran them, beside what the papers print.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::file::{PartFigure, Silence};
+use super::headline::{HeadlineRow, Verdict};
+use super::published_table::PublishedTable;
+use crate::results::RecordError;
+use gpumodel_core::units::message_in_words;
+
+/// Value of [`Reproduction::schema`].
+pub const REPRODUCTION_SCHEMA: &str = "gpumodel.reproduction/1";
+
+/// What `gpumodel reproduce` found: `reproduction.json`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reproduction {
+    /// Always [`REPRODUCTION_SCHEMA`].
+    pub schema: String,
+    /// Program name and version.
+    pub program: String,
+    /// The build: version, and a hash of the program's source.
+    pub build: String,
+    /// A representative part with shorter runs.
+    pub quick: bool,
+    /// The papers.
+    pub papers: Vec<ReproducedPaper>,
+}
+
+/// A paper's evaluation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReproducedPaper {
+    /// The stem of its file in `models/papers`.
+    pub paper: String,
+    /// Authors, title and place.
+    pub description: String,
+    /// What was run.
+    pub parts: Vec<ReproducedPart>,
+    /// What the paper prints, with ours.
+    pub rows: Vec<HeadlineRow>,
+    /// Its other tables, with ours.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<PublishedTable>,
+    /// What the paper does not say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silent: Vec<Silence>,
+}
+
+/// A study of a paper.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReproducedPart {
+    /// Its name.
+    pub name: String,
+    /// What is studied.
+    pub title: String,
+    /// What of the paper's method was run, and what otherwise.
+    pub covers: String,
+    /// The records of its runs, from the folder of the report on.
+    pub records: Vec<String>,
+    /// Those that failed.
+    pub failed: usize,
+    /// Those that have not been run yet.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left: usize,
+    /// By other builds of the program than that of the reproduction: how many of the records
+    /// are of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub other_builds: BTreeMap<String, usize>,
+    /// Mixes of the whole study, orders of the same applications counted once; absent: not
+    /// known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mixes: Option<usize>,
+    /// What is drawn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<ReproducedFigure>,
+}
+
+/// A figure beside one of the paper.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReproducedFigure {
+    /// What is drawn.
+    #[serde(flatten)]
+    pub figure: PartFigure,
+    /// Gains of schemes over the baseline by the metric that the paper prints for the whole
+    /// study: both ends; empty where not all of it was run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub published_percent: BTreeMap<String, [f64; 2]>,
+}
+
+impl Reproduction {
+    /// Reads `reproduction.json`.
+    ///
+    /// # Errors
+    /// [`RecordError`] with the file and what is wrong.
+    pub fn read(path: &Path) -> Result<Self, RecordError> {
+        let bytes = std::fs::read(path).map_err(|source| RecordError::file(path, source))?;
+        let wrong = |message| RecordError::Sweep { path: path.to_path_buf(), message };
+        let read: Self =
+            serde_json::from_slice(&bytes).map_err(|e| wrong(message_in_words(&e.to_string())))?;
+        if read.schema == REPRODUCTION_SCHEMA {
+            return Ok(read);
+        }
+        let found = &read.schema;
+        Err(wrong(format!("expected schema \"{REPRODUCTION_SCHEMA}\", found \"{found}\"")))
+    }
+
+    /// The document as JSON with a final newline.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("plain data with string keys");
+        text.push('\n');
+        text
+    }
+
+    /// Rows that agree, that do not, and that were not run.
+    #[must_use]
+    pub fn counts(&self) -> [usize; 3] {
+        let count = |verdict| {
+            let rows = self.papers.iter().flat_map(|paper| &paper.rows);
+            rows.filter(|row| row.verdict == verdict).count()
+        };
+        [count(Verdict::Pass), count(Verdict::Fail), count(Verdict::NotRun)]
+    }
+
+    /// Cells and queues that have not been run yet.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.papers.iter().flat_map(|paper| &paper.parts).map(|part| part.left).sum()
+    }
+
+    /// Cells or queues that failed.
+    #[must_use]
+    pub fn failed(&self) -> usize {
+        self.papers.iter().flat_map(|paper| &paper.parts).map(|part| part.failed).sum()
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
