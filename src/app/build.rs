@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders whose code decides what an interval profile holds.
-const PROFILED: [&str; 4] = ["core/isa", "sim/profile", "sim/config", "trace"];
+const PROFILED: [&str; 4] = ["core/isa", "sim/interval", "sim/config", "trace"];
 
 /// Crates whose code decides what a run gives.
 const RUN: [&str; 7] = ["app", "core", "feed", "policy", "report", "sim", "trace"];

@@ -7,7 +7,7 @@ use gpumodel_core::contract::{AddedCode, Persistent, Touch, Word, most_registers
 use gpumodel_core::isa::{Code, Instruction, Launch, Opcode, Register, RegisterFile, Segment};
 use gpumodel_core::units::to_u32;
 use gpumodel_sim::config::Resolved;
-use gpumodel_sim::{Line, Piece, Pieces, Program, TASK_BARRIER, Worker};
+use gpumodel_sim::{AddedSegment, AddedSegments, Line, Program, TASK_BARRIER, Worker};
 
 /// Names of what added code is made of, by architecture: the first that the machine's
 /// opcode table knows, else the last.
@@ -99,10 +99,10 @@ impl<'a> Writer<'a> {
     }
 
     /// What the first warp and the others run of a piece of added code.
-    fn pieces(&mut self, added: &AddedCode, gets_task: bool) -> Pieces {
+    fn pieces(&mut self, added: &AddedCode, gets_task: bool) -> AddedSegments {
         let leader = self.piece(|writer| writer.write(added, true, gets_task));
         let others = self.piece(|writer| writer.write(added, false, gets_task));
-        Pieces { leader, others }
+        AddedSegments { leader, others }
     }
 
     fn write(&mut self, added: &AddedCode, leader: bool, gets_task: bool) {
@@ -132,13 +132,13 @@ impl<'a> Writer<'a> {
     }
 
     /// The segment that `write` writes; `None` when that is nothing.
-    fn piece(&mut self, write: impl FnOnce(&mut Self)) -> Option<Piece> {
+    fn piece(&mut self, write: impl FnOnce(&mut Self)) -> Option<AddedSegment> {
         let (first, line) = (to_u32(self.code.instructions.len()), to_u32(self.lines.len()));
         write(self);
         let length = to_u32(self.code.instructions.len()) - first;
         (length > 0).then(|| {
             self.code.segments.push(Segment { first, length });
-            Piece { segment: to_u32(self.code.segments.len() - 1), line }
+            AddedSegment { segment: to_u32(self.code.segments.len() - 1), line }
         })
     }
 

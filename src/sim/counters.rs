@@ -4,7 +4,7 @@
 use gpumodel_core::isa::Unit;
 use gpumodel_core::units::{AppId, Cycle};
 
-use super::packet::{Ask, Origin, Packet};
+use crate::memory::packet::{Origin, Packet, RequestKind};
 
 /// Causes of scheduler slot-cycles: Warped-Slicer Fig. 1's and those that it
 /// leaves out.
@@ -84,7 +84,7 @@ impl CacheCounts {
 
     /// Adds what lies between two readings of other counters.
     #[inline]
-    pub(super) fn grow(&mut self, before: &Self, after: &Self) {
+    pub(crate) fn grow(&mut self, before: &Self, after: &Self) {
         self.read_hits += after.read_hits - before.read_hits;
         self.read_merges += after.read_merges - before.read_merges;
         self.read_misses += after.read_misses - before.read_misses;
@@ -95,7 +95,7 @@ impl CacheCounts {
 
     /// Adds what was counted once for each of `sectors` sectors.
     #[inline]
-    pub(super) fn add(&mut self, counted: &Self, sectors: u16) {
+    pub(crate) fn add(&mut self, counted: &Self, sectors: u16) {
         let sectors = u64::from(sectors);
         self.read_hits += counted.read_hits * sectors;
         self.read_merges += counted.read_merges * sectors;
@@ -164,7 +164,7 @@ pub struct TranslationCounts {
 
 impl TranslationCounts {
     /// Adds what was counted elsewhere.
-    pub(super) fn join(&mut self, other: &Self) {
+    pub(crate) fn join(&mut self, other: &Self) {
         for (own, more) in [(&mut self.l1, &other.l1), (&mut self.l2, &other.l2)] {
             own.hits += more.hits;
             own.merges += more.merges;
@@ -195,7 +195,7 @@ pub struct FetchCounts {
 
 impl FetchCounts {
     /// Adds what lies between two readings of other counters, but for the L2's.
-    pub(super) fn grow(&mut self, before: &Self, after: &Self) {
+    pub(crate) fn grow(&mut self, before: &Self, after: &Self) {
         self.inner_lines += after.inner_lines - before.inner_lines;
         self.inner_misses += after.inner_misses - before.inner_misses;
         self.inner_merges += after.inner_merges - before.inner_merges;
@@ -225,7 +225,7 @@ pub struct ConstantCounts {
 
 impl ConstantCounts {
     /// Adds what lies between two readings of other counters, but for the L2's.
-    pub(super) fn grow(&mut self, before: &Self, after: &Self) {
+    pub(crate) fn grow(&mut self, before: &Self, after: &Self) {
         self.accesses += after.accesses - before.accesses;
         self.without_address += after.without_address - before.without_address;
         self.passes += after.passes - before.passes;
@@ -327,13 +327,13 @@ pub struct KernelCounts {
 impl KernelCounts {
     /// The last request was for the state of a CTA; `before` are the L2's counters
     /// before it.
-    pub(super) fn note_state(&mut self, before: &CacheCounts) {
+    pub(crate) fn note_state(&mut self, before: &CacheCounts) {
         let after = self.l2;
         self.state.grow(before, &after);
     }
 
     /// The counters that a request feeds at its slice.
-    pub(super) fn slice_counts(&mut self, packet: &Packet) -> &mut CacheCounts {
+    pub(crate) fn slice_counts(&mut self, packet: &Packet) -> &mut CacheCounts {
         match packet.origin {
             Origin::Sm => self.l2_of(packet.ask),
             Origin::Walk => &mut self.translation.reads,
@@ -342,10 +342,10 @@ impl KernelCounts {
     }
 
     /// The L2 counters that a request feeds: code and constants have their own.
-    fn l2_of(&mut self, ask: Ask) -> &mut CacheCounts {
+    fn l2_of(&mut self, ask: RequestKind) -> &mut CacheCounts {
         match ask {
-            Ask::Code => &mut self.fetch.l2,
-            Ask::Constant => &mut self.constant.l2,
+            RequestKind::Code => &mut self.fetch.l2,
+            RequestKind::Constant => &mut self.constant.l2,
             _ => &mut self.l2,
         }
     }

@@ -1,122 +1,60 @@
-//! The mechanism: SM interval model, caches, TLBs, crossbar, DRAM; it moves and
-//! counts. Reads no files and never knows which scheme rules.
+//! The machine: SMs, caches, TLBs, crossbar, DRAM. It moves and counts; it does not know
+//! which scheme decides.
 //!
-//! Exact where queues decide (load/store queue, L1, crossbar ports, L2 slices,
-//! memory controllers): event-driven, every queue finite. Analytic where only
-//! arithmetic happens: between memory instructions a warp's instructions are
-//! one burst with a length alone and demands on issue slot and units
-//! (`profile`); the bursts of a scheduler share its slots as fluids
-//! (`sm/share.rs`). Cost grows with memory requests and bursts, not with cycles.
+//! Exact where queues decide (load/store queue, L1, crossbar ports, L2 slices, memory
+//! controllers): event-driven, every queue finite. Analytic where only arithmetic happens:
+//! between memory instructions a warp's instructions are one issue interval with a length
+//! alone and demands on issue slot and units ([`interval`]); the intervals of a scheduler
+//! share its slots as fluids (`sm/issue_bandwidth.rs`). Cost grows with memory requests and
+//! intervals, not with cycles.
 //!
-//! Order of events: by cycle, then by order of scheduling (`queue.rs`).
+//! | room | holds |
+//! |---|---|
+//! | [`config`] | machine files, memory standards, opcode tables, imports |
+//! | [`gpu`] | the event loop, dispatch of CTAs, plans, the life of applications, workers |
+//! | [`sm`] | warps, schedulers, load/store unit, L1, instruction fetch, barriers |
+//! | [`interval`] | what a warp's instructions ask for between memory events |
+//! | [`cache`] | tags, MSHRs, replacement |
+//! | [`memory`] | crossbar, L2 slices, ports of the memory channels |
+//! | [`dram`] | one memory channel: commands, scheduling, refresh |
+//! | [`mmu`] | TLBs, page walks, page migration |
+//!
+//! Events come by cycle, then in order of scheduling (`gpu/event_queue.rs`). To find a counter
+//! of a kernel: [`KernelCounts`]. To feed the machine: [`Feed`].
+#![allow(rustdoc::private_intra_doc_links)]
 
-#[cfg(test)]
-mod bandwidth_tests;
-#[cfg(test)]
-mod bank_tests;
-#[cfg(test)]
-mod barrier_tests;
 mod cache;
-#[cfg(test)]
-mod cache_facts_tests;
-mod chip;
-mod coalesce;
-#[cfg(test)]
-mod coalescing_tests;
-#[cfg(test)]
-mod coherence_tests;
 pub mod config;
-#[cfg(test)]
-mod conservation_tests;
-#[cfg(test)]
-mod constant_tests;
 mod counters;
-mod course;
-#[cfg(test)]
-mod crew;
-#[cfg(test)]
-mod crossbar_tests;
-mod dispatch;
 pub mod dram;
-mod elsewhere;
-mod error;
-mod event;
-mod fabric;
-#[cfg(test)]
-mod facts_tests;
-mod feed;
-#[cfg(test)]
-mod fetch_tests;
-#[cfg(test)]
-mod fixture;
-mod gauge;
 mod gpu;
-mod grid;
-#[cfg(test)]
-mod image_tests;
-#[cfg(test)]
-mod isolation_tests;
-#[cfg(test)]
-mod issue_tests;
-#[cfg(test)]
-mod latency_tests;
-mod launches;
-mod lines;
-mod load;
-mod outcome;
-mod packet;
-mod profile;
-mod queue;
-mod reallocation;
-#[cfg(test)]
-mod reallocation_tests;
-#[cfg(test)]
-mod repeat_tests;
-mod residency;
-mod rule;
-mod ruling;
+mod interval;
+mod memory;
+mod mmu;
 mod scaling;
-#[cfg(test)]
-mod scripted;
-mod setup;
-#[cfg(test)]
-mod sharing_tests;
 mod slab;
 mod sm;
-mod space;
-mod span;
-mod staff;
 #[cfg(test)]
-mod sub_core_tests;
-mod tasks;
-mod timeline;
-mod translation;
+mod testkit;
 #[cfg(test)]
-mod translation_tests;
-#[cfg(test)]
-mod vacating_tests;
-mod worker;
-#[cfg(test)]
-mod worker_tests;
-#[cfg(test)]
-mod working;
+mod tests;
 
 pub use counters::{
     CacheCounts, Cause, ConstantCounts, FetchCounts, KernelCounts, SmCounts, StallStack, TlbCounts,
     TranslationCounts,
 };
-pub use elsewhere::Elsewhere;
-pub use error::MachineError;
-pub use feed::{Feed, FeedError, Program, Stream, WarpStream};
+pub use gpu::cta_span::CtaSpan;
+pub use gpu::error::MachineError;
+pub use gpu::feed::{Feed, FeedError, Program, Stream, WarpStream};
+pub use gpu::launches::Command;
+pub use gpu::load::{AppMoved, AppOutcome, End, Load};
+pub use gpu::outcome::Outcome;
+pub use gpu::residency::Residency;
+pub use gpu::setup::{Part, Setup};
+pub use gpu::timeline::Sample;
+pub use gpu::worker::{AddedSegment, AddedSegments, Line, TASK_BARRIER, Worker};
 pub use gpu::{Gpu, Pause};
-pub use launches::Command;
-pub use load::{AppMoved, AppOutcome, End, Load};
-pub use outcome::Outcome;
-pub use profile::ProfileImage;
-pub use residency::Residency;
-pub use setup::{Part, Setup};
+pub use interval::ProfileImage;
+pub use memory::presumed_l2_hits::PresumedL2Hits;
+pub use mmu::AppMemory;
 pub use sm::{Limit, Need};
-pub use span::CtaSpan;
-pub use timeline::Sample;
-pub use translation::AppMemory;
-pub use worker::{Line, Piece, Pieces, TASK_BARRIER, Worker};

@@ -1,6 +1,6 @@
 //! Counters of a part as counters of the whole.
 
-use super::counters::{CacheCounts, ConstantCounts, FetchCounts, KernelCounts};
+use crate::counters::{CacheCounts, ConstantCounts, FetchCounts, KernelCounts};
 
 impl KernelCounts {
     /// Adds what another run of the same launch counted; times stay this one's.
@@ -121,7 +121,7 @@ fn product(count: u64, factor: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::counters::KernelCounts;
+    use crate::counters::KernelCounts;
 
     #[test]
     fn counts_grow_but_code_is_fetched_once() {

@@ -5,14 +5,14 @@
 //! which CTAs touch it. The touches that the L2 can join, those of CTAs that may
 //! be resident together or with less than the L2's capacity between them, are one
 //! *generation*: one miss in the whole machine. One of its touches, drawn by a
-//! hash, owns the miss; for samples without the owner the sector is elsewhere.
+//! hash, owns the miss; for samples without the owner the sector is presumed to hit.
 //! So a sample of a share of the CTAs gets that share of the misses.
 
 use rustc_hash::FxHashMap;
 
 use gpumodel_core::isa::{Access, Code, Effect, Launch, Space};
 use gpumodel_core::units::{SECTOR_BYTES, to_u32, to_usize};
-use gpumodel_sim::{Elsewhere, Program};
+use gpumodel_sim::{PresumedL2Hits, Program};
 use gpumodel_trace::{Cta, Store, TraceError};
 
 use super::draw::{Draw, SETS};
@@ -49,9 +49,9 @@ struct Seen {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Around {
     /// What earlier stretches left.
-    pub(super) before: Elsewhere,
+    pub(super) before: PresumedL2Hits,
     /// By set: the same, and what CTAs outside the set bring.
-    pub(super) sets: [Elsewhere; SETS],
+    pub(super) sets: [PresumedL2Hits; SETS],
 }
 
 /// The walk.
@@ -209,10 +209,10 @@ fn resolve(around: &mut Around, sector: u64, seen: &Seen) {
     if seen.born < seen.stretch {
         around.before.add(sector);
     }
-    for (set, elsewhere) in around.sets.iter_mut().enumerate() {
+    for (set, presumed_l2_hits) in around.sets.iter_mut().enumerate() {
         let touched = seen.sets >> set & 1 == 1;
         if touched && (seen.born < seen.stretch || usize::from(seen.owner) != set) {
-            elsewhere.add(sector);
+            presumed_l2_hits.add(sector);
         }
     }
 }

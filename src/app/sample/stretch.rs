@@ -6,7 +6,7 @@ use gpumodel_core::contract::Plan;
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32, to_u64};
 use gpumodel_report::results::SampleRecord;
 use gpumodel_sim::config::Machine;
-use gpumodel_sim::{Command, Elsewhere, End, Feed, Gpu, KernelCounts, Outcome, Part, Setup};
+use gpumodel_sim::{Command, End, Feed, Gpu, KernelCounts, Outcome, Part, PresumedL2Hits, Setup};
 
 use super::super::app::App;
 use super::super::error::RunError;
@@ -56,10 +56,10 @@ impl Runner<'_> {
     pub(super) fn whole(
         &self,
         places: Range<usize>,
-        elsewhere: Elsewhere,
+        presumed_l2_hits: PresumedL2Hits,
     ) -> Result<Vec<Ran>, RunError> {
         let feed = StretchFeed::new(self.feed, places.start);
-        let part = Part { pace: 1, elsewhere };
+        let part = Part { pace: 1, presumed_l2_hits };
         let commands = self.feed.stretch(places);
         let (machine, memory) = (&self.bench.resolved.machine, self.bench.memory);
         let outcome = self.run(&feed, commands, machine, memory, part)?;
@@ -80,9 +80,9 @@ impl Runner<'_> {
         let mut runs: Vec<Sampled> = Vec::new();
         let mut sum = KernelCounts::default();
         let mut shortfall = Shortfall::Wide;
-        for (set, elsewhere) in around.sets.into_iter().enumerate().take(draw.sets) {
+        for (set, presumed_l2_hits) in around.sets.into_iter().enumerate().take(draw.sets) {
             let chosen = draw.chosen(set, strata.ctas());
-            let (counts, run) = self.one(place, chosen, elsewhere)?;
+            let (counts, run) = self.one(place, chosen, presumed_l2_hits)?;
             if runs.is_empty() {
                 (sum.start, sum.first_cta, sum.end) = (counts.start, counts.first_cta, counts.end);
             }
@@ -124,10 +124,10 @@ impl Runner<'_> {
         &self,
         place: usize,
         chosen: Vec<u64>,
-        elsewhere: Elsewhere,
+        presumed_l2_hits: PresumedL2Hits,
     ) -> Result<(KernelCounts, Sampled), RunError> {
         let feed = SampleFeed::new(self.feed, place, &chosen);
-        let part = Part { pace: self.scale.pace, elsewhere };
+        let part = Part { pace: self.scale.pace, presumed_l2_hits };
         let (machine, memory) = (&self.scale.machine, &self.scale.memory);
         let outcome = self.run(&feed, feed.commands(), machine, memory, part)?;
         let counts = outcome.kernels.into_iter().next().unwrap_or_default();

@@ -7,7 +7,7 @@ mod line_order;
 mod lru;
 mod mshr;
 #[cfg(test)]
-pub(super) mod naive;
+pub(crate) mod naive;
 #[cfg(test)]
 mod naive_tests;
 mod places;
@@ -21,8 +21,8 @@ mod tree_lru;
 mod vacant;
 mod write_rule;
 
-pub(super) use index::SetIndex;
-pub(super) use mshr::{Merge, Mshr};
-pub(super) use table::Table;
-pub(super) use tags::{Found, Leaving, TagArray};
-pub(super) use write_rule::{Stored, WriteRule};
+pub(crate) use index::SetIndex;
+pub(crate) use mshr::{Merge, Mshr};
+pub(crate) use table::Table;
+pub(crate) use tags::{Found, Leaving, TagArray};
+pub(crate) use write_rule::{Stored, WriteRule};

@@ -65,7 +65,7 @@ impl Pair {
 
     fn touch(&mut self, address: u64, soils: bool, later: bool) {
         let (line, sector) = (self.fast.line_of(address), self.fast.sector_of(address));
-        let (found, way) = self.fast.look(line, sector);
+        let (found, way) = self.fast.lookup(line, sector);
         let plain = self.plain.sector(address);
         let should = match (plain.here, plain.coming, self.plain.has_line(address)) {
             (true, _, _) => Found::Hit,
@@ -135,7 +135,7 @@ fn hits(cache: &Cache, lines: &[u64], rounds: usize) -> usize {
     let mut hits = 0;
     for round in 0..=rounds {
         for &line in lines {
-            let (found, way) = tags.look(line, 0);
+            let (found, way) = tags.lookup(line, 0);
             let way = way.or_else(|| tags.allocate(line)).unwrap();
             tags.validate(way, 0);
             tags.touch(way);

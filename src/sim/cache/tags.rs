@@ -133,7 +133,7 @@ impl TagArray {
 
     /// Looks a sector up without changing anything; the way is given when the
     /// line is there.
-    pub(crate) fn look(&self, line: u64, sector: u32) -> (Found, Option<usize>) {
+    pub(crate) fn lookup(&self, line: u64, sector: u32) -> (Found, Option<usize>) {
         let Some(way) = self.find(line) else { return (Found::LineMiss, None) };
         let entry = &self.lines[way];
         let bit = 1_u8 << sector;

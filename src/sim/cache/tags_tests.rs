@@ -10,11 +10,11 @@ fn a_sector_is_fetched_alone() {
     let way = tags.allocate(8).unwrap();
     assert!(!tags.has_leaving());
     tags.expect(way, 1);
-    assert_eq!(tags.look(8, 1).0, Found::Pending);
+    assert_eq!(tags.lookup(8, 1).0, Found::Pending);
     assert_eq!(tags.fill(8, 1), Some(way));
-    assert_eq!(tags.look(8, 1).0, Found::Hit);
-    assert_eq!(tags.look(8, 0).0, Found::SectorMiss);
-    assert_eq!(tags.look(12, 0).0, Found::LineMiss);
+    assert_eq!(tags.lookup(8, 1).0, Found::Hit);
+    assert_eq!(tags.lookup(8, 0).0, Found::SectorMiss);
+    assert_eq!(tags.lookup(12, 0).0, Found::LineMiss);
 }
 
 #[test]
@@ -92,8 +92,8 @@ fn beyond_the_limit_the_oldest_dirty_line_is_written_back_and_stays() {
     }
     assert_eq!(tags.next_leaving(), Some(Leaving { address: 128, bytes: u32::MAX }));
     assert_eq!(tags.next_leaving(), None, "two may stay dirty");
-    assert_eq!(tags.look(1, 0).0, Found::Hit, "it is clean, not gone");
-    let way = tags.look(1, 0).1.unwrap();
+    assert_eq!(tags.lookup(1, 0).0, Found::Hit, "it is clean, not gone");
+    let way = tags.lookup(1, 0).1.unwrap();
     tags.soil(way, 0);
     assert_eq!(tags.next_leaving(), Some(Leaving { address: 256, bytes: u32::MAX }));
 }
@@ -106,9 +106,9 @@ fn dirty_lines_are_spared_while_they_are_few() {
     tags.soil(way, 0);
     tags.allocate(2).unwrap();
     tags.allocate(4).unwrap();
-    assert_eq!(tags.look(0, 0).0, Found::Hit, "one of four lines is dirty");
-    let way = tags.look(4, 0).1.unwrap();
+    assert_eq!(tags.lookup(0, 0).0, Found::Hit, "one of four lines is dirty");
+    let way = tags.lookup(4, 0).1.unwrap();
     tags.soil(way, 0);
     tags.allocate(6).unwrap();
-    assert_eq!(tags.look(0, 0).0, Found::LineMiss, "two of four are");
+    assert_eq!(tags.lookup(0, 0).0, Found::LineMiss, "two of four are");
 }

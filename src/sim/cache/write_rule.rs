@@ -75,7 +75,7 @@ impl WriteRule {
         bytes: u32,
         counts: &mut CacheCounts,
     ) -> Stored {
-        match tags.look(line, sector) {
+        match tags.lookup(line, sector) {
             (Found::Hit, Some(way)) => self.hit(tags, way, sector, counts),
             (Found::Pending, Some(way)) if self.writes_back() => Stored::Pending(way),
             (Found::Pending, _) => {
@@ -93,7 +93,7 @@ impl WriteRule {
         (line, sector): (u64, u32),
         counts: &mut CacheCounts,
     ) -> Stored {
-        match tags.look(line, sector) {
+        match tags.lookup(line, sector) {
             (Found::Hit, Some(way)) => self.hit(tags, way, sector, counts),
             (Found::Pending, Some(way)) => Stored::Pending(way),
             (_, way) => Stored::Fetch(way),

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use super::counters::ChannelCounters;
 use super::device::Device;
 use super::drain::Drain;
+use super::migration_banks::MigrationBanks;
 use super::queue::{KINDS, NONE, Queue, READ, WRITE};
 use super::refresh::RefreshTimer;
 use super::scheduler::{Named, Scheduler};
-use super::taken::Taken;
 use super::turn::{Board, COLUMN, ROW, Turn};
 use crate::config::{Command, ControllerOptions, MemoryStandard, PagePolicy};
 use gpumodel_core::units::{to_u64, to_usize};
@@ -81,7 +81,7 @@ pub struct Channel<S = Named> {
     /// Banks that a due refresh keeps from new work.
     pub(super) held: u64,
     /// Banks that copies between channels keep from new work.
-    pub(super) taken: Taken,
+    pub(super) taken: MigrationBanks,
     /// Rows may be closed although the oldest requests hit them.
     pub(super) closes_early: bool,
     /// Nothing may overtake the oldest request.
@@ -178,7 +178,7 @@ impl<S: Scheduler> Channel<S> {
             busy: 0,
             open: 0,
             held: 0,
-            taken: Taken::default(),
+            taken: MigrationBanks::default(),
             closes_early: !options.row_hit_first || options.page_policy == PagePolicy::Timeout,
             in_order: scheduler.in_order(),
             steady: scheduler.steady(),

@@ -13,11 +13,11 @@ mod copier;
 mod counters;
 mod device;
 mod drain;
+mod migration_banks;
 mod queue;
 mod refresh;
 mod scheduler;
 mod sending;
-mod taken;
 mod turn;
 
 pub use channel::{Channel, Done, Issued, Request};

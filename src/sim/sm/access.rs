@@ -3,14 +3,14 @@
 
 use gpumodel_core::isa::{Effect, Space};
 
-use super::super::chip::Chip;
-use super::super::coalesce::{LINE_BYTES, bank_passes, coalesce, interleave_local};
-use super::super::event::Event;
-use super::super::feed::WarpStream;
-use super::super::packet::{Ask, Operation, Target};
-use super::super::profile::{Decoded, SlotId};
 use super::Sm;
-use super::load_store::{Entry, Path};
+use super::lsu_queue::{Entry, Path};
+use crate::gpu::event::Event;
+use crate::gpu::feed::WarpStream;
+use crate::gpu::shared_state::SharedState;
+use crate::interval::{Decoded, SlotId};
+use crate::memory::packet::{Operation, RequestKind, Target};
+use crate::sm::coalesce::{LINE_BYTES, bank_passes, coalesce, interleave_local};
 
 /// Bytes of the windows of shared and local memory in generic addresses.
 const WINDOW_BYTES: u64 = 1 << 24;
@@ -26,19 +26,19 @@ impl Sm {
         warp: u16,
         instruction: u32,
         slot: Option<SlotId>,
-        chip: &mut Chip,
+        shared_state: &mut SharedState,
     ) {
-        let now = chip.queue.now();
+        let now = shared_state.queue.now();
         let resident = self.warps[usize::from(warp)].as_mut().expect("only resident warps issue");
         resident.stream.access(&mut self.access);
         let kernel = resident.kernel;
-        let (profile, counts) = chip.profile_and_counts(kernel);
+        let (profile, counts) = shared_state.profile_and_counts(kernel);
         counts.thread_instructions += u64::from(self.access.mask.count_ones());
         if self.access.mask == 0 {
             return;
         }
         let decoded = profile.decoded(instruction).clone_for_access();
-        let space = self.resolve(&decoded, kernel, chip);
+        let space = self.resolve(&decoded, kernel, shared_state);
         let resident = self.warp(warp);
         let target = match (decoded.effect, slot) {
             (Effect::AsyncCopy, _) => Target::Group(resident.join_group(now)),
@@ -58,24 +58,24 @@ impl Sm {
         });
         let issued = now.saturating_sub(u64::from(self.warp(warp).lead));
         let (path, mut lines) = self.queue_lines(&decoded, space, warp);
-        let tag = chip.windows(kernel).tag;
+        let tag = shared_state.windows(kernel).tag;
         if tag != 0 {
             lines.iter_mut().for_each(|line| line.line ^= tag / LINE_BYTES);
         }
         self.load_store.push(Entry::new(operation, kernel, path, lines, issued));
-        self.schedule_service(now, chip);
-        self.hold_issue(chip);
+        self.schedule_service(now, shared_state);
+        self.hold_issue(shared_state);
     }
 
     /// The space that the access goes to; generic addresses are told by the
     /// launch's windows.
-    fn resolve(&self, decoded: &AccessKind, kernel: u32, chip: &mut Chip) -> Space {
+    fn resolve(&self, decoded: &AccessKind, kernel: u32, shared_state: &mut SharedState) -> Space {
         let space = decoded.effect.space().unwrap_or(Space::Global);
         if space != Space::Generic {
             return space;
         }
-        chip.counts[gpumodel_core::units::to_usize(kernel)].generic_accesses += 1;
-        let windows = chip.windows(kernel);
+        shared_state.counts[gpumodel_core::units::to_usize(kernel)].generic_accesses += 1;
+        let windows = shared_state.windows(kernel);
         let address = self.access.active().next().map_or(0, |(_, address)| address);
         let inside = |start: u64| start != 0 && (start..start + WINDOW_BYTES).contains(&address);
         if inside(windows.shared) {
@@ -92,7 +92,7 @@ impl Sm {
         decoded: &AccessKind,
         space: Space,
         warp: u16,
-    ) -> (Path, Vec<super::super::coalesce::LineRequest>) {
+    ) -> (Path, Vec<crate::sm::coalesce::LineRequest>) {
         let mut lines = self.load_store.list();
         let width = u64::from(decoded.width);
         if space == Space::Shared {
@@ -110,23 +110,23 @@ impl Sm {
             return (Path::Constant, lines);
         }
         let ask = match decoded.effect {
-            Effect::Store(_) => Ask::Write,
-            Effect::Atomic(_) => Ask::Atomic,
-            Effect::Reduction(_) => Ask::Reduction,
-            _ => Ask::Read,
+            Effect::Store(_) => RequestKind::Write,
+            Effect::Atomic(_) => RequestKind::Atomic,
+            Effect::Reduction(_) => RequestKind::Reduction,
+            _ => RequestKind::Read,
         };
-        let atomic = matches!(ask, Ask::Atomic | Ask::Reduction);
+        let atomic = matches!(ask, RequestKind::Atomic | RequestKind::Reduction);
         let uncached = space != Space::Local && !self.params.caches_global;
         let direct = atomic || decoded.bypasses_l1 || uncached;
         (if direct { Path::Direct(ask) } else { Path::Cached(ask) }, lines)
     }
 
     /// Schedules the load/store unit for `cycle` or as soon as it is free.
-    pub(super) fn schedule_service(&mut self, cycle: u64, chip: &mut Chip) {
+    pub(super) fn schedule_service(&mut self, cycle: u64, shared_state: &mut SharedState) {
         let at = cycle.max(self.load_store.free_at);
         if self.load_store.scheduled == 0 && !self.load_store.stalled {
             self.load_store.scheduled = at.max(1);
-            chip.queue.schedule(at, Event::LoadStore { sm: self.id });
+            shared_state.queue.schedule(at, Event::LoadStore { sm: self.id });
         }
     }
 }

@@ -7,8 +7,8 @@
 
 use std::collections::VecDeque;
 
-use super::burst::Running;
-use super::share::Claim;
+use super::issue_bandwidth::Claim;
+use super::issue_interval::Running;
 
 /// The active warps of one scheduler.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct ActiveSet {
     is_member: Vec<bool>,
     /// Free places.
     free: u32,
-    /// Bursts of ready warps outside, in order of their coming.
+    /// Intervals of ready warps outside, in order of their coming.
     ready: VecDeque<(Running, Claim)>,
 }
 
@@ -40,18 +40,18 @@ impl ActiveSet {
         self.is_member[place]
     }
 
-    /// Lets the burst of a ready warp wait for a place.
-    pub(super) fn wait(&mut self, burst: Running, claim: Claim) {
-        self.ready.push_back((burst, claim));
+    /// Lets the interval of a ready warp wait for a place.
+    pub(super) fn wait(&mut self, interval: Running, claim: Claim) {
+        self.ready.push_back((interval, claim));
     }
 
-    /// Takes out the burst of a ready warp that waits for a place.
+    /// Takes out the interval of a ready warp that waits for a place.
     pub(super) fn take_out(&mut self, warp: u16) -> Option<(Running, Claim)> {
-        let place = self.ready.iter().position(|(burst, _)| burst.warp == warp)?;
+        let place = self.ready.iter().position(|(interval, _)| interval.warp == warp)?;
         self.ready.remove(place)
     }
 
-    /// `warp` gives up its place, if it has one: the burst that takes it.
+    /// `warp` gives up its place, if it has one: the interval that takes it.
     pub(super) fn leave(&mut self, warp: u16) -> Option<(Running, Claim)> {
         let member = self.is_member.get_mut(usize::from(warp)).filter(|member| **member)?;
         *member = false;

@@ -7,11 +7,11 @@
 
 use gpumodel_core::units::to_u32;
 
-use super::super::chip::Chip;
-use super::super::profile::Meeting;
 use super::Sm;
 use super::next::Next;
 use super::warp::{Blocked, Warp};
+use crate::gpu::shared_state::SharedState;
+use crate::interval::BarrierOperands;
 
 /// One barrier of a CTA at which warps have arrived.
 #[derive(Clone, Copy, Debug)]
@@ -27,14 +27,14 @@ pub(super) struct Barrier {
 }
 
 impl Barrier {
-    /// The barrier of a meeting, made when it is met first.
-    fn find(barriers: &mut Vec<Self>, meeting: Meeting) -> &mut Self {
-        let place = barriers.iter().position(|barrier| barrier.place == meeting.place);
+    /// The barrier that the operands name, made when it is met first.
+    fn find(barriers: &mut Vec<Self>, operands: BarrierOperands) -> &mut Self {
+        let place = barriers.iter().position(|barrier| barrier.place == operands.place);
         let place = place.unwrap_or_else(|| {
-            barriers.push(Self { place: meeting.place, arrived: 0, warps: 0, ahead: 0 });
+            barriers.push(Self { place: operands.place, arrived: 0, warps: 0, ahead: 0 });
             barriers.len() - 1
         });
-        barriers[place].warps = u32::from(meeting.warps);
+        barriers[place].warps = u32::from(operands.warps);
         &mut barriers[place]
     }
 }
@@ -44,27 +44,27 @@ impl Sm {
     pub(super) fn meet_barrier(
         &mut self,
         warp: u16,
-        meeting: Meeting,
+        operands: BarrierOperands,
         ahead: f64,
-        chip: &mut Chip,
+        shared_state: &mut SharedState,
     ) {
-        if meeting.waits {
-            self.block(warp, Blocked::Barrier(meeting.place));
+        if operands.waits {
+            self.block(warp, Blocked::Barrier(operands.place));
         }
         let resident = self.warp(warp);
         let (kernel, cta) = (resident.kernel, usize::from(resident.cta));
-        let passes = !meeting.waits && meeting.warps == 0;
-        let again = passes && resident.arrive(meeting.place);
-        chip.counts[gpumodel_core::units::to_usize(kernel)].assumed_barriers +=
-            u64::from(meeting.assumed);
+        let passes = !operands.waits && operands.warps == 0;
+        let again = passes && resident.arrive(operands.place);
+        shared_state.counts[gpumodel_core::units::to_usize(kernel)].assumed_barriers +=
+            u64::from(operands.assumed);
         if let Some(cta) = self.ctas[cta].as_mut().filter(|_| !again) {
-            let barrier = Barrier::find(&mut cta.barriers, meeting);
+            let barrier = Barrier::find(&mut cta.barriers, operands);
             barrier.arrived += 1;
             barrier.ahead += u32::from(passes);
         }
-        self.open_barriers(cta, chip);
-        if !meeting.waits {
-            self.pass(warp, ahead, chip);
+        self.open_barriers(cta, shared_state);
+        if !operands.waits {
+            self.pass(warp, ahead, shared_state);
         }
     }
 
@@ -80,22 +80,22 @@ impl Sm {
     }
 
     /// Opens what barriers of a CTA can open.
-    pub(super) fn open_barriers(&mut self, cta: usize, chip: &mut Chip) {
+    pub(super) fn open_barriers(&mut self, cta: usize, shared_state: &mut SharedState) {
         let count = self.ctas[cta].as_ref().map_or(0, |cta| cta.barriers.len());
         for place in 0..count {
-            self.open_barrier(cta, place, chip);
+            self.open_barrier(cta, place, shared_state);
         }
     }
 
     /// Lets the waiting warps go when all have arrived that must.
-    fn open_barrier(&mut self, place: usize, barrier: usize, chip: &mut Chip) {
+    fn open_barrier(&mut self, place: usize, barrier: usize, shared_state: &mut SharedState) {
         let Some(cta) = self.ctas[place].as_ref() else { return };
         let Barrier { place: name, arrived, warps, ahead } = cta.barriers[barrier];
         if arrived == 0 || arrived < self.awaited(place, name, warps) {
             return;
         }
         let left = if warps > 0 { arrived - warps } else { 0 };
-        let next = chip.queue.now() + 1;
+        let next = shared_state.queue.now() + 1;
         for index in 0..self.ctas[place].as_ref().map_or(0, |cta| cta.warps.len()) {
             let Some((slot, warp)) = self.member(place, index) else { continue };
             let waits = warp.blocked == Blocked::Barrier(name);
@@ -108,10 +108,10 @@ impl Sm {
                 self.warp(slot).next = Next::Settled;
             }
             if waits {
-                self.wake_at(slot, next, chip);
+                self.wake_at(slot, next, shared_state);
             }
         }
-        if name == Meeting::TASK {
+        if name == BarrierOperands::TASK {
             self.ask(place);
         }
         if let Some(cta) = self.ctas[place].as_mut() {
@@ -128,8 +128,9 @@ impl Sm {
         }
         let Some(cta) = self.ctas[place].as_ref() else { return 0 };
         let members = (0..cta.warps.len()).filter_map(|index| self.member(place, index));
-        let done =
-            |warp: &Warp| name != Meeting::TASK && warp.blocked == Blocked::Barrier(Meeting::TASK);
+        let done = |warp: &Warp| {
+            name != BarrierOperands::TASK && warp.blocked == Blocked::Barrier(BarrierOperands::TASK)
+        };
         let gone =
             members.filter(|(_, warp)| done(warp) || warp.has_ended() && !warp.has_arrived(name));
         cta.live - to_u32(gone.count())

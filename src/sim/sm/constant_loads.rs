@@ -2,11 +2,11 @@
 
 use gpumodel_core::units::{Cycle, to_usize};
 
-use super::super::chip::Chip;
-use super::super::packet::{Ask, Origin, Packet};
 use super::Sm;
 use super::constants::Found;
-use super::load_store::Entry;
+use super::lsu_queue::Entry;
+use crate::gpu::shared_state::SharedState;
+use crate::memory::packet::{Origin, Packet, RequestKind};
 
 impl Sm {
     /// Looks the words of a constant load up from cycle `now` on: the cycles that
@@ -16,7 +16,7 @@ impl Sm {
         &mut self,
         entry: &mut Entry,
         now: Cycle,
-        chip: &mut Chip,
+        shared_state: &mut SharedState,
     ) -> Option<Cycle> {
         let constants = self.constants.as_mut().expect("the path leads to a constant cache");
         constants.settle(now);
@@ -30,17 +30,17 @@ impl Sm {
                     continue;
                 }
                 let lookup = now + passes;
-                let ready = self.constant_line(entry, address, lookup, chip)?;
+                let ready = self.constant_line(entry, address, lookup, shared_state)?;
                 passes += words;
                 entry.served = place;
-                chip.counts[to_usize(entry.kernel)].constant.passes += words;
+                shared_state.counts[to_usize(entry.kernel)].constant.passes += words;
                 let operation = self.operations.get_mut(entry.operation);
                 let known = ready.unwrap_or(0).max(lookup + words - 1);
                 operation.latest = operation.latest.max(known + latency);
                 operation.remaining += u16::from(ready.is_none());
             }
         }
-        chip.counts[to_usize(entry.kernel)].constant.accesses += 1;
+        shared_state.counts[to_usize(entry.kernel)].constant.accesses += 1;
         Some(passes.max(1))
     }
 
@@ -51,14 +51,14 @@ impl Sm {
         entry: &Entry,
         address: u64,
         lookup: Cycle,
-        chip: &mut Chip,
+        shared_state: &mut SharedState,
     ) -> Option<Option<Cycle>> {
         let constants = self.constants.as_mut().expect("the path leads to a constant cache");
         let line = constants.line_of(address);
         match constants.find(line, lookup) {
             Found::At(ready) => {
                 let late = u64::from(ready > lookup);
-                chip.counts[to_usize(entry.kernel)].constant.merges += late;
+                shared_state.counts[to_usize(entry.kernel)].constant.merges += late;
                 return Some(Some(ready));
             }
             Found::Nowhere => {
@@ -66,16 +66,16 @@ impl Sm {
                     self.load_store.stalled = true;
                     return None;
                 }
-                if let Some(ready) = self.ask_constants(entry.kernel, line, lookup, chip) {
+                if let Some(ready) = self.ask_constants(entry.kernel, line, lookup, shared_state) {
                     return Some(Some(ready));
                 }
             }
             Found::Awaited { unsent: 0 } => {
-                chip.counts[to_usize(entry.kernel)].constant.merges += 1;
+                shared_state.counts[to_usize(entry.kernel)].constant.merges += 1;
             }
             Found::Awaited { .. } => {}
         }
-        self.send_constants(entry.kernel, line, lookup, chip)?;
+        self.send_constants(entry.kernel, line, lookup, shared_state)?;
         self.constants.as_mut().expect("as above").wait(line, entry.operation);
         Some(None)
     }
@@ -87,11 +87,11 @@ impl Sm {
         kernel: u32,
         line: u32,
         lookup: Cycle,
-        chip: &mut Chip,
+        shared_state: &mut SharedState,
     ) -> Option<Cycle> {
         let constants = self.constants.as_mut().expect("the path leads to a constant cache");
-        let outer = constants.outer_line(line, chip.code_end());
-        let counts = &mut chip.counts[to_usize(kernel)].constant;
+        let outer = constants.outer_line(line, shared_state.code_end());
+        let counts = &mut shared_state.counts[to_usize(kernel)].constant;
         counts.misses += 1;
         let Some((outer, fetch)) = outer.zip(self.fetch.as_mut()) else {
             constants.expect(line, None);
@@ -102,7 +102,7 @@ impl Sm {
         if ready != super::scheduler::NEVER {
             return Some(ready);
         }
-        self.send_code(chip);
+        self.send_code(shared_state);
         None
     }
 
@@ -113,21 +113,21 @@ impl Sm {
         kernel: u32,
         line: u32,
         lookup: Cycle,
-        chip: &mut Chip,
+        shared_state: &mut SharedState,
     ) -> Option<()> {
         loop {
             let constants = self.constants.as_mut().expect("the path leads to a constant cache");
             let Found::Awaited { unsent: 1.. } = constants.find(line, lookup) else {
                 return Some(());
             };
-            if let Err(at) = self.port_room(chip) {
-                self.wait_for_port(Err(at), chip);
+            if let Err(at) = self.port_room(shared_state) {
+                self.wait_for_port(Err(at), shared_state);
                 return None;
             }
             let constants = self.constants.as_mut().expect("as above");
             let asked = constants.take_sector(line)?;
-            let address = chip.physical(asked);
-            chip.send(Packet {
+            let address = shared_state.physical(asked);
+            shared_state.send(Packet {
                 address,
                 asked,
                 ready: lookup + 1,
@@ -136,8 +136,8 @@ impl Sm {
                 bytes: 0,
                 sectors: 1,
                 sm: self.id,
-                slice: chip.fabric.slice_of(address),
-                ask: Ask::Constant,
+                slice: shared_state.memory_system.slice_of(address),
+                ask: RequestKind::Constant,
                 fills_l1: false,
                 origin: Origin::Sm,
             });
@@ -145,10 +145,15 @@ impl Sm {
     }
 
     /// A sector of constants has come.
-    pub(super) fn on_constant(&mut self, packet: &Packet, done: Cycle, chip: &mut Chip) {
+    pub(super) fn on_constant(
+        &mut self,
+        packet: &Packet,
+        done: Cycle,
+        shared_state: &mut SharedState,
+    ) {
         let constants = self.constants.as_mut().expect("what it asked for comes to it");
         let line = constants.line_of(packet.asked);
-        let outer = constants.outer_line(line, chip.code_end());
+        let outer = constants.outer_line(line, shared_state.code_end());
         if let Some((outer, fetch)) = outer.zip(self.fetch.as_mut()) {
             fetch.arrived(outer, done);
             if !fetch.has(outer) {
@@ -159,7 +164,7 @@ impl Sm {
         constants.arrived(packet.asked, done, &mut released);
         let ready = done + constants.latency;
         for &operation in &released {
-            self.answered(operation, ready, chip);
+            self.answered(operation, ready, shared_state);
         }
         released.clear();
         self.released = released;

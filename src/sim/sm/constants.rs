@@ -6,9 +6,9 @@
 use crate::config::Machine;
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32, to_u64, to_usize};
 
-use super::super::coalesce::{LINE_BYTES, LineRequest};
 use super::line_cache::LineCache;
 use super::scheduler::NEVER;
+use crate::sm::coalesce::{LINE_BYTES, LineRequest};
 
 /// Blocks that are told apart.
 const MOST_BLOCKS: usize = 256;

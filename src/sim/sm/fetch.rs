@@ -11,10 +11,10 @@ use std::collections::VecDeque;
 use crate::config;
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32, to_usize};
 
-use super::super::counters::FetchCounts;
-use super::super::profile::{CodeLines, Step};
 use super::line_cache::LineCache;
 use super::scheduler::NEVER;
+use crate::counters::FetchCounts;
+use crate::interval::{CodeLines, Step};
 
 /// A line on its way to an inner cache.
 #[derive(Clone, Copy, Debug)]

@@ -3,9 +3,9 @@
 use crate::config::{AllocatePolicy, L1Spec, SharedSpec};
 use gpumodel_core::units::{SECTOR_BYTES, to_u16};
 
-use super::super::cache::{Found, Leaving, Merge, Mshr, Stored, TagArray, WriteRule};
-use super::super::counters::CacheCounts;
-use super::super::space::is_local;
+use crate::cache::{Found, Leaving, Merge, Mshr, Stored, TagArray, WriteRule};
+use crate::counters::CacheCounts;
+use crate::mmu::address_space::is_local;
 
 /// What became of one sector's read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,19 +87,19 @@ impl L1 {
     /// True when a read of the sector sends nothing: it is there, or on its way.
     pub(super) fn keeps(&self, address: u64) -> bool {
         let (line, sector) = self.place(address);
-        matches!(self.tags.look(line, sector).0, Found::Hit | Found::Pending)
+        matches!(self.tags.lookup(line, sector).0, Found::Hit | Found::Pending)
     }
 
     /// True when a write of the sector sends nothing and evicts nothing.
     pub(super) fn absorbs(&self, address: u64) -> bool {
         let (line, sector) = self.place(address);
-        self.writes_back && self.rule(address).absorbs(self.tags.look(line, sector).0)
+        self.writes_back && self.rule(address).absorbs(self.tags.lookup(line, sector).0)
     }
 
     /// Looks up a sector for reading; `operation` waits for it on a miss.
     pub(super) fn read(&mut self, address: u64, operation: u32, counts: &mut CacheCounts) -> Read {
         let (line, sector) = self.place(address);
-        let (found, way) = self.tags.look(line, sector);
+        let (found, way) = self.tags.lookup(line, sector);
         if let (Found::Hit, Some(way)) = (found, way) {
             self.tags.touch(way);
             counts.read_hits += 1;
@@ -169,7 +169,7 @@ impl L1 {
     pub(super) fn fill(&mut self, address: u64, out: &mut Vec<u32>) {
         let (line, sector) = self.place(address);
         if self.spec.cache.allocate == AllocatePolicy::OnFill
-            && self.tags.look(line, sector).1.is_none()
+            && self.tags.lookup(line, sector).1.is_none()
         {
             self.tags.allocate(line);
         }

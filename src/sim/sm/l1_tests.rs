@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use super::l1::{L1, Read, Write, ways_beside};
 use crate::CacheCounts;
 use crate::cache::naive::{Did, Naive, caches, sector_start, spec, written_bytes};
-use crate::coalesce::LOCAL_BASE;
 use crate::config::{
     AllocatePolicy, BankConflicts, Cache, L1Spec, SharedSpec, WriteMiss, WritePolicy,
 };
+use crate::sm::coalesce::LOCAL_BASE;
 
 fn with(cache: Cache) -> L1Spec {
     L1Spec {

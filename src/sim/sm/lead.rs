@@ -1,12 +1,12 @@
-//! How long before the end of its burst a memory instruction issued.
+//! How long before the end of its interval a memory instruction issued.
 //!
-//! A burst ends when the unit's port has taken its last instruction, which is the
+//! An interval ends when the unit's port has taken its last instruction, which is the
 //! one with addresses; latencies of the caches count from that one's issue.
 
 use crate::config::Machine;
 use gpumodel_core::isa::Unit;
 
-use super::burst::Burst;
+use super::issue_interval::IssueInterval;
 
 /// The rule of one machine.
 #[derive(Clone, Copy, Debug)]
@@ -32,11 +32,11 @@ impl Lead {
         Self { ports, most: if ports < 1.0 { 0.0 } else { most } }
     }
 
-    /// Cycles from the issue of a burst's last instruction to the burst's end,
-    /// when the burst runs alone.
-    pub(super) fn of(&self, burst: &Burst) -> u32 {
-        let port = f64::from(burst.demand[Unit::Memory.index()]) / self.ports;
-        let lead = (1.0 + (port - burst.cycles).max(0.0)).min(self.most);
+    /// Cycles from the issue of an interval's last instruction to the interval's end,
+    /// when the interval runs alone.
+    pub(super) fn of(&self, interval: &IssueInterval) -> u32 {
+        let port = f64::from(interval.demand[Unit::Memory.index()]) / self.ports;
+        let lead = (1.0 + (port - interval.cycles).max(0.0)).min(self.most);
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,

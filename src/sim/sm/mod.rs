@@ -4,36 +4,37 @@
 mod access;
 mod active_set;
 mod barriers;
-mod burst;
-mod bursts;
+pub(crate) mod coalesce;
 mod constant_loads;
 mod constants;
+mod context_transfer;
+mod cta_resources;
 mod fetch;
 mod flow;
-mod held;
 mod instructions;
+mod issue_bandwidth;
+mod issue_interval;
+mod issue_intervals;
+mod issue_order;
 mod l1;
+mod l1_bank_queue;
 #[cfg(test)]
 mod l1_tests;
 mod lead;
-mod ledger;
 mod line_cache;
-mod load_store;
-mod mover;
+mod lsu;
+mod lsu_queue;
 mod need;
 mod next;
 mod params;
 mod path;
 mod repeat;
 mod reside;
-mod room;
 mod scheduler;
-mod serve;
-mod share;
 mod shared_units;
+mod stall_accounting;
 mod tasks;
 mod translate;
-mod turns;
 mod vacate;
 mod warp;
 mod write_back;
@@ -44,30 +45,30 @@ use crate::config::{Machine, SmSpec};
 use gpumodel_core::isa::{Access, Unit};
 use gpumodel_core::units::{AppId, Cycle, to_usize};
 
-use super::chip::Chip;
-use super::counters::{SmCounts, StallStack};
-use super::packet::Operation;
-use super::profile::OPERANDS;
-use super::slab::Slab;
+use crate::counters::{SmCounts, StallStack};
+use crate::gpu::shared_state::SharedState;
+use crate::interval::OPERANDS;
+use crate::memory::packet::Operation;
+use crate::slab::Slab;
 use barriers::Barrier;
 use constants::Constants;
+use context_transfer::ContextTransfer;
+pub(crate) use cta_resources::Bounds;
+use cta_resources::{CtaResources, Place};
 use fetch::Fetch;
-use held::Banks;
+use issue_bandwidth::{ISSUE, PerResource, RESOURCES};
 use l1::L1;
-use load_store::LoadStore;
-use mover::Move;
+use l1_bank_queue::L1BankQueues;
+use lsu_queue::LoadStore;
 pub use need::{Limit, Need};
 use params::Params;
-pub(super) use path::{Errand, Path};
-pub(super) use room::Bounds;
-use room::{Place, Room};
+pub(crate) use path::{Path, WorkerPath};
 use scheduler::Scheduler;
-use share::{ISSUE, PerResource, RESOURCES};
 use shared_units::SharedUnits;
-pub(super) use tasks::Duty;
+pub(crate) use tasks::Duty;
 use translate::Translator;
 use vacate::Vacating;
-pub(super) use vacate::{Departure, Leave, Saved};
+pub(crate) use vacate::{Departure, Leave, Saved};
 use warp::Warp;
 
 /// One resident CTA.
@@ -96,7 +97,7 @@ struct Cta {
 
 /// One SM.
 #[derive(Debug)]
-pub(super) struct Sm {
+pub(crate) struct Sm {
     id: u16,
     params: Params,
     schedulers: Vec<Scheduler>,
@@ -104,10 +105,10 @@ pub(super) struct Sm {
     /// By warp slot; empty before the first CTA.
     warps: Vec<Option<Warp>>,
     ctas: Vec<Option<Cta>>,
-    room: Room,
+    room: CtaResources,
     l1: L1,
     load_store: LoadStore,
-    banks: Banks,
+    banks: L1BankQueues,
     /// Absent on machines without translation.
     translator: Option<Box<Translator>>,
     /// Instruction caches, where the machine has them.
@@ -120,7 +121,7 @@ pub(super) struct Sm {
     issue_held: bool,
     started: u64,
     access: Access,
-    /// Bursts that have just completed: warp and cycles ahead.
+    /// Intervals that have just completed: warp and cycles ahead.
     finished: Vec<(u16, f64)>,
     /// Operations released by a fill.
     released: Vec<u32>,
@@ -129,12 +130,12 @@ pub(super) struct Sm {
     /// CTAs that have left and are still to be reported.
     departed: Vec<Departure>,
     /// State of CTAs on its way to memory and back.
-    moves: VecDeque<Move>,
+    moves: VecDeque<ContextTransfer>,
 }
 
 impl Sm {
     /// An empty SM number `id` of `machine`.
-    pub(super) fn new(id: u16, machine: &Machine) -> Self {
+    pub(crate) fn new(id: u16, machine: &Machine) -> Self {
         let capacity = capacity(machine);
         #[allow(clippy::cast_possible_truncation, reason = "a small ratio")]
         let loss = (f64::from(machine.sm.knee_loss_percent) / 100.0) as f32;
@@ -147,10 +148,10 @@ impl Sm {
             shared_units: SharedUnits::new(machine),
             warps: Vec::new(),
             ctas: (0..machine.sm.max_ctas).map(|_| None).collect(),
-            room: Room::whole(machine),
+            room: CtaResources::whole(machine),
             l1: L1::new(&machine.l1),
             load_store: LoadStore::new(machine.l1.queue),
-            banks: Banks::new(machine.l1.banks.max(1)),
+            banks: L1BankQueues::new(machine.l1.banks.max(1)),
             translator: Translator::new(machine),
             fetch: machine.fetch.as_ref().map(|spec| Fetch::new(spec, machine)),
             constants: Constants::new(machine),
@@ -177,23 +178,23 @@ impl Sm {
     }
 
     /// Free room, for the dispatcher.
-    pub(super) fn free_warps(&self) -> u32 {
+    pub(crate) fn free_warps(&self) -> u32 {
         self.room.free_warps()
     }
 
     /// True when a CTA has left since [`Sm::take_departed`] was called last.
     #[inline]
-    pub(super) fn has_departed(&self) -> bool {
+    pub(crate) fn has_departed(&self) -> bool {
         !self.departed.is_empty()
     }
 
     /// CTAs that have left since the last call.
-    pub(super) fn take_departed(&mut self, out: &mut Vec<Departure>) {
+    pub(crate) fn take_departed(&mut self, out: &mut Vec<Departure>) {
         out.append(&mut self.departed);
     }
 
     /// What it has counted so far.
-    pub(super) fn counts(&self) -> SmCounts {
+    pub(crate) fn counts(&self) -> SmCounts {
         let mut counts = self.counts.clone();
         for scheduler in &self.schedulers {
             scheduler.stalls.iter().for_each(|app| add_stalls(&mut counts.stalls, app));
@@ -202,7 +203,7 @@ impl Sm {
     }
 
     /// Slot-cycles of one application by cause, up to the last closing of the books.
-    pub(super) fn stalls_of(&self, app: AppId) -> StallStack {
+    pub(crate) fn stalls_of(&self, app: AppId) -> StallStack {
         let mut stalls = StallStack::default();
         let parts = self.schedulers.iter().filter_map(|one| one.stalls.get(app.index()));
         parts.for_each(|part| add_stalls(&mut stalls, part));
@@ -210,23 +211,23 @@ impl Sm {
     }
 
     /// Moves all schedulers' books to the present.
-    pub(super) fn close_books(&mut self, chip: &mut Chip) {
-        let now = chip.queue.now();
+    pub(crate) fn close_books(&mut self, shared_state: &mut SharedState) {
+        let now = shared_state.queue.now();
         for scheduler in &mut self.schedulers {
-            scheduler.book(now, &mut chip.counts);
+            scheduler.book(now, &mut shared_state.counts);
         }
     }
 
     /// Moves all schedulers to the present.
-    fn move_on(&mut self, chip: &mut Chip) {
-        let now = chip.queue.now();
+    fn move_on(&mut self, shared_state: &mut SharedState) {
+        let now = shared_state.queue.now();
         for scheduler in &mut self.schedulers {
-            scheduler.advance(now, &mut chip.counts);
+            scheduler.advance(now, &mut shared_state.counts);
         }
     }
 
     /// One line on what is resident, for the dump of a stuck run.
-    pub(super) fn describe(&self) -> Option<String> {
+    pub(crate) fn describe(&self) -> Option<String> {
         let ctas = self.ctas.iter().flatten().count();
         let waits: Vec<String> = self
             .warps

@@ -4,8 +4,8 @@ use crate::config::{Machine, SharedSpec, WarpPlacement};
 
 use gpumodel_core::units::to_usize;
 
-use super::super::coalesce::LINE_BYTES;
 use super::lead::Lead;
+use crate::sm::coalesce::LINE_BYTES;
 
 /// Figures of the machine file, as the SM counts with them.
 #[derive(Clone, Debug)]

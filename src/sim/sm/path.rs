@@ -7,16 +7,16 @@ use std::sync::Arc;
 use gpumodel_core::isa::{Access, AddressMode};
 use gpumodel_core::units::to_usize;
 
-use super::super::feed::{Stream, WarpStream};
-use super::super::worker::{self, Piece, Worker};
+use crate::gpu::feed::{Stream, WarpStream};
+use crate::gpu::worker::{self, AddedSegment, Worker};
 
 /// A warp's way through code.
 #[derive(Debug)]
-pub(in super::super) enum Path {
+pub(crate) enum Path {
     /// The trace of one block.
     Plain(Stream),
     /// A worker's.
-    Worker(Box<Errand>),
+    Worker(Box<WorkerPath>),
 }
 
 /// Where a worker's warp is.
@@ -32,7 +32,7 @@ enum At {
 
 /// The way of one warp of a worker.
 #[derive(Debug)]
-pub(in super::super) struct Errand {
+pub(crate) struct WorkerPath {
     worker: Arc<Worker>,
     kernel: u32,
     sm: u16,
@@ -46,9 +46,9 @@ pub(in super::super) struct Errand {
     blocks: VecDeque<Stream>,
 }
 
-impl Errand {
+impl WorkerPath {
     /// The way of a warp of a worker that comes to SM `sm`.
-    pub(in super::super) fn new(
+    pub(crate) fn new(
         worker: &Arc<Worker>,
         (kernel, sm): (u32, u16),
         leader: bool,
@@ -63,7 +63,7 @@ impl Errand {
         self.at != At::Block
     }
 
-    fn enter(&mut self, piece: Option<Piece>) -> Option<u32> {
+    fn enter(&mut self, piece: Option<AddedSegment>) -> Option<u32> {
         let piece = piece?;
         self.line = to_usize(piece.line);
         Some(piece.segment)
@@ -86,7 +86,7 @@ impl Errand {
     }
 }
 
-impl Errand {
+impl WorkerPath {
     /// The segment behind the present one. Behind the code that gets a task it is the
     /// first block's, or with no block at all what is done before leaving.
     fn next_segment(&mut self) -> Option<u32> {
@@ -122,12 +122,12 @@ impl Errand {
         }
     }
 
-    fn begin_task(&mut self) -> Option<Piece> {
+    fn begin_task(&mut self) -> Option<AddedSegment> {
         self.at = At::Task;
         self.worker.task.of(self.leader)
     }
 
-    fn begin_block(&mut self) -> Option<Piece> {
+    fn begin_block(&mut self) -> Option<AddedSegment> {
         self.at = At::Head;
         self.worker.block
     }
@@ -140,8 +140,8 @@ impl Errand {
 impl Path {
     /// Gives a worker's warp its part of a block; nothing for others.
     pub(super) fn push(&mut self, block: Stream) {
-        if let Self::Worker(errand) = self {
-            errand.blocks.push_back(block);
+        if let Self::Worker(worker_path) = self {
+            worker_path.blocks.push_back(block);
         }
     }
 
@@ -150,7 +150,7 @@ impl Path {
     pub(super) fn added_from(&self) -> u32 {
         match self {
             Self::Plain(_) => u32::MAX,
-            Self::Worker(errand) => errand.worker.first_segment,
+            Self::Worker(worker_path) => worker_path.worker.first_segment,
         }
     }
 }
@@ -160,7 +160,7 @@ impl WarpStream for Path {
     fn next_segment(&mut self) -> Option<u32> {
         match self {
             Self::Plain(stream) => stream.next_segment(),
-            Self::Worker(errand) => errand.next_segment(),
+            Self::Worker(worker_path) => worker_path.next_segment(),
         }
     }
 
@@ -168,8 +168,8 @@ impl WarpStream for Path {
     fn skip(&mut self, count: u32) -> u64 {
         match self {
             Self::Plain(stream) => stream.skip(count),
-            Self::Worker(errand) if errand.is_added() => errand.lanes(count),
-            Self::Worker(errand) => errand.block().skip(count),
+            Self::Worker(worker_path) if worker_path.is_added() => worker_path.lanes(count),
+            Self::Worker(worker_path) => worker_path.block().skip(count),
         }
     }
 
@@ -177,23 +177,25 @@ impl WarpStream for Path {
     fn access(&mut self, into: &mut Access) {
         match self {
             Self::Plain(stream) => stream.access(into),
-            Self::Worker(errand) if errand.is_added() => errand.touch(into),
-            Self::Worker(errand) => errand.block().access(into),
+            Self::Worker(worker_path) if worker_path.is_added() => worker_path.touch(into),
+            Self::Worker(worker_path) => worker_path.block().access(into),
         }
     }
 
     fn repeats(&self) -> u64 {
         match self {
             Self::Plain(stream) => stream.repeats(),
-            Self::Worker(errand) if errand.is_added() => 0,
-            Self::Worker(errand) => errand.blocks.front().map_or(0, |block| block.repeats()),
+            Self::Worker(worker_path) if worker_path.is_added() => 0,
+            Self::Worker(worker_path) => {
+                worker_path.blocks.front().map_or(0, |block| block.repeats())
+            }
         }
     }
 
     fn pass(&mut self, times: u64, length: u32) -> u64 {
         match self {
             Self::Plain(stream) => stream.pass(times, length),
-            Self::Worker(errand) => errand.block().pass(times, length),
+            Self::Worker(worker_path) => worker_path.block().pass(times, length),
         }
     }
 }

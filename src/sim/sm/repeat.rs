@@ -6,13 +6,13 @@
 
 use gpumodel_core::isa::Unit;
 
-use super::super::counters::{FetchCounts, KernelCounts};
-use super::super::feed::WarpStream;
-use super::super::profile::{Profile, StepEnd, StretchEnd};
-use super::burst::Burst;
+use super::issue_interval::IssueInterval;
 use super::warp::{LONGEST_BURST, Warp};
+use crate::counters::{FetchCounts, KernelCounts};
+use crate::gpu::feed::WarpStream;
+use crate::interval::{Profile, StepEnd, StretchEnd};
 
-/// Repetitions form one burst up to this part of what the warp has issued before,
+/// Repetitions form one interval up to this part of what the warp has issued before,
 /// and to this many instructions: counters are ahead of time by a small part of it.
 const PART: u64 = 16;
 const MOST: u32 = 1 << 16;
@@ -26,7 +26,7 @@ pub(super) struct Mark {
     stretch: u32,
     /// Repetitions since then.
     repetitions: u32,
-    burst: Burst,
+    interval: IssueInterval,
     by_unit: [u64; Unit::ALL.len()],
     unknown: u64,
     constants: u64,
@@ -34,11 +34,11 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    fn new(stretch: u32, burst: &Burst, counts: &KernelCounts) -> Self {
+    fn new(stretch: u32, interval: &IssueInterval, counts: &KernelCounts) -> Self {
         Self {
             stretch,
             repetitions: 0,
-            burst: *burst,
+            interval: *interval,
             by_unit: counts.by_unit,
             unknown: counts.unknown_opcodes,
             constants: counts.constant.without_address,
@@ -52,8 +52,8 @@ impl Mark {
     }
 
     /// Gathers what has been gathered since then `times` more times.
-    fn repeat(&self, times: u32, burst: &mut Burst, counts: &mut KernelCounts) {
-        burst.add_since(&self.burst, times);
+    fn repeat(&self, times: u32, interval: &mut IssueInterval, counts: &mut KernelCounts) {
+        interval.add_since(&self.interval, times);
         let more = |sum: &mut u64, before: u64| *sum += u64::from(times) * (*sum - before);
         for (sum, &before) in counts.by_unit.iter_mut().zip(&self.by_unit) {
             more(sum, before);
@@ -66,13 +66,13 @@ impl Mark {
 
 impl Warp {
     /// A segment begins that may be a repetition; `mark` is that of an earlier one
-    /// in the same burst. Takes further rounds together where the state is the
+    /// in the same interval. Takes further rounds together where the state is the
     /// same again. Gives the mark for the next repetition.
     pub(super) fn repeat(
         &mut self,
         mark: Option<Mark>,
         profile: &Profile,
-        burst: &mut Burst,
+        interval: &mut IssueInterval,
         counts: &mut KernelCounts,
     ) -> Option<Mark> {
         let ahead = self.stream.repeats();
@@ -92,17 +92,17 @@ impl Warp {
                 return Some(mark);
             }
             if mark.stretch == self.stretch && mark.found_its_code(&counts.fetch) {
-                let round = burst.slots - mark.burst.slots;
-                let times = self.rounds(ahead / u64::from(mark.repetitions), burst.slots, round);
-                mark.repeat(times, burst, counts);
+                let round = interval.slots - mark.interval.slots;
+                let times = self.rounds(ahead / u64::from(mark.repetitions), interval.slots, round);
+                mark.repeat(times, interval, counts);
                 let passed = u64::from(times) * u64::from(mark.repetitions);
                 counts.thread_instructions += self.stream.pass(passed, round / mark.repetitions);
             }
         }
-        Some(Mark::new(self.stretch, burst, counts))
+        Some(Mark::new(self.stretch, interval, counts))
     }
 
-    /// How many of the `ahead` rounds of `round` instructions go into a burst that
+    /// How many of the `ahead` rounds of `round` instructions go into an interval that
     /// has `slots` already.
     fn rounds(&self, ahead: u64, slots: u32, round: u32) -> u32 {
         let part = u32::try_from(self.issued / PART).unwrap_or(u32::MAX);

@@ -3,22 +3,22 @@
 use crate::config::WarpPlacement;
 use gpumodel_core::units::{Cycle, to_u16, to_u32, to_usize};
 
-use super::super::chip::Chip;
-use super::super::event::Event;
-use super::super::feed::Stream;
-use super::super::span::CtaSpan;
 use super::warp::Warp;
 use super::{Bounds, Cta, Departure, Duty, Need, Path, Sm};
+use crate::gpu::cta_span::CtaSpan;
+use crate::gpu::event::Event;
+use crate::gpu::feed::Stream;
+use crate::gpu::shared_state::SharedState;
 
 impl Sm {
     /// True when a CTA fits now, within `bounds` of the SM.
-    pub(in super::super) fn holds(&self, need: &Need, bounds: &Bounds) -> bool {
+    pub(crate) fn holds(&self, need: &Need, bounds: &Bounds) -> bool {
         self.room.place(need, bounds).is_some()
     }
 
     /// Makes the SM ready for a kernel whose CTAs use `shared_bytes` together:
     /// an SM without CTAs chooses its carve-out anew and flushes its L1.
-    pub(in super::super) fn prepare(&mut self, shared_bytes: u32) {
+    pub(crate) fn prepare(&mut self, shared_bytes: u32) {
         let idle = self.ctas.iter().all(Option::is_none);
         if idle {
             self.l1.prepare(shared_bytes, &self.params.shared);
@@ -28,18 +28,18 @@ impl Sm {
     /// Takes CTA `ordinal` of a launch in; its warps issue from `begin` on.
     ///
     /// The caller has asked [`Sm::holds`].
-    pub(in super::super) fn admit(
+    pub(crate) fn admit(
         &mut self,
         (kernel, ordinal): (u32, u64),
         need: Need,
         bounds: &Bounds,
         streams: &mut Vec<Stream>,
         begin: Cycle,
-        chip: &mut Chip,
+        shared_state: &mut SharedState,
     ) {
-        chip.counts[to_usize(kernel)].ctas_started += 1;
+        shared_state.counts[to_usize(kernel)].ctas_started += 1;
         let paths = streams.drain(..).map(Path::Plain);
-        self.take_in((kernel, ordinal, None), need, bounds, paths, begin, chip);
+        self.take_in((kernel, ordinal, None), need, bounds, paths, begin, shared_state);
     }
 
     /// Takes a CTA with these warps in.
@@ -50,27 +50,27 @@ impl Sm {
         bounds: &Bounds,
         paths: impl Iterator<Item = Path>,
         begin: Cycle,
-        chip: &mut Chip,
+        shared_state: &mut SharedState,
     ) {
         let lies = self.room.place(&need, bounds).expect("the dispatcher has asked for room");
         self.room.take(&need, lies);
         self.counts.ctas += 1;
         if self.l1.has_leaving() {
             self.l1.kernel = kernel;
-            self.schedule_service(chip.queue.now(), chip);
+            self.schedule_service(shared_state.queue.now(), shared_state);
         }
         let place = self.free_cta();
-        let warps = self.seat(kernel, to_u16(place), paths, chip);
+        let warps = self.seat(kernel, to_u16(place), paths, shared_state);
         let live = to_u32(warps.len());
         for &warp in &warps {
             self.warp(warp).waking = true;
-            chip.queue.schedule(begin, Event::Wake { sm: self.id, warp });
+            shared_state.queue.schedule(begin, Event::Wake { sm: self.id, warp });
         }
         self.ctas[place] = Some(Cta {
             kernel,
             ordinal,
             duty,
-            started: chip.queue.now(),
+            started: shared_state.queue.now(),
             away: 0,
             need,
             place: lies,
@@ -81,7 +81,7 @@ impl Sm {
             warps,
         });
         if live == 0 {
-            self.retire(place, chip);
+            self.retire(place, shared_state);
         }
     }
 
@@ -91,7 +91,7 @@ impl Sm {
         kernel: u32,
         cta: u16,
         paths: impl Iterator<Item = Path>,
-        chip: &mut Chip,
+        shared_state: &mut SharedState,
     ) -> Vec<u16> {
         let mut warps = Vec::with_capacity(paths.size_hint().0);
         self.make_slots();
@@ -99,7 +99,7 @@ impl Sm {
         for (turn, path) in paths.enumerate() {
             let slot = self.free_slot(first.map(|first| first + turn));
             self.started += 1;
-            let (profile, counts) = chip.profile_and_counts(kernel);
+            let (profile, counts) = shared_state.profile_and_counts(kernel);
             if let Some(warp) = Warp::start(path, (kernel, cta), self.started, profile, counts) {
                 self.warps[slot] = Some(warp);
                 warps.push(to_u16(slot));
@@ -141,7 +141,7 @@ impl Sm {
     }
 
     /// A warp has ended and its accesses are done.
-    pub(super) fn end_warp(&mut self, warp: u16, chip: &mut Chip) {
+    pub(super) fn end_warp(&mut self, warp: u16, shared_state: &mut SharedState) {
         let scheduler = self.scheduler_of(warp);
         self.schedulers[scheduler].leave(warp);
         let ended = self.warps[usize::from(warp)].take().expect("only resident warps end");
@@ -151,22 +151,28 @@ impl Sm {
         cta.live -= 1;
         cta.issued += ended.issued;
         if cta.live == 0 {
-            self.retire(place, chip);
+            self.retire(place, shared_state);
         } else {
-            self.open_barriers(place, chip);
-            self.leave_if_quiet(place, chip);
+            self.open_barriers(place, shared_state);
+            self.leave_if_quiet(place, shared_state);
         }
     }
 
-    fn retire(&mut self, place: usize, chip: &mut Chip) {
+    fn retire(&mut self, place: usize, shared_state: &mut SharedState) {
         let cta = self.ctas[place].take().expect("only resident CTAs retire");
         self.room.give_back(&cta.need, cta.place);
         let (kernel, started) = (cta.kernel, cta.started + cta.away);
         self.departed.push(Departure::Retired { kernel, started });
-        chip.counts[to_usize(kernel)].ctas_retired += u64::from(cta.duty.is_none());
-        if let Some(spans) = &mut chip.spans {
+        shared_state.counts[to_usize(kernel)].ctas_retired += u64::from(cta.duty.is_none());
+        if let Some(spans) = &mut shared_state.spans {
             let (kernel, ordinal, start) = (cta.kernel, cta.ordinal, cta.started);
-            spans.push(CtaSpan { kernel, ordinal, sm: self.id, start, end: chip.queue.now() });
+            spans.push(CtaSpan {
+                kernel,
+                ordinal,
+                sm: self.id,
+                start,
+                end: shared_state.queue.now(),
+            });
         }
     }
 }

@@ -1,18 +1,18 @@
-//! One warp scheduler: an event-driven server for the bursts of its warps.
+//! One warp scheduler: an event-driven server for the intervals of its warps.
 //!
-//! Time moves only when the set of bursts changes; in between every burst runs
-//! at a constant rate (see [`super::share`]). Slot-cycles are booked to causes
+//! Time moves only when the set of intervals changes; in between every interval runs
+//! at a constant rate (see [`super::issue_bandwidth`]). Slot-cycles are booked to causes
 //! at the same moments.
 
 use crate::config::SchedulerPolicy;
 use gpumodel_core::units::Cycle;
 
-use super::super::counters::{KernelCounts, StallStack};
 use super::active_set::ActiveSet;
-use super::burst::{Burst, Running};
-use super::bursts::{Bursts, DONE};
-use super::ledger::{Wait, Waiting, of, rebook};
-use super::share::{Claim, ISSUE, PerResource, RESOURCES};
+use super::issue_bandwidth::{Claim, ISSUE, PerResource, RESOURCES};
+use super::issue_interval::{IssueInterval, Running};
+use super::issue_intervals::{DONE, IssueIntervals};
+use super::stall_accounting::{Wait, Waiting, of, rebook};
+use crate::counters::{KernelCounts, StallStack};
 
 /// A cycle that never comes.
 pub(super) const NEVER: Cycle = Cycle::MAX;
@@ -28,9 +28,9 @@ pub(super) struct Scheduler {
     active: Option<ActiveSet>,
     /// The warp that goes first under greedy-then-oldest until it blocks.
     greedy: Option<u16>,
-    bursts: Bursts,
+    intervals: IssueIntervals,
     waiting: Vec<Waiting>,
-    /// Up to when bursts have moved on.
+    /// Up to when intervals have moved on.
     since: Cycle,
     /// Up to when slot-cycles are booked.
     booked: Cycle,
@@ -56,7 +56,7 @@ impl Scheduler {
             knee_loss: 0.0,
             active: two_level.then(|| ActiveSet::new(active_warps)),
             greedy: None,
-            bursts: Bursts::new(policy),
+            intervals: IssueIntervals::new(policy),
             waiting: Vec::new(),
             since: 0,
             booked: 0,
@@ -74,49 +74,50 @@ impl Scheduler {
         Self { knee_loss, ..self }
     }
 
-    /// Moves every burst on to `now` and books the slot-cycles.
+    /// Moves every interval on to `now` and books the slot-cycles.
     pub(super) fn advance(&mut self, now: Cycle, counts: &mut [KernelCounts]) {
         if now == self.since {
             return;
         }
         self.book(now, counts);
-        self.bursts.advance(span(self.since, now));
+        self.intervals.advance(span(self.since, now));
         self.since = now;
     }
 
-    /// Books the slot-cycles up to `now`. Bursts stay where they are: who looks at the
+    /// Books the slot-cycles up to `now`. Intervals stay where they are: who looks at the
     /// books changes nothing of what comes, not even by rounding.
     pub(super) fn book(&mut self, now: Cycle, counts: &mut [KernelCounts]) {
         debug_assert!(!self.stale, "rates are settled before time moves");
         let span = span(self.booked, now);
         self.booked = now;
-        if span > 0.0 && !(self.bursts.is_empty() && self.waiting.is_empty()) {
+        if span > 0.0 && !(self.intervals.is_empty() && self.waiting.is_empty()) {
             let width = self.capacity[ISSUE];
-            self.bursts.book(span, width, &self.waiting, &mut self.stalls, counts);
+            self.intervals.book(span, width, &self.waiting, &mut self.stalls, counts);
         }
     }
 
-    /// Starts a burst of `warp`, of which `ahead` cycles (alone) are already done.
+    /// Starts an interval of `warp`, of which `ahead` cycles (alone) are already done.
     pub(super) fn start(
         &mut self,
         warp: u16,
         kernel: u32,
         age: u64,
-        burst: &Burst,
+        interval: &IssueInterval,
         ahead: f64,
         counts: &mut KernelCounts,
     ) {
-        let cycles = burst.cycles.max(DONE);
+        let cycles = interval.cycles.max(DONE);
         let mut density = [0.0; RESOURCES];
         #[allow(clippy::cast_possible_truncation, reason = "a density is a small ratio")]
-        for (slot, &asked) in density.iter_mut().zip(&burst.demand) {
+        for (slot, &asked) in density.iter_mut().zip(&interval.demand) {
             *slot = (f64::from(asked) / cycles) as f32;
         }
         #[allow(clippy::cast_possible_truncation, reason = "a density is a small ratio")]
-        let issue = (f64::from(burst.slots) / cycles) as f32;
+        let issue = (f64::from(interval.slots) / cycles) as f32;
         density[ISSUE] = issue;
         let gap = |n: u32| f64::from(n) / cycles;
-        let gaps = [gap(burst.gaps.fetch), gap(burst.gaps.registers), gap(burst.gaps.units)];
+        let gaps =
+            [gap(interval.gaps.fetch), gap(interval.gaps.registers), gap(interval.gaps.units)];
         let running = Running { warp, kernel, left: cycles - ahead, gaps };
         if !self.go_on(running, Claim::new(density, age)) {
             return;
@@ -126,7 +127,7 @@ impl Scheduler {
         rebook(of(&mut self.stalls, counts.app), slots);
     }
 
-    /// Lets a burst run, or wait for a place among the active warps: then false.
+    /// Lets an interval run, or wait for a place among the active warps: then false.
     pub(super) fn go_on(&mut self, running: Running, claim: Claim) -> bool {
         if let Some(active) = &mut self.active
             && !active.enter(running.warp)
@@ -139,20 +140,20 @@ impl Scheduler {
         true
     }
 
-    /// Takes what is left of a warp's burst out, if it has one; the time of the
+    /// Takes what is left of a warp's interval out, if it has one; the time of the
     /// scheduler is the present.
     pub(super) fn take_out(&mut self, warp: u16) -> Option<(Running, Claim)> {
         if let Some(waits) = self.active.as_mut().and_then(|active| active.take_out(warp)) {
             self.note_wait(waits.0.kernel, Wait::Resource, false);
             return Some(waits);
         }
-        let place = self.bursts.place_of(warp)?;
+        let place = self.intervals.place_of(warp)?;
         self.touch();
-        Some(self.bursts.remove(place))
+        Some(self.intervals.remove(place))
     }
 
     fn run(&mut self, running: Running, claim: Claim) {
-        self.bursts.enter(running, claim);
+        self.intervals.enter(running, claim);
         self.touch();
     }
 
@@ -165,17 +166,17 @@ impl Scheduler {
         self.note_wait(running.kernel, Wait::Resource, false);
     }
 
-    /// Takes out the completed bursts: `(warp, cycles that it finished early)`,
+    /// Takes out the completed intervals: `(warp, cycles that it finished early)`,
     /// in order of their start.
     pub(super) fn completed(&mut self, out: &mut Vec<(u16, f64)>, counts: &mut [KernelCounts]) {
         let width = self.capacity[ISSUE];
         let (stalls, before) = (&mut self.stalls, out.len());
-        self.bursts.take_done(|burst, claim| {
+        self.intervals.take_done(|interval, claim| {
             // Who no longer moves has done what is beyond at its own pace.
             let rate = if claim.rate > 0.0 { f64::from(claim.rate).max(DONE) } else { 1.0 };
-            out.push((burst.warp, (-burst.left / rate).clamp(0.0, 1.0 - DONE)));
-            let slots = burst.left.max(-1.0) * f64::from(claim.density[ISSUE] / width);
-            let counts = &mut counts[gpumodel_core::units::to_usize(burst.kernel)];
+            out.push((interval.warp, (-interval.left / rate).clamp(0.0, 1.0 - DONE)));
+            let slots = interval.left.max(-1.0) * f64::from(claim.density[ISSUE] / width);
+            let counts = &mut counts[gpumodel_core::units::to_usize(interval.kernel)];
             rebook(&mut counts.stalls, slots);
             rebook(of(stalls, counts.app), slots);
         });
@@ -184,7 +185,7 @@ impl Scheduler {
         }
     }
 
-    /// The set of bursts or what they may have has changed.
+    /// The set of intervals or what they may have has changed.
     fn touch(&mut self) {
         self.stale = true;
         self.unshared = true;
@@ -195,14 +196,14 @@ impl Scheduler {
         self.stale
     }
 
-    /// True when a burst asks for the resource.
+    /// True when an interval asks for the resource.
     pub(super) fn asks_for(&self, resource: usize) -> bool {
-        self.bursts.asks_for(resource)
+        self.intervals.asks_for(resource)
     }
 
-    /// What the bursts use of a resource per cycle at their rates.
+    /// What the intervals use of a resource per cycle at their rates.
     pub(super) fn use_of(&self, resource: usize) -> f32 {
-        self.bursts.use_of(resource)
+        self.intervals.use_of(resource)
     }
 
     /// What it takes of a resource per cycle at most.
@@ -232,23 +233,23 @@ impl Scheduler {
             return;
         }
         let first = if self.policy == SchedulerPolicy::Gto { self.choose_greedy() } else { None };
-        if self.held && self.bursts.pace() < self.capacity[ISSUE] {
-            return self.bursts.halt();
+        if self.held && self.intervals.pace() < self.capacity[ISSUE] {
+            return self.intervals.halt();
         }
-        self.bursts.share(&self.capacity, first, self.knee_loss);
+        self.intervals.share(&self.capacity, first, self.knee_loss);
     }
 
     /// Settles the rates and gives the cycle of the next completion.
     pub(super) fn settle(&mut self, now: Cycle) -> Cycle {
-        // A completion that came a rounding error too early leaves its burst
+        // A completion that came a rounding error too early leaves its interval
         // running with nothing scheduled.
-        let missed = self.due == NEVER && !self.bursts.is_empty();
+        let missed = self.due == NEVER && !self.intervals.is_empty();
         if !self.stale && !missed {
             return self.due;
         }
         self.stale = false;
         self.share_out();
-        let soonest = self.bursts.soonest();
+        let soonest = self.intervals.soonest();
         self.due = if soonest.is_finite() {
             #[allow(
                 clippy::cast_possible_truncation,
@@ -264,11 +265,11 @@ impl Scheduler {
     }
 
     /// Greedy-then-oldest: who went first goes on while it has something to
-    /// issue, then it is the oldest one's turn. The place of its burst.
+    /// issue, then it is the oldest one's turn. The place of its interval.
     fn choose_greedy(&mut self) -> Option<usize> {
-        let held = self.greedy.and_then(|warp| self.bursts.place_of(warp));
-        let first = held.or_else(|| self.bursts.oldest());
-        self.greedy = first.map(|place| self.bursts.at(place).warp);
+        let held = self.greedy.and_then(|warp| self.intervals.place_of(warp));
+        let first = held.or_else(|| self.intervals.oldest());
+        self.greedy = first.map(|place| self.intervals.at(place).warp);
         first
     }
 
@@ -294,7 +295,7 @@ fn span(from: Cycle, to: Cycle) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Burst, NEVER, RESOURCES, Scheduler};
+    use super::{IssueInterval, NEVER, RESOURCES, Scheduler};
     use crate::KernelCounts;
     use crate::config::SchedulerPolicy;
 
@@ -302,8 +303,8 @@ mod tests {
     fn a_burst_left_running_is_scheduled_again() {
         let mut scheduler = Scheduler::new(SchedulerPolicy::Lrr, 0, [1.0; RESOURCES]);
         let mut counts = vec![KernelCounts::default()];
-        let burst = Burst { cycles: 10.0, slots: 5, ..Burst::default() };
-        scheduler.start(0, 0, 1, &burst, 0.0, &mut counts[0]);
+        let interval = IssueInterval { cycles: 10.0, slots: 5, ..IssueInterval::default() };
+        scheduler.start(0, 0, 1, &interval, 0.0, &mut counts[0]);
         assert_eq!(scheduler.settle(0), 10);
         // The completion is looked for, and not found.
         scheduler.due = NEVER;

@@ -5,12 +5,12 @@ use crate::config::Machine;
 use gpumodel_core::isa::Unit;
 use gpumodel_core::units::to_usize;
 
-use super::super::chip::Chip;
 use super::Sm;
 use super::scheduler::Scheduler;
+use crate::gpu::shared_state::SharedState;
 
 /// Shares of a unit that differ by less than this count as equal: far above
-/// rounding, far below what moves a burst by a cycle.
+/// rounding, far below what moves an interval by a cycle.
 const SLACK: f32 = 1e-3;
 
 /// One kind of unit.
@@ -73,7 +73,7 @@ impl SharedUnits {
         self.0.iter().any(|unit| unit.wants[index] > 0.0 || scheduler.asks_for(unit.place))
     }
 
-    /// Shares the scheduler's units out among its bursts and notes what it uses.
+    /// Shares the scheduler's units out among its intervals and notes what it uses.
     fn measure(&mut self, index: usize, scheduler: &mut Scheduler) {
         scheduler.share_out();
         for unit in &mut self.0 {
@@ -85,20 +85,20 @@ impl SharedUnits {
 }
 
 impl Sm {
-    /// The set of bursts of a scheduler has changed: divides the shared units
+    /// The set of intervals of a scheduler has changed: divides the shared units
     /// anew, where it has to do with them.
     ///
     /// Who uses less than it may keeps its limit, even one that holds no longer:
     /// it does not slow it down. When one is given more than it then uses, the
     /// rest is divided again, so that there are as many rounds as schedulers at most.
-    pub(super) fn divide_units(&mut self, index: usize, chip: &mut Chip) {
+    pub(super) fn divide_units(&mut self, index: usize, shared_state: &mut SharedState) {
         if !self.shared_units.concern(index, &self.schedulers[index]) {
             return;
         }
         self.shared_units.measure(index, &mut self.schedulers[index]);
         for unit in 0..self.shared_units.0.len() {
             for _ in 0..self.schedulers.len() {
-                if !self.limit_users(unit, index, chip) {
+                if !self.limit_users(unit, index, shared_state) {
                     break;
                 }
             }
@@ -107,7 +107,7 @@ impl Sm {
 
     /// Limits those who want more of a unit than is left for them; true when that
     /// changed what one of them uses. All but the one at `index` may be under way.
-    fn limit_users(&mut self, unit: usize, index: usize, chip: &mut Chip) -> bool {
+    fn limit_users(&mut self, unit: usize, index: usize, shared_state: &mut SharedState) -> bool {
         let mut changed = false;
         let limit = self.shared_units.0[unit].limit();
         for user in 0..self.schedulers.len() {
@@ -115,11 +115,11 @@ impl Sm {
             let scheduler = &mut self.schedulers[user];
             if wants[user] > limit && (scheduler.limit_of(place) - limit).abs() > SLACK {
                 changed = true;
-                scheduler.advance(chip.queue.now(), &mut chip.counts);
+                scheduler.advance(shared_state.queue.now(), &mut shared_state.counts);
                 scheduler.limit(place, limit);
                 self.shared_units.measure(user, scheduler);
                 if user != index {
-                    self.schedule_completion(user, chip);
+                    self.schedule_completion(user, shared_state);
                 }
             }
         }

@@ -11,15 +11,15 @@ use std::collections::VecDeque;
 use crate::config::Machine;
 use gpumodel_core::units::{Cycle, to_u32, to_usize};
 
-use super::super::cache::{Merge, Mshr};
-use super::super::chip::Chip;
-use super::super::coalesce::{LINE_BYTES, LineRequest};
-use super::super::counters::TlbCounts;
-use super::super::packet::Ask;
-use super::super::translation::{Request, Tlb};
 use super::Sm;
 use super::l1::L1;
-use super::load_store::{Entry, Path};
+use super::lsu_queue::{Entry, Path};
+use crate::cache::{Merge, Mshr};
+use crate::counters::TlbCounts;
+use crate::gpu::shared_state::SharedState;
+use crate::memory::packet::RequestKind;
+use crate::mmu::{Request, Tlb};
+use crate::sm::coalesce::{LINE_BYTES, LineRequest};
 
 /// What is known of an instruction's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,8 +96,8 @@ impl Translator {
     }
 
     /// Looks a page up for the instruction that has `place`.
-    fn look(&mut self, page: u64, place: u32, counts: &mut TlbCounts) -> Page {
-        if self.tlb.look(page) {
+    fn lookup(&mut self, page: u64, place: u32, counts: &mut TlbCounts) -> Page {
+        if self.tlb.lookup(page) {
             counts.hits += 1;
             self.counts.hits += 1;
             return Page::Known;
@@ -145,19 +145,24 @@ impl Sm {
     /// [`Pages::Asked`] it is set aside, with [`Pages::Refused`] the unit stalls
     /// with it.
     #[inline(never)]
-    pub(super) fn translate(&mut self, entry: &mut Entry, now: Cycle, chip: &mut Chip) -> Pages {
+    pub(super) fn translate(
+        &mut self,
+        entry: &mut Entry,
+        now: Cycle,
+        shared_state: &mut SharedState,
+    ) -> Pages {
         if to_usize(entry.looked_up) == entry.lines.len() {
             return Pages::Known;
         }
         let unit = self.translator.as_mut().expect("the caller asked whether there is one");
         let place = unit.reserve();
-        let (pages, refused) = look_up(unit, entry, place, self.id, &self.l1, chip);
+        let (pages, refused) = look_up(unit, entry, place, self.id, &self.l1, shared_state);
         if pages > 0 {
             let tags = to_u32(entry.lines.len()).div_ceil(self.params.tags_per_cycle);
             unit.aside[to_usize(place)] =
                 Some(Aside { entry: entry.take(), pages, forgotten: false });
             self.load_store.free_at = now + u64::from(tags);
-            self.admit_blocked(chip);
+            self.admit_blocked(shared_state);
             return Pages::Asked;
         }
         unit.free.push(place);
@@ -170,15 +175,15 @@ impl Sm {
     }
 
     /// A page that this SM has asked for has come.
-    pub(in super::super) fn on_page(&mut self, page: u64, chip: &mut Chip) {
+    pub(crate) fn on_page(&mut self, page: u64, shared_state: &mut SharedState) {
         let unit = self.translator.as_mut().expect("only an SM that translates asks for pages");
         unit.arrive(page, &mut self.load_store.returned);
-        self.retry(chip);
-        self.go_on_serving(chip.queue.now(), chip);
+        self.retry(shared_state);
+        self.go_on_serving(shared_state.queue.now(), shared_state);
     }
 
     /// Its TLB is flushed: the pages of all waiting instructions are looked up again.
-    pub(in super::super) fn forget_pages(&mut self) {
+    pub(crate) fn forget_pages(&mut self) {
         let Some(unit) = &mut self.translator else { return };
         unit.tlb.clear();
         unit.aside.iter_mut().flatten().for_each(|aside| aside.forgotten = true);
@@ -186,25 +191,25 @@ impl Sm {
     }
 
     /// Asks for nothing more until [`Sm::ask_again`]: whether all is answered already.
-    pub(in super::super) fn rest(&mut self) -> bool {
+    pub(crate) fn rest(&mut self) -> bool {
         self.load_store.resting = true;
         self.is_quiet()
     }
 
     /// True when everything that was asked of memory is answered.
-    pub(in super::super) fn is_quiet(&self) -> bool {
+    pub(crate) fn is_quiet(&self) -> bool {
         self.load_store.in_flight == 0
     }
 
     /// Flushes the L1 and goes on behind [`Sm::rest`].
-    pub(in super::super) fn ask_again(&mut self, chip: &mut Chip) {
+    pub(crate) fn ask_again(&mut self, shared_state: &mut SharedState) {
         self.l1.flush();
         self.load_store.resting = false;
-        self.go_on_serving(chip.queue.now(), chip);
+        self.go_on_serving(shared_state.queue.now(), shared_state);
     }
 
     /// Look-ups of this SM in its TLB, where it has one.
-    pub(in super::super) fn tlb_counts(&self) -> Option<TlbCounts> {
+    pub(crate) fn tlb_counts(&self) -> Option<TlbCounts> {
         self.translator.as_ref().map(|unit| unit.counts)
     }
 }
@@ -218,24 +223,24 @@ fn look_up(
     place: u32,
     sm: u16,
     l1: &L1,
-    chip: &mut Chip,
+    shared_state: &mut SharedState,
 ) -> (u32, bool) {
     let mut awaited = 0;
     while let Some(line) = entry.lines.get(to_usize(entry.looked_up)) {
         let page = line.line >> unit.page_shift;
         let same = |other: &LineRequest| other.translated && other.line >> unit.page_shift == page;
-        let all = unit.before_l1 || entry.path != Path::Cached(Ask::Read);
+        let all = unit.before_l1 || entry.path != Path::Cached(RequestKind::Read);
         let known = entry.lines[..to_usize(entry.looked_up)].iter().any(same)
             || !(all || line.sectors().any(|address| !l1.keeps(address)));
         if !known {
-            let counts = &mut chip.counts[to_usize(entry.kernel)].translation.l1;
-            match unit.look(page, place, counts) {
+            let counts = &mut shared_state.counts[to_usize(entry.kernel)].translation.l1;
+            match unit.lookup(page, place, counts) {
                 Page::Known => {}
                 Page::Waits => awaited += 1,
                 Page::Asked => {
                     awaited += 1;
                     let request = Request { page, kernel: entry.kernel, sm };
-                    chip.ask_page(request, u64::from(unit.latency));
+                    shared_state.ask_page(request, u64::from(unit.latency));
                 }
                 Page::Refused => return (awaited, true),
             }

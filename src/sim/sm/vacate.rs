@@ -7,17 +7,17 @@
 
 use gpumodel_core::units::{Cycle, to_u16, to_u32, to_usize};
 
-use super::super::chip::Chip;
-use super::super::packet::Ask;
 use super::barriers::Barrier;
+use super::cta_resources::Bounds;
 use super::next::Next;
-use super::room::Bounds;
 use super::warp::{Blocked, Warp};
 use super::{Cta, Need, Sm};
+use crate::gpu::shared_state::SharedState;
+use crate::memory::packet::RequestKind;
 
 /// How a CTA leaves before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Leave {
+pub(crate) enum Leave {
     /// It is dropped and starts again somewhere.
     Flush,
     /// It is dropped for good.
@@ -39,7 +39,7 @@ pub(super) enum Vacating {
 
 /// A CTA that has left an SM.
 #[derive(Debug)]
-pub(in super::super) enum Departure {
+pub(crate) enum Departure {
     /// It has ended; it had come at this cycle, had it never been away.
     Retired { kernel: u32, started: Cycle },
     /// It was dropped, with so many warp instructions issued and so many blocks not done;
@@ -53,7 +53,7 @@ pub(in super::super) enum Departure {
 
 impl Departure {
     /// The launch whose CTA it was.
-    pub(in super::super) fn kernel(&self) -> u32 {
+    pub(crate) fn kernel(&self) -> u32 {
         match self {
             Self::Retired { kernel, .. }
             | Self::Killed { kernel, .. }
@@ -65,8 +65,8 @@ impl Departure {
 
 /// A CTA whose state is in memory.
 #[derive(Debug)]
-pub(in super::super) struct Saved {
-    pub(in super::super) kernel: u32,
+pub(crate) struct Saved {
+    pub(crate) kernel: u32,
     ordinal: u64,
     started: Cycle,
     /// Cycles that it had been away before, and since when it is now.
@@ -81,7 +81,7 @@ pub(in super::super) struct Saved {
 impl Sm {
     /// The resident CTAs that are not about to leave: slot, launch, when they came, had
     /// they never been away.
-    pub(in super::super) fn residents(&self) -> impl Iterator<Item = (usize, u32, Cycle)> {
+    pub(crate) fn residents(&self) -> impl Iterator<Item = (usize, u32, Cycle)> {
         let stays =
             |cta: &&Cta| !matches!(cta.vacating, Some(Vacating::Stopping(_) | Vacating::Saving));
         let ctas = self.ctas.iter().enumerate();
@@ -92,7 +92,7 @@ impl Sm {
     }
 
     /// The CTAs that are being stopped or saved, by slot and launch.
-    pub(in super::super) fn leaving(&self) -> impl Iterator<Item = (usize, u32)> {
+    pub(crate) fn leaving(&self) -> impl Iterator<Item = (usize, u32)> {
         let ctas = self.ctas.iter().enumerate();
         ctas.filter_map(|(slot, cta)| {
             let cta = cta.as_ref()?;
@@ -102,13 +102,13 @@ impl Sm {
     }
 
     /// True while a CTA leaves before its end or comes back.
-    pub(in super::super) fn is_switching(&self) -> bool {
+    pub(crate) fn is_switching(&self) -> bool {
         self.ctas.iter().flatten().any(|cta| cta.vacating.is_some())
     }
 
     /// Lets a CTA leave before its end. One that is on its way already is only
     /// stopped for good.
-    pub(in super::super) fn stop(&mut self, slot: usize, leave: Leave, chip: &mut Chip) {
+    pub(crate) fn stop(&mut self, slot: usize, leave: Leave, shared_state: &mut SharedState) {
         let Some(cta) = self.ctas[slot].as_mut() else { return };
         let on_its_way = matches!(cta.vacating, Some(Vacating::Stopping(_) | Vacating::Saving));
         if on_its_way && leave != Leave::Halt {
@@ -117,9 +117,9 @@ impl Sm {
         cta.vacating = Some(Vacating::Stopping(leave));
         self.stop_moving(slot);
         for warp in self.members(slot) {
-            self.stop_warp(warp, chip);
+            self.stop_warp(warp, shared_state);
         }
-        self.leave_if_quiet(slot, chip);
+        self.leave_if_quiet(slot, shared_state);
     }
 
     /// The warps of a CTA that have not ended.
@@ -128,15 +128,15 @@ impl Sm {
         (0..count).filter_map(|index| Some(self.member(slot, index)?.0)).collect()
     }
 
-    fn stop_warp(&mut self, warp: u16, chip: &mut Chip) {
+    fn stop_warp(&mut self, warp: u16, shared_state: &mut SharedState) {
         let index = self.scheduler_of(warp);
-        self.schedulers[index].advance(chip.queue.now(), &mut chip.counts);
+        self.schedulers[index].advance(shared_state.queue.now(), &mut shared_state.counts);
         let (blocked, waking) = (self.warp(warp).blocked, self.warp(warp).waking);
         let next = match blocked {
             Blocked::Stopped | Blocked::Draining | Blocked::Leaving => return,
             Blocked::No => match self.schedulers[index].take_out(warp) {
                 Some((running, claim)) => Next::Rest(running, claim),
-                None => Next::Burst,
+                None => Next::IssueInterval,
             },
             Blocked::Queue => {
                 self.load_store.blocked.retain(|&blocked| blocked != warp);
@@ -146,7 +146,7 @@ impl Sm {
                 if let Some(fetch) = &mut self.fetch {
                     fetch.forget(warp);
                 }
-                Next::Burst
+                Next::IssueInterval
             }
             Blocked::Barrier(barrier) if !waking => Next::Barrier(barrier),
             Blocked::Barrier(_) | Blocked::Load(_) | Blocked::Fence | Blocked::Groups(_) => {
@@ -158,11 +158,11 @@ impl Sm {
         }
         self.warp(warp).next = next;
         self.block(warp, Blocked::Stopped);
-        self.settle(index, chip);
+        self.settle(index, shared_state);
     }
 
     /// Goes on with a CTA that leaves or comes back once nothing of it is in flight.
-    pub(super) fn leave_if_quiet(&mut self, slot: usize, chip: &mut Chip) {
+    pub(super) fn leave_if_quiet(&mut self, slot: usize, shared_state: &mut SharedState) {
         let Some(vacating) = self.ctas[slot].as_ref().and_then(|cta| cta.vacating) else { return };
         let members = self.members(slot);
         let quiet = |&warp: &u16| {
@@ -174,16 +174,16 @@ impl Sm {
             return;
         }
         match vacating {
-            Vacating::Stopping(Leave::Switch) => self.begin_saving(slot, members[0], chip),
-            Vacating::Stopping(leave) => self.drop_cta(slot, leave, chip),
-            Vacating::Saving => self.put_away(slot, chip),
-            Vacating::Restoring => self.go_on_with(slot, &members, chip),
+            Vacating::Stopping(Leave::Switch) => self.begin_saving(slot, members[0], shared_state),
+            Vacating::Stopping(leave) => self.drop_cta(slot, leave, shared_state),
+            Vacating::Saving => self.put_away(slot, shared_state),
+            Vacating::Restoring => self.go_on_with(slot, &members, shared_state),
         }
     }
 
-    fn begin_saving(&mut self, slot: usize, warp: u16, chip: &mut Chip) {
+    fn begin_saving(&mut self, slot: usize, warp: u16, shared_state: &mut SharedState) {
         self.set_vacating(slot, Some(Vacating::Saving));
-        self.begin_moving(slot, warp, Ask::Write, chip);
+        self.begin_moving(slot, warp, RequestKind::Write, shared_state);
     }
 
     fn set_vacating(&mut self, slot: usize, vacating: Option<Vacating>) {
@@ -192,18 +192,24 @@ impl Sm {
         }
     }
 
-    fn begin_moving(&mut self, slot: usize, warp: u16, ask: Ask, chip: &mut Chip) {
-        let tag = chip.windows(self.warp(warp).kernel).tag;
+    fn begin_moving(
+        &mut self,
+        slot: usize,
+        warp: u16,
+        ask: RequestKind,
+        shared_state: &mut SharedState,
+    ) {
+        let tag = shared_state.windows(self.warp(warp).kernel).tag;
         if self.begin_move(slot, warp, ask, tag) {
-            self.schedule_service(chip.queue.now(), chip);
+            self.schedule_service(shared_state.queue.now(), shared_state);
         } else {
-            self.leave_if_quiet(slot, chip);
+            self.leave_if_quiet(slot, shared_state);
         }
     }
 
-    fn drop_cta(&mut self, slot: usize, leave: Leave, chip: &mut Chip) {
-        let (cta, warps) = self.take_away(slot, chip);
-        let counts = &mut chip.counts[to_usize(cta.kernel)];
+    fn drop_cta(&mut self, slot: usize, leave: Leave, shared_state: &mut SharedState) {
+        let (cta, warps) = self.take_away(slot, shared_state);
+        let counts = &mut shared_state.counts[to_usize(cta.kernel)];
         counts.ctas_killed += 1;
         let lost = cta.issued + warps.iter().map(|warp| warp.issued).sum::<u64>();
         counts.lost_instructions += lost;
@@ -215,17 +221,17 @@ impl Sm {
         self.departed.push(Departure::Killed { kernel, ordinal, issued, again, blocks });
     }
 
-    fn put_away(&mut self, slot: usize, chip: &mut Chip) {
-        let (cta, warps) = self.take_away(slot, chip);
+    fn put_away(&mut self, slot: usize, shared_state: &mut SharedState) {
+        let (cta, warps) = self.take_away(slot, shared_state);
         let Cta { kernel, ordinal, started, away, need, issued, barriers, .. } = cta;
-        let since = chip.queue.now();
+        let since = shared_state.queue.now();
         let saved = Saved { kernel, ordinal, started, away, since, need, issued, barriers, warps };
         self.departed.push(Departure::Saved(Box::new(saved)));
     }
 
     /// Takes a quiet CTA and its warps from the SM.
-    fn take_away(&mut self, slot: usize, chip: &mut Chip) -> (Cta, Vec<Warp>) {
-        self.move_on(chip);
+    fn take_away(&mut self, slot: usize, shared_state: &mut SharedState) -> (Cta, Vec<Warp>) {
+        self.move_on(shared_state);
         let members = self.members(slot);
         let cta = self.ctas[slot].take().expect("who leaves is resident");
         members.iter().for_each(|&warp| self.unblock(warp, Blocked::Stopped));
@@ -237,9 +243,14 @@ impl Sm {
 
     /// Takes a saved CTA back in: its warps go on when its state is here. The caller
     /// has asked [`Sm::holds`].
-    pub(in super::super) fn restore(&mut self, saved: Saved, bounds: &Bounds, chip: &mut Chip) {
+    pub(crate) fn restore(
+        &mut self,
+        saved: Saved,
+        bounds: &Bounds,
+        shared_state: &mut SharedState,
+    ) {
         let Saved { kernel, ordinal, started, away, since, need, issued, barriers, warps } = saved;
-        let away = away + (chip.queue.now() - since);
+        let away = away + (shared_state.queue.now() - since);
         let place = self.room.place(&need, bounds).expect("the dispatcher has asked for room");
         self.room.take(&need, place);
         let slot = self.free_cta();
@@ -271,38 +282,38 @@ impl Sm {
         });
         for &warp in &slots {
             let index = self.scheduler_of(warp);
-            self.schedulers[index].advance(chip.queue.now(), &mut chip.counts);
+            self.schedulers[index].advance(shared_state.queue.now(), &mut shared_state.counts);
             self.block(warp, Blocked::Stopped);
-            self.settle(index, chip);
+            self.settle(index, shared_state);
         }
-        self.begin_moving(slot, slots[0], Ask::Read, chip);
+        self.begin_moving(slot, slots[0], RequestKind::Read, shared_state);
     }
 
     /// The warps of a CTA whose state is back go on where they stopped.
-    fn go_on_with(&mut self, slot: usize, members: &[u16], chip: &mut Chip) {
+    fn go_on_with(&mut self, slot: usize, members: &[u16], shared_state: &mut SharedState) {
         self.set_vacating(slot, None);
         for &warp in members {
             let index = self.scheduler_of(warp);
-            self.schedulers[index].advance(chip.queue.now(), &mut chip.counts);
+            self.schedulers[index].advance(shared_state.queue.now(), &mut shared_state.counts);
             self.unblock(warp, Blocked::Stopped);
             let resident = self.warp(warp);
             resident.lead = 0;
             let age = resident.age;
             match std::mem::take(&mut resident.next) {
-                Next::Burst => self.begin_burst(warp, 0.0, chip),
+                Next::IssueInterval => self.begin_interval(warp, 0.0, shared_state),
                 Next::Rest(running, claim) => {
                     self.schedulers[index].go_on(running.of(warp), claim.aged(age));
                 }
-                Next::Meet => self.go_on(warp, 0.0, chip),
+                Next::Meet => self.go_on(warp, 0.0, shared_state),
                 Next::Settled => {
-                    let profile = chip.profile(self.warp(warp).kernel);
+                    let profile = shared_state.profile(self.warp(warp).kernel);
                     let state = self.warps[usize::from(warp)].as_mut();
                     state.expect("a restored warp is resident").resume(profile, true);
-                    self.begin_burst(warp, 0.0, chip);
+                    self.begin_interval(warp, 0.0, shared_state);
                 }
                 Next::Barrier(barrier) => self.block(warp, Blocked::Barrier(barrier)),
             }
-            self.settle(index, chip);
+            self.settle(index, shared_state);
         }
     }
 }

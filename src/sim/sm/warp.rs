@@ -4,19 +4,19 @@ use std::collections::VecDeque;
 
 use gpumodel_core::units::{Cycle, to_usize};
 
-use super::super::counters::KernelCounts;
-use super::super::feed::WarpStream;
-use super::super::profile::{Profile, SlotId, StateId, Step, StepEnd, StretchEnd};
-use super::burst::Burst;
 use super::fetch::Window;
+use super::issue_interval::IssueInterval;
 use super::next::Next;
 use super::path::Path;
+use crate::counters::KernelCounts;
+use crate::gpu::feed::WarpStream;
+use crate::interval::{Profile, SlotId, StateId, Step, StepEnd, StretchEnd};
 
-/// Bursts without an event are cut here, so that counters never run far ahead
+/// Intervals without an event are cut here, so that counters never run far ahead
 /// of time; see [`super::repeat`] for loops.
 pub(super) const LONGEST_BURST: u32 = 1024;
 
-/// What a warp meets at the end of a burst.
+/// What a warp meets at the end of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meets {
     /// A memory instruction.
@@ -85,7 +85,7 @@ pub(super) struct Warp {
     /// A wake-up is scheduled.
     pub(super) waking: bool,
     pub(super) meets: Meets,
-    /// Cycles from the issue of the access that it meets to the burst's end.
+    /// Cycles from the issue of the access that it meets to the interval's end.
     pub(super) lead: u32,
     /// Operations in flight.
     pub(super) outstanding: u32,
@@ -103,7 +103,7 @@ pub(super) struct Warp {
     step: u32,
     /// Instructions of the present step that have already been handed out.
     handed: u32,
-    /// Instructions in earlier bursts.
+    /// Instructions in earlier intervals.
     pub(super) issued: u64,
     /// The line of code that it waited for last: its instruction buffer has it,
     /// even when the cache has lost it meanwhile.
@@ -143,7 +143,7 @@ impl Warp {
             handed: 0,
             issued: 0,
             delivered: None,
-            next: Next::Burst,
+            next: Next::IssueInterval,
         };
         warp.enter(profile, segment, 0, profile.fresh());
         warp.count_added(profile, counts);
@@ -172,7 +172,7 @@ impl Warp {
         self.enter(profile, self.segment, stretch.offset, state);
     }
 
-    /// Collects instructions up to the next event into one burst, and notes what
+    /// Collects instructions up to the next event into one interval, and notes what
     /// it meets there. Where the machine has instruction caches, `window` is the
     /// warp's view of them.
     pub(super) fn gather(
@@ -180,12 +180,12 @@ impl Warp {
         profile: &mut Profile,
         counts: &mut KernelCounts,
         mut window: Option<&mut Window<'_>>,
-    ) -> Burst {
-        let mut burst = Burst::default();
+    ) -> IssueInterval {
+        let mut interval = IssueInterval::default();
         let mut mark = None;
         let meets = loop {
             if let Some(meets) =
-                self.gather_steps(profile, counts, &mut burst, window.as_deref_mut())
+                self.gather_steps(profile, counts, &mut interval, window.as_deref_mut())
             {
                 break meets;
             }
@@ -196,7 +196,7 @@ impl Warp {
                     let known = mark.filter(|_| segment == self.segment);
                     self.enter(profile, segment, 0, stretch.ready);
                     self.count_added(profile, counts);
-                    mark = self.repeat(known, profile, &mut burst, counts);
+                    mark = self.repeat(known, profile, &mut interval, counts);
                 }
                 StretchEnd::AsyncCommit => {
                     mark = None;
@@ -205,45 +205,45 @@ impl Warp {
                 }
                 end => break Meets::Stretch(end),
             }
-            if burst.slots >= LONGEST_BURST {
+            if interval.slots >= LONGEST_BURST {
                 break Meets::More;
             }
         };
-        counts.warp_instructions += u64::from(burst.slots);
-        self.issued += u64::from(burst.slots);
+        counts.warp_instructions += u64::from(interval.slots);
+        self.issued += u64::from(interval.slots);
         self.meets = meets;
-        burst
+        interval
     }
 
     /// Steps of the present stretch; stops behind one that carries addresses and
-    /// where the burst is long enough.
+    /// where the interval is long enough.
     fn gather_steps(
         &mut self,
         profile: &Profile,
         counts: &mut KernelCounts,
-        burst: &mut Burst,
+        interval: &mut IssueInterval,
         mut window: Option<&mut Window<'_>>,
     ) -> Option<Meets> {
         let stretch = profile.stretch(self.stretch);
         while self.step < stretch.first + stretch.count {
-            if burst.slots >= LONGEST_BURST {
+            if interval.slots >= LONGEST_BURST {
                 return Some(Meets::More);
             }
             let whole = profile.step(self.step);
             let end = window.as_deref_mut().map_or(whole.slots, |window| {
                 let lines = profile.lines();
                 let (handed, delivered) = (self.handed, self.delivered);
-                window.reach(lines, whole, handed, delivered, burst.slots, &mut counts.fetch)
+                window.reach(lines, whole, handed, delivered, interval.slots, &mut counts.fetch)
             });
             if end == self.handed {
                 let line = profile.lines().of(whole.instruction + end);
-                return Some(if burst.slots == 0 { Meets::Missing(line) } else { Meets::More });
+                return Some(if interval.slots == 0 { Meets::Missing(line) } else { Meets::More });
             }
             let access = if self.handed == 0 && end == whole.slots {
-                self.hand_out(whole, counts, burst)
+                self.hand_out(whole, counts, interval)
             } else {
                 let part = whole.part(self.handed, end);
-                self.hand_out(&part, counts, burst)
+                self.hand_out(&part, counts, interval)
             };
             self.handed = if end == whole.slots { 0 } else { end };
             self.step += u32::from(self.handed == 0);
@@ -254,14 +254,14 @@ impl Warp {
         None
     }
 
-    /// Puts a step, or a part of one, into the burst; what carries addresses ends it.
+    /// Puts a step, or a part of one, into the interval; what carries addresses ends it.
     fn hand_out(
         &mut self,
         step: &Step,
         counts: &mut KernelCounts,
-        burst: &mut Burst,
+        interval: &mut IssueInterval,
     ) -> Option<Meets> {
-        burst.add(step.cycles, step.slots, &step.demand, step.gaps);
+        interval.add(step.cycles, step.slots, &step.demand, step.gaps);
         for (sum, &n) in counts.by_unit.iter_mut().zip(&step.mix) {
             *sum += u64::from(n);
         }

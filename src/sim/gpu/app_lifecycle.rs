@@ -1,0 +1,300 @@
+//! The course of applications: they come, launch, end, begin anew, or are stopped.
+
+use gpumodel_core::contract::{Freed, Wake, WakeOn};
+use gpumodel_core::units::{AppId, KernelId, to_u16, to_u32, to_usize};
+
+use crate::gpu::Gpu;
+use crate::gpu::event::Event;
+use crate::gpu::launches::Command;
+use crate::gpu::load::State;
+use crate::mmu::address_space;
+use crate::sm::{Departure, Leave};
+
+/// Runs of one application after which another that has not begun counts as starved.
+const RUNS_OF_OTHERS: u64 = 64;
+
+impl Gpu<'_> {
+    /// Lets the applications come, and sets when the run ends.
+    pub(crate) fn begin_all(&mut self) {
+        for app in 0..self.apps.len() {
+            match self.apps[app].load.arrival {
+                _ if self.apps[app].load.absent => {}
+                0 => self.arrive(app),
+                at => self.shared_state.queue.schedule(at, Event::Arrival { app: to_u16(app) }),
+            }
+        }
+        if let Some(at) = self.end.at {
+            self.shared_state.queue.schedule(at, Event::Horizon);
+        }
+        if self.apps.iter().any(|app| app.load.target.is_some()) {
+            self.shared_state.queue.schedule(self.next_gauge(), Event::CountersDue);
+        }
+    }
+
+    /// An application comes, unless it has been stopped before.
+    pub(crate) fn arrive(&mut self, app: usize) {
+        if self.apps[app].state == State::Finished {
+            return;
+        }
+        self.apps[app].state = State::Active;
+        self.apps[app].free_since = self.shared_state.queue.now();
+        self.pass_turn();
+        if self.shared_state.queue.now() > 0 {
+            self.wakes.push_back(Wake::Arrival(AppId(to_u16(app))));
+        }
+        self.next_commands(app);
+    }
+
+    /// Begins what an application's list allows now: nothing while it waits for a
+    /// share of the machine. With nothing left it has ended, whatever it waits for.
+    pub(crate) fn next_commands(&mut self, app: usize) {
+        let id = AppId(to_u16(app));
+        let waits = self.active_plan.as_ref().is_some_and(|active_plan| active_plan.waits(id));
+        let done = self.apps[app].launches.is_done();
+        if waits && !done || self.apps[app].state != State::Active {
+            return;
+        }
+        let now = self.shared_state.queue.now();
+        let begun = std::mem::replace(&mut self.apps[app].begun, true);
+        while let Some(command) = self.apps[app].launches.next() {
+            match command {
+                Command::Copy { destination, bytes } => {
+                    let first = destination ^ address_space::tag(to_u16(app));
+                    if let Some(mmu) = &mut self.shared_state.mmu {
+                        mmu.copy_in(first, bytes);
+                    }
+                    if self.machine.dispatch.memcpy_fills_l2 {
+                        self.shared_state.memory_system.copy_in(first, bytes);
+                    }
+                }
+                Command::Launch { kernel, .. } => {
+                    let gap = if begun { self.machine.dispatch.kernel_retire_cycles } else { 0 };
+                    let called = self.apps[app].free_since + self.calls(kernel.0, !begun);
+                    self.shared_state
+                        .queue
+                        .schedule((now + gap).max(called), Event::Launch { kernel: kernel.0 });
+                }
+            }
+        }
+        if self.apps[app].launches.is_done() {
+            self.app_done(app);
+        }
+    }
+
+    /// The application of a launch.
+    fn owner(&self, kernel: u32) -> usize {
+        self.dispatcher.grids[to_usize(kernel)].app.index()
+    }
+
+    pub(crate) fn launch(&mut self, kernel: u32) {
+        let now = self.shared_state.queue.now();
+        let begin = now + self.machine.dispatch.kernel_launch_cycles;
+        let counts = &mut self.shared_state.counts[to_usize(kernel)];
+        counts.start = now;
+        counts.first_cta = begin;
+        self.shared_state.queue.schedule(begin, Event::Begin { kernel });
+    }
+
+    pub(crate) fn begin(&mut self, kernel: u32) {
+        let now = self.shared_state.queue.now();
+        let app = self.owner(kernel);
+        if self.apps[app].state == State::Finished {
+            return;
+        }
+        if self.dispatcher.grids[to_usize(kernel)].ctas == 0 {
+            return self.end(kernel);
+        }
+        self.dispatcher.begin(kernel);
+        self.worker_pool(kernel);
+        self.dispatcher.ask(AppId(to_u16(app)), now, &mut self.shared_state);
+        self.decision_counters.begun[app].push(kernel);
+        self.wake_on(&WakeOn::KernelBegin, Wake::KernelBegin(AppId(to_u16(app))));
+    }
+
+    /// Takes note of CTAs that have left an SM.
+    #[inline]
+    pub(crate) fn collect_departed(&mut self, sm: usize) {
+        if self.sms[sm].has_departed() {
+            self.note_departed(sm);
+        }
+    }
+
+    fn note_departed(&mut self, sm: usize) {
+        let now = self.shared_state.queue.now();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note(now, &self.dispatcher.held);
+        }
+        let mut departed = std::mem::take(&mut self.departed);
+        self.sms[sm].take_departed(&mut departed);
+        for departure in departed.drain(..) {
+            let kernel = departure.kernel();
+            self.dispatcher.gone(kernel, sm, now + 1);
+            if let Departure::Asks { slot, .. } = departure {
+                self.answer(sm, kernel, slot);
+                continue;
+            }
+            self.dispatcher.departed(sm, departure, now);
+            let grid = &self.dispatcher.grids[to_usize(kernel)];
+            let stopped = self.apps[grid.app.index()].state == State::Finished;
+            if grid.is_over() && !stopped {
+                self.end(kernel);
+            } else if grid.worker_pool.is_some() {
+                self.note_gone(kernel);
+            }
+        }
+        self.departed = departed;
+        self.note_drained();
+        self.dispatcher.schedule(&mut self.shared_state);
+    }
+
+    pub(crate) fn end(&mut self, kernel: u32) {
+        self.close_launch(kernel);
+        self.dismiss_all(kernel);
+        let app = self.owner(kernel);
+        self.decision_counters.begun[app].retain(|&begun| begun != kernel);
+        self.apps[app].launches.ended(KernelId(kernel));
+        self.apps[app].free_since = self.shared_state.queue.now();
+        self.wake_on(&WakeOn::KernelEnd, Wake::KernelEnd(AppId(to_u16(app))));
+        if self.apps[app].launches.is_done() || !self.asks_first(kernel) {
+            self.next_commands(app);
+        }
+    }
+
+    /// Moves all books to the present.
+    pub(crate) fn close_books(&mut self) {
+        for sm in &mut self.sms {
+            sm.close_books(&mut self.shared_state);
+        }
+    }
+
+    /// Books the end of a launch.
+    fn close_launch(&mut self, kernel: u32) {
+        self.close_books();
+        let counts = &mut self.shared_state.counts[to_usize(kernel)];
+        counts.end = self.shared_state.queue.now();
+        let schedulers =
+            f64::from(u32::from(self.machine.dispatch.sms) * self.machine.sm.schedulers);
+        #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
+        let span = (counts.end - counts.first_cta.min(counts.end)) as f64;
+        counts.slot_cycles += span * schedulers;
+        let grid = &self.dispatcher.grids[to_usize(kernel)];
+        #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
+        let held = grid.held as f64;
+        counts.held_slots = held * f64::from(self.machine.sm.schedulers);
+    }
+
+    /// An application has come to the end of its commands.
+    fn app_done(&mut self, app: usize) {
+        self.apps[app].outcome.runs += 1;
+        self.report(app, true);
+        let launches = self.kernels_of(app);
+        if self.over || !self.apps[app].load.relaunches || launches.is_empty() {
+            return self.release(app);
+        }
+        self.check_for_starved(app);
+        for &kernel in &launches {
+            let first = &mut self.decision_counters.first_runs[kernel];
+            first.get_or_insert_with(|| Box::new(self.shared_state.counts[kernel].clone()));
+            self.dispatcher.grids[kernel].rewind();
+        }
+        self.apps[app].relaunch(self.machine.quirks.serial_kernels);
+        if !launches.first().is_some_and(|&kernel| self.asks_first(to_u32(kernel))) {
+            self.next_commands(app);
+        }
+    }
+
+    /// Ends the run when an application begins anew again and again while another one
+    /// that is there never gets to its first instruction.
+    fn check_for_starved(&mut self, app: usize) {
+        let turns = self
+            .active_plan
+            .as_ref()
+            .is_some_and(|active_plan| active_plan.plan().time_slice().is_some());
+        if self.apps[app].outcome.runs < RUNS_OF_OTHERS || self.end.at.is_some() || turns {
+            return;
+        }
+        self.close_books();
+        let starved = (0..self.apps.len()).find(|&other| {
+            let there = self.apps[other].state == State::Active && !self.apps[other].reported;
+            there && self.progress(AppId(to_u16(other))) <= 0.0
+        });
+        self.starved = starved.map(|other| AppId(to_u16(other)));
+        self.over |= starved.is_some();
+    }
+
+    /// The launches of an application.
+    pub(crate) fn kernels_of(&self, app: usize) -> Vec<usize> {
+        let grids = self.dispatcher.grids.iter().enumerate();
+        grids.filter(|(_, grid)| grid.app.index() == app).map(|(kernel, _)| kernel).collect()
+    }
+
+    /// Lets an application's outcome stand as it is now.
+    pub(crate) fn report(&mut self, app: usize, finished: bool) {
+        if std::mem::replace(&mut self.apps[app].reported, true) {
+            return;
+        }
+        self.close_books();
+        let progress = self.progress(AppId(to_u16(app)));
+        let (memory, vacating) = (self.memory_of(app), self.vacating_cycles(app));
+        let resting = self.resting_cycles(app);
+        let outcome = &mut self.apps[app].outcome;
+        outcome.end = self.shared_state.queue.now();
+        (outcome.memory, outcome.vacating_cycles) = (memory, vacating);
+        outcome.resting_cycles = resting;
+        (outcome.finished, outcome.progress) = (finished, progress);
+        self.open -= 1;
+        self.over |= self.open == 0 || (finished && self.end.first);
+    }
+
+    /// An application holds nothing any more; the scheme is asked for others.
+    fn release(&mut self, app: usize) {
+        self.apps[app].state = State::Finished;
+        let others = self.apps.iter().enumerate();
+        let mut others = others.filter(|(_, app)| app.state != State::Finished);
+        let (next, more) = (others.next().map(|(app, _)| AppId(to_u16(app))), others.next());
+        if self.over || next.is_none() {
+            return;
+        }
+        let last = more.is_none();
+        if let Some(active_plan) = self.active_plan.as_mut().filter(|_| last) {
+            active_plan.sole = next.filter(|_| active_plan.plan().freed() == Freed::ToLast);
+        }
+        let now = self.shared_state.queue.now();
+        if let Some((active_plan, sole)) =
+            self.active_plan.as_ref().and_then(|active_plan| Some((active_plan, active_plan.sole?)))
+        {
+            self.dispatcher.follow(active_plan, None, now);
+            self.next_commands(sole.index());
+        }
+        self.pass_turn();
+        self.dispatcher.ask(AppId(to_u16(app)), now, &mut self.shared_state);
+        self.wakes.push_back(Wake::AppEnd(AppId(to_u16(app))));
+    }
+
+    /// Stops an application for good where it is.
+    pub(crate) fn halt(&mut self, app: usize) {
+        self.report(app, true);
+        let id = AppId(to_u16(app));
+        self.dispatcher.cancel(id);
+        for kernel in std::mem::take(&mut self.decision_counters.begun[app]) {
+            self.close_launch(kernel);
+        }
+        self.release(app);
+        for sm in 0..self.sms.len() {
+            self.stop_ctas(sm, id, usize::MAX, Leave::Halt);
+        }
+    }
+
+    /// The run is over whatever is under way.
+    pub(crate) fn break_off(&mut self) {
+        for app in 0..self.apps.len() {
+            if self.apps[app].load.absent {
+                continue;
+            }
+            let begun = std::mem::take(&mut self.decision_counters.begun[app]);
+            begun.into_iter().for_each(|kernel| self.close_launch(kernel));
+            self.report(app, false);
+        }
+        self.over = true;
+    }
+}

@@ -1,0 +1,152 @@
+//! What has happened since a scheme was asked last.
+
+use gpumodel_core::contract::{AppView, View, Wake};
+use gpumodel_core::units::{AppId, Cycle, SECTOR_BYTES, to_u16, to_usize};
+
+use crate::counters::{Cause, KernelCounts, StallStack};
+use crate::gpu::Gpu;
+use crate::gpu::load::State;
+
+/// Counts of one application at one moment.
+#[derive(Clone, Debug, Default)]
+struct Mark {
+    by_sm: Vec<StallStack>,
+    warps: u64,
+    threads: u64,
+    l1: (u64, u64),
+    l2: (u64, u64),
+    l2_merged: u64,
+    dram_bytes: u64,
+}
+
+/// The recorder of a run's decisions.
+#[derive(Debug)]
+pub(crate) struct DecisionCounters {
+    since: Cycle,
+    marks: Vec<Mark>,
+    /// By application: launches that have begun and not ended.
+    pub(crate) begun: Vec<Vec<u32>>,
+    /// By launch: its counts at the end of its application's first run, where that
+    /// began anew.
+    pub(crate) first_runs: Vec<Option<Box<KernelCounts>>>,
+}
+
+/// Thread instructions of `issued` warp instructions, at the mean of the application
+/// so far: plain counters note a whole interval when it begins.
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts are below 2^53 and not negative"
+)]
+fn threads(issued: f64, mark: &Mark) -> u64 {
+    (issued * mark.threads as f64 / mark.warps.max(1) as f64).round() as u64
+}
+
+impl DecisionCounters {
+    /// Nothing so far of `apps` applications on `sms` SMs.
+    pub(crate) fn new(apps: usize, sms: usize, kernels: usize) -> Self {
+        let mark = Mark { by_sm: vec![StallStack::default(); sms], ..Mark::default() };
+        Self {
+            since: 0,
+            marks: vec![mark; apps],
+            begun: vec![Vec::new(); apps],
+            first_runs: vec![None; kernels],
+        }
+    }
+}
+
+impl Gpu<'_> {
+    /// Warp instructions of an application so far, by the issue slots that they took,
+    /// up to the last closing of the books; without those that have to issue anew, and
+    /// of workers without the part that their form has added so far.
+    pub(crate) fn progress(&self, app: AppId) -> f64 {
+        let grids = self.dispatcher.grids.iter().filter(|grid| grid.app == app);
+        let issued = self.issued(app) - grids.map(|grid| grid.dropped).sum::<f64>();
+        let counts = self.shared_state.counts.iter().filter(|counts| counts.app == app);
+        let (all, added) = counts.fold((0, 0), |(all, added), counts| {
+            (all + counts.warp_instructions, added + counts.added_instructions)
+        });
+        #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+        let own = if added == 0 { 1.0 } else { 1.0 - added as f64 / all.max(1) as f64 };
+        issued * own.max(0.0)
+    }
+
+    /// The same with all that have issued.
+    pub(crate) fn issued(&self, app: AppId) -> f64 {
+        let issued = self.sms.iter().map(|sm| sm.stalls_of(app)[Cause::Issued as usize]);
+        issued.sum::<f64>() * f64::from(self.machine.sm.issue_width.max(1))
+    }
+
+    /// The picture for a scheme; what it shows is counted anew from here on.
+    pub(crate) fn view(&mut self, wake: Wake) -> View {
+        self.close_books();
+        let now = self.shared_state.queue.now();
+        let apps = (0..self.apps.len()).map(|app| self.app_view(app)).collect();
+        let since = std::mem::replace(&mut self.decision_counters.since, now);
+        let waits = |&app: &usize| {
+            let id = AppId(to_u16(app));
+            let active = self.apps[app].state == State::Active;
+            active && self.active_plan.as_ref().is_some_and(|active_plan| active_plan.waits(id))
+        };
+        let mut queue: Vec<usize> = (0..self.apps.len()).filter(waits).collect();
+        queue.sort_by_key(|&app| self.apps[app].load.arrival);
+        let queue = queue.into_iter().map(|app| AppId(to_u16(app))).collect();
+        let channel_owner = self.channel_owners();
+        View { now, wake, since, apps, queue, channel_owner }
+    }
+
+    fn app_view(&mut self, app: usize) -> AppView {
+        let id = AppId(to_u16(app));
+        let mark = self.mark(app);
+        let last = std::mem::replace(&mut self.decision_counters.marks[app], mark);
+        let mark = &self.decision_counters.marks[app];
+        let width = f64::from(self.machine.sm.issue_width.max(1));
+        let by_sm = |cause: Cause, factor: f64| {
+            let spans = mark.by_sm.iter().zip(&last.by_sm);
+            spans.map(|(to, from)| factor * (to[cause as usize] - from[cause as usize])).collect()
+        };
+        let warps: Vec<f64> = by_sm(Cause::Issued, width);
+        let since = |to: (u64, u64), from: (u64, u64)| (to.0 - from.0, to.1 - from.1);
+        let kernels = self.kernels_of(app);
+        let memory = self.memory_of(app);
+        let begun = &self.decision_counters.begun[app];
+        let place = |&kernel: &u32| kernels.iter().position(|&own| own == to_usize(kernel));
+        let left = |&kernel: &u32| self.dispatcher.grids[to_usize(kernel)].left();
+        AppView {
+            active: self.apps[app].state == State::Active,
+            finished: self.apps[app].state == State::Finished,
+            running: begun.iter().filter_map(place).collect(),
+            ctas_by_sm: self.dispatcher.held[id.index()].iter().map(|held| held.ctas).collect(),
+            ctas_left: begun.iter().map(left).sum(),
+            thread_instructions: threads(warps.iter().sum(), mark),
+            warp_instructions_by_sm: warps,
+            memory_stall_slots_by_sm: by_sm(Cause::LongMemoryLatency, 1.0),
+            l1: since(mark.l1, last.l1),
+            l2: since(mark.l2, last.l2),
+            l2_merged: mark.l2_merged - last.l2_merged,
+            dram_bytes: mark.dram_bytes - last.dram_bytes,
+            pages: memory.pages,
+            pages_moved: memory.pages_moved,
+            moving_cycles: memory.moving_cycles,
+            vacating_cycles: self.vacating_cycles(app),
+        }
+    }
+
+    fn mark(&self, app: usize) -> Mark {
+        let id = AppId(to_u16(app));
+        let by_sm = self.sms.iter().map(|sm| sm.stalls_of(id)).collect();
+        let mut mark = Mark { by_sm, ..Mark::default() };
+        for counts in self.shared_state.counts.iter().filter(|counts| counts.app == id) {
+            mark.warps += counts.warp_instructions;
+            mark.threads += counts.thread_instructions;
+            mark.l1.0 += counts.l1.accesses();
+            mark.l1.1 += counts.l1.misses();
+            mark.l2.0 += counts.l2.accesses() - counts.state.accesses();
+            mark.l2.1 += counts.l2.misses() - counts.state.misses();
+            mark.l2_merged += counts.l2.merges() - counts.state.merges();
+            mark.dram_bytes += (counts.dram_reads + counts.dram_writes) * SECTOR_BYTES;
+        }
+        mark
+    }
+}

@@ -1,0 +1,369 @@
+//! Handing CTAs to SMs: quotas of the plan, room on the SMs, launch rate.
+
+use crate::config::{CtaOrder, Machine};
+use gpumodel_core::contract::DispatchOrder;
+use gpumodel_core::units::{AppId, Cycle, KernelId, to_u16, to_u64, to_usize};
+
+use crate::gpu::active_plan::ActivePlan;
+use crate::gpu::dispatch_groups::DispatchGroups;
+use crate::gpu::error::MachineError;
+use crate::gpu::event::Event;
+use crate::gpu::feed::{Feed, Stream};
+use crate::gpu::grid::Grid;
+use crate::gpu::shared_state::SharedState;
+use crate::gpu::worker_pool::WorkerPool;
+use crate::sm::{Departure, Saved, Sm};
+
+/// The dispatcher.
+#[derive(Debug)]
+pub(crate) struct Dispatcher {
+    pub(crate) grids: Vec<Grid>,
+    /// Launches that have CTAs left, in the order in which they began.
+    pub(crate) active: Vec<u32>,
+    order: CtaOrder,
+    per_cycle: u32,
+    /// Cycles from one hand-out to the next.
+    pace: Cycle,
+    dispatch_groups: DispatchGroups,
+    /// Cycles from a CTA's start until its warps issue.
+    first_issue: Cycle,
+    /// Launch for which each SM's L1 was prepared.
+    prepared: Vec<Option<u32>>,
+    /// CTAs whose state is in memory, in the order in which they left.
+    saved: Vec<Saved>,
+    /// By application and SM: CTAs and warps there.
+    pub(crate) held: Vec<Vec<Held>>,
+}
+
+/// What an application has of an SM.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Held {
+    pub(crate) ctas: u32,
+    pub(crate) warps: u32,
+}
+
+impl Dispatcher {
+    /// A dispatcher for the launches `grids`, none of which has begun.
+    /// A part of a machine hands out every `pace` cycles what one cycle allows.
+    pub(crate) fn new(machine: &Machine, grids: Vec<Grid>, apps: usize, pace: Cycle) -> Self {
+        let sms = usize::from(machine.dispatch.sms);
+        Self {
+            saved: Vec::new(),
+            held: vec![vec![Held::default(); sms]; apps],
+            grids,
+            active: Vec::new(),
+            order: machine.dispatch.order,
+            per_cycle: machine.dispatch.ctas_per_cycle.max(1),
+            pace,
+            dispatch_groups: DispatchGroups::new(apps, sms),
+            first_issue: machine.dispatch.cta_launch_cycles.max(1)
+                + u64::from(machine.sm.first_issue_cycles),
+            prepared: vec![None; sms],
+        }
+    }
+
+    /// Divides the applications into groups as a plan that comes into force divides the SMs, and asks
+    /// for those to whom it gives something else than the one `before`. Who runs as
+    /// workers may be launched on any SM, to find that it is not his.
+    pub(crate) fn follow(
+        &mut self,
+        active_plan: &ActivePlan,
+        before: Option<&ActivePlan>,
+        now: Cycle,
+    ) {
+        let mut has_workers = vec![false; self.held.len()];
+        for grid in self.grids.iter().filter(|grid| grid.worker_pool.is_some()) {
+            has_workers[grid.app.index()] = true;
+        }
+        let may = |app: usize, sm| has_workers[app] || active_plan.may_come(AppId(to_u16(app)), sm);
+        if self.dispatch_groups.follow(may) || self.dispatch_groups.is_one() {
+            return self.dispatch_groups.ask_all(now);
+        }
+        for app in 0..self.held.len() {
+            let id = AppId(to_u16(app));
+            if before.is_none_or(|before| !active_plan.gives_as(before, id)) {
+                self.dispatch_groups.ask_for(app, now);
+            }
+        }
+    }
+
+    /// No CTA starts before `cycle`.
+    pub(crate) fn pause(&mut self, cycle: Cycle) {
+        self.dispatch_groups.pause(cycle);
+    }
+
+    /// A launch may start CTAs.
+    pub(crate) fn begin(&mut self, kernel: u32) {
+        self.active.push(kernel);
+    }
+
+    /// Asks for CTAs at `cycle`, for everybody.
+    pub(crate) fn ask_all(&mut self, cycle: Cycle, shared_state: &mut SharedState) {
+        self.dispatch_groups.ask_all(cycle);
+        self.schedule(shared_state);
+    }
+
+    /// Asks for CTAs at `cycle`, for an application and those in its group.
+    pub(crate) fn ask(&mut self, app: AppId, cycle: Cycle, shared_state: &mut SharedState) {
+        self.dispatch_groups.ask_for(app.index(), cycle);
+        self.schedule(shared_state);
+    }
+
+    /// A CTA of a launch has left an SM, or a worker of it asks there: at `cycle` the
+    /// launch may start others, and so may those who may come to that SM.
+    /// [`Dispatcher::schedule`] is still to be called.
+    pub(crate) fn gone(&mut self, kernel: u32, sm: usize, cycle: Cycle) {
+        self.dispatch_groups.ask_for(self.grids[to_usize(kernel)].app.index(), cycle);
+        self.dispatch_groups.ask_at(sm, cycle);
+    }
+
+    /// Schedules what is asked for.
+    pub(crate) fn schedule(&mut self, shared_state: &mut SharedState) {
+        let Self { dispatch_groups, active, grids, .. } = self;
+        let of_app: Vec<Option<usize>> = active
+            .iter()
+            .map(|&kernel| dispatch_groups.of(grids[to_usize(kernel)].app.index()))
+            .collect();
+        dispatch_groups.schedule(
+            |group| of_app.contains(&Some(group)),
+            |group, at| shared_state.queue.schedule(at, Event::Dispatch { group: to_u16(group) }),
+        );
+    }
+
+    /// Whether launch `kernel` has CTAs that could come to an SM.
+    fn waits(&self, kernel: u32) -> bool {
+        let grid = &self.grids[to_usize(kernel)];
+        grid.worker_pool.as_ref().map_or(grid.left() > 0 || grid.saved > 0, WorkerPool::waits)
+    }
+
+    /// Hands out what one cycle allows: at most one CTA per SM. DispatchGroups that share the
+    /// launch rate take turns whoever's event comes.
+    ///
+    /// # Errors
+    /// When the source fails to open a CTA.
+    pub(crate) fn on_dispatch(
+        &mut self,
+        called: u16,
+        feed: &dyn Feed,
+        active_plan: &ActivePlan,
+        sms: &mut [Sm],
+        streams: &mut Vec<Stream>,
+        shared_state: &mut SharedState,
+    ) -> Result<(), MachineError> {
+        let (now, called) = (shared_state.queue.now(), usize::from(called));
+        if !self.dispatch_groups.is_called(called, now) {
+            return Ok(());
+        }
+        self.arrange(active_plan);
+        let shared = to_usize(self.per_cycle) < sms.len();
+        for group in self.dispatch_groups.in_turn().filter(|&group| shared || group == called) {
+            if self.dispatch_groups.takes(group, now) {
+                self.serve(group, feed, active_plan, sms, streams, shared_state)?;
+            }
+        }
+        self.schedule(shared_state);
+        Ok(())
+    }
+
+    /// Hands out CTAs of one group, as far as the others have left of what a cycle allows.
+    fn serve(
+        &mut self,
+        group: usize,
+        feed: &dyn Feed,
+        active_plan: &ActivePlan,
+        sms: &mut [Sm],
+        streams: &mut Vec<Stream>,
+        shared_state: &mut SharedState,
+    ) -> Result<(), MachineError> {
+        let (now, mut served) = (shared_state.queue.now(), false);
+        for sm in self.sm_order(self.dispatch_groups.next_sm(group), sms) {
+            if self.dispatch_groups.handed(now) == self.per_cycle {
+                break;
+            }
+            let Some(kernel) = self.choose(sm, &sms[sm], active_plan) else { continue };
+            if self.dispatch_groups.of(self.grids[to_usize(kernel)].app.index()) == Some(group) {
+                self.start(kernel, sm, feed, active_plan, &mut sms[sm], streams, shared_state)?;
+                self.dispatch_groups.served(group, sm, now);
+                served = true;
+            }
+        }
+        if served || self.dispatch_groups.handed(now) == self.per_cycle {
+            self.dispatch_groups.again(group, served, now + self.pace);
+        }
+        Ok(())
+    }
+
+    /// Puts the active launches into the plan's order.
+    fn arrange(&mut self, active_plan: &ActivePlan) {
+        let grids = &self.grids;
+        let rank = |list: &[AppId], kernel: u32| {
+            let app = grids[to_usize(kernel)].app;
+            list.iter().position(|&a| a == app).unwrap_or(list.len())
+        };
+        match active_plan.order() {
+            DispatchOrder::InOrder | DispatchOrder::RoundRobin => {}
+            DispatchOrder::Priority(list) => self.active.sort_by_key(|&kernel| rank(list, kernel)),
+        }
+    }
+
+    fn sm_order(&self, first: usize, sms: &[Sm]) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..sms.len()).map(|k| (first + k) % sms.len()).collect();
+        if self.order == CtaOrder::MostRoom {
+            order.sort_by_key(|&sm| (std::cmp::Reverse(sms[sm].free_warps()), sm));
+        }
+        order
+    }
+
+    /// The launch that starts a CTA on an SM.
+    fn choose(&self, sm: usize, state: &Sm, active_plan: &ActivePlan) -> Option<u32> {
+        if *active_plan.order() == DispatchOrder::RoundRobin {
+            return self.in_turn(sm, state, active_plan);
+        }
+        for &kernel in self.active.iter().filter(|&&kernel| self.may(kernel, sm, active_plan)) {
+            let grid = &self.grids[to_usize(kernel)];
+            if state.holds(&grid.need, &active_plan.bounds(grid.app)) {
+                return Some(kernel);
+            }
+            if active_plan.is_strict() {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// The launch whose turn it is on an SM: of those that fit, the next after the
+    /// one that started there last. By SM: turns of the whole machine would give
+    /// one launch all even SMs.
+    fn in_turn(&self, sm: usize, state: &Sm, active_plan: &ActivePlan) -> Option<u32> {
+        let fits = |&kernel: &u32| {
+            let grid = &self.grids[to_usize(kernel)];
+            self.may(kernel, sm, active_plan)
+                && state.holds(&grid.need, &active_plan.bounds(grid.app))
+        };
+        let past = |kernel: u32| self.prepared[sm].is_some_and(|last| kernel <= last);
+        self.active.iter().copied().filter(fits).min_by_key(|&kernel| (past(kernel), kernel))
+    }
+
+    /// Whether a launch has a CTA that the plan lets start on an SM.
+    fn may(&self, kernel: u32, sm: usize, active_plan: &ActivePlan) -> bool {
+        let grid = &self.grids[to_usize(kernel)];
+        let held = self.held[grid.app.index()][sm];
+        if let Some(worker_pool) = &grid.worker_pool {
+            return worker_pool.may_come(sm);
+        }
+        active_plan.allows(grid.app, sm, held, &grid.need)
+            && grid.on_sm[sm] < grid.spread
+            && self.waits(kernel)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the parts of one machine")]
+    fn start(
+        &mut self,
+        kernel: u32,
+        sm: usize,
+        feed: &dyn Feed,
+        active_plan: &ActivePlan,
+        state: &mut Sm,
+        streams: &mut Vec<Stream>,
+        shared_state: &mut SharedState,
+    ) -> Result<(), MachineError> {
+        if self.prepared[sm] != Some(kernel) {
+            state.prepare(self.shared_on(sm, kernel, active_plan));
+            self.prepared[sm] = Some(kernel);
+        }
+        let grid = &mut self.grids[to_usize(kernel)];
+        let bounds = active_plan.bounds(grid.app);
+        let held = &mut self.held[grid.app.index()][sm];
+        held.ctas += 1;
+        held.warps += grid.need.warps;
+        grid.came(sm, shared_state.queue.now());
+        let begin = shared_state.queue.now() + self.first_issue;
+        if let Some(worker_pool) = &mut grid.worker_pool {
+            let number = worker_pool.take_place(sm, active_plan.quota(grid.app, sm));
+            let (worker, need) = (&worker_pool.worker, grid.need);
+            state.employ((kernel, worker), number, need, &bounds, begin, shared_state);
+        } else if grid.saved > 0 {
+            grid.saved -= 1;
+            let place = self.saved.iter().position(|saved| saved.kernel == kernel);
+            let saved = self.saved.remove(place.expect("a saved CTA is kept"));
+            state.restore(saved, &bounds, shared_state);
+        } else {
+            streams.clear();
+            let ordinal = grid.next_cta();
+            feed.open(KernelId(kernel), ordinal, streams).map_err(MachineError::Feed)?;
+            debug_assert!(to_u64(streams.len()) <= u64::from(grid.need.warps));
+            state.admit((kernel, ordinal), grid.need, &bounds, streams, begin, shared_state);
+        }
+        if !self.waits(kernel) {
+            self.active.retain(|&k| k != kernel);
+        }
+        Ok(())
+    }
+
+    /// Shared bytes that an SM is made ready for when `kernel` comes to it: its own
+    /// and those of the other applications that may come too.
+    fn shared_on(&self, sm: usize, kernel: u32, active_plan: &ActivePlan) -> u32 {
+        let own = &self.grids[to_usize(kernel)];
+        let mut met = vec![own.app];
+        let mut bytes = own.shared_per_sm;
+        for &other in &self.active {
+            let grid = &self.grids[to_usize(other)];
+            if active_plan.quota(grid.app, sm) > 0 && !met.contains(&grid.app) {
+                met.push(grid.app);
+                bytes = bytes.saturating_add(grid.shared_per_sm);
+            }
+        }
+        bytes.min(active_plan.whole().shared_bytes.end)
+    }
+
+    /// A CTA has left an SM.
+    pub(crate) fn departed(&mut self, sm: usize, departure: Departure, now: Cycle) {
+        let kernel = departure.kernel();
+        let grid = &mut self.grids[to_usize(kernel)];
+        grid.went(sm, now);
+        let held = &mut self.held[grid.app.index()][sm];
+        held.ctas -= 1;
+        held.warps -= grid.need.warps;
+        match departure {
+            Departure::Retired { .. } if grid.worker_pool.is_some() => return,
+            Departure::Retired { started, .. } => {
+                grid.retired += 1;
+                grid.lives += now - started;
+                return;
+            }
+            Departure::Asks { .. } => return,
+            Departure::Killed { ordinal, issued, again: true, .. } => {
+                grid.again.push(ordinal);
+                grid.dropped += issued;
+            }
+            Departure::Killed { blocks, .. } => {
+                grid.lost += blocks;
+                if let Some(worker_pool) = &mut grid.worker_pool {
+                    worker_pool.out -= blocks;
+                }
+                return;
+            }
+            Departure::Saved(saved) => {
+                grid.saved += 1;
+                self.saved.push(*saved);
+            }
+        }
+        if !self.active.contains(&kernel) {
+            self.active.push(kernel);
+        }
+    }
+
+    /// Forgets all launches of an application.
+    pub(crate) fn cancel(&mut self, app: AppId) {
+        let Self { grids, active, saved, .. } = self;
+        let owns = |kernel: u32| grids[to_usize(kernel)].app == app;
+        active.retain(|&kernel| !owns(kernel));
+        saved.retain(|saved| !owns(saved.kernel));
+        for grid in grids.iter_mut().filter(|grid| grid.app == app) {
+            grid.lost += grid.saved + to_u64(grid.again.len());
+            grid.saved = 0;
+            grid.again.clear();
+            grid.worker_pool.iter_mut().for_each(WorkerPool::close);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The one event queue of a run: a calendar of the near future and a heap
+//! beyond it.
+//!
+//! Events leave in order of (cycle, order of scheduling), which is the whole
+//! tie-break: a run is a function of its input alone.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use gpumodel_core::units::{Cycle, to_usize};
+
+/// Cycles that the calendar covers; a power of two, multiple of 64.
+const SPAN: u64 = 4096;
+
+/// A queue of events of type `E`.
+#[derive(Debug)]
+pub(crate) struct EventQueue<E> {
+    now: Cycle,
+    days: Vec<Vec<E>>,
+    /// Lists of past days, to be used again: the last one first, as it is still in
+    /// the host's cache.
+    spare: Vec<Vec<E>>,
+    occupied: [u64; (SPAN / 64) as usize],
+    far: BinaryHeap<Reverse<Far<E>>>,
+    sequence: u64,
+    today: Vec<E>,
+    today_next: usize,
+}
+
+#[derive(Debug)]
+struct Far<E> {
+    cycle: Cycle,
+    sequence: u64,
+    event: E,
+}
+
+impl<E> PartialEq for Far<E> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.cycle, self.sequence) == (other.cycle, other.sequence)
+    }
+}
+
+impl<E> Eq for Far<E> {}
+
+impl<E> PartialOrd for Far<E> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<E> Ord for Far<E> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.cycle, self.sequence).cmp(&(other.cycle, other.sequence))
+    }
+}
+
+impl<E: Copy> EventQueue<E> {
+    pub(crate) fn new() -> Self {
+        Self {
+            now: 0,
+            days: (0..SPAN).map(|_| Vec::new()).collect(),
+            spare: Vec::new(),
+            occupied: [0; (SPAN / 64) as usize],
+            far: BinaryHeap::new(),
+            sequence: 0,
+            today: Vec::new(),
+            today_next: 0,
+        }
+    }
+
+    /// The cycle of the last event taken.
+    pub(crate) fn now(&self) -> Cycle {
+        self.now
+    }
+
+    /// Schedules `event` at `cycle`; a cycle in the past is now.
+    #[inline]
+    pub(crate) fn schedule(&mut self, cycle: Cycle, event: E) {
+        if cycle <= self.now {
+            self.today.push(event);
+        } else if cycle - self.now < SPAN {
+            let day = to_usize(cycle % SPAN);
+            let bit = 1 << (day % 64);
+            if self.occupied[day / 64] & bit == 0 {
+                self.occupied[day / 64] |= bit;
+                self.days[day] = self.spare.pop().unwrap_or_default();
+            }
+            self.days[day].push(event);
+        } else {
+            self.sequence += 1;
+            self.far.push(Reverse(Far { cycle, sequence: self.sequence, event }));
+        }
+    }
+
+    /// Takes the next event and moves time to it; `None` when none is left.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<E> {
+        loop {
+            if let Some(&event) = self.today.get(self.today_next) {
+                self.today_next += 1;
+                return Some(event);
+            }
+            self.today.clear();
+            self.today_next = 0;
+            self.turn_to_next_day()?;
+        }
+    }
+
+    fn turn_to_next_day(&mut self) -> Option<()> {
+        let near = self.next_occupied_day();
+        let far = self.far.peek().map(|Reverse(far)| far.cycle);
+        let cycle = match (near, far) {
+            (Some(near), Some(far)) => near.min(far),
+            (near, far) => near.or(far)?,
+        };
+        self.now = cycle;
+        // What waited beyond the calendar was scheduled before anything that the
+        // calendar holds for the same cycle, so it goes first.
+        while self.far.peek().is_some_and(|Reverse(far)| far.cycle == cycle) {
+            if let Some(Reverse(far)) = self.far.pop() {
+                self.today.push(far.event);
+            }
+        }
+        let day = to_usize(cycle % SPAN);
+        let bit = 1 << (day % 64);
+        if self.occupied[day / 64] & bit != 0 {
+            self.occupied[day / 64] &= !bit;
+            let mut list = std::mem::take(&mut self.days[day]);
+            if self.today.is_empty() {
+                std::mem::swap(&mut self.today, &mut list);
+            } else {
+                self.today.append(&mut list);
+            }
+            self.spare.push(list);
+        }
+        Some(())
+    }
+
+    fn next_occupied_day(&self) -> Option<Cycle> {
+        let start = to_usize((self.now + 1) % SPAN);
+        let words = self.occupied.len();
+        for step in 0..=words {
+            let word = (start / 64 + step) % words;
+            let mut bits = self.occupied[word];
+            if step == 0 {
+                bits &= u64::MAX << (start % 64);
+            } else if step == words {
+                bits &= !(u64::MAX << (start % 64));
+            }
+            if bits != 0 {
+                let day = word * 64 + to_usize(bits.trailing_zeros());
+                let ahead = (day + to_usize(SPAN) - start) % to_usize(SPAN);
+                return Some(self.now + 1 + ahead as u64);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::EventQueue;
+
+    #[test]
+    fn events_leave_by_cycle_then_by_order_of_scheduling() {
+        let mut queue = EventQueue::new();
+        queue.schedule(10_000, 'x');
+        queue.schedule(5, 'b');
+        queue.schedule(3, 'a');
+        queue.schedule(5, 'c');
+        assert_eq!((queue.next(), queue.now()), (Some('a'), 3));
+        queue.schedule(3, 'd');
+        assert_eq!((queue.next(), queue.now()), (Some('d'), 3));
+        assert_eq!((queue.next(), queue.now()), (Some('b'), 5));
+        assert_eq!((queue.next(), queue.now()), (Some('c'), 5));
+        queue.schedule(4_100, 'e');
+        assert_eq!((queue.next(), queue.now()), (Some('e'), 4_100));
+        queue.schedule(10_000, 'y');
+        assert_eq!((queue.next(), queue.now()), (Some('x'), 10_000));
+        assert_eq!((queue.next(), queue.now()), (Some('y'), 10_000));
+        assert_eq!(queue.next(), None);
+    }
+
+    #[test]
+    fn a_sorted_reference_agrees() {
+        let mut queue = EventQueue::new();
+        let mut reference = std::collections::BTreeMap::new();
+        let mut state = 1_u64;
+        let mut sequence = 0_u64;
+        for _ in 0..20_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
+            if state >> 62 != 0 {
+                let cycle = queue.now()
+                    + (state >> 33) % [3, 100, 4_095, 4_097, 9_000][(state >> 20) as usize % 5];
+                sequence += 1;
+                queue.schedule(cycle, sequence);
+                reference.insert((cycle, sequence), ());
+            } else if let Some(event) = queue.next() {
+                let ((cycle, first), ()) = reference.pop_first().unwrap();
+                assert_eq!((queue.now(), event), (cycle, first));
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What the parts of one run share: time, counters, profiles, the way to memory.
+
+use gpumodel_core::units::{AppId, Cycle, to_usize};
+
+use crate::counters::KernelCounts;
+use crate::gpu::cta_span::CtaSpan;
+use crate::gpu::event::Event;
+use crate::gpu::event_queue::EventQueue;
+use crate::interval::{Profile, ProfileImage};
+use crate::memory::MemorySystem;
+use crate::memory::packet::{Packet, RequestKind};
+use crate::mmu::{Mmu, Request};
+
+/// Start of the windows of shared and local memory in generic addresses; 0 when
+/// unknown. And what tells the application's addresses from others'.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Windows {
+    pub(crate) shared: u64,
+    pub(crate) local: u64,
+    /// See [`crate::mmu::address_space::tag`].
+    pub(crate) tag: u64,
+}
+
+/// The shared side of a run.
+#[derive(Debug)]
+pub(crate) struct SharedState {
+    pub(crate) queue: EventQueue<Event>,
+    /// By launch.
+    pub(crate) counts: Vec<KernelCounts>,
+    pub(crate) memory_system: MemorySystem,
+    /// Absent on machines without translation.
+    pub(crate) mmu: Option<Mmu>,
+    profiles: Vec<Profile>,
+    /// By launch: its profile.
+    profile_of: Vec<u32>,
+    windows: Vec<Windows>,
+    /// Lives of CTAs that have ended, where they are wanted.
+    pub(crate) spans: Option<Vec<CtaSpan>>,
+}
+
+impl SharedState {
+    /// The shared state at cycle 0; `profile_of` and `windows` are by launch.
+    pub(crate) fn new(
+        memory_system: MemorySystem,
+        mmu: Option<Mmu>,
+        profiles: Vec<Profile>,
+        profile_of: Vec<u32>,
+        windows: Vec<Windows>,
+        app_of: &[AppId],
+    ) -> Self {
+        let counts = app_of.iter().map(|&app| KernelCounts { app, ..Default::default() });
+        let counts = counts.collect();
+        let queue = EventQueue::new();
+        Self { queue, counts, memory_system, mmu, profiles, profile_of, windows, spans: None }
+    }
+
+    /// The profile of a launch's code.
+    pub(crate) fn profile(&mut self, kernel: u32) -> &mut Profile {
+        &mut self.profiles[to_usize(self.profile_of[to_usize(kernel)])]
+    }
+
+    /// The profile of a launch's code and the launch's counters.
+    pub(crate) fn profile_and_counts(&mut self, kernel: u32) -> (&mut Profile, &mut KernelCounts) {
+        let number = to_usize(self.profile_of[to_usize(kernel)]);
+        (&mut self.profiles[number], &mut self.counts[to_usize(kernel)])
+    }
+
+    /// What has been found of each code, where anything new has.
+    pub(crate) fn images(&self) -> Vec<ProfileImage> {
+        if self.profiles.iter().any(Profile::has_grown) {
+            return self.profiles.iter().map(Profile::image).collect();
+        }
+        Vec::new()
+    }
+
+    /// Takes in what an earlier run has found of each code.
+    pub(crate) fn take_in(&mut self, images: &[ProfileImage]) {
+        if images.len() == self.profiles.len() {
+            self.profiles.iter_mut().zip(images).for_each(|(profile, one)| profile.take_in(one));
+        }
+    }
+
+    /// One past the last line of all code.
+    pub(crate) fn code_end(&self) -> u32 {
+        self.profiles.last().map_or(0, |profile| profile.lines().end())
+    }
+
+    /// The windows of generic addresses of a launch.
+    pub(crate) fn windows(&self, kernel: u32) -> Windows {
+        self.windows[to_usize(kernel)]
+    }
+
+    /// Where an address lies in memory.
+    pub(crate) fn physical(&self, address: u64) -> u64 {
+        self.mmu.as_ref().map_or(address, |mmu| mmu.physical(address))
+    }
+
+    /// Checks, where debug assertions are on, that data comes from the frame in which its
+    /// page lies; tests keep a page table of their own beside.
+    #[inline]
+    pub(crate) fn check_answer(&mut self, packet: &Packet) {
+        if matches!(packet.ask, RequestKind::Code | RequestKind::Constant) {
+            return;
+        }
+        let lies = || self.physical(packet.asked);
+        debug_assert_eq!(lies(), packet.address, "an answer from a frame that the page has left");
+        #[cfg(test)]
+        if let Some(mmu) = &mut self.mmu {
+            mmu.check_answer(packet.asked, packet.address);
+        }
+    }
+
+    /// Checks that what has come to memory belongs there.
+    #[cfg(test)]
+    pub(crate) fn check_written(&mut self) {
+        let written = self.memory_system.take_written();
+        if let Some(mmu) = &self.mmu {
+            written.into_iter().for_each(|address| mmu.check_write(address));
+        }
+    }
+
+    /// Asks the L2 TLB for a page; the request arrives there after `way` cycles.
+    pub(crate) fn ask_page(&mut self, request: Request, way: Cycle) {
+        let at = self.queue.now() + way;
+        let mmu = self.mmu.as_mut().expect("who asks for pages is on a machine that translates");
+        mmu.ask(request, at, &mut self.queue);
+    }
+
+    /// An entry of a page table has come for a walk.
+    #[inline(never)]
+    pub(crate) fn on_walk_read(&mut self, walk: u32, done: Cycle) {
+        if let Some(mmu) = &mut self.mmu {
+            mmu.on_read(walk, done, &mut self.queue);
+        }
+    }
+
+    /// A sector of a page that is copied over the crossbar has come or is written.
+    #[inline(never)]
+    pub(crate) fn on_copy(&mut self, packet: &Packet) {
+        if let Some(mmu) = &mut self.mmu {
+            mmu.on_copy(packet, &mut self.memory_system, &mut self.queue);
+        }
+    }
+
+    /// Sends a request towards its slice.
+    pub(crate) fn send(&mut self, packet: Packet) {
+        self.memory_system.send(packet, &mut self.queue);
+    }
+}

@@ -1,0 +1,289 @@
+//! Memory channels on the SM clock's time line: queues in front of the
+//! controllers, and their clock domain.
+
+use std::collections::VecDeque;
+
+use crate::config::{ControllerOptions, Location, Machine, MemoryStandard, Refresh};
+use gpumodel_core::units::{ClockRatio, Cycle, SECTOR_BYTES, to_u16, to_usize};
+
+use super::page_copy::PageCopies;
+use super::{granule, kilohertz};
+use crate::counters::KernelCounts;
+use crate::dram::{Channel, ChannelCounters, Done, Request};
+use crate::gpu::event::Event;
+use crate::gpu::event_queue::EventQueue;
+use crate::slab::Slab;
+
+/// What a slice fetches or writes at once: a sector, or as many as the memory moves
+/// at once, or a line of several accesses in one row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transfer {
+    pub(super) address: u64,
+    /// Where its first access lies; the others are the columns behind it.
+    pub(super) place: Location,
+    /// Accesses that the controller has still to take, one bit each.
+    pub(super) parts: u8,
+    /// Accesses that are still to be served.
+    pub(super) left: u8,
+    pub(super) slice: u16,
+    pub(super) kernel: u32,
+    pub(super) write: bool,
+    /// Flushes of its channel before it left.
+    pub(super) flushes: u32,
+}
+
+/// One channel and what queues in front of it.
+#[derive(Debug)]
+pub(super) struct Port {
+    pub(super) controller: Channel,
+    arrived: VecDeque<u32>,
+    /// Transfers that have arrived and are not yet taken by the controller.
+    queued: u32,
+    /// Writes that have left their slices and are not yet served, since the last flush.
+    writes: u32,
+    /// Those of before and of the flush.
+    pub(super) flushed: u32,
+    /// Flushes so far.
+    flushes: u32,
+    /// Slices that wait for room.
+    waiting: VecDeque<u16>,
+    /// The cycle of the scheduled work; [`Cycle::MAX`] without one.
+    due: Cycle,
+    /// The controller's clock for which it was last scheduled.
+    next: u64,
+}
+
+impl Port {
+    /// What has left the slices by now belongs to a flush.
+    pub(super) fn flush(&mut self) {
+        self.flushes += 1;
+        self.flushed += std::mem::take(&mut self.writes);
+    }
+
+    /// A write that left behind so many flushes is served.
+    fn has_written(&mut self, flushes: u32) {
+        let count = if flushes < self.flushes { &mut self.flushed } else { &mut self.writes };
+        *count -= 1;
+    }
+}
+
+/// All channels.
+#[derive(Debug)]
+pub(super) struct Memory {
+    pub(super) ports: Vec<Port>,
+    transfers: Slab<Transfer>,
+    pub(super) clock: ClockRatio,
+    latency: Cycle,
+    limit: u32,
+    /// Sectors that one access moves.
+    sectors: u64,
+    done: Vec<Done>,
+    /// Addresses of what was written.
+    #[cfg(test)]
+    pub(super) written: Vec<u64>,
+    /// Absent where pages cannot be copied from channel to channel.
+    pub(super) copies: Option<Box<PageCopies>>,
+}
+
+impl Memory {
+    /// The idle channels of `machine`; `copies` go on between them.
+    pub(super) fn new(
+        machine: &Machine,
+        standard: &MemoryStandard,
+        slices_per_channel: u32,
+        copies: Option<PageCopies>,
+    ) -> Self {
+        let mut options =
+            ControllerOptions { read_queue: machine.dram.queue, ..standard.controller.clone() };
+        if machine.quirks.no_refresh {
+            options.refresh = Refresh::None;
+        }
+        let port = || Port {
+            controller: Channel::new(standard, &options),
+            arrived: VecDeque::new(),
+            queued: 0,
+            writes: 0,
+            flushed: 0,
+            flushes: 0,
+            waiting: VecDeque::new(),
+            due: Cycle::MAX,
+            next: u64::MAX,
+        };
+        let khz = machine.clocks.dram_mhz.map_or(standard.clock_khz, kilohertz);
+        Self {
+            ports: (0..machine.dram.channels).map(|_| port()).collect(),
+            transfers: Slab::new(),
+            clock: ClockRatio::new(khz, kilohertz(machine.clocks.core_mhz)),
+            latency: u64::from(machine.dram.latency_cycles),
+            limit: machine.l2.dram_queue.max(1) * slices_per_channel,
+            sectors: granule(standard.bytes_per_access) / SECTOR_BYTES,
+            done: Vec::new(),
+            #[cfg(test)]
+            written: Vec::new(),
+            copies: copies.map(Box::new),
+        }
+    }
+
+    /// True when a slice may send to the channel. Transfers on their way and a
+    /// line's write-back may exceed the limit.
+    pub(super) fn has_room(&self, channel: u32) -> bool {
+        self.ports[to_usize(channel)].queued < self.limit
+    }
+
+    /// Notes that a slice waits for room.
+    pub(super) fn wait_for_room(&mut self, channel: u32, slice: u16) {
+        let waiting = &mut self.ports[to_usize(channel)].waiting;
+        if !waiting.contains(&slice) {
+            waiting.push_back(slice);
+        }
+    }
+
+    /// The next slice that waits for room.
+    pub(super) fn next_waiting(&mut self, channel: u32) -> Option<u16> {
+        self.ports[to_usize(channel)].waiting.pop_front()
+    }
+
+    /// Sends a transfer that leaves its slice at cycle `at`.
+    pub(super) fn send(&mut self, transfer: Transfer, at: Cycle, queue: &mut EventQueue<Event>) {
+        let port = &mut self.ports[to_usize(transfer.place.channel)];
+        port.writes += u32::from(transfer.write);
+        let number = self.transfers.insert(Transfer { flushes: port.flushes, ..transfer });
+        queue.schedule(at + self.latency, Event::ToChannel { transfer: number });
+    }
+
+    /// A transfer arrives at its channel, whose number is returned.
+    pub(super) fn arrive(
+        &mut self,
+        number: u32,
+        queue: &mut EventQueue<Event>,
+        counts: &mut [KernelCounts],
+    ) -> u32 {
+        let channel = self.transfers.get(number).place.channel;
+        let port = &mut self.ports[to_usize(channel)];
+        port.arrived.push_back(number);
+        port.queued += 1;
+        self.turn(channel, queue, counts);
+        channel
+    }
+
+    /// Lets a channel do what is due.
+    pub(super) fn work(
+        &mut self,
+        channel: u16,
+        queue: &mut EventQueue<Event>,
+        counts: &mut [KernelCounts],
+    ) {
+        let port = &mut self.ports[usize::from(channel)];
+        if port.due == queue.now() {
+            port.due = Cycle::MAX;
+            self.turn(u32::from(channel), queue, counts);
+        }
+    }
+
+    /// Brings a channel to the present, hands it what has arrived, and schedules
+    /// its next turn.
+    pub(super) fn turn(
+        &mut self,
+        channel: u32,
+        queue: &mut EventQueue<Event>,
+        counts: &mut [KernelCounts],
+    ) {
+        let edge = self.edge(queue.now());
+        let port = &mut self.ports[to_usize(channel)];
+        port.controller.advance(edge, &mut self.done);
+        while let Some(&number) = port.arrived.front() {
+            let transfer = self.transfers.get_mut(number);
+            while transfer.parts != 0 && port.controller.push(edge, request(number, transfer)) {
+                transfer.parts &= transfer.parts - 1;
+            }
+            if transfer.parts != 0 {
+                break;
+            }
+            port.arrived.pop_front();
+            port.queued -= 1;
+        }
+        if port.controller.take_stir()
+            && let Some(copies) = &mut self.copies
+        {
+            copies.stir(channel, queue);
+        }
+        self.schedule(channel, queue);
+        self.book(queue, counts);
+    }
+
+    /// The last edge of the memory's clock that the cycle `now` has reached.
+    pub(super) fn edge(&self, now: Cycle) -> u64 {
+        self.clock.part_edge_at_or_after(now + 1) - 1
+    }
+
+    /// Schedules a channel's next turn.
+    pub(super) fn schedule(&mut self, channel: u32, queue: &mut EventQueue<Event>) {
+        let port = &mut self.ports[to_usize(channel)];
+        if let Some(clock) = port.controller.next_event()
+            && (clock != port.next || port.due == Cycle::MAX)
+        {
+            port.next = clock;
+            let due = self.clock.core_cycle_at_or_after(clock).max(queue.now() + 1);
+            if due < port.due {
+                port.due = due;
+                queue.schedule(due, Event::Channel { channel: to_u16(channel) });
+            }
+        }
+    }
+
+    /// Books the served accesses; reads are scheduled for their last data beat.
+    fn book(&mut self, queue: &mut EventQueue<Event>, counts: &mut [KernelCounts]) {
+        for done in self.done.drain(..) {
+            let transfer = self.transfers.get_mut(done.token);
+            transfer.left -= 1;
+            let (write, ended) = (transfer.write, transfer.left == 0);
+            let (channel, flushes) = (to_usize(transfer.place.channel), transfer.flushes);
+            let counts = &mut counts[to_usize(transfer.kernel)];
+            *(if write { &mut counts.dram_writes } else { &mut counts.dram_reads }) += self.sectors;
+            if ended && write {
+                self.ports[channel].has_written(flushes);
+                #[cfg(test)]
+                self.written.push(transfer.address);
+                self.transfers.remove(done.token);
+            } else if ended {
+                let at = self.clock.core_cycle_at_or_after(done.clock);
+                queue.schedule(at, Event::Fill { transfer: done.token });
+            }
+            counts.row_hits += u64::from(done.row_hit);
+            counts.row_misses += u64::from(!done.row_hit);
+        }
+    }
+
+    /// Takes a finished read out.
+    pub(super) fn take(&mut self, number: u32) -> Transfer {
+        self.transfers.remove(number)
+    }
+
+    /// What each controller has counted.
+    pub(super) fn counts(&self) -> Vec<ChannelCounters> {
+        self.ports.iter().map(|port| *port.controller.counters()).collect()
+    }
+
+    /// What still queues, for the dump of a stuck run.
+    pub(super) fn describe(&self) -> String {
+        let queued: Vec<String> = self
+            .ports
+            .iter()
+            .enumerate()
+            .filter(|(_, port)| port.queued > 0)
+            .map(|(channel, port)| format!("{channel}:{}", port.queued))
+            .collect();
+        let copies = self.copies.as_ref().map_or(0, |copies| copies.pages());
+        format!(
+            "{} transfers in flight; queued by channel: {}; {copies} pages being copied",
+            self.transfers.len(),
+            queued.join(" ")
+        )
+    }
+}
+
+fn request(token: u32, transfer: &Transfer) -> Request {
+    let Location { pseudo_channel, bank_group, bank, row, column, .. } = transfer.place;
+    let column = column | transfer.parts.trailing_zeros();
+    Request { token, write: transfer.write, pseudo_channel, bank_group, bank, row, column }
+}

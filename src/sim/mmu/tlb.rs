@@ -1,0 +1,234 @@
+//! A translation lookaside buffer: pages by set, the least recently used one
+//! makes room. Also the walk cache of one level, whose pages are table entries.
+
+use crate::config::SetHash;
+use gpumodel_core::units::to_usize;
+
+use crate::cache::{SetIndex, Table};
+
+const NONE: u32 = u32::MAX;
+
+/// No page: also the key that [`Table`] does not allow.
+const EMPTY: u64 = u64::MAX;
+
+/// One entry with its neighbours in the set's order of use.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    page: u64,
+    older: u32,
+    younger: u32,
+}
+
+/// Which pages have their translation here.
+#[derive(Debug)]
+pub(crate) struct Tlb {
+    index: SetIndex,
+    ways: usize,
+    entries: Vec<Entry>,
+    places: Table,
+    /// By set: the least and the most recently used entry.
+    ends: Vec<(u32, u32)>,
+}
+
+impl Tlb {
+    /// An empty one of `entries` entries in sets of `ways`, which divide them.
+    pub(crate) fn new(entries: u32, ways: u32) -> Self {
+        let last = ways - 1;
+        let entry = |number: u32| Entry {
+            page: EMPTY,
+            older: if number.is_multiple_of(ways) { NONE } else { number - 1 },
+            younger: if number % ways == last { NONE } else { number + 1 },
+        };
+        let sets = entries / ways;
+        Self {
+            index: SetIndex::new(sets, SetHash::Linear),
+            ways: to_usize(ways),
+            entries: (0..entries).map(entry).collect(),
+            places: Table::new(to_usize(entries)),
+            ends: (0..sets).map(|set| (set * ways, set * ways + last)).collect(),
+        }
+    }
+
+    /// Looks a page up: true when it is there, which is a use of it.
+    pub(crate) fn lookup(&mut self, page: u64) -> bool {
+        let found = self.places.get(page);
+        if let Some(place) = found {
+            self.touch(place);
+        }
+        found.is_some()
+    }
+
+    /// Puts a page in, as the one used last.
+    pub(crate) fn insert(&mut self, page: u64) {
+        if self.lookup(page) {
+            return;
+        }
+        let place = self.ends[to_usize(self.index.of(page))].0;
+        let entry = &mut self.entries[to_usize(place)];
+        let old = std::mem::replace(&mut entry.page, page);
+        if old != EMPTY {
+            self.places.remove(old);
+        }
+        self.places.insert(page, place);
+        self.touch(place);
+    }
+
+    /// Takes a page out: the next one of its set comes into its place.
+    pub(crate) fn remove(&mut self, page: u64) {
+        if let Some(place) = self.places.remove(page) {
+            self.entries[to_usize(place)].page = EMPTY;
+            self.retire(place);
+        }
+    }
+
+    /// Takes all pages out.
+    pub(crate) fn clear(&mut self) {
+        for place in 0..self.entries.len() {
+            let page = std::mem::replace(&mut self.entries[place].page, EMPTY);
+            if page != EMPTY {
+                self.places.remove(page);
+            }
+        }
+    }
+
+    /// Makes an entry the oldest of its set.
+    fn retire(&mut self, place: u32) {
+        let set = to_usize(place) / self.ways;
+        let oldest = self.ends[set].0;
+        if oldest == place {
+            return;
+        }
+        let Entry { older, younger, .. } = self.entries[to_usize(place)];
+        self.entries[to_usize(older)].younger = younger;
+        if self.ends[set].1 == place {
+            self.ends[set].1 = older;
+        } else {
+            self.entries[to_usize(younger)].older = older;
+        }
+        self.entries[to_usize(oldest)].older = place;
+        self.ends[set].0 = place;
+        let entry = &mut self.entries[to_usize(place)];
+        (entry.older, entry.younger) = (NONE, oldest);
+    }
+
+    /// Makes an entry the youngest of its set.
+    fn touch(&mut self, place: u32) {
+        let set = to_usize(place) / self.ways;
+        let (oldest, youngest) = self.ends[set];
+        if youngest == place {
+            return;
+        }
+        let Entry { older, younger, .. } = self.entries[to_usize(place)];
+        self.entries[to_usize(younger)].older = older;
+        if oldest == place {
+            self.ends[set].0 = younger;
+        } else {
+            self.entries[to_usize(older)].younger = younger;
+        }
+        self.entries[to_usize(youngest)].younger = place;
+        self.ends[set].1 = place;
+        let entry = &mut self.entries[to_usize(place)];
+        (entry.older, entry.younger) = (youngest, NONE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Tlb, to_usize};
+    use proptest::prelude::*;
+
+    /// Pages by set, the one used last at the end: slow and plain.
+    struct Naive {
+        sets: Vec<Vec<u64>>,
+        ways: usize,
+    }
+
+    impl Naive {
+        fn access(&mut self, page: u64) -> bool {
+            let count = self.sets.len() as u64;
+            let set = &mut self.sets[to_usize(page % count)];
+            let found = set.iter().position(|&p| p == page);
+            if let Some(at) = found {
+                set.remove(at);
+            } else if set.len() == self.ways {
+                set.remove(0);
+            }
+            set.push(page);
+            found.is_some()
+        }
+
+        fn remove(&mut self, page: u64) {
+            let count = self.sets.len() as u64;
+            self.sets[to_usize(page % count)].retain(|&other| other != page);
+        }
+    }
+
+    fn access(tlb: &mut Tlb, page: u64) -> bool {
+        let hit = tlb.lookup(page);
+        tlb.insert(page);
+        hit
+    }
+
+    proptest! {
+        #[test]
+        fn a_naive_one_agrees_access_by_access(
+            (sets, ways) in (1_u32..9, 1_u32..9),
+            steps in prop::collection::vec((0_u64..80, prop::bool::weighted(0.2)), 0..600),
+        ) {
+            let mut tlb = Tlb::new(sets * ways, ways);
+            let lists = vec![Vec::new(); sets as usize];
+            let mut naive = Naive { sets: lists, ways: ways as usize };
+            for (page, removed) in steps {
+                if removed {
+                    tlb.remove(page);
+                    naive.remove(page);
+                    continue;
+                }
+                prop_assert_eq!(access(&mut tlb, page), naive.access(page));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn larger_pages_never_miss_more(
+            entries in 1_u32..20,
+            pages in prop::collection::vec(0_u64..100, 0..400),
+            bits in 0_u32..5,
+        ) {
+            let misses = |bits: u32| {
+                let mut tlb = Tlb::new(entries, entries);
+                pages.iter().filter(|&&page| !access(&mut tlb, page >> bits)).count()
+            };
+            prop_assert!(misses(bits + 1) <= misses(bits));
+        }
+    }
+
+    /// Misses of the fourth round over `pages` pages that lie `stride` apart.
+    fn misses_of_a_round(entries: u32, ways: u32, pages: u64, stride: u64) -> u64 {
+        let mut tlb = Tlb::new(entries, ways);
+        let mut misses = 0;
+        for round in 0..4 {
+            misses = 0;
+            for page in 0..pages {
+                misses += u64::from(!access(&mut tlb, page * stride));
+            }
+            assert!(round > 0 || misses == pages, "the first round is cold");
+        }
+        misses
+    }
+
+    #[test]
+    fn pages_of_one_set_thrash_exactly_beyond_its_ways() {
+        // 512 entries, 16 ways: 32 sets, so pages 32 apart share one.
+        assert_eq!(misses_of_a_round(512, 16, 16, 32), 0);
+        assert_eq!(misses_of_a_round(512, 16, 17, 32), 17);
+        assert_eq!(misses_of_a_round(512, 16, 512, 1), 0);
+    }
+
+    #[test]
+    fn a_fully_associative_one_holds_any_pages_up_to_its_entries() {
+        assert_eq!(misses_of_a_round(64, 64, 64, 4096), 0);
+        assert_eq!(misses_of_a_round(64, 64, 65, 4096), 65);
+    }
+}

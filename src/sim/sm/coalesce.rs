@@ -1,0 +1,326 @@
+//! From lane addresses to 32-byte sectors of 128-byte lines, and to passes over
+//! the shared-memory banks.
+
+use crate::config::{BankConflicts, SharedSpec};
+use gpumodel_core::isa::{Access, AddressMode};
+use gpumodel_core::units::{SECTOR_BYTES, to_u16, to_u32, to_u64, to_usize};
+
+/// Bytes of the line in which the sectors of one request lie.
+pub(crate) const LINE_BYTES: u64 = 128;
+
+/// Start of the addresses that stand for local memory; above every real one.
+pub(crate) const LOCAL_BASE: u64 = 1 << 48;
+
+const WORD_BYTES: u64 = 4;
+
+/// The sectors of one line that one warp instruction touches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LineRequest {
+    /// Byte address over [`LINE_BYTES`].
+    pub(crate) line: u64,
+    /// Touched sectors, bit 0 is the lowest address.
+    pub(crate) sectors: u8,
+    /// Its page has been looked up in the TLB.
+    pub(crate) translated: bool,
+    /// Touched bytes of each sector.
+    pub(crate) bytes: [u32; 4],
+}
+
+impl LineRequest {
+    /// Byte addresses of the touched sectors.
+    pub(crate) fn sectors(&self) -> impl Iterator<Item = u64> {
+        let (first, touched) = (self.line * LINE_BYTES, self.sectors);
+        (0..4)
+            .filter(move |sector| touched >> sector & 1 == 1)
+            .map(move |s| first + s * SECTOR_BYTES)
+    }
+
+    /// The first sector request of what is touched of the sectors `left` (not none): all of it
+    /// where lines are `whole`.
+    #[inline]
+    pub(crate) fn sector_request(&self, left: u8, whole: bool) -> SectorRequest {
+        let first = self.line * LINE_BYTES;
+        if whole {
+            let bytes = self.bytes.iter().rev().fold(0, |all, &part| all << 8 | words(part));
+            return SectorRequest {
+                address: first,
+                bytes,
+                sectors: to_u16(left.count_ones()),
+                mask: left,
+            };
+        }
+        let sector = left.trailing_zeros();
+        let address = first + u64::from(sector) * SECTOR_BYTES;
+        SectorRequest {
+            address,
+            bytes: self.bytes[to_usize(sector)],
+            sectors: 1,
+            mask: 1 << sector,
+        }
+    }
+}
+
+/// The words of a sector of which a byte is among `bytes`.
+fn words(bytes: u32) -> u32 {
+    match bytes {
+        0 => 0,
+        u32::MAX => 0xff,
+        _ => (0..8).filter(|word| bytes >> (4 * word) & 0xf != 0).map(|word| 1 << word).sum(),
+    }
+}
+
+/// What one look-up of a cache asks for: a sector of the cache, of 32 bytes or a
+/// whole line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SectorRequest {
+    /// Byte address of its start.
+    pub(crate) address: u64,
+    /// What is touched of it, one bit for each 1/32.
+    pub(crate) bytes: u32,
+    /// Touched sectors of 32 bytes.
+    pub(crate) sectors: u16,
+    /// Their bits in [`LineRequest::sectors`].
+    pub(crate) mask: u8,
+}
+
+/// Merges the active lanes' accesses of `width` bytes into `out`, in order of
+/// first touch by lane. `out` is cleared first.
+pub(crate) fn coalesce(access: &Access, width: u64, out: &mut Vec<LineRequest>) {
+    out.clear();
+    let width = width.max(1);
+    let lanes = u64::from(access.mask.count_ones());
+    let dense = access.mode == AddressMode::Stride
+        && (access.stride == 0 || access.stride.unsigned_abs() == width);
+    if dense && lanes > 0 {
+        let span = if access.stride == 0 { width } else { lanes * width };
+        let start = if access.stride < 0 {
+            access.base.wrapping_sub(width * (lanes - 1))
+        } else {
+            access.base
+        };
+        return touch_range(start, span, out);
+    }
+    for (_, address) in access.active() {
+        touch_range(address, width, out);
+    }
+}
+
+fn touch_range(start: u64, span: u64, out: &mut Vec<LineRequest>) {
+    let mut address = start;
+    let end = start.saturating_add(span);
+    while address < end {
+        let sector_end = (address / SECTOR_BYTES + 1).saturating_mul(SECTOR_BYTES).min(end);
+        let line = address / LINE_BYTES;
+        let sector = to_usize(address / SECTOR_BYTES % (LINE_BYTES / SECTOR_BYTES));
+        let first = to_u32(address % SECTOR_BYTES);
+        let count = to_u32(sector_end - address);
+        let bytes = if count >= 32 { u32::MAX } else { ((1_u32 << count) - 1) << first };
+        let request = slot_of(line, out);
+        request.sectors |= 1 << sector;
+        request.bytes[sector] |= bytes;
+        if sector_end == u64::MAX {
+            return;
+        }
+        address = sector_end;
+    }
+}
+
+/// The request of `line`, made if absent; neighbours usually share the last one.
+fn slot_of(line: u64, out: &mut Vec<LineRequest>) -> &mut LineRequest {
+    let position = out.iter().rposition(|request| request.line == line);
+    let position = position.unwrap_or_else(|| {
+        out.push(LineRequest { line, ..LineRequest::default() });
+        out.len() - 1
+    });
+    &mut out[position]
+}
+
+/// Passes over the banks of `shared` that one warp instruction takes; at least 1
+/// when a lane is active, 0 otherwise.
+///
+/// A bank delivers one word per pass, to every lane that wants it: the passes
+/// are the distinct words of the busiest bank. A full warp of 64-bit words takes
+/// two, of 128-bit words four; lanes that read the same words share them.
+pub(crate) fn bank_passes(access: &Access, width: u64, shared: &SharedSpec) -> u32 {
+    let bank_bytes = u64::from(shared.bank_bytes.max(1));
+    let words = match shared.conflicts {
+        BankConflicts::AllWords => width.div_ceil(bank_bytes).clamp(1, 4),
+        BankConflicts::FirstWord => 1,
+    };
+    let firsts = || access.active().map(|(_, address)| quotient(address, bank_bytes));
+    if is_run(firsts(), words, shared.banks.clamp(1, 64).into()) {
+        return 1;
+    }
+    let mut seen = BankWords::new(shared.banks);
+    for first in firsts() {
+        for word in first..first.saturating_add(words) {
+            seen.insert(word);
+        }
+    }
+    seen.busiest()
+}
+
+/// Whether lanes whose words begin at `firsts`, `words` each, read one word of each of
+/// `banks` at most as they follow each other: one word for all, or word after word.
+fn is_run(mut firsts: impl Iterator<Item = u64>, words: u64, banks: u64) -> bool {
+    let Some(first) = firsts.next() else { return false };
+    let mut last = first;
+    let follows = firsts.all(|word| {
+        let step = word.wrapping_sub(std::mem::replace(&mut last, word));
+        step <= 1
+    });
+    follows && last - first + words <= banks
+}
+
+/// `value / by`, which is nearly always a power of two and then needs no division.
+fn quotient(value: u64, by: u64) -> u64 {
+    if by.is_power_of_two() { value >> by.trailing_zeros() } else { value / by }
+}
+
+/// Distinct words by bank.
+struct BankWords {
+    banks: u64,
+    words: [u64; 128],
+    count: usize,
+    load: [u8; 64],
+}
+
+impl BankWords {
+    fn new(banks: u32) -> Self {
+        Self { banks: u64::from(banks.clamp(1, 64)), words: [0; 128], count: 0, load: [0; 64] }
+    }
+
+    fn insert(&mut self, word: u64) {
+        let bank = to_usize(word - quotient(word, self.banks) * self.banks);
+        let known = self.load[bank] > 0 && self.words[..self.count].contains(&word);
+        if !known && self.count < self.words.len() {
+            self.words[self.count] = word;
+            self.count += 1;
+            self.load[bank] += 1;
+        }
+    }
+
+    fn busiest(&self) -> u32 {
+        u32::from(self.load.iter().copied().max().unwrap_or(0))
+    }
+}
+
+/// Where a lane's local-memory word lies: the hardware interleaves 4-byte words
+/// by lane, so that lanes at the same offset touch one 128-byte line.
+pub(crate) fn interleave_local(
+    access: &Access,
+    width: u64,
+    warp_slot: u64,
+    out: &mut Vec<LineRequest>,
+) {
+    /// Bytes of one warp's local memory: 32 lanes of the 16 MB window.
+    const SPAN: u64 = 1 << 29;
+    out.clear();
+    let start = LOCAL_BASE + warp_slot * SPAN;
+    for (lane, offset) in access.active() {
+        let first = (offset & 0x00ff_ffff) / WORD_BYTES;
+        for word in first..first + width.div_ceil(WORD_BYTES).max(1) {
+            let address = start + (word * 32 + to_u64(lane)) * WORD_BYTES;
+            touch_range(address, WORD_BYTES.min(width.max(1)), out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LineRequest, bank_passes, coalesce, interleave_local};
+    use crate::config::{BankConflicts, SharedSpec};
+    use gpumodel_core::isa::{Access, AddressMode};
+
+    fn strided(base: u64, stride: i64) -> Access {
+        Access { mask: u32::MAX, mode: AddressMode::Stride, base, stride, ..Access::default() }
+    }
+
+    fn sectors(access: &Access, width: u64) -> u32 {
+        let mut out = Vec::new();
+        coalesce(access, width, &mut out);
+        out.iter().map(|r| r.sectors.count_ones()).sum()
+    }
+
+    #[test]
+    fn a_full_warp_of_words_is_four_sectors_of_one_line() {
+        let mut out = Vec::new();
+        coalesce(&strided(0x1000, 4), 4, &mut out);
+        let line = LineRequest {
+            line: 0x20,
+            sectors: 0b1111,
+            bytes: [u32::MAX; 4],
+            ..LineRequest::default()
+        };
+        assert_eq!(out, [line]);
+        coalesce(&strided(0x107c, -4), 4, &mut out);
+        assert_eq!(out, [line]);
+    }
+
+    #[test]
+    fn strides_and_widths_touch_what_they_must() {
+        assert_eq!(sectors(&strided(0x1000, 0), 4), 1);
+        assert_eq!(sectors(&strided(0x1000, 32), 4), 32);
+        assert_eq!(sectors(&strided(0x1000, 16), 16), 16);
+        assert_eq!(sectors(&strided(0x101e, 4), 4), 5);
+        assert_eq!(sectors(&Access::default(), 4), 0);
+    }
+
+    fn shared(conflicts: BankConflicts, bank_bytes: u32) -> SharedSpec {
+        SharedSpec {
+            bytes: 49_152,
+            unit_bytes: 256,
+            reserved_bytes_per_cta: 0,
+            latency_cycles: 20,
+            banks: 32,
+            bank_bytes,
+            conflicts,
+        }
+    }
+
+    #[test]
+    fn bank_conflicts_count_distinct_words() {
+        let all = shared(BankConflicts::AllWords, 4);
+        let passes = |stride, width| bank_passes(&strided(0, stride), width, &all);
+        assert_eq!(passes(4, 4), 1);
+        assert_eq!(passes(0, 4), 1);
+        assert_eq!(passes(8, 4), 2);
+        assert_eq!(passes(128, 4), 32);
+        assert_eq!(passes(132, 4), 1);
+        assert_eq!(passes(8, 8), 2);
+        assert_eq!(passes(16, 16), 4);
+        assert_eq!(passes(0, 16), 1);
+        assert_eq!(passes(16, 8), 4);
+        assert_eq!(bank_passes(&Access::default(), 4, &all), 0);
+        assert_eq!(bank_passes(&strided(0, 16), 16, &shared(BankConflicts::FirstWord, 4)), 4);
+        assert_eq!(bank_passes(&strided(0, 8), 8, &shared(BankConflicts::AllWords, 8)), 1);
+    }
+
+    #[test]
+    fn every_stride_takes_as_many_passes_as_its_busiest_bank_has_words() {
+        for bank_bytes in [4, 8] {
+            let all = shared(BankConflicts::AllWords, bank_bytes);
+            for (start, stride, width) in (0_u64..24)
+                .flat_map(|start| (0..140).map(move |stride| (start, stride)))
+                .flat_map(|(start, stride)| [4_u64, 8, 16].map(|width| (start, stride, width)))
+            {
+                let access = strided(start, stride);
+                let (bank, words) = (u64::from(bank_bytes), width.div_ceil(bank_bytes.into()));
+                let all_words: std::collections::BTreeSet<u64> =
+                    access.active().flat_map(|(_, at)| at / bank..at / bank + words).collect();
+                let of_bank = |bank| all_words.iter().filter(|word| *word % 32 == bank).count();
+                let busiest = (0..32).map(of_bank).max().unwrap();
+                let passes = bank_passes(&access, width, &all);
+                assert_eq!(usize::try_from(passes).unwrap(), busiest, "{start} {stride} {width}");
+            }
+        }
+    }
+
+    #[test]
+    fn equal_local_offsets_are_one_line() {
+        let mut out = Vec::new();
+        interleave_local(&strided(0xff_fbd0, 0), 4, 3, &mut out);
+        assert_eq!(out.len(), 1);
+        assert_eq!(out[0].sectors, 0b1111);
+    }
+}

@@ -1,0 +1,378 @@
+//! How the warps of a scheduler share its issue slots and units while several
+//! have something to issue: a fluid model, settled whenever the set changes.
+//!
+//! Every interval would like to run at rate 1, the pace it has alone. Its density
+//! on a resource is what it takes of it per cycle at that pace. Where the sum
+//! of densities exceeds a capacity, the policy decides who slows down:
+//! round robin gives every warp the same *instruction* rate up to its own pace
+//! (max-min fair), age-ordered policies serve one warp after the other: the
+//! oldest first, under greedy-then-oldest behind the one that goes on. Two-level
+//! scheduling is round robin among the warps of the active set.
+
+use super::issue_order::{IssueOrder, Turn};
+use crate::interval::ASKED;
+
+/// The issue slot's place among the resources: behind the execution units and the
+/// operand banks.
+pub(super) const ISSUE: usize = ASKED;
+
+/// Places for resources, rounded up to whole vector registers; what is beyond
+/// [`ISSUE`] nobody asks for.
+pub(super) const RESOURCES: usize = (ISSUE + 1).next_multiple_of(LANES);
+
+/// Numbers of a vector register.
+const LANES: usize = 4;
+
+/// One number per resource.
+pub(super) type PerResource = [f32; RESOURCES];
+
+/// One contender: densities at its own pace, age, and the rate it is given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Claim {
+    /// What it takes of each resource per cycle at rate 1.
+    pub(super) density: PerResource,
+    /// Cycles per instruction alone.
+    every: f32,
+    /// Order of arrival of its warp; lower is older.
+    pub(super) age: u64,
+    /// Given rate, 0 to 1.
+    pub(super) rate: f32,
+}
+
+impl Claim {
+    /// The claim of a warp that came as number `age`, not yet given a rate.
+    pub(super) fn new(density: PerResource, age: u64) -> Self {
+        Self { density, every: 1.0 / density[ISSUE], age, rate: 0.0 }
+    }
+
+    /// The same claim of a warp that has come anew, as number `age`.
+    pub(super) fn aged(self, age: u64) -> Self {
+        Self { age, ..self }
+    }
+
+    /// The resources that it asks for, one bit each.
+    pub(super) fn asks(&self) -> u32 {
+        let bit = |(place, density): (usize, &f32)| u32::from(*density > 0.0) << place;
+        self.density.iter().enumerate().map(bit).fold(0, |all, bit| all | bit)
+    }
+
+    /// Instructions per cycle alone.
+    pub(super) fn pace(&self) -> f32 {
+        self.density[ISSUE]
+    }
+}
+
+/// Tolerance of the capacity comparison: far above rounding, far below one slot
+/// in a thousand cycles.
+const SLACK: f32 = 1e-4;
+
+/// What is left of a resource that nobody can use any more.
+const NOTHING: f32 = 1e-6;
+
+/// Whether what all ask for (in 2^-32) is there.
+pub(super) fn fits(asked: &[i64; RESOURCES], capacity: &PerResource) -> bool {
+    #[allow(clippy::cast_precision_loss, reason = "densities are small ratios")]
+    let share = |asked: i64| asked as f64 / 4_294_967_296.0;
+    asked.iter().zip(capacity).all(|(&asked, &limit)| share(asked) <= f64::from(limit + SLACK))
+}
+
+/// Sets the rate of every claim, max-min fair in instructions; `order` is room to work
+/// in.
+pub(super) fn max_min_fair(
+    claims: &mut [Claim],
+    turns: &IssueOrder,
+    capacity: &PerResource,
+    order: &mut Vec<usize>,
+) {
+    claims.iter_mut().for_each(|claim| claim.rate = 1.0);
+    let total = demand(claims.iter());
+    if total.iter().zip(capacity).all(|(sum, limit)| *sum <= limit + SLACK) {
+        return;
+    }
+    let mut slope = [0.0; RESOURCES];
+    for claim in claims.iter() {
+        grow(&mut slope, &claim.density, claim.every);
+    }
+    order.clear();
+    order.extend(turns.places());
+    max_min(claims, capacity, slope, order);
+}
+
+/// What claims ask of each resource at their own pace, claim by claim: one pass
+/// over them for all resources.
+fn demand<'a>(claims: impl Iterator<Item = &'a Claim>) -> PerResource {
+    let mut total = [0.0_f32; RESOURCES];
+    for claim in claims {
+        for (sum, density) in total.iter_mut().zip(&claim.density) {
+            *sum += density;
+        }
+    }
+    total
+}
+
+/// Each claim takes what those before it leave: the places of those that are given
+/// something are appended to `moving`, the rates of the others stay as they are.
+pub(super) fn one_by_one(
+    claims: &mut [Claim],
+    turns: impl Iterator<Item = Turn>,
+    capacity: &PerResource,
+    moving: &mut Vec<usize>,
+) {
+    let mut left = *capacity;
+    let mut gone = below(&left);
+    for turn in turns {
+        if gone >> ISSUE & 1 == 1 {
+            return;
+        }
+        if turn.asks & gone != 0 {
+            continue;
+        }
+        let claim = &mut claims[turn.place];
+        claim.rate = most(&left, &claim.density);
+        grow(&mut left, &claim.density, -claim.rate);
+        gone = below(&left);
+        moving.push(turn.place);
+    }
+}
+
+/// Resources of which nothing is left, one bit each.
+fn below(left: &PerResource) -> u32 {
+    let bit = |(place, left): (usize, &f32)| u32::from(*left <= NOTHING) << place;
+    left.iter().enumerate().map(bit).fold(0, |all, bit| all | bit)
+}
+
+/// The highest rate, at most 1, at which a claim of `density` takes no more of any
+/// resource than is `left`. Written by fours, as vector registers are.
+fn most(left: &PerResource, density: &PerResource) -> f32 {
+    let mut least = [1.0_f32; LANES];
+    for (left, density) in left.chunks_exact(LANES).zip(density.chunks_exact(LANES)) {
+        for (least, (rest, asked)) in least.iter_mut().zip(left.iter().zip(density)) {
+            // Not a number, and so never less, where nothing is asked of nothing left.
+            let there = if *rest > 0.0 { *rest } else { 0.0 };
+            let share = there / asked;
+            *least = if share < *least { share } else { *least };
+        }
+    }
+    least.into_iter().fold(1.0, f32::min)
+}
+
+/// Slows claims down where the demand on a resource comes near its capacity:
+/// instructions do not come evenly, so that a unit is at times idle and at times
+/// asked by several. `loss` is what is lost of the throughput where demand just
+/// equals capacity; the throughput follows a curve between demand (far below) and
+/// capacity (far above). Who is alone on a resource loses nothing there.
+pub(super) fn ease(claims: &mut [Claim], capacity: &PerResource, loss: f32) {
+    if loss <= 0.0 || claims.len() < 2 {
+        return;
+    }
+    let total = demand(claims.iter());
+    let mut users = [0.0_f32; RESOURCES];
+    for claim in claims.iter() {
+        for (count, density) in users.iter_mut().zip(&claim.density) {
+            *count += f32::from(u8::from(*density > 0.0));
+        }
+    }
+    let mut factors = [1.0_f32; RESOURCES];
+    for (resource, factor) in factors.iter_mut().enumerate() {
+        if users[resource] > 1.0 {
+            let demand = total[resource] / capacity[resource];
+            let bend = loss * loss * (1.0 - 1.0 / users[resource]) * demand * demand.min(1.0);
+            let apart = (1.0 - demand) / 2.0;
+            let taken = f32::midpoint(1.0, demand) - (apart * apart + bend).sqrt();
+            *factor = (taken / demand.min(1.0)).min(1.0);
+        }
+    }
+    for claim in claims {
+        let uses = claim.density.iter().zip(&factors).filter(|(density, _)| **density > 0.0);
+        claim.rate *= uses.map(|(_, factor)| *factor).fold(1.0, f32::min);
+    }
+}
+
+/// Raises one instruction rate for all, from pace to pace of the `open` claims
+/// (slowest first), each of which stays at its own; where a resource fills up in
+/// between, fixes its users there and goes on with the others. `slope` is what all
+/// of them take per instruction.
+fn max_min(
+    claims: &mut [Claim],
+    capacity: &PerResource,
+    mut slope: PerResource,
+    open: &mut Vec<usize>,
+) {
+    let mut left = *capacity;
+    let (mut level, mut next) = (0.0_f32, 0);
+    while let Some(&place) = open.get(next) {
+        let claim = &claims[place];
+        if let Some((resource, full)) = filled(&slope, &left, claim.pace()) {
+            level = level.max(full);
+            slope = close(claims, open, next, resource, level, &mut left);
+        } else {
+            grow(&mut left, &claim.density, -1.0);
+            grow(&mut slope, &claim.density, -claim.every);
+            level = claim.pace();
+            next += 1;
+        }
+    }
+}
+
+/// Adds `times` the second to the first.
+fn grow(sum: &mut PerResource, more: &PerResource, times: f32) {
+    for (sum, more) in sum.iter_mut().zip(more) {
+        *sum += more * times;
+    }
+}
+
+/// The resource that fills up first before the instruction rate of those who take
+/// `slope` of what is `left` reaches `pace`, and the rate there.
+fn filled(slope: &PerResource, left: &PerResource, pace: f32) -> Option<(usize, f32)> {
+    let mut excess = [0.0_f32; RESOURCES];
+    for (excess, (slope, left)) in excess.iter_mut().zip(slope.iter().zip(left)) {
+        *excess = slope * pace - left;
+    }
+    if !excess.iter().fold(false, |any, excess| any | (*excess > SLACK)) {
+        return None;
+    }
+    // Rounding may leave a resource overfull that nobody open uses.
+    let over = (0..RESOURCES).filter(|&r| excess[r] > SLACK && slope[r] > 0.0);
+    over.map(|resource| (resource, left[resource] / slope[resource]))
+        .min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// Fixes the users of `resource` among the open claims from place `next` on at
+/// instruction rate `level`; gives what the others take per instruction.
+fn close(
+    claims: &mut [Claim],
+    open: &mut Vec<usize>,
+    next: usize,
+    resource: usize,
+    level: f32,
+    left: &mut PerResource,
+) -> PerResource {
+    let mut slope = [0.0; RESOURCES];
+    let mut kept = next;
+    for index in next..open.len() {
+        let claim = &mut claims[open[index]];
+        if claim.density[resource] > 0.0 {
+            claim.rate = (level * claim.every).min(1.0);
+            grow(left, &claim.density, -level * claim.every);
+        } else {
+            grow(&mut slope, &claim.density, claim.every);
+            open[kept] = open[index];
+            kept += 1;
+        }
+    }
+    open.truncate(kept);
+    slope
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Claim, ISSUE, IssueOrder, PerResource, RESOURCES, ease, max_min_fair, one_by_one};
+    use crate::config::SchedulerPolicy;
+
+    fn claim(age: u64, issue: f32, unit: f32) -> Claim {
+        let mut density: PerResource = [0.0; RESOURCES];
+        density[ISSUE] = issue;
+        density[0] = unit;
+        Claim::new(density, age)
+    }
+
+    fn share_out(claims: &mut [Claim], policy: SchedulerPolicy) {
+        share_behind(claims, policy, None);
+    }
+
+    fn share_behind(claims: &mut [Claim], policy: SchedulerPolicy, first: Option<usize>) {
+        let mut turns = IssueOrder::new(policy);
+        claims.iter().enumerate().for_each(|(place, claim)| turns.enter(claim, place));
+        match policy {
+            SchedulerPolicy::Lrr | SchedulerPolicy::TwoLevel => {
+                max_min_fair(claims, &turns, &[1.0; RESOURCES], &mut Vec::new());
+            }
+            SchedulerPolicy::Gto | SchedulerPolicy::Oldest => {
+                one_by_one(claims, turns.behind(first), &[1.0; RESOURCES], &mut Vec::new());
+            }
+        }
+    }
+
+    fn rates(claims: &[Claim], policy: SchedulerPolicy) -> Vec<f32> {
+        let mut claims = claims.to_vec();
+        share_out(&mut claims, policy);
+        claims.iter().map(|c| c.rate).collect()
+    }
+
+    fn close(found: &[f32], expected: &[f32]) {
+        let near = found.iter().zip(expected).all(|(f, e)| (f - e).abs() < 1e-3);
+        assert!(near && found.len() == expected.len(), "{found:?} is not {expected:?}");
+    }
+
+    #[test]
+    fn nobody_slows_down_while_there_is_room() {
+        let claims = [claim(0, 0.25, 0.5), claim(1, 0.5, 0.5)];
+        close(&rates(&claims, SchedulerPolicy::Lrr), &[1.0, 1.0]);
+    }
+
+    #[test]
+    fn round_robin_is_max_min_fair_in_instructions() {
+        // A dense warp and three sparse ones: 0.2 each is left alone, the dense gets the rest.
+        let claims =
+            [claim(0, 1.0, 0.0), claim(1, 0.2, 0.0), claim(2, 0.2, 0.0), claim(3, 0.2, 0.0)];
+        close(&rates(&claims, SchedulerPolicy::Lrr), &[0.4, 1.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn a_full_unit_slows_its_users_only() {
+        let claims = [claim(0, 0.25, 1.0), claim(1, 0.25, 1.0), claim(2, 0.25, 0.0)];
+        close(&rates(&claims, SchedulerPolicy::Lrr), &[0.5, 0.5, 1.0]);
+    }
+
+    #[test]
+    fn a_resource_overfull_by_rounding_ends_the_search() {
+        let of = |age: u64, unit: usize, asked: f32, slots: f32, cycles: f32| {
+            let mut density: PerResource = [0.0; RESOURCES];
+            density[ISSUE] = slots / cycles;
+            density[unit] = asked / cycles;
+            Claim::new(density, age)
+        };
+        let claims = [
+            of(0, 0, 526.0, 33.0, 1066.0),
+            of(1, 0, 874.0, 55.0, 1725.0),
+            of(2, 1, 100.0, 50.0, 100.0),
+            of(3, 1, 80.0, 40.0, 100.0),
+        ];
+        close(&rates(&claims, SchedulerPolicy::Lrr), &[1.0, 1.0, 0.5, 0.625]);
+    }
+
+    #[test]
+    fn many_warps_share_what_there_is() {
+        let claims: Vec<Claim> = (0..200).map(|age| claim(age, 0.5, 0.0)).collect();
+        close(&rates(&claims, SchedulerPolicy::Lrr), &[0.01; 200]);
+    }
+
+    #[test]
+    fn what_is_lost_at_the_knee_fades_on_both_sides() {
+        let throughput = |each: f32| {
+            let mut claims = vec![claim(0, each, 0.0); 64];
+            share_out(&mut claims, SchedulerPolicy::Lrr);
+            ease(&mut claims, &[1.0; RESOURCES], 0.1);
+            claims.iter().map(|c| c.rate * each).sum::<f32>()
+        };
+        assert!((throughput(1.0 / 64.0) - 0.9).abs() < 2e-3, "{}", throughput(1.0 / 64.0));
+        assert!(throughput(0.4 / 64.0) > 0.39 && throughput(0.2 / 64.0) > 0.199);
+        assert!(throughput(4.0 / 64.0) > 0.98);
+        let mut lone = [Claim { rate: 1.0, ..claim(0, 1.0, 1.0) }];
+        ease(&mut lone, &[1.0; RESOURCES], 0.1);
+        close(&[lone[0].rate], &[1.0]);
+        let mut apart =
+            [claim(0, 0.01, 1.0), claim(1, 0.01, 0.0)].map(|c| Claim { rate: 1.0, ..c });
+        ease(&mut apart, &[1.0; RESOURCES], 0.1);
+        close(&[apart[0].rate, apart[1].rate], &[1.0, 1.0]);
+    }
+
+    #[test]
+    fn the_oldest_goes_first_behind_the_greedy_one() {
+        let mut claims = [claim(2, 1.0, 0.0), claim(0, 0.7, 0.0), claim(1, 0.2, 0.0)];
+        close(&rates(&claims, SchedulerPolicy::Oldest), &[0.1, 1.0, 1.0]);
+        claims[2].density[ISSUE] = 0.5;
+        share_behind(&mut claims, SchedulerPolicy::Gto, Some(2));
+        close(&claims.map(|claim| claim.rate), &[0.0, 0.714, 1.0]);
+    }
+}

@@ -1,0 +1,61 @@
+//! In which order a scheduler's policy looks at what its warps ask for.
+
+use crate::config::SchedulerPolicy;
+
+use super::issue_bandwidth::Claim;
+
+/// One claim's turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    /// What turns are ordered by.
+    key: u64,
+    /// Its place among the claims.
+    pub(super) place: usize,
+    /// Resources that it asks for, one bit each.
+    pub(super) asks: u32,
+}
+
+/// The turns of a scheduler's claims: the oldest first, or the slowest; equal ones as
+/// they came.
+#[derive(Debug)]
+pub(super) struct IssueOrder {
+    by_age: bool,
+    all: Vec<Turn>,
+}
+
+impl IssueOrder {
+    /// Those of no claim.
+    pub(super) fn new(policy: SchedulerPolicy) -> Self {
+        let by_age = matches!(policy, SchedulerPolicy::Gto | SchedulerPolicy::Oldest);
+        Self { by_age, all: Vec::new() }
+    }
+
+    /// `claim` is new, at the end, which is `place`.
+    pub(super) fn enter(&mut self, claim: &Claim, place: usize) {
+        // The bits of positive numbers are in the order of the numbers.
+        let key = if self.by_age { claim.age } else { u64::from(claim.pace().to_bits()) };
+        let behind = self.all.iter().position(|other| other.key > key);
+        let turn = Turn { key, place, asks: claim.asks() };
+        self.all.insert(behind.unwrap_or(self.all.len()), turn);
+    }
+
+    /// The claim at `place` is taken out, those behind it move up.
+    pub(super) fn leave(&mut self, place: usize) {
+        self.all.retain(|turn| turn.place != place);
+        for turn in &mut self.all {
+            turn.place -= usize::from(turn.place > place);
+        }
+    }
+
+    /// All turns, the one at place `first` before all others.
+    pub(super) fn behind(&self, first: Option<usize>) -> impl Iterator<Item = Turn> {
+        let is_first = move |turn: &&Turn| Some(turn.place) == first;
+        let before = first.and_then(|_| self.all.iter().find(is_first));
+        before.into_iter().chain(self.all.iter().filter(move |turn| !is_first(turn))).copied()
+    }
+
+    /// The places in order.
+    pub(super) fn places(&self) -> impl Iterator<Item = usize> {
+        self.all.iter().map(|turn| turn.place)
+    }
+}

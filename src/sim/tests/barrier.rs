@@ -1,0 +1,110 @@
+//! Facts of barriers, one test each, on hand-made instructions.
+
+use crate::testkit::scripted::{Line, Script, kernel_cycles, line, machine, named};
+use crate::{Cause, KernelCounts, MachineError};
+
+/// Arithmetic that takes this many cycles or more.
+const LONG: usize = 100;
+
+fn chain() -> Vec<Line> {
+    vec![line("FADD", Some(1), Some(1)); LONG]
+}
+
+/// Runs one CTA whose warps run `bodies` in turn on a V100.
+fn run(bodies: &[Vec<Line>], warps: u32) -> KernelCounts {
+    try_run(bodies, warps).unwrap()
+}
+
+fn try_run(bodies: &[Vec<Line>], warps: u32) -> Result<KernelCounts, MachineError> {
+    let resolved = named("v100", &[]);
+    let bodies: Vec<&[Line]> = bodies.iter().map(Vec::as_slice).collect();
+    let script = Script::of_bodies(&resolved, &bodies, 1, 1, 32 * warps);
+    Ok(script.try_run(&resolved)?.kernels[0].clone())
+}
+
+fn cycles(counts: &KernelCounts) -> u64 {
+    counts.end - counts.first_cta
+}
+
+fn sync(immediates: &'static [i64]) -> Line {
+    line("BAR.SYNC", None, None).immediates(immediates)
+}
+
+fn arrive(immediates: &'static [i64]) -> Line {
+    line("BAR.ARV", None, None).immediates(immediates)
+}
+
+#[test]
+fn numbered_barriers_do_not_wait_for_each_other() {
+    // Two warps meet at barrier 1, two at barrier 2, which come late: with one
+    // barrier for all, the first two would wait for the others each time.
+    let early = |id: &'static [i64]| [vec![sync(id)], chain(), vec![sync(id)]].concat();
+    let apart = run(&[early(&[1, 64]), early(&[2, 64])], 4);
+    let alone = run(&[early(&[1, 64])], 2);
+    assert_eq!(cycles(&apart), cycles(&alone));
+    assert_eq!(apart.assumed_barriers, 0);
+}
+
+#[test]
+fn a_counted_barrier_opens_by_its_count_of_warps() {
+    // Warps 0 and 1 meet and end; 2 and 3 never come to that barrier.
+    let pair = vec![sync(&[1, 64])];
+    let other = vec![line("FADD", Some(1), None)];
+    let counts = run(&[pair.clone(), pair, other.clone(), other], 4);
+    assert_eq!(counts.warp_instructions, 4);
+}
+
+#[test]
+fn who_arrives_goes_on_and_who_syncs_waits_for_it() {
+    let late = [chain(), vec![arrive(&[3, 64])]].concat();
+    let waiting = vec![sync(&[3, 64])];
+    let waits = run(&[late.clone(), waiting.clone()], 2);
+    assert!(cycles(&waits) > cycles(&run(&[chain()], 1)), "the second warp waits for the first");
+    let early = [vec![arrive(&[3, 64])], chain()].concat();
+    let late = [chain(), vec![sync(&[3, 64])]].concat();
+    let stalls = run(&[early, late], 2).stalls;
+    assert!(stalls[Cause::Barrier as usize] < 8.0, "nobody waits long: {stalls:?}");
+}
+
+#[test]
+fn a_barrier_that_can_never_open_is_an_error_and_names_the_warps() {
+    let error = try_run(&[vec![sync(&[1, 96])]], 2).unwrap_err();
+    let MachineError::Stuck { dump, .. } = &error else { panic!("{error}") };
+    assert!(dump.contains("Barrier(1)"), "{dump}");
+}
+
+#[test]
+fn warps_that_have_ended_count_at_a_whole_barrier_only() {
+    let short = vec![line("FADD", Some(1), None)];
+    let whole = [chain(), vec![sync(&[0, 0])]].concat();
+    run(&[short.clone(), whole], 2);
+    let counted = [chain(), vec![sync(&[0, 64])]].concat();
+    assert!(matches!(try_run(&[short, counted], 2), Err(MachineError::Stuck { .. })));
+}
+
+#[test]
+fn a_warp_that_arrived_and_ended_counts_once() {
+    // Warp 0 arrives and ends; 1 and 2 must still wait for each other.
+    let first = vec![arrive(&[0])];
+    let second = [vec![sync(&[0])], vec![line("FADD", Some(1), None)]].concat();
+    let third = [chain(), vec![sync(&[0])]].concat();
+    let counts = run(&[first, second, third], 3);
+    assert!(counts.stalls[Cause::Barrier as usize] > 100.0, "{:?}", counts.stalls);
+}
+
+#[test]
+fn a_barrier_without_immediates_is_the_whole_cta_s_and_is_counted() {
+    let counts = run(&[[vec![sync(&[])], chain()].concat()], 4);
+    assert_eq!(counts.assumed_barriers, 4);
+}
+
+#[test]
+fn the_imported_machines_know_one_barrier() {
+    let resolved = machine(&[]);
+    let pair = [sync(&[1, 64])];
+    let other = [sync(&[2, 64])];
+    let script = Script::of_bodies(&resolved, &[&pair, &other], 1, 1, 128);
+    let outcome = script.run(&resolved);
+    assert_eq!((outcome.kernels[0].assumed_barriers, outcome.kernels[0].ctas_retired), (0, 1));
+    assert!(kernel_cycles(&outcome) < 100);
+}

@@ -1,0 +1,170 @@
+//! Facts of the caches in the whole machine, one test each, on hand-made
+//! instructions.
+
+use crate::testkit::scripted::{Line, Script, line, machine, memory};
+use crate::{CacheCounts, KernelCounts};
+
+/// An L1 of one set with four ways of its own.
+const SMALL: [(&str, &str); 5] = [
+    ("l1.unified_bytes", "0"),
+    ("l1.carve_outs_bytes", "[]"),
+    ("l1.cache.sets", "1"),
+    ("l1.cache.ways", "4"),
+    ("l1.dirty_percent", "0"),
+];
+
+/// Address of lane 0 and step between lanes: by CTA, warp and turn.
+type Where = fn(u64, u64, u64) -> (u64, i64);
+
+fn run(set: &[(&str, &str)], lines: &[Line], repeat: u32, threads: u32) -> KernelCounts {
+    let machine = machine(&[&SMALL[..], set].concat());
+    // Arithmetic for longer than anything takes to memory.
+    let long = [line("FADD", Some(1), Some(1)); 300];
+    let lines = [lines, &long[..]].concat();
+    Script::new(&machine, &lines, repeat, 1, threads).run(&machine).kernels[0].clone()
+}
+
+fn writes(counts: &CacheCounts) -> u64 {
+    counts.accesses() - counts.reads()
+}
+
+fn load(at: Where) -> Line {
+    memory("LDG.E", Some(2), None, at)
+}
+
+fn store(at: Where) -> Line {
+    memory("STG.E", None, Some(3), at)
+}
+
+#[test]
+fn each_sector_that_misses_is_fetched_alone() {
+    let machine = machine(&[]);
+    let lines = [load(|_, _, _| (0x1000, 32)), line("FADD", Some(4), Some(2))];
+    for sectors in 1..=4 {
+        let script = Script::new(&machine, &lines, 1, 1, 32).with_mask((1 << sectors) - 1);
+        let counts = script.run(&machine).kernels[0].clone();
+        let fetched = (counts.l1.read_misses, counts.l2.reads(), counts.dram_reads);
+        assert_eq!(fetched, (sectors, sectors, sectors));
+    }
+}
+
+#[test]
+fn a_merged_miss_asks_the_slice_once() {
+    let at: Where = |_, _, _| (0x1000, 4);
+    let counts = run(&[], &[load(at), memory("LDG.E", Some(5), None, at)], 1, 256);
+    assert_eq!(counts.l1.reads(), 2 * 8 * 4);
+    assert_eq!(counts.l2.reads(), 4, "four sectors for eight warps, twice");
+}
+
+#[test]
+fn a_set_is_thrashed_by_one_line_too_many() {
+    let four: Where = |_, _, turn| (0x1000 + turn % 4 * 128, 4);
+    let five: Where = |_, _, turn| (0x1000 + turn % 5 * 128, 4);
+    let hits = |replacement, at| {
+        let lines = [load(at), line("FADD", Some(4), Some(2))];
+        run(&[("l1.cache.replacement", replacement)], &lines, 60, 32).l1.read_hits
+    };
+    for replacement in ["lru", "fifo", "tree-lru", "random"] {
+        assert_eq!(hits(replacement, four), 56 * 4, "{replacement}: all but the first turns");
+    }
+    assert_eq!((hits("lru", five), hits("fifo", five)), (0, 0));
+    assert!(hits("random", five) > 30 * 4, "any line leaves: most come back in time");
+}
+
+#[test]
+fn a_dirty_sector_crosses_to_its_slice_once() {
+    // Each of eight lines is written three times; four stay.
+    let lines = [store(|_, _, turn| (0x1000 + turn / 3 * 128, 4))];
+    let policy = |write, miss| {
+        let set = [("l1.cache.write", write), ("l1.cache.write_miss", miss)];
+        run(&set, &lines, 24, 32)
+    };
+    let back = policy("write-back", "lazy");
+    assert_eq!((back.l1.write_misses, back.l1.write_hits), (8 * 4, 16 * 4));
+    assert_eq!((writes(&back.l2), back.l2.reads()), (4 * 4, 0));
+    let through = policy("write-through", "lazy");
+    assert_eq!(writes(&through.l2), 24 * 4);
+    let around = policy("write-back", "around");
+    assert_eq!((writes(&around.l2), around.l1.write_hits), (24 * 4, 0));
+}
+
+#[test]
+fn a_sector_written_in_part_is_fetched_at_once_or_when_it_is_read() {
+    let store = store(|_, _, turn| (0x1000 + turn * 128, 32));
+    let load = load(|_, _, turn| (0x1000 + turn * 128, 32));
+    let reads = |miss: &str, lines: &[Line]| {
+        let set = [("l1.cache.write", "write-back"), ("l1.cache.write_miss", miss)];
+        run(&set, lines, 3, 32).l2.reads()
+    };
+    // 32 lanes with a word in each of 32 sectors, eight lines: the ways turn over.
+    assert_eq!(reads("lazy", &[store]), 0);
+    assert!(reads("fetch", &[store]) > 0);
+    assert!(reads("lazy", &[store, load]) > 0);
+}
+
+#[test]
+fn what_a_fill_evicts_is_written_down_through_a_narrow_port() {
+    let at: Where = |_, warp, turn| (0x1000 + (turn * 8 + warp) * 128, 4);
+    let lines = [load(at), line("FADD", Some(3), Some(2)), store(at)];
+    let set = [
+        ("l1.cache.write", "write-back"),
+        ("l1.cache.write_miss", "around"),
+        ("l1.cache.allocate", "on-fill"),
+        ("interconnect.input_queue", "1"),
+        ("interconnect.output_queue", "1"),
+        ("l2.input_queue", "1"),
+    ];
+    let alone = run(&set, &lines, 32, 32);
+    assert_eq!(alone.l1.write_hits, 32 * 4, "each line is written while it is there");
+    assert_eq!(writes(&alone.l2), 28 * 4, "all but the last four lines have left");
+    let crowd = run(&set, &lines, 32, 256);
+    let kept = crowd.l1.write_hits;
+    let down = crowd.l1.write_misses + crowd.l1.write_merges;
+    assert!(writes(&crowd.l2) <= down + kept && writes(&crowd.l2) + 4 * 4 >= down + kept);
+}
+
+#[test]
+fn local_memory_stays_where_global_writes_go_down() {
+    let at: Where = |_, _, _| (0, 0);
+    let local = [memory("STL", None, Some(3), at), memory("LDL", Some(2), None, at)];
+    let set = [("l1.cache.write", "local-write-back"), ("l1.cache.write_miss", "lazy")];
+    let counts = run(&set, &local, 10, 32);
+    assert_eq!((counts.l1.read_hits, counts.l2.accesses()), (10 * 4, 0));
+    let counts = run(&set, &[store(|_, _, _| (0x1000, 4))], 10, 32);
+    assert_eq!((counts.l1.write_misses, writes(&counts.l2)), (10 * 4, 10 * 4));
+}
+
+#[test]
+fn what_the_l2_writes_through_is_in_memory_at_once() {
+    let lines = [store(|_, _, turn| (0x1000 + turn % 2 * 128, 4))];
+    let dram_writes = |write, miss| {
+        let set = [("l2.cache.write", write), ("l2.cache.write_miss", miss)];
+        run(&set, &lines, 10, 32).dram_writes
+    };
+    assert_eq!(dram_writes("write-back", "lazy"), 0);
+    assert_eq!(dram_writes("write-through", "lazy"), 10 * 4);
+    assert_eq!(dram_writes("write-evict", "around"), 10 * 4);
+}
+
+#[test]
+fn an_atomic_writes_through_when_its_sector_has_come() {
+    let lines = [memory("RED.E.ADD", None, Some(3), |_, _, _| (0x1000, 0))];
+    for (write, miss) in [("write-through", "around"), ("write-evict", "around")] {
+        let set = [("l2.cache.write", write), ("l2.cache.write_miss", miss)];
+        let counts = run(&set, &lines, 3, 32);
+        let fetched = if write == "write-evict" { 3 } else { 1 };
+        assert_eq!((counts.dram_reads, counts.dram_writes), (fetched, 3), "{write}");
+    }
+}
+
+#[test]
+fn what_bypasses_the_l1_leaves_it_alone() {
+    let at: Where = |_, _, _| (0x1000, 4);
+    for opcode in ["LDG.E.STRONG.GPU", "ATOMG.E.ADD", "RED.E.ADD"] {
+        let lines = [load(at), memory(opcode, Some(5), None, at)];
+        let both = run(&[], &lines, 5, 32);
+        let alone = run(&[], &lines[..1], 5, 32);
+        assert_eq!(both.l1, alone.l1, "{opcode}");
+        assert_eq!(both.l2.accesses(), alone.l2.accesses() + 5 * 4, "{opcode}");
+    }
+}

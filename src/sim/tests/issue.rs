@@ -1,0 +1,152 @@
+//! Facts of warp scheduling and shared units, one test each, on hand-made
+//! instructions.
+
+use proptest::prelude::*;
+
+use crate::config::Resolved;
+use crate::testkit::scripted::{Line, Script, kernel_cycles, line, machine, memory, named};
+use crate::{Cause, Outcome};
+
+/// An SM with one scheduler, alone on its GPU, under a policy.
+fn lone(policy: &str, active_warps: &str) -> Resolved {
+    let keys = [
+        ("dispatch.sms", "1"),
+        ("sm.schedulers", "1"),
+        ("sm.policy", policy),
+        ("sm.active_warps", active_warps),
+        ("fetch.inner_caches", "1"),
+        ("sm.knee_loss_percent", "0"),
+    ];
+    let mut resolved = named("v100", &keys);
+    resolved.machine.fetch = None;
+    resolved
+}
+
+/// One CTA of `warps` warps that run `lines` once.
+fn run(resolved: &Resolved, lines: &[Line], warps: u32) -> Outcome {
+    Script::new(resolved, lines, 1, 1, 32 * warps).run(resolved)
+}
+
+fn cycles(resolved: &Resolved, lines: &[Line], warps: u32) -> u64 {
+    kernel_cycles(&run(resolved, lines, warps))
+}
+
+fn chain(length: usize) -> Vec<Line> {
+    vec![line("FADD", Some(1), Some(1)); length]
+}
+
+/// A load whose value is used at once, each warp its own line.
+fn load_and_use(opcode: &'static str) -> Vec<Line> {
+    let load = memory(opcode, Some(2), None, |_, warp, _| (warp << 12, 4));
+    vec![load, line("FADD", Some(1), Some(2))]
+}
+
+#[test]
+fn a_two_level_scheduler_issues_from_its_active_warps_only() {
+    let [one, two, all] = ["1", "2", "8"].map(|n| cycles(&lone("two-level", n), &chain(500), 8));
+    let alone = cycles(&lone("two-level", "1"), &chain(500), 1);
+    assert!(one.abs_diff(8 * alone) < one / 50, "{one} for eight warps of {alone} cycles");
+    assert!(two.abs_diff(4 * alone) < two / 50, "{two} for eight warps of {alone} cycles");
+    assert_eq!(all, cycles(&lone("lrr", "0"), &chain(500), 8), "all in the set: round robin");
+}
+
+#[test]
+fn a_warp_that_waits_for_memory_gives_its_place_up() {
+    let resolved = lone("two-level", "1");
+    let of = |opcode, warps| cycles(&resolved, &load_and_use(opcode), warps);
+    let (one, eight) = (of("LDG.E", 1), of("LDG.E", 8));
+    assert!(eight < one + 200, "eight loads take {eight} cycles, one {one}");
+    let (one, eight) = (of("LDS", 1), of("LDS", 8));
+    let latency = u64::from(resolved.machine.shared.latency_cycles);
+    assert!(eight > one + 6 * latency, "shared memory is no reason: {eight} against {one}");
+}
+
+#[test]
+fn ready_warps_outside_the_active_set_wait_for_a_resource() {
+    let outcome = run(&lone("two-level", "1"), &chain(500), 8);
+    let stalls = outcome.kernels[0].stalls;
+    let lrr = run(&lone("lrr", "0"), &chain(500), 8).kernels[0].stalls;
+    let resource = Cause::ExecutionResource as usize;
+    assert!(stalls[resource] > lrr[resource] + 1_000.0, "{stalls:?} against {lrr:?}");
+}
+
+/// Independent instructions: each has registers of its own.
+fn independent(opcode: &'static str, count: u16) -> Vec<Line> {
+    (0..count).map(|n| line(opcode, Some(2 * n), None)).collect()
+}
+
+#[test]
+fn one_scheduler_alone_has_a_shared_unit_to_itself() {
+    // Turing has one FP64 unit for four schedulers.
+    let resolved = named("rtx-2060", &[]);
+    let unit = &resolved.machine.units["fp64"];
+    assert!(unit.count < resolved.machine.sm.schedulers);
+    let work = independent("DADD", 64);
+    let alone = cycles(&resolved, &work, 1);
+    let port = 64 * u64::from(unit.initiation_cycles);
+    assert!(alone.abs_diff(port) < 64, "{alone} cycles for {port} of the unit");
+}
+
+#[test]
+fn schedulers_divide_a_shared_unit() {
+    let resolved = named("rtx-2060", &[]);
+    let unit = u64::from(resolved.machine.units["fp64"].initiation_cycles);
+    let (many, few) = (independent("DADD", 96), independent("DADD", 24));
+    let none = independent("FADD", 24);
+    let together = |bodies: &[&[Line]]| {
+        kernel_cycles(&Script::of_bodies(&resolved, bodies, 1, 1, 128).run(&resolved))
+    };
+    for (bodies, operations) in [
+        ([&many, &many, &many, &many], 4 * 96),
+        ([&many, &few, &few, &few], 96 + 3 * 24),
+        ([&many, &none, &few, &none], 96 + 24),
+    ] {
+        let found = together(&bodies.map(Vec::as_slice));
+        let port = operations * unit;
+        assert!(found.abs_diff(port) < port / 20, "{found} cycles for {port} of the unit");
+    }
+}
+
+#[test]
+fn an_empty_kernel_takes_the_pipeline_of_the_cycle_simulator() {
+    let resolved = machine(&[]);
+    assert_eq!(cycles(&resolved, &[line("EXIT", None, None)], 1), 8);
+}
+
+/// Lines without addresses, a shared load and a global one.
+fn any_line() -> impl Strategy<Value = Line> {
+    prop_oneof![
+        Just(line("FADD", Some(1), Some(1))),
+        Just(line("FADD", Some(3), None)),
+        Just(line("DADD", Some(4), Some(2))),
+        Just(line("MUFU.RCP", Some(3), Some(3))),
+        Just(line("BAR.SYNC", None, None)),
+        Just(memory("LDG.E", Some(2), None, |cta, warp, turn| ((cta + warp + turn) << 9, 4))),
+        Just(memory("LDS", Some(5), Some(1), |_, warp, _| (warp * 128, 4))),
+        Just(memory("STG.E", None, Some(1), |cta, warp, _| ((cta * 64 + warp) << 10, 4))),
+        Just(line("FADD", Some(1), Some(5))),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn the_stall_stack_sums_to_slots_times_cycles(
+        lines in proptest::collection::vec(any_line(), 1..40),
+        warps in 1_u32..12,
+        turns in 1_u32..4,
+    ) {
+        for (policy, active) in [("lrr", "0"), ("gto", "0"), ("oldest", "0"), ("two-level", "2")] {
+            let resolved = lone(policy, active);
+            let outcome = Script::new(&resolved, &lines, turns, 1, 32 * warps).run(&resolved);
+            let counts = &outcome.kernels[0];
+            let begin = counts.first_cta + resolved.machine.dispatch.cta_launch_cycles;
+            let slots = (counts.end - begin) as f64;
+            let booked: f64 = counts.stalls.iter().sum();
+            prop_assert!((booked - slots).abs() < 1e-3 * slots, "{policy}: {booked} of {slots}");
+            let issued = counts.stalls[Cause::Issued as usize];
+            let instructions = counts.warp_instructions as f64;
+            prop_assert!((issued - instructions).abs() < 1e-2 * instructions, "{policy}: {issued}");
+        }
+    }
+}
