@@ -12,8 +12,8 @@ use xxhash_rust::xxh3::Xxh3;
 use gpumodel_core::units::{WholeFolder, to_u64};
 
 use super::error::SynthError;
+use super::model::{Command, Workload};
 use super::text::{Halt, Totals, write_kernel};
-use super::workload::{Command, Workload};
 
 /// The command list's file name.
 const LIST: &str = "kernelslist.g";

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use gpumodel_core::isa::{Access, Code};
 
 use super::error::SynthError;
+use super::model::Workload;
 use super::text::{cta_bytes, header};
 use super::walk::Walk;
-use super::workload::Workload;
 
 /// Takes one executed instruction: warp in the CTA, index in the code, active lanes, and the
 /// addresses where the instruction has a width.

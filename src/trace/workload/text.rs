@@ -9,8 +9,8 @@ use gpumodel_core::units::{to_u32, to_u64, to_usize};
 
 use super::error::SynthError;
 use super::kernel::{Cta, Kernel};
+use super::model::Workload;
 use super::walk::Walk;
-use super::workload::Workload;
 
 /// What was written of one launch, or of several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

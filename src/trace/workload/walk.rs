@@ -8,9 +8,9 @@ use gpumodel_core::units::to_usize;
 
 use super::error::{Fault, SynthError};
 use super::kernel::{Cta, Kernel};
+use super::model::Workload;
 use super::program::Bounds;
 use super::stream::WarpStream;
-use super::workload::Workload;
 
 /// Most dynamic instructions of one warp: a text's lines are held until their number is known.
 const WARP_INSTRUCTIONS: u64 = 1 << 20;
