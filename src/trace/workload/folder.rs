@@ -11,9 +11,9 @@ use xxhash_rust::xxh3::Xxh3;
 
 use gpumodel_core::units::{WholeFolder, to_u64};
 
+use super::declared::{Command, Workload};
 use super::error::SynthError;
 use super::text::{Halt, Totals, write_kernel};
-use super::workload::{Command, Workload};
 
 /// The command list's file name.
 const LIST: &str = "kernelslist.g";

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use gpumodel_core::isa::{Access, Code};
 
+use super::declared::Workload;
 use super::error::SynthError;
 use super::text::{cta_bytes, header};
 use super::walk::Walk;
-use super::workload::Workload;
 
 /// Takes one executed instruction: warp in the CTA, index in the code, active lanes, and the
 /// addresses where the instruction has a width.

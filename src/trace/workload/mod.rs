@@ -18,6 +18,7 @@
 
 mod body;
 mod compile;
+mod declared;
 mod description;
 mod document;
 mod error;
@@ -36,12 +37,11 @@ mod stream;
 mod term;
 mod text;
 mod walk;
-mod workload;
 mod zipf;
 
+pub use declared::{Command, Workload, names};
 pub use error::SynthError;
 pub use folder::{Compression, FolderReport, write_folder};
 pub use kernel::{Cta, Kernel};
 pub use launch_records::{LaunchRecords, TakeRecord};
 pub use stream::WarpStream;
-pub use workload::{Command, Workload, names};

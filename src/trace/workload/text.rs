@@ -7,10 +7,10 @@ use std::io::{self, Write};
 use gpumodel_core::isa::{Access, AddressMode, Code, Instruction, Launch};
 use gpumodel_core::units::{to_u32, to_u64, to_usize};
 
+use super::declared::Workload;
 use super::error::SynthError;
 use super::kernel::{Cta, Kernel};
 use super::walk::Walk;
-use super::workload::Workload;
 
 /// What was written of one launch, or of several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

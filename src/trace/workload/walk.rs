@@ -6,11 +6,11 @@ use std::sync::Arc;
 use gpumodel_core::isa::{Access, Code, Launch};
 use gpumodel_core::units::to_usize;
 
+use super::declared::Workload;
 use super::error::{Fault, SynthError};
 use super::kernel::{Cta, Kernel};
 use super::program::Bounds;
 use super::stream::WarpStream;
-use super::workload::Workload;
 
 /// Most dynamic instructions of one warp: a text's lines are held until their number is known.
 const WARP_INSTRUCTIONS: u64 = 1 << 20;
