@@ -1,78 +1,58 @@
-//! The binary store: layout, writer, reader, importers of trace text.
+//! Traces of GPU kernels: a compact binary store, importers for the usual trace formats, and
+//! kernels that are declared in a file instead of traced.
 //!
-//! [`convert`] makes a store of traces; [`Store`] opens one; [`Store::cta`]
-//! gives a CTA, [`Cta::warp`] a [`WarpCursor`] that walks a warp's segments,
-//! masks and addresses.
+//! | module | content |
+//! |---|---|
+//! | `store` | the store: layout, writer, reader, cursors |
+//! | `import` | importers of Accel-Sim text (`.trace`, `.traceg`), `.tracez` and NVBit `mem_trace` logs |
+//! | [`workload`] | declared workloads: the instructions of a kernel from a TOML file |
 //!
-//! Knows trace files and bytes. Must not know what an opcode does, which GPU
-//! runs it, or who asks.
+//! [`convert`] writes a store from traces. [`Store`] opens one, [`Store::cta`] returns one of
+//! its CTAs, and [`Cta::warp`] a [`WarpCursor`] over the segments, active masks and addresses
+//! of a warp. [`export`] writes a store as grouped text again.
 //!
-//! # How records become small
-//! * A kernel's static instructions are numbered in order of first appearance
-//!   and kept once, with opcodes as text. Runs of consecutive numbers are
-//!   segments; a warp's path is a sequence of segments, and warps share paths.
-//! * Masks are runs of equal values per warp ([`mask`]).
-//! * Addresses are predicted ([`predict`]): an affine model per memory
-//!   instruction and chunk for a warp's first access, the warp's own past after
-//!   that. Only what differs is stored ([`stream`]); lane patterns that come back
-//!   are kept once per chunk ([`lanes`]). The address mode follows from the
-//!   tracer's rule and is stored where it does not.
-//! * A chunk is a range of CTAs in file order with at least 65 536 warp
-//!   instructions, up to 16 times as many where CTAs repeat each other, and is
-//!   compressed with zstd ([`chunk`] draws it; [`layout`] draws the file).
+//! The crate knows trace files. It does not know what an opcode does, and it models no GPU.
 //!
-//! A reading order: [`layout`], [`records`], [`pack`], [`chunk`], [`cursor`],
-//! [`store`], then `import`.
+//! # Example
+//! ```
+//! use gpumodel_trace::{ConvertRequest, Silent, Store, convert};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let scratch = tempfile::tempdir()?;
+//! # let samples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/samples");
+//! let request = ConvertRequest {
+//!     inputs: vec![samples.join("saxpy")],
+//!     output: scratch.path().join("saxpy.gpt"),
+//!     ..ConvertRequest::default()
+//! };
+//! let report = convert(&request, &Silent)?;
+//!
+//! let store = Store::open(&request.output)?;
+//! assert_eq!(store.kernel_count(), report.kernels);
+//! // The first warp of the first CTA of the first kernel, segment by segment.
+//! let mut warp = store.cta(0, 0)?.warp(0);
+//! let (mut instructions, mut active_lanes) = (0, 0);
+//! while let Some(_segment) = warp.next_segment() {
+//!     instructions += warp.left();
+//!     active_lanes += warp.skip(warp.left());
+//! }
+//! assert!(active_lanes <= 32 * u64::from(instructions));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! `examples/count_opcodes.rs` is a whole program that needs this crate alone.
 
-// The map above links to this room's private files.
-#![allow(rustdoc::private_intra_doc_links)]
-
-mod access;
-mod block;
-mod cache;
-mod chunk;
-mod content;
-mod cursor;
-mod dictionary;
 mod error;
-mod executed;
-mod export;
-mod file;
 mod filter;
-mod fit;
-#[cfg(test)]
-mod hostile;
 mod import;
-mod index;
-mod lanes;
-mod layout;
-mod map;
-mod mask;
-mod number;
-mod pack;
-mod path;
-mod predict;
-mod program;
-mod records;
-mod selection;
 mod store;
-mod strands;
-mod stream;
-mod summary;
-mod survey;
-mod tails;
 pub mod workload;
-mod writer;
 
-pub use cursor::{Cta, WarpCursor};
 pub use error::TraceError;
-pub use export::export;
 pub use filter::{CtaChoice, Filter, KernelIds, NamePattern};
 pub use import::{
     Beside, ConvertReport, ConvertRequest, Launches, Progress, Silent, TakeRecord, convert,
     convert_launches, expand, sources,
 };
-pub use store::{Command, Store};
-pub use summary::KernelSummary;
-pub use survey::Survey;
-pub use tails::CtaTails;
+pub use store::{Command, Cta, CtaTails, KernelSummary, Store, Survey, WarpCursor, export};

@@ -4,29 +4,17 @@
 //! Formats and compressions are found from the content, never from names.
 
 mod accelsim;
-mod container;
-mod conveyor;
+mod by_warp;
+mod cta_selector;
 mod description;
-mod expand;
-mod grouped;
-mod header;
-mod kernel;
-mod line;
+mod generated;
 mod list;
 mod memlog;
-mod memo;
-mod pick;
-mod piece;
-#[cfg(test)]
-mod plain;
-mod raw;
+mod read_ahead;
 mod request;
 mod source;
-mod spill;
-mod strand;
-mod text;
+mod text_fault;
 mod tracez;
-mod walked;
 
 use std::fs;
 use std::path::Path;
@@ -34,18 +22,18 @@ use std::path::Path;
 use gpumodel_core::isa::Launch;
 use gpumodel_core::units::to_u64;
 
-use super::error::TraceError;
-use super::store::{Command, Store};
-use super::writer::StoreWriter;
+use crate::error::TraceError;
+use crate::store::writer::StoreWriter;
+use crate::store::{Command, Store};
 use gpumodel_core::units::quoted;
 
 use list::{Plan, Step};
 use source::{Source, TextBlock};
 
+pub use generated::{Launches, TakeRecord, convert_launches};
 pub use list::sources;
 pub use request::{Beside, ConvertReport, ConvertRequest, Progress, Silent};
 pub use tracez::expand;
-pub use walked::{Launches, TakeRecord, convert_launches};
 
 /// What became of one trace file.
 enum Outcome {
@@ -79,7 +67,7 @@ struct Imported {
 
 impl Imported {
     /// Counts the lines of `piece` that are kept as text.
-    fn note(&mut self, piece: &piece::Piece) {
+    fn note(&mut self, piece: &accelsim::parse::Piece) {
         let open = to_u64(piece.batch.open());
         self.tails += to_u64(piece.batch.tails.len()) - open;
         self.open += open;

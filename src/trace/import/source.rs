@@ -13,7 +13,7 @@ use liblzma::bufread::XzDecoder;
 use liblzma::stream::{CONCATENATED, Stream};
 
 use crate::error::TraceError;
-use crate::file;
+use crate::store::file;
 use gpumodel_core::units::to_u64;
 
 /// Bytes of text per block, unless a line is longer.

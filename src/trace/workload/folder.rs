@@ -11,8 +11,8 @@ use xxhash_rust::xxh3::Xxh3;
 
 use gpumodel_core::units::{WholeFolder, to_u64};
 
+use super::declared::{Command, Workload};
 use super::error::SynthError;
-use super::model::{Command, Workload};
 use super::text::{Halt, Totals, write_kernel};
 
 /// The command list's file name.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use gpumodel_core::isa::{Access, Code};
 
+use super::declared::Workload;
 use super::error::SynthError;
-use super::model::Workload;
 use super::text::{cta_bytes, header};
 use super::walk::Walk;
 

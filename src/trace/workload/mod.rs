@@ -18,6 +18,7 @@
 
 mod body;
 mod compile;
+mod declared;
 mod description;
 mod document;
 mod error;
@@ -27,7 +28,6 @@ mod kernel;
 mod launch_records;
 mod law;
 mod listing;
-mod model;
 mod names;
 mod program;
 mod random;
@@ -39,9 +39,9 @@ mod text;
 mod walk;
 mod zipf;
 
+pub use declared::{Command, Workload, names};
 pub use error::SynthError;
 pub use folder::{Compression, FolderReport, write_folder};
 pub use kernel::{Cta, Kernel};
 pub use launch_records::{LaunchRecords, TakeRecord};
-pub use model::{Command, Workload, names};
 pub use stream::WarpStream;

@@ -7,9 +7,9 @@ use std::io::{self, Write};
 use gpumodel_core::isa::{Access, AddressMode, Code, Instruction, Launch};
 use gpumodel_core::units::{to_u32, to_u64, to_usize};
 
+use super::declared::Workload;
 use super::error::SynthError;
 use super::kernel::{Cta, Kernel};
-use super::model::Workload;
 use super::walk::Walk;
 
 /// What was written of one launch, or of several.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use gpumodel_core::isa::{Access, Code, Launch};
 use gpumodel_core::units::to_usize;
 
+use super::declared::Workload;
 use super::error::{Fault, SynthError};
 use super::kernel::{Cta, Kernel};
-use super::model::Workload;
 use super::program::Bounds;
 use super::stream::WarpStream;
 

@@ -1,6 +1,6 @@
 //! Stores whose checksums are right: without that only checksums would be fuzzed.
 //!
-//! The layout is that of `src/trace/layout.rs`.
+//! The layout is that of `src/trace/store/layout.rs`.
 
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -1,7 +1,7 @@
 //! The addresses of a warp's access, and the numbers of a log.
 
-use crate::number::low_byte;
-use crate::records::Lines;
+use crate::store::records::Lines;
+use crate::store::varint::low_byte;
 use gpumodel_core::isa::AddressMode;
 use gpumodel_core::units::{to_u32, to_u64};
 

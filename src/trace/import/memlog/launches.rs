@@ -13,9 +13,9 @@ use rustc_hash::FxHashMap;
 use gpumodel_core::isa::Launch;
 use gpumodel_core::units::to_u32;
 
-use super::super::pick::Pick;
+use super::super::cta_selector::Pick;
 use super::line::{Opening, SLOTS};
-use super::piece::Head;
+use super::parse::Head;
 
 /// Most CTAs of all launches together: their slots are numbered in 64 bits.
 const MOST: u64 = u64::MAX / SLOTS / 2;
@@ -135,9 +135,9 @@ impl Launches {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::pick::Pick;
+    use super::super::super::cta_selector::Pick;
     use super::super::line::{Opening, SLOTS};
-    use super::super::piece::Head;
+    use super::super::parse::Head;
     use super::Launches;
     use gpumodel_core::isa::Launch;
     use gpumodel_core::units::Dim3;

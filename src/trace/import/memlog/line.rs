@@ -3,7 +3,7 @@
 //! A line of the tool begins with `MEMTRACE: ` and is fields with ` - ` between. What
 //! an application writes may stand between such lines, and before one.
 
-use crate::layout::{MOST_CTAS, MOST_THREADS};
+use crate::store::layout::{MOST_CTAS, MOST_THREADS};
 use gpumodel_core::isa::Launch;
 use gpumodel_core::units::Dim3;
 

@@ -15,7 +15,7 @@
 mod addresses;
 mod launches;
 mod line;
-mod piece;
+mod parse;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,28 +24,28 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::error::TraceError;
-use crate::layout::MOST_STATICS;
-use crate::records::{Block, Static};
 use crate::store::Command;
-use crate::writer::StoreWriter;
+use crate::store::layout::MOST_STATICS;
+use crate::store::records::{Block, Static};
+use crate::store::writer::StoreWriter;
 use gpumodel_core::isa::Launch;
 use gpumodel_core::units::quoted;
 use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
 
 use super::accelsim::RAW_BATCH;
-use super::conveyor::carry;
-use super::kernel::{Kernel, MOST_CTA_INSTRUCTIONS};
-use super::pick::Pick;
-use super::raw::{NOWHERE, RawBlock, Room, Warps};
+use super::by_warp::Merge;
+use super::by_warp::{NOWHERE, RawBlock, Room, Warps};
+use super::cta_selector::Pick;
+use super::read_ahead::carry;
 use super::request::{ConvertRequest, Progress};
 use super::source::{Source, TextBlock};
-use super::spill::Merge;
-use super::text::Fault;
+use super::text_fault::Fault;
 use super::{Imported, Outcome};
+use crate::store::kernel_writer::{Kernel, MOST_CTA_INSTRUCTIONS};
 
 use launches::{Launches, Logged};
 use line::{MARK, SLOTS};
-use piece::{Piece, parse};
+use parse::{Piece, parse};
 
 /// Bytes between the PCs that static instructions without one are given.
 const PC_STEP: u64 = 0x10;

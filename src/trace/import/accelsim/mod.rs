@@ -1,0 +1,267 @@
+//! Traces of the Accel-Sim tracer, grouped or raw, of every version.
+//!
+//! One thread decompresses; blocks of text are parsed in parallel, put together
+//! in file order, packed in parallel, and written in file order: the bytes of
+//! the store do not depend on the number of threads.
+
+mod grouped;
+pub(super) mod header;
+mod line;
+mod line_cache;
+pub(super) mod parse;
+#[cfg(test)]
+mod plain;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::error::TraceError;
+use crate::store::Command;
+use crate::store::layout::MOST_STATICS;
+use crate::store::records::Block;
+use crate::store::writer::StoreWriter;
+use gpumodel_core::units::quoted;
+
+use super::by_warp::{RawBlock, Room, Warps};
+use super::cta_selector::Pick;
+use super::read_ahead::carry;
+use super::request::{ConvertRequest, Progress};
+use super::source::{Source, TextBlock};
+use super::text_fault::Fault;
+use super::{Imported, Outcome};
+use crate::store::kernel_writer::Kernel;
+use grouped::{Frames, Numbered};
+use header::Header;
+use parse::{Dialect, Piece, parse};
+
+/// Most fields before a line's own: one published fixture of version 6 has 11.
+const MOST_LEADING: usize = 11;
+/// Blocks of a raw trace that are spelled out at once, in warp instructions.
+pub(crate) const RAW_BATCH: usize = 1 << 19;
+
+/// True when the start of `text` is a trace of this family.
+pub(crate) fn recognise(text: &[u8]) -> bool {
+    text.trim_ascii_start().starts_with(b"-kernel")
+}
+
+/// Imports the trace in `source`, whose first block was read, if the request takes it.
+pub(crate) fn import(
+    source: Source,
+    first: TextBlock,
+    request: &ConvertRequest,
+    writer: &mut StoreWriter,
+    progress: &dyn Progress,
+) -> Result<Outcome, TraceError> {
+    let path = source.path().to_path_buf();
+    let header = header::read(&first.bytes);
+    let header = header.map_err(|fault| fault.in_file(&path, first.first_line))?;
+    if !request.filter.takes(&header.launch) {
+        return Ok(Outcome::LeftOut(Box::new(header.launch)));
+    }
+    let body = &first.bytes[header.bytes..];
+    let dialect = dialect(body, &header).map_err(|f| f.in_file(&path, first.first_line))?;
+    let mut import = Import::new(&path, dialect, &header, request, writer);
+    let rest = TextBlock { bytes: body.to_vec(), first_line: first.first_line + header.lines };
+    import.all(source, rest, progress)?;
+    import.end().map(Outcome::Taken)
+}
+
+/// The form of the lines, from the first ones after the header.
+pub(crate) fn dialect(body: &[u8], header: &Header) -> Result<Dialect, Fault> {
+    let lines = body.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    let raw = lines
+        .clone()
+        .find(|line| !line.is_empty() && **line != *b"#")
+        .is_some_and(|line| !line.starts_with(b"#"));
+    let mut possible = lines.filter(|line| line.first().is_some_and(u8::is_ascii_hexdigit));
+    let mut lines = possible.clone().filter(|line| !is_setting(line));
+    let leading = possible.find_map(|line| leading(line, header.line_info)).unwrap_or(0);
+    if raw && leading < 4 {
+        let expected = "`#BEGIN_TB`, or raw lines of CTA x, y, z, warp, PC and mask".to_owned();
+        let found = quoted(lines.next().unwrap_or_default());
+        return Err(Fault { line: header.lines, expected, found });
+    }
+    let leading = if leading < 4 { 0 } else { leading };
+    let (grid, warps_per_cta) = (header.launch.grid, header.launch.warps_per_cta());
+    Ok(Dialect { leading, line_info: header.line_info, raw, grid, warps_per_cta })
+}
+
+/// True of `key = value`; what an instruction ends in may have an `=` of its own.
+fn is_setting(line: &[u8]) -> bool {
+    line.windows(3).any(|three| three == b" = ")
+}
+
+/// Fields before those of `line` that every version has: the fewest, none or the
+/// four of CTA and warp at least, after which it reads as an instruction. The
+/// tracer's `TOOL_TRACE_CORE` adds SM and warp slot to the four, and nothing in the
+/// file says so.
+fn leading(line: &[u8], line_info: bool) -> Option<usize> {
+    let starts = line.iter().enumerate().filter(|(_, byte)| **byte == b' ').map(|(at, _)| at + 1);
+    let starts = std::iter::once(0).chain(starts).take(1 + MOST_LEADING).enumerate();
+    let number = |field: &[u8]| !field.is_empty() && field.iter().all(u8::is_ascii_digit);
+    let numbered = line.split(|byte| *byte == b' ').take(4).all(number);
+    let mut possible = starts.filter(|(fields, _)| *fields == 0 || *fields >= 4 && numbered);
+    let found = possible.find(|&(_, start)| line::parse(&line[start..], line_info).is_ok());
+    found.map(|(fields, _)| fields)
+}
+
+/// A raw trace has no frame.
+fn only_lines(piece: &Piece) -> Result<(), Fault> {
+    let Some(mark) = piece.marks.first() else { return Ok(()) };
+    let expected = "only instruction lines in a raw trace".to_owned();
+    Err(Fault { line: mark.line, expected, found: format!("{:?}", mark.mark) })
+}
+
+/// Fails when instructions are not `few`.
+fn few(few: bool) -> Result<(), Fault> {
+    let expected = "at most a million distinct instructions".to_owned();
+    few.then_some(()).ok_or_else(|| Fault { line: 0, expected, found: "more".to_owned() })
+}
+
+/// One file on its way.
+pub(crate) struct Import<'w> {
+    path: PathBuf,
+    dialect: Dialect,
+    kernel: Kernel<'w>,
+    frames: Frames,
+    warps: Warps,
+    pick: Pick,
+    pub(crate) imported: Imported,
+    last_line: u64,
+}
+
+impl<'w> Import<'w> {
+    /// Starts the kernel of `header` in `writer`.
+    pub(crate) fn new(
+        path: &Path,
+        dialect: Dialect,
+        header: &Header,
+        request: &ConvertRequest,
+        writer: &'w mut StoreWriter,
+    ) -> Self {
+        let launch = &header.launch;
+        let index = writer.kernel(launch, &header.text);
+        writer.command(Command::Kernel(index));
+        let room = Room::beside(&request.output, request.memory());
+        let pick = || Pick::new(request.filter.ctas.clone());
+        Self {
+            path: path.to_path_buf(),
+            dialect,
+            kernel: Kernel::new(writer, launch.grid),
+            frames: Frames::new(dialect),
+            warps: Warps::new(header.tracer, launch.warps_per_cta(), room, pick()),
+            pick: pick(),
+            imported: Imported::default(),
+            last_line: 1,
+        }
+    }
+
+    /// Reads, parses and takes everything.
+    fn all(
+        &mut self,
+        source: Source,
+        first: TextBlock,
+        progress: &dyn Progress,
+    ) -> Result<(), TraceError> {
+        let source = carry(source, first, progress, &mut |blocks| self.take(blocks))?;
+        self.imported.text_bytes = source.text_bytes;
+        self.imported.file_bytes = source.file_bytes();
+        Ok(())
+    }
+
+    /// Parses `blocks` in parallel and takes them in order.
+    fn take(&mut self, blocks: &[TextBlock]) -> Result<(), TraceError> {
+        let dialect = self.dialect;
+        let pieces: Vec<Result<Piece, Fault>> =
+            blocks.par_iter().map(|block| parse(&block.bytes, &dialect)).collect();
+        for (piece, block) in pieces.into_iter().zip(blocks) {
+            let first = block.first_line;
+            let in_file = |fault: Fault| fault.in_file(&self.path, first);
+            let piece = piece.map_err(in_file)?;
+            self.last_line = first + piece.lines;
+            if self.dialect.raw {
+                self.imported.note(&piece);
+                only_lines(&piece).map_err(in_file)?;
+                self.warps.piece(&piece)?;
+                few(self.warps.statics() <= MOST_STATICS).map_err(in_file)?;
+            } else {
+                self.grouped(piece).map_err(|fault| fault.in_file(&self.path, first))?;
+            }
+        }
+        self.flush()
+    }
+
+    /// Packs and writes what is complete.
+    pub(crate) fn flush(&mut self) -> Result<(), TraceError> {
+        self.kernel.flush()
+    }
+
+    /// Takes the next piece of a grouped trace.
+    pub(crate) fn grouped(&mut self, piece: Piece) -> Result<(), Fault> {
+        self.imported.note(&piece);
+        let some = !self.pick.all();
+        // Of some blocks only their own instructions are numbered.
+        let numbers = if some { Some(Arc::default()) } else { self.kernel.numbers(&piece.batch) };
+        few(numbers.is_some())?;
+        let numbers = numbers.unwrap_or_default();
+        let numbered = Numbered { batch: Arc::new(piece.batch), numbers };
+        let mut blocks = Vec::new();
+        self.frames.piece(&numbered, &piece.marks, |block| blocks.push(block))?;
+        for mut block in blocks {
+            if some {
+                let linear = block.position.linear(self.dialect.grid);
+                if block.is_empty() || !self.pick.block(linear) {
+                    continue;
+                }
+                self.kernel.number(&mut block);
+                few(self.kernel.statics() <= MOST_STATICS)?;
+            }
+            self.imported.notes += u64::from(!block.note.is_empty());
+            self.kernel.push(block);
+        }
+        Ok(())
+    }
+
+    /// Writes what is left.
+    pub(crate) fn end(mut self) -> Result<Imported, TraceError> {
+        self.frames.end().map_err(|fault| fault.in_file(&self.path, self.last_line))?;
+        self.raw()?;
+        let Imported { text_bytes, file_bytes, .. } = self.imported;
+        let ctas = self.kernel.end(text_bytes, file_bytes)?;
+        Ok(Imported { ctas, ..self.imported })
+    }
+
+    /// Takes the blocks of a raw trace, whose records are all there now.
+    fn raw(&mut self) -> Result<(), TraceError> {
+        let grid = self.dialect.grid;
+        let named = |error| match error {
+            TraceError::Request(text) => {
+                TraceError::Request(format!("{}: {text}", self.path.display()))
+            }
+            other => other,
+        };
+        let mut blocks = std::mem::take(&mut self.warps).blocks(grid)?;
+        let numbers = self.kernel.numbers(&blocks.statics);
+        let numbers = numbers.expect("no more statics than the pieces had");
+        loop {
+            let mut waiting: Vec<RawBlock> = Vec::new();
+            let mut records = 0;
+            while records < RAW_BATCH
+                && let Some(block) = blocks.next().map_err(named)?
+            {
+                records += block.records;
+                waiting.push(block);
+            }
+            if waiting.is_empty() {
+                return Ok(());
+            }
+            let statics = &blocks.statics.statics;
+            let spelled: Vec<Block> =
+                waiting.into_par_iter().map(|block| block.block(statics, &numbers)).collect();
+            spelled.into_iter().for_each(|block| self.kernel.push(block));
+            self.kernel.flush()?;
+        }
+    }
+}

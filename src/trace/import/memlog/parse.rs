@@ -1,0 +1,143 @@
+//! Parses one block of a log, independently of all others.
+
+use std::io::BufRead;
+
+use rustc_hash::FxHashMap;
+
+use crate::store::records::{Record, Static};
+use gpumodel_core::units::quoted;
+use gpumodel_core::units::{Dim3, to_u32};
+
+use super::super::accelsim::parse as text;
+use super::super::text_fault::Fault;
+use super::addresses::{LANES, lines, read};
+use super::line::{self, Access, Line, Opening};
+
+/// A parsed block.
+#[derive(Debug, Default)]
+pub(super) struct Piece {
+    /// The records; what is still missing is their places and statics.
+    pub(super) records: text::Piece,
+    pub(super) statics: Vec<Static>,
+    /// Of each static: the line tells its PC.
+    pub(super) placed: Vec<bool>,
+    /// Of each record.
+    pub(super) heads: Vec<Head>,
+    /// Launches, each with the records before it and its line.
+    pub(super) launches: Vec<(usize, u64, Opening)>,
+    /// Lines of others than the tool.
+    pub(super) others: u64,
+    /// Lines of data and address alone.
+    pub(super) pairs: u64,
+}
+
+/// Where an access belongs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    pub(super) context: u64,
+    pub(super) id: u64,
+    pub(super) cta: Dim3,
+    pub(super) slot: u64,
+    /// Line in the block, from 0.
+    pub(super) line: u64,
+}
+
+/// What makes static instructions differ in a log.
+type Key<'a> = (&'a str, Option<u8>, Option<u64>);
+
+/// Parses `text`, whole lines.
+///
+/// # Errors
+/// A [`Fault`] at the first line of the tool that is not as it should be.
+pub(super) fn parse(text: &[u8]) -> Result<Piece, Fault> {
+    let mut piece = Piece::default();
+    let mut numbers: FxHashMap<Key<'_>, u32> = FxHashMap::default();
+    let mut addresses = [0; LANES];
+    let mut after = text;
+    let mut number = 0;
+    while !after.is_empty() {
+        let rest = after;
+        // Reading from memory cannot fail.
+        let bytes = after.skip_until(b'\n').unwrap_or(rest.len());
+        let content = rest[..bytes].trim_ascii();
+        let fault = |expected: &str| {
+            let found = quoted(content);
+            Fault { line: number, expected: expected.to_owned(), found }
+        };
+        match line::read(content).map_err(fault)? {
+            Line::Access(access) => {
+                read(access.addresses, &mut addresses).map_err(|expected| {
+                    let found = quoted(access.addresses);
+                    Fault { line: number, expected: expected.to_owned(), found }
+                })?;
+                piece.access(&access, &addresses, number, &mut numbers);
+            }
+            Line::Launch(opening) => piece.launches.push((piece.heads.len(), number, *opening)),
+            Line::Pair => piece.pairs += 1,
+            Line::Other => piece.others += u64::from(!content.is_empty()),
+        }
+        number += 1;
+    }
+    Ok(piece)
+}
+
+impl Piece {
+    fn access<'a>(
+        &mut self,
+        access: &Access<'a>,
+        addresses: &[u64; LANES],
+        line: u64,
+        numbers: &mut FxHashMap<Key<'a>, u32>,
+    ) {
+        let Access { context, id, cta, slot, opcode, size, pc, .. } = *access;
+        let number = *numbers.entry((opcode, size, pc)).or_insert_with(|| {
+            self.statics.push(Static {
+                pc: pc.unwrap_or_default(),
+                opcode: opcode.into(),
+                destinations: Box::default(),
+                sources: Box::default(),
+                width: size.unwrap_or_else(|| width(opcode)),
+                immediates: Box::default(),
+                line: None,
+            });
+            self.placed.push(pc.is_some());
+            to_u32(self.statics.len() - 1)
+        });
+        let batch = &mut self.records.batch;
+        let (mask, lines) = lines(addresses, &mut batch.deltas);
+        batch.records.push(Record { number, mask });
+        batch.accesses.push(lines);
+        self.heads.push(Head { context, id, cta, slot, line });
+    }
+}
+
+/// Bytes per lane by the rule of Accel-Sim's tracer: the first part of the opcode
+/// that is a number of bits, `U` before it or not; else 4.
+fn width(opcode: &str) -> u8 {
+    let bits = opcode
+        .split('.')
+        .skip(1)
+        .find_map(|part| part.strip_prefix('U').unwrap_or(part).parse::<u32>().ok());
+    bits.and_then(|bits| u8::try_from(bits / 8).ok()).filter(|&bytes| bytes > 0).unwrap_or(4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::width;
+
+    #[test]
+    fn widths_come_from_the_opcode() {
+        let cases = [
+            ("LDG.E.64.SYS", 8),
+            ("LDG.E.U8", 1),
+            ("STG.E", 4),
+            ("LDG.E.128", 16),
+            ("LDS.U.16", 2),
+            ("LDG.E.S8", 4),
+            ("LDSM.16.M88.4", 2),
+        ];
+        for (opcode, bytes) in cases {
+            assert_eq!(width(opcode), bytes, "{opcode}");
+        }
+    }
+}

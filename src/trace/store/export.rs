@@ -1,0 +1,222 @@
+//! A store back to text: grouped traces and their command list, as Accel-Sim's
+//! post-processor writes them.
+
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use gpumodel_core::isa::{Access, AddressMode, Code, Instruction, Register};
+use gpumodel_core::units::{Scratch, to_u64, to_usize};
+
+use super::cursor::{Cta, WarpCursor};
+use super::reader::{Command, Store};
+use super::trailing_fields::CtaTails;
+use crate::error::TraceError;
+use crate::filter::Filter;
+use crate::import::ConvertRequest;
+
+/// Tracers before this one repeat CTA and warp in front of every line.
+const BARE_LINES_SINCE: u32 = 3;
+
+/// Writes the launches of `store` that the filters of `request` take to the
+/// folder `request.output`, which must not exist: `kernelslist.g` and one
+/// `kernel-<n>.traceg` per launch, numbered in list order. Gives the number of
+/// launches. On an error nothing is left behind.
+///
+/// Converting the folder again gives a store with the same content, but for
+/// launches that were left out.
+///
+/// # Errors
+/// [`TraceError`] when the folder exists or cannot be written, when a launch is
+/// memory-only ([`super::KernelSummary::memory_only`]), or when the store is damaged.
+pub fn export(store: &Store, request: &ConvertRequest) -> Result<usize, TraceError> {
+    let filter = &request.filter;
+    let target = &request.output;
+    if target.exists() {
+        let text = format!("{} exists: name a folder that does not", target.display());
+        return Err(TraceError::Request(text));
+    }
+    whole(store, filter)?;
+    let wrong = |error| TraceError::io("write", target, error);
+    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let scratch = Scratch::create(parent.unwrap_or(Path::new("."))).map_err(wrong)?;
+    // A folder of its own inside has the rights that new folders have.
+    let folder = scratch.path().join("traces");
+    fs::create_dir(&folder).map_err(wrong)?;
+    let mut list = String::new();
+    let mut kernels = 0;
+    for command in store.commands() {
+        match command {
+            Command::MemcpyHtoD { destination, bytes } => {
+                list.push_str(&format!("MemcpyHtoD,0x{destination:016x},{bytes}\n"));
+            }
+            Command::Kernel(kernel) if filter.takes(&store.kernel(kernel).launch()) => {
+                kernels += 1;
+                let name = format!("kernel-{kernels}.traceg");
+                Export::new(store, kernel, folder.join(&name))?.all()?;
+                list.push_str(&name);
+                list.push('\n');
+            }
+            Command::Kernel(_) => {}
+        }
+    }
+    fs::write(folder.join("kernelslist.g"), list).map_err(wrong)?;
+    fs::rename(&folder, target).map_err(wrong)?;
+    Ok(kernels)
+}
+
+/// Fails when a launch that `filter` takes has too little for a trace.
+fn whole(store: &Store, filter: &Filter) -> Result<(), TraceError> {
+    let mut kernels = (0..store.kernel_count()).map(|kernel| store.kernel(kernel));
+    let refused = kernels.find(|one| one.memory_only() && filter.takes(&one.launch()));
+    let Some(kernel) = refused else { return Ok(()) };
+    Err(TraceError::Request(format!(
+        "{}: `{}` is of a `mem_trace` log, which has accesses alone; a trace made of it would pass \
+         for one of whole kernels",
+        store.path().display(),
+        kernel.name()
+    )))
+}
+
+/// One launch on its way to text.
+struct Export<'s> {
+    store: &'s Store,
+    kernel: usize,
+    path: PathBuf,
+    /// Per static the text from the mask to the width, and the immediates.
+    texts: Vec<(String, String)>,
+    /// Lines repeat CTA and warp.
+    leading: bool,
+}
+
+impl<'s> Export<'s> {
+    fn new(store: &'s Store, kernel: usize, path: PathBuf) -> Result<Self, TraceError> {
+        let code = store.code(kernel)?;
+        let texts = code.instructions.iter().map(|one| text(one, &code)).collect();
+        let version = store.kernel(kernel).header().lines().find_map(|line| {
+            line.strip_prefix("-accelsim tracer version = ")?.split('.').next()?.parse().ok()
+        });
+        let leading = version.unwrap_or(0) < BARE_LINES_SINCE;
+        Ok(Self { store, kernel, path, texts, leading })
+    }
+
+    fn all(&self) -> Result<(), TraceError> {
+        let wrong = |error| TraceError::io("write", &self.path, error);
+        let file = fs::File::create(&self.path).map_err(wrong)?;
+        let mut out = BufWriter::with_capacity(1 << 18, file);
+        let summary = self.store.kernel(self.kernel);
+        header(summary.header(), &mut out).map_err(wrong)?;
+        let code = self.store.code(self.kernel)?;
+        for ordinal in 0..summary.cta_count() {
+            let cta = self.store.cta(self.kernel, ordinal)?;
+            let tails = self.store.tails(self.kernel, ordinal)?;
+            self.cta(&cta, &tails, &code, &mut out).map_err(wrong)?;
+        }
+        out.flush().map_err(wrong)
+    }
+
+    fn cta(
+        &self,
+        cta: &Cta,
+        tails: &CtaTails,
+        code: &Code,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let at = cta.position;
+        write!(out, "\n#BEGIN_TB\n\nthread block = {},{},{}\n", at.x, at.y, at.z)?;
+        if !tails.note.is_empty() {
+            out.write_all(&tails.note)?;
+            out.write_all(b"\n")?;
+        }
+        for warp in 0..cta.warp_count() {
+            write!(out, "\nwarp = {warp}\ninsts = {}\n", cta.warp_instructions(warp))?;
+            let tails = tails.warps.get(to_usize(warp)).map_or(&[][..], |tails| &tails[..]);
+            let lead = match self.leading {
+                true => format!("{} {} {} {warp} ", at.x, at.y, at.z),
+                false => String::new(),
+            };
+            self.warp(cta.warp(warp), tails, code, &lead, out)?;
+        }
+        out.write_all(b"\n#END_TB\n")
+    }
+
+    fn warp(
+        &self,
+        mut cursor: WarpCursor,
+        tails: &[(u64, Vec<u8>)],
+        code: &Code,
+        lead: &str,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let mut access = Access::default();
+        let mut tails = tails.iter().peekable();
+        let mut passed = 0_usize;
+        while cursor.next_segment().is_some() {
+            while let Some(number) = cursor.instruction() {
+                let instruction = &code.instructions[to_usize(number)];
+                let (fixed, immediates) = &self.texts[to_usize(number)];
+                let line = instruction.line.map(|line| format!("{line} ")).unwrap_or_default();
+                let mask = cursor.mask();
+                write!(out, "{lead}{line}{:04x} {mask:08x} {fixed} ", instruction.pc)?;
+                if instruction.width > 0 {
+                    cursor.access(&mut access);
+                    addresses(&access, out)?;
+                } else {
+                    cursor.skip(1);
+                }
+                out.write_all(immediates.as_bytes())?;
+                if let Some((_, tail)) = tails.next_if(|tail| tail.0 == to_u64(passed)) {
+                    out.write_all(tail)?;
+                    out.write_all(b" ")?;
+                }
+                out.write_all(b"\n")?;
+                passed += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The header with the blank lines that tracers put around its last line, a comment.
+fn header(lines: &str, out: &mut impl Write) -> io::Result<()> {
+    match lines.rsplit_once('\n') {
+        Some((keys, comment)) if comment.starts_with('#') => {
+            write!(out, "{keys}\n\n{comment}\n\n\n")
+        }
+        _ => writeln!(out, "{lines}"),
+    }
+}
+
+/// Registers, opcode and width of an instruction, and its immediates; without what
+/// a tail holds.
+fn text(instruction: &Instruction, code: &Code) -> (String, String) {
+    let list = |registers: &[Register]| {
+        registers.iter().fold(registers.len().to_string(), |text, one| format!("{text} {one}"))
+    };
+    let opcode = &code.opcodes[to_usize(instruction.opcode)];
+    let (destinations, sources) = (list(&instruction.destinations), list(&instruction.sources));
+    if instruction.is_open() {
+        return (format!("{destinations} {opcode} {sources}"), String::new());
+    }
+    let immediates = instruction.immediates.iter().map(|value| format!("{value} ")).collect();
+    (format!("{destinations} {opcode} {sources} {}", instruction.width), immediates)
+}
+
+fn addresses(access: &Access, out: &mut impl Write) -> io::Result<()> {
+    match access.mode {
+        AddressMode::Stride => write!(out, "1 0x{:x} {} ", access.base, access.stride),
+        AddressMode::List => {
+            out.write_all(b"0 ")?;
+            access.active().try_for_each(|(_, address)| write!(out, "0x{address:x} "))
+        }
+        AddressMode::Delta => {
+            write!(out, "2 0x{:x} ", access.base)?;
+            let mut last = access.base;
+            access.active().skip(1).try_for_each(|(_, address)| {
+                let delta = address.wrapping_sub(last).cast_signed();
+                last = address;
+                write!(out, "{delta} ")
+            })
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The bytes of a store, version 1. All numbers are little-endian; rows have no
+//! alignment and are read in place.
+//!
+//! ```text
+//! +--------+--------------------------+----------------+------------------+
+//! | Header | chunks, tails (zstd) …   | codes (zstd) … | index            |
+//! | 80 B   | in order of kernel, CTA  | after kernels  | checksummed      |
+//! +--------+--------------------------+----------------+------------------+
+//!   index: IndexHead | KernelRow[] | CommandRow[] | ChunkRow[] | CodeRow[] | texts (zstd)
+//! ```
+//!
+//! | bytes | header field | meaning |
+//! |---|---|---|
+//! | 0-7 | magic | `gptrace\n` |
+//! | 8-11 | version | 1 |
+//! | 12-15 | reserved | 0 |
+//! | 16-23 | file_bytes | size of the file |
+//! | 24-31 | index_offset | where the index starts |
+//! | 32-39 | index_bytes | its length; it ends the file |
+//! | 40-47 | index_checksum | xxh3-64 of the index |
+//! | 48-63 | content | xxh3-128 of the content, see below |
+//! | 64-71 | source_bytes | bytes of the trace files read, as stored |
+//! | 72-79 | checksum | xxh3-64 of bytes 0-71 |
+//!
+//! The content hash covers commands, launches, header texts, codes and chunks
+//! before compression: not file names, not how the source was compressed, not
+//! whether it was raw or grouped.
+//!
+//! A chunk holds whole CTAs, a range in file order, and is one zstd frame with
+//! its own checksum; see [`super::chunk`]. A code block holds the static tables
+//! of one or more launches; see [`super::dictionary`]. `texts` is one frame that
+//! holds kernel names and header texts; rows name ranges of it.
+
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// First bytes of every store.
+pub(crate) const MAGIC: [u8; 8] = *b"gptrace\n";
+/// The version that this program writes and reads.
+pub(crate) const VERSION: u32 = 1;
+/// Bytes that the header's own checksum covers.
+pub(crate) const HEADER_CHECKED: usize = 72;
+
+/// Largest chunk or code block after decompression: a bound on what a damaged
+/// store can make us allocate.
+pub(crate) const LARGEST_BLOCK: u64 = 1 << 28;
+/// Most static instructions of one kernel.
+pub(crate) const MOST_STATICS: usize = 1 << 20;
+/// Most threads of a CTA: CUDA's limit on every GPU so far (CUDA C++ Programming
+/// Guide, technical specifications per compute capability).
+pub(crate) const MOST_THREADS: u64 = 1024;
+/// Most CTAs of a grid: CUDA's own limit in x times those in y and z, rounded up.
+pub(crate) const MOST_CTAS: u64 = 1 << 50;
+
+/// Bytes 0-79 of the file.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct Header {
+    pub(crate) magic: [u8; 8],
+    pub(crate) version: U32,
+    pub(crate) reserved: U32,
+    pub(crate) file_bytes: U64,
+    pub(crate) index_offset: U64,
+    pub(crate) index_bytes: U64,
+    pub(crate) index_checksum: U64,
+    pub(crate) content: [u8; 16],
+    pub(crate) source_bytes: U64,
+    pub(crate) checksum: U64,
+}
+
+/// Row counts and the size of the texts.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct IndexHead {
+    pub(crate) kernels: U32,
+    pub(crate) commands: U32,
+    pub(crate) chunks: U32,
+    pub(crate) codes: U32,
+    pub(crate) texts_stored: U64,
+    pub(crate) texts_raw: U64,
+}
+
+/// One kernel launch.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct KernelRow {
+    pub(crate) id: U32,
+    pub(crate) grid: [U32; 3],
+    pub(crate) block: [U32; 3],
+    pub(crate) shared_bytes: U32,
+    pub(crate) registers: U32,
+    pub(crate) binary_version: U32,
+    pub(crate) stream: U64,
+    pub(crate) shared_window: U64,
+    pub(crate) local_window: U64,
+    /// Range of the texts.
+    pub(crate) name: [U32; 2],
+    /// Range of the texts: header lines as they stood.
+    pub(crate) header: [U32; 2],
+    /// Index of the first chunk, and how many.
+    pub(crate) chunks: [U32; 2],
+    /// Index of the code row.
+    pub(crate) code: U32,
+    /// CTAs in the trace, which may be fewer than the grid's.
+    pub(crate) ctas: U64,
+    pub(crate) warp_instructions: U64,
+    pub(crate) thread_instructions: U64,
+    pub(crate) memory_instructions: U64,
+    /// Bytes of the decompressed trace text, and of the file as it was stored.
+    pub(crate) text_bytes: U64,
+    pub(crate) source_bytes: U64,
+}
+
+/// Kind of a row that says: the launch in `first` is known by its accesses alone.
+/// A program that does not know the kind refuses the store instead of taking it for a
+/// whole trace.
+pub(crate) const MEMORY_ONLY: u32 = 2;
+
+/// One command of the list.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct CommandRow {
+    /// 0: kernel, in `first`; 1: copy of `second` bytes to `first`; 2:
+    /// [`MEMORY_ONLY`], no command.
+    pub(crate) kind: U32,
+    pub(crate) first: U64,
+    pub(crate) second: U64,
+}
+
+/// One chunk of a kernel.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct ChunkRow {
+    pub(crate) body: BlockRow,
+    /// Line tails and CTA notes; all zero when there are none.
+    pub(crate) tails: BlockRow,
+    /// Position of the first CTA in file order.
+    pub(crate) first_cta: U64,
+    pub(crate) ctas: U32,
+}
+
+/// One code block.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct CodeRow {
+    pub(crate) body: BlockRow,
+}
+
+/// Where a compressed block lies.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct BlockRow {
+    pub(crate) offset: U64,
+    pub(crate) stored: U32,
+    pub(crate) raw: U32,
+    /// xxh3-64 of the stored bytes.
+    pub(crate) checksum: U64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BlockRow, ChunkRow, CommandRow, HEADER_CHECKED, Header, IndexHead, KernelRow};
+
+    #[test]
+    fn sizes_are_those_of_version_1() {
+        assert_eq!(size_of::<Header>(), HEADER_CHECKED + 8);
+        assert_eq!(size_of::<IndexHead>(), 32);
+        assert_eq!(size_of::<KernelRow>(), 140);
+        assert_eq!(size_of::<CommandRow>(), 20);
+        assert_eq!(size_of::<BlockRow>(), 24);
+        assert_eq!(size_of::<ChunkRow>(), 60);
+    }
+}

@@ -1,0 +1,113 @@
+//! Trace records between parsing and packing: flat arrays per parsed piece of
+//! text, and CTAs as ranges of them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use gpumodel_core::isa::{AddressMode, MOST_IMMEDIATES, Register};
+use gpumodel_core::units::{Dim3, to_usize};
+
+/// A static instruction as parsed, its opcode still text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Static {
+    pub(crate) pc: u64,
+    pub(crate) opcode: Box<str>,
+    pub(crate) destinations: Box<[Register]>,
+    pub(crate) sources: Box<[Register]>,
+    pub(crate) width: u8,
+    pub(crate) immediates: Box<[i64]>,
+    pub(crate) line: Option<u32>,
+}
+
+/// One dynamic instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// Index into the batch's statics; above them, for packing, the kernel's.
+    pub(crate) number: u32,
+    pub(crate) mask: u32,
+}
+
+/// The addresses of one dynamic memory instruction. `List` and `Delta` have
+/// their differences in the batch, one per further active lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lines {
+    pub(crate) mode: AddressMode,
+    pub(crate) base: u64,
+    /// For `Stride` the step; else 0.
+    pub(crate) stride: i64,
+    /// Index of the first difference.
+    pub(crate) deltas: u32,
+    pub(crate) delta_count: u8,
+}
+
+/// Records of one piece of text, in its order.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) statics: Arc<Vec<Static>>,
+    /// Statics in order of first appearance.
+    pub(crate) order: Vec<u32>,
+    pub(crate) records: Vec<Record>,
+    /// One per record whose static has a width.
+    pub(crate) accesses: Vec<Lines>,
+    pub(crate) deltas: Vec<i64>,
+    /// Record index and line tail, ascending.
+    pub(crate) tails: Vec<(u32, Box<[u8]>)>,
+}
+
+impl Batch {
+    /// How many records are kept as text from their sources on.
+    pub(crate) fn open(&self) -> usize {
+        let open: Vec<bool> =
+            self.statics.iter().map(|one| one.immediates.len() > MOST_IMMEDIATES).collect();
+        let is_open = |at: u32| open[to_usize(self.records[to_usize(at)].number)];
+        match open.contains(&true) {
+            true => self.tails.iter().filter(|(at, _)| is_open(*at)).count(),
+            false => 0,
+        }
+    }
+
+    /// Bytes held by its records, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let tails = self.tails.iter().map(|tail| size_of_val(tail) + tail.1.len());
+        let flat = size_of_val(&*self.records) + size_of_val(&*self.accesses);
+        flat + size_of_val(&*self.deltas) + tails.sum::<usize>()
+    }
+
+    /// The differences of `access`.
+    pub(crate) fn deltas(&self, access: &Lines) -> &[i64] {
+        let from = gpumodel_core::units::to_usize(access.deltas);
+        &self.deltas[from..from + usize::from(access.delta_count)]
+    }
+}
+
+/// A range of a batch that belongs to one warp.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    pub(crate) batch: Arc<Batch>,
+    /// From the batch's statics to the kernel's.
+    pub(crate) numbers: Arc<Vec<u32>>,
+    pub(crate) records: Range<usize>,
+    /// Index of the first access of the range.
+    pub(crate) access: usize,
+}
+
+/// One CTA: per warp its pieces in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Block {
+    pub(crate) position: Dim3,
+    pub(crate) warps: Vec<Vec<Piece>>,
+    /// Further lines of its frame, verbatim, LF between.
+    pub(crate) note: Vec<u8>,
+}
+
+impl Block {
+    /// It says nothing: no instruction and no note.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.instructions() == 0 && self.note.is_empty()
+    }
+
+    /// Warp instructions.
+    pub(crate) fn instructions(&self) -> usize {
+        self.warps.iter().flatten().map(|piece| piece.records.len()).sum()
+    }
+}
