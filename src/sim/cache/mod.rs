@@ -1,24 +1,18 @@
 //! The parts of a sectored cache that L1 and L2 share: set index, tag array,
 //! replacement, what writes do, outstanding misses. Timing is their owners'.
 
-mod fifo;
 mod index;
-mod line_order;
-mod lru;
 mod mshr;
 #[cfg(test)]
 pub(crate) mod naive;
 #[cfg(test)]
 mod naive_tests;
 mod places;
-mod random;
 mod replacement;
 mod table;
 mod tags;
 #[cfg(test)]
 mod tags_tests;
-mod tree_lru;
-mod vacant;
 mod write_rule;
 
 pub(crate) use index::SetIndex;

@@ -1,28 +1,23 @@
-//! The least recently used line makes room.
+//! The line that came first makes room.
 
+use super::Replacement;
 use super::line_order::LineOrder;
-use super::replacement::Replacement;
 
-/// The ways of every set by their last use.
+/// The ways of every set in the order in which their lines came.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lru(LineOrder);
+pub(in crate::cache) struct Fifo(LineOrder);
 
-impl Replacement for Lru {
+impl Replacement for Fifo {
     fn reset(&mut self, sets: u32, ways: u32) {
         self.0.reset(sets, ways);
     }
 
-    #[inline]
-    fn used(&mut self, way: usize) {
-        self.0.renew(way);
-    }
+    fn used(&mut self, _way: usize) {}
 
-    #[inline]
     fn filled(&mut self, way: usize) {
         self.0.renew(way);
     }
 
-    #[inline]
     fn victim(&mut self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
         self.0.oldest(set, may_leave)
     }

@@ -2,7 +2,7 @@
 
 use gpumodel_core::units::to_usize;
 
-use super::replacement::Replacement;
+use super::Replacement;
 use super::vacant::Vacant;
 
 /// Tree pseudo-LRU. A use turns the pointers on the way down to it to the other
@@ -10,7 +10,7 @@ use super::vacant::Vacant;
 /// leave is passed over. The tree of a number of ways that is no power of two has
 /// leaves without a way.
 #[derive(Clone, Debug, Default)]
-pub(super) struct TreeLru {
+pub(in crate::cache) struct TreeLru {
     ways: usize,
     leaves: usize,
     vacant: Vacant,

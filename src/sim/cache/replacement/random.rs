@@ -2,14 +2,14 @@
 
 use gpumodel_core::units::{to_u64, to_usize};
 
-use super::replacement::Replacement;
+use super::Replacement;
 use super::vacant::Vacant;
 
 /// A start in the set is drawn; the first way from there on, around the set, that
 /// may leave makes room. The draws are those of splitmix64 from 0 (Steele, Lea
 /// and Flood, OOPSLA 2014), so every run draws the same.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Random {
+pub(in crate::cache) struct Random {
     ways: usize,
     vacant: Vacant,
     state: u64,

@@ -1,23 +1,28 @@
-//! The line that came first makes room.
+//! The least recently used line makes room.
 
+use super::Replacement;
 use super::line_order::LineOrder;
-use super::replacement::Replacement;
 
-/// The ways of every set in the order in which their lines came.
+/// The ways of every set by their last use.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Fifo(LineOrder);
+pub(in crate::cache) struct Lru(LineOrder);
 
-impl Replacement for Fifo {
+impl Replacement for Lru {
     fn reset(&mut self, sets: u32, ways: u32) {
         self.0.reset(sets, ways);
     }
 
-    fn used(&mut self, _way: usize) {}
+    #[inline]
+    fn used(&mut self, way: usize) {
+        self.0.renew(way);
+    }
 
+    #[inline]
     fn filled(&mut self, way: usize) {
         self.0.renew(way);
     }
 
+    #[inline]
     fn victim(&mut self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
         self.0.oldest(set, may_leave)
     }
