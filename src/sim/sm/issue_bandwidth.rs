@@ -268,6 +268,7 @@ fn close(
 mod tests {
     use super::{Claim, ISSUE, IssueOrder, PerResource, RESOURCES, ease, max_min_fair, one_by_one};
     use crate::config::SchedulerPolicy;
+    use crate::sm::scheduler::policy::{L1Feedback, ReadyWarp, Sharing, named};
 
     fn claim(age: u64, issue: f32, unit: f32) -> Claim {
         let mut density: PerResource = [0.0; RESOURCES];
@@ -281,13 +282,17 @@ mod tests {
     }
 
     fn share_behind(claims: &mut [Claim], policy: SchedulerPolicy, first: Option<usize>) {
-        let mut turns = IssueOrder::new(policy);
-        claims.iter().enumerate().for_each(|(place, claim)| turns.enter(claim, place));
-        match policy {
-            SchedulerPolicy::Lrr | SchedulerPolicy::TwoLevel => {
+        let mut turns = IssueOrder::default();
+        let scheduler = named(policy, 0);
+        for (place, claim) in claims.iter().enumerate() {
+            let (age, pace, l1) = (claim.age, claim.pace(), L1Feedback::default());
+            turns.enter(claim, place, scheduler.key(&ReadyWarp { warp: 0, age, pace, l1 }));
+        }
+        match scheduler.sharing() {
+            Sharing::Fair => {
                 max_min_fair(claims, &turns, &[1.0; RESOURCES], &mut Vec::new());
             }
-            SchedulerPolicy::Gto | SchedulerPolicy::Oldest => {
+            Sharing::InOrder => {
                 one_by_one(claims, turns.behind(first), &[1.0; RESOURCES], &mut Vec::new());
             }
         }

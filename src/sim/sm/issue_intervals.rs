@@ -4,13 +4,12 @@
 //! Under an age-ordered policy a few of many move, so what happens at every change
 //! looks at those alone.
 
-use crate::config::SchedulerPolicy;
-
 use super::issue_bandwidth::{
     Claim, ISSUE, PerResource, RESOURCES, ease, fits, max_min_fair, one_by_one,
 };
 use super::issue_interval::Running;
 use super::issue_order::IssueOrder;
+use super::scheduler::policy::Sharing;
 use super::stall_accounting::{Tally, Waiting, lost_by};
 use crate::counters::{KernelCounts, StallStack};
 
@@ -20,7 +19,7 @@ pub(super) const DONE: f64 = 1e-4;
 /// The intervals of one scheduler, in order of their start.
 #[derive(Debug)]
 pub(super) struct IssueIntervals {
-    policy: SchedulerPolicy,
+    sharing: Sharing,
     running: Vec<Running>,
     claims: Vec<Claim>,
     /// Their warps, side by side to be looked through.
@@ -41,14 +40,14 @@ pub(super) struct IssueIntervals {
 }
 
 impl IssueIntervals {
-    /// None, for a scheduler with this policy.
-    pub(super) fn new(policy: SchedulerPolicy) -> Self {
+    /// None, for a scheduler whose warps share in this way.
+    pub(super) fn new(sharing: Sharing) -> Self {
         Self {
-            policy,
+            sharing,
             running: Vec::new(),
             claims: Vec::new(),
             warps: Vec::new(),
-            turns: IssueOrder::new(policy),
+            turns: IssueOrder::default(),
             moving: Vec::new(),
             users: [0; RESOURCES],
             asked: [0; RESOURCES],
@@ -63,10 +62,10 @@ impl IssueIntervals {
         self.running.is_empty()
     }
 
-    /// Takes an interval in, which does not move yet.
-    pub(super) fn enter(&mut self, running: Running, mut claim: Claim) {
+    /// Takes an interval in, which does not move yet; `key` is its place in the order.
+    pub(super) fn enter(&mut self, running: Running, mut claim: Claim, key: u64) {
         claim.rate = 0.0;
-        self.turns.enter(&claim, self.claims.len());
+        self.turns.enter(&claim, self.claims.len(), key);
         self.count(&claim, running.kernel, 1);
         self.some_done |= running.left <= DONE;
         self.warps.push(running.warp);
@@ -118,8 +117,8 @@ impl IssueIntervals {
         &self.running[place]
     }
 
-    /// The place of the oldest warp's interval, where turns go by age.
-    pub(super) fn oldest(&self) -> Option<usize> {
+    /// The place of the interval that is first in the policy's order.
+    pub(super) fn first_in_order(&self) -> Option<usize> {
         self.turns.places().next()
     }
 
@@ -158,16 +157,16 @@ impl IssueIntervals {
     pub(super) fn share(&mut self, capacity: &PerResource, first: Option<usize>, knee_loss: f32) {
         self.halt();
         let Self { claims, turns, moving, order, .. } = self;
-        match self.policy {
-            SchedulerPolicy::Lrr | SchedulerPolicy::TwoLevel => {
+        match self.sharing {
+            Sharing::Fair => {
                 max_min_fair(claims, turns, capacity, order);
                 moving.extend((0..claims.len()).filter(|&place| claims[place].rate > 0.0));
             }
-            SchedulerPolicy::Gto | SchedulerPolicy::Oldest if fits(&self.asked, capacity) => {
+            Sharing::InOrder if fits(&self.asked, capacity) => {
                 claims.iter_mut().for_each(|claim| claim.rate = 1.0);
                 moving.extend(0..claims.len());
             }
-            SchedulerPolicy::Gto | SchedulerPolicy::Oldest => {
+            Sharing::InOrder => {
                 one_by_one(claims, turns.behind(first), capacity, moving);
                 moving.sort_unstable();
             }
@@ -259,7 +258,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{Claim, DONE, ISSUE, IssueIntervals, RESOURCES, Running};
-    use crate::config::SchedulerPolicy;
+    use crate::sm::scheduler::policy::Sharing;
 
     #[derive(Clone, Debug)]
     enum Step {
@@ -311,12 +310,13 @@ mod tests {
 
     #[test]
     fn who_is_done_ends_though_an_older_one_has_come_and_takes_all() {
-        let mut intervals = IssueIntervals::new(SchedulerPolicy::Oldest);
+        let mut intervals = IssueIntervals::new(Sharing::InOrder);
         let mut density = [0.0; RESOURCES];
         density[ISSUE] = 1.0;
         let come = |intervals: &mut IssueIntervals, warp: u16, left: f64| {
             let running = Running { warp, kernel: 0, left, gaps: [0.0; 3] };
-            intervals.enter(running, Claim::new(density, 9 - u64::from(warp)));
+            let age = 9 - u64::from(warp);
+            intervals.enter(running, Claim::new(density, age), age);
             intervals.share(&[1.0; RESOURCES], None, 0.0);
         };
         come(&mut intervals, 0, 10.0);
@@ -331,8 +331,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_kept_set_shares_as_one_that_is_looked_at_anew(steps in steps()) {
-            let mut intervals = IssueIntervals::new(SchedulerPolicy::Gto);
+        fn a_kept_set_shares_as_one_that_is_computed_again(steps in steps()) {
+            let mut intervals = IssueIntervals::new(Sharing::InOrder);
             let mut ages = 0;
             for (number, step) in (0_u16..).zip(steps) {
                 match step {
@@ -342,7 +342,7 @@ mod tests {
                         ages += 40;
                         let kernel = u32::from(number % 2);
                         let running = Running { warp: number, kernel, left: cycles, gaps: [0.0; 3] };
-                        intervals.enter(running, Claim::new(density, ages + age));
+                        intervals.enter(running, Claim::new(density, ages + age), ages + age);
                     }
                     Step::Remove(which) if !intervals.is_empty() => {
                         intervals.remove(which.index(intervals.claims.len()));

@@ -1,7 +1,5 @@
 //! In which order a scheduler's policy looks at what its warps ask for.
 
-use crate::config::SchedulerPolicy;
-
 use super::issue_bandwidth::Claim;
 
 /// One claim's turn.
@@ -15,25 +13,16 @@ pub(super) struct Turn {
     pub(super) asks: u32,
 }
 
-/// The turns of a scheduler's claims: the oldest first, or the slowest; equal ones as
-/// they came.
-#[derive(Debug)]
+/// The turns of a scheduler's claims, by the keys that its policy gave; equal ones as they
+/// came.
+#[derive(Debug, Default)]
 pub(super) struct IssueOrder {
-    by_age: bool,
     all: Vec<Turn>,
 }
 
 impl IssueOrder {
-    /// Those of no claim.
-    pub(super) fn new(policy: SchedulerPolicy) -> Self {
-        let by_age = matches!(policy, SchedulerPolicy::Gto | SchedulerPolicy::Oldest);
-        Self { by_age, all: Vec::new() }
-    }
-
     /// `claim` is new, at the end, which is `place`.
-    pub(super) fn enter(&mut self, claim: &Claim, place: usize) {
-        // The bits of positive numbers are in the order of the numbers.
-        let key = if self.by_age { claim.age } else { u64::from(claim.pace().to_bits()) };
+    pub(super) fn enter(&mut self, claim: &Claim, place: usize, key: u64) {
         let behind = self.all.iter().position(|other| other.key > key);
         let turn = Turn { key, place, asks: claim.asks() };
         self.all.insert(behind.unwrap_or(self.all.len()), turn);

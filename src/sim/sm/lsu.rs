@@ -199,6 +199,19 @@ impl Sm {
         self.look_up(entry, sector_request, lookup, shared_state)
     }
 
+    /// Lets the scheduler of a warp know what the L1 did for it.
+    fn note_l1(&mut self, operation: u32, read: &Read) {
+        let found = match read {
+            Read::Hit | Read::Merged => true,
+            Read::Miss => false,
+            // It is looked up again.
+            Read::Refused => return,
+        };
+        let warp = self.operations.get_mut(operation).warp;
+        let scheduler = self.scheduler_of(warp);
+        self.schedulers[scheduler].note_l1(warp, found);
+    }
+
     /// Looks a sector up and sends what it needs, whether the port has room or not.
     pub(super) fn look_up(
         &mut self,
@@ -213,7 +226,11 @@ impl Sm {
         let leaves = after + behind;
         let (ask, ready, fills_l1) = match entry.path {
             Path::Cached(RequestKind::Read) => {
-                match self.read_l1(entry, sector_request, shared_state) {
+                let read = self.read_l1(entry, sector_request, shared_state);
+                if self.sees_l1 {
+                    self.note_l1(entry.operation, &read);
+                }
+                match read {
                     Read::Hit => return Sector::Known(after),
                     Read::Merged => return Sector::Sent,
                     Read::Refused => return Sector::NoEntry,

@@ -2,7 +2,6 @@
 //! load/store unit, L1.
 
 mod access;
-mod active_set;
 mod barriers;
 pub(crate) mod coalesce;
 mod constant_loads;
@@ -64,6 +63,7 @@ pub use need::{Limit, Need};
 use params::Params;
 pub(crate) use path::{Path, WorkerPath};
 use scheduler::Scheduler;
+use scheduler::policy::named;
 use shared_units::SharedUnits;
 pub(crate) use tasks::Duty;
 use translate::Translator;
@@ -101,6 +101,8 @@ pub(crate) struct Sm {
     id: u16,
     params: Params,
     schedulers: Vec<Scheduler>,
+    /// The schedulers' policy sees what the L1 does for warps.
+    sees_l1: bool,
     shared_units: SharedUnits,
     /// By warp slot; empty before the first CTA.
     warps: Vec<Option<Warp>>,
@@ -140,11 +142,13 @@ impl Sm {
         #[allow(clippy::cast_possible_truncation, reason = "a small ratio")]
         let loss = (f64::from(machine.sm.knee_loss_percent) / 100.0) as f32;
         let SmSpec { policy, active_warps, .. } = machine.sm;
-        let scheduler = || Scheduler::new(policy, active_warps, capacity).losing(loss);
+        let scheduler = || Scheduler::new(named(policy, active_warps), capacity).losing(loss);
+        let schedulers: Vec<Scheduler> = (0..machine.sm.schedulers).map(|_| scheduler()).collect();
         Self {
             id,
             params: Params::new(machine),
-            schedulers: (0..machine.sm.schedulers).map(|_| scheduler()).collect(),
+            sees_l1: schedulers.iter().any(Scheduler::sees_l1),
+            schedulers,
             shared_units: SharedUnits::new(machine),
             warps: Vec::new(),
             ctas: (0..machine.sm.max_ctas).map(|_| None).collect(),

@@ -4,15 +4,22 @@
 //! at a constant rate (see [`super::issue_bandwidth`]). Slot-cycles are booked to causes
 //! at the same moments.
 
-use crate::config::SchedulerPolicy;
+mod active_set;
+mod gto;
+mod lrr;
+mod oldest;
+pub(super) mod policy;
+mod two_level;
+
 use gpumodel_core::units::Cycle;
 
-use super::active_set::ActiveSet;
 use super::issue_bandwidth::{Claim, ISSUE, PerResource, RESOURCES};
 use super::issue_interval::{IssueInterval, Running};
 use super::issue_intervals::{DONE, IssueIntervals};
 use super::stall_accounting::{Wait, Waiting, of, rebook};
 use crate::counters::{KernelCounts, StallStack};
+use active_set::ActiveSet;
+use policy::{L1Feedback, ReadyWarp, ReadyWarps, WarpScheduler};
 
 /// A cycle that never comes.
 pub(super) const NEVER: Cycle = Cycle::MAX;
@@ -20,14 +27,15 @@ pub(super) const NEVER: Cycle = Cycle::MAX;
 /// One scheduler.
 #[derive(Debug)]
 pub(super) struct Scheduler {
-    policy: SchedulerPolicy,
+    policy: Box<dyn WarpScheduler>,
     capacity: PerResource,
     /// See [`ease`].
     knee_loss: f32,
     /// The warps that it picks from, where these are not all.
     active: Option<ActiveSet>,
-    /// The warp that goes first under greedy-then-oldest until it blocks.
-    greedy: Option<u16>,
+    /// By warp slot: the age of the warp there, and what the L1 has done for it; empty unless
+    /// the policy sees it.
+    l1: Vec<(u64, L1Feedback)>,
     intervals: IssueIntervals,
     waiting: Vec<Waiting>,
     /// Up to when intervals have moved on.
@@ -46,17 +54,15 @@ pub(super) struct Scheduler {
 }
 
 impl Scheduler {
-    /// A scheduler that takes `capacity` of each resource per cycle; a two-level
-    /// one picks from `active_warps`.
-    pub(super) fn new(policy: SchedulerPolicy, active_warps: u32, capacity: PerResource) -> Self {
-        let two_level = policy == SchedulerPolicy::TwoLevel;
+    /// A scheduler that takes `capacity` of each resource per cycle.
+    pub(super) fn new(policy: Box<dyn WarpScheduler>, capacity: PerResource) -> Self {
         Self {
+            active: policy.active_warps().map(ActiveSet::new),
+            intervals: IssueIntervals::new(policy.sharing()),
             policy,
             capacity,
             knee_loss: 0.0,
-            active: two_level.then(|| ActiveSet::new(active_warps)),
-            greedy: None,
-            intervals: IssueIntervals::new(policy),
+            l1: Vec::new(),
             waiting: Vec::new(),
             since: 0,
             booked: 0,
@@ -153,7 +159,14 @@ impl Scheduler {
     }
 
     fn run(&mut self, running: Running, claim: Claim) {
-        self.intervals.enter(running, claim);
+        let ready = ReadyWarp {
+            warp: running.warp,
+            age: claim.age,
+            pace: claim.pace(),
+            l1: self.l1_of(running.warp, claim.age),
+        };
+        let key = self.policy.key(&ready);
+        self.intervals.enter(running, claim, key);
         self.touch();
     }
 
@@ -232,7 +245,8 @@ impl Scheduler {
         if !std::mem::take(&mut self.unshared) {
             return;
         }
-        let first = if self.policy == SchedulerPolicy::Gto { self.choose_greedy() } else { None };
+        let first = self.policy.first(ReadyWarps(&self.intervals));
+        let first = first.and_then(|warp| self.intervals.place_of(warp));
         if self.held && self.intervals.pace() < self.capacity[ISSUE] {
             return self.intervals.halt();
         }
@@ -264,13 +278,29 @@ impl Scheduler {
         self.due
     }
 
-    /// Greedy-then-oldest: who went first goes on while it has something to
-    /// issue, then it is the oldest one's turn. The place of its interval.
-    fn choose_greedy(&mut self) -> Option<usize> {
-        let held = self.greedy.and_then(|warp| self.intervals.place_of(warp));
-        let first = held.or_else(|| self.intervals.oldest());
-        self.greedy = first.map(|place| self.intervals.at(place).warp);
-        first
+    /// True when [`Scheduler::note_l1`] is to be called.
+    pub(super) fn sees_l1(&self) -> bool {
+        self.policy.sees_l1()
+    }
+
+    /// A sector of a load of `warp` was found in the L1 (or under way), or not.
+    pub(super) fn note_l1(&mut self, warp: u16, found: bool) {
+        let place = usize::from(warp);
+        if self.l1.len() <= place {
+            self.l1.resize(place + 1, (0, L1Feedback::default()));
+        }
+        let feedback = &mut self.l1[place].1;
+        feedback.accesses += 1;
+        feedback.misses += u32::from(!found);
+    }
+
+    /// What the L1 has done for a warp; a younger warp in its slot begins with nothing.
+    fn l1_of(&mut self, warp: u16, age: u64) -> L1Feedback {
+        let Some(known) = self.l1.get_mut(usize::from(warp)) else { return L1Feedback::default() };
+        if known.0 != age {
+            *known = (age, L1Feedback::default());
+        }
+        known.1
     }
 
     /// Books a warp of `kernel` as waiting (`true`) or no longer waiting.
@@ -295,13 +325,14 @@ fn span(from: Cycle, to: Cycle) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{IssueInterval, NEVER, RESOURCES, Scheduler};
+    use super::policy::{ReadyWarp, Sharing, WarpScheduler, named};
+    use super::{ISSUE, IssueInterval, NEVER, RESOURCES, Scheduler};
     use crate::KernelCounts;
     use crate::config::SchedulerPolicy;
 
     #[test]
-    fn a_burst_left_running_is_scheduled_again() {
-        let mut scheduler = Scheduler::new(SchedulerPolicy::Lrr, 0, [1.0; RESOURCES]);
+    fn an_interval_left_running_is_scheduled_again() {
+        let mut scheduler = Scheduler::new(named(SchedulerPolicy::Lrr, 0), [1.0; RESOURCES]);
         let mut counts = vec![KernelCounts::default()];
         let interval = IssueInterval { cycles: 10.0, slots: 5, ..IssueInterval::default() };
         scheduler.start(0, 0, 1, &interval, 0.0, &mut counts[0]);
@@ -311,5 +342,54 @@ mod tests {
         scheduler.advance(9, &mut counts);
         scheduler.completed(&mut Vec::new(), &mut counts);
         assert_eq!(scheduler.settle(9), 10);
+    }
+
+    /// Warps that the L1 served best go first, as cache-conscious schedulers have it.
+    #[derive(Debug)]
+    struct FewestMisses;
+
+    impl WarpScheduler for FewestMisses {
+        fn sharing(&self) -> Sharing {
+            Sharing::InOrder
+        }
+
+        fn key(&self, ready: &ReadyWarp) -> u64 {
+            u64::from(ready.l1.misses)
+        }
+
+        fn sees_l1(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_policy_may_order_warps_by_what_the_l1_did_for_them() {
+        let mut scheduler = Scheduler::new(Box::new(FewestMisses), [1.0; RESOURCES]);
+        let mut counts = [KernelCounts::default()];
+        let interval = IssueInterval { cycles: 10.0, slots: 10, ..IssueInterval::default() };
+        let first = |scheduler: &Scheduler| {
+            let place = scheduler.intervals.first_in_order().expect("two are ready");
+            scheduler.intervals.at(place).warp
+        };
+        for warp in [0, 1] {
+            scheduler.start(warp, 0, u64::from(warp), &interval, 0.0, &mut counts[0]);
+        }
+        assert_eq!(first(&scheduler), 0, "equal ones as they became ready");
+        scheduler.settle(0);
+        scheduler.note_l1(0, false);
+        scheduler.note_l1(1, true);
+        for warp in [0, 1] {
+            scheduler.take_out(warp).expect("it is ready");
+        }
+        for warp in [0, 1] {
+            scheduler.start(warp, 0, u64::from(warp), &interval, 0.0, &mut counts[0]);
+        }
+        assert_eq!(first(&scheduler), 1, "the other one missed");
+        assert_eq!(scheduler.settle(0), 10);
+        assert!(scheduler.use_of(ISSUE) > 0.99, "one takes all slots");
+        // A younger warp in the slot begins with nothing.
+        scheduler.take_out(0).expect("it is ready");
+        scheduler.start(0, 0, 7, &interval, 0.0, &mut counts[0]);
+        assert_eq!(scheduler.l1_of(0, 7).misses, 0);
     }
 }

@@ -7,8 +7,8 @@
 
 use std::collections::VecDeque;
 
-use super::issue_bandwidth::Claim;
-use super::issue_interval::Running;
+use super::super::issue_bandwidth::Claim;
+use super::super::issue_interval::Running;
 
 /// The active warps of one scheduler.
 #[derive(Debug)]

@@ -1,0 +1,17 @@
+//! Strictly the oldest ready warp first.
+
+use super::policy::{ReadyWarp, Sharing, WarpScheduler};
+
+/// The policy.
+#[derive(Debug)]
+pub(super) struct Oldest;
+
+impl WarpScheduler for Oldest {
+    fn sharing(&self) -> Sharing {
+        Sharing::InOrder
+    }
+
+    fn key(&self, ready: &ReadyWarp) -> u64 {
+        ready.age
+    }
+}

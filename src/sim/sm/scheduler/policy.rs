@@ -1,0 +1,101 @@
+//! Warp schedulers: what a policy decides, and the table of policies.
+//!
+//! A policy is asked whenever a warp becomes ready (its place in the order) and whenever the
+//! set of ready warps changes (which one goes before all others). The server in
+//! [`super`] turns its answers into rates; a policy never sees cycles or units.
+
+use std::fmt::Debug;
+
+use crate::config::SchedulerPolicy;
+
+use super::super::issue_intervals::IssueIntervals;
+use super::gto::Gto;
+use super::lrr::Lrr;
+use super::oldest::Oldest;
+use super::two_level::TwoLevel;
+
+/// A warp with something to issue, as a policy sees it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sm) struct ReadyWarp {
+    /// Warp slot of the SM.
+    #[allow(dead_code, reason = "what a policy may ask for")]
+    pub(in crate::sm) warp: u16,
+    /// Order of arrival on the SM; lower is older.
+    pub(in crate::sm) age: u64,
+    /// Instructions per cycle that it would issue alone.
+    pub(in crate::sm) pace: f32,
+    /// What the L1 has done for it; zeros unless [`WarpScheduler::sees_l1`].
+    #[allow(dead_code, reason = "what a policy may ask for")]
+    pub(in crate::sm) l1: L1Feedback,
+}
+
+/// Sectors that a warp has loaded through the L1 since it came to the SM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::sm) struct L1Feedback {
+    /// Looked up.
+    pub(in crate::sm) accesses: u32,
+    /// Of these, found neither in the L1 nor under way.
+    pub(in crate::sm) misses: u32,
+}
+
+/// How ready warps that ask for more than there is share issue slots and units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sm) enum Sharing {
+    /// All at the same rate of instructions, up to their own pace.
+    Fair,
+    /// One after the other, in the policy's order: each takes what those before it leave.
+    InOrder,
+}
+
+/// The ready warps of one scheduler.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sm) struct ReadyWarps<'a>(pub(super) &'a IssueIntervals);
+
+impl ReadyWarps<'_> {
+    /// True when `warp` has something to issue.
+    pub(in crate::sm) fn holds(self, warp: u16) -> bool {
+        self.0.place_of(warp).is_some()
+    }
+
+    /// The first in the policy's order.
+    pub(in crate::sm) fn first(self) -> Option<u16> {
+        self.0.first_in_order().map(|place| self.0.at(place).warp)
+    }
+}
+
+/// A warp scheduler.
+pub(in crate::sm) trait WarpScheduler: Debug {
+    /// How ready warps share what is short.
+    fn sharing(&self) -> Sharing;
+
+    /// The place of a warp in the order when it becomes ready: lower comes first, equal ones
+    /// as they became ready.
+    fn key(&self, ready: &ReadyWarp) -> u64;
+
+    /// The warp that goes before all others until the ready ones change; `None`: the order
+    /// holds.
+    fn first(&mut self, _ready: ReadyWarps<'_>) -> Option<u16> {
+        None
+    }
+
+    /// Warps that it picks from at a time; a warp that waits for memory or a barrier gives
+    /// its place up. `None`: it picks from all.
+    fn active_warps(&self) -> Option<u32> {
+        None
+    }
+
+    /// True when [`ReadyWarp::l1`] is to be counted for it.
+    fn sees_l1(&self) -> bool {
+        false
+    }
+}
+
+/// The scheduler that a machine names: one row per policy.
+pub(in crate::sm) fn named(policy: SchedulerPolicy, active_warps: u32) -> Box<dyn WarpScheduler> {
+    match policy {
+        SchedulerPolicy::Lrr => Box::new(Lrr),
+        SchedulerPolicy::Gto => Box::new(Gto::default()),
+        SchedulerPolicy::TwoLevel => Box::new(TwoLevel { active_warps }),
+        SchedulerPolicy::Oldest => Box::new(Oldest),
+    }
+}
