@@ -10,7 +10,6 @@ use gpumodel::app::{AppName, DramJob, Until};
 use gpumodel::policy::Choice;
 use gpumodel::policy::queue::QueueChoice;
 use gpumodel::report::results::Launches;
-use gpumodel::sim::config::Models;
 use gpumodel::trace::{CtaChoice, KernelIds, NamePattern};
 use gpumodel_fuzz::{split, text};
 
