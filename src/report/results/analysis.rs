@@ -3,15 +3,16 @@
 //! Keys may be added, never renamed; units are in the key names.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::RangeInclusive;
 
+use gpumodel_core::units::{Cycle, Dim3, quoted};
 use serde::{Deserialize, Serialize};
 
-use gpumodel_core::units::{Cycle, Dim3};
-
 use super::{
-    AssumptionRecord, CacheCounters, CellRecord, ChannelRecord, CoRun, ConstantCounters,
-    DramCounters, EnergyRecord, FetchCounters, InterferenceRecord, QueueRun, SampleRecord,
-    SmCounters, TlbCounters, TranslationCounters, UnitShares, UtilizationRecord,
+    CacheCounters, CellRecord, ChannelRecord, CoRun, ConstantCounters, DramCounters, EnergyRecord,
+    FetchCounters, InterferenceRecord, QueueRun, SmCounters, TlbCounters, TranslationCounters,
+    UnitShares, UtilizationRecord,
 };
 
 /// Value of [`Analysis::schema`].
@@ -260,4 +261,169 @@ pub struct Interval {
     pub dram_sectors: u64,
     /// Resident CTAs, mean over the interval and summed over SMs.
     pub resident_ctas: f64,
+}
+
+/// Something that the trace leaves open, and how it was taken.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AssumptionRecord {
+    /// What is open.
+    pub what: String,
+    /// Warp instructions that it is about.
+    pub instructions: u64,
+    /// The same as a share of the launch's warp instructions, 0 to 1.
+    pub share: f64,
+    /// How they were taken.
+    pub effect: String,
+}
+
+/// The sample of one launch. Its cycles, counters and stalls are extrapolated from
+/// the CTAs that ran; instruction counts are the trace's.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SampleRecord {
+    /// CTAs that ran, all runs together; all of them when no sample was good enough.
+    pub ctas_run: u64,
+    /// CTAs of the launch in the trace.
+    pub ctas: u64,
+    /// Classes of CTAs whose warps take the same paths, rare paths together.
+    pub strata: u64,
+    /// Samples that ran, one after the other until the interval was tight.
+    pub runs: u32,
+    /// SMs of the machine's part on which each ran.
+    pub sms: u64,
+    /// Memory channels of that part.
+    pub channels: u64,
+    /// How sure the intervals are, 0 to 1, of what the choice of CTAs leaves open.
+    /// They also hold a bound, fitted to measured launches, on what a part of a
+    /// machine does otherwise than the whole.
+    pub confidence: f64,
+    /// The interval of the launch's cycles, launch latency included.
+    pub cycles_low: Cycle,
+    /// Its upper end.
+    pub cycles_high: Cycle,
+    /// The interval of thread instructions per cycle.
+    pub ipc_low: f64,
+    /// Its upper end.
+    pub ipc_high: f64,
+}
+
+impl SampleRecord {
+    /// The same with the interval of the IPC that follows from that of the cycles.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+    pub fn with_ipc(self, thread_instructions: u64) -> Self {
+        let ipc = |cycles: Cycle| thread_instructions as f64 / cycles.max(1) as f64;
+        Self { ipc_low: ipc(self.cycles_high), ipc_high: ipc(self.cycles_low), ..self }
+    }
+}
+
+impl KernelRecord {
+    /// True when the numbers are extrapolated from a part of the CTAs.
+    #[must_use]
+    pub fn is_sampled(&self) -> bool {
+        self.sample.as_ref().is_some_and(|sample| sample.ctas_run < sample.ctas)
+    }
+}
+
+impl AppRecord {
+    /// True when a launch's numbers are extrapolated from a part of its CTAs.
+    #[must_use]
+    pub fn is_sampled(&self) -> bool {
+        self.kernels.iter().any(KernelRecord::is_sampled)
+    }
+}
+
+/// A selection of launches by position in the trace's list, from 1:
+/// `all`, `3`, `1-8`, `1-4,7`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Launches {
+    /// Every launch of the list.
+    All,
+    /// The launches of these ranges, ends included.
+    Ranges(Vec<RangeInclusive<u32>>),
+}
+
+impl Launches {
+    /// One launch.
+    #[must_use]
+    pub fn one(position: u32) -> Self {
+        Self::Ranges(vec![position..=position])
+    }
+
+    /// Reads `all` or a comma-separated list of positions and ranges.
+    ///
+    /// # Errors
+    /// A sentence that says what was expected and what was found.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text == "all" || text.is_empty() {
+            return Ok(Self::All);
+        }
+        text.split(',').map(parse_range).collect::<Option<Vec<_>>>().map(Self::Ranges).ok_or_else(
+            || {
+                let found = quoted(text.as_bytes());
+                format!("expected launches as `all`, `3`, `1-8` or `1-4,7`, found {found}")
+            },
+        )
+    }
+
+    /// True when the launch at `position` (from 1) is meant.
+    #[must_use]
+    pub fn contains(&self, position: u32) -> bool {
+        match self {
+            Self::All => true,
+            Self::Ranges(ranges) => ranges.iter().any(|range| range.contains(&position)),
+        }
+    }
+
+    /// The meant launches among `kernels`, with [`KernelRecord::launch`] as
+    /// position, or the order in the slice where a record does not say.
+    #[must_use]
+    pub fn select<'k>(&self, kernels: &'k [KernelRecord]) -> Vec<&'k KernelRecord> {
+        let numbered = kernels.iter().zip(1_u32..);
+        numbered
+            .filter(|(kernel, order)| {
+                self.contains(if kernel.launch == 0 { *order } else { kernel.launch })
+            })
+            .map(|(kernel, _)| kernel)
+            .collect()
+    }
+}
+
+fn parse_range(part: &str) -> Option<RangeInclusive<u32>> {
+    let (first, last) = part.split_once('-').unwrap_or((part, part));
+    let first: u32 = first.trim().parse().ok()?;
+    let last: u32 = last.trim().parse().ok()?;
+    (first > 0 && first <= last).then_some(first..=last)
+}
+
+impl fmt::Display for Launches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Ranges(ranges) = self else { return f.write_str("all") };
+        for (i, range) in ranges.iter().enumerate() {
+            let comma = if i == 0 { "" } else { "," };
+            if range.start() == range.end() {
+                write!(f, "{comma}{}", range.start())?;
+            } else {
+                write!(f, "{comma}{}-{}", range.start(), range.end())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod launches_tests {
+    use super::Launches;
+
+    #[test]
+    fn what_is_printed_is_what_was_read() {
+        for text in ["all", "3", "1-8", "1-4,7"] {
+            assert_eq!(Launches::parse(text).unwrap().to_string(), text);
+        }
+        for text in ["0", "8-1", "x", "1-", "-"] {
+            assert!(Launches::parse(text).is_err(), "{text}");
+        }
+        assert!(Launches::parse("1-4,7").unwrap().contains(7));
+        assert!(!Launches::parse("1-4,7").unwrap().contains(5));
+    }
 }

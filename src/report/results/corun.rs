@@ -2,14 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use gpumodel_core::units::{Cycle, to_u64};
 use serde::{Deserialize, Serialize};
 
-use gpumodel_core::units::Cycle;
-
-use super::{
-    CacheCounters, DecisionRecord, DramCounters, EnergyRecord, HostTime, MigrationRecord,
-    MovedSoFar, ResidencyRecord, UtilizationRecord, WorkersRecord, unbounded,
-};
+use super::{CacheCounters, DramCounters, UtilizationRecord, unbounded};
 
 /// The applications together under one scheme. [`CoRun::judge`] fills what
 /// compares them with running alone.
@@ -212,5 +208,213 @@ impl CoRun {
             self.parameters.get(key).is_some_and(|found| found == value)
         };
         words.next() == Some(self.scheme.as_str()) && words.all(has)
+    }
+}
+
+/// Resident CTAs by SM and application on a grid of equal intervals.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ResidencyRecord {
+    /// Length of an interval; the last one may end later than the run.
+    pub interval_cycles: Cycle,
+    /// One row per SM and application that was ever there, by SM, then application.
+    pub rows: Vec<ResidencyRow>,
+}
+
+/// One application on one SM.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ResidencyRow {
+    /// Which SM.
+    pub sm: u32,
+    /// Position of the application in [`super::CoRun::apps`].
+    pub app_index: u32,
+    /// Resident CTAs in each interval from cycle 0 on, mean over the interval; none
+    /// after the end of the list.
+    pub ctas: Vec<f64>,
+}
+
+impl ResidencyRecord {
+    /// Most intervals of a record.
+    pub const INTERVALS: usize = 128;
+}
+
+/// An application whose kernels ran as workers that pull tasks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkersRecord {
+    /// Thread blocks of a task.
+    pub task_blocks: u64,
+    /// Registers of a thread, of the launch that has most.
+    pub registers: u64,
+    /// Shared bytes of a CTA, of the launch that has most.
+    pub shared_bytes: u64,
+    /// The same of the kernels as written.
+    pub registers_as_written: u64,
+    /// The same of the kernels as written.
+    pub shared_bytes_as_written: u64,
+    /// Workers that came, over all instances of all launches.
+    pub workers: u64,
+    /// Tasks that they took.
+    pub tasks: u64,
+    /// Warp instructions that the form has added.
+    pub added_instructions: u64,
+}
+
+/// Where an application's time from arrival to end went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostTime {
+    /// In which a launch of it had begun and not ended: launch latency, and waits at the
+    /// block scheduler or for a time slice, included.
+    pub kernel_cycles: Cycle,
+    /// Messages to whoever launches its kernels.
+    pub communication_cycles: Cycle,
+    /// Rewriting and compiling its kernels.
+    pub compilation_cycles: Cycle,
+    /// The rest: it held no share, or waited for an answer.
+    pub waiting_cycles: Cycle,
+}
+
+/// Energy in joules by what took it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EnergyRecord {
+    /// Leakage and constant power of the GPU without its memory.
+    pub static_joules: f64,
+    /// Background power of the memory.
+    pub dram_static_joules: f64,
+    /// Instructions of threads, register file included.
+    pub instructions_joules: f64,
+    /// Look-ups of L1 and shared memory.
+    pub l1_joules: f64,
+    /// Sectors over the crossbar.
+    pub interconnect_joules: f64,
+    /// Look-ups of the L2.
+    pub l2_joules: f64,
+    /// Sectors over the pins of the memory.
+    pub dram_joules: f64,
+    /// Activates of DRAM rows.
+    pub activates_joules: f64,
+    /// Columns of pages that the memory copied itself.
+    #[serde(default)]
+    pub migrations_joules: f64,
+}
+
+impl EnergyRecord {
+    /// What the memory took: background, pins, activates and copies of its own.
+    #[must_use]
+    pub fn memory_joules(&self) -> f64 {
+        self.dram_static_joules + self.dram_joules + self.activates_joules + self.migrations_joules
+    }
+
+    /// The sum of all parts.
+    #[must_use]
+    pub fn total_joules(&self) -> f64 {
+        self.static_joules
+            + self.dram_static_joules
+            + self.instructions_joules
+            + self.l1_joules
+            + self.interconnect_joules
+            + self.l2_joules
+            + self.dram_joules
+            + self.activates_joules
+            + self.migrations_joules
+    }
+}
+
+/// One application's pages, and what moving them and its SMs took. Present where
+/// channels were owned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MigrationRecord {
+    /// Pages that it touched.
+    pub pages: u64,
+    /// Pages that moved, again and again where they did.
+    pub pages_moved: u64,
+    /// Bytes of those.
+    pub bytes_moved: u64,
+    /// How often its channels changed while it had pages.
+    pub channel_changes: u64,
+    /// Cycles during which pages of it were under way; it runs on meanwhile.
+    pub moving_cycles: Cycle,
+    /// Cycles during which its SMs asked for nothing, as channels changed hands.
+    pub resting_cycles: Cycle,
+    /// Cycles during which it held more CTAs than its share on some SM.
+    pub vacating_cycles: Cycle,
+}
+
+impl MigrationRecord {
+    /// True where pages moved, or SMs were waited for.
+    #[must_use]
+    pub fn cost_anything(&self) -> bool {
+        self.pages_moved > 0 || self.resting_cycles > 0 || self.vacating_cycles > 0
+    }
+}
+
+/// The same of one application up to a decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MovedSoFar {
+    /// Pages that have moved.
+    pub pages_moved: u64,
+    /// Cycles during which pages were under way.
+    pub moving_cycles: Cycle,
+    /// Cycles during which it held more CTAs than its share on some SM.
+    pub vacating_cycles: Cycle,
+}
+
+/// One decision of a scheme.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DecisionRecord {
+    /// When it was taken.
+    pub cycle: Cycle,
+    /// Why the scheme was asked.
+    pub wake: String,
+    /// The plan it answered.
+    pub plan: serde_json::Value,
+    /// The scheme's reason.
+    pub reason: String,
+    /// What it knew of the applications' speed against their CTAs; empty where it
+    /// did not ask.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curves: Vec<CurveRecord>,
+    /// By application, what had moved up to here; empty where nothing ever had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<MovedSoFar>,
+}
+
+impl DecisionRecord {
+    /// How many SMs and memory channels the plan gives an application, by its place;
+    /// `None` where it has the same on all SMs, or channels have no owners.
+    #[must_use]
+    pub fn slice(&self, app: usize) -> Option<(u64, u64)> {
+        let quotas = self.plan.get("shares")?.get(app)?.as_array()?;
+        let sms = quotas.iter().filter(|quota| quota.as_u64().is_some_and(|ctas| ctas > 0));
+        let channels = self.plan.get("channels")?.get(app)?.as_array()?;
+        Some((to_u64(sms.count()), to_u64(channels.len())))
+    }
+}
+
+/// Speed of one application against its CTAs per SM. Values are by the number of
+/// CTAs, the first for 1; `null` where that number was not sampled.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CurveRecord {
+    /// Application name.
+    pub app: String,
+    /// Instructions per cycle of one SM, as the scheme estimates them.
+    pub ipc: Vec<Option<f64>>,
+    /// The same over the application's largest.
+    pub normalized: Vec<Option<f64>>,
+    /// CTAs per SM that it was given; 0: the decision was another one.
+    pub chosen: u32,
+}
+
+#[cfg(test)]
+mod decision_tests {
+    use serde_json::json;
+
+    use super::DecisionRecord;
+
+    #[test]
+    fn a_slice_is_what_a_plan_gives_of_sms_and_channels() {
+        let plan = json!({"shares": [[0, 4, 4], "waiting", 4], "channels": [[0, 1], [2], []]});
+        let decision = DecisionRecord { plan, ..DecisionRecord::default() };
+        assert_eq!(decision.slice(0), Some((2, 2)));
+        assert_eq!([1, 2, 3].map(|app| decision.slice(app)), [None; 3]);
+        assert_eq!(DecisionRecord::default().slice(0), None);
     }
 }

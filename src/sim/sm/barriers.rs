@@ -8,7 +8,7 @@
 use gpumodel_core::units::to_u32;
 
 use super::Sm;
-use super::next::Next;
+use super::warp::Next;
 use super::warp::{Blocked, Warp};
 use crate::gpu::shared_state::SharedState;
 use crate::interval::BarrierOperands;

@@ -9,7 +9,7 @@
 //! oldest first, under greedy-then-oldest behind the one that goes on. Two-level
 //! scheduling is round robin among the warps of the active set.
 
-use super::issue_order::{IssueOrder, Turn};
+use super::issue_interval::{IssueOrder, Turn};
 use crate::interval::ASKED;
 
 /// The issue slot's place among the resources: behind the execution units and the

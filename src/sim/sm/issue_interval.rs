@@ -1,6 +1,11 @@
 //! What a warp hands to its scheduler, and what is left of it.
 
-use super::issue_bandwidth::ISSUE;
+use super::issue_bandwidth::{
+    Claim, ISSUE, PerResource, RESOURCES, ease, fits, max_min_fair, one_by_one,
+};
+use super::scheduler::policy::Sharing;
+use super::stall_accounting::{Tally, Waiting, lost_by};
+use crate::counters::{KernelCounts, StallStack};
 use crate::interval::{Demand, Gaps};
 
 /// What a warp hands to its scheduler: instructions up to its next event.
@@ -58,5 +63,407 @@ impl Running {
     /// The same interval of a warp that has moved to another slot.
     pub(super) fn of(self, warp: u16) -> Self {
         Self { warp, ..self }
+    }
+}
+
+/// Work below this many cycles is done: far above rounding, far below a cycle.
+pub(super) const DONE: f64 = 1e-4;
+
+/// The intervals of one scheduler, in order of their start.
+#[derive(Debug)]
+pub(super) struct IssueIntervals {
+    sharing: Sharing,
+    running: Vec<Running>,
+    claims: Vec<Claim>,
+    /// Their warps, side by side to be looked through.
+    warps: Vec<u16>,
+    turns: IssueOrder,
+    /// Places of those that move, in order.
+    moving: Vec<usize>,
+    /// Claims on each resource.
+    users: [u16; RESOURCES],
+    /// What all ask for, in 2^-32 per cycle: sums that do not drift.
+    asked: [i64; RESOURCES],
+    /// How many there are of each kernel.
+    present: Vec<(u32, u32)>,
+    /// Some may have nothing left to do, whether they move or not.
+    some_done: bool,
+    /// Room for sharing out, and for places.
+    order: Vec<usize>,
+}
+
+impl IssueIntervals {
+    /// None, for a scheduler whose warps share in this way.
+    pub(super) fn new(sharing: Sharing) -> Self {
+        Self {
+            sharing,
+            running: Vec::new(),
+            claims: Vec::new(),
+            warps: Vec::new(),
+            turns: IssueOrder::default(),
+            moving: Vec::new(),
+            users: [0; RESOURCES],
+            asked: [0; RESOURCES],
+            present: Vec::new(),
+            some_done: false,
+            order: Vec::new(),
+        }
+    }
+
+    /// True without any.
+    pub(super) fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// Takes an interval in, which does not move yet; `key` is its place in the order.
+    pub(super) fn enter(&mut self, running: Running, mut claim: Claim, key: u64) {
+        claim.rate = 0.0;
+        self.turns.enter(&claim, self.claims.len(), key);
+        self.count(&claim, running.kernel, 1);
+        self.some_done |= running.left <= DONE;
+        self.warps.push(running.warp);
+        self.running.push(running);
+        self.claims.push(claim);
+    }
+
+    /// Takes out the interval at a place; those behind it move up.
+    pub(super) fn remove(&mut self, place: usize) -> (Running, Claim) {
+        let (running, claim) = (self.running.remove(place), self.claims.remove(place));
+        self.warps.remove(place);
+        self.turns.leave(place);
+        self.moving.retain(|&other| other != place);
+        for other in &mut self.moving {
+            *other -= usize::from(*other > place);
+        }
+        self.count(&claim, running.kernel, -1);
+        (running, claim)
+    }
+
+    fn count(&mut self, claim: &Claim, kernel: u32, more: i32) {
+        for ((users, asked), density) in
+            self.users.iter_mut().zip(&mut self.asked).zip(&claim.density)
+        {
+            if *density > 0.0 {
+                *users = users.wrapping_add_signed(i16::from(more > 0) * 2 - 1);
+                *asked += i64::from(more) * fixed(*density);
+            }
+        }
+        let place = self.present.iter().position(|&(other, _)| other == kernel);
+        let place = place.unwrap_or_else(|| {
+            self.present.push((kernel, 0));
+            self.present.len() - 1
+        });
+        let number = &mut self.present[place].1;
+        *number = number.wrapping_add_signed(more);
+        if *number == 0 {
+            self.present.swap_remove(place);
+        }
+    }
+
+    /// The place of a warp's interval.
+    pub(super) fn place_of(&self, warp: u16) -> Option<usize> {
+        self.warps.iter().position(|&other| other == warp)
+    }
+
+    /// The interval at a place.
+    pub(super) fn at(&self, place: usize) -> &Running {
+        &self.running[place]
+    }
+
+    /// The place of the interval that is first in the policy's order.
+    pub(super) fn first_in_order(&self) -> Option<usize> {
+        self.turns.places().next()
+    }
+
+    /// What all of them would issue per cycle alone.
+    pub(super) fn pace(&self) -> f32 {
+        self.claims.iter().map(Claim::pace).sum()
+    }
+
+    /// True when one asks for the resource.
+    pub(super) fn asks_for(&self, resource: usize) -> bool {
+        self.users[resource] > 0
+    }
+
+    /// What they use of a resource per cycle at their rates.
+    pub(super) fn use_of(&self, resource: usize) -> f32 {
+        if self.users[resource] == 0 {
+            return 0.0;
+        }
+        self.moving().map(|(_, claim)| claim.density[resource] * claim.rate).sum()
+    }
+
+    /// Those that move.
+    fn moving(&self) -> impl Iterator<Item = (&Running, &Claim)> {
+        self.moving.iter().map(|&place| (&self.running[place], &self.claims[place]))
+    }
+
+    /// Lets none move.
+    pub(super) fn halt(&mut self) {
+        for place in self.moving.drain(..) {
+            self.claims[place].rate = 0.0;
+        }
+    }
+
+    /// Gives each its rate: the one at `first` goes before all others. At the knee of a
+    /// resource `knee_loss` is lost, see [`ease`].
+    pub(super) fn share(&mut self, capacity: &PerResource, first: Option<usize>, knee_loss: f32) {
+        self.halt();
+        let Self { claims, turns, moving, order, .. } = self;
+        match self.sharing {
+            Sharing::Fair => {
+                max_min_fair(claims, turns, capacity, order);
+                moving.extend((0..claims.len()).filter(|&place| claims[place].rate > 0.0));
+            }
+            Sharing::InOrder if fits(&self.asked, capacity) => {
+                claims.iter_mut().for_each(|claim| claim.rate = 1.0);
+                moving.extend(0..claims.len());
+            }
+            Sharing::InOrder => {
+                one_by_one(claims, turns.behind(first), capacity, moving);
+                moving.sort_unstable();
+            }
+        }
+        ease(&mut self.claims, capacity, knee_loss);
+    }
+
+    /// Cycles until the first of them ends; infinite when none moves.
+    pub(super) fn soonest(&self) -> f64 {
+        if self.some_done {
+            return 0.0;
+        }
+        let left = |(interval, claim): (&Running, &Claim)| {
+            (interval.left - DONE).max(0.0) / f64::from(claim.rate)
+        };
+        self.moving().map(left).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Moves them on by a span.
+    pub(super) fn advance(&mut self, span: f64) {
+        for &place in &self.moving {
+            let left = &mut self.running[place].left;
+            *left -= span * f64::from(self.claims[place].rate);
+            self.some_done |= *left <= DONE;
+        }
+    }
+
+    /// Takes out those that are done, with their claims, in order.
+    pub(super) fn take_done(&mut self, mut out: impl FnMut(Running, Claim)) {
+        let mut order = std::mem::take(&mut self.order);
+        order.clear();
+        let done = |place: &usize| self.running[*place].left <= DONE;
+        if std::mem::take(&mut self.some_done) {
+            order.extend((0..self.running.len()).filter(done));
+        }
+        for (before, &place) in order.iter().enumerate() {
+            let (running, claim) = self.remove(place - before);
+            out(running, claim);
+        }
+        self.order = order;
+    }
+
+    /// Books the slot-cycles of a span, beside those of `waiting` warps. `width` is
+    /// what issues per cycle at most.
+    pub(super) fn book(
+        &self,
+        span: f64,
+        width: f32,
+        waiting: &[Waiting],
+        stalls: &mut Vec<StallStack>,
+        counts: &mut [KernelCounts],
+    ) {
+        let share = |claim: &Claim| f64::from(claim.rate * claim.density[ISSUE] / width);
+        let issued: f64 = self.moving().map(|(_, claim)| share(claim)).sum();
+        let warps = waiting.iter().map(|w| w.warps()).sum::<u32>()
+            + gpumodel_core::units::to_u32(self.claims.len());
+        let weights = f64::from(warps) - issued;
+        let idle = (1.0 - issued).max(0.0);
+        let per_weight = if weights > 0.0 { span * idle / weights } else { 0.0 };
+        let mut tally = Tally::default();
+        for (interval, claim) in self.moving() {
+            tally.turn_to(interval.kernel, stalls, counts);
+            tally.add(&lost_by(&interval.gaps, claim, width, span, per_weight));
+        }
+        for &(kernel, number) in &self.present {
+            let move_on = self.moving().filter(|(interval, _)| interval.kernel == kernel).count();
+            let still = number - gpumodel_core::units::to_u32(move_on);
+            if still > 0 {
+                tally.turn_to(kernel, stalls, counts);
+                tally.wait_for_unit(f64::from(still) * per_weight);
+            }
+        }
+        for waiting in waiting {
+            tally.turn_to(waiting.kernel, stalls, counts);
+            tally.add(&waiting.lost(per_weight));
+        }
+        tally.book(stalls, counts);
+    }
+}
+
+/// A density in 2^-32 per cycle.
+#[allow(clippy::cast_possible_truncation, reason = "a density is a small ratio")]
+fn fixed(density: f32) -> i64 {
+    (f64::from(density) * 4_294_967_296.0) as i64
+}
+
+/// One claim's turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    /// What turns are ordered by.
+    key: u64,
+    /// Its place among the claims.
+    pub(super) place: usize,
+    /// Resources that it asks for, one bit each.
+    pub(super) asks: u32,
+}
+
+/// The turns of a scheduler's claims, by the keys that its policy gave; equal ones as they
+/// came.
+#[derive(Debug, Default)]
+pub(super) struct IssueOrder {
+    all: Vec<Turn>,
+}
+
+impl IssueOrder {
+    /// `claim` is new, at the end, which is `place`.
+    pub(super) fn enter(&mut self, claim: &Claim, place: usize, key: u64) {
+        let behind = self.all.iter().position(|other| other.key > key);
+        let turn = Turn { key, place, asks: claim.asks() };
+        self.all.insert(behind.unwrap_or(self.all.len()), turn);
+    }
+
+    /// The claim at `place` is taken out, those behind it move up.
+    pub(super) fn leave(&mut self, place: usize) {
+        self.all.retain(|turn| turn.place != place);
+        for turn in &mut self.all {
+            turn.place -= usize::from(turn.place > place);
+        }
+    }
+
+    /// All turns, the one at place `first` before all others.
+    pub(super) fn behind(&self, first: Option<usize>) -> impl Iterator<Item = Turn> {
+        let is_first = move |turn: &&Turn| Some(turn.place) == first;
+        let before = first.and_then(|_| self.all.iter().find(is_first));
+        before.into_iter().chain(self.all.iter().filter(move |turn| !is_first(turn))).copied()
+    }
+
+    /// The places in order.
+    pub(super) fn places(&self) -> impl Iterator<Item = usize> {
+        self.all.iter().map(|turn| turn.place)
+    }
+}
+
+#[cfg(test)]
+mod issue_intervals_tests {
+    use proptest::prelude::*;
+
+    use super::{Claim, DONE, ISSUE, IssueIntervals, RESOURCES, Running};
+    use crate::sm::scheduler::policy::Sharing;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        /// An interval of `cycles` with these densities of issue and a unit comes.
+        Enter { age: u64, issue: f32, unit: f32, cycles: f64 },
+        /// One is taken out.
+        Remove(prop::sample::Index),
+        /// Time goes on to the first end.
+        End,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let enter = (0..40_u64, 0.05_f32..1.0, 0.0_f32..1.0, -0.5_f64..50.0)
+            .prop_map(|(age, issue, unit, cycles)| Step::Enter { age, issue, unit, cycles });
+        let step = prop_oneof![
+            4 => enter,
+            1 => any::<prop::sample::Index>().prop_map(Step::Remove),
+            3 => Just(Step::End),
+        ];
+        prop::collection::vec(step, 1..120)
+    }
+
+    /// Rates in plain words: the one at `first`, then by age, each what is left.
+    fn plainly(intervals: &IssueIntervals, first: Option<usize>) -> Vec<f32> {
+        let claims = &intervals.claims;
+        let mut order: Vec<usize> = (0..claims.len()).collect();
+        order.sort_by_key(|&place| (Some(place) != first, claims[place].age));
+        let mut left = [1.0_f32; RESOURCES];
+        let mut rates = vec![0.0; claims.len()];
+        for place in order {
+            let asked = claims[place].density.iter().zip(&left).filter(|(asked, _)| **asked > 0.0);
+            rates[place] = asked.map(|(asked, left)| left.max(0.0) / asked).fold(1.0, f32::min);
+            for (left, asked) in left.iter_mut().zip(&claims[place].density) {
+                *left -= asked * rates[place];
+            }
+        }
+        rates
+    }
+
+    fn check(intervals: &mut IssueIntervals, first: Option<usize>) {
+        intervals.share(&[1.0; RESOURCES], first, 0.0);
+        let found: Vec<f32> = intervals.claims.iter().map(|claim| claim.rate).collect();
+        let expected = plainly(intervals, first);
+        let near = found.iter().zip(&expected).all(|(f, e)| (f - e).abs() < 1e-3);
+        assert!(near, "{found:?} is not {expected:?}");
+        let moving: Vec<usize> = (0..found.len()).filter(|&place| found[place] > 0.0).collect();
+        assert_eq!(intervals.moving, moving);
+    }
+
+    #[test]
+    fn who_is_done_ends_though_an_older_one_has_come_and_takes_all() {
+        let mut intervals = IssueIntervals::new(Sharing::InOrder);
+        let mut density = [0.0; RESOURCES];
+        density[ISSUE] = 1.0;
+        let come = |intervals: &mut IssueIntervals, warp: u16, left: f64| {
+            let running = Running { warp, kernel: 0, left, gaps: [0.0; 3] };
+            let age = 9 - u64::from(warp);
+            intervals.enter(running, Claim::new(density, age), age);
+            intervals.share(&[1.0; RESOURCES], None, 0.0);
+        };
+        come(&mut intervals, 0, 10.0);
+        intervals.advance(10.0);
+        come(&mut intervals, 1, 50.0);
+        assert!(intervals.soonest() <= 0.0);
+        let mut ended = Vec::new();
+        intervals.take_done(|interval, _| ended.push(interval.warp));
+        assert_eq!(ended, [0]);
+        assert!(intervals.soonest() > 49.0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_kept_set_shares_as_one_that_is_computed_again(steps in steps()) {
+            let mut intervals = IssueIntervals::new(Sharing::InOrder);
+            let mut ages = 0;
+            for (number, step) in (0_u16..).zip(steps) {
+                match step {
+                    Step::Enter { age, issue, unit, cycles } => {
+                        let mut density = [0.0; RESOURCES];
+                        (density[ISSUE], density[0]) = (issue, unit);
+                        ages += 40;
+                        let kernel = u32::from(number % 2);
+                        let running = Running { warp: number, kernel, left: cycles, gaps: [0.0; 3] };
+                        intervals.enter(running, Claim::new(density, ages + age), ages + age);
+                    }
+                    Step::Remove(which) if !intervals.is_empty() => {
+                        intervals.remove(which.index(intervals.claims.len()));
+                    }
+                    Step::End if intervals.soonest().is_finite() => {
+                        let all = intervals.claims.len();
+                        intervals.advance(intervals.soonest());
+                        let mut ended = 0;
+                        intervals.take_done(|interval, _| {
+                            assert!(interval.left <= DONE + 1e-3);
+                            ended += 1;
+                        });
+                        assert_eq!(intervals.claims.len(), all - ended);
+                    }
+                    _ => {}
+                }
+                let first = (!intervals.is_empty()).then_some(usize::from(number) % intervals.claims.len().max(1));
+                check(&mut intervals, first);
+                let present: u32 = intervals.present.iter().map(|(_, number)| number).sum();
+                prop_assert_eq!(present as usize, intervals.claims.len());
+            }
+        }
     }
 }

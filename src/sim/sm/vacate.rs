@@ -9,7 +9,7 @@ use gpumodel_core::units::{Cycle, to_u16, to_u32, to_usize};
 
 use super::barriers::Barrier;
 use super::cta_resources::Bounds;
-use super::next::Next;
+use super::warp::Next;
 use super::warp::{Blocked, Warp};
 use super::{Cta, Need, Sm};
 use crate::gpu::shared_state::SharedState;

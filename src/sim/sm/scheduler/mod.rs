@@ -14,8 +14,8 @@ mod two_level;
 use gpumodel_core::units::Cycle;
 
 use super::issue_bandwidth::{Claim, ISSUE, PerResource, RESOURCES};
+use super::issue_interval::{DONE, IssueIntervals};
 use super::issue_interval::{IssueInterval, Running};
-use super::issue_intervals::{DONE, IssueIntervals};
 use super::stall_accounting::{Wait, Waiting, of, rebook};
 use crate::counters::{KernelCounts, StallStack};
 use active_set::ActiveSet;

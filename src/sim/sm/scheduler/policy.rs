@@ -8,7 +8,7 @@ use std::fmt::Debug;
 
 use crate::config::SchedulerPolicy;
 
-use super::super::issue_intervals::IssueIntervals;
+use super::super::issue_interval::IssueIntervals;
 use super::gto::Gto;
 use super::lrr::Lrr;
 use super::oldest::Oldest;
