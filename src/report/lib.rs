@@ -3,12 +3,10 @@
 //! Knows no machine and no trace: whatever it shows is in the record. Same
 //! record, same bytes.
 
-mod assumption;
 mod cause;
 mod chart;
 mod corun_notes;
 mod document;
-mod effort;
 mod error;
 pub mod figure;
 mod folder;
@@ -20,14 +18,12 @@ mod mix_label;
 mod name;
 mod number;
 mod page;
-mod page_corun;
-mod page_queue;
 pub mod paper;
 mod profile;
 mod queue;
 mod queue_rows;
 pub mod results;
-mod sample;
+mod solo_notes;
 mod solo_run;
 pub mod table;
 mod values;

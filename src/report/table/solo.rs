@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use super::{brief, decimal, plain};
-use crate::assumption::leaning;
 use crate::cause::top_cause;
-use crate::effort::effort;
 use crate::group::{Group, groups};
 use crate::number::{percent, rate, sectors};
 use crate::results::{Analysis, AppRecord};
-use crate::sample::sentence;
+use crate::solo_notes::effort;
+use crate::solo_notes::leaning;
+use crate::solo_notes::sentence;
 
 const ROWS: usize = 24;
 
