@@ -78,12 +78,12 @@ pub(super) struct DiskCache {
 }
 
 impl DiskCache {
-    /// The one in `folder`, which need not be there.
+    /// The one in `folder`, which need not exist.
     pub(super) fn new(folder: &Path) -> Self {
         Self { folder: folder.to_path_buf(), room: Arc::default() }
     }
 
-    /// The file of `key`, there or not.
+    /// The file of `key`, whether it exists or not.
     pub(super) fn path(&self, kind: Kind, key: u128) -> PathBuf {
         let (folder, ending, _) = kind.place();
         self.folder.join(folder).join(format!("{key:032x}.{ending}"))

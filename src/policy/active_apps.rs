@@ -48,10 +48,10 @@ const IDLE: &str = "idle";
 /// Who has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum FreedSms {
-    /// The others: the SMs are divided anew.
+    /// The others: the SMs are divided again.
     #[default]
     Given,
-    /// Nobody, until another application comes: then they are divided anew.
+    /// None, until another application comes: then they are divided again.
     Idle,
 }
 
@@ -61,7 +61,7 @@ impl FreedSms {
     }
 
     /// Between whom the SMs are divided: at most one for each SM, in arrival order.
-    /// Where they stay idle, `before` goes on while nobody else is there.
+    /// Where they stay idle, `before` goes on while no other application is active.
     pub(super) fn holders(self, before: &[AppId], facts: &Facts, view: &View) -> Vec<AppId> {
         let mut now = now(facts, view);
         now.truncate(usize::from(facts.sms));

@@ -203,7 +203,7 @@ impl Scheme for Slate {
         let there = active_apps::at_start(facts);
         let now = there.first().map_or(0, |app| facts.apps[app.index()].arrival);
         if now > 0 {
-            // Nobody is there: whoever comes first will have all.
+            // None is active: the first to come will have all.
             self.running[0] = there.first().copied();
             let plan = self.plan(facts);
             self.running = [None; 2];

@@ -283,7 +283,7 @@ fn a_script_refuses_a_plan_that_has_other_cells_by_now() {
     place.plan("plan", &PLAN.replace("20,30", "30,20"));
     let (code, said) = run("cells-1.sh");
     assert!(code == Some(2) && said.contains("plan.toml: has other cells than when"), "{said}");
-    assert!(said.contains("write and submit the scripts anew"), "{said}");
+    assert!(said.contains("write and submit the scripts again"), "{said}");
     assert!(!place.path("out/sweep.json").exists());
     // The cells of the task alone, by the plan that they are of.
     place.plan("plan", PLAN);

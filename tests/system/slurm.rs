@@ -223,7 +223,7 @@ fn what_sbatch_refuses_is_shown_and_leaves_the_folder_free() {
         ("SBATCH_PARTITION", "nowhere", "Invalid partition name specified"),
         ("SBATCH_MEM_PER_NODE", "90000G", "Memory specification can not be satisfied"),
     ] {
-        // The second one is not told to --resume.
+        // The second one runs without --resume.
         let output = scene.command(&[]).env(name, value).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.code() == Some(2) && said.contains("error: sbatch: "), "{said}");

@@ -41,7 +41,7 @@ pub(super) fn listen() {
 }
 
 fn tell(words: &str) {
-    // Nobody hears it where the terminal has hung up.
+    // It is lost where the terminal has hung up.
     let _ = writeln!(io::stderr(), "{words}");
 }
 

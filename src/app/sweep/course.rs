@@ -113,7 +113,7 @@ impl<'a> Course<'a> {
     }
 
     /// Starts jobs as long as there are threads and memory for them; one, whatever it
-    /// takes. Nobody waits within the pool: a job that ends starts the next.
+    /// takes. No job waits within the pool: one that ends starts the next.
     fn admit<'s>(&'s self, scope: &Scope<'s>) {
         let threads = rayon::current_num_threads();
         let mut state = self.state();
@@ -172,7 +172,7 @@ impl<'a> Course<'a> {
 
     /// Runs a cell and keeps its outcome, unless another process has ended it meanwhile.
     fn cell(&self, cell: &Cell) -> Result<(), SweepError> {
-        // A damaged file has been told.
+        // A damaged file has been reported.
         if let Some(good) = self.folder.state(cell).ok().flatten() {
             self.count(good);
             return Ok(());

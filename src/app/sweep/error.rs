@@ -1,4 +1,4 @@
-//! What keeps a sweep from being run, beside what a cell may fail with.
+//! Why a sweep cannot run; failures of single cells are apart.
 
 use std::io;
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ pub enum SweepError {
     #[error(
         "{}: has other cells than when the script of this job was written: the plan, a trace, a \
          machine or the program has changed since; nothing was run: put back what was changed, \
-         or write and submit the scripts anew", plan.display()
+         or write and submit the scripts again", plan.display()
     )]
     OtherCells {
         /// The plan.
@@ -63,7 +63,7 @@ pub enum SweepError {
     /// Slurm refuses or does not answer, or lost cells too often.
     #[error(transparent)]
     Slurm(#[from] SlurmError),
-    /// The folder holds cells, and nobody said what to do with them.
+    /// The folder holds cells, and no option says what to do with them.
     #[error(
         "{} holds {cells} cells of an earlier sweep: add --resume to go on with them, or name \
          another folder",
@@ -140,7 +140,7 @@ pub enum SweepError {
     },
 }
 
-/// Errors with their causes, each on a line of its own.
+/// Errors with their causes, one per line.
 fn listed(errors: &[SweepError]) -> String {
     errors.iter().map(|error| format!("\n  {}", with_causes(error).join(": "))).collect()
 }

@@ -23,7 +23,7 @@ pub(super) const MACHINE_BYTES: u64 = 64 << 20;
 /// held. Measured: 16 to 20.
 const BYTES_PER_INSTRUCTION: u64 = 24;
 
-/// Bytes of decoded chunks that an open store holds at most, beside those in use.
+/// Bytes of decoded chunks that an open store holds at most, besides those in use.
 const STORE_BYTES: u64 = 256 << 20;
 
 /// What it rests on, for people.
@@ -32,7 +32,7 @@ const BASIS: &str = "0.5 million warp instructions per second and core (measured
     each application alone once per machine; \
     a quarter of the issue slots used until the last cycle, where a plan says when that is, or for \
     a window for each application; 64 MB per machine at once and 24 bytes per warp instruction, at \
-    most 256 MB for each application. Off by several times where applications begin anew, end \
+    most 256 MB for each application. Off by several times where applications restart, end \
     early, or wait much";
 
 /// Bytes that applications take while they run, without machines.

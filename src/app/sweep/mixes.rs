@@ -32,7 +32,7 @@ pub(super) struct Mixes {
     random: Vec<Random>,
 }
 
-/// Mixes drawn by chance: all differ, and nobody is in one twice.
+/// Random mixes: all differ, and none has an application twice.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Random {

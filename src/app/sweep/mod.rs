@@ -228,7 +228,7 @@ pub fn sweep_tables(out: &Path, watch: &dyn SweepWatch) -> Result<SweepEnd, Swee
         let count = match files.outcome(&cell.key) {
             Ok(Some(Ok(_))) => &mut end.done,
             Ok(Some(Err(_))) => &mut end.failed,
-            // A damaged file has been told, and its cell is to run again.
+            // A damaged file has been reported; its cell runs again.
             Ok(None) | Err(_) => &mut end.left,
         };
         *count += 1;

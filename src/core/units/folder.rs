@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::output::{UNFINISHED, folder_of, forget_unfinished, unfinished};
 
-/// An output folder that is filled under a temporary name beside its target.
+/// An output folder that is filled under a temporary name next to its target.
 ///
 /// [`WholeFolder::finish`] gives it its name; dropping it without that removes
 /// it. An interrupted program removes it through

@@ -25,7 +25,7 @@ pub struct WholeFile {
 }
 
 impl WholeFile {
-    /// Opens a temporary file beside `target`, or beside the file that a link there
+    /// Opens a temporary file next to `target`, or next to the file that a link there
     /// leads to.
     ///
     /// # Errors

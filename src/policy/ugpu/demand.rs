@@ -109,7 +109,7 @@ pub(super) fn float(count: u64) -> f64 {
     count as f64
 }
 
-/// The counters of an epoch so far. Those of a view begin anew at every decision, also
+/// The counters of an epoch so far. Those of a view restart at every decision, also
 /// at one in the middle of an epoch that changes nothing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EpochCounters {

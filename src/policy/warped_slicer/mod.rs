@@ -128,7 +128,7 @@ impl WarpedSlicer {
         self.sampled = now;
     }
 
-    /// Is a change of IPC a reason to sample the kernel anew? Not at the end of its
+    /// Is a change of IPC a reason to sample the kernel again? Not at the end of its
     /// grid, where there are no CTAs to sample.
     fn doubts(&self, view: &View, app: AppId) -> bool {
         let rested = view.now >= self.sampled.saturating_add(self.rules.rest);

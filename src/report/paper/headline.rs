@@ -166,7 +166,7 @@ pub enum Verdict {
     Pass,
     /// It does not.
     Fail,
-    /// Nobody knows: its runs are not part of this reproduction.
+    /// Unknown: its runs are not part of this reproduction.
     #[default]
     NotRun,
 }

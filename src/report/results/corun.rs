@@ -264,7 +264,7 @@ pub struct HostTime {
     /// In which a launch of it had begun and not ended: launch latency, and waits at the
     /// block scheduler or for a time slice, included.
     pub kernel_cycles: Cycle,
-    /// Messages to whoever launches its kernels.
+    /// Messages to the client that launches its kernels.
     pub communication_cycles: Cycle,
     /// Rewriting and compiling its kernels.
     pub compilation_cycles: Cycle,

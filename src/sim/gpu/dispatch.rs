@@ -136,8 +136,8 @@ impl Dispatcher {
         grid.worker_pool.as_ref().map_or(grid.left() > 0 || grid.saved > 0, WorkerPool::waits)
     }
 
-    /// Hands out what one cycle allows: at most one CTA per SM. DispatchGroups that share the
-    /// launch rate take turns whoever's event comes.
+    /// Hands out what one cycle allows: at most one CTA per SM. Groups that share the
+    /// launch rate take turns, whichever event comes.
     ///
     /// # Errors
     /// When the source fails to open a CTA.

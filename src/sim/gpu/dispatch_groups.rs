@@ -27,7 +27,7 @@ pub(crate) struct DispatchGroups {
     scheduled: Vec<Option<Cycle>>,
     /// By application: its group; none for one that may come to no SM.
     of_app: Vec<Option<usize>>,
-    /// By SM: the group of those who may come there, if anybody may.
+    /// By SM: the group of the applications that may come there, if any may.
     at_sm: Vec<Option<usize>>,
     /// The group that is served first where the launch rate is shared: the one after the
     /// last that was.
@@ -143,7 +143,7 @@ impl DispatchGroups {
         (0..self.groups.len()).for_each(|group| self.ask(Some(group), cycle));
     }
 
-    /// Drops what is asked for in groups in which nobody waits. Gives the groups, and when,
+    /// Drops requests of groups in which no application waits. Gives the groups, and when,
     /// for which an event is to be scheduled.
     pub(crate) fn schedule(
         &mut self,

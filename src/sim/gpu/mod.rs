@@ -82,7 +82,7 @@ pub struct Gpu<'a> {
     pub(crate) open: usize,
     pub(crate) end: End,
     pub(crate) over: bool,
-    /// Who gets no share while others begin anew.
+    /// An application without a share while others restart.
     pub(crate) starved: Option<AppId>,
     begun: bool,
     pub(crate) active_plan: Option<ActivePlan>,
@@ -93,7 +93,7 @@ pub struct Gpu<'a> {
     pub(crate) plans: u32,
     /// Number of the plan in force: its turns go on until the next takes effect.
     pub(crate) in_force: u32,
-    /// What the scheme is still to be told.
+    /// Wakes that the scheme has not seen yet.
     pub(crate) wakes: VecDeque<Wake>,
     /// By application: since when it holds more than its share somewhere.
     pub(crate) vacating: Vec<Option<Cycle>>,
@@ -175,8 +175,8 @@ impl<'a> Gpu<'a> {
         self
     }
 
-    /// Runs to the end under one plan; `watch` is told now and then how many warp
-    /// instructions have issued since it was told last.
+    /// Runs to the end under one plan; `watch` hears now and then how many warp
+    /// instructions have issued since the last call.
     ///
     /// # Errors
     /// As [`Gpu::follow`], [`Gpu::advance`] and [`Gpu::finish`].

@@ -112,7 +112,7 @@ fn wanted(arguments: &Arguments, request: &SweepRequest) -> Result<SlurmRequest,
     })
 }
 
-/// What every job is told as well: what changes its work, as it was typed here.
+/// Further words for every job: options that change its work, as they were typed here.
 fn words(arguments: &Arguments) -> Result<Vec<String>, io::Error> {
     let mut words = Vec::new();
     if arguments.mixed_versions {

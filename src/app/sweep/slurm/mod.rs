@@ -32,7 +32,7 @@ pub struct SlurmEnd {
     pub cells: SweepEnd,
     /// Cells that failed before this call, each with its cause.
     pub failed: Vec<FailedCell>,
-    /// What became of cells that earlier jobs have left, and what they ask for now.
+    /// What happened to cells that earlier jobs have lost, and what they ask for now.
     pub lost: Vec<String>,
     /// Cells that were submitted, in so many tasks.
     pub submitted: (usize, usize),
@@ -78,7 +78,7 @@ pub fn slurm_sweep(
     if slurm.print {
         end.script = Some(submitter.print(&arrays, all.len())?);
     } else {
-        // Nobody has to go on with a sweep of which nothing was submitted.
+        // A sweep of which nothing was submitted needs no --resume.
         let sent = submitter.submit(&arrays, all.len()).inspect_err(|_| folder.leave());
         sent.and_then(|()| folder.list(all))?;
         end.jobs = submitter.sent;
@@ -140,7 +140,7 @@ fn again(request: &SweepRequest, files: &SweepFiles, one: &CellEstimate) -> bool
     }
 }
 
-/// What became of the cells that earlier jobs were to run.
+/// What happened to the cells of earlier jobs.
 struct Fates<'a> {
     jobs: &'a Jobs,
     states: States,
@@ -149,7 +149,7 @@ struct Fates<'a> {
 
 impl Fates<'_> {
     /// Cells by what they ask for at least: those that ran out of something ask for more. Says
-    /// how each was lost that keeps no cause of its own.
+    /// how each cell was lost that has no cause on file.
     fn groups<'c>(
         &self,
         slurm: &SlurmRequest,

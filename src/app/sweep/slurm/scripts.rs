@@ -16,10 +16,10 @@ const USUAL_SECONDS: u64 = 1800;
 /// Times of cells may be off so much: jobs ask for as many times the estimate.
 const TIME_FACTOR: u64 = 4;
 
-/// Seconds of a task beside its cells: stores are made, machines are read.
+/// Seconds of a task on top of its cells: it makes stores and reads machines.
 const TASK_SECONDS: u64 = 600;
 
-/// Bytes of a process beside its cells.
+/// Bytes of a process on top of its cells.
 const PROCESS_BYTES: u64 = 256 << 20;
 
 /// Milliseconds in which a cell is read and its rows are written. Measured: 1 to 2 with a
