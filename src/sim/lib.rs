@@ -43,16 +43,16 @@ pub use counters::{
     CacheCounts, Cause, ConstantCounts, FetchCounts, KernelCounts, SmCounts, StallStack, TlbCounts,
     TranslationCounts,
 };
-pub use gpu::cta_span::CtaSpan;
+pub use gpu::app::Command;
+pub use gpu::app::{AppMoved, AppOutcome, End, Load};
 pub use gpu::error::MachineError;
 pub use gpu::feed::{Feed, FeedError, Program, Stream, WarpStream};
-pub use gpu::launches::Command;
-pub use gpu::load::{AppMoved, AppOutcome, End, Load};
 pub use gpu::outcome::Outcome;
-pub use gpu::residency::Residency;
 pub use gpu::setup::{Part, Setup};
+pub use gpu::timeline::CtaSpan;
+pub use gpu::timeline::Residency;
 pub use gpu::timeline::Sample;
-pub use gpu::worker::{AddedSegment, AddedSegments, Line, TASK_BARRIER, Worker};
+pub use gpu::workers::{AddedSegment, AddedSegments, Line, TASK_BARRIER, Worker};
 pub use gpu::{Gpu, Pause};
 pub use interval::ProfileImage;
 pub use memory::presumed_l2_hits::PresumedL2Hits;

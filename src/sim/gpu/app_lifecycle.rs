@@ -1,20 +1,40 @@
-//! The course of applications: they come, launch, end, begin anew, or are stopped.
+//! The lifecycle of applications: they arrive, launch, end, restart, or are stopped.
 
 use gpumodel_core::contract::{Freed, Wake, WakeOn};
-use gpumodel_core::units::{AppId, KernelId, to_u16, to_u32, to_usize};
+use gpumodel_core::units::{AppId, Cycle, KernelId, to_u16, to_u32, to_usize};
 
 use crate::gpu::Gpu;
-use crate::gpu::event::Event;
-use crate::gpu::launches::Command;
-use crate::gpu::load::State;
+use crate::gpu::app::{Command, End, Load, State};
+use crate::gpu::event_queue::Event;
 use crate::mmu::address_space;
 use crate::sm::{Departure, Leave};
 
 /// Runs of one application after which another that has not begun counts as starved.
 const RUNS_OF_OTHERS: u64 = 64;
 
+/// When the run ends, and whether it has.
+#[derive(Debug)]
+pub(crate) struct RunEnd {
+    end: End,
+    /// The first applications have been let in.
+    pub(crate) begun: bool,
+    /// Applications whose outcome does not stand yet.
+    open: usize,
+    pub(crate) over: bool,
+    /// An application without a share while others restart.
+    pub(crate) starved: Option<AppId>,
+}
+
+impl RunEnd {
+    /// The end of a run of `apps`, as `end` says.
+    pub(crate) fn new(end: End, apps: &[Load]) -> Self {
+        let open = apps.iter().filter(|load| !load.absent).count();
+        Self { end, begun: false, open, over: false, starved: None }
+    }
+}
+
 impl Gpu<'_> {
-    /// Lets the applications come, and sets when the run ends.
+    /// Lets the applications arrive, and sets when the run ends.
     pub(crate) fn begin_all(&mut self) {
         for app in 0..self.apps.len() {
             match self.apps[app].load.arrival {
@@ -23,24 +43,24 @@ impl Gpu<'_> {
                 at => self.shared_state.queue.schedule(at, Event::Arrival { app: to_u16(app) }),
             }
         }
-        if let Some(at) = self.end.at {
-            self.shared_state.queue.schedule(at, Event::Horizon);
+        if let Some(at) = self.run_end.end.at {
+            self.shared_state.queue.schedule(at, Event::End);
         }
         if self.apps.iter().any(|app| app.load.target.is_some()) {
-            self.shared_state.queue.schedule(self.next_gauge(), Event::CountersDue);
+            self.shared_state.queue.schedule(self.next_target_check(), Event::TargetCheck);
         }
     }
 
-    /// An application comes, unless it has been stopped before.
+    /// An application arrives, unless it has been stopped before.
     pub(crate) fn arrive(&mut self, app: usize) {
         if self.apps[app].state == State::Finished {
             return;
         }
         self.apps[app].state = State::Active;
-        self.apps[app].free_since = self.shared_state.queue.now();
+        self.apps[app].free_since = self.now();
         self.pass_turn();
-        if self.shared_state.queue.now() > 0 {
-            self.wakes.push_back(Wake::Arrival(AppId(to_u16(app))));
+        if self.now() > 0 {
+            self.plan_control.wakes.push_back(Wake::Arrival(AppId(to_u16(app))));
         }
         self.next_commands(app);
     }
@@ -49,30 +69,17 @@ impl Gpu<'_> {
     /// share of the machine. With nothing left it has ended, whatever it waits for.
     pub(crate) fn next_commands(&mut self, app: usize) {
         let id = AppId(to_u16(app));
-        let waits = self.active_plan.as_ref().is_some_and(|active_plan| active_plan.waits(id));
         let done = self.apps[app].launches.is_done();
-        if waits && !done || self.apps[app].state != State::Active {
+        if self.plan_control.waits(id) && !done || self.apps[app].state != State::Active {
             return;
         }
-        let now = self.shared_state.queue.now();
-        let begun = std::mem::replace(&mut self.apps[app].begun, true);
+        let restarts = std::mem::replace(&mut self.apps[app].begun, true);
         while let Some(command) = self.apps[app].launches.next() {
             match command {
-                Command::Copy { destination, bytes } => {
-                    let first = destination ^ address_space::tag(to_u16(app));
-                    if let Some(mmu) = &mut self.shared_state.mmu {
-                        mmu.copy_in(first, bytes);
-                    }
-                    if self.machine.dispatch.memcpy_fills_l2 {
-                        self.shared_state.memory_system.copy_in(first, bytes);
-                    }
-                }
+                Command::Copy { destination, bytes } => self.copy_in(app, destination, bytes),
                 Command::Launch { kernel, .. } => {
-                    let gap = if begun { self.machine.dispatch.kernel_retire_cycles } else { 0 };
-                    let called = self.apps[app].free_since + self.calls(kernel.0, !begun);
-                    self.shared_state
-                        .queue
-                        .schedule((now + gap).max(called), Event::Launch { kernel: kernel.0 });
+                    let at = self.launch_cycle(app, kernel.0, !restarts);
+                    self.shared_state.queue.schedule(at, Event::Launch { kernel: kernel.0 });
                 }
             }
         }
@@ -81,13 +88,31 @@ impl Gpu<'_> {
         }
     }
 
+    /// A host-to-device copy: its pages exist then, and on some machines the L2 has its data.
+    fn copy_in(&mut self, app: usize, destination: u64, bytes: u64) {
+        let first = destination ^ address_space::tag(to_u16(app));
+        if let Some(mmu) = &mut self.shared_state.mmu {
+            mmu.copy_in(first, bytes);
+        }
+        if self.machine.dispatch.memcpy_fills_l2 {
+            self.shared_state.memory_system.copy_in(first, bytes);
+        }
+    }
+
+    /// When a launch that may begin now does, the first of its application or a later one.
+    fn launch_cycle(&self, app: usize, kernel: u32, first: bool) -> Cycle {
+        let gap = if first { 0 } else { self.machine.dispatch.kernel_retire_cycles };
+        let called = self.apps[app].free_since + self.launch_call_cycles(kernel, first);
+        (self.now() + gap).max(called)
+    }
+
     /// The application of a launch.
     fn owner(&self, kernel: u32) -> usize {
         self.dispatcher.grids[to_usize(kernel)].app.index()
     }
 
     pub(crate) fn launch(&mut self, kernel: u32) {
-        let now = self.shared_state.queue.now();
+        let now = self.now();
         let begin = now + self.machine.dispatch.kernel_launch_cycles;
         let counts = &mut self.shared_state.counts[to_usize(kernel)];
         counts.start = now;
@@ -96,7 +121,7 @@ impl Gpu<'_> {
     }
 
     pub(crate) fn begin(&mut self, kernel: u32) {
-        let now = self.shared_state.queue.now();
+        let now = self.now();
         let app = self.owner(kernel);
         if self.apps[app].state == State::Finished {
             return;
@@ -105,10 +130,10 @@ impl Gpu<'_> {
             return self.end(kernel);
         }
         self.dispatcher.begin(kernel);
-        self.worker_pool(kernel);
+        self.launch_workers(kernel);
         self.dispatcher.ask(AppId(to_u16(app)), now, &mut self.shared_state);
-        self.decision_counters.begun[app].push(kernel);
-        self.wake_on(&WakeOn::KernelBegin, Wake::KernelBegin(AppId(to_u16(app))));
+        self.apps[app].begun_launches.push(kernel);
+        self.plan_control.wake_on(&WakeOn::KernelBegin, Wake::KernelBegin(AppId(to_u16(app))));
     }
 
     /// Takes note of CTAs that have left an SM.
@@ -119,18 +144,21 @@ impl Gpu<'_> {
         }
     }
 
+    /// The same for all SMs.
+    pub(crate) fn collect_all_departed(&mut self) {
+        (0..self.sms.len()).for_each(|sm| self.collect_departed(sm));
+    }
+
     fn note_departed(&mut self, sm: usize) {
-        let now = self.shared_state.queue.now();
-        if let Some(recorder) = &mut self.recorder {
-            recorder.note(now, &self.dispatcher.held);
-        }
+        let now = self.now();
+        self.note_residency();
         let mut departed = std::mem::take(&mut self.departed);
         self.sms[sm].take_departed(&mut departed);
         for departure in departed.drain(..) {
             let kernel = departure.kernel();
             self.dispatcher.gone(kernel, sm, now + 1);
             if let Departure::Asks { slot, .. } = departure {
-                self.answer(sm, kernel, slot);
+                self.next_task(sm, kernel, slot);
                 continue;
             }
             self.dispatcher.departed(sm, departure, now);
@@ -149,29 +177,30 @@ impl Gpu<'_> {
 
     pub(crate) fn end(&mut self, kernel: u32) {
         self.close_launch(kernel);
-        self.dismiss_all(kernel);
+        self.close_worker_pool(kernel);
         let app = self.owner(kernel);
-        self.decision_counters.begun[app].retain(|&begun| begun != kernel);
+        self.apps[app].begun_launches.retain(|&begun| begun != kernel);
         self.apps[app].launches.ended(KernelId(kernel));
-        self.apps[app].free_since = self.shared_state.queue.now();
-        self.wake_on(&WakeOn::KernelEnd, Wake::KernelEnd(AppId(to_u16(app))));
+        self.apps[app].free_since = self.now();
+        self.plan_control.wake_on(&WakeOn::KernelEnd, Wake::KernelEnd(AppId(to_u16(app))));
         if self.apps[app].launches.is_done() || !self.asks_first(kernel) {
             self.next_commands(app);
         }
     }
 
-    /// Moves all books to the present.
-    pub(crate) fn close_books(&mut self) {
+    /// Accounts the slot-cycles of all SMs up to now.
+    pub(crate) fn account_stalls(&mut self) {
         for sm in &mut self.sms {
-            sm.close_books(&mut self.shared_state);
+            sm.account_stalls(&mut self.shared_state);
         }
     }
 
-    /// Books the end of a launch.
+    /// Notes the end of a launch in its counters.
     fn close_launch(&mut self, kernel: u32) {
-        self.close_books();
+        self.account_stalls();
+        let now = self.now();
         let counts = &mut self.shared_state.counts[to_usize(kernel)];
-        counts.end = self.shared_state.queue.now();
+        counts.end = now;
         let schedulers =
             f64::from(u32::from(self.machine.dispatch.sms) * self.machine.sm.schedulers);
         #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
@@ -188,12 +217,12 @@ impl Gpu<'_> {
         self.apps[app].outcome.runs += 1;
         self.report(app, true);
         let launches = self.kernels_of(app);
-        if self.over || !self.apps[app].load.relaunches || launches.is_empty() {
+        if self.run_end.over || !self.apps[app].load.relaunches || launches.is_empty() {
             return self.release(app);
         }
         self.check_for_starved(app);
         for &kernel in &launches {
-            let first = &mut self.decision_counters.first_runs[kernel];
+            let first = &mut self.first_runs[kernel];
             first.get_or_insert_with(|| Box::new(self.shared_state.counts[kernel].clone()));
             self.dispatcher.grids[kernel].rewind();
         }
@@ -203,23 +232,20 @@ impl Gpu<'_> {
         }
     }
 
-    /// Ends the run when an application begins anew again and again while another one
-    /// that is there never gets to its first instruction.
+    /// Ends the run when an application restarts again and again while another active one
+    /// never gets to its first instruction.
     fn check_for_starved(&mut self, app: usize) {
-        let turns = self
-            .active_plan
-            .as_ref()
-            .is_some_and(|active_plan| active_plan.plan().time_slice().is_some());
-        if self.apps[app].outcome.runs < RUNS_OF_OTHERS || self.end.at.is_some() || turns {
+        let turns = self.plan_control.time_slice().is_some();
+        if self.apps[app].outcome.runs < RUNS_OF_OTHERS || self.run_end.end.at.is_some() || turns {
             return;
         }
-        self.close_books();
+        self.account_stalls();
         let starved = (0..self.apps.len()).find(|&other| {
-            let there = self.apps[other].state == State::Active && !self.apps[other].reported;
-            there && self.progress(AppId(to_u16(other))) <= 0.0
+            let waits = self.apps[other].state == State::Active && !self.apps[other].reported;
+            waits && self.progress(AppId(to_u16(other))) <= 0.0
         });
-        self.starved = starved.map(|other| AppId(to_u16(other)));
-        self.over |= starved.is_some();
+        self.run_end.starved = starved.map(|other| AppId(to_u16(other)));
+        self.run_end.over |= starved.is_some();
     }
 
     /// The launches of an application.
@@ -233,42 +259,43 @@ impl Gpu<'_> {
         if std::mem::replace(&mut self.apps[app].reported, true) {
             return;
         }
-        self.close_books();
+        self.account_stalls();
         let progress = self.progress(AppId(to_u16(app)));
-        let (memory, vacating) = (self.memory_of(app), self.vacating_cycles(app));
+        let (memory, vacating) = (self.memory_of(app), self.apps[app].vacating_cycles(self.now()));
         let resting = self.resting_cycles(app);
+        let now = self.now();
         let outcome = &mut self.apps[app].outcome;
-        outcome.end = self.shared_state.queue.now();
+        outcome.end = now;
         (outcome.memory, outcome.vacating_cycles) = (memory, vacating);
         outcome.resting_cycles = resting;
         (outcome.finished, outcome.progress) = (finished, progress);
-        self.open -= 1;
-        self.over |= self.open == 0 || (finished && self.end.first);
+        let run = &mut self.run_end;
+        run.open -= 1;
+        run.over |= run.open == 0 || (finished && run.end.first);
     }
 
-    /// An application holds nothing any more; the scheme is asked for others.
+    /// An application releases its share; the scheme decides for the others.
     fn release(&mut self, app: usize) {
         self.apps[app].state = State::Finished;
         let others = self.apps.iter().enumerate();
         let mut others = others.filter(|(_, app)| app.state != State::Finished);
         let (next, more) = (others.next().map(|(app, _)| AppId(to_u16(app))), others.next());
-        if self.over || next.is_none() {
+        if self.run_end.over || next.is_none() {
             return;
         }
         let last = more.is_none();
-        if let Some(active_plan) = self.active_plan.as_mut().filter(|_| last) {
-            active_plan.sole = next.filter(|_| active_plan.plan().freed() == Freed::ToLast);
+        if let Some(active) = self.plan_control.active_mut().filter(|_| last) {
+            active.sole = next.filter(|_| active.plan().freed() == Freed::ToLast);
         }
-        let now = self.shared_state.queue.now();
-        if let Some((active_plan, sole)) =
-            self.active_plan.as_ref().and_then(|active_plan| Some((active_plan, active_plan.sole?)))
-        {
-            self.dispatcher.follow(active_plan, None, now);
+        let now = self.now();
+        let active = self.plan_control.active();
+        if let Some((active, sole)) = active.and_then(|active| Some((active, active.sole?))) {
+            self.dispatcher.follow(active, None, now);
             self.next_commands(sole.index());
         }
         self.pass_turn();
         self.dispatcher.ask(AppId(to_u16(app)), now, &mut self.shared_state);
-        self.wakes.push_back(Wake::AppEnd(AppId(to_u16(app))));
+        self.plan_control.wakes.push_back(Wake::AppEnd(AppId(to_u16(app))));
     }
 
     /// Stops an application for good where it is.
@@ -276,7 +303,7 @@ impl Gpu<'_> {
         self.report(app, true);
         let id = AppId(to_u16(app));
         self.dispatcher.cancel(id);
-        for kernel in std::mem::take(&mut self.decision_counters.begun[app]) {
+        for kernel in std::mem::take(&mut self.apps[app].begun_launches) {
             self.close_launch(kernel);
         }
         self.release(app);
@@ -291,10 +318,10 @@ impl Gpu<'_> {
             if self.apps[app].load.absent {
                 continue;
             }
-            let begun = std::mem::take(&mut self.decision_counters.begun[app]);
+            let begun = std::mem::take(&mut self.apps[app].begun_launches);
             begun.into_iter().for_each(|kernel| self.close_launch(kernel));
             self.report(app, false);
         }
-        self.over = true;
+        self.run_end.over = true;
     }
 }

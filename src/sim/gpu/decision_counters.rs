@@ -1,11 +1,11 @@
-//! What has happened since a scheme was asked last.
+//! The counters a scheme sees: what has happened since its last decision.
 
 use gpumodel_core::contract::{AppView, View, Wake};
 use gpumodel_core::units::{AppId, Cycle, SECTOR_BYTES, to_u16, to_usize};
 
-use crate::counters::{Cause, KernelCounts, StallStack};
+use crate::counters::{Cause, StallStack};
 use crate::gpu::Gpu;
-use crate::gpu::load::State;
+use crate::gpu::app::State;
 
 /// Counts of one application at one moment.
 #[derive(Clone, Debug, Default)]
@@ -19,16 +19,11 @@ struct Mark {
     dram_bytes: u64,
 }
 
-/// The recorder of a run's decisions.
+/// The counts at the last decision.
 #[derive(Debug)]
 pub(crate) struct DecisionCounters {
     since: Cycle,
     marks: Vec<Mark>,
-    /// By application: launches that have begun and not ended.
-    pub(crate) begun: Vec<Vec<u32>>,
-    /// By launch: its counts at the end of its application's first run, where that
-    /// began anew.
-    pub(crate) first_runs: Vec<Option<Box<KernelCounts>>>,
 }
 
 /// Thread instructions of `issued` warp instructions, at the mean of the application
@@ -45,21 +40,16 @@ fn threads(issued: f64, mark: &Mark) -> u64 {
 
 impl DecisionCounters {
     /// Nothing so far of `apps` applications on `sms` SMs.
-    pub(crate) fn new(apps: usize, sms: usize, kernels: usize) -> Self {
+    pub(crate) fn new(apps: usize, sms: usize) -> Self {
         let mark = Mark { by_sm: vec![StallStack::default(); sms], ..Mark::default() };
-        Self {
-            since: 0,
-            marks: vec![mark; apps],
-            begun: vec![Vec::new(); apps],
-            first_runs: vec![None; kernels],
-        }
+        Self { since: 0, marks: vec![mark; apps] }
     }
 }
 
 impl Gpu<'_> {
-    /// Warp instructions of an application so far, by the issue slots that they took,
-    /// up to the last closing of the books; without those that have to issue anew, and
-    /// of workers without the part that their form has added so far.
+    /// Warp instructions of an application so far, by the issue slots that they took, up to
+    /// the last accounting of stalls; without those that have to issue again, and for
+    /// workers without the part that their added code has so far.
     pub(crate) fn progress(&self, app: AppId) -> f64 {
         let grids = self.dispatcher.grids.iter().filter(|grid| grid.app == app);
         let issued = self.issued(app) - grids.map(|grid| grid.dropped).sum::<f64>();
@@ -78,16 +68,16 @@ impl Gpu<'_> {
         issued.sum::<f64>() * f64::from(self.machine.sm.issue_width.max(1))
     }
 
-    /// The picture for a scheme; what it shows is counted anew from here on.
+    /// The view for a scheme; its counters restart from here.
     pub(crate) fn view(&mut self, wake: Wake) -> View {
-        self.close_books();
-        let now = self.shared_state.queue.now();
+        self.account_stalls();
+        let now = self.now();
         let apps = (0..self.apps.len()).map(|app| self.app_view(app)).collect();
         let since = std::mem::replace(&mut self.decision_counters.since, now);
         let waits = |&app: &usize| {
             let id = AppId(to_u16(app));
             let active = self.apps[app].state == State::Active;
-            active && self.active_plan.as_ref().is_some_and(|active_plan| active_plan.waits(id))
+            active && self.plan_control.waits(id)
         };
         let mut queue: Vec<usize> = (0..self.apps.len()).filter(waits).collect();
         queue.sort_by_key(|&app| self.apps[app].load.arrival);
@@ -110,7 +100,7 @@ impl Gpu<'_> {
         let since = |to: (u64, u64), from: (u64, u64)| (to.0 - from.0, to.1 - from.1);
         let kernels = self.kernels_of(app);
         let memory = self.memory_of(app);
-        let begun = &self.decision_counters.begun[app];
+        let begun = &self.apps[app].begun_launches;
         let place = |&kernel: &u32| kernels.iter().position(|&own| own == to_usize(kernel));
         let left = |&kernel: &u32| self.dispatcher.grids[to_usize(kernel)].left();
         AppView {
@@ -129,7 +119,7 @@ impl Gpu<'_> {
             pages: memory.pages,
             pages_moved: memory.pages_moved,
             moving_cycles: memory.moving_cycles,
-            vacating_cycles: self.vacating_cycles(app),
+            vacating_cycles: self.apps[app].vacating_cycles(self.now()),
         }
     }
 

@@ -7,11 +7,11 @@ use gpumodel_core::units::{AppId, Cycle, KernelId, to_u16, to_u64, to_usize};
 use crate::gpu::active_plan::ActivePlan;
 use crate::gpu::dispatch_groups::DispatchGroups;
 use crate::gpu::error::MachineError;
-use crate::gpu::event::Event;
+use crate::gpu::event_queue::Event;
 use crate::gpu::feed::{Feed, Stream};
 use crate::gpu::grid::Grid;
 use crate::gpu::shared_state::SharedState;
-use crate::gpu::worker_pool::WorkerPool;
+use crate::gpu::workers::WorkerPool;
 use crate::sm::{Departure, Saved, Sm};
 
 /// The dispatcher.
@@ -281,7 +281,7 @@ impl Dispatcher {
         if let Some(worker_pool) = &mut grid.worker_pool {
             let number = worker_pool.take_place(sm, active_plan.quota(grid.app, sm));
             let (worker, need) = (&worker_pool.worker, grid.need);
-            state.employ((kernel, worker), number, need, &bounds, begin, shared_state);
+            state.admit_worker((kernel, worker), number, need, &bounds, begin, shared_state);
         } else if grid.saved > 0 {
             grid.saved -= 1;
             let place = self.saved.iter().position(|saved| saved.kernel == kernel);

@@ -1,5 +1,5 @@
-//! The one event queue of a run: a calendar of the near future and a heap
-//! beyond it.
+//! The events of a run, and the one queue that they wait in: a calendar of the near
+//! future and a heap beyond it.
 //!
 //! Events leave in order of (cycle, order of scheduling), which is the whole
 //! tie-break: a run is a function of its input alone.
@@ -8,6 +8,63 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use gpumodel_core::units::{Cycle, to_usize};
+
+/// One event; ids index the tables of their owners.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// CTAs may start from a dispatch group.
+    Dispatch { group: u16 },
+    /// A launch begins its launch latency.
+    Launch { kernel: u32 },
+    /// A launch may start CTAs.
+    Begin { kernel: u32 },
+    /// A further instance of a launch with workers may start them.
+    Instance { kernel: u32 },
+    /// An interval of a scheduler may be complete.
+    Scheduler { sm: u16, scheduler: u8 },
+    /// A warp's wait ends at a known time.
+    Wake { sm: u16, warp: u16 },
+    /// The load/store unit may go on.
+    LoadStore { sm: u16 },
+    /// Lines of code have come for warps, or requests for code may leave.
+    Fetch { sm: u16 },
+    /// A request arrives at its slice.
+    Arrive { packet: u32 },
+    /// A slice's answers have drained: it may go on.
+    Slice { slice: u16 },
+    /// A transfer arrives at its memory channel.
+    ToChannel { transfer: u32 },
+    /// A memory channel has something to do.
+    Channel { channel: u16 },
+    /// Columns of pages may go from channel to channel of a stack.
+    PageCopy { stack: u16 },
+    /// A page is in its new channels.
+    PageCopied { token: u32 },
+    /// A sector arrives at its slice from memory.
+    Fill { transfer: u32 },
+    /// The L2 TLB knows whether it has a page.
+    LookUp { request: u32 },
+    /// A page walk begins, goes on to its next level, or ends.
+    Walk { walk: u32 },
+    /// The driver has found a frame for a page that moves.
+    PageMove { number: u32 },
+    /// An answer arrives at its SM.
+    Reply { packet: u32 },
+    /// An application arrives.
+    Arrival { app: u16 },
+    /// A plan takes effect; this and the next two only while it has this number.
+    Effect { plan: u32 },
+    /// A cycle has come at which the plan asked to be woken.
+    Alarm { plan: u32 },
+    /// Whether an application's IPC has shifted is checked.
+    IpcCheck { plan: u32 },
+    /// A time slice is over, or may begin.
+    SliceEnd { plan: u32 },
+    /// Whether an application has reached its target is checked.
+    TargetCheck,
+    /// The run is over.
+    End,
+}
 
 /// Cycles that the calendar covers; a power of two, multiple of 64.
 const SPAN: u64 = 4096;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use gpumodel_core::isa::{Access, Code, Launch, Opcode};
 use gpumodel_core::units::{Dim3, KernelId};
 
-use crate::gpu::worker::Worker;
+use crate::gpu::workers::Worker;
 
 /// An error of the source of instructions, for the user.
 pub type FeedError = Box<dyn Error + Send + Sync>;

@@ -3,7 +3,7 @@
 use crate::config::Machine;
 use gpumodel_core::units::{AppId, Cycle};
 
-use crate::gpu::worker_pool::WorkerPool;
+use crate::gpu::workers::WorkerPool;
 use crate::sm::Need;
 
 /// One launch as the dispatcher sees it.

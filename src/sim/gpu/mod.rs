@@ -1,52 +1,42 @@
-//! The whole machine: wiring and the event loop. Who rules it is not known here.
+//! The whole machine: wiring and the event loop. It does not know which scheme decides.
 
 pub(crate) mod active_plan;
+pub(crate) mod app;
 pub(crate) mod app_lifecycle;
-pub(crate) mod cta_span;
 pub(crate) mod decision_counters;
 pub(crate) mod dispatch;
 pub(crate) mod dispatch_groups;
 pub(crate) mod error;
-pub(crate) mod event;
 pub(crate) mod event_queue;
 pub(crate) mod feed;
 pub(crate) mod grid;
-pub(crate) mod launches;
-pub(crate) mod load;
 pub(crate) mod outcome;
 pub(crate) mod plan_control;
 pub(crate) mod reallocation;
-pub(crate) mod residency;
 pub(crate) mod setup;
 pub(crate) mod shared_state;
 pub(crate) mod timeline;
-pub(crate) mod worker;
-pub(crate) mod worker_pool;
-pub(crate) mod worker_tasks;
+pub(crate) mod workers;
 
-use std::collections::VecDeque;
+use gpumodel_core::contract::{Plan, View};
+use gpumodel_core::units::Cycle;
 
 use crate::config::Machine;
-use gpumodel_core::contract::{Plan, View, Wake};
-use gpumodel_core::units::{AppId, Cycle};
-
 use crate::counters::KernelCounts;
-use crate::gpu::active_plan::ActivePlan;
+use crate::gpu::app::Running;
+use crate::gpu::app_lifecycle::RunEnd;
 use crate::gpu::decision_counters::DecisionCounters;
 use crate::gpu::dispatch::Dispatcher;
 use crate::gpu::error::MachineError;
-use crate::gpu::event::Event;
-use crate::gpu::event_queue::EventQueue;
+use crate::gpu::event_queue::{Event, EventQueue};
 use crate::gpu::feed::{Feed, Stream};
 use crate::gpu::grid::Grid;
-use crate::gpu::load::{End, Running};
 use crate::gpu::outcome::Outcome;
-use crate::gpu::plan_control::IpcShift;
-use crate::gpu::reallocation::Reallocation;
-use crate::gpu::residency::Recorder;
+use crate::gpu::plan_control::PlanControl;
+use crate::gpu::reallocation::ChannelControl;
 use crate::gpu::setup::Setup;
 use crate::gpu::shared_state::SharedState;
-use crate::gpu::timeline::{Timeline, Totals};
+use crate::gpu::timeline::{ResidencyRecorder, Timeline, Totals};
 use crate::interval::ProfileImage;
 use crate::memory::MemorySystem;
 use crate::memory::packet::Origin;
@@ -56,7 +46,7 @@ use crate::sm::{Departure, Sm};
 /// Cycles without an issued instruction after which a run counts as stuck.
 const PATIENCE: Cycle = 1 << 26;
 
-/// Events between two looks at whether instructions still issue.
+/// Events between two checks that instructions still issue.
 const PROGRESS_CHECK_EVERY: u64 = 1 << 20;
 
 /// Where [`Gpu::advance`] stops.
@@ -78,35 +68,14 @@ pub struct Gpu<'a> {
     pub(crate) shared_state: SharedState,
     pub(crate) dispatcher: Dispatcher,
     pub(crate) apps: Vec<Running>,
-    /// Applications whose outcome does not stand yet.
-    pub(crate) open: usize,
-    pub(crate) end: End,
-    pub(crate) over: bool,
-    /// An application without a share while others restart.
-    pub(crate) starved: Option<AppId>,
-    begun: bool,
-    pub(crate) active_plan: Option<ActivePlan>,
-    /// A plan that has not taken effect.
-    pub(crate) coming: Option<Plan>,
-    /// Number of the last plan: alarms and looks of those before are void, as the
-    /// scheme has answered.
-    pub(crate) plans: u32,
-    /// Number of the plan in force: its turns go on until the next takes effect.
-    pub(crate) in_force: u32,
-    /// Wakes that the scheme has not seen yet.
-    pub(crate) wakes: VecDeque<Wake>,
-    /// By application: since when it holds more than its share somewhere.
-    pub(crate) vacating: Vec<Option<Cycle>>,
-    pub(crate) shift: Option<IpcShift>,
-    /// SMs come to rest before channels change hands.
-    pub(crate) reallocation: Option<Reallocation>,
-    /// Whose each memory channel was under the plan in force; empty before the first.
-    pub(crate) owners: Vec<Option<AppId>>,
-    /// A time slice has begun and is not over.
-    pub(crate) in_slice: bool,
+    pub(crate) run_end: RunEnd,
+    pub(crate) plan_control: PlanControl,
+    pub(crate) channels: ChannelControl,
     pub(crate) decision_counters: DecisionCounters,
+    /// By launch: its counts at the end of its application's first run, where that restarted.
+    pub(crate) first_runs: Vec<Option<Box<KernelCounts>>>,
     timeline: Timeline,
-    pub(crate) recorder: Option<Recorder>,
+    residency: Option<ResidencyRecorder>,
     pub(crate) streams: Vec<Stream>,
     pub(crate) departed: Vec<Departure>,
     /// Why a block could not be opened for a worker.
@@ -137,26 +106,15 @@ impl<'a> Gpu<'a> {
             feed,
             sms: (0..machine.dispatch.sms).map(|id| Sm::new(id, machine)).collect(),
             shared_state,
-            decision_counters: DecisionCounters::new(count, sms, grids.len()),
+            decision_counters: DecisionCounters::new(count, sms),
+            first_runs: vec![None; grids.len()],
             dispatcher: Dispatcher::new(machine, grids, count, part.map_or(1, |part| part.pace)),
-            open: apps.iter().filter(|load| !load.absent).count(),
+            run_end: RunEnd::new(end, &apps),
             apps: apps.into_iter().map(|load| Running::new(load, machine)).collect(),
-            end,
-            over: false,
-            starved: None,
-            begun: false,
-            active_plan: None,
-            coming: None,
-            plans: 0,
-            in_force: 0,
-            wakes: VecDeque::new(),
-            vacating: vec![None; count],
-            shift: None,
-            reallocation: None,
-            owners: Vec::new(),
-            in_slice: false,
+            plan_control: PlanControl::default(),
+            channels: ChannelControl::default(),
             timeline: Timeline::new(),
-            recorder: (count > 1).then(|| Recorder::new(count, sms)),
+            residency: (count > 1).then(|| ResidencyRecorder::new(count, sms)),
             streams: Vec::new(),
             departed: Vec::new(),
             failed: None,
@@ -167,16 +125,16 @@ impl<'a> Gpu<'a> {
         })
     }
 
-    /// With what an earlier run of the same launches on the same machine found of
-    /// their code: the result is the same, a little sooner.
+    /// With the profiles of the code that an earlier run of the same launches on the same
+    /// machine left: the result is the same, a little sooner.
     #[must_use]
     pub fn with_profiles(mut self, images: &[ProfileImage]) -> Self {
         self.shared_state.take_in(images);
         self
     }
 
-    /// Runs to the end under one plan; `watch` hears now and then how many warp
-    /// instructions have issued since the last call.
+    /// Runs to the end under one plan; `watch` gets now and then the number of warp
+    /// instructions issued since its last call.
     ///
     /// # Errors
     /// As [`Gpu::follow`], [`Gpu::advance`] and [`Gpu::finish`].
@@ -192,19 +150,19 @@ impl<'a> Gpu<'a> {
     /// # Errors
     /// When the source fails, or nothing moves any more.
     pub fn advance(&mut self, watch: &mut dyn FnMut(u64)) -> Result<Pause, MachineError> {
-        if !std::mem::replace(&mut self.begun, true) {
+        if !std::mem::replace(&mut self.run_end.begun, true) {
             self.begin_all();
         }
         loop {
-            if self.over {
+            if self.run_end.over {
                 self.break_off();
                 return Ok(Pause::Over);
             }
-            if let Some(wake) = self.wakes.pop_front() {
+            if let Some(wake) = self.plan_control.wakes.pop_front() {
                 return Ok(Pause::Decide(Box::new(self.view(wake))));
             }
             let Some(event) = self.shared_state.queue.next() else { return Err(self.stuck()) };
-            if self.shared_state.queue.now() >= self.timeline.due() {
+            if self.now() >= self.timeline.due() {
                 self.note_activity();
             }
             self.handle(event)?;
@@ -270,14 +228,21 @@ impl<'a> Gpu<'a> {
             Event::Begin { kernel } => self.begin(kernel),
             Event::Instance { kernel } => self.restart_workers(kernel),
             Event::Arrival { app } => self.on_control(true, |gpu| gpu.arrive(usize::from(app))),
-            Event::Effect { plan } => self.on_control(plan == self.plans, Self::take_effect),
-            Event::Alarm { plan } => self.on_control(plan == self.plans, Self::on_alarm),
-            Event::Wakeup { plan } => self.on_control(plan == self.plans, Self::check_ipc_shift),
-            Event::Turn { plan } => self.on_control(plan == self.in_force, Self::on_turn),
-            Event::CountersDue => self.on_control(true, Self::on_counters_due),
-            Event::Horizon => self.on_control(true, Self::break_off),
+            Event::Effect { plan } => self.on_control(self.is_latest(plan), Self::take_effect),
+            Event::Alarm { plan } => self.on_control(self.is_latest(plan), Self::on_alarm),
+            Event::IpcCheck { plan } => self.on_control(self.is_latest(plan), Self::on_ipc_check),
+            Event::SliceEnd { plan } => {
+                self.on_control(plan == self.plan_control.in_force, Self::on_slice_end);
+            }
+            Event::TargetCheck => self.on_control(true, Self::on_target_check),
+            Event::End => self.on_control(true, Self::break_off),
         }
         Ok(())
+    }
+
+    /// Whether `plan` is the number of the last plan: the scheme has answered earlier ones.
+    fn is_latest(&self, plan: u32) -> bool {
+        plan == self.plan_control.latest
     }
 
     #[inline]
@@ -299,17 +264,14 @@ impl<'a> Gpu<'a> {
         shared_state.check_answer(&packet);
         self.sms[usize::from(packet.sm)].on_reply(&packet, done, shared_state);
         self.collect_departed(usize::from(packet.sm));
-        if self.reallocation.is_some() {
+        if self.channels.is_changing() {
             self.note_quiet(usize::from(packet.sm));
         }
     }
 
     fn hand_out(&mut self, group: u16) -> Result<(), MachineError> {
-        let now = self.shared_state.queue.now();
-        if let Some(recorder) = &mut self.recorder {
-            recorder.note(now, &self.dispatcher.held);
-        }
-        let Some(active_plan) = &self.active_plan else { return Ok(()) };
+        self.note_residency();
+        let Some(active_plan) = self.plan_control.active() else { return Ok(()) };
         let (sms, streams) = (&mut self.sms, &mut self.streams);
         self.dispatcher.on_dispatch(
             group,
@@ -320,11 +282,11 @@ impl<'a> Gpu<'a> {
             &mut self.shared_state,
         )?;
         // A CTA without instructions retires as it comes.
-        (0..self.sms.len()).for_each(|sm| self.collect_departed(sm));
+        self.collect_all_departed();
         Ok(())
     }
 
-    /// Lets the memory act; SMs whose ports may send again then do.
+    /// Lets the memory act; then SMs whose ports have room again send.
     #[inline]
     fn on_memory(
         &mut self,
@@ -343,8 +305,8 @@ impl<'a> Gpu<'a> {
         self.note_written();
     }
 
-    /// Lets the MMU act, where the machine translates; SMs hear of the pages that are known
-    /// then. Kept out of [`Gpu::handle`], which most machines run without it.
+    /// Lets the MMU act, where the machine translates; SMs then get the pages that are known.
+    /// Kept out of [`Gpu::handle`], which most machines run without it.
     #[inline(never)]
     fn on_translation(&mut self, act: impl FnOnce(&mut Mmu, &mut Around<'_>, &mut Vec<Request>)) {
         let mut pages = std::mem::take(&mut self.pages);
@@ -365,7 +327,15 @@ impl<'a> Gpu<'a> {
         if valid {
             act(self);
         }
-        (0..self.sms.len()).for_each(|sm| self.collect_departed(sm));
+        self.collect_all_departed();
+    }
+
+    /// Notes what each application has had on the SMs; before that changes.
+    pub(crate) fn note_residency(&mut self) {
+        let now = self.now();
+        if let Some(recorder) = &mut self.residency {
+            recorder.note(now, &self.dispatcher.held);
+        }
     }
 
     fn note_activity(&mut self) {
@@ -374,15 +344,15 @@ impl<'a> Gpu<'a> {
             totals.warp_instructions += counts.warp_instructions;
             totals.dram_sectors += counts.dram_reads + counts.dram_writes;
         }
-        self.timeline.note(self.shared_state.queue.now(), totals);
+        self.timeline.note(self.now(), totals);
     }
 
     fn resident_ctas(&self) -> u64 {
         self.dispatcher.grids.iter().map(Grid::resident).sum()
     }
 
-    /// Warp instructions since the last look; an error when there have been none
-    /// for too long.
+    /// Warp instructions since the last check; an error when there have been none for too
+    /// long.
     fn check_progress(&mut self) -> Result<u64, MachineError> {
         let issued = self.shared_state.counts.iter().map(|c| c.warp_instructions).sum();
         let now = self.shared_state.queue.now();
@@ -409,19 +379,15 @@ impl<'a> Gpu<'a> {
     /// [`MachineError::Starved`] when the run would never have ended.
     pub fn finish(mut self) -> Result<Outcome, MachineError> {
         self.note_activity();
-        if let Some(app) = self.starved {
+        if let Some(app) = self.run_end.starved {
             return Err(MachineError::Starved { app: app.index() });
         }
         self.check_ctas()?;
         let now = self.shared_state.queue.now();
-        if let Some(recorder) = &mut self.recorder {
-            recorder.note(now, &self.dispatcher.held);
-        }
+        self.note_residency();
         let moved = (0..self.apps.len()).map(|app| self.moved(app)).collect();
         let totals = self.shared_state.counts.clone();
-        for (counts, first) in
-            self.shared_state.counts.iter_mut().zip(self.decision_counters.first_runs)
-        {
+        for (counts, first) in self.shared_state.counts.iter_mut().zip(self.first_runs) {
             if let Some(first) = first {
                 *counts = *first;
             }
@@ -433,7 +399,7 @@ impl<'a> Gpu<'a> {
             cta_cycles: self.dispatcher.grids.iter().map(|grid| grid.cta_cycles(now)).collect(),
             apps,
             moved,
-            residency: self.recorder.map(Recorder::into_residency),
+            residency: self.residency.map(ResidencyRecorder::into_residency),
             timeline: self.timeline.into_samples(),
             tlbs: self.sms.iter().filter_map(Sm::tlb_counts).collect(),
             sms: self.sms.iter().map(Sm::counts).collect(),

@@ -4,10 +4,8 @@ use gpumodel_core::units::Cycle;
 
 use crate::counters::{CacheCounts, KernelCounts, SmCounts, TlbCounts};
 use crate::dram::ChannelCounters;
-use crate::gpu::cta_span::CtaSpan;
-use crate::gpu::load::{AppMoved, AppOutcome};
-use crate::gpu::residency::Residency;
-use crate::gpu::timeline::Sample;
+use crate::gpu::app::{AppMoved, AppOutcome};
+use crate::gpu::timeline::{CtaSpan, Residency, Sample};
 use crate::interval::ProfileImage;
 
 /// What a run leaves.

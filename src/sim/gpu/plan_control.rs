@@ -1,25 +1,104 @@
 //! How plans come into force, and when the scheme behind them is asked again.
 
-use gpumodel_core::contract::{Plan, TimeSlice, Vacate, Wake, WakeOn};
+use std::collections::VecDeque;
+
+use gpumodel_core::contract::{Freed, Plan, TimeSlice, Vacate, Wake, WakeOn};
 use gpumodel_core::units::{AppId, Cycle, to_u16, to_usize};
 
 use crate::gpu::Gpu;
 use crate::gpu::active_plan::ActivePlan;
+use crate::gpu::app::State;
 use crate::gpu::error::MachineError;
-use crate::gpu::event::Event;
-use crate::gpu::load::State;
+use crate::gpu::event_queue::Event;
 use crate::sm::{Leave, Sm};
 
-/// Cycles between two looks at targets, at least.
-const LEAST_GAUGE: Cycle = 64;
+/// Cycles between two checks of targets, or of CTAs under way, at least.
+const MIN_CHECK_CYCLES: Cycle = 64;
 
-/// The watch over applications' IPC.
+/// Watches the applications' IPC for a change.
 #[derive(Clone, Debug)]
-pub(crate) struct IpcShift {
+struct IpcWatch {
     fraction: f64,
     sustained: Cycle,
-    /// By application: instructions at the last look, and the IPC of the first span.
+    /// By application: instructions at the last check, and the IPC of the first span.
     marks: Vec<(f64, Option<f64>)>,
+}
+
+/// The plan in force, the next one, and what the scheme has not answered yet.
+#[derive(Debug, Default)]
+pub(crate) struct PlanControl {
+    active: Option<ActivePlan>,
+    /// A plan that has not taken effect.
+    next: Option<Plan>,
+    /// Number of the last plan handed in: alarms and checks of earlier ones are void, as
+    /// the scheme has answered.
+    pub(crate) latest: u32,
+    /// Number of the plan in force: its time slices go on until the next takes effect.
+    pub(crate) in_force: u32,
+    /// Wakes that the scheme has not seen yet.
+    pub(crate) wakes: VecDeque<Wake>,
+    ipc_watch: Option<IpcWatch>,
+    /// A time slice has begun and is not over.
+    in_slice: bool,
+}
+
+impl PlanControl {
+    /// The plan in force, as the dispatcher asks it.
+    pub(crate) fn active(&self) -> Option<&ActivePlan> {
+        self.active.as_ref()
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn active_mut(&mut self) -> Option<&mut ActivePlan> {
+        self.active.as_mut()
+    }
+
+    /// The plan in force as the scheme made it.
+    pub(crate) fn plan(&self) -> Option<&Plan> {
+        self.active.as_ref().map(ActivePlan::plan)
+    }
+
+    /// CTAs that an application may have on an SM now.
+    pub(crate) fn quota(&self, app: AppId, sm: usize) -> u32 {
+        self.active.as_ref().map_or(0, |active| active.quota(app, sm))
+    }
+
+    /// True when the plan gives an application no share.
+    pub(crate) fn waits(&self, app: AppId) -> bool {
+        self.active.as_ref().is_some_and(|active| active.waits(app))
+    }
+
+    /// Whose turn it is, under time slices.
+    fn turn(&self) -> Option<AppId> {
+        self.active.as_ref().and_then(|active| active.turn)
+    }
+
+    /// The time slices of the plan in force.
+    pub(crate) fn time_slice(&self) -> Option<TimeSlice> {
+        self.plan().and_then(Plan::time_slice)
+    }
+
+    /// Whether the plan asks to be woken on something.
+    pub(crate) fn wakes_on(&self, on: &WakeOn) -> bool {
+        self.plan().is_some_and(|plan| plan.wake().contains(on))
+    }
+
+    /// Wakes the scheme for something if its plan asked for that.
+    pub(crate) fn wake_on(&mut self, on: &WakeOn, wake: Wake) {
+        if self.wakes_on(on) {
+            self.wakes.push_back(wake);
+        }
+    }
+
+    /// The first cycle after `now` at which the plan wants to be woken.
+    fn next_alarm(&self, now: Cycle) -> Option<Cycle> {
+        let wakes = self.plan().into_iter().flat_map(Plan::wake);
+        let cycles = wakes.filter_map(|wake| match wake {
+            WakeOn::At(cycle) if *cycle > now => Some(*cycle),
+            _ => None,
+        });
+        cycles.min()
+    }
 }
 
 impl Gpu<'_> {
@@ -30,52 +109,35 @@ impl Gpu<'_> {
     /// [`MachineError::Unsupported`] when the plan asks for what the machine lacks.
     pub fn follow(&mut self, plan: Plan) -> Result<(), MachineError> {
         self.refuse_unowned(&plan)?;
-        self.plans += 1;
+        let control = &mut self.plan_control;
+        control.latest += 1;
         let delay = plan.delay();
-        self.coming = Some(plan);
-        if delay == 0 || self.active_plan.is_none() {
+        control.next = Some(plan);
+        if delay == 0 || control.active.is_none() {
             self.take_effect();
         } else {
-            let at = self.shared_state.queue.now() + delay;
-            self.shared_state.queue.schedule(at, Event::Effect { plan: self.plans });
+            let event = Event::Effect { plan: control.latest };
+            self.shared_state.queue.schedule(self.now() + delay, event);
         }
         Ok(())
     }
 
     /// The cycle has come at which the plan asked to be woken.
     pub(crate) fn on_alarm(&mut self) {
-        self.wakes.push_back(Wake::At(self.shared_state.queue.now()));
+        self.plan_control.wakes.push_back(Wake::At(self.now()));
     }
 
     pub(crate) fn take_effect(&mut self) {
-        let Some(plan) = self.coming.take() else { return };
-        let now = self.shared_state.queue.now();
-        let sole = self.active_plan.as_ref().and_then(|active_plan| active_plan.sole);
-        let sole = sole.filter(|_| plan.freed() == gpumodel_core::contract::Freed::ToLast);
-        let number = self.plans;
-        self.in_force = number;
-        let queue = &mut self.shared_state.queue;
-        self.shift = None;
-        for wake in plan.wake() {
-            match *wake {
-                WakeOn::At(cycle) => queue.schedule(cycle.max(now), Event::Alarm { plan: number }),
-                WakeOn::IpcShift { fraction, sustained } => {
-                    let marks = vec![(0.0, None); self.apps.len()];
-                    let sustained = sustained.max(1);
-                    queue.schedule(now + sustained, Event::Wakeup { plan: number });
-                    self.shift = Some(IpcShift { fraction, sustained, marks });
-                }
-                _ => {}
-            }
-        }
-        self.in_slice = plan.time_slice().is_some();
-        if let Some(slice) = plan.time_slice() {
-            queue.schedule(now + slice.cycles.max(1), Event::Turn { plan: number });
-        }
-        let active_plan = ActivePlan::new(plan, self.machine, sole);
-        self.dispatcher.follow(&active_plan, self.active_plan.as_ref(), now);
-        self.active_plan = Some(active_plan);
-        self.mark_shift();
+        let Some(plan) = self.plan_control.next.take() else { return };
+        let now = self.now();
+        let sole = self.plan_control.active().and_then(|active| active.sole);
+        let sole = sole.filter(|_| plan.freed() == Freed::ToLast);
+        self.plan_control.in_force = self.plan_control.latest;
+        self.schedule_wakes(&plan);
+        let active = ActivePlan::new(plan, self.machine, sole);
+        self.dispatcher.follow(&active, self.plan_control.active(), now);
+        self.plan_control.active = Some(active);
+        self.mark_ipc();
         self.pass_turn();
         self.follow_channels();
         self.vacate();
@@ -84,51 +146,56 @@ impl Gpu<'_> {
         self.dispatcher.schedule(&mut self.shared_state);
     }
 
-    /// Tells the scheme of something that its plan asked for.
-    pub(crate) fn wake_on(&mut self, on: &WakeOn, wake: Wake) {
-        if self
-            .active_plan
-            .as_ref()
-            .is_some_and(|active_plan| active_plan.plan().wake().contains(on))
-        {
-            self.wakes.push_back(wake);
+    /// Schedules the alarms, checks and time slices of a plan that takes effect.
+    fn schedule_wakes(&mut self, plan: &Plan) {
+        let (now, number) = (self.now(), self.plan_control.in_force);
+        let queue = &mut self.shared_state.queue;
+        self.plan_control.ipc_watch = None;
+        for wake in plan.wake() {
+            match *wake {
+                WakeOn::At(cycle) => queue.schedule(cycle.max(now), Event::Alarm { plan: number }),
+                WakeOn::IpcShift { fraction, sustained } => {
+                    let marks = vec![(0.0, None); self.apps.len()];
+                    let sustained = sustained.max(1);
+                    queue.schedule(now + sustained, Event::IpcCheck { plan: number });
+                    self.plan_control.ipc_watch = Some(IpcWatch { fraction, sustained, marks });
+                }
+                WakeOn::KernelBegin
+                | WakeOn::KernelEnd
+                | WakeOn::CtaDrained
+                | WakeOn::LastTaskStarted => {}
+            }
+        }
+        self.plan_control.in_slice = plan.time_slice().is_some();
+        if let Some(slice) = plan.time_slice() {
+            queue.schedule(now + slice.cycles.max(1), Event::SliceEnd { plan: number });
         }
     }
 
-    /// Sends CTAs away that are more than their application's share; some leave at
-    /// once.
+    /// Sends CTAs away that exceed their application's share; some leave at once.
     fn vacate(&mut self) {
         for app in 0..self.apps.len() {
             let id = AppId(to_u16(app));
             for sm in 0..self.sms.len() {
                 let excess = self.excess(id, sm);
-                if excess > 0 && self.vacating[app].is_none() {
-                    self.vacating[app] = Some(self.shared_state.queue.now());
+                if excess > 0 && self.apps[app].vacating_since.is_none() {
+                    self.apps[app].vacating_since = Some(self.now());
                 }
-                self.send_away(sm, id, excess);
+                match self.plan_control.plan().map_or(Vacate::Drain, Plan::vacate) {
+                    Vacate::Drain => {}
+                    Vacate::Flush => self.stop_ctas(sm, id, excess, Leave::Flush),
+                    Vacate::Switch => self.stop_ctas(sm, id, excess, Leave::Switch),
+                    Vacate::Hybrid => self.drain_or_switch(sm, id, excess),
+                }
             }
         }
-        (0..self.sms.len()).for_each(|sm| self.collect_departed(sm));
+        self.collect_all_departed();
     }
 
     /// CTAs of an application on an SM beyond its quota.
     fn excess(&self, app: AppId, sm: usize) -> usize {
-        let quota =
-            self.active_plan.as_ref().map_or(u32::MAX, |active_plan| active_plan.quota(app, sm));
+        let quota = self.plan_control.quota(app, sm);
         to_usize(self.dispatcher.held[app.index()][sm].ctas.saturating_sub(quota))
-    }
-
-    fn send_away(&mut self, sm: usize, app: AppId, excess: usize) {
-        let how = self
-            .active_plan
-            .as_ref()
-            .map_or(Vacate::Drain, |active_plan| active_plan.plan().vacate());
-        match how {
-            Vacate::Drain => {}
-            Vacate::Flush => self.stop_ctas(sm, app, excess, Leave::Flush),
-            Vacate::Switch => self.stop_ctas(sm, app, excess, Leave::Switch),
-            Vacate::Hybrid => self.drain_or_switch(sm, app, excess),
-        }
     }
 
     /// Stops up to `count` CTAs of an application on an SM, those that came last
@@ -141,12 +208,9 @@ impl Gpu<'_> {
             .filter(|&(_, kernel)| owns(kernel))
             .map(|(slot, _)| slot)
             .collect();
-        let mut slots: Vec<(Cycle, usize)> = Vec::new();
-        for (slot, kernel, started) in self.sms[sm].residents() {
-            if owns(kernel) {
-                slots.push((started, slot));
-            }
-        }
+        let residents = self.sms[sm].residents().filter(|&(_, kernel, _)| owns(kernel));
+        let mut slots: Vec<(Cycle, usize)> =
+            residents.map(|(slot, _, started)| (started, slot)).collect();
         slots.sort_unstable_by(|one, other| other.cmp(one));
         slots.truncate(count.saturating_sub(leaving.len()));
         if leave == Leave::Halt {
@@ -161,13 +225,8 @@ impl Gpu<'_> {
     /// plan's next alarm, by the mean life of those of their launch that have ended.
     /// Where none has, a CTA is expected to live on for as long as it has lived.
     fn drain_or_switch(&mut self, sm: usize, app: AppId, excess: usize) {
-        let now = self.shared_state.queue.now();
-        let alarms = self.active_plan.iter().flat_map(|active_plan| active_plan.plan().wake());
-        let cycles = alarms.filter_map(|wake| match wake {
-            WakeOn::At(cycle) if *cycle > now => Some(*cycle),
-            _ => None,
-        });
-        let Some(deadline) = cycles.min() else { return };
+        let now = self.now();
+        let Some(deadline) = self.plan_control.next_alarm(now) else { return };
         let grids = &self.dispatcher.grids;
         let late = |kernel: u32, started: Cycle| {
             let grid = &grids[to_usize(kernel)];
@@ -181,137 +240,125 @@ impl Gpu<'_> {
         self.stop_ctas(sm, app, excess.min(leaving + late), Leave::Switch);
     }
 
-    /// Tells the scheme when an application has come down to its share everywhere.
+    /// Wakes the scheme when an application has come down to its share everywhere.
     pub(crate) fn note_drained(&mut self) {
         for app in 0..self.apps.len() {
-            let Some(since) = self.vacating[app] else { continue };
+            let Some(since) = self.apps[app].vacating_since else { continue };
             let id = AppId(to_u16(app));
             if (0..self.sms.len()).all(|sm| self.excess(id, sm) == 0) {
-                self.vacating[app] = None;
-                self.apps[app].vacated_cycles += self.shared_state.queue.now() - since;
-                self.wake_on(&WakeOn::CtaDrained, Wake::CtaDrained(id));
+                self.apps[app].vacating_since = None;
+                self.apps[app].vacated_cycles += self.now() - since;
+                self.plan_control.wake_on(&WakeOn::CtaDrained, Wake::CtaDrained(id));
             }
         }
     }
 
-    /// Cycles so far during which an application held more than its share somewhere.
-    pub(crate) fn vacating_cycles(&self, app: usize) -> Cycle {
-        let now = self.shared_state.queue.now();
-        self.apps[app].vacated_cycles + self.vacating[app].map_or(0, |since| now - since)
-    }
-
-    /// Applications that take turns: active and with a share.
-    fn in_turn(&self) -> Vec<AppId> {
+    /// The application whose turn comes after the present one's, if any can take a turn:
+    /// it is active and has a share. And whether the present one can.
+    fn next_in_turn(&self) -> (Option<AppId>, bool) {
+        let turn = self.plan_control.turn();
         let ids = (0..self.apps.len()).map(|app| AppId(to_u16(app)));
-        let active_plan = self.active_plan.as_ref();
-        ids.filter(|&app| {
-            let active = self.apps[app.index()].state == State::Active;
-            active && active_plan.is_some_and(|active_plan| !active_plan.waits(app))
-        })
-        .collect()
+        let able: Vec<AppId> = ids
+            .filter(|&app| {
+                let active = self.apps[app.index()].state == State::Active;
+                let control = &self.plan_control;
+                active && control.active().is_some() && !control.waits(app)
+            })
+            .collect();
+        let next = able.iter().copied().find(|&app| turn.is_none_or(|turn| app > turn));
+        let present = turn.is_some_and(|turn| able.contains(&turn));
+        (next.or(able.first().copied()), present)
     }
 
-    fn time_slice(&self) -> Option<TimeSlice> {
-        self.active_plan.as_ref().and_then(|active_plan| active_plan.plan().time_slice())
-    }
-
-    /// Gives the turn to somebody who can use it, where nobody has it.
+    /// Gives the turn to an application that can use it, where the one that has it cannot.
     pub(crate) fn pass_turn(&mut self) {
-        if self.time_slice().is_none() {
+        let Some(slice) = self.plan_control.time_slice() else { return };
+        let (next, present) = self.next_in_turn();
+        if present {
             return;
         }
-        let (able, turn) =
-            (self.in_turn(), self.active_plan.as_ref().and_then(|active_plan| active_plan.turn));
-        if turn.is_none_or(|turn| !able.contains(&turn)) {
-            if let (Some(slice), Some(_)) = (self.time_slice(), turn) {
-                self.dispatcher.pause(self.shared_state.queue.now() + slice.switch_cycles);
-            }
-            let next = able.iter().copied().find(|&app| turn.is_none_or(|turn| app > turn));
-            self.give_turn(next.or(able.first().copied()));
+        if self.plan_control.turn().is_some() {
+            self.dispatcher.pause(self.now() + slice.switch_cycles);
         }
+        self.give_turn(next);
     }
 
     /// A slice is over, or may begin: it does when CTAs are no longer on their way,
     /// so that each slice has its length whatever the switch has cost.
-    pub(crate) fn on_turn(&mut self) {
-        let Some(slice) = self.time_slice() else { return };
-        let next = if self.sms.iter().any(Sm::is_switching) {
-            LEAST_GAUGE
-        } else if std::mem::replace(&mut self.in_slice, true) {
-            self.in_slice = false;
+    pub(crate) fn on_slice_end(&mut self) {
+        let Some(slice) = self.plan_control.time_slice() else { return };
+        let wait = if self.sms.iter().any(Sm::is_switching) {
+            MIN_CHECK_CYCLES
+        } else if std::mem::replace(&mut self.plan_control.in_slice, true) {
+            self.plan_control.in_slice = false;
             self.next_turn(slice.switch_cycles);
             slice.switch_cycles.max(1)
         } else {
             slice.cycles.max(1)
         };
-        let at = self.shared_state.queue.now() + next;
-        self.shared_state.queue.schedule(at, Event::Turn { plan: self.in_force });
+        let event = Event::SliceEnd { plan: self.plan_control.in_force };
+        self.shared_state.queue.schedule(self.now() + wait, event);
     }
 
-    /// The turn goes to the next application, if there is one; nobody starts CTAs for
+    /// The turn goes to the next application, if there is one; no CTA starts for
     /// `switch_cycles`.
     fn next_turn(&mut self, switch_cycles: Cycle) {
-        let (able, turn) =
-            (self.in_turn(), self.active_plan.as_ref().and_then(|active_plan| active_plan.turn));
-        let next = able.iter().copied().find(|&app| turn.is_none_or(|turn| app > turn));
-        let next = next.or(able.first().copied());
-        if next != turn {
-            self.dispatcher.pause(self.shared_state.queue.now() + switch_cycles);
+        let (next, _) = self.next_in_turn();
+        if next != self.plan_control.turn() {
+            self.dispatcher.pause(self.now() + switch_cycles);
             self.give_turn(next);
         }
     }
 
     fn give_turn(&mut self, next: Option<AppId>) {
-        if let Some(active_plan) = &mut self.active_plan {
-            active_plan.turn = next;
+        if let Some(active) = self.plan_control.active_mut() {
+            active.turn = next;
         }
         self.vacate();
-        self.dispatcher.ask_all(self.shared_state.queue.now(), &mut self.shared_state);
+        self.dispatcher.ask_all(self.now(), &mut self.shared_state);
     }
 
     /// Notes where applications stand when a plan takes effect.
-    fn mark_shift(&mut self) {
-        if self.shift.is_some() {
-            self.close_books();
+    fn mark_ipc(&mut self) {
+        let Some(mut watch) = self.plan_control.ipc_watch.take() else { return };
+        self.account_stalls();
+        for (app, mark) in watch.marks.iter_mut().enumerate() {
+            mark.0 = self.issued(AppId(to_u16(app)));
         }
-        let ids = (0..self.apps.len()).map(|app| AppId(to_u16(app)));
-        let now: Vec<f64> = ids.map(|app| self.issued(app)).collect();
-        if let Some(shift) = &mut self.shift {
-            shift.marks.iter_mut().zip(now).for_each(|(mark, now)| mark.0 = now);
-        }
+        self.plan_control.ipc_watch = Some(watch);
     }
 
-    pub(crate) fn check_ipc_shift(&mut self) {
-        let Some(mut shift) = self.shift.take() else { return };
-        self.close_books();
+    pub(crate) fn on_ipc_check(&mut self) {
+        let Some(mut watch) = self.plan_control.ipc_watch.take() else { return };
+        self.account_stalls();
         #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
-        let span = shift.sustained as f64;
-        let steady = self.vacating.iter().all(Option::is_none);
+        let span = watch.sustained as f64;
+        let steady = self.apps.iter().all(|app| app.vacating_since.is_none());
         for app in 0..self.apps.len() {
             let id = AppId(to_u16(app));
             let issued = self.issued(id);
-            let (last, first) = &mut shift.marks[app];
+            let (last, first) = &mut watch.marks[app];
             let ipc = (issued - std::mem::replace(last, issued)) / span;
-            let moved = |first: f64| first > 0.0 && (ipc / first - 1.0).abs() > shift.fraction;
+            let moved = |first: f64| first > 0.0 && (ipc / first - 1.0).abs() > watch.fraction;
             if self.apps[app].state == State::Active && first.is_some_and(moved) {
-                self.wakes.push_back(Wake::IpcShift(id));
+                self.plan_control.wakes.push_back(Wake::IpcShift(id));
             }
             if steady {
                 first.get_or_insert(ipc);
             }
         }
-        let at = self.shared_state.queue.now() + shift.sustained;
-        self.shared_state.queue.schedule(at, Event::Wakeup { plan: self.plans });
-        self.shift = Some(shift);
+        let event = Event::IpcCheck { plan: self.plan_control.latest };
+        self.shared_state.queue.schedule(self.now() + watch.sustained, event);
+        self.plan_control.ipc_watch = Some(watch);
     }
 
-    /// When targets are looked at next: not after one can be reached.
-    pub(crate) fn next_gauge(&self) -> Cycle {
+    /// When targets are checked next: not after one can be reached.
+    pub(crate) fn next_target_check(&self) -> Cycle {
         let slots = u32::from(self.machine.dispatch.sms) * self.machine.sm.schedulers;
         let peak = f64::from(slots * self.machine.sm.issue_width.max(1));
         let mut soonest = f64::INFINITY;
         for (app, running) in self.apps.iter().enumerate() {
-            if let Some(target) = running.load.target.filter(|_| !running.reported) {
+            if let Some(target) = running.open_target() {
                 let left = target - self.progress(AppId(to_u16(app)));
                 soonest = soonest.min(left / peak);
             }
@@ -322,19 +369,19 @@ impl Gpu<'_> {
             reason = "a cast from a float stays within the range"
         )]
         let soonest = soonest as Cycle;
-        self.shared_state.queue.now() + soonest.clamp(LEAST_GAUGE, 1 << 40)
+        self.now() + soonest.clamp(MIN_CHECK_CYCLES, 1 << 40)
     }
 
-    pub(crate) fn on_counters_due(&mut self) {
-        self.close_books();
+    pub(crate) fn on_target_check(&mut self) {
+        self.account_stalls();
         for app in 0..self.apps.len() {
-            let target = self.apps[app].load.target.filter(|_| !self.apps[app].reported);
+            let target = self.apps[app].open_target();
             if target.is_some_and(|target| self.progress(AppId(to_u16(app))) >= target) {
                 self.halt(app);
             }
         }
-        if self.apps.iter().any(|app| app.load.target.is_some() && !app.reported) {
-            self.shared_state.queue.schedule(self.next_gauge(), Event::CountersDue);
+        if self.apps.iter().any(|app| app.open_target().is_some()) {
+            self.shared_state.queue.schedule(self.next_target_check(), Event::TargetCheck);
         }
     }
 }

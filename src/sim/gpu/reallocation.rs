@@ -11,28 +11,43 @@ use gpumodel_core::contract::Plan;
 use gpumodel_core::units::{AppId, Cycle, to_u16, to_u32, to_usize};
 
 use crate::gpu::Gpu;
+use crate::gpu::app::AppMoved;
 use crate::gpu::error::MachineError;
-use crate::gpu::load::AppMoved;
 use crate::mmu::AppMemory;
 
-/// SMs that come to rest.
+/// Which application owns each memory channel, and the change of owners under way.
 #[derive(Debug, Default)]
-pub(crate) struct Reallocation {
-    /// Whose channels change, and since when each of them rests.
+pub(crate) struct ChannelControl {
+    /// Owners under the plan in force; empty before the first.
+    owners: Vec<Option<AppId>>,
+    change: Option<Reallocation>,
+}
+
+impl ChannelControl {
+    /// True while SMs come to rest before channels change hands.
+    pub(crate) fn is_changing(&self) -> bool {
+        self.change.is_some()
+    }
+}
+
+/// A change of owners for which SMs come to rest.
+#[derive(Debug, Default)]
+struct Reallocation {
+    /// Applications whose channels change, and since when each of them rests.
     apps: Vec<(usize, Cycle)>,
     /// SMs that are to rest, and whether each does.
     sms: Vec<(usize, bool)>,
-    /// Channels whose slices are flushed, and whose they were, or are where they were
-    /// nobody's: in that one's name their lines are written.
+    /// Channels whose slices are flushed, and their previous owners, or the new ones where
+    /// there were none: their lines are written on that application's account.
     channels: Vec<(u32, usize)>,
     /// When they were; what was dirty is on its way to memory.
     flushed: Option<Cycle>,
 }
 
 /// Cycles after which flushed lines are waited for no longer. A channel writes all that its
-/// slices can hold in a sixth of that; only who comes meanwhile and reads without pause can
-/// hold the last of them up.
-const LONGEST: Cycle = 1 << 16;
+/// slices can hold in a sixth of that; only an application that comes meanwhile and reads
+/// without pause can hold up the last of them.
+const MAX_FLUSH_CYCLES: Cycle = 1 << 16;
 
 impl Gpu<'_> {
     /// Refuses plans that give channels away on a machine where none can be owned.
@@ -53,10 +68,9 @@ impl Gpu<'_> {
 
     /// Lets applications have the channels of the plan in force.
     pub(crate) fn follow_channels(&mut self) {
-        let (Some(active_plan), Some(mmu)) = (&self.active_plan, &mut self.shared_state.mmu) else {
+        let (Some(plan), Some(mmu)) = (self.plan_control.plan(), &mut self.shared_state.mmu) else {
             return;
         };
-        let plan = active_plan.plan();
         let (mut apps, mut channels) = (Vec::new(), Vec::new());
         for app in 0..self.apps.len() {
             let own: &[u32] = plan.channels().get(app).map_or(&[], Vec::as_slice);
@@ -70,12 +84,12 @@ impl Gpu<'_> {
         }
         let moves = !plan.migration().stays();
         let owners = self.channel_owners();
-        let owners = std::mem::replace(&mut self.owners, owners);
+        let owners = std::mem::replace(&mut self.channels.owners, owners);
         if apps.is_empty() || !moves {
             return;
         }
         for (channel, app) in &mut channels {
-            // Nobody's before: the new owner has what is dirty there.
+            // Without an owner before: what is dirty there counts as the new owner's.
             let before = owners.get(to_usize(*channel)).copied().flatten();
             *app = before.map_or(*app, AppId::index);
         }
@@ -87,8 +101,8 @@ impl Gpu<'_> {
     fn come_to_rest(&mut self, apps: Vec<usize>, channels: Vec<(u32, usize)>) {
         self.sms.iter_mut().for_each(crate::sm::Sm::forget_pages);
         self.shared_state.mmu.iter_mut().for_each(crate::mmu::Mmu::hold_pages);
-        let mut rest = self.reallocation.take().unwrap_or_default();
-        let now = self.shared_state.queue.now();
+        let mut rest = self.channels.change.take().unwrap_or_default();
+        let now = self.now();
         for app in apps {
             if !rest.apps.iter().any(|&(other, _)| other == app) {
                 rest.apps.push((app, now));
@@ -103,13 +117,13 @@ impl Gpu<'_> {
                 rest.sms.push((sm, self.sms[sm].rest()));
             }
         }
-        self.reallocation = Some(rest);
+        self.channels.change = Some(rest);
         self.go_on_at_rest();
     }
 
     /// An SM may have come to rest.
     pub(crate) fn note_quiet(&mut self, sm: usize) {
-        let Some(rest) = &mut self.reallocation else { return };
+        let Some(rest) = &mut self.channels.change else { return };
         let quiet = self.sms[sm].is_quiet();
         let Some(place) = rest.sms.iter_mut().find(|(other, _)| *other == sm) else { return };
         place.1 |= quiet;
@@ -120,7 +134,7 @@ impl Gpu<'_> {
     pub(crate) fn note_written(&mut self) {
         #[cfg(test)]
         self.shared_state.check_written();
-        if self.reallocation.as_ref().is_some_and(|rest| rest.flushed.is_some()) {
+        if self.channels.change.as_ref().is_some_and(|rest| rest.flushed.is_some()) {
             self.go_on_at_rest();
         }
     }
@@ -129,8 +143,8 @@ impl Gpu<'_> {
     /// on.
     fn go_on_at_rest(&mut self) {
         let all = |rest: &Reallocation| rest.sms.iter().all(|&(_, quiet)| quiet);
-        let Some(mut rest) = self.reallocation.take_if(|rest| all(rest)) else { return };
-        let now = self.shared_state.queue.now();
+        let Some(mut rest) = self.channels.change.take_if(|rest| all(rest)) else { return };
+        let now = self.now();
         if rest.flushed.is_none() {
             let first = |app| to_u32(self.kernels_of(app).first().copied().unwrap_or(0));
             let of = |&(channel, app): &(u32, usize)| (channel, first(app));
@@ -140,8 +154,8 @@ impl Gpu<'_> {
         let since = *rest.flushed.get_or_insert(now);
         let flushing =
             |&(channel, _): &(u32, usize)| self.shared_state.memory_system.is_flushing(channel);
-        if rest.channels.iter().any(flushing) && now - since < LONGEST {
-            self.reallocation = Some(rest);
+        if rest.channels.iter().any(flushing) && now - since < MAX_FLUSH_CYCLES {
+            self.channels.change = Some(rest);
             return;
         }
         if let Some(mmu) = &mut self.shared_state.mmu {
@@ -158,15 +172,15 @@ impl Gpu<'_> {
     /// Cycles so far during which the SMs of an application asked for nothing, as
     /// channels changed hands.
     pub(crate) fn resting_cycles(&self, app: usize) -> Cycle {
-        let mut open = self.reallocation.iter().flat_map(|rest| &rest.apps);
+        let mut open = self.channels.change.iter().flat_map(|rest| &rest.apps);
         let since = open.find(|&&(other, _)| other == app);
-        let now = self.shared_state.queue.now();
+        let now = self.now();
         self.apps[app].rested_cycles + since.map_or(0, |&(_, since)| now - since)
     }
 
     /// What an application has of the memory so far.
     pub(crate) fn memory_of(&self, app: usize) -> AppMemory {
-        let now = self.shared_state.queue.now();
+        let now = self.now();
         self.shared_state
             .mmu
             .as_ref()
@@ -179,15 +193,14 @@ impl Gpu<'_> {
         AppMoved {
             pages: memory.pages_moved,
             moving_cycles: memory.moving_cycles,
-            vacating_cycles: self.vacating_cycles(app),
+            vacating_cycles: self.apps[app].vacating_cycles(self.now()),
         }
     }
 
     /// Owner of each memory channel under the plan in force.
     pub(crate) fn channel_owners(&self) -> Vec<Option<AppId>> {
         let mut owners = vec![None; to_usize(self.machine.dram.channels)];
-        let lists =
-            self.active_plan.as_ref().map_or(&[][..], |active_plan| active_plan.plan().channels());
+        let lists = self.plan_control.plan().map_or(&[][..], Plan::channels);
         for (app, list) in lists.iter().enumerate() {
             for &channel in list {
                 owners[to_usize(channel)] = Some(AppId(to_u16(app)));

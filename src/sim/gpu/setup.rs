@@ -5,13 +5,12 @@ use std::sync::Arc;
 use crate::config::{AddressMap, Machine, MemoryStandard, PageChannels};
 use gpumodel_core::units::{AppId, Cycle, KernelId, to_u16, to_u32, to_u64};
 
+use crate::gpu::app::{Command, End, Load};
 use crate::gpu::error::MachineError;
 use crate::gpu::feed::{Feed, Program};
 use crate::gpu::grid::Grid;
-use crate::gpu::launches::Command;
-use crate::gpu::load::{End, Load};
 use crate::gpu::shared_state::{SharedState, Windows};
-use crate::gpu::worker_pool::WorkerPool;
+use crate::gpu::workers::WorkerPool;
 use crate::interval::Profile;
 use crate::memory::MemorySystem;
 use crate::memory::presumed_l2_hits::PresumedL2Hits;

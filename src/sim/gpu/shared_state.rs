@@ -3,9 +3,8 @@
 use gpumodel_core::units::{AppId, Cycle, to_usize};
 
 use crate::counters::KernelCounts;
-use crate::gpu::cta_span::CtaSpan;
-use crate::gpu::event::Event;
-use crate::gpu::event_queue::EventQueue;
+use crate::gpu::event_queue::{Event, EventQueue};
+use crate::gpu::timeline::CtaSpan;
 use crate::interval::{Profile, ProfileImage};
 use crate::memory::MemorySystem;
 use crate::memory::packet::{Packet, RequestKind};

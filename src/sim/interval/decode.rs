@@ -6,7 +6,7 @@ use gpumodel_core::units::to_usize;
 
 use super::barrier_operands::BarrierOperands;
 use crate::gpu::feed::Program;
-use crate::gpu::worker::TASK_BARRIER;
+use crate::gpu::workers::TASK_BARRIER;
 
 /// Stands for all predicates that a trace does not list: the last comparison
 /// writes it, branches wait for it. No predicate has this number.

@@ -10,7 +10,7 @@ use super::page_copy::PageCopies;
 use super::{granule, kilohertz};
 use crate::counters::KernelCounts;
 use crate::dram::{Channel, ChannelCounters, Done, Request};
-use crate::gpu::event::Event;
+use crate::gpu::event_queue::Event;
 use crate::gpu::event_queue::EventQueue;
 use crate::slab::Slab;
 

@@ -24,7 +24,7 @@ use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u16, to_usize};
 
 use crate::counters::{CacheCounts, KernelCounts};
 use crate::dram::ChannelCounters;
-use crate::gpu::event::Event;
+use crate::gpu::event_queue::Event;
 use crate::gpu::event_queue::EventQueue;
 use crate::memory::packet::{Packet, RequestKind};
 use crate::memory::presumed_l2_hits::PresumedL2Hits;

@@ -12,7 +12,7 @@ use gpumodel_core::units::{Cycle, to_u16, to_u32, to_usize};
 use super::channel::{Memory, Port};
 use crate::counters::KernelCounts;
 use crate::dram::{BankCopy, BankRow, Channel, Copied, Copier, bank_index};
-use crate::gpu::event::Event;
+use crate::gpu::event_queue::Event;
 use crate::gpu::event_queue::EventQueue;
 use crate::slab::Slab;
 

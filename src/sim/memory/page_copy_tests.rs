@@ -4,7 +4,7 @@ use super::MemorySystem;
 use crate::config::PageChannels;
 use crate::counters::KernelCounts;
 use crate::dram::ChannelCounters;
-use crate::gpu::event::Event;
+use crate::gpu::event_queue::Event;
 use crate::gpu::event_queue::EventQueue;
 use crate::testkit::fixture::{memory_of, translating};
 

@@ -5,7 +5,7 @@ use gpumodel_core::units::{to_u16, to_usize};
 
 use super::MemorySystem;
 use crate::counters::KernelCounts;
-use crate::gpu::event::Event;
+use crate::gpu::event_queue::Event;
 use crate::gpu::event_queue::EventQueue;
 
 impl MemorySystem {

@@ -7,7 +7,7 @@ use gpumodel_core::units::{Cycle, SECTOR_BYTES};
 use super::MemorySystem;
 use super::channel::Transfer;
 use crate::cache::Leaving;
-use crate::gpu::event::Event;
+use crate::gpu::event_queue::Event;
 use crate::gpu::event_queue::EventQueue;
 use crate::memory::packet::Packet;
 

@@ -30,7 +30,7 @@ use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u16, to_usize};
 
 use crate::cache::{Merge, Mshr};
 use crate::counters::KernelCounts;
-use crate::gpu::event::Event;
+use crate::gpu::event_queue::Event;
 use crate::gpu::event_queue::EventQueue;
 use crate::memory::MemorySystem;
 use crate::memory::packet::{Origin, Packet, RequestKind};
@@ -374,7 +374,7 @@ fn go_on(walk: Option<u32>, at: Cycle, queue: &mut EventQueue<Event>) {
 mod tests {
     use super::{Mmu, Request};
     use crate::config::Models;
-    use crate::gpu::event::Event;
+    use crate::gpu::event_queue::Event;
     use crate::gpu::event_queue::EventQueue;
 
     #[test]

@@ -10,7 +10,7 @@ use crate::config::Translation;
 use gpumodel_core::contract::Migration;
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u16, to_u32, to_usize};
 
-use crate::gpu::event::Event;
+use crate::gpu::event_queue::Event;
 use crate::gpu::event_queue::EventQueue;
 use crate::memory::MemorySystem;
 use crate::memory::packet::{Origin, Packet, RequestKind};

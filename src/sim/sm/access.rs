@@ -5,7 +5,7 @@ use gpumodel_core::isa::{Effect, Space};
 
 use super::Sm;
 use super::lsu_queue::{Entry, Path};
-use crate::gpu::event::Event;
+use crate::gpu::event_queue::Event;
 use crate::gpu::feed::WarpStream;
 use crate::gpu::shared_state::SharedState;
 use crate::interval::{Decoded, SlotId};

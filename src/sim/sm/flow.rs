@@ -6,7 +6,7 @@ use super::Sm;
 use super::scheduler::NEVER;
 use super::stall_accounting::Wait;
 use super::warp::{Blocked, Meets};
-use crate::gpu::event::Event;
+use crate::gpu::event_queue::Event;
 use crate::gpu::shared_state::SharedState;
 use crate::interval::StretchEnd;
 

@@ -4,7 +4,7 @@ use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32};
 
 use super::Sm;
 use super::warp::Blocked;
-use crate::gpu::event::Event;
+use crate::gpu::event_queue::Event;
 use crate::gpu::shared_state::SharedState;
 use crate::memory::packet::{Origin, Packet, RequestKind};
 

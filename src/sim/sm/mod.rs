@@ -210,7 +210,7 @@ impl Sm {
     }
 
     /// Moves all schedulers' books to the present.
-    pub(crate) fn close_books(&mut self, shared_state: &mut SharedState) {
+    pub(crate) fn account_stalls(&mut self, shared_state: &mut SharedState) {
         let now = shared_state.queue.now();
         for scheduler in &mut self.schedulers {
             scheduler.book(now, &mut shared_state.counts);

@@ -8,7 +8,7 @@ use gpumodel_core::isa::{Access, AddressMode};
 use gpumodel_core::units::to_usize;
 
 use crate::gpu::feed::{Stream, WarpStream};
-use crate::gpu::worker::{self, AddedSegment, Worker};
+use crate::gpu::workers::{self, AddedSegment, Worker};
 
 /// A warp's way through code.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl WorkerPath {
         into.mask = line.mask;
         into.mode = AddressMode::Stride;
         into.stride = 0;
-        into.base = worker::address(self.kernel, self.sm, word);
+        into.base = workers::address(self.kernel, self.sm, word);
     }
 }
 

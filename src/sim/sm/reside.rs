@@ -5,10 +5,10 @@ use gpumodel_core::units::{Cycle, to_u16, to_u32, to_usize};
 
 use super::warp::Warp;
 use super::{Bounds, Cta, Departure, Duty, Need, Path, Sm};
-use crate::gpu::cta_span::CtaSpan;
-use crate::gpu::event::Event;
+use crate::gpu::event_queue::Event;
 use crate::gpu::feed::Stream;
 use crate::gpu::shared_state::SharedState;
+use crate::gpu::timeline::CtaSpan;
 
 impl Sm {
     /// True when a CTA fits now, within `bounds` of the SM.

@@ -7,7 +7,7 @@ use gpumodel_core::units::{Cycle, to_usize};
 use super::{Bounds, Departure, Need, Path, Sm, WorkerPath};
 use crate::gpu::feed::Stream;
 use crate::gpu::shared_state::SharedState;
-use crate::gpu::worker::Worker;
+use crate::gpu::workers::Worker;
 
 /// What makes a CTA a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Sm {
     /// Takes a worker with this number in; one without only finds out that it is not
     /// wanted. The caller has asked [`Sm::holds`].
     #[allow(clippy::too_many_arguments, reason = "the parts of one machine")]
-    pub(crate) fn employ(
+    pub(crate) fn admit_worker(
         &mut self,
         (kernel, worker): (u32, &Arc<Worker>),
         number: Option<u32>,

@@ -5,7 +5,7 @@
 //! all outstanding misses, can evict.
 
 use super::Sm;
-use crate::gpu::event::Event;
+use crate::gpu::event_queue::Event;
 use crate::gpu::shared_state::SharedState;
 use crate::memory::packet::{Origin, Packet, RequestKind};
 
