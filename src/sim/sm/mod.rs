@@ -1,184 +1,97 @@
-//! One streaming multiprocessor: resident CTAs and warps, schedulers,
-//! load/store unit, L1.
+//! One streaming multiprocessor: resident CTAs and warps, schedulers, load/store unit, L1;
+//! and how a warp goes from event to event: intervals, waits, barriers, the end.
 
-mod access;
-mod barriers;
 pub(crate) mod coalesce;
-mod constant_loads;
-mod constants;
-mod context_transfer;
+mod cta;
 mod cta_resources;
 mod fetch;
-mod flow;
-mod instructions;
-mod issue_bandwidth;
-mod issue_interval;
-mod l1;
-mod l1_bank_queue;
-#[cfg(test)]
-mod l1_tests;
 mod line_cache;
 mod lsu;
-mod lsu_queue;
 mod params;
-mod path;
 mod repeat;
-mod reside;
 mod scheduler;
-mod shared_units;
-mod stall_accounting;
-mod tasks;
-mod translate;
 mod vacate;
 mod warp;
-mod write_back;
+mod warp_path;
 
 use std::collections::VecDeque;
 
-use crate::config::{Machine, SmSpec};
-use gpumodel_core::isa::{Access, Unit};
-use gpumodel_core::units::{AppId, Cycle, to_usize};
+use gpumodel_core::units::{AppId, Cycle};
 
+use crate::config::Machine;
 use crate::counters::{SmCounts, StallStack};
+use crate::gpu::event_queue::Event;
 use crate::gpu::shared_state::SharedState;
-use crate::interval::OPERANDS;
-use crate::memory::packet::Operation;
-use crate::slab::Slab;
-use barriers::Barrier;
-use constants::Constants;
-use context_transfer::ContextTransfer;
+use crate::interval::StretchEnd;
+use cta::Cta;
+pub(crate) use cta::Duty;
 pub(crate) use cta_resources::Bounds;
-use cta_resources::{CtaResources, Place};
+use cta_resources::CtaResources;
 pub use cta_resources::{Limit, Need};
 use fetch::Fetch;
-use issue_bandwidth::{ISSUE, PerResource, RESOURCES};
-use l1::L1;
-use l1_bank_queue::L1BankQueues;
-use lsu_queue::LoadStore;
+use lsu::Lsu;
 use params::Params;
-pub(crate) use path::{Path, WorkerPath};
-use scheduler::Scheduler;
-use scheduler::policy::named;
-use shared_units::SharedUnits;
-pub(crate) use tasks::Duty;
-use translate::Translator;
-use vacate::Vacating;
+use scheduler::NEVER;
+use scheduler::issue_stage::IssueStage;
+use scheduler::stall_accounting::Wait;
+use vacate::ContextTransfer;
 pub(crate) use vacate::{Departure, Leave, Saved};
-use warp::Warp;
-
-/// One resident CTA.
-#[derive(Clone, Debug)]
-struct Cta {
-    kernel: u32,
-    /// Which of the launch's CTAs it is, in order of their start.
-    ordinal: u64,
-    /// It is a worker.
-    duty: Option<Duty>,
-    started: Cycle,
-    /// Cycles that its state was in memory.
-    away: Cycle,
-    need: Need,
-    place: Place,
-    /// Warp instructions of its warps that have ended.
-    issued: u64,
-    /// It is about to leave before its end.
-    vacating: Option<Vacating>,
-    /// Warps that have not ended.
-    live: u32,
-    /// Barriers that its warps have met.
-    barriers: Vec<Barrier>,
-    warps: Vec<u16>,
-}
+use warp::{Blocked, Meets, Warp};
+pub(crate) use warp_path::{Path, WorkerPath};
 
 /// One SM.
 #[derive(Debug)]
 pub(crate) struct Sm {
     id: u16,
     params: Params,
-    schedulers: Vec<Scheduler>,
-    /// The schedulers' policy sees what the L1 does for warps.
-    sees_l1: bool,
-    shared_units: SharedUnits,
+    issue: IssueStage,
     /// By warp slot; empty before the first CTA.
     warps: Vec<Option<Warp>>,
     ctas: Vec<Option<Cta>>,
-    room: CtaResources,
-    l1: L1,
-    load_store: LoadStore,
-    banks: L1BankQueues,
-    /// Absent on machines without translation.
-    translator: Option<Box<Translator>>,
+    resources: CtaResources,
+    lsu: Lsu,
     /// Instruction caches, where the machine has them.
     fetch: Option<Fetch>,
-    /// The constant cache, where the machine has one.
-    constants: Option<Box<Constants>>,
-    operations: Slab<Operation>,
     counts: SmCounts,
-    /// Memory instructions have all operand collectors.
-    issue_held: bool,
     started: u64,
-    access: Access,
     /// Intervals that have just completed: warp and cycles ahead.
     finished: Vec<(u16, f64)>,
-    /// Operations released by a fill.
-    released: Vec<u32>,
     /// Warps whose instructions have come.
     woken: Vec<u16>,
     /// CTAs that have left and are still to be reported.
     departed: Vec<Departure>,
     /// State of CTAs on its way to memory and back.
-    moves: VecDeque<ContextTransfer>,
+    transfers: VecDeque<ContextTransfer>,
 }
 
 impl Sm {
     /// An empty SM number `id` of `machine`.
     pub(crate) fn new(id: u16, machine: &Machine) -> Self {
-        let capacity = capacity(machine);
-        #[allow(clippy::cast_possible_truncation, reason = "a small ratio")]
-        let loss = (f64::from(machine.sm.knee_loss_percent) / 100.0) as f32;
-        let SmSpec { policy, active_warps, .. } = machine.sm;
-        let scheduler = || Scheduler::new(named(policy, active_warps), capacity).losing(loss);
-        let schedulers: Vec<Scheduler> = (0..machine.sm.schedulers).map(|_| scheduler()).collect();
         Self {
             id,
             params: Params::new(machine),
-            sees_l1: schedulers.iter().any(Scheduler::sees_l1),
-            schedulers,
-            shared_units: SharedUnits::new(machine),
+            issue: IssueStage::new(id, machine),
             warps: Vec::new(),
             ctas: (0..machine.sm.max_ctas).map(|_| None).collect(),
-            room: CtaResources::whole(machine),
-            l1: L1::new(&machine.l1),
-            load_store: LoadStore::new(machine.l1.queue),
-            banks: L1BankQueues::new(machine.l1.banks.max(1)),
-            translator: Translator::new(machine),
+            resources: CtaResources::whole(machine),
+            lsu: Lsu::new(machine),
             fetch: machine.fetch.as_ref().map(|spec| Fetch::new(spec, machine)),
-            constants: Constants::new(machine),
-            operations: Slab::new(),
             counts: SmCounts::default(),
-            issue_held: false,
             started: 0,
-            access: Access::default(),
             finished: Vec::new(),
-            released: Vec::new(),
             woken: Vec::new(),
             departed: Vec::new(),
-            moves: VecDeque::new(),
+            transfers: VecDeque::new(),
         }
-    }
-
-    /// The scheduler of a warp slot.
-    fn scheduler_of(&self, warp: u16) -> usize {
-        usize::from(warp) % self.schedulers.len()
     }
 
     fn warp(&mut self, warp: u16) -> &mut Warp {
         self.warps[usize::from(warp)].as_mut().expect("an event names a resident warp")
     }
 
-    /// Free room, for the dispatcher.
+    /// Free warp slots, for the dispatcher.
     pub(crate) fn free_warps(&self) -> u32 {
-        self.room.free_warps()
+        self.resources.free_warps()
     }
 
     /// True when a CTA has left since [`Sm::take_departed`] was called last.
@@ -195,34 +108,20 @@ impl Sm {
     /// What it has counted so far.
     pub(crate) fn counts(&self) -> SmCounts {
         let mut counts = self.counts.clone();
-        for scheduler in &self.schedulers {
-            scheduler.stalls.iter().for_each(|app| add_stalls(&mut counts.stalls, app));
-        }
+        self.issue.add_stalls(None, &mut counts.stalls);
         counts
     }
 
-    /// Slot-cycles of one application by cause, up to the last closing of the books.
+    /// Slot-cycles of one application by cause, up to the last accounting.
     pub(crate) fn stalls_of(&self, app: AppId) -> StallStack {
         let mut stalls = StallStack::default();
-        let parts = self.schedulers.iter().filter_map(|one| one.stalls.get(app.index()));
-        parts.for_each(|part| add_stalls(&mut stalls, part));
+        self.issue.add_stalls(Some(app), &mut stalls);
         stalls
     }
 
-    /// Moves all schedulers' books to the present.
+    /// Accounts the slot-cycles of all schedulers up to now.
     pub(crate) fn account_stalls(&mut self, shared_state: &mut SharedState) {
-        let now = shared_state.queue.now();
-        for scheduler in &mut self.schedulers {
-            scheduler.book(now, &mut shared_state.counts);
-        }
-    }
-
-    /// Moves all schedulers to the present.
-    fn move_on(&mut self, shared_state: &mut SharedState) {
-        let now = shared_state.queue.now();
-        for scheduler in &mut self.schedulers {
-            scheduler.advance(now, &mut shared_state.counts);
-        }
+        self.issue.account(shared_state);
     }
 
     /// One line on what is resident, for the dump of a stuck run.
@@ -235,7 +134,7 @@ impl Sm {
             .filter_map(|(slot, warp)| Some(format!("{slot}:{:?}", warp.as_ref()?.blocked)))
             .take(8)
             .collect();
-        let stalled = self.load_store.stalled;
+        let stalled = self.lsu.queue.stalled;
         (ctas > 0).then(|| {
             format!(
                 "SM {}: {ctas} CTAs, load/store stalled: {stalled}, warps {}",
@@ -244,30 +143,232 @@ impl Sm {
             )
         })
     }
-}
 
-fn add_stalls(sum: &mut StallStack, part: &StallStack) {
-    sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
-}
+    /// An interval of a scheduler may be complete.
+    pub(crate) fn on_scheduler(&mut self, scheduler: u8, shared_state: &mut SharedState) {
+        let now = shared_state.queue.now();
+        let index = usize::from(scheduler);
+        if self.issue.schedulers[index].due != now {
+            return;
+        }
+        self.issue.schedulers[index].due = NEVER;
+        self.issue.advance(index, shared_state);
+        let mut finished = std::mem::take(&mut self.finished);
+        self.issue.schedulers[index].completed(&mut finished, &mut shared_state.counts);
+        for &(warp, early) in &finished {
+            self.go_on(warp, early, shared_state);
+        }
+        finished.clear();
+        self.finished = finished;
+        self.issue.settle(index, shared_state);
+    }
 
-/// What one scheduler takes of each resource per cycle: its part of the units,
-/// all of those that are fewer than schedulers (see [`shared_units`]).
-fn capacity(machine: &Machine) -> PerResource {
-    let mut capacity = [f32::INFINITY; RESOURCES];
-    let schedulers = f64::from(machine.sm.schedulers.max(1));
-    for unit in Unit::ALL {
-        if let Some(spec) = machine.units.get(unit.name()) {
-            let count = f64::from(spec.count);
-            let part = if count < schedulers { count } else { count / schedulers };
-            #[allow(clippy::cast_possible_truncation, reason = "a small ratio")]
-            let part = part as f32;
-            capacity[unit.index()] = part;
+    /// A warp's wait is over, or its CTA has just come.
+    pub(crate) fn on_wake(&mut self, warp: u16, shared_state: &mut SharedState) {
+        let index = self.issue.scheduler_of(warp);
+        self.issue.advance(index, shared_state);
+        let blocked = self.warp(warp).blocked;
+        self.warp(warp).waking = false;
+        if blocked == Blocked::Stopped {
+            let place = usize::from(self.warp(warp).cta);
+            self.leave_if_quiet(place, shared_state);
+            return self.issue.settle(index, shared_state);
+        }
+        if matches!(blocked, Blocked::Draining | Blocked::Leaving) {
+            self.unblock(warp, blocked);
+            return self.end_warp(warp, shared_state);
+        }
+        if blocked != Blocked::No {
+            self.unblock(warp, blocked);
+            let kernel = self.warp(warp).kernel;
+            let profile = shared_state.profile(kernel);
+            let resident =
+                self.warps[usize::from(warp)].as_mut().expect("a woken warp is resident");
+            resident.resume(profile, true);
+        }
+        self.begin_interval(warp, 0.0, shared_state);
+        self.issue.settle(index, shared_state);
+    }
+
+    /// Holds the schedulers while memory instructions have all operand collectors.
+    #[inline]
+    fn hold_issue(&mut self, shared_state: &mut SharedState) {
+        self.issue.hold(self.lsu.queue.len() >= self.params.collectors, shared_state);
+    }
+
+    /// The next interval of a warp; those without cycles are passed through.
+    fn begin_interval(&mut self, warp: u16, ahead: f64, shared_state: &mut SharedState) {
+        let index = self.issue.scheduler_of(warp);
+        let resident =
+            self.warps[usize::from(warp)].as_mut().expect("only resident warps begin intervals");
+        let kernel = resident.kernel;
+        let now = shared_state.queue.now();
+        let (profile, counts) = shared_state.profile_and_counts(kernel);
+        let inner = self.fetch.is_some() || self.lsu.constants.is_some();
+        let counted = inner.then_some((counts.fetch, counts.constant));
+        let mut window = self.fetch.as_mut().map(|fetch| fetch.window(index, kernel, now));
+        let interval = resident.gather(profile, counts, window.as_mut());
+        resident.lead = self.params.lead.of(&interval);
+        self.counts.warp_instructions += u64::from(interval.slots);
+        if let Some((fetch, constant)) = &counted {
+            self.counts.fetch.grow(fetch, &counts.fetch);
+            self.counts.constant.grow(constant, &counts.constant);
+        }
+        if interval.slots == 0 {
+            return self.go_on(warp, ahead, shared_state);
+        }
+        let age = resident.age;
+        self.issue.schedulers[index].start(warp, kernel, age, &interval, ahead, counts);
+    }
+
+    /// A warp has issued its interval, `ahead` cycles before now.
+    fn go_on(&mut self, warp: u16, ahead: f64, shared_state: &mut SharedState) {
+        match self.warp(warp).meets {
+            Meets::More => self.begin_interval(warp, ahead, shared_state),
+            Meets::Access { instruction, slot } => {
+                if self.lsu.queue.has_room() {
+                    self.issue_access(warp, instruction, slot, shared_state);
+                    self.begin_interval(warp, ahead, shared_state);
+                } else {
+                    self.lsu.queue.blocked.push_back(warp);
+                    self.block(warp, Blocked::Queue);
+                }
+            }
+            Meets::Stretch(end) => self.meet(warp, end, ahead, shared_state),
+            Meets::Missing(line) => self.await_code(warp, line, shared_state),
+            Meets::Exit => self.exit(warp, shared_state),
         }
     }
-    #[allow(clippy::cast_precision_loss, reason = "an issue width is 1 or 2")]
-    let width = machine.sm.issue_width.max(1) as f32;
-    capacity[OPERANDS] = 1.0;
-    capacity[ISSUE] = width;
-    debug_assert!(to_usize(machine.sm.schedulers) <= 64);
-    capacity
+
+    /// A place in the load/store queue has become free for a waiting warp.
+    fn leave_queue(&mut self, warp: u16, shared_state: &mut SharedState) {
+        let index = self.issue.scheduler_of(warp);
+        self.issue.advance(index, shared_state);
+        self.unblock(warp, Blocked::Queue);
+        self.warp(warp).lead = 0;
+        if let Meets::Access { instruction, slot } = self.warp(warp).meets {
+            self.issue_access(warp, instruction, slot, shared_state);
+        }
+        self.begin_interval(warp, 0.0, shared_state);
+        self.issue.settle(index, shared_state);
+    }
+
+    fn meet(&mut self, warp: u16, end: StretchEnd, ahead: f64, shared_state: &mut SharedState) {
+        let resident = self.warp(warp);
+        let (done, blocked) = match end {
+            StretchEnd::Barrier(operands) => {
+                return self.meet_barrier(warp, operands, ahead, shared_state);
+            }
+            StretchEnd::Segment | StretchEnd::AsyncCommit => {
+                return self.pass(warp, ahead, shared_state);
+            }
+            StretchEnd::Load(slot) => (resident.ready_at(slot), Blocked::Load(slot)),
+            StretchEnd::Fence => (resident.all_done_at(), Blocked::Fence),
+            StretchEnd::AsyncWait { allowed, told } => {
+                let guessed = !told && resident.has_groups();
+                let done = resident.groups_done_at(allowed);
+                let kernel = gpumodel_core::units::to_usize(resident.kernel);
+                shared_state.counts[kernel].assumed_waits += u64::from(guessed);
+                (done, Blocked::Groups(allowed))
+            }
+        };
+        if done.is_some_and(|cycle| cycle <= shared_state.queue.now()) {
+            return self.pass(warp, ahead, shared_state);
+        }
+        self.block(warp, blocked);
+        if let Some(cycle) = done {
+            self.wake_at(warp, cycle, shared_state);
+        }
+    }
+
+    fn pass(&mut self, warp: u16, ahead: f64, shared_state: &mut SharedState) {
+        let resident = self.warps[usize::from(warp)].as_mut().expect("only resident warps pass");
+        resident.resume(shared_state.profile(resident.kernel), false);
+        self.begin_interval(warp, ahead, shared_state);
+    }
+
+    /// A warp has issued its last instruction: it ends when this has left the
+    /// pipeline and its accesses are done.
+    fn exit(&mut self, warp: u16, shared_state: &mut SharedState) {
+        let now = shared_state.queue.now();
+        let leaves = now + self.params.exit_cycles;
+        let resident = self.warp(warp);
+        let (outstanding, done) = (resident.outstanding, resident.last_done);
+        if outstanding == 0 && done.max(leaves) <= now {
+            return self.end_warp(warp, shared_state);
+        }
+        let drains = outstanding > 0 || done > leaves;
+        resident.last_done = done.max(leaves);
+        self.block(warp, if drains { Blocked::Draining } else { Blocked::Leaving });
+        if outstanding == 0 {
+            self.wake_at(warp, done.max(leaves), shared_state);
+        }
+        let place = usize::from(self.warp(warp).cta);
+        self.open_barriers(place, shared_state);
+    }
+
+    fn block(&mut self, warp: u16, blocked: Blocked) {
+        let index = self.issue.scheduler_of(warp);
+        let resident = self.warp(warp);
+        resident.blocked = blocked;
+        let kernel = resident.kernel;
+        let long = resident.waits_long();
+        self.issue.schedulers[index].note_wait(kernel, cause(blocked), true);
+        if long {
+            self.issue.schedulers[index].leave(warp);
+        }
+    }
+
+    fn unblock(&mut self, warp: u16, blocked: Blocked) {
+        let index = self.issue.scheduler_of(warp);
+        let resident = self.warp(warp);
+        resident.blocked = Blocked::No;
+        let kernel = resident.kernel;
+        self.issue.schedulers[index].note_wait(kernel, cause(blocked), false);
+    }
+
+    /// A warp's access is done: wakes the warp when that was what it waited for.
+    fn wake_if_met(&mut self, warp: u16, shared_state: &mut SharedState) {
+        let resident = self.warp(warp);
+        let met = match resident.blocked {
+            Blocked::Load(slot) => resident.ready_at(slot),
+            Blocked::Fence | Blocked::Draining => resident.all_done_at(),
+            Blocked::Groups(allowed) => resident.groups_done_at(allowed),
+            Blocked::No
+            | Blocked::Queue
+            | Blocked::Barrier(_)
+            | Blocked::Fetch
+            | Blocked::Leaving => None,
+            Blocked::Stopped => {
+                let place = usize::from(resident.cta);
+                return self.leave_if_quiet(place, shared_state);
+            }
+        };
+        if let Some(at) = met {
+            self.wake_at(warp, at, shared_state);
+        }
+    }
+
+    /// Schedules the end of a warp's wait, once.
+    fn wake_at(&mut self, warp: u16, cycle: Cycle, shared_state: &mut SharedState) {
+        let resident = self.warp(warp);
+        if !resident.waking {
+            resident.waking = true;
+            shared_state.queue.schedule(cycle, Event::Wake { sm: self.id, warp });
+        }
+    }
+}
+
+fn cause(blocked: Blocked) -> Wait {
+    match blocked {
+        Blocked::Queue => Wait::Resource,
+        Blocked::Barrier(_) => Wait::Barrier,
+        Blocked::Fetch | Blocked::Leaving => Wait::Fetch,
+        Blocked::No
+        | Blocked::Load(_)
+        | Blocked::Fence
+        | Blocked::Groups(_)
+        | Blocked::Draining
+        | Blocked::Stopped => Wait::Memory,
+    }
 }

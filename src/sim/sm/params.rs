@@ -3,9 +3,9 @@
 use gpumodel_core::isa::Unit;
 use gpumodel_core::units::to_usize;
 
-use super::issue_interval::IssueInterval;
 use crate::config::{Machine, SharedSpec, WarpPlacement};
 use crate::sm::coalesce::LINE_BYTES;
+use crate::sm::scheduler::issue_interval::IssueInterval;
 
 /// Figures of the machine file, as the SM counts with them.
 #[derive(Clone, Debug)]

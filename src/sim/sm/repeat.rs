@@ -6,11 +6,11 @@
 
 use gpumodel_core::isa::Unit;
 
-use super::issue_interval::IssueInterval;
-use super::warp::{LONGEST_BURST, Warp};
 use crate::counters::{FetchCounts, KernelCounts};
 use crate::gpu::feed::WarpStream;
 use crate::interval::{Profile, StepEnd, StretchEnd};
+use crate::sm::scheduler::issue_interval::IssueInterval;
+use crate::sm::warp::{LONGEST_BURST, Warp};
 
 /// Repetitions form one interval up to this part of what the warp has issued before,
 /// and to this many instructions: counters are ahead of time by a small part of it.

@@ -4,16 +4,21 @@
 //! in flight is done. A flushed one is gone then. A switched one first writes its
 //! state to memory and, wherever it comes back, reads it before its warps go on,
 //! through load/store unit, crossbar, L2 and DRAM as any other access.
+//!
+//! State moves as one 128-byte line per memory instruction of the switch, in the
+//! load/store queue before all warps, past the L1.
 
-use gpumodel_core::units::{Cycle, to_u16, to_u32, to_usize};
+use gpumodel_core::units::{Cycle, to_u16, to_u32, to_u64, to_usize};
 
-use super::barriers::Barrier;
-use super::cta_resources::Bounds;
-use super::warp::Next;
-use super::warp::{Blocked, Warp};
-use super::{Cta, Need, Sm};
 use crate::gpu::shared_state::SharedState;
-use crate::memory::packet::RequestKind;
+use crate::memory::packet::{Operation, RequestKind, Target};
+use crate::mmu::address_space::STATE_BASE;
+use crate::sm::coalesce::{LINE_BYTES, LineRequest};
+use crate::sm::cta::{Barrier, Cta};
+use crate::sm::cta_resources::Bounds;
+use crate::sm::lsu::queue::{Entry, Route};
+use crate::sm::warp::{Blocked, Next, Warp};
+use crate::sm::{Need, Sm};
 
 /// How a CTA leaves before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,17 +134,17 @@ impl Sm {
     }
 
     fn stop_warp(&mut self, warp: u16, shared_state: &mut SharedState) {
-        let index = self.scheduler_of(warp);
-        self.schedulers[index].advance(shared_state.queue.now(), &mut shared_state.counts);
+        let index = self.issue.scheduler_of(warp);
+        self.issue.advance(index, shared_state);
         let (blocked, waking) = (self.warp(warp).blocked, self.warp(warp).waking);
         let next = match blocked {
             Blocked::Stopped | Blocked::Draining | Blocked::Leaving => return,
-            Blocked::No => match self.schedulers[index].take_out(warp) {
+            Blocked::No => match self.issue.schedulers[index].take_out(warp) {
                 Some((running, claim)) => Next::Rest(running, claim),
                 None => Next::IssueInterval,
             },
             Blocked::Queue => {
-                self.load_store.blocked.retain(|&blocked| blocked != warp);
+                self.lsu.queue.blocked.retain(|&blocked| blocked != warp);
                 Next::Meet
             }
             Blocked::Fetch => {
@@ -158,7 +163,7 @@ impl Sm {
         }
         self.warp(warp).next = next;
         self.block(warp, Blocked::Stopped);
-        self.settle(index, shared_state);
+        self.issue.settle(index, shared_state);
     }
 
     /// Goes on with a CTA that leaves or comes back once nothing of it is in flight.
@@ -231,13 +236,13 @@ impl Sm {
 
     /// Takes a quiet CTA and its warps from the SM.
     fn take_away(&mut self, slot: usize, shared_state: &mut SharedState) -> (Cta, Vec<Warp>) {
-        self.move_on(shared_state);
+        self.issue.advance_all(shared_state);
         let members = self.members(slot);
         let cta = self.ctas[slot].take().expect("who leaves is resident");
         members.iter().for_each(|&warp| self.unblock(warp, Blocked::Stopped));
         let warps = members.iter().filter_map(|&warp| self.warps[usize::from(warp)].take());
         let warps = warps.collect();
-        self.room.give_back(&cta.need, cta.place);
+        self.resources.give_back(&cta.need, cta.place);
         (cta, warps)
     }
 
@@ -251,8 +256,8 @@ impl Sm {
     ) {
         let Saved { kernel, ordinal, started, away, since, need, issued, barriers, warps } = saved;
         let away = away + (shared_state.queue.now() - since);
-        let place = self.room.place(&need, bounds).expect("the dispatcher has asked for room");
-        self.room.take(&need, place);
+        let place = self.resources.place(&need, bounds).expect("the dispatcher has asked for room");
+        self.resources.take(&need, place);
         let slot = self.free_cta();
         self.make_slots();
         let live = to_u32(warps.len());
@@ -281,10 +286,10 @@ impl Sm {
             warps,
         });
         for &warp in &slots {
-            let index = self.scheduler_of(warp);
-            self.schedulers[index].advance(shared_state.queue.now(), &mut shared_state.counts);
+            let index = self.issue.scheduler_of(warp);
+            self.issue.advance(index, shared_state);
             self.block(warp, Blocked::Stopped);
-            self.settle(index, shared_state);
+            self.issue.settle(index, shared_state);
         }
         self.begin_moving(slot, slots[0], RequestKind::Read, shared_state);
     }
@@ -293,8 +298,8 @@ impl Sm {
     fn go_on_with(&mut self, slot: usize, members: &[u16], shared_state: &mut SharedState) {
         self.set_vacating(slot, None);
         for &warp in members {
-            let index = self.scheduler_of(warp);
-            self.schedulers[index].advance(shared_state.queue.now(), &mut shared_state.counts);
+            let index = self.issue.scheduler_of(warp);
+            self.issue.advance(index, shared_state);
             self.unblock(warp, Blocked::Stopped);
             let resident = self.warp(warp);
             resident.lead = 0;
@@ -302,7 +307,7 @@ impl Sm {
             match std::mem::take(&mut resident.next) {
                 Next::IssueInterval => self.begin_interval(warp, 0.0, shared_state),
                 Next::Rest(running, claim) => {
-                    self.schedulers[index].go_on(running.of(warp), claim.aged(age));
+                    self.issue.schedulers[index].go_on(running.of(warp), claim.aged(age));
                 }
                 Next::Meet => self.go_on(warp, 0.0, shared_state),
                 Next::Settled => {
@@ -313,7 +318,110 @@ impl Sm {
                 }
                 Next::Barrier(barrier) => self.block(warp, Blocked::Barrier(barrier)),
             }
-            self.settle(index, shared_state);
+            self.issue.settle(index, shared_state);
         }
+    }
+}
+
+/// CTAs of one launch whose state has a place of its own.
+const PLACES: u64 = 1 << 16;
+
+/// Bytes of a register.
+const REGISTER_BYTES: u64 = 4;
+
+/// Lines of one CTA that are still to be moved.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ContextTransfer {
+    /// The CTA's slot.
+    pub(super) cta: usize,
+    /// The warp in whose name they move.
+    warp: u16,
+    kernel: u32,
+    /// The next line.
+    line: u64,
+    left: u32,
+    ask: RequestKind,
+}
+
+/// Lines of the state of a CTA of which `live` warps have not ended: their registers,
+/// and the CTA's shared memory.
+pub(super) fn lines(need: &Need, live: u32) -> u32 {
+    let registers = u64::from(need.registers) * u64::from(live) / u64::from(need.warps.max(1));
+    let bytes = registers * REGISTER_BYTES + u64::from(need.shared_bytes);
+    to_u32(bytes.div_ceil(LINE_BYTES))
+}
+
+/// The first line of the state of CTA `ordinal` of a launch, in the address space
+/// with this tag.
+fn first_line(need: &Need, ordinal: u64, tag: u64) -> u64 {
+    let span = to_u64(lines(need, need.warps)) * LINE_BYTES;
+    (STATE_BASE + ordinal % PLACES * span) ^ tag
+}
+
+impl Sm {
+    /// Begins to move a CTA's state, in the name of its warp `warp`; false where it
+    /// has none.
+    pub(super) fn begin_move(&mut self, cta: usize, warp: u16, ask: RequestKind, tag: u64) -> bool {
+        let Some(moved) = self.ctas[cta].as_ref() else { return false };
+        let left = lines(&moved.need, moved.live);
+        let line = first_line(&moved.need, moved.ordinal, tag) / LINE_BYTES;
+        if left > 0 {
+            self.transfers.push_back(ContextTransfer {
+                cta,
+                warp,
+                kernel: moved.kernel,
+                line,
+                left,
+                ask,
+            });
+            while self.lsu.queue.has_room() && self.push_move() {}
+        }
+        left > 0
+    }
+
+    /// Queues the next line that moves, if there is one; the queue has room.
+    pub(super) fn push_move(&mut self) -> bool {
+        let Some(&ContextTransfer { warp, kernel, line, ask, .. }) = self.transfers.front() else {
+            return false;
+        };
+        let mut lines = self.lsu.queue.list();
+        let bytes = [u32::MAX; 4];
+        lines.push(LineRequest { line, sectors: 0xf, translated: false, bytes });
+        let target = Target::Nothing;
+        let whole = Operation { warp, target, remaining: 0, served: false, latest: 0 };
+        let operation = self.lsu.operations.insert(whole);
+        self.warp(warp).outstanding += 1;
+        // What is late is served when the unit is free.
+        let issued = Cycle::MAX;
+        self.lsu.queue.push(Entry::new(operation, kernel, Route::Direct(ask), lines, issued));
+        let first = &mut self.transfers[0];
+        first.line += 1;
+        first.left -= 1;
+        if first.left == 0 {
+            self.transfers.pop_front();
+        }
+        true
+    }
+
+    /// True while lines of a CTA are still to be queued.
+    pub(super) fn moves(&self, cta: usize) -> bool {
+        self.transfers.iter().any(|one| one.cta == cta)
+    }
+
+    /// Forgets the lines of a CTA that have not been queued.
+    pub(super) fn stop_moving(&mut self, cta: usize) {
+        self.transfers.retain(|one| one.cta != cta);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Need, lines};
+
+    #[test]
+    fn state_is_the_registers_of_live_warps_and_shared_memory() {
+        let need = Need { warps: 4, registers: 4096, shared_bytes: 1000 };
+        assert_eq!(lines(&need, 4), 128 + 8);
+        assert_eq!(lines(&need, 1), 32 + 8);
     }
 }

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use gpumodel_core::units::{Cycle, to_usize};
 
-use super::fetch::Window;
-use super::issue_bandwidth::{Claim, ISSUE};
-use super::issue_interval::{IssueInterval, Running};
-use super::path::Path;
 use crate::counters::KernelCounts;
 use crate::gpu::feed::WarpStream;
 use crate::interval::{Profile, SlotId, StateId, Step, StepEnd, StretchEnd};
+use crate::sm::fetch::Window;
+use crate::sm::scheduler::issue_bandwidth::{Claim, ISSUE};
+use crate::sm::scheduler::issue_interval::{IssueInterval, Running};
+use crate::sm::warp_path::Path;
 
 /// Intervals without an event are cut here, so that counters never run far ahead
 /// of time; see [`super::repeat`] for loops.

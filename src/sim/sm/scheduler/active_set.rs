@@ -7,12 +7,12 @@
 
 use std::collections::VecDeque;
 
-use super::super::issue_bandwidth::Claim;
-use super::super::issue_interval::Running;
+use crate::sm::scheduler::issue_bandwidth::Claim;
+use crate::sm::scheduler::issue_interval::Running;
 
 /// The active warps of one scheduler.
 #[derive(Debug)]
-pub(super) struct ActiveSet {
+pub(in crate::sm) struct ActiveSet {
     /// By warp slot of the SM.
     is_member: Vec<bool>,
     /// Free places.
@@ -23,12 +23,12 @@ pub(super) struct ActiveSet {
 
 impl ActiveSet {
     /// An empty set with `places`.
-    pub(super) fn new(places: u32) -> Self {
+    pub(in crate::sm) fn new(places: u32) -> Self {
         Self { is_member: Vec::new(), free: places, ready: VecDeque::new() }
     }
 
     /// True when `warp` is inside, for which it takes a free place where it can.
-    pub(super) fn enter(&mut self, warp: u16) -> bool {
+    pub(in crate::sm) fn enter(&mut self, warp: u16) -> bool {
         let place = usize::from(warp);
         if self.is_member.len() <= place {
             self.is_member.resize(place + 1, false);
@@ -41,18 +41,18 @@ impl ActiveSet {
     }
 
     /// Lets the interval of a ready warp wait for a place.
-    pub(super) fn wait(&mut self, interval: Running, claim: Claim) {
+    pub(in crate::sm) fn wait(&mut self, interval: Running, claim: Claim) {
         self.ready.push_back((interval, claim));
     }
 
     /// Takes out the interval of a ready warp that waits for a place.
-    pub(super) fn take_out(&mut self, warp: u16) -> Option<(Running, Claim)> {
+    pub(in crate::sm) fn take_out(&mut self, warp: u16) -> Option<(Running, Claim)> {
         let place = self.ready.iter().position(|(interval, _)| interval.warp == warp)?;
         self.ready.remove(place)
     }
 
     /// `warp` gives up its place, if it has one: the interval that takes it.
-    pub(super) fn leave(&mut self, warp: u16) -> Option<(Running, Claim)> {
+    pub(in crate::sm) fn leave(&mut self, warp: u16) -> Option<(Running, Claim)> {
         let member = self.is_member.get_mut(usize::from(warp)).filter(|member| **member)?;
         *member = false;
         self.free += 1;

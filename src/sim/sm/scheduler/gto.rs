@@ -5,7 +5,7 @@ use super::policy::{ReadyWarp, ReadyWarps, Sharing, WarpScheduler};
 
 /// The policy.
 #[derive(Debug, Default)]
-pub(super) struct Gto {
+pub(in crate::sm) struct Gto {
     /// The warp that issued last.
     greedy: Option<u16>,
 }

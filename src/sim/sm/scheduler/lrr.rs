@@ -4,7 +4,7 @@ use super::policy::{ReadyWarp, Sharing, WarpScheduler};
 
 /// The policy.
 #[derive(Debug)]
-pub(super) struct Lrr;
+pub(in crate::sm) struct Lrr;
 
 impl WarpScheduler for Lrr {
     fn sharing(&self) -> Sharing {
@@ -17,7 +17,7 @@ impl WarpScheduler for Lrr {
 }
 
 /// Where all get the same rate, those that ask for least are served whole first.
-pub(super) fn slowest_first(ready: &ReadyWarp) -> u64 {
+pub(in crate::sm) fn slowest_first(ready: &ReadyWarp) -> u64 {
     // The bits of positive numbers are in the order of the numbers.
     u64::from(ready.pace.to_bits())
 }

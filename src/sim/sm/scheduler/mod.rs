@@ -1,32 +1,36 @@
 //! One warp scheduler: an event-driven server for the intervals of its warps.
 //!
 //! Time moves only when the set of intervals changes; in between every interval runs
-//! at a constant rate (see [`super::issue_bandwidth`]). Slot-cycles are booked to causes
+//! at a constant rate (see [`issue_bandwidth`]). Slot-cycles are booked to causes
 //! at the same moments.
 
 mod active_set;
 mod gto;
+pub(in crate::sm) mod issue_bandwidth;
+pub(in crate::sm) mod issue_interval;
+pub(in crate::sm) mod issue_stage;
 mod lrr;
 mod oldest;
-pub(super) mod policy;
+pub(in crate::sm) mod policy;
+pub(in crate::sm) mod stall_accounting;
 mod two_level;
 
 use gpumodel_core::units::Cycle;
 
-use super::issue_bandwidth::{Claim, ISSUE, PerResource, RESOURCES};
-use super::issue_interval::{DONE, IssueIntervals};
-use super::issue_interval::{IssueInterval, Running};
-use super::stall_accounting::{Wait, Waiting, of, rebook};
 use crate::counters::{KernelCounts, StallStack};
+use crate::sm::scheduler::issue_bandwidth::{Claim, ISSUE, PerResource, RESOURCES};
+use crate::sm::scheduler::issue_interval::{DONE, IssueIntervals};
+use crate::sm::scheduler::issue_interval::{IssueInterval, Running};
+use crate::sm::scheduler::stall_accounting::{Wait, Waiting, of, rebook};
 use active_set::ActiveSet;
 use policy::{L1Feedback, ReadyWarp, ReadyWarps, WarpScheduler};
 
 /// A cycle that never comes.
-pub(super) const NEVER: Cycle = Cycle::MAX;
+pub(in crate::sm) const NEVER: Cycle = Cycle::MAX;
 
 /// One scheduler.
 #[derive(Debug)]
-pub(super) struct Scheduler {
+pub(in crate::sm) struct Scheduler {
     policy: Box<dyn WarpScheduler>,
     capacity: PerResource,
     /// See [`ease`].
@@ -46,16 +50,16 @@ pub(super) struct Scheduler {
     stale: bool,
     unshared: bool,
     /// Slot-cycles by cause, of each application that it has met.
-    pub(super) stalls: Vec<StallStack>,
+    pub(in crate::sm) stalls: Vec<StallStack>,
     /// The cycle of the scheduled completion, [`NEVER`] without one.
-    pub(super) due: Cycle,
+    pub(in crate::sm) due: Cycle,
     /// See [`Scheduler::hold`].
     held: bool,
 }
 
 impl Scheduler {
     /// A scheduler that takes `capacity` of each resource per cycle.
-    pub(super) fn new(policy: Box<dyn WarpScheduler>, capacity: PerResource) -> Self {
+    pub(in crate::sm) fn new(policy: Box<dyn WarpScheduler>, capacity: PerResource) -> Self {
         Self {
             active: policy.active_warps().map(ActiveSet::new),
             intervals: IssueIntervals::new(policy.sharing()),
@@ -76,23 +80,23 @@ impl Scheduler {
 
     /// The same, losing this share of its throughput where the demand on a
     /// resource equals its capacity.
-    pub(super) fn losing(self, knee_loss: f32) -> Self {
+    pub(in crate::sm) fn losing(self, knee_loss: f32) -> Self {
         Self { knee_loss, ..self }
     }
 
     /// Moves every interval on to `now` and books the slot-cycles.
-    pub(super) fn advance(&mut self, now: Cycle, counts: &mut [KernelCounts]) {
+    pub(in crate::sm) fn advance(&mut self, now: Cycle, counts: &mut [KernelCounts]) {
         if now == self.since {
             return;
         }
-        self.book(now, counts);
+        self.account(now, counts);
         self.intervals.advance(span(self.since, now));
         self.since = now;
     }
 
-    /// Books the slot-cycles up to `now`. Intervals stay where they are: who looks at the
-    /// books changes nothing of what comes, not even by rounding.
-    pub(super) fn book(&mut self, now: Cycle, counts: &mut [KernelCounts]) {
+    /// Accounts the slot-cycles up to `now`. Intervals stay where they are: reading counters
+    /// changes nothing of what follows, not even by rounding.
+    pub(in crate::sm) fn account(&mut self, now: Cycle, counts: &mut [KernelCounts]) {
         debug_assert!(!self.stale, "rates are settled before time moves");
         let span = span(self.booked, now);
         self.booked = now;
@@ -103,7 +107,7 @@ impl Scheduler {
     }
 
     /// Starts an interval of `warp`, of which `ahead` cycles (alone) are already done.
-    pub(super) fn start(
+    pub(in crate::sm) fn start(
         &mut self,
         warp: u16,
         kernel: u32,
@@ -134,7 +138,7 @@ impl Scheduler {
     }
 
     /// Lets an interval run, or wait for a place among the active warps: then false.
-    pub(super) fn go_on(&mut self, running: Running, claim: Claim) -> bool {
+    pub(in crate::sm) fn go_on(&mut self, running: Running, claim: Claim) -> bool {
         if let Some(active) = &mut self.active
             && !active.enter(running.warp)
         {
@@ -148,7 +152,7 @@ impl Scheduler {
 
     /// Takes what is left of a warp's interval out, if it has one; the time of the
     /// scheduler is the present.
-    pub(super) fn take_out(&mut self, warp: u16) -> Option<(Running, Claim)> {
+    pub(in crate::sm) fn take_out(&mut self, warp: u16) -> Option<(Running, Claim)> {
         if let Some(waits) = self.active.as_mut().and_then(|active| active.take_out(warp)) {
             self.note_wait(waits.0.kernel, Wait::Resource, false);
             return Some(waits);
@@ -172,7 +176,7 @@ impl Scheduler {
 
     /// A warp waits for something that takes long, or has ended: where the
     /// scheduler has an active set, another one takes its place.
-    pub(super) fn leave(&mut self, warp: u16) {
+    pub(in crate::sm) fn leave(&mut self, warp: u16) {
         let Some(next) = self.active.as_mut().and_then(|active| active.leave(warp)) else { return };
         let (running, claim) = next;
         self.run(running, claim);
@@ -181,7 +185,11 @@ impl Scheduler {
 
     /// Takes out the completed intervals: `(warp, cycles that it finished early)`,
     /// in order of their start.
-    pub(super) fn completed(&mut self, out: &mut Vec<(u16, f64)>, counts: &mut [KernelCounts]) {
+    pub(in crate::sm) fn completed(
+        &mut self,
+        out: &mut Vec<(u16, f64)>,
+        counts: &mut [KernelCounts],
+    ) {
         let width = self.capacity[ISSUE];
         let (stalls, before) = (&mut self.stalls, out.len());
         self.intervals.take_done(|interval, claim| {
@@ -205,27 +213,27 @@ impl Scheduler {
     }
 
     /// True when the rates hold no longer.
-    pub(super) fn is_stale(&self) -> bool {
+    pub(in crate::sm) fn is_stale(&self) -> bool {
         self.stale
     }
 
     /// True when an interval asks for the resource.
-    pub(super) fn asks_for(&self, resource: usize) -> bool {
+    pub(in crate::sm) fn asks_for(&self, resource: usize) -> bool {
         self.intervals.asks_for(resource)
     }
 
     /// What the intervals use of a resource per cycle at their rates.
-    pub(super) fn use_of(&self, resource: usize) -> f32 {
+    pub(in crate::sm) fn use_of(&self, resource: usize) -> f32 {
         self.intervals.use_of(resource)
     }
 
     /// What it takes of a resource per cycle at most.
-    pub(super) fn limit_of(&self, resource: usize) -> f32 {
+    pub(in crate::sm) fn limit_of(&self, resource: usize) -> f32 {
         self.capacity[resource]
     }
 
     /// Sets what it takes of a resource per cycle at most; its time is the present.
-    pub(super) fn limit(&mut self, resource: usize, most: f32) {
+    pub(in crate::sm) fn limit(&mut self, resource: usize, most: f32) {
         if self.capacity[resource].to_bits() != most.to_bits() {
             self.capacity[resource] = most;
             self.touch();
@@ -235,13 +243,13 @@ impl Scheduler {
     /// Memory instructions have all operand collectors, or no longer; the time of the
     /// scheduler is the present. While they have, nothing issues, unless the warps
     /// could fill every slot: then one of them has each collector that comes free.
-    pub(super) fn hold(&mut self, held: bool) {
+    pub(in crate::sm) fn hold(&mut self, held: bool) {
         self.held = held;
         self.touch();
     }
 
     /// Sets the rates.
-    pub(super) fn share_out(&mut self) {
+    pub(in crate::sm) fn share_out(&mut self) {
         if !std::mem::take(&mut self.unshared) {
             return;
         }
@@ -254,7 +262,7 @@ impl Scheduler {
     }
 
     /// Settles the rates and gives the cycle of the next completion.
-    pub(super) fn settle(&mut self, now: Cycle) -> Cycle {
+    pub(in crate::sm) fn settle(&mut self, now: Cycle) -> Cycle {
         // A completion that came a rounding error too early leaves its interval
         // running with nothing scheduled.
         let missed = self.due == NEVER && !self.intervals.is_empty();
@@ -279,12 +287,12 @@ impl Scheduler {
     }
 
     /// True when [`Scheduler::note_l1`] is to be called.
-    pub(super) fn sees_l1(&self) -> bool {
+    pub(in crate::sm) fn sees_l1(&self) -> bool {
         self.policy.sees_l1()
     }
 
     /// A sector of a load of `warp` was found in the L1 (or under way), or not.
-    pub(super) fn note_l1(&mut self, warp: u16, found: bool) {
+    pub(in crate::sm) fn note_l1(&mut self, warp: u16, found: bool) {
         let place = usize::from(warp);
         if self.l1.len() <= place {
             self.l1.resize(place + 1, (0, L1Feedback::default()));
@@ -304,7 +312,7 @@ impl Scheduler {
     }
 
     /// Books a warp of `kernel` as waiting (`true`) or no longer waiting.
-    pub(super) fn note_wait(&mut self, kernel: u32, wait: Wait, begins: bool) {
+    pub(in crate::sm) fn note_wait(&mut self, kernel: u32, wait: Wait, begins: bool) {
         let place = self.waiting.iter().position(|w| w.kernel == kernel).unwrap_or_else(|| {
             self.waiting.push(Waiting::none(kernel));
             self.waiting.len() - 1

@@ -4,7 +4,7 @@ use super::policy::{ReadyWarp, Sharing, WarpScheduler};
 
 /// The policy.
 #[derive(Debug)]
-pub(super) struct Oldest;
+pub(in crate::sm) struct Oldest;
 
 impl WarpScheduler for Oldest {
     fn sharing(&self) -> Sharing {

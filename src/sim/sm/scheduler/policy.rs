@@ -8,11 +8,11 @@ use std::fmt::Debug;
 
 use crate::config::SchedulerPolicy;
 
-use super::super::issue_interval::IssueIntervals;
 use super::gto::Gto;
 use super::lrr::Lrr;
 use super::oldest::Oldest;
 use super::two_level::TwoLevel;
+use crate::sm::scheduler::issue_interval::IssueIntervals;
 
 /// A warp with something to issue, as a policy sees it.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,7 @@ pub(in crate::sm) enum Sharing {
 
 /// The ready warps of one scheduler.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::sm) struct ReadyWarps<'a>(pub(super) &'a IssueIntervals);
+pub(in crate::sm) struct ReadyWarps<'a>(pub(in crate::sm) &'a IssueIntervals);
 
 impl ReadyWarps<'_> {
     /// True when `warp` has something to issue.

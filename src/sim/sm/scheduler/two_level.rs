@@ -6,9 +6,9 @@ use super::policy::{ReadyWarp, Sharing, WarpScheduler};
 
 /// The policy.
 #[derive(Debug)]
-pub(super) struct TwoLevel {
+pub(in crate::sm) struct TwoLevel {
     /// Places of the active set.
-    pub(super) active_warps: u32,
+    pub(in crate::sm) active_warps: u32,
 }
 
 impl WarpScheduler for TwoLevel {

@@ -1,18 +1,72 @@
-//! The load/store unit at work: look-ups, misses on their way, answers.
+//! The load/store unit of one SM: a queue of memory instructions, served in order, one L1
+//! look-up per sector; misses on their way, and their answers.
+//!
+//! Sectors evicted from the L1 wait in front of the SM's port. Nothing that sends passes
+//! them, so what waits is bounded by the lines that one look-up, or the fills of
+//! all outstanding misses, can evict.
 
+pub(in crate::sm) mod access;
+mod bank_queue;
+pub(in crate::sm) mod constants;
+mod l1;
+#[cfg(test)]
+mod l1_tests;
+pub(in crate::sm) mod queue;
+mod translation;
+
+use gpumodel_core::isa::Access;
 use gpumodel_core::units::{Cycle, to_usize};
 
-use super::Sm;
-use super::l1::{Read, Write};
-use super::lsu_queue::{Entry, Path};
-use super::translate::Pages;
+use crate::config::Machine;
 use crate::counters::CacheCounts;
+use crate::gpu::event_queue::Event;
 use crate::gpu::shared_state::SharedState;
-use crate::memory::packet::{Origin, Packet, RequestKind, Target};
+use crate::memory::packet::{Operation, Origin, Packet, RequestKind, Target};
+use crate::slab::Slab;
+use crate::sm::Sm;
 use crate::sm::coalesce::SectorRequest;
+use bank_queue::L1BankQueues;
+use constants::Constants;
+use l1::{L1, Read, Write};
+use queue::{Entry, LsuQueue, Route};
+use translation::{Pages, Translator};
+
+/// The load/store unit of one SM.
+#[derive(Debug)]
+pub(in crate::sm) struct Lsu {
+    pub(in crate::sm) queue: LsuQueue,
+    pub(in crate::sm) l1: L1,
+    banks: L1BankQueues,
+    /// Absent on machines without translation.
+    translator: Option<Box<Translator>>,
+    /// The constant cache, where the machine has one.
+    pub(in crate::sm) constants: Option<Box<Constants>>,
+    /// Memory instructions in flight.
+    pub(in crate::sm) operations: Slab<Operation>,
+    /// The lanes' addresses of the instruction that issues.
+    access: Access,
+    /// Operations released by a fill.
+    released: Vec<u32>,
+}
+
+impl Lsu {
+    /// The idle unit of an SM of `machine`.
+    pub(in crate::sm) fn new(machine: &Machine) -> Self {
+        Self {
+            queue: LsuQueue::new(machine.l1.queue),
+            l1: L1::new(&machine.l1),
+            banks: L1BankQueues::new(machine.l1.banks.max(1)),
+            translator: Translator::new(machine),
+            constants: Constants::new(machine),
+            operations: Slab::new(),
+            access: Access::default(),
+            released: Vec::new(),
+        }
+    }
+}
 
 /// What became of one sector of an entry.
-pub(super) enum Sector {
+pub(in crate::sm) enum Sector {
     /// Looked up; the answer is there at this cycle.
     Known(Cycle),
     /// On its way.
@@ -27,55 +81,55 @@ impl Sm {
     /// The load/store unit may go on.
     pub(crate) fn on_load_store(&mut self, shared_state: &mut SharedState) {
         let now = shared_state.queue.now();
-        self.load_store.scheduled = 0;
-        if now < self.load_store.free_at {
+        self.lsu.queue.scheduled = 0;
+        if now < self.lsu.queue.free_at {
             return self.schedule_service(now, shared_state);
         }
-        self.load_store.stalled = false;
+        self.lsu.queue.stalled = false;
         self.retry_held(shared_state);
         let sent = self.send_evicted(shared_state);
-        if self.load_store.resting {
+        if self.lsu.queue.resting {
             return self.wait_for_port(sent, shared_state);
         }
-        let Some(mut entry) = self.load_store.take() else {
+        let Some(mut entry) = self.lsu.queue.take() else {
             return self.wait_for_port(sent, shared_state);
         };
-        if self.translator.is_some() && entry.path != Path::Constant {
+        if self.lsu.translator.is_some() && entry.route != Route::Constant {
             match self.translate(&mut entry, now, shared_state) {
                 Pages::Known => {}
                 Pages::Asked => return self.go_on_serving(now, shared_state),
-                Pages::Refused => return self.load_store.put_back(entry),
+                Pages::Refused => return self.lsu.queue.put_back(entry),
             }
         }
-        let begin = entry.issued.max(self.load_store.free_at).min(now);
+        let begin = entry.issued.max(self.lsu.queue.free_at).min(now);
         if let Some(cycles) = self.serve(&mut entry, begin + self.params.memory_issue, shared_state)
         {
-            self.load_store.free_at = now + cycles;
-            self.operations.get_mut(entry.operation).served = true;
+            self.lsu.queue.free_at = now + cycles;
+            self.lsu.operations.get_mut(entry.operation).served = true;
             self.finish_if_done(entry.operation, shared_state);
-            self.load_store.recycle(entry.lines);
+            self.lsu.queue.recycle(entry.lines);
             self.admit_blocked(shared_state);
             self.hold_issue(shared_state);
         } else {
-            self.load_store.put_back(Entry { issued: Cycle::MAX, ..entry });
+            self.lsu.queue.put_back(Entry { issued: Cycle::MAX, ..entry });
         }
         self.go_on_serving(now, shared_state);
     }
 
     /// Schedules the next service when something waits for it.
-    pub(super) fn go_on_serving(&mut self, now: Cycle, shared_state: &mut SharedState) {
-        if !self.load_store.is_empty() || self.l1.has_leaving() {
+    pub(in crate::sm) fn go_on_serving(&mut self, now: Cycle, shared_state: &mut SharedState) {
+        if !self.lsu.queue.is_empty() || self.lsu.l1.has_leaving() {
             self.schedule_service(now, shared_state);
         }
     }
 
     /// Lets warps issue that waited for a place in the queue.
-    pub(super) fn admit_blocked(&mut self, shared_state: &mut SharedState) {
-        while self.load_store.has_room() {
+    pub(in crate::sm) fn admit_blocked(&mut self, shared_state: &mut SharedState) {
+        while self.lsu.queue.has_room() {
             if self.push_move() {
                 continue;
             }
-            let Some(warp) = self.load_store.blocked.pop_front() else { return };
+            let Some(warp) = self.lsu.queue.blocked.pop_front() else { return };
             self.leave_queue(warp, shared_state);
         }
     }
@@ -88,9 +142,9 @@ impl Sm {
         now: Cycle,
         shared_state: &mut SharedState,
     ) -> Option<Cycle> {
-        let passes = match entry.path {
-            Path::Shared { passes } => passes,
-            Path::Constant => {
+        let passes = match entry.route {
+            Route::Shared { passes } => passes,
+            Route::Constant => {
                 let kernel = to_usize(entry.kernel);
                 let counted = shared_state.counts[kernel].constant;
                 let served = self.serve_constants(entry, now, shared_state);
@@ -102,7 +156,7 @@ impl Sm {
         let latency = u64::from(self.params.shared.latency_cycles);
         let done = self.returned(now + u64::from(passes - 1)) + latency;
         shared_state.counts[to_usize(entry.kernel)].shared_passes += u64::from(passes);
-        let operation = self.operations.get_mut(entry.operation);
+        let operation = self.lsu.operations.get_mut(entry.operation);
         operation.latest = operation.latest.max(done);
         Some(u64::from(passes))
     }
@@ -174,17 +228,17 @@ impl Sm {
 
     /// Books a sector's outcome; false when the entry must wait.
     fn note(&mut self, operation: u32, outcome: &Sector, shared_state: &mut SharedState) -> bool {
-        let operation = self.operations.get_mut(operation);
+        let operation = self.lsu.operations.get_mut(operation);
         match *outcome {
             Sector::Known(cycle) => operation.latest = operation.latest.max(cycle),
             Sector::Sent => operation.remaining += 1,
-            Sector::NoEntry => self.load_store.stalled = true,
+            Sector::NoEntry => self.lsu.queue.stalled = true,
             Sector::NoPort(at) => self.wait_for_port(Err(at), shared_state),
         }
         matches!(outcome, Sector::Known(_) | Sector::Sent)
     }
 
-    pub(super) fn sector(
+    pub(in crate::sm) fn sector(
         &mut self,
         entry: &Entry,
         sector_request: SectorRequest,
@@ -192,7 +246,7 @@ impl Sm {
         shared_state: &mut SharedState,
     ) -> Sector {
         if let Err(at) = self.port_room(shared_state)
-            && !self.stays(entry.path, sector_request.address)
+            && !self.stays(entry.route, sector_request.address)
         {
             return Sector::NoPort(at);
         }
@@ -207,27 +261,27 @@ impl Sm {
             // It is looked up again.
             Read::Refused => return,
         };
-        let warp = self.operations.get_mut(operation).warp;
-        let scheduler = self.scheduler_of(warp);
-        self.schedulers[scheduler].note_l1(warp, found);
+        let warp = self.lsu.operations.get_mut(operation).warp;
+        let scheduler = self.issue.scheduler_of(warp);
+        self.issue.schedulers[scheduler].note_l1(warp, found);
     }
 
     /// Looks a sector up and sends what it needs, whether the port has room or not.
-    pub(super) fn look_up(
+    pub(in crate::sm) fn look_up(
         &mut self,
         entry: &Entry,
         sector_request: SectorRequest,
         lookup: Cycle,
         shared_state: &mut SharedState,
     ) -> Sector {
-        self.l1.kernel = entry.kernel;
+        self.lsu.l1.kernel = entry.kernel;
         let after = lookup + self.params.l1_latency;
         let (_, behind) = self.tlb_delays(entry);
         let leaves = after + behind;
-        let (ask, ready, fills_l1) = match entry.path {
-            Path::Cached(RequestKind::Read) => {
+        let (ask, ready, fills_l1) = match entry.route {
+            Route::Cached(RequestKind::Read) => {
                 let read = self.read_l1(entry, sector_request, shared_state);
-                if self.sees_l1 {
+                if self.issue.sees_l1 {
                     self.note_l1(entry.operation, &read);
                 }
                 match read {
@@ -237,14 +291,14 @@ impl Sm {
                     Read::Miss => (RequestKind::Read, leaves, true),
                 }
             }
-            Path::Cached(ask) => match self.write_l1(entry, sector_request, shared_state) {
+            Route::Cached(ask) => match self.write_l1(entry, sector_request, shared_state) {
                 Write::Kept => return Sector::Known(after),
                 Write::Refused => return Sector::NoEntry,
                 Write::Fetch => (RequestKind::Read, leaves, true),
                 Write::Down => (ask, leaves, false),
             },
-            Path::Direct(ask) => (ask, lookup + 1 + behind, false),
-            Path::Shared { .. } | Path::Constant => return Sector::Known(lookup),
+            Route::Direct(ask) => (ask, lookup + 1 + behind, false),
+            Route::Shared { .. } | Route::Constant => return Sector::Known(lookup),
         };
         self.send_sector(entry, sector_request, (ask, ready, fills_l1), shared_state);
         Sector::Sent
@@ -258,8 +312,8 @@ impl Sm {
         shared_state: &mut SharedState,
     ) -> Read {
         let mut counted = CacheCounts::default();
-        let read = self.l1.read(sector_request.address, entry.operation, &mut counted);
-        shared_state.counts[to_usize(entry.kernel)].l1.add(&counted, self.l1.sectors_at_once());
+        let read = self.lsu.l1.read(sector_request.address, entry.operation, &mut counted);
+        shared_state.counts[to_usize(entry.kernel)].l1.add(&counted, self.lsu.l1.sectors_at_once());
         read
     }
 
@@ -271,7 +325,7 @@ impl Sm {
         shared_state: &mut SharedState,
     ) -> Write {
         let mut counted = CacheCounts::default();
-        let write = self.l1.write(
+        let write = self.lsu.l1.write(
             sector_request.address,
             sector_request.bytes,
             entry.operation,
@@ -282,10 +336,10 @@ impl Sm {
     }
 
     /// True when a sector's look-up sends nothing.
-    fn stays(&self, path: Path, address: u64) -> bool {
-        match path {
-            Path::Cached(RequestKind::Read) => self.l1.keeps(address),
-            Path::Cached(_) => self.l1.absorbs(address),
+    fn stays(&self, route: Route, address: u64) -> bool {
+        match route {
+            Route::Cached(RequestKind::Read) => self.lsu.l1.keeps(address),
+            Route::Cached(_) => self.lsu.l1.absorbs(address),
             _ => false,
         }
     }
@@ -300,9 +354,9 @@ impl Sm {
         (ask, ready, fills_l1): (RequestKind, Cycle, bool),
         shared_state: &mut SharedState,
     ) {
-        self.load_store.in_flight += 1;
+        self.lsu.queue.in_flight += 1;
         let (asked, bytes) = (sector_request.address, sector_request.bytes);
-        let sectors = if fills_l1 { self.l1.sectors_at_once() } else { sector_request.sectors };
+        let sectors = if fills_l1 { self.lsu.l1.sectors_at_once() } else { sector_request.sectors };
         let address = shared_state.physical(asked);
         shared_state.send(Packet {
             address,
@@ -332,23 +386,23 @@ impl Sm {
         } else if packet.ask == RequestKind::Constant {
             self.on_constant(packet, done, shared_state);
         } else if packet.fills_l1 {
-            self.load_store.in_flight -= 1;
-            let mut released = std::mem::take(&mut self.released);
-            self.l1.fill(packet.asked, &mut released);
+            self.lsu.queue.in_flight -= 1;
+            let mut released = std::mem::take(&mut self.lsu.released);
+            self.lsu.l1.fill(packet.asked, &mut released);
             self.retry_held(shared_state);
             for &operation in &released {
                 let done = self.returned(done);
                 self.answered(operation, done, shared_state);
             }
             released.clear();
-            self.released = released;
+            self.lsu.released = released;
         } else {
-            self.load_store.in_flight -= 1;
+            self.lsu.queue.in_flight -= 1;
             let returns = matches!(packet.ask, RequestKind::Read | RequestKind::Atomic);
             let done = if returns { self.returned(done) } else { done };
             self.answered(packet.operation, done, shared_state);
         }
-        if self.l1.has_leaving() {
+        if self.lsu.l1.has_leaving() {
             self.schedule_service(shared_state.queue.now(), shared_state);
         }
         self.retry(shared_state);
@@ -357,8 +411,8 @@ impl Sm {
     /// Lets a stalled load/store unit and instruction fetch try again.
     pub(crate) fn retry(&mut self, shared_state: &mut SharedState) {
         self.send_code(shared_state);
-        if self.load_store.stalled && self.load_store.scheduled == 0 {
-            self.load_store.stalled = false;
+        if self.lsu.queue.stalled && self.lsu.queue.scheduled == 0 {
+            self.lsu.queue.stalled = false;
             self.schedule_service(shared_state.queue.now(), shared_state);
         }
     }
@@ -369,13 +423,18 @@ impl Sm {
         if self.params.return_time == 0 {
             return at;
         }
-        let free = self.load_store.returns_at.max(at);
-        self.load_store.returns_at = free + self.params.return_time;
+        let free = self.lsu.queue.returns_at.max(at);
+        self.lsu.queue.returns_at = free + self.params.return_time;
         free
     }
 
-    pub(super) fn answered(&mut self, number: u32, done: Cycle, shared_state: &mut SharedState) {
-        let operation = self.operations.get_mut(number);
+    pub(in crate::sm) fn answered(
+        &mut self,
+        number: u32,
+        done: Cycle,
+        shared_state: &mut SharedState,
+    ) {
+        let operation = self.lsu.operations.get_mut(number);
         operation.remaining -= 1;
         operation.latest = operation.latest.max(done);
         self.finish_if_done(number, shared_state);
@@ -383,11 +442,11 @@ impl Sm {
 
     /// Ends an operation when all of its sectors are served and answered.
     fn finish_if_done(&mut self, number: u32, shared_state: &mut SharedState) {
-        let operation = *self.operations.get(number);
+        let operation = *self.lsu.operations.get(number);
         if !operation.served || operation.remaining > 0 {
             return;
         }
-        self.operations.remove(number);
+        self.lsu.operations.remove(number);
         let warp = self.warp(operation.warp);
         warp.outstanding -= 1;
         warp.last_done = warp.last_done.max(operation.latest);
@@ -397,5 +456,64 @@ impl Sm {
             Target::Nothing => {}
         }
         self.wake_if_met(operation.warp, shared_state);
+    }
+}
+
+impl Sm {
+    /// Whether the SM's port takes another packet behind all evicted sectors.
+    ///
+    /// # Errors
+    /// The cycle at which it will, or `None` when the SM will be woken.
+    pub(in crate::sm) fn port_room(
+        &mut self,
+        shared_state: &mut SharedState,
+    ) -> Result<(), Option<u64>> {
+        self.send_evicted(shared_state)?;
+        shared_state.memory_system.port_room(self.id, shared_state.queue.now())
+    }
+
+    /// Sends evicted sectors while the port takes them.
+    ///
+    /// # Errors
+    /// As [`Sm::port_room`].
+    pub(in crate::sm) fn send_evicted(
+        &mut self,
+        shared_state: &mut SharedState,
+    ) -> Result<(), Option<u64>> {
+        while self.lsu.l1.has_leaving() {
+            let now = shared_state.queue.now();
+            shared_state.memory_system.port_room(self.id, now)?;
+            let Some(leaving) = self.lsu.l1.next_leaving() else { break };
+            let address = shared_state.physical(leaving.address);
+            shared_state.send(Packet {
+                address,
+                asked: leaving.address,
+                ready: now + self.params.l1_latency,
+                operation: 0,
+                kernel: self.lsu.l1.kernel,
+                bytes: leaving.bytes,
+                sectors: self.lsu.l1.sectors_of(leaving.bytes),
+                sm: self.id,
+                slice: shared_state.memory_system.slice_of(address),
+                ask: RequestKind::WriteBack,
+                fills_l1: false,
+                origin: Origin::Sm,
+            });
+        }
+        Ok(())
+    }
+
+    /// Stalls the load/store unit until its port takes packets again.
+    pub(in crate::sm) fn wait_for_port(
+        &mut self,
+        sent: Result<(), Option<u64>>,
+        shared_state: &mut SharedState,
+    ) {
+        let Err(at) = sent else { return };
+        self.lsu.queue.stalled = true;
+        if let Some(at) = at {
+            self.lsu.queue.scheduled = at;
+            shared_state.queue.schedule(at, Event::LoadStore { sm: self.id });
+        }
     }
 }

@@ -9,55 +9,55 @@
 //! oldest first, under greedy-then-oldest behind the one that goes on. Two-level
 //! scheduling is round robin among the warps of the active set.
 
-use super::issue_interval::{IssueOrder, Turn};
 use crate::interval::ASKED;
+use crate::sm::scheduler::issue_interval::{IssueOrder, Turn};
 
 /// The issue slot's place among the resources: behind the execution units and the
 /// operand banks.
-pub(super) const ISSUE: usize = ASKED;
+pub(in crate::sm) const ISSUE: usize = ASKED;
 
 /// Places for resources, rounded up to whole vector registers; what is beyond
 /// [`ISSUE`] nobody asks for.
-pub(super) const RESOURCES: usize = (ISSUE + 1).next_multiple_of(LANES);
+pub(in crate::sm) const RESOURCES: usize = (ISSUE + 1).next_multiple_of(LANES);
 
 /// Numbers of a vector register.
 const LANES: usize = 4;
 
 /// One number per resource.
-pub(super) type PerResource = [f32; RESOURCES];
+pub(in crate::sm) type PerResource = [f32; RESOURCES];
 
 /// One contender: densities at its own pace, age, and the rate it is given.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Claim {
+pub(in crate::sm) struct Claim {
     /// What it takes of each resource per cycle at rate 1.
-    pub(super) density: PerResource,
+    pub(in crate::sm) density: PerResource,
     /// Cycles per instruction alone.
     every: f32,
     /// Order of arrival of its warp; lower is older.
-    pub(super) age: u64,
+    pub(in crate::sm) age: u64,
     /// Given rate, 0 to 1.
-    pub(super) rate: f32,
+    pub(in crate::sm) rate: f32,
 }
 
 impl Claim {
     /// The claim of a warp that came as number `age`, not yet given a rate.
-    pub(super) fn new(density: PerResource, age: u64) -> Self {
+    pub(in crate::sm) fn new(density: PerResource, age: u64) -> Self {
         Self { density, every: 1.0 / density[ISSUE], age, rate: 0.0 }
     }
 
     /// The same claim of a warp that has come anew, as number `age`.
-    pub(super) fn aged(self, age: u64) -> Self {
+    pub(in crate::sm) fn aged(self, age: u64) -> Self {
         Self { age, ..self }
     }
 
     /// The resources that it asks for, one bit each.
-    pub(super) fn asks(&self) -> u32 {
+    pub(in crate::sm) fn asks(&self) -> u32 {
         let bit = |(place, density): (usize, &f32)| u32::from(*density > 0.0) << place;
         self.density.iter().enumerate().map(bit).fold(0, |all, bit| all | bit)
     }
 
     /// Instructions per cycle alone.
-    pub(super) fn pace(&self) -> f32 {
+    pub(in crate::sm) fn pace(&self) -> f32 {
         self.density[ISSUE]
     }
 }
@@ -70,7 +70,7 @@ const SLACK: f32 = 1e-4;
 const NOTHING: f32 = 1e-6;
 
 /// Whether what all ask for (in 2^-32) is there.
-pub(super) fn fits(asked: &[i64; RESOURCES], capacity: &PerResource) -> bool {
+pub(in crate::sm) fn fits(asked: &[i64; RESOURCES], capacity: &PerResource) -> bool {
     #[allow(clippy::cast_precision_loss, reason = "densities are small ratios")]
     let share = |asked: i64| asked as f64 / 4_294_967_296.0;
     asked.iter().zip(capacity).all(|(&asked, &limit)| share(asked) <= f64::from(limit + SLACK))
@@ -78,7 +78,7 @@ pub(super) fn fits(asked: &[i64; RESOURCES], capacity: &PerResource) -> bool {
 
 /// Sets the rate of every claim, max-min fair in instructions; `order` is room to work
 /// in.
-pub(super) fn max_min_fair(
+pub(in crate::sm) fn max_min_fair(
     claims: &mut [Claim],
     turns: &IssueOrder,
     capacity: &PerResource,
@@ -112,7 +112,7 @@ fn demand<'a>(claims: impl Iterator<Item = &'a Claim>) -> PerResource {
 
 /// Each claim takes what those before it leave: the places of those that are given
 /// something are appended to `moving`, the rates of the others stay as they are.
-pub(super) fn one_by_one(
+pub(in crate::sm) fn one_by_one(
     claims: &mut [Claim],
     turns: impl Iterator<Item = Turn>,
     capacity: &PerResource,
@@ -161,7 +161,7 @@ fn most(left: &PerResource, density: &PerResource) -> f32 {
 /// asked by several. `loss` is what is lost of the throughput where demand just
 /// equals capacity; the throughput follows a curve between demand (far below) and
 /// capacity (far above). Who is alone on a resource loses nothing there.
-pub(super) fn ease(claims: &mut [Claim], capacity: &PerResource, loss: f32) {
+pub(in crate::sm) fn ease(claims: &mut [Claim], capacity: &PerResource, loss: f32) {
     if loss <= 0.0 || claims.len() < 2 {
         return;
     }

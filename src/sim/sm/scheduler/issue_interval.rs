@@ -1,29 +1,29 @@
 //! What a warp hands to its scheduler, and what is left of it.
 
-use super::issue_bandwidth::{
-    Claim, ISSUE, PerResource, RESOURCES, ease, fits, max_min_fair, one_by_one,
-};
-use super::scheduler::policy::Sharing;
-use super::stall_accounting::{Tally, Waiting, lost_by};
 use crate::counters::{KernelCounts, StallStack};
 use crate::interval::{Demand, Gaps};
+use crate::sm::scheduler::issue_bandwidth::{
+    Claim, ISSUE, PerResource, RESOURCES, ease, fits, max_min_fair, one_by_one,
+};
+use crate::sm::scheduler::policy::Sharing;
+use crate::sm::scheduler::stall_accounting::{Tally, Waiting, lost_by};
 
 /// What a warp hands to its scheduler: instructions up to its next event.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct IssueInterval {
+pub(in crate::sm) struct IssueInterval {
     /// Cycles alone.
-    pub(super) cycles: f64,
+    pub(in crate::sm) cycles: f64,
     /// Instructions.
-    pub(super) slots: u32,
+    pub(in crate::sm) slots: u32,
     /// Cycles asked of each unit.
-    pub(super) demand: [u32; ISSUE],
+    pub(in crate::sm) demand: [u32; ISSUE],
     /// Cycles without issue, by cause.
-    pub(super) gaps: Gaps,
+    pub(in crate::sm) gaps: Gaps,
 }
 
 impl IssueInterval {
     /// Adds a step to the interval.
-    pub(super) fn add(&mut self, cycles: f32, slots: u32, demand: &Demand, gaps: Gaps) {
+    pub(in crate::sm) fn add(&mut self, cycles: f32, slots: u32, demand: &Demand, gaps: Gaps) {
         self.cycles += f64::from(cycles);
         self.slots += slots;
         for (sum, &asked) in self.demand.iter_mut().zip(demand) {
@@ -35,7 +35,7 @@ impl IssueInterval {
     }
 
     /// Adds what has been added since it was as in `before`, `times` more times.
-    pub(super) fn add_since(&mut self, before: &Self, times: u32) {
+    pub(in crate::sm) fn add_since(&mut self, before: &Self, times: u32) {
         self.cycles += f64::from(times) * (self.cycles - before.cycles);
         let more = |sum: &mut u32, before: u32| *sum += times * (*sum - before);
         more(&mut self.slots, before.slots);
@@ -50,28 +50,28 @@ impl IssueInterval {
 
 /// An interval under way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Running {
-    pub(super) warp: u16,
-    pub(super) kernel: u32,
+pub(in crate::sm) struct Running {
+    pub(in crate::sm) warp: u16,
+    pub(in crate::sm) kernel: u32,
     /// Cycles alone that are left.
-    pub(super) left: f64,
+    pub(in crate::sm) left: f64,
     /// Shares of the interval's cycles alone without issue: fetch, registers, units.
-    pub(super) gaps: [f64; 3],
+    pub(in crate::sm) gaps: [f64; 3],
 }
 
 impl Running {
     /// The same interval of a warp that has moved to another slot.
-    pub(super) fn of(self, warp: u16) -> Self {
+    pub(in crate::sm) fn of(self, warp: u16) -> Self {
         Self { warp, ..self }
     }
 }
 
 /// Work below this many cycles is done: far above rounding, far below a cycle.
-pub(super) const DONE: f64 = 1e-4;
+pub(in crate::sm) const DONE: f64 = 1e-4;
 
 /// The intervals of one scheduler, in order of their start.
 #[derive(Debug)]
-pub(super) struct IssueIntervals {
+pub(in crate::sm) struct IssueIntervals {
     sharing: Sharing,
     running: Vec<Running>,
     claims: Vec<Claim>,
@@ -94,7 +94,7 @@ pub(super) struct IssueIntervals {
 
 impl IssueIntervals {
     /// None, for a scheduler whose warps share in this way.
-    pub(super) fn new(sharing: Sharing) -> Self {
+    pub(in crate::sm) fn new(sharing: Sharing) -> Self {
         Self {
             sharing,
             running: Vec::new(),
@@ -111,12 +111,12 @@ impl IssueIntervals {
     }
 
     /// True without any.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::sm) fn is_empty(&self) -> bool {
         self.running.is_empty()
     }
 
     /// Takes an interval in, which does not move yet; `key` is its place in the order.
-    pub(super) fn enter(&mut self, running: Running, mut claim: Claim, key: u64) {
+    pub(in crate::sm) fn enter(&mut self, running: Running, mut claim: Claim, key: u64) {
         claim.rate = 0.0;
         self.turns.enter(&claim, self.claims.len(), key);
         self.count(&claim, running.kernel, 1);
@@ -127,7 +127,7 @@ impl IssueIntervals {
     }
 
     /// Takes out the interval at a place; those behind it move up.
-    pub(super) fn remove(&mut self, place: usize) -> (Running, Claim) {
+    pub(in crate::sm) fn remove(&mut self, place: usize) -> (Running, Claim) {
         let (running, claim) = (self.running.remove(place), self.claims.remove(place));
         self.warps.remove(place);
         self.turns.leave(place);
@@ -161,32 +161,32 @@ impl IssueIntervals {
     }
 
     /// The place of a warp's interval.
-    pub(super) fn place_of(&self, warp: u16) -> Option<usize> {
+    pub(in crate::sm) fn place_of(&self, warp: u16) -> Option<usize> {
         self.warps.iter().position(|&other| other == warp)
     }
 
     /// The interval at a place.
-    pub(super) fn at(&self, place: usize) -> &Running {
+    pub(in crate::sm) fn at(&self, place: usize) -> &Running {
         &self.running[place]
     }
 
     /// The place of the interval that is first in the policy's order.
-    pub(super) fn first_in_order(&self) -> Option<usize> {
+    pub(in crate::sm) fn first_in_order(&self) -> Option<usize> {
         self.turns.places().next()
     }
 
     /// What all of them would issue per cycle alone.
-    pub(super) fn pace(&self) -> f32 {
+    pub(in crate::sm) fn pace(&self) -> f32 {
         self.claims.iter().map(Claim::pace).sum()
     }
 
     /// True when one asks for the resource.
-    pub(super) fn asks_for(&self, resource: usize) -> bool {
+    pub(in crate::sm) fn asks_for(&self, resource: usize) -> bool {
         self.users[resource] > 0
     }
 
     /// What they use of a resource per cycle at their rates.
-    pub(super) fn use_of(&self, resource: usize) -> f32 {
+    pub(in crate::sm) fn use_of(&self, resource: usize) -> f32 {
         if self.users[resource] == 0 {
             return 0.0;
         }
@@ -199,7 +199,7 @@ impl IssueIntervals {
     }
 
     /// Lets none move.
-    pub(super) fn halt(&mut self) {
+    pub(in crate::sm) fn halt(&mut self) {
         for place in self.moving.drain(..) {
             self.claims[place].rate = 0.0;
         }
@@ -207,7 +207,12 @@ impl IssueIntervals {
 
     /// Gives each its rate: the one at `first` goes before all others. At the knee of a
     /// resource `knee_loss` is lost, see [`ease`].
-    pub(super) fn share(&mut self, capacity: &PerResource, first: Option<usize>, knee_loss: f32) {
+    pub(in crate::sm) fn share(
+        &mut self,
+        capacity: &PerResource,
+        first: Option<usize>,
+        knee_loss: f32,
+    ) {
         self.halt();
         let Self { claims, turns, moving, order, .. } = self;
         match self.sharing {
@@ -228,7 +233,7 @@ impl IssueIntervals {
     }
 
     /// Cycles until the first of them ends; infinite when none moves.
-    pub(super) fn soonest(&self) -> f64 {
+    pub(in crate::sm) fn soonest(&self) -> f64 {
         if self.some_done {
             return 0.0;
         }
@@ -239,7 +244,7 @@ impl IssueIntervals {
     }
 
     /// Moves them on by a span.
-    pub(super) fn advance(&mut self, span: f64) {
+    pub(in crate::sm) fn advance(&mut self, span: f64) {
         for &place in &self.moving {
             let left = &mut self.running[place].left;
             *left -= span * f64::from(self.claims[place].rate);
@@ -248,7 +253,7 @@ impl IssueIntervals {
     }
 
     /// Takes out those that are done, with their claims, in order.
-    pub(super) fn take_done(&mut self, mut out: impl FnMut(Running, Claim)) {
+    pub(in crate::sm) fn take_done(&mut self, mut out: impl FnMut(Running, Claim)) {
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         let done = |place: &usize| self.running[*place].left <= DONE;
@@ -264,7 +269,7 @@ impl IssueIntervals {
 
     /// Books the slot-cycles of a span, beside those of `waiting` warps. `width` is
     /// what issues per cycle at most.
-    pub(super) fn book(
+    pub(in crate::sm) fn book(
         &self,
         span: f64,
         width: f32,
@@ -308,32 +313,32 @@ fn fixed(density: f32) -> i64 {
 
 /// One claim's turn.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Turn {
+pub(in crate::sm) struct Turn {
     /// What turns are ordered by.
     key: u64,
     /// Its place among the claims.
-    pub(super) place: usize,
+    pub(in crate::sm) place: usize,
     /// Resources that it asks for, one bit each.
-    pub(super) asks: u32,
+    pub(in crate::sm) asks: u32,
 }
 
 /// The turns of a scheduler's claims, by the keys that its policy gave; equal ones as they
 /// came.
 #[derive(Debug, Default)]
-pub(super) struct IssueOrder {
+pub(in crate::sm) struct IssueOrder {
     all: Vec<Turn>,
 }
 
 impl IssueOrder {
     /// `claim` is new, at the end, which is `place`.
-    pub(super) fn enter(&mut self, claim: &Claim, place: usize, key: u64) {
+    pub(in crate::sm) fn enter(&mut self, claim: &Claim, place: usize, key: u64) {
         let behind = self.all.iter().position(|other| other.key > key);
         let turn = Turn { key, place, asks: claim.asks() };
         self.all.insert(behind.unwrap_or(self.all.len()), turn);
     }
 
     /// The claim at `place` is taken out, those behind it move up.
-    pub(super) fn leave(&mut self, place: usize) {
+    pub(in crate::sm) fn leave(&mut self, place: usize) {
         self.all.retain(|turn| turn.place != place);
         for turn in &mut self.all {
             turn.place -= usize::from(turn.place > place);
@@ -341,14 +346,14 @@ impl IssueOrder {
     }
 
     /// All turns, the one at place `first` before all others.
-    pub(super) fn behind(&self, first: Option<usize>) -> impl Iterator<Item = Turn> {
+    pub(in crate::sm) fn behind(&self, first: Option<usize>) -> impl Iterator<Item = Turn> {
         let is_first = move |turn: &&Turn| Some(turn.place) == first;
         let before = first.and_then(|_| self.all.iter().find(is_first));
         before.into_iter().chain(self.all.iter().filter(move |turn| !is_first(turn))).copied()
     }
 
     /// The places in order.
-    pub(super) fn places(&self) -> impl Iterator<Item = usize> {
+    pub(in crate::sm) fn places(&self) -> impl Iterator<Item = usize> {
         self.all.iter().map(|turn| turn.place)
     }
 }

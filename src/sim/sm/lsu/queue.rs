@@ -10,7 +10,7 @@ use crate::sm::coalesce::LineRequest;
 
 /// Where a queued instruction goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Path {
+pub(in crate::sm) enum Route {
     /// Shared memory, in this many passes over the banks.
     Shared { passes: u32 },
     /// Through the L1.
@@ -23,42 +23,42 @@ pub(super) enum Path {
 
 /// One queued memory instruction.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) operation: u32,
-    pub(super) kernel: u32,
-    pub(super) path: Path,
-    pub(super) lines: Vec<LineRequest>,
+pub(in crate::sm) struct Entry {
+    pub(in crate::sm) operation: u32,
+    pub(in crate::sm) kernel: u32,
+    pub(in crate::sm) route: Route,
+    pub(in crate::sm) lines: Vec<LineRequest>,
     /// Sectors already served.
-    pub(super) served: u32,
+    pub(in crate::sm) served: u32,
     /// Cycles of the banks that the served ones take, but for the last.
-    pub(super) cycle: u32,
+    pub(in crate::sm) cycle: u32,
     /// Banks that are taken in the last of them, one bit each.
-    pub(super) taken: u32,
+    pub(in crate::sm) taken: u32,
     /// The first line with sectors that are not.
-    pub(super) place: u32,
+    pub(in crate::sm) place: u32,
     /// When it issued; [`Cycle::MAX`] once it was refused: it goes on when it can.
-    pub(super) issued: Cycle,
+    pub(in crate::sm) issued: Cycle,
     /// Lines whose page has been looked up, on machines that translate.
-    pub(super) looked_up: u32,
+    pub(in crate::sm) looked_up: u32,
     /// Cycles of the TLB's look-up that it still has to take.
-    pub(super) delay: u32,
+    pub(in crate::sm) delay: u32,
     /// It was set aside until its pages came.
-    pub(super) returned: bool,
+    pub(in crate::sm) returned: bool,
 }
 
 impl Entry {
     /// An instruction of which nothing has been served yet.
-    pub(super) fn new(
+    pub(in crate::sm) fn new(
         operation: u32,
         kernel: u32,
-        path: Path,
+        route: Route,
         lines: Vec<LineRequest>,
         issued: Cycle,
     ) -> Self {
         Self {
             operation,
             kernel,
-            path,
+            route,
             lines,
             served: 0,
             cycle: 0,
@@ -72,13 +72,13 @@ impl Entry {
     }
 
     /// The same without its lines.
-    pub(super) fn bare(&self) -> Self {
+    pub(in crate::sm) fn bare(&self) -> Self {
         Self { lines: Vec::new(), ..*self }
     }
 
     /// The next sector lies in `bank`, which takes one per cycle: moves on to the
     /// next cycle where the bank is taken in this one.
-    pub(super) fn enter_bank(&mut self, bank: usize) {
+    pub(in crate::sm) fn enter_bank(&mut self, bank: usize) {
         if self.taken >> bank & 1 == 1 {
             self.cycle += 1;
             self.taken = 0;
@@ -87,54 +87,54 @@ impl Entry {
     }
 
     /// Its place in the turns of the banks, for [`Entry::go_back`].
-    pub(super) fn turn(&self) -> (u32, u32) {
+    pub(in crate::sm) fn turn(&self) -> (u32, u32) {
         (self.cycle, self.taken)
     }
 
     /// Gives the last sector's place in its bank's turns back: it was refused.
-    pub(super) fn go_back(&mut self, turn: (u32, u32)) {
+    pub(in crate::sm) fn go_back(&mut self, turn: (u32, u32)) {
         (self.cycle, self.taken) = turn;
     }
 
     /// Its pages must be looked up again, but for those of lines that are served.
-    pub(super) fn forget_pages(&mut self) {
+    pub(in crate::sm) fn forget_pages(&mut self) {
         self.looked_up = self.place;
         self.lines.iter_mut().for_each(|line| line.translated = false);
     }
 
     /// The instruction, to be kept elsewhere; what is left has no lines.
-    pub(super) fn take(&mut self) -> Self {
+    pub(in crate::sm) fn take(&mut self) -> Self {
         Self { lines: std::mem::take(&mut self.lines), ..*self }
     }
 }
 
 /// The queue and its clock.
 #[derive(Debug)]
-pub(super) struct LoadStore {
+pub(in crate::sm) struct LsuQueue {
     queue: VecDeque<Entry>,
     /// Instructions that were set aside and go before all others.
-    pub(super) returned: VecDeque<Entry>,
+    pub(in crate::sm) returned: VecDeque<Entry>,
     limit: usize,
     /// When the port to the registers is free.
-    pub(super) returns_at: Cycle,
+    pub(in crate::sm) returns_at: Cycle,
     /// When the unit can take the next instruction.
-    pub(super) free_at: Cycle,
+    pub(in crate::sm) free_at: Cycle,
     /// The cycle of the scheduled service; 0 without one.
-    pub(super) scheduled: Cycle,
+    pub(in crate::sm) scheduled: Cycle,
     /// The head waits for an L1 entry or way, or to ask for its page.
-    pub(super) stalled: bool,
+    pub(in crate::sm) stalled: bool,
     /// It asks for nothing: memory channels are changing hands.
-    pub(super) resting: bool,
+    pub(in crate::sm) resting: bool,
     /// Sectors whose answers are still to come.
-    pub(super) in_flight: u32,
+    pub(in crate::sm) in_flight: u32,
     /// Warps that wait for a place in the queue, oldest first.
-    pub(super) blocked: VecDeque<u16>,
+    pub(in crate::sm) blocked: VecDeque<u16>,
     spare: Vec<Vec<LineRequest>>,
 }
 
-impl LoadStore {
+impl LsuQueue {
     /// An idle unit whose queue holds `limit` instructions.
-    pub(super) fn new(limit: u32) -> Self {
+    pub(in crate::sm) fn new(limit: u32) -> Self {
         Self {
             queue: VecDeque::new(),
             returned: VecDeque::new(),
@@ -151,63 +151,63 @@ impl LoadStore {
     }
 
     /// True when one more instruction may queue.
-    pub(super) fn has_room(&self) -> bool {
+    pub(in crate::sm) fn has_room(&self) -> bool {
         self.queue.len() < self.limit
     }
 
     /// An empty list of lines, used before where possible.
-    pub(super) fn list(&mut self) -> Vec<LineRequest> {
+    pub(in crate::sm) fn list(&mut self) -> Vec<LineRequest> {
         self.spare.pop().unwrap_or_default()
     }
 
     /// Queues an instruction.
-    pub(super) fn push(&mut self, entry: Entry) {
+    pub(in crate::sm) fn push(&mut self, entry: Entry) {
         self.queue.push_back(entry);
     }
 
     /// The instruction at the head, taken out while it is served.
-    pub(super) fn take(&mut self) -> Option<Entry> {
+    pub(in crate::sm) fn take(&mut self) -> Option<Entry> {
         if self.returned.is_empty() { self.queue.pop_front() } else { self.returned.pop_front() }
     }
 
     /// Puts an instruction back at the head.
-    pub(super) fn put_back(&mut self, entry: Entry) {
+    pub(in crate::sm) fn put_back(&mut self, entry: Entry) {
         let queue = if entry.returned { &mut self.returned } else { &mut self.queue };
         queue.push_front(entry);
     }
 
     /// All pages must be looked up again.
-    pub(super) fn forget_pages(&mut self) {
+    pub(in crate::sm) fn forget_pages(&mut self) {
         self.queue.iter_mut().chain(&mut self.returned).for_each(Entry::forget_pages);
     }
 
     /// Keeps a served instruction's list for the next one.
-    pub(super) fn recycle(&mut self, mut lines: Vec<LineRequest>) {
+    pub(in crate::sm) fn recycle(&mut self, mut lines: Vec<LineRequest>) {
         lines.clear();
         self.spare.push(lines);
     }
 
     /// Instructions that wait.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::sm) fn len(&self) -> usize {
         self.queue.len() + self.returned.len()
     }
 
     /// True when nothing waits.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::sm) fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.returned.is_empty()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, LineRequest, Path};
+    use super::{Entry, LineRequest, Route};
     use crate::memory::packet::RequestKind;
 
     #[test]
     fn pages_of_lines_that_are_served_are_not_looked_up_again() {
         let line = |line| LineRequest { line, sectors: 0xf, translated: true, bytes: [0; 4] };
         let lines = (0..5).map(line).collect();
-        let mut entry = Entry::new(0, 0, Path::Cached(RequestKind::Read), lines, 0);
+        let mut entry = Entry::new(0, 0, Route::Cached(RequestKind::Read), lines, 0);
         (entry.place, entry.looked_up) = (2, 5);
         entry.forget_pages();
         assert_eq!(entry.looked_up, 2);

@@ -9,7 +9,7 @@ use crate::mmu::address_space::is_local;
 
 /// What became of one sector's read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Read {
+pub(in crate::sm) enum Read {
     /// It is there.
     Hit,
     /// It comes with an outstanding miss.
@@ -22,7 +22,7 @@ pub(super) enum Read {
 
 /// What became of the write of a sector or of a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Write {
+pub(in crate::sm) enum Write {
     /// The L1 holds it; nothing is sent.
     Kept,
     /// It goes down.
@@ -35,7 +35,7 @@ pub(super) enum Write {
 
 /// One L1.
 #[derive(Debug)]
-pub(super) struct L1 {
+pub(in crate::sm) struct L1 {
     spec: L1Spec,
     tags: TagArray,
     outstanding: Mshr<u32>,
@@ -43,13 +43,13 @@ pub(super) struct L1 {
     rules: [WriteRule; 2],
     writes_back: bool,
     /// The launch that what leaves is counted for.
-    pub(super) kernel: u32,
+    pub(in crate::sm) kernel: u32,
 }
 
 impl L1 {
     /// The L1 of an SM that no CTA has reached: without room for anything before
     /// [`L1::prepare`], so that idle SMs cost nothing.
-    pub(super) fn new(spec: &L1Spec) -> Self {
+    pub(in crate::sm) fn new(spec: &L1Spec) -> Self {
         let rules = [false, true].map(|local| WriteRule::new(&spec.cache, local));
         Self {
             tags: TagArray::unused(&spec.cache, spec.dirty_percent),
@@ -65,7 +65,7 @@ impl L1 {
     /// `shared_bytes`. Contents are dropped where the machine flushes or the
     /// size changes: what is dirty leaves, but for local memory, which has ended
     /// with its threads.
-    pub(super) fn prepare(&mut self, shared_bytes: u32, shared: &SharedSpec) {
+    pub(in crate::sm) fn prepare(&mut self, shared_bytes: u32, shared: &SharedSpec) {
         if self.tags.ways() == 0 {
             self.outstanding = Mshr::new(self.spec.cache.mshr_entries, self.spec.cache.mshr_merge);
         }
@@ -79,25 +79,30 @@ impl L1 {
     }
 
     /// Sends what is dirty down and forgets everything; no miss may be outstanding.
-    pub(super) fn flush(&mut self) {
+    pub(in crate::sm) fn flush(&mut self) {
         self.tags.flush(|_| false);
         self.tags.resize(self.tags.ways());
     }
 
     /// True when a read of the sector sends nothing: it is there, or on its way.
-    pub(super) fn keeps(&self, address: u64) -> bool {
+    pub(in crate::sm) fn keeps(&self, address: u64) -> bool {
         let (line, sector) = self.place(address);
         matches!(self.tags.lookup(line, sector).0, Found::Hit | Found::Pending)
     }
 
     /// True when a write of the sector sends nothing and evicts nothing.
-    pub(super) fn absorbs(&self, address: u64) -> bool {
+    pub(in crate::sm) fn absorbs(&self, address: u64) -> bool {
         let (line, sector) = self.place(address);
         self.writes_back && self.rule(address).absorbs(self.tags.lookup(line, sector).0)
     }
 
     /// Looks up a sector for reading; `operation` waits for it on a miss.
-    pub(super) fn read(&mut self, address: u64, operation: u32, counts: &mut CacheCounts) -> Read {
+    pub(in crate::sm) fn read(
+        &mut self,
+        address: u64,
+        operation: u32,
+        counts: &mut CacheCounts,
+    ) -> Read {
         let (line, sector) = self.place(address);
         let (found, way) = self.tags.lookup(line, sector);
         if let (Found::Hit, Some(way)) = (found, way) {
@@ -133,7 +138,7 @@ impl L1 {
 
     /// Writes `bytes` (a bit for each 1/32) of a sector; `operation` waits for its rest
     /// where that is fetched.
-    pub(super) fn write(
+    pub(in crate::sm) fn write(
         &mut self,
         address: u64,
         bytes: u32,
@@ -166,7 +171,7 @@ impl L1 {
     }
 
     /// A sector has come: the operations that wait for it are appended to `out`.
-    pub(super) fn fill(&mut self, address: u64, out: &mut Vec<u32>) {
+    pub(in crate::sm) fn fill(&mut self, address: u64, out: &mut Vec<u32>) {
         let (line, sector) = self.place(address);
         if self.spec.cache.allocate == AllocatePolicy::OnFill
             && self.tags.lookup(line, sector).1.is_none()
@@ -179,12 +184,12 @@ impl L1 {
 
     /// True when dirty sectors are to be sent down.
     #[inline]
-    pub(super) fn has_leaving(&self) -> bool {
+    pub(in crate::sm) fn has_leaving(&self) -> bool {
         self.tags.has_leaving()
     }
 
     /// The next dirty sector to be sent down.
-    pub(super) fn next_leaving(&mut self) -> Option<Leaving> {
+    pub(in crate::sm) fn next_leaving(&mut self) -> Option<Leaving> {
         self.tags.next_leaving()
     }
 
@@ -198,12 +203,12 @@ impl L1 {
     }
 
     /// Sectors of 32 bytes that a miss fetches.
-    pub(super) fn sectors_at_once(&self) -> u16 {
+    pub(in crate::sm) fn sectors_at_once(&self) -> u16 {
         to_u16(u64::from(self.spec.cache.sector_bytes) / SECTOR_BYTES)
     }
 
     /// Sectors of 32 bytes that hold `bytes` (a bit for each 1/32) of one of the cache.
-    pub(super) fn sectors_of(&self, bytes: u32) -> u16 {
+    pub(in crate::sm) fn sectors_of(&self, bytes: u32) -> u16 {
         let all = u32::from(self.sectors_at_once());
         let bits = u32::BITS / all;
         let part = u32::MAX >> (u32::BITS - bits);
@@ -216,7 +221,7 @@ impl L1 {
 }
 
 /// Ways that remain beside `shared_bytes` of shared memory in a unified array.
-pub(super) fn ways_beside(spec: &L1Spec, shared_bytes: u32) -> u32 {
+pub(in crate::sm) fn ways_beside(spec: &L1Spec, shared_bytes: u32) -> u32 {
     let full = spec.cache.ways;
     if spec.unified_bytes == 0 || spec.carve_outs_bytes.is_empty() {
         return full;

@@ -11,19 +11,19 @@ use std::collections::VecDeque;
 use crate::config::Machine;
 use gpumodel_core::units::{Cycle, to_u32, to_usize};
 
-use super::Sm;
-use super::l1::L1;
-use super::lsu_queue::{Entry, Path};
 use crate::cache::{Merge, Mshr};
 use crate::counters::TlbCounts;
 use crate::gpu::shared_state::SharedState;
 use crate::memory::packet::RequestKind;
 use crate::mmu::{Request, Tlb};
+use crate::sm::Sm;
 use crate::sm::coalesce::{LINE_BYTES, LineRequest};
+use crate::sm::lsu::l1::L1;
+use crate::sm::lsu::queue::{Entry, Route};
 
 /// What is known of an instruction's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pages {
+pub(in crate::sm) enum Pages {
     /// All of them.
     Known,
     /// Some are on their way.
@@ -55,7 +55,7 @@ struct Aside {
 
 /// The translation unit of one SM.
 #[derive(Debug)]
-pub(super) struct Translator {
+pub(in crate::sm) struct Translator {
     tlb: Tlb,
     /// Instructions by the page that they wait for.
     misses: Mshr<u32>,
@@ -67,12 +67,12 @@ pub(super) struct Translator {
     latency: u32,
     before_l1: bool,
     /// Of all launches.
-    pub(super) counts: TlbCounts,
+    pub(in crate::sm) counts: TlbCounts,
 }
 
 impl Translator {
     /// The empty unit of `machine`; `None` where addresses are physical or pages known.
-    pub(super) fn new(machine: &Machine) -> Option<Box<Self>> {
+    pub(in crate::sm) fn new(machine: &Machine) -> Option<Box<Self>> {
         let spec = machine.translation.as_ref().filter(|spec| !spec.ideal)?;
         Some(Box::new(Self {
             tlb: Tlb::new(spec.l1_entries, spec.l1_ways),
@@ -145,7 +145,7 @@ impl Sm {
     /// [`Pages::Asked`] it is set aside, with [`Pages::Refused`] the unit stalls
     /// with it.
     #[inline(never)]
-    pub(super) fn translate(
+    pub(in crate::sm) fn translate(
         &mut self,
         entry: &mut Entry,
         now: Cycle,
@@ -154,20 +154,20 @@ impl Sm {
         if to_usize(entry.looked_up) == entry.lines.len() {
             return Pages::Known;
         }
-        let unit = self.translator.as_mut().expect("the caller asked whether there is one");
+        let unit = self.lsu.translator.as_mut().expect("the caller asked whether there is one");
         let place = unit.reserve();
-        let (pages, refused) = look_up(unit, entry, place, self.id, &self.l1, shared_state);
+        let (pages, refused) = look_up(unit, entry, place, self.id, &self.lsu.l1, shared_state);
         if pages > 0 {
             let tags = to_u32(entry.lines.len()).div_ceil(self.params.tags_per_cycle);
             unit.aside[to_usize(place)] =
                 Some(Aside { entry: entry.take(), pages, forgotten: false });
-            self.load_store.free_at = now + u64::from(tags);
+            self.lsu.queue.free_at = now + u64::from(tags);
             self.admit_blocked(shared_state);
             return Pages::Asked;
         }
         unit.free.push(place);
         if refused {
-            self.load_store.stalled = true;
+            self.lsu.queue.stalled = true;
             return Pages::Refused;
         }
         entry.delay = if entry.returned { 0 } else { unit.latency };
@@ -176,41 +176,41 @@ impl Sm {
 
     /// A page that this SM has asked for has come.
     pub(crate) fn on_page(&mut self, page: u64, shared_state: &mut SharedState) {
-        let unit = self.translator.as_mut().expect("only an SM that translates asks for pages");
-        unit.arrive(page, &mut self.load_store.returned);
+        let unit = self.lsu.translator.as_mut().expect("only an SM that translates asks for pages");
+        unit.arrive(page, &mut self.lsu.queue.returned);
         self.retry(shared_state);
         self.go_on_serving(shared_state.queue.now(), shared_state);
     }
 
     /// Its TLB is flushed: the pages of all waiting instructions are looked up again.
     pub(crate) fn forget_pages(&mut self) {
-        let Some(unit) = &mut self.translator else { return };
+        let Some(unit) = &mut self.lsu.translator else { return };
         unit.tlb.clear();
         unit.aside.iter_mut().flatten().for_each(|aside| aside.forgotten = true);
-        self.load_store.forget_pages();
+        self.lsu.queue.forget_pages();
     }
 
     /// Asks for nothing more until [`Sm::ask_again`]: whether all is answered already.
     pub(crate) fn rest(&mut self) -> bool {
-        self.load_store.resting = true;
+        self.lsu.queue.resting = true;
         self.is_quiet()
     }
 
     /// True when everything that was asked of memory is answered.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.load_store.in_flight == 0
+        self.lsu.queue.in_flight == 0
     }
 
     /// Flushes the L1 and goes on behind [`Sm::rest`].
     pub(crate) fn ask_again(&mut self, shared_state: &mut SharedState) {
-        self.l1.flush();
-        self.load_store.resting = false;
+        self.lsu.l1.flush();
+        self.lsu.queue.resting = false;
         self.go_on_serving(shared_state.queue.now(), shared_state);
     }
 
     /// Look-ups of this SM in its TLB, where it has one.
     pub(crate) fn tlb_counts(&self) -> Option<TlbCounts> {
-        self.translator.as_ref().map(|unit| unit.counts)
+        self.lsu.translator.as_ref().map(|unit| unit.counts)
     }
 }
 
@@ -229,7 +229,7 @@ fn look_up(
     while let Some(line) = entry.lines.get(to_usize(entry.looked_up)) {
         let page = line.line >> unit.page_shift;
         let same = |other: &LineRequest| other.translated && other.line >> unit.page_shift == page;
-        let all = unit.before_l1 || entry.path != Path::Cached(RequestKind::Read);
+        let all = unit.before_l1 || entry.route != Route::Cached(RequestKind::Read);
         let known = entry.lines[..to_usize(entry.looked_up)].iter().any(same)
             || !(all || line.sectors().any(|address| !l1.keeps(address)));
         if !known {

@@ -7,11 +7,11 @@ use std::collections::VecDeque;
 
 use gpumodel_core::units::{Cycle, to_usize};
 
-use super::Sm;
-use super::lsu::Sector;
-use super::lsu_queue::{Entry, Path};
 use crate::gpu::shared_state::SharedState;
+use crate::sm::Sm;
 use crate::sm::coalesce::SectorRequest;
+use crate::sm::lsu::Sector;
+use crate::sm::lsu::queue::{Entry, Route};
 
 /// One sector of an instruction.
 #[derive(Debug)]
@@ -23,63 +23,64 @@ struct QueuedSector {
 
 /// The banks' pipelines, as far as they are held up.
 #[derive(Debug, Default)]
-pub(super) struct L1BankQueues {
+pub(in crate::sm) struct L1BankQueues {
     waiting: Vec<VecDeque<QueuedSector>>,
     held: usize,
 }
 
 impl L1BankQueues {
     /// Pipelines of `banks` banks in which nothing waits.
-    pub(super) fn new(banks: u32) -> Self {
+    pub(in crate::sm) fn new(banks: u32) -> Self {
         Self { waiting: (0..banks).map(|_| VecDeque::new()).collect(), held: 0 }
     }
 }
 
 impl Sm {
     /// Looks a sector up, or lets it wait in its bank's pipeline.
-    pub(super) fn banked_sector(
+    pub(in crate::sm) fn banked_sector(
         &mut self,
         entry: &Entry,
         sector_request: SectorRequest,
         lookup: Cycle,
         shared_state: &mut SharedState,
     ) -> Sector {
-        if self.params.l1_bank_bytes == 0 || !matches!(entry.path, Path::Cached(_)) {
+        if self.params.l1_bank_bytes == 0 || !matches!(entry.route, Route::Cached(_)) {
             return self.sector(entry, sector_request, lookup, shared_state);
         }
         let bank = self.bank_of(sector_request.address);
-        if self.banks.waiting[bank].is_empty() {
+        if self.lsu.banks.waiting[bank].is_empty() {
             let outcome = self.sector(entry, sector_request, lookup, shared_state);
             if !matches!(outcome, Sector::NoEntry) {
                 return outcome;
             }
         }
-        if self.banks.waiting[bank].len() as u64 >= self.params.l1_latency {
+        if self.lsu.banks.waiting[bank].len() as u64 >= self.params.l1_latency {
             return Sector::NoEntry;
         }
-        self.banks.held += 1;
-        self.banks.waiting[bank].push_back(QueuedSector { entry: entry.bare(), sector_request });
+        self.lsu.banks.held += 1;
+        self.lsu.banks.waiting[bank]
+            .push_back(QueuedSector { entry: entry.bare(), sector_request });
         Sector::Sent
     }
 
     /// The bank of the L1 that holds an address.
-    pub(super) fn bank_of(&self, address: u64) -> usize {
+    pub(in crate::sm) fn bank_of(&self, address: u64) -> usize {
         let bank = address / self.params.l1_bank_bytes % u64::from(self.params.l1_banks);
         to_usize(bank)
     }
 
     /// Lets the sectors at the ends of the pipelines try again.
-    pub(super) fn retry_held(&mut self, shared_state: &mut SharedState) {
-        if self.banks.held == 0 {
+    pub(in crate::sm) fn retry_held(&mut self, shared_state: &mut SharedState) {
+        if self.lsu.banks.held == 0 {
             return;
         }
-        for bank in 0..self.banks.waiting.len() {
-            while let Some(held) = self.banks.waiting[bank].pop_front() {
+        for bank in 0..self.lsu.banks.waiting.len() {
+            while let Some(held) = self.lsu.banks.waiting[bank].pop_front() {
                 if !self.retry_sector(&held, shared_state) {
-                    self.banks.waiting[bank].push_front(held);
+                    self.lsu.banks.waiting[bank].push_front(held);
                     break;
                 }
-                self.banks.held -= 1;
+                self.lsu.banks.held -= 1;
             }
         }
     }

@@ -3,14 +3,14 @@
 
 use gpumodel_core::isa::{Effect, Space};
 
-use super::Sm;
-use super::lsu_queue::{Entry, Path};
 use crate::gpu::event_queue::Event;
 use crate::gpu::feed::WarpStream;
 use crate::gpu::shared_state::SharedState;
 use crate::interval::{Decoded, SlotId};
 use crate::memory::packet::{Operation, RequestKind, Target};
+use crate::sm::Sm;
 use crate::sm::coalesce::{LINE_BYTES, bank_passes, coalesce, interleave_local};
+use crate::sm::lsu::queue::{Entry, Route};
 
 /// Bytes of the windows of shared and local memory in generic addresses.
 const WINDOW_BYTES: u64 = 1 << 24;
@@ -21,7 +21,7 @@ const MATRIX_ROW_BYTES: u64 = 16;
 impl Sm {
     /// Issues the memory instruction at the head of the warp's stream; the queue
     /// has room.
-    pub(super) fn issue_access(
+    pub(in crate::sm) fn issue_access(
         &mut self,
         warp: u16,
         instruction: u32,
@@ -30,11 +30,11 @@ impl Sm {
     ) {
         let now = shared_state.queue.now();
         let resident = self.warps[usize::from(warp)].as_mut().expect("only resident warps issue");
-        resident.stream.access(&mut self.access);
+        resident.stream.access(&mut self.lsu.access);
         let kernel = resident.kernel;
         let (profile, counts) = shared_state.profile_and_counts(kernel);
-        counts.thread_instructions += u64::from(self.access.mask.count_ones());
-        if self.access.mask == 0 {
+        counts.thread_instructions += u64::from(self.lsu.access.mask.count_ones());
+        if self.lsu.access.mask == 0 {
             return;
         }
         let decoded = profile.decoded(instruction).clone_for_access();
@@ -49,7 +49,7 @@ impl Sm {
             (_, None) => Target::Nothing,
         };
         resident.outstanding += 1;
-        let operation = self.operations.insert(Operation {
+        let operation = self.lsu.operations.insert(Operation {
             warp,
             target,
             remaining: 0,
@@ -57,12 +57,12 @@ impl Sm {
             latest: now,
         });
         let issued = now.saturating_sub(u64::from(self.warp(warp).lead));
-        let (path, mut lines) = self.queue_lines(&decoded, space, warp);
+        let (route, mut lines) = self.queue_lines(&decoded, space, warp);
         let tag = shared_state.windows(kernel).tag;
         if tag != 0 {
             lines.iter_mut().for_each(|line| line.line ^= tag / LINE_BYTES);
         }
-        self.load_store.push(Entry::new(operation, kernel, path, lines, issued));
+        self.lsu.queue.push(Entry::new(operation, kernel, route, lines, issued));
         self.schedule_service(now, shared_state);
         self.hold_issue(shared_state);
     }
@@ -76,7 +76,7 @@ impl Sm {
         }
         shared_state.counts[gpumodel_core::units::to_usize(kernel)].generic_accesses += 1;
         let windows = shared_state.windows(kernel);
-        let address = self.access.active().next().map_or(0, |(_, address)| address);
+        let address = self.lsu.access.active().next().map_or(0, |(_, address)| address);
         let inside = |start: u64| start != 0 && (start..start + WINDOW_BYTES).contains(&address);
         if inside(windows.shared) {
             Space::Shared
@@ -92,22 +92,22 @@ impl Sm {
         decoded: &AccessKind,
         space: Space,
         warp: u16,
-    ) -> (Path, Vec<crate::sm::coalesce::LineRequest>) {
-        let mut lines = self.load_store.list();
+    ) -> (Route, Vec<crate::sm::coalesce::LineRequest>) {
+        let mut lines = self.lsu.queue.list();
         let width = u64::from(decoded.width);
         if space == Space::Shared {
             let width = if decoded.matrix { MATRIX_ROW_BYTES } else { width };
-            let passes = bank_passes(&self.access, width, &self.params.shared);
-            return (Path::Shared { passes: passes.max(1) }, lines);
+            let passes = bank_passes(&self.lsu.access, width, &self.params.shared);
+            return (Route::Shared { passes: passes.max(1) }, lines);
         }
         if space == Space::Local {
             let slot = u64::from(self.id) * u64::from(self.params.max_warps) + u64::from(warp);
-            interleave_local(&self.access, width, slot, &mut lines);
+            interleave_local(&self.lsu.access, width, slot, &mut lines);
         } else {
-            coalesce(&self.access, width, &mut lines);
+            coalesce(&self.lsu.access, width, &mut lines);
         }
-        if space == Space::Constant && self.constants.is_some() {
-            return (Path::Constant, lines);
+        if space == Space::Constant && self.lsu.constants.is_some() {
+            return (Route::Constant, lines);
         }
         let ask = match decoded.effect {
             Effect::Store(_) => RequestKind::Write,
@@ -118,14 +118,14 @@ impl Sm {
         let atomic = matches!(ask, RequestKind::Atomic | RequestKind::Reduction);
         let uncached = space != Space::Local && !self.params.caches_global;
         let direct = atomic || decoded.bypasses_l1 || uncached;
-        (if direct { Path::Direct(ask) } else { Path::Cached(ask) }, lines)
+        (if direct { Route::Direct(ask) } else { Route::Cached(ask) }, lines)
     }
 
     /// Schedules the load/store unit for `cycle` or as soon as it is free.
-    pub(super) fn schedule_service(&mut self, cycle: u64, shared_state: &mut SharedState) {
-        let at = cycle.max(self.load_store.free_at);
-        if self.load_store.scheduled == 0 && !self.load_store.stalled {
-            self.load_store.scheduled = at.max(1);
+    pub(in crate::sm) fn schedule_service(&mut self, cycle: u64, shared_state: &mut SharedState) {
+        let at = cycle.max(self.lsu.queue.free_at);
+        if self.lsu.queue.scheduled == 0 && !self.lsu.queue.stalled {
+            self.lsu.queue.scheduled = at.max(1);
             shared_state.queue.schedule(at, Event::LoadStore { sm: self.id });
         }
     }
@@ -133,7 +133,7 @@ impl Sm {
 
 /// What of a decoded instruction an access needs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct AccessKind {
+pub(in crate::sm) struct AccessKind {
     effect: Effect,
     width: u32,
     matrix: bool,

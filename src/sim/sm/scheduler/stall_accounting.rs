@@ -2,12 +2,12 @@
 
 use gpumodel_core::units::{AppId, to_usize};
 
-use super::issue_bandwidth::{Claim, ISSUE};
 use crate::counters::{Cause, KernelCounts, StallStack};
+use crate::sm::scheduler::issue_bandwidth::{Claim, ISSUE};
 
 /// Why a warp has nothing to issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wait {
+pub(in crate::sm) enum Wait {
     /// An outstanding access.
     Memory,
     /// A barrier.
@@ -20,8 +20,8 @@ pub(super) enum Wait {
 
 /// Warps of one kernel that wait, by cause.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
-    pub(super) kernel: u32,
+pub(in crate::sm) struct Waiting {
+    pub(in crate::sm) kernel: u32,
     memory: u32,
     barrier: u32,
     resource: u32,
@@ -30,17 +30,17 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// Nobody of `kernel` waits.
-    pub(super) fn none(kernel: u32) -> Self {
+    pub(in crate::sm) fn none(kernel: u32) -> Self {
         Self { kernel, memory: 0, barrier: 0, resource: 0, fetch: 0 }
     }
 
     /// All of them.
-    pub(super) fn warps(&self) -> u32 {
+    pub(in crate::sm) fn warps(&self) -> u32 {
         self.memory + self.barrier + self.resource + self.fetch
     }
 
     /// One more waits, or one fewer.
-    pub(super) fn note(&mut self, wait: Wait, begins: bool) {
+    pub(in crate::sm) fn note(&mut self, wait: Wait, begins: bool) {
         let count = match wait {
             Wait::Memory => &mut self.memory,
             Wait::Barrier => &mut self.barrier,
@@ -51,7 +51,7 @@ impl Waiting {
     }
 
     /// Their slot-cycles, of which each takes `per_warp`.
-    pub(super) fn lost(&self, per_warp: f64) -> StallStack {
+    pub(in crate::sm) fn lost(&self, per_warp: f64) -> StallStack {
         let mut stalls = StallStack::default();
         stalls[Cause::LongMemoryLatency as usize] = per_warp * f64::from(self.memory);
         stalls[Cause::Barrier as usize] = per_warp * f64::from(self.barrier);
@@ -64,7 +64,7 @@ impl Waiting {
 /// Moves slot-cycles between `Issued` and `ShortRaw`: events fall on whole
 /// cycles, intervals end within them; what an interval did not issue in its last cycle
 /// is taken back, what the next one has already issued there is added.
-pub(super) fn rebook(stalls: &mut StallStack, slots: f64) {
+pub(in crate::sm) fn rebook(stalls: &mut StallStack, slots: f64) {
     stalls[Cause::Issued as usize] += slots;
     stalls[Cause::ShortRaw as usize] -= slots;
 }
@@ -72,14 +72,14 @@ pub(super) fn rebook(stalls: &mut StallStack, slots: f64) {
 /// Slot-cycles of a span, kernel by kernel: booked when another one's turn comes,
 /// so that a span of one kernel touches its counts once.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(in crate::sm) struct Tally {
     kernel: u32,
     lost: StallStack,
 }
 
 impl Tally {
     /// What comes now is `kernel`'s.
-    pub(super) fn turn_to(
+    pub(in crate::sm) fn turn_to(
         &mut self,
         kernel: u32,
         all: &mut Vec<StallStack>,
@@ -92,17 +92,17 @@ impl Tally {
     }
 
     /// Adds the slot-cycles of an interval of the present kernel that did not move.
-    pub(super) fn wait_for_unit(&mut self, cycles: f64) {
+    pub(in crate::sm) fn wait_for_unit(&mut self, cycles: f64) {
         self.lost[Cause::ExecutionResource as usize] += cycles;
     }
 
     /// Adds to the present kernel's.
-    pub(super) fn add(&mut self, more: &StallStack) {
+    pub(in crate::sm) fn add(&mut self, more: &StallStack) {
         add(&mut self.lost, more);
     }
 
     /// Adds the present kernel's to its counts and to those of its application.
-    pub(super) fn book(self, all: &mut Vec<StallStack>, counts: &mut [KernelCounts]) {
+    pub(in crate::sm) fn book(self, all: &mut Vec<StallStack>, counts: &mut [KernelCounts]) {
         let counts = &mut counts[to_usize(self.kernel)];
         add(&mut counts.stalls, &self.lost);
         add(of(all, counts.app), &self.lost);
@@ -110,7 +110,7 @@ impl Tally {
 }
 
 /// An application's stack, of a list that grows with the applications met.
-pub(super) fn of(all: &mut Vec<StallStack>, app: AppId) -> &mut StallStack {
+pub(in crate::sm) fn of(all: &mut Vec<StallStack>, app: AppId) -> &mut StallStack {
     let place = app.index();
     if all.len() <= place {
         all.resize(place + 1, StallStack::default());
@@ -119,7 +119,7 @@ pub(super) fn of(all: &mut Vec<StallStack>, app: AppId) -> &mut StallStack {
 }
 
 /// Adds one stack to another.
-fn add(stalls: &mut StallStack, more: &StallStack) {
+pub(in crate::sm) fn add(stalls: &mut StallStack, more: &StallStack) {
     for (sum, part) in stalls.iter_mut().zip(more) {
         *sum += part;
     }
@@ -128,7 +128,7 @@ fn add(stalls: &mut StallStack, more: &StallStack) {
 /// One interval's share of a span: its issue slots, and its part of the empty slots
 /// by what kept it from issuing. `gaps` are the shares of its cycles alone
 /// without issue: fetch, registers, units.
-pub(super) fn lost_by(
+pub(in crate::sm) fn lost_by(
     gaps: &[f64; 3],
     claim: &Claim,
     width: f32,
