@@ -17,6 +17,7 @@ mod write_rule;
 
 pub(crate) use index::SetIndex;
 pub(crate) use mshr::{Merge, Mshr};
+pub(crate) use replacement::line_order::LineOrder;
 pub(crate) use table::Table;
 pub(crate) use tags::{Found, Leaving, TagArray};
 pub(crate) use write_rule::{Stored, WriteRule};

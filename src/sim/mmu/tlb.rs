@@ -1,59 +1,41 @@
 //! A translation lookaside buffer: pages by set, the least recently used one
 //! makes room. Also the walk cache of one level, whose pages are table entries.
 
+use gpumodel_core::units::{to_u32, to_usize};
+
+use crate::cache::{LineOrder, SetIndex, Table};
 use crate::config::SetHash;
-use gpumodel_core::units::to_usize;
-
-use crate::cache::{SetIndex, Table};
-
-const NONE: u32 = u32::MAX;
 
 /// No page: also the key that [`Table`] does not allow.
 const EMPTY: u64 = u64::MAX;
-
-/// One entry with its neighbours in the set's order of use.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    page: u64,
-    older: u32,
-    younger: u32,
-}
 
 /// Which pages have their translation here.
 #[derive(Debug)]
 pub(crate) struct Tlb {
     index: SetIndex,
-    ways: usize,
-    entries: Vec<Entry>,
+    /// By entry, set by set.
+    pages: Vec<u64>,
     places: Table,
-    /// By set: the least and the most recently used entry.
-    ends: Vec<(u32, u32)>,
+    order: LineOrder,
 }
 
 impl Tlb {
     /// An empty one of `entries` entries in sets of `ways`, which divide them.
     pub(crate) fn new(entries: u32, ways: u32) -> Self {
-        let last = ways - 1;
-        let entry = |number: u32| Entry {
-            page: EMPTY,
-            older: if number.is_multiple_of(ways) { NONE } else { number - 1 },
-            younger: if number % ways == last { NONE } else { number + 1 },
-        };
         let sets = entries / ways;
         Self {
             index: SetIndex::new(sets, SetHash::Linear),
-            ways: to_usize(ways),
-            entries: (0..entries).map(entry).collect(),
+            pages: vec![EMPTY; to_usize(entries)],
             places: Table::new(to_usize(entries)),
-            ends: (0..sets).map(|set| (set * ways, set * ways + last)).collect(),
+            order: LineOrder::new(sets, ways),
         }
     }
 
     /// Looks a page up: true when it is there, which is a use of it.
     pub(crate) fn lookup(&mut self, page: u64) -> bool {
         let found = self.places.get(page);
-        if let Some(place) = found {
-            self.touch(place);
+        if let Some(entry) = found {
+            self.order.renew(to_usize(entry));
         }
         found.is_some()
     }
@@ -63,72 +45,31 @@ impl Tlb {
         if self.lookup(page) {
             return;
         }
-        let place = self.ends[to_usize(self.index.of(page))].0;
-        let entry = &mut self.entries[to_usize(place)];
-        let old = std::mem::replace(&mut entry.page, page);
+        let set = to_usize(self.index.of(page));
+        let entry = self.order.oldest(set, |_| true).expect("a set has ways");
+        let old = std::mem::replace(&mut self.pages[entry], page);
         if old != EMPTY {
             self.places.remove(old);
         }
-        self.places.insert(page, place);
-        self.touch(place);
+        self.places.insert(page, to_u32(entry));
+        self.order.renew(entry);
     }
 
     /// Takes a page out: the next one of its set comes into its place.
     pub(crate) fn remove(&mut self, page: u64) {
-        if let Some(place) = self.places.remove(page) {
-            self.entries[to_usize(place)].page = EMPTY;
-            self.retire(place);
+        if let Some(entry) = self.places.remove(page) {
+            self.pages[to_usize(entry)] = EMPTY;
+            self.order.retire(to_usize(entry));
         }
     }
 
     /// Takes all pages out.
     pub(crate) fn clear(&mut self) {
-        for place in 0..self.entries.len() {
-            let page = std::mem::replace(&mut self.entries[place].page, EMPTY);
-            if page != EMPTY {
-                self.places.remove(page);
+        for page in &mut self.pages {
+            if *page != EMPTY {
+                self.places.remove(std::mem::replace(page, EMPTY));
             }
         }
-    }
-
-    /// Makes an entry the oldest of its set.
-    fn retire(&mut self, place: u32) {
-        let set = to_usize(place) / self.ways;
-        let oldest = self.ends[set].0;
-        if oldest == place {
-            return;
-        }
-        let Entry { older, younger, .. } = self.entries[to_usize(place)];
-        self.entries[to_usize(older)].younger = younger;
-        if self.ends[set].1 == place {
-            self.ends[set].1 = older;
-        } else {
-            self.entries[to_usize(younger)].older = older;
-        }
-        self.entries[to_usize(oldest)].older = place;
-        self.ends[set].0 = place;
-        let entry = &mut self.entries[to_usize(place)];
-        (entry.older, entry.younger) = (NONE, oldest);
-    }
-
-    /// Makes an entry the youngest of its set.
-    fn touch(&mut self, place: u32) {
-        let set = to_usize(place) / self.ways;
-        let (oldest, youngest) = self.ends[set];
-        if youngest == place {
-            return;
-        }
-        let Entry { older, younger, .. } = self.entries[to_usize(place)];
-        self.entries[to_usize(younger)].older = older;
-        if oldest == place {
-            self.ends[set].0 = younger;
-        } else {
-            self.entries[to_usize(older)].younger = younger;
-        }
-        self.entries[to_usize(youngest)].younger = place;
-        self.ends[set].1 = place;
-        let entry = &mut self.entries[to_usize(place)];
-        (entry.older, entry.younger) = (youngest, NONE);
     }
 }
 

@@ -3,6 +3,8 @@
 
 use gpumodel_core::units::to_usize;
 
+use crate::cache::LineOrder;
+
 const NONE: u32 = u32::MAX;
 
 /// The cache.
@@ -10,12 +12,11 @@ const NONE: u32 = u32::MAX;
 pub(super) struct LineCache {
     sets: u32,
     ways: usize,
-    /// By way: the line in it, and when it was used last.
-    lines: Vec<(u32, u64)>,
+    /// The line in each way, set by set.
+    lines: Vec<u32>,
+    order: LineOrder,
     /// One bit per line: it is there.
     there: Vec<u64>,
-    /// Counts uses.
-    clock: u64,
     /// A line has had to leave: from now on the order of use matters.
     crowded: bool,
 }
@@ -27,9 +28,9 @@ impl LineCache {
         Self {
             sets,
             ways: to_usize(ways),
-            lines: vec![(NONE, 0); to_usize(sets) * to_usize(ways)],
+            lines: vec![NONE; to_usize(sets) * to_usize(ways)],
+            order: LineOrder::new(sets, ways),
             there: Vec::new(),
-            clock: 0,
             crowded: false,
         }
     }
@@ -55,10 +56,10 @@ impl LineCache {
             return;
         }
         for line in first..=last {
-            self.clock += 1;
-            let clock = self.clock;
-            if let Some(way) = self.set(line).iter_mut().find(|way| way.0 == line) {
-                way.1 = clock;
+            let start = self.set(line) * self.ways;
+            let ways = &self.lines[start..start + self.ways];
+            if let Some(way) = ways.iter().position(|&other| other == line) {
+                self.order.renew(start + way);
             }
         }
     }
@@ -68,10 +69,9 @@ impl LineCache {
         if self.holds(line) {
             return;
         }
-        self.clock += 1;
-        let new = (line, self.clock);
-        let way = self.set(line).iter_mut().min_by_key(|way| way.1).expect("a set has ways");
-        let (old, _) = std::mem::replace(way, new);
+        let way = self.order.oldest(self.set(line), |_| true).expect("a set has ways");
+        self.order.renew(way);
+        let old = std::mem::replace(&mut self.lines[way], line);
         if old != NONE {
             self.crowded = true;
             self.there[to_usize(old / 64)] &= !(1 << (old % 64));
@@ -83,9 +83,8 @@ impl LineCache {
         self.there[word] |= 1 << (line % 64);
     }
 
-    fn set(&mut self, line: u32) -> &mut [(u32, u64)] {
-        let first = to_usize(line % self.sets) * self.ways;
-        &mut self.lines[first..first + self.ways]
+    fn set(&self, line: u32) -> usize {
+        to_usize(line % self.sets)
     }
 }
 

@@ -1,4 +1,5 @@
-//! The ways of every set in an order, oldest first.
+//! The ways of every set in an order, oldest first: what LRU and FIFO are made of, in data
+//! caches, TLBs, instruction and constant caches.
 
 use gpumodel_core::units::{to_u32, to_usize};
 
@@ -6,7 +7,7 @@ const NONE: u32 = u32::MAX;
 
 /// A list per set over its ways; moving a way to the young end takes no search.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LineOrder {
+pub(crate) struct LineOrder {
     ways: usize,
     links: Vec<Link>,
     /// By set: the oldest and the youngest way.
@@ -21,8 +22,15 @@ struct Link {
 }
 
 impl LineOrder {
+    /// The same as [`LineOrder::reset`], to begin with.
+    pub(crate) fn new(sets: u32, ways: u32) -> Self {
+        let mut order = Self::default();
+        order.reset(sets, ways);
+        order
+    }
+
     /// `sets` sets of `ways` ways, the first way of each the oldest.
-    pub(super) fn reset(&mut self, sets: u32, ways: u32) {
+    pub(crate) fn reset(&mut self, sets: u32, ways: u32) {
         let last = ways - 1;
         let link = |number: u32| {
             let (set, place) = (number / ways * ways, number % ways);
@@ -40,7 +48,7 @@ impl LineOrder {
 
     /// Makes a way the youngest of its set.
     #[inline]
-    pub(super) fn renew(&mut self, way: usize) {
+    pub(crate) fn renew(&mut self, way: usize) {
         let number = to_u32(way);
         let set = way / self.ways;
         let (oldest, youngest) = self.ends[set];
@@ -59,9 +67,29 @@ impl LineOrder {
         self.links[way] = Link { older: youngest, younger: NONE };
     }
 
+    /// Makes a way the oldest of its set.
+    pub(crate) fn retire(&mut self, way: usize) {
+        let number = to_u32(way);
+        let set = way / self.ways;
+        let (oldest, youngest) = self.ends[set];
+        if oldest == number {
+            return;
+        }
+        let Link { older, younger } = self.links[way];
+        self.links[to_usize(older)].younger = younger;
+        if youngest == number {
+            self.ends[set].1 = older;
+        } else {
+            self.links[to_usize(younger)].older = older;
+        }
+        self.links[to_usize(oldest)].older = number;
+        self.ends[set].0 = number;
+        self.links[way] = Link { older: NONE, younger: oldest };
+    }
+
     /// The oldest way of a set among those that `may_leave`.
     #[inline]
-    pub(super) fn oldest(&self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
+    pub(crate) fn oldest(&self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
         let mut way = self.ends[set].0;
         while way != NONE {
             if may_leave(to_usize(way)) {

@@ -1,7 +1,7 @@
 //! Which way of a set makes room: one small trait, one file per policy, one row below.
 
 mod fifo;
-mod line_order;
+pub(crate) mod line_order;
 mod lru;
 mod random;
 mod tree_lru;
