@@ -61,6 +61,9 @@ pub enum TraceError {
     /// The output cannot be created; the message names it.
     #[error(transparent)]
     Output(io::Error),
+    /// A workload model whose records cannot be computed.
+    #[error(transparent)]
+    Workload(#[from] crate::workload::WorkloadError),
     /// The request itself makes no sense.
     #[error("{0}")]
     Request(String),

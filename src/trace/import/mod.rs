@@ -6,8 +6,8 @@
 mod accelsim;
 mod by_warp;
 mod cta_selector;
+mod declared;
 mod description;
-mod generated;
 mod list;
 mod memlog;
 mod read_ahead;
@@ -30,9 +30,9 @@ use gpumodel_core::units::quoted;
 use list::{Plan, Step};
 use source::{Source, TextBlock};
 
-pub use generated::{Launches, TakeRecord, convert_launches};
+pub use declared::convert_workload;
 pub use list::sources;
-pub use request::{Beside, ConvertReport, ConvertRequest, Progress, Silent};
+pub use request::{ConvertReport, ConvertRequest, Progress, SharedProgress, Silent};
 pub use tracez::expand;
 
 /// What became of one trace file.

@@ -10,7 +10,7 @@ use gpumodel_core::units::{Scratch, to_u64, to_usize};
 
 use super::cursor::{Cta, WarpCursor};
 use super::reader::{Command, Store};
-use super::trailing_fields::CtaTails;
+use super::trailing_fields::CtaTrailingFields;
 use crate::error::TraceError;
 use crate::filter::Filter;
 use crate::import::ConvertRequest;
@@ -118,7 +118,7 @@ impl<'s> Export<'s> {
     fn cta(
         &self,
         cta: &Cta,
-        tails: &CtaTails,
+        tails: &CtaTrailingFields,
         code: &Code,
         out: &mut impl Write,
     ) -> io::Result<()> {

@@ -56,4 +56,4 @@ pub use export::export;
 pub use reader::{Command, Store};
 pub use summary::KernelSummary;
 pub use survey::Survey;
-pub use trailing_fields::CtaTails;
+pub use trailing_fields::CtaTrailingFields;

@@ -19,7 +19,7 @@ use super::layout::{ChunkRow, MAGIC, MEMORY_ONLY};
 use super::program::Program;
 use super::selection::{self, Selection};
 use super::summary::KernelSummary;
-use super::trailing_fields::{self, CtaTails};
+use super::trailing_fields::{self, CtaTrailingFields};
 use crate::error::{Fault, TraceError};
 use crate::filter::Filter;
 
@@ -304,16 +304,20 @@ impl Store {
     ///
     /// # Panics
     /// When `kernel` or `ordinal` is not below its count.
-    pub fn tails(&self, kernel: usize, ordinal: u64) -> Result<CtaTails, TraceError> {
+    pub fn tails(&self, kernel: usize, ordinal: u64) -> Result<CtaTrailingFields, TraceError> {
         let (_, row, index) = self.locate(kernel, ordinal);
         if row.tails.raw == 0 {
-            return Ok(CtaTails::default());
+            return Ok(CtaTrailingFields::default());
         }
         let mut all = self.chunk_tails(kernel, row)?;
         Ok(all.swap_remove(to_usize(index)))
     }
 
-    fn chunk_tails(&self, kernel: usize, row: &ChunkRow) -> Result<Vec<CtaTails>, TraceError> {
+    fn chunk_tails(
+        &self,
+        kernel: usize,
+        row: &ChunkRow,
+    ) -> Result<Vec<CtaTrailingFields>, TraceError> {
         let block = index::dim(self.kernel(kernel).row.block).count();
         let (ctas, warps) = (to_usize(row.ctas.get()), to_usize(block.div_ceil(32)));
         let all = block::read(&self.file, &row.tails);

@@ -5,8 +5,8 @@ use std::io::BufRead;
 use rustc_hash::FxHashMap;
 
 use crate::store::records::{Record, Static};
-use gpumodel_core::units::quoted;
-use gpumodel_core::units::{Dim3, to_u32};
+use gpumodel_core::isa::traced_width;
+use gpumodel_core::units::{Dim3, quoted, to_u32};
 
 use super::super::accelsim::parse as text;
 use super::super::text_fault::Fault;
@@ -96,7 +96,7 @@ impl Piece {
                 opcode: opcode.into(),
                 destinations: Box::default(),
                 sources: Box::default(),
-                width: size.unwrap_or_else(|| width(opcode)),
+                width: size.unwrap_or_else(|| traced_width(opcode)),
                 immediates: Box::default(),
                 line: None,
             });
@@ -108,36 +108,5 @@ impl Piece {
         batch.records.push(Record { number, mask });
         batch.accesses.push(lines);
         self.heads.push(Head { context, id, cta, slot, line });
-    }
-}
-
-/// Bytes per lane by the rule of Accel-Sim's tracer: the first part of the opcode
-/// that is a number of bits, `U` before it or not; else 4.
-fn width(opcode: &str) -> u8 {
-    let bits = opcode
-        .split('.')
-        .skip(1)
-        .find_map(|part| part.strip_prefix('U').unwrap_or(part).parse::<u32>().ok());
-    bits.and_then(|bits| u8::try_from(bits / 8).ok()).filter(|&bytes| bytes > 0).unwrap_or(4)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::width;
-
-    #[test]
-    fn widths_come_from_the_opcode() {
-        let cases = [
-            ("LDG.E.64.SYS", 8),
-            ("LDG.E.U8", 1),
-            ("STG.E", 4),
-            ("LDG.E.128", 16),
-            ("LDS.U.16", 2),
-            ("LDG.E.S8", 4),
-            ("LDSM.16.M88.4", 2),
-        ];
-        for (opcode, bytes) in cases {
-            assert_eq!(width(opcode), bytes, "{opcode}");
-        }
     }
 }

@@ -11,9 +11,9 @@ use xxhash_rust::xxh3::Xxh3;
 
 use gpumodel_core::units::{WholeFolder, to_u64};
 
-use super::declared::{Command, Workload};
-use super::error::SynthError;
-use super::text::{Halt, Totals, write_kernel};
+use super::trace_text::{Halt, Totals, write_kernel};
+use super::{Workload, WorkloadError};
+use crate::Command;
 
 /// The command list's file name.
 const LIST: &str = "kernelslist.g";
@@ -59,10 +59,10 @@ pub fn write_folder(
     folder: &Path,
     compression: Compression,
     progress: &mut dyn FnMut(usize),
-) -> Result<FolderReport, SynthError> {
+) -> Result<FolderReport, WorkloadError> {
     write_all(workload, folder, compression, progress).map_err(|halt| match halt {
         Halt::Workload(error) => error,
-        Halt::Output(source) => SynthError::Write { path: folder.to_path_buf(), source },
+        Halt::Output(source) => WorkloadError::Write { path: folder.to_path_buf(), source },
     })
 }
 

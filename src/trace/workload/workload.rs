@@ -4,47 +4,27 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use toml::Spanned;
-use toml::de::DeTable;
-
+use gpumodel_core::isa::Launch;
 use gpumodel_core::models::ModelFiles;
-use gpumodel_core::units::nearest;
+use gpumodel_core::toml::{Node, Place};
+use gpumodel_core::units::{nearest, to_u32};
 
 use super::description::{Buffer, Description, KernelDescription, describe};
-use super::error::{Fault, SynthError};
-use super::kernel::Kernel;
-use super::program::Program;
+use super::{Kernel, WorkloadError};
+use crate::Command;
 
 /// Largest workload file.
 const BYTES: usize = 1 << 18;
 /// Largest scale.
 const LARGEST_SCALE: f64 = 1e6;
 
-/// One entry of a workload's command list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
-    /// A copy from the host to the device.
-    MemcpyHtoD {
-        /// Device address.
-        destination: u64,
-        /// Bytes.
-        bytes: u64,
-    },
-    /// The launch of that index; see [`Workload::kernel`].
-    Kernel(usize),
-}
-
 /// A workload model at one scale, ready to run.
 #[derive(Debug)]
 pub struct Workload {
     name: String,
-    /// Names the file in errors.
-    file: String,
     text: String,
     scale: f64,
     description: Description,
-    /// One per kernel of the file.
-    programs: Vec<Arc<Program>>,
     /// Per launch: kernel of the file, and which of its launches.
     launches: Vec<(usize, u32)>,
 }
@@ -52,12 +32,12 @@ pub struct Workload {
 impl Workload {
     /// Loads a workload at scale 1: a name in `models/workloads` (of
     /// `models`, where given and present there, else of the program itself), or
-    /// the path of a file, told by a `/` or the ending `.toml`.
+    /// the path of a file, recognised by a `/` or the ending `.toml`.
     ///
     /// # Errors
     /// When there is no such workload, it cannot be read, or what it says makes
     /// no sense: the error names file, line, what was found and what was expected.
-    pub fn load(name_or_path: &str, models: &ModelFiles) -> Result<Self, SynthError> {
+    pub fn load(name_or_path: &str, models: &ModelFiles) -> Result<Self, WorkloadError> {
         Self::load_scaled(name_or_path, models, 1.0)
     }
 
@@ -71,7 +51,7 @@ impl Workload {
         name_or_path: &str,
         models: &ModelFiles,
         scale: f64,
-    ) -> Result<Self, SynthError> {
+    ) -> Result<Self, WorkloadError> {
         let (file, text) = read(name_or_path, models)?;
         let stem = Path::new(name_or_path).file_stem().unwrap_or_default();
         Self::parse(&stem.to_string_lossy(), &file, text, scale)
@@ -81,16 +61,20 @@ impl Workload {
     ///
     /// # Errors
     /// As [`Workload::load_scaled`].
-    pub fn parse(name: &str, file: &str, text: String, scale: f64) -> Result<Self, SynthError> {
-        let wrong = |what: String| SynthError::Scale { file: file.to_owned(), what };
+    pub fn parse(name: &str, file: &str, text: String, scale: f64) -> Result<Self, WorkloadError> {
+        let wrong = |what| WorkloadError::Invalid { place: Place::new(file, 0), what };
         if !(scale.is_finite() && scale > 0.0 && scale <= LARGEST_SCALE) {
             let most = LARGEST_SCALE;
             return Err(wrong(format!(
                 "scale {scale:?}, expected a number above 0, at most {most}"
             )));
         }
-        let description = parse(&text, scale).map_err(|fault| fault.located(file, &text))?;
-        if scale.to_bits() != 1.0_f64.to_bits() && !description.scales {
+        if text.len() > BYTES {
+            let bytes = text.len();
+            return Err(wrong(format!("the file has {bytes} bytes, expected at most {BYTES}")));
+        }
+        let description = describe(&Node::read(file, &text)?, scale)?;
+        if scale.to_bits() != 1.0_f64.to_bits() && description.scaled.is_empty() {
             let what = "the workload has no `[scaled]` constants, so only scale 1 is possible";
             return Err(wrong(what.to_owned()));
         }
@@ -101,9 +85,7 @@ impl Workload {
                 launches.extend((first..first + kernel.launches).map(|number| (index, number)));
             }
         }
-        let programs = description.kernels.iter().map(|k| Arc::clone(&k.program)).collect();
-        let (name, file) = (name.to_owned(), file.to_owned());
-        Ok(Self { name, file, text, scale, description, programs, launches })
+        Ok(Self { name: name.to_owned(), text, scale, description, launches })
     }
 
     /// The file's stem.
@@ -121,7 +103,7 @@ impl Workload {
     /// That a smaller scale would change nothing; `None` at scale 1 and where it would.
     #[must_use]
     pub fn remark(&self) -> Option<String> {
-        let least = self.scale < 1.0 && self.description.least;
+        let least = self.scale < 1.0 && self.description.scaled.iter().all(|&size| size == 1);
         let words = "every scaled constant is at its least, 1; a smaller scale changes nothing";
         least.then(|| format!("scale {}: {words}", self.scale))
     }
@@ -171,21 +153,20 @@ impl Workload {
     #[must_use]
     pub fn kernel(&self, index: usize) -> Kernel {
         let (kernel, number) = self.launches[index];
-        let KernelDescription { launch, .. } = &self.description.kernels[kernel];
-        let mut launch = launch.clone();
-        launch.id = gpumodel_core::units::to_u32(index + 1);
-        Kernel::new(launch, Arc::clone(&self.programs[kernel]), number)
+        let KernelDescription { launch, program, .. } = &self.description.kernels[kernel];
+        let launch = Launch { id: to_u32(index + 1), ..launch.clone() };
+        Kernel::new(launch, Arc::clone(program), number)
     }
 
     /// The kernel of the file that a launch is of.
-    pub(super) fn kernel_of(&self, launch: usize) -> usize {
+    pub(crate) fn kernel_of(&self, launch: usize) -> usize {
         self.launches[launch].0
     }
 
     /// Per kernel of the file its first launch.
-    pub(super) fn first_launches(&self) -> Vec<usize> {
+    pub(crate) fn first_launches(&self) -> Vec<usize> {
         let first = |kernel| self.launches.iter().position(|launch| launch.0 == kernel);
-        (0..self.programs.len()).filter_map(first).collect()
+        (0..self.description.kernels.len()).filter_map(first).collect()
     }
 
     /// Why `width` bytes at `address` do not lie in the buffer at `base`, or in no buffer
@@ -224,32 +205,10 @@ impl Workload {
         });
         format!("{width} bytes at {address:#x} lie in no buffer{near}")
     }
-
-    /// The error for a fault that shows only when the workload runs.
-    pub(super) fn fault(&self, fault: Fault) -> SynthError {
-        fault.located(&self.file, &self.text)
-    }
-}
-
-fn parse(text: &str, scale: f64) -> Result<Description, Fault> {
-    if text.len() > BYTES {
-        return Err(Fault::new(
-            0,
-            format!("the file has {} bytes, expected at most {BYTES}", text.len()),
-        ));
-    }
-    describe(table(text)?.get_ref(), scale)
-}
-
-fn table(text: &str) -> Result<Spanned<DeTable<'_>>, Fault> {
-    DeTable::parse(text).map_err(|error| {
-        let at = error.span().map_or(0, |span| span.start);
-        Fault::new(at, error.message().to_owned())
-    })
 }
 
 /// The name for errors and the text of a workload.
-fn read(name_or_path: &str, models: &ModelFiles) -> Result<(String, String), SynthError> {
+fn read(name_or_path: &str, models: &ModelFiles) -> Result<(String, String), WorkloadError> {
     if name_or_path.contains('/') || name_or_path.ends_with(".toml") {
         return read_file(Path::new(name_or_path));
     }
@@ -257,7 +216,7 @@ fn read(name_or_path: &str, models: &ModelFiles) -> Result<(String, String), Syn
         return Ok((found.origin.clone(), found.text.clone().into_owned()));
     }
     let hint = hint(name_or_path, &names(models));
-    Err(SynthError::Unknown { name: name_or_path.to_owned(), hint })
+    Err(WorkloadError::Unknown { name: name_or_path.to_owned(), hint })
 }
 
 /// The folder of workloads under `models/`.
@@ -271,8 +230,8 @@ pub fn names(models: &ModelFiles) -> Vec<&str> {
 /// Most names that a hint gives.
 const HINTS: usize = 5;
 
-/// Names that somebody who typed `typed` may have meant, with a scale where a number stands
-/// behind the name, and where all of them are.
+/// Names that `typed` may mean, with a scale where a number follows the name, and where all
+/// of them are listed.
 fn hint(typed: &str, known: &[&str]) -> String {
     let (name, behind) = typed.split_once(':').unwrap_or((typed, ""));
     let number = behind.rsplit('=').next().filter(|text| text.parse::<f64>().is_ok());
@@ -295,8 +254,8 @@ fn hint(typed: &str, known: &[&str]) -> String {
     )
 }
 
-fn read_file(path: &Path) -> Result<(String, String), SynthError> {
+fn read_file(path: &Path) -> Result<(String, String), WorkloadError> {
     let text = fs::read_to_string(path)
-        .map_err(|source| SynthError::Read { path: path.to_path_buf(), source })?;
+        .map_err(|source| WorkloadError::Read { path: path.to_path_buf(), source })?;
     Ok((path.display().to_string(), text))
 }

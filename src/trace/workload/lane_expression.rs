@@ -1,11 +1,10 @@
 //! Expressions with their names resolved, evaluated for the 32 lanes of a warp
 //! at once. Pure: equal scopes give equal values.
 
+use gpumodel_core::expression::Operator;
 use gpumodel_core::units::{Dim3, WARP_LANES, to_u32};
 
-use super::law::Law;
-use super::random::mix_in;
-use super::term::Operator;
+use super::distribution::{Distribution, mix_in};
 
 /// What an expression can read besides constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +67,7 @@ impl Variable {
 
 /// An expression over launch positions and loop indices. Arithmetic wraps.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Expression {
+pub(super) enum LaneExpression {
     /// The same everywhere.
     Constant(i64),
     /// A position or a loop index.
@@ -84,7 +83,7 @@ pub(super) enum Expression {
         /// What selects the number.
         keys: Box<[Self]>,
         /// How often each number comes.
-        law: Law,
+        distribution: Distribution,
     },
 }
 
@@ -158,7 +157,7 @@ impl Lanes {
     fn combine(operator: Operator, left: &Self, right: &Self) -> Self {
         let (l, r) = match (left, right) {
             (Self::Same(left), Self::Same(right)) => {
-                return Self::Same(apply(operator, *left, *right));
+                return Self::Same(operator.wrapping(*left, *right));
             }
             (Self::Same(left), Self::Step(first, step)) => ((*left, 0), (*first, *step)),
             (Self::Step(first, step), Self::Same(right)) => ((*first, *step), (*right, 0)),
@@ -176,21 +175,21 @@ impl Lanes {
             return Self::apply_each(operator, left, right);
         }
         let step = match operator {
-            Operator::Multiply if l.1 == 0 => apply(operator, l.0, r.1),
-            Operator::Multiply | Operator::ShiftLeft => apply(operator, l.1, r.0),
-            _ => apply(operator, l.1, r.1),
+            Operator::Multiply if l.1 == 0 => operator.wrapping(l.0, r.1),
+            Operator::Multiply | Operator::ShiftLeft => operator.wrapping(l.1, r.0),
+            _ => operator.wrapping(l.1, r.1),
         };
-        Self::Step(apply(operator, l.0, r.0), step)
+        Self::Step(operator.wrapping(l.0, r.0), step)
     }
 
     fn apply_each(operator: Operator, left: &Self, right: &Self) -> Self {
         let (left, right) = (left.each(), right.each());
-        // A loop per operator: none is chosen anew in each lane.
+        // A loop per operator, so that lanes do not each choose one.
         macro_rules! loops {
             ($($name:ident)*) => {
                 match operator {
                     $(Operator::$name => {
-                        each(|lane| apply(Operator::$name, left[lane], right[lane]))
+                        each(|lane| Operator::$name.wrapping(left[lane], right[lane]))
                     })*
                 }
             };
@@ -202,7 +201,7 @@ impl Lanes {
     }
 }
 
-impl Expression {
+impl LaneExpression {
     /// The value where it is the same everywhere.
     pub(super) fn constant(&self) -> Option<i64> {
         if let Self::Constant(value) = self { Some(*value) } else { None }
@@ -235,7 +234,7 @@ impl Expression {
                 let (yes, no) = (parts.1.lanes(scope), parts.2.lanes(scope));
                 each(|lane| if condition.get(lane) == 0 { &no } else { &yes }.get(lane))
             }
-            Self::Draw { seed, keys, law } => draw_lanes(*seed, keys, law, scope),
+            Self::Draw { seed, keys, distribution } => draw_lanes(*seed, keys, distribution, scope),
         }
     }
 }
@@ -286,40 +285,16 @@ fn read_thread(variable: Variable, first: u32, block: Dim3) -> Lanes {
     each(|lane| value(first + to_u32(lane)))
 }
 
-/// The operator on two values. A divisor of 0 gives 0; it cannot occur in a
-/// checked expression.
-#[inline(always)]
-pub(super) fn apply(operator: Operator, left: i64, right: i64) -> i64 {
-    let shift = to_u32(right & 63);
-    match operator {
-        Operator::Multiply => left.wrapping_mul(right),
-        Operator::Divide => left.checked_div(right).unwrap_or(0),
-        Operator::Remainder => left.checked_rem(right).unwrap_or(0),
-        Operator::Add => left.wrapping_add(right),
-        Operator::Subtract => left.wrapping_sub(right),
-        Operator::ShiftLeft => left << shift,
-        Operator::ShiftRight => left >> shift,
-        Operator::BitAnd => left & right,
-        Operator::BitXor => left ^ right,
-        Operator::BitOr => left | right,
-        Operator::Equal => i64::from(left == right),
-        Operator::Unequal => i64::from(left != right),
-        Operator::Less => i64::from(left < right),
-        Operator::Greater => i64::from(left > right),
-        Operator::AtMost => i64::from(left <= right),
-        Operator::AtLeast => i64::from(left >= right),
-        Operator::And => i64::from(left != 0 && right != 0),
-        Operator::Or => i64::from(left != 0 || right != 0),
-        Operator::Minimum => left.min(right),
-        Operator::Maximum => left.max(right),
-    }
-}
-
-fn draw_lanes(seed: u64, keys: &[Expression], law: &Law, scope: &Scope<'_>) -> Lanes {
+fn draw_lanes(
+    seed: u64,
+    keys: &[LaneExpression],
+    distribution: &Distribution,
+    scope: &Scope<'_>,
+) -> Lanes {
     let keys: Vec<Lanes> = keys.iter().map(|key| key.lanes(scope)).collect();
     let number = |lane| {
         let state = keys.iter().fold(seed, |state, key| mix_in(state, key.get(lane)));
-        law.draw(state)
+        distribution.draw(state)
     };
     if keys.iter().all(|key| matches!(key, Lanes::Same(_))) {
         return Lanes::Same(number(0));
@@ -329,7 +304,8 @@ fn draw_lanes(seed: u64, keys: &[Expression], law: &Law, scope: &Scope<'_>) -> L
 
 #[cfg(test)]
 mod tests {
-    use super::{Expression, Lanes, Law, Scope, Variable, apply};
+    use super::{Distribution, LaneExpression, Lanes, Scope, Variable};
+    use gpumodel_core::expression::SYMBOLS;
     use gpumodel_core::units::Dim3;
 
     fn scope() -> Scope<'static> {
@@ -339,7 +315,7 @@ mod tests {
 
     #[test]
     fn thread_positions_count_x_fastest() {
-        let at = |variable| Expression::Variable(variable).lanes(&scope()).get(9);
+        let at = |variable| LaneExpression::Variable(variable).lanes(&scope()).get(9);
         assert_eq!(at(Variable::Lane), 9);
         assert_eq!(at(Variable::Thread), 41);
         assert_eq!(
@@ -354,11 +330,11 @@ mod tests {
     fn steps_are_what_every_lane_computes() {
         let values =
             [Lanes::Same(-3), Lanes::Same(5), Lanes::Step(7, 4), Lanes::Step(-9, i64::MAX)];
-        for &(_, operator, _) in crate::workload::term::SYMBOLS {
+        for &(_, operator, _) in &SYMBOLS {
             for (left, right) in values.iter().flat_map(|l| values.iter().map(move |r| (l, r))) {
                 let combined = Lanes::combine(operator, left, right);
                 for lane in 0..32 {
-                    let alone = apply(operator, left.get(lane), right.get(lane));
+                    let alone = operator.wrapping(left.get(lane), right.get(lane));
                     assert_eq!(combined.get(lane), alone, "{operator:?} {left:?} {right:?}");
                     assert_eq!(combined.each()[lane], alone);
                 }
@@ -368,8 +344,8 @@ mod tests {
 
     #[test]
     fn hashed_numbers_fill_their_range_evenly() {
-        let keys: Box<[_]> = [Expression::Variable(Variable::Loop(0))].into();
-        let hash = Expression::Draw { seed: 3, keys, law: Law::Even(10) };
+        let keys: Box<[_]> = [LaneExpression::Variable(Variable::Loop(0))].into();
+        let hash = LaneExpression::Draw { seed: 3, keys, distribution: Distribution::Even(10) };
         let mut counts = [0_u32; 10];
         for k in 0..10_000 {
             let Lanes::Same(value) = hash.lanes(&Scope { loops: &[k], ..scope() }) else {

@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use gpumodel_core::isa::{Access, AddressMode, Code, Instruction, Launch};
 use gpumodel_core::units::{to_u32, to_u64, to_usize};
 
-use super::declared::Workload;
-use super::error::SynthError;
-use super::kernel::{Cta, Kernel};
-use super::walk::Walk;
+use super::{Cta, CtaRecords, Kernel, Workload, WorkloadError};
 
 /// What was written of one launch, or of several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,8 +39,8 @@ impl Totals {
 pub(super) enum Halt {
     /// The output refused bytes.
     Output(io::Error),
-    /// The workload does something that no kernel can.
-    Workload(SynthError),
+    /// An address lies outside its space, or a warp does not end in time.
+    Workload(WorkloadError),
 }
 
 impl From<io::Error> for Halt {
@@ -75,15 +73,15 @@ pub(super) fn write_kernel(
 /// Bytes of the text of the first CTA of `kernel`.
 ///
 /// # Errors
-/// When it does what no CTA can.
-pub(super) fn cta_bytes(workload: &Workload, kernel: &Kernel) -> Result<u64, SynthError> {
+/// When an address of it lies outside its space, or a warp of it does not end in time.
+pub(crate) fn cta_bytes(workload: &Workload, kernel: &Kernel) -> Result<u64, WorkloadError> {
     let mut writer = KernelText::new(workload, kernel);
     writer.cta(&kernel.cta(0))?;
     Ok(to_u64(writer.text.len()))
 }
 
-/// What stands before the first CTA of a launch.
-pub(super) fn header(launch: &Launch) -> String {
+/// The text before the first CTA of a launch.
+pub(crate) fn header(launch: &Launch) -> String {
     let mut text = String::new();
     write_header(&mut text, launch).expect("a String takes everything");
     text
@@ -113,8 +111,8 @@ fn write_header(text: &mut String, launch: &Launch) -> std::fmt::Result {
 
 /// The text of one launch while it is written.
 struct KernelText<'a> {
-    walk: Walk<'a>,
-    code: std::sync::Arc<Code>,
+    records: CtaRecords<'a>,
+    code: Arc<Code>,
     /// Per instruction: what stands before and behind the mask.
     fixed: Vec<(String, String)>,
     text: String,
@@ -130,7 +128,7 @@ impl<'a> KernelText<'a> {
         let code = kernel.code();
         let fixed: Vec<_> = code.instructions.iter().map(|i| fixed_parts(i, &code)).collect();
         Self {
-            walk: Walk::new(workload, kernel),
+            records: CtaRecords::new(workload, kernel),
             executed: vec![0; fixed.len()],
             code,
             fixed,
@@ -150,7 +148,7 @@ impl<'a> KernelText<'a> {
         self.totals
     }
 
-    fn cta(&mut self, cta: &Cta) -> Result<(), SynthError> {
+    fn cta(&mut self, cta: &Cta) -> Result<(), WorkloadError> {
         let position = cta.position();
         self.text.push_str("\n#BEGIN_TB\n\nthread block = ");
         let _ = writeln!(self.text, "{},{},{}", position.x, position.y, position.z);
@@ -165,10 +163,10 @@ impl<'a> KernelText<'a> {
     }
 
     /// Fills `lines` with the instructions of a warp; gives their number.
-    fn warp(&mut self, cta: &Cta, warp: u32) -> Result<u64, SynthError> {
-        let Self { walk, code, fixed, lines, totals, executed, .. } = self;
+    fn warp(&mut self, cta: &Cta, warp: u32) -> Result<u64, WorkloadError> {
+        let Self { records, code, fixed, lines, totals, executed, .. } = self;
         lines.clear();
-        walk.warp(cta, warp, |index, mask, access| {
+        records.warp(cta, warp, |index, mask, access| {
             executed[index] += 1;
             totals.thread_instructions += u64::from(mask.count_ones());
             let (before, behind) = &fixed[index];

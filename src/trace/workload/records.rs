@@ -1,60 +1,59 @@
-//! A warp's instructions one by one, every address checked: what the texts and the stores of
-//! a workload are made of.
+//! The records of a workload's CTAs: each executed instruction with its lanes and addresses,
+//! every address checked. The texts and the stores of a workload are made of them.
 
-use std::sync::Arc;
-
-use gpumodel_core::isa::{Access, Code, Launch};
+use gpumodel_core::isa::{Access, Launch};
 use gpumodel_core::units::to_usize;
 
-use super::declared::Workload;
-use super::error::{Fault, SynthError};
-use super::kernel::{Cta, Kernel};
-use super::program::Bounds;
-use super::stream::WarpStream;
+use super::program::{Bounds, Program};
+use super::{Cta, Kernel, WarpStream, Workload, WorkloadError};
 
 /// Most dynamic instructions of one warp: a text's lines are held until their number is known.
 const WARP_INSTRUCTIONS: u64 = 1 << 20;
 /// Bytes of a thread's local memory.
 const LOCAL_BYTES: u64 = 1 << 24;
 
-/// Goes through the warps of a launch.
-pub(super) struct Walk<'a> {
+/// Reads the records of the warps of a launch.
+pub(crate) struct CtaRecords<'a> {
     workload: &'a Workload,
     launch: &'a Launch,
-    code: Arc<Code>,
+    program: &'a Program,
     access: Access,
 }
 
-impl<'a> Walk<'a> {
-    /// Through those of `kernel`, which is of `workload`.
-    pub(super) fn new(workload: &'a Workload, kernel: &'a Kernel) -> Self {
-        Self { workload, launch: kernel.launch(), code: kernel.code(), access: Access::default() }
+impl<'a> CtaRecords<'a> {
+    /// Those of `kernel`, which is of `workload`.
+    pub(crate) fn new(workload: &'a Workload, kernel: &'a Kernel) -> Self {
+        let (launch, program) = (kernel.launch(), kernel.program());
+        Self { workload, launch, program, access: Access::default() }
     }
 
     /// Gives each instruction of a warp to `take`: its index in the code, its lanes, and its
-    /// addresses where it has a width. Gives their number.
+    /// addresses where it has a width. Returns their number.
     ///
     /// # Errors
     /// When an address lies outside its space or is not aligned, or when the warp does not end
     /// in time.
-    pub(super) fn warp(
+    pub(crate) fn warp(
         &mut self,
         cta: &Cta,
         warp: u32,
         mut take: impl FnMut(usize, u32, Option<&Access>),
-    ) -> Result<u64, SynthError> {
+    ) -> Result<u64, WorkloadError> {
         let mut stream = cta.warp(warp);
         let mut count = 0;
         while let Some(segment) = stream.next_segment() {
-            let segment = self.code.segments[to_usize(segment)];
+            let segment = self.program.code.segments[to_usize(segment)];
             for index in segment.range().take(to_usize(stream.left())) {
                 let stepped = if count == WARP_INSTRUCTIONS {
-                    let what = format!("more than {WARP_INSTRUCTIONS} instructions");
-                    Err(Fault::new(stream.addressed().1, what))
+                    Err(format!("more than {WARP_INSTRUCTIONS} instructions"))
                 } else {
                     self.step(index, &mut stream, &mut take)
                 };
-                stepped.map_err(|fault| self.told(fault, cta, warp))?;
+                stepped.map_err(|what| {
+                    let (name, position) = (&self.launch.name, cta.position());
+                    let what = format!("kernel `{name}`, CTA {position}, warp {warp}: {what}");
+                    WorkloadError::invalid(&self.program.actions[index].place, what)
+                })?;
                 count += 1;
             }
         }
@@ -66,31 +65,25 @@ impl<'a> Walk<'a> {
         index: usize,
         stream: &mut WarpStream,
         take: &mut impl FnMut(usize, u32, Option<&Access>),
-    ) -> Result<(), Fault> {
+    ) -> Result<(), String> {
         let mask = stream.mask();
-        if self.code.instructions[index].width == 0 {
+        if self.program.code.instructions[index].width == 0 {
             stream.skip(1);
             take(index, mask, None);
             return Ok(());
         }
-        let (bounds, at) = stream.addressed();
         stream.access(&mut self.access);
-        self.check(index, bounds, at)?;
+        self.check(index)?;
         take(index, mask, Some(&self.access));
         Ok(())
     }
 
-    /// The error for a fault of a warp.
-    fn told(&self, fault: Fault, cta: &Cta, warp: u32) -> SynthError {
-        let (name, position) = (&self.launch.name, cta.position());
-        let what = format!("kernel `{name}`, CTA {position}, warp {warp}: {}", fault.what);
-        self.workload.fault(Fault { what, ..fault })
-    }
-
     /// Every active address lies in its space and is aligned to its width.
-    fn check(&self, index: usize, bounds: Option<Bounds>, at: usize) -> Result<(), Fault> {
-        let instruction = &self.code.instructions[index];
-        let opcode = &self.code.opcodes[to_usize(instruction.opcode)];
+    fn check(&self, index: usize) -> Result<(), String> {
+        let code = &self.program.code;
+        let instruction = &code.instructions[index];
+        let opcode = &code.opcodes[to_usize(instruction.opcode)];
+        let bounds = self.program.actions[index].address.as_ref().map(|(bounds, _)| *bounds);
         // An address of LDSM names a row of 16 bytes, whatever the width says.
         let matrix = opcode.starts_with("LDSM");
         let width = if matrix { 16 } else { u64::from(instruction.width) };
@@ -101,7 +94,7 @@ impl<'a> Walk<'a> {
                 Some(format!("the address {address:#x} is no multiple of {width}"))
             };
             if let Some(what) = wrong {
-                return Err(Fault::new(at, format!("lane {lane}: {opcode}: {what}")));
+                return Err(format!("lane {lane}: {opcode}: {what}"));
             }
         }
         Ok(())

@@ -1,22 +1,126 @@
-//! Zipf's law: of the numbers in `0..range`, `i` comes with a probability proportional to
-//! 1 / (i + 1)^exponent.
+//! Random numbers of a workload: pure functions of the seed and the keys, the same on every
+//! machine, thread and run.
 //!
-//! Drawn by rejection. The range is cut into buckets, 32 per power of two, the first ones
-//! of one number each; a bucket is chosen as if all of its numbers were as probable as its
-//! first, a number of it evenly, and that is kept with the probability that its own weight
-//! asks for. So no draw costs more than a search among some hundred buckets, and most cost
-//! no power at all: a number is kept at once where even the least of its bucket would be.
+//! `hash` draws evenly, `skew` by Zipf's law: of the numbers in `0..range`, `i` comes with a
+//! probability proportional to 1 / (i + 1)^exponent.
+//!
+//! Zipf's law is drawn by rejection. The range is cut into buckets, 32 per power of two, the
+//! first ones of one number each; a bucket is chosen as if all of its numbers were as probable
+//! as its first, a number of it evenly, and that is kept with the probability of its own
+//! weight. So a draw costs a search among some hundred buckets at most, and most cost no power
+//! at all: a number is kept at once where even the least of its bucket would be.
 //!
 //! The law holds to within 2^-40 of each probability, which is rounding: a bucket's share
-//! is a multiple of 2^-63, weights are products and square roots of `f64`. Those are the
-//! only operations used beside division and comparison, and IEEE 754 fixes each of their
-//! bits, so that draws are the same on every machine; `powf` and `ln` may differ.
+//! is a multiple of 2^-63, weights are products and square roots of `f64`. Besides division
+//! and comparison those are the only operations, and IEEE 754 fixes each of their bits;
+//! `powf` and `ln` may differ between machines.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use gpumodel_core::units::to_u64;
 
-use super::random::{Bits, scale};
+/// How often each number of a range is drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Distribution {
+    /// Each in `0..range` as often as another.
+    Even(u64),
+    /// The first ones most.
+    Skewed(Arc<Zipf>),
+}
+
+impl Distribution {
+    /// That of `hash` for a range, where it is a constant.
+    pub(super) fn even(range: Option<i64>) -> Result<Self, String> {
+        let range = range.and_then(|range| u64::try_from(range).ok());
+        let range = range.filter(|&range| range > 0);
+        let wrong = "the range of `hash`, its last argument, must be a constant above 0";
+        range.map(Self::Even).ok_or_else(|| wrong.to_owned())
+    }
+
+    /// The number that a state stands for.
+    pub(super) fn draw(&self, state: u64) -> i64 {
+        match self {
+            Self::Even(range) => scale(state, *range),
+            Self::Skewed(zipf) => zipf.draw(state),
+        }
+    }
+}
+
+/// Most pairs of exponent and range of a workload: each is a table.
+const SKEWED: usize = 64;
+
+/// The skewed distributions of a workload, each computed once.
+#[derive(Debug, Default)]
+pub(super) struct Distributions(RefCell<BTreeMap<(u32, u64), Arc<Zipf>>>);
+
+impl Distributions {
+    /// That of `skew` for an exponent in hundredths and a range, where they are constants.
+    pub(super) fn skewed(
+        &self,
+        exponent: Option<i64>,
+        range: Option<i64>,
+    ) -> Result<Distribution, String> {
+        let wrong = |what: &str, found: Option<i64>, expected: &str| {
+            let found = found.map_or("no constant".to_owned(), |found| found.to_string());
+            format!("{what} of `skew` is {found}, expected {expected}")
+        };
+        let power = exponent.and_then(|found| u32::try_from(found).ok());
+        let power = power.filter(|found| Zipf::EXPONENTS.contains(found));
+        let power = power.ok_or_else(|| {
+            wrong("the exponent, last but one,", exponent, "1 to 400, in hundredths")
+        })?;
+        let below = range.and_then(|found| u64::try_from(found).ok());
+        let below = below.filter(|found| Zipf::RANGES.contains(found));
+        let below = below.ok_or_else(|| wrong("the range, last,", range, "1 to 2^40"))?;
+        let mut made = self.0.borrow_mut();
+        if made.len() == SKEWED && !made.contains_key(&(power, below)) {
+            return Err(format!("`skew` has more than {SKEWED} pairs of exponent and range"));
+        }
+        let zipf = made.entry((power, below)).or_insert_with(|| Arc::new(Zipf::new(power, below)));
+        Ok(Distribution::Skewed(Arc::clone(zipf)))
+    }
+}
+
+/// Adds a key to the state of a draw.
+pub(super) fn mix_in(state: u64, key: i64) -> u64 {
+    mix(state ^ mix(key.cast_unsigned().wrapping_add(STEP)))
+}
+
+/// What SplitMix64 adds from number to number.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+fn mix(value: u64) -> u64 {
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+/// A number in `0..range` from 64 mixed bits, without the bias of a remainder.
+pub(super) fn scale(bits: u64, range: u64) -> i64 {
+    let high = (u128::from(bits) * u128::from(range)) >> 64;
+    i64::try_from(high).unwrap_or(i64::MAX)
+}
+
+/// As many mixed bits as a draw needs: SplitMix64 from one state on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bits(u64);
+
+impl Bits {
+    /// Those of a state.
+    pub(super) fn of(state: u64) -> Self {
+        Self(state)
+    }
+
+    /// The next 64.
+    pub(super) fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(STEP);
+        mix(self.0)
+    }
+}
 
 /// The law for one exponent and range.
 #[derive(Debug, PartialEq, Eq)]
@@ -130,8 +234,7 @@ fn parts(part: f64) -> u64 {
 mod tests {
     use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-    use super::super::random::mix_in;
-    use super::{Zipf, decimal, power, width};
+    use super::{Bits, Distributions, Zipf, decimal, mix_in, power, scale, width};
 
     /// How often each of `range` numbers comes in so many draws.
     fn counts(law: &Zipf, range: usize, draws: i64) -> Vec<u64> {
@@ -205,5 +308,32 @@ mod tests {
         assert_eq!(Zipf::new(300, 1).draw(5), 0);
         let whole = Zipf::new(1, 1 << 40);
         assert!((0..1000).all(|key| (0..1 << 40).contains(&whole.draw(mix_in(9, key)))));
+    }
+
+    #[test]
+    fn bits_fill_a_range_from_end_to_end() {
+        assert_eq!((scale(u64::MAX, 10), scale(0, 10)), (9, 0));
+        assert_eq!(scale(u64::MAX, u64::MAX), i64::MAX);
+    }
+
+    #[test]
+    fn bits_are_splitmix64() {
+        // The first numbers of seed 1234567, as published with the generator.
+        let mut bits = Bits::of(1_234_567);
+        let drawn = [bits.draw(), bits.draw(), bits.draw()];
+        assert_eq!(
+            drawn,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
+    }
+
+    #[test]
+    fn a_distribution_is_made_once_and_64_at_most() {
+        let all = Distributions::default();
+        let law = |range| all.skewed(Some(100), Some(range));
+        assert_eq!(law(5), law(5));
+        assert!((1..=64).all(|range| law(range).is_ok()));
+        assert!(law(65).unwrap_err().contains("more than 64 pairs"));
+        assert!(law(64).is_ok());
     }
 }
