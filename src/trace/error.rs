@@ -87,7 +87,7 @@ fn remedy(offset: u64) -> &'static str {
 
 /// What is wrong in a block of bytes, before the file is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct ByteFault {
     /// Byte in the block.
     pub(super) at: usize,
     /// What should be there.
@@ -98,7 +98,7 @@ pub(super) struct Fault {
     unread: Option<io::ErrorKind>,
 }
 
-impl Fault {
+impl ByteFault {
     /// A fault at byte `at`.
     pub(super) fn new(at: usize, expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self { at, expected: expected.into(), found: found.into(), unread: None }
@@ -134,6 +134,32 @@ impl Fault {
         TraceError::Store {
             path: path.to_path_buf(),
             offset,
+            expected: self.expected,
+            found: self.found,
+        }
+    }
+}
+
+/// A line of a text that is not what it should be, before the file is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LineFault {
+    /// Counted from 0, from wherever the reader started.
+    pub(crate) line: u64,
+    pub(crate) expected: String,
+    pub(crate) found: String,
+}
+
+impl LineFault {
+    /// A fault in line `line`.
+    pub(crate) fn new(line: u64, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        Self { line, expected: expected.into(), found: found.into() }
+    }
+
+    /// The error of the file at `path`; `first` is the number of line 0.
+    pub(crate) fn in_file(self, path: &Path, first: u64) -> TraceError {
+        TraceError::Text {
+            path: path.to_path_buf(),
+            line: first + self.line,
             expected: self.expected,
             found: self.found,
         }

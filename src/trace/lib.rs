@@ -56,5 +56,5 @@ pub use import::{
     expand, sources,
 };
 pub use store::{
-    Command, Cta, CtaTrailingFields, KernelSummary, Store, Survey, WarpCursor, export,
+    Command, Cta, CtaTrailingFields, KernelSummary, Store, TraceStatistics, WarpCursor, export,
 };

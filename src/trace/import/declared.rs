@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gpumodel_core::isa::{Access, AddressMode, Code};
+use gpumodel_core::isa::{Access, Code};
 use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
 use rayon::prelude::*;
 
@@ -15,9 +15,8 @@ use super::accelsim::header::{self, Header};
 use super::request::{ConvertReport, Progress};
 use crate::error::TraceError;
 use crate::store::Command;
-use crate::store::kernel_writer::{self, MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
+use crate::store::chunk_writer::{self, MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
 use crate::store::records::{Batch, Block, Lines, Piece, Record, Static};
-use crate::store::varint::low_byte;
 use crate::store::writer::StoreWriter;
 use crate::workload::{self, CtaRecords, Kernel, Workload};
 
@@ -95,7 +94,7 @@ impl<'a> LaunchSource<'a> {
         let launch = &self.header.launch;
         let index = writer.kernel(launch, &self.header.text);
         writer.command(Command::Kernel(index));
-        let mut kernel = kernel_writer::Kernel::new(writer, launch.grid);
+        let mut kernel = chunk_writer::Kernel::new(writer, launch.grid);
         let mut numbers = Arc::new(vec![u32::MAX; self.statics.len()]);
         let ctas = to_usize(launch.grid.count());
         let (mut next, mut round) = (0, 1);
@@ -211,7 +210,7 @@ impl Gathered {
         }
         batch.records.push(Record { number, mask });
         if let Some(access) = access {
-            let lines = lines(access, &mut batch.deltas);
+            let lines = Lines::of(access, &mut batch.deltas);
             batch.accesses.push(lines);
         }
     }
@@ -228,20 +227,6 @@ impl Gathered {
         let warps = self.warps.into_iter().map(pieces).collect();
         Block { position, warps, note: Vec::new() }
     }
-}
-
-/// The addresses as a line lists them; differences go to `deltas`.
-fn lines(access: &Access, deltas: &mut Vec<i64>) -> Lines {
-    let (first, mut last) = (deltas.len(), access.base);
-    if access.mode != AddressMode::Stride {
-        for (_, address) in access.active().skip(1) {
-            deltas.push(address.wrapping_sub(last).cast_signed());
-            last = address;
-        }
-    }
-    let delta_count = low_byte(to_u64(deltas.len() - first));
-    let Access { mode, base, stride, .. } = *access;
-    Lines { mode, base, stride, deltas: to_u32(first), delta_count }
 }
 
 #[cfg(test)]

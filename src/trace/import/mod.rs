@@ -4,17 +4,14 @@
 //! Formats and compressions are found from the content, never from names.
 
 mod accelsim;
-mod by_warp;
-mod cta_selector;
 mod declared;
-mod description;
 mod list;
 mod memlog;
-mod read_ahead;
 mod request;
 mod source;
-mod text_fault;
 mod tracez;
+mod unrecognised;
+mod warp_records;
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +22,6 @@ use gpumodel_core::units::to_u64;
 use crate::error::TraceError;
 use crate::store::writer::StoreWriter;
 use crate::store::{Command, Store};
-use gpumodel_core::units::quoted;
 
 use list::{Plan, Step};
 use source::{Source, TextBlock};
@@ -232,38 +228,9 @@ fn import_source(
     let first = source.block()?;
     let first = first.unwrap_or(TextBlock { bytes: Vec::new(), first_line: 1 });
     let format = FORMATS.iter().find(|format| (format.recognise)(&first.bytes));
-    let Some(format) = format else { return Err(none(source.path(), &first)) };
+    let Some(format) = format else { return Err(unrecognised::error(source.path(), &first)) };
     let cut = source.cut();
-    (format.import)(source, first, request, writer, progress).map_err(|error| cut.told(error))
-}
-
-/// The error of a file at `path` that is of no format; `first` is its beginning.
-fn none(path: &Path, first: &TextBlock) -> TraceError {
-    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-    let start = first.bytes.trim_ascii().split(|&byte| byte == b'\n').next();
-    let found = quoted(start.unwrap_or_default().trim_ascii_end());
-    TraceError::Text {
-        path: path.to_path_buf(),
-        line: first.first_line,
-        expected: names.join("; or "),
-        found: match description::told(&first.bytes, path).or_else(|| void(path, first)) {
-            Some(words) => format!("{found}: {words}"),
-            None => found,
-        },
-    }
-}
-
-/// How the file at `path` comes to have no text, if it has none.
-fn void(path: &Path, first: &TextBlock) -> Option<String> {
-    if !first.bytes.trim_ascii().is_empty() {
-        return None;
-    }
-    let packed = fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
-    Some(String::from(match (first.bytes.is_empty(), packed) {
-        (false, _) => "the file has blank lines alone",
-        (true, true) => "what the file packs is empty",
-        (true, false) => "the file is empty",
-    }))
+    (format.import)(source, first, request, writer, progress).map_err(|error| cut.explain(error))
 }
 
 impl ConvertReport {

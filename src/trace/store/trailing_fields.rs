@@ -11,7 +11,7 @@ use gpumodel_core::units::{to_u64, to_usize};
 
 use super::records::Block;
 use super::varint::{self, Reader};
-use crate::error::Fault;
+use crate::error::ByteFault;
 
 /// Packs the tails and notes of `blocks`; empty when there are none.
 pub(super) fn pack(blocks: &[Block]) -> Vec<u8> {
@@ -84,7 +84,7 @@ pub(super) fn unpack(
     bytes: &[u8],
     ctas: usize,
     warps: usize,
-) -> Result<Vec<CtaTrailingFields>, Fault> {
+) -> Result<Vec<CtaTrailingFields>, ByteFault> {
     let mut reader = Reader::new(bytes);
     let count = reader.count(1);
     let table: Vec<&[u8]> = (0..count)
@@ -94,7 +94,7 @@ pub(super) fn unpack(
         })
         .collect();
     if ctas.saturating_mul(warps) > reader.left() {
-        return Err(Fault::new(0, "tails for every warp", "fewer bytes than warps"));
+        return Err(ByteFault::new(0, "tails for every warp", "fewer bytes than warps"));
     }
     let mut all = Vec::with_capacity(ctas);
     for _ in 0..ctas {

@@ -10,28 +10,26 @@ mod line;
 mod line_cache;
 pub(super) mod parse;
 #[cfg(test)]
-mod plain;
+mod plain_tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::error::TraceError;
+use crate::error::{LineFault, TraceError};
 use crate::store::Command;
 use crate::store::layout::MOST_STATICS;
 use crate::store::records::Block;
 use crate::store::writer::StoreWriter;
 use gpumodel_core::units::quoted;
 
-use super::by_warp::{RawBlock, Room, Warps};
-use super::cta_selector::Pick;
-use super::read_ahead::carry;
 use super::request::{ConvertRequest, Progress};
-use super::source::{Source, TextBlock};
-use super::text_fault::Fault;
+use super::source::{Source, TextBlock, read_ahead};
+use super::warp_records::{MemoryLimit, RawBlock, WarpRecords};
 use super::{Imported, Outcome};
-use crate::store::kernel_writer::Kernel;
+use crate::filter::CtaSelector;
+use crate::store::chunk_writer::Kernel;
 use grouped::{Frames, Numbered};
 use header::Header;
 use parse::{Dialect, Piece, parse};
@@ -69,7 +67,7 @@ pub(crate) fn import(
 }
 
 /// The form of the lines, from the first ones after the header.
-pub(crate) fn dialect(body: &[u8], header: &Header) -> Result<Dialect, Fault> {
+pub(crate) fn dialect(body: &[u8], header: &Header) -> Result<Dialect, LineFault> {
     let lines = body.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     let raw = lines
         .clone()
@@ -81,7 +79,7 @@ pub(crate) fn dialect(body: &[u8], header: &Header) -> Result<Dialect, Fault> {
     if raw && leading < 4 {
         let expected = "`#BEGIN_TB`, or raw lines of CTA x, y, z, warp, PC and mask".to_owned();
         let found = quoted(lines.next().unwrap_or_default());
-        return Err(Fault { line: header.lines, expected, found });
+        return Err(LineFault { line: header.lines, expected, found });
     }
     let leading = if leading < 4 { 0 } else { leading };
     let (grid, warps_per_cta) = (header.launch.grid, header.launch.warps_per_cta());
@@ -108,16 +106,16 @@ fn leading(line: &[u8], line_info: bool) -> Option<usize> {
 }
 
 /// A raw trace has no frame.
-fn only_lines(piece: &Piece) -> Result<(), Fault> {
+fn only_lines(piece: &Piece) -> Result<(), LineFault> {
     let Some(mark) = piece.marks.first() else { return Ok(()) };
     let expected = "only instruction lines in a raw trace".to_owned();
-    Err(Fault { line: mark.line, expected, found: format!("{:?}", mark.mark) })
+    Err(LineFault { line: mark.line, expected, found: format!("{:?}", mark.mark) })
 }
 
 /// Fails when instructions are not `few`.
-fn few(few: bool) -> Result<(), Fault> {
+fn few(few: bool) -> Result<(), LineFault> {
     let expected = "at most a million distinct instructions".to_owned();
-    few.then_some(()).ok_or_else(|| Fault { line: 0, expected, found: "more".to_owned() })
+    few.then_some(()).ok_or_else(|| LineFault { line: 0, expected, found: "more".to_owned() })
 }
 
 /// One file on its way.
@@ -126,8 +124,8 @@ pub(crate) struct Import<'w> {
     dialect: Dialect,
     kernel: Kernel<'w>,
     frames: Frames,
-    warps: Warps,
-    pick: Pick,
+    warps: WarpRecords,
+    pick: CtaSelector,
     pub(crate) imported: Imported,
     last_line: u64,
 }
@@ -144,14 +142,14 @@ impl<'w> Import<'w> {
         let launch = &header.launch;
         let index = writer.kernel(launch, &header.text);
         writer.command(Command::Kernel(index));
-        let room = Room::beside(&request.output, request.memory());
-        let pick = || Pick::new(request.filter.ctas.clone());
+        let limit = MemoryLimit::new(&request.output, request.memory());
+        let pick = || CtaSelector::new(request.filter.ctas.clone());
         Self {
             path: path.to_path_buf(),
             dialect,
             kernel: Kernel::new(writer, launch.grid),
             frames: Frames::new(dialect),
-            warps: Warps::new(header.tracer, launch.warps_per_cta(), room, pick()),
+            warps: WarpRecords::new(header.tracer, launch.warps_per_cta(), limit, pick()),
             pick: pick(),
             imported: Imported::default(),
             last_line: 1,
@@ -165,7 +163,7 @@ impl<'w> Import<'w> {
         first: TextBlock,
         progress: &dyn Progress,
     ) -> Result<(), TraceError> {
-        let source = carry(source, first, progress, &mut |blocks| self.take(blocks))?;
+        let source = read_ahead(source, first, progress, &mut |blocks| self.take(blocks))?;
         self.imported.text_bytes = source.text_bytes;
         self.imported.file_bytes = source.file_bytes();
         Ok(())
@@ -174,11 +172,11 @@ impl<'w> Import<'w> {
     /// Parses `blocks` in parallel and takes them in order.
     fn take(&mut self, blocks: &[TextBlock]) -> Result<(), TraceError> {
         let dialect = self.dialect;
-        let pieces: Vec<Result<Piece, Fault>> =
+        let pieces: Vec<Result<Piece, LineFault>> =
             blocks.par_iter().map(|block| parse(&block.bytes, &dialect)).collect();
         for (piece, block) in pieces.into_iter().zip(blocks) {
             let first = block.first_line;
-            let in_file = |fault: Fault| fault.in_file(&self.path, first);
+            let in_file = |fault: LineFault| fault.in_file(&self.path, first);
             let piece = piece.map_err(in_file)?;
             self.last_line = first + piece.lines;
             if self.dialect.raw {
@@ -199,7 +197,7 @@ impl<'w> Import<'w> {
     }
 
     /// Takes the next piece of a grouped trace.
-    pub(crate) fn grouped(&mut self, piece: Piece) -> Result<(), Fault> {
+    pub(crate) fn grouped(&mut self, piece: Piece) -> Result<(), LineFault> {
         self.imported.note(&piece);
         let some = !self.pick.all();
         // Of some blocks only their own instructions are numbered.

@@ -12,7 +12,6 @@
 //! Records are gathered as those of raw traces are, for all launches at once: a
 //! log may mix them.
 
-mod addresses;
 mod launches;
 mod line;
 mod parse;
@@ -23,7 +22,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::error::TraceError;
+use crate::error::{LineFault, TraceError};
 use crate::store::Command;
 use crate::store::layout::MOST_STATICS;
 use crate::store::records::{Block, Static};
@@ -33,15 +32,13 @@ use gpumodel_core::units::quoted;
 use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
 
 use super::accelsim::RAW_BATCH;
-use super::by_warp::Merge;
-use super::by_warp::{NOWHERE, RawBlock, Room, Warps};
-use super::cta_selector::Pick;
-use super::read_ahead::carry;
 use super::request::{ConvertRequest, Progress};
-use super::source::{Source, TextBlock};
-use super::text_fault::Fault;
+use super::source::{Source, TextBlock, read_ahead};
+use super::warp_records::Merge;
+use super::warp_records::{MemoryLimit, NOWHERE, RawBlock, WarpRecords};
 use super::{Imported, Outcome};
-use crate::store::kernel_writer::{Kernel, MOST_CTA_INSTRUCTIONS};
+use crate::filter::CtaSelector;
+use crate::store::chunk_writer::{Kernel, MOST_CTA_INSTRUCTIONS};
 
 use launches::{Launches, Logged};
 use line::{MARK, SLOTS};
@@ -64,18 +61,18 @@ pub(super) fn import(
     writer: &mut StoreWriter,
     progress: &dyn Progress,
 ) -> Result<Outcome, TraceError> {
-    let room = Room::beside(&request.output, request.memory());
+    let limit = MemoryLimit::new(&request.output, request.memory());
     let mut log = Log {
         path: source.path().to_path_buf(),
         request,
         launches: Launches::default(),
-        warps: Warps::new(0, to_u32(SLOTS), room, Pick::default()),
+        warps: WarpRecords::new(0, to_u32(SLOTS), limit, CtaSelector::default()),
         counters: FxHashMap::default(),
         others: 0,
         pairs: 0,
         excess: 0,
     };
-    let source = carry(source, first, progress, &mut |blocks| log.take(blocks))?;
+    let source = read_ahead(source, first, progress, &mut |blocks| log.take(blocks))?;
     log.end(source.text_bytes, source.file_bytes(), writer)
 }
 
@@ -84,7 +81,7 @@ struct Log<'r> {
     path: PathBuf,
     request: &'r ConvertRequest,
     launches: Launches,
-    warps: Warps,
+    warps: WarpRecords,
     /// The PCs of static instructions without one.
     counters: FxHashMap<Static, u64>,
     others: u64,
@@ -96,11 +93,11 @@ struct Log<'r> {
 impl Log<'_> {
     /// Parses `blocks` in parallel and takes them in order.
     fn take(&mut self, blocks: &[TextBlock]) -> Result<(), TraceError> {
-        let pieces: Vec<Result<Piece, Fault>> =
+        let pieces: Vec<Result<Piece, LineFault>> =
             blocks.par_iter().map(|block| parse(&block.bytes)).collect();
         for (piece, block) in pieces.into_iter().zip(blocks) {
             let path = self.path.clone();
-            let in_file = |fault: Fault| fault.in_file(&path, block.first_line);
+            let in_file = |fault: LineFault| fault.in_file(&path, block.first_line);
             self.piece(piece.map_err(in_file)?, &in_file)?;
         }
         Ok(())
@@ -109,7 +106,7 @@ impl Log<'_> {
     fn piece(
         &mut self,
         mut piece: Piece,
-        in_file: &dyn Fn(Fault) -> TraceError,
+        in_file: &dyn Fn(LineFault) -> TraceError,
     ) -> Result<(), TraceError> {
         self.others += piece.others;
         self.pairs += piece.pairs;
@@ -121,7 +118,7 @@ impl Log<'_> {
             }
             let place = self.launches.place(head).map_err(|expected| {
                 let found = quoted(format!("CTA {}", head.cta).as_bytes());
-                in_file(Fault { line: head.line, expected, found })
+                in_file(LineFault { line: head.line, expected, found })
             })?;
             records.places.push(place.unwrap_or(NOWHERE));
         }
@@ -147,7 +144,11 @@ impl Log<'_> {
 
     fn open(&mut self, opening: line::Opening) -> Result<(), &'static str> {
         let filter = &self.request.filter;
-        self.launches.open(opening, |launch| filter.takes(launch), Pick::new(filter.ctas.clone()))
+        self.launches.open(
+            opening,
+            |launch| filter.takes(launch),
+            CtaSelector::new(filter.ctas.clone()),
+        )
     }
 
     /// `one` with a PC by the order of appearance in the log.
@@ -287,8 +288,8 @@ impl Log<'_> {
     }
 }
 
-fn more(line: u64, expected: &str) -> Fault {
-    Fault { line, expected: expected.to_owned(), found: "more".to_owned() }
+fn more(line: u64, expected: &str) -> LineFault {
+    LineFault { line, expected: expected.to_owned(), found: "more".to_owned() }
 }
 
 /// `whole` times `count` over `all`.

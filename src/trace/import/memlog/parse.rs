@@ -4,14 +4,13 @@ use std::io::BufRead;
 
 use rustc_hash::FxHashMap;
 
-use crate::store::records::{Record, Static};
-use gpumodel_core::isa::traced_width;
-use gpumodel_core::units::{Dim3, quoted, to_u32};
+use crate::store::records::{Lines, Record, Static};
+use gpumodel_core::isa::{self, traced_width};
+use gpumodel_core::units::{Dim3, WARP_LANES, quoted, to_u32};
 
 use super::super::accelsim::parse as text;
-use super::super::text_fault::Fault;
-use super::addresses::{LANES, lines, read};
 use super::line::{self, Access, Line, Opening};
+use crate::error::LineFault;
 
 /// A parsed block.
 #[derive(Debug, Default)]
@@ -48,11 +47,11 @@ type Key<'a> = (&'a str, Option<u8>, Option<u64>);
 /// Parses `text`, whole lines.
 ///
 /// # Errors
-/// A [`Fault`] at the first line of the tool that is not as it should be.
-pub(super) fn parse(text: &[u8]) -> Result<Piece, Fault> {
+/// A [`LineFault`] at the first line of the tool that is not as it should be.
+pub(super) fn parse(text: &[u8]) -> Result<Piece, LineFault> {
     let mut piece = Piece::default();
     let mut numbers: FxHashMap<Key<'_>, u32> = FxHashMap::default();
-    let mut addresses = [0; LANES];
+    let mut addresses = [0; WARP_LANES];
     let mut after = text;
     let mut number = 0;
     while !after.is_empty() {
@@ -62,13 +61,13 @@ pub(super) fn parse(text: &[u8]) -> Result<Piece, Fault> {
         let content = rest[..bytes].trim_ascii();
         let fault = |expected: &str| {
             let found = quoted(content);
-            Fault { line: number, expected: expected.to_owned(), found }
+            LineFault { line: number, expected: expected.to_owned(), found }
         };
         match line::read(content).map_err(fault)? {
             Line::Access(access) => {
-                read(access.addresses, &mut addresses).map_err(|expected| {
+                line::read_addresses(access.addresses, &mut addresses).map_err(|expected| {
                     let found = quoted(access.addresses);
-                    Fault { line: number, expected: expected.to_owned(), found }
+                    LineFault { line: number, expected: expected.to_owned(), found }
                 })?;
                 piece.access(&access, &addresses, number, &mut numbers);
             }
@@ -85,7 +84,7 @@ impl Piece {
     fn access<'a>(
         &mut self,
         access: &Access<'a>,
-        addresses: &[u64; LANES],
+        addresses: &[u64; WARP_LANES],
         line: u64,
         numbers: &mut FxHashMap<Key<'a>, u32>,
     ) {
@@ -104,9 +103,13 @@ impl Piece {
             to_u32(self.statics.len() - 1)
         });
         let batch = &mut self.records.batch;
-        let (mask, lines) = lines(addresses, &mut batch.deltas);
+        // A lane with address 0 is off.
+        let lanes = addresses.iter().enumerate();
+        let mask = lanes.fold(0, |mask, (lane, &address)| mask | u32::from(address != 0) << lane);
+        let mut listed = isa::Access::default();
+        listed.set(mask, addresses);
         batch.records.push(Record { number, mask });
-        batch.accesses.push(lines);
+        batch.accesses.push(Lines::of(&listed, &mut batch.deltas));
         self.heads.push(Head { context, id, cta, slot, line });
     }
 }

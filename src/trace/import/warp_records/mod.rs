@@ -1,11 +1,10 @@
-//! Raw text: lines of all warps as they came. Gathered per warp in a short form
-//! until the file ends, then handed on block by block, x fastest.
+//! Records that come in any order of warps, as in raw text: gathered per warp in a short form
+//! until the file ends, then taken CTA by CTA, x fastest.
 //!
 //! What is gathered beyond the memory that may be used goes to a temporary file
 //! ([`spill`]) as a sorted run; at the end all runs are merged. What comes
 //! out does not depend on where runs were cut.
 
-mod buffer;
 mod spill;
 
 use std::collections::HashMap;
@@ -15,37 +14,38 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::error::TraceError;
-use crate::store::records::{Batch, Block, Piece, Static};
+use crate::store::records::{Batch, Block, Lines, Piece, Record, Static};
+use crate::store::varint::{self, get};
+use gpumodel_core::isa::AddressMode;
 use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
 
-use super::accelsim::parse as piece;
-use super::cta_selector::Pick;
-use crate::store::kernel_writer::{MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
-use buffer::{Part, Parts, Strand};
+use super::accelsim::parse;
+use crate::filter::CtaSelector;
+use crate::store::chunk_writer::{MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
 pub(super) use spill::Merge;
 use spill::Spill;
 
 /// Versions from which `LDGSTS` leaves two records: the number of the tracer,
 /// or any that prints immediates.
 const PAIRS_SINCE: u32 = 5;
-/// Bytes of a warp's strand and of its place, whatever it holds.
-const STRAND_BYTES: usize = size_of::<Strand>() + 32;
+/// Bytes of a warp's buffer and of its place, whatever it holds.
+const BUFFER_BYTES: usize = size_of::<WarpBuffer>() + 32;
 
 /// The place of a record that is not taken.
 pub(super) const NOWHERE: u64 = u64::MAX;
 
 /// How much may be gathered in memory, and where the rest goes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Room {
+pub(super) struct MemoryLimit {
     /// Bytes of records in memory.
     pub(super) bytes: usize,
     /// A folder for temporary files.
     pub(super) folder: PathBuf,
 }
 
-impl Room {
-    /// `bytes` in memory, more than that beside the file `output`.
-    pub(super) fn beside(output: &Path, bytes: usize) -> Self {
+impl MemoryLimit {
+    /// `bytes` in memory, the rest in the folder of the file `output`.
+    pub(super) fn new(output: &Path, bytes: usize) -> Self {
         let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
         Self { bytes, folder: folder.unwrap_or(Path::new(".")).to_path_buf() }
     }
@@ -53,28 +53,33 @@ impl Room {
 
 /// All warps of a raw trace.
 #[derive(Debug, Default)]
-pub(super) struct Warps {
+pub(super) struct WarpRecords {
     statics: Vec<Static>,
     numbers: HashMap<Static, u32>,
     /// By static where the blocks show it first: warp, and records before it.
     first: Vec<(u64, u64)>,
     records: u64,
-    strands: Vec<Strand>,
-    /// From linear CTA times warps plus warp to the strand.
+    buffers: Vec<WarpBuffer>,
+    /// From linear CTA times warps plus warp to the buffer.
     places: FxHashMap<u64, u32>,
     tracer: u32,
     warps_per_cta: u32,
-    pick: Pick,
-    room: Room,
-    /// Bytes of all strands, but for what the last relief had to leave.
+    pick: CtaSelector,
+    limit: MemoryLimit,
+    /// Bytes of all buffers, but for what the last spill had to leave.
     held: usize,
     spill: Option<Spill>,
 }
 
-impl Warps {
+impl WarpRecords {
     /// No records yet, of a trace of version `tracer`.
-    pub(super) fn new(tracer: u32, warps_per_cta: u32, room: Room, pick: Pick) -> Self {
-        Self { tracer, warps_per_cta, room, pick, ..Self::default() }
+    pub(super) fn new(
+        tracer: u32,
+        warps_per_cta: u32,
+        limit: MemoryLimit,
+        pick: CtaSelector,
+    ) -> Self {
+        Self { tracer, warps_per_cta, limit, pick, ..Self::default() }
     }
 
     /// How many statics were seen.
@@ -86,7 +91,7 @@ impl Warps {
     ///
     /// # Errors
     /// When records do not fit in memory and cannot be written to a file.
-    pub(super) fn piece(&mut self, piece: &piece::Piece) -> Result<(), TraceError> {
+    pub(super) fn piece(&mut self, piece: &parse::Piece) -> Result<(), TraceError> {
         let batch = &piece.batch;
         let numbers: Vec<u32> = batch.statics.iter().map(|new| self.number(new)).collect();
         let pairs: Vec<bool> = batch.statics.iter().map(|new| self.leaves_pairs(new)).collect();
@@ -102,26 +107,26 @@ impl Warps {
             if place == NOWHERE || (some && !self.pick.record(cta)) {
                 continue;
             }
-            let strand = self.strand(place);
-            let strand = &mut self.strands[strand];
+            let buffer = self.buffer(place);
+            let buffer = &mut self.buffers[buffer];
             if pairs[local] {
-                strand.half = !strand.half;
-                if strand.half {
+                buffer.half = !buffer.half;
+                if buffer.half {
                     continue;
                 }
             }
-            let before = strand.part.bytes.capacity();
-            self.held += tail.map_or(0, |(_, tail)| strand.tail(tail));
+            let before = buffer.part.bytes.capacity();
+            self.held += tail.map_or(0, |(_, tail)| buffer.tail(tail));
             let lines = lines.map(|lines| (lines, batch.deltas(lines)));
-            strand.push(numbers[local], record.mask, lines);
-            self.held += strand.part.bytes.capacity() - before;
+            buffer.push(numbers[local], record.mask, lines);
+            self.held += buffer.part.bytes.capacity() - before;
             let first = &mut self.first[to_usize(numbers[local])];
             if place < first.0 {
                 *first = (place, self.records);
             }
             self.records += 1;
-            if self.held > self.room.bytes {
-                self.relieve()?;
+            if self.held > self.limit.bytes {
+                self.spill_records()?;
             }
         }
         Ok(())
@@ -145,46 +150,46 @@ impl Warps {
         late && new.opcode.contains("LDGSTS")
     }
 
-    fn strand(&mut self, place: u64) -> usize {
-        let new = to_u32(self.strands.len());
+    fn buffer(&mut self, place: u64) -> usize {
+        let new = to_u32(self.buffers.len());
         let index = *self.places.entry(place).or_insert(new);
         if index == new {
-            self.strands.push(Strand::default());
-            self.held += STRAND_BYTES;
+            self.buffers.push(WarpBuffer::default());
+            self.held += BUFFER_BYTES;
         }
         to_usize(index)
     }
 
     /// Moves everything to the temporary file.
-    fn relieve(&mut self) -> Result<(), TraceError> {
+    fn spill_records(&mut self) -> Result<(), TraceError> {
         let halves = self.halves();
         let parts = self.parts();
         let spill = match &mut self.spill {
             Some(spill) => spill,
-            none => none.insert(Spill::create(&self.room.folder)?),
+            none => none.insert(Spill::create(&self.limit.folder)?),
         };
         spill.run(parts)?;
         for place in halves {
-            let strand = self.strand(place);
-            self.strands[strand].half = true;
+            let buffer = self.buffer(place);
+            self.buffers[buffer].half = true;
         }
         self.held = 0;
         Ok(())
     }
 
-    /// Warps that are between the two records of an `LDGSTS`.
+    /// WarpRecords that are between the two records of an `LDGSTS`.
     fn halves(&self) -> Vec<u64> {
-        let half = |index: u32| self.strands[to_usize(index)].half;
+        let half = |index: u32| self.buffers[to_usize(index)].half;
         #[allow(clippy::iter_over_hash_type)] // what is made of it has no order
         self.places.iter().filter(|(_, index)| half(**index)).map(|(&place, _)| place).collect()
     }
 
-    /// Takes all strands, ascending by warp.
+    /// Takes all buffers, ascending by warp.
     fn parts(&mut self) -> Parts {
         #[allow(clippy::iter_over_hash_type)] // sorted right away
         let mut places: Vec<(u64, u32)> = self.places.drain().collect();
         places.sort_unstable();
-        Parts { places: places.into_iter(), strands: std::mem::take(&mut self.strands) }
+        Parts { places: places.into_iter(), buffers: std::mem::take(&mut self.buffers) }
     }
 
     fn merge(&mut self) -> Result<Merge, TraceError> {
@@ -275,9 +280,9 @@ impl Blocks {
         {
             records += more;
             if records > MOST_CTA_INSTRUCTIONS || bytes > MOST_CTA_BYTES {
-                let (most, room) = (to_u64(MOST_CTA_INSTRUCTIONS), MOST_CTA_BYTES >> 20);
+                let (most, mebibytes) = (to_u64(MOST_CTA_INSTRUCTIONS), MOST_CTA_BYTES >> 20);
                 return Err(TraceError::Request(format!(
-                    "thread block {position} has more than {most} instructions or {room} MiB of \
+                    "thread block {position} has more than {most} instructions or {mebibytes} MiB of \
                      them; trace fewer"
                 )));
             }
@@ -287,5 +292,144 @@ impl Blocks {
             }
         }
         Ok(Some(RawBlock { position, warps, records }))
+    }
+}
+
+/// Records of one warp that follow each other, readable on their own.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    pub(super) bytes: Vec<u8>,
+    pub(super) records: usize,
+    /// Index of a record in the part, and the tail of its line.
+    pub(super) tails: Vec<(usize, Box<[u8]>)>,
+}
+
+/// A warp's part so far, and the state that its next record is written against.
+#[derive(Debug, Default)]
+pub(super) struct WarpBuffer {
+    pub(super) part: Part,
+    /// The last record's static, mask and base.
+    number: u32,
+    mask: u32,
+    base: u64,
+    /// An `LDGSTS` record was dropped; its second half comes.
+    pub(super) half: bool,
+}
+
+/// The parts of many warps, ascending by warp, without those that are empty.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    /// Warp and index of its buffer.
+    pub(super) places: std::vec::IntoIter<(u64, u32)>,
+    pub(super) buffers: Vec<WarpBuffer>,
+}
+
+impl Iterator for Parts {
+    type Item = (u64, Part);
+
+    fn next(&mut self) -> Option<(u64, Part)> {
+        loop {
+            let (place, index) = self.places.next()?;
+            let part = std::mem::take(&mut self.buffers[to_usize(index)].part);
+            if part.records > 0 {
+                return Some((place, part));
+            }
+        }
+    }
+}
+
+impl WarpBuffer {
+    /// The end of the next record's line; gives the bytes that it takes, about.
+    pub(super) fn tail(&mut self, tail: &[u8]) -> usize {
+        self.part.tails.push((self.part.records, tail.into()));
+        tail.len() + 2 * size_of_val(&self.part.tails[0])
+    }
+
+    /// One record: the step from the last static and whether the mask changed,
+    /// the mask if so, then mode, base and lanes of an access.
+    pub(super) fn push(&mut self, number: u32, mask: u32, lines: Option<(&Lines, &[i64])>) {
+        let bytes = &mut self.part.bytes;
+        let step = i64::from(number) - i64::from(self.number) - 1;
+        varint::put(bytes, varint::fold(step) << 1 | u64::from(mask != self.mask));
+        if mask != self.mask {
+            bytes.extend_from_slice(&mask.to_le_bytes());
+        }
+        (self.number, self.mask) = (number, mask);
+        self.part.records += 1;
+        let Some((lines, deltas)) = lines else { return };
+        bytes.push(match lines.mode {
+            AddressMode::List => 0,
+            AddressMode::Stride => 1,
+            AddressMode::Delta => 2,
+        });
+        varint::put_signed(bytes, lines.base.wrapping_sub(self.base).cast_signed());
+        varint::put_signed(bytes, lines.stride);
+        bytes.push(lines.delta_count);
+        for delta in deltas {
+            varint::put_signed(bytes, *delta);
+        }
+        self.base = lines.base;
+    }
+}
+
+impl Part {
+    /// Bytes of its records in a batch, at most about.
+    pub(super) fn expanded(&self) -> usize {
+        let tails = self.tails.iter().map(|tail| size_of_val(tail) + tail.1.len());
+        tails.sum::<usize>() + size_of::<Record>() * self.bytes.len()
+    }
+
+    /// Appends the records to `batch`.
+    pub(super) fn expand(self, batch: &mut Batch) {
+        let first = batch.records.len();
+        batch.tails.extend(self.tails.into_iter().map(|(at, tail)| (to_u32(first + at), tail)));
+        let mut reader = PartReader::default();
+        while let Some(record) = reader.next(&self.bytes) {
+            batch.records.push(record);
+            if batch.statics[to_usize(record.number)].width > 0 {
+                let lines = reader.access(&self.bytes, &mut batch.deltas);
+                batch.accesses.push(lines);
+            }
+        }
+    }
+}
+
+/// Reads the bytes of a part, which only [`WarpBuffer::push`] writes.
+#[derive(Debug, Default)]
+struct PartReader {
+    at: usize,
+    number: i64,
+    mask: u32,
+    base: u64,
+}
+
+impl PartReader {
+    /// The next record; for one with addresses [`PartReader::access`] must follow.
+    fn next(&mut self, bytes: &[u8]) -> Option<Record> {
+        if self.at >= bytes.len() {
+            return None;
+        }
+        let head = get(bytes, &mut self.at);
+        self.number += 1 + varint::unfold(head >> 1);
+        if head & 1 == 1 {
+            let spelled = bytes[self.at..].first_chunk().expect("written by push");
+            self.mask = u32::from_le_bytes(*spelled);
+            self.at += 4;
+        }
+        Some(Record { number: to_u32(self.number), mask: self.mask })
+    }
+
+    /// The addresses of the record; differences go to `deltas`.
+    fn access(&mut self, bytes: &[u8], deltas: &mut Vec<i64>) -> Lines {
+        let mode = [AddressMode::List, AddressMode::Stride, AddressMode::Delta];
+        let mode = mode[usize::from(bytes[self.at])];
+        self.at += 1;
+        self.base = self.base.wrapping_add_signed(varint::unfold(get(bytes, &mut self.at)));
+        let stride = varint::unfold(get(bytes, &mut self.at));
+        let delta_count = bytes[self.at];
+        self.at += 1;
+        let first = to_u32(deltas.len());
+        deltas.extend((0..delta_count).map(|_| varint::unfold(get(bytes, &mut self.at))));
+        Lines { mode, base: self.base, stride, deltas: first, delta_count }
     }
 }

@@ -1,8 +1,14 @@
-//! Active masks of a warp as runs.
+//! Active masks and paths of a warp as runs.
 //!
-//! One token per run of equal masks: three bits say which of the last seven
+//! Masks: one token per run of equal masks. Three bits say which of the last seven
 //! masks (most recent first) or, as 7, that four bytes follow; five bits say the
 //! length less one, or, as 31, that a number follows with the length less 32.
+//!
+//! Paths, the segments that a warp executes: one number per step, the chunk's own segment
+//! number, doubled, plus one when the segment repeats; then a second number says how often
+//! beyond twice.
+
+use gpumodel_core::units::to_u64;
 
 use super::varint;
 
@@ -33,12 +39,12 @@ impl Recent {
 }
 
 /// Appends the runs of `masks`.
-pub(super) fn encode(masks: &[u32], out: &mut Vec<u8>) {
+pub(super) fn encode_masks(masks: &[u32], out: &mut Vec<u8>) {
     let mut recent = Recent::START;
     for run in masks.chunk_by(|a, b| a == b) {
-        let length = gpumodel_core::units::to_u64(run.len()) - 1;
+        let length = to_u64(run.len()) - 1;
         let known = recent.0.iter().position(|&mask| mask == run[0]);
-        let index = known.map_or(SPELLED, |i| varint::low_byte(gpumodel_core::units::to_u64(i)));
+        let index = known.map_or(SPELLED, |i| varint::low_byte(to_u64(i)));
         out.push(index << 5 | varint::low_byte(length.min(LONG)));
         if let Some(at) = known {
             recent.touch(at);
@@ -131,21 +137,94 @@ impl Masks {
     }
 }
 
+/// Appends the path `steps`.
+pub(super) fn encode_path(steps: &[u32], out: &mut Vec<u8>) {
+    for run in steps.chunk_by(|a, b| a == b) {
+        let step = u64::from(run[0]) << 1;
+        if let Some(more) = run.len().checked_sub(2) {
+            varint::put(out, step | 1);
+            varint::put(out, to_u64(more));
+        } else {
+            varint::put(out, step);
+        }
+    }
+}
+
+/// A position in a path that ends before byte `end`.
+#[derive(Clone, Debug)]
+pub(super) struct Path {
+    at: usize,
+    end: usize,
+    step: u32,
+    repeats: u64,
+}
+
+impl Path {
+    /// The path in bytes `at..end` of a chunk.
+    pub(super) const fn new(at: usize, end: usize) -> Self {
+        Self { at, end, step: 0, repeats: 0 }
+    }
+
+    /// The next step, as the chunk's own segment number.
+    #[inline]
+    pub(super) fn next(&mut self, bytes: &[u8]) -> Option<u32> {
+        self.run(bytes, 1).map(|(step, _)| step)
+    }
+
+    /// How often the last step comes again at once.
+    #[inline]
+    pub(super) const fn repeats(&self) -> u64 {
+        self.repeats
+    }
+
+    /// The next step and how often it comes in a row, at most `most` of them.
+    pub(super) fn run(&mut self, bytes: &[u8], most: u64) -> Option<(u32, u64)> {
+        if self.repeats == 0 {
+            if self.at >= self.end {
+                return None;
+            }
+            let token = varint::get(bytes, &mut self.at);
+            self.step = u32::try_from(token >> 1).unwrap_or(u32::MAX);
+            self.repeats = 1;
+            if token & 1 == 1 {
+                self.repeats = varint::get(bytes, &mut self.at).saturating_add(2);
+            }
+        }
+        let count = self.repeats.min(most);
+        self.repeats -= count;
+        Some((self.step, count))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Masks, encode};
+    use super::{Masks, Path, encode_masks, encode_path};
 
     #[test]
     fn runs_survive_and_sum() {
         let mut masks = vec![u32::MAX; 100];
         masks.extend([0, 5, u32::MAX, 5, 7, 8, 9, 10, 11, 12, 13, 0xffff_0000]);
         let mut bytes = Vec::new();
-        encode(&masks, &mut bytes);
+        encode_masks(&masks, &mut bytes);
         let mut reader = Masks::new(0);
         for &mask in &masks {
             assert_eq!((reader.peek(&bytes), reader.next(&bytes)), (mask, mask));
         }
         let lanes: u64 = masks.iter().map(|m| u64::from(m.count_ones())).sum();
         assert_eq!(Masks::new(0).skip(&bytes, 1_000), lanes);
+    }
+
+    #[test]
+    fn paths_survive() {
+        let steps = [0, 1, 1, 1, 2, 2, 300, 0, 0, 0, 0];
+        let mut bytes = Vec::new();
+        encode_path(&steps, &mut bytes);
+        let mut path = Path::new(0, bytes.len());
+        let read: Vec<u32> = std::iter::from_fn(|| path.next(&bytes)).collect();
+        assert_eq!(read, steps);
+        let mut path = Path::new(0, bytes.len());
+        let repeats: Vec<u64> =
+            std::iter::from_fn(|| path.next(&bytes).map(|_| path.repeats())).collect();
+        assert_eq!(repeats, [0, 2, 1, 0, 1, 0, 0, 3, 2, 1, 0]);
     }
 }

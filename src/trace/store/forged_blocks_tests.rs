@@ -7,13 +7,11 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::block;
 use super::chunk::{Chunk, Frame};
+use super::code::{self, Program};
 use super::cursor::Cta;
-use super::dictionary;
 use super::file::StoreFile;
 use super::index::{self, Index};
-use super::program::Program;
 use super::trailing_fields;
 use crate::import::{ConvertRequest, Silent, convert};
 use gpumodel_core::isa::Access;
@@ -39,15 +37,15 @@ fn blocks() -> Blocks {
     let kernel = &index.kernels()[0];
     let rows = index.chunks_of(kernel).1;
     Blocks {
-        chunk: block::read(&file, &rows[0].body).unwrap(),
-        tails: block::read(&file, &rows[0].tails).unwrap(),
-        code: block::read(&file, &index.codes()[0].body).unwrap(),
+        chunk: file.block(&rows[0].body).unwrap(),
+        tails: file.block(&rows[0].tails).unwrap(),
+        code: file.block(&index.codes()[0].body).unwrap(),
         grid: index::dim(kernel.grid),
     }
 }
 
-/// Walks at most some thousand segments of every warp.
-fn walk(chunk: Chunk, program: &Arc<Program>) {
+/// Reads at most some thousand segments of every warp.
+fn read(chunk: Chunk, program: &Arc<Program>) {
     let chunk = Arc::new(chunk);
     let mut access = Access::default();
     for (index, position) in (0_u32..).zip(chunk.positions.clone()) {
@@ -96,11 +94,11 @@ proptest! {
                 [&good.chunk, &good.tails, &good.code].map(Clone::clone);
             damage([&mut chunk, &mut tails, &mut code][usize::try_from(target).unwrap()], &edits);
             let _ = trailing_fields::unpack(&tails, 2, 2);
-            let Ok(code) = dictionary::read(&code) else { return };
+            let Ok(code) = code::read(&code) else { return };
             let program = Arc::new(Program::new(Arc::new(code)));
             let frame = Frame { program: &program, grid: good.grid, warps_per_cta: 2, ctas: 2 };
             if let Ok(chunk) = Chunk::decode(chunk, frame) {
-                walk(chunk, &program);
+                read(chunk, &program);
             }
         });
     }

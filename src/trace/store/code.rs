@@ -1,4 +1,5 @@
-//! The static tables of kernels as a block of bytes.
+//! The static tables of kernels: collected ([`Dictionary`]), as a block of bytes, and indexed
+//! for cursors ([`Program`]).
 //!
 //! | section | content |
 //! |---|---|
@@ -7,15 +8,16 @@
 //! | segments | count; per segment: first (signed difference to the end of the last one), length |
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use gpumodel_core::isa::{Code, Instruction, Register, Segment};
 use gpumodel_core::units::{to_u32, to_u64, to_usize};
 
+use super::chunk_writer::NO_MEMORY;
 use super::layout::MOST_STATICS;
-use super::pack::NO_MEMORY;
 use super::records::Static;
 use super::varint::{self, Reader};
-use crate::error::Fault;
+use crate::error::ByteFault;
 
 /// PCs usually step by this much from one instruction to the next.
 const PC_STEP: i64 = 16;
@@ -27,7 +29,7 @@ pub(super) struct Dictionary {
     opcodes: HashMap<Box<str>, u32>,
     statics: HashMap<Static, u32>,
     segments: HashMap<Segment, u32>,
-    /// Memory number of every static; see [`super::pack::pack`].
+    /// Memory number of every static; see [`super::chunk_writer`].
     pub(super) memory: Vec<u32>,
     memories: u32,
 }
@@ -133,20 +135,24 @@ fn write_instruction(instruction: &Instruction, last_pc: u64, out: &mut Vec<u8>)
 /// Reads a block that [`Dictionary::write`] wrote.
 ///
 /// # Errors
-/// A [`Fault`] that names the table that is damaged.
-pub(super) fn read(bytes: &[u8]) -> Result<Code, Fault> {
+/// A [`ByteFault`] that names the table that is damaged.
+pub(super) fn read(bytes: &[u8]) -> Result<Code, ByteFault> {
     let mut reader = Reader::new(bytes);
     let opcodes = read_opcodes(&mut reader)?;
     let count = reader.count(7);
     if count > MOST_STATICS {
-        return Err(Fault::new(reader.at(), "at most a million instructions", count.to_string()));
+        return Err(ByteFault::new(
+            reader.at(),
+            "at most a million instructions",
+            count.to_string(),
+        ));
     }
     let mut instructions = Vec::with_capacity(count);
     let mut pc = 0_u64;
     for _ in 0..count {
         let instruction = read_instruction(&mut reader, pc);
         if to_usize(instruction.opcode) >= opcodes.len() {
-            return Err(Fault::new(reader.at(), "an opcode of the table", "another"));
+            return Err(ByteFault::new(reader.at(), "an opcode of the table", "another"));
         }
         pc = instruction.pc;
         instructions.push(instruction);
@@ -154,17 +160,17 @@ pub(super) fn read(bytes: &[u8]) -> Result<Code, Fault> {
     reader.check("instructions")?;
     let segments = read_segments(&mut reader, instructions.len())?;
     if reader.left() > 0 {
-        return Err(Fault::new(reader.at(), "the end of the code block", "more bytes"));
+        return Err(ByteFault::new(reader.at(), "the end of the code block", "more bytes"));
     }
     Ok(Code { opcodes, instructions, segments })
 }
 
-fn read_opcodes(reader: &mut Reader<'_>) -> Result<Vec<String>, Fault> {
+fn read_opcodes(reader: &mut Reader<'_>) -> Result<Vec<String>, ByteFault> {
     let mut opcodes = Vec::new();
     for _ in 0..reader.count(1).min(MOST_STATICS) {
         let length = reader.count(1);
         let text = std::str::from_utf8(reader.take(length));
-        opcodes.push(text.map_err(|e| Fault::new(0, "an opcode", e.to_string()))?.to_owned());
+        opcodes.push(text.map_err(|e| ByteFault::new(0, "an opcode", e.to_string()))?.to_owned());
     }
     reader.check("opcodes")?;
     Ok(opcodes)
@@ -189,7 +195,7 @@ fn read_register(reader: &mut Reader<'_>) -> Register {
     Register::from_bits(u16::try_from(reader.number()).unwrap_or_default())
 }
 
-fn read_segments(reader: &mut Reader<'_>, instructions: usize) -> Result<Vec<Segment>, Fault> {
+fn read_segments(reader: &mut Reader<'_>, instructions: usize) -> Result<Vec<Segment>, ByteFault> {
     let count = reader.count(2);
     let mut segments = Vec::with_capacity(count);
     let mut end = 0_i64;
@@ -198,10 +204,45 @@ fn read_segments(reader: &mut Reader<'_>, instructions: usize) -> Result<Vec<Seg
         let length = reader.small();
         end = i64::from(first) + i64::from(length);
         if length == 0 || end > i64::try_from(instructions).unwrap_or(i64::MAX) {
-            return Err(Fault::new(reader.at(), "a segment of the instructions", "another"));
+            return Err(ByteFault::new(reader.at(), "a segment of the instructions", "another"));
         }
         segments.push(Segment { first, length });
     }
     reader.check("segments")?;
     Ok(segments)
+}
+
+/// The code, and where its memory instructions are.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) code: Arc<Code>,
+    /// Statics with a width, ascending; a memory number is an index here.
+    pub(super) memory: Vec<u32>,
+    /// Per static: memory instructions before it.
+    before: Vec<u32>,
+}
+
+impl Program {
+    /// Indexes `code`.
+    pub(super) fn new(code: Arc<Code>) -> Self {
+        let mut memory = Vec::new();
+        let mut before = Vec::with_capacity(code.instructions.len());
+        for (number, instruction) in code.instructions.iter().enumerate() {
+            before.push(to_u32(memory.len()));
+            if instruction.width > 0 {
+                memory.push(to_u32(number));
+            }
+        }
+        Self { code, memory, before }
+    }
+
+    /// The segment of that number.
+    pub(super) fn segment(&self, number: u32) -> Option<Segment> {
+        self.code.segments.get(to_usize(number)).copied()
+    }
+
+    /// The first memory number at or after static `number`.
+    pub(super) fn memory_from(&self, number: u32) -> u32 {
+        self.before.get(to_usize(number)).copied().unwrap_or(to_u32(self.memory.len()))
+    }
 }

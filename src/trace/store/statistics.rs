@@ -23,7 +23,7 @@ const GENERIC: &[&str] = &["LD", "ST", "ATOM"];
 
 /// Sums over the records of one or more kernels.
 #[derive(Clone, Debug, Default)]
-pub struct Survey {
+pub struct TraceStatistics {
     /// Warp instructions by opcode root.
     pub mix: BTreeMap<String, u64>,
     /// Warp instructions of which the trace says something that is kept as text
@@ -46,7 +46,7 @@ enum Reach {
 /// addresses point, and its width.
 type Steps = Vec<(u32, Reach, u64)>;
 
-impl Survey {
+impl TraceStatistics {
     /// Distinct 128-byte lines of global memory that active lanes touch.
     #[must_use]
     pub fn lines(&self) -> u64 {

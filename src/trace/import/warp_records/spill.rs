@@ -17,7 +17,7 @@ use crate::error::TraceError;
 use crate::store::varint::{self, Reader};
 use gpumodel_core::units::{to_u64, to_usize};
 
-use super::buffer::{Part, Parts};
+use super::{Part, Parts};
 
 /// Bytes written at once.
 const WRITTEN: usize = 1 << 20;

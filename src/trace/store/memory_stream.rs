@@ -11,9 +11,9 @@
 use gpumodel_core::isa::{Access, AddressMode};
 use gpumodel_core::units::{Dim3, to_usize};
 
-use super::access::{Kind, Lists, Seen};
+use super::address_model::{Kind, Lists, Seen};
+use super::address_model::{Model, Shape, Slot};
 use super::lanes;
-use super::predict::{Model, Shape, Slot};
 use super::varint;
 
 const EXPLICIT: u8 = 0x80;
