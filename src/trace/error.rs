@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use gpumodel_core::units::to_u64;
 use thiserror::Error;
 
 /// Why a trace could not be converted or a store could not be read.
@@ -115,12 +116,8 @@ impl ByteFault {
         if let Some(kind) = self.unread {
             return TraceError::io("read", path, kind.into());
         }
-        TraceError::Bytes {
-            path: path.to_path_buf(),
-            offset: gpumodel_core::units::to_u64(self.at),
-            expected: self.expected,
-            found: self.found,
-        }
+        let Self { at, expected, found, .. } = self;
+        TraceError::Bytes { path: path.to_path_buf(), offset: to_u64(at), expected, found }
     }
 
     /// The error of the store at `path` whose block starts at `offset`.
@@ -131,12 +128,8 @@ impl ByteFault {
         if let Some(kind) = self.unread {
             return TraceError::io("read", path, kind.into());
         }
-        TraceError::Store {
-            path: path.to_path_buf(),
-            offset,
-            expected: self.expected,
-            found: self.found,
-        }
+        let Self { expected, found, .. } = self;
+        TraceError::Store { path: path.to_path_buf(), offset, expected, found }
     }
 }
 
@@ -157,11 +150,7 @@ impl LineFault {
 
     /// The error of the file at `path`; `first` is the number of line 0.
     pub(crate) fn in_file(self, path: &Path, first: u64) -> TraceError {
-        TraceError::Text {
-            path: path.to_path_buf(),
-            line: first + self.line,
-            expected: self.expected,
-            found: self.found,
-        }
+        let Self { line, expected, found } = self;
+        TraceError::Text { path: path.to_path_buf(), line: first + line, expected, found }
     }
 }

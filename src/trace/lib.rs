@@ -45,6 +45,7 @@
 
 mod error;
 mod filter;
+mod grouped_text;
 mod import;
 mod store;
 pub mod workload;

@@ -15,7 +15,7 @@ use super::accelsim::header::{self, Header};
 use super::request::{ConvertReport, Progress};
 use crate::error::TraceError;
 use crate::store::Command;
-use crate::store::chunk_writer::{self, MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
+use crate::store::chunk_writer::{KernelWriter, MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
 use crate::store::records::{Batch, Block, Lines, Piece, Record, Static};
 use crate::store::writer::StoreWriter;
 use crate::workload::{self, CtaRecords, Kernel, Workload};
@@ -94,8 +94,7 @@ impl<'a> LaunchSource<'a> {
         let launch = &self.header.launch;
         let index = writer.kernel(launch, &self.header.text);
         writer.command(Command::Kernel(index));
-        let mut kernel = chunk_writer::Kernel::new(writer, launch.grid);
-        let mut numbers = Arc::new(vec![u32::MAX; self.statics.len()]);
+        let mut kernel = KernelWriter::new(writer, launch.grid);
         let ctas = to_usize(launch.grid.count());
         let (mut next, mut round) = (0, 1);
         while next < ctas {
@@ -103,7 +102,7 @@ impl<'a> LaunchSource<'a> {
             for block in self.round(begin..ctas.min(begin + round)) {
                 let mut block = block?;
                 instructions += block.instructions();
-                kernel.learn(&mut numbers, &mut block);
+                kernel.number(&mut block);
                 kernel.push(block);
                 next += 1;
             }
@@ -174,8 +173,6 @@ fn statics(code: &Code) -> Vec<Static> {
 /// The records of a CTA so far.
 struct Gathered {
     batch: Batch,
-    /// The statics that have a record.
-    seen: Vec<bool>,
     /// Per warp its records, and its first access.
     warps: Vec<(Range<usize>, usize)>,
     /// There were more records than a CTA may have.
@@ -186,7 +183,6 @@ impl Gathered {
     fn new(statics: &Arc<Vec<Static>>, warps: u32) -> Self {
         Self {
             batch: Batch { statics: Arc::clone(statics), ..Batch::default() },
-            seen: vec![false; statics.len()],
             warps: vec![(0..0, 0); to_usize(warps)],
             full: false,
         }
@@ -204,11 +200,7 @@ impl Gathered {
             (records.start, *first) = (at, batch.accesses.len());
         }
         records.end = at + 1;
-        let number = to_u32(index);
-        if !std::mem::replace(&mut self.seen[index], true) {
-            batch.order.push(number);
-        }
-        batch.records.push(Record { number, mask });
+        batch.records.push(Record { number: to_u32(index), mask });
         if let Some(access) = access {
             let lines = Lines::of(access, &mut batch.deltas);
             batch.accesses.push(lines);

@@ -11,14 +11,12 @@ use rayon::prelude::*;
 use super::address_model::{Lists, Model, Seen, WarpAccesses, classify, fit};
 use super::chunk::Streams;
 use super::code::Dictionary;
-use super::lanes;
 use super::layout::MOST_STATICS;
 use super::memory_stream::{self, StreamWriter};
 use super::records::{Batch, Block, Piece};
 use super::run_length::{encode_masks, encode_path};
-use super::trailing_fields;
-use super::varint;
 use super::writer::StoreWriter;
+use super::{lanes, trailing_fields, varint};
 use crate::error::TraceError;
 
 /// A chunk has at least this many warp instructions, unless it is the last one.
@@ -66,8 +64,8 @@ impl Group {
     }
 }
 
-/// One kernel on its way into a store.
-pub(crate) struct Kernel<'w> {
+/// Writes one kernel of a store.
+pub(crate) struct KernelWriter<'w> {
     writer: &'w mut StoreWriter,
     grid: Dim3,
     dictionary: Dictionary,
@@ -75,12 +73,12 @@ pub(crate) struct Kernel<'w> {
     open: Group,
     open_instructions: usize,
     open_warps: usize,
-    /// Full groups that wait for [`Kernel::flush`].
+    /// Full groups that wait for [`KernelWriter::flush`].
     ready: Vec<Group>,
 }
 
-impl<'w> Kernel<'w> {
-    /// A kernel that `writer` was just told of.
+impl<'w> KernelWriter<'w> {
+    /// The kernel that `writer` began last.
     pub(crate) fn new(writer: &'w mut StoreWriter, grid: Dim3) -> Self {
         let (dictionary, open, ready) = (Dictionary::default(), Group::default(), Vec::new());
         Self { writer, grid, dictionary, open, open_instructions: 0, open_warps: 0, ready }
@@ -115,22 +113,6 @@ impl<'w> Kernel<'w> {
             }
             let numbers = Arc::new(numbers);
             same.iter_mut().for_each(|piece| piece.numbers = Arc::clone(&numbers));
-        }
-    }
-
-    /// Gives `block`, of one batch, the kernel's numbers of the batch's statics. `numbers` holds
-    /// those that blocks of the same statics have so far, and takes the new ones.
-    pub(crate) fn learn(&mut self, numbers: &mut Arc<Vec<u32>>, block: &mut Block) {
-        let Some(piece) = block.warps.iter().flatten().next() else { return };
-        let batch = Arc::clone(&piece.batch);
-        for local in batch.order.iter().map(|&local| to_usize(local)) {
-            if numbers[local] == u32::MAX {
-                let number = self.dictionary.number(&batch.statics[local]);
-                Arc::make_mut(numbers)[local] = number;
-            }
-        }
-        for piece in block.warps.iter_mut().flatten() {
-            piece.numbers = Arc::clone(numbers);
         }
     }
 

@@ -10,8 +10,7 @@ use gpumodel_core::units::{Dim3, to_usize};
 use super::chunk::Chunk;
 use super::code::Program;
 use super::memory_stream::{Stream, StreamSource};
-use super::run_length::Masks;
-use super::run_length::Path;
+use super::run_length::{Masks, Path};
 
 /// One CTA of a kernel. Holds its decoded chunk; cheap to clone.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
-use gpumodel_core::units::{Dim3, to_u64, to_usize};
+use gpumodel_core::units::{Dim3, quoted, to_u64, to_usize};
 
 use super::file::{StoreFile, decompress};
 use super::layout::{
@@ -13,7 +13,6 @@ use super::layout::{
     LARGEST_BLOCK, MAGIC, MEMORY_ONLY, MOST_CTAS, MOST_THREADS, VERSION, checksum,
 };
 use crate::error::{ByteFault, TraceError};
-use gpumodel_core::units::quoted;
 
 /// The index's bytes, where the tables lie in them, and the decoded texts.
 #[derive(Debug)]

@@ -11,10 +11,8 @@
 use gpumodel_core::isa::{Access, AddressMode};
 use gpumodel_core::units::{Dim3, to_usize};
 
-use super::address_model::{Kind, Lists, Seen};
-use super::address_model::{Model, Shape, Slot};
-use super::lanes;
-use super::varint;
+use super::address_model::{Kind, Lists, Model, Seen, Shape, Slot};
+use super::{lanes, varint};
 
 const EXPLICIT: u8 = 0x80;
 const AS_IT_STANDS: u8 = 0xff;

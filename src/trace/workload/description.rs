@@ -10,7 +10,7 @@ use gpumodel_core::units::{Dim3, to_u32};
 use super::WorkloadError;
 use super::code::{read_body, read_expression};
 use super::names::Names;
-use super::program::{Budget, Frame, Program};
+use super::program::{Budget, Program};
 
 /// Address of the first buffer: where CUDA's allocations usually lie.
 const FIRST_BUFFER: i64 = 0x7f40_0000_0000;
@@ -200,14 +200,8 @@ fn read_kernel(
         let added = names.set_let(entry.name(), read_expression(&entry)?);
         added.map_err(WorkloadError::at(entry.place()))?;
     }
-    let frame = Frame {
-        grid: launch.grid,
-        block: launch.block,
-        registers: launch.registers,
-        binary_version: launch.binary_version,
-    };
     let steps = read_body(&keys.require("code")?)?;
-    let program = Arc::new(Program::compile(&steps, names, frame, budget)?);
+    let program = Arc::new(Program::compile(&steps, names, &launch, budget)?);
     let launches = to_u32(keys.integer_or(1, "launches", 1..=LAUNCHES)?);
     Ok(KernelDescription { launch, launches, program })
 }

@@ -10,14 +10,6 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
-    /// The file cannot be read.
-    #[error("cannot read the workload {}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
     /// Neither a known name nor a path.
     #[error("no workload `{name}`: {hint}")]
     Unknown {
@@ -26,7 +18,7 @@ pub enum WorkloadError {
         /// The nearest name, and what is known.
         hint: String,
     },
-    /// The file is not TOML, or has other keys or values than a workload.
+    /// The file cannot be read, is not TOML, or has other keys or values than a workload.
     #[error(transparent)]
     Toml(#[from] TomlError),
     /// The file says something that no workload can mean, or that its scale does not allow.

@@ -12,7 +12,7 @@
 //!
 //! TOML -> `description` + `code` (as written) -> `names` (expressions with their names
 //! resolved) -> `program` (segments and jumps) -> `kernel` (warps) -> `records` (checked) ->
-//! `trace_text`.
+//! `trace_folder`.
 //!
 //! Knows nothing of machines or schemes.
 
@@ -26,7 +26,6 @@ mod names;
 mod program;
 mod records;
 mod trace_folder;
-mod trace_text;
 #[allow(clippy::module_inception, reason = "the type that the module is about")]
 mod workload;
 
@@ -34,5 +33,5 @@ pub use error::WorkloadError;
 pub use kernel::{Cta, Kernel, WarpStream};
 pub(crate) use records::CtaRecords;
 pub use trace_folder::{Compression, FolderReport, write_folder};
-pub(crate) use trace_text::{cta_bytes, header};
+pub(crate) use trace_folder::{cta_bytes, header};
 pub use workload::{Workload, names};

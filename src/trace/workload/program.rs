@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gpumodel_core::expression::Expression;
-use gpumodel_core::isa::{Code, Effect, Instruction, Register, RegisterFile, Segment};
+use gpumodel_core::isa::{Code, Effect, Instruction, Launch, Register, RegisterFile, Segment};
 use gpumodel_core::toml::Place;
 use gpumodel_core::units::{Dim3, to_u32, to_u64};
 
@@ -146,31 +146,19 @@ impl Budget {
     }
 }
 
-/// What a body is compiled for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
-    /// CTAs.
-    pub(super) grid: Dim3,
-    /// Threads of a CTA.
-    pub(super) block: Dim3,
-    /// Registers per thread.
-    pub(super) registers: u32,
-    /// SASS target, which decides how program counters step.
-    pub(super) binary_version: u32,
-}
-
 impl Program {
-    /// Compiles a kernel's body.
+    /// Compiles a kernel's body, which is not empty.
     pub(super) fn compile(
         steps: &[Step],
         names: Names,
-        frame: Frame,
+        launch: &Launch,
         budget: &mut Budget,
     ) -> Result<Self, WorkloadError> {
         let mut compiler = Compiler {
             names,
             budget,
-            frame,
+            launch,
+            place: steps[0].place.clone(),
             code: Code::default(),
             actions: Vec::new(),
             moves: Vec::new(),
@@ -189,14 +177,16 @@ impl Program {
             return Err(WorkloadError::invalid(place, what));
         }
         let Compiler { code, actions, moves, .. } = compiler;
-        Ok(Self { code: Arc::new(code), actions, moves, grid: frame.grid, block: frame.block })
+        Ok(Self { code: Arc::new(code), actions, moves, grid: launch.grid, block: launch.block })
     }
 }
 
 struct Compiler<'a> {
     names: Names,
     budget: &'a mut Budget,
-    frame: Frame,
+    launch: &'a Launch,
+    /// Where the step that is compiled stands.
+    place: Place,
     code: Code,
     actions: Vec<Action>,
     moves: Vec<Move>,
@@ -208,30 +198,40 @@ struct Compiler<'a> {
 
 impl Compiler<'_> {
     fn steps(&mut self, steps: &[Step]) -> Result<(), WorkloadError> {
-        steps.iter().try_for_each(|step| match &step.kind {
-            StepKind::Line(line) => self.line(line, &step.place),
-            StepKind::Loop { index, count, counter, body } => {
-                self.repeat(index, count, counter.as_ref(), body, &step.place)
-            }
-            StepKind::Copies { index, count, body } => self.copies(index, count, body, &step.place),
-            StepKind::When { condition, body, otherwise } => {
-                self.when(condition, body, otherwise, &step.place)
-            }
-        })
+        for step in steps {
+            let outer = std::mem::replace(&mut self.place, step.place.clone());
+            match &step.kind {
+                StepKind::Line(line) => self.line(line),
+                StepKind::Loop { index, count, counter, body } => {
+                    self.repeat(index, count, counter.as_ref(), body)
+                }
+                StepKind::Copies { index, count, body } => self.copies(index, count, body),
+                StepKind::When { condition, body, otherwise } => {
+                    self.when(condition, body, otherwise)
+                }
+            }?;
+            self.place = outer;
+        }
+        Ok(())
     }
 
-    fn line(&mut self, line: &Line, at: &Place) -> Result<(), WorkloadError> {
+    /// The error of the step that is compiled.
+    fn invalid(&self, what: impl Into<String>) -> WorkloadError {
+        WorkloadError::invalid(&self.place, what)
+    }
+
+    fn line(&mut self, line: &Line) -> Result<(), WorkloadError> {
         let guard = match &line.guard {
             None => Guard::Active,
-            Some(guard) => Guard::Holds(self.resolve(guard, at)?),
+            Some(guard) => Guard::Holds(self.resolve(guard)?),
         };
         let effect = line.effect();
         if effect == Effect::Barrier && self.reach != Reach::Cta {
             let what = "a barrier in a loop or branch that not all warps of a CTA run alike \
                         would never be passed: move it out";
-            return Err(WorkloadError::invalid(at, what));
+            return Err(self.invalid(what));
         }
-        self.emit(line, guard, at)?;
+        self.emit(line, guard)?;
         if effect == Effect::Exit {
             self.close();
         }
@@ -243,17 +243,13 @@ impl Compiler<'_> {
         index: &str,
         count: &Expression,
         body: &[Step],
-        at: &Place,
     ) -> Result<(), WorkloadError> {
-        let count = self.names.constant(count).map_err(WorkloadError::at(at))?;
+        let count = self.names.constant(count).map_err(WorkloadError::at(&self.place))?;
         if !(1..=4096).contains(&count) {
-            return Err(WorkloadError::invalid(
-                at,
-                format!("`count` is {count}, expected 1 to 4096 copies"),
-            ));
+            return Err(self.invalid(format!("`count` is {count}, expected 1 to 4096 copies")));
         }
         for copy in 0..count {
-            self.names.enter_copy(index, copy).map_err(WorkloadError::at(at))?;
+            self.names.enter_copy(index, copy).map_err(WorkloadError::at(&self.place))?;
             self.steps(body)?;
             self.names.leave_copy();
         }
@@ -265,19 +261,18 @@ impl Compiler<'_> {
         condition: &Expression,
         body: &[Step],
         otherwise: &[Step],
-        at: &Place,
     ) -> Result<(), WorkloadError> {
-        let condition = self.resolve(condition, at)?;
+        let condition = self.resolve(condition)?;
         let diverges = condition.reach() == Reach::Lane;
         if diverges {
-            self.emit(&Line::bare("BSSY"), Guard::Active, at)?;
+            self.emit(&Line::bare("BSSY"), Guard::Active)?;
         }
-        self.emit(&Line::bare("BRA"), Guard::Fails(condition.clone()), at)?;
+        self.emit(&Line::bare("BRA"), Guard::Fails(condition.clone()))?;
         let enter = self.jump(Move::Enter { condition: condition.clone(), otherwise: 0 });
         let outer = self.diverge(&condition);
         self.steps(body)?;
         if !otherwise.is_empty() {
-            self.emit(&Line::bare("BRA"), Guard::Active, at)?;
+            self.emit(&Line::bare("BRA"), Guard::Active)?;
             let middle = self.jump(Move::Otherwise { condition, end: 0 });
             self.aim(enter, middle);
             self.steps(otherwise)?;
@@ -288,7 +283,7 @@ impl Compiler<'_> {
             self.aim(enter, end);
         }
         self.reach = outer;
-        if diverges { self.emit(&Line::bare("BSYNC"), Guard::Active, at) } else { Ok(()) }
+        if diverges { self.emit(&Line::bare("BSYNC"), Guard::Active) } else { Ok(()) }
     }
 
     fn repeat(
@@ -297,40 +292,36 @@ impl Compiler<'_> {
         count: &Expression,
         counter: Option<&RegisterName>,
         body: &[Step],
-        at: &Place,
     ) -> Result<(), WorkloadError> {
-        let count = self.resolve(count, at)?;
+        let count = self.resolve(count)?;
         if let Some(found) = count.constant().filter(|count| !(1..=TRIPS).contains(count)) {
-            return Err(WorkloadError::invalid(
-                at,
-                format!("`count` is {found}, expected 1 to {TRIPS}"),
-            ));
+            return Err(self.invalid(format!("`count` is {found}, expected 1 to {TRIPS}")));
         }
         let diverges = count.reach() == Reach::Lane;
         if diverges {
-            self.emit(&Line::bare("BSSY"), Guard::Active, at)?;
+            self.emit(&Line::bare("BSSY"), Guard::Active)?;
         }
         if count.constant().is_none() {
-            self.emit(&Line::bare("BRA"), Guard::NoTrips(count.clone()), at)?;
+            self.emit(&Line::bare("BRA"), Guard::NoTrips(count.clone()))?;
         }
         let outer = self.diverge(&count);
         let start = self.jump(Move::Start { count, end: 0 });
-        self.names.enter_loop(index, LOOPS).map_err(WorkloadError::at(at))?;
+        self.names.enter_loop(index, LOOPS).map_err(WorkloadError::at(&self.place))?;
         self.steps(body)?;
         self.names.leave_loop();
         if let Some(register) = counter {
-            self.count(register, at)?;
+            self.count(register)?;
         }
-        self.emit(&Line::bare("BRA"), Guard::Again, at)?;
+        self.emit(&Line::bare("BRA"), Guard::Again)?;
         self.jump(Move::Back { body: start + 1 });
         let end = self.jump(Move::Leave);
         self.aim(start, end);
         self.reach = outer;
-        if diverges { self.emit(&Line::bare("BSYNC"), Guard::Active, at) } else { Ok(()) }
+        if diverges { self.emit(&Line::bare("BSYNC"), Guard::Active) } else { Ok(()) }
     }
 
     /// The update and the test of a loop's counter.
-    fn count(&mut self, register: &RegisterName, at: &Place) -> Result<(), WorkloadError> {
+    fn count(&mut self, register: &RegisterName) -> Result<(), WorkloadError> {
         let zero = RegisterName::Fixed(Register::ZERO.number());
         let operands = vec![register.clone(), zero];
         let update = Line {
@@ -338,9 +329,9 @@ impl Compiler<'_> {
             sources: operands.clone(),
             ..Line::bare("IADD3")
         };
-        self.emit(&update, Guard::Active, at)?;
+        self.emit(&update, Guard::Active)?;
         let test = Line { sources: operands, ..Line::bare("ISETP.NE.AND") };
-        self.emit(&test, Guard::Active, at)
+        self.emit(&test, Guard::Active)
     }
 
     /// Notes that lanes diverge by `condition`; gives what was noted before.
@@ -353,9 +344,8 @@ impl Compiler<'_> {
         &mut self,
         space: AddressSpace,
         written: &Expression,
-        at: &Place,
     ) -> Result<(Bounds, LaneExpression), WorkloadError> {
-        let Resolved { expression, base, .. } = self.resolved(written, at)?;
+        let Resolved { expression, base, .. } = self.resolved(written)?;
         let bounds = match space {
             AddressSpace::Buffers => Bounds::Buffers(base.map(i64::cast_unsigned)),
             AddressSpace::Shared => Bounds::Shared,
@@ -364,17 +354,13 @@ impl Compiler<'_> {
         Ok((bounds, expression))
     }
 
-    fn resolve(
-        &mut self,
-        written: &Expression,
-        at: &Place,
-    ) -> Result<LaneExpression, WorkloadError> {
-        Ok(self.resolved(written, at)?.expression)
+    fn resolve(&mut self, written: &Expression) -> Result<LaneExpression, WorkloadError> {
+        Ok(self.resolved(written)?.expression)
     }
 
-    fn resolved(&mut self, written: &Expression, at: &Place) -> Result<Resolved, WorkloadError> {
-        let resolved = self.names.resolve(written).map_err(WorkloadError::at(at))?;
-        self.budget.take_parts(resolved.parts).map_err(WorkloadError::at(at))?;
+    fn resolved(&mut self, written: &Expression) -> Result<Resolved, WorkloadError> {
+        let resolved = self.names.resolve(written).map_err(WorkloadError::at(&self.place))?;
+        self.budget.take_parts(resolved.parts).map_err(WorkloadError::at(&self.place))?;
         Ok(resolved)
     }
 
@@ -408,20 +394,19 @@ impl Compiler<'_> {
         }
     }
 
-    fn emit(&mut self, line: &Line, guard: Guard, at: &Place) -> Result<(), WorkloadError> {
-        self.budget.take_instruction().map_err(WorkloadError::at(at))?;
+    fn emit(&mut self, line: &Line, guard: Guard) -> Result<(), WorkloadError> {
+        self.budget.take_instruction().map_err(WorkloadError::at(&self.place))?;
         let number = self.code.instructions.len();
         let opcode = self.opcode(&line.opcode);
         let destinations =
-            line.destination.iter().map(|d| self.register(d, at)).collect::<Result<_, _>>()?;
-        let sources =
-            line.sources.iter().map(|s| self.register(s, at)).collect::<Result<_, _>>()?;
+            line.destination.iter().map(|d| self.register(d)).collect::<Result<_, _>>()?;
+        let sources = line.sources.iter().map(|s| self.register(s)).collect::<Result<_, _>>()?;
         let address = match (&line.address, AddressSpace::of(&line.opcode)) {
-            (Some(written), Some(space)) => Some(self.address(space, written, at)?),
+            (Some(written), Some(space)) => Some(self.address(space, written)?),
             _ => None,
         };
         self.code.instructions.push(Instruction {
-            pc: program_counter(number, self.frame.binary_version),
+            pc: program_counter(number, self.launch.binary_version),
             opcode,
             destinations,
             sources,
@@ -430,7 +415,7 @@ impl Compiler<'_> {
             line: None,
         });
         let exits = line.effect() == Effect::Exit;
-        self.actions.push(Action { guard, address, exits, place: at.clone() });
+        self.actions.push(Action { guard, address, exits, place: self.place.clone() });
         Ok(())
     }
 
@@ -442,18 +427,18 @@ impl Compiler<'_> {
         }))
     }
 
-    fn register(&self, name: &RegisterName, at: &Place) -> Result<Register, WorkloadError> {
+    fn register(&self, name: &RegisterName) -> Result<Register, WorkloadError> {
         let number = match name {
             RegisterName::Fixed(number) => i64::from(*number),
             RegisterName::Indexed(written) => {
-                self.names.constant(written).map_err(WorkloadError::at(at))?
+                self.names.constant(written).map_err(WorkloadError::at(&self.place))?
             }
         };
         let zero = i64::from(Register::ZERO.number());
-        if number != zero && !(0..i64::from(self.frame.registers)).contains(&number) {
-            let most = self.frame.registers;
+        if number != zero && !(0..i64::from(self.launch.registers)).contains(&number) {
+            let most = self.launch.registers;
             let what = format!("register R{number}, but the kernel has `registers = {most}`");
-            return Err(WorkloadError::invalid(at, what));
+            return Err(self.invalid(what));
         }
         let number = u16::try_from(number).expect("checked against the register count");
         Ok(Register::new(RegisterFile::General, number).expect("at most 255"))

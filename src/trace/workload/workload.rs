@@ -1,12 +1,11 @@
 //! A workload: its launches and copies in order.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use gpumodel_core::isa::Launch;
-use gpumodel_core::models::ModelFiles;
-use gpumodel_core::toml::{Node, Place};
+use gpumodel_core::models::{ModelFiles, read_text};
+use gpumodel_core::toml::{Node, Place, TomlError};
 use gpumodel_core::units::{nearest, to_u32};
 
 use super::description::{Buffer, Description, KernelDescription, describe};
@@ -210,7 +209,8 @@ impl Workload {
 /// The name for errors and the text of a workload.
 fn read(name_or_path: &str, models: &ModelFiles) -> Result<(String, String), WorkloadError> {
     if name_or_path.contains('/') || name_or_path.ends_with(".toml") {
-        return read_file(Path::new(name_or_path));
+        let text = read_text(Path::new(name_or_path)).map_err(TomlError::from)?;
+        return Ok((name_or_path.to_owned(), text));
     }
     if let Some(found) = models.named(FOLDER, name_or_path) {
         return Ok((found.origin.clone(), found.text.clone().into_owned()));
@@ -252,10 +252,4 @@ fn hint(typed: &str, known: &[&str]) -> String {
     format!(
         "{meant}`gpumodel synth --list` names all; a file is named by a path with `/` or `.toml`"
     )
-}
-
-fn read_file(path: &Path) -> Result<(String, String), WorkloadError> {
-    let text = fs::read_to_string(path)
-        .map_err(|source| WorkloadError::Read { path: path.to_path_buf(), source })?;
-    Ok((path.display().to_string(), text))
 }

@@ -111,8 +111,7 @@ impl Frames {
             return Ok(());
         }
         let State::Counted { warp, left, declared } = self.state else {
-            let found = "an instruction".to_owned();
-            return Err(LineFault { line, expected: self.expected(), found });
+            return Err(LineFault::new(line, self.expected(), "an instruction"));
         };
         let count = to_u64(range.len());
         self.instructions += range.len();
@@ -126,7 +125,7 @@ impl Frames {
             String::new()
         };
         if !expected.is_empty() {
-            return Err(LineFault { line, expected, found: "more".to_owned() });
+            return Err(LineFault::new(line, expected, "more"));
         }
         self.state = State::Counted { warp, left: left - count, declared };
         self.block.warps[warp].push(records::Piece {
@@ -207,7 +206,7 @@ impl Frames {
     fn note(&mut self, text: &[u8], line: u64) -> Result<(), LineFault> {
         if self.block.note.len() + text.len() > LONGEST_NOTE {
             let expected = format!("at most {LONGEST_NOTE} bytes of further lines");
-            return Err(LineFault { line, expected, found: "more".to_owned() });
+            return Err(LineFault::new(line, expected, "more"));
         }
         if !self.block.note.is_empty() {
             self.block.note.push(b'\n');
@@ -238,7 +237,6 @@ impl Frames {
         if self.state == State::Outside {
             return Ok(());
         }
-        let found = "the end of the file: it is cut off".to_owned();
-        Err(LineFault { line: 0, expected: self.expected(), found })
+        Err(LineFault::new(0, self.expected(), "the end of the file: it is cut off"))
     }
 }

@@ -2,8 +2,7 @@
 
 use crate::store::layout::{MOST_CTAS, MOST_THREADS};
 use gpumodel_core::isa::Launch;
-use gpumodel_core::units::Dim3;
-use gpumodel_core::units::quoted;
+use gpumodel_core::units::{Dim3, quoted};
 
 use crate::error::LineFault;
 
@@ -70,7 +69,7 @@ pub(crate) fn read(text: &[u8]) -> Result<Header, LineFault> {
 
 impl Header {
     fn wrong(&self, expected: impl Into<String>, found: impl Into<String>) -> LineFault {
-        LineFault { line: self.lines, expected: expected.into(), found: found.into() }
+        LineFault::new(self.lines, expected, found)
     }
 
     fn keep(&mut self, content: &[u8]) -> Result<(), LineFault> {

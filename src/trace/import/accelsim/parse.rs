@@ -6,8 +6,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 use crate::store::records::{Batch, Lines, Record, Static};
-use gpumodel_core::units::quoted;
-use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
+use gpumodel_core::units::{Dim3, quoted, to_u32, to_u64, to_usize};
 
 use super::header::position;
 use super::line;
@@ -215,11 +214,7 @@ impl Parser<'_> {
     }
 
     fn fault(&self, expected: impl Into<String>, found: &[u8]) -> LineFault {
-        LineFault {
-            line: self.line,
-            expected: expected.into(),
-            found: quoted(found.trim_ascii_end()),
-        }
+        LineFault::new(self.line, expected, quoted(found.trim_ascii_end()))
     }
 
     /// Takes a line of the frame.

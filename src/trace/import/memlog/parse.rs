@@ -59,15 +59,11 @@ pub(super) fn parse(text: &[u8]) -> Result<Piece, LineFault> {
         // Reading from memory cannot fail.
         let bytes = after.skip_until(b'\n').unwrap_or(rest.len());
         let content = rest[..bytes].trim_ascii();
-        let fault = |expected: &str| {
-            let found = quoted(content);
-            LineFault { line: number, expected: expected.to_owned(), found }
-        };
+        let fault = |expected: &str| LineFault::new(number, expected, quoted(content));
         match line::read(content).map_err(fault)? {
             Line::Access(access) => {
                 line::read_addresses(access.addresses, &mut addresses).map_err(|expected| {
-                    let found = quoted(access.addresses);
-                    LineFault { line: number, expected: expected.to_owned(), found }
+                    LineFault::new(number, expected, quoted(access.addresses))
                 })?;
                 piece.access(&access, &addresses, number, &mut numbers);
             }

@@ -15,15 +15,12 @@ use zstd::dict::DecoderDictionary;
 
 use crate::error::{ByteFault, LineFault, TraceError};
 use crate::store::file::Map;
-use crate::store::writer::StoreWriter;
-use gpumodel_core::units::quoted;
-use gpumodel_core::units::to_u64;
+use gpumodel_core::units::{quoted, to_u64};
 
-use super::Outcome;
+use super::Conversion;
 use super::accelsim::header::{self, Header};
 use super::accelsim::parse::{Dialect, Piece, parse};
 use super::accelsim::{Import, dialect};
-use super::request::{ConvertRequest, Progress};
 use super::source::{Source, TextBlock};
 use container::{Container, Totals};
 use expand::{Job, Jobs, Slot, Text};
@@ -43,10 +40,8 @@ pub(crate) fn recognise(start: &[u8]) -> bool {
 pub(crate) fn import(
     source: Source,
     _first: TextBlock,
-    request: &ConvertRequest,
-    writer: &mut StoreWriter,
-    progress: &dyn Progress,
-) -> Result<Outcome, TraceError> {
+    conversion: &mut Conversion<'_>,
+) -> Result<(), TraceError> {
     let path = source.path();
     if let Some(name) = source.compression() {
         let damage =
@@ -55,11 +50,13 @@ pub(crate) fn import(
     }
     let map = map(path)?;
     let opened = Opened::new(path, &map)?;
-    if !request.filter.takes(&opened.header.launch) {
-        return Ok(Outcome::LeftOut(Box::new(opened.header.launch)));
+    if !conversion.request.filter.takes(&opened.header.launch) {
+        conversion.left_out.push(opened.header.launch);
+        return Ok(());
     }
+    let progress = conversion.progress;
     let dialect = opened.dialect()?;
-    let mut import = Import::new(path, dialect, &opened.header, request, writer);
+    let mut import = Import::new(path, dialect, &opened.header, conversion);
     let mut text_bytes = to_u64(opened.container.header.len());
     let make = |job: &Job<'_>, slot: &mut Slot<'_>| {
         job.expand(slot)?;
@@ -78,7 +75,9 @@ pub(crate) fn import(
     })?;
     import.imported.text_bytes = text_bytes;
     import.imported.file_bytes = to_u64(map.len());
-    import.end().map(Outcome::Taken)
+    let imported = import.end()?;
+    conversion.add(path, &imported);
+    Ok(())
 }
 
 /// Writes the `.tracez` at `path` as the grouped text that it stands for.
@@ -123,8 +122,7 @@ impl<'a> Opened<'a> {
         let header = header::read(container.header).map_err(|fault| fault.in_file(path, 1))?;
         let rest = container.header[header.bytes..].trim_ascii();
         if !rest.is_empty() {
-            let expected = "the end of the header".to_owned();
-            let fault = LineFault { line: header.lines, expected, found: quoted(rest) };
+            let fault = LineFault::new(header.lines, "the end of the header", quoted(rest));
             return Err(fault.in_file(path, 1));
         }
         let totals = container.check(header.launch.warps_per_cta()).map_err(wrong)?;

@@ -8,20 +8,22 @@
 mod spill;
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::error::TraceError;
 use crate::store::records::{Batch, Block, Lines, Piece, Record, Static};
 use crate::store::varint::{self, get};
 use gpumodel_core::isa::AddressMode;
-use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
+use gpumodel_core::units::{Dim3, to_u32, to_usize};
 
 use super::accelsim::parse;
 use crate::filter::CtaSelector;
-use crate::store::chunk_writer::{MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
+use crate::store::chunk_writer::{KernelWriter, MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
 pub(super) use spill::Merge;
 use spill::Spill;
 
@@ -242,8 +244,43 @@ pub(super) struct RawBlock {
 }
 
 impl RawBlock {
+    /// Takes the records of the next CTA, at `position`: those of `places`, in the warp that
+    /// `warp_of` gives; `most_bytes` of them at most.
+    ///
+    /// # Errors
+    /// When the temporary file cannot be read, or the CTA is too large.
+    pub(super) fn take(
+        merge: &mut Merge,
+        position: Dim3,
+        warps: u32,
+        places: Range<u64>,
+        most_bytes: usize,
+        mut warp_of: impl FnMut(u64) -> usize,
+    ) -> Result<Self, TraceError> {
+        let mut block = Self { position, warps: vec![], records: 0 };
+        block.warps.resize_with(to_usize(warps), Vec::new);
+        let mut bytes = 0;
+        while let Some((place, more)) = merge.peek()
+            && places.contains(&place)
+        {
+            block.records += more;
+            if block.records > MOST_CTA_INSTRUCTIONS || bytes > most_bytes {
+                return Err(TraceError::Request(format!(
+                    "thread block {position} has more than {MOST_CTA_INSTRUCTIONS} instructions \
+                     or {} MiB of them; trace fewer",
+                    MOST_CTA_BYTES >> 20
+                )));
+            }
+            if let Some((place, part)) = merge.next()? {
+                bytes += part.expanded();
+                block.warps[warp_of(place)].push(part);
+            }
+        }
+        Ok(block)
+    }
+
     /// The block spelled out, with `statics` and the kernel's `numbers` of them.
-    pub(super) fn block(self, statics: &Arc<Vec<Static>>, numbers: &Arc<Vec<u32>>) -> Block {
+    fn block(self, statics: &Arc<Vec<Static>>, numbers: &Arc<Vec<u32>>) -> Block {
         let mut batch = Batch { statics: Arc::clone(statics), ..Batch::default() };
         let expand = |parts: Vec<Part>| {
             let (records, access) = (batch.records.len(), batch.accesses.len());
@@ -261,6 +298,41 @@ impl RawBlock {
     }
 }
 
+/// Warp instructions of the CTAs that are spelled out at once.
+const BATCH_RECORDS: usize = 1 << 19;
+
+/// Packs the CTAs of `next` into `kernel`, with `statics` and the kernel's `numbers` of them;
+/// `None`: they are numbered as they come.
+pub(super) fn pack(
+    kernel: &mut KernelWriter<'_>,
+    statics: &Arc<Vec<Static>>,
+    numbers: Option<&Arc<Vec<u32>>>,
+    mut next: impl FnMut() -> Result<Option<RawBlock>, TraceError>,
+) -> Result<(), TraceError> {
+    let none = Arc::default();
+    loop {
+        let (mut waiting, mut records) = (Vec::new(), 0);
+        while records < BATCH_RECORDS
+            && let Some(block) = next()?
+        {
+            records += block.records;
+            waiting.push(block);
+        }
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let spell = |block: RawBlock| block.block(statics, numbers.unwrap_or(&none));
+        let spelled: Vec<Block> = waiting.into_par_iter().map(spell).collect();
+        for mut block in spelled {
+            if numbers.is_none() {
+                kernel.number(&mut block);
+            }
+            kernel.push(block);
+        }
+        kernel.flush()?;
+    }
+}
+
 impl Blocks {
     /// The next block.
     ///
@@ -272,26 +344,10 @@ impl Blocks {
         let Some((place, _)) = next else { return Ok(None) };
         let linear = place / per_cta;
         let position = self.grid.position(linear);
-        let mut warps: Vec<Vec<Part>> = Vec::new();
-        warps.resize_with(to_usize(self.warps_per_cta), Vec::new);
-        let (mut records, mut bytes) = (0, 0);
-        while let Some((place, more)) = self.merge.peek()
-            && place / per_cta == linear
-        {
-            records += more;
-            if records > MOST_CTA_INSTRUCTIONS || bytes > MOST_CTA_BYTES {
-                let (most, mebibytes) = (to_u64(MOST_CTA_INSTRUCTIONS), MOST_CTA_BYTES >> 20);
-                return Err(TraceError::Request(format!(
-                    "thread block {position} has more than {most} instructions or {mebibytes} MiB of \
-                     them; trace fewer"
-                )));
-            }
-            if let Some((place, part)) = self.merge.next()? {
-                bytes += part.expanded();
-                warps[to_usize(place % per_cta)].push(part);
-            }
-        }
-        Ok(Some(RawBlock { position, warps, records }))
+        let places = linear * per_cta..(linear + 1) * per_cta;
+        let warp = |place| to_usize(place % per_cta);
+        let most = MOST_CTA_BYTES;
+        RawBlock::take(&mut self.merge, position, self.warps_per_cta, places, most, warp).map(Some)
     }
 }
 
