@@ -11,7 +11,6 @@ use gpumodel_trace::{ConvertRequest, Progress, Store, TraceError};
 
 use super::disk_cache::{DiskCache, Kind};
 use super::error::RunError;
-use super::model_records::{ModelRecords, told};
 use super::recall::key;
 
 /// The store of a trace: converted into `cache` unless that was done before, the
@@ -37,15 +36,9 @@ pub(super) fn modelled(
     let workload = Workload::load_scaled(workload, &files, scale)?;
     let words = ["synth", workload.name(), workload.text(), &scale.to_string()].map(String::from);
     kept_or_made(key(&words), cache, |stored| {
-        let records = ModelRecords::new(&workload)?;
-        let report = gpumodel_trace::convert_launches(&records, stored, progress);
-        let remarked = |warnings: Vec<String>| warnings.into_iter().chain(workload.remark());
-        report.map(|report| remarked(report.warnings).collect()).map_err(|error| {
-            match told(error) {
-                Ok(error) => RunError::from(error),
-                Err(error) => unwritten(error, cache),
-            }
-        })
+        let report = gpumodel_trace::convert_workload(&workload, stored, progress);
+        let report = report.map_err(|error| unwritten(error, cache))?;
+        Ok(report.warnings.into_iter().chain(workload.remark()).collect())
     })
 }
 
@@ -55,6 +48,7 @@ fn unwritten(error: TraceError, cache: &Path) -> RunError {
         TraceError::Output(source) | TraceError::Io { what: "write", source, .. } => {
             RunError::Cache { path: cache.to_path_buf(), source }
         }
+        TraceError::Workload(error) => error.into(),
         error => error.into(),
     }
 }

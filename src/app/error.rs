@@ -12,7 +12,7 @@ use gpumodel_report::paper::PaperError;
 use gpumodel_sim::MachineError;
 use gpumodel_sim::config::{MemoryError, SpecError};
 use gpumodel_trace::TraceError;
-use gpumodel_trace::workload::SynthError;
+use gpumodel_trace::workload::WorkloadError;
 
 use super::queue::QueueFileError;
 use super::replay;
@@ -34,7 +34,7 @@ pub enum RunError {
     Trace(#[from] TraceError),
     /// A workload model is wrong.
     #[error(transparent)]
-    Synth(#[from] SynthError),
+    Synth(#[from] WorkloadError),
     /// A workload model is asked for at a scale that is no number.
     #[error("synth:{app}: expected one number, as scale=0.5, found {found}")]
     Scale {

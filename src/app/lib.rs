@@ -22,7 +22,6 @@ mod facts;
 mod given;
 mod hosted;
 mod memory;
-mod model_records;
 mod models;
 mod notes;
 mod parts;

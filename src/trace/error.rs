@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use gpumodel_core::units::to_u64;
 use thiserror::Error;
 
 /// Why a trace could not be converted or a store could not be read.
@@ -61,6 +62,9 @@ pub enum TraceError {
     /// The output cannot be created; the message names it.
     #[error(transparent)]
     Output(io::Error),
+    /// A workload model whose records cannot be computed.
+    #[error(transparent)]
+    Workload(#[from] crate::workload::WorkloadError),
     /// The request itself makes no sense.
     #[error("{0}")]
     Request(String),
@@ -84,7 +88,7 @@ fn remedy(offset: u64) -> &'static str {
 
 /// What is wrong in a block of bytes, before the file is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct ByteFault {
     /// Byte in the block.
     pub(super) at: usize,
     /// What should be there.
@@ -95,7 +99,7 @@ pub(super) struct Fault {
     unread: Option<io::ErrorKind>,
 }
 
-impl Fault {
+impl ByteFault {
     /// A fault at byte `at`.
     pub(super) fn new(at: usize, expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self { at, expected: expected.into(), found: found.into(), unread: None }
@@ -112,12 +116,8 @@ impl Fault {
         if let Some(kind) = self.unread {
             return TraceError::io("read", path, kind.into());
         }
-        TraceError::Bytes {
-            path: path.to_path_buf(),
-            offset: gpumodel_core::units::to_u64(self.at),
-            expected: self.expected,
-            found: self.found,
-        }
+        let Self { at, expected, found, .. } = self;
+        TraceError::Bytes { path: path.to_path_buf(), offset: to_u64(at), expected, found }
     }
 
     /// The error of the store at `path` whose block starts at `offset`.
@@ -128,11 +128,29 @@ impl Fault {
         if let Some(kind) = self.unread {
             return TraceError::io("read", path, kind.into());
         }
-        TraceError::Store {
-            path: path.to_path_buf(),
-            offset,
-            expected: self.expected,
-            found: self.found,
-        }
+        let Self { expected, found, .. } = self;
+        TraceError::Store { path: path.to_path_buf(), offset, expected, found }
+    }
+}
+
+/// A line of a text that is not what it should be, before the file is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LineFault {
+    /// Counted from 0, from wherever the reader started.
+    pub(crate) line: u64,
+    pub(crate) expected: String,
+    pub(crate) found: String,
+}
+
+impl LineFault {
+    /// A fault in line `line`.
+    pub(crate) fn new(line: u64, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        Self { line, expected: expected.into(), found: found.into() }
+    }
+
+    /// The error of the file at `path`; `first` is the number of line 0.
+    pub(crate) fn in_file(self, path: &Path, first: u64) -> TraceError {
+        let Self { line, expected, found } = self;
+        TraceError::Text { path: path.to_path_buf(), line: first + line, expected, found }
     }
 }

@@ -1,6 +1,7 @@
 //! Which launches and which of their CTAs are taken: the same words for traces
 //! and for stores.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -9,6 +10,7 @@ use cpp_demangle::{DemangleOptions, DemangleWrite, Symbol};
 use regex_lite::Regex;
 
 use gpumodel_core::isa::Launch;
+use gpumodel_core::units::to_u64;
 
 /// Names, and ids of one name, that an error lists at most.
 const MOST_NAMED: usize = 8;
@@ -268,9 +270,60 @@ impl fmt::Display for CtaChoice {
     }
 }
 
+/// Selects the CTAs of one trace as they come: the choice, and for the first N those that were
+/// taken so far.
+#[derive(Debug, Default)]
+pub(crate) struct CtaSelector {
+    choice: Option<CtaChoice>,
+    taken: BTreeSet<u64>,
+}
+
+impl CtaSelector {
+    /// Takes what `choice` says; everything when it is `None`.
+    pub(crate) fn new(choice: Option<CtaChoice>) -> Self {
+        Self { choice, taken: BTreeSet::new() }
+    }
+
+    /// Takes everything.
+    pub(crate) fn all(&self) -> bool {
+        self.choice.is_none()
+    }
+
+    /// For thread blocks one by one, in the trace's order: whether the one at
+    /// `linear` is taken.
+    pub(crate) fn block(&mut self, linear: u64) -> bool {
+        let Some(choice) = &self.choice else { return true };
+        match choice.first() {
+            None => choice.contains(linear),
+            Some(count) => to_u64(self.taken.len()) < count && self.taken.insert(linear),
+        }
+    }
+
+    /// For single records in any order: whether one of the thread block at `linear`
+    /// may be taken. In the end only those below [`CtaSelector::end`] are.
+    pub(crate) fn record(&mut self, linear: u64) -> bool {
+        let Some(choice) = &self.choice else { return true };
+        let Some(count) = choice.first() else { return choice.contains(linear) };
+        let full = to_u64(self.taken.len()) >= count;
+        if full && self.taken.last().is_some_and(|last| linear > *last) {
+            return false;
+        }
+        if self.taken.insert(linear) && full {
+            self.taken.pop_last();
+        }
+        true
+    }
+
+    /// The position after the last thread block that is taken.
+    pub(crate) fn end(&self) -> u64 {
+        let first = self.choice.as_ref().and_then(CtaChoice::first);
+        first.and(self.taken.last()).map_or(u64::MAX, |last| last + 1)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{CtaChoice, Filter, KernelIds, NamePattern};
+    use super::{CtaChoice, CtaSelector, Filter, KernelIds, NamePattern};
     use gpumodel_core::isa::Launch;
     use gpumodel_core::units::Dim3;
 
@@ -320,5 +373,18 @@ mod tests {
         let ctas = |text: &str| Filter { ctas: Some(text.parse().unwrap()), ..Filter::default() };
         assert!(ctas("9-20").takes(&launch("f")) && !ctas("10-20").takes(&launch("f")));
         assert_eq!(ctas("first:2").to_string(), "--ctas first:2");
+    }
+
+    #[test]
+    fn records_in_any_order_give_the_first_blocks() {
+        let mut selector = CtaSelector::new(Some("first:2".parse().unwrap()));
+        let taken = [9, 4, 4, 7, 9, 1, 7, 4].map(|linear| selector.record(linear));
+        assert_eq!(taken, [true, true, true, true, false, true, false, true]);
+        assert_eq!(selector.end(), 5);
+        let mut selector = CtaSelector::new(Some("2-4".parse().unwrap()));
+        assert!(
+            selector.record(2) && !selector.record(5) && selector.block(4) && !selector.block(0)
+        );
+        assert_eq!(selector.end(), u64::MAX);
     }
 }

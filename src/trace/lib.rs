@@ -45,6 +45,7 @@
 
 mod error;
 mod filter;
+mod grouped_text;
 mod import;
 mod store;
 pub mod workload;
@@ -52,7 +53,9 @@ pub mod workload;
 pub use error::TraceError;
 pub use filter::{CtaChoice, Filter, KernelIds, NamePattern};
 pub use import::{
-    Beside, ConvertReport, ConvertRequest, Launches, Progress, Silent, TakeRecord, convert,
-    convert_launches, expand, sources,
+    ConvertReport, ConvertRequest, Progress, SharedProgress, Silent, convert, convert_workload,
+    expand, sources,
 };
-pub use store::{Command, Cta, CtaTails, KernelSummary, Store, Survey, WarpCursor, export};
+pub use store::{
+    Command, Cta, CtaTrailingFields, KernelSummary, Store, TraceStatistics, WarpCursor, export,
+};

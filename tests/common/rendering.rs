@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use gpumodel::core::isa::{Access, AddressMode, Code, Instruction, Register};
 use gpumodel::core::units::Dim3;
-use gpumodel::trace::{ConvertRequest, CtaTails, Silent, Store, WarpCursor, convert};
+use gpumodel::trace::{ConvertRequest, CtaTrailingFields, Silent, Store, WarpCursor, convert};
 
 /// The reference traces, if this machine has them.
 pub(crate) fn reference() -> Option<PathBuf> {
@@ -187,7 +187,7 @@ fn fields(line: &str) -> impl Iterator<Item = &str> {
 fn compare(store: &Store, kernel: usize, ordinal: u64, parts: &[Parts], expected: &Lines<'_>) {
     let code = store.code(kernel).unwrap();
     let cta = store.cta(kernel, ordinal).unwrap();
-    let CtaTails { note, warps: tails } = store.tails(kernel, ordinal).unwrap();
+    let CtaTrailingFields { note, warps: tails } = store.tails(kernel, ordinal).unwrap();
     assert_eq!(cta.position, expected.position);
     assert_eq!(String::from_utf8(note).unwrap(), expected.notes.join("\n"));
     for warp in 0..cta.warp_count() {

@@ -17,11 +17,11 @@ fn faults_name_file_line_and_the_nearest_word() {
         ("bytes = 4096", "bytes = 'size'", 5, "unknown name `size`"),
         ("bytes = 4096", "bytes = 0", 5, "at least 1"),
         ("grid = [2]", "grid = [0]", 8, "expected 1 to"),
-        ("grid = [2]", "grid = []", 8, "empty"),
-        ("grid = [2]", "grid = 2", 8, "an integer, expected an array"),
+        ("grid = [2]", "grid = []", 8, "not empty"),
+        ("grid = [2]", "grid = 2", 8, "a list that is not empty, found 2"),
         ("block = [40]", "block = [2000]", 9, "expected 1 to 1024"),
         ("block = [40]", "block = [100, 100]", 6, "at most 1024"),
-        ("name = 'k'\n", "", 6, "no key `name`"),
+        ("name = 'k'\n", "", 6, "`kernel.name` is missing"),
         ("name = 'k'", "name = 'k", 7, ""),
         ("registers = 16", "registers = 900", 10, "expected 1 to 255"),
         ("'EXIT',", "'FADD',", 13, "must end with"),
@@ -32,15 +32,20 @@ fn faults_name_file_line_and_the_nearest_word() {
         ("'EXIT',", "'R1 = LDG R2', 'EXIT'", 13, "needs an address"),
         ("'EXIT',", "{ lop = 'k', body = ['FADD'] }, 'EXIT'", 13, "did you mean `loop`"),
         ("'EXIT',", "{ loop = 'k', count = 0, body = ['FADD'] }, 'EXIT'", 13, "expected 1 to"),
-        ("'EXIT',", "{ loop = 'k', body = ['FADD'] }, 'EXIT'", 13, "no key `count`"),
+        (
+            "'EXIT',",
+            "{ loop = 'k', body = ['FADD'] }, 'EXIT'",
+            13,
+            "`kernel.code.count` is missing",
+        ),
         ("'EXIT',", "{ copies = 'u', count = 'lane', body = ['FADD'] }, 'EXIT'", 13, "constants"),
         ("'EXIT',", "{ when = 'tx < 3', body = ['BAR.SYNC'] }, 'EXIT'", 13, "never be passed"),
-        ("'EXIT',", "7, 'EXIT'", 13, "an instruction or a table"),
+        ("'EXIT',", "7, 'EXIT'", 13, "an instruction or a section"),
     ] {
         let text = good.replacen(old, new, 1);
         assert_ne!(text, good, "{old}");
         let message = parse(&text).unwrap_err().to_string();
-        assert!(message.starts_with(&format!("test.toml, line {line}: ")), "{new}: {message}");
+        assert!(message.starts_with(&format!("test.toml:{line}: ")), "{new}: {message}");
         assert!(message.contains(word), "{new}: {message}");
     }
     for (scale, word) in [(2.0, "[scaled]"), (0.0, "above 0"), (f64::NAN, "above 0")] {
@@ -66,7 +71,7 @@ fn an_address_outside_its_space_is_refused_and_leaves_nothing() {
         let error = write_folder(&workload, &target, Compression::None, &mut |_| {}).unwrap_err();
         let message = error.to_string();
         assert!(
-            message.contains(word) && message.starts_with("test.toml, line 13: "),
+            message.contains(word) && message.starts_with("test.toml:13: "),
             "{code}: {message}"
         );
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{code}");
@@ -86,7 +91,7 @@ fn an_address_that_runs_into_the_next_buffer_is_refused() {
         write_folder(workload, &target, Compression::None, &mut |_| {}).map(|_| ())
     };
     let message = written(&two("'R1 = LDG R2 [x + 4*global + 512]'")).unwrap_err().to_string();
-    assert!(message.starts_with("test.toml, line 14: "), "{message}");
+    assert!(message.starts_with("test.toml:14: "), "{message}");
     assert!(message.contains("do not lie in `x`, 512 bytes from 0x7f4"), "{message}");
     assert!(message.contains(", but in `y`"), "{message}");
     // Where several buffers are named, any of them is meant.

@@ -101,7 +101,7 @@ fn a_cta_that_does_what_none_can_is_named_and_leaves_no_store() {
     let code = r#""R2 = LDG.E.SYS R4 [x + 4096 * cta]", "EXIT","#;
     fs::write(&file, small(code)).unwrap();
     let error = open(file.to_str().unwrap(), &cache).unwrap_err().to_string();
-    let place = format!("{}, line 13: kernel `k`, CTA (1,0,0), warp 0: lane 0: ", file.display());
+    let place = format!("{}:13: kernel `k`, CTA (1,0,0), warp 0: lane 0: ", file.display());
     assert!(error.starts_with(&place), "{error}");
     assert_eq!(fs::read_dir(cache.join("stores")).unwrap().count(), 0);
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use gpumodel::core::isa::{Access, AddressMode, Register};
 use gpumodel::core::units::Dim3;
-use gpumodel::trace::workload::{Compression, Kernel, SynthError, Workload, write_folder};
+use gpumodel::trace::workload::{Compression, Kernel, Workload, WorkloadError, write_folder};
 
 use crate::common::workloads;
 
@@ -17,7 +17,7 @@ pub(crate) fn small(code: &str) -> String {
     )
 }
 
-pub(crate) fn parse(text: &str) -> Result<Workload, SynthError> {
+pub(crate) fn parse(text: &str) -> Result<Workload, WorkloadError> {
     Workload::parse("test", "test.toml", text.to_owned(), 1.0)
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::common::workloads;
-use gpumodel::trace::workload::{Command, Workload};
+use gpumodel::trace::Command;
+use gpumodel::trace::workload::Workload;
 
 #[test]
 fn scale_multiplies_ctas_or_their_work() {

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use gpumodel_core::units::Dim3;
 use gpumodel_report::plain_name;
-use gpumodel_trace::{Command, KernelSummary, Store, Survey, TraceError};
+use gpumodel_trace::{Command, KernelSummary, Store, TraceError, TraceStatistics};
 
 use super::Outcome;
 use super::output::{stdout, write_text};
@@ -147,16 +147,16 @@ fn damaged(error: &TraceError) -> ExitCode {
 }
 
 fn document(store: &Store, verified: bool) -> Result<Document, TraceError> {
-    let mut all = Survey::default();
+    let mut all = TraceStatistics::default();
     let mut kernels = Vec::new();
     for index in 0..store.kernel_count() {
-        let mut survey = Survey::default();
-        survey.add(store, index)?;
+        let mut statistics = TraceStatistics::default();
+        statistics.add(store, index)?;
         let summary = store.kernel(index);
         let partial = summary.cta_count() < summary.launch().grid.count();
         let ranges = if partial { Some(store.cta_ranges(index)?) } else { None };
-        kernels.push(kernel_row(&summary, &survey, ranges));
-        all.merge(survey);
+        kernels.push(kernel_row(&summary, &statistics, ranges));
+        all.merge(statistics);
     }
     let sum = |of: fn(&KernelRow) -> u64| kernels.iter().map(of).sum::<u64>();
     let copies = copies(store);
@@ -195,7 +195,7 @@ fn copies(store: &Store) -> Vec<u64> {
 
 fn kernel_row(
     kernel: &KernelSummary<'_>,
-    survey: &Survey,
+    statistics: &TraceStatistics,
     cta_ranges: Option<Vec<[u64; 2]>>,
 ) -> KernelRow {
     let launch = kernel.launch();
@@ -218,23 +218,23 @@ fn kernel_row(
         source_bytes: kernel.source_bytes(),
         store_bytes: kernel.compressed_bytes(),
         decoded_bytes: kernel.decoded_bytes(),
-        unmodelled_instructions: survey.open,
+        unmodelled_instructions: statistics.open,
         memory_only: kernel.memory_only(),
-        footprint: footprint(survey),
-        mix: mix(survey),
+        footprint: footprint(statistics),
+        mix: mix(statistics),
     }
 }
 
-fn footprint(survey: &Survey) -> Footprint {
-    Footprint { lines_128_bytes: survey.lines(), pages_4096_bytes: survey.pages() }
+fn footprint(statistics: &TraceStatistics) -> Footprint {
+    Footprint { lines_128_bytes: statistics.lines(), pages_4096_bytes: statistics.pages() }
 }
 
-fn mix(survey: &Survey) -> Vec<MixRow> {
+fn mix(statistics: &TraceStatistics) -> Vec<MixRow> {
     let row = |(opcode, warp_instructions): (&str, u64)| MixRow {
         opcode: opcode.to_owned(),
         warp_instructions,
     };
-    survey.ranked().into_iter().map(row).collect()
+    statistics.ranked().into_iter().map(row).collect()
 }
 
 /// How much `part` is of `whole`; `None`: of nothing. Sizes stay far below 2^53, where `f64`

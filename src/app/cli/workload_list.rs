@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use gpumodel_report::paper::{Paper, PaperError};
 use gpumodel_sim::config::Models;
-use gpumodel_trace::workload::{self, SynthError, Workload};
+use gpumodel_trace::workload::{self, Workload, WorkloadError};
 
 use super::Outcome;
 use super::output::stdout;
@@ -67,7 +67,7 @@ fn load(
     models: &Models,
 ) -> Result<Workload, Box<dyn Error + Send + Sync>> {
     match (Workload::load(name, models), paper) {
-        (Err(error @ SynthError::Unknown { .. }), Some(paper)) => {
+        (Err(error @ WorkloadError::Unknown { .. }), Some(paper)) => {
             Err(format!("papers/{}.toml: workloads: {error}", paper.name).into())
         }
         (loaded, _) => Ok(loaded?),

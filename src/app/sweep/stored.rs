@@ -6,7 +6,7 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use gpumodel_core::units::to_u64;
-use gpumodel_trace::{Beside, Store};
+use gpumodel_trace::{SharedProgress, Store};
 
 use super::super::app::Made;
 use super::super::error::RunError;
@@ -86,7 +86,8 @@ fn stored(
     let failed = |source: RunError| {
         plan.part(&format!("apps.{}", name.name), plan.line_of_app(&name.name), source)
     };
-    let made = Made::of(name, models, cache, &Beside(watch.converting())).map_err(failed)?;
+    let made =
+        Made::of(name, models, cache, &SharedProgress(watch.converting())).map_err(failed)?;
     let store = Store::open(&made.path).map_err(|source| failed(source.into()))?;
     let kernels = 0..store.kernel_count();
     let warp_instructions = kernels.map(|kernel| store.kernel(kernel).warp_instructions()).sum();

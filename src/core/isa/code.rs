@@ -102,3 +102,35 @@ impl Launch {
         u32::try_from(self.block.count().div_ceil(32)).unwrap_or(u32::MAX)
     }
 }
+
+/// Bytes per lane by the rule of Accel-Sim's tracer: the first dotted part of the opcode
+/// that is a number of bits, with or without `U` before it; else 4.
+#[must_use]
+pub fn traced_width(opcode: &str) -> u8 {
+    let bits = opcode
+        .split('.')
+        .skip(1)
+        .find_map(|part| part.strip_prefix('U').unwrap_or(part).parse::<u32>().ok());
+    bits.and_then(|bits| u8::try_from(bits / 8).ok()).filter(|&bytes| bytes > 0).unwrap_or(4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::traced_width;
+
+    #[test]
+    fn widths_come_from_the_opcode() {
+        let cases = [
+            ("LDG.E.64.SYS", 8),
+            ("LDG.E.U8", 1),
+            ("STG.E", 4),
+            ("LDG.E.128", 16),
+            ("LDS.U.16", 2),
+            ("LDG.E.S8", 4),
+            ("LDSM.16.M88.4", 2),
+        ];
+        for (opcode, bytes) in cases {
+            assert_eq!(traced_width(opcode), bytes, "{opcode}");
+        }
+    }
+}

@@ -7,6 +7,6 @@ mod opcode;
 mod register;
 
 pub use access::{Access, AddressMode};
-pub use code::{Code, Instruction, Launch, MOST_IMMEDIATES, Segment};
+pub use code::{Code, Instruction, Launch, MOST_IMMEDIATES, Segment, traced_width};
 pub use opcode::{Effect, Opcode, Space, Unit, flops};
 pub use register::{Register, RegisterFile};

@@ -5,8 +5,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::TraceError;
-use gpumodel_core::units::quoted;
-use gpumodel_core::units::to_u64;
+use gpumodel_core::units::{quoted, to_u64};
 
 use super::memlog;
 use super::source::Source;
@@ -61,6 +60,14 @@ impl Plan {
         plan.prefer_forms();
         plan.repeated();
         Ok(plan)
+    }
+
+    /// The trace files, in order.
+    pub(super) fn traces(&self) -> impl Iterator<Item = &PathBuf> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Trace(path) => Some(path),
+            Step::Copy { .. } => None,
+        })
     }
 
     /// A folder: its processed lists, else its raw lists, else its traces.
@@ -151,11 +158,7 @@ impl Plan {
     /// Warns once of traces that are named several times.
     fn repeated(&mut self) {
         let mut known = BTreeSet::new();
-        let traces = self.steps.iter().filter_map(|step| match step {
-            Step::Trace(path) => Some(path),
-            Step::Copy { .. } => None,
-        });
-        let again: Vec<&PathBuf> = traces.filter(|path| !known.insert(*path)).collect();
+        let again: Vec<&PathBuf> = self.traces().filter(|path| !known.insert(*path)).collect();
         if let Some(first) = again.first() {
             self.warnings.push(format!(
                 "{}: named before; this and {} more repeated name(s) are further launches",
@@ -189,12 +192,8 @@ impl Plan {
 /// [`TraceError`] when an input does not exist, holds no trace, or is a list with a
 /// line that cannot be followed.
 pub fn sources(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, TraceError> {
-    let Plan { steps, lists, .. } = Plan::new(inputs)?;
-    let traces = steps.into_iter().filter_map(|step| match step {
-        Step::Trace(path) => Some(path),
-        Step::Copy { .. } => None,
-    });
-    Ok(lists.into_iter().chain(traces).collect())
+    let plan = Plan::new(inputs)?;
+    Ok(plan.lists.iter().chain(plan.traces()).cloned().collect())
 }
 
 fn wrong(path: &Path, line: u64, expected: &str, found: &[u8]) -> TraceError {

@@ -4,17 +4,14 @@
 //! Formats and compressions are found from the content, never from names.
 
 mod accelsim;
-mod by_warp;
-mod cta_selector;
-mod description;
-mod generated;
+mod declared;
 mod list;
 mod memlog;
-mod read_ahead;
 mod request;
 mod source;
-mod text_fault;
 mod tracez;
+mod unrecognised;
+mod warp_records;
 
 use std::fs;
 use std::path::Path;
@@ -25,30 +22,25 @@ use gpumodel_core::units::to_u64;
 use crate::error::TraceError;
 use crate::store::writer::StoreWriter;
 use crate::store::{Command, Store};
-use gpumodel_core::units::quoted;
 
 use list::{Plan, Step};
 use source::{Source, TextBlock};
 
-pub use generated::{Launches, TakeRecord, convert_launches};
+pub use declared::convert_workload;
 pub use list::sources;
-pub use request::{Beside, ConvertReport, ConvertRequest, Progress, Silent};
+pub use request::{ConvertReport, ConvertRequest, Progress, SharedProgress, Silent};
 pub use tracez::expand;
 
-/// What became of one trace file.
-enum Outcome {
-    Taken(Imported),
-    /// The request leaves its launch out.
-    LeftOut(Box<Launch>),
-    /// The file has several launches.
-    Several {
-        /// How many are taken.
-        kernels: usize,
-        imported: Imported,
-        left_out: Vec<Launch>,
-        /// What the user should know.
-        warnings: Vec<String>,
-    },
+/// A conversion under way.
+struct Conversion<'a> {
+    request: &'a ConvertRequest,
+    progress: &'a dyn Progress,
+    writer: StoreWriter,
+    report: ConvertReport,
+    /// Launches that the request leaves out.
+    left_out: Vec<Launch>,
+    /// Thread blocks that are taken.
+    ctas: u64,
 }
 
 /// What one file adds to the report.
@@ -74,14 +66,8 @@ impl Imported {
     }
 }
 
-/// Imports one trace file.
-type Import = fn(
-    Source,
-    TextBlock,
-    &ConvertRequest,
-    &mut StoreWriter,
-    &dyn Progress,
-) -> Result<Outcome, TraceError>;
+/// Imports one trace file, whose first block was read.
+type Import = fn(Source, TextBlock, &mut Conversion<'_>) -> Result<(), TraceError>;
 
 /// A family of trace files.
 struct Format {
@@ -127,40 +113,50 @@ pub fn convert(
 ) -> Result<ConvertReport, TraceError> {
     let plan = Plan::new(&request.inputs)?;
     spare(&request.output, &plan)?;
-    progress.begin(plan.steps.iter().map(size).sum());
-    let mut writer = StoreWriter::create(&request.output)?;
-    let (mut left_out, mut ctas) = (Vec::new(), 0);
-    let mut report = ConvertReport { warnings: plan.warnings, ..ConvertReport::default() };
+    let size = |path| fs::metadata(path).map_or(0, |metadata| metadata.len());
+    progress.begin(plan.traces().map(size).sum());
+    let mut conversion = Conversion {
+        request,
+        progress,
+        writer: StoreWriter::create(&request.output)?,
+        report: ConvertReport { warnings: plan.warnings, ..ConvertReport::default() },
+        left_out: Vec::new(),
+        ctas: 0,
+    };
     for step in &plan.steps {
         match step {
             Step::Copy { destination, bytes } => {
                 let (destination, bytes) = (*destination, *bytes);
-                writer.command(Command::MemcpyHtoD { destination, bytes });
+                conversion.writer.command(Command::MemcpyHtoD { destination, bytes });
             }
-            Step::Trace(path) => match import(path, request, &mut writer, progress)? {
-                Outcome::Taken(imported) => {
-                    ctas += imported.ctas;
-                    report.add(path, &imported);
-                }
-                Outcome::LeftOut(launch) => left_out.push(*launch),
-                Outcome::Several { kernels, imported, left_out: others, warnings } => {
-                    ctas += imported.ctas;
-                    report.kernels += kernels;
-                    report.text_bytes += imported.text_bytes;
-                    report.source_bytes += imported.file_bytes;
-                    report.warnings.extend(warnings);
-                    left_out.extend(others);
-                }
-            },
+            Step::Trace(path) => conversion.import(Source::open(path)?)?,
         }
     }
+    let Conversion { writer, mut report, left_out, ctas, .. } = conversion;
     report.left_out = left_out.len();
     if report.kernels == 0 || (ctas == 0 && request.filter.ctas.is_some()) {
-        return Err(nothing(request, report.kernels, left_out, &report.warnings));
+        return Err(nothing(request, &report, left_out));
     }
     report.warnings.extend(request.filter.missing(&writer.ids()));
     report.store_bytes = writer.finish()?;
     Ok(report)
+}
+
+impl Conversion<'_> {
+    fn import(&mut self, mut source: Source) -> Result<(), TraceError> {
+        let first = source.block()?;
+        let first = first.unwrap_or(TextBlock { bytes: Vec::new(), first_line: 1 });
+        let format = FORMATS.iter().find(|format| (format.recognise)(&first.bytes));
+        let Some(format) = format else { return Err(unrecognised::error(source.path(), &first)) };
+        let cut = source.cut();
+        (format.import)(source, first, self).map_err(|error| cut.explain(error))
+    }
+
+    /// Adds what came of the file at `path`, of one launch.
+    fn add(&mut self, path: &Path, imported: &Imported) {
+        self.ctas += imported.ctas;
+        self.report.add(path, imported);
+    }
 }
 
 /// Refuses an output that is one of the files of `plan`, or is there and no store:
@@ -168,15 +164,11 @@ pub fn convert(
 fn spare(output: &Path, plan: &Plan) -> Result<(), TraceError> {
     let Ok(there) = output.canonicalize() else { return Ok(()) };
     let same = |path: &Path| path.canonicalize().is_ok_and(|path| path == there);
-    let traces = plan.steps.iter().filter_map(|step| match step {
-        Step::Trace(path) => Some(path),
-        Step::Copy { .. } => None,
-    });
     let found = fs::metadata(output).map_err(|error| TraceError::io("read", output, error))?;
-    let why = if traces.chain(&plan.lists).any(|path| same(path)) {
+    let why = if plan.traces().chain(&plan.lists).any(|path| same(path)) {
         "is one of the files to convert"
     } else if found.is_file() && found.len() > 0 && !Store::recognise(output) {
-        "is there and no store"
+        "exists and is no store"
     } else {
         return Ok(());
     };
@@ -184,15 +176,9 @@ fn spare(output: &Path, plan: &Plan) -> Result<(), TraceError> {
     Err(TraceError::Request(text))
 }
 
-/// The error of a conversion that takes no CTA of `taken` launches, and leaves
-/// others out.
-fn nothing(
-    request: &ConvertRequest,
-    taken: usize,
-    left_out: Vec<Launch>,
-    warnings: &[String],
-) -> TraceError {
-    if taken > 0 {
+/// The error of a conversion that takes no CTA and leaves launches out.
+fn nothing(request: &ConvertRequest, report: &ConvertReport, left_out: Vec<Launch>) -> TraceError {
+    if report.kernels > 0 {
         let filter = &request.filter;
         let text = format!("nothing is taken by {filter}; no such CTA has an instruction");
         return TraceError::Request(text);
@@ -201,69 +187,10 @@ fn nothing(
         let names: Vec<String> =
             request.inputs.iter().map(|input| input.display().to_string()).collect();
         let names = names.join(" ");
-        let why: String = warnings.iter().map(|warning| format!("; {warning}")).collect();
+        let why: String = report.warnings.iter().map(|warning| format!("; {warning}")).collect();
         return TraceError::Request(format!("nothing to convert: no kernel in {names}{why}"));
     }
     TraceError::Request(request.filter.nothing(left_out))
-}
-
-fn size(step: &Step) -> u64 {
-    match step {
-        Step::Copy { .. } => 0,
-        Step::Trace(path) => fs::metadata(path).map_or(0, |metadata| metadata.len()),
-    }
-}
-
-fn import(
-    path: &Path,
-    request: &ConvertRequest,
-    writer: &mut StoreWriter,
-    progress: &dyn Progress,
-) -> Result<Outcome, TraceError> {
-    import_source(Source::open(path)?, request, writer, progress)
-}
-
-fn import_source(
-    mut source: Source,
-    request: &ConvertRequest,
-    writer: &mut StoreWriter,
-    progress: &dyn Progress,
-) -> Result<Outcome, TraceError> {
-    let first = source.block()?;
-    let first = first.unwrap_or(TextBlock { bytes: Vec::new(), first_line: 1 });
-    let format = FORMATS.iter().find(|format| (format.recognise)(&first.bytes));
-    let Some(format) = format else { return Err(none(source.path(), &first)) };
-    let cut = source.cut();
-    (format.import)(source, first, request, writer, progress).map_err(|error| cut.told(error))
-}
-
-/// The error of a file at `path` that is of no format; `first` is its beginning.
-fn none(path: &Path, first: &TextBlock) -> TraceError {
-    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-    let start = first.bytes.trim_ascii().split(|&byte| byte == b'\n').next();
-    let found = quoted(start.unwrap_or_default().trim_ascii_end());
-    TraceError::Text {
-        path: path.to_path_buf(),
-        line: first.first_line,
-        expected: names.join("; or "),
-        found: match description::told(&first.bytes, path).or_else(|| void(path, first)) {
-            Some(words) => format!("{found}: {words}"),
-            None => found,
-        },
-    }
-}
-
-/// How the file at `path` comes to have no text, if it has none.
-fn void(path: &Path, first: &TextBlock) -> Option<String> {
-    if !first.bytes.trim_ascii().is_empty() {
-        return None;
-    }
-    let packed = fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
-    Some(String::from(match (first.bytes.is_empty(), packed) {
-        (false, _) => "the file has blank lines alone",
-        (true, true) => "what the file packs is empty",
-        (true, false) => "the file is empty",
-    }))
 }
 
 impl ConvertReport {
@@ -271,28 +198,20 @@ impl ConvertReport {
         self.kernels += 1;
         self.text_bytes += imported.text_bytes;
         self.source_bytes += imported.file_bytes;
+        let warnings = [
+            (imported.tails, "line(s) end in fields that are not known; kept as they stand"),
+            (
+                imported.open,
+                "line(s) have TMA addresses (modes 3 and 4) or are of `GMMA`: kept as text, not \
+                 modelled",
+            ),
+            (imported.notes, "thread block(s) have further lines; kept as they stand"),
+        ];
         let path = path.display();
-        if imported.tails > 0 {
-            self.warnings.push(format!(
-                "{path}: {} line(s) end in fields that are not known; kept as they stand",
-                imported.tails
-            ));
-        }
-        if imported.open > 0 {
-            self.warnings.push(format!(
-                "{path}: {} line(s) have TMA addresses (modes 3 and 4) or are of `GMMA`: kept as \
-                 text, not modelled",
-                imported.open
-            ));
-        }
         if imported.ctas == 0 {
             self.warnings.push(format!("{path}: no instruction in the whole file"));
         }
-        if imported.notes > 0 {
-            self.warnings.push(format!(
-                "{path}: {} thread block(s) have further lines; kept as they stand",
-                imported.notes
-            ));
-        }
+        let warnings = warnings.into_iter().filter(|(count, _)| *count > 0);
+        self.warnings.extend(warnings.map(|(count, what)| format!("{path}: {count} {what}")));
     }
 }

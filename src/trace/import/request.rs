@@ -1,4 +1,4 @@
-//! What a conversion is asked for and what it reports.
+//! The request, the progress and the report of a conversion.
 
 use std::path::PathBuf;
 
@@ -32,23 +32,23 @@ impl ConvertRequest {
     }
 }
 
-/// Hears how far a conversion, or other work that is counted, is.
+/// Is called as a conversion, or other work that is counted, proceeds.
 pub trait Progress: Sync {
-    /// Work begins anew: the source files have `bytes` bytes in all, as they are stored.
+    /// Work begins: the source files have `bytes` bytes in all, as they are stored.
     fn begin(&self, bytes: u64);
-    /// Files of `bytes` bytes in all are read beside those that were begun.
+    /// Files of `bytes` bytes in all are read in addition.
     fn more(&self, bytes: u64);
-    /// Work begins anew of which nobody knows how much it is.
+    /// Work of unknown size begins.
     fn begin_unknown(&self);
     /// `bytes` more of them were read.
     fn advance(&self, bytes: u64);
 }
 
-/// The progress of one of several conversions side by side: they add up.
+/// The progress of one of several conversions that run at once: they add up.
 #[derive(Clone, Copy)]
-pub struct Beside<'a>(pub &'a dyn Progress);
+pub struct SharedProgress<'a>(pub &'a dyn Progress);
 
-impl Progress for Beside<'_> {
+impl Progress for SharedProgress<'_> {
     fn begin(&self, bytes: u64) {
         self.0.more(bytes);
     }
@@ -64,7 +64,7 @@ impl Progress for Beside<'_> {
     }
 }
 
-/// Progress that nobody looks at.
+/// Progress that is not shown.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

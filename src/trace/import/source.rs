@@ -6,12 +6,14 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
 
 use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::MultiGzDecoder;
 use liblzma::bufread::XzDecoder;
 use liblzma::stream::{CONCATENATED, Stream};
 
+use super::request::Progress;
 use crate::error::TraceError;
 use crate::store::file;
 use gpumodel_core::units::to_u64;
@@ -84,7 +86,7 @@ pub(super) struct Cut(Arc<AtomicU64>);
 
 impl Cut {
     /// The error where it is about that line: what is missing there was cut off.
-    pub(super) fn told(&self, error: TraceError) -> TraceError {
+    pub(super) fn explain(&self, error: TraceError) -> TraceError {
         match error {
             TraceError::Text { path, line, expected, found }
                 if line > 0 && line == self.0.load(Ordering::Relaxed) =>
@@ -232,4 +234,67 @@ impl Source {
 fn lines(bytes: &[u8]) -> u64 {
     let short = |piece: &[u8]| piece.iter().map(|&byte| u8::from(byte == b'\n')).sum::<u8>();
     bytes.chunks(128).map(|piece| u64::from(short(piece))).sum()
+}
+
+/// Blocks that wait between the reader and the taker, per thread.
+const WAITING: usize = 1;
+
+type Message = Result<(TextBlock, u64), TraceError>;
+
+/// Reads `source` on a thread of its own. Hands `first` and then its blocks to `take`, in order
+/// and in groups of at most one block per thread, and advances `progress`. Returns the source.
+///
+/// # Errors
+/// The first one of reading or of `take`.
+pub(super) fn read_ahead(
+    mut source: Source,
+    first: TextBlock,
+    progress: &dyn Progress,
+    take: &mut dyn FnMut(&[TextBlock]) -> Result<(), TraceError>,
+) -> Result<Source, TraceError> {
+    let threads = rayon::current_num_threads();
+    take(&[first])?;
+    if !source.ended() {
+        source = std::thread::scope(|scope| {
+            let (send, receive) = sync_channel::<Message>(threads * WAITING);
+            let reader = scope.spawn(move || {
+                loop {
+                    let message = match source.block() {
+                        Ok(None) => return source,
+                        Ok(Some(block)) => Ok((block, source.advanced())),
+                        Err(error) => Err(error),
+                    };
+                    let over = message.is_err();
+                    // A closed channel means that taking failed.
+                    if send.send(message).is_err() || over {
+                        return source;
+                    }
+                }
+            });
+            let taken = receive_all(&receive, threads, progress, take);
+            drop(receive);
+            let source = reader.join().expect("reading does not panic");
+            taken.map(|()| source)
+        })?;
+    }
+    progress.advance(source.advanced());
+    Ok(source)
+}
+
+fn receive_all(
+    blocks: &Receiver<Message>,
+    threads: usize,
+    progress: &dyn Progress,
+    take: &mut dyn FnMut(&[TextBlock]) -> Result<(), TraceError>,
+) -> Result<(), TraceError> {
+    loop {
+        let group: Result<Vec<(TextBlock, u64)>, TraceError> =
+            blocks.iter().take(threads).collect();
+        let (group, read): (Vec<TextBlock>, Vec<u64>) = group?.into_iter().unzip();
+        if group.is_empty() {
+            return Ok(());
+        }
+        take(&group)?;
+        progress.advance(read.iter().sum());
+    }
 }

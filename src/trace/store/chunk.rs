@@ -8,31 +8,33 @@
 //! | models | count; per memory instruction: memory number doubled plus "lists full addresses", base, per CTA in x, y, z, per warp, step, stride |
 //! | lists | count; per list its length and its packed form ([`super::lanes`]) |
 //! | positions | count of runs; per run of neighbours in the grid: linear position, length |
-//! | paths | distinct strands with their users ([`super::interned_bytes`]), as [`super::path`] |
-//! | masks | the same, as [`super::mask`] |
-//! | memory | the same, as [`super::stream`] |
+//! | paths | distinct streams with their users ([`Streams`]), as [`super::run_length`] |
+//! | masks | the same, as [`super::run_length`] |
+//! | memory | the same, as [`super::memory_stream`] |
 //!
 //! Decoding checks every index and length once and keeps the bytes as they are:
 //! a decoded chunk is about as large as its payload, and each warp's streams
 //! are decoded lazily by its cursor.
 
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
 use xxhash_rust::xxh3::Xxh3Default;
 
 use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
 
-use super::interned_bytes;
+use super::address_model::Model;
+use super::code::Program;
 use super::lanes;
-use super::path::Path;
-use super::predict::Model;
-use super::program::Program;
-use super::stream::ListAt;
-use super::varint::Reader;
-use crate::error::Fault;
+use super::memory_stream::ListAt;
+use super::run_length::Path;
+use super::varint::{self, Reader};
+use crate::error::ByteFault;
 
 /// Marks memory instructions that a chunk does not execute.
 const UNUSED: u32 = u32::MAX;
 
-/// Where a warp's strands lie.
+/// Where a warp's streams lie.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WarpPlace {
     /// Index into [`Chunk::paths`].
@@ -81,20 +83,20 @@ impl Chunk {
     /// Checks and indexes the payload `bytes`.
     ///
     /// # Errors
-    /// A [`Fault`] that names the section that is damaged.
-    pub(super) fn decode(bytes: Vec<u8>, frame: Frame<'_>) -> Result<Self, Fault> {
+    /// A [`ByteFault`] that names the section that is damaged.
+    pub(super) fn decode(bytes: Vec<u8>, frame: Frame<'_>) -> Result<Self, ByteFault> {
         let mut reader = Reader::new(&bytes);
         let segments = read_segments(&mut reader, frame.program)?;
         let (models, slots) = read_models(&mut reader, frame.program)?;
         let lists = read_lists(&mut reader)?;
         let positions = read_positions(&mut reader, frame)?;
         let users = to_usize(u64::from(frame.ctas) * u64::from(frame.warps_per_cta));
-        let (paths, path_of) = interned_bytes::read(&mut reader, users);
-        let (masks, mask_of) = interned_bytes::read(&mut reader, users);
-        let (memory, memory_of) = interned_bytes::read(&mut reader, users);
-        reader.check("warp strands")?;
+        let (paths, path_of) = read_streams(&mut reader, users);
+        let (masks, mask_of) = read_streams(&mut reader, users);
+        let (memory, memory_of) = read_streams(&mut reader, users);
+        reader.check("warp streams")?;
         if reader.left() > 0 {
-            return Err(Fault::new(reader.at(), "the end of the chunk", "more bytes"));
+            return Err(ByteFault::new(reader.at(), "the end of the chunk", "more bytes"));
         }
         let paths = read_paths(&bytes, &paths, &segments, frame.program)?;
         let mut warps = Vec::with_capacity(users);
@@ -103,12 +105,16 @@ impl Chunk {
             let memory = memory.get(to_usize(memory_index)).map(|place| place.0);
             let (true, Some(masks), Some(memory)) = (to_usize(path) < paths.len(), mask, memory)
             else {
-                return Err(Fault::new(reader.at(), "strands that exist", "others"));
+                return Err(ByteFault::new(reader.at(), "streams that exist", "others"));
             };
             warps.push(WarpPlace { path, masks, memory });
         }
         if warps.len() != users {
-            return Err(Fault::new(reader.at(), format!("{users} warps"), warps.len().to_string()));
+            return Err(ByteFault::new(
+                reader.at(),
+                format!("{users} warps"),
+                warps.len().to_string(),
+            ));
         }
         let warps_per_cta = frame.warps_per_cta;
         Ok(Self { segments, models, slots, lists, positions, paths, warps, warps_per_cta, bytes })
@@ -127,6 +133,26 @@ impl Chunk {
         to_usize(self.slots.get(to_usize(memory)).copied().unwrap_or(UNUSED))
     }
 
+    /// Adds to `counts`, by segment of the code, what the warps of those CTAs execute that
+    /// `takes` takes by their place in the chunk. Each distinct path is read once.
+    pub(super) fn count_segments(&self, takes: impl Fn(u64) -> bool, counts: &mut [u64]) {
+        let mut users = vec![0_u64; self.paths.len()];
+        for (cta, warps) in self.warps.chunks(to_usize(self.warps_per_cta)).enumerate() {
+            if takes(to_u64(cta)) {
+                warps.iter().for_each(|warp| users[to_usize(warp.path)] += 1);
+            }
+        }
+        for (place, users) in self.paths.iter().zip(users) {
+            let mut path = Path::new(to_usize(place.start), to_usize(place.end));
+            while let Some((step, times)) = path.run(&self.bytes, u64::MAX) {
+                let segment = self.segments.get(to_usize(step));
+                if let Some(count) = segment.and_then(|&number| counts.get_mut(to_usize(number))) {
+                    *count = count.saturating_add(times.saturating_mul(users));
+                }
+            }
+        }
+    }
+
     /// Bytes held, about.
     pub(super) fn size(&self) -> usize {
         self.bytes.len()
@@ -138,7 +164,7 @@ impl Chunk {
     }
 }
 
-fn read_segments(reader: &mut Reader<'_>, program: &Program) -> Result<Vec<u32>, Fault> {
+fn read_segments(reader: &mut Reader<'_>, program: &Program) -> Result<Vec<u32>, ByteFault> {
     let count = reader.count(1);
     let mut last = 0_i64;
     let mut segments = Vec::with_capacity(count);
@@ -146,7 +172,7 @@ fn read_segments(reader: &mut Reader<'_>, program: &Program) -> Result<Vec<u32>,
         last = last.wrapping_add(reader.signed());
         let known = u32::try_from(last).ok().filter(|&number| program.segment(number).is_some());
         let Some(number) = known else {
-            return Err(Fault::new(reader.at(), "a segment of the code", last.to_string()));
+            return Err(ByteFault::new(reader.at(), "a segment of the code", last.to_string()));
         };
         segments.push(number);
     }
@@ -157,7 +183,7 @@ fn read_segments(reader: &mut Reader<'_>, program: &Program) -> Result<Vec<u32>,
 fn read_models(
     reader: &mut Reader<'_>,
     program: &Program,
-) -> Result<(Vec<Model>, Vec<u32>), Fault> {
+) -> Result<(Vec<Model>, Vec<u32>), ByteFault> {
     let count = reader.count(8);
     let mut models = Vec::with_capacity(count);
     let mut slots = vec![UNUSED; program.memory.len()];
@@ -165,7 +191,7 @@ fn read_models(
         let head = reader.number();
         let memory = usize::try_from(head >> 1).unwrap_or(usize::MAX);
         let Some(place) = slots.get_mut(memory) else {
-            return Err(Fault::new(reader.at(), "a memory instruction", memory.to_string()));
+            return Err(ByteFault::new(reader.at(), "a memory instruction", memory.to_string()));
         };
         *place = to_u32(slot);
         let base = reader.number();
@@ -176,13 +202,13 @@ fn read_models(
     Ok((models, slots))
 }
 
-fn read_lists(reader: &mut Reader<'_>) -> Result<Vec<ListAt>, Fault> {
+fn read_lists(reader: &mut Reader<'_>) -> Result<Vec<ListAt>, ByteFault> {
     let total = reader.count(2);
     let mut lists = Vec::with_capacity(total);
     for _ in 0..total {
         let count = reader.small();
         if count >= 32 {
-            return Err(Fault::new(reader.at(), "at most 31 differences", count.to_string()));
+            return Err(ByteFault::new(reader.at(), "at most 31 differences", count.to_string()));
         }
         let at = reader.at();
         lists.push(ListAt { at: to_u32(at), count });
@@ -192,11 +218,11 @@ fn read_lists(reader: &mut Reader<'_>) -> Result<Vec<ListAt>, Fault> {
     Ok(lists)
 }
 
-fn read_positions(reader: &mut Reader<'_>, frame: Frame<'_>) -> Result<Vec<Dim3>, Fault> {
+fn read_positions(reader: &mut Reader<'_>, frame: Frame<'_>) -> Result<Vec<Dim3>, ByteFault> {
     // Every warp takes at least three bytes further on: a bound on the count.
     let least = u64::from(frame.ctas) * u64::from(frame.warps_per_cta) * 3;
     if least > to_u64(reader.left()) {
-        return Err(Fault::new(reader.at(), format!("{least} bytes"), "fewer"));
+        return Err(ByteFault::new(reader.at(), format!("{least} bytes"), "fewer"));
     }
     let mut positions = Vec::with_capacity(to_usize(frame.ctas));
     for _ in 0..reader.count(2) {
@@ -204,24 +230,24 @@ fn read_positions(reader: &mut Reader<'_>, frame: Frame<'_>) -> Result<Vec<Dim3>
         let end = first.saturating_add(length);
         let room = to_u64(to_usize(frame.ctas) - positions.len());
         if end > frame.grid.count() || length > room {
-            return Err(Fault::new(reader.at(), "CTAs inside the grid", end.to_string()));
+            return Err(ByteFault::new(reader.at(), "CTAs inside the grid", end.to_string()));
         }
         positions.extend((first..end).map(|linear| frame.grid.position(linear)));
     }
     reader.check("positions")?;
     if positions.len() != to_usize(frame.ctas) {
         let found = positions.len().to_string();
-        return Err(Fault::new(reader.at(), format!("{} CTAs", frame.ctas), found));
+        return Err(ByteFault::new(reader.at(), format!("{} CTAs", frame.ctas), found));
     }
     Ok(positions)
 }
 
 fn read_paths(
     bytes: &[u8],
-    places: &interned_bytes::Places,
+    places: &Places,
     segments: &[u32],
     program: &Program,
-) -> Result<Vec<PathPlace>, Fault> {
+) -> Result<Vec<PathPlace>, ByteFault> {
     let mut paths = Vec::with_capacity(places.len());
     for &(start, end) in places {
         let mut path = Path::new(to_usize(start), to_usize(end));
@@ -232,7 +258,11 @@ fn read_paths(
             shape.update(&number.to_le_bytes());
             shape.update(&count.to_le_bytes());
             let Some(segment) = program.segment(number) else {
-                return Err(Fault::new(to_usize(start), "segments of the chunk", step.to_string()));
+                return Err(ByteFault::new(
+                    to_usize(start),
+                    "segments of the chunk",
+                    step.to_string(),
+                ));
             };
             instructions =
                 instructions.saturating_add(count.saturating_mul(u64::from(segment.length)));
@@ -240,4 +270,116 @@ fn read_paths(
         paths.push(PathPlace { start, end, instructions, shape: shape.digest() });
     }
     Ok(paths)
+}
+
+/// Distinct byte streams of warps in order of first appearance, and which warp has which.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    numbers: HashMap<Box<[u8]>, u32>,
+    bytes: Vec<u8>,
+    lengths: Vec<usize>,
+    uses: Vec<u32>,
+}
+
+impl Streams {
+    /// Adds the stream of the next warp.
+    pub(super) fn push(&mut self, stream: &[u8]) {
+        if let Some(&number) = self.numbers.get(stream) {
+            self.uses.push(number);
+            return;
+        }
+        let number = to_u32(self.lengths.len());
+        self.numbers.insert(stream.into(), number);
+        self.bytes.extend_from_slice(stream);
+        self.lengths.push(stream.len());
+        self.uses.push(number);
+    }
+
+    /// Appends count, lengths and bytes, then per user how far its stream lies
+    /// before the next new one: 0 is a new one.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        varint::put(out, to_u64(self.lengths.len()));
+        for length in &self.lengths {
+            varint::put(out, to_u64(*length));
+        }
+        out.extend_from_slice(&self.bytes);
+        let mut next = 0;
+        for &number in &self.uses {
+            varint::put(out, u64::from(next - number));
+            next += u32::from(number == next);
+        }
+    }
+}
+
+/// Where streams lie in a chunk: start and end byte of each.
+type Places = Vec<(u32, u32)>;
+
+/// Reads what [`Streams::write`] wrote for `users` users: the places, and each
+/// user's index into them.
+fn read_streams(reader: &mut Reader<'_>, users: usize) -> (Places, Vec<u32>) {
+    let count = reader.count(1);
+    let lengths: Vec<usize> = (0..count).map(|_| reader.count(1)).collect();
+    let mut places = Places::with_capacity(count);
+    for length in lengths {
+        let start = to_u32(reader.at());
+        let taken = reader.take(length).len();
+        places.push((start, start + to_u32(taken)));
+    }
+    let mut next = 0_u32;
+    let mut uses = Vec::with_capacity(users.min(reader.left()));
+    for _ in 0..users.min(reader.left()) {
+        let number = u64::from(next).checked_sub(reader.number()).unwrap_or(u64::MAX);
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        next += u32::from(number == next);
+        uses.push(number);
+    }
+    (places, uses)
+}
+
+/// Bytes of chunks that are kept although they are not in use.
+const KEPT_BYTES: usize = 256 << 20;
+
+/// Chunks by number. A chunk in use is shared however old it is; of the others
+/// the most recently decoded ones are kept.
+#[derive(Debug, Default)]
+pub(super) struct ChunkCache {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    known: BTreeMap<u32, Weak<Chunk>>,
+    recent: VecDeque<Arc<Chunk>>,
+    recent_bytes: usize,
+}
+
+impl ChunkCache {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // The lock guards plain tables that no panic leaves half changed.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The chunk `number`, if it is in memory.
+    pub(super) fn get(&self, number: u32) -> Option<Arc<Chunk>> {
+        self.lock().known.get(&number)?.upgrade()
+    }
+
+    /// Adds the chunk `number`; gives the one that is already there, if another
+    /// thread was faster.
+    pub(super) fn put(&self, number: u32, chunk: Chunk) -> Arc<Chunk> {
+        let mut inner = self.lock();
+        if let Some(other) = inner.known.get(&number).and_then(Weak::upgrade) {
+            return other;
+        }
+        let chunk = Arc::new(chunk);
+        inner.known.insert(number, Arc::downgrade(&chunk));
+        inner.recent_bytes += chunk.size();
+        inner.recent.push_back(Arc::clone(&chunk));
+        while inner.recent_bytes > KEPT_BYTES && inner.recent.len() > 1 {
+            if let Some(oldest) = inner.recent.pop_front() {
+                inner.recent_bytes -= oldest.size();
+            }
+        }
+        chunk
+    }
 }

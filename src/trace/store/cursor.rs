@@ -8,10 +8,9 @@ use gpumodel_core::isa::Access;
 use gpumodel_core::units::{Dim3, to_usize};
 
 use super::chunk::Chunk;
-use super::mask::Masks;
-use super::path::Path;
-use super::program::Program;
-use super::stream::{Stream, StreamSource};
+use super::code::Program;
+use super::memory_stream::{Stream, StreamSource};
+use super::run_length::{Masks, Path};
 
 /// One CTA of a kernel. Holds its decoded chunk; cheap to clone.
 #[derive(Clone, Debug)]

@@ -4,15 +4,17 @@
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use gpumodel_core::isa::{Access, AddressMode, Code, Instruction, Register};
+use gpumodel_core::isa::{Access, Code};
 use gpumodel_core::units::{Scratch, to_u64, to_usize};
 
 use super::cursor::{Cta, WarpCursor};
 use super::reader::{Command, Store};
-use super::trailing_fields::CtaTails;
+use super::trailing_fields::CtaTrailingFields;
 use crate::error::TraceError;
 use crate::filter::Filter;
+use crate::grouped_text::{CTA_END, LIST, LineText, copy_line, push_cta, push_warp};
 use crate::import::ConvertRequest;
 
 /// Tracers before this one repeat CTA and warp in front of every line.
@@ -48,7 +50,7 @@ pub fn export(store: &Store, request: &ConvertRequest) -> Result<usize, TraceErr
     for command in store.commands() {
         match command {
             Command::MemcpyHtoD { destination, bytes } => {
-                list.push_str(&format!("MemcpyHtoD,0x{destination:016x},{bytes}\n"));
+                list.push_str(&copy_line(destination, bytes));
             }
             Command::Kernel(kernel) if filter.takes(&store.kernel(kernel).launch()) => {
                 kernels += 1;
@@ -60,7 +62,7 @@ pub fn export(store: &Store, request: &ConvertRequest) -> Result<usize, TraceErr
             Command::Kernel(_) => {}
         }
     }
-    fs::write(folder.join("kernelslist.g"), list).map_err(wrong)?;
+    fs::write(folder.join(LIST), list).map_err(wrong)?;
     fs::rename(&folder, target).map_err(wrong)?;
     Ok(kernels)
 }
@@ -78,13 +80,13 @@ fn whole(store: &Store, filter: &Filter) -> Result<(), TraceError> {
     )))
 }
 
-/// One launch on its way to text.
+/// One launch that is written as text.
 struct Export<'s> {
     store: &'s Store,
     kernel: usize,
     path: PathBuf,
-    /// Per static the text from the mask to the width, and the immediates.
-    texts: Vec<(String, String)>,
+    code: Arc<Code>,
+    texts: Vec<LineText>,
     /// Lines repeat CTA and warp.
     leading: bool,
 }
@@ -92,88 +94,80 @@ struct Export<'s> {
 impl<'s> Export<'s> {
     fn new(store: &'s Store, kernel: usize, path: PathBuf) -> Result<Self, TraceError> {
         let code = store.code(kernel)?;
-        let texts = code.instructions.iter().map(|one| text(one, &code)).collect();
+        let texts = LineText::of(&code);
         let version = store.kernel(kernel).header().lines().find_map(|line| {
             line.strip_prefix("-accelsim tracer version = ")?.split('.').next()?.parse().ok()
         });
         let leading = version.unwrap_or(0) < BARE_LINES_SINCE;
-        Ok(Self { store, kernel, path, texts, leading })
+        Ok(Self { store, kernel, path, code, texts, leading })
     }
 
     fn all(&self) -> Result<(), TraceError> {
         let wrong = |error| TraceError::io("write", &self.path, error);
         let file = fs::File::create(&self.path).map_err(wrong)?;
-        let mut out = BufWriter::with_capacity(1 << 18, file);
+        let mut file = BufWriter::with_capacity(1 << 18, file);
         let summary = self.store.kernel(self.kernel);
-        header(summary.header(), &mut out).map_err(wrong)?;
-        let code = self.store.code(self.kernel)?;
+        header(summary.header(), &mut file).map_err(wrong)?;
+        let mut out = Vec::new();
         for ordinal in 0..summary.cta_count() {
             let cta = self.store.cta(self.kernel, ordinal)?;
             let tails = self.store.tails(self.kernel, ordinal)?;
-            self.cta(&cta, &tails, &code, &mut out).map_err(wrong)?;
+            self.cta(&cta, &tails, &mut out);
+            file.write_all(&out).map_err(wrong)?;
+            out.clear();
         }
-        out.flush().map_err(wrong)
+        file.flush().map_err(wrong)
     }
 
-    fn cta(
-        &self,
-        cta: &Cta,
-        tails: &CtaTails,
-        code: &Code,
-        out: &mut impl Write,
-    ) -> io::Result<()> {
+    fn cta(&self, cta: &Cta, tails: &CtaTrailingFields, out: &mut Vec<u8>) {
         let at = cta.position;
-        write!(out, "\n#BEGIN_TB\n\nthread block = {},{},{}\n", at.x, at.y, at.z)?;
+        push_cta(out, at);
         if !tails.note.is_empty() {
-            out.write_all(&tails.note)?;
-            out.write_all(b"\n")?;
+            out.extend_from_slice(&tails.note);
+            out.push(b'\n');
         }
         for warp in 0..cta.warp_count() {
-            write!(out, "\nwarp = {warp}\ninsts = {}\n", cta.warp_instructions(warp))?;
+            push_warp(out, warp, cta.warp_instructions(warp));
             let tails = tails.warps.get(to_usize(warp)).map_or(&[][..], |tails| &tails[..]);
             let lead = match self.leading {
                 true => format!("{} {} {} {warp} ", at.x, at.y, at.z),
                 false => String::new(),
             };
-            self.warp(cta.warp(warp), tails, code, &lead, out)?;
+            self.warp(cta.warp(warp), tails, &lead, out);
         }
-        out.write_all(b"\n#END_TB\n")
+        out.extend_from_slice(CTA_END);
     }
 
     fn warp(
         &self,
         mut cursor: WarpCursor,
         tails: &[(u64, Vec<u8>)],
-        code: &Code,
         lead: &str,
-        out: &mut impl Write,
-    ) -> io::Result<()> {
+        out: &mut Vec<u8>,
+    ) {
         let mut access = Access::default();
         let mut tails = tails.iter().peekable();
         let mut passed = 0_usize;
         while cursor.next_segment().is_some() {
             while let Some(number) = cursor.instruction() {
-                let instruction = &code.instructions[to_usize(number)];
-                let (fixed, immediates) = &self.texts[to_usize(number)];
-                let line = instruction.line.map(|line| format!("{line} ")).unwrap_or_default();
+                let number = to_usize(number);
                 let mask = cursor.mask();
-                write!(out, "{lead}{line}{:04x} {mask:08x} {fixed} ", instruction.pc)?;
-                if instruction.width > 0 {
+                let addressed = self.code.instructions[number].width > 0;
+                if addressed {
                     cursor.access(&mut access);
-                    addresses(&access, out)?;
                 } else {
                     cursor.skip(1);
                 }
-                out.write_all(immediates.as_bytes())?;
+                out.extend_from_slice(lead.as_bytes());
+                self.texts[number].push(out, mask, addressed.then_some(&access));
                 if let Some((_, tail)) = tails.next_if(|tail| tail.0 == to_u64(passed)) {
-                    out.write_all(tail)?;
-                    out.write_all(b" ")?;
+                    out.extend_from_slice(tail);
+                    out.push(b' ');
                 }
-                out.write_all(b"\n")?;
+                out.push(b'\n');
                 passed += 1;
             }
         }
-        Ok(())
     }
 }
 
@@ -184,39 +178,5 @@ fn header(lines: &str, out: &mut impl Write) -> io::Result<()> {
             write!(out, "{keys}\n\n{comment}\n\n\n")
         }
         _ => writeln!(out, "{lines}"),
-    }
-}
-
-/// Registers, opcode and width of an instruction, and its immediates; without what
-/// a tail holds.
-fn text(instruction: &Instruction, code: &Code) -> (String, String) {
-    let list = |registers: &[Register]| {
-        registers.iter().fold(registers.len().to_string(), |text, one| format!("{text} {one}"))
-    };
-    let opcode = &code.opcodes[to_usize(instruction.opcode)];
-    let (destinations, sources) = (list(&instruction.destinations), list(&instruction.sources));
-    if instruction.is_open() {
-        return (format!("{destinations} {opcode} {sources}"), String::new());
-    }
-    let immediates = instruction.immediates.iter().map(|value| format!("{value} ")).collect();
-    (format!("{destinations} {opcode} {sources} {}", instruction.width), immediates)
-}
-
-fn addresses(access: &Access, out: &mut impl Write) -> io::Result<()> {
-    match access.mode {
-        AddressMode::Stride => write!(out, "1 0x{:x} {} ", access.base, access.stride),
-        AddressMode::List => {
-            out.write_all(b"0 ")?;
-            access.active().try_for_each(|(_, address)| write!(out, "0x{address:x} "))
-        }
-        AddressMode::Delta => {
-            write!(out, "2 0x{:x} ", access.base)?;
-            let mut last = access.base;
-            access.active().skip(1).try_for_each(|(_, address)| {
-                let delta = address.wrapping_sub(last).cast_signed();
-                last = address;
-                write!(out, "{delta} ")
-            })
-        }
     }
 }

@@ -5,17 +5,14 @@ use std::path::Path;
 
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
-use gpumodel_core::units::{Dim3, to_u64, to_usize};
+use gpumodel_core::units::{Dim3, quoted, to_u64, to_usize};
 
-use super::block;
-use super::content_hash::checksum;
-use super::file::StoreFile;
+use super::file::{StoreFile, decompress};
 use super::layout::{
     BlockRow, ChunkRow, CodeRow, CommandRow, HEADER_CHECKED, Header, IndexHead, KernelRow,
-    LARGEST_BLOCK, MAGIC, MEMORY_ONLY, MOST_CTAS, MOST_THREADS, VERSION,
+    LARGEST_BLOCK, MAGIC, MEMORY_ONLY, MOST_CTAS, MOST_THREADS, VERSION, checksum,
 };
-use crate::error::{Fault, TraceError};
-use gpumodel_core::units::quoted;
+use crate::error::{ByteFault, TraceError};
 
 /// The index's bytes, where the tables lie in them, and the decoded texts.
 #[derive(Debug)]
@@ -39,8 +36,9 @@ fn rows<'a, T: FromBytes + KnownLayout + Immutable>(
 }
 
 /// The header of the store of `bytes` bytes that begins with `start`, checked.
-fn header(start: &[u8], bytes: u64) -> Result<Header, Fault> {
-    let wrong = |at: usize, expected: String, found: String| Err(Fault::new(at, expected, found));
+fn header(start: &[u8], bytes: u64) -> Result<Header, ByteFault> {
+    let wrong =
+        |at: usize, expected: String, found: String| Err(ByteFault::new(at, expected, found));
     if !start.starts_with(&MAGIC) {
         let found = quoted(&start[..start.len().min(8)]);
         return wrong(0, "a store, which starts with `gptrace`".to_owned(), found);
@@ -67,7 +65,7 @@ impl Index {
     /// # Errors
     /// [`TraceError::Store`] with the place of the first thing that is wrong.
     pub(super) fn open(path: &Path, file: &StoreFile) -> Result<Self, TraceError> {
-        let placed = |fault: Fault| {
+        let placed = |fault: ByteFault| {
             let at = to_u64(fault.at);
             fault.in_store(path, at)
         };
@@ -75,26 +73,26 @@ impl Index {
         let header = header(&start, file.bytes).map_err(placed)?;
         let (offset, bytes) = (header.index_offset.get(), header.index_bytes.get());
         if offset.checked_add(bytes) != Some(file.bytes) {
-            return Err(Fault::new(0, "an index at the end", "another").in_store(path, 24));
+            return Err(ByteFault::new(0, "an index at the end", "another").in_store(path, 24));
         }
         let index = file.read(offset, bytes).map_err(placed)?;
         if header.index_checksum != checksum(&index) {
-            return Err(Fault::new(0, "the index's checksum", "another").in_store(path, offset));
+            return Err(ByteFault::new(0, "the index's checksum", "another").in_store(path, offset));
         }
         let made = Self::cut(header, index);
         let made = made.and_then(|made| made.check(offset).map(|()| made));
         made.map_err(|fault| fault.in_store(path, offset))
     }
 
-    fn cut(header: Header, index: Vec<u8>) -> Result<Self, Fault> {
+    fn cut(header: Header, index: Vec<u8>) -> Result<Self, ByteFault> {
         let Ok((head, _)) = IndexHead::read_from_prefix(&index) else {
-            return Err(Fault::new(0, "an index head", "the end"));
+            return Err(ByteFault::new(0, "an index head", "the end"));
         };
         let mut at = size_of::<IndexHead>();
         let mut table = |count: u32, row: usize| {
             let end = to_usize(count).checked_mul(row).and_then(|bytes| at.checked_add(bytes));
             let end = end.filter(|&end| end <= index.len());
-            let end = end.ok_or_else(|| Fault::new(at, format!("{count} rows"), "the end"))?;
+            let end = end.ok_or_else(|| ByteFault::new(at, format!("{count} rows"), "the end"))?;
             let range = at..end;
             at = end;
             Ok(range)
@@ -105,16 +103,16 @@ impl Index {
         let codes = table(head.codes.get(), size_of::<CodeRow>())?;
         let stored = &index[at..];
         if to_u64(stored.len()) != head.texts_stored.get() {
-            return Err(Fault::new(at, format!("{} text bytes", head.texts_stored), "others"));
+            return Err(ByteFault::new(at, format!("{} text bytes", head.texts_stored), "others"));
         }
-        let texts = block::decompress(stored, head.texts_raw.get())?;
+        let texts = decompress(stored, head.texts_raw.get())?;
         let texts = String::from_utf8(texts);
-        let texts = texts.map_err(|e| Fault::new(at, "names in UTF-8", e.to_string()))?;
+        let texts = texts.map_err(|e| ByteFault::new(at, "names in UTF-8", e.to_string()))?;
         Ok(Self { header, bytes: index, kernels, commands, chunks, codes, texts })
     }
 
     /// Every row refers to what exists.
-    fn check(&self, end: u64) -> Result<(), Fault> {
+    fn check(&self, end: u64) -> Result<(), ByteFault> {
         for chunk in self.chunks() {
             check_block(&chunk.body, end)?;
             check_block(&chunk.tails, end)?;
@@ -133,14 +131,14 @@ impl Index {
                 kind => kind == 1,
             };
             if !known {
-                return Err(Fault::new(0, "a command of a known kind", format!("{command:?}")));
+                return Err(ByteFault::new(0, "a command of a known kind", format!("{command:?}")));
             }
         }
         Ok(())
     }
 
-    fn check_kernel(&self, kernel: &KernelRow) -> Result<(), Fault> {
-        let wrong = |what: &str| Err(Fault::new(0, what, format!("kernel {}", kernel.id)));
+    fn check_kernel(&self, kernel: &KernelRow) -> Result<(), ByteFault> {
+        let wrong = |what: &str| Err(ByteFault::new(0, what, format!("kernel {}", kernel.id)));
         let (grid, block) = (dim(kernel.grid).count(), dim(kernel.block).count());
         if grid == 0 || grid > MOST_CTAS || block == 0 || block > MOST_THREADS {
             return wrong("a grid and a block of a GPU");
@@ -205,10 +203,10 @@ impl Index {
     }
 }
 
-fn check_block(row: &BlockRow, end: u64) -> Result<(), Fault> {
+fn check_block(row: &BlockRow, end: u64) -> Result<(), ByteFault> {
     let last = row.offset.get().checked_add(u64::from(row.stored.get()));
     if last.is_none_or(|last| last > end) || u64::from(row.raw.get()) > LARGEST_BLOCK {
-        return Err(Fault::new(0, "a block before the index", format!("{row:?}")));
+        return Err(ByteFault::new(0, "a block before the index", format!("{row:?}")));
     }
     Ok(())
 }

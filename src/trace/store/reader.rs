@@ -6,21 +6,15 @@ use std::sync::{Arc, OnceLock};
 use gpumodel_core::isa::{Code, Launch};
 use gpumodel_core::units::{to_u32, to_u64, to_usize};
 
-use super::block;
-use super::chunk::{Chunk, Frame};
-use super::chunk_cache::Cache;
-use super::content_hash::Content;
+use super::chunk::{Chunk, ChunkCache, Frame};
+use super::code::{self, Program};
 use super::cursor::Cta;
-use super::dictionary;
-use super::executed;
 use super::file::StoreFile;
 use super::index::{self, Index};
-use super::layout::{ChunkRow, MAGIC, MEMORY_ONLY};
-use super::program::Program;
-use super::selection::{self, Selection};
-use super::summary::KernelSummary;
-use super::trailing_fields::{self, CtaTails};
-use crate::error::{Fault, TraceError};
+use super::layout::{ChunkRow, Content, MAGIC, MEMORY_ONLY};
+use super::summary::{self, KernelSummary, Selection};
+use super::trailing_fields::{self, CtaTrailingFields};
+use crate::error::{ByteFault, TraceError};
 use crate::filter::Filter;
 
 /// One command of an application, in API order.
@@ -45,7 +39,7 @@ pub struct Store {
     file: StoreFile,
     index: Index,
     programs: Vec<OnceLock<Arc<Program>>>,
-    cache: Cache,
+    cache: ChunkCache,
     /// By kernel whether it is known by its accesses alone.
     memory_only: Vec<bool>,
     /// By kernel the CTAs that are shown; empty: all of every kernel.
@@ -67,7 +61,7 @@ impl Store {
         for row in index.commands().iter().filter(|row| row.kind == MEMORY_ONLY) {
             memory_only[to_usize(row.first.get())] = true;
         }
-        let (path, cache, selections) = (path.to_path_buf(), Cache::default(), Vec::new());
+        let (path, cache, selections) = (path.to_path_buf(), ChunkCache::default(), Vec::new());
         Ok(Self { path, file, index, programs, cache, memory_only, selections })
     }
 
@@ -148,7 +142,7 @@ impl Store {
             return Ok(program);
         }
         let row = self.index.codes()[number].body;
-        let code = block::read(&self.file, &row).and_then(|raw| dictionary::read(&raw));
+        let code = self.file.block(&row).and_then(|raw| code::read(&raw));
         let code = code.map_err(|fault| fault.in_store(&self.path, row.offset.get()))?;
         Ok(place.get_or_init(|| Arc::new(Program::new(Arc::new(code)))))
     }
@@ -199,7 +193,7 @@ impl Store {
                 selections.push(None);
                 continue;
             }
-            let memory = selection::memories(&self.program(kernel)?.code);
+            let memory = summary::memory_counts(&self.program(kernel)?.code);
             let mut selection = Selection::default();
             let end = choice.first().unwrap_or(u64::MAX).min(summary.cta_count());
             for ordinal in 0..end {
@@ -232,7 +226,7 @@ impl Store {
         let ordinals = 0..summary.cta_count();
         let positions: Result<Vec<u64>, TraceError> =
             ordinals.map(|one| Ok(self.cta(kernel, one)?.position.linear(grid))).collect();
-        Ok(selection::ranges(positions?.into_iter()))
+        Ok(summary::ranges(positions?.into_iter()))
     }
 
     /// The CTA at position `ordinal` in file order, from 0.
@@ -267,7 +261,7 @@ impl Store {
         for row in self.kernel(kernel).chunks {
             let first = row.first_cta.get();
             let takes = |cta| selection.is_none_or(|selection| selection.contains(first + cta));
-            executed::add(&self.chunk(kernel, row, program)?, takes, &mut counts);
+            self.chunk(kernel, row, program)?.count_segments(takes, &mut counts);
         }
         Ok(counts)
     }
@@ -286,7 +280,7 @@ impl Store {
 
     fn chunk(&self, kernel: usize, row: &ChunkRow, program: &Program) -> Result<Chunk, TraceError> {
         let frame = self.frame(kernel, row, program);
-        let chunk = block::read(&self.file, &row.body).and_then(|raw| Chunk::decode(raw, frame));
+        let chunk = self.file.block(&row.body).and_then(|raw| Chunk::decode(raw, frame));
         chunk.map_err(|fault| fault.in_store(&self.path, row.body.offset.get()))
     }
 
@@ -304,19 +298,23 @@ impl Store {
     ///
     /// # Panics
     /// When `kernel` or `ordinal` is not below its count.
-    pub fn tails(&self, kernel: usize, ordinal: u64) -> Result<CtaTails, TraceError> {
+    pub fn tails(&self, kernel: usize, ordinal: u64) -> Result<CtaTrailingFields, TraceError> {
         let (_, row, index) = self.locate(kernel, ordinal);
         if row.tails.raw == 0 {
-            return Ok(CtaTails::default());
+            return Ok(CtaTrailingFields::default());
         }
         let mut all = self.chunk_tails(kernel, row)?;
         Ok(all.swap_remove(to_usize(index)))
     }
 
-    fn chunk_tails(&self, kernel: usize, row: &ChunkRow) -> Result<Vec<CtaTails>, TraceError> {
+    fn chunk_tails(
+        &self,
+        kernel: usize,
+        row: &ChunkRow,
+    ) -> Result<Vec<CtaTrailingFields>, TraceError> {
         let block = index::dim(self.kernel(kernel).row.block).count();
         let (ctas, warps) = (to_usize(row.ctas.get()), to_usize(block.div_ceil(32)));
-        let all = block::read(&self.file, &row.tails);
+        let all = self.file.block(&row.tails);
         let all = all.and_then(|raw| trailing_fields::unpack(&raw, ctas, warps));
         all.map_err(|fault| fault.in_store(&self.path, row.tails.offset.get()))
     }
@@ -343,7 +341,9 @@ impl Store {
             content.block(&self.raw(&code.body)?);
         }
         if content.finish(self.index.commands()) != self.index.header.content {
-            return Err(Fault::new(48, "the content's hash", "another").in_store(&self.path, 48));
+            return Err(
+                ByteFault::new(48, "the content's hash", "another").in_store(&self.path, 48)
+            );
         }
         Ok(())
     }
@@ -359,13 +359,13 @@ impl Store {
         let blocks = chunks.flat_map(|chunk| [chunk.body, chunk.tails]);
         let codes = self.index.codes().iter().map(|code| code.body);
         for row in blocks.chain(codes).filter(|row| row.stored > 0) {
-            let checked = block::check(&self.file, &row);
+            let checked = self.file.stored_block(&row);
             checked.map_err(|fault| fault.in_store(&self.path, row.offset.get()))?;
         }
         Ok(())
     }
 
     fn raw(&self, row: &super::layout::BlockRow) -> Result<Vec<u8>, TraceError> {
-        block::read(&self.file, row).map_err(|fault| fault.in_store(&self.path, row.offset.get()))
+        self.file.block(row).map_err(|fault| fault.in_store(&self.path, row.offset.get()))
     }
 }

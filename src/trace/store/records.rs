@@ -4,8 +4,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gpumodel_core::isa::{AddressMode, MOST_IMMEDIATES, Register};
-use gpumodel_core::units::{Dim3, to_usize};
+use gpumodel_core::isa::{Access, AddressMode, MOST_IMMEDIATES, Register};
+use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
+
+use super::varint::low_byte;
 
 /// A static instruction as parsed, its opcode still text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +40,22 @@ pub(crate) struct Lines {
     /// Index of the first difference.
     pub(crate) deltas: u32,
     pub(crate) delta_count: u8,
+}
+
+impl Lines {
+    /// The addresses of `access`; differences go to `deltas`.
+    pub(crate) fn of(access: &Access, deltas: &mut Vec<i64>) -> Self {
+        let (first, mut last) = (deltas.len(), access.base);
+        if access.mode != AddressMode::Stride {
+            for (_, address) in access.active().skip(1) {
+                deltas.push(address.wrapping_sub(last).cast_signed());
+                last = address;
+            }
+        }
+        let delta_count = low_byte(to_u64(deltas.len() - first));
+        let Access { mode, base, stride, .. } = *access;
+        Self { mode, base, stride, deltas: to_u32(first), delta_count }
+    }
 }
 
 /// Records of one piece of text, in its order.
@@ -75,7 +93,7 @@ impl Batch {
 
     /// The differences of `access`.
     pub(crate) fn deltas(&self, access: &Lines) -> &[i64] {
-        let from = gpumodel_core::units::to_usize(access.deltas);
+        let from = to_usize(access.deltas);
         &self.deltas[from..from + usize::from(access.delta_count)]
     }
 }

@@ -1,10 +1,13 @@
-//! What a store says of one launch.
+//! The summary of one launch of a store, of all or some of its CTAs.
 
-use gpumodel_core::isa::Launch;
+use std::ops::Range;
 
+use gpumodel_core::isa::{Code, Launch};
+use gpumodel_core::units::{to_u64, to_usize};
+
+use super::cursor::Cta;
 use super::index;
 use super::layout::{ChunkRow, KernelRow};
-use super::selection::Selection;
 
 /// What the index says of one launch: a view into it.
 #[derive(Clone, Copy, Debug)]
@@ -105,4 +108,72 @@ impl<'a> KernelSummary<'a> {
     pub fn decoded_bytes(&self) -> u64 {
         self.chunks.iter().map(|chunk| u64::from(chunk.body.raw)).sum()
     }
+}
+
+/// Some CTAs of a launch by their ordinals in the store, and their sums, as if there were no
+/// others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Selection {
+    /// Ranges of ordinals, and the CTAs before each.
+    ranges: Vec<(u64, Range<u64>)>,
+    pub(super) ctas: u64,
+    pub(super) warp_instructions: u64,
+    pub(super) thread_instructions: u64,
+    pub(super) memory_instructions: u64,
+}
+
+impl Selection {
+    /// Adds the CTA with the ordinal `ordinal`, above all others so far; `memory`
+    /// gives the memory instructions of every segment ([`memory_counts`]).
+    pub(super) fn add(&mut self, ordinal: u64, cta: &Cta, memory: &[u64]) {
+        match self.ranges.last_mut() {
+            Some((_, range)) if range.end == ordinal => range.end += 1,
+            _ => self.ranges.push((self.ctas, ordinal..ordinal + 1)),
+        }
+        self.ctas += 1;
+        for warp in 0..cta.warp_count() {
+            let mut cursor = cta.warp(warp);
+            while let Some(segment) = cursor.next_segment() {
+                let length = cursor.left();
+                self.warp_instructions += u64::from(length);
+                self.thread_instructions += cursor.skip(length);
+                self.memory_instructions += memory[to_usize(segment)];
+            }
+        }
+    }
+
+    /// The ordinal in the store of the CTA with the number `number` among those
+    /// that were added.
+    pub(super) fn ordinal(&self, number: u64) -> u64 {
+        let after = self.ranges.partition_point(|(before, _)| *before <= number);
+        let (before, range) = &self.ranges[after - 1];
+        range.start + (number - before)
+    }
+
+    /// True when the CTA with this ordinal was added.
+    pub(super) fn contains(&self, ordinal: u64) -> bool {
+        let after = self.ranges.partition_point(|(_, range)| range.start <= ordinal);
+        after > 0 && self.ranges[after - 1].1.contains(&ordinal)
+    }
+}
+
+/// By segment its memory instructions.
+pub(super) fn memory_counts(code: &Code) -> Vec<u64> {
+    let count = |first: u32, length: u32| {
+        let of = &code.instructions[to_usize(first)..to_usize(first + length)];
+        to_u64(of.iter().filter(|one| one.width > 0).count())
+    };
+    code.segments.iter().map(|segment| count(segment.first, segment.length)).collect()
+}
+
+/// Ascending numbers as ranges: first and last.
+pub(super) fn ranges(numbers: impl Iterator<Item = u64>) -> Vec<[u64; 2]> {
+    let mut ranges: Vec<[u64; 2]> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some([_, last]) if *last + 1 == number => *last = number,
+            _ => ranges.push([number, number]),
+        }
+    }
+    ranges
 }

@@ -11,7 +11,7 @@ use gpumodel_core::units::{to_u64, to_usize};
 
 use super::records::Block;
 use super::varint::{self, Reader};
-use crate::error::Fault;
+use crate::error::ByteFault;
 
 /// Packs the tails and notes of `blocks`; empty when there are none.
 pub(super) fn pack(blocks: &[Block]) -> Vec<u8> {
@@ -70,7 +70,7 @@ fn of_warp(pieces: &[super::records::Piece]) -> Vec<(u64, &[u8])> {
 
 /// The tails of one CTA.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CtaTails {
+pub struct CtaTrailingFields {
     /// Lines of the CTA's frame beyond `thread block`, LF between them; empty
     /// when there are none.
     pub note: Vec<u8>,
@@ -80,7 +80,11 @@ pub struct CtaTails {
 }
 
 /// Reads the tails of all `ctas` CTAs with `warps` warps each.
-pub(super) fn unpack(bytes: &[u8], ctas: usize, warps: usize) -> Result<Vec<CtaTails>, Fault> {
+pub(super) fn unpack(
+    bytes: &[u8],
+    ctas: usize,
+    warps: usize,
+) -> Result<Vec<CtaTrailingFields>, ByteFault> {
     let mut reader = Reader::new(bytes);
     let count = reader.count(1);
     let table: Vec<&[u8]> = (0..count)
@@ -90,14 +94,14 @@ pub(super) fn unpack(bytes: &[u8], ctas: usize, warps: usize) -> Result<Vec<CtaT
         })
         .collect();
     if ctas.saturating_mul(warps) > reader.left() {
-        return Err(Fault::new(0, "tails for every warp", "fewer bytes than warps"));
+        return Err(ByteFault::new(0, "tails for every warp", "fewer bytes than warps"));
     }
     let mut all = Vec::with_capacity(ctas);
     for _ in 0..ctas {
         let length = reader.count(1);
         let note = reader.take(length).to_vec();
         let warps = (0..warps).map(|_| warp_tails(&mut reader, &table)).collect();
-        all.push(CtaTails { note, warps });
+        all.push(CtaTrailingFields { note, warps });
     }
     reader.check("tails")?;
     Ok(all)

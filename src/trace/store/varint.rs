@@ -4,7 +4,7 @@
 //! Reading is total: beyond the end of its bytes a [`Reader`] answers 0 and
 //! remembers that it did, so foreign bytes never make it panic.
 
-use crate::error::Fault;
+use crate::error::ByteFault;
 
 /// Appends `value`.
 pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
@@ -145,10 +145,10 @@ impl<'a> Reader<'a> {
     /// Nothing was missing so far.
     ///
     /// # Errors
-    /// A [`Fault`] at the position where `what` ended early.
-    pub(crate) fn check(&self, what: &'static str) -> Result<(), Fault> {
+    /// A [`ByteFault`] at the position where `what` ended early.
+    pub(crate) fn check(&self, what: &'static str) -> Result<(), ByteFault> {
         if self.overrun {
-            return Err(Fault::new(self.at, what, "values that cannot be".to_owned()));
+            return Err(ByteFault::new(self.at, what, "values that cannot be".to_owned()));
         }
         Ok(())
     }

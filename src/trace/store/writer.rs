@@ -12,13 +12,12 @@ use zerocopy::{FromZeros, IntoBytes};
 use gpumodel_core::isa::Launch;
 use gpumodel_core::units::{Dim3, WholeFile, to_u32, to_u64};
 
-use super::content_hash::{Content, checksum};
-use super::dictionary::Dictionary;
+use super::chunk_writer::Packed;
+use super::code::Dictionary;
 use super::layout::{
-    BlockRow, ChunkRow, CodeRow, CommandRow, HEADER_CHECKED, Header, IndexHead, KernelRow,
-    LARGEST_BLOCK, MAGIC, MEMORY_ONLY, VERSION,
+    BlockRow, ChunkRow, CodeRow, CommandRow, Content, HEADER_CHECKED, Header, IndexHead, KernelRow,
+    LARGEST_BLOCK, MAGIC, MEMORY_ONLY, VERSION, checksum,
 };
-use super::pack::Packed;
 use super::reader::Command;
 use crate::error::TraceError;
 

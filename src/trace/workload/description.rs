@@ -3,18 +3,14 @@
 
 use std::sync::Arc;
 
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
-
 use gpumodel_core::isa::Launch;
+use gpumodel_core::toml::{Entry, Node, Section};
 use gpumodel_core::units::{Dim3, to_u32};
 
-use super::body::{read_body, read_term};
-use super::compile::{Budget, Frame, compile};
-use super::document::{Entry, Keys, mismatch};
-use super::error::Fault;
+use super::WorkloadError;
+use super::code::{read_body, read_expression};
 use super::names::Names;
-use super::program::Program;
+use super::program::{Budget, Program};
 
 /// Address of the first buffer: where CUDA's allocations usually lie.
 const FIRST_BUFFER: i64 = 0x7f40_0000_0000;
@@ -50,10 +46,8 @@ pub(super) struct Description {
     pub(super) source: String,
     pub(super) seed: u64,
     pub(super) rounds: u32,
-    /// Has scaled constants.
-    pub(super) scales: bool,
-    /// All of them are 1: no scale makes less of it.
-    pub(super) least: bool,
+    /// The scaled constants.
+    pub(super) scaled: Vec<i64>,
     pub(super) buffers: Vec<Buffer>,
     pub(super) kernels: Vec<KernelDescription>,
 }
@@ -79,25 +73,24 @@ pub(super) struct KernelDescription {
 }
 
 /// Reads the whole file.
-pub(super) fn describe(table: &DeTable<'_>, scale: f64) -> Result<Description, Fault> {
-    let keys = Keys::new(table, 0, "the workload", &KEYS)?;
-    let seed = keys.integer("seed", 0..=i64::MAX, 0)?.cast_unsigned();
-    let rounds = keys.integer("rounds", 1..=LAUNCHES, 1)?;
+pub(super) fn describe(file: &Node, scale: f64) -> Result<Description, WorkloadError> {
+    let keys = file.root().section(&KEYS)?;
+    let seed = keys.integer_or(0, "seed", 0..=i64::MAX)?.cast_unsigned();
+    let rounds = keys.integer_or(1, "rounds", 1..=LAUNCHES)?;
     let mut names = Names::new(seed);
-    let scaled = keys.entries("scaled")?;
     read_constants(&keys.entries("constants")?, &mut names, None)?;
-    let sizes = read_constants(&scaled, &mut names, Some(scale))?;
+    let scaled = read_constants(&keys.entries("scaled")?, &mut names, Some(scale))?;
     let buffers = read_buffers(&keys.entries("buffers")?, &mut names)?;
-    let kernels = keys.items("kernel")?;
     let mut budget = Budget::new();
+    let kernels = keys.require("kernel")?.items()?;
     let kernels: Vec<_> = kernels
-        .into_iter()
+        .iter()
         .map(|kernel| read_kernel(kernel, &names, &mut budget))
         .collect::<Result<_, _>>()?;
     let launches: i64 = rounds * kernels.iter().map(|k| i64::from(k.launches)).sum::<i64>();
     if launches > LAUNCHES {
         let what = format!("{launches} launches, expected at most {LAUNCHES}");
-        return Err(Fault::new(keys.at(), what));
+        return Err(WorkloadError::invalid(keys.place(), what));
     }
     Ok(Description {
         description: keys.text("description")?.to_owned(),
@@ -105,8 +98,7 @@ pub(super) fn describe(table: &DeTable<'_>, scale: f64) -> Result<Description, F
         source: keys.text("source")?.to_owned(),
         seed,
         rounds: to_u32(rounds),
-        scales: !scaled.is_empty(),
-        least: sizes.iter().all(|&size| size == 1),
+        scaled,
         buffers,
         kernels,
     })
@@ -117,20 +109,20 @@ fn read_constants(
     entries: &[Entry<'_>],
     names: &mut Names,
     scale: Option<f64>,
-) -> Result<Vec<i64>, Fault> {
+) -> Result<Vec<i64>, WorkloadError> {
     let mut values = Vec::with_capacity(entries.len());
     for entry in entries {
-        let at = entry.value.span().start;
-        let mut value = constant(entry.value, entry.name, names)?;
+        let name = entry.name();
+        let mut value = constant(entry, names)?;
         if let Some(scale) = scale {
             if !(1..=1 << 32).contains(&value) {
-                let what =
-                    format!("the scaled constant `{}` is {value}, expected 1 to 2^32", entry.name);
-                return Err(Fault::new(at, what));
+                let what = format!("the scaled constant `{name}` is {value}, expected 1 to 2^32");
+                return Err(WorkloadError::invalid(entry.place(), what));
             }
             value = multiply(value, scale);
         }
-        names.set_constant(entry.name, value).map_err(|e| Fault::new(entry.at, e))?;
+        let taken = names.set_constant(name, value);
+        taken.map_err(WorkloadError::at(entry.place()))?;
         values.push(value);
     }
     Ok(values)
@@ -147,32 +139,31 @@ fn multiply(value: i64, scale: f64) -> i64 {
 }
 
 /// An integer or an expression over constants, 0 to 2^40 in size.
-fn constant(value: &Spanned<DeValue<'_>>, key: &str, names: &Names) -> Result<i64, Fault> {
-    let at = value.span().start;
-    let term = read_term(value, key)?;
-    let found = names.constant(&term).map_err(|e| Fault::new(at, format!("in `{key}`: {e}")))?;
+fn constant(entry: &Entry<'_>, names: &Names) -> Result<i64, WorkloadError> {
+    let (name, wrong) = (entry.name(), WorkloadError::at(entry.place()));
+    let found = names.constant(&read_expression(entry)?);
+    let found = found.map_err(|what| wrong(format!("in `{name}`: {what}")))?;
     if found.unsigned_abs() > LARGEST.unsigned_abs() {
-        return Err(Fault::new(at, format!("`{key}` is {found}, expected at most 2^40")));
+        return Err(wrong(format!("`{name}` is {found}, expected at most 2^40")));
     }
     Ok(found)
 }
 
-fn read_buffers(entries: &[Entry<'_>], names: &mut Names) -> Result<Vec<Buffer>, Fault> {
+fn read_buffers(entries: &[Entry<'_>], names: &mut Names) -> Result<Vec<Buffer>, WorkloadError> {
     let mut buffers = Vec::with_capacity(entries.len());
     let mut base = FIRST_BUFFER;
     for entry in entries {
-        let at = entry.value.span().start;
-        let table = entry.value.get_ref().as_table();
-        let table = table.ok_or_else(|| mismatch(entry.value, entry.name, "a table"))?;
-        let place = format!("the buffer `{}`", entry.name);
-        let keys = Keys::new(table, at, &place, &["bytes", "copy"])?;
-        let bytes = constant(keys.require("bytes")?, "bytes", names)?;
+        let wrong = WorkloadError::at(entry.place());
+        let keys = entry.section(&["bytes", "copy"])?;
+        let name = entry.name();
+        let bytes = constant(&keys.require("bytes")?, names)?;
         if bytes < 1 {
-            return Err(Fault::new(at, format!("{place} has {bytes} bytes, expected at least 1")));
+            let what = format!("the buffer `{name}` has {bytes} bytes, expected at least 1");
+            return Err(wrong(what));
         }
-        names.set_buffer(entry.name, base, bytes).map_err(|e| Fault::new(entry.at, e))?;
+        names.set_buffer(name, base, bytes).map_err(&wrong)?;
         buffers.push(Buffer {
-            name: entry.name.to_owned(),
+            name: name.to_owned(),
             base: base.cast_unsigned(),
             bytes: bytes.cast_unsigned(),
             copied: keys.flag("copy")?,
@@ -182,85 +173,85 @@ fn read_buffers(entries: &[Entry<'_>], names: &mut Names) -> Result<Vec<Buffer>,
     Ok(buffers)
 }
 
+/// Keys of a kernel.
+const KERNEL_KEYS: [&str; 10] = [
+    "name",
+    "grid",
+    "block",
+    "registers",
+    "shared_bytes",
+    "stream",
+    "binary_version",
+    "launches",
+    "let",
+    "code",
+];
+
 fn read_kernel(
-    value: &Spanned<DeValue<'_>>,
+    entry: &Entry<'_>,
     names: &Names,
     budget: &mut Budget,
-) -> Result<KernelDescription, Fault> {
-    let at = value.span().start;
-    let table = value.get_ref().as_table();
-    let table = table.ok_or_else(|| mismatch(value, "kernel", "a table `[[kernel]]`"))?;
-    let known = [
-        "name",
-        "grid",
-        "block",
-        "registers",
-        "shared_bytes",
-        "stream",
-        "binary_version",
-        "launches",
-        "let",
-        "code",
-    ];
-    let keys = Keys::new(table, at, "the kernel", &known)?;
+) -> Result<KernelDescription, WorkloadError> {
+    let keys = entry.section(&KERNEL_KEYS)?;
     let launch = read_launch(&keys, names)?;
     let mut names = names.clone();
     names.set_extents(extents(&launch));
     for entry in keys.entries("let")? {
-        let term = read_term(entry.value, entry.name)?;
-        names.set_let(entry.name, term).map_err(|e| Fault::new(entry.at, e))?;
+        let added = names.set_let(entry.name(), read_expression(&entry)?);
+        added.map_err(WorkloadError::at(entry.place()))?;
     }
-    let frame = Frame {
-        grid: launch.grid,
-        block: launch.block,
-        registers: launch.registers,
-        binary_version: launch.binary_version,
-    };
-    let program = compile(&read_body(&keys, "code")?, names, frame, budget)?;
-    let launches = to_u32(keys.integer("launches", 1..=LAUNCHES, 1)?);
-    Ok(KernelDescription { launch, launches, program: Arc::new(program) })
+    let steps = read_body(&keys.require("code")?)?;
+    let program = Arc::new(Program::compile(&steps, names, &launch, budget)?);
+    let launches = to_u32(keys.integer_or(1, "launches", 1..=LAUNCHES)?);
+    Ok(KernelDescription { launch, launches, program })
 }
 
-fn read_launch(keys: &Keys<'_>, names: &Names) -> Result<Launch, Fault> {
+fn read_launch(keys: &Section<'_>, names: &Names) -> Result<Launch, WorkloadError> {
+    let check = |kept: bool, what: String| match kept {
+        true => Ok(()),
+        false => Err(WorkloadError::invalid(keys.place(), what)),
+    };
     let name = keys.text("name")?;
-    if name.is_empty() || name.contains(char::is_control) {
-        return Err(Fault::new(keys.at(), "a kernel's `name` is one line of text"));
-    }
+    let line = !name.is_empty() && !name.contains(char::is_control);
+    check(line, "a kernel's `name` is one line of text".to_owned())?;
     // CUDA C++ Programming Guide, technical specifications per compute capability.
     let grid = read_extent(keys, "grid", [i64::from(i32::MAX), 65_535, 65_535], names)?;
     let block = read_extent(keys, "block", [1024, 1024, 64], names)?;
-    let whole = |ok: bool, what: String| if ok { Ok(()) } else { Err(Fault::new(keys.at(), what)) };
-    whole(
-        block.count() <= 1024,
-        format!("a block of {} threads, expected at most 1024", block.count()),
-    )?;
-    whole(grid.count() < 1 << 31, format!("a grid of {} CTAs, expected below 2^31", grid.count()))?;
+    let (ctas, threads) = (grid.count(), block.count());
+    check(threads <= 1024, format!("a block of {threads} threads, expected at most 1024"))?;
+    check(ctas < 1 << 31, format!("a grid of {ctas} CTAs, expected below 2^31"))?;
+    let small = |default, key, range| keys.integer_or(default, key, range).map(to_u32);
     Ok(Launch {
         name: name.to_owned(),
         id: 0,
         grid,
         block,
-        shared_bytes: to_u32(keys.integer("shared_bytes", 0..=1 << 20, 0)?),
-        registers: to_u32(keys.integer("registers", 1..=255, 32)?),
-        binary_version: to_u32(keys.integer("binary_version", 30..=999, 70)?),
-        stream: keys.integer("stream", 0..=i64::MAX, 0)?.cast_unsigned(),
+        shared_bytes: small(0, "shared_bytes", 0..=1 << 20)?,
+        registers: small(32, "registers", 1..=255)?,
+        binary_version: small(70, "binary_version", 30..=999)?,
+        stream: keys.integer_or(0, "stream", 0..=i64::MAX)?.cast_unsigned(),
         shared_window: SHARED_WINDOW,
         local_window: LOCAL_WINDOW,
     })
 }
 
-fn read_extent(keys: &Keys<'_>, key: &str, most: [i64; 3], names: &Names) -> Result<Dim3, Fault> {
-    let items = keys.items(key)?;
+fn read_extent(
+    keys: &Section<'_>,
+    key: &str,
+    most: [i64; 3],
+    names: &Names,
+) -> Result<Dim3, WorkloadError> {
+    let entry = keys.require(key)?;
+    let items = entry.items()?;
     let mut extent = [1; 3];
     if items.len() > extent.len() {
-        let what = format!("`{key}` has {} entries, expected 1 to 3", items.len());
-        return Err(Fault::new(keys.at(), what));
+        return Err(entry.wrong("1 to 3 extents").into());
     }
-    for ((item, slot), most) in items.into_iter().zip(&mut extent).zip(most) {
-        let found = constant(item, key, names)?;
+    for ((item, slot), most) in items.iter().zip(&mut extent).zip(most) {
+        let found = constant(item, names)?;
         if !(1..=most).contains(&found) {
             let what = format!("`{key}` has an extent of {found}, expected 1 to {most}");
-            return Err(Fault::new(item.span().start, what));
+            return Err(WorkloadError::invalid(item.place(), what));
         }
         *slot = to_u32(found);
     }

@@ -3,45 +3,35 @@
 //!
 //! A workload file (its language: `models/workloads/README.md`) is read and compiled
 //! once; [`Workload`] then gives launches, CTAs and warps, and a [`WarpStream`]
-//! walks one warp's dynamic instructions: segments, masks and addresses, all
+//! steps through one warp's dynamic instructions: segments, masks and addresses, all
 //! pure functions of the file, the scale and the position, so that any warp can
-//! be walked at any time, in any order, on any thread.
+//! be read at any time, in any order, on any thread.
 //!
 //! [`write_folder`] writes the same instructions as an Accel-Sim trace folder,
-//! [`LaunchRecords`] gives them CTA by CTA to who makes a store of them.
+//! [`convert_workload`](crate::convert_workload) as a store.
 //!
-//! Stations: TOML -> `document` -> `description` + `body` (terms and lines as
-//! written) -> `names` + `resolver` + `compile` (a program of segments and moves) ->
-//! `stream` -> `walk` -> `text`.
+//! TOML -> `description` + `code` (as written) -> `names` (expressions with their names
+//! resolved) -> `program` (segments and jumps) -> `kernel` (warps) -> `records` (checked) ->
+//! `trace_folder`.
 //!
-//! Knows nothing of machines, schemes or stores.
+//! Knows nothing of machines or schemes.
 
-mod body;
-mod compile;
-mod declared;
+mod code;
 mod description;
-mod document;
+mod distribution;
 mod error;
-mod expression;
-mod folder;
 mod kernel;
-mod launch_records;
-mod law;
-mod listing;
+mod lane_expression;
 mod names;
 mod program;
-mod random;
-mod reader;
-mod resolver;
-mod stream;
-mod term;
-mod text;
-mod walk;
-mod zipf;
+mod records;
+mod trace_folder;
+#[allow(clippy::module_inception, reason = "the type that the module is about")]
+mod workload;
 
-pub use declared::{Command, Workload, names};
-pub use error::SynthError;
-pub use folder::{Compression, FolderReport, write_folder};
-pub use kernel::{Cta, Kernel};
-pub use launch_records::{LaunchRecords, TakeRecord};
-pub use stream::WarpStream;
+pub use error::WorkloadError;
+pub use kernel::{Cta, Kernel, WarpStream};
+pub(crate) use records::CtaRecords;
+pub use trace_folder::{Compression, FolderReport, write_folder};
+pub(crate) use trace_folder::{cta_bytes, header};
+pub use workload::{Workload, names};

@@ -1,14 +1,13 @@
-//! What a name in an expression stands for.
+//! Expressions with their names resolved: what a name in a workload file stands for.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use gpumodel_core::expression::{DEPTH, Expression, Operator};
 use gpumodel_core::units::nearest;
 
-use super::expression::Variable;
-use super::law::Laws;
-use super::resolver::{FUNCTIONS, Resolved, Resolver};
-use super::term::Term;
+use super::distribution::{Distribution, Distributions, mix_in};
+use super::lane_expression::{LaneExpression, Variable};
 
 /// Positions in a launch by their names in workload files.
 const POSITIONS: &[(&str, Variable)] = &[
@@ -27,10 +26,9 @@ const POSITIONS: &[(&str, Variable)] = &[
 ];
 
 /// Names of launch extents; see [`Names::set_extents`].
-pub(super) const EXTENTS: [&str; 9] =
-    ["gx", "gy", "gz", "ctas", "dx", "dy", "dz", "threads", "warps"];
+const EXTENTS: [&str; 9] = ["gx", "gy", "gz", "ctas", "dx", "dy", "dz", "threads", "warps"];
 
-/// A name that a loop or an unrolled body brings.
+/// A name that a loop or an unrolled body defines.
 #[derive(Clone, Debug)]
 enum Local {
     /// A loop's index, at this depth.
@@ -41,7 +39,7 @@ enum Local {
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Meaning<'a> {
+enum Meaning<'a> {
     /// A position or a loop's index.
     Variable(Variable),
     /// The same everywhere.
@@ -49,7 +47,7 @@ pub(super) enum Meaning<'a> {
     /// A buffer's base.
     Base(i64),
     /// The named expression at this place, which may use those before it.
-    Let(usize, &'a Term),
+    Let(usize, &'a Expression),
 }
 
 /// Everything that a name may stand for at one place of a workload file.
@@ -60,15 +58,15 @@ pub(super) struct Names {
     /// Buffers' sizes in bytes.
     sizes: BTreeMap<String, i64>,
     /// Named expressions; each may use those before it.
-    lets: Vec<(String, Term)>,
+    lets: Vec<(String, Expression)>,
     /// Names of enclosing bodies, outermost first.
     locals: Vec<(String, Local)>,
     /// Loops among the locals.
     depth: u8,
     /// The workload's seed.
     seed: u64,
-    /// What `skew` draws by; all kernels share them.
-    laws: Rc<Laws>,
+    /// The distributions of `skew`, which all kernels share.
+    distributions: Rc<Distributions>,
 }
 
 impl Names {
@@ -100,9 +98,9 @@ impl Names {
     }
 
     /// Adds a named expression, which may use what is known so far.
-    pub(super) fn set_let(&mut self, name: &str, term: Term) -> Result<(), String> {
+    pub(super) fn set_let(&mut self, name: &str, written: Expression) -> Result<(), String> {
         self.check_free(name)?;
-        self.lets.push((name.to_owned(), term));
+        self.lets.push((name.to_owned(), written));
         Ok(())
     }
 
@@ -167,7 +165,7 @@ impl Names {
     }
 
     /// What `name` stands for where the first `lets` named expressions are known.
-    pub(super) fn meaning(&self, name: &str, lets: usize) -> Result<Meaning<'_>, String> {
+    fn meaning(&self, name: &str, lets: usize) -> Result<Meaning<'_>, String> {
         if let Some((_, local)) = self.locals.iter().rev().find(|(known, _)| known == name) {
             return Ok(match local {
                 Local::Index(depth) => Meaning::Variable(Variable::Loop(*depth)),
@@ -191,65 +189,245 @@ impl Names {
         })
     }
 
-    /// Bytes of a buffer.
-    pub(super) fn size(&self, buffer: &str) -> Option<i64> {
-        self.sizes.get(buffer).copied()
+    /// The expression that `written` means here.
+    pub(super) fn resolve(&self, written: &Expression) -> Result<Resolved, String> {
+        let lets = self.lets.len();
+        Resolver { names: self, lets, parts: 0, depth: 0, bases: Bases::None }.resolve(written)
     }
 
-    /// Named expressions that are known.
-    pub(super) fn lets(&self) -> usize {
-        self.lets.len()
-    }
-
-    /// The workload's seed.
-    pub(super) fn seed(&self) -> u64 {
-        self.seed
-    }
-
-    /// What `skew` draws by.
-    pub(super) fn laws(&self) -> &Laws {
-        &self.laws
-    }
-
-    /// The expression that `term` means here.
-    pub(super) fn resolve(&self, term: &Term) -> Result<Resolved, String> {
-        Resolver::new(self).resolve(term)
-    }
-
-    /// The constant that `term` means here.
-    pub(super) fn constant(&self, term: &Term) -> Result<i64, String> {
-        self.resolve(term)?.expression.constant().ok_or_else(|| {
+    /// The constant that `written` means here.
+    pub(super) fn constant(&self, written: &Expression) -> Result<i64, String> {
+        self.resolve(written)?.expression.constant().ok_or_else(|| {
             "the value must be the same everywhere: only constants may be used here".to_owned()
         })
     }
 }
 
+/// Functions that expressions may call.
+const FUNCTIONS: [&str; 6] = ["min", "max", "select", "hash", "skew", "size"];
+
+/// Most parts of one expression after its names are resolved.
+const PARTS: usize = 1024;
+
+/// An expression with its names resolved at one place of a workload file.
+#[derive(Clone, Debug)]
+pub(super) struct Resolved {
+    /// With its names resolved.
+    pub(super) expression: LaneExpression,
+    /// The number of its parts.
+    pub(super) parts: usize,
+    /// The base of the buffer that it names; `None` where it names none or several.
+    pub(super) base: Option<i64>,
+}
+
+/// The bases of the buffers that an expression names where its value comes from: not in
+/// conditions and keys, and not in the branch of a constant condition that is never taken.
+#[derive(Clone, Copy, Debug)]
+enum Bases {
+    None,
+    One(i64),
+    Several,
+}
+
+impl Bases {
+    fn add(&mut self, base: i64) {
+        *self = match *self {
+            Self::None => Self::One(base),
+            Self::One(known) if known == base => *self,
+            Self::One(_) | Self::Several => Self::Several,
+        };
+    }
+}
+
+/// The state of resolving one expression.
+#[derive(Debug)]
+struct Resolver<'a> {
+    names: &'a Names,
+    /// How many of the named expressions may be used.
+    lets: usize,
+    parts: usize,
+    depth: usize,
+    bases: Bases,
+}
+
+impl Resolver<'_> {
+    fn resolve(mut self, written: &Expression) -> Result<Resolved, String> {
+        let expression = self.expression(written)?;
+        let base = match self.bases {
+            Bases::One(base) => Some(base),
+            Bases::None | Bases::Several => None,
+        };
+        Ok(Resolved { expression, parts: self.parts, base })
+    }
+
+    fn expression(&mut self, written: &Expression) -> Result<LaneExpression, String> {
+        self.parts += 1;
+        self.depth += 1;
+        if self.parts > PARTS || self.depth > 2 * DEPTH {
+            return Err(format!(
+                "the expression has more than {PARTS} parts or {} levels with its names resolved",
+                2 * DEPTH
+            ));
+        }
+        let expression = match written {
+            Expression::Number(value) => Ok(LaneExpression::Constant(*value)),
+            Expression::Name(name) => self.name(name),
+            Expression::Binary(operator, left, right) => {
+                let (left, right) = (self.expression(left)?, self.expression(right)?);
+                binary(*operator, left, right)
+            }
+            Expression::Call(name, arguments) => self.call(name, arguments),
+        };
+        self.depth -= 1;
+        expression
+    }
+
+    fn name(&mut self, name: &str) -> Result<LaneExpression, String> {
+        Ok(match self.names.meaning(name, self.lets)? {
+            Meaning::Variable(variable) => LaneExpression::Variable(variable),
+            Meaning::Constant(value) => LaneExpression::Constant(value),
+            Meaning::Base(base) => {
+                self.bases.add(base);
+                LaneExpression::Constant(base)
+            }
+            Meaning::Let(place, written) => {
+                let outer = std::mem::replace(&mut self.lets, place);
+                let expression = self.expression(written)?;
+                self.lets = outer;
+                expression
+            }
+        })
+    }
+
+    fn call(&mut self, name: &str, arguments: &[Expression]) -> Result<LaneExpression, String> {
+        match (name, arguments) {
+            ("size", [Expression::Name(buffer)]) => {
+                let size = self.names.sizes.get(buffer).copied();
+                let size = size.map(LaneExpression::Constant);
+                size.ok_or_else(|| format!("`size({buffer})`: no buffer has this name"))
+            }
+            ("select", [condition, yes, no]) => self.select(condition, yes, no),
+            ("hash", [_, _, ..]) | ("skew", [_, _, _, ..]) => self.draw(name, arguments),
+            ("min" | "max", [left, right]) => {
+                let operator = if name == "min" { Operator::Minimum } else { Operator::Maximum };
+                binary(operator, self.expression(left)?, self.expression(right)?)
+            }
+            _ => Err(wrong_call(name, arguments.len())),
+        }
+    }
+
+    /// Resolves an expression whose value is no part of an address.
+    fn outside_address(&mut self, written: &Expression) -> Result<LaneExpression, String> {
+        let bases = self.bases;
+        let expression = self.expression(written)?;
+        self.bases = bases;
+        Ok(expression)
+    }
+
+    fn select(
+        &mut self,
+        condition: &Expression,
+        yes: &Expression,
+        no: &Expression,
+    ) -> Result<LaneExpression, String> {
+        let condition = self.outside_address(condition)?;
+        match condition.constant() {
+            Some(0) => {
+                self.outside_address(yes)?;
+                self.expression(no)
+            }
+            Some(_) => {
+                let yes = self.expression(yes)?;
+                self.outside_address(no)?;
+                Ok(yes)
+            }
+            None => {
+                let (yes, no) = (self.expression(yes)?, self.expression(no)?);
+                Ok(LaneExpression::Select(Box::new((condition, yes, no))))
+            }
+        }
+    }
+
+    /// A draw: keys, for `skew` the exponent, the range.
+    fn draw(&mut self, name: &str, arguments: &[Expression]) -> Result<LaneExpression, String> {
+        let values = arguments.iter().map(|argument| self.outside_address(argument));
+        let mut values: Vec<LaneExpression> = values.collect::<Result<_, _>>()?;
+        let range = values.pop().and_then(|range| range.constant());
+        let distribution = if name == "hash" {
+            Distribution::even(range)?
+        } else {
+            self.names
+                .distributions
+                .skewed(values.pop().and_then(|power| power.constant()), range)?
+        };
+        // Leading constant keys are the same everywhere: mixed once.
+        let constants = values.iter().map_while(LaneExpression::constant);
+        let start = (self.names.seed, 0);
+        let (seed, count) =
+            constants.fold(start, |(state, count), key| (mix_in(state, key), count + 1));
+        Ok(LaneExpression::Draw { seed, keys: values[count..].into(), distribution })
+    }
+}
+
+/// The error of a call with another name or number of arguments than a function has.
+fn wrong_call(name: &str, arguments: usize) -> String {
+    if FUNCTIONS.contains(&name) {
+        return format!(
+            "`{name}` has {arguments} arguments; expected min(a, b), max(a, b), \
+             select(condition, yes, no), hash(key, …, range), skew(key, …, exponent, range) \
+             or size(buffer)"
+        );
+    }
+    match nearest(name, FUNCTIONS) {
+        Some(near) => format!("unknown function `{name}`; did you mean `{near}`?"),
+        None => format!("unknown function `{name}`; known are {}", FUNCTIONS.join(", ")),
+    }
+}
+
+fn binary(
+    operator: Operator,
+    left: LaneExpression,
+    right: LaneExpression,
+) -> Result<LaneExpression, String> {
+    if matches!(operator, Operator::Divide | Operator::Remainder)
+        && right.constant().is_none_or(|divisor| divisor == 0)
+    {
+        return Err("a divisor must be a constant other than 0".to_owned());
+    }
+    if let (Some(left), Some(right)) = (left.constant(), right.constant()) {
+        return Ok(LaneExpression::Constant(operator.wrapping(left, right)));
+    }
+    Ok(LaneExpression::Binary(operator, Box::new((left, right))))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Names, Term};
+    use gpumodel_core::expression::Expression;
+
+    use super::Names;
 
     fn names() -> Names {
         let mut names = Names::new(1);
         names.set_constant("width", 64).unwrap();
         names.set_buffer("input", 4096, 512).unwrap();
-        names.set_let("index", Term::parse("global * 4").unwrap()).unwrap();
+        names.set_let("index", Expression::parse("global * 4").unwrap()).unwrap();
         names
     }
 
     fn fault(text: &str) -> String {
-        names().resolve(&Term::parse(text).unwrap()).unwrap_err()
+        names().resolve(&Expression::parse(text).unwrap()).unwrap_err()
     }
 
     #[test]
     fn constants_fold() {
-        let value = |text: &str| names().constant(&Term::parse(text).unwrap());
+        let value = |text: &str| names().constant(&Expression::parse(text).unwrap());
         assert_eq!(value("input + size(input) / 2 - width"), Ok(4096 + 256 - 64));
         assert_eq!(value("select(width > 63, max(1, 2), min(1, 2))"), Ok(2));
         assert!(value("index").is_err());
     }
 
     #[test]
-    fn who_has_a_name_already_is_said() {
+    fn a_taken_name_is_refused_with_its_meaning() {
         let fault = |name: &str| names().set_constant(name, 1).unwrap_err();
         for (name, has) in [
             ("lane", "where a lane is"),
@@ -299,9 +477,9 @@ mod tests {
         let mut last = "lane".to_owned();
         for k in 0..40 {
             let name = format!("x{k}");
-            names.set_let(&name, Term::parse(&format!("{last} + {last}")).unwrap()).unwrap();
+            names.set_let(&name, Expression::parse(&format!("{last} + {last}")).unwrap()).unwrap();
             last = name;
         }
-        assert!(names.resolve(&Term::Name(last)).unwrap_err().contains("parts"));
+        assert!(names.resolve(&Expression::Name(last)).unwrap_err().contains("parts"));
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::store::records::{self, Batch, Block};
 use gpumodel_core::units::{to_u64, to_usize};
 
-use super::super::text_fault::Fault;
 use super::parse::{Dialect, Mark, Marked};
-use crate::store::kernel_writer::{MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
+use crate::error::LineFault;
+use crate::store::chunk_writer::{MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
 
 /// Most bytes of further lines in a thread block.
 const LONGEST_NOTE: usize = 1 << 16;
@@ -34,7 +34,7 @@ pub(crate) struct Frames {
     dialect: Dialect,
     state: State,
     block: Block,
-    /// Warps of the block that were named.
+    /// WarpRecords of the block that were named.
     named: Vec<bool>,
     instructions: usize,
     /// Bytes of the pieces with its records.
@@ -81,13 +81,13 @@ impl Frames {
     /// Takes the next piece; gives finished thread blocks to `done`.
     ///
     /// # Errors
-    /// A [`Fault`] where the frame breaks, its line counted in the piece.
+    /// A [`LineFault`] where the frame breaks, its line counted in the piece.
     pub(crate) fn piece(
         &mut self,
         numbered: &Numbered,
         marks: &[Marked],
         mut done: impl FnMut(Block),
-    ) -> Result<(), Fault> {
+    ) -> Result<(), LineFault> {
         let (mut record, mut access) = (0, 0);
         self.bytes += numbered.batch.bytes();
         for marked in marks {
@@ -106,13 +106,12 @@ impl Frames {
         range: std::ops::Range<usize>,
         access: usize,
         line: u64,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), LineFault> {
         if range.is_empty() {
             return Ok(());
         }
         let State::Counted { warp, left, declared } = self.state else {
-            let found = "an instruction".to_owned();
-            return Err(Fault { line, expected: self.expected(), found });
+            return Err(LineFault::new(line, self.expected(), "an instruction"));
         };
         let count = to_u64(range.len());
         self.instructions += range.len();
@@ -126,7 +125,7 @@ impl Frames {
             String::new()
         };
         if !expected.is_empty() {
-            return Err(Fault { line, expected, found: "more".to_owned() });
+            return Err(LineFault::new(line, expected, "more"));
         }
         self.state = State::Counted { warp, left: left - count, declared };
         self.block.warps[warp].push(records::Piece {
@@ -153,7 +152,7 @@ impl Frames {
         text.to_owned()
     }
 
-    fn mark(&mut self, marked: &Marked) -> Result<Option<Block>, Fault> {
+    fn mark(&mut self, marked: &Marked) -> Result<Option<Block>, LineFault> {
         let between = matches!(self.state, State::Placed | State::Counted { left: 0, .. });
         match (&marked.mark, self.state) {
             (Mark::Begin, State::Outside) => self.state = State::Begun,
@@ -173,7 +172,7 @@ impl Frames {
         Ok(None)
     }
 
-    fn unexpected(&self, marked: &Marked) -> Fault {
+    fn unexpected(&self, marked: &Marked) -> LineFault {
         let found = match &marked.mark {
             Mark::Begin => "`#BEGIN_TB`".to_owned(),
             Mark::Position(cta) => format!("`thread block = {},{},{}`", cta.x, cta.y, cta.z),
@@ -183,18 +182,18 @@ impl Frames {
             Mark::Note(text) => gpumodel_core::units::quoted(text),
             Mark::Stray => "an instruction".to_owned(),
         };
-        Fault { line: marked.line, expected: self.expected(), found }
+        LineFault { line: marked.line, expected: self.expected(), found }
     }
 
-    fn position(&mut self, marked: &Marked) -> Result<(), Fault> {
+    fn position(&mut self, marked: &Marked) -> Result<(), LineFault> {
         let Mark::Position(cta) = marked.mark else { return Ok(()) };
         if !cta.inside(self.dialect.grid) {
             let expected = format!("a thread block inside the grid {}", self.dialect.grid);
-            return Err(Fault { expected, ..self.unexpected(marked) });
+            return Err(LineFault { expected, ..self.unexpected(marked) });
         }
         if !self.placed.take(cta.linear(self.dialect.grid)) {
             let expected = "every thread block once".to_owned();
-            return Err(Fault { expected, ..self.unexpected(marked) });
+            return Err(LineFault { expected, ..self.unexpected(marked) });
         }
         let warps = to_usize(self.dialect.warps_per_cta);
         self.block.position = cta;
@@ -204,10 +203,10 @@ impl Frames {
         Ok(())
     }
 
-    fn note(&mut self, text: &[u8], line: u64) -> Result<(), Fault> {
+    fn note(&mut self, text: &[u8], line: u64) -> Result<(), LineFault> {
         if self.block.note.len() + text.len() > LONGEST_NOTE {
             let expected = format!("at most {LONGEST_NOTE} bytes of further lines");
-            return Err(Fault { line, expected, found: "more".to_owned() });
+            return Err(LineFault::new(line, expected, "more"));
         }
         if !self.block.note.is_empty() {
             self.block.note.push(b'\n');
@@ -216,7 +215,7 @@ impl Frames {
         Ok(())
     }
 
-    fn warp(&mut self, marked: &Marked) -> Result<(), Fault> {
+    fn warp(&mut self, marked: &Marked) -> Result<(), LineFault> {
         let Mark::Warp(warp) = marked.mark else { return Ok(()) };
         let expected = match self.named.get_mut(to_usize(warp)) {
             None => format!("a warp below {}, as the block says", self.dialect.warps_per_cta),
@@ -227,18 +226,17 @@ impl Frames {
                 return Ok(());
             }
         };
-        Err(Fault { expected, ..self.unexpected(marked) })
+        Err(LineFault { expected, ..self.unexpected(marked) })
     }
 
     /// Ends the text.
     ///
     /// # Errors
     /// What is missing, when the text ends inside a thread block.
-    pub(crate) fn end(&self) -> Result<(), Fault> {
+    pub(crate) fn end(&self) -> Result<(), LineFault> {
         if self.state == State::Outside {
             return Ok(());
         }
-        let found = "the end of the file: it is cut off".to_owned();
-        Err(Fault { line: 0, expected: self.expected(), found })
+        Err(LineFault::new(0, self.expected(), "the end of the file: it is cut off"))
     }
 }

@@ -2,10 +2,9 @@
 
 use crate::store::layout::{MOST_CTAS, MOST_THREADS};
 use gpumodel_core::isa::Launch;
-use gpumodel_core::units::Dim3;
-use gpumodel_core::units::quoted;
+use gpumodel_core::units::{Dim3, quoted};
 
-use super::super::text_fault::Fault;
+use crate::error::LineFault;
 
 /// Longest header text that is kept.
 const LONGEST: usize = 1 << 16;
@@ -31,8 +30,8 @@ const NEEDED: &[&str] = &["kernel name", "kernel id", "grid dim", "block dim", "
 /// Reads the header at the start of `text`.
 ///
 /// # Errors
-/// A [`Fault`] with the line, counted from 0.
-pub(crate) fn read(text: &[u8]) -> Result<Header, Fault> {
+/// A [`LineFault`] with the line, counted from 0.
+pub(crate) fn read(text: &[u8]) -> Result<Header, LineFault> {
     let mut header = Header::default();
     let mut seen = Vec::new();
     for line in text.split_inclusive(|&byte| byte == b'\n') {
@@ -69,11 +68,11 @@ pub(crate) fn read(text: &[u8]) -> Result<Header, Fault> {
 }
 
 impl Header {
-    fn wrong(&self, expected: impl Into<String>, found: impl Into<String>) -> Fault {
-        Fault { line: self.lines, expected: expected.into(), found: found.into() }
+    fn wrong(&self, expected: impl Into<String>, found: impl Into<String>) -> LineFault {
+        LineFault::new(self.lines, expected, found)
     }
 
-    fn keep(&mut self, content: &[u8]) -> Result<(), Fault> {
+    fn keep(&mut self, content: &[u8]) -> Result<(), LineFault> {
         if self.text.len() + content.len() > LONGEST {
             return Err(self.wrong(format!("a header of at most {LONGEST} bytes"), "more"));
         }
@@ -85,7 +84,7 @@ impl Header {
     }
 
     /// Takes one `-key = value` line; gives the key.
-    fn line(&mut self, content: &[u8]) -> Result<String, Fault> {
+    fn line(&mut self, content: &[u8]) -> Result<String, LineFault> {
         self.keep(content)?;
         let text = String::from_utf8_lossy(content);
         let parts = text.strip_prefix('-').and_then(|rest| rest.split_once('='));
@@ -123,7 +122,7 @@ impl Header {
         Ok(())
     }
 
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self) -> Result<(), LineFault> {
         let (ctas, threads) = (self.launch.grid.count(), self.launch.block.count());
         if ctas == 0 || ctas > MOST_CTAS {
             let expected = format!("a grid of 1 to {MOST_CTAS} CTAs");

@@ -54,12 +54,12 @@ pub(super) struct Match {
 
 /// Entries by the text before the mask.
 #[derive(Debug, Default)]
-pub(super) struct Memo {
+pub(super) struct LineCache {
     pub(super) entries: Vec<Entry>,
     heads: HashMap<Box<[u8]>, u32>,
 }
 
-impl Memo {
+impl LineCache {
     /// Finds the line at the start of `text`, `guess` first. Differences go to
     /// `deltas`.
     #[inline]

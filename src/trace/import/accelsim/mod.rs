@@ -10,37 +10,30 @@ mod line;
 mod line_cache;
 pub(super) mod parse;
 #[cfg(test)]
-mod plain;
+mod plain_tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::error::TraceError;
+use crate::error::{LineFault, TraceError};
 use crate::store::Command;
 use crate::store::layout::MOST_STATICS;
-use crate::store::records::Block;
-use crate::store::writer::StoreWriter;
 use gpumodel_core::units::quoted;
 
-use super::by_warp::{RawBlock, Room, Warps};
-use super::cta_selector::Pick;
-use super::read_ahead::carry;
-use super::request::{ConvertRequest, Progress};
-use super::source::{Source, TextBlock};
-use super::text_fault::Fault;
-use super::{Imported, Outcome};
-use crate::store::kernel_writer::Kernel;
+use super::request::Progress;
+use super::source::{Source, TextBlock, read_ahead};
+use super::warp_records::{self, MemoryLimit, WarpRecords};
+use super::{Conversion, Imported};
+use crate::filter::CtaSelector;
+use crate::store::chunk_writer::KernelWriter;
 use grouped::{Frames, Numbered};
 use header::Header;
 use parse::{Dialect, Piece, parse};
 
 /// Most fields before a line's own: one published fixture of version 6 has 11.
 const MOST_LEADING: usize = 11;
-/// Blocks of a raw trace that are spelled out at once, in warp instructions.
-pub(crate) const RAW_BATCH: usize = 1 << 19;
-
 /// True when the start of `text` is a trace of this family.
 pub(crate) fn recognise(text: &[u8]) -> bool {
     text.trim_ascii_start().starts_with(b"-kernel")
@@ -50,26 +43,28 @@ pub(crate) fn recognise(text: &[u8]) -> bool {
 pub(crate) fn import(
     source: Source,
     first: TextBlock,
-    request: &ConvertRequest,
-    writer: &mut StoreWriter,
-    progress: &dyn Progress,
-) -> Result<Outcome, TraceError> {
+    conversion: &mut Conversion<'_>,
+) -> Result<(), TraceError> {
     let path = source.path().to_path_buf();
     let header = header::read(&first.bytes);
     let header = header.map_err(|fault| fault.in_file(&path, first.first_line))?;
-    if !request.filter.takes(&header.launch) {
-        return Ok(Outcome::LeftOut(Box::new(header.launch)));
+    if !conversion.request.filter.takes(&header.launch) {
+        conversion.left_out.push(header.launch);
+        return Ok(());
     }
+    let progress = conversion.progress;
     let body = &first.bytes[header.bytes..];
     let dialect = dialect(body, &header).map_err(|f| f.in_file(&path, first.first_line))?;
-    let mut import = Import::new(&path, dialect, &header, request, writer);
+    let mut import = Import::new(&path, dialect, &header, conversion);
     let rest = TextBlock { bytes: body.to_vec(), first_line: first.first_line + header.lines };
     import.all(source, rest, progress)?;
-    import.end().map(Outcome::Taken)
+    let imported = import.end()?;
+    conversion.add(&path, &imported);
+    Ok(())
 }
 
 /// The form of the lines, from the first ones after the header.
-pub(crate) fn dialect(body: &[u8], header: &Header) -> Result<Dialect, Fault> {
+pub(crate) fn dialect(body: &[u8], header: &Header) -> Result<Dialect, LineFault> {
     let lines = body.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     let raw = lines
         .clone()
@@ -79,9 +74,9 @@ pub(crate) fn dialect(body: &[u8], header: &Header) -> Result<Dialect, Fault> {
     let mut lines = possible.clone().filter(|line| !is_setting(line));
     let leading = possible.find_map(|line| leading(line, header.line_info)).unwrap_or(0);
     if raw && leading < 4 {
-        let expected = "`#BEGIN_TB`, or raw lines of CTA x, y, z, warp, PC and mask".to_owned();
+        let expected = "`#BEGIN_TB`, or raw lines of CTA x, y, z, warp, PC and mask";
         let found = quoted(lines.next().unwrap_or_default());
-        return Err(Fault { line: header.lines, expected, found });
+        return Err(LineFault::new(header.lines, expected, found));
     }
     let leading = if leading < 4 { 0 } else { leading };
     let (grid, warps_per_cta) = (header.launch.grid, header.launch.warps_per_cta());
@@ -108,26 +103,26 @@ fn leading(line: &[u8], line_info: bool) -> Option<usize> {
 }
 
 /// A raw trace has no frame.
-fn only_lines(piece: &Piece) -> Result<(), Fault> {
+fn only_lines(piece: &Piece) -> Result<(), LineFault> {
     let Some(mark) = piece.marks.first() else { return Ok(()) };
-    let expected = "only instruction lines in a raw trace".to_owned();
-    Err(Fault { line: mark.line, expected, found: format!("{:?}", mark.mark) })
+    let expected = "only instruction lines in a raw trace";
+    Err(LineFault::new(mark.line, expected, format!("{:?}", mark.mark)))
 }
 
 /// Fails when instructions are not `few`.
-fn few(few: bool) -> Result<(), Fault> {
-    let expected = "at most a million distinct instructions".to_owned();
-    few.then_some(()).ok_or_else(|| Fault { line: 0, expected, found: "more".to_owned() })
+fn few(few: bool) -> Result<(), LineFault> {
+    let expected = "at most a million distinct instructions";
+    few.then_some(()).ok_or_else(|| LineFault::new(0, expected, "more"))
 }
 
 /// One file on its way.
 pub(crate) struct Import<'w> {
     path: PathBuf,
     dialect: Dialect,
-    kernel: Kernel<'w>,
+    kernel: KernelWriter<'w>,
     frames: Frames,
-    warps: Warps,
-    pick: Pick,
+    warps: WarpRecords,
+    pick: CtaSelector,
     pub(crate) imported: Imported,
     last_line: u64,
 }
@@ -138,20 +133,20 @@ impl<'w> Import<'w> {
         path: &Path,
         dialect: Dialect,
         header: &Header,
-        request: &ConvertRequest,
-        writer: &'w mut StoreWriter,
+        conversion: &'w mut Conversion<'_>,
     ) -> Self {
-        let launch = &header.launch;
+        let (launch, request) = (&header.launch, conversion.request);
+        let writer = &mut conversion.writer;
         let index = writer.kernel(launch, &header.text);
         writer.command(Command::Kernel(index));
-        let room = Room::beside(&request.output, request.memory());
-        let pick = || Pick::new(request.filter.ctas.clone());
+        let limit = MemoryLimit::new(&request.output, request.memory());
+        let pick = || CtaSelector::new(request.filter.ctas.clone());
         Self {
             path: path.to_path_buf(),
             dialect,
-            kernel: Kernel::new(writer, launch.grid),
+            kernel: KernelWriter::new(writer, launch.grid),
             frames: Frames::new(dialect),
-            warps: Warps::new(header.tracer, launch.warps_per_cta(), room, pick()),
+            warps: WarpRecords::new(header.tracer, launch.warps_per_cta(), limit, pick()),
             pick: pick(),
             imported: Imported::default(),
             last_line: 1,
@@ -165,7 +160,7 @@ impl<'w> Import<'w> {
         first: TextBlock,
         progress: &dyn Progress,
     ) -> Result<(), TraceError> {
-        let source = carry(source, first, progress, &mut |blocks| self.take(blocks))?;
+        let source = read_ahead(source, first, progress, &mut |blocks| self.take(blocks))?;
         self.imported.text_bytes = source.text_bytes;
         self.imported.file_bytes = source.file_bytes();
         Ok(())
@@ -174,11 +169,11 @@ impl<'w> Import<'w> {
     /// Parses `blocks` in parallel and takes them in order.
     fn take(&mut self, blocks: &[TextBlock]) -> Result<(), TraceError> {
         let dialect = self.dialect;
-        let pieces: Vec<Result<Piece, Fault>> =
+        let pieces: Vec<Result<Piece, LineFault>> =
             blocks.par_iter().map(|block| parse(&block.bytes, &dialect)).collect();
         for (piece, block) in pieces.into_iter().zip(blocks) {
             let first = block.first_line;
-            let in_file = |fault: Fault| fault.in_file(&self.path, first);
+            let in_file = |fault: LineFault| fault.in_file(&self.path, first);
             let piece = piece.map_err(in_file)?;
             self.last_line = first + piece.lines;
             if self.dialect.raw {
@@ -199,7 +194,7 @@ impl<'w> Import<'w> {
     }
 
     /// Takes the next piece of a grouped trace.
-    pub(crate) fn grouped(&mut self, piece: Piece) -> Result<(), Fault> {
+    pub(crate) fn grouped(&mut self, piece: Piece) -> Result<(), LineFault> {
         self.imported.note(&piece);
         let some = !self.pick.all();
         // Of some blocks only their own instructions are numbered.
@@ -245,23 +240,8 @@ impl<'w> Import<'w> {
         let mut blocks = std::mem::take(&mut self.warps).blocks(grid)?;
         let numbers = self.kernel.numbers(&blocks.statics);
         let numbers = numbers.expect("no more statics than the pieces had");
-        loop {
-            let mut waiting: Vec<RawBlock> = Vec::new();
-            let mut records = 0;
-            while records < RAW_BATCH
-                && let Some(block) = blocks.next().map_err(named)?
-            {
-                records += block.records;
-                waiting.push(block);
-            }
-            if waiting.is_empty() {
-                return Ok(());
-            }
-            let statics = &blocks.statics.statics;
-            let spelled: Vec<Block> =
-                waiting.into_par_iter().map(|block| block.block(statics, &numbers)).collect();
-            spelled.into_iter().for_each(|block| self.kernel.push(block));
-            self.kernel.flush()?;
-        }
+        let statics = Arc::clone(&blocks.statics.statics);
+        let next = || blocks.next().map_err(named);
+        warp_records::pack(&mut self.kernel, &statics, Some(&numbers), next)
     }
 }

@@ -6,13 +6,12 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 use crate::store::records::{Batch, Lines, Record, Static};
-use gpumodel_core::units::quoted;
-use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
+use gpumodel_core::units::{Dim3, quoted, to_u32, to_u64, to_usize};
 
-use super::super::text_fault::Fault;
 use super::header::position;
 use super::line;
-use super::line_cache::{Match, Memo, NONE, Parts};
+use super::line_cache::{LineCache, Match, NONE, Parts};
+use crate::error::LineFault;
 
 /// What is fixed for all lines of a file.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +76,7 @@ struct Parser<'a> {
     piece: Piece,
     statics: Vec<Static>,
     numbers: HashMap<Static, u32>,
-    memo: Memo,
+    memo: LineCache,
     /// The entry of the last line (of each warp, in raw text).
     last: Vec<u32>,
     line: u64,
@@ -86,14 +85,14 @@ struct Parser<'a> {
 /// Parses `text`, whole lines.
 ///
 /// # Errors
-/// A [`Fault`] at the first line that is neither an instruction nor a frame line.
-pub(crate) fn parse(text: &[u8], dialect: &Dialect) -> Result<Piece, Fault> {
+/// A [`LineFault`] at the first line that is neither an instruction nor a frame line.
+pub(crate) fn parse(text: &[u8], dialect: &Dialect) -> Result<Piece, LineFault> {
     let mut parser = Parser {
         dialect,
         piece: Piece::default(),
         statics: Vec::new(),
         numbers: HashMap::new(),
-        memo: Memo::default(),
+        memo: LineCache::default(),
         last: vec![NONE; if dialect.raw { GUESSES } else { 1 }],
         line: 0,
     };
@@ -112,7 +111,7 @@ pub(crate) fn parse(text: &[u8], dialect: &Dialect) -> Result<Piece, Fault> {
 
 impl Parser<'_> {
     /// Takes one line; gives its bytes.
-    fn step(&mut self, text: &[u8]) -> Result<usize, Fault> {
+    fn step(&mut self, text: &[u8]) -> Result<usize, LineFault> {
         let (place, skipped) = match self.dialect.leading {
             0 => (0, 0),
             _ if !text[0].is_ascii_digit() => (0, 0),
@@ -145,7 +144,7 @@ impl Parser<'_> {
     /// The warp that a line names, as linear CTA times warps plus warp, and the
     /// bytes of the line before its own fields.
     #[inline]
-    fn place(&self, text: &[u8]) -> Result<(u64, usize), Fault> {
+    fn place(&self, text: &[u8]) -> Result<(u64, usize), LineFault> {
         let mut rest = text;
         let mut fields = [0; 4];
         for index in 0..self.dialect.leading {
@@ -214,12 +213,12 @@ impl Parser<'_> {
         self.piece.marks.push(Marked { mark, record, access, line: self.line });
     }
 
-    fn fault(&self, expected: impl Into<String>, found: &[u8]) -> Fault {
-        Fault { line: self.line, expected: expected.into(), found: quoted(found.trim_ascii_end()) }
+    fn fault(&self, expected: impl Into<String>, found: &[u8]) -> LineFault {
+        LineFault::new(self.line, expected, quoted(found.trim_ascii_end()))
     }
 
     /// Takes a line of the frame.
-    fn frame(&mut self, content: &[u8]) -> Result<(), Fault> {
+    fn frame(&mut self, content: &[u8]) -> Result<(), LineFault> {
         match content {
             b"#BEGIN_TB" => self.mark(Mark::Begin),
             b"#END_TB" => self.mark(Mark::End),
@@ -234,14 +233,14 @@ impl Parser<'_> {
     }
 
     /// Takes an instruction line that the memo does not know.
-    fn instruction(&mut self, text: &[u8], place: u64, last: usize) -> Result<(), Fault> {
+    fn instruction(&mut self, text: &[u8], place: u64, last: usize) -> Result<(), LineFault> {
         let fields = line::parse(text, self.dialect.line_info);
         let fields = fields.map_err(|wanted| {
-            let Fault { line, expected, found } = self.fault(wanted.what, text);
+            let LineFault { line, expected, found } = self.fault(wanted.what, text);
             let at = quoted(wanted.at.trim_ascii());
             let whole =
                 if wanted.at.len() < text.len() { format!(" in {found}") } else { String::new() };
-            Fault { line, expected, found: format!("{at}{whole}") }
+            LineFault { line, expected, found: format!("{at}{whole}") }
         })?;
         let head = &text[..text.len() - fields.from_mask.len()];
         let after_mask = &fields.from_mask[8..];

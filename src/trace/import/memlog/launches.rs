@@ -13,9 +13,9 @@ use rustc_hash::FxHashMap;
 use gpumodel_core::isa::Launch;
 use gpumodel_core::units::to_u32;
 
-use super::super::cta_selector::Pick;
 use super::line::{Opening, SLOTS};
 use super::parse::Head;
+use crate::filter::CtaSelector;
 
 /// Most CTAs of all launches together: their slots are numbered in 64 bits.
 const MOST: u64 = u64::MAX / SLOTS / 2;
@@ -30,7 +30,7 @@ pub(super) struct Logged {
     pub(super) text: String,
     /// The request takes it.
     pub(super) taken: bool,
-    pub(super) pick: Pick,
+    pub(super) pick: CtaSelector,
     /// The number of its first CTA.
     pub(super) first: u64,
     /// Accesses that are taken.
@@ -61,7 +61,7 @@ impl Launches {
         &mut self,
         opening: Opening,
         taken: impl Fn(&Launch) -> bool,
-        pick: Pick,
+        pick: CtaSelector,
     ) -> Result<(), &'static str> {
         let Opening { context, id, mut launch, text } = opening;
         let first = self.next;
@@ -135,10 +135,10 @@ impl Launches {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::cta_selector::Pick;
     use super::super::line::{Opening, SLOTS};
     use super::super::parse::Head;
     use super::Launches;
+    use crate::filter::CtaSelector;
     use gpumodel_core::isa::Launch;
     use gpumodel_core::units::Dim3;
 
@@ -152,7 +152,7 @@ mod tests {
         let grid = Dim3::new(4, 1, 1);
         let launch = Launch { grid, block: grid, ..Launch::default() };
         let opening = Opening { context: 9, id, launch, text: String::new() };
-        launches.open(opening, |_| true, Pick::default()).unwrap();
+        launches.open(opening, |_| true, CtaSelector::default()).unwrap();
     }
 
     /// The index of the launch of an access.

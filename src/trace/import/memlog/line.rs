@@ -5,9 +5,7 @@
 
 use crate::store::layout::{MOST_CTAS, MOST_THREADS};
 use gpumodel_core::isa::Launch;
-use gpumodel_core::units::Dim3;
-
-use super::addresses::{decimal, hexadecimal};
+use gpumodel_core::units::{Dim3, WARP_LANES};
 
 /// What every line of the tool begins with.
 pub(super) const MARK: &[u8] = b"MEMTRACE: ";
@@ -53,7 +51,7 @@ pub(super) struct Access<'a> {
     /// Bytes per lane, where the line says so.
     pub(super) size: Option<u8>,
     pub(super) pc: Option<u64>,
-    /// The rest, which [`super::addresses`] reads.
+    /// The rest, which [`read_addresses`] reads.
     pub(super) addresses: &'a [u8],
 }
 
@@ -212,10 +210,112 @@ fn opening(context: u64, line: &[u8]) -> Result<Opening, &'static str> {
     Ok(Opening { context, id, launch, text })
 }
 
+/// Digits of an address that is filled up with zeros.
+const PADDED: usize = 16;
+/// A padded address and the space after it.
+const STEP: usize = 2 + PADDED + 1;
+
+/// The value of every byte as a hexadecimal digit; 255 for those that are none.
+const DIGITS: [u8; 256] = {
+    let mut digits = [u8::MAX; 256];
+    let mut value = 0;
+    while value < 16 {
+        digits[b"0123456789abcdef"[value as usize] as usize] = value;
+        digits[b"0123456789ABCDEF"[value as usize] as usize] = value;
+        value += 1;
+    }
+    digits
+};
+
+/// A number of hexadecimal digits, without prefix.
+fn hexadecimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() || digits.len() > PADDED {
+        return None;
+    }
+    let (mut value, mut all) = (0_u64, 0);
+    for &byte in digits {
+        let digit = DIGITS[usize::from(byte)];
+        all |= digit;
+        value = value << 4 | u64::from(digit & 15);
+    }
+    (all < 16).then_some(value)
+}
+
+/// A decimal number.
+fn decimal(digits: &[u8]) -> Option<u64> {
+    let digit = |byte: &u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
+    let next = |value: u64, byte: &u8| value.checked_mul(10)?.checked_add(digit(byte)?);
+    (!digits.is_empty()).then(|| digits.iter().try_fold(0, next)).flatten()
+}
+
+/// The addresses of all lanes from `text`: 32 of `0xADDRESS`, or behind ` : ` 32 of
+/// `Thread<lane>,<data>,0xADDRESS`. Where the first one is filled up to 16 digits,
+/// all of them are: a line that was cut in its last address is found by that.
+///
+/// # Errors
+/// What was expected.
+pub(super) fn read_addresses(
+    text: &[u8],
+    into: &mut [u64; WARP_LANES],
+) -> Result<(), &'static str> {
+    if text.starts_with(b"MREF") {
+        let start = text.windows(3).position(|three| three == b" : ");
+        let start = start.ok_or("` : ` before `Thread<lane>,<data>,0xADDRESS`")?;
+        return triples(text[start + 3..].trim_ascii(), into);
+    }
+    let text = text.trim_ascii();
+    if text.len() == WARP_LANES * STEP - 1 && padded(text, into) {
+        return Ok(());
+    }
+    let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let mut digits = 0;
+    for address in into.iter_mut() {
+        let word = words.next().unwrap_or_default();
+        *address = one(word, &mut digits).ok_or("32 addresses `0x…`, all as wide as the first")?;
+    }
+    if words.next().is_some() { Err("32 addresses `0x…`, no more") } else { Ok(()) }
+}
+
+/// Reads addresses of 16 digits with single spaces between; false when one is not.
+fn padded(text: &[u8], into: &mut [u64; WARP_LANES]) -> bool {
+    text.chunks(STEP).zip(into).all(|(word, address)| {
+        let framed = word.starts_with(b"0x") && word.get(STEP - 1).is_none_or(|&end| end == b' ');
+        let value = hexadecimal(&word[2..2 + PADDED]).filter(|_| framed);
+        *address = value.unwrap_or_default();
+        value.is_some()
+    })
+}
+
+fn triples(text: &[u8], into: &mut [u64; WARP_LANES]) -> Result<(), &'static str> {
+    let wrong = "32 of `Thread<lane>,<data>,0xADDRESS`, each lane once, all as wide as the first";
+    let (mut seen, mut digits) = (0_u32, 0);
+    for word in text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+        let fields = word.strip_prefix(b"Thread").ok_or(wrong)?;
+        let comma = |byte: &u8| *byte == b',';
+        let data = fields.iter().position(comma).ok_or(wrong)?;
+        let address = fields.iter().rposition(comma).filter(|&last| last > data).ok_or(wrong)?;
+        let lane = decimal(&fields[..data]).and_then(|lane| usize::try_from(lane).ok());
+        let lane = lane.filter(|&lane| lane < WARP_LANES && seen >> lane & 1 == 0).ok_or(wrong)?;
+        into[lane] = one(&fields[address + 1..], &mut digits).ok_or(wrong)?;
+        seen |= 1 << lane;
+    }
+    if seen == u32::MAX { Ok(()) } else { Err(wrong) }
+}
+
+/// One address; `digits` are those of the first one, 0 before it.
+fn one(word: &[u8], digits: &mut usize) -> Option<u64> {
+    let word = word.strip_prefix(b"0x")?;
+    if *digits == 0 {
+        *digits = word.len();
+    }
+    let whole = *digits != PADDED || word.len() == PADDED;
+    hexadecimal(word).filter(|_| whole)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Line, read};
-    use gpumodel_core::units::Dim3;
+    use super::{Line, read, read_addresses};
+    use gpumodel_core::units::{Dim3, WARP_LANES};
 
     const LAUNCH: &str = "MEMTRACE: CTX 0x000055e4486faf10 - LAUNCH - Kernel pc 0x00007f2746fa0f00 - \
         Kernel name f<(a) - (b)>(float*, int) - grid launch id 1 - grid size 8,2,1 - \
@@ -282,5 +382,48 @@ mod tests {
         assert_eq!(read(inspecting), Ok(Line::Other));
         assert_eq!(read(b"0x000000003f800000,0x00007f27433125fc"), Ok(Line::Pair));
         assert_eq!(access(&format!("done.{ACCESS}")), access(ACCESS));
+    }
+
+    fn text(addresses: &[u64; WARP_LANES], padded: bool) -> String {
+        let word = |address: &u64| match padded {
+            true => format!("0x{address:016x} "),
+            false => format!("0x{address:x} "),
+        };
+        addresses.iter().map(word).collect()
+    }
+
+    fn triples(addresses: &[u64; WARP_LANES]) -> String {
+        let word = |(lane, address): (usize, &u64)| {
+            format!("Thread{lane},0x{:032x},0x{address:016x} ", !lane)
+        };
+        let words: String = addresses.iter().enumerate().map(word).collect();
+        format!("MREF per threads(threadidx,data,address) : {words}")
+    }
+
+    fn sample() -> [u64; WARP_LANES] {
+        std::array::from_fn(|lane| if lane % 5 == 3 { 0 } else { 0x7f00_0000_0000 + lane as u64 })
+    }
+
+    #[test]
+    fn every_spelling_says_the_same_addresses() {
+        let sample = sample();
+        for spelled in [text(&sample, true), text(&sample, false), triples(&sample)] {
+            let mut found = [1; WARP_LANES];
+            read_addresses(spelled.as_bytes(), &mut found).unwrap();
+            assert_eq!(found, sample, "{spelled}");
+        }
+    }
+
+    #[test]
+    fn no_line_that_was_cut_is_whole() {
+        for spelled in [text(&sample(), true), triples(&sample())] {
+            let whole = spelled.trim_end().len();
+            for end in 0..whole {
+                let cut = &spelled.as_bytes()[..end];
+                assert!(read_addresses(cut, &mut [0; WARP_LANES]).is_err(), "{}", &spelled[..end]);
+            }
+            let more = format!("{spelled}0x0000000000000001");
+            assert!(read_addresses(more.as_bytes(), &mut [0; WARP_LANES]).is_err());
+        }
     }
 }

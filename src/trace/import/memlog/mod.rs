@@ -12,7 +12,6 @@
 //! Records are gathered as those of raw traces are, for all launches at once: a
 //! log may mix them.
 
-mod addresses;
 mod launches;
 mod line;
 mod parse;
@@ -23,25 +22,18 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::error::TraceError;
+use crate::error::{LineFault, TraceError};
 use crate::store::Command;
 use crate::store::layout::MOST_STATICS;
-use crate::store::records::{Block, Static};
-use crate::store::writer::StoreWriter;
-use gpumodel_core::isa::Launch;
-use gpumodel_core::units::quoted;
-use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
+use crate::store::records::Static;
+use gpumodel_core::units::{quoted, to_u32, to_u64, to_usize};
 
-use super::accelsim::RAW_BATCH;
-use super::by_warp::Merge;
-use super::by_warp::{NOWHERE, RawBlock, Room, Warps};
-use super::cta_selector::Pick;
-use super::read_ahead::carry;
-use super::request::{ConvertRequest, Progress};
-use super::source::{Source, TextBlock};
-use super::text_fault::Fault;
-use super::{Imported, Outcome};
-use crate::store::kernel_writer::{Kernel, MOST_CTA_INSTRUCTIONS};
+use super::Conversion;
+use super::request::ConvertRequest;
+use super::source::{Source, TextBlock, read_ahead};
+use super::warp_records::{self, MemoryLimit, Merge, NOWHERE, RawBlock, WarpRecords};
+use crate::filter::CtaSelector;
+use crate::store::chunk_writer::KernelWriter;
 
 use launches::{Launches, Logged};
 use line::{MARK, SLOTS};
@@ -60,23 +52,22 @@ pub(super) fn recognise(text: &[u8]) -> bool {
 pub(super) fn import(
     source: Source,
     first: TextBlock,
-    request: &ConvertRequest,
-    writer: &mut StoreWriter,
-    progress: &dyn Progress,
-) -> Result<Outcome, TraceError> {
-    let room = Room::beside(&request.output, request.memory());
+    conversion: &mut Conversion<'_>,
+) -> Result<(), TraceError> {
+    let request = conversion.request;
+    let limit = MemoryLimit::new(&request.output, request.memory());
     let mut log = Log {
         path: source.path().to_path_buf(),
         request,
         launches: Launches::default(),
-        warps: Warps::new(0, to_u32(SLOTS), room, Pick::default()),
+        warps: WarpRecords::new(0, to_u32(SLOTS), limit, CtaSelector::default()),
         counters: FxHashMap::default(),
         others: 0,
         pairs: 0,
         excess: 0,
     };
-    let source = carry(source, first, progress, &mut |blocks| log.take(blocks))?;
-    log.end(source.text_bytes, source.file_bytes(), writer)
+    let source = read_ahead(source, first, conversion.progress, &mut |blocks| log.take(blocks))?;
+    log.end(source.text_bytes, source.file_bytes(), conversion)
 }
 
 /// One log on its way.
@@ -84,7 +75,7 @@ struct Log<'r> {
     path: PathBuf,
     request: &'r ConvertRequest,
     launches: Launches,
-    warps: Warps,
+    warps: WarpRecords,
     /// The PCs of static instructions without one.
     counters: FxHashMap<Static, u64>,
     others: u64,
@@ -96,11 +87,11 @@ struct Log<'r> {
 impl Log<'_> {
     /// Parses `blocks` in parallel and takes them in order.
     fn take(&mut self, blocks: &[TextBlock]) -> Result<(), TraceError> {
-        let pieces: Vec<Result<Piece, Fault>> =
+        let pieces: Vec<Result<Piece, LineFault>> =
             blocks.par_iter().map(|block| parse(&block.bytes)).collect();
         for (piece, block) in pieces.into_iter().zip(blocks) {
             let path = self.path.clone();
-            let in_file = |fault: Fault| fault.in_file(&path, block.first_line);
+            let in_file = |fault: LineFault| fault.in_file(&path, block.first_line);
             self.piece(piece.map_err(in_file)?, &in_file)?;
         }
         Ok(())
@@ -109,7 +100,7 @@ impl Log<'_> {
     fn piece(
         &mut self,
         mut piece: Piece,
-        in_file: &dyn Fn(Fault) -> TraceError,
+        in_file: &dyn Fn(LineFault) -> TraceError,
     ) -> Result<(), TraceError> {
         self.others += piece.others;
         self.pairs += piece.pairs;
@@ -117,16 +108,18 @@ impl Log<'_> {
         let mut launches = piece.launches.into_iter().peekable();
         for (index, head) in piece.heads.iter().enumerate() {
             while let Some((_, line, opening)) = launches.next_if(|next| next.0 <= index) {
-                self.open(opening).map_err(|expected| in_file(more(line, expected)))?;
+                self.open(opening)
+                    .map_err(|expected| in_file(LineFault::new(line, expected, "more")))?;
             }
             let place = self.launches.place(head).map_err(|expected| {
                 let found = quoted(format!("CTA {}", head.cta).as_bytes());
-                in_file(Fault { line: head.line, expected, found })
+                in_file(LineFault::new(head.line, expected, found))
             })?;
             records.places.push(place.unwrap_or(NOWHERE));
         }
         for (_, line, opening) in launches {
-            self.open(opening).map_err(|expected| in_file(more(line, expected)))?;
+            self.open(opening)
+                .map_err(|expected| in_file(LineFault::new(line, expected, "more")))?;
         }
         let placed = piece.placed.into_iter();
         let statics = piece.statics.into_iter().zip(placed);
@@ -141,13 +134,19 @@ impl Log<'_> {
         self.warps.piece(records)?;
         match self.warps.statics() <= MOST_STATICS {
             true => Ok(()),
-            false => Err(in_file(more(0, "at most a million distinct instructions"))),
+            false => {
+                Err(in_file(LineFault::new(0, "at most a million distinct instructions", "more")))
+            }
         }
     }
 
     fn open(&mut self, opening: line::Opening) -> Result<(), &'static str> {
         let filter = &self.request.filter;
-        self.launches.open(opening, |launch| filter.takes(launch), Pick::new(filter.ctas.clone()))
+        self.launches.open(
+            opening,
+            |launch| filter.takes(launch),
+            CtaSelector::new(filter.ctas.clone()),
+        )
     }
 
     /// `one` with a PC by the order of appearance in the log.
@@ -162,13 +161,15 @@ impl Log<'_> {
         mut self,
         text_bytes: u64,
         file_bytes: u64,
-        writer: &mut StoreWriter,
-    ) -> Result<Outcome, TraceError> {
+        conversion: &mut Conversion<'_>,
+    ) -> Result<(), TraceError> {
         self.check()?;
         let (statics, mut merge) = std::mem::take(&mut self.warps).merged()?;
         let all = self.launches.accesses();
-        let mut imported = Imported { text_bytes, file_bytes, ..Imported::default() };
-        let (mut kernels, mut left_out, mut shares) = (0, Vec::new(), [text_bytes, file_bytes]);
+        let Conversion { writer, report, left_out, ctas, .. } = conversion;
+        report.text_bytes += text_bytes;
+        report.source_bytes += file_bytes;
+        let mut shares = [text_bytes, file_bytes];
         for index in 0..self.launches.all.len() {
             let one = &self.launches.all[index];
             let launch = one.launch.clone();
@@ -188,43 +189,13 @@ impl Log<'_> {
             let number = writer.kernel(&launch, &one.text);
             writer.command(Command::Kernel(number));
             writer.memory_only(number);
-            let mut kernel = Kernel::new(writer, launch.grid);
-            self.blocks(index, &statics, &mut merge, &mut kernel)?;
-            imported.ctas += kernel.end(sizes.0, sizes.1)?;
-            kernels += 1;
+            let mut kernel = KernelWriter::new(writer, launch.grid);
+            warp_records::pack(&mut kernel, &statics, None, || self.block(index, &mut merge))?;
+            *ctas += kernel.end(sizes.0, sizes.1)?;
+            report.kernels += 1;
         }
-        let warnings = self.warnings();
-        Ok(Outcome::Several { kernels, imported, left_out, warnings })
-    }
-
-    /// Packs the thread blocks of a launch.
-    fn blocks(
-        &mut self,
-        index: usize,
-        statics: &Arc<Vec<Static>>,
-        merge: &mut Merge,
-        kernel: &mut Kernel<'_>,
-    ) -> Result<(), TraceError> {
-        loop {
-            let (mut waiting, mut records) = (Vec::new(), 0);
-            while records < RAW_BATCH
-                && let Some(block) = self.block(index, merge)?
-            {
-                records += block.records;
-                waiting.push(block);
-            }
-            if waiting.is_empty() {
-                return Ok(());
-            }
-            let none = Arc::default();
-            let spelled: Vec<Block> =
-                waiting.into_par_iter().map(|block| block.block(statics, &none)).collect();
-            for mut block in spelled {
-                kernel.number(&mut block);
-                kernel.push(block);
-            }
-            kernel.flush()?;
-        }
+        report.warnings.extend(self.warnings());
+        Ok(())
     }
 
     /// The next thread block of a launch that is taken.
@@ -240,8 +211,15 @@ impl Log<'_> {
                 merge.next()?;
                 continue;
             }
-            let (block, slots) = gather(merge, cta, launch, launch.grid.position(cta - first))?;
-            self.excess += u64::from(slots > launch.warps_per_cta());
+            let (position, warps) = (launch.grid.position(cta - first), launch.warps_per_cta());
+            let places = cta * SLOTS..(cta + 1) * SLOTS;
+            let (mut slots, mut last) = (0, None);
+            let warp_of = |place| {
+                slots += u32::from(last.replace(place) != Some(place));
+                to_usize((slots - 1) % warps)
+            };
+            let block = RawBlock::take(merge, position, warps, places, usize::MAX, warp_of)?;
+            self.excess += u64::from(slots > warps);
             return Ok(Some(block));
         }
         Ok(None)
@@ -287,41 +265,10 @@ impl Log<'_> {
     }
 }
 
-fn more(line: u64, expected: &str) -> Fault {
-    Fault { line, expected: expected.to_owned(), found: "more".to_owned() }
-}
-
 /// `whole` times `count` over `all`.
 fn part(whole: u64, count: u64, all: u64) -> u64 {
     let share = u128::from(whole) * u128::from(count) / u128::from(all.max(1));
     u64::try_from(share).unwrap_or(whole)
-}
-
-/// The records of the CTA with number `cta`, its slots as warps; how many slots.
-fn gather(
-    merge: &mut Merge,
-    cta: u64,
-    launch: &Launch,
-    position: Dim3,
-) -> Result<(RawBlock, u32), TraceError> {
-    let mut warps = Vec::new();
-    warps.resize_with(to_usize(launch.warps_per_cta()), Vec::new);
-    let (mut records, mut slots, mut last) = (0, 0, None);
-    while let Some((place, more)) = merge.peek()
-        && place / SLOTS == cta
-    {
-        records += more;
-        if records > MOST_CTA_INSTRUCTIONS {
-            return Err(TraceError::Request(format!(
-                "thread block {position} has more than {MOST_CTA_INSTRUCTIONS} accesses; log fewer"
-            )));
-        }
-        slots += u32::from(last != Some(place));
-        last = Some(place);
-        let warp = to_usize((slots - 1) % launch.warps_per_cta());
-        warps[warp].extend(merge.next()?.map(|(_, part)| part));
-    }
-    Ok((RawBlock { position, warps, records }, slots))
 }
 
 #[cfg(test)]

@@ -4,14 +4,13 @@ use std::io::BufRead;
 
 use rustc_hash::FxHashMap;
 
-use crate::store::records::{Record, Static};
-use gpumodel_core::units::quoted;
-use gpumodel_core::units::{Dim3, to_u32};
+use crate::store::records::{Lines, Record, Static};
+use gpumodel_core::isa::{self, traced_width};
+use gpumodel_core::units::{Dim3, WARP_LANES, quoted, to_u32};
 
 use super::super::accelsim::parse as text;
-use super::super::text_fault::Fault;
-use super::addresses::{LANES, lines, read};
 use super::line::{self, Access, Line, Opening};
+use crate::error::LineFault;
 
 /// A parsed block.
 #[derive(Debug, Default)]
@@ -48,11 +47,11 @@ type Key<'a> = (&'a str, Option<u8>, Option<u64>);
 /// Parses `text`, whole lines.
 ///
 /// # Errors
-/// A [`Fault`] at the first line of the tool that is not as it should be.
-pub(super) fn parse(text: &[u8]) -> Result<Piece, Fault> {
+/// A [`LineFault`] at the first line of the tool that is not as it should be.
+pub(super) fn parse(text: &[u8]) -> Result<Piece, LineFault> {
     let mut piece = Piece::default();
     let mut numbers: FxHashMap<Key<'_>, u32> = FxHashMap::default();
-    let mut addresses = [0; LANES];
+    let mut addresses = [0; WARP_LANES];
     let mut after = text;
     let mut number = 0;
     while !after.is_empty() {
@@ -60,15 +59,11 @@ pub(super) fn parse(text: &[u8]) -> Result<Piece, Fault> {
         // Reading from memory cannot fail.
         let bytes = after.skip_until(b'\n').unwrap_or(rest.len());
         let content = rest[..bytes].trim_ascii();
-        let fault = |expected: &str| {
-            let found = quoted(content);
-            Fault { line: number, expected: expected.to_owned(), found }
-        };
+        let fault = |expected: &str| LineFault::new(number, expected, quoted(content));
         match line::read(content).map_err(fault)? {
             Line::Access(access) => {
-                read(access.addresses, &mut addresses).map_err(|expected| {
-                    let found = quoted(access.addresses);
-                    Fault { line: number, expected: expected.to_owned(), found }
+                line::read_addresses(access.addresses, &mut addresses).map_err(|expected| {
+                    LineFault::new(number, expected, quoted(access.addresses))
                 })?;
                 piece.access(&access, &addresses, number, &mut numbers);
             }
@@ -85,7 +80,7 @@ impl Piece {
     fn access<'a>(
         &mut self,
         access: &Access<'a>,
-        addresses: &[u64; LANES],
+        addresses: &[u64; WARP_LANES],
         line: u64,
         numbers: &mut FxHashMap<Key<'a>, u32>,
     ) {
@@ -96,7 +91,7 @@ impl Piece {
                 opcode: opcode.into(),
                 destinations: Box::default(),
                 sources: Box::default(),
-                width: size.unwrap_or_else(|| width(opcode)),
+                width: size.unwrap_or_else(|| traced_width(opcode)),
                 immediates: Box::default(),
                 line: None,
             });
@@ -104,40 +99,13 @@ impl Piece {
             to_u32(self.statics.len() - 1)
         });
         let batch = &mut self.records.batch;
-        let (mask, lines) = lines(addresses, &mut batch.deltas);
+        // A lane with address 0 is off.
+        let lanes = addresses.iter().enumerate();
+        let mask = lanes.fold(0, |mask, (lane, &address)| mask | u32::from(address != 0) << lane);
+        let mut listed = isa::Access::default();
+        listed.set(mask, addresses);
         batch.records.push(Record { number, mask });
-        batch.accesses.push(lines);
+        batch.accesses.push(Lines::of(&listed, &mut batch.deltas));
         self.heads.push(Head { context, id, cta, slot, line });
-    }
-}
-
-/// Bytes per lane by the rule of Accel-Sim's tracer: the first part of the opcode
-/// that is a number of bits, `U` before it or not; else 4.
-fn width(opcode: &str) -> u8 {
-    let bits = opcode
-        .split('.')
-        .skip(1)
-        .find_map(|part| part.strip_prefix('U').unwrap_or(part).parse::<u32>().ok());
-    bits.and_then(|bits| u8::try_from(bits / 8).ok()).filter(|&bytes| bytes > 0).unwrap_or(4)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::width;
-
-    #[test]
-    fn widths_come_from_the_opcode() {
-        let cases = [
-            ("LDG.E.64.SYS", 8),
-            ("LDG.E.U8", 1),
-            ("STG.E", 4),
-            ("LDG.E.128", 16),
-            ("LDS.U.16", 2),
-            ("LDG.E.S8", 4),
-            ("LDSM.16.M88.4", 2),
-        ];
-        for (opcode, bytes) in cases {
-            assert_eq!(width(opcode), bytes, "{opcode}");
-        }
     }
 }

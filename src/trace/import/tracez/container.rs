@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use crate::error::Fault as Damage;
+use crate::error::ByteFault;
 use gpumodel_core::units::{Dim3, to_u64, to_usize};
 
 /// Bytes of the smallest entry of a thread block.
@@ -79,9 +79,9 @@ impl<'a> Container<'a> {
     ///
     /// # Errors
     /// The first part that is not inside the file.
-    pub(super) fn new(file: &'a [u8]) -> Result<Self, Damage> {
+    pub(super) fn new(file: &'a [u8]) -> Result<Self, ByteFault> {
         let nul = file.iter().position(|&byte| byte == 0);
-        let nul = nul.ok_or_else(|| Damage::new(file.len(), "the end of the header", "none"))?;
+        let nul = nul.ok_or_else(|| ByteFault::new(file.len(), "the end of the header", "none"))?;
         let last = file.len().saturating_sub(END_BYTES);
         let mut words = Words { file, at: nul + 1, end: last, what: "the dictionary's size" };
         let dictionary_bytes = to_usize(words.u32()?);
@@ -93,13 +93,13 @@ impl<'a> Container<'a> {
         let known = usize::try_from(index).ok().filter(|at| (start..last).contains(at));
         let Some(index) = known else {
             let expected = format!("the place of the index, from {start} to {last}");
-            return Err(Damage::new(last, expected, index.to_string()));
+            return Err(ByteFault::new(last, expected, index.to_string()));
         };
         let mut words = Words { file, at: index, end: last, what: "the number of blocks" };
         let blocks = words.u32()?;
         if to_usize(blocks) > (last - words.at) / BLOCK_BYTES {
             let expected = format!("thread blocks that fit into {} bytes", last - words.at);
-            return Err(Damage::new(index, expected, blocks.to_string()));
+            return Err(ByteFault::new(index, expected, blocks.to_string()));
         }
         let header = &file[..nul];
         Ok(Self { file, header, dictionary, start, end: index, blocks })
@@ -120,7 +120,7 @@ impl<'a> Container<'a> {
     ///
     /// # Errors
     /// The first entry that is wrong.
-    pub(super) fn check(&self, warps: u32) -> Result<Totals, Damage> {
+    pub(super) fn check(&self, warps: u32) -> Result<Totals, ByteFault> {
         let mut words = self.index();
         let mut totals = Totals::default();
         for _ in 0..self.blocks {
@@ -128,7 +128,11 @@ impl<'a> Container<'a> {
             let block = words.block()?;
             if block.warps > warps {
                 let expected = format!("at most {warps} warps, as the block says");
-                return Err(Damage::new(at + BLOCK_BYTES - 4, expected, block.warps.to_string()));
+                return Err(ByteFault::new(
+                    at + BLOCK_BYTES - 4,
+                    expected,
+                    block.warps.to_string(),
+                ));
             }
             totals.clustered |= block.cluster != (Dim3::default(), Dim3::default(), 0);
             for _ in 0..block.warps {
@@ -139,10 +143,10 @@ impl<'a> Container<'a> {
         if words.at == words.end {
             return Ok(totals);
         }
-        Err(Damage::new(words.at, "the end of the index", format!("{} bytes", words.left())))
+        Err(ByteFault::new(words.at, "the end of the index", format!("{} bytes", words.left())))
     }
 
-    fn check_warp(&self, warp: &WarpEntry<'_>) -> Result<(), Damage> {
+    fn check_warp(&self, warp: &WarpEntry<'_>) -> Result<(), ByteFault> {
         let mut counts = warp.counts;
         let mut sum = 0;
         for _ in 0..warp.chunks {
@@ -150,13 +154,13 @@ impl<'a> Container<'a> {
         }
         if sum != u64::from(warp.instructions) {
             let expected = format!("{} instructions in the sub-chunks", warp.instructions);
-            return Err(Damage::new(warp.at, expected, sum.to_string()));
+            return Err(ByteFault::new(warp.at, expected, sum.to_string()));
         }
         let place = to_u64(self.start)..to_u64(self.end);
         if warp.chunks > 0 && !place.contains(&warp.payload) {
             let Range { start, end } = place;
             let expected = format!("a payload from {start} to {end}");
-            return Err(Damage::new(warp.at + 8, expected, warp.payload.to_string()));
+            return Err(ByteFault::new(warp.at + 8, expected, warp.payload.to_string()));
         }
         Ok(())
     }
@@ -168,10 +172,10 @@ impl<'a> Words<'a> {
     }
 
     /// The next `count` bytes; `what` names them in an error.
-    pub(super) fn take(&mut self, count: usize, what: &str) -> Result<&'a [u8], Damage> {
+    pub(super) fn take(&mut self, count: usize, what: &str) -> Result<&'a [u8], ByteFault> {
         if count > self.left() {
             let expected = format!("{what} of {count} bytes");
-            return Err(Damage::new(self.at, expected, format!("{} bytes", self.left())));
+            return Err(ByteFault::new(self.at, expected, format!("{} bytes", self.left())));
         }
         let bytes = &self.file[self.at..self.at + count];
         self.at += count;
@@ -180,38 +184,38 @@ impl<'a> Words<'a> {
 
     /// The next number of 4 bytes.
     #[inline]
-    pub(super) fn u32(&mut self) -> Result<u32, Damage> {
+    pub(super) fn u32(&mut self) -> Result<u32, ByteFault> {
         self.number().map(u32::from_le_bytes)
     }
 
-    fn u64(&mut self) -> Result<u64, Damage> {
+    fn u64(&mut self) -> Result<u64, ByteFault> {
         self.number().map(u64::from_le_bytes)
     }
 
     #[inline]
-    fn number<const BYTES: usize>(&mut self) -> Result<[u8; BYTES], Damage> {
+    fn number<const BYTES: usize>(&mut self) -> Result<[u8; BYTES], ByteFault> {
         let rest = self.file.get(self.at..self.end).unwrap_or_default();
         let Some(bytes) = rest.first_chunk() else {
             let found = format!("{} bytes", rest.len());
-            return Err(Damage::new(self.at, format!("{} ({BYTES} bytes)", self.what), found));
+            return Err(ByteFault::new(self.at, format!("{} ({BYTES} bytes)", self.what), found));
         };
         self.at += BYTES;
         Ok(*bytes)
     }
 
-    fn position(&mut self) -> Result<Dim3, Damage> {
+    fn position(&mut self) -> Result<Dim3, ByteFault> {
         Ok(Dim3::new(self.u32()?, self.u32()?, self.u32()?))
     }
 
     /// The next block's entry; those of its warps follow.
-    pub(super) fn block(&mut self) -> Result<BlockEntry, Damage> {
+    pub(super) fn block(&mut self) -> Result<BlockEntry, ByteFault> {
         let position = self.position()?;
         let cluster = (self.position()?, self.position()?, self.u32()?);
         Ok(BlockEntry { position, cluster, warps: self.u32()? })
     }
 
     /// The next warp's entry.
-    pub(super) fn warp(&mut self) -> Result<WarpEntry<'a>, Damage> {
+    pub(super) fn warp(&mut self) -> Result<WarpEntry<'a>, ByteFault> {
         let at = self.at;
         let (instructions, chunks, payload) = (self.u32()?, self.u32()?, self.u64()?);
         let counts = *self;

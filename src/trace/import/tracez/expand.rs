@@ -8,7 +8,7 @@ use zstd::bulk::Decompressor;
 use zstd::dict::DecoderDictionary;
 use zstd::zstd_safe::get_frame_content_size;
 
-use crate::error::Fault as Damage;
+use crate::error::ByteFault;
 use gpumodel_core::units::{to_u64, to_usize};
 
 use super::container::{Container, Words};
@@ -96,7 +96,7 @@ impl<'a> Jobs<'a> {
     }
 
     /// Adds the next part; false at the end.
-    fn step(&mut self, job: &mut Job<'a>) -> Result<bool, Damage> {
+    fn step(&mut self, job: &mut Job<'a>) -> Result<bool, ByteFault> {
         if self.chunks > 0 {
             self.chunk(job)?;
         } else if self.warps > 0 {
@@ -112,7 +112,7 @@ impl<'a> Jobs<'a> {
         Ok(true)
     }
 
-    fn block(&mut self, job: &mut Job<'a>) -> Result<(), Damage> {
+    fn block(&mut self, job: &mut Job<'a>) -> Result<(), ByteFault> {
         let block = self.index.block()?;
         let at = block.position;
         let mut text = format!("\n#BEGIN_TB\n\nthread block = {},{},{}\n", at.x, at.y, at.z);
@@ -128,7 +128,7 @@ impl<'a> Jobs<'a> {
         Ok(())
     }
 
-    fn warp(&mut self, job: &mut Job<'a>) -> Result<(), Damage> {
+    fn warp(&mut self, job: &mut Job<'a>) -> Result<(), ByteFault> {
         let warp = self.index.warp()?;
         let number = self.warp;
         job.lines(format!("\nwarp = {number}\ninsts = {}\n", warp.instructions), 2);
@@ -143,31 +143,31 @@ impl<'a> Jobs<'a> {
         if said != indexed {
             let text = |(count, chunks)| format!("{count} instructions in {chunks} sub-chunks");
             let expected = format!("{}, as the index says", text(indexed));
-            return Err(Damage::new(at, expected, text(said)));
+            return Err(ByteFault::new(at, expected, text(said)));
         }
         self.taken += 8;
         Ok(())
     }
 
-    fn chunk(&mut self, job: &mut Job<'a>) -> Result<(), Damage> {
+    fn chunk(&mut self, job: &mut Job<'a>) -> Result<(), ByteFault> {
         self.chunks -= 1;
         let length = to_usize(self.payload.u32()?);
         let at = self.payload.at;
         let frame = self.payload.take(length, "a zstd frame")?;
         self.taken += 4 + length;
         if self.taken > self.container.end - self.container.start {
-            return Err(Damage::new(at, "payloads that do not overlap", "one used again"));
+            return Err(ByteFault::new(at, "payloads that do not overlap", "one used again"));
         }
         let size = match get_frame_content_size(frame) {
             Ok(Some(size)) if size <= LARGEST_FRAME => to_usize(size),
             Ok(Some(size)) => {
                 let expected = format!("a frame of at most {LARGEST_FRAME} bytes of text");
-                return Err(Damage::new(at, expected, size.to_string()));
+                return Err(ByteFault::new(at, expected, size.to_string()));
             }
             Ok(None) => {
-                return Err(Damage::new(at, "a frame that states its content's size", "none"));
+                return Err(ByteFault::new(at, "a frame that states its content's size", "none"));
             }
-            Err(_) => return Err(Damage::new(at, "a zstd frame", "other bytes")),
+            Err(_) => return Err(ByteFault::new(at, "a zstd frame", "other bytes")),
         };
         job.parts.push(Part::Chunk { at, frame, size });
         job.text_bytes += size;
@@ -177,7 +177,7 @@ impl<'a> Jobs<'a> {
 }
 
 impl<'a> Iterator for Jobs<'a> {
-    type Item = Result<Job<'a>, Damage>;
+    type Item = Result<Job<'a>, ByteFault>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut job = Job::default();
@@ -203,7 +203,7 @@ impl Job<'_> {
     ///
     /// # Errors
     /// The first frame that is damaged.
-    pub(super) fn expand(&self, slot: &mut Slot<'_>) -> Result<(), Damage> {
+    pub(super) fn expand(&self, slot: &mut Slot<'_>) -> Result<(), ByteFault> {
         let Slot { decoder, text } = slot;
         text.places.clear();
         text.bytes.clear();
@@ -219,11 +219,11 @@ impl Job<'_> {
                     end.set_position(to_u64(from));
                     let made = decoder.decompress_to_buffer(frame, &mut end);
                     let made = made.map_err(|error| {
-                        Damage::new(*at, "whole zstd data", format!("damage ({error})"))
+                        ByteFault::new(*at, "whole zstd data", format!("damage ({error})"))
                     })?;
                     if made != *size {
                         let expected = format!("one frame of {size} bytes of text");
-                        return Err(Damage::new(*at, expected, format!("{made} bytes")));
+                        return Err(ByteFault::new(*at, expected, format!("{made} bytes")));
                     }
                     if text.bytes.len() > from && text.bytes.last() != Some(&b'\n') {
                         text.bytes.push(b'\n');

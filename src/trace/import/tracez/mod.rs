@@ -13,19 +13,15 @@ use std::path::Path;
 use rayon::prelude::*;
 use zstd::dict::DecoderDictionary;
 
-use crate::error::{Fault as Damage, TraceError};
-use crate::store::map::Map;
-use crate::store::writer::StoreWriter;
-use gpumodel_core::units::quoted;
-use gpumodel_core::units::to_u64;
+use crate::error::{ByteFault, LineFault, TraceError};
+use crate::store::file::Map;
+use gpumodel_core::units::{quoted, to_u64};
 
-use super::Outcome;
+use super::Conversion;
 use super::accelsim::header::{self, Header};
 use super::accelsim::parse::{Dialect, Piece, parse};
 use super::accelsim::{Import, dialect};
-use super::request::{ConvertRequest, Progress};
 use super::source::{Source, TextBlock};
-use super::text_fault::Fault;
 use container::{Container, Totals};
 use expand::{Job, Jobs, Slot, Text};
 
@@ -44,22 +40,23 @@ pub(crate) fn recognise(start: &[u8]) -> bool {
 pub(crate) fn import(
     source: Source,
     _first: TextBlock,
-    request: &ConvertRequest,
-    writer: &mut StoreWriter,
-    progress: &dyn Progress,
-) -> Result<Outcome, TraceError> {
+    conversion: &mut Conversion<'_>,
+) -> Result<(), TraceError> {
     let path = source.path();
     if let Some(name) = source.compression() {
-        let damage = Damage::new(0, "a `.tracez` as it was written", format!("one inside {name}"));
+        let damage =
+            ByteFault::new(0, "a `.tracez` as it was written", format!("one inside {name}"));
         return Err(damage.in_bytes(path));
     }
     let map = map(path)?;
     let opened = Opened::new(path, &map)?;
-    if !request.filter.takes(&opened.header.launch) {
-        return Ok(Outcome::LeftOut(Box::new(opened.header.launch)));
+    if !conversion.request.filter.takes(&opened.header.launch) {
+        conversion.left_out.push(opened.header.launch);
+        return Ok(());
     }
+    let progress = conversion.progress;
     let dialect = opened.dialect()?;
-    let mut import = Import::new(path, dialect, &opened.header, request, writer);
+    let mut import = Import::new(path, dialect, &opened.header, conversion);
     let mut text_bytes = to_u64(opened.container.header.len());
     let make = |job: &Job<'_>, slot: &mut Slot<'_>| {
         job.expand(slot)?;
@@ -78,7 +75,9 @@ pub(crate) fn import(
     })?;
     import.imported.text_bytes = text_bytes;
     import.imported.file_bytes = to_u64(map.len());
-    import.end().map(Outcome::Taken)
+    let imported = import.end()?;
+    conversion.add(path, &imported);
+    Ok(())
 }
 
 /// Writes the `.tracez` at `path` as the grouped text that it stands for.
@@ -118,19 +117,18 @@ struct Opened<'a> {
 
 impl<'a> Opened<'a> {
     fn new(path: &'a Path, map: &'a Map) -> Result<Self, TraceError> {
-        let wrong = |damage: Damage| damage.in_bytes(path);
+        let wrong = |damage: ByteFault| damage.in_bytes(path);
         let container = Container::new(map).map_err(wrong)?;
         let header = header::read(container.header).map_err(|fault| fault.in_file(path, 1))?;
         let rest = container.header[header.bytes..].trim_ascii();
         if !rest.is_empty() {
-            let expected = "the end of the header".to_owned();
-            let fault = Fault { line: header.lines, expected, found: quoted(rest) };
+            let fault = LineFault::new(header.lines, "the end of the header", quoted(rest));
             return Err(fault.in_file(path, 1));
         }
         let totals = container.check(header.launch.warps_per_cta()).map_err(wrong)?;
         let dictionary = DecoderDictionary::try_copy(container.dictionary).map_err(|error| {
             let at = container.start - container.dictionary.len();
-            wrong(Damage::new(at, "a dictionary of zstd", format!("damage ({error})")))
+            wrong(ByteFault::new(at, "a dictionary of zstd", format!("damage ({error})")))
         })?;
         Ok(Self { path, map, container, dictionary, header, totals })
     }
@@ -141,7 +139,7 @@ impl<'a> Opened<'a> {
 
     /// The form of the lines, from the first ones.
     fn dialect(&self) -> Result<Dialect, TraceError> {
-        let wrong = |damage: Damage| damage.in_bytes(self.path);
+        let wrong = |damage: ByteFault| damage.in_bytes(self.path);
         let job = self.jobs().next().transpose().map_err(wrong)?.unwrap_or_default();
         let mut slot = self.slot()?;
         job.expand(&mut slot).map_err(wrong)?;
@@ -157,23 +155,23 @@ impl<'a> Opened<'a> {
     /// number at a time.
     fn batches<T: Send>(
         &self,
-        make: impl Fn(&Job<'a>, &mut Slot<'_>) -> Result<T, Damage> + Sync,
+        make: impl Fn(&Job<'a>, &mut Slot<'_>) -> Result<T, ByteFault> + Sync,
         mut take: impl FnMut(Made<'_, 'a, T>) -> Result<(), TraceError>,
     ) -> Result<(), TraceError> {
-        let wrong = |damage: Damage| damage.in_bytes(self.path);
+        let wrong = |damage: ByteFault| damage.in_bytes(self.path);
         let most = rayon::current_num_threads() * AHEAD;
         let slots: Result<Vec<Slot<'_>>, TraceError> = (0..most).map(|_| self.slot()).collect();
         let mut slots = slots?;
         let mut jobs = self.jobs();
         loop {
             self.map.whole().map_err(wrong)?;
-            let batch: Result<Vec<Job<'a>>, Damage> = jobs.by_ref().take(most).collect();
+            let batch: Result<Vec<Job<'a>>, ByteFault> = jobs.by_ref().take(most).collect();
             let batch = batch.map_err(wrong)?;
             if batch.is_empty() {
                 return Ok(());
             }
             let both = batch.par_iter().zip(&mut slots);
-            let made: Vec<Result<T, Damage>> = both.map(|(job, slot)| make(job, slot)).collect();
+            let made: Vec<Result<T, ByteFault>> = both.map(|(job, slot)| make(job, slot)).collect();
             let texts = batch.iter().zip(&slots).map(|(job, slot)| (job, &slot.text));
             // What comes before the first error is taken: it may hold an earlier one.
             let mut error = None;
@@ -185,14 +183,14 @@ impl<'a> Opened<'a> {
 }
 
 /// A fault in the text of a job as one in the file.
-fn damage(text: &Text, fault: Fault) -> Damage {
-    Damage::new(text.place(fault.line), fault.expected, fault.found)
+fn damage(text: &Text, fault: LineFault) -> ByteFault {
+    ByteFault::new(text.place(fault.line), fault.expected, fault.found)
 }
 
 /// Sub-chunks hold instruction lines alone.
-fn check_marks(text: &Text, job: &Job<'_>, piece: &Piece) -> Result<(), Damage> {
+fn check_marks(text: &Text, job: &Job<'_>, piece: &Piece) -> Result<(), ByteFault> {
     if piece.marks.len() == job.marks {
         return Ok(());
     }
-    Err(Damage::new(text.place(0), "instruction lines alone in sub-chunks", "lines of a frame"))
+    Err(ByteFault::new(text.place(0), "instruction lines alone in sub-chunks", "lines of a frame"))
 }

@@ -4,7 +4,8 @@
 #![no_main]
 
 use gpumodel::core::isa::Access;
-use gpumodel::trace::workload::{Command, Compression, WarpStream, Workload, write_folder};
+use gpumodel::trace::Command;
+use gpumodel::trace::workload::{Compression, WarpStream, Workload, write_folder};
 use gpumodel_fuzz::{Place, converted, named, split, text};
 
 /// Most segments of a warp and instructions in all that are walked through.

@@ -1,0 +1,285 @@
+//! Workload models to a store: their records are packed as they are computed, and no text
+//! holds them.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gpumodel_core::isa::{Access, Code};
+use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
+use rayon::prelude::*;
+
+use super::Imported;
+use super::accelsim::header::{self, Header};
+use super::request::{ConvertReport, Progress};
+use crate::error::TraceError;
+use crate::store::Command;
+use crate::store::chunk_writer::{KernelWriter, MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
+use crate::store::records::{Batch, Block, Lines, Piece, Record, Static};
+use crate::store::writer::StoreWriter;
+use crate::workload::{self, CtaRecords, Kernel, Workload};
+
+/// Converts `workload` to the store at `output`: its content is that of a store that
+/// [`convert`](super::convert) makes of the workload's texts, but there was no text, whose size
+/// is 0. On an error nothing is left behind.
+///
+/// # Errors
+/// [`TraceError`]; [`TraceError::Workload`] when an address lies outside its space or a warp
+/// does not end in time.
+pub fn convert_workload(
+    workload: &Workload,
+    output: &Path,
+    progress: &dyn Progress,
+) -> Result<ConvertReport, TraceError> {
+    let first_bytes = |launch| workload::cta_bytes(workload, &workload.kernel(launch));
+    let cta_bytes: Vec<u64> =
+        workload.first_launches().into_iter().map(first_bytes).collect::<Result<_, _>>()?;
+    let bytes_of = |launch| cta_bytes[workload.kernel_of(launch)];
+    let all = (0..workload.kernel_count())
+        .map(|launch| workload.kernel(launch).cta_count().saturating_mul(bytes_of(launch)));
+    progress.begin(all.fold(0, u64::saturating_add));
+    let mut writer = StoreWriter::create(output)?;
+    let mut report = ConvertReport::default();
+    for command in workload.commands() {
+        match command {
+            Command::MemcpyHtoD { .. } => writer.command(command),
+            Command::Kernel(launch) => {
+                let kernel = workload.kernel(launch);
+                let source = LaunchSource::new(workload, &kernel, launch)?;
+                let ctas = source.import(&mut writer, bytes_of(launch), progress)?;
+                report.add(&source.name, &Imported { ctas, ..Imported::default() });
+            }
+        }
+    }
+    report.store_bytes = writer.finish()?;
+    Ok(report)
+}
+
+/// About the warp instructions that are computed before complete CTAs are packed.
+const ROUND_INSTRUCTIONS: usize = 1 << 19;
+/// No CTA is begun while so many are held.
+const MOST_INSTRUCTIONS: usize = 2 * ROUND_INSTRUCTIONS;
+/// Most CTAs of a round.
+const ROUND_CTAS: usize = 1 << 12;
+
+/// One launch whose records are computed.
+struct LaunchSource<'a> {
+    workload: &'a Workload,
+    kernel: &'a Kernel,
+    /// Its name in errors and warnings.
+    name: PathBuf,
+    header: Header,
+    statics: Arc<Vec<Static>>,
+}
+
+impl<'a> LaunchSource<'a> {
+    fn new(workload: &'a Workload, kernel: &'a Kernel, launch: usize) -> Result<Self, TraceError> {
+        let name = PathBuf::from(format!("synth:{}, launch {}", workload.name(), launch + 1));
+        let header = header::read(workload::header(kernel.launch()).as_bytes());
+        let header = header.map_err(|fault| fault.in_file(&name, 1))?;
+        let statics = Arc::new(statics(&kernel.code()));
+        Ok(Self { workload, kernel, name, header, statics })
+    }
+
+    /// Computes CTAs in parallel and packs them in order; returns their number. The store does
+    /// not depend on how many were computed at once. Each CTA advances `progress` by
+    /// `cta_bytes`.
+    fn import(
+        &self,
+        writer: &mut StoreWriter,
+        cta_bytes: u64,
+        progress: &dyn Progress,
+    ) -> Result<u64, TraceError> {
+        let launch = &self.header.launch;
+        let index = writer.kernel(launch, &self.header.text);
+        writer.command(Command::Kernel(index));
+        let mut kernel = KernelWriter::new(writer, launch.grid);
+        let ctas = to_usize(launch.grid.count());
+        let (mut next, mut round) = (0, 1);
+        while next < ctas {
+            let (begin, mut instructions) = (next, 0);
+            for block in self.round(begin..ctas.min(begin + round)) {
+                let mut block = block?;
+                instructions += block.instructions();
+                kernel.number(&mut block);
+                kernel.push(block);
+                next += 1;
+            }
+            kernel.flush()?;
+            progress.advance(cta_bytes.saturating_mul(to_u64(next - begin)));
+            let fitting = ROUND_INSTRUCTIONS * (next - begin) / instructions.max(1);
+            round = fitting.clamp(1, ROUND_CTAS);
+        }
+        kernel.end(0, 0)
+    }
+
+    /// The first of some CTAs, one at least, in order: as many as are held at once.
+    fn round(&self, ctas: Range<usize>) -> impl Iterator<Item = Result<Block, TraceError>> {
+        let (first, held) = (ctas.start, AtomicUsize::new(0));
+        let compute = |number: usize| {
+            if number > first && held.load(Ordering::Relaxed) >= MOST_INSTRUCTIONS {
+                return None;
+            }
+            let block = self.block(to_u64(number));
+            if let Ok(block) = &block {
+                held.fetch_add(block.instructions(), Ordering::Relaxed);
+            }
+            Some(block)
+        };
+        let computed: Vec<Option<Result<Block, TraceError>>> =
+            ctas.into_par_iter().map(compute).collect();
+        computed.into_iter().map_while(|block| block)
+    }
+
+    /// A CTA whose statics have no numbers of the kernel yet.
+    fn block(&self, number: u64) -> Result<Block, TraceError> {
+        let cta = self.kernel.cta(number);
+        let mut gathered = Gathered::new(&self.statics, cta.warp_count());
+        let mut records = CtaRecords::new(self.workload, self.kernel);
+        for warp in 0..cta.warp_count() {
+            records.warp(&cta, warp, |index, mask, access| {
+                gathered.take(warp, index, mask, access);
+            })?;
+        }
+        let position = cta.position();
+        if gathered.full {
+            return Err(TraceError::Request(format!(
+                "{}: CTA {position}: more than {MOST_CTA_INSTRUCTIONS} instructions or {} MiB \
+                 of records in a thread block",
+                self.name.display(),
+                MOST_CTA_BYTES >> 20
+            )));
+        }
+        Ok(gathered.block(position))
+    }
+}
+
+fn statics(code: &Code) -> Vec<Static> {
+    let instructions = code.instructions.iter();
+    instructions
+        .map(|one| Static {
+            pc: one.pc,
+            opcode: code.opcodes[to_usize(one.opcode)].as_str().into(),
+            destinations: one.destinations.clone(),
+            sources: one.sources.clone(),
+            width: one.width,
+            immediates: one.immediates.clone(),
+            line: one.line,
+        })
+        .collect()
+}
+
+/// The records of a CTA so far.
+struct Gathered {
+    batch: Batch,
+    /// Per warp its records, and its first access.
+    warps: Vec<(Range<usize>, usize)>,
+    /// There were more records than a CTA may have.
+    full: bool,
+}
+
+impl Gathered {
+    fn new(statics: &Arc<Vec<Static>>, warps: u32) -> Self {
+        Self {
+            batch: Batch { statics: Arc::clone(statics), ..Batch::default() },
+            warps: vec![(0..0, 0); to_usize(warps)],
+            full: false,
+        }
+    }
+
+    fn take(&mut self, warp: u32, index: usize, mask: u32, access: Option<&Access>) {
+        let batch = &mut self.batch;
+        let at = batch.records.len();
+        self.full |= at >= MOST_CTA_INSTRUCTIONS || batch.bytes() > MOST_CTA_BYTES;
+        if self.full {
+            return;
+        }
+        let (records, first) = &mut self.warps[to_usize(warp)];
+        if records.start == records.end {
+            (records.start, *first) = (at, batch.accesses.len());
+        }
+        records.end = at + 1;
+        batch.records.push(Record { number: to_u32(index), mask });
+        if let Some(access) = access {
+            let lines = Lines::of(access, &mut batch.deltas);
+            batch.accesses.push(lines);
+        }
+    }
+
+    fn block(self, position: Dim3) -> Block {
+        let (batch, numbers) = (Arc::new(self.batch), Arc::new(Vec::new()));
+        let pieces = |(records, access): (Range<usize>, usize)| -> Vec<Piece> {
+            if records.is_empty() {
+                return Vec::new();
+            }
+            let (batch, numbers) = (Arc::clone(&batch), Arc::clone(&numbers));
+            vec![Piece { batch, numbers, records, access }]
+        };
+        let warps = self.warps.into_iter().map(pieces).collect();
+        Block { position, warps, note: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LaunchSource, MOST_INSTRUCTIONS, convert_workload};
+    use crate::error::TraceError;
+    use crate::store::Store;
+    use crate::workload::{Compression, Workload, write_folder};
+    use crate::{ConvertRequest, Silent, convert};
+
+    /// One launch of so many CTAs of one warp that runs `code`.
+    fn workload(ctas: u64, code: &str) -> Workload {
+        let text = format!(
+            "description = 'd'\nbehaviour = 'b'\nsource = 's'\n\
+             [buffers]\nx = {{ bytes = 4096, copy = true }}\n\
+             [[kernel]]\nname = 'k'\ngrid = [{ctas}]\nblock = [32]\nregisters = 8\n\
+             code = [{code} 'EXIT']\n"
+        );
+        Workload::parse("test", "test.toml", text, 1.0).unwrap()
+    }
+
+    #[test]
+    fn a_workload_gives_the_store_of_its_texts() {
+        let scratch = tempfile::tempdir().unwrap();
+        let workload = workload(140_000, "");
+        let made = scratch.path().join("made.gpt");
+        let report = convert_workload(&workload, &made, &Silent).unwrap();
+        let folder = scratch.path().join("folder");
+        write_folder(&workload, &folder, Compression::None, &mut |_| {}).unwrap();
+        let output = scratch.path().join("read.gpt");
+        let request = ConvertRequest { inputs: vec![folder], output, ..Default::default() };
+        let read = convert(&request, &Silent).unwrap();
+        assert_eq!((report.kernels, report.text_bytes), (1, 0));
+        assert_eq!(report.store_bytes, read.store_bytes);
+        let content = |path: &std::path::Path| Store::open(path).unwrap().content_hash();
+        assert_eq!(content(&made), content(&request.output));
+    }
+
+    #[test]
+    fn no_more_is_held_than_a_round_though_the_first_cta_was_small() {
+        let count = MOST_INSTRUCTIONS / 8;
+        let code = format!("{{ loop = 'i', count = 'min(cta, 1) * {count}', body = ['MOV'] }},");
+        let workload = workload(256, &code);
+        let kernel = workload.kernel(0);
+        let source = LaunchSource::new(&workload, &kernel, 0).unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let held = |ctas: std::ops::Range<usize>| pool.install(|| source.round(ctas).count());
+        assert_eq!(held(0..1), 1);
+        // Four fill it, as an iteration has a branch; each thread may be at one more.
+        assert!((1..=6).contains(&held(1..256)), "{}", held(1..256));
+        assert_eq!(held(200..203), 3);
+    }
+
+    #[test]
+    fn a_cta_with_a_wrong_address_leaves_no_store() {
+        let scratch = tempfile::tempdir().unwrap();
+        let output = scratch.path().join("made.gpt");
+        let workload = workload(9000, "'R1 = LDG R2 [x + 4096 * (cta / 5000)]',");
+        let error = convert_workload(&workload, &output, &Silent).unwrap_err();
+        assert!(matches!(error, TraceError::Workload(_)), "{error}");
+        assert!(error.to_string().contains("CTA (5000,0,0)"), "{error}");
+        assert_eq!(scratch.path().read_dir().unwrap().count(), 0);
+    }
+}
