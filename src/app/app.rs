@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use gpumodel_trace::workload;
-use gpumodel_trace::{Filter, Progress, Store, TraceError};
+use gpumodel_trace::{Filter, Progress, Store, TraceError, workload};
 
-use super::cached::{converted, modelled};
-use super::error::RunError;
+use crate::cache::stores::{converted, modelled};
+use crate::error::RunError;
 
 /// What a workload model's name begins with.
 const SYNTH: &str = "synth:";
@@ -183,8 +182,9 @@ impl Made {
 
 #[cfg(test)]
 mod tests {
-    use super::{AppName, default_name};
     use std::path::Path;
+
+    use super::{AppName, default_name};
 
     #[test]
     fn names_are_the_last_two_components() {

@@ -2,13 +2,13 @@
 
 use gpumodel_core::contract::{AppFacts, Facts, KernelFacts};
 use gpumodel_core::units::{AppId, Cycle, SECTOR_BYTES, WARP_LANES, to_u16};
+use gpumodel_feed::StoreFeed;
 use gpumodel_report::results::MachineRecord;
 use gpumodel_sim::config::{Machine, PageChannels, Resolved};
 use gpumodel_sim::{Need, Program};
 
-use super::memory::Memory;
-use super::request::Bench;
-use gpumodel_feed::StoreFeed;
+use crate::analyze::Bench;
+use crate::memory::Memory;
 
 /// The facts of applications on a machine: their names, launches and arrivals.
 pub(super) fn facts(bench: &Bench<'_>, apps: &[(&str, &StoreFeed<'_>, Cycle)]) -> Facts {

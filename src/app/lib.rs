@@ -5,61 +5,48 @@
 
 pub mod cli;
 
-mod alone;
-mod answers;
+mod analyze;
 mod app;
-mod assumptions;
-mod cached;
+mod cache;
 mod corun;
-mod disk_cache;
 mod dram;
-mod dram_latency;
-mod dram_requests;
-mod draws;
-mod energy;
+mod ending;
 mod error;
 mod facts;
-mod given;
-mod hosted;
 mod memory;
-mod model_records;
-mod models;
-mod notes;
-mod parts;
-mod profiles;
 mod queue;
-mod recall;
-mod replay;
+mod random;
+mod record;
 mod reproduce;
-mod request;
-mod rows;
 mod sample;
-mod schemes;
-mod shares;
+mod scheme;
 mod solo;
-mod stage;
-mod stopwatch;
 mod sweep;
-mod together;
-mod until;
-mod utilization;
-mod watch;
-mod wrong;
 
+use std::path::Path;
+
+use gpumodel_sim::config::{Models, SpecError};
+
+pub use analyze::{AnalyzeRequest, Unwatched, Watch, analyze};
 pub use app::{App, AppName, default_name};
+pub use dram::requests::RequestError;
 pub use dram::{DramError, DramJob, RequestFormat};
-pub use dram_requests::RequestError;
+pub use ending::{Until, Who};
 pub use error::RunError;
 pub use memory::check_memory;
-pub use models::models;
 pub use queue::QueueFileError;
 pub use reproduce::{ReproduceError, ReproduceRequest, reproduce};
-pub use request::{AnalyzeRequest, analyze};
 pub use sample::SampleRequest;
-pub use schemes::{ParameterRow, SchemeRow, schemes};
+pub use scheme::{ParameterRow, SchemeRow, schemes};
 pub use sweep::{
     MergeRequest, SlurmEnd, SlurmError, SlurmRequest, SweepEnd, SweepError, SweepRequest,
     SweepWatch, merge, remaining, slurm_sweep, sweep, sweep_tables,
 };
-pub use until::{Until, Who};
-pub use watch::{Unwatched, Watch};
+
+/// The carried model files, and over them those of `folder`.
+///
+/// # Errors
+/// [`SpecError::File`].
+pub fn models(folder: Option<&Path>) -> Result<Models, SpecError> {
+    Models::with_overrides(gpumodel_models::builtin(), folder)
+}

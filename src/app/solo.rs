@@ -2,23 +2,26 @@
 
 use std::borrow::Cow;
 
-use gpumodel_core::contract::Plan;
-use gpumodel_policy::{Scheme, Solo};
-use gpumodel_report::results::{AppRecord, KernelRecord};
-use gpumodel_sim::config::Machine;
-use gpumodel_sim::{End, Gpu, Outcome, Setup};
+use serde::{Deserialize, Serialize};
 
-use super::app::App;
-use super::assumptions;
-use super::error::RunError;
-use super::facts::facts;
-use super::notes::Notes;
-use super::profiles::Key;
-use super::request::Bench;
-use super::rows;
-use super::sample::sampled;
-use super::utilization;
+use gpumodel_core::contract::Plan;
+use gpumodel_core::units::{Cycle, to_u64};
 use gpumodel_feed::StoreFeed;
+use gpumodel_policy::{Scheme, Solo};
+use gpumodel_report::results::{Alone, AppRecord, KernelRecord};
+use gpumodel_sim::config::Machine;
+use gpumodel_sim::{End, Gpu, Load, Outcome, Setup};
+
+use crate::analyze::Bench;
+use crate::app::App;
+use crate::cache::profiles::Key;
+use crate::corun::runner::sums;
+use crate::error::RunError;
+use crate::facts::facts;
+use crate::record;
+use crate::record::notes::Notes;
+use crate::record::{assumptions, utilization};
+use crate::sample::sampled;
 
 /// Runs `app` under the `solo` scheme and fills its row.
 pub(super) fn solo(bench: &Bench<'_>, app: &App, notes: &mut Notes) -> Result<AppRecord, RunError> {
@@ -43,12 +46,12 @@ pub(super) fn solo(bench: &Bench<'_>, app: &App, notes: &mut Notes) -> Result<Ap
     let launches = feed.programs().iter().zip(&outcome.kernels);
     let mut kernels: Vec<KernelRecord> = launches
         .enumerate()
-        .map(|(place, (program, counts))| rows::kernel(bench, program, place, counts))
+        .map(|(place, (program, counts))| record::kernel(bench, program, place, counts))
         .collect();
     assumptions::fill(&mut kernels, &feed, &resolved.machine)?;
     notes.of_run(app, &feed, &outcome, &resolved.machine);
     let hash = app.store.content_hash();
-    let mut row = rows::app(bench, &app.name, hash, kernels, &outcome);
+    let mut row = record::app(bench, &app.name, hash, kernels, &outcome);
     if !row.memory_only {
         row.utilization = Some(utilization::alone(&machine, feed.programs(), &outcome));
     }
@@ -85,4 +88,75 @@ fn run(
     let outcome = gpu.and_then(|gpu| gpu.run(plan, &mut watch)).map_err(failed)?;
     bench.profiles.save(key, &outcome.profiles);
     Ok(outcome)
+}
+
+/// An application alone, as far as a co-run is concerned.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Reference {
+    pub(super) alone: Alone,
+    /// Warp instructions that it executed in the window; `None`: it came to its end.
+    pub(super) target: Option<f64>,
+}
+
+impl Reference {
+    /// The whole solo run.
+    pub(super) fn whole(row: &AppRecord) -> Self {
+        Self { alone: Alone::from(row), target: None }
+    }
+
+    /// The first `window` cycles of a solo run.
+    pub(super) fn within(
+        bench: &Bench<'_>,
+        app: &App,
+        feed: &StoreFeed<'_>,
+        window: Cycle,
+    ) -> Result<Self, RunError> {
+        let words = || {
+            let (hash, window) = (app.store.content_hash(), window.to_string());
+            vec![String::from("window"), hash, window]
+        };
+        bench.recalled(words, || Self::run(bench, app, feed, window))
+    }
+
+    fn run(
+        bench: &Bench<'_>,
+        app: &App,
+        feed: &StoreFeed<'_>,
+        window: Cycle,
+    ) -> Result<Self, RunError> {
+        let failed = |source| RunError::Machine { app: app.name.clone(), source };
+        let plan = whole(bench, &app.name, feed)?;
+        let setup = Setup {
+            machine: &bench.resolved.machine,
+            standard: &bench.memory.standard,
+            mapping: bench.memory.map.clone(),
+            apps: vec![Load::from(feed.commands())],
+            end: End { first: false, at: Some(window) },
+            part: None,
+        };
+        let running = bench.watch.running();
+        let mut watch = |issued| running.advance(issued);
+        let gpu = Gpu::new(setup, feed).map_err(failed)?;
+        let outcome = gpu.run(&plan, &mut watch).map_err(failed)?;
+        let app = outcome.apps[0];
+        let counts = sums(&outcome.kernels);
+        let threads = threads(app.progress, counts.warp_instructions, counts.thread_instructions);
+        #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+        let ipc = threads as f64 / app.end.max(1) as f64;
+        let alone = Alone { cycles: app.end, ipc };
+        Ok(Self { alone, target: (!app.finished).then_some(app.progress) })
+    }
+}
+
+/// Thread instructions of `progress` warp instructions, at the rate of what was
+/// counted: bursts are counted when they begin, which is ahead of progress.
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts are below 2^53 and not negative"
+)]
+pub(super) fn threads(progress: f64, warps: u64, threads: u64) -> u64 {
+    let share = progress / warps.max(1) as f64;
+    to_u64((threads as f64 * share.min(1.0)).round() as u64)
 }

@@ -5,17 +5,15 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::{AnalyzeRequest, AppName, SampleRequest, Until, analyze};
 use gpumodel_core::units::{WholeFile, check_writable};
 use gpumodel_report::results::Analysis;
 use gpumodel_trace::sources;
 
-use super::Outcome;
-use super::bar::with_bars;
-use super::filter::FilterArguments;
-use super::output::{stdout, write_text};
-use super::place::cache_folder;
-use super::spare::spare;
+use crate::cli::Outcome;
+use crate::cli::options::{FilterArguments, cache_folder};
+use crate::cli::output::{spare, stdout, write_text};
+use crate::cli::progress::with_bars;
+use crate::{AnalyzeRequest, AppName, SampleRequest, Until, analyze};
 
 /// Analyzes applications on a machine: cycles, stalls, caches, DRAM
 ///

@@ -5,15 +5,15 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::Outcome;
-use super::output::{check_svg, write_text};
-use super::records::{Records, read_all, sources};
-use super::spare::spare;
 use gpumodel_report::figure::{Figure, FigureInput};
 use gpumodel_report::results::{
     Comparison, ReferenceTable, alone_once, refuse_ambiguous_apps, refuse_duplicate_rows,
 };
 use gpumodel_report::table;
+
+use crate::cli::Outcome;
+use crate::cli::output::{check_svg, spare, write_text};
+use crate::cli::records::{Records, read_all, sources};
 
 /// Results beside a reference table: cycles, hit rates and DRAM bytes with their errors.
 #[derive(Debug, Args)]

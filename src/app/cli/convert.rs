@@ -7,10 +7,9 @@ use std::process::ExitCode;
 use gpumodel_core::units::{ByteCount, Scratch};
 use gpumodel_trace::{ConvertReport, ConvertRequest, Store, TraceError, convert, export};
 
-use super::Outcome;
-use super::bar::with_bar;
-use super::filter::FilterArguments;
-use super::memory::memory;
+use crate::cli::Outcome;
+use crate::cli::options::{FilterArguments, memory};
+use crate::cli::progress::with_bar;
 
 /// Converts NVBit-style traces to one memory-mapped store.
 #[derive(Debug, clap::Args)]

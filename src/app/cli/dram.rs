@@ -7,12 +7,12 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::Outcome;
-use super::output::{stdout, write_text};
-use super::spare::spare;
-use crate::{DramJob, RequestFormat};
 use gpumodel_core::units::WholeFile;
 use gpumodel_report::results::DramRecord;
+
+use crate::cli::Outcome;
+use crate::cli::output::{spare, stdout, write_text};
+use crate::{DramJob, RequestFormat};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -12,9 +12,8 @@ use gpumodel_core::units::Dim3;
 use gpumodel_report::plain_name;
 use gpumodel_trace::{Command, KernelSummary, Store, Survey, TraceError};
 
-use super::Outcome;
-use super::output::{stdout, write_text};
-use super::spare::spare;
+use crate::cli::Outcome;
+use crate::cli::output::{spare, stdout, write_text};
 
 /// Longest kernel name in the table.
 const NAME_CHARACTERS: usize = 40;

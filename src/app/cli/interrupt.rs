@@ -1,7 +1,10 @@
 //! What an interrupt does.
 
+use std::fs;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::sys::signal::{SigSet, Signal};
 
 use gpumodel_core::units::remove_unfinished;
 
@@ -24,7 +27,7 @@ const ASKED: &str = "interrupted: what runs is finished first; interrupt again t
 /// by its hang-up and by `kill`, unless the program was started to ignore the latter two.
 pub(super) fn listen() {
     #[cfg(unix)]
-    super::ignored::keep();
+    keep_ignored();
     // Without a handler an interrupt still ends the program, only less tidily.
     let _ = ctrlc::set_handler(|| {
         if GENTLE.load(Ordering::SeqCst) {
@@ -53,4 +56,49 @@ pub(super) fn ask_first() {
 /// Whether an interrupt has asked to stop.
 pub(super) fn stopped() -> bool {
     STOPPED.load(Ordering::SeqCst)
+}
+
+/// Those that stay ignored, of the ones that `ctrlc` handles. Not the interrupt: a shell
+/// without job control ignores it for all that it starts in the background, and scripts
+/// interrupt sweeps there all the same.
+const KEPT: [Signal; 2] = [Signal::SIGHUP, Signal::SIGTERM];
+
+/// Keeps ignored signals from handlers to come, which would take them up again: in this
+/// thread, and in those and the programs that it starts. Where the system does not say
+/// what is ignored, as beside Linux, nothing is.
+fn keep_ignored() {
+    let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
+    let mut kept = SigSet::empty();
+    for signal in KEPT.into_iter().filter(|&signal| ignored & bit(signal) != 0) {
+        kept.add(signal);
+    }
+    // Refused only for words that this does not say.
+    let _ = kept.thread_block();
+}
+
+/// The ignored signals of a process whose status `/proc` gives as `status`.
+fn ignored(status: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Where a signal is in such a mask.
+fn bit(signal: Signal) -> u64 {
+    1 << (signal as i32 - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::signal::Signal;
+
+    use super::{bit, ignored};
+
+    #[test]
+    fn a_status_says_what_is_ignored() {
+        let status = "Name:\tx\nSigBlk:\t0000000000004000\nSigIgn:\t0000000000001001\n";
+        assert_eq!(ignored(status) & bit(Signal::SIGHUP), 1);
+        assert_eq!(ignored(status) & bit(Signal::SIGTERM), 0);
+        assert_eq!(ignored("SigIgn:\t0000000000004000\n"), bit(Signal::SIGTERM));
+        assert_eq!(ignored(""), 0, "nothing is said");
+    }
 }

@@ -8,12 +8,11 @@ use clap::{Args, Subcommand};
 use comfy_table::{Table, presets};
 use serde_json::json;
 
-use crate::check_memory;
 use gpumodel_sim::config::{ImportLabel, Resolved, import_accelsim};
 
-use super::Outcome;
-use super::output::{stdout, write_text};
-use super::spare::spare;
+use crate::check_memory;
+use crate::cli::Outcome;
+use crate::cli::output::{spare, stdout, write_text};
 
 /// Machine descriptions: list them, show one, check a file, import one.
 #[derive(Debug, Args)]

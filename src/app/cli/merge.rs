@@ -4,13 +4,13 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::{MergeRequest, merge};
 use gpumodel_report::results::SweepFiles;
 use gpumodel_report::table;
 
-use super::Outcome;
-use super::output::stdout;
-use super::sweep::failures;
+use crate::cli::Outcome;
+use crate::cli::output::stdout;
+use crate::cli::sweep::failures;
+use crate::{MergeRequest, merge};
 
 /// Joins folders of `gpumodel sweep` into a new one
 ///

@@ -3,30 +3,22 @@
 //! To add a verb: one file here and one row in `Verb`.
 
 mod analyze;
-mod bar;
 mod compare;
 mod convert;
 mod dram;
-mod filter;
-#[cfg(unix)]
-mod ignored;
 mod inspect;
 mod interrupt;
-mod log;
 mod machine;
-mod memory;
 mod merge;
+mod options;
 mod output;
-mod pace;
-mod place;
 mod plot;
+mod progress;
 mod records;
 mod reproduce;
 mod scheme;
-mod spare;
 mod sweep;
 mod synth;
-mod workload_list;
 
 use std::error::Error;
 use std::io;

@@ -6,16 +6,16 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::Outcome;
-use super::output::{check_svg, stdout, write_text};
-use super::records::{Records, read_all, sources};
-use super::spare::spare;
 use gpumodel_report::ReportError;
 use gpumodel_report::figure::{Choice, FIGURES, Figure, FigureInput, Width};
 use gpumodel_report::results::{
     Analysis, Comparison, RecordError, ReferenceTable, alone_once, disambiguate_apps,
     refuse_ambiguous_apps, refuse_duplicate_rows,
 };
+
+use crate::cli::Outcome;
+use crate::cli::output::{check_svg, spare, stdout, write_text};
+use crate::cli::records::{Records, read_all, sources};
 
 /// Draws a figure as SVG from records alone.
 #[derive(Debug, Args)]

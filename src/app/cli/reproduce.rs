@@ -5,17 +5,16 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::{ReproduceError, ReproduceRequest, reproduce};
 use gpumodel_core::units::{ByteCount, check_writable, held};
 use gpumodel_report::figure::FIGURES;
 use gpumodel_report::results::SweepFiles;
 
-use super::Outcome;
-use super::bar::with_sweep_bars;
-use super::interrupt::{INTERRUPTED, ask_first};
-use super::memory::memory;
-use super::output::stdout;
-use super::place::cache_folder;
+use crate::cli::Outcome;
+use crate::cli::interrupt::{INTERRUPTED, ask_first};
+use crate::cli::options::{cache_folder, memory};
+use crate::cli::output::stdout;
+use crate::cli::progress::with_sweep_bars;
+use crate::{ReproduceError, ReproduceRequest, reproduce};
 
 /// Runs a paper's evaluation and puts what it prints beside what comes out
 ///

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use serde_json::json;
 
-use crate::{ParameterRow, SchemeRow, schemes};
 use gpumodel_core::units::did_you_mean;
 
-use super::Outcome;
-use super::output::{stdout, write_text};
+use crate::cli::Outcome;
+use crate::cli::output::{stdout, write_text};
+use crate::{ParameterRow, SchemeRow, schemes};
 
 /// Lists the sharing schemes
 #[derive(Debug, clap::Args)]

@@ -1,21 +1,23 @@
 //! A queue as the user writes it down.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use thiserror::Error;
 
 use gpumodel_core::units::{Cycle, did_you_mean};
 use gpumodel_policy::queue::CLASSES;
 use gpumodel_sim::config::{KeyLines, SpecError, plain};
 
-use super::super::app::AppName;
-use super::super::wrong::{Wrong, at};
-use super::generate::Generate;
-use super::place::Entry;
+use crate::app::AppName;
+use crate::error::{Wrong, at};
+use crate::queue::generate::Generate;
 
 /// The largest queue file that is read.
 const MOST_BYTES: u64 = 16 << 20;
@@ -227,6 +229,49 @@ impl QueueFile {
             }
         }
         Ok(())
+    }
+}
+
+/// One place of an order that is written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Application name.
+    pub(super) app: String,
+    /// When it arrives.
+    pub(super) arrival: Cycle,
+}
+
+/// A place that says when.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Timed {
+    app: String,
+    arrival: Cycle,
+}
+
+/// What is wrong within `{ app, arrival }` is told of the key that it is about.
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Place)
+    }
+}
+
+struct Place;
+
+impl<'de> Visitor<'de> for Place {
+    type Value = Entry;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an application's name, or { app = \"name\", arrival = cycle }")
+    }
+
+    fn visit_str<E: Error>(self, app: &str) -> Result<Entry, E> {
+        Ok(Entry { app: app.to_owned(), arrival: 0 })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Entry, A::Error> {
+        let Timed { app, arrival } = Timed::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Entry { app, arrival })
     }
 }
 

@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use gpumodel_policy::queue::CLASSES;
 
-use super::super::draws::Draws;
-use super::super::wrong::Wrong;
+use crate::error::Wrong;
+use crate::random::Draws;
 
 /// The distributions of ILP-SMRA, section IV: all classes alike, or one dominates.
 pub(super) const DISTRIBUTIONS: [&str; 5] =

@@ -6,16 +6,149 @@
 //! is free. What was found out is kept in the user's cache folder, so that a request
 //! that was ended goes on where it was.
 
-mod course;
 mod file;
 mod generate;
-mod known;
-mod place;
 mod pool;
-mod study;
-mod told;
-mod work;
+mod record;
+mod schedule;
+mod tasks;
 
-pub(super) use file::QueueFile;
+use std::path::Path;
+
+use gpumodel_core::contract::{Job, Profile, QueueFacts};
+use gpumodel_core::units::{Cycle, to_u64};
+use gpumodel_policy::queue::{CLASSES, QueueChoice, published_classes};
+use gpumodel_report::results::{Analysis, AppRecord};
+
+use crate::analyze::Bench;
+use crate::app::App;
+use crate::error::RunError;
+use crate::facts::peaks;
+use crate::queue::generate::Generate;
+use crate::queue::pool::{Pool, profile};
+use crate::queue::schedule::Course;
+use crate::queue::tasks::Known;
+
+pub(crate) use file::QueueFile;
 pub use file::QueueFileError;
-pub(super) use study::{USUAL, queues};
+
+/// The schemes of a queue where none is named: those that ILP-SMRA compares.
+pub(crate) const USUAL: [&str; 4] = ["even-queue", "profile-based", "ilp", "ilp-smra"];
+
+/// A queue by its name.
+pub(super) struct Queue {
+    pub(super) name: String,
+    pub(super) distribution: Option<String>,
+    pub(super) seed: u64,
+    pub(super) jobs: Vec<Job>,
+}
+
+/// Works off the queues of `file`, whose applications are `apps` with their runs
+/// alone, under each of `schemes`, and adds them to `analysis`. What is found out is
+/// kept in the folder `cache`.
+pub(crate) fn queues(
+    bench: &Bench<'_>,
+    file: &QueueFile,
+    (schemes, cache): (&[QueueChoice], &Path),
+    apps: &[App],
+    analysis: &mut Analysis,
+) -> Result<(), RunError> {
+    let pool = Pool::new(bench, apps)?;
+    let facts = queue_facts(bench, file, &analysis.solo);
+    if facts.group_size > usize::from(facts.sms) {
+        return Err(RunError::TooFewSms { group_size: facts.group_size, sms: facts.sms });
+    }
+    let classes = published_classes(&facts);
+    let queues = made(file, &facts, &classes)?;
+    let mut courses = Vec::new();
+    for queue in &queues {
+        for choice in schemes {
+            let facts = QueueFacts { jobs: queue.jobs.clone(), ..facts.clone() };
+            courses.push((queue, Course::new(&queue.name, choice.clone(), facts)?));
+        }
+    }
+    let mut known = Known::new(cache);
+    loop {
+        let mut needed = Vec::new();
+        for (_, course) in &mut courses {
+            needed.extend(course.advance(&pool, &known)?);
+        }
+        if needed.is_empty() {
+            break;
+        }
+        known.find(&pool, needed)?;
+    }
+    record::add(analysis, &pool, &courses, &classes);
+    Ok(())
+}
+
+/// What schemes know of any queue of these applications.
+fn queue_facts(bench: &Bench<'_>, file: &QueueFile, solo: &[AppRecord]) -> QueueFacts {
+    let machine = &bench.resolved.machine;
+    let peaks = peaks(bench.resolved, bench.memory);
+    let lanes =
+        f64::from(u32::try_from(gpumodel_core::units::WARP_LANES).expect("a warp has 32 lanes"));
+    let profiles = solo.iter().map(|row| profile(row, machine.clocks.core_mhz));
+    QueueFacts {
+        sms: machine.dispatch.sms,
+        group_size: file.group_size,
+        peak_dram_gb_per_s: peaks.peak_dram_gb_per_s,
+        peak_ipc: peaks.peak_warp_instructions_per_cycle * lanes,
+        apps: profiles.collect::<Vec<Profile>>(),
+        jobs: Vec::new(),
+        given: file.given.clone(),
+    }
+}
+
+/// The queues that the file writes down or asks for.
+fn made(file: &QueueFile, facts: &QueueFacts, classes: &[usize]) -> Result<Vec<Queue>, RunError> {
+    let Some(generate) = &file.generate else {
+        let place = |name: &str| facts.apps.iter().position(|app| app.name == name);
+        let job = |entry: &file::Entry| {
+            let app = place(&entry.app).expect("the file was checked to name known ones");
+            Job { app, arrival: entry.arrival }
+        };
+        let mut jobs: Vec<Job> = file.order.iter().map(job).collect();
+        jobs.sort_by_key(|job| job.arrival);
+        let name = file.name.clone();
+        return Ok(vec![Queue { name, distribution: None, seed: 0, jobs }]);
+    };
+    let mut queues = Vec::new();
+    for distribution in &generate.distributions {
+        for &seed in &generate.seeds {
+            queues.push(drawn(generate, distribution, seed, classes, facts)?);
+        }
+    }
+    Ok(queues)
+}
+
+fn drawn(
+    generate: &Generate,
+    distribution: &str,
+    seed: u64,
+    classes: &[usize],
+    facts: &QueueFacts,
+) -> Result<Queue, RunError> {
+    let pools: Vec<Vec<usize>> = (0..CLASSES.len()).map(|class| members(classes, class)).collect();
+    let dominant = CLASSES.iter().position(|class| *class == distribution);
+    let counts = generate::counts(dominant, pools.len(), generate.length);
+    let place = generate::DISTRIBUTIONS.iter().position(|known| *known == distribution);
+    // Queues of one seed and several distributions are not drawn alike.
+    let drawn = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ to_u64(place.unwrap_or(0));
+    let queue = generate::queue(&counts, &pools, drawn).map_err(|class| RunError::NoClass {
+        distribution: distribution.to_owned(),
+        class: CLASSES[class],
+        classes: record::list(classes, facts),
+    })?;
+    let arrival: Cycle = 0;
+    Ok(Queue {
+        name: format!("{distribution}/{seed}"),
+        distribution: Some(distribution.to_owned()),
+        seed,
+        jobs: queue.into_iter().map(|app| Job { app, arrival }).collect(),
+    })
+}
+
+fn members(classes: &[usize], class: usize) -> Vec<usize> {
+    (0..classes.len()).filter(|&app| classes[app] == class).collect()
+}

@@ -2,16 +2,15 @@
 
 use gpumodel_core::contract::{Facts, Profile};
 use gpumodel_core::units::SECTOR_BYTES;
+use gpumodel_feed::{Mix, StoreFeed};
 use gpumodel_report::results::AppRecord;
 
-use super::super::app::App;
-use super::super::error::RunError;
-use super::super::facts::facts;
-use super::super::request::Bench;
-use super::super::stage::Stage;
-use super::super::until::{Until, Who};
-use gpumodel_feed::Mix;
-use gpumodel_feed::StoreFeed;
+use crate::analyze::Bench;
+use crate::app::App;
+use crate::corun::runner::Stage;
+use crate::ending::{Until, Who};
+use crate::error::RunError;
+use crate::facts::facts;
 
 /// Applications with their instructions.
 pub(super) struct Pool<'a> {

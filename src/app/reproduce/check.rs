@@ -6,8 +6,8 @@ use gpumodel_core::units::{did_you_mean, sorted_mix};
 use gpumodel_report::paper::{ALONE, Compared, Headline, Paper, Part, Reproduction};
 use gpumodel_report::results::Measure;
 
-use super::super::sweep::PlanNames;
-use super::ReproduceError;
+use crate::reproduce::ReproduceError;
+use crate::sweep::PlanNames;
 
 /// Refuses a folder with the report of a paper that one on `papers` would leave out.
 pub(super) fn report(folder: &Path, papers: &[Paper]) -> Result<(), ReproduceError> {

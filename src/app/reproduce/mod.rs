@@ -5,28 +5,25 @@
 //! run it again by hand; what has ended is not run again.
 
 mod check;
-mod error;
-mod figures;
-mod mixes;
 mod part;
-mod tables;
+mod published;
 
 use std::path::PathBuf;
 
+use thiserror::Error;
+
 use gpumodel_core::units::did_you_mean;
 use gpumodel_report::paper::{
-    Headline, HeadlineRow, Paper, REPRODUCTION_SCHEMA, ReproducedPaper, ReproducedPart,
+    Headline, HeadlineRow, Paper, PaperError, REPRODUCTION_SCHEMA, ReproducedPaper, ReproducedPart,
     Reproduction, RunSelection, Set, Side, judge,
 };
-use gpumodel_report::results::{Analysis, joined};
-use gpumodel_sim::config::Models;
+use gpumodel_report::results::{Analysis, RecordError, joined};
+use gpumodel_sim::config::{Models, SpecError};
 
-use super::recall::BUILD;
-use super::sweep::SweepWatch;
-use mixes::distinct;
-use part::Prepared;
-
-pub use error::ReproduceError;
+use crate::cache::results::BUILD;
+use crate::error::RunError;
+use crate::reproduce::part::{Prepared, distinct};
+use crate::sweep::{SweepError, SweepWatch};
 
 /// Stands for all papers.
 const ALL_PAPERS: &str = "all";
@@ -141,10 +138,10 @@ fn one(
     judge(&mut rows);
     if !request.quick {
         for Ran { part, .. } in &mut ran {
-            part.figures = figures::marked(part, paper, &rows);
+            part.figures = published::marked(part, paper, &rows);
         }
     }
-    let tables = tables::tables(paper, &ran, request.quick);
+    let tables = published::tables(paper, &ran, request.quick);
     Ok(ReproducedPaper {
         paper: paper.name.clone(),
         description: paper.description.clone(),
@@ -183,6 +180,93 @@ fn analysis(headline: &Headline, row: &HeadlineRow, quick: bool) -> Option<Strin
     }
     let low = headline.when? == Side::Low;
     headline.analysis.clone().filter(|_| row.is_low() == Some(low))
+}
+
+/// Why there is no reproduction.
+#[derive(Debug, Error)]
+pub enum ReproduceError {
+    /// A model file is wrong.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A paper's file cannot be read.
+    #[error(transparent)]
+    File(#[from] PaperError),
+    /// No paper of that name has an evaluation.
+    #[error("there is no paper {name}{hint}; there are: all, {known}")]
+    NoPaper {
+        /// As typed.
+        name: String,
+        /// The name that is spelt most alike, in words; may be empty.
+        hint: String,
+        /// Every name.
+        known: String,
+    },
+    /// A paper's file asks for what is not known or not run.
+    #[error("papers/{paper}.toml: {message}")]
+    Paper {
+        /// The stem of the file.
+        paper: String,
+        /// Where in it, and what is wrong.
+        message: String,
+    },
+    /// A part's plan or queue cannot be read.
+    #[error("papers/{paper}.toml: part {part}")]
+    Part {
+        /// The stem of the file.
+        paper: String,
+        /// Which part.
+        part: String,
+        /// Why.
+        source: Box<SpecError>,
+    },
+    /// A part's sweep cannot be run.
+    #[error("part {part}")]
+    Sweep {
+        /// Which.
+        part: String,
+        /// Why.
+        source: Box<SweepError>,
+    },
+    /// A part's queue cannot be run.
+    #[error("part {part}")]
+    Queue {
+        /// Which.
+        part: String,
+        /// Why.
+        source: Box<RunError>,
+    },
+    /// A record of this reproduction cannot be read.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The folder has the report of a paper that this one would leave out.
+    #[error(
+        "{} holds a report on {}, which this one would replace: name another folder, or \
+         reproduce all papers",
+        folder.display(),
+        others.join(", ")
+    )]
+    Replaces {
+        /// The folder.
+        folder: PathBuf,
+        /// The papers.
+        others: Vec<String>,
+    },
+    /// The folder of the report cannot be written.
+    #[error("cannot write into {}", path.display())]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It was interrupted: what has ended is kept.
+    #[error("part {part} was interrupted with {left} cells left")]
+    Stopped {
+        /// Which.
+        part: String,
+        /// Cells that have not ended.
+        left: usize,
+    },
 }
 
 #[cfg(test)]

@@ -1,22 +1,21 @@
 //! One part of a paper's evaluation: a sweep by its plan, or a queue.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpumodel_core::units::WholeFile;
+use gpumodel_core::units::{WholeFile, sorted_mix};
 use gpumodel_report::paper::{Paper, Part, ReproducedPart};
 use gpumodel_report::results::{Analysis, SweepFiles};
 use gpumodel_sim::config::Models;
 
-use super::super::recall::{BUILD, key};
-use super::super::request::{AnalyzeRequest, analyze};
-use super::super::sweep::{
+use crate::analyze::{AnalyzeRequest, analyze};
+use crate::cache::results::{BUILD, key};
+use crate::reproduce::published::figures;
+use crate::reproduce::{ReproduceError, ReproduceRequest, check};
+use crate::sweep::{
     SweepEnd, SweepError, SweepRequest, SweepWatch, plan_names, refuse_other_builds, so_far, sweep,
 };
-use super::figures::figures;
-use super::mixes::listed;
-use super::{ReproduceError, ReproduceRequest, check};
 
 /// A part whose plan or queue lies in its folder, checked.
 pub(super) struct Prepared<'a> {
@@ -213,10 +212,28 @@ fn queued(
     if watch.stopped() { Err(stopped(part, 1)) } else { Ok((vec![path], done)) }
 }
 
+/// Mixes of `mixes` where orders of the same applications are one.
+pub(super) fn distinct(mixes: &[Vec<String>]) -> usize {
+    mixes.iter().map(sorted_mix).collect::<BTreeSet<_>>().len()
+}
+
+/// The same of the plan that `text` is; `None`: it does not list its mixes.
+pub(super) fn listed(text: &str) -> Option<usize> {
+    let plan: toml::Table = toml::from_str(text).ok()?;
+    let mixes = plan.get("mixes")?.as_table()?;
+    let lists = mixes.get("lists").filter(|_| mixes.len() == 1)?.as_array()?;
+    let names = |list: &toml::Value| -> Option<Vec<String>> {
+        list.as_array()?.iter().map(|name| Some(name.as_str()?.to_owned())).collect()
+    };
+    let lists: Option<Vec<Vec<String>>> = lists.iter().map(names).collect();
+    lists.map(|lists| distinct(&lists))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Analysis, BUILD, other_builds};
     use gpumodel_report::results::CellRecord;
+
+    use super::{Analysis, BUILD, listed, other_builds};
 
     #[test]
     fn records_are_counted_by_builds_that_are_not_this_one() {
@@ -226,5 +243,18 @@ mod tests {
         };
         let records = [record("0.0.9+1"), record(BUILD), record("0.0.9+1"), Analysis::default()];
         assert_eq!(other_builds(&records), [("0.0.9+1".to_owned(), 2)].into());
+    }
+
+    #[test]
+    fn orders_of_the_same_applications_are_counted_once() {
+        let plan = "[mixes]\nlists = [['a', 'b'], ['b', 'a'], ['a', 'c'], ['a', 'a']]\n";
+        assert_eq!(listed(plan), Some(3));
+    }
+
+    #[test]
+    fn mixes_that_a_plan_does_not_list_are_not_counted() {
+        assert_eq!(listed("[mixes]\nlists = [['a', 'b']]\nall = 2\n"), None);
+        assert_eq!(listed("[mixes]\nall = 2\n"), None);
+        assert_eq!(listed("[mixes]\nlists = ['a']\n"), None);
     }
 }

@@ -5,7 +5,7 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use gpumodel_core::units::{Cycle, to_u64, to_usize};
 use gpumodel_sim::CtaSpan;
 
-use super::strata::Strata;
+use crate::sample::selection::Strata;
 
 /// How sure intervals are.
 pub(super) const CONFIDENCE: f64 = 0.95;
@@ -236,9 +236,10 @@ fn float(count: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bias, Estimate, Sampled};
-    use crate::sample::strata::Strata;
     use gpumodel_sim::CtaSpan;
+
+    use super::{Bias, Estimate, Sampled};
+    use crate::sample::selection::Strata;
 
     /// One run on two SMs, one CTA after the other; `life` by CTA.
     fn run(chosen: Vec<u64>, life: impl Fn(u64) -> u64) -> Sampled {

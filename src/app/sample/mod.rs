@@ -38,15 +38,11 @@
 //! What it does not see: atomics that meet in one place, address translation, and
 //! streams side by side. Such launches run whole, and so do small ones.
 
-mod census;
-mod choice;
-mod draw;
 mod estimate;
+mod l2_sharing;
+mod runner;
 mod scale;
-mod shortfall;
-mod strata;
-mod stretch;
-mod wish;
+mod selection;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -55,21 +51,20 @@ use rayon::prelude::*;
 
 use gpumodel_core::contract::Plan;
 use gpumodel_core::units::{Cycle, SECTOR_BYTES};
+use gpumodel_feed::StoreFeed;
 use gpumodel_report::results::{AppRecord, KernelRecord, SampleRecord};
 use gpumodel_sim::{KernelCounts, Outcome};
 
-use super::app::App;
-use super::assumptions;
-use super::error::RunError;
-use super::notes::Notes;
-use super::request::Bench;
-use super::rows;
-use census::{Around, Census};
-use choice::Choice;
-use gpumodel_feed::StoreFeed;
-use scale::Scale;
-use stretch::{Ran, Runner};
-pub use wish::SampleRequest;
+use crate::analyze::Bench;
+use crate::app::App;
+use crate::error::RunError;
+use crate::record;
+use crate::record::assumptions;
+use crate::record::notes::Notes;
+use crate::sample::l2_sharing::{Around, Census};
+use crate::sample::runner::{Ran, Runner};
+use crate::sample::scale::Scale;
+use crate::sample::selection::Choice;
 
 /// Launches that run together: one sampled one, or neighbours that run whole.
 #[derive(Clone, Debug)]
@@ -218,18 +213,49 @@ fn join(
     let rows = feed.programs().iter().zip(&outcome.kernels).zip(samples).enumerate();
     let mut kernels: Vec<KernelRecord> = rows
         .map(|(place, ((program, counts), sample))| {
-            let mut row = rows::kernel(bench, program, place, counts);
+            let mut row = record::kernel(bench, program, place, counts);
             row.sample = sample.map(|sample| sample.with_ipc(row.thread_instructions));
             row
         })
         .collect();
     assumptions::fill(&mut kernels, feed, &bench.resolved.machine)?;
     notes.of_run(app, feed, &outcome, &bench.resolved.machine);
-    Ok(rows::app(bench, &app.name, app.store.content_hash(), kernels, &outcome))
+    Ok(record::app(bench, &app.name, app.store.content_hash(), kernels, &outcome))
 }
 
 fn shift(counts: &mut KernelCounts, by: Cycle) {
     counts.start += by;
     counts.first_cta += by;
     counts.end += by;
+}
+
+/// What `--sample` asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SampleRequest {
+    /// Half of the interval's width over the cycles, above 0 and below 1: sets of
+    /// CTAs run until it is reached.
+    pub half_width: f64,
+    /// Launches of fewer warp instructions run whole.
+    pub fewest_instructions: u64,
+}
+
+impl SampleRequest {
+    /// Within 3 %: the sampling error that the interval must not exceed.
+    pub const HALF_WIDTH: f64 = 0.03;
+
+    /// What runs whole in a second or two: there is little to save, and of so short
+    /// a launch most is its beginning and its end.
+    pub const FEWEST_INSTRUCTIONS: u64 = 8_000_000;
+
+    /// Samples until the interval is `half_width` of the cycles to either side.
+    #[must_use]
+    pub fn within(half_width: f64) -> Self {
+        Self { half_width, fewest_instructions: Self::FEWEST_INSTRUCTIONS }
+    }
+}
+
+impl Default for SampleRequest {
+    fn default() -> Self {
+        Self::within(Self::HALF_WIDTH)
+    }
 }

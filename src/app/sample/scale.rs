@@ -3,7 +3,7 @@
 use gpumodel_core::units::Cycle;
 use gpumodel_sim::config::Machine;
 
-use super::super::memory::Memory;
+use crate::memory::Memory;
 
 /// How far the part's SMs per channel may be from the machine's.
 const MISMATCH: f64 = 0.03;

@@ -9,9 +9,8 @@ use gpumodel_core::units::with_causes;
 use gpumodel_report::results::RecordError;
 use gpumodel_sim::config::SpecError;
 
-use super::super::error::RunError;
-use super::super::wrong::at;
-use super::slurm::SlurmError;
+use crate::error::{RunError, at};
+use crate::sweep::slurm::SlurmError;
 
 /// Why a sweep or a merge was refused, or had to stop.
 #[derive(Debug, Error)]

@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gpumodel_core::units::{Cycle, to_u64, with_causes};
-use gpumodel_report::results::{CellEstimate, SweepEstimate};
-
-use super::super::error::RunError;
-use super::super::facts::facts;
-use super::super::schemes::chosen;
-use super::super::until::{Until, Who};
-use super::stock::{Cell, Stock};
 use gpumodel_feed::StoreFeed;
+use gpumodel_report::results::{CellEstimate, SweepEstimate, SweepFiles};
+
+use crate::ending::{Until, Who};
+use crate::error::RunError;
+use crate::facts::facts;
+use crate::scheme::chosen;
+use crate::sweep::inputs::{Cell, Stock};
 
 /// Warp instructions per millisecond on one core. Measured on shared virtual machines over
 /// our workload models: 200 to 2000, fewer the more go to memory.
-pub(super) const INSTRUCTIONS_PER_MILLISECOND: u64 = 500;
+const INSTRUCTIONS_PER_MILLISECOND: u64 = 500;
 
 /// Bytes that a machine and its records take. Measured: 23 to 60 MB.
 pub(super) const MACHINE_BYTES: u64 = 64 << 20;
@@ -85,59 +85,76 @@ fn last_cycle(until: Until, window: Option<Cycle>, apps: usize) -> Option<Cycle>
     [until.cycles, windows].into_iter().flatten().min()
 }
 
-/// The estimate of `cells` of a plan, which are those at `places`.
+/// The estimate of `cells`, which have these indices in the plan. Cells that were measured
+/// with this cache folder take their measured time, and others the rate of their scheme.
+/// The sums are those of the cells that have not ended in `files`.
 pub(super) fn estimate(
     stock: &Stock,
-    (places, cells): (&[usize], &[Cell]),
+    (indices, cells): (&[usize], &[Cell]),
     threads: usize,
+    files: &SweepFiles,
 ) -> SweepEstimate {
-    let one = |(&place, cell): (&usize, &Cell)| {
-        let (before, refused) = match runs_before(stock, cell) {
-            Ok(before) => (before, None),
-            Err(error) => (0, Some(with_causes(&error).join(": "))),
+    let estimated = indices.iter().zip(cells);
+    let mut estimates: Vec<CellEstimate> =
+        estimated.map(|(&index, cell)| unmeasured(stock, (index, cell), threads, files)).collect();
+    let known: Vec<Option<u64>> =
+        estimates.iter().map(|one| stock.seconds.micros(&one.cell.key)).collect();
+    let (rates, measured) = rates(&known, &estimates);
+    for (one, known) in estimates.iter_mut().zip(known) {
+        one.core_milliseconds = match known {
+            Some(micros) => micros.div_ceil(1000),
+            None => rate(&rates, &one.cell.scheme).of(one.core_milliseconds),
         };
-        let runs = before + 1;
-        let work = work(stock, cell).saturating_mul(runs);
-        let machines = before.clamp(1, to_u64(threads.max(1))).saturating_mul(MACHINE_BYTES);
-        CellEstimate {
-            number: to_u64(place + 1),
-            cell: cell.record.clone(),
-            runs,
-            core_milliseconds: work.div_ceil(INSTRUCTIONS_PER_MILLISECOND),
-            alone_milliseconds: milliseconds_alone(stock, &cell.mix),
-            memory_bytes: bytes(stock, &cell.mix).saturating_add(machines),
-            ended: None,
-            refused,
-        }
-    };
-    let alone_milliseconds = alone(stock, cells);
-    let cells: Vec<CellEstimate> = places.iter().zip(cells).map(one).collect();
-    let sum = cells.iter().map(|cell| cell.core_milliseconds).fold(0, u64::saturating_add);
-    let longest = cells.iter().map(|cell| cell.core_milliseconds).max().unwrap_or(0);
+    }
+    let open = estimates.iter().zip(cells).filter(|(one, _)| one.ended.is_none());
+    let (open, open_cells): (Vec<&CellEstimate>, Vec<&Cell>) = open.unzip();
+    let alone_milliseconds = alone(stock, &open_cells);
+    let sum = open.iter().map(|one| one.core_milliseconds).fold(0, u64::saturating_add);
+    let longest = open.iter().map(|one| one.core_milliseconds).max().unwrap_or(0);
     let core_seconds = sum.saturating_add(alone_milliseconds).div_ceil(1000);
+    let threads = to_u64(threads);
     SweepEstimate {
         core_seconds,
         alone_milliseconds,
-        threads: to_u64(threads),
-        seconds: (core_seconds / to_u64(threads.max(1))).max(longest.div_ceil(1000)),
-        memory_bytes: cells.iter().map(|cell| cell.memory_bytes).max().unwrap_or(0),
-        basis: BASIS.to_owned(),
+        threads,
+        seconds: (core_seconds / threads.max(1)).max(longest.div_ceil(1000)),
+        memory_bytes: open.iter().map(|one| one.memory_bytes).max().unwrap_or(0),
+        basis: basis(measured),
         other_builds: BTreeMap::new(),
-        cells,
+        cells: estimates,
     }
 }
 
-/// Milliseconds of one core for every application of `cells` alone, once per machine.
-fn alone(stock: &Stock, cells: &[Cell]) -> u64 {
-    let mut known = BTreeSet::new();
-    let apps = cells.iter().flat_map(|cell| cell.mix.iter().map(|&app| (cell.machine, app)));
-    let apps: Vec<usize> = apps.filter(|&one| known.insert(one)).map(|(_, app)| app).collect();
-    milliseconds_alone(stock, &apps)
+/// The estimate of a cell from its warp instructions.
+fn unmeasured(
+    stock: &Stock,
+    (index, cell): (usize, &Cell),
+    threads: usize,
+    files: &SweepFiles,
+) -> CellEstimate {
+    let (before, refused) = match runs_before(stock, cell) {
+        Ok(before) => (before, None),
+        Err(error) => (0, Some(with_causes(&error).join(": "))),
+    };
+    let runs = before + 1;
+    let machines = before.clamp(1, to_u64(threads.max(1))).saturating_mul(MACHINE_BYTES);
+    let alone = cell.mix.iter().map(|&app| stock.warp_instructions(app));
+    let key = &cell.record.key;
+    CellEstimate {
+        number: to_u64(index + 1),
+        cell: cell.record.clone(),
+        runs,
+        core_milliseconds: milliseconds(work(stock, cell).saturating_mul(runs)),
+        alone_milliseconds: milliseconds(alone.fold(0, u64::saturating_add)),
+        memory_bytes: bytes(stock, &cell.mix).saturating_add(machines),
+        ended: files.has_ended(key).then(|| files.record(key).is_file()),
+        refused,
+    }
 }
 
-fn milliseconds_alone(stock: &Stock, apps: &[usize]) -> u64 {
-    let all = apps.iter().map(|&app| stock.warp_instructions(app));
-    all.fold(0, u64::saturating_add).div_ceil(INSTRUCTIONS_PER_MILLISECOND)
+/// Milliseconds of one core for so many warp instructions.
+fn milliseconds(warp_instructions: u64) -> u64 {
+    warp_instructions.div_ceil(INSTRUCTIONS_PER_MILLISECOND)
 }
 
 /// Runs that a scheme asks for before it starts.
@@ -154,9 +171,84 @@ fn runs_before(stock: &Stock, cell: &Cell) -> Result<u64, RunError> {
     Ok(to_u64(probes.map_err(|source| RunError::law(&name.name, source))?.len()))
 }
 
+/// Microseconds in place of so many estimated ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Rate {
+    measured: u64,
+    estimated: u64,
+}
+
+impl Rate {
+    fn add(&mut self, measured: u64, estimated: u64) {
+        self.measured = self.measured.saturating_add(measured);
+        self.estimated = self.estimated.saturating_add(estimated);
+    }
+
+    /// What `milliseconds` of the estimate are by this rate.
+    fn of(self, milliseconds: u64) -> u64 {
+        let scaled = u128::from(milliseconds) * u128::from(self.measured);
+        let scaled = scaled / u128::from(self.estimated.max(1));
+        u64::try_from(scaled).unwrap_or(u64::MAX)
+    }
+}
+
+/// What measured cells took over what was thought, by scheme and (`""`) of all; and how many
+/// were measured.
+fn rates(known: &[Option<u64>], cells: &[CellEstimate]) -> (BTreeMap<String, Rate>, u64) {
+    let mut rates: BTreeMap<String, Rate> = BTreeMap::new();
+    let mut measured = 0;
+    for (one, known) in cells.iter().zip(known) {
+        let Some(took) = *known else { continue };
+        let estimated = one.core_milliseconds.saturating_mul(1000);
+        for name in [one.cell.scheme.as_str(), ""] {
+            rates.entry(name.to_owned()).or_default().add(took, estimated);
+        }
+        measured += 1;
+    }
+    (rates, measured)
+}
+
+/// The rate of a scheme: that of all where none of its cells was measured, and what was
+/// thought where none was.
+fn rate(rates: &BTreeMap<String, Rate>, scheme: &str) -> Rate {
+    let as_thought = Rate { measured: 1, estimated: 1 };
+    *rates.get(scheme).or_else(|| rates.get("")).unwrap_or(&as_thought)
+}
+
+/// Milliseconds of one core for every application of `cells` alone that has not been run
+/// with this cache folder, once per machine.
+fn alone(stock: &Stock, cells: &[&Cell]) -> u64 {
+    let apps = cells.iter().flat_map(|cell| cell.mix.iter().map(|&app| (cell.machine, app)));
+    let apps: BTreeSet<(usize, usize)> = apps.collect();
+    let mut rate = Rate::default();
+    let mut unknown = 0_u64;
+    for (machine, app) in apps {
+        let thought = milliseconds(stock.warp_instructions(app));
+        match stock.seconds.micros(&stock.name_alone(machine, app)) {
+            Some(took) => rate.add(took, thought.saturating_mul(1000)),
+            None => unknown = unknown.saturating_add(thought),
+        }
+    }
+    if rate == Rate::default() { unknown } else { rate.of(unknown) }
+}
+
+/// What the estimate rests on.
+fn basis(measured: u64) -> String {
+    if measured == 0 {
+        return BASIS.to_owned();
+    }
+    let were = if measured == 1 { "cell was" } else { "cells were" };
+    format!(
+        "what {measured} {were} measured to take with this cache folder, and for the others on \
+         what cells of their scheme took over an estimate: {BASIS}"
+    )
+}
+
 #[cfg(test)]
 mod tests {
-    use super::last_cycle;
+    use gpumodel_report::results::CellRecord;
+
+    use super::{CellEstimate, Rate, last_cycle, rate, rates};
 
     #[test]
     fn a_run_is_over_with_its_windows_or_its_last_cycle() {
@@ -171,5 +263,29 @@ mod tests {
             let until_read = until.parse().unwrap();
             assert_eq!(last_cycle(until_read, window, 3), last, "{until}");
         }
+    }
+
+    fn cell(key: &str, scheme: &str, core_milliseconds: u64) -> CellEstimate {
+        let (key, scheme) = (key.to_owned(), scheme.to_owned());
+        let cell = CellRecord { key, scheme, ..CellRecord::default() };
+        CellEstimate { cell, core_milliseconds, ..CellEstimate::default() }
+    }
+
+    #[test]
+    fn a_scheme_has_the_rate_of_its_cells_and_others_that_of_all() {
+        let known = [Some(1_000_000), Some(500_000), None];
+        let cells = [cell("a", "even", 4000), cell("b", "spart", 1000), cell("c", "even", 8000)];
+        let (found, measured) = rates(&known, &cells);
+        assert_eq!(measured, 2);
+        assert_eq!(rate(&found, "even").of(8000), 2000);
+        assert_eq!(rate(&found, "spart").of(8000), 4000);
+        assert_eq!(rate(&found, "left-over").of(1000), 300);
+        assert_eq!(rate(&rates(&[None; 3], &cells).0, "even").of(1234), 1234);
+    }
+
+    #[test]
+    fn an_estimate_of_nothing_scales_to_nothing_and_no_rate_overflows() {
+        let rate = Rate { measured: u64::MAX, estimated: 0 };
+        assert_eq!((rate.of(0), rate.of(u64::MAX)), (0, u64::MAX));
     }
 }

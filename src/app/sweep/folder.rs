@@ -9,12 +9,12 @@ use rayon::prelude::*;
 
 use gpumodel_core::units::{WholeFile, with_causes};
 use gpumodel_report::results::{
-    Analysis, CellRecord, FailedCell, RecordError, SweepFiles, SweepRecord,
+    Analysis, CellRecord, FailedCell, OTHER_FORMS, RecordError, SweepFiles, SweepRecord, Tidy,
 };
 
-use super::error::{Failure, SweepError};
-use super::stock::Cell;
-use super::{SweepWatch, tables};
+use crate::sweep::SweepWatch;
+use crate::sweep::error::{Failure, SweepError};
+use crate::sweep::inputs::Cell;
 
 /// The folder of a sweep.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl SweepFolder {
 
     /// Writes the tables of all cells that have ended.
     pub(super) fn tables(&self, watch: &dyn SweepWatch) -> Result<(), SweepError> {
-        tables::write(&self.files, |sentence| watch.say(sentence))
+        write_tables(&self.files, |sentence| watch.say(sentence))
     }
 }
 
@@ -152,15 +152,65 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), SweepError> {
     WholeFile::write(path, text.as_bytes()).map_err(SweepError::folder(path))
 }
 
+/// What the tables are called.
+const CELLS: &str = "cells";
+const APPS: &str = "apps";
+
+/// Writes the tables of the sweep in `files`, row by row; says what cannot be read. Who ends
+/// cells meanwhile writes them too: the last of all writes all rows.
+pub(super) fn write_tables(files: &SweepFiles, say: impl Fn(&str)) -> Result<(), SweepError> {
+    loop {
+        let ended = (files.done(), files.failed());
+        write_once(files, &say)?;
+        if ended == (files.done(), files.failed()) {
+            return Ok(());
+        }
+    }
+}
+
+fn write_once(files: &SweepFiles, say: &impl Fn(&str)) -> Result<(), SweepError> {
+    let failed = || SweepError::folder(files.root());
+    let opened = |name| move |ending: &str| WholeFile::create(&files.table(name, ending));
+    let mut cells = Tidy::of_cells(opened(CELLS)).map_err(failed())?;
+    let mut apps = Tidy::of_apps(opened(APPS)).map_err(failed())?;
+    let left_out = |error: &RecordError| {
+        say(&format!("damaged, left out of the tables: {}", with_causes(error).join(": ")));
+    };
+    let listing = files.listing()?;
+    listing.damaged.iter().for_each(left_out);
+    for cell in listing.cells {
+        let pushed = match files.outcome(&cell.key) {
+            Ok(None) => continue,
+            Err(error) => {
+                left_out(&error);
+                continue;
+            }
+            Ok(Some(outcome)) => cells.push_cell(&cell, &outcome).and_then(|()| match &outcome {
+                Ok(record) => apps.push_apps(&cell, record),
+                Err(_) => Ok(()),
+            }),
+        };
+        pushed.map_err(failed())?;
+    }
+    let end = |table: Tidy<WholeFile>| table.finish()?.into_iter().try_for_each(WholeFile::finish);
+    [cells, apps].into_iter().try_for_each(end).map_err(failed())?;
+    for ending in OTHER_FORMS {
+        // What another build has written would not say what these say.
+        let _ = fs::remove_file(files.table(CELLS, ending));
+        let _ = fs::remove_file(files.table(APPS, ending));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::super::super::watch::Unwatched;
-    use super::super::plan::Plan;
-    use super::super::stock::Stock;
     use super::{Cell, Failure, SweepFolder};
+    use crate::analyze::Unwatched;
+    use crate::sweep::inputs::Stock;
+    use crate::sweep::plan::Plan;
 
     const PLAN: &str = "machines = ['warped-slicer']\nschemes = ['even', 'left-over']\n\
         [apps]\na = 'synth:saxpy'\n[mixes]\nlists = [['a']]\n";

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use gpumodel_report::results::{CellRecord, FailedCell, RecordError, SweepFiles, SweepRecord};
 
-use super::error::SweepError;
-use super::folder::{SweepFolder, write};
-use super::tables;
+use crate::sweep::error::SweepError;
+use crate::sweep::folder::{SweepFolder, write, write_tables};
 
 /// What `merge` is asked for.
 #[derive(Clone, Debug)]
@@ -174,5 +173,5 @@ fn copy(
     }
     // With it the folder is one of a sweep.
     write(&out.list(), &SweepRecord::new(order).to_json())?;
-    tables::write(out, |_| ()).map(|()| count)
+    write_tables(out, |_| ()).map(|()| count)
 }

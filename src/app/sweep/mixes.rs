@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use gpumodel_core::units::did_you_mean;
 
-use super::super::draws::Draws;
-use super::super::wrong::Wrong;
+use crate::error::Wrong;
+use crate::random::Draws;
 
 /// Applications of one mix at most.
 const MOST_TOGETHER: usize = 16;

@@ -7,24 +7,16 @@
 //! process that finds one skips the cell, and two that run the same cell write the same bytes. Applications alone and what schemes ask for before they start are found out
 //! once and kept in the cache folder.
 
-mod course;
 mod error;
 mod estimate;
 mod folder;
-mod job;
+mod inputs;
 mod merge;
 mod mixes;
-mod names;
 mod plan;
-mod remaining;
-mod room;
-mod seconds;
+mod run;
 mod slurm;
-mod stock;
-mod stored;
-mod tables;
 mod versions;
-mod words;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -32,17 +24,16 @@ use std::path::{Path, PathBuf};
 use gpumodel_core::units::check_writable;
 use gpumodel_report::results::{CellRecord, SweepEstimate, SweepFiles};
 
-use super::recall::key;
-use super::watch::{Unwatched, Watch};
-use course::Course;
-use folder::SweepFolder;
-use plan::Plan;
-use room::Room;
-use stock::{Cell, Stock};
+use crate::analyze::{Unwatched, Watch};
+use crate::cache::results::key;
+use crate::sweep::folder::SweepFolder;
+use crate::sweep::inputs::{Cell, Stock};
+use crate::sweep::plan::Plan;
+use crate::sweep::run::{Course, Room};
 
 pub use error::SweepError;
 pub use merge::{MergeRequest, merge};
-pub(super) use names::{PlanNames, plan_names};
+pub(crate) use plan::{PlanNames, plan_names};
 pub use slurm::{SlurmEnd, SlurmError, SlurmRequest, slurm_sweep};
 
 /// What `sweep` is asked for.
@@ -128,18 +119,10 @@ pub fn remaining(
     let cells = chosen(&cells, &part);
     let files = SweepFiles::new(&request.out);
     let other_builds = versions::others(&stock, &cells, &files)?;
-    Ok(SweepEstimate { other_builds, ..open_estimate(&stock, (&part, &cells), threads, &files) })
-}
-
-/// What those of `cells` are thought to take that have not ended in `files`.
-fn open_estimate(
-    stock: &Stock,
-    (places, cells): (&[usize], &[Cell]),
-    threads: usize,
-    files: &SweepFiles,
-) -> SweepEstimate {
-    let estimate = estimate::estimate(stock, (places, cells), threads);
-    remaining::remaining(estimate, stock, cells, files)
+    Ok(SweepEstimate {
+        other_builds,
+        ..estimate::estimate(&stock, (&part, &cells), threads, &files)
+    })
 }
 
 /// All cells of the plan, and the places of those that were asked for.
@@ -222,7 +205,7 @@ pub fn sweep_tables(out: &Path, watch: &dyn SweepWatch) -> Result<SweepEnd, Swee
     if !files.begun() {
         return Err(SweepError::NoSweep { folder: out.to_path_buf() });
     }
-    tables::write(&files, |sentence| watch.say(sentence))?;
+    folder::write_tables(&files, |sentence| watch.say(sentence))?;
     let mut end = SweepEnd::default();
     for cell in files.cells()? {
         let count = match files.outcome(&cell.key) {

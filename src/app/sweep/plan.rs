@@ -5,17 +5,16 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use gpumodel_core::units::{Cycle, did_you_mean, shown, to_u64};
+use gpumodel_core::units::{Cycle, did_you_mean, quoted, shown, to_u64};
 use gpumodel_sim::config::{KeyLines, read_plain};
 
-use super::super::app::AppName;
-use super::super::replay;
-use super::super::schemes::chosen;
-use super::super::until::{Until, Who};
-use super::super::wrong::Wrong;
-use super::error::SweepError;
-use super::mixes::Mixes;
-use super::words::{Named, combinations};
+use crate::app::AppName;
+use crate::ending::{Until, Who};
+use crate::error::Wrong;
+use crate::scheme;
+use crate::scheme::chosen;
+use crate::sweep::error::SweepError;
+use crate::sweep::mixes::Mixes;
 
 /// Cells of one plan at most: a table of them is still a table.
 const MOST_CELLS: usize = 200_000;
@@ -243,7 +242,7 @@ fn schemes(typed: &[String]) -> Result<(Vec<String>, Vec<usize>), Wrong> {
     let (mut schemes, mut words) = (Vec::new(), Vec::new());
     for (place, word) in typed.iter().enumerate() {
         let wrong = |m| Wrong::of(SCHEMES, format!("schemes: {m}")).item(place);
-        if word.split(':').next().is_some_and(|name| name.trim() == replay::NAME) {
+        if word.split(':').next().is_some_and(|name| name.trim() == scheme::REPLAY) {
             return Err(wrong(String::from("replay is for the one run that it repeats")));
         }
         for scheme in combinations(word).map_err(wrong)? {
@@ -269,13 +268,104 @@ fn arrivals(
     Ok(arrive)
 }
 
+/// What a plan runs, by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PlanNames {
+    /// Every application.
+    pub(crate) apps: Vec<String>,
+    /// Every mix: its applications.
+    pub(crate) mixes: Vec<Vec<String>>,
+    /// Every scheme with its parameters.
+    pub(crate) schemes: Vec<String>,
+}
+
+/// The names in the plan at `path`; reads nothing that it names.
+///
+/// # Errors
+/// As reading the plan.
+pub(crate) fn plan_names(path: &Path) -> Result<PlanNames, SweepError> {
+    let plan = Plan::read(path)?;
+    let name = |&app: &usize| plan.apps[app].name.clone();
+    Ok(PlanNames {
+        apps: plan.apps.iter().map(|app| app.name.clone()).collect(),
+        mixes: plan.mixes.iter().map(|mix| mix.iter().map(name).collect()).collect(),
+        schemes: plan.schemes,
+    })
+}
+
+/// A name with settings, each of one value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) name: String,
+    pub(super) settings: Vec<(String, String)>,
+}
+
+/// Every combination of the values in `typed`, the last list fastest.
+///
+/// # Errors
+/// What was expected where a part has no `=`, a list has an empty place, or a key
+/// comes twice.
+pub(super) fn combinations(typed: &str) -> Result<Vec<Named>, String> {
+    let mut parts = typed.split(':');
+    let name = parts.next().unwrap_or_default().trim().to_owned();
+    if name.is_empty() {
+        return Err(format!("expected a name, found {}", quoted(typed.as_bytes())));
+    }
+    let mut all = vec![Named { name, settings: Vec::new() }];
+    for part in parts {
+        let found = || quoted(part.as_bytes());
+        let (key, values) = part
+            .split_once('=')
+            .ok_or_else(|| format!("expected key=value after the colon, found {}", found()))?;
+        let (key, values) = (key.trim(), list(values));
+        if all[0].settings.iter().any(|(known, _)| known == key) {
+            return Err(format!("{} comes twice in {}", shown(key), quoted(typed.as_bytes())));
+        }
+        if key.is_empty() || values.iter().any(|value| value.is_empty()) {
+            return Err(format!("expected key=value or key=value,value, found {}", found()));
+        }
+        if all.len().saturating_mul(values.len()) > MOST {
+            return Err(format!("expected at most {MOST} combinations in one word"));
+        }
+        let with = |one: &Named, value: &str| {
+            let mut one = one.clone();
+            one.settings.push((key.to_owned(), value.to_owned()));
+            one
+        };
+        all = all.iter().flat_map(|one| values.iter().map(move |v| with(one, v))).collect();
+    }
+    Ok(all)
+}
+
+/// Combinations of one word at most.
+const MOST: usize = 10_000;
+
+/// The values between commas; those within brackets or quotes divide nothing.
+fn list(values: &str) -> Vec<&str> {
+    let (mut found, mut from, mut depth, mut quoted) = (Vec::new(), 0, 0_i32, false);
+    for (at, letter) in values.char_indices() {
+        match letter {
+            '"' => quoted = !quoted,
+            '[' | '{' if !quoted => depth += 1,
+            ']' | '}' if !quoted => depth -= 1,
+            ',' if depth == 0 && !quoted => {
+                found.push(values[from..at].trim());
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found.push(values[from..].trim());
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use super::Plan;
-
     use gpumodel_trace::workload::Workload;
+
+    use super::{Plan, combinations};
 
     const GOOD: &str = "machines = ['v100', 'own.toml:l1.latency_cycles=20,40']\n\
         schemes = ['left-over', 'warped-slicer:window=5000,10000:delay=0,7']\n\
@@ -378,6 +468,44 @@ mod tests {
             assert_ne!(text, GOOD, "{old}");
             let said = read(&text).unwrap_err();
             assert!(said.contains(words) && said.contains("plan.toml"), "{new}: {said}");
+        }
+    }
+
+    fn told(typed: &str) -> Vec<String> {
+        let word = |(key, value): &(String, String)| format!("{key}={value}");
+        let all = combinations(typed).unwrap().into_iter();
+        all.map(|one| {
+            let words: Vec<String> = one.settings.iter().map(word).collect();
+            format!("{}|{}", one.name, words.join("|"))
+        })
+        .collect()
+    }
+
+    #[test]
+    fn lists_multiply_out() {
+        assert_eq!(told("even"), ["even|"]);
+        assert_eq!(told("w:a=1, 2:b=x,y"), ["w|a=1|b=x", "w|a=1|b=y", "w|a=2|b=x", "w|a=2|b=y"]);
+        assert_eq!(told("m:k=[1,2],[3]"), ["m|k=[1,2]", "m|k=[3]"]);
+    }
+
+    #[test]
+    fn what_is_no_setting_is_refused() {
+        for wrong in ["", ":a=1", "w:a", "w:a=", "w:a=1,,2", "w:=1", "w:a=1:a=2"] {
+            assert!(combinations(wrong).is_err(), "{wrong}");
+        }
+        let many = format!(
+            "w:a={0}:b={0}:c={0}",
+            (0..30).map(|n| n.to_string()).collect::<Vec<_>>().join(",")
+        );
+        assert!(combinations(&many).unwrap_err().contains("at most"));
+    }
+
+    #[test]
+    fn long_words_are_cut_in_errors() {
+        let long = "\u{7f}é".repeat(5000);
+        for wrong in [format!("w:{long}=1:{long}=2"), format!("w:{long}"), format!(":{long}")] {
+            let error = combinations(&wrong).unwrap_err();
+            assert!(error.len() < 500, "{} bytes: {error}", error.len());
         }
     }
 }

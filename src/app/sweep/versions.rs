@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use gpumodel_report::results::{CellRecord, SweepFiles, SweepRecord};
 
-use super::super::recall::BUILD;
-use super::error::SweepError;
-use super::stock::{Cell, Stock};
+use crate::cache::results::BUILD;
+use crate::sweep::error::SweepError;
+use crate::sweep::inputs::{Cell, Stock};
 
 /// Refuses a folder whose cells another build has made.
 pub(super) fn refuse_others(files: &SweepFiles) -> Result<(), SweepError> {
@@ -61,9 +61,9 @@ pub(super) fn others(
 mod tests {
     use std::fs;
 
-    use super::super::super::watch::Unwatched;
-    use super::super::plan::Plan;
     use super::{BUILD, CellRecord, Stock, SweepFiles, SweepRecord, adopt, others, refuse_others};
+    use crate::analyze::Unwatched;
+    use crate::sweep::plan::Plan;
 
     const PLAN: &str = "machines = ['warped-slicer']\nschemes = ['even', 'left-over']\n\
         [apps]\na = 'synth:saxpy'\n[mixes]\nlists = [['a']]\n";

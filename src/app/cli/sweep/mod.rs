@@ -8,18 +8,17 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::{SweepEnd, SweepError, SweepRequest, remaining, sweep, sweep_tables};
 use gpumodel_core::units::{ByteCount, shown};
 use gpumodel_report::results::{FailedCell, SweepFiles};
 use gpumodel_report::table;
 
-use self::slurm::SlurmArguments;
-use super::Outcome;
-use super::bar::with_sweep_bars;
-use super::interrupt::{INTERRUPTED, ask_first};
-use super::memory::memory;
-use super::output::stdout;
-use super::place::cache_folder;
+use crate::cli::Outcome;
+use crate::cli::interrupt::{INTERRUPTED, ask_first};
+use crate::cli::options::{cache_folder, memory};
+use crate::cli::output::stdout;
+use crate::cli::progress::with_sweep_bars;
+use crate::cli::sweep::slurm::SlurmArguments;
+use crate::{SweepEnd, SweepError, SweepRequest, remaining, sweep, sweep_tables};
 
 /// Runs a plan: mixes x machines x schemes with their parameters x seeds
 ///

@@ -4,16 +4,16 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::{SlurmEnd, SlurmRequest, SweepError, SweepRequest, slurm_sweep};
 use gpumodel_core::units::to_usize;
 use gpumodel_report::table;
 
-use super::super::Outcome;
-use super::super::bar::with_sweep_bars;
-use super::super::interrupt::ask_first;
-use super::super::output::stdout;
-use super::super::place::named_cache;
-use super::{Arguments, again, stopped, tell, typed};
+use crate::cli::Outcome;
+use crate::cli::interrupt::ask_first;
+use crate::cli::options::named_cache;
+use crate::cli::output::stdout;
+use crate::cli::progress::with_sweep_bars;
+use crate::cli::sweep::{Arguments, again, stopped, tell, typed};
+use crate::{SlurmEnd, SlurmRequest, SweepError, SweepRequest, slurm_sweep};
 
 /// What Slurm is asked for.
 #[derive(Debug, clap::Args)]

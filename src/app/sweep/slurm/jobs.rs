@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::super::error::SweepError;
-use super::super::folder::write;
-use super::commands::SlurmError;
-use super::scripts::Ask;
+use crate::sweep::error::SweepError;
+use crate::sweep::folder::write;
+use crate::sweep::slurm::commands::SlurmError;
+use crate::sweep::slurm::scripts::Ask;
 
 /// Value of [`Jobs::schema`].
 const SCHEMA: &str = "gpumodel.slurm/2";

@@ -15,13 +15,13 @@ use std::path::PathBuf;
 
 use gpumodel_report::results::{CellEstimate, FailedCell, SweepEstimate, SweepFiles};
 
-use super::error::SweepError;
-use super::folder::write;
-use super::{Opened, SweepEnd, SweepRequest, SweepWatch, chosen, open, open_estimate};
-use commands::States;
-use jobs::{Jobs, Submission};
-use scripts::{Ask, Label, Slice, list, quoted, ranges, slices};
-
+use crate::sweep::error::SweepError;
+use crate::sweep::estimate::estimate;
+use crate::sweep::folder::write;
+use crate::sweep::slurm::commands::States;
+use crate::sweep::slurm::jobs::{Jobs, Submission};
+use crate::sweep::slurm::scripts::{Ask, Label, Slice, list, quoted, ranges, slices};
+use crate::sweep::{Opened, SweepEnd, SweepRequest, SweepWatch, chosen, open};
 pub use commands::SlurmError;
 pub use scripts::SlurmRequest;
 
@@ -61,7 +61,7 @@ pub fn slurm_sweep(
     let opened = open(request, watch)?;
     let Opened { folder, stock, cells: all, part, hash } = &opened;
     let cells = chosen(all, part);
-    let mut estimate = open_estimate(stock, (part, &cells), 1, &folder.files);
+    let mut estimate = estimate(stock, (part, &cells), 1, &folder.files);
     let found = folder.states(&cells, watch);
     estimate.cells.iter_mut().zip(&found).for_each(|(one, &state)| one.ended = state);
     let mut end = before(&jobs, &folder.files, &estimate);

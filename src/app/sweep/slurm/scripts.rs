@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use gpumodel_core::units::{to_u64, to_usize};
 use gpumodel_report::results::CellEstimate;
 
-use super::super::room;
+use crate::sweep::run;
 
 /// A task of so many seconds is worth a place in a cluster's queue.
 const USUAL_SECONDS: u64 = 1800;
@@ -147,7 +147,7 @@ impl SlurmRequest {
         };
         let seconds = slices.iter().map(seconds).max().unwrap_or(0);
         let seconds = seconds.saturating_mul(TIME_FACTOR).saturating_add(TASK_SECONDS);
-        let bytes = room::for_cells(self.room(slices)).saturating_add(PROCESS_BYTES);
+        let bytes = run::for_cells(self.room(slices)).saturating_add(PROCESS_BYTES);
         Ask { megabytes: bytes.div_ceil(1 << 20), minutes: seconds.div_ceil(60) }
     }
 
@@ -222,8 +222,9 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{Ask, Label, Slice, SlurmRequest, slices};
     use gpumodel_report::results::CellEstimate;
+
+    use super::{Ask, Label, Slice, SlurmRequest, slices};
 
     fn request() -> SlurmRequest {
         SlurmRequest {

@@ -1,0 +1,398 @@
+//! The request of `analyze` and how it is carried out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use gpumodel_core::units::Cycle;
+use gpumodel_policy::queue::{FREED, QueueChoice};
+use gpumodel_report::paper::PublishedSlowdowns;
+use gpumodel_report::results::{Analysis, AppRecord, MachineRecord, SCHEMA};
+use gpumodel_sim::config::Resolved;
+use gpumodel_trace::{Filter, Progress, Silent};
+
+use crate::app::{App, AppName};
+use crate::cache::profiles::Profiles;
+use crate::cache::results::Recall;
+use crate::corun::coruns;
+use crate::ending::{Until, Who};
+use crate::error::RunError;
+use crate::facts::peaks;
+use crate::memory::Memory;
+use crate::queue::{QueueFile, USUAL, queues};
+use crate::record::notes::Notes;
+use crate::sample::SampleRequest;
+use crate::scheme::chosen;
+use crate::solo::solo;
+
+/// What `analyze` is asked for.
+#[derive(Clone, Debug)]
+pub struct AnalyzeRequest {
+    /// The applications, each analyzed alone.
+    pub apps: Vec<AppName>,
+    /// The machine: a name or a file.
+    pub machine: String,
+    /// `--set` words.
+    pub overrides: Vec<(String, String)>,
+    /// The launches and CTAs that run.
+    pub filter: Filter,
+    /// Schemes under which the applications run together, each as `name` or
+    /// `name:key=value:key=value`.
+    pub schemes: Vec<String>,
+    /// When co-runs end.
+    pub until: Until,
+    /// Cycles of a solo run that co-runs are compared with and that set the targets
+    /// of [`super::Who::Targets`]; `None`: those at which co-runs end, or the whole.
+    pub window: Option<Cycle>,
+    /// A queue of applications, worked off group by group: [`AnalyzeRequest::schemes`]
+    /// are then schemes for queues, those that ILP-SMRA compares where none is named.
+    pub queue: Option<PathBuf>,
+    /// Applications by name that come later than at cycle 0.
+    pub arrivals: Vec<(String, Cycle)>,
+    /// A folder of model files before the built-in ones.
+    pub models: Option<PathBuf>,
+    /// Where converted traces and profiles of their code are kept.
+    pub cache: PathBuf,
+    /// The seed of samples, recorded in the result.
+    pub seed: u64,
+    /// Sample large launches; `None`: run every CTA.
+    pub sample: Option<SampleRequest>,
+}
+
+impl AnalyzeRequest {
+    /// All launches of `apps`, each alone and every CTA of it, on `machine` as its
+    /// file says, seed 0; conversions are kept in `cache`.
+    #[must_use]
+    pub fn new(apps: Vec<AppName>, machine: &str, cache: &Path) -> Self {
+        Self {
+            apps,
+            machine: machine.to_owned(),
+            overrides: Vec::new(),
+            filter: Filter::default(),
+            schemes: Vec::new(),
+            until: Until::default(),
+            window: None,
+            queue: None,
+            arrivals: Vec::new(),
+            models: None,
+            cache: cache.to_path_buf(),
+            seed: 0,
+            sample: None,
+        }
+    }
+
+    /// The queue that is to be worked off and its schemes; `None`: all applications
+    /// run together.
+    ///
+    /// # Errors
+    /// When the file or a scheme is wrong, or something is asked for that has no
+    /// meaning for what is to be run.
+    fn queue(&self) -> Result<Option<(QueueFile, Vec<QueueChoice>)>, RunError> {
+        let Some(path) = &self.queue else {
+            self.schemes.iter().try_for_each(|typed| chosen(typed, &self.apps).map(drop))?;
+            self.check_window()?;
+            self.check_arrivals()?;
+            return Ok(None);
+        };
+        for (option, used) in [
+            ("--until", self.until != Until::default()),
+            ("--window", self.window.is_some()),
+            ("--arrive", !self.arrivals.is_empty()),
+        ] {
+            if used {
+                return Err(RunError::NotWithQueue(option));
+            }
+        }
+        let file = QueueFile::read(path, &self.apps)?;
+        let typed: Vec<&str> = match &self.schemes[..] {
+            [] => USUAL.to_vec(),
+            schemes => schemes.iter().map(String::as_str).collect(),
+        };
+        let choice =
+            |typed| QueueChoice::parse(typed).map(|choice| choice.or(FREED, file.early_finishers));
+        let choices: Vec<QueueChoice> = typed.into_iter().map(choice).collect::<Result<_, _>>()?;
+        let apps = file.group_size;
+        match choices.iter().find(|choice| !choice.within().row().serves(apps)) {
+            Some(choice) => Err(RunError::OnlyAlone { scheme: choice.name(), apps }),
+            None => Ok(Some((file, choices))),
+        }
+    }
+
+    /// Refuses a window that the end of co-runs has no use for, and an end without the
+    /// window that it needs; without co-runs neither matters.
+    fn check_window(&self) -> Result<(), RunError> {
+        let (who, window) = (self.until.who, self.window);
+        if self.schemes.is_empty() {
+            return Ok(());
+        }
+        if window.is_some() && !matches!(who, Who::Targets | Who::Clock) {
+            return Err(RunError::IdleWindow(self.until.to_string()));
+        }
+        if who == Who::Targets && self.compared().is_none() {
+            return Err(RunError::NoWindow);
+        }
+        Ok(())
+    }
+
+    /// Refuses an application that is to come at two times.
+    fn check_arrivals(&self) -> Result<(), RunError> {
+        let mut known = BTreeSet::new();
+        match self.arrivals.iter().find(|(name, _)| !known.insert(name)) {
+            Some((name, _)) => Err(RunError::ArrivesTwice(name.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Cycles of the solo runs that co-runs are compared with; `None`: the whole.
+    pub(super) fn compared(&self) -> Option<Cycle> {
+        self.window.or(self.until.cycles)
+    }
+
+    /// When each of `apps` comes.
+    ///
+    /// # Errors
+    /// When an arrival is that of no application.
+    pub(super) fn arrivals(&self, apps: &[App]) -> Result<Vec<Cycle>, RunError> {
+        let mut cycles = vec![0; apps.len()];
+        for (name, cycle) in &self.arrivals {
+            let place = apps.iter().position(|app| app.name == *name);
+            let place = place.ok_or_else(|| RunError::UnknownApp {
+                name: name.clone(),
+                known: apps.iter().map(|app| app.name.as_str()).collect::<Vec<_>>().join(", "),
+            })?;
+            cycles[place] = *cycle;
+        }
+        Ok(cycles)
+    }
+}
+
+/// What all runs of one analysis share.
+pub(super) struct Bench<'a> {
+    pub(super) resolved: &'a Resolved,
+    pub(super) memory: &'a Memory,
+    pub(super) watch: &'a dyn Watch,
+    pub(super) profiles: Profiles,
+    pub(super) seed: u64,
+    pub(super) sample: Option<SampleRequest>,
+    filter: &'a Filter,
+    /// What was found out before and is not to be done again; `None`: all is.
+    recall: Option<&'a Recall>,
+}
+
+impl<'a> Bench<'a> {
+    /// What the runs of `request` on a machine share.
+    pub(super) fn new(
+        request: &'a AnalyzeRequest,
+        (resolved, memory): (&'a Resolved, &'a Memory),
+        watch: &'a dyn Watch,
+        recall: Option<&'a Recall>,
+    ) -> Self {
+        let profiles = recall.map_or_else(|| Profiles::new(&request.cache), Recall::profiles);
+        let (seed, sample, filter) = (request.seed, request.sample, &request.filter);
+        Self { resolved, memory, watch, profiles, seed, sample, filter, recall }
+    }
+
+    /// The answer of `work`, or what is known of it under the words that its question
+    /// consists of: they name everything about it but build, machine and filter.
+    pub(super) fn recalled<T: Serialize + DeserializeOwned>(
+        &self,
+        words: impl FnOnce() -> Vec<String>,
+        work: impl FnOnce() -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
+        let Some(recall) = self.recall else { return work() };
+        let mut all = vec![self.resolved.hash.clone(), self.filter()];
+        all.extend(words());
+        recall.find(&all, work)
+    }
+
+    /// One application alone, with what its numbers lean on.
+    pub(super) fn solo(&self, app: &App) -> Result<(AppRecord, Vec<String>), RunError> {
+        let words = || vec![String::from("solo"), app.name.clone(), app.store.content_hash()];
+        self.recalled(words, || {
+            let mut notes = Notes::default();
+            let row = solo(self, app, &mut notes)?;
+            Ok((row, notes.into_sentences()))
+        })
+    }
+
+    /// What was chosen of the applications, in words.
+    pub(super) fn filter(&self) -> String {
+        format!("{:?}", self.filter.words())
+    }
+
+    /// Warp instructions of an application that run.
+    fn work(&self, app: &App) -> u64 {
+        let chosen = (0..app.store.kernel_count()).filter(|&kernel| self.chooses(app, kernel));
+        chosen.map(|kernel| app.store.kernel(kernel).warp_instructions()).sum()
+    }
+
+    /// Whether a kernel of an application's store runs.
+    pub(super) fn chooses(&self, app: &App, kernel: usize) -> bool {
+        self.filter.takes(&app.store.kernel(kernel).launch())
+    }
+}
+
+/// Analyzes every application alone, then all of them together under each scheme
+/// that is named, side by side on all threads. The record does not depend on their
+/// number.
+///
+/// # Errors
+/// [`RunError`]: a wrong model file, a wrong trace, a machine that cannot run an
+/// application, an unknown scheme.
+pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, RunError> {
+    let queue = request.queue()?;
+    let named = queue.as_ref().map_or(&request.apps, |(file, _)| &file.apps);
+    check_names(named)?;
+    let models = crate::models(request.models.as_deref())?;
+    let resolved = models.machine(&request.machine, &request.overrides)?;
+    let memory = Memory::load(&resolved.machine, &models)?;
+    let bench = Bench::new(request, (&resolved, &memory), watch, None);
+    let places: &[String] = match &queue {
+        Some((file, _)) => &file.places,
+        None => &[],
+    };
+    let apps = open(request, (named, places), watch)?;
+    let mut notes = Notes::default();
+    let mut analysis = begun(&bench, request, &apps, &mut notes)?;
+    if request.sample.is_some() && (queue.is_some() || !request.schemes.is_empty()) {
+        notes.add(String::from("co-runs are not sampled: every CTA of them ran"));
+    }
+    if let Some((file, schemes)) = &queue {
+        queues(&bench, file, (schemes, &request.cache), &apps, &mut analysis)?;
+        let published = PublishedSlowdowns::load(&models)?;
+        analysis.interference.iter_mut().for_each(|record| published.add_to(record));
+    } else if !request.schemes.is_empty() {
+        analysis.coruns = coruns(&bench, request, &apps, &analysis.solo)?;
+    }
+    analysis.notes = notes.into_sentences();
+    Ok(analysis)
+}
+
+/// Analyzes `apps` together under the schemes of a request that has no queue, on a
+/// machine that is there already, each of them alone before.
+pub(super) fn together(
+    bench: &Bench<'_>,
+    request: &AnalyzeRequest,
+    apps: &[App],
+) -> Result<Analysis, RunError> {
+    let mut notes = Notes::default();
+    let mut analysis = begun(bench, request, apps, &mut notes)?;
+    analysis.coruns = coruns(bench, request, apps, &analysis.solo)?;
+    analysis.notes = notes.into_sentences();
+    Ok(analysis)
+}
+
+/// An analysis that has come as far as the runs alone.
+fn begun(
+    bench: &Bench<'_>,
+    request: &AnalyzeRequest,
+    apps: &[App],
+    notes: &mut Notes,
+) -> Result<Analysis, RunError> {
+    let mut analysis = empty(request, peaks(bench.resolved, bench.memory));
+    notes.of_request(request);
+    notes.of_window(request, &bench.resolved.machine);
+    alone(bench, apps, &mut analysis, notes)?;
+    Ok(analysis)
+}
+
+/// Analyzes each application alone.
+fn alone(
+    bench: &Bench<'_>,
+    apps: &[App],
+    analysis: &mut Analysis,
+    notes: &mut Notes,
+) -> Result<(), RunError> {
+    bench.watch.running().begin(apps.iter().map(|app| bench.work(app)).sum());
+    let rows: Vec<Result<_, RunError>> = apps
+        .par_iter()
+        // Each on whichever thread is free: they take seconds or milliseconds.
+        .with_max_len(1)
+        .map(|app| {
+            let mut notes = Notes::default();
+            app.warnings.iter().for_each(|warning| notes.add(format!("{}: {warning}", app.name)));
+            let (row, more) = bench.solo(app)?;
+            more.into_iter().for_each(|note| notes.add(note));
+            Ok((row, notes.into_sentences()))
+        })
+        .collect();
+    for row in rows {
+        let (row, sentences) = row?;
+        analysis.solo.push(row);
+        sentences.into_iter().for_each(|sentence| notes.add(sentence));
+    }
+    Ok(())
+}
+
+/// The applications, with what was chosen of them; `places` is where a file names the
+/// first ones.
+fn open(
+    request: &AnalyzeRequest,
+    (named, places): (&[AppName], &[String]),
+    watch: &dyn Watch,
+) -> Result<Vec<App>, RunError> {
+    let (models, cache) = (request.models.as_deref(), &request.cache);
+    let open = |(number, typed): (usize, &AppName)| {
+        let opened = App::open(typed, models, cache, watch.converting()).and_then(|mut app| {
+            app.narrow(&request.filter)?;
+            Ok(app)
+        });
+        opened.map_err(|source| match places.get(number) {
+            Some(place) => RunError::Listed {
+                place: place.clone(),
+                app: typed.name.clone(),
+                source: Box::new(source),
+            },
+            None => source,
+        })
+    };
+    named.iter().enumerate().map(open).collect()
+}
+
+fn empty(request: &AnalyzeRequest, machine: MachineRecord) -> Analysis {
+    let overrides: BTreeMap<String, String> = request.overrides.iter().cloned().collect();
+    Analysis {
+        schema: SCHEMA.to_owned(),
+        program: concat!("gpumodel ", env!("CARGO_PKG_VERSION")).to_owned(),
+        seed: request.seed,
+        overrides,
+        filters: request.filter.words().into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
+        machine,
+        ..Analysis::default()
+    }
+}
+
+fn check_names(apps: &[AppName]) -> Result<(), RunError> {
+    for (place, app) in apps.iter().enumerate() {
+        if apps[..place].iter().any(|other| other.name == app.name) {
+            return Err(RunError::SameName { name: app.name.clone(), path: app.path.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// Somebody who watches an analysis. Called from several threads.
+pub trait Watch: Sync {
+    /// Told about converting: bytes of trace text.
+    fn converting(&self) -> &dyn Progress;
+
+    /// Told about running: warp instructions.
+    fn running(&self) -> &dyn Progress;
+}
+
+/// Nobody.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unwatched;
+
+impl Watch for Unwatched {
+    fn converting(&self) -> &dyn Progress {
+        &Silent
+    }
+
+    fn running(&self) -> &dyn Progress {
+        &Silent
+    }
+}

@@ -1,0 +1,295 @@
+//! What saves work between runs: files in the user's cache folder, by kind and key.
+//!
+//! Each file is whole or absent, and holds a checksum; of each kind there are so many bytes at
+//! most, the ones used longest ago go first. A missing or damaged file, or a folder that cannot
+//! be written, costs no more than the work. Who computes something twice writes the same bytes,
+//! so processes that share a folder need not know of each other.
+
+pub(crate) mod profiles;
+pub(crate) mod results;
+pub(crate) mod stores;
+pub(crate) mod times;
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use xxhash_rust::xxh3::xxh3_64;
+
+use gpumodel_core::units::to_u64;
+
+/// What is kept, by what it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The store of a trace or of a workload model: a file that is mapped.
+    Store,
+    /// What was remarked while a store was made.
+    Notes,
+    /// Interval profiles of the code of a store.
+    Profiles,
+    /// What runs alone and probes of schemes have given, for the cells of sweeps.
+    Answers,
+    /// The same for the groups of a queue.
+    Groups,
+    /// How long a cell took.
+    Times,
+}
+
+/// Kinds, in the order in which they are declared.
+const KINDS: usize = 6;
+
+/// A file takes whole blocks of a disk, so also many small ones are bounded.
+const BLOCK: u64 = 4096;
+
+/// A folder is listed again when this program has written such a part of its bound: what
+/// others write is not known before.
+const SHARE: u64 = 8;
+
+/// A store that was used so lately is in use: a sweep opens it again for its next cell.
+const IN_USE: Duration = Duration::from_secs(7 * 24 * 3600);
+
+impl Kind {
+    /// Its folder, the ending of its files, and bytes of all of them at most.
+    const fn place(self) -> (&'static str, &'static str, u64) {
+        match self {
+            Self::Store => ("stores", "gpt", 64 << 30),
+            Self::Notes => ("stores", "notes", 64 << 30),
+            Self::Profiles => ("profiles", "profile", 64 << 20),
+            Self::Answers => ("answers", "json", 256 << 20),
+            Self::Groups => ("groups", "json", 64 << 20),
+            Self::Times => ("times", "time", 64 << 20),
+        }
+    }
+
+    /// How long ago a file was used at least that goes.
+    const fn in_use(self) -> Duration {
+        match self {
+            Self::Store | Self::Notes => IN_USE,
+            _ => Duration::ZERO,
+        }
+    }
+}
+
+/// The cache folder of a user.
+#[derive(Clone, Debug)]
+pub(crate) struct DiskCache {
+    folder: PathBuf,
+    /// By kind: bytes that may be written before its folder is listed; clones share them.
+    room: Arc<Mutex<[u64; KINDS]>>,
+}
+
+impl DiskCache {
+    /// The one in `folder`, which need not exist.
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_path_buf(), room: Arc::default() }
+    }
+
+    /// The file of `key`, whether it exists or not.
+    pub(crate) fn path(&self, kind: Kind, key: u128) -> PathBuf {
+        let (folder, ending, _) = kind.place();
+        self.folder.join(folder).join(format!("{key:032x}.{ending}"))
+    }
+
+    /// The bytes under `key`; `None`: there are none, or they are damaged.
+    pub(crate) fn get(&self, kind: Kind, key: u128) -> Option<Vec<u8>> {
+        let mut file = File::open(self.path(kind, key)).ok()?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
+        let (content, sum) = bytes.split_last_chunk()?;
+        (xxh3_64(content) == u64::from_le_bytes(*sum)).then_some(())?;
+        bytes.truncate(bytes.len() - sum.len());
+        // Used now; where that cannot be written, it goes earlier than it should.
+        let _ = file.set_modified(SystemTime::now());
+        Some(bytes)
+    }
+
+    /// Keeps `bytes` under `key`, unless they are a quarter of what is kept of the kind.
+    /// Nothing happens where the folder cannot be written.
+    pub(crate) fn put(&self, kind: Kind, key: u128, bytes: &[u8]) {
+        let size = to_u64(bytes.len()).next_multiple_of(BLOCK);
+        if size <= kind.place().2 / 4 {
+            self.make_room(kind, size);
+            // The next run does the work again: nothing but time is lost.
+            let _ = self.write(kind, key, bytes);
+        }
+    }
+
+    /// The answer under `key`; `None`: there is none, or it is damaged.
+    pub(crate) fn find<T: DeserializeOwned>(&self, kind: Kind, key: u128) -> Option<T> {
+        serde_json::from_slice(&self.get(kind, key)?).ok()
+    }
+
+    /// Keeps an answer under `key`, as [`DiskCache::put`].
+    pub(crate) fn keep<T: Serialize>(&self, kind: Kind, key: u128, answer: &T) {
+        let text = serde_json::to_vec(answer).expect("an answer is plain data");
+        self.put(kind, key, &text);
+    }
+
+    /// The file of `key`, to be written in a folder that is there and within its bound.
+    ///
+    /// # Errors
+    /// When the folder cannot be made.
+    pub(crate) fn prepare(&self, kind: Kind, key: u128) -> io::Result<PathBuf> {
+        let path = self.path(kind, key);
+        fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
+        self.bound(kind, kind.place().2);
+        Ok(path)
+    }
+
+    /// Says that the file of `key` is used now.
+    pub(crate) fn used(&self, kind: Kind, key: u128) {
+        let file = File::open(self.path(kind, key));
+        let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
+    }
+
+    /// Writes a file under a name of its own and gives it the right one: whoever reads
+    /// meanwhile sees a whole file or none.
+    fn write(&self, kind: Kind, key: u128, bytes: &[u8]) -> io::Result<()> {
+        let path = self.path(kind, key);
+        let folder = path.parent().unwrap_or(&self.folder);
+        fs::create_dir_all(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(bytes)?;
+        file.write_all(&xxh3_64(bytes).to_le_bytes())?;
+        file.persist(path)?;
+        Ok(())
+    }
+
+    /// Takes room for `size` bytes more. Where there is none left as far as is known,
+    /// removes the files used longest ago until there is room for some time.
+    fn make_room(&self, kind: Kind, size: u64) {
+        let bound = kind.place().2;
+        // Numbers: a panic leaves them whole.
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = &mut room[kind as usize];
+        if let Some(left) = room.checked_sub(size) {
+            *room = left;
+            return;
+        }
+        let share = bound / SHARE;
+        self.bound(kind, bound.saturating_sub(share.max(size)));
+        *room = share.saturating_sub(size);
+    }
+
+    /// Removes the files used longest ago that are above `most` bytes.
+    fn bound(&self, kind: Kind, most: u64) {
+        let mut files = entries(&self.folder.join(kind.place().0));
+        files.sort();
+        let mut whole: u64 = files.iter().map(|(_, _, bytes)| bytes).sum();
+        let old = SystemTime::now() - kind.in_use();
+        for (used, path, bytes) in files {
+            if whole <= most || used > old {
+                break;
+            }
+            // Another process may have been faster.
+            let _ = fs::remove_file(path);
+            whole -= bytes;
+        }
+    }
+}
+
+/// When each file of a folder was used, its path and the bytes of its blocks.
+fn entries(folder: &Path) -> Vec<(SystemTime, PathBuf, u64)> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let file = |entry: io::Result<fs::DirEntry>| {
+        let path = entry.ok()?.path();
+        let meta = path.metadata().ok().filter(fs::Metadata::is_file)?;
+        Some((meta.modified().ok()?, path, meta.len().next_multiple_of(BLOCK)))
+    };
+    entries.filter_map(file).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::{Duration, SystemTime};
+
+    use super::{DiskCache, Kind, entries};
+
+    #[test]
+    fn only_a_whole_file_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = DiskCache::new(folder.path());
+        let answer = (5_u64, vec![0.1, 3.0], String::from("words"));
+        assert_eq!(cache.get(Kind::Answers, 7), None);
+        cache.keep(Kind::Answers, 7, &answer);
+        assert_eq!(cache.find(Kind::Answers, 7), Some(answer));
+        assert_eq!(cache.get(Kind::Groups, 7), None, "of another kind");
+        let path = cache.path(Kind::Answers, 7);
+        let whole = fs::read(&path).unwrap();
+        for length in 0..whole.len() {
+            fs::write(&path, &whole[..length]).unwrap();
+            assert_eq!(cache.get(Kind::Answers, 7), None, "cut at {length}");
+            let mut damaged = whole.clone();
+            damaged[length] ^= 1;
+            fs::write(&path, damaged).unwrap();
+            assert_eq!(cache.get(Kind::Answers, 7), None, "damaged at {length}");
+        }
+    }
+
+    /// Says that a file was used so many seconds ago.
+    fn age(cache: &DiskCache, kind: Kind, key: u128, seconds: u64) {
+        let file = fs::File::options().write(true).open(cache.path(kind, key)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
+    }
+
+    #[test]
+    fn the_ones_used_longest_ago_make_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = DiskCache::new(folder.path());
+        let (kind, bytes) = (Kind::Profiles, vec![7; 6 << 20]);
+        for key in 0..10 {
+            DiskCache::new(folder.path()).put(kind, key, &bytes);
+            age(&cache, kind, key, 1000 - u64::try_from(key).unwrap());
+        }
+        assert!(cache.get(kind, 0).is_some(), "used now");
+        cache.put(kind, 10, &bytes);
+        assert!(cache.get(kind, 1).is_none(), "used longest ago");
+        assert!(cache.get(kind, 0).is_some() && cache.get(kind, 10).is_some());
+        let whole: u64 = entries(&folder.path().join("profiles")).iter().map(|file| file.2).sum();
+        assert!(whole <= kind.place().2);
+        cache.put(kind, 11, &vec![7; 17 << 20]);
+        assert!(cache.get(kind, 11).is_none(), "one file does not fill the folder");
+    }
+
+    #[test]
+    fn small_files_are_bounded_and_the_folder_is_listed_seldom() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = DiskCache::new(folder.path());
+        let most = usize::try_from(Kind::Times.place().2 / super::BLOCK).unwrap();
+        (0..3 * u128::try_from(most).unwrap() / 2).for_each(|key| {
+            cache.clone().put(Kind::Times, key, b"few");
+        });
+        let there = fs::read_dir(folder.path().join("times")).unwrap().count();
+        assert!(there <= most && there > most / 2, "{there}");
+    }
+
+    #[test]
+    fn a_store_that_is_in_use_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = DiskCache::new(folder.path());
+        let paths = [0, 1, 2].map(|key| cache.prepare(Kind::Store, key).unwrap());
+        for (key, path) in (0..).zip(paths) {
+            // Holes take no blocks.
+            fs::File::create(path).unwrap().set_len(40 << 30).unwrap();
+            age(&cache, Kind::Store, key, 30 * 24 * 3600);
+        }
+        cache.used(Kind::Store, 0);
+        DiskCache::new(folder.path()).prepare(Kind::Store, 3).unwrap();
+        let there = [0, 1, 2].map(|key| cache.path(Kind::Store, key).exists());
+        assert_eq!(there, [true, false, false]);
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_costs_nothing_but_time() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let cache = DiskCache::new(file.path());
+        cache.put(Kind::Answers, 1, b"few");
+        assert_eq!(cache.get(Kind::Answers, 1), None);
+        assert!(cache.prepare(Kind::Store, 1).is_err());
+    }
+}

@@ -1,0 +1,194 @@
+//! Stores made on the fly, kept in the user's cache folder.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+use std::{fs, io};
+
+use xxhash_rust::xxh3::Xxh3;
+
+use gpumodel_core::isa::Code;
+use gpumodel_trace::workload::{self, LaunchRecords, SynthError, Workload};
+use gpumodel_trace::{ConvertRequest, Launches, Progress, Store, TakeRecord, TraceError};
+
+use crate::cache::results::key;
+use crate::cache::{DiskCache, Kind};
+use crate::error::RunError;
+
+/// The store of a trace: converted into `cache` unless that was done before, the
+/// source has not changed and what was kept is whole. What was remarked while
+/// converting comes with it.
+pub(crate) fn converted(
+    path: &Path,
+    cache: &Path,
+    progress: &dyn Progress,
+) -> Result<(PathBuf, Vec<String>), RunError> {
+    kept_or_made(source_key(path)?, cache, |stored| convert(path, stored, cache, progress))
+}
+
+/// The store of a workload model at a scale: made in `cache` unless this build of the program has
+/// made it before of the same text.
+pub(crate) fn modelled(
+    (workload, scale): (&str, f64),
+    models: Option<&Path>,
+    cache: &Path,
+    progress: &dyn Progress,
+) -> Result<(PathBuf, Vec<String>), RunError> {
+    let files = crate::models(models)?;
+    let workload = Workload::load_scaled(workload, &files, scale)?;
+    let words = ["synth", workload.name(), workload.text(), &scale.to_string()].map(String::from);
+    kept_or_made(key(&words), cache, |stored| {
+        let records = ModelRecords::new(&workload)?;
+        let report = gpumodel_trace::convert_launches(&records, stored, progress);
+        let remarked = |warnings: Vec<String>| warnings.into_iter().chain(workload.remark());
+        report.map(|report| remarked(report.warnings).collect()).map_err(|error| {
+            match told(error) {
+                Ok(error) => RunError::from(error),
+                Err(error) => unwritten(error, cache),
+            }
+        })
+    })
+}
+
+/// An error of writing is about the cache.
+fn unwritten(error: TraceError, cache: &Path) -> RunError {
+    match error {
+        TraceError::Output(source) | TraceError::Io { what: "write", source, .. } => {
+            RunError::Cache { path: cache.to_path_buf(), source }
+        }
+        error => error.into(),
+    }
+}
+
+/// The store called `key` in `cache`: what is there, if it is whole, or what `make`
+/// writes to its path; with what was remarked on it.
+fn kept_or_made(
+    key: u128,
+    cache: &Path,
+    make: impl FnOnce(&Path) -> Result<Vec<String>, RunError>,
+) -> Result<(PathBuf, Vec<String>), RunError> {
+    let failed = |source| RunError::Cache { path: cache.to_path_buf(), source };
+    let kept = DiskCache::new(cache);
+    let (stored, notes) = (kept.path(Kind::Store, key), kept.path(Kind::Notes, key));
+    // A run that was ended may have left a store without notes: that is no damage.
+    let there = stored.exists() && notes.exists();
+    if there && let Some(notes) = whole(&kept, key) {
+        kept.used(Kind::Store, key);
+        return Ok((stored, notes));
+    }
+    let stored = kept.prepare(Kind::Store, key).map_err(failed)?;
+    let mut warnings = make(&stored)?;
+    kept.keep(Kind::Notes, key, &warnings);
+    if there {
+        warnings.push("what the cache kept of it was damaged: made again".to_owned());
+    }
+    Ok((stored, warnings))
+}
+
+/// The notes of a store that is kept; `None` when it or they are damaged.
+fn whole(kept: &DiskCache, key: u128) -> Option<Vec<String>> {
+    Store::open(&kept.path(Kind::Store, key)).and_then(|store| store.check_blocks()).ok()?;
+    kept.find(Kind::Notes, key)
+}
+
+fn convert(
+    path: &Path,
+    stored: &Path,
+    cache: &Path,
+    progress: &dyn Progress,
+) -> Result<Vec<String>, RunError> {
+    let inputs = vec![path.to_path_buf()];
+    let output = stored.to_path_buf();
+    let request = ConvertRequest { inputs, output, ..ConvertRequest::default() };
+    let report = gpumodel_trace::convert(&request, progress);
+    report.map(|report| report.warnings).map_err(|error| unwritten(error, cache))
+}
+
+/// A number that changes when the source, or the program, does: names, sizes and
+/// times of the files that are read, wherever lists find them, and of every file in
+/// a folder.
+fn source_key(path: &Path) -> Result<u128, RunError> {
+    let unread = |source| TraceError::Io { what: "read", path: path.to_path_buf(), source };
+    let full = path.canonicalize().map_err(unread)?;
+    let sources = gpumodel_trace::sources(&[path.to_path_buf()])?;
+    let place = |file: PathBuf| file.canonicalize().unwrap_or(file);
+    let mut files: Vec<PathBuf> = sources.into_iter().map(place).collect();
+    if full.is_dir() {
+        for entry in fs::read_dir(&full).map_err(unread)? {
+            files.push(entry.map_err(unread)?.path());
+        }
+    }
+    files.sort();
+    files.dedup();
+    let mut hash = Xxh3::new();
+    hash.update(concat!(env!("CARGO_PKG_VERSION"), "\n").as_bytes());
+    hash.update(full.as_os_str().as_encoded_bytes());
+    for file in files {
+        // A neighbour may be a broken link, or go while we look.
+        let Ok(meta) = fs::metadata(&file) else { continue };
+        let changed = meta.modified().map_err(unread)?;
+        let changed = changed.duration_since(UNIX_EPOCH).unwrap_or_default();
+        hash.update(file.as_os_str().as_encoded_bytes());
+        hash.update(&meta.len().to_le_bytes());
+        hash.update(&changed.as_nanos().to_le_bytes());
+    }
+    Ok(hash.digest128())
+}
+
+/// The records of its launches.
+pub(crate) struct ModelRecords<'a> {
+    workload: &'a Workload,
+    records: LaunchRecords<'a>,
+}
+
+impl<'a> ModelRecords<'a> {
+    /// Those of `workload`.
+    ///
+    /// # Errors
+    /// When the first CTA of a kernel does what no CTA can.
+    pub(crate) fn new(workload: &'a Workload) -> Result<Self, SynthError> {
+        Ok(Self { workload, records: LaunchRecords::new(workload)? })
+    }
+}
+
+impl Launches for ModelRecords<'_> {
+    fn name(&self) -> String {
+        format!("synth:{}", self.workload.name())
+    }
+
+    fn commands(&self) -> Vec<gpumodel_trace::Command> {
+        let command = |command| match command {
+            workload::Command::MemcpyHtoD { destination, bytes } => {
+                gpumodel_trace::Command::MemcpyHtoD { destination, bytes }
+            }
+            workload::Command::Kernel(launch) => gpumodel_trace::Command::Kernel(launch),
+        };
+        self.workload.commands().map(command).collect()
+    }
+
+    fn about_bytes(&self) -> u64 {
+        self.records.about_bytes()
+    }
+
+    fn cta_bytes(&self, launch: usize) -> u64 {
+        self.records.cta_bytes(launch)
+    }
+
+    fn header(&self, launch: usize) -> String {
+        self.records.header(launch)
+    }
+
+    fn code(&self, launch: usize) -> Arc<Code> {
+        self.records.code(launch)
+    }
+
+    fn cta(&self, launch: usize, number: u64, take: &mut TakeRecord<'_>) -> io::Result<()> {
+        self.records.cta(launch, number, take).map_err(io::Error::other)
+    }
+}
+
+/// What a workload model says in an error of making its records; other errors come back.
+pub(crate) fn told(error: TraceError) -> Result<SynthError, TraceError> {
+    let TraceError::Io { what: "make", path, source } = error else { return Err(error) };
+    source.downcast().map_err(|source| TraceError::Io { what: "make", path, source })
+}

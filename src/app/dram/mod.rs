@@ -1,0 +1,406 @@
+//! One memory channel alone: a request file in, commands and a record out.
+
+pub(crate) mod requests;
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Write};
+
+use thiserror::Error;
+
+use gpumodel_core::models::ModelFiles;
+use gpumodel_core::units::{to_u32, to_u64, to_usize};
+use gpumodel_report::results::DramRecord;
+use gpumodel_sim::config::{MemoryError, MemoryStandard, Refresh};
+use gpumodel_sim::dram::{Channel, ControllerOptions, Done, Issued, Request};
+
+use crate::dram::requests::{Access, RequestError, Requests};
+pub use requests::RequestFormat;
+
+/// Most clocks without a request where commands are listed: each refresh is one.
+const LONGEST_LISTED: u64 = 1 << 32;
+
+/// Clocks after which listed commands are written, so that memory holds few of them.
+const STRIDE: u64 = 1 << 20;
+
+/// Why a channel could not be run.
+#[derive(Debug, Error)]
+pub enum DramError {
+    /// The memory standard or a `--set` word.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// The request file.
+    #[error(transparent)]
+    Requests(#[from] RequestError),
+    /// A `--set` word that is no `KEY=VALUE`.
+    #[error("--set {word}: expected KEY=VALUE, as in --set act_clocks=2")]
+    Override {
+        /// The word.
+        word: String,
+    },
+    /// The command list could not be written.
+    #[error("cannot write the command list")]
+    Commands(#[source] io::Error),
+}
+
+/// One channel to run: a memory standard with what was changed in it.
+#[derive(Clone, Debug)]
+pub struct DramJob {
+    standard: MemoryStandard,
+    options: ControllerOptions,
+    overrides: BTreeMap<String, String>,
+}
+
+impl DramJob {
+    /// The standard `spec` (a name or a file, see [`MemoryStandard::load`]) with
+    /// the `KEY=VALUE` words of `changes`: controller options and parameters.
+    ///
+    /// # Errors
+    /// Unknown standards and keys, values out of range.
+    pub fn new(spec: &str, models: &ModelFiles, changes: &[String]) -> Result<Self, DramError> {
+        let mut overrides = BTreeMap::new();
+        for word in changes {
+            let pair =
+                word.split_once('=').filter(|(key, value)| !key.is_empty() && !value.is_empty());
+            let (key, value) = pair.ok_or_else(|| DramError::Override { word: word.clone() })?;
+            overrides.insert(key.trim().to_owned(), value.trim().to_owned());
+        }
+        let mut parameters = BTreeMap::new();
+        for (key, value) in &overrides {
+            if !ControllerOptions::knows(key) {
+                let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
+                let number = number.ok_or_else(|| MemoryError::Value {
+                    place: "--set".to_owned(),
+                    key: key.clone(),
+                    expected: "a number".to_owned(),
+                    found: format!("`{value}`"),
+                })?;
+                parameters.insert(key.clone(), number);
+            }
+        }
+        let standard = MemoryStandard::load(spec, models, &parameters)?;
+        let mut options = standard.controller.clone();
+        for (key, value) in &overrides {
+            if ControllerOptions::knows(key) {
+                options.set("--set", key, value)?;
+            }
+        }
+        Ok(Self { standard, options, overrides })
+    }
+
+    /// Runs the requests in `file` (named `name` in errors) and writes every
+    /// command to `commands` as CSV.
+    ///
+    /// # Errors
+    /// A request line that cannot be read, with its number, or that comes so late that
+    /// the refreshes until then are too many to list; a failing write.
+    pub fn run<'a>(
+        &'a self,
+        name: &str,
+        file: impl BufRead,
+        format: RequestFormat,
+        commands: Option<&'a mut (dyn Write + 'a)>,
+    ) -> Result<DramRecord, DramError> {
+        let requests = Requests::new(name, file, format, &self.standard);
+        let mut bench = Bench {
+            standard: &self.standard,
+            channel: Channel::new(&self.standard, &self.options),
+            outstanding: Outstanding::default(),
+            latencies: Latencies::default(),
+            ended: 0,
+            longest: match self.options.refresh {
+                Refresh::None => u64::MAX,
+                Refresh::AllBank | Refresh::PerBank => LONGEST_LISTED,
+            },
+            commands,
+            accesses: 0,
+        };
+        bench.run(requests)?;
+        Ok(self.record(&bench))
+    }
+
+    #[allow(clippy::cast_precision_loss)] // counts far below 2^52
+    fn record(&self, bench: &Bench<'_>) -> DramRecord {
+        let counters = bench.channel.counters();
+        let cycles = bench.outstanding.last_done();
+        let moved = (counters.reads + counters.writes) * to_u64(self.standard.bytes_per_access);
+        // Posted writes are done before they move: the channel ends later then.
+        let possible = self.standard.peak_bytes_per_clock() * cycles.max(bench.ended) as f64;
+        DramRecord {
+            schema: DramRecord::SCHEMA.to_owned(),
+            spec: self.standard.name.clone(),
+            requests: bench.outstanding.requests(),
+            accesses: bench.accesses,
+            cycles,
+            last_read_done_cycle: bench.outstanding.last_read_done(),
+            bandwidth_utilization: if cycles == 0 { 0.0 } else { moved as f64 / possible },
+            mean_read_latency_cycles: bench.latencies.mean(),
+            p99_read_latency_cycles: bench.latencies.percentile(99) as f64,
+            row_hits: counters.row_hits,
+            row_misses: counters.row_misses,
+            row_conflicts: counters.row_conflicts,
+            activates: counters.activates,
+            refreshes: counters.refreshes,
+            reads: counters.reads,
+            writes: counters.writes,
+            clock_khz: self.standard.clock_khz,
+            overrides: self.overrides.clone(),
+        }
+    }
+}
+
+/// A channel with a source of requests in front of it.
+struct Bench<'a> {
+    standard: &'a MemoryStandard,
+    channel: Channel,
+    outstanding: Outstanding,
+    latencies: Latencies,
+    commands: Option<&'a mut (dyn Write + 'a)>,
+    /// Clock at which the channel had nothing left to do.
+    ended: u64,
+    /// Most clocks without a request, where commands are listed.
+    longest: u64,
+    accesses: u64,
+}
+
+impl Bench<'_> {
+    /// In each clock the controller acts, then all accesses that have arrived
+    /// are offered in order until one is refused; dead clocks are skipped.
+    fn run(&mut self, mut requests: Requests<impl BufRead>) -> Result<(), DramError> {
+        if let Some(commands) = &mut self.commands {
+            self.channel.keep_log();
+            let heading = b"cycle,channel,pc,bg,bank,cmd,row,column\n";
+            commands.write_all(heading).map_err(DramError::Commands)?;
+        }
+        let mut done = Vec::new();
+        let mut head = requests.next_access()?;
+        let (mut last, mut clock) = (0, head.map_or(0, |access| access.clock));
+        loop {
+            if self.commands.is_some() && clock - last > self.longest {
+                return Err(requests.too_late(self.longest).into());
+            }
+            self.advance((last, clock), &mut done)?;
+            for access in done.drain(..) {
+                self.outstanding.done(access, &mut self.latencies);
+            }
+            while let Some(access) = head.filter(|access| access.clock <= clock) {
+                if !self.channel.room(access.write) {
+                    break;
+                }
+                self.push(clock, access);
+                head = requests.next_access()?;
+            }
+            if head.is_none() {
+                self.outstanding.close(&mut self.latencies);
+                if self.channel.is_idle() {
+                    self.ended = clock;
+                    return Ok(());
+                }
+            }
+            // An idle channel only refreshes: advancing to the next arrival does that.
+            let event = self.channel.next_event().filter(|_| !self.channel.is_idle());
+            let arrival = head.map(|access| access.clock).filter(|arrival| *arrival > clock);
+            let next = event.into_iter().chain(arrival).min();
+            last = clock;
+            clock = next.expect("a channel with waiting requests has a next event");
+        }
+    }
+
+    /// Lets the channel act up to a clock, and writes its commands meanwhile.
+    fn advance(&mut self, (from, to): (u64, u64), done: &mut Vec<Done>) -> Result<(), DramError> {
+        let stride = if self.commands.is_some() { STRIDE } else { u64::MAX };
+        let mut at = from;
+        loop {
+            // Nothing is sent before the next event, however far that is.
+            let event = self.channel.next_event().unwrap_or(u64::MAX);
+            at = to.min(at.saturating_add(stride).max(event));
+            self.channel.advance(at, done);
+            self.write_commands()?;
+            if at == to {
+                return Ok(());
+            }
+        }
+    }
+
+    fn push(&mut self, clock: u64, access: Access) {
+        let token = self.outstanding.accept(clock, &access, &mut self.latencies);
+        let request = Request { token, ..access.request() };
+        let accepted = self.channel.push(clock, request);
+        debug_assert!(accepted, "there was room");
+        self.accesses += 1;
+    }
+
+    fn write_commands(&mut self) -> Result<(), DramError> {
+        let Some(commands) = &mut self.commands else { return Ok(()) };
+        for issued in self.channel.take_log() {
+            write_command(self.standard, issued, commands).map_err(DramError::Commands)?;
+        }
+        Ok(())
+    }
+}
+
+fn write_command(standard: &MemoryStandard, issued: Issued, to: &mut dyn Write) -> io::Result<()> {
+    let group = issued.bank / standard.banks_per_group;
+    writeln!(
+        to,
+        "{},0,{},{},{},{},{},{}",
+        issued.clock,
+        group / standard.bank_groups,
+        group % standard.bank_groups,
+        issued.bank % standard.banks_per_group,
+        issued.command.name(),
+        issued.row,
+        issued.column
+    )
+}
+
+/// Latencies below this are counted in a table.
+const SHORT: u64 = 4096;
+
+/// A histogram of latencies in clocks, exact.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Latencies {
+    short: Vec<u64>,
+    long: BTreeMap<u64, u64>,
+    count: u64,
+    sum: u128,
+}
+
+impl Latencies {
+    fn add(&mut self, latency: u64) {
+        self.count += 1;
+        self.sum += u128::from(latency);
+        if latency < SHORT {
+            self.short.resize(self.short.len().max(to_usize(SHORT)), 0);
+            self.short[to_usize(latency)] += 1;
+        } else {
+            *self.long.entry(latency).or_insert(0) += 1;
+        }
+    }
+
+    /// Mean in clocks; 0 when nothing was read.
+    #[allow(clippy::cast_precision_loss)] // a mean of clocks
+    pub(crate) fn mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
+    }
+
+    /// The smallest latency that `percent` of all reads do not exceed.
+    pub(crate) fn percentile(&self, percent: u64) -> u64 {
+        let wanted = (u128::from(self.count) * u128::from(percent)).div_ceil(100);
+        let short = self.short.iter().enumerate().map(|(at, count)| (at as u64, *count));
+        let long = self.long.iter().map(|(latency, count)| (*latency, *count));
+        let mut seen = 0;
+        let found = short.chain(long).find(|(_, count)| {
+            seen += u128::from(*count);
+            seen >= wanted && wanted > 0
+        });
+        found.map_or(0, |(latency, _)| latency)
+    }
+}
+
+/// One request of which some accesses are still on their way.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    accepted: u64,
+    last_done: u64,
+    left: u32,
+    write: bool,
+}
+
+/// All requests on their way; tokens are slots of the table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outstanding {
+    table: Vec<Pending>,
+    free: Vec<u32>,
+    /// The request whose accesses are being accepted.
+    open: Option<u32>,
+    requests: u64,
+    last_done: u64,
+    last_read_done: u64,
+}
+
+impl Outstanding {
+    /// The token of an access that is accepted at `clock`.
+    pub(crate) fn accept(&mut self, clock: u64, access: &Access, into: &mut Latencies) -> u32 {
+        if access.first {
+            self.close(into);
+        }
+        let slot = self.open.unwrap_or_else(|| self.begin(clock, access.write));
+        self.open = Some(slot);
+        self.table[slot as usize].left += 1;
+        slot
+    }
+
+    fn begin(&mut self, clock: u64, write: bool) -> u32 {
+        self.requests += 1;
+        let pending = Pending { accepted: clock, last_done: 0, left: 0, write };
+        if let Some(slot) = self.free.pop() {
+            self.table[slot as usize] = pending;
+            return slot;
+        }
+        self.table.push(pending);
+        to_u32(self.table.len() - 1)
+    }
+
+    /// The open request has no further access.
+    pub(crate) fn close(&mut self, into: &mut Latencies) {
+        if let Some(slot) = self.open.take() {
+            self.finish(slot, into);
+        }
+    }
+
+    /// An access was served.
+    pub(crate) fn done(&mut self, done: Done, into: &mut Latencies) {
+        let pending = &mut self.table[done.token as usize];
+        pending.left -= 1;
+        pending.last_done = pending.last_done.max(done.clock);
+        self.last_done = self.last_done.max(done.clock);
+        if !pending.write {
+            self.last_read_done = self.last_read_done.max(done.clock);
+        }
+        if self.open != Some(done.token) {
+            self.finish(done.token, into);
+        }
+    }
+
+    fn finish(&mut self, slot: u32, into: &mut Latencies) {
+        let pending = self.table[slot as usize];
+        if pending.left == 0 {
+            if !pending.write {
+                into.add(pending.last_done - pending.accepted);
+            }
+            self.free.push(slot);
+        }
+    }
+
+    /// Requests so far.
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// Clock at which the last access was done.
+    pub(crate) fn last_done(&self) -> u64 {
+        self.last_done
+    }
+
+    /// Clock of the last read's last data beat.
+    pub(crate) fn last_read_done(&self) -> u64 {
+        self.last_read_done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Latencies;
+
+    #[test]
+    fn percentiles_are_exact_on_both_sides_of_the_table() {
+        let mut latencies = Latencies::default();
+        for latency in 1..=100 {
+            latencies.add(latency * 100);
+        }
+        assert_eq!(latencies.percentile(99), 9900);
+        assert_eq!(latencies.percentile(40), 4000);
+        assert!((latencies.mean() - 5050.0).abs() < 1e-9);
+        assert_eq!(Latencies::default().percentile(99), 0);
+    }
+}

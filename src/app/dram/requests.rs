@@ -1,0 +1,303 @@
+//! The request files of `gpumodel dram`, read line by line in bounded memory.
+
+use std::io::{self, BufRead, Read};
+
+use thiserror::Error;
+
+use gpumodel_core::units::to_u64;
+use gpumodel_sim::config::MemoryStandard;
+use gpumodel_sim::dram::Request;
+
+/// Longest line, in bytes.
+const LONGEST_LINE: u64 = 4096;
+
+/// Latest clock that a request may name: 13 days at 1 GHz.
+const LATEST: u64 = 1 << 50;
+
+/// Most bytes of one request.
+const LARGEST_REQUEST: u64 = 1 << 20;
+
+/// How the lines of a request file are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestFormat {
+    /// `CYCLE ADDRESS R|W [BYTES]`.
+    Address,
+    /// `ID CYCLE R|W PC BG BA ROW COL`.
+    Coordinates,
+}
+
+/// Why a request file could not be read.
+#[derive(Debug, Error)]
+pub enum RequestError {
+    /// The file system refused.
+    #[error("cannot read {name}")]
+    Read {
+        /// The file.
+        name: String,
+        /// What the file system says.
+        source: io::Error,
+    },
+    /// A line that is no request.
+    #[error("{name}:{line}: expected {expected}, found {found}")]
+    Line {
+        /// The file.
+        name: String,
+        /// The line, from 1.
+        line: u64,
+        /// What should stand there.
+        expected: String,
+        /// What stands there.
+        found: String,
+    },
+}
+
+/// One native access of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    /// Arrival clock.
+    pub(crate) clock: u64,
+    /// Writes; else reads.
+    pub(crate) write: bool,
+    /// The first access of its request.
+    pub(crate) first: bool,
+    /// Pseudo channel, bank group, bank, row, column.
+    place: [u32; 5],
+}
+
+impl Access {
+    /// The access for a channel, with token 0.
+    pub(crate) fn request(&self) -> Request {
+        let [pseudo_channel, bank_group, bank, row, column] = self.place;
+        Request { token: 0, write: self.write, pseudo_channel, bank_group, bank, row, column }
+    }
+}
+
+/// The accesses of a request file, in order.
+pub(crate) struct Requests<R> {
+    name: String,
+    file: R,
+    format: RequestFormat,
+    /// How many of each part there are: pc, bg, bank, row, column.
+    limits: [u32; 5],
+    access_bytes: u64,
+    line: Vec<u8>,
+    number: u64,
+    /// The last request's ID and kind (coordinates).
+    last: Option<(u64, bool)>,
+    /// Accesses of the last line that are still to come (address): the next one's number.
+    rest: Option<(Access, u64, u64)>,
+}
+
+impl<R: BufRead> Requests<R> {
+    pub(crate) fn new(
+        name: &str,
+        file: R,
+        format: RequestFormat,
+        standard: &MemoryStandard,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            file,
+            format,
+            limits: [
+                standard.pseudo_channels,
+                standard.bank_groups,
+                standard.banks_per_group,
+                standard.rows,
+                standard.columns,
+            ],
+            access_bytes: to_u64(standard.bytes_per_access),
+            line: Vec::new(),
+            number: 0,
+            last: None,
+            rest: None,
+        }
+    }
+
+    /// The next access, or `None` at the end.
+    ///
+    /// # Errors
+    /// [`RequestError`] with file and line.
+    pub(crate) fn next_access(&mut self) -> Result<Option<Access>, RequestError> {
+        if let Some((access, at, end)) = self.rest {
+            let next = at + 1;
+            self.rest = (next < end).then_some((access, next, end));
+            return Ok(Some(Access { place: self.place_of(at), ..access }));
+        }
+        while self.read_line()? {
+            let line = std::mem::take(&mut self.line);
+            let mut words = Words { bytes: &line };
+            let access = match (words.peek(), self.format) {
+                (None | Some(b'#'), _) => None,
+                (_, RequestFormat::Coordinates) => Some(self.coordinates(&mut words)?),
+                (_, RequestFormat::Address) => Some(self.address(&mut words)?),
+            };
+            if access.is_some() && !matches!(words.peek(), None | Some(b'#')) {
+                return Err(self.wrong("the end of the line", words.next()));
+            }
+            self.line = line;
+            if access.is_some() {
+                return Ok(access);
+            }
+        }
+        Ok(None)
+    }
+
+    fn read_line(&mut self) -> Result<bool, RequestError> {
+        self.line.clear();
+        self.number += 1;
+        let mut limited = self.file.by_ref().take(LONGEST_LINE + 1);
+        let read = limited.read_until(b'\n', &mut self.line);
+        read.map_err(|source| RequestError::Read { name: self.name.clone(), source })?;
+        if to_u64(self.line.len()) > LONGEST_LINE {
+            return Err(self.wrong("a request", Some(b"a line of more than 4096 bytes")));
+        }
+        Ok(!self.line.is_empty())
+    }
+
+    #[cold]
+    fn wrong(&self, expected: &str, found: Option<&[u8]>) -> RequestError {
+        let word = found.map(|word| String::from_utf8_lossy(&word[..word.len().min(40)]));
+        RequestError::Line {
+            name: self.name.clone(),
+            line: self.number,
+            expected: expected.to_owned(),
+            found: word.map_or_else(
+                || "the end of the line".to_owned(),
+                |word| format!("`{}`", word.escape_debug()),
+            ),
+        }
+    }
+
+    /// The error for the last access read, where commands are listed and it comes more
+    /// than `most` clocks after all others were served.
+    pub(crate) fn too_late(&self, most: u64) -> RequestError {
+        RequestError::Line {
+            name: self.name.clone(),
+            line: self.number,
+            expected: format!(
+                "a CYCLE within {most} of when the requests before are done, as every refresh \
+                 until then would be a line of the command list"
+            ),
+            found: "a later one".to_owned(),
+        }
+    }
+
+    fn number(&self, words: &mut Words<'_>, what: &str, limit: u64) -> Result<u64, RequestError> {
+        let word = words.next();
+        let value = word.and_then(number).filter(|value| *value < limit);
+        value.ok_or_else(|| self.wrong(&format!("{what} (a number below {limit})"), word))
+    }
+
+    fn kind(&self, words: &mut Words<'_>) -> Result<bool, RequestError> {
+        match words.next() {
+            Some(b"R" | b"r") => Ok(false),
+            Some(b"W" | b"w") => Ok(true),
+            other => Err(self.wrong("R or W", other)),
+        }
+    }
+
+    /// How long a request is: one of no bytes is none.
+    fn bytes(&self, words: &mut Words<'_>) -> Result<u64, RequestError> {
+        let word = words.next();
+        let value = word.and_then(number).filter(|value| (1..=LARGEST_REQUEST).contains(value));
+        let expected = || format!("BYTES (a number from 1 to {LARGEST_REQUEST})");
+        value.ok_or_else(|| self.wrong(&expected(), word))
+    }
+
+    /// `ID CYCLE R|W PC BG BA ROW COL`.
+    fn coordinates(&mut self, words: &mut Words<'_>) -> Result<Access, RequestError> {
+        const PARTS: [&str; 5] = ["PC", "BG", "BA", "ROW", "COL"];
+        let id = self.number(words, "ID", u64::MAX)?;
+        let clock = self.number(words, "CYCLE", LATEST)?;
+        let write = self.kind(words)?;
+        let mut place = [0; 5];
+        for (at, slot) in place.iter_mut().enumerate() {
+            let value = self.number(words, PARTS[at], u64::from(self.limits[at]))?;
+            *slot = u32::try_from(value).expect("below a 32-bit limit");
+        }
+        let first = self.last != Some((id, write));
+        self.last = Some((id, write));
+        Ok(Access { clock, write, first, place })
+    }
+
+    /// `CYCLE ADDRESS R|W [BYTES]`: every access that the bytes touch.
+    fn address(&mut self, words: &mut Words<'_>) -> Result<Access, RequestError> {
+        let clock = self.number(words, "CYCLE", LATEST)?;
+        let address = self.number(words, "ADDRESS", u64::MAX)?;
+        let write = self.kind(words)?;
+        let bytes = match words.peek() {
+            None | Some(b'#') => 1,
+            _ => self.bytes(words)?,
+        };
+        let first = address / self.access_bytes;
+        let end = address.saturating_add(bytes - 1) / self.access_bytes + 1;
+        let access = Access { clock, write, first: true, place: self.place_of(first) };
+        let later = Access { first: false, ..access };
+        self.rest = (first + 1 < end).then_some((later, first + 1, end));
+        Ok(access)
+    }
+
+    /// Access `at` of the channel: pseudo channel lowest, then column, bank
+    /// group, bank and row, which wraps.
+    fn place_of(&self, at: u64) -> [u32; 5] {
+        let [pcs, groups, banks, rows, columns] = self.limits;
+        let mut rest = at;
+        let mut take = |count: u32| {
+            let count = u64::from(count);
+            let part = u32::try_from(rest % count).expect("below a 32-bit count");
+            rest /= count;
+            part
+        };
+        let (pc, column) = (take(pcs), take(columns));
+        let (group, bank) = (take(groups), take(banks));
+        [pc, group, bank, take(rows), column]
+    }
+}
+
+/// The words of a line.
+struct Words<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Words<'a> {
+    /// The first byte of the next word.
+    fn peek(&mut self) -> Option<u8> {
+        self.bytes = self.bytes.trim_ascii_start();
+        self.bytes.first().copied()
+    }
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        self.peek()?;
+        let end = self.bytes.iter().position(|byte| *byte <= b' ');
+        let (word, rest) = self.bytes.split_at(end.unwrap_or(self.bytes.len()));
+        self.bytes = rest;
+        Some(word)
+    }
+}
+
+/// A decimal number, or a hexadecimal one with `0x`.
+fn number(word: &[u8]) -> Option<u64> {
+    // Up to 18 digits cannot overflow.
+    if let 1..=18 = word.len() {
+        let mut value = 0;
+        let mut decimal = true;
+        for byte in word {
+            let digit = byte.wrapping_sub(b'0');
+            decimal &= digit < 10;
+            value = u64::wrapping_add(u64::wrapping_mul(value, 10), u64::from(digit));
+        }
+        if decimal {
+            return Some(value);
+        }
+    }
+    let hex = word.strip_prefix(b"0x").or_else(|| word.strip_prefix(b"0X"));
+    let (digits, base) = hex.map_or((word, 10), |digits| (digits, 16));
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |value, byte| {
+        let digit = char::from(*byte).to_digit(base)?;
+        value.checked_mul(u64::from(base))?.checked_add(u64::from(digit))
+    })
+}

@@ -1,0 +1,186 @@
+//! From queues that were worked off to their records.
+
+use gpumodel_core::contract::{Findings, QueueFacts};
+use gpumodel_core::units::{Cycle, to_u64};
+use gpumodel_policy::queue::{CLASSES, FREED};
+use gpumodel_report::results::{
+    Analysis, ClassifiedRecord, GroupRecord, InterferenceRecord, JobRecord, MatchingRecord,
+    PairRecord, PatternRecord, QueueRun, ThresholdRecord,
+};
+
+use crate::queue::Queue;
+use crate::queue::pool::Pool;
+use crate::queue::schedule::{Course, Decided, Ran};
+
+/// Adds the records of all courses, and of what their groupings found out.
+pub(super) fn add(
+    analysis: &mut Analysis,
+    pool: &Pool<'_>,
+    courses: &[(&Queue, Course)],
+    classes: &[usize],
+) {
+    for (queue, course) in courses {
+        analysis.queues.push(run(pool, queue, course, classes));
+        let Some(findings) = course.grouping.findings() else { continue };
+        let scheme = course.choice.to_string();
+        let record = interference(findings, &course.facts);
+        let same = |other: &&mut InterferenceRecord| {
+            InterferenceRecord { schemes: Vec::new(), ..(*other).clone() } == record
+        };
+        match analysis.interference.iter_mut().find(same) {
+            Some(other) if other.schemes.contains(&scheme) => {}
+            Some(other) => other.schemes.push(scheme),
+            None => {
+                analysis.interference.push(InterferenceRecord { schemes: vec![scheme], ..record });
+            }
+        }
+    }
+}
+
+/// Every application with its class, in words.
+pub(super) fn list(classes: &[usize], facts: &QueueFacts) -> String {
+    let told = classes.iter().zip(&facts.apps);
+    let told = told.map(|(&class, app)| format!("{} is {}", app.name, CLASSES[class]));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+fn run(pool: &Pool<'_>, queue: &Queue, course: &Course, classes: &[usize]) -> QueueRun {
+    let (mut jobs, groups) = (jobs(course, classes), groups(course));
+    let works = course.facts.jobs.iter().map(|job| pool.instructions(job.app).1);
+    for (job, threads) in jobs.iter_mut().zip(works) {
+        job.thread_instructions = threads;
+        job.ipc = per(threads, job.cycles);
+    }
+    let parameters = course.choice.settings();
+    let thread_instructions = jobs.iter().map(|job| job.thread_instructions).sum();
+    let ipcs: f64 = jobs.iter().map(|job| job.ipc).sum();
+    #[allow(clippy::cast_precision_loss, reason = "a queue is far below 2^53")]
+    let count = jobs.len().max(1) as f64;
+    QueueRun {
+        queue: queue.name.clone(),
+        distribution: queue.distribution.clone(),
+        seed: queue.seed,
+        scheme: course.choice.name().to_owned(),
+        label: course.choice.to_string(),
+        parameters: parameters.map(|(name, value)| (name.to_owned(), value.to_string())).collect(),
+        within: course.choice.within().row().name.to_owned(),
+        group_size: to_u64(course.facts.group_size),
+        early_finishers: early_finishers(course),
+        cycles: course.now,
+        thread_instructions,
+        throughput_ipc: per(thread_instructions, course.now),
+        mean_job_ipc: ipcs / count,
+        jobs,
+        groups,
+        matchings: matchings(course),
+    }
+}
+
+/// What becomes of the SMs of who ends before its group.
+fn early_finishers(course: &Course) -> String {
+    let freed = course.choice.settings().find(|(name, _)| *name == FREED);
+    freed.map_or_else(|| String::from("scheme"), |(_, value)| value.to_string())
+}
+
+#[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+fn per(count: u64, cycles: Cycle) -> f64 {
+    if cycles == 0 { 0.0 } else { count as f64 / cycles as f64 }
+}
+
+/// The jobs, without their instructions.
+fn jobs(course: &Course, classes: &[usize]) -> Vec<JobRecord> {
+    let record = |job: &gpumodel_core::contract::Job| JobRecord {
+        app: course.facts.apps[job.app].name.clone(),
+        class: Some(CLASSES[classes[job.app]].to_owned()),
+        arrival_cycle: job.arrival,
+        ..JobRecord::default()
+    };
+    let mut jobs: Vec<JobRecord> = course.facts.jobs.iter().map(record).collect();
+    for (number, ran) in course.groups.iter().enumerate() {
+        for (job, &cycles) in ran.group.jobs.iter().zip(&ran.outcome.ends) {
+            let job = &mut jobs[job.index()];
+            job.start_cycle = ran.start;
+            job.end_cycle = ran.start + cycles;
+            job.cycles = cycles;
+            job.group = to_u64(number);
+        }
+    }
+    jobs
+}
+
+fn groups(course: &Course) -> Vec<GroupRecord> {
+    let record = |ran: &Ran| GroupRecord {
+        start_cycle: ran.start,
+        end_cycle: ran.start + ran.outcome.cycles,
+        jobs: ran.group.jobs.iter().map(|job| to_u64(job.index())).collect(),
+        pattern: ran.group.pattern.map(to_u64),
+        shares: ran.outcome.shares.clone(),
+    };
+    course.groups.iter().map(record).collect()
+}
+
+/// What a grouping decided; nothing where it weighs no patterns.
+fn matchings(course: &Course) -> Vec<MatchingRecord> {
+    let Some(findings) = course.grouping.findings() else { return Vec::new() };
+    course.decisions.iter().map(|decided| matching(decided, findings)).collect()
+}
+
+fn matching(decided: &Decided, findings: &Findings) -> MatchingRecord {
+    let used = decided.patterns.iter().map(|pattern| PatternRecord {
+        counts: pattern.counts.clone(),
+        efficiency: pattern.efficiency,
+        groups: pattern.groups,
+    });
+    let patterns: Vec<PatternRecord> = used.collect();
+    let places = patterns.first().map_or(findings.classes.len(), |one| one.counts.len());
+    let mut classes = findings.classes.clone();
+    classes.resize(places, String::from("idle"));
+    let mut waiting = vec![0; findings.classes.len()];
+    for (one, jobs) in findings.classified.iter().zip(&decided.waiting) {
+        waiting[one.class] += jobs;
+    }
+    #[allow(clippy::cast_precision_loss, reason = "a queue is far below 2^53")]
+    let worth = |pattern: &PatternRecord| pattern.efficiency * pattern.groups as f64;
+    MatchingRecord {
+        cycle: decided.cycle,
+        waiting,
+        classes,
+        objective: patterns.iter().map(worth).sum(),
+        patterns,
+        reason: decided.reason.clone(),
+    }
+}
+
+fn interference(findings: &Findings, facts: &QueueFacts) -> InterferenceRecord {
+    let threshold = |one: &gpumodel_core::contract::Threshold| ThresholdRecord {
+        name: one.name.clone(),
+        metric: one.metric.clone(),
+        value: one.value,
+    };
+    let classified = |one: &gpumodel_core::contract::Classified| {
+        let app = &facts.apps[one.app];
+        ClassifiedRecord {
+            app: app.name.clone(),
+            dram_gb_per_s: app.dram_gb_per_s,
+            l2_to_l1_gb_per_s: app.l2_to_l1_gb_per_s,
+            memory_to_compute: app.memory_to_compute,
+            ipc: app.ipc,
+            class: findings.classes[one.class].clone(),
+            fits: one.fits,
+            reason: one.reason.clone(),
+        }
+    };
+    let pair = |pair: &gpumodel_core::contract::PairFound| PairRecord {
+        apps: pair.apps.map(|app| facts.apps[app].name.clone()),
+        slowdown: pair.slowdown,
+    };
+    InterferenceRecord {
+        schemes: Vec::new(),
+        classes: findings.classes.clone(),
+        thresholds: findings.thresholds.iter().map(threshold).collect(),
+        apps: findings.classified.iter().map(classified).collect(),
+        slowdown: findings.slowdown.clone(),
+        pairs: findings.pairs.iter().map(pair).collect(),
+        published: Vec::new(),
+    }
+}

@@ -1,0 +1,178 @@
+//! A queue worked off under one scheme, group by group.
+
+use std::collections::VecDeque;
+
+use gpumodel_core::contract::{
+    Group, GroupProbe, GroupProbeResult, Groups, PatternUse, QueueFacts, QueueView,
+};
+use gpumodel_core::units::{Cycle, JobId, to_u32};
+use gpumodel_policy::queue::{Grouping, QueueChoice, Unmatched};
+
+use crate::error::RunError;
+use crate::queue::pool::Pool;
+use crate::queue::tasks::{GroupOutcome, Known, Work};
+
+/// A queue under a scheme. A group begins when the one before has ended and somebody
+/// waits; it ends when its last member does.
+pub(super) struct Course {
+    /// Which queue, for messages.
+    queue: String,
+    pub(super) choice: QueueChoice,
+    pub(super) grouping: Box<dyn Grouping>,
+    pub(super) facts: QueueFacts,
+    /// What the grouping asked for; `None`: it has its answers.
+    asked: Option<Vec<GroupProbe>>,
+    /// The cycle.
+    pub(super) now: Cycle,
+    /// Jobs that have arrived so far.
+    arrived: usize,
+    waiting: Vec<JobId>,
+    planned: VecDeque<Group>,
+    pub(super) decisions: Vec<Decided>,
+    pub(super) groups: Vec<Ran>,
+}
+
+/// A decision of who runs with whom.
+pub(super) struct Decided {
+    pub(super) cycle: Cycle,
+    /// By application: jobs that waited.
+    pub(super) waiting: Vec<u64>,
+    /// Every pattern that was weighed.
+    pub(super) patterns: Vec<PatternUse>,
+    pub(super) reason: String,
+}
+
+/// A group that has run.
+pub(super) struct Ran {
+    pub(super) start: Cycle,
+    /// The decision that it follows.
+    pub(super) group: Group,
+    pub(super) outcome: GroupOutcome,
+}
+
+impl Course {
+    /// A queue at its beginning.
+    pub(super) fn new(
+        queue: &str,
+        choice: QueueChoice,
+        facts: QueueFacts,
+    ) -> Result<Self, RunError> {
+        let grouping = choice.make();
+        let mut course = Self {
+            queue: queue.to_owned(),
+            choice,
+            grouping,
+            facts,
+            asked: None,
+            now: 0,
+            arrived: 0,
+            waiting: Vec::new(),
+            planned: VecDeque::new(),
+            decisions: Vec::new(),
+            groups: Vec::new(),
+        };
+        let asked = course.grouping.probes(&course.facts).map_err(|e| course.failed(e))?;
+        course.asked = Some(asked);
+        Ok(course)
+    }
+
+    fn failed(&self, source: Unmatched) -> RunError {
+        let (queue, scheme) = (self.queue.clone(), self.choice.to_string());
+        RunError::Queue { queue, scheme, source: Box::new(source) }
+    }
+
+    /// Goes on as far as what is known allows, and tells what is needed to go further;
+    /// nothing: the queue is empty.
+    pub(super) fn advance(
+        &mut self,
+        pool: &Pool<'_>,
+        known: &Known,
+    ) -> Result<Vec<Work>, RunError> {
+        if let Some(asked) = self.asked.take() {
+            let keyed = asked.iter().map(|probe| Work::Pair(probe.clone()));
+            let keyed: Vec<(u128, Work)> = keyed.map(|work| (work.key(pool), work)).collect();
+            let answers: Option<Vec<GroupProbeResult>> =
+                keyed.iter().map(|(key, _)| known.pair(*key).cloned()).collect();
+            let Some(answers) = answers else {
+                self.asked = Some(asked);
+                return Ok(keyed.into_iter().map(|(_, work)| work).collect());
+            };
+            self.grouping.learn(&self.facts, &answers).map_err(|e| self.failed(e))?;
+        }
+        while self.plan()? {
+            let Some(first) = self.planned.front() else { break };
+            if let Some(outcome) = known.group(self.work(first).key(pool)) {
+                self.ran(outcome.clone());
+                continue;
+            }
+            // Who still comes may change what is planned behind the first group.
+            let sure = if self.arrived == self.facts.jobs.len() { self.planned.len() } else { 1 };
+            return Ok(self.planned.iter().take(sure).map(|group| self.work(group)).collect());
+        }
+        Ok(Vec::new())
+    }
+
+    /// Sees to it that a group is planned; false: nobody is left.
+    fn plan(&mut self) -> Result<bool, RunError> {
+        if self.waiting.is_empty()
+            && let Some(next) = self.facts.jobs.get(self.arrived)
+        {
+            self.now = self.now.max(next.arrival);
+        }
+        let before = self.arrived;
+        while let Some(job) = self.facts.jobs.get(self.arrived)
+            && job.arrival <= self.now
+        {
+            self.waiting.push(JobId(to_u32(self.arrived)));
+            self.arrived += 1;
+        }
+        if self.arrived > before {
+            let view = QueueView { now: self.now, waiting: self.waiting.clone() };
+            let groups = self.grouping.groups(&self.facts, &view).map_err(|e| self.failed(e))?;
+            self.planned = groups.groups().iter().cloned().collect();
+            self.note(&groups);
+        }
+        Ok(!self.planned.is_empty())
+    }
+
+    /// Keeps what a decision rests on; the groups themselves are told as they run.
+    fn note(&mut self, groups: &Groups) {
+        if self.grouping.findings().is_none() {
+            return;
+        }
+        let mut waiting = vec![0; self.facts.apps.len()];
+        for job in &self.waiting {
+            waiting[self.app(*job)] += 1;
+        }
+        let (patterns, reason) = (groups.patterns().to_vec(), groups.reason().to_owned());
+        self.decisions.push(Decided { cycle: self.now, waiting, patterns, reason });
+    }
+
+    /// The applications of a group in the order in which they lie on the SMs: that of
+    /// the pool, so that groups of the same applications are the same.
+    fn work(&self, group: &Group) -> Work {
+        let apps = sorted(&self.facts, group).iter().map(|job| self.app(*job)).collect();
+        Work::Group { apps, within: self.choice.within().clone() }
+    }
+
+    fn app(&self, job: JobId) -> usize {
+        self.facts.jobs[job.index()].app
+    }
+
+    /// Takes note that the first planned group has run.
+    fn ran(&mut self, outcome: GroupOutcome) {
+        let Some(mut group) = self.planned.pop_front() else { return };
+        group.jobs = sorted(&self.facts, &group);
+        self.waiting.retain(|job| !group.jobs.contains(job));
+        let start = self.now;
+        self.now += outcome.cycles;
+        self.groups.push(Ran { start, group, outcome });
+    }
+}
+
+/// The members of a group by application, then by arrival.
+fn sorted(facts: &QueueFacts, group: &Group) -> Vec<JobId> {
+    let mut jobs = group.jobs.clone();
+    jobs.sort_by_key(|job| (facts.jobs[job.index()].app, *job));
+    jobs
+}

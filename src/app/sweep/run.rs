@@ -1,0 +1,337 @@
+//! Cells on all threads of this machine, as many at once as memory holds.
+
+use std::any::Any;
+use std::collections::{BTreeSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rayon::Scope;
+use sysinfo::System;
+
+use gpumodel_core::units::to_u64;
+
+use crate::cache::times::measured;
+use crate::error::RunError;
+use crate::sweep::error::{Failure, SweepError};
+use crate::sweep::estimate::{self, MACHINE_BYTES};
+use crate::sweep::folder::SweepFolder;
+use crate::sweep::inputs::{Cell, Stock};
+use crate::sweep::{SweepEnd, SweepWatch};
+
+/// A sweep under way in this process.
+pub(super) struct Course<'a> {
+    stock: &'a Stock,
+    folder: &'a SweepFolder,
+    cells: &'a [Cell],
+    watch: &'a dyn SweepWatch,
+    room: Room,
+    /// By cell: machines at once that it can use.
+    machines: Vec<u64>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Job>,
+    load: Load,
+    end: SweepEnd,
+    broken: Option<SweepError>,
+}
+
+/// What runs, or is to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Load {
+    jobs: usize,
+    /// Bytes of applications.
+    bytes: u64,
+    /// Machines that could run at once, had each a thread.
+    machines: u64,
+}
+
+impl Load {
+    /// Whether one more job has a thread and memory, where `fits` says whether there is so
+    /// much in all and for the job; the only one has, whatever it takes.
+    fn has_room(self, job: Self, threads: usize, fits: impl FnOnce(u64, u64) -> bool) -> bool {
+        let mut all = self;
+        all.add(job);
+        let fits = || fits(all.memory(threads), job.memory(threads));
+        self.jobs == 0 || (self.jobs < threads && fits())
+    }
+
+    /// Bytes of all: together they run as many machines at once as there are threads.
+    fn memory(self, threads: usize) -> u64 {
+        let machines = self.machines.min(to_u64(threads)).saturating_mul(MACHINE_BYTES);
+        self.bytes.saturating_add(machines)
+    }
+
+    fn add(&mut self, job: Self) {
+        self.jobs += job.jobs;
+        self.bytes = self.bytes.saturating_add(job.bytes);
+        self.machines = self.machines.saturating_add(job.machines);
+    }
+
+    fn take(&mut self, job: Self) {
+        self.jobs -= job.jobs;
+        self.bytes -= job.bytes;
+        self.machines -= job.machines;
+    }
+}
+
+impl<'a> Course<'a> {
+    /// The cells that `states` says are open.
+    pub(super) fn new(
+        (stock, folder): (&'a Stock, &'a SweepFolder),
+        (cells, states): (&'a [Cell], &[Option<bool>]),
+        watch: &'a dyn SweepWatch,
+        room: Room,
+    ) -> Self {
+        let count = |wanted| states.iter().filter(|&&state| state == wanted).count();
+        let end =
+            SweepEnd { done: count(Some(true)), failed: count(Some(false)), left: count(None) };
+        let mut open: Vec<usize> = (0..cells.len()).filter(|&at| states[at].is_none()).collect();
+        // Long ones first, so that no thread is left with one at the end.
+        open.sort_by_key(|&at| (std::cmp::Reverse(estimate::work(stock, &cells[at])), at));
+        let waiting = waiting(cells, open);
+        let state = Mutex::new(State { waiting, end, ..State::default() });
+        let machines = estimate::machines_of(stock, cells);
+        Self { stock, folder, cells, watch, room, machines, state }
+    }
+
+    /// Runs all of them.
+    pub(super) fn run(self) -> Result<SweepEnd, SweepError> {
+        let end = self.state().end;
+        self.watch.begin(end);
+        rayon::scope(|scope| self.admit(scope));
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        state.broken.map_or(Ok(state.end), Err)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Counters and lists: a panic leaves none half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts jobs as long as there are threads and memory for them; one, whatever it
+    /// takes. No job waits within the pool: one that ends starts the next.
+    fn admit<'s>(&'s self, scope: &Scope<'s>) {
+        let threads = rayon::current_num_threads();
+        let mut state = self.state();
+        while !self.watch.stopped() && state.broken.is_none() {
+            let Some(&job) = state.waiting.front() else { break };
+            let load = self.load(job);
+            let fits = |all, one| self.room.fits(all, one);
+            if !state.load.has_room(load, threads, fits) {
+                break;
+            }
+            state.waiting.pop_front();
+            state.load.add(load);
+            scope.spawn(move |scope| {
+                self.work(job);
+                self.state().load.take(load);
+                self.admit(scope);
+            });
+        }
+    }
+
+    fn load(&self, job: Job) -> Load {
+        let (apps, machines) = match &job {
+            Job::Alone { app, .. } => (std::slice::from_ref(app), 1),
+            Job::Cell(at) => (&self.cells[*at].mix[..], self.machines[*at]),
+        };
+        Load { jobs: 1, bytes: estimate::bytes(self.stock, apps), machines }
+    }
+
+    fn work(&self, job: Job) {
+        match job {
+            Job::Alone { cell, app } => self.alone(&self.cells[cell], app),
+            Job::Cell(at) => {
+                if let Err(error) = self.cell(&self.cells[at]) {
+                    self.state().broken.get_or_insert(error);
+                }
+            }
+        }
+    }
+
+    /// Counts a cell that has ended.
+    fn count(&self, good: bool) {
+        let end = &mut self.state().end;
+        end.left -= 1;
+        *(if good { &mut end.done } else { &mut end.failed }) += 1;
+        self.watch.ended(good);
+    }
+
+    /// Runs an application alone.
+    fn alone(&self, cell: &Cell, app: usize) {
+        // What goes wrong here goes wrong in the cells, which say so.
+        let (done, own) = measured(|| caught(|| self.stock.run_alone(cell, app)));
+        if done.is_ok() {
+            self.stock.seconds.add(&self.stock.name_alone(cell.machine, app), own);
+        }
+    }
+
+    /// Runs a cell and keeps its outcome, unless another process has ended it meanwhile.
+    fn cell(&self, cell: &Cell) -> Result<(), SweepError> {
+        // A damaged file has been reported.
+        if let Some(good) = self.folder.state(cell).ok().flatten() {
+            self.count(good);
+            return Ok(());
+        }
+        let (found, own) = measured(|| caught(|| self.stock.run(cell)));
+        let ran = found.is_ok();
+        let good = self.folder.keep(cell, found)?;
+        if ran {
+            self.stock.seconds.add(&cell.record.key, own);
+        }
+        self.count(good);
+        Ok(())
+    }
+}
+
+/// The outcome of `work`: errors with their causes, and a panic, which is our bug, as an
+/// error of this cell alone.
+fn caught<T>(work: impl FnOnce() -> Result<T, RunError>) -> Result<T, Failure> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(outcome) => outcome.map_err(Failure::from),
+        Err(panic) => {
+            let error = format!(
+                "the program panicked: {}; this is a defect, please report it",
+                said(panic.as_ref())
+            );
+            Err(Failure { errors: vec![error], refused: false })
+        }
+    }
+}
+
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let owned = panic.downcast_ref::<String>().map(String::as_str);
+    owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no words")
+}
+
+/// A piece of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Job {
+    /// An application alone on the machine of a cell.
+    Alone {
+        cell: usize,
+        app: usize,
+    },
+    Cell(usize),
+}
+
+/// The open cells in order, and before them each of their applications on its machine, the
+/// first ones first.
+pub(super) fn waiting(cells: &[Cell], open: Vec<usize>) -> VecDeque<Job> {
+    let mut known = BTreeSet::new();
+    let mut jobs = VecDeque::new();
+    for &cell in &open {
+        for &app in &cells[cell].mix {
+            if known.insert((cells[cell].machine, app)) {
+                jobs.push_back(Job::Alone { cell, app });
+            }
+        }
+    }
+    jobs.extend(open.into_iter().map(Job::Cell));
+    jobs
+}
+
+/// The part of it that cells may take, in tenths: the program and others need some.
+const TENTHS: u64 = 8;
+
+/// Bytes of which cells take `cells` where only the whole is bounded.
+pub(super) fn for_cells(cells: u64) -> u64 {
+    cells.div_ceil(TENTHS).saturating_mul(10)
+}
+
+/// The memory that the cells of this process may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    most: u64,
+}
+
+impl Room {
+    /// Room for a process that runs no cell so far, in what is free now; at most `most` bytes.
+    pub(super) fn new(most: Option<u64>) -> Self {
+        Self { most: most.unwrap_or(u64::MAX).min(of_free(free())) }
+    }
+
+    /// Whether there is room for cells of `all` bytes, where the next one of them takes `one`.
+    pub(super) fn fits(self, all: u64, one: u64) -> bool {
+        all <= self.most && one <= of_free(free())
+    }
+}
+
+fn of_free(free: u64) -> u64 {
+    free / 10 * TENTHS
+}
+
+/// Bytes that this machine, and the group of processes that this one is in, have free; no
+/// bound where the system does not say.
+fn free() -> u64 {
+    let mut system = System::new();
+    system.refresh_memory();
+    let machine = system.available_memory();
+    let group = system.cgroup_limits().map_or(u64::MAX, |limits| limits.free_memory);
+    if machine == 0 { u64::MAX } else { machine.min(group) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Failure, Load, MACHINE_BYTES, Room, RunError, caught, for_cells};
+
+    #[test]
+    fn no_more_run_at_once_than_threads_and_memory_hold() {
+        let most = |sizes: &[u64], threads, memory| {
+            let mut load = Load::default();
+            for &bytes in sizes {
+                let job = Load { jobs: 1, bytes, machines: 0 };
+                if load.has_room(job, threads, |bytes, _| bytes <= memory) {
+                    load.add(job);
+                }
+            }
+            (load.jobs, load.bytes)
+        };
+        assert_eq!(most(&[10; 8], 4, 1000), (4, 40));
+        assert_eq!(most(&[10; 8], 4, 35), (3, 30));
+        assert_eq!(most(&[10, 30, 5], 4, 20), (2, 15), "a small one fits beside");
+        assert_eq!(most(&[100, 1], 4, 20), (1, 100), "one runs in any case, alone");
+    }
+
+    #[test]
+    fn jobs_share_as_many_machines_as_there_are_threads() {
+        let job = Load { jobs: 1, bytes: 10, machines: 30 };
+        let mut load = Load::default();
+        load.add(job);
+        let memory = 4 * MACHINE_BYTES + 20;
+        assert!(load.has_room(job, 4, |bytes, _| bytes <= memory), "not 60 machines");
+        assert!(!load.has_room(job, 4, |bytes, _| bytes < memory));
+        load.take(job);
+        assert_eq!(load, Load::default());
+    }
+
+    #[test]
+    fn a_panic_is_the_error_of_its_cell() {
+        let fine: Result<u8, Failure> = caught(|| Ok(5));
+        assert_eq!(fine, Ok(5));
+        let work = || -> Result<u8, RunError> { panic!("at {}", 7) };
+        let failure = caught(work).unwrap_err();
+        assert!(failure.errors[0].contains("panicked: at 7") && !failure.refused, "{failure:?}");
+    }
+
+    #[test]
+    fn what_would_be_refused_again_is_told_from_what_may_go_well() {
+        let lasting = caught(|| -> Result<u8, RunError> { Err(RunError::NoWindow) });
+        assert!(lasting.unwrap_err().refused);
+        let lost = || RunError::NoApp { path: "a.gpt".into(), hint: String::new() };
+        assert!(!caught(|| -> Result<u8, RunError> { Err(lost()) }).unwrap_err().refused);
+    }
+
+    #[test]
+    fn cells_take_no_more_than_is_given_or_free() {
+        let room = Room::new(Some(1000));
+        assert!(room.fits(1000, 10) && !room.fits(1001, 10));
+        let free = Room::new(None);
+        assert!(free.most > 0 && !free.fits(free.most.saturating_add(1), 0));
+        assert!(!free.fits(0, u64::MAX), "more than any machine has");
+        assert_eq!(for_cells(800), 1000);
+    }
+}
