@@ -14,19 +14,16 @@ use gpumodel_report::results::{Analysis, AppRecord, MachineRecord, SCHEMA};
 use gpumodel_sim::config::Resolved;
 use gpumodel_trace::{Filter, Progress, Silent};
 
-use crate::app::{App, AppName};
 use crate::cache::profiles::Profiles;
-use crate::cache::results::Recall;
+use crate::cache::results::ResultCache;
 use crate::corun::coruns;
-use crate::ending::{Until, Who};
-use crate::error::RunError;
 use crate::facts::peaks;
 use crate::memory::Memory;
-use crate::queue::{QueueFile, USUAL, queues};
+use crate::queue::{DEFAULT_SCHEMES, QueueFile, queues};
 use crate::record::notes::Notes;
-use crate::sample::SampleRequest;
-use crate::scheme::chosen;
+use crate::scheme::parse_scheme;
 use crate::solo::solo;
+use crate::{App, AppName, EndWhen, Ending, RunError, SampleRequest};
 
 /// What `analyze` is asked for.
 #[derive(Clone, Debug)]
@@ -43,9 +40,9 @@ pub struct AnalyzeRequest {
     /// `name:key=value:key=value`.
     pub schemes: Vec<String>,
     /// When co-runs end.
-    pub until: Until,
+    pub until: Ending,
     /// Cycles of a solo run that co-runs are compared with and that set the targets
-    /// of [`super::Who::Targets`]; `None`: those at which co-runs end, or the whole.
+    /// of [`super::EndWhen::Targets`]; `None`: those at which co-runs end, or the whole.
     pub window: Option<Cycle>,
     /// A queue of applications, worked off group by group: [`AnalyzeRequest::schemes`]
     /// are then schemes for queues, those that ILP-SMRA compares where none is named.
@@ -73,7 +70,7 @@ impl AnalyzeRequest {
             overrides: Vec::new(),
             filter: Filter::default(),
             schemes: Vec::new(),
-            until: Until::default(),
+            until: Ending::default(),
             window: None,
             queue: None,
             arrivals: Vec::new(),
@@ -92,13 +89,13 @@ impl AnalyzeRequest {
     /// meaning for what is to be run.
     fn queue(&self) -> Result<Option<(QueueFile, Vec<QueueChoice>)>, RunError> {
         let Some(path) = &self.queue else {
-            self.schemes.iter().try_for_each(|typed| chosen(typed, &self.apps).map(drop))?;
+            self.schemes.iter().try_for_each(|typed| parse_scheme(typed, &self.apps).map(drop))?;
             self.check_window()?;
             self.check_arrivals()?;
             return Ok(None);
         };
         for (option, used) in [
-            ("--until", self.until != Until::default()),
+            ("--until", self.until != Ending::default()),
             ("--window", self.window.is_some()),
             ("--arrive", !self.arrivals.is_empty()),
         ] {
@@ -108,7 +105,7 @@ impl AnalyzeRequest {
         }
         let file = QueueFile::read(path, &self.apps)?;
         let typed: Vec<&str> = match &self.schemes[..] {
-            [] => USUAL.to_vec(),
+            [] => DEFAULT_SCHEMES.to_vec(),
             schemes => schemes.iter().map(String::as_str).collect(),
         };
         let choice =
@@ -116,7 +113,7 @@ impl AnalyzeRequest {
         let choices: Vec<QueueChoice> = typed.into_iter().map(choice).collect::<Result<_, _>>()?;
         let apps = file.group_size;
         match choices.iter().find(|choice| !choice.within().row().serves(apps)) {
-            Some(choice) => Err(RunError::OnlyAlone { scheme: choice.name(), apps }),
+            Some(choice) => Err(RunError::SoloOnly { scheme: choice.name(), apps }),
             None => Ok(Some((file, choices))),
         }
     }
@@ -124,14 +121,14 @@ impl AnalyzeRequest {
     /// Refuses a window that the end of co-runs has no use for, and an end without the
     /// window that it needs; without co-runs neither matters.
     fn check_window(&self) -> Result<(), RunError> {
-        let (who, window) = (self.until.who, self.window);
+        let (when, window) = (self.until.when, self.window);
         if self.schemes.is_empty() {
             return Ok(());
         }
-        if window.is_some() && !matches!(who, Who::Targets | Who::Clock) {
-            return Err(RunError::IdleWindow(self.until.to_string()));
+        if window.is_some() && !matches!(when, EndWhen::Targets | EndWhen::Clock) {
+            return Err(RunError::UnusedWindow(self.until.to_string()));
         }
-        if who == Who::Targets && self.compared().is_none() {
+        if when == EndWhen::Targets && self.compared().is_none() {
             return Err(RunError::NoWindow);
         }
         Ok(())
@@ -158,19 +155,19 @@ impl AnalyzeRequest {
     pub(super) fn arrivals(&self, apps: &[App]) -> Result<Vec<Cycle>, RunError> {
         let mut cycles = vec![0; apps.len()];
         for (name, cycle) in &self.arrivals {
-            let place = apps.iter().position(|app| app.name == *name);
-            let place = place.ok_or_else(|| RunError::UnknownApp {
+            let index = apps.iter().position(|app| app.name == *name);
+            let index = index.ok_or_else(|| RunError::UnknownApp {
                 name: name.clone(),
                 known: apps.iter().map(|app| app.name.as_str()).collect::<Vec<_>>().join(", "),
             })?;
-            cycles[place] = *cycle;
+            cycles[index] = *cycle;
         }
         Ok(cycles)
     }
 }
 
 /// What all runs of one analysis share.
-pub(super) struct Bench<'a> {
+pub(super) struct RunContext<'a> {
     pub(super) resolved: &'a Resolved,
     pub(super) memory: &'a Memory,
     pub(super) watch: &'a dyn Watch,
@@ -179,39 +176,39 @@ pub(super) struct Bench<'a> {
     pub(super) sample: Option<SampleRequest>,
     filter: &'a Filter,
     /// What was found out before and is not to be done again; `None`: all is.
-    recall: Option<&'a Recall>,
+    results: Option<&'a ResultCache>,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> RunContext<'a> {
     /// What the runs of `request` on a machine share.
     pub(super) fn new(
         request: &'a AnalyzeRequest,
         (resolved, memory): (&'a Resolved, &'a Memory),
         watch: &'a dyn Watch,
-        recall: Option<&'a Recall>,
+        results: Option<&'a ResultCache>,
     ) -> Self {
-        let profiles = recall.map_or_else(|| Profiles::new(&request.cache), Recall::profiles);
+        let profiles = results.map_or_else(|| Profiles::new(&request.cache), ResultCache::profiles);
         let (seed, sample, filter) = (request.seed, request.sample, &request.filter);
-        Self { resolved, memory, watch, profiles, seed, sample, filter, recall }
+        Self { resolved, memory, watch, profiles, seed, sample, filter, results }
     }
 
     /// The answer of `work`, or what is known of it under the words that its question
     /// consists of: they name everything about it but build, machine and filter.
-    pub(super) fn recalled<T: Serialize + DeserializeOwned>(
+    pub(super) fn cached<T: Serialize + DeserializeOwned>(
         &self,
         words: impl FnOnce() -> Vec<String>,
         work: impl FnOnce() -> Result<T, RunError>,
     ) -> Result<T, RunError> {
-        let Some(recall) = self.recall else { return work() };
+        let Some(results) = self.results else { return work() };
         let mut all = vec![self.resolved.hash.clone(), self.filter()];
         all.extend(words());
-        recall.find(&all, work)
+        results.find(&all, work)
     }
 
     /// One application alone, with what its numbers lean on.
     pub(super) fn solo(&self, app: &App) -> Result<(AppRecord, Vec<String>), RunError> {
         let words = || vec![String::from("solo"), app.name.clone(), app.store.content_hash()];
-        self.recalled(words, || {
+        self.cached(words, || {
             let mut notes = Notes::default();
             let row = solo(self, app, &mut notes)?;
             Ok((row, notes.into_sentences()))
@@ -249,23 +246,23 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
     let models = crate::models(request.models.as_deref())?;
     let resolved = models.machine(&request.machine, &request.overrides)?;
     let memory = Memory::load(&resolved.machine, &models)?;
-    let bench = Bench::new(request, (&resolved, &memory), watch, None);
-    let places: &[String] = match &queue {
-        Some((file, _)) => &file.places,
+    let ctx = RunContext::new(request, (&resolved, &memory), watch, None);
+    let locations: &[String] = match &queue {
+        Some((file, _)) => &file.locations,
         None => &[],
     };
-    let apps = open(request, (named, places), watch)?;
+    let apps = open(request, (named, locations), watch)?;
     let mut notes = Notes::default();
-    let mut analysis = begun(&bench, request, &apps, &mut notes)?;
+    let mut analysis = begun(&ctx, request, &apps, &mut notes)?;
     if request.sample.is_some() && (queue.is_some() || !request.schemes.is_empty()) {
         notes.add(String::from("co-runs are not sampled: every CTA of them ran"));
     }
     if let Some((file, schemes)) = &queue {
-        queues(&bench, file, (schemes, &request.cache), &apps, &mut analysis)?;
+        queues(&ctx, file, (schemes, &request.cache), &apps, &mut analysis)?;
         let published = PublishedSlowdowns::load(&models)?;
         analysis.interference.iter_mut().for_each(|record| published.add_to(record));
     } else if !request.schemes.is_empty() {
-        analysis.coruns = coruns(&bench, request, &apps, &analysis.solo)?;
+        analysis.coruns = coruns(&ctx, request, &apps, &analysis.solo)?;
     }
     analysis.notes = notes.into_sentences();
     Ok(analysis)
@@ -274,39 +271,39 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
 /// Analyzes `apps` together under the schemes of a request that has no queue, on a
 /// machine that is there already, each of them alone before.
 pub(super) fn together(
-    bench: &Bench<'_>,
+    ctx: &RunContext<'_>,
     request: &AnalyzeRequest,
     apps: &[App],
 ) -> Result<Analysis, RunError> {
     let mut notes = Notes::default();
-    let mut analysis = begun(bench, request, apps, &mut notes)?;
-    analysis.coruns = coruns(bench, request, apps, &analysis.solo)?;
+    let mut analysis = begun(ctx, request, apps, &mut notes)?;
+    analysis.coruns = coruns(ctx, request, apps, &analysis.solo)?;
     analysis.notes = notes.into_sentences();
     Ok(analysis)
 }
 
 /// An analysis that has come as far as the runs alone.
 fn begun(
-    bench: &Bench<'_>,
+    ctx: &RunContext<'_>,
     request: &AnalyzeRequest,
     apps: &[App],
     notes: &mut Notes,
 ) -> Result<Analysis, RunError> {
-    let mut analysis = empty(request, peaks(bench.resolved, bench.memory));
+    let mut analysis = empty(request, peaks(ctx.resolved, ctx.memory));
     notes.of_request(request);
-    notes.of_window(request, &bench.resolved.machine);
-    alone(bench, apps, &mut analysis, notes)?;
+    notes.of_window(request, &ctx.resolved.machine);
+    alone(ctx, apps, &mut analysis, notes)?;
     Ok(analysis)
 }
 
 /// Analyzes each application alone.
 fn alone(
-    bench: &Bench<'_>,
+    ctx: &RunContext<'_>,
     apps: &[App],
     analysis: &mut Analysis,
     notes: &mut Notes,
 ) -> Result<(), RunError> {
-    bench.watch.running().begin(apps.iter().map(|app| bench.work(app)).sum());
+    ctx.watch.running().begin(apps.iter().map(|app| ctx.work(app)).sum());
     let rows: Vec<Result<_, RunError>> = apps
         .par_iter()
         // Each on whichever thread is free: they take seconds or milliseconds.
@@ -314,7 +311,7 @@ fn alone(
         .map(|app| {
             let mut notes = Notes::default();
             app.warnings.iter().for_each(|warning| notes.add(format!("{}: {warning}", app.name)));
-            let (row, more) = bench.solo(app)?;
+            let (row, more) = ctx.solo(app)?;
             more.into_iter().for_each(|note| notes.add(note));
             Ok((row, notes.into_sentences()))
         })
@@ -331,7 +328,7 @@ fn alone(
 /// first ones.
 fn open(
     request: &AnalyzeRequest,
-    (named, places): (&[AppName], &[String]),
+    (named, locations): (&[AppName], &[String]),
     watch: &dyn Watch,
 ) -> Result<Vec<App>, RunError> {
     let (models, cache) = (request.models.as_deref(), &request.cache);
@@ -340,9 +337,9 @@ fn open(
             app.narrow(&request.filter)?;
             Ok(app)
         });
-        opened.map_err(|source| match places.get(number) {
-            Some(place) => RunError::Listed {
-                place: place.clone(),
+        opened.map_err(|source| match locations.get(number) {
+            Some(location) => RunError::FileApp {
+                location: location.clone(),
                 app: typed.name.clone(),
                 source: Box::new(source),
             },
@@ -366,8 +363,8 @@ fn empty(request: &AnalyzeRequest, machine: MachineRecord) -> Analysis {
 }
 
 fn check_names(apps: &[AppName]) -> Result<(), RunError> {
-    for (place, app) in apps.iter().enumerate() {
-        if apps[..place].iter().any(|other| other.name == app.name) {
+    for (index, app) in apps.iter().enumerate() {
+        if apps[..index].iter().any(|other| other.name == app.name) {
             return Err(RunError::SameName { name: app.name.clone(), path: app.path.clone() });
         }
     }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use gpumodel_trace::{Filter, Progress, Store, TraceError, workload};
 
-use crate::cache::stores::{converted, modelled};
-use crate::error::RunError;
+use crate::RunError;
+use crate::cache::stores::{model_store, trace_store};
 
 /// What a workload model's name begins with.
 const SYNTH: &str = "synth:";
@@ -67,16 +67,16 @@ fn is_path(model: &str) -> bool {
 
 /// A workload model and its scale: 1 where nothing is said.
 fn scaled(model: &str) -> Result<(&str, f64), RunError> {
-    let wrong = |found: &str| {
+    let invalid = |found: &str| {
         let found = if found.is_empty() { "nothing" } else { found };
         RunError::Scale { app: model.to_owned(), found: found.to_owned() }
     };
     if let Some((name, scale)) = model.split_once(SCALE) {
-        return Ok((name, scale.parse().map_err(|_| wrong(scale))?));
+        return Ok((name, scale.parse().map_err(|_| invalid(scale))?));
     }
     match model.rsplit_once(':') {
         Some((file, other)) if file.ends_with(".toml") && !other.contains(['/', '\\']) => {
-            Err(wrong(other))
+            Err(invalid(other))
         }
         _ => Ok((model, 1.0)),
     }
@@ -126,7 +126,7 @@ impl App {
         cache: &Path,
         progress: &dyn Progress,
     ) -> Result<Self, RunError> {
-        let made = Made::of(typed, models, cache, progress)?;
+        let made = AppStore::of(typed, models, cache, progress)?;
         let store = Store::open(&made.path)?;
         Ok(Self { name: typed.name.clone(), store, warnings: made.warnings })
     }
@@ -147,13 +147,13 @@ impl App {
 
 /// The store of an application, made where there was none.
 #[derive(Clone, Debug)]
-pub(super) struct Made {
+pub(super) struct AppStore {
     pub(super) path: PathBuf,
     /// What was remarked while converting.
     pub(super) warnings: Vec<String>,
 }
 
-impl Made {
+impl AppStore {
     /// Finds the store of `typed`, or makes it in `cache`.
     ///
     /// # Errors
@@ -166,7 +166,7 @@ impl Made {
     ) -> Result<Self, RunError> {
         let path = &typed.path;
         if let Some(workload) = path.to_str().and_then(|text| text.strip_prefix(SYNTH)) {
-            let (path, warnings) = modelled(scaled(workload)?, models, cache, progress)?;
+            let (path, warnings) = model_store(scaled(workload)?, models, cache, progress)?;
             return Ok(Self { path, warnings });
         }
         if !path.exists() {
@@ -175,7 +175,7 @@ impl Made {
         if Store::recognise(path) {
             return Ok(Self { path: path.clone(), warnings: Vec::new() });
         }
-        let (path, warnings) = converted(path, cache, progress)?;
+        let (path, warnings) = trace_store(path, cache, progress)?;
         Ok(Self { path, warnings })
     }
 }

@@ -7,16 +7,16 @@ use gpumodel_core::units::Cycle;
 
 /// When a co-run ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Until {
+pub struct Ending {
     /// Who has to be done.
-    pub who: Who,
+    pub when: EndWhen,
     /// The cycle at which the run ends at the latest.
     pub cycles: Option<Cycle>,
 }
 
 /// Who has to be done before a co-run ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Who {
+pub enum EndWhen {
     /// Every application has finished once.
     #[default]
     All,
@@ -32,7 +32,7 @@ pub enum Who {
     Clock,
 }
 
-impl Who {
+impl EndWhen {
     const NAMES: [(&'static str, Self); 4] = [
         ("all", Self::All),
         ("first", Self::First),
@@ -41,17 +41,17 @@ impl Who {
     ];
 }
 
-impl FromStr for Until {
+impl FromStr for Ending {
     type Err = String;
 
     /// Reads `all`, `first`, `targets`, `first-run`, `cycles=N`, or one of the words
     /// and `cycles=N` with a comma between them.
     fn from_str(typed: &str) -> Result<Self, String> {
-        let mut until = Self { who: Who::Clock, cycles: None };
+        let mut until = Self { when: EndWhen::Clock, cycles: None };
         for part in typed.split([',', ':']) {
             let again = match part.strip_prefix("cycles=") {
                 Some(cycles) => until.cycles.replace(number(cycles)?).is_some(),
-                None => std::mem::replace(&mut until.who, named(part)?) != Who::Clock,
+                None => std::mem::replace(&mut until.when, named(part)?) != EndWhen::Clock,
             };
             if again {
                 return Err(format!("{part} comes second: one word, one number of cycles"));
@@ -67,16 +67,17 @@ fn number(typed: &str) -> Result<Cycle, String> {
     if cycles == 0 { Err(String::from("a run takes at least one cycle")) } else { Ok(cycles) }
 }
 
-fn named(typed: &str) -> Result<Who, String> {
-    let found = Who::NAMES.iter().find(|(name, _)| *name == typed).map(|&(_, who)| who);
+fn named(typed: &str) -> Result<EndWhen, String> {
+    let found = EndWhen::NAMES.iter().find(|(name, _)| *name == typed).map(|&(_, when)| when);
     found.ok_or_else(|| {
         format!("expected all, first, targets, first-run or cycles=N, found {typed}")
     })
 }
 
-impl fmt::Display for Until {
+impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Who::NAMES.iter().find(|(_, who)| *who == self.who).map(|(name, _)| *name);
+        let name =
+            EndWhen::NAMES.iter().find(|(_, when)| *when == self.when).map(|(name, _)| *name);
         match (name, self.cycles) {
             (Some(name), None) => f.write_str(name),
             (Some(name), Some(cycles)) => write!(f, "{name},cycles={cycles}"),
@@ -87,16 +88,16 @@ impl fmt::Display for Until {
 
 #[cfg(test)]
 mod tests {
-    use super::{Until, Who};
+    use super::{EndWhen, Ending};
 
     #[test]
     fn what_is_typed_is_what_is_shown() {
         for typed in ["all", "first", "targets", "first-run", "cycles=5", "first-run,cycles=900"] {
-            assert_eq!(typed.parse::<Until>().unwrap().to_string(), typed);
+            assert_eq!(typed.parse::<Ending>().unwrap().to_string(), typed);
         }
-        let both: Until = "first-run:cycles=7".parse().unwrap();
-        assert_eq!(both, Until { who: Who::FirstRun, cycles: Some(7) });
-        for wrong in [
+        let both: Ending = "first-run:cycles=7".parse().unwrap();
+        assert_eq!(both, Ending { when: EndWhen::FirstRun, cycles: Some(7) });
+        for invalid in [
             "",
             "never",
             "cycles=",
@@ -106,7 +107,7 @@ mod tests {
             "all,first",
             "cycles=5,cycles=6",
         ] {
-            assert!(wrong.parse::<Until>().is_err(), "{wrong}");
+            assert!(invalid.parse::<Ending>().is_err(), "{invalid}");
         }
     }
 }

@@ -14,8 +14,7 @@ use gpumodel_sim::config::{MemoryError, SpecError};
 use gpumodel_trace::TraceError;
 use gpumodel_trace::workload::SynthError;
 
-use crate::queue::QueueFileError;
-use crate::scheme;
+use crate::{QueueFileError, scheme};
 
 /// Why a run gave no record.
 #[derive(Debug, Error)]
@@ -108,7 +107,7 @@ pub enum RunError {
         "scheme {scheme}: the decisions of the record do not fit here: run them on a machine with \
          as many SMs, CTA slots and channels as the record's"
     )]
-    Misfit {
+    ReplayMisfit {
         /// As it is called.
         scheme: String,
         /// Which law they break here.
@@ -119,7 +118,7 @@ pub enum RunError {
         "scheme {scheme} runs one application, here are {apps}; `sequential` runs one after the \
          other, and each is analyzed alone in any case"
     )]
-    OnlyAlone {
+    SoloOnly {
         /// Which scheme.
         scheme: &'static str,
         /// Applications of the run.
@@ -130,7 +129,7 @@ pub enum RunError {
         "scheme {scheme} divides the machine between {only} applications, here are {apps}; `bp` \
          divides it evenly between any number"
     )]
-    OnlyFor {
+    AppCount {
         /// Which scheme.
         scheme: &'static str,
         /// Applications that it is for.
@@ -174,7 +173,7 @@ pub enum RunError {
         "a window belongs to --until targets or --until cycles=N: with `{0}` each application \
          is compared with its whole solo run"
     )]
-    IdleWindow(String),
+    UnusedWindow(String),
     /// A queue file is wrong.
     #[error(transparent)]
     QueueFile(#[from] QueueFileError),
@@ -226,7 +225,7 @@ pub enum RunError {
         "application {0} is a log of accesses without times; a queue needs whole traces: leave \
          it out"
     )]
-    Timeless(String),
+    NoTimes(String),
     /// An application that is neither a file nor a folder.
     #[error(
         "there is no file or folder {path}{hint}; expected a store, a trace, a list, a folder of \
@@ -239,10 +238,10 @@ pub enum RunError {
         hint: String,
     },
     /// An application that a file names cannot be used.
-    #[error("{place}: apps.{app}")]
-    Listed {
+    #[error("{location}: apps.{app}")]
+    FileApp {
         /// File and line.
-        place: String,
+        location: String,
         /// Its name there.
         app: String,
         /// Why.
@@ -270,7 +269,7 @@ pub enum RunError {
          its cells are made of what it holds now",
         path.display()
     )]
-    Changed {
+    StoreChanged {
         /// Which application.
         app: String,
         /// Its store.
@@ -301,14 +300,14 @@ impl RunError {
             ),
             Self::Law { .. }
             | Self::NoChannels { .. }
-            | Self::Misfit { .. }
+            | Self::ReplayMisfit { .. }
             | Self::Starved { .. }
             | Self::Scheme(_)
-            | Self::OnlyAlone { .. }
-            | Self::OnlyFor { .. }
+            | Self::SoloOnly { .. }
+            | Self::AppCount { .. }
             | Self::EmptyWindow { .. }
             | Self::NoWindow
-            | Self::IdleWindow(_) => true,
+            | Self::UnusedWindow(_) => true,
             _ => false,
         }
     }
@@ -319,7 +318,7 @@ impl RunError {
         let scheme = scheme.to_owned();
         match source {
             LawBroken::NoGroups => Self::NoChannels { scheme, source },
-            source if scheme == scheme::REPLAY => Self::Misfit { scheme, source },
+            source if scheme == scheme::REPLAY => Self::ReplayMisfit { scheme, source },
             source => Self::Law { scheme, source },
         }
     }
@@ -333,14 +332,14 @@ pub(super) fn at(path: &Path, line: Option<u32>) -> String {
 
 /// A value that no file of its kind can have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct InvalidValue {
     /// The keys that lead to it, of items of lists their places from 0.
     pub(super) keys: Vec<String>,
     /// Key, what was expected and what was found.
     pub(super) message: String,
 }
 
-impl Wrong {
+impl InvalidValue {
     /// Something wrong with the value of `key`.
     pub(super) fn of(key: &str, message: impl Into<String>) -> Self {
         Self { keys: vec![key.to_owned()], message: message.into() }

@@ -7,20 +7,20 @@ use gpumodel_report::results::MachineRecord;
 use gpumodel_sim::config::{Machine, PageChannels, Resolved};
 use gpumodel_sim::{Need, Program};
 
-use crate::analyze::Bench;
+use crate::RunContext;
 use crate::memory::Memory;
 
 /// The facts of applications on a machine: their names, launches and arrivals.
-pub(super) fn facts(bench: &Bench<'_>, apps: &[(&str, &StoreFeed<'_>, Cycle)]) -> Facts {
-    let machine = &bench.resolved.machine;
-    let peaks = peaks(bench.resolved, bench.memory);
+pub(super) fn facts(ctx: &RunContext<'_>, apps: &[(&str, &StoreFeed<'_>, Cycle)]) -> Facts {
+    let machine = &ctx.resolved.machine;
+    let peaks = peaks(ctx.resolved, ctx.memory);
     let lanes = u32::try_from(WARP_LANES).expect("a warp has 32 lanes");
-    let app = |(place, &(name, feed, arrival)): (usize, &(&str, &StoreFeed<'_>, Cycle))| {
+    let app = |(index, &(name, feed, arrival)): (usize, &(&str, &StoreFeed<'_>, Cycle))| {
         let kernels = feed.programs().iter().enumerate();
         let kernels =
-            kernels.map(|(place, program)| kernel(machine, program, feed.warp_instructions(place)));
+            kernels.map(|(index, program)| kernel(machine, program, feed.warp_instructions(index)));
         AppFacts {
-            app: AppId(to_u16(place)),
+            app: AppId(to_u16(index)),
             name: name.to_owned(),
             arrival,
             kernels: kernels.collect(),
@@ -36,8 +36,8 @@ pub(super) fn facts(bench: &Bench<'_>, apps: &[(&str, &StoreFeed<'_>, Cycle)]) -
         shared_unit_bytes: machine.shared.unit_bytes,
         shared_reserved_bytes: machine.shared.reserved_bytes_per_cta,
         channels: machine.dram.channels,
-        channel_groups: channel_groups(machine, bench.memory),
-        channel_bytes: bench.memory.standard.channel_bytes(),
+        channel_groups: channel_groups(machine, ctx.memory),
+        channel_bytes: ctx.memory.standard.channel_bytes(),
         page_bytes: machine.translation.as_ref().map_or(0, |spec| spec.page_bytes),
         pages_follow: machine.translation.as_ref().is_some_and(|spec| !spec.ideal),
         core_mhz: machine.clocks.core_mhz,

@@ -27,11 +27,12 @@ use std::path::Path;
 
 use gpumodel_sim::config::{Models, SpecError};
 
+pub(crate) use analyze::RunContext;
 pub use analyze::{AnalyzeRequest, Unwatched, Watch, analyze};
 pub use app::{App, AppName, default_name};
 pub use dram::requests::RequestError;
 pub use dram::{DramError, DramJob, RequestFormat};
-pub use ending::{Until, Who};
+pub use ending::{EndWhen, Ending};
 pub use error::RunError;
 pub use memory::check_memory;
 pub use queue::QueueFileError;
@@ -39,8 +40,8 @@ pub use reproduce::{ReproduceError, ReproduceRequest, reproduce};
 pub use sample::SampleRequest;
 pub use scheme::{ParameterRow, SchemeRow, schemes};
 pub use sweep::{
-    MergeRequest, SlurmEnd, SlurmError, SlurmRequest, SweepEnd, SweepError, SweepRequest,
-    SweepWatch, merge, remaining, slurm_sweep, sweep, sweep_tables,
+    MergeRequest, SlurmError, SlurmOutcome, SlurmRequest, SweepError, SweepProgress, SweepRequest,
+    SweepWatch, merge, slurm_sweep, sweep, sweep_estimate, sweep_tables,
 };
 
 /// The carried model files, and over them those of `folder`.

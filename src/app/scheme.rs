@@ -10,8 +10,7 @@ use gpumodel_core::units::{Cycle, with_causes};
 use gpumodel_policy::Scheme;
 use gpumodel_report::results::{Analysis, CoRun, DecisionRecord, RecordError};
 
-use crate::app::AppName;
-use crate::error::RunError;
+use crate::{AppName, RunError};
 
 /// One scheme as the command line lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +75,7 @@ pub fn schemes() -> Vec<SchemeRow> {
 }
 
 /// A scheme as it was asked for.
-pub(super) struct Chosen {
+pub(super) struct SchemeLabel {
     pub(super) name: String,
     /// Its parameters, defaults included.
     pub(super) parameters: BTreeMap<String, String>,
@@ -87,7 +86,10 @@ pub(super) struct Chosen {
 ///
 /// # Errors
 /// When there is none, it has no such parameter or value, or does not serve so many.
-pub(super) fn chosen(typed: &str, apps: &[AppName]) -> Result<(Chosen, Box<dyn Scheme>), RunError> {
+pub(super) fn parse_scheme(
+    typed: &str,
+    apps: &[AppName],
+) -> Result<(SchemeLabel, Box<dyn Scheme>), RunError> {
     let name = typed.split(':').next().unwrap_or_default().trim();
     if name == REPLAY {
         return replayed(typed, apps);
@@ -98,14 +100,14 @@ pub(super) fn chosen(typed: &str, apps: &[AppName]) -> Result<(Chosen, Box<dyn S
     let choice = gpumodel_policy::Choice::parse(typed)?;
     let (scheme, apps) = (choice.row().name, apps.len());
     match choice.row().apps {
-        Some(1) if apps != 1 => return Err(RunError::OnlyAlone { scheme, apps }),
-        Some(only) if apps != only => return Err(RunError::OnlyFor { scheme, only, apps }),
+        Some(1) if apps != 1 => return Err(RunError::SoloOnly { scheme, apps }),
+        Some(only) if apps != only => return Err(RunError::AppCount { scheme, only, apps }),
         _ => {}
     }
     choice.fits(apps)?;
     let parameters = choice.settings().iter();
     let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_string())).collect();
-    Ok((Chosen { name: choice.row().name.to_owned(), parameters }, choice.make()))
+    Ok((SchemeLabel { name: choice.row().name.to_owned(), parameters }, choice.make()))
 }
 
 /// Its name in `--scheme`.
@@ -123,7 +125,7 @@ struct Replay {
 /// # Errors
 /// [`RunError::Replay`] when there is no such record, no such co-run in it, or that is of
 /// other applications.
-fn replayed(typed: &str, apps: &[AppName]) -> Result<(Chosen, Box<dyn Scheme>), RunError> {
+fn replayed(typed: &str, apps: &[AppName]) -> Result<(SchemeLabel, Box<dyn Scheme>), RunError> {
     let failed = |problem: String| RunError::Replay { typed: typed.to_owned(), problem };
     let rest = typed.split_once(':').map(|(_, rest)| rest).unwrap_or_default();
     let (path, run) = match rest.rsplit_once(":run=") {
@@ -154,7 +156,7 @@ fn replayed(typed: &str, apps: &[AppName]) -> Result<(Chosen, Box<dyn Scheme>), 
         (String::from("of"), corun.scheme.clone()),
     ]);
     let replay = Replay { plans: plans(corun).map_err(failed)?, next: 0 };
-    Ok((Chosen { name: REPLAY.to_owned(), parameters }, Box::new(replay)))
+    Ok((SchemeLabel { name: REPLAY.to_owned(), parameters }, Box::new(replay)))
 }
 
 /// The plans of a co-run with what its record says only once.

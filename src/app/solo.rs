@@ -12,28 +12,29 @@ use gpumodel_report::results::{Alone, AppRecord, KernelRecord};
 use gpumodel_sim::config::Machine;
 use gpumodel_sim::{End, Gpu, Load, Outcome, Setup};
 
-use crate::analyze::Bench;
-use crate::app::App;
 use crate::cache::profiles::Key;
 use crate::corun::runner::sums;
-use crate::error::RunError;
 use crate::facts::facts;
-use crate::record;
 use crate::record::notes::Notes;
 use crate::record::{assumptions, utilization};
 use crate::sample::sampled;
+use crate::{App, RunContext, RunError, record};
 
 /// Runs `app` under the `solo` scheme and fills its row.
-pub(super) fn solo(bench: &Bench<'_>, app: &App, notes: &mut Notes) -> Result<AppRecord, RunError> {
-    let resolved = bench.resolved;
-    let feed = StoreFeed::new(&app.store, |kernel| bench.chooses(app, kernel), resolved)?;
-    let plan = whole(bench, &app.name, &feed)?;
-    let logged = (0..feed.programs().len()).filter(|&place| feed.memory_only(place)).count();
-    if bench.sample.is_some() && logged > 0 {
+pub(super) fn solo(
+    ctx: &RunContext<'_>,
+    app: &App,
+    notes: &mut Notes,
+) -> Result<AppRecord, RunError> {
+    let resolved = ctx.resolved;
+    let feed = StoreFeed::new(&app.store, |kernel| ctx.chooses(app, kernel), resolved)?;
+    let plan = whole(ctx, &app.name, &feed)?;
+    let logged = (0..feed.programs().len()).filter(|&index| feed.memory_only(index)).count();
+    if ctx.sample.is_some() && logged > 0 {
         let why = "a log of accesses has no times to estimate";
         notes.add(format!("{}: nothing was sampled: {why}", app.name));
-    } else if let Some(wish) = bench.sample
-        && let Some(row) = sampled(bench, app, &feed, &plan, wish, notes)?
+    } else if let Some(wish) = ctx.sample
+        && let Some(row) = sampled(ctx, app, &feed, &plan, wish, notes)?
     {
         return Ok(row);
     }
@@ -42,16 +43,16 @@ pub(super) fn solo(bench: &Bench<'_>, app: &App, notes: &mut Notes) -> Result<Ap
         // Where no code is known, none is fetched.
         machine.to_mut().fetch = None;
     }
-    let outcome = run(bench, &machine, app, &feed, &plan)?;
+    let outcome = run(ctx, &machine, app, &feed, &plan)?;
     let launches = feed.programs().iter().zip(&outcome.kernels);
     let mut kernels: Vec<KernelRecord> = launches
         .enumerate()
-        .map(|(place, (program, counts))| record::kernel(bench, program, place, counts))
+        .map(|(index, (program, counts))| record::kernel(ctx, program, index, counts))
         .collect();
     assumptions::fill(&mut kernels, &feed, &resolved.machine)?;
     notes.of_run(app, &feed, &outcome, &resolved.machine);
     let hash = app.store.content_hash();
-    let mut row = record::app(bench, &app.name, hash, kernels, &outcome);
+    let mut row = record::app(ctx, &app.name, hash, kernels, &outcome);
     if !row.memory_only {
         row.utilization = Some(utilization::alone(&machine, feed.programs(), &outcome));
     }
@@ -59,14 +60,18 @@ pub(super) fn solo(bench: &Bench<'_>, app: &App, notes: &mut Notes) -> Result<Ap
 }
 
 /// The plan that gives an application everything.
-pub(super) fn whole(bench: &Bench<'_>, name: &str, feed: &StoreFeed<'_>) -> Result<Plan, RunError> {
+pub(super) fn whole(
+    ctx: &RunContext<'_>,
+    name: &str,
+    feed: &StoreFeed<'_>,
+) -> Result<Plan, RunError> {
     let law = |source| RunError::Law { scheme: String::from("solo"), source };
-    let facts = facts(bench, &[(name, feed, 0)]);
+    let facts = facts(ctx, &[(name, feed, 0)]);
     Solo::default().start(&facts, &[]).map_err(law)
 }
 
 fn run(
-    bench: &Bench<'_>,
+    ctx: &RunContext<'_>,
     machine: &Machine,
     app: &App,
     feed: &StoreFeed<'_>,
@@ -75,30 +80,30 @@ fn run(
     let failed = |source| RunError::Machine { app: app.name.clone(), source };
     let setup = Setup {
         machine,
-        standard: &bench.memory.standard,
-        mapping: bench.memory.map.clone(),
+        standard: &ctx.memory.standard,
+        mapping: ctx.memory.map.clone(),
         apps: vec![feed.commands().into()],
         end: End::default(),
         part: None,
     };
-    let running = bench.watch.running();
+    let running = ctx.watch.running();
     let mut watch = |issued| running.advance(issued);
-    let key = Key::new(&app.store.content_hash(), &bench.resolved.hash, feed.chosen());
-    let gpu = Gpu::new(setup, feed).map(|gpu| gpu.with_profiles(&bench.profiles.load(key)));
+    let key = Key::new(&app.store.content_hash(), &ctx.resolved.hash, feed.chosen());
+    let gpu = Gpu::new(setup, feed).map(|gpu| gpu.with_profiles(&ctx.profiles.load(key)));
     let outcome = gpu.and_then(|gpu| gpu.run(plan, &mut watch)).map_err(failed)?;
-    bench.profiles.save(key, &outcome.profiles);
+    ctx.profiles.save(key, &outcome.profiles);
     Ok(outcome)
 }
 
 /// An application alone, as far as a co-run is concerned.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Reference {
+pub(super) struct SoloBaseline {
     pub(super) alone: Alone,
     /// Warp instructions that it executed in the window; `None`: it came to its end.
     pub(super) target: Option<f64>,
 }
 
-impl Reference {
+impl SoloBaseline {
     /// The whole solo run.
     pub(super) fn whole(row: &AppRecord) -> Self {
         Self { alone: Alone::from(row), target: None }
@@ -106,7 +111,7 @@ impl Reference {
 
     /// The first `window` cycles of a solo run.
     pub(super) fn within(
-        bench: &Bench<'_>,
+        ctx: &RunContext<'_>,
         app: &App,
         feed: &StoreFeed<'_>,
         window: Cycle,
@@ -115,26 +120,26 @@ impl Reference {
             let (hash, window) = (app.store.content_hash(), window.to_string());
             vec![String::from("window"), hash, window]
         };
-        bench.recalled(words, || Self::run(bench, app, feed, window))
+        ctx.cached(words, || Self::run(ctx, app, feed, window))
     }
 
     fn run(
-        bench: &Bench<'_>,
+        ctx: &RunContext<'_>,
         app: &App,
         feed: &StoreFeed<'_>,
         window: Cycle,
     ) -> Result<Self, RunError> {
         let failed = |source| RunError::Machine { app: app.name.clone(), source };
-        let plan = whole(bench, &app.name, feed)?;
+        let plan = whole(ctx, &app.name, feed)?;
         let setup = Setup {
-            machine: &bench.resolved.machine,
-            standard: &bench.memory.standard,
-            mapping: bench.memory.map.clone(),
+            machine: &ctx.resolved.machine,
+            standard: &ctx.memory.standard,
+            mapping: ctx.memory.map.clone(),
             apps: vec![Load::from(feed.commands())],
             end: End { first: false, at: Some(window) },
             part: None,
         };
-        let running = bench.watch.running();
+        let running = ctx.watch.running();
         let mut watch = |issued| running.advance(issued);
         let gpu = Gpu::new(setup, feed).map_err(failed)?;
         let outcome = gpu.run(&plan, &mut watch).map_err(failed)?;

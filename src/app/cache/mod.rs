@@ -32,7 +32,7 @@ pub(crate) enum Kind {
     /// Interval profiles of the code of a store.
     Profiles,
     /// What runs alone and probes of schemes have given, for the cells of sweeps.
-    Answers,
+    LruResults,
     /// The same for the groups of a queue.
     Groups,
     /// How long a cell took.
@@ -47,19 +47,19 @@ const BLOCK: u64 = 4096;
 
 /// A folder is listed again when this program has written such a part of its bound: what
 /// others write is not known before.
-const SHARE: u64 = 8;
+const LIST_SHARE: u64 = 8;
 
 /// A store that was used so lately is in use: a sweep opens it again for its next cell.
 const IN_USE: Duration = Duration::from_secs(7 * 24 * 3600);
 
 impl Kind {
     /// Its folder, the ending of its files, and bytes of all of them at most.
-    const fn place(self) -> (&'static str, &'static str, u64) {
+    const fn layout(self) -> (&'static str, &'static str, u64) {
         match self {
             Self::Store => ("stores", "gpt", 64 << 30),
             Self::Notes => ("stores", "notes", 64 << 30),
             Self::Profiles => ("profiles", "profile", 64 << 20),
-            Self::Answers => ("answers", "json", 256 << 20),
+            Self::LruResults => ("answers", "json", 256 << 20),
             Self::Groups => ("groups", "json", 64 << 20),
             Self::Times => ("times", "time", 64 << 20),
         }
@@ -79,18 +79,18 @@ impl Kind {
 pub(crate) struct DiskCache {
     folder: PathBuf,
     /// By kind: bytes that may be written before its folder is listed; clones share them.
-    room: Arc<Mutex<[u64; KINDS]>>,
+    budgets: Arc<Mutex<[u64; KINDS]>>,
 }
 
 impl DiskCache {
     /// The one in `folder`, which need not exist.
     pub(crate) fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_path_buf(), room: Arc::default() }
+        Self { folder: folder.to_path_buf(), budgets: Arc::default() }
     }
 
     /// The file of `key`, whether it exists or not.
     pub(crate) fn path(&self, kind: Kind, key: u128) -> PathBuf {
-        let (folder, ending, _) = kind.place();
+        let (folder, ending, _) = kind.layout();
         self.folder.join(folder).join(format!("{key:032x}.{ending}"))
     }
 
@@ -111,20 +111,20 @@ impl DiskCache {
     /// Nothing happens where the folder cannot be written.
     pub(crate) fn put(&self, kind: Kind, key: u128, bytes: &[u8]) {
         let size = to_u64(bytes.len()).next_multiple_of(BLOCK);
-        if size <= kind.place().2 / 4 {
-            self.make_room(kind, size);
+        if size <= kind.layout().2 / 4 {
+            self.reserve(kind, size);
             // The next run does the work again: nothing but time is lost.
             let _ = self.write(kind, key, bytes);
         }
     }
 
     /// The answer under `key`; `None`: there is none, or it is damaged.
-    pub(crate) fn find<T: DeserializeOwned>(&self, kind: Kind, key: u128) -> Option<T> {
+    pub(crate) fn get_json<T: DeserializeOwned>(&self, kind: Kind, key: u128) -> Option<T> {
         serde_json::from_slice(&self.get(kind, key)?).ok()
     }
 
     /// Keeps an answer under `key`, as [`DiskCache::put`].
-    pub(crate) fn keep<T: Serialize>(&self, kind: Kind, key: u128, answer: &T) {
+    pub(crate) fn put_json<T: Serialize>(&self, kind: Kind, key: u128, answer: &T) {
         let text = serde_json::to_vec(answer).expect("an answer is plain data");
         self.put(kind, key, &text);
     }
@@ -136,12 +136,12 @@ impl DiskCache {
     pub(crate) fn prepare(&self, kind: Kind, key: u128) -> io::Result<PathBuf> {
         let path = self.path(kind, key);
         fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
-        self.bound(kind, kind.place().2);
+        self.evict_above(kind, kind.layout().2);
         Ok(path)
     }
 
     /// Says that the file of `key` is used now.
-    pub(crate) fn used(&self, kind: Kind, key: u128) {
+    pub(crate) fn touch(&self, kind: Kind, key: u128) {
         let file = File::open(self.path(kind, key));
         let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
     }
@@ -161,23 +161,23 @@ impl DiskCache {
 
     /// Takes room for `size` bytes more. Where there is none left as far as is known,
     /// removes the files used longest ago until there is room for some time.
-    fn make_room(&self, kind: Kind, size: u64) {
-        let bound = kind.place().2;
+    fn reserve(&self, kind: Kind, size: u64) {
+        let evict_above = kind.layout().2;
         // Numbers: a panic leaves them whole.
-        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = &mut room[kind as usize];
-        if let Some(left) = room.checked_sub(size) {
-            *room = left;
+        let mut budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);
+        let budgets = &mut budgets[kind as usize];
+        if let Some(left) = budgets.checked_sub(size) {
+            *budgets = left;
             return;
         }
-        let share = bound / SHARE;
-        self.bound(kind, bound.saturating_sub(share.max(size)));
-        *room = share.saturating_sub(size);
+        let share = evict_above / LIST_SHARE;
+        self.evict_above(kind, evict_above.saturating_sub(share.max(size)));
+        *budgets = share.saturating_sub(size);
     }
 
     /// Removes the files used longest ago that are above `most` bytes.
-    fn bound(&self, kind: Kind, most: u64) {
-        let mut files = entries(&self.folder.join(kind.place().0));
+    fn evict_above(&self, kind: Kind, most: u64) {
+        let mut files = entries(&self.folder.join(kind.layout().0));
         files.sort();
         let mut whole: u64 = files.iter().map(|(_, _, bytes)| bytes).sum();
         let old = SystemTime::now() - kind.in_use();
@@ -215,19 +215,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = DiskCache::new(folder.path());
         let answer = (5_u64, vec![0.1, 3.0], String::from("words"));
-        assert_eq!(cache.get(Kind::Answers, 7), None);
-        cache.keep(Kind::Answers, 7, &answer);
-        assert_eq!(cache.find(Kind::Answers, 7), Some(answer));
+        assert_eq!(cache.get(Kind::LruResults, 7), None);
+        cache.put_json(Kind::LruResults, 7, &answer);
+        assert_eq!(cache.get_json(Kind::LruResults, 7), Some(answer));
         assert_eq!(cache.get(Kind::Groups, 7), None, "of another kind");
-        let path = cache.path(Kind::Answers, 7);
+        let path = cache.path(Kind::LruResults, 7);
         let whole = fs::read(&path).unwrap();
         for length in 0..whole.len() {
             fs::write(&path, &whole[..length]).unwrap();
-            assert_eq!(cache.get(Kind::Answers, 7), None, "cut at {length}");
+            assert_eq!(cache.get(Kind::LruResults, 7), None, "cut at {length}");
             let mut damaged = whole.clone();
             damaged[length] ^= 1;
             fs::write(&path, damaged).unwrap();
-            assert_eq!(cache.get(Kind::Answers, 7), None, "damaged at {length}");
+            assert_eq!(cache.get(Kind::LruResults, 7), None, "damaged at {length}");
         }
     }
 
@@ -251,7 +251,7 @@ mod tests {
         assert!(cache.get(kind, 1).is_none(), "used longest ago");
         assert!(cache.get(kind, 0).is_some() && cache.get(kind, 10).is_some());
         let whole: u64 = entries(&folder.path().join("profiles")).iter().map(|file| file.2).sum();
-        assert!(whole <= kind.place().2);
+        assert!(whole <= kind.layout().2);
         cache.put(kind, 11, &vec![7; 17 << 20]);
         assert!(cache.get(kind, 11).is_none(), "one file does not fill the folder");
     }
@@ -260,7 +260,7 @@ mod tests {
     fn small_files_are_bounded_and_the_folder_is_listed_seldom() {
         let folder = tempfile::tempdir().unwrap();
         let cache = DiskCache::new(folder.path());
-        let most = usize::try_from(Kind::Times.place().2 / super::BLOCK).unwrap();
+        let most = usize::try_from(Kind::Times.layout().2 / super::BLOCK).unwrap();
         (0..3 * u128::try_from(most).unwrap() / 2).for_each(|key| {
             cache.clone().put(Kind::Times, key, b"few");
         });
@@ -278,7 +278,7 @@ mod tests {
             fs::File::create(path).unwrap().set_len(40 << 30).unwrap();
             age(&cache, Kind::Store, key, 30 * 24 * 3600);
         }
-        cache.used(Kind::Store, 0);
+        cache.touch(Kind::Store, 0);
         DiskCache::new(folder.path()).prepare(Kind::Store, 3).unwrap();
         let there = [0, 1, 2].map(|key| cache.path(Kind::Store, key).exists());
         assert_eq!(there, [true, false, false]);
@@ -288,8 +288,8 @@ mod tests {
     fn a_place_that_cannot_be_written_costs_nothing_but_time() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let cache = DiskCache::new(file.path());
-        cache.put(Kind::Answers, 1, b"few");
-        assert_eq!(cache.get(Kind::Answers, 1), None);
+        cache.put(Kind::LruResults, 1, b"few");
+        assert_eq!(cache.get(Kind::LruResults, 1), None);
         assert!(cache.prepare(Kind::Store, 1).is_err());
     }
 }

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::Xxh3;
 use gpumodel_core::units::{to_u32, to_usize};
 use gpumodel_sim::ProfileImage;
 
-use crate::cache::{DiskCache, Kind};
+use super::{DiskCache, Kind};
 
 /// Smaller profiles are found sooner than a file is read.
 const LEAST_BYTES: usize = 16 << 10;
@@ -70,16 +70,16 @@ fn encode(images: &[ProfileImage]) -> Vec<u8> {
 }
 
 fn decode(bytes: &[u8]) -> Option<Vec<ProfileImage>> {
-    let (words, odd) = bytes.as_chunks::<4>();
-    let mut words = words.iter().map(|word| u32::from_le_bytes(*word));
-    let count = words.next().filter(|_| odd.is_empty())?;
+    let (key_parts, odd) = bytes.as_chunks::<4>();
+    let mut key_parts = key_parts.iter().map(|word| u32::from_le_bytes(*word));
+    let count = key_parts.next().filter(|_| odd.is_empty())?;
     let mut images = Vec::new();
     for _ in 0..count {
-        let length = to_usize(words.next()?);
-        (length <= words.len()).then_some(())?;
-        images.push(ProfileImage::new(words.by_ref().take(length).collect()));
+        let length = to_usize(key_parts.next()?);
+        (length <= key_parts.len()).then_some(())?;
+        images.push(ProfileImage::new(key_parts.by_ref().take(length).collect()));
     }
-    (words.len() == 0).then_some(images)
+    (key_parts.len() == 0).then_some(images)
 }
 
 #[cfg(test)]
@@ -88,8 +88,8 @@ mod tests {
 
     use super::{Key, LEAST_BYTES, Profiles, decode, encode};
 
-    fn images(words: u32) -> Vec<ProfileImage> {
-        vec![ProfileImage::new((0..words).collect()), ProfileImage::default()]
+    fn images(key_parts: u32) -> Vec<ProfileImage> {
+        vec![ProfileImage::new((0..key_parts).collect()), ProfileImage::default()]
     }
 
     #[test]

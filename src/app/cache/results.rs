@@ -11,29 +11,30 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::cache::profiles::Profiles;
-use crate::cache::times::waited;
-use crate::cache::{DiskCache, Kind};
-use crate::error::RunError;
+use super::profiles::Profiles;
+use super::times::waited;
+use super::{DiskCache, Kind};
+use crate::RunError;
 
 /// Bytes that are held in memory: those that the cells of an hour need, by far.
-const HELD_BYTES: usize = 64 << 20;
+const MAX_BYTES_IN_MEMORY: usize = 64 << 20;
 
 /// The build of the program: what another one has kept is not taken for this one's.
 pub(crate) const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("GPUMODEL_BUILD"));
 
 /// Answers by their questions, and profiles of code.
 #[derive(Debug)]
-pub(crate) struct Recall {
-    held: Mutex<Answers>,
+pub(crate) struct ResultCache {
+    held: Mutex<LruResults>,
     cache: DiskCache,
     profiles: Profiles,
 }
 
-impl Recall {
+impl ResultCache {
     /// What is kept in the folder `cache`.
     pub(crate) fn new(cache: &Path) -> Self {
-        let (held, profiles) = (Mutex::new(Answers::new(HELD_BYTES)), Profiles::new(cache));
+        let (held, profiles) =
+            (Mutex::new(LruResults::new(MAX_BYTES_IN_MEMORY)), Profiles::new(cache));
         Self { held, cache: DiskCache::new(cache), profiles }
     }
 
@@ -46,18 +47,18 @@ impl Recall {
     /// another thread that asks meanwhile waits, so `work` must not wait for others.
     pub(crate) fn find<T: Serialize + DeserializeOwned>(
         &self,
-        words: &[String],
+        key_parts: &[String],
         work: impl FnOnce() -> Result<T, RunError>,
     ) -> Result<T, RunError> {
-        let key = key(words);
-        let place = lock(&self.held).place(key);
-        let mut text = waited(|| lock(&place));
+        let key = key(key_parts);
+        let slot = lock(&self.held).slot(key);
+        let mut text = waited(|| lock(&slot));
         if let Some(answer) = text.as_ref().and_then(|text| serde_json::from_str(text).ok()) {
             return Ok(answer);
         }
-        let found = match self.cache.find(Kind::Answers, key) {
+        let found = match self.cache.get_json(Kind::LruResults, key) {
             Some(answer) => Ok(answer),
-            None => work().inspect(|answer| self.cache.keep(Kind::Answers, key, answer)),
+            None => work().inspect(|answer| self.cache.put_json(Kind::LruResults, key, answer)),
         };
         *text = found.as_ref().ok().and_then(|answer| serde_json::to_string(answer).ok());
         let bytes = text.as_ref().map(String::len);
@@ -68,14 +69,14 @@ impl Recall {
 }
 
 /// The number that stands for `words` in this build.
-pub(crate) fn key(words: &[String]) -> u128 {
-    key_of(BUILD, words)
+pub(crate) fn key(key_parts: &[String]) -> u128 {
+    key_of(BUILD, key_parts)
 }
 
 /// What another build called it.
-pub(crate) fn key_of(build: &str, words: &[String]) -> u128 {
+pub(crate) fn key_of(build: &str, key_parts: &[String]) -> u128 {
     let mut text = String::from(build);
-    for word in words {
+    for word in key_parts {
         // Lengths keep words apart.
         text += &format!("\n{} {word}", word.len());
     }
@@ -88,12 +89,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// An answer as JSON, once it is there; whoever finds it out has it locked.
-pub(crate) type Place = Arc<Mutex<Option<String>>>;
+pub(crate) type Slot = Arc<Mutex<Option<String>>>;
 
 /// Answers by the numbers of their questions.
 #[derive(Debug)]
-pub(crate) struct Answers {
-    places: BTreeMap<u128, Entry>,
+pub(crate) struct LruResults {
+    slots: BTreeMap<u128, Entry>,
     most_bytes: usize,
     bytes: usize,
     /// Counts uses.
@@ -102,46 +103,46 @@ pub(crate) struct Answers {
 
 #[derive(Debug, Default)]
 struct Entry {
-    place: Place,
+    slot: Slot,
     /// 0: there is no answer yet.
     bytes: usize,
     /// When it was used last.
     used: u64,
 }
 
-impl Answers {
+impl LruResults {
     /// None, and at most so many bytes of them.
     pub(crate) fn new(most_bytes: usize) -> Self {
-        Self { places: BTreeMap::new(), most_bytes, bytes: 0, now: 0 }
+        Self { slots: BTreeMap::new(), most_bytes, bytes: 0, now: 0 }
     }
 
     /// Where the answer to the question `key` is, or will be.
-    pub(crate) fn place(&mut self, key: u128) -> Place {
+    pub(crate) fn slot(&mut self, key: u128) -> Slot {
         self.now += 1;
-        let entry = self.places.entry(key).or_default();
+        let entry = self.slots.entry(key).or_default();
         entry.used = self.now;
-        Arc::clone(&entry.place)
+        Arc::clone(&entry.slot)
     }
 
     /// The answer to `key` has come and has so many bytes; `None`: it has not. Where all
     /// are more than the bound, those that nobody used for longest go; who has their
     /// places keeps them.
     pub(crate) fn put(&mut self, key: u128, bytes: Option<usize>) {
-        let Some(entry) = self.places.get_mut(&key) else { return };
+        let Some(entry) = self.slots.get_mut(&key) else { return };
         let Some(bytes) = bytes else {
             self.bytes -= entry.bytes;
-            self.places.remove(&key);
+            self.slots.remove(&key);
             return;
         };
         self.bytes = self.bytes - entry.bytes + bytes;
         entry.bytes = bytes;
         while self.bytes > self.most_bytes {
-            let there = self.places.iter().filter(|(_, entry)| entry.bytes > 0);
+            let there = self.slots.iter().filter(|(_, entry)| entry.bytes > 0);
             let Some(oldest) = there.min_by_key(|(_, entry)| entry.used).map(|(&key, _)| key)
             else {
                 return;
             };
-            self.bytes -= self.places.remove(&oldest).map_or(0, |entry| entry.bytes);
+            self.bytes -= self.slots.remove(&oldest).map_or(0, |entry| entry.bytes);
         }
     }
 }
@@ -151,52 +152,54 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use super::{Answers, Recall, key};
+    use super::{LruResults, ResultCache, key};
 
     #[test]
     fn a_question_is_worked_on_once_also_by_those_who_come_later() {
         let cache = tempfile::tempdir().unwrap();
         let asked = AtomicU32::new(0);
-        let words = [String::from("how long"), String::from("a")];
-        let ask = |recall: &Recall| {
+        let key_parts = [String::from("how long"), String::from("a")];
+        let ask = |results: &ResultCache| {
             let work = || {
                 asked.fetch_add(1, Ordering::Relaxed);
                 Ok((0.1 + 0.2, vec![u64::MAX]))
             };
-            recall.find(&words, work).unwrap()
+            results.find(&key_parts, work).unwrap()
         };
-        let recall = Recall::new(cache.path());
+        let results = ResultCache::new(cache.path());
         std::thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| assert_eq!(ask(&recall), (0.1 + 0.2, vec![u64::MAX])));
+                scope.spawn(|| assert_eq!(ask(&results), (0.1 + 0.2, vec![u64::MAX])));
             }
         });
-        assert_eq!(ask(&Recall::new(cache.path())).1, [u64::MAX]);
+        assert_eq!(ask(&ResultCache::new(cache.path())).1, [u64::MAX]);
         assert_eq!(asked.into_inner(), 1);
     }
 
     #[test]
     fn words_are_kept_apart() {
-        let of = |words: &[&str]| key(&words.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let of = |key_parts: &[&str]| {
+            key(&key_parts.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
         assert_ne!(of(&["a", "b"]), of(&["a\n1 b"]));
         assert_ne!(of(&["ab"]), of(&["a", "b"]));
     }
 
     #[test]
     fn those_used_last_are_held_within_the_bound() {
-        let mut answers = Answers::new(100);
-        let held = |answers: &Answers| answers.places.keys().copied().collect::<Vec<_>>();
-        let working = answers.place(9);
+        let mut answers = LruResults::new(100);
+        let held = |answers: &LruResults| answers.slots.keys().copied().collect::<Vec<_>>();
+        let working = answers.slot(9);
         for key in 0..4 {
-            answers.place(key);
+            answers.slot(key);
             answers.put(key, Some(30));
-            answers.place(0);
+            answers.slot(0);
         }
         assert_eq!(held(&answers), [0, 2, 3, 9], "1 was not used since; nobody knows 9 yet");
-        assert!(Arc::ptr_eq(&working, &answers.place(9)));
+        assert!(Arc::ptr_eq(&working, &answers.slot(9)));
         answers.put(9, Some(500));
         assert_eq!((held(&answers), answers.bytes), (vec![], 0), "too large for all");
-        answers.place(5);
+        answers.slot(5);
         answers.put(5, None);
         assert_eq!(held(&answers), [], "no answer, no place");
     }

@@ -11,24 +11,24 @@ use gpumodel_core::isa::Code;
 use gpumodel_trace::workload::{self, LaunchRecords, SynthError, Workload};
 use gpumodel_trace::{ConvertRequest, Launches, Progress, Store, TakeRecord, TraceError};
 
-use crate::cache::results::key;
-use crate::cache::{DiskCache, Kind};
-use crate::error::RunError;
+use super::results::key;
+use super::{DiskCache, Kind};
+use crate::RunError;
 
 /// The store of a trace: converted into `cache` unless that was done before, the
 /// source has not changed and what was kept is whole. What was remarked while
 /// converting comes with it.
-pub(crate) fn converted(
+pub(crate) fn trace_store(
     path: &Path,
     cache: &Path,
     progress: &dyn Progress,
 ) -> Result<(PathBuf, Vec<String>), RunError> {
-    kept_or_made(source_key(path)?, cache, |stored| convert(path, stored, cache, progress))
+    cached_or_made(source_key(path)?, cache, |stored| convert(path, stored, cache, progress))
 }
 
 /// The store of a workload model at a scale: made in `cache` unless this build of the program has
 /// made it before of the same text.
-pub(crate) fn modelled(
+pub(crate) fn model_store(
     (workload, scale): (&str, f64),
     models: Option<&Path>,
     cache: &Path,
@@ -36,22 +36,23 @@ pub(crate) fn modelled(
 ) -> Result<(PathBuf, Vec<String>), RunError> {
     let files = crate::models(models)?;
     let workload = Workload::load_scaled(workload, &files, scale)?;
-    let words = ["synth", workload.name(), workload.text(), &scale.to_string()].map(String::from);
-    kept_or_made(key(&words), cache, |stored| {
+    let key_parts =
+        ["synth", workload.name(), workload.text(), &scale.to_string()].map(String::from);
+    cached_or_made(key(&key_parts), cache, |stored| {
         let records = ModelRecords::new(&workload)?;
         let report = gpumodel_trace::convert_launches(&records, stored, progress);
         let remarked = |warnings: Vec<String>| warnings.into_iter().chain(workload.remark());
-        report.map(|report| remarked(report.warnings).collect()).map_err(|error| {
-            match told(error) {
-                Ok(error) => RunError::from(error),
-                Err(error) => unwritten(error, cache),
-            }
+        report.map(|report| remarked(report.warnings).collect()).map_err(|error| match synth_error(
+            error,
+        ) {
+            Ok(error) => RunError::from(error),
+            Err(error) => cache_error(error, cache),
         })
     })
 }
 
 /// An error of writing is about the cache.
-fn unwritten(error: TraceError, cache: &Path) -> RunError {
+fn cache_error(error: TraceError, cache: &Path) -> RunError {
     match error {
         TraceError::Output(source) | TraceError::Io { what: "write", source, .. } => {
             RunError::Cache { path: cache.to_path_buf(), source }
@@ -62,7 +63,7 @@ fn unwritten(error: TraceError, cache: &Path) -> RunError {
 
 /// The store called `key` in `cache`: what is there, if it is whole, or what `make`
 /// writes to its path; with what was remarked on it.
-fn kept_or_made(
+fn cached_or_made(
     key: u128,
     cache: &Path,
     make: impl FnOnce(&Path) -> Result<Vec<String>, RunError>,
@@ -73,12 +74,12 @@ fn kept_or_made(
     // A run that was ended may have left a store without notes: that is no damage.
     let there = stored.exists() && notes.exists();
     if there && let Some(notes) = whole(&kept, key) {
-        kept.used(Kind::Store, key);
+        kept.touch(Kind::Store, key);
         return Ok((stored, notes));
     }
     let stored = kept.prepare(Kind::Store, key).map_err(failed)?;
     let mut warnings = make(&stored)?;
-    kept.keep(Kind::Notes, key, &warnings);
+    kept.put_json(Kind::Notes, key, &warnings);
     if there {
         warnings.push("what the cache kept of it was damaged: made again".to_owned());
     }
@@ -88,7 +89,7 @@ fn kept_or_made(
 /// The notes of a store that is kept; `None` when it or they are damaged.
 fn whole(kept: &DiskCache, key: u128) -> Option<Vec<String>> {
     Store::open(&kept.path(Kind::Store, key)).and_then(|store| store.check_blocks()).ok()?;
-    kept.find(Kind::Notes, key)
+    kept.get_json(Kind::Notes, key)
 }
 
 fn convert(
@@ -101,7 +102,7 @@ fn convert(
     let output = stored.to_path_buf();
     let request = ConvertRequest { inputs, output, ..ConvertRequest::default() };
     let report = gpumodel_trace::convert(&request, progress);
-    report.map(|report| report.warnings).map_err(|error| unwritten(error, cache))
+    report.map(|report| report.warnings).map_err(|error| cache_error(error, cache))
 }
 
 /// A number that changes when the source, or the program, does: names, sizes and
@@ -188,7 +189,7 @@ impl Launches for ModelRecords<'_> {
 }
 
 /// What a workload model says in an error of making its records; other errors come back.
-pub(crate) fn told(error: TraceError) -> Result<SynthError, TraceError> {
+pub(crate) fn synth_error(error: TraceError) -> Result<SynthError, TraceError> {
     let TraceError::Io { what: "make", path, source } = error else { return Err(error) };
     source.downcast().map_err(|source| TraceError::Io { what: "make", path, source })
 }

@@ -4,14 +4,14 @@ use std::cell::Cell;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::cache::results::key;
-use crate::cache::{DiskCache, Kind};
+use super::results::key;
+use super::{DiskCache, Kind};
 
 /// What is known.
 #[derive(Debug)]
-pub(crate) struct Seconds(DiskCache);
+pub(crate) struct RunTimes(DiskCache);
 
-impl Seconds {
+impl RunTimes {
     /// What the folder `cache` knows.
     pub(crate) fn new(cache: &Path) -> Self {
         Self(DiskCache::new(cache))
@@ -60,18 +60,19 @@ pub(crate) fn waited<T>(wait: impl FnOnce() -> T) -> T {
 
 #[cfg(test)]
 mod tests {
-    use super::{Duration, Seconds, measured, waited};
     use std::thread::sleep;
+
+    use super::{Duration, RunTimes, measured, waited};
 
     #[test]
     fn the_longest_time_is_known() {
         let folder = tempfile::tempdir().unwrap();
         let cache = folder.path().join("cache");
-        let seconds = Seconds::new(&cache);
+        let seconds = RunTimes::new(&cache);
         assert_eq!(seconds.micros("a"), None);
         seconds.add("a", Duration::from_micros(9));
         seconds.add("a", Duration::from_micros(3));
-        assert_eq!(Seconds::new(&cache).micros("a"), Some(9));
+        assert_eq!(RunTimes::new(&cache).micros("a"), Some(9));
         assert_eq!(seconds.micros("b"), None);
     }
 

@@ -9,11 +9,11 @@ use gpumodel_core::units::{WholeFile, check_writable};
 use gpumodel_report::results::Analysis;
 use gpumodel_trace::sources;
 
-use crate::cli::Outcome;
-use crate::cli::options::{FilterArguments, cache_folder};
-use crate::cli::output::{spare, stdout, write_text};
-use crate::cli::progress::with_bars;
-use crate::{AnalyzeRequest, AppName, SampleRequest, Until, analyze};
+use super::Outcome;
+use super::options::{FilterArguments, cache_folder};
+use super::output::{check_overwrites, stdout, write_text};
+use super::progress::with_bars;
+use crate::{AnalyzeRequest, AppName, Ending, SampleRequest, analyze};
 
 /// Analyzes applications on a machine: cycles, stalls, caches, DRAM
 ///
@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     /// --window, then gives up what it holds), `first-run` (who is early begins anew
     /// until all have finished once; also `first-run,cycles=N`)
     #[arg(long, value_name = "END", default_value_t)]
-    until: Until,
+    until: Ending,
     /// The first N cycles of each application alone: what `targets` asks of each, and
     /// what `targets` and `cycles` are compared with. Targets are looked at every 64
     /// cycles
@@ -141,9 +141,12 @@ fn check_width(arguments: &Arguments) -> Result<(), String> {
 /// worked for.
 fn check_outputs(arguments: &Arguments) -> Result<(), Box<dyn Error + Send + Sync>> {
     let (inputs, json) = (read_by(arguments), arguments.json.as_deref());
-    spare(&inputs, &[("--json", json)])?;
+    check_overwrites(&inputs, &[("--json", json)])?;
     if let Some(folder) = &arguments.report {
-        spare(&inputs, &[("--report", Some(folder.join(gpumodel_report::RECORD).as_path()))])?;
+        check_overwrites(
+            &inputs,
+            &[("--report", Some(folder.join(gpumodel_report::RECORD).as_path()))],
+        )?;
         check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
     }
     if let Some(path) = json.filter(|path| *path != Path::new("-")) {

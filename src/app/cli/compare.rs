@@ -11,9 +11,9 @@ use gpumodel_report::results::{
 };
 use gpumodel_report::table;
 
-use crate::cli::Outcome;
-use crate::cli::output::{check_svg, spare, write_text};
-use crate::cli::records::{Records, read_all, sources};
+use super::Outcome;
+use super::output::{check_overwrites, check_svg, write_text};
+use super::records::{Records, read_all, sources};
 
 /// Results beside a reference table: cycles, hit rates and DRAM bytes with their errors.
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let mut inputs = sources(&arguments.records);
     inputs.push(arguments.reference.clone());
     let outputs = [("--json", arguments.json.as_deref()), ("-o", arguments.output.as_deref())];
-    spare(&inputs, &outputs)?;
+    check_overwrites(&inputs, &outputs)?;
     let Records { all: mut records, from } = read_all(&arguments.records)?;
     alone_once(&mut records);
     let reference = ReferenceTable::read(&arguments.reference)?;

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use gpumodel_core::units::{ByteCount, Scratch};
 use gpumodel_trace::{ConvertReport, ConvertRequest, Store, TraceError, convert, export};
 
-use crate::cli::Outcome;
-use crate::cli::options::{FilterArguments, memory};
-use crate::cli::progress::with_bar;
+use super::Outcome;
+use super::options::{FilterArguments, memory};
+use super::progress::with_bar;
 
 /// Converts NVBit-style traces to one memory-mapped store.
 #[derive(Debug, clap::Args)]
@@ -30,8 +30,8 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "OUT.gpt")]
     output: PathBuf,
     /// What to write: a store, or a new folder of grouped traces and their list
-    #[arg(long, value_enum, default_value_t = Form::Store)]
-    to: Form,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Store)]
+    to: OutputFormat,
     #[command(flatten)]
     filter: FilterArguments,
     /// How much of a raw trace's records to hold in memory, as 512M or 2G; more
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
 
 /// What a conversion writes.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Form {
+enum OutputFormat {
     Store,
     Traceg,
 }
@@ -51,11 +51,11 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let Arguments { inputs, output, filter, memory, to } = arguments;
     let request = ConvertRequest { inputs, output, filter: filter.into(), memory };
     match to {
-        Form::Store if request.inputs.iter().any(|input| Store::recognise(input)) => {
+        OutputFormat::Store if request.inputs.iter().any(|input| Store::recognise(input)) => {
             return Err("an input is a store already; `--to traceg` writes one as text".into());
         }
-        Form::Store => tell(&converted(&request)?),
-        Form::Traceg => to_text(&request)?,
+        OutputFormat::Store => tell(&converted(&request)?),
+        OutputFormat::Traceg => to_text(&request)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -10,8 +10,8 @@ use clap::{Args, ValueEnum};
 use gpumodel_core::units::WholeFile;
 use gpumodel_report::results::DramRecord;
 
-use crate::cli::Outcome;
-use crate::cli::output::{spare, stdout, write_text};
+use super::Outcome;
+use super::output::{check_overwrites, stdout, write_text};
 use crate::{DramJob, RequestFormat};
 
 const EXAMPLES: &str = "\
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     inputs.retain(|path| path.is_file());
     let outputs =
         [("--commands", arguments.commands.as_deref()), ("--json", arguments.json.as_deref())];
-    spare(&inputs, &outputs)?;
+    check_overwrites(&inputs, &outputs)?;
     let models = crate::models(arguments.models.as_deref())?;
     let job = DramJob::new(&arguments.spec, &models, &arguments.changes)?;
     let format = match arguments.format {

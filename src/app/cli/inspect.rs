@@ -12,8 +12,8 @@ use gpumodel_core::units::Dim3;
 use gpumodel_report::plain_name;
 use gpumodel_trace::{Command, KernelSummary, Store, Survey, TraceError};
 
-use crate::cli::Outcome;
-use crate::cli::output::{spare, stdout, write_text};
+use super::Outcome;
+use super::output::{check_overwrites, stdout, write_text};
 
 /// Longest kernel name in the table.
 const NAME_CHARACTERS: usize = 40;
@@ -109,7 +109,10 @@ struct KernelRow {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
-    spare(std::slice::from_ref(&arguments.store), &[("--json", arguments.json.as_deref())])?;
+    check_overwrites(
+        std::slice::from_ref(&arguments.store),
+        &[("--json", arguments.json.as_deref())],
+    )?;
     let store = match open(&arguments) {
         Ok(store) => store,
         Err(error @ TraceError::Store { .. }) if arguments.verify => return Ok(damaged(&error)),

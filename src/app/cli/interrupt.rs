@@ -12,16 +12,17 @@ use gpumodel_core::units::remove_unfinished;
 pub(super) const INTERRUPTED: u8 = 130;
 
 /// What is said where an interrupt ends the program at once.
-const ENDED: &str = "interrupted: outputs that were not finished are removed";
+const ENDED_MESSAGE: &str = "interrupted: outputs that were not finished are removed";
 
 /// The first interrupt only asks.
-static GENTLE: AtomicBool = AtomicBool::new(false);
+static GRACEFUL: AtomicBool = AtomicBool::new(false);
 
 /// It has asked.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
 /// What is said where the first interrupt only asks.
-const ASKED: &str = "interrupted: what runs is finished first; interrupt again to stop now";
+const GRACEFUL_MESSAGE: &str =
+    "interrupted: what runs is finished first; interrupt again to stop now";
 
 /// Ends the program at an interrupt, without outputs that are not finished: by a terminal,
 /// by its hang-up and by `kill`, unless the program was started to ignore the latter two.
@@ -30,13 +31,13 @@ pub(super) fn listen() {
     keep_ignored();
     // Without a handler an interrupt still ends the program, only less tidily.
     let _ = ctrlc::set_handler(|| {
-        if GENTLE.load(Ordering::SeqCst) {
+        if GRACEFUL.load(Ordering::SeqCst) {
             if !STOPPED.swap(true, Ordering::SeqCst) {
-                tell(ASKED);
+                tell(GRACEFUL_MESSAGE);
                 return;
             }
         } else {
-            tell(ENDED);
+            tell(ENDED_MESSAGE);
         }
         remove_unfinished();
         std::process::exit(INTERRUPTED.into());
@@ -49,8 +50,8 @@ fn tell(words: &str) {
 }
 
 /// Lets the first interrupt only be asked for by [`stopped`].
-pub(super) fn ask_first() {
-    GENTLE.store(true, Ordering::SeqCst);
+pub(super) fn stop_gracefully() {
+    GRACEFUL.store(true, Ordering::SeqCst);
 }
 
 /// Whether an interrupt has asked to stop.

@@ -10,9 +10,9 @@ use serde_json::json;
 
 use gpumodel_sim::config::{ImportLabel, Resolved, import_accelsim};
 
+use super::Outcome;
+use super::output::{check_overwrites, stdout, write_text};
 use crate::check_memory;
-use crate::cli::Outcome;
-use crate::cli::output::{spare, stdout, write_text};
 
 /// Machine descriptions: list them, show one, check a file, import one.
 #[derive(Debug, Args)]
@@ -127,7 +127,7 @@ fn run_list(list: &List) -> Outcome {
 
 fn run_show(show: &Show) -> Outcome {
     let file = Some(PathBuf::from(&show.machine)).filter(|path| path.is_file());
-    spare(file.as_slice(), &[("--json", show.json.as_deref())])?;
+    check_overwrites(file.as_slice(), &[("--json", show.json.as_deref())])?;
     let models = crate::models(show.models.as_deref())?;
     let resolved = models.machine(&show.machine, &show.overrides)?;
     check_memory(&resolved.machine, &models)?;
@@ -152,27 +152,27 @@ fn run_show(show: &Show) -> Outcome {
 fn run_check(check: &Check) -> Outcome {
     let models = crate::models(check.models.as_deref())?;
     let (resolved, problems) = models.examine(&check.file, &[])?;
-    let mut wrong: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let mut invalid: Vec<String> = problems.iter().map(ToString::to_string).collect();
     // A memory is put together from counts that are right.
-    if wrong.is_empty()
+    if invalid.is_empty()
         && let Err(error) = check_memory(&resolved.machine, &models)
     {
-        wrong.push(format!("machine, memory standard and mapping go together: {error}"));
+        invalid.push(format!("machine, memory standard and mapping go together: {error}"));
     }
     let mut out = stdout();
-    if wrong.is_empty() {
+    if invalid.is_empty() {
         let count = resolved.provenance.len();
         writeln!(out, "{}: right, {count} values with their sources", check.file)?;
         return Ok(ExitCode::SUCCESS);
     }
-    for problem in wrong {
+    for problem in invalid {
         writeln!(out, "{}: {problem}", check.file)?;
     }
     Ok(ExitCode::from(1))
 }
 
 fn run_import(import: &Import) -> Outcome {
-    spare(&import.files, &[("-o", import.output.as_deref())])?;
+    check_overwrites(&import.files, &[("-o", import.output.as_deref())])?;
     let file = import.output.as_deref().filter(|path| *path != Path::new("-"));
     let stem = file.and_then(Path::file_stem);
     let name = import

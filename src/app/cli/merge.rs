@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use gpumodel_report::results::SweepFiles;
 use gpumodel_report::table;
 
-use crate::cli::Outcome;
-use crate::cli::output::stdout;
-use crate::cli::sweep::failures;
+use super::Outcome;
+use super::output::stdout;
+use super::sweep::failures;
 use crate::{MergeRequest, merge};
 
 /// Joins folders of `gpumodel sweep` into a new one

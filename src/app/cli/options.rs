@@ -29,12 +29,12 @@ impl From<FilterArguments> for Filter {
 }
 
 /// Nothing runs in less: whoever types less has left out the unit.
-const LEAST: ByteCount = ByteCount(1 << 20);
+const MIN_MEMORY: ByteCount = ByteCount(1 << 20);
 
 /// Reads an amount of memory, as `512M` or `2G`.
 pub(super) fn memory(typed: &str) -> Result<ByteCount, String> {
     let size: ByteCount = typed.parse()?;
-    (size >= LEAST).then_some(size).ok_or_else(|| String::from("expected at least 1M"))
+    (size >= MIN_MEMORY).then_some(size).ok_or_else(|| String::from("expected at least 1M"))
 }
 
 /// Where converted traces are kept: [`named_cache`], else `gpumodel` in the user's cache

@@ -61,7 +61,10 @@ pub(super) fn check_svg(path: &Path) -> Result<(), String> {
 ///
 /// Standard output (`-`), devices and pipes replace nothing. An input may be a name that is
 /// no file.
-pub(super) fn spare(inputs: &[PathBuf], outputs: &[(&str, Option<&Path>)]) -> Result<(), String> {
+pub(super) fn check_overwrites(
+    inputs: &[PathBuf],
+    outputs: &[(&str, Option<&Path>)],
+) -> Result<(), String> {
     let read: Vec<PathBuf> = inputs.iter().filter_map(|path| path.canonicalize().ok()).collect();
     let mut written: Vec<(&str, PathBuf)> = Vec::new();
     for &(option, path) in outputs {
@@ -100,7 +103,7 @@ mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
 
-    use super::{check_svg, spare};
+    use super::{check_overwrites, check_svg};
 
     #[test]
     fn names_of_other_pictures_are_refused_with_the_way_to_them() {
@@ -126,7 +129,7 @@ mod tests {
             fs::write(at(name), "mine").unwrap();
         }
         let inputs = [at("a.json"), at("cells"), PathBuf::from("v100")];
-        let said = |name: &str| spare(&inputs, &[("--json", Some(at(name).as_path()))]);
+        let said = |name: &str| check_overwrites(&inputs, &[("--json", Some(at(name).as_path()))]);
         for name in ["a.json", "cells/../a.json", "cells/k.json"] {
             let error = said(name).unwrap_err();
             assert!(error.contains("and --json would replace it"), "{error}");
@@ -135,7 +138,10 @@ mod tests {
         for name in ["b.json", "new.json", "cells/new.json", "nowhere/a.json"] {
             assert_eq!(said(name), Ok(()), "{name}");
         }
-        assert_eq!(spare(&inputs, &[("--json", Some(Path::new("-"))), ("-o", None)]), Ok(()));
+        assert_eq!(
+            check_overwrites(&inputs, &[("--json", Some(Path::new("-"))), ("-o", None)]),
+            Ok(())
+        );
     }
 
     #[test]
@@ -143,7 +149,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (one, same) = (folder.path().join("x"), folder.path().join("./x"));
         let outputs = [("-o", Some(one.as_path())), ("--csv", Some(same.as_path()))];
-        let error = spare(&[], &outputs).unwrap_err();
+        let error = check_overwrites(&[], &outputs).unwrap_err();
         assert!(error.contains("by -o and by --csv; give one of them another"), "{error}");
     }
 
@@ -154,9 +160,9 @@ mod tests {
         let (input, link) = (folder.path().join("a"), folder.path().join("b"));
         fs::write(&input, "mine").unwrap();
         std::os::unix::fs::symlink(&input, &link).unwrap();
-        assert!(spare(&[input], &[("--json", Some(link.as_path()))]).is_err());
+        assert!(check_overwrites(&[input], &[("--json", Some(link.as_path()))]).is_err());
         let null = Path::new("/dev/null");
         let outputs = [("-o", Some(null)), ("--json", Some(null))];
-        assert_eq!(spare(&[null.to_path_buf()], &outputs), Ok(()));
+        assert_eq!(check_overwrites(&[null.to_path_buf()], &outputs), Ok(()));
     }
 }

@@ -13,9 +13,9 @@ use gpumodel_report::results::{
     refuse_ambiguous_apps, refuse_duplicate_rows,
 };
 
-use crate::cli::Outcome;
-use crate::cli::output::{check_svg, spare, stdout, write_text};
-use crate::cli::records::{Records, read_all, sources};
+use super::Outcome;
+use super::output::{check_overwrites, check_svg, stdout, write_text};
+use super::records::{Records, read_all, sources};
 
 /// Draws a figure as SVG from records alone.
 #[derive(Debug, Args)]
@@ -88,7 +88,10 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     check_svg(output)?;
     let mut inputs = sources(&arguments.records);
     inputs.extend(arguments.reference.clone());
-    spare(&inputs, &[("-o", Some(output.as_path())), ("--csv", arguments.csv.as_deref())])?;
+    check_overwrites(
+        &inputs,
+        &[("-o", Some(output.as_path())), ("--csv", arguments.csv.as_deref())],
+    )?;
     let (records, table) = read(&arguments, figure)?;
     let comparison = table.map(|table| Comparison::new(&records, &table, None));
     let drawing = figure.draw(&input(&arguments, &records, comparison.as_ref())?)?;

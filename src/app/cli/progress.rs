@@ -13,8 +13,8 @@ use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use gpumodel_core::units::to_u64;
 use gpumodel_trace::{Progress, Silent};
 
-use crate::cli::interrupt;
-use crate::{SweepEnd, SweepWatch, Watch};
+use super::interrupt;
+use crate::{SweepProgress, SweepWatch, Watch};
 
 /// One bar.
 struct Bar(ProgressBar);
@@ -83,8 +83,8 @@ impl Watch for Bars {
 
 /// The stages of an analysis, of which a log tells.
 struct Lines {
-    converting: Arc<Stage>,
-    running: Arc<Stage>,
+    converting: Arc<Phase>,
+    running: Arc<Phase>,
 }
 
 impl Watch for Lines {
@@ -102,13 +102,13 @@ enum Shown {
     /// Bars of what is converted and of cells.
     Bars(Bar, Bar),
     /// Stages of the same, of which a log tells.
-    Lines(Arc<Stage>, Arc<Stage>),
+    Lines(Arc<Phase>, Arc<Phase>),
 }
 
 /// Who watches a sweep: shows its progress and listens for interrupts.
 struct SweepShown {
     shown: Shown,
-    pace: Arc<Pace>,
+    rate: Arc<SweepRate>,
 }
 
 impl Watch for SweepShown {
@@ -125,8 +125,8 @@ impl Watch for SweepShown {
 }
 
 impl SweepWatch for SweepShown {
-    fn begin(&self, so_far: SweepEnd) {
-        self.pace.begin(so_far);
+    fn begin(&self, so_far: SweepProgress) {
+        self.rate.begin(so_far);
         let ended = so_far.done + so_far.failed;
         let all = to_u64(ended + so_far.left);
         match &self.shown {
@@ -134,7 +134,7 @@ impl SweepWatch for SweepShown {
             Shown::Bars(converting, cells) => {
                 converting.0.finish_and_clear();
                 cells.begin(all);
-                cells.0.set_message(self.pace.words());
+                cells.0.set_message(self.rate.words());
                 cells.0.set_position(to_u64(ended));
                 // Rate and time left are those of this run.
                 cells.0.reset_eta();
@@ -144,12 +144,12 @@ impl SweepWatch for SweepShown {
     }
 
     fn ended(&self, done: bool) {
-        self.pace.add(done);
+        self.rate.add(done);
         match &self.shown {
             Shown::Lines(_, cells) => cells.advance(1),
             Shown::Bars(_, cells) => {
                 cells.advance(1);
-                cells.0.set_message(self.pace.words());
+                cells.0.set_message(self.rate.words());
             }
         }
     }
@@ -186,9 +186,9 @@ pub(super) fn with_bar<T>(work: impl FnOnce(&dyn Progress) -> T) -> T {
     if io::stderr().is_terminal() {
         return work(&Bar::new(BYTES));
     }
-    let stage = Stage::new(OF_BYTES);
-    let _log = Log::new(vec![Arc::clone(&stage)], EVERY, tell);
-    work(&*stage)
+    let phase = Phase::new(OF_BYTES);
+    let _log = Log::new(vec![Arc::clone(&phase)], LOG_INTERVAL, tell);
+    work(&*phase)
 }
 
 /// Analyzes with its progress where somebody can see it.
@@ -196,34 +196,34 @@ pub(super) fn with_bars<T>(work: impl FnOnce(&dyn Watch) -> T) -> T {
     if io::stderr().is_terminal() {
         return work(&Bars { converting: Bar::new(BYTES), running: Bar::new(INSTRUCTIONS) });
     }
-    let lines = Lines { converting: Stage::new(OF_BYTES), running: Stage::new(OF_INSTRUCTIONS) };
-    let stages = vec![Arc::clone(&lines.converting), Arc::clone(&lines.running)];
-    let _log = Log::new(stages, EVERY, tell);
+    let lines = Lines { converting: Phase::new(OF_BYTES), running: Phase::new(OF_INSTRUCTIONS) };
+    let phases = vec![Arc::clone(&lines.converting), Arc::clone(&lines.running)];
+    let _log = Log::new(phases, LOG_INTERVAL, tell);
     work(&lines)
 }
 
 /// Sweeps with its progress where somebody can see it.
 pub(super) fn with_sweep_bars<T>(work: impl FnOnce(&dyn SweepWatch) -> T) -> T {
-    let pace = Arc::new(Pace::default());
+    let rate = Arc::new(SweepRate::default());
     if io::stderr().is_terminal() {
         let shown = Shown::Bars(Bar::new(BYTES), Bar::new(CELLS));
-        return work(&SweepShown { shown, pace });
+        return work(&SweepShown { shown, rate });
     }
-    let stages = [Stage::new(OF_BYTES), Stage::new(OF_CELLS)];
-    let told = Arc::clone(&pace);
-    let _log = Log::new(stages.to_vec(), EVERY, move |line: &str| tell(&told.after(line)));
-    let [converting, cells] = stages;
-    work(&SweepShown { shown: Shown::Lines(converting, cells), pace })
+    let phases = [Phase::new(OF_BYTES), Phase::new(OF_CELLS)];
+    let status = Arc::clone(&rate);
+    let _log = Log::new(phases.to_vec(), LOG_INTERVAL, move |line: &str| tell(&status.after(line)));
+    let [converting, cells] = phases;
+    work(&SweepShown { shown: Shown::Lines(converting, cells), rate })
 }
 
 /// Length of a stage whose end nobody knows.
 const UNKNOWN: u64 = u64::MAX;
 /// How often a log hears of work under way.
-pub(super) const EVERY: Duration = Duration::from_secs(30);
+pub(super) const LOG_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Work under way: what is counted, as `trace bytes converted`.
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(super) struct Phase {
     what: &'static str,
     /// How much is done, and of how much.
     done: AtomicU64,
@@ -240,7 +240,7 @@ struct Begun {
     done: u64,
 }
 
-impl Stage {
+impl Phase {
     pub(super) fn new(what: &'static str) -> Arc<Self> {
         let (done, length) = (AtomicU64::new(0), AtomicU64::new(0));
         Arc::new(Self { what, done, length, begun: Mutex::default() })
@@ -260,7 +260,7 @@ impl Stage {
 
     /// How far it is, with the time that is left where that can be told; `None`: it has not
     /// begun, or has ended.
-    fn told(&self) -> Option<String> {
+    fn status(&self) -> Option<String> {
         let (done, length) =
             (self.done.load(Ordering::Relaxed), self.length.load(Ordering::Relaxed));
         let begun = self.begun();
@@ -290,7 +290,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
 }
 
-impl Progress for Stage {
+impl Progress for Phase {
     fn begin(&self, length: u64) {
         self.begin_at(0, length);
     }
@@ -320,14 +320,14 @@ pub(super) struct Log {
 impl Log {
     /// Gives `say` a line about the last one of `stages` that is under way, each `every`.
     pub(super) fn new(
-        stages: Vec<Arc<Stage>>,
+        phases: Vec<Arc<Phase>>,
         every: Duration,
         say: impl Fn(&str) + Send + 'static,
     ) -> Self {
         let (end, ended) = channel();
         let tell = move || {
             while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                if let Some(line) = stages.iter().rev().find_map(|stage| stage.told()) {
+                if let Some(line) = phases.iter().rev().find_map(|phase| phase.status()) {
                     say(&line);
                 }
             }
@@ -350,20 +350,20 @@ impl Drop for Log {
 
 /// The cells of a sweep, as they end.
 #[derive(Debug, Default)]
-pub(super) struct Pace(Mutex<Option<Count>>);
+pub(super) struct SweepRate(Mutex<Option<Count>>);
 
 /// What is known once the sweep has begun.
 #[derive(Debug)]
 struct Count {
-    cells: SweepEnd,
+    cells: SweepProgress,
     begun: Instant,
     /// Cells that have ended since.
     new: usize,
 }
 
-impl Pace {
+impl SweepRate {
     /// The first cell is about to run.
-    pub(super) fn begin(&self, so_far: SweepEnd) {
+    pub(super) fn begin(&self, so_far: SweepProgress) {
         *self.count() = Some(Count { cells: so_far, begun: Instant::now(), new: 0 });
     }
 
@@ -380,8 +380,9 @@ impl Pace {
     /// How far it is; empty before it has begun.
     pub(super) fn words(&self) -> String {
         let count = self.count();
-        let told = count.as_ref().map(|count| words(count.cells, count.new, count.begun.elapsed()));
-        told.unwrap_or_default()
+        let status =
+            count.as_ref().map(|count| words(count.cells, count.new, count.begun.elapsed()));
+        status.unwrap_or_default()
     }
 
     /// The line of a log with it.
@@ -397,8 +398,8 @@ impl Pace {
 }
 
 /// The cells, and their rate where `new` have ended in `time`.
-fn words(cells: SweepEnd, new: usize, time: Duration) -> String {
-    let SweepEnd { done, failed, left } = cells;
+fn words(cells: SweepProgress, new: usize, time: Duration) -> String {
+    let SweepProgress { done, failed, left } = cells;
     let text = format!("{done} done, {failed} failed, {left} left");
     if new == 0 || time.is_zero() {
         return text;
@@ -416,41 +417,41 @@ mod tests {
 
     use gpumodel_trace::Progress;
 
-    use super::{Log, Pace, Stage, SweepEnd, words};
+    use super::{Log, Phase, SweepProgress, SweepRate, words};
 
     #[test]
     fn the_log_tells_of_the_last_stage_under_way() {
-        let stages = [Stage::new("bytes"), Stage::new("cells")];
-        let (tell, told) = channel();
+        let phases = [Phase::new("bytes"), Phase::new("cells")];
+        let (tell, status) = channel();
         let say = move |line: &str| drop(tell.send(line.to_owned()));
-        let log = Log::new(stages.to_vec(), Duration::from_millis(2), say);
-        let next = || told.recv_timeout(Duration::from_secs(60)).unwrap();
-        stages[0].begin(200);
+        let log = Log::new(phases.to_vec(), Duration::from_millis(2), say);
+        let next = || status.recv_timeout(Duration::from_secs(60)).unwrap();
+        phases[0].begin(200);
         assert_eq!(next(), "0 of 200 bytes (0 %)", "no estimate without progress");
-        stages[1].begin_at(5, 20);
+        phases[1].begin_at(5, 20);
         let line = std::iter::repeat_with(next).find(|line| line.contains("cells"));
         assert_eq!(line.unwrap(), "5 of 20 cells (25 %)", "what was done before says nothing");
-        stages[1].advance(5);
+        phases[1].advance(5);
         let line = std::iter::repeat_with(next).find(|line| line.starts_with("10 of")).unwrap();
         assert!(line.starts_with("10 of 20 cells (50 %), about "), "{line}");
         assert!(line.ends_with(" to go"), "{line}");
-        stages[1].advance(10);
+        phases[1].advance(10);
         let line = std::iter::repeat_with(next).find(|line| line.contains("bytes"));
         assert!(line.is_some(), "a stage that has ended is not told of");
-        stages[0].more(100);
-        stages[0].more(200);
+        phases[0].more(100);
+        phases[0].more(200);
         let line = std::iter::repeat_with(next).find(|line| line.contains("of 500 bytes"));
         assert!(line.is_some(), "what is converted side by side adds up");
-        stages[1].begin_unknown();
-        stages[1].advance(7);
+        phases[1].begin_unknown();
+        phases[1].advance(7);
         let line = std::iter::repeat_with(next).find(|line| line == "7 cells");
         assert!(line.is_some(), "without an end there is no share of it");
         drop(log);
-        while told.try_recv().is_ok() {}
-        assert!(told.recv().is_err(), "nothing is said after the end");
+        while status.try_recv().is_ok() {}
+        assert!(status.recv().is_err(), "nothing is said after the end");
     }
 
-    const CELLS: SweepEnd = SweepEnd { done: 10, failed: 2, left: 28 };
+    const CELLS: SweepProgress = SweepProgress { done: 10, failed: 2, left: 28 };
 
     #[test]
     fn the_rate_is_that_of_this_run() {
@@ -463,13 +464,13 @@ mod tests {
 
     #[test]
     fn cells_count_where_they_belong() {
-        let pace = Pace::default();
-        pace.add(true);
-        assert_eq!(pace.after("7 bytes"), "7 bytes", "it has not begun");
-        pace.begin(CELLS);
-        assert_eq!(pace.words(), "10 done, 2 failed, 28 left");
-        [true, false, true].into_iter().for_each(|done| pace.add(done));
-        let said = pace.after("15 of 40 cells ended (38 %)");
+        let rate = SweepRate::default();
+        rate.add(true);
+        assert_eq!(rate.after("7 bytes"), "7 bytes", "it has not begun");
+        rate.begin(CELLS);
+        assert_eq!(rate.words(), "10 done, 2 failed, 28 left");
+        [true, false, true].into_iter().for_each(|done| rate.add(done));
+        let said = rate.after("15 of 40 cells ended (38 %)");
         let cells = "15 of 40 cells ended (38 %): 12 done, 3 failed, 25 left, ";
         assert!(said.starts_with(cells) && said.ends_with(" cells per minute"), "{said}");
     }

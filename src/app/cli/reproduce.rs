@@ -9,11 +9,11 @@ use gpumodel_core::units::{ByteCount, check_writable, held};
 use gpumodel_report::figure::FIGURES;
 use gpumodel_report::results::SweepFiles;
 
-use crate::cli::Outcome;
-use crate::cli::interrupt::{INTERRUPTED, ask_first};
-use crate::cli::options::{cache_folder, memory};
-use crate::cli::output::stdout;
-use crate::cli::progress::with_sweep_bars;
+use super::Outcome;
+use super::interrupt::{INTERRUPTED, stop_gracefully};
+use super::options::{cache_folder, memory};
+use super::output::stdout;
+use super::progress::with_sweep_bars;
 use crate::{ReproduceError, ReproduceRequest, reproduce};
 
 /// Runs a paper's evaluation and puts what it prints beside what comes out
@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         cache: cache_folder(),
         figures: FIGURES.iter().map(|figure| figure.name.to_owned()).collect(),
     };
-    ask_first();
+    stop_gracefully();
     let found = match with_sweep_bars(|watch| reproduce(&request, watch)) {
         Ok(found) => found,
         Err(error @ ReproduceError::Stopped { .. }) => {

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use gpumodel_core::units::did_you_mean;
 
-use crate::cli::Outcome;
-use crate::cli::output::{stdout, write_text};
+use super::Outcome;
+use super::output::{stdout, write_text};
 use crate::{ParameterRow, SchemeRow, schemes};
 
 /// Lists the sharing schemes

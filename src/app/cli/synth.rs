@@ -16,8 +16,8 @@ use gpumodel_trace::workload::{
     self, Compression, FolderReport, SynthError, Workload, write_folder,
 };
 
-use crate::cli::Outcome;
-use crate::cli::output::stdout;
+use super::Outcome;
+use super::output::stdout;
 
 /// Writes a workload model as an Accel-Sim trace folder that `convert` takes.
 #[derive(Debug, Args)]
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         return list(arguments.models.as_deref());
     }
     let name = arguments.workload.expect("required without --list");
-    let name = bare(&name)?;
+    let name = without_prefix(&name)?;
     let folder = arguments.output.expect("required without --list");
     check_empty(&folder)?;
     let models = crate::models(arguments.models.as_deref())?;
@@ -104,13 +104,13 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 
 /// A workload's name without the `synth:` that other verbs need; they take the scale with it,
 /// too, which here has an option.
-fn bare(name: &str) -> Result<&str, String> {
-    let bare = name.strip_prefix("synth:").unwrap_or(name);
+fn without_prefix(name: &str) -> Result<&str, String> {
+    let without_prefix = name.strip_prefix("synth:").unwrap_or(name);
     // `:scale=` misspelt is still meant for one; a file may have such a name.
-    let misspelt = || bare.split_once(':').filter(|_| !bare.contains('/'));
-    let typed = bare.split_once(":scale=").or_else(misspelt);
-    let Some((workload, scale)) = typed.filter(|_| !Path::new(bare).exists()) else {
-        return Ok(bare);
+    let misspelt = || without_prefix.split_once(':').filter(|_| !without_prefix.contains('/'));
+    let typed = without_prefix.split_once(":scale=").or_else(misspelt);
+    let Some((workload, scale)) = typed.filter(|_| !Path::new(without_prefix).exists()) else {
+        return Ok(without_prefix);
     };
     let scale = scale.rsplit('=').next().unwrap_or(scale);
     let option = format!("`synth` takes a scale as an option: synth {workload} --scale");

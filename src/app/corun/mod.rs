@@ -14,18 +14,15 @@ use gpumodel_feed::{Mix, StoreFeed};
 use gpumodel_policy::Scheme;
 use gpumodel_report::results::{AppRecord, CoRun};
 
-use crate::analyze::{AnalyzeRequest, Bench};
-use crate::app::App;
-use crate::corun::runner::Stage;
-use crate::ending::Who;
-use crate::error::RunError;
 use crate::facts::facts;
-use crate::scheme::{Chosen, chosen};
-use crate::solo::Reference;
+use crate::scheme::{SchemeLabel, parse_scheme};
+use crate::solo::SoloBaseline;
+use crate::{AnalyzeRequest, App, EndWhen, RunContext, RunError};
+use runner::MixRunner;
 
 /// A scheme with what it asked to have measured.
-struct Prepared {
-    chosen: Chosen,
+struct PreparedScheme {
+    chosen: SchemeLabel,
     scheme: Box<dyn Scheme>,
     probes: Vec<Probe>,
 }
@@ -33,60 +30,61 @@ struct Prepared {
 /// Runs `apps` together under each scheme of the request, side by side on all
 /// threads; the rows are in the order of the schemes, whatever the threads.
 pub(crate) fn coruns(
-    bench: &Bench<'_>,
+    ctx: &RunContext<'_>,
     request: &AnalyzeRequest,
     apps: &[App],
     solo: &[AppRecord],
 ) -> Result<Vec<CoRun>, RunError> {
     let feeds = apps.iter().map(|app| {
-        let store = StoreFeed::new(&app.store, |k| bench.chooses(app, k), bench.resolved);
+        let store = StoreFeed::new(&app.store, |k| ctx.chooses(app, k), ctx.resolved);
         store.map_err(RunError::from)
     });
     let feeds: Vec<StoreFeed<'_>> = feeds.collect::<Result<_, _>>()?;
     // Windows, limits and probes: nobody knows how much is run.
-    bench.watch.running().begin_unknown();
-    let references = references(bench, request, apps, &feeds, solo)?;
-    let targeted = request.until.who == Who::Targets;
+    ctx.watch.running().begin_unknown();
+    let baselines = baselines(ctx, request, apps, &feeds, solo)?;
+    let targeted = request.until.when == EndWhen::Targets;
     if targeted {
-        check_targets(bench, request, apps, &references)?;
+        check_targets(ctx, request, apps, &baselines)?;
     }
     let arrivals = request.arrivals(apps)?;
     let named = apps.iter().zip(&feeds).zip(arrivals);
     let named: Vec<_> = named.map(|((app, feed), at)| (app.name.as_str(), feed, at)).collect();
-    let facts = facts(bench, &named);
+    let facts = facts(ctx, &named);
     let names: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();
-    let target = |reference: &Reference| reference.target.filter(|_| targeted);
-    let targets = references.iter().map(target).collect();
+    let target = |baseline: &SoloBaseline| baseline.target.filter(|_| targeted);
+    let targets = baselines.iter().map(target).collect();
     let (names, until) = (names.join(" + "), request.until);
-    let stage =
-        Stage { bench, names, mix: Mix::new(feeds.iter().collect()), facts, until, targets };
-    let prepared = prepare(&stage, request)?;
-    let answers = measured(&stage, &prepared)?;
+    let runner =
+        MixRunner { ctx, names, mix: Mix::new(feeds.iter().collect()), facts, until, targets };
+    let prepared = prepare(&runner, request)?;
+    let results = probe_results(&runner, &prepared)?;
     let runs: Vec<Result<CoRun, RunError>> = prepared
         .into_par_iter()
-        .zip(answers)
+        .zip(results)
         .with_max_len(1)
-        .map(|(Prepared { chosen, mut scheme, .. }, answers)| {
-            let (outcome, decisions) = stage.under(&chosen.name, scheme.as_mut(), &answers)?;
+        .map(|(PreparedScheme { chosen, mut scheme, .. }, results)| {
+            let (outcome, decisions) =
+                runner.run_scheme(&chosen.name, scheme.as_mut(), &results)?;
             let scheme = (chosen.name.as_str(), chosen.parameters);
-            Ok(stage.record(scheme, (&outcome, &decisions), &references))
+            Ok(runner.record(scheme, (&outcome, &decisions), &baselines))
         })
         .collect();
     runs.into_iter().collect()
 }
 
 /// The applications alone over the work that the co-runs are about.
-fn references(
-    bench: &Bench<'_>,
+fn baselines(
+    ctx: &RunContext<'_>,
     request: &AnalyzeRequest,
     apps: &[App],
     feeds: &[StoreFeed<'_>],
     solo: &[AppRecord],
-) -> Result<Vec<Reference>, RunError> {
+) -> Result<Vec<SoloBaseline>, RunError> {
     let Some(window) = request.compared() else {
-        return Ok(solo.iter().map(Reference::whole).collect());
+        return Ok(solo.iter().map(SoloBaseline::whole).collect());
     };
-    let runs: Vec<Result<Reference, RunError>> = apps
+    let runs: Vec<Result<SoloBaseline, RunError>> = apps
         .par_iter()
         .zip(feeds)
         .zip(solo)
@@ -94,8 +92,8 @@ fn references(
         .map(|((app, feed), row)| {
             // The window may hold the whole run, which is known.
             let known = (1..=window).contains(&row.cycles) && !row.is_sampled();
-            let known = known.then(|| Ok(Reference::whole(row)));
-            known.unwrap_or_else(|| Reference::within(bench, app, feed, window))
+            let known = known.then(|| Ok(SoloBaseline::whole(row)));
+            known.unwrap_or_else(|| SoloBaseline::within(ctx, app, feed, window))
         })
         .collect();
     runs.into_iter().collect()
@@ -103,35 +101,41 @@ fn references(
 
 /// Refuses targets that are reached before anything is done.
 fn check_targets(
-    bench: &Bench<'_>,
+    ctx: &RunContext<'_>,
     request: &AnalyzeRequest,
     apps: &[App],
-    references: &[Reference],
+    baselines: &[SoloBaseline],
 ) -> Result<(), RunError> {
-    let idle = |reference: &Reference| reference.target.is_some_and(|target| target < 1.0);
-    let Some(place) = references.iter().position(idle) else { return Ok(()) };
+    let idle = |baseline: &SoloBaseline| baseline.target.is_some_and(|target| target < 1.0);
+    let Some(index) = baselines.iter().position(idle) else { return Ok(()) };
     Err(RunError::EmptyWindow {
-        app: apps[place].name.clone(),
+        app: apps[index].name.clone(),
         window: request.compared().unwrap_or(0),
-        launch: bench.resolved.machine.dispatch.kernel_launch_cycles,
+        launch: ctx.resolved.machine.dispatch.kernel_launch_cycles,
     })
 }
 
-fn prepare(stage: &Stage<'_>, request: &AnalyzeRequest) -> Result<Vec<Prepared>, RunError> {
+fn prepare(
+    runner: &MixRunner<'_>,
+    request: &AnalyzeRequest,
+) -> Result<Vec<PreparedScheme>, RunError> {
     let prepare = |typed: &String| {
-        let (chosen, scheme) = chosen(typed, &request.apps)?;
+        let (chosen, scheme) = parse_scheme(typed, &request.apps)?;
         let law = |source: LawBroken| RunError::law(&chosen.name, source);
-        let probes = scheme.probes(&stage.facts).map_err(law)?;
-        Ok(Prepared { chosen, scheme, probes })
+        let probes = scheme.probes(&runner.facts).map_err(law)?;
+        Ok(PreparedScheme { chosen, scheme, probes })
     };
     request.schemes.iter().map(prepare).collect()
 }
 
 /// Answers what the schemes asked, each question once; those that race do so
 /// within their scheme.
-fn measured(stage: &Stage<'_>, prepared: &[Prepared]) -> Result<Vec<Vec<ProbeResult>>, RunError> {
+fn probe_results(
+    runner: &MixRunner<'_>,
+    prepared: &[PreparedScheme],
+) -> Result<Vec<Vec<ProbeResult>>, RunError> {
     let mut asked: Vec<(usize, &Probe)> = Vec::new();
-    let mut places: Vec<Vec<usize>> = Vec::new();
+    let mut indices: Vec<Vec<usize>> = Vec::new();
     for (number, scheme) in prepared.iter().enumerate() {
         let mut own = Vec::with_capacity(scheme.probes.len());
         for probe in &scheme.probes {
@@ -142,15 +146,15 @@ fn measured(stage: &Stage<'_>, prepared: &[Prepared]) -> Result<Vec<Vec<ProbeRes
                 asked.len() - 1
             }));
         }
-        places.push(own);
+        indices.push(own);
     }
     let best: Vec<AtomicU64> = prepared.iter().map(|_| AtomicU64::new(Cycle::MAX)).collect();
-    let answers: Vec<Result<ProbeResult, RunError>> = asked
+    let results: Vec<Result<ProbeResult, RunError>> = asked
         .par_iter()
         .with_max_len(1)
-        .map(|&(scheme, probe)| stage.answer(probe, &best[scheme]))
+        .map(|&(scheme, probe)| runner.cached_probe(probe, &best[scheme]))
         .collect();
-    let answers: Vec<ProbeResult> = answers.into_iter().collect::<Result<_, _>>()?;
-    let pick = |own: Vec<usize>| own.into_iter().map(|place| answers[place].clone()).collect();
-    Ok(places.into_iter().map(pick).collect())
+    let results: Vec<ProbeResult> = results.into_iter().collect::<Result<_, _>>()?;
+    let pick = |own: Vec<usize>| own.into_iter().map(|index| results[index].clone()).collect();
+    Ok(indices.into_iter().map(pick).collect())
 }

@@ -10,24 +10,25 @@ use gpumodel_report::results::{
 };
 use gpumodel_sim::{AppMoved, AppOutcome, Need, Outcome};
 
-use crate::corun::runner::{Decision, Stage, sums};
+use super::runner::{Decision, sums};
+use super::{MixRunner, SoloBaseline};
 use crate::record;
-use crate::record::utilization::Held;
+use crate::record::utilization::HeldResources;
 use crate::record::{energy, utilization};
-use crate::solo::{Reference, threads};
+use crate::solo::threads;
 
 /// What an application may have done of its target when it stops, before the run says so.
-const MOST_OF_TARGET: f64 = 1.1;
+const MAX_OVERSHOOT: f64 = 1.1;
 
-impl Stage<'_> {
+impl MixRunner<'_> {
     /// The record of a run under a scheme.
     pub(crate) fn record(
         &self,
         (scheme, parameters): (&str, BTreeMap<String, String>),
         (outcome, decisions): (&Outcome, &[Decision]),
-        references: &[Reference],
+        baselines: &[SoloBaseline],
     ) -> CoRun {
-        let machine = &self.bench.resolved.machine;
+        let machine = &self.ctx.resolved.machine;
         let cycles = outcome.cycles;
         let totals = sums(&outcome.totals);
         let energy = energy::spent(machine, outcome.totals.iter(), &outcome.channels, cycles);
@@ -45,7 +46,7 @@ impl Stage<'_> {
             apps: (0..self.facts.apps.len()).map(|app| self.app(app, outcome, decisions)).collect(),
             l1: record::cache(&totals.l1),
             l2: record::cache(&totals.l2),
-            dram: record::dram(self.bench, &totals, cycles),
+            dram: record::dram(self.ctx, &totals, cycles),
             utilization: Some(busy),
             energy_joules: energy.map_or(0.0, |energy| energy.total_joules()),
             energy,
@@ -53,20 +54,20 @@ impl Stage<'_> {
             decisions: decisions.iter().map(|decision| self.decision(decision)).collect(),
             moved: owned(decisions).then(|| outcome.moved.iter().map(moved_so_far).collect()),
             residency: residency(outcome),
-            notes: self.beyond_targets(outcome),
+            notes: self.overshoot_notes(outcome),
             ..CoRun::default()
         };
-        let alone: Vec<_> = references.iter().map(|reference| reference.alone).collect();
+        let alone: Vec<_> = baselines.iter().map(|baseline| baseline.alone).collect();
         run.judge(&alone);
         run
     }
 
     /// Says which applications had gone far beyond their targets when that was seen: the
     /// IPC of each is that of all it did, the one alone is that of the window.
-    fn beyond_targets(&self, outcome: &Outcome) -> Vec<String> {
+    fn overshoot_notes(&self, outcome: &Outcome) -> Vec<String> {
         let far = |(app, &target): (usize, &Option<f64>)| {
             let (ended, target) = (&outcome.apps[app], target?);
-            let far = ended.finished && ended.runs == 0 && ended.progress > MOST_OF_TARGET * target;
+            let far = ended.finished && ended.runs == 0 && ended.progress > MAX_OVERSHOOT * target;
             far.then(|| {
                 format!(
                     "{}: executed {:.0} warp instructions before it was seen that its target of \
@@ -80,9 +81,9 @@ impl Stage<'_> {
     }
 
     /// What resident CTAs held.
-    fn held(&self, outcome: &Outcome, decisions: &[Decision]) -> Held {
+    fn held(&self, outcome: &Outcome, decisions: &[Decision]) -> HeldResources {
         let plan = decisions.first().map(|decision| &decision.plan);
-        let mut held = Held::default();
+        let mut held = HeldResources::default();
         let kernels = (0..self.facts.apps.len()).flat_map(|app| self.formed(app, plan));
         for (kernel, &cycles) in kernels.zip(&outcome.cta_cycles) {
             let need = Need {
@@ -112,20 +113,20 @@ impl Stage<'_> {
             workers: plan.and_then(|plan| self.workers(app, plan, &all)),
             host: plan.map(|plan| self.host(app, plan, &ended, outcome)),
             kernels: self.kernels(app, outcome),
-            ..self.counted(app, outcome)
+            ..self.app_counts(app, outcome)
         }
     }
 
     /// What was counted of an application, without what it was given.
-    fn counted(&self, app: usize, outcome: &Outcome) -> CoRunApp {
-        let machine = &self.bench.resolved.machine;
+    fn app_counts(&self, app: usize, outcome: &Outcome) -> CoRunApp {
+        let machine = &self.ctx.resolved.machine;
         let launches = self.mix.launches(app);
         let counts = sums(&outcome.kernels[launches.clone()]);
         let all = sums(&outcome.totals[launches]);
         let ended = outcome.apps[app];
         let cycles = ended.cycles();
         let (warp_instructions, thread_instructions) = self.work(app, &ended, &counts);
-        let again = self.until.who == crate::ending::Who::FirstRun;
+        let again = self.until.when == crate::ending::EndWhen::FirstRun;
         #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
         let slots =
             cycles as f64 * f64::from(u32::from(machine.dispatch.sms) * machine.sm.schedulers);
@@ -137,13 +138,13 @@ impl Stage<'_> {
             end_cycle: ended.end,
             finished: ended.finished,
             runs: ended.runs,
-            memory_only: (0..feed.programs().len()).any(|place| feed.memory_only(place)),
+            memory_only: (0..feed.programs().len()).any(|index| feed.memory_only(index)),
             warp_instructions,
             thread_instructions,
             all_thread_instructions: if again { all.thread_instructions } else { 0 },
             l1: record::cache(&counts.l1),
             l2: record::cache(&counts.l2),
-            dram: record::dram(self.bench, &counts, cycles),
+            dram: record::dram(self.ctx, &counts, cycles),
             stall_fractions: record::stalls(counts.stalls, slots),
             killed_ctas: all.ctas_killed,
             ..CoRunApp::default()
@@ -160,7 +161,7 @@ impl Stage<'_> {
     ) -> (u64, u64) {
         let feed = &self.mix.feeds[app];
         if ended.runs > 0 {
-            let launches = (0..feed.programs().len()).map(|place| feed.instructions(place));
+            let launches = (0..feed.programs().len()).map(|index| feed.instructions(index));
             return launches.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         }
         #[allow(
@@ -192,9 +193,9 @@ impl Stage<'_> {
         let launches = feed.programs().iter().zip(&outcome.kernels[self.mix.launches(app)]);
         let begun = launches.enumerate().filter(|(_, (_, counts))| counts.ctas_started > 0);
         begun
-            .map(|(place, (program, counts))| CoRunKernel {
+            .map(|(index, (program, counts))| CoRunKernel {
                 name: program.launch.name.clone(),
-                launch: to_u32(place + 1),
+                launch: to_u32(index + 1),
                 start_cycle: counts.start,
                 end_cycle: if counts.end > counts.start { counts.end } else { outcome.cycles },
                 ctas: counts.ctas_retired,
@@ -227,7 +228,7 @@ impl Stage<'_> {
         DecisionRecord {
             cycle: *cycle,
             wake,
-            plan: brief(plan, view.is_none()),
+            plan: brief_plan(plan, view.is_none()),
             reason: plan.reason().to_owned(),
             curves: plan.curves().iter().map(curve).collect(),
             moved: view.as_ref().map_or_else(Vec::new, |view| moved(view)),
@@ -238,7 +239,7 @@ impl Stage<'_> {
 /// The plan without what the record says beside it; a quota that is the same on all
 /// SMs is one number. Forms as workers hold for the whole run: only the first says
 /// them.
-fn brief(plan: &Plan, first: bool) -> serde_json::Value {
+fn brief_plan(plan: &Plan, first: bool) -> serde_json::Value {
     let mut value = serde_json::to_value(plan).expect("a plan is plain data");
     let shares: Vec<serde_json::Value> = plan.shares().iter().map(share).collect();
     if let Some(fields) = value.as_object_mut() {

@@ -9,19 +9,16 @@ use gpumodel_feed::Mix;
 use gpumodel_policy::Scheme;
 use gpumodel_sim::{Cause, End, Gpu, KernelCounts, Load, MachineError, Outcome, Pause, Setup};
 
-use crate::analyze::Bench;
-use crate::ending::{Until, Who};
-use crate::error::RunError;
-use crate::scheme;
+use crate::{EndWhen, Ending, RunContext, RunError, scheme};
 
 /// Applications ready to run together.
-pub(crate) struct Stage<'a> {
-    pub(crate) bench: &'a Bench<'a>,
+pub(crate) struct MixRunner<'a> {
+    pub(crate) ctx: &'a RunContext<'a>,
     /// Their names, for messages.
     pub(crate) names: String,
     pub(crate) mix: Mix<'a>,
     pub(crate) facts: Facts,
-    pub(crate) until: Until,
+    pub(crate) until: Ending,
     /// By application: warp instructions after which it stops.
     pub(crate) targets: Vec<Option<f64>>,
 }
@@ -34,7 +31,7 @@ pub(crate) struct Decision {
     pub(crate) plan: Plan,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> MixRunner<'a> {
     /// The machine with the applications `present`, to run until `end`.
     fn gpu<'m>(
         &'m self,
@@ -46,13 +43,13 @@ impl<'a> Stage<'a> {
             commands: self.mix.commands(app),
             arrival: self.facts.apps[app].arrival,
             target: self.targets[app],
-            relaunches: self.until.who == Who::FirstRun,
+            relaunches: self.until.when == EndWhen::FirstRun,
             absent: !present.contains(&AppId(to_u16(app))),
         };
         let setup = Setup {
-            machine: &self.bench.resolved.machine,
-            standard: &self.bench.memory.standard,
-            mapping: self.bench.memory.map.clone(),
+            machine: &self.ctx.resolved.machine,
+            standard: &self.ctx.memory.standard,
+            mapping: self.ctx.memory.map.clone(),
             apps: (0..self.facts.apps.len()).map(load).collect(),
             end,
             part: None,
@@ -86,7 +83,7 @@ impl<'a> Stage<'a> {
 
     /// The end that the run itself has.
     fn end(&self) -> End {
-        End { first: self.until.who == Who::First, at: self.until.cycles }
+        End { first: self.until.when == EndWhen::First, at: self.until.cycles }
     }
 
     fn all(&self) -> Vec<AppId> {
@@ -94,7 +91,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Runs all applications under a scheme that has got its probes.
-    pub(crate) fn under(
+    pub(crate) fn run_scheme(
         &'a self,
         name: &str,
         scheme: &mut dyn Scheme,
@@ -102,11 +99,11 @@ impl<'a> Stage<'a> {
     ) -> Result<(Outcome, Vec<Decision>), RunError> {
         let law = |source: LawBroken| RunError::law(name, source);
         let plan = scheme.start(&self.facts, probes).map_err(law)?;
-        let mix = self.mix.formed(&plan, self.bench.resolved);
+        let mix = self.mix.formed(&plan, self.ctx.resolved);
         let mut gpu = self.gpu(&mix, &self.all(), self.end())?;
         gpu.follow(plan.clone()).map_err(|source| self.failed(source))?;
         let mut decisions = vec![Decision { cycle: 0, view: None, plan }];
-        let running = self.bench.watch.running();
+        let running = self.ctx.watch.running();
         let mut watch = |issued| running.advance(issued);
         while let Pause::Decide(view) =
             gpu.advance(&mut watch).map_err(|source| self.stopped(name, source))?
@@ -135,7 +132,7 @@ impl<'a> Stage<'a> {
             let sums = sums(&outcome.kernels[self.mix.launches(app)]);
             let found = sums.warp_instructions - sums.lost_instructions - sums.added_instructions;
             let launches = 0..feed.programs().len();
-            let expected = launches.map(|place| feed.instructions(place).0).sum();
+            let expected = launches.map(|index| feed.instructions(index).0).sum();
             if found != expected {
                 let app = self.facts.apps[app].name.clone();
                 return Err(RunError::Instructions { app, expected, found });
@@ -144,9 +141,9 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Answers a probe as [`Stage::probe`], unless the answer is known. One that races
+    /// Answers a probe as [`MixRunner::probe`], unless the answer is known. One that races
     /// is about what its rivals took, so it is always run.
-    pub(crate) fn answer(
+    pub(crate) fn cached_probe(
         &'a self,
         probe: &Probe,
         best: &AtomicU64,
@@ -163,7 +160,7 @@ impl<'a> Stage<'a> {
             }
             words
         };
-        self.bench.recalled(words, || self.probe(probe, best))
+        self.ctx.cached(words, || self.probe(probe, best))
     }
 
     /// Answers a probe. `best` is the shortest run so far of those that race.
@@ -182,9 +179,9 @@ impl<'a> Stage<'a> {
         if probe.race && bound < Cycle::MAX {
             end.at = Some(end.at.map_or(bound + 1, |at| at.min(bound + 1)));
         }
-        let mix = self.mix.formed(&probe.plan, self.bench.resolved);
+        let mix = self.mix.formed(&probe.plan, self.ctx.resolved);
         let gpu = self.gpu(&mix, &probe.apps, end)?;
-        let running = self.bench.watch.running();
+        let running = self.ctx.watch.running();
         let mut watch = |issued| running.advance(issued);
         let outcome = gpu.run(&probe.plan, &mut watch).map_err(|source| self.failed(source))?;
         let lost = probe.race && outcome.cycles > bound;
@@ -208,7 +205,7 @@ impl<'a> Stage<'a> {
     fn flops(&self, app: usize, warp_instructions: u64) -> Result<f64, RunError> {
         let feed = self.mix.feeds[app];
         let flops = feed.flops()?;
-        let all: u64 = (0..feed.programs().len()).map(|place| feed.instructions(place).0).sum();
+        let all: u64 = (0..feed.programs().len()).map(|index| feed.instructions(index).0).sum();
         Ok(flops * warp_instructions as f64 / all.max(1) as f64)
     }
 

@@ -5,9 +5,10 @@ use gpumodel_core::units::{AppId, Cycle, to_u16, to_u32, to_u64};
 use gpumodel_report::results::{HostTime, WorkersRecord};
 use gpumodel_sim::{AppOutcome, KernelCounts, Outcome};
 
-use crate::corun::runner::{Decision, Stage};
+use super::MixRunner;
+use super::runner::Decision;
 
-impl Stage<'_> {
+impl MixRunner<'_> {
     /// SMs, CTAs per SM and channels that an application had when it ended, or last
     /// before nothing was left of it that could start.
     pub(crate) fn share(
@@ -19,7 +20,7 @@ impl Stage<'_> {
         let id = AppId(to_u16(app));
         let before = decisions.partition_point(|decision| decision.cycle <= ended.end);
         let holds = |decision: &&Decision| self.sms(&decision.plan, id) > 0;
-        let last = in_force(decisions, ended.end).filter(|plan| !waits(plan, id));
+        let last = in_force(decisions, ended.end).filter(|plan| !is_waiting(plan, id));
         let held = || decisions[..before].iter().rev().find(holds).map(|one| &one.plan);
         let Some(plan) = last.or_else(held) else { return (0, 0, 0) };
         let quotas = (0..usize::from(self.facts.sms)).map(|sm| plan.quota(id, sm));
@@ -43,8 +44,8 @@ impl Stage<'_> {
         if decisions.iter().any(|decision| decision.plan.time_slice().is_some()) {
             return None;
         }
-        for (from, to, plan) in spans(decisions) {
-            if waits(plan, id) {
+        for (from, to, plan) in periods(decisions) {
+            if is_waiting(plan, id) {
                 continue;
             }
             let cycles = to.min(ended.end).saturating_sub(from.max(ended.arrival));
@@ -70,16 +71,16 @@ impl Stage<'_> {
 }
 
 /// True when a plan gives an application nothing.
-fn waits(plan: &Plan, app: AppId) -> bool {
+fn is_waiting(plan: &Plan, app: AppId) -> bool {
     matches!(plan.shares().get(app.index()), Some(Share::Waiting) | None)
 }
 
 /// Plans with the cycles from and up to which they are in force: one with a delay is
 /// once that is over, unless the scheme has decided anew meanwhile. The first is at once.
-fn spans(decisions: &[Decision]) -> Vec<(Cycle, Cycle, &Plan)> {
+fn periods(decisions: &[Decision]) -> Vec<(Cycle, Cycle, &Plan)> {
     let next = decisions.iter().skip(1).map(Some).chain([None]);
     let all = decisions.iter().zip(next).enumerate();
-    let effective = all.filter_map(|(place, (decision, next))| {
+    let effective = all.filter_map(|(index, (decision, next))| {
         let effect = decision.cycle.saturating_add(decision.plan.delay());
         // A look that a plan has asked for comes when it is in force, or later.
         let last = |next: &Decision| match &next.view {
@@ -87,8 +88,8 @@ fn spans(decisions: &[Decision]) -> Vec<(Cycle, Cycle, &Plan)> {
             _ => next.cycle.saturating_sub(1),
         };
         let in_time = next.is_none_or(|next| effect <= last(next));
-        let comes = place == 0 || in_time || decision.cycle == effect;
-        comes.then_some((if place == 0 { 0 } else { effect }, &decision.plan))
+        let comes = index == 0 || in_time || decision.cycle == effect;
+        comes.then_some((if index == 0 { 0 } else { effect }, &decision.plan))
     });
     let effective: Vec<(Cycle, &Plan)> = effective.collect();
     let ends = effective.iter().skip(1).map(|next| next.0).chain([Cycle::MAX]);
@@ -97,12 +98,12 @@ fn spans(decisions: &[Decision]) -> Vec<(Cycle, Cycle, &Plan)> {
 
 /// The plan that had taken effect before `cycle`.
 fn in_force(decisions: &[Decision], cycle: Cycle) -> Option<&Plan> {
-    let spans = spans(decisions);
-    let begun = spans.iter().rposition(|span| span.0 < cycle).unwrap_or(0);
-    spans.get(begun).map(|span| span.2)
+    let periods = periods(decisions);
+    let begun = periods.iter().rposition(|span| span.0 < cycle).unwrap_or(0);
+    periods.get(begun).map(|span| span.2)
 }
 
-impl Stage<'_> {
+impl MixRunner<'_> {
     /// An application's launches in the form that they ran in.
     pub(crate) fn formed(&self, app: usize, plan: Option<&Plan>) -> Vec<KernelFacts> {
         let kernels = &self.facts.apps[app].kernels;
@@ -147,15 +148,15 @@ impl Stage<'_> {
     ) -> HostTime {
         let launches = &outcome.kernels[self.mix.launches(app)];
         let begun = launches.iter().filter(|launch| launch.ctas_started > 0);
-        let mut spans: Vec<(Cycle, Cycle)> = begun
+        let mut periods: Vec<(Cycle, Cycle)> = begun
             .map(|launch| (launch.start, if launch.end > 0 { launch.end } else { ended.end }))
             .collect();
-        spans.sort_unstable();
+        periods.sort_unstable();
         let form = plan.workers(AppId(to_u16(app)));
         let (call, mut compile) =
             form.map_or((0, 0), |form| (form.call_cycles, form.compile_cycles));
         let (mut time, mut until) = (HostTime::default(), ended.arrival);
-        for (start, end) in spans {
+        for (start, end) in periods {
             let gap = start.saturating_sub(until);
             let compiles = std::mem::take(&mut compile).min(gap);
             let calls = call.min(gap - compiles);
@@ -174,7 +175,7 @@ impl Stage<'_> {
 mod tests {
     use gpumodel_core::contract::{Facts, Plan, PlanDraft, View, Wake, WakeOn};
 
-    use super::{Cycle, Decision, in_force, spans};
+    use super::{Cycle, Decision, in_force, periods};
 
     fn decision(cycle: Cycle, delay: Cycle, reason: &str) -> Decision {
         let facts = Facts {
@@ -217,7 +218,7 @@ mod tests {
         assert_eq!(told, ["first", "first", "late", "late", "last"]);
         assert_eq!(in_force(&[], 5), None);
         let found: Vec<_> =
-            spans(&decisions).iter().map(|span| (span.0, span.1, span.2.reason())).collect();
+            periods(&decisions).iter().map(|span| (span.0, span.1, span.2.reason())).collect();
         let expected = [(0, 150, "first"), (150, 400, "late"), (400, u64::MAX, "last")];
         assert_eq!(found, expected, "the third never took effect");
     }
@@ -234,7 +235,7 @@ mod tests {
         };
         let asked = Decision { view: Some(Box::new(view)), ..decision(150, 0, "asked") };
         let other = [decision(0, 0, "first"), decision(100, 50, "late"), asked];
-        let found: Vec<_> = spans(&other).iter().map(|span| (span.0, span.1)).collect();
+        let found: Vec<_> = periods(&other).iter().map(|span| (span.0, span.1)).collect();
         assert_eq!(found, [(0, 150), (150, 150), (150, u64::MAX)]);
     }
 }

@@ -13,14 +13,16 @@ use gpumodel_report::results::DramRecord;
 use gpumodel_sim::config::{MemoryError, MemoryStandard, Refresh};
 use gpumodel_sim::dram::{Channel, ControllerOptions, Done, Issued, Request};
 
-use crate::dram::requests::{Access, RequestError, Requests};
+use crate::RequestError;
+use requests::{Access, Requests};
+
 pub use requests::RequestFormat;
 
 /// Most clocks without a request where commands are listed: each refresh is one.
-const LONGEST_LISTED: u64 = 1 << 32;
+const MAX_LISTED_GAP: u64 = 1 << 32;
 
 /// Clocks after which listed commands are written, so that memory holds few of them.
-const STRIDE: u64 = 1 << 20;
+const WRITE_INTERVAL: u64 = 1 << 20;
 
 /// Why a channel could not be run.
 #[derive(Debug, Error)]
@@ -101,40 +103,40 @@ impl DramJob {
         commands: Option<&'a mut (dyn Write + 'a)>,
     ) -> Result<DramRecord, DramError> {
         let requests = Requests::new(name, file, format, &self.standard);
-        let mut bench = Bench {
+        let mut run = ChannelRun {
             standard: &self.standard,
             channel: Channel::new(&self.standard, &self.options),
-            outstanding: Outstanding::default(),
-            latencies: Latencies::default(),
-            ended: 0,
-            longest: match self.options.refresh {
+            outstanding: OutstandingRequests::default(),
+            latencies: LatencyHistogram::default(),
+            idle_at: 0,
+            max_gap: match self.options.refresh {
                 Refresh::None => u64::MAX,
-                Refresh::AllBank | Refresh::PerBank => LONGEST_LISTED,
+                Refresh::AllBank | Refresh::PerBank => MAX_LISTED_GAP,
             },
             commands,
             accesses: 0,
         };
-        bench.run(requests)?;
-        Ok(self.record(&bench))
+        run.run(requests)?;
+        Ok(self.record(&run))
     }
 
     #[allow(clippy::cast_precision_loss)] // counts far below 2^52
-    fn record(&self, bench: &Bench<'_>) -> DramRecord {
-        let counters = bench.channel.counters();
-        let cycles = bench.outstanding.last_done();
+    fn record(&self, run: &ChannelRun<'_>) -> DramRecord {
+        let counters = run.channel.counters();
+        let cycles = run.outstanding.last_done();
         let moved = (counters.reads + counters.writes) * to_u64(self.standard.bytes_per_access);
         // Posted writes are done before they move: the channel ends later then.
-        let possible = self.standard.peak_bytes_per_clock() * cycles.max(bench.ended) as f64;
+        let possible = self.standard.peak_bytes_per_clock() * cycles.max(run.idle_at) as f64;
         DramRecord {
             schema: DramRecord::SCHEMA.to_owned(),
             spec: self.standard.name.clone(),
-            requests: bench.outstanding.requests(),
-            accesses: bench.accesses,
+            requests: run.outstanding.requests(),
+            accesses: run.accesses,
             cycles,
-            last_read_done_cycle: bench.outstanding.last_read_done(),
+            last_read_done_cycle: run.outstanding.last_read_done(),
             bandwidth_utilization: if cycles == 0 { 0.0 } else { moved as f64 / possible },
-            mean_read_latency_cycles: bench.latencies.mean(),
-            p99_read_latency_cycles: bench.latencies.percentile(99) as f64,
+            mean_read_latency_cycles: run.latencies.mean(),
+            p99_read_latency_cycles: run.latencies.percentile(99) as f64,
             row_hits: counters.row_hits,
             row_misses: counters.row_misses,
             row_conflicts: counters.row_conflicts,
@@ -149,20 +151,20 @@ impl DramJob {
 }
 
 /// A channel with a source of requests in front of it.
-struct Bench<'a> {
+struct ChannelRun<'a> {
     standard: &'a MemoryStandard,
     channel: Channel,
-    outstanding: Outstanding,
-    latencies: Latencies,
+    outstanding: OutstandingRequests,
+    latencies: LatencyHistogram,
     commands: Option<&'a mut (dyn Write + 'a)>,
     /// Clock at which the channel had nothing left to do.
-    ended: u64,
+    idle_at: u64,
     /// Most clocks without a request, where commands are listed.
-    longest: u64,
+    max_gap: u64,
     accesses: u64,
 }
 
-impl Bench<'_> {
+impl ChannelRun<'_> {
     /// In each clock the controller acts, then all accesses that have arrived
     /// are offered in order until one is refused; dead clocks are skipped.
     fn run(&mut self, mut requests: Requests<impl BufRead>) -> Result<(), DramError> {
@@ -175,8 +177,8 @@ impl Bench<'_> {
         let mut head = requests.next_access()?;
         let (mut last, mut clock) = (0, head.map_or(0, |access| access.clock));
         loop {
-            if self.commands.is_some() && clock - last > self.longest {
-                return Err(requests.too_late(self.longest).into());
+            if self.commands.is_some() && clock - last > self.max_gap {
+                return Err(requests.too_late(self.max_gap).into());
             }
             self.advance((last, clock), &mut done)?;
             for access in done.drain(..) {
@@ -192,7 +194,7 @@ impl Bench<'_> {
             if head.is_none() {
                 self.outstanding.close(&mut self.latencies);
                 if self.channel.is_idle() {
-                    self.ended = clock;
+                    self.idle_at = clock;
                     return Ok(());
                 }
             }
@@ -207,7 +209,7 @@ impl Bench<'_> {
 
     /// Lets the channel act up to a clock, and writes its commands meanwhile.
     fn advance(&mut self, (from, to): (u64, u64), done: &mut Vec<Done>) -> Result<(), DramError> {
-        let stride = if self.commands.is_some() { STRIDE } else { u64::MAX };
+        let stride = if self.commands.is_some() { WRITE_INTERVAL } else { u64::MAX };
         let mut at = from;
         loop {
             // Nothing is sent before the next event, however far that is.
@@ -258,14 +260,14 @@ const SHORT: u64 = 4096;
 
 /// A histogram of latencies in clocks, exact.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Latencies {
+pub(crate) struct LatencyHistogram {
     short: Vec<u64>,
     long: BTreeMap<u64, u64>,
     count: u64,
     sum: u128,
 }
 
-impl Latencies {
+impl LatencyHistogram {
     fn add(&mut self, latency: u64) {
         self.count += 1;
         self.sum += u128::from(latency);
@@ -285,13 +287,13 @@ impl Latencies {
 
     /// The smallest latency that `percent` of all reads do not exceed.
     pub(crate) fn percentile(&self, percent: u64) -> u64 {
-        let wanted = (u128::from(self.count) * u128::from(percent)).div_ceil(100);
+        let rank = (u128::from(self.count) * u128::from(percent)).div_ceil(100);
         let short = self.short.iter().enumerate().map(|(at, count)| (at as u64, *count));
         let long = self.long.iter().map(|(latency, count)| (*latency, *count));
         let mut seen = 0;
         let found = short.chain(long).find(|(_, count)| {
             seen += u128::from(*count);
-            seen >= wanted && wanted > 0
+            seen >= rank && rank > 0
         });
         found.map_or(0, |(latency, _)| latency)
     }
@@ -299,7 +301,7 @@ impl Latencies {
 
 /// One request of which some accesses are still on their way.
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+struct PendingRequest {
     accepted: u64,
     last_done: u64,
     left: u32,
@@ -308,8 +310,8 @@ struct Pending {
 
 /// All requests on their way; tokens are slots of the table.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outstanding {
-    table: Vec<Pending>,
+pub(crate) struct OutstandingRequests {
+    table: Vec<PendingRequest>,
     free: Vec<u32>,
     /// The request whose accesses are being accepted.
     open: Option<u32>,
@@ -318,9 +320,14 @@ pub(crate) struct Outstanding {
     last_read_done: u64,
 }
 
-impl Outstanding {
+impl OutstandingRequests {
     /// The token of an access that is accepted at `clock`.
-    pub(crate) fn accept(&mut self, clock: u64, access: &Access, into: &mut Latencies) -> u32 {
+    pub(crate) fn accept(
+        &mut self,
+        clock: u64,
+        access: &Access,
+        into: &mut LatencyHistogram,
+    ) -> u32 {
         if access.first {
             self.close(into);
         }
@@ -332,7 +339,7 @@ impl Outstanding {
 
     fn begin(&mut self, clock: u64, write: bool) -> u32 {
         self.requests += 1;
-        let pending = Pending { accepted: clock, last_done: 0, left: 0, write };
+        let pending = PendingRequest { accepted: clock, last_done: 0, left: 0, write };
         if let Some(slot) = self.free.pop() {
             self.table[slot as usize] = pending;
             return slot;
@@ -342,14 +349,14 @@ impl Outstanding {
     }
 
     /// The open request has no further access.
-    pub(crate) fn close(&mut self, into: &mut Latencies) {
+    pub(crate) fn close(&mut self, into: &mut LatencyHistogram) {
         if let Some(slot) = self.open.take() {
             self.finish(slot, into);
         }
     }
 
     /// An access was served.
-    pub(crate) fn done(&mut self, done: Done, into: &mut Latencies) {
+    pub(crate) fn done(&mut self, done: Done, into: &mut LatencyHistogram) {
         let pending = &mut self.table[done.token as usize];
         pending.left -= 1;
         pending.last_done = pending.last_done.max(done.clock);
@@ -362,7 +369,7 @@ impl Outstanding {
         }
     }
 
-    fn finish(&mut self, slot: u32, into: &mut Latencies) {
+    fn finish(&mut self, slot: u32, into: &mut LatencyHistogram) {
         let pending = self.table[slot as usize];
         if pending.left == 0 {
             if !pending.write {
@@ -390,17 +397,17 @@ impl Outstanding {
 
 #[cfg(test)]
 mod tests {
-    use super::Latencies;
+    use super::LatencyHistogram;
 
     #[test]
     fn percentiles_are_exact_on_both_sides_of_the_table() {
-        let mut latencies = Latencies::default();
+        let mut latencies = LatencyHistogram::default();
         for latency in 1..=100 {
             latencies.add(latency * 100);
         }
         assert_eq!(latencies.percentile(99), 9900);
         assert_eq!(latencies.percentile(40), 4000);
         assert!((latencies.mean() - 5050.0).abs() < 1e-9);
-        assert_eq!(Latencies::default().percentile(99), 0);
+        assert_eq!(LatencyHistogram::default().percentile(99), 0);
     }
 }

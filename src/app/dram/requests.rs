@@ -9,13 +9,13 @@ use gpumodel_sim::config::MemoryStandard;
 use gpumodel_sim::dram::Request;
 
 /// Longest line, in bytes.
-const LONGEST_LINE: u64 = 4096;
+const MAX_LINE_BYTES: u64 = 4096;
 
 /// Latest clock that a request may name: 13 days at 1 GHz.
-const LATEST: u64 = 1 << 50;
+const MAX_CLOCK: u64 = 1 << 50;
 
 /// Most bytes of one request.
-const LARGEST_REQUEST: u64 = 1 << 20;
+const MAX_REQUEST_BYTES: u64 = 1 << 20;
 
 /// How the lines of a request file are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,13 +61,13 @@ pub(crate) struct Access {
     /// The first access of its request.
     pub(crate) first: bool,
     /// Pseudo channel, bank group, bank, row, column.
-    place: [u32; 5],
+    coordinates: [u32; 5],
 }
 
 impl Access {
     /// The access for a channel, with token 0.
     pub(crate) fn request(&self) -> Request {
-        let [pseudo_channel, bank_group, bank, row, column] = self.place;
+        let [pseudo_channel, bank_group, bank, row, column] = self.coordinates;
         Request { token: 0, write: self.write, pseudo_channel, bank_group, bank, row, column }
     }
 }
@@ -122,18 +122,18 @@ impl<R: BufRead> Requests<R> {
         if let Some((access, at, end)) = self.rest {
             let next = at + 1;
             self.rest = (next < end).then_some((access, next, end));
-            return Ok(Some(Access { place: self.place_of(at), ..access }));
+            return Ok(Some(Access { coordinates: self.coordinates_of(at), ..access }));
         }
         while self.read_line()? {
             let line = std::mem::take(&mut self.line);
-            let mut words = Words { bytes: &line };
-            let access = match (words.peek(), self.format) {
+            let mut fields = Fields { bytes: &line };
+            let access = match (fields.peek(), self.format) {
                 (None | Some(b'#'), _) => None,
-                (_, RequestFormat::Coordinates) => Some(self.coordinates(&mut words)?),
-                (_, RequestFormat::Address) => Some(self.address(&mut words)?),
+                (_, RequestFormat::Coordinates) => Some(self.coordinates(&mut fields)?),
+                (_, RequestFormat::Address) => Some(self.address(&mut fields)?),
             };
-            if access.is_some() && !matches!(words.peek(), None | Some(b'#')) {
-                return Err(self.wrong("the end of the line", words.next()));
+            if access.is_some() && !matches!(fields.peek(), None | Some(b'#')) {
+                return Err(self.invalid("the end of the line", fields.next()));
             }
             self.line = line;
             if access.is_some() {
@@ -146,17 +146,17 @@ impl<R: BufRead> Requests<R> {
     fn read_line(&mut self) -> Result<bool, RequestError> {
         self.line.clear();
         self.number += 1;
-        let mut limited = self.file.by_ref().take(LONGEST_LINE + 1);
+        let mut limited = self.file.by_ref().take(MAX_LINE_BYTES + 1);
         let read = limited.read_until(b'\n', &mut self.line);
         read.map_err(|source| RequestError::Read { name: self.name.clone(), source })?;
-        if to_u64(self.line.len()) > LONGEST_LINE {
-            return Err(self.wrong("a request", Some(b"a line of more than 4096 bytes")));
+        if to_u64(self.line.len()) > MAX_LINE_BYTES {
+            return Err(self.invalid("a request", Some(b"a line of more than 4096 bytes")));
         }
         Ok(!self.line.is_empty())
     }
 
     #[cold]
-    fn wrong(&self, expected: &str, found: Option<&[u8]>) -> RequestError {
+    fn invalid(&self, expected: &str, found: Option<&[u8]>) -> RequestError {
         let word = found.map(|word| String::from_utf8_lossy(&word[..word.len().min(40)]));
         RequestError::Line {
             name: self.name.clone(),
@@ -183,56 +183,56 @@ impl<R: BufRead> Requests<R> {
         }
     }
 
-    fn number(&self, words: &mut Words<'_>, what: &str, limit: u64) -> Result<u64, RequestError> {
-        let word = words.next();
+    fn number(&self, fields: &mut Fields<'_>, what: &str, limit: u64) -> Result<u64, RequestError> {
+        let word = fields.next();
         let value = word.and_then(number).filter(|value| *value < limit);
-        value.ok_or_else(|| self.wrong(&format!("{what} (a number below {limit})"), word))
+        value.ok_or_else(|| self.invalid(&format!("{what} (a number below {limit})"), word))
     }
 
-    fn kind(&self, words: &mut Words<'_>) -> Result<bool, RequestError> {
-        match words.next() {
+    fn kind(&self, fields: &mut Fields<'_>) -> Result<bool, RequestError> {
+        match fields.next() {
             Some(b"R" | b"r") => Ok(false),
             Some(b"W" | b"w") => Ok(true),
-            other => Err(self.wrong("R or W", other)),
+            other => Err(self.invalid("R or W", other)),
         }
     }
 
     /// How long a request is: one of no bytes is none.
-    fn bytes(&self, words: &mut Words<'_>) -> Result<u64, RequestError> {
-        let word = words.next();
-        let value = word.and_then(number).filter(|value| (1..=LARGEST_REQUEST).contains(value));
-        let expected = || format!("BYTES (a number from 1 to {LARGEST_REQUEST})");
-        value.ok_or_else(|| self.wrong(&expected(), word))
+    fn bytes(&self, fields: &mut Fields<'_>) -> Result<u64, RequestError> {
+        let word = fields.next();
+        let value = word.and_then(number).filter(|value| (1..=MAX_REQUEST_BYTES).contains(value));
+        let expected = || format!("BYTES (a number from 1 to {MAX_REQUEST_BYTES})");
+        value.ok_or_else(|| self.invalid(&expected(), word))
     }
 
     /// `ID CYCLE R|W PC BG BA ROW COL`.
-    fn coordinates(&mut self, words: &mut Words<'_>) -> Result<Access, RequestError> {
-        const PARTS: [&str; 5] = ["PC", "BG", "BA", "ROW", "COL"];
-        let id = self.number(words, "ID", u64::MAX)?;
-        let clock = self.number(words, "CYCLE", LATEST)?;
-        let write = self.kind(words)?;
-        let mut place = [0; 5];
-        for (at, slot) in place.iter_mut().enumerate() {
-            let value = self.number(words, PARTS[at], u64::from(self.limits[at]))?;
+    fn coordinates(&mut self, fields: &mut Fields<'_>) -> Result<Access, RequestError> {
+        const NAMES: [&str; 5] = ["PC", "BG", "BA", "ROW", "COL"];
+        let id = self.number(fields, "ID", u64::MAX)?;
+        let clock = self.number(fields, "CYCLE", MAX_CLOCK)?;
+        let write = self.kind(fields)?;
+        let mut coordinates = [0; 5];
+        for (at, slot) in coordinates.iter_mut().enumerate() {
+            let value = self.number(fields, NAMES[at], u64::from(self.limits[at]))?;
             *slot = u32::try_from(value).expect("below a 32-bit limit");
         }
         let first = self.last != Some((id, write));
         self.last = Some((id, write));
-        Ok(Access { clock, write, first, place })
+        Ok(Access { clock, write, first, coordinates })
     }
 
     /// `CYCLE ADDRESS R|W [BYTES]`: every access that the bytes touch.
-    fn address(&mut self, words: &mut Words<'_>) -> Result<Access, RequestError> {
-        let clock = self.number(words, "CYCLE", LATEST)?;
-        let address = self.number(words, "ADDRESS", u64::MAX)?;
-        let write = self.kind(words)?;
-        let bytes = match words.peek() {
+    fn address(&mut self, fields: &mut Fields<'_>) -> Result<Access, RequestError> {
+        let clock = self.number(fields, "CYCLE", MAX_CLOCK)?;
+        let address = self.number(fields, "ADDRESS", u64::MAX)?;
+        let write = self.kind(fields)?;
+        let bytes = match fields.peek() {
             None | Some(b'#') => 1,
-            _ => self.bytes(words)?,
+            _ => self.bytes(fields)?,
         };
         let first = address / self.access_bytes;
         let end = address.saturating_add(bytes - 1) / self.access_bytes + 1;
-        let access = Access { clock, write, first: true, place: self.place_of(first) };
+        let access = Access { clock, write, first: true, coordinates: self.coordinates_of(first) };
         let later = Access { first: false, ..access };
         self.rest = (first + 1 < end).then_some((later, first + 1, end));
         Ok(access)
@@ -240,7 +240,7 @@ impl<R: BufRead> Requests<R> {
 
     /// Access `at` of the channel: pseudo channel lowest, then column, bank
     /// group, bank and row, which wraps.
-    fn place_of(&self, at: u64) -> [u32; 5] {
+    fn coordinates_of(&self, at: u64) -> [u32; 5] {
         let [pcs, groups, banks, rows, columns] = self.limits;
         let mut rest = at;
         let mut take = |count: u32| {
@@ -256,11 +256,11 @@ impl<R: BufRead> Requests<R> {
 }
 
 /// The words of a line.
-struct Words<'a> {
+struct Fields<'a> {
     bytes: &'a [u8],
 }
 
-impl<'a> Words<'a> {
+impl<'a> Fields<'a> {
     /// The first byte of the next word.
     fn peek(&mut self) -> Option<u8> {
         self.bytes = self.bytes.trim_ascii_start();

@@ -15,21 +15,21 @@ use gpumodel_core::units::{Cycle, did_you_mean};
 use gpumodel_policy::queue::CLASSES;
 use gpumodel_sim::config::{KeyLines, SpecError, plain};
 
-use crate::app::AppName;
-use crate::error::{Wrong, at};
-use crate::queue::generate::Generate;
+use super::Generate;
+use crate::AppName;
+use crate::error::{InvalidValue, at};
 
 /// The largest queue file that is read.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// The longest queue.
-const MOST_JOBS: usize = 100_000;
+const MAX_JOBS: usize = 100_000;
 
 /// The latest arrival: weeks of any GPU's time.
-const MOST_CYCLES: Cycle = 1_000_000_000_000_000;
+const MAX_CYCLES: Cycle = 1_000_000_000_000_000;
 
 /// Applications that run together at most.
-const MOST_TOGETHER: usize = 16;
+const MAX_GROUP_SIZE: usize = 16;
 
 /// A queue file, checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,13 +43,13 @@ pub(crate) struct QueueFile {
     /// The applications, by name: those of the file first.
     pub(crate) apps: Vec<AppName>,
     /// Where the file names each of its own.
-    pub(crate) places: Vec<String>,
+    pub(crate) locations: Vec<String>,
     /// The order that is written down.
     pub(super) order: Vec<Entry>,
     /// The queues that are to be made.
     pub(super) generate: Option<Generate>,
     /// Slow-downs that were measured, by class that disturbs, then that suffers.
-    pub(super) given: BTreeMap<String, BTreeMap<String, f64>>,
+    pub(super) interference: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
 /// Why a file is no queue.
@@ -118,23 +118,28 @@ impl QueueFile {
         let failed = |source| QueueFileError::Read { path: path.to_path_buf(), source };
         let mut text = String::new();
         let file = File::open(path).map_err(failed)?;
-        file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
-        if text.len() as u64 > MOST_BYTES {
-            return Err(QueueFileError::TooLarge { path: path.to_path_buf(), most: MOST_BYTES });
+        file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+        if text.len() as u64 > MAX_BYTES {
+            return Err(QueueFileError::TooLarge { path: path.to_path_buf(), most: MAX_BYTES });
         }
         let (raw, lines) =
             plain(path, &text).map_err(|error| QueueFileError::Spec(Box::new(error)))?;
-        Self::new(path, (raw, &lines), more).map_err(|wrong| QueueFileError::Value {
+        Self::new(path, (raw, &lines), more).map_err(|invalid| QueueFileError::Value {
             path: path.to_path_buf(),
-            line: lines.line(&wrong.keys),
-            message: wrong.message,
+            line: lines.line(&invalid.keys),
+            message: invalid.message,
         })
     }
 
-    fn new(path: &Path, (raw, lines): (Raw, &KeyLines), more: &[AppName]) -> Result<Self, Wrong> {
+    fn new(
+        path: &Path,
+        (raw, lines): (Raw, &KeyLines),
+        more: &[AppName],
+    ) -> Result<Self, InvalidValue> {
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
-        let place = |name: &String| at(path, lines.line(&Wrong::of("apps", "").within(name).keys));
-        let places = raw.apps.keys().map(place).collect();
+        let index =
+            |name: &String| at(path, lines.line(&InvalidValue::of("apps", "").within(name).keys));
+        let locations = raw.apps.keys().map(index).collect();
         let named = raw.apps.iter().map(|(name, source)| AppName::within(folder, name, source));
         let apps: Vec<AppName> = named.chain(more.iter().cloned()).collect();
         let early_finishers = match raw.early_finishers {
@@ -146,84 +151,87 @@ impl QueueFile {
             group_size: raw.group_size,
             early_finishers,
             apps,
-            places,
+            locations,
             order: raw.order,
             generate: raw.generate,
-            given: raw.interference,
+            interference: raw.interference,
         };
         queue.check().map(|()| queue)
     }
 
-    fn check(&self) -> Result<(), Wrong> {
+    fn check(&self) -> Result<(), InvalidValue> {
         let size = self.group_size;
-        if !(1..=MOST_TOGETHER).contains(&size) {
-            let message = format!("group_size: expected 1 to {MOST_TOGETHER}, found {size}");
-            return Err(Wrong::of("group_size", message));
+        if !(1..=MAX_GROUP_SIZE).contains(&size) {
+            let message = format!("group_size: expected 1 to {MAX_GROUP_SIZE}, found {size}");
+            return Err(InvalidValue::of("group_size", message));
         }
         if self.apps.is_empty() {
             let message = "expected applications in [apps], as saxpy = \"synth:saxpy\", or on the \
                            command line";
-            return Err(Wrong::of("apps", message));
+            return Err(InvalidValue::of("apps", message));
         }
         match &self.generate {
             None if self.order.is_empty() => {
                 let message = "expected an order, as order = [\"a\", \"b\"], or a table [generate]";
-                Err(Wrong::of("order", message))
+                Err(InvalidValue::of("order", message))
             }
             Some(_) if !self.order.is_empty() => {
                 let message = "expected an order or a table [generate], found both";
-                Err(Wrong::of("generate", message))
+                Err(InvalidValue::of("generate", message))
             }
-            Some(generate) => generate.check(MOST_JOBS),
+            Some(generate) => generate.check(MAX_JOBS),
             None => self.check_order(),
         }?;
-        self.check_given()
+        self.check_interference()
     }
 
-    fn check_order(&self) -> Result<(), Wrong> {
-        if self.order.len() > MOST_JOBS {
-            return Err(Wrong::of("order", format!("order: expected at most {MOST_JOBS} places")));
+    fn check_order(&self) -> Result<(), InvalidValue> {
+        if self.order.len() > MAX_JOBS {
+            return Err(InvalidValue::of(
+                "order",
+                format!("order: expected at most {MAX_JOBS} places"),
+            ));
         }
         for (number, entry) in self.order.iter().enumerate() {
-            let wrong = |message: String| {
+            let invalid = |message: String| {
                 let message = format!("order, place {}: {message}", number + 1);
-                Wrong::of("order", message).item(number)
+                InvalidValue::of("order", message).item(number)
             };
-            if entry.arrival > MOST_CYCLES {
+            if entry.arrival > MAX_CYCLES {
                 let found = entry.arrival;
-                let message = format!("arrival: expected at most {MOST_CYCLES}, found {found}");
-                return Err(wrong(message).within("arrival"));
+                let message = format!("arrival: expected at most {MAX_CYCLES}, found {found}");
+                return Err(invalid(message).within("arrival"));
             }
-            let known = || self.apps.iter().map(|app| app.name.as_str());
-            if !known().any(|name| name == entry.app) {
-                let hint = did_you_mean(&entry.app, known());
-                let all = known().collect::<Vec<_>>().join(", ");
+            let results = || self.apps.iter().map(|app| app.name.as_str());
+            if !results().any(|name| name == entry.app) {
+                let hint = did_you_mean(&entry.app, results());
+                let all = results().collect::<Vec<_>>().join(", ");
                 let message = format!("no application {}{hint}; there are: {all}", entry.app);
-                return Err(wrong(message).within("app"));
+                return Err(invalid(message).within("app"));
             }
         }
         Ok(())
     }
 
-    fn check_given(&self) -> Result<(), Wrong> {
-        let all = self.given.iter().flat_map(|(disturbs, row)| {
+    fn check_interference(&self) -> Result<(), InvalidValue> {
+        let all = self.interference.iter().flat_map(|(disturbs, row)| {
             row.iter().map(move |(suffers, value)| (disturbs, suffers, *value))
         });
         for (disturbs, suffers, value) in all {
-            let wrong = |message: String| {
+            let invalid = |message: String| {
                 let message = format!("interference.{disturbs}.{suffers}: {message}");
-                Wrong::of("interference", message).within(disturbs).within(suffers)
+                InvalidValue::of("interference", message).within(disturbs).within(suffers)
             };
             if !(0.01..=1000.0).contains(&value) {
                 let message = format!("expected a slow-down from 0.01 to 1000, found {value}");
-                return Err(wrong(message));
+                return Err(invalid(message));
             }
-            let known = |name: &String| {
+            let results = |name: &String| {
                 CLASSES.contains(&name.as_str()) || self.apps.iter().any(|app| app.name == *name)
             };
-            if let Some(name) = [disturbs, suffers].into_iter().find(|name| !known(name)) {
+            if let Some(name) = [disturbs, suffers].into_iter().find(|name| !results(name)) {
                 let classes = CLASSES.join(", ");
-                return Err(wrong(format!(
+                return Err(invalid(format!(
                     "expected a class ({classes}) or an application's name, found {name}"
                 )));
             }
@@ -252,13 +260,13 @@ struct Timed {
 /// What is wrong within `{ app, arrival }` is told of the key that it is about.
 impl<'de> Deserialize<'de> for Entry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Place)
+        deserializer.deserialize_any(EntryVisitor)
     }
 }
 
-struct Place;
+struct EntryVisitor;
 
-impl<'de> Visitor<'de> for Place {
+impl<'de> Visitor<'de> for EntryVisitor {
     type Value = Entry;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use gpumodel_policy::queue::CLASSES;
 
-use crate::error::Wrong;
+use crate::error::InvalidValue;
 use crate::random::Draws;
 
 /// The distributions of ILP-SMRA, section IV: all classes alike, or one dominates.
@@ -17,10 +17,10 @@ pub(super) const DISTRIBUTIONS: [&str; 5] =
 const KEY: &str = "generate";
 
 /// Applications in all queues of a file at most.
-const MOST_IN_ALL: usize = 1_000_000;
+const MAX_TOTAL_JOBS: usize = 1_000_000;
 
 /// Seeds of one file at most.
-const MOST_SEEDS: usize = 1000;
+const MAX_SEEDS: usize = 1000;
 
 /// Queues that are to be made: one per distribution and seed.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -46,30 +46,30 @@ fn one() -> Vec<u64> {
 
 impl Generate {
     /// Checks lengths and words.
-    pub(super) fn check(&self, most_jobs: usize) -> Result<(), Wrong> {
-        let known = |word: &String| DISTRIBUTIONS.contains(&word.as_str());
-        if let Some(place) = self.distributions.iter().position(|word| !known(word)) {
-            let (all, word) = (DISTRIBUTIONS.join(", "), &self.distributions[place]);
+    pub(super) fn check(&self, most_jobs: usize) -> Result<(), InvalidValue> {
+        let results = |word: &String| DISTRIBUTIONS.contains(&word.as_str());
+        if let Some(index) = self.distributions.iter().position(|word| !results(word)) {
+            let (all, word) = (DISTRIBUTIONS.join(", "), &self.distributions[index]);
             let message = format!("expected some of {all}, found {word}");
-            return Err(wrong("distributions", &message).item(place));
+            return Err(invalid("distributions", &message).item(index));
         }
         let (words, seeds) = (self.distributions.len(), self.seeds.len());
         for (key, count, most) in [
             ("length", self.length, most_jobs),
             ("distributions", words, DISTRIBUTIONS.len()),
-            ("seeds", seeds, MOST_SEEDS),
+            ("seeds", seeds, MAX_SEEDS),
         ] {
             if !(1..=most).contains(&count) {
-                return Err(wrong(key, &format!("expected 1 to {most}, found {count}")));
+                return Err(invalid(key, &format!("expected 1 to {most}, found {count}")));
             }
         }
         let jobs = self.length.saturating_mul(words).saturating_mul(seeds);
-        if jobs > MOST_IN_ALL {
+        if jobs > MAX_TOTAL_JOBS {
             let message = format!(
-                "generate: expected at most {MOST_IN_ALL} applications in all queues, found \
+                "generate: expected at most {MAX_TOTAL_JOBS} applications in all queues, found \
                  {jobs}: a shorter length or fewer seeds"
             );
-            return Err(Wrong::of(KEY, message));
+            return Err(InvalidValue::of(KEY, message));
         }
         once("seeds", &self.seeds)?;
         once("distributions", &self.distributions)
@@ -77,14 +77,14 @@ impl Generate {
 }
 
 /// Something wrong with the value of `key`.
-fn wrong(key: &str, message: &str) -> Wrong {
-    Wrong::of(KEY, format!("{KEY}.{key}: {message}")).within(key)
+fn invalid(key: &str, message: &str) -> InvalidValue {
+    InvalidValue::of(KEY, format!("{KEY}.{key}: {message}")).within(key)
 }
 
 /// Queues are told apart by what is in these lists.
-fn once<T: PartialEq + fmt::Display>(key: &str, list: &[T]) -> Result<(), Wrong> {
-    match (1..list.len()).find(|&place| list[..place].contains(&list[place])) {
-        Some(place) => Err(wrong(key, &format!("{} is there twice", list[place])).item(place)),
+fn once<T: PartialEq + fmt::Display>(key: &str, list: &[T]) -> Result<(), InvalidValue> {
+    match (1..list.len()).find(|&index| list[..index].contains(&list[index])) {
+        Some(index) => Err(invalid(key, &format!("{} is there twice", list[index])).item(index)),
         None => Ok(()),
     }
 }

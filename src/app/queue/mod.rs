@@ -20,20 +20,18 @@ use gpumodel_core::units::{Cycle, to_u64};
 use gpumodel_policy::queue::{CLASSES, QueueChoice, published_classes};
 use gpumodel_report::results::{Analysis, AppRecord};
 
-use crate::analyze::Bench;
-use crate::app::App;
-use crate::error::RunError;
 use crate::facts::peaks;
-use crate::queue::generate::Generate;
-use crate::queue::pool::{Pool, profile};
-use crate::queue::schedule::Course;
-use crate::queue::tasks::Known;
+use crate::{App, RunContext, RunError};
+use generate::Generate;
+use pool::{Pool, profile};
+use schedule::Schedule;
+use tasks::TaskResults;
 
 pub(crate) use file::QueueFile;
 pub use file::QueueFileError;
 
 /// The schemes of a queue where none is named: those that ILP-SMRA compares.
-pub(crate) const USUAL: [&str; 4] = ["even-queue", "profile-based", "ilp", "ilp-smra"];
+pub(crate) const DEFAULT_SCHEMES: [&str; 4] = ["even-queue", "profile-based", "ilp", "ilp-smra"];
 
 /// A queue by its name.
 pub(super) struct Queue {
@@ -47,45 +45,45 @@ pub(super) struct Queue {
 /// alone, under each of `schemes`, and adds them to `analysis`. What is found out is
 /// kept in the folder `cache`.
 pub(crate) fn queues(
-    bench: &Bench<'_>,
+    ctx: &RunContext<'_>,
     file: &QueueFile,
     (schemes, cache): (&[QueueChoice], &Path),
     apps: &[App],
     analysis: &mut Analysis,
 ) -> Result<(), RunError> {
-    let pool = Pool::new(bench, apps)?;
-    let facts = queue_facts(bench, file, &analysis.solo);
+    let pool = Pool::new(ctx, apps)?;
+    let facts = queue_facts(ctx, file, &analysis.solo);
     if facts.group_size > usize::from(facts.sms) {
         return Err(RunError::TooFewSms { group_size: facts.group_size, sms: facts.sms });
     }
     let classes = published_classes(&facts);
-    let queues = made(file, &facts, &classes)?;
-    let mut courses = Vec::new();
+    let queues = queues_of(file, &facts, &classes)?;
+    let mut schedules = Vec::new();
     for queue in &queues {
         for choice in schemes {
             let facts = QueueFacts { jobs: queue.jobs.clone(), ..facts.clone() };
-            courses.push((queue, Course::new(&queue.name, choice.clone(), facts)?));
+            schedules.push((queue, Schedule::new(&queue.name, choice.clone(), facts)?));
         }
     }
-    let mut known = Known::new(cache);
+    let mut results = TaskResults::new(cache);
     loop {
         let mut needed = Vec::new();
-        for (_, course) in &mut courses {
-            needed.extend(course.advance(&pool, &known)?);
+        for (_, schedule) in &mut schedules {
+            needed.extend(schedule.advance(&pool, &results)?);
         }
         if needed.is_empty() {
             break;
         }
-        known.find(&pool, needed)?;
+        results.find(&pool, needed)?;
     }
-    record::add(analysis, &pool, &courses, &classes);
+    record::add(analysis, &pool, &schedules, &classes);
     Ok(())
 }
 
 /// What schemes know of any queue of these applications.
-fn queue_facts(bench: &Bench<'_>, file: &QueueFile, solo: &[AppRecord]) -> QueueFacts {
-    let machine = &bench.resolved.machine;
-    let peaks = peaks(bench.resolved, bench.memory);
+fn queue_facts(ctx: &RunContext<'_>, file: &QueueFile, solo: &[AppRecord]) -> QueueFacts {
+    let machine = &ctx.resolved.machine;
+    let peaks = peaks(ctx.resolved, ctx.memory);
     let lanes =
         f64::from(u32::try_from(gpumodel_core::units::WARP_LANES).expect("a warp has 32 lanes"));
     let profiles = solo.iter().map(|row| profile(row, machine.clocks.core_mhz));
@@ -96,16 +94,20 @@ fn queue_facts(bench: &Bench<'_>, file: &QueueFile, solo: &[AppRecord]) -> Queue
         peak_ipc: peaks.peak_warp_instructions_per_cycle * lanes,
         apps: profiles.collect::<Vec<Profile>>(),
         jobs: Vec::new(),
-        given: file.given.clone(),
+        given: file.interference.clone(),
     }
 }
 
 /// The queues that the file writes down or asks for.
-fn made(file: &QueueFile, facts: &QueueFacts, classes: &[usize]) -> Result<Vec<Queue>, RunError> {
+fn queues_of(
+    file: &QueueFile,
+    facts: &QueueFacts,
+    classes: &[usize],
+) -> Result<Vec<Queue>, RunError> {
     let Some(generate) = &file.generate else {
-        let place = |name: &str| facts.apps.iter().position(|app| app.name == name);
+        let index = |name: &str| facts.apps.iter().position(|app| app.name == name);
         let job = |entry: &file::Entry| {
-            let app = place(&entry.app).expect("the file was checked to name known ones");
+            let app = index(&entry.app).expect("the file was checked to name known ones");
             Job { app, arrival: entry.arrival }
         };
         let mut jobs: Vec<Job> = file.order.iter().map(job).collect();
@@ -116,13 +118,13 @@ fn made(file: &QueueFile, facts: &QueueFacts, classes: &[usize]) -> Result<Vec<Q
     let mut queues = Vec::new();
     for distribution in &generate.distributions {
         for &seed in &generate.seeds {
-            queues.push(drawn(generate, distribution, seed, classes, facts)?);
+            queues.push(generated(generate, distribution, seed, classes, facts)?);
         }
     }
     Ok(queues)
 }
 
-fn drawn(
+fn generated(
     generate: &Generate,
     distribution: &str,
     seed: u64,
@@ -132,10 +134,10 @@ fn drawn(
     let pools: Vec<Vec<usize>> = (0..CLASSES.len()).map(|class| members(classes, class)).collect();
     let dominant = CLASSES.iter().position(|class| *class == distribution);
     let counts = generate::counts(dominant, pools.len(), generate.length);
-    let place = generate::DISTRIBUTIONS.iter().position(|known| *known == distribution);
+    let index = generate::DISTRIBUTIONS.iter().position(|results| *results == distribution);
     // Queues of one seed and several distributions are not drawn alike.
-    let drawn = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ to_u64(place.unwrap_or(0));
-    let queue = generate::queue(&counts, &pools, drawn).map_err(|class| RunError::NoClass {
+    let generated = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ to_u64(index.unwrap_or(0));
+    let queue = generate::queue(&counts, &pools, generated).map_err(|class| RunError::NoClass {
         distribution: distribution.to_owned(),
         class: CLASSES[class],
         classes: record::list(classes, facts),

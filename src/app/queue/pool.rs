@@ -5,32 +5,29 @@ use gpumodel_core::units::SECTOR_BYTES;
 use gpumodel_feed::{Mix, StoreFeed};
 use gpumodel_report::results::AppRecord;
 
-use crate::analyze::Bench;
-use crate::app::App;
-use crate::corun::runner::Stage;
-use crate::ending::{Until, Who};
-use crate::error::RunError;
+use crate::corun::runner::MixRunner;
 use crate::facts::facts;
+use crate::{App, EndWhen, Ending, RunContext, RunError};
 
 /// Applications with their instructions.
 pub(super) struct Pool<'a> {
-    pub(super) bench: &'a Bench<'a>,
+    pub(super) ctx: &'a RunContext<'a>,
     apps: &'a [App],
     feeds: Vec<StoreFeed<'a>>,
 }
 
 impl<'a> Pool<'a> {
     /// All of `apps`.
-    pub(super) fn new(bench: &'a Bench<'a>, apps: &'a [App]) -> Result<Self, RunError> {
+    pub(super) fn new(ctx: &'a RunContext<'a>, apps: &'a [App]) -> Result<Self, RunError> {
         let feed = |app: &'a App| {
-            let feed = StoreFeed::new(&app.store, |k| bench.chooses(app, k), bench.resolved)?;
-            match (0..feed.programs().len()).any(|place| feed.memory_only(place)) {
-                true => Err(RunError::Timeless(app.name.clone())),
+            let feed = StoreFeed::new(&app.store, |k| ctx.chooses(app, k), ctx.resolved)?;
+            match (0..feed.programs().len()).any(|index| feed.memory_only(index)) {
+                true => Err(RunError::NoTimes(app.name.clone())),
                 false => Ok(feed),
             }
         };
         let feeds = apps.iter().map(feed).collect::<Result<_, RunError>>()?;
-        Ok(Self { bench, apps, feeds })
+        Ok(Self { ctx, apps, feeds })
     }
 
     /// The name of an application.
@@ -46,7 +43,7 @@ impl<'a> Pool<'a> {
     /// Warp and thread instructions of an application.
     pub(super) fn instructions(&self, app: usize) -> (u64, u64) {
         let feed = &self.feeds[app];
-        let launches = (0..feed.programs().len()).map(|place| feed.instructions(place));
+        let launches = (0..feed.programs().len()).map(|index| feed.instructions(index));
         launches.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     }
 
@@ -54,28 +51,28 @@ impl<'a> Pool<'a> {
     /// that is there again is told apart by a number.
     pub(super) fn facts(&self, apps: &[usize]) -> Facts {
         let names: Vec<String> =
-            (0..apps.len()).map(|place| self.told_apart(apps, place)).collect();
+            (0..apps.len()).map(|index| self.distinct_name(apps, index)).collect();
         let named = names.iter().zip(apps).map(|(name, &app)| (name.as_str(), &self.feeds[app], 0));
-        facts(self.bench, &named.collect::<Vec<_>>())
+        facts(self.ctx, &named.collect::<Vec<_>>())
     }
 
-    fn told_apart(&self, apps: &[usize], place: usize) -> String {
-        let before = apps[..place].iter().filter(|&&app| app == apps[place]).count();
-        let name = self.name(apps[place]);
+    fn distinct_name(&self, apps: &[usize], index: usize) -> String {
+        let before = apps[..index].iter().filter(|&&app| app == apps[index]).count();
+        let name = self.name(apps[index]);
         if before == 0 { name.to_owned() } else { format!("{name} ({})", before + 1) }
     }
 
     /// Applications on the machine, to run until all have come to their ends; `again`:
     /// who is early begins anew meanwhile.
-    pub(super) fn stage(&'a self, apps: &[usize], again: bool) -> Stage<'a> {
+    pub(super) fn runner(&'a self, apps: &[usize], again: bool) -> MixRunner<'a> {
         let names: Vec<&str> = apps.iter().map(|&app| self.name(app)).collect();
-        let who = if again { Who::FirstRun } else { Who::All };
-        Stage {
-            bench: self.bench,
+        let when = if again { EndWhen::FirstRun } else { EndWhen::All };
+        MixRunner {
+            ctx: self.ctx,
             names: names.join(" + "),
             mix: Mix::new(apps.iter().map(|&app| &self.feeds[app]).collect()),
             facts: self.facts(apps),
-            until: Until { who, cycles: None },
+            until: Ending { when, cycles: None },
             targets: vec![None; apps.len()],
         }
     }

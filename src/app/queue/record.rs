@@ -8,22 +8,21 @@ use gpumodel_report::results::{
     PairRecord, PatternRecord, QueueRun, ThresholdRecord,
 };
 
-use crate::queue::Queue;
-use crate::queue::pool::Pool;
-use crate::queue::schedule::{Course, Decided, Ran};
+use super::schedule::{CompletedGroup, GroupingDecision};
+use super::{Pool, Queue, Schedule};
 
 /// Adds the records of all courses, and of what their groupings found out.
 pub(super) fn add(
     analysis: &mut Analysis,
     pool: &Pool<'_>,
-    courses: &[(&Queue, Course)],
+    schedules: &[(&Queue, Schedule)],
     classes: &[usize],
 ) {
-    for (queue, course) in courses {
-        analysis.queues.push(run(pool, queue, course, classes));
-        let Some(findings) = course.grouping.findings() else { continue };
-        let scheme = course.choice.to_string();
-        let record = interference(findings, &course.facts);
+    for (queue, schedule) in schedules {
+        analysis.queues.push(run(pool, queue, schedule, classes));
+        let Some(findings) = schedule.grouping.findings() else { continue };
+        let scheme = schedule.choice.to_string();
+        let record = interference(findings, &schedule.facts);
         let same = |other: &&mut InterferenceRecord| {
             InterferenceRecord { schemes: Vec::new(), ..(*other).clone() } == record
         };
@@ -39,19 +38,19 @@ pub(super) fn add(
 
 /// Every application with its class, in words.
 pub(super) fn list(classes: &[usize], facts: &QueueFacts) -> String {
-    let told = classes.iter().zip(&facts.apps);
-    let told = told.map(|(&class, app)| format!("{} is {}", app.name, CLASSES[class]));
-    told.collect::<Vec<_>>().join(", ")
+    let named = classes.iter().zip(&facts.apps);
+    let named = named.map(|(&class, app)| format!("{} is {}", app.name, CLASSES[class]));
+    named.collect::<Vec<_>>().join(", ")
 }
 
-fn run(pool: &Pool<'_>, queue: &Queue, course: &Course, classes: &[usize]) -> QueueRun {
-    let (mut jobs, groups) = (jobs(course, classes), groups(course));
-    let works = course.facts.jobs.iter().map(|job| pool.instructions(job.app).1);
+fn run(pool: &Pool<'_>, queue: &Queue, schedule: &Schedule, classes: &[usize]) -> QueueRun {
+    let (mut jobs, groups) = (jobs(schedule, classes), groups(schedule));
+    let works = schedule.facts.jobs.iter().map(|job| pool.instructions(job.app).1);
     for (job, threads) in jobs.iter_mut().zip(works) {
         job.thread_instructions = threads;
         job.ipc = per(threads, job.cycles);
     }
-    let parameters = course.choice.settings();
+    let parameters = schedule.choice.settings();
     let thread_instructions = jobs.iter().map(|job| job.thread_instructions).sum();
     let ipcs: f64 = jobs.iter().map(|job| job.ipc).sum();
     #[allow(clippy::cast_precision_loss, reason = "a queue is far below 2^53")]
@@ -60,25 +59,25 @@ fn run(pool: &Pool<'_>, queue: &Queue, course: &Course, classes: &[usize]) -> Qu
         queue: queue.name.clone(),
         distribution: queue.distribution.clone(),
         seed: queue.seed,
-        scheme: course.choice.name().to_owned(),
-        label: course.choice.to_string(),
+        scheme: schedule.choice.name().to_owned(),
+        label: schedule.choice.to_string(),
         parameters: parameters.map(|(name, value)| (name.to_owned(), value.to_string())).collect(),
-        within: course.choice.within().row().name.to_owned(),
-        group_size: to_u64(course.facts.group_size),
-        early_finishers: early_finishers(course),
-        cycles: course.now,
+        within: schedule.choice.within().row().name.to_owned(),
+        group_size: to_u64(schedule.facts.group_size),
+        early_finishers: early_finishers(schedule),
+        cycles: schedule.now,
         thread_instructions,
-        throughput_ipc: per(thread_instructions, course.now),
+        throughput_ipc: per(thread_instructions, schedule.now),
         mean_job_ipc: ipcs / count,
         jobs,
         groups,
-        matchings: matchings(course),
+        matchings: matchings(schedule),
     }
 }
 
 /// What becomes of the SMs of who ends before its group.
-fn early_finishers(course: &Course) -> String {
-    let freed = course.choice.settings().find(|(name, _)| *name == FREED);
+fn early_finishers(schedule: &Schedule) -> String {
+    let freed = schedule.choice.settings().find(|(name, _)| *name == FREED);
     freed.map_or_else(|| String::from("scheme"), |(_, value)| value.to_string())
 }
 
@@ -88,19 +87,19 @@ fn per(count: u64, cycles: Cycle) -> f64 {
 }
 
 /// The jobs, without their instructions.
-fn jobs(course: &Course, classes: &[usize]) -> Vec<JobRecord> {
+fn jobs(schedule: &Schedule, classes: &[usize]) -> Vec<JobRecord> {
     let record = |job: &gpumodel_core::contract::Job| JobRecord {
-        app: course.facts.apps[job.app].name.clone(),
+        app: schedule.facts.apps[job.app].name.clone(),
         class: Some(CLASSES[classes[job.app]].to_owned()),
         arrival_cycle: job.arrival,
         ..JobRecord::default()
     };
-    let mut jobs: Vec<JobRecord> = course.facts.jobs.iter().map(record).collect();
-    for (number, ran) in course.groups.iter().enumerate() {
-        for (job, &cycles) in ran.group.jobs.iter().zip(&ran.outcome.ends) {
+    let mut jobs: Vec<JobRecord> = schedule.facts.jobs.iter().map(record).collect();
+    for (number, completed) in schedule.groups.iter().enumerate() {
+        for (job, &cycles) in completed.group.jobs.iter().zip(&completed.outcome.ends) {
             let job = &mut jobs[job.index()];
-            job.start_cycle = ran.start;
-            job.end_cycle = ran.start + cycles;
+            job.start_cycle = completed.start;
+            job.end_cycle = completed.start + cycles;
             job.cycles = cycles;
             job.group = to_u64(number);
         }
@@ -108,46 +107,46 @@ fn jobs(course: &Course, classes: &[usize]) -> Vec<JobRecord> {
     jobs
 }
 
-fn groups(course: &Course) -> Vec<GroupRecord> {
-    let record = |ran: &Ran| GroupRecord {
-        start_cycle: ran.start,
-        end_cycle: ran.start + ran.outcome.cycles,
-        jobs: ran.group.jobs.iter().map(|job| to_u64(job.index())).collect(),
-        pattern: ran.group.pattern.map(to_u64),
-        shares: ran.outcome.shares.clone(),
+fn groups(schedule: &Schedule) -> Vec<GroupRecord> {
+    let record = |completed: &CompletedGroup| GroupRecord {
+        start_cycle: completed.start,
+        end_cycle: completed.start + completed.outcome.cycles,
+        jobs: completed.group.jobs.iter().map(|job| to_u64(job.index())).collect(),
+        pattern: completed.group.pattern.map(to_u64),
+        shares: completed.outcome.shares.clone(),
     };
-    course.groups.iter().map(record).collect()
+    schedule.groups.iter().map(record).collect()
 }
 
 /// What a grouping decided; nothing where it weighs no patterns.
-fn matchings(course: &Course) -> Vec<MatchingRecord> {
-    let Some(findings) = course.grouping.findings() else { return Vec::new() };
-    course.decisions.iter().map(|decided| matching(decided, findings)).collect()
+fn matchings(schedule: &Schedule) -> Vec<MatchingRecord> {
+    let Some(findings) = schedule.grouping.findings() else { return Vec::new() };
+    schedule.decisions.iter().map(|decision| matching(decision, findings)).collect()
 }
 
-fn matching(decided: &Decided, findings: &Findings) -> MatchingRecord {
-    let used = decided.patterns.iter().map(|pattern| PatternRecord {
+fn matching(decision: &GroupingDecision, findings: &Findings) -> MatchingRecord {
+    let used = decision.patterns.iter().map(|pattern| PatternRecord {
         counts: pattern.counts.clone(),
         efficiency: pattern.efficiency,
         groups: pattern.groups,
     });
     let patterns: Vec<PatternRecord> = used.collect();
-    let places = patterns.first().map_or(findings.classes.len(), |one| one.counts.len());
+    let locations = patterns.first().map_or(findings.classes.len(), |one| one.counts.len());
     let mut classes = findings.classes.clone();
-    classes.resize(places, String::from("idle"));
+    classes.resize(locations, String::from("idle"));
     let mut waiting = vec![0; findings.classes.len()];
-    for (one, jobs) in findings.classified.iter().zip(&decided.waiting) {
+    for (one, jobs) in findings.classified.iter().zip(&decision.waiting) {
         waiting[one.class] += jobs;
     }
     #[allow(clippy::cast_precision_loss, reason = "a queue is far below 2^53")]
     let worth = |pattern: &PatternRecord| pattern.efficiency * pattern.groups as f64;
     MatchingRecord {
-        cycle: decided.cycle,
+        cycle: decision.cycle,
         waiting,
         classes,
         objective: patterns.iter().map(worth).sum(),
         patterns,
-        reason: decided.reason.clone(),
+        reason: decision.reason.clone(),
     }
 }
 

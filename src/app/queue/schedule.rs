@@ -8,13 +8,13 @@ use gpumodel_core::contract::{
 use gpumodel_core::units::{Cycle, JobId, to_u32};
 use gpumodel_policy::queue::{Grouping, QueueChoice, Unmatched};
 
-use crate::error::RunError;
-use crate::queue::pool::Pool;
-use crate::queue::tasks::{GroupOutcome, Known, Work};
+use super::tasks::{GroupOutcome, Task};
+use super::{Pool, TaskResults};
+use crate::RunError;
 
 /// A queue under a scheme. A group begins when the one before has ended and somebody
 /// waits; it ends when its last member does.
-pub(super) struct Course {
+pub(super) struct Schedule {
     /// Which queue, for messages.
     queue: String,
     pub(super) choice: QueueChoice,
@@ -28,12 +28,12 @@ pub(super) struct Course {
     arrived: usize,
     waiting: Vec<JobId>,
     planned: VecDeque<Group>,
-    pub(super) decisions: Vec<Decided>,
-    pub(super) groups: Vec<Ran>,
+    pub(super) decisions: Vec<GroupingDecision>,
+    pub(super) groups: Vec<CompletedGroup>,
 }
 
 /// A decision of who runs with whom.
-pub(super) struct Decided {
+pub(super) struct GroupingDecision {
     pub(super) cycle: Cycle,
     /// By application: jobs that waited.
     pub(super) waiting: Vec<u64>,
@@ -43,14 +43,14 @@ pub(super) struct Decided {
 }
 
 /// A group that has run.
-pub(super) struct Ran {
+pub(super) struct CompletedGroup {
     pub(super) start: Cycle,
     /// The decision that it follows.
     pub(super) group: Group,
     pub(super) outcome: GroupOutcome,
 }
 
-impl Course {
+impl Schedule {
     /// A queue at its beginning.
     pub(super) fn new(
         queue: &str,
@@ -58,7 +58,7 @@ impl Course {
         facts: QueueFacts,
     ) -> Result<Self, RunError> {
         let grouping = choice.make();
-        let mut course = Self {
+        let mut schedule = Self {
             queue: queue.to_owned(),
             choice,
             grouping,
@@ -71,9 +71,9 @@ impl Course {
             decisions: Vec::new(),
             groups: Vec::new(),
         };
-        let asked = course.grouping.probes(&course.facts).map_err(|e| course.failed(e))?;
-        course.asked = Some(asked);
-        Ok(course)
+        let asked = schedule.grouping.probes(&schedule.facts).map_err(|e| schedule.failed(e))?;
+        schedule.asked = Some(asked);
+        Ok(schedule)
     }
 
     fn failed(&self, source: Unmatched) -> RunError {
@@ -86,28 +86,29 @@ impl Course {
     pub(super) fn advance(
         &mut self,
         pool: &Pool<'_>,
-        known: &Known,
-    ) -> Result<Vec<Work>, RunError> {
+        results: &TaskResults,
+    ) -> Result<Vec<Task>, RunError> {
         if let Some(asked) = self.asked.take() {
-            let keyed = asked.iter().map(|probe| Work::Pair(probe.clone()));
-            let keyed: Vec<(u128, Work)> = keyed.map(|work| (work.key(pool), work)).collect();
-            let answers: Option<Vec<GroupProbeResult>> =
-                keyed.iter().map(|(key, _)| known.pair(*key).cloned()).collect();
-            let Some(answers) = answers else {
+            let keyed = asked.iter().map(|probe| Task::Pair(probe.clone()));
+            let keyed: Vec<(u128, Task)> = keyed.map(|task| (task.key(pool), task)).collect();
+            let probe_results: Option<Vec<GroupProbeResult>> =
+                keyed.iter().map(|(key, _)| results.pair(*key).cloned()).collect();
+            let Some(probe_results) = probe_results else {
                 self.asked = Some(asked);
-                return Ok(keyed.into_iter().map(|(_, work)| work).collect());
+                return Ok(keyed.into_iter().map(|(_, task)| task).collect());
             };
-            self.grouping.learn(&self.facts, &answers).map_err(|e| self.failed(e))?;
+            self.grouping.learn(&self.facts, &probe_results).map_err(|e| self.failed(e))?;
         }
         while self.plan()? {
             let Some(first) = self.planned.front() else { break };
-            if let Some(outcome) = known.group(self.work(first).key(pool)) {
-                self.ran(outcome.clone());
+            if let Some(outcome) = results.group(self.task(first).key(pool)) {
+                self.completed(outcome.clone());
                 continue;
             }
             // Who still comes may change what is planned behind the first group.
-            let sure = if self.arrived == self.facts.jobs.len() { self.planned.len() } else { 1 };
-            return Ok(self.planned.iter().take(sure).map(|group| self.work(group)).collect());
+            let certain =
+                if self.arrived == self.facts.jobs.len() { self.planned.len() } else { 1 };
+            return Ok(self.planned.iter().take(certain).map(|group| self.task(group)).collect());
         }
         Ok(Vec::new())
     }
@@ -145,14 +146,14 @@ impl Course {
             waiting[self.app(*job)] += 1;
         }
         let (patterns, reason) = (groups.patterns().to_vec(), groups.reason().to_owned());
-        self.decisions.push(Decided { cycle: self.now, waiting, patterns, reason });
+        self.decisions.push(GroupingDecision { cycle: self.now, waiting, patterns, reason });
     }
 
     /// The applications of a group in the order in which they lie on the SMs: that of
     /// the pool, so that groups of the same applications are the same.
-    fn work(&self, group: &Group) -> Work {
+    fn task(&self, group: &Group) -> Task {
         let apps = sorted(&self.facts, group).iter().map(|job| self.app(*job)).collect();
-        Work::Group { apps, within: self.choice.within().clone() }
+        Task::Group { apps, within: self.choice.within().clone() }
     }
 
     fn app(&self, job: JobId) -> usize {
@@ -160,13 +161,13 @@ impl Course {
     }
 
     /// Takes note that the first planned group has run.
-    fn ran(&mut self, outcome: GroupOutcome) {
+    fn completed(&mut self, outcome: GroupOutcome) {
         let Some(mut group) = self.planned.pop_front() else { return };
         group.jobs = sorted(&self.facts, &group);
         self.waiting.retain(|job| !group.jobs.contains(job));
         let start = self.now;
         self.now += outcome.cycles;
-        self.groups.push(Ran { start, group, outcome });
+        self.groups.push(CompletedGroup { start, group, outcome });
     }
 }
 

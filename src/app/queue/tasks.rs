@@ -18,14 +18,14 @@ use gpumodel_policy::Choice;
 use gpumodel_report::results::ShareRecord;
 use gpumodel_sim::Outcome;
 
+use super::Pool;
+use crate::RunError;
 use crate::cache::{DiskCache, Kind};
-use crate::corun::runner::{Decision, Stage};
-use crate::error::RunError;
-use crate::queue::pool::Pool;
+use crate::corun::runner::{Decision, MixRunner};
 
 /// A piece of work.
 #[derive(Clone, Debug)]
-pub(super) enum Work {
+pub(super) enum Task {
     /// One application alone under a plan that a scheme asks about.
     Alone { app: usize, plan: Box<Plan>, window: Option<Cycle> },
     /// Applications together, each on SMs of its own.
@@ -36,7 +36,7 @@ pub(super) enum Work {
 
 /// What a piece of work gives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Answer {
+pub(super) enum TaskResult {
     Alone(ProbeResult),
     Pair(GroupProbeResult),
     Group(GroupOutcome),
@@ -53,7 +53,7 @@ pub(super) struct GroupOutcome {
     pub(super) shares: Vec<ShareRecord>,
 }
 
-impl Work {
+impl Task {
     /// What the answer is kept under: it changes with everything that the answer
     /// depends on.
     pub(super) fn key(&self, pool: &Pool<'_>) -> u128 {
@@ -76,13 +76,13 @@ impl Work {
             }
         };
         let build = [env!("CARGO_PKG_VERSION"), env!("GPUMODEL_BUILD")].join(" ");
-        let mut words = vec![build, pool.bench.resolved.hash.clone(), pool.bench.filter(), what];
+        let mut words = vec![build, pool.ctx.resolved.hash.clone(), pool.ctx.filter(), what];
         words.extend(apps.iter().map(|&app| pool.content(app)));
         xxh3_128(words.join("\n").as_bytes())
     }
 
     /// What must be known before it is done.
-    pub(super) fn needs(&self, pool: &Pool<'_>) -> Result<Vec<Self>, RunError> {
+    pub(super) fn dependencies(&self, pool: &Pool<'_>) -> Result<Vec<Self>, RunError> {
         let Self::Group { apps, within } = self else { return Ok(Vec::new()) };
         let facts = pool.facts(apps);
         let asked = probes(within, &facts)?;
@@ -100,16 +100,22 @@ impl Work {
     }
 
     /// Does it, knowing what it needs.
-    pub(super) fn run(&self, pool: &Pool<'_>, known: &Known) -> Result<Answer, RunError> {
+    pub(super) fn run(
+        &self,
+        pool: &Pool<'_>,
+        results: &TaskResults,
+    ) -> Result<TaskResult, RunError> {
         match self {
             Self::Alone { app, plan, window } => {
-                let stage = pool.stage(&[*app], false);
+                let runner = pool.runner(&[*app], false);
                 let (apps, plan) = (vec![AppId(0)], plan.as_ref().clone());
                 let probe = Probe { apps, plan, window: *window, race: false };
-                Ok(Answer::Alone(stage.probe(&probe, &AtomicU64::new(Cycle::MAX))?))
+                Ok(TaskResult::Alone(runner.probe(&probe, &AtomicU64::new(Cycle::MAX))?))
             }
-            Self::Pair(probe) => Ok(Answer::Pair(pair(pool, probe)?)),
-            Self::Group { apps, within } => Ok(Answer::Group(group(pool, apps, within, known)?)),
+            Self::Pair(probe) => Ok(TaskResult::Pair(pair(pool, probe)?)),
+            Self::Group { apps, within } => {
+                Ok(TaskResult::Group(group(pool, apps, within, results)?))
+            }
         }
     }
 }
@@ -130,11 +136,11 @@ fn alone(
     apps: &[usize],
     within: &Choice,
     probe: &Probe,
-) -> Result<Option<Work>, RunError> {
+) -> Result<Option<Task>, RunError> {
     let [member] = probe.apps[..] else { return Ok(None) };
     let app = apps[member.index()];
     let plan = probe.plan.of_one(&pool.facts(&[app]), member).map_err(law(within))?;
-    Ok(Some(Work::Alone { app, plan: Box::new(plan), window: probe.window }))
+    Ok(Some(Task::Alone { app, plan: Box::new(plan), window: probe.window }))
 }
 
 /// Runs the members of a group under a scheme.
@@ -142,38 +148,39 @@ fn group(
     pool: &Pool<'_>,
     apps: &[usize],
     within: &Choice,
-    known: &Known,
+    results: &TaskResults,
 ) -> Result<GroupOutcome, RunError> {
-    let stage = pool.stage(apps, false);
+    let runner = pool.runner(apps, false);
     let best = AtomicU64::new(Cycle::MAX);
-    let mut answers = Vec::new();
-    for probe in probes(within, &stage.facts)? {
-        answers.push(match alone(pool, apps, within, &probe)? {
-            Some(work) => {
-                let mut answer = known.alone(work.key(pool)).clone();
-                answer.apps[0].app = probe.apps[0];
-                answer
+    let mut probe_results = Vec::new();
+    for probe in probes(within, &runner.facts)? {
+        probe_results.push(match alone(pool, apps, within, &probe)? {
+            Some(task) => {
+                let mut result = results.alone(task.key(pool)).clone();
+                result.apps[0].app = probe.apps[0];
+                result
             }
-            None => stage.probe(&probe, &best)?,
+            None => runner.probe(&probe, &best)?,
         });
     }
     let mut scheme = within.make();
-    let (outcome, decisions) = stage.under(within.row().name, scheme.as_mut(), &answers)?;
+    let (outcome, decisions) =
+        runner.run_scheme(within.row().name, scheme.as_mut(), &probe_results)?;
     Ok(GroupOutcome {
         cycles: outcome.apps.iter().map(|app| app.end).max().unwrap_or(0),
         ends: outcome.apps.iter().map(|app| app.end).collect(),
-        shares: shares(&stage, &outcome, &decisions),
+        shares: shares(&runner, &outcome, &decisions),
     })
 }
 
 /// The division of the SMs whenever it changed.
-fn shares(stage: &Stage<'_>, outcome: &Outcome, decisions: &[Decision]) -> Vec<ShareRecord> {
-    let members = (0..stage.facts.apps.len()).map(|member| AppId(to_u16(member)));
+fn shares(runner: &MixRunner<'_>, outcome: &Outcome, decisions: &[Decision]) -> Vec<ShareRecord> {
+    let members = (0..runner.facts.apps.len()).map(|member| AppId(to_u16(member)));
     let mut changes: Vec<ShareRecord> = Vec::new();
     for decision in decisions {
         let since = decision.cycle + decision.plan.delay();
         let held = |app: AppId| {
-            let quotas = (0..usize::from(stage.facts.sms)).map(|sm| decision.plan.quota(app, sm));
+            let quotas = (0..usize::from(runner.facts.sms)).map(|sm| decision.plan.quota(app, sm));
             to_u64(quotas.filter(|&quota| quota > 0).count())
         };
         let sms: Vec<u64> = members.clone().map(held).collect();
@@ -188,14 +195,14 @@ fn shares(stage: &Stage<'_>, outcome: &Outcome, decisions: &[Decision]) -> Vec<S
 
 /// Runs applications side by side, each on SMs of its own.
 fn pair(pool: &Pool<'_>, probe: &GroupProbe) -> Result<GroupProbeResult, RunError> {
-    let stage = pool.stage(&probe.apps, probe.apps.len() > 1);
-    let full = stage.facts.max_ctas_per_sm;
+    let runner = pool.runner(&probe.apps, probe.apps.len() > 1);
+    let full = runner.facts.max_ctas_per_sm;
     let mut first = 0;
     let share = |&sms: &u16| {
         let own = first..first + usize::from(sms);
         first = own.end;
         let quota = |sm| if own.contains(&sm) { full } else { 0 };
-        Share::Quota((0..usize::from(stage.facts.sms)).map(quota).collect())
+        Share::Quota((0..usize::from(runner.facts.sms)).map(quota).collect())
     };
     let draft = PlanDraft {
         shares: probe.sms.iter().map(share).collect(),
@@ -203,10 +210,10 @@ fn pair(pool: &Pool<'_>, probe: &GroupProbe) -> Result<GroupProbeResult, RunErro
         ..PlanDraft::default()
     };
     let law = |source| RunError::Law { scheme: String::from("of a pair"), source };
-    let plan = Plan::new(&stage.facts, draft).map_err(law)?;
-    let apps: Vec<AppId> = stage.facts.apps.iter().map(|app| app.app).collect();
+    let plan = Plan::new(&runner.facts, draft).map_err(law)?;
+    let apps: Vec<AppId> = runner.facts.apps.iter().map(|app| app.app).collect();
     let probe = Probe { apps, plan, window: None, race: false };
-    let result = stage.probe(&probe, &AtomicU64::new(Cycle::MAX))?;
+    let result = runner.probe(&probe, &AtomicU64::new(Cycle::MAX))?;
     Ok(GroupProbeResult {
         cycles: result.apps.iter().map(|app| app.cycles).collect(),
         warp_instructions: result.apps.iter().map(|app| app.warp_instructions).collect(),
@@ -215,37 +222,37 @@ fn pair(pool: &Pool<'_>, probe: &GroupProbe) -> Result<GroupProbeResult, RunErro
 
 /// Answers by the keys of the work.
 #[derive(Debug)]
-pub(super) struct Known {
-    answers: BTreeMap<u128, Answer>,
+pub(super) struct TaskResults {
+    probe_results: BTreeMap<u128, TaskResult>,
     cache: DiskCache,
 }
 
-impl Known {
+impl TaskResults {
     /// Nothing but what is kept in the folder `cache`.
     pub(super) fn new(cache: &Path) -> Self {
-        Self { answers: BTreeMap::new(), cache: DiskCache::new(cache) }
+        Self { probe_results: BTreeMap::new(), cache: DiskCache::new(cache) }
     }
 
     /// The outcome of a group, where it is known.
     pub(super) fn group(&self, key: u128) -> Option<&GroupOutcome> {
-        match self.answers.get(&key)? {
-            Answer::Group(outcome) => Some(outcome),
+        match self.probe_results.get(&key)? {
+            TaskResult::Group(outcome) => Some(outcome),
             other => unreachable!("the key of a group led to {other:?}"),
         }
     }
 
     /// The answer to a probe of applications on SMs of their own, where it is known.
     pub(super) fn pair(&self, key: u128) -> Option<&GroupProbeResult> {
-        match self.answers.get(&key)? {
-            Answer::Pair(result) => Some(result),
+        match self.probe_results.get(&key)? {
+            TaskResult::Pair(result) => Some(result),
             other => unreachable!("the key of a pair led to {other:?}"),
         }
     }
 
     /// The answer to a probe of one application, which has been found out before.
     pub(super) fn alone(&self, key: u128) -> &ProbeResult {
-        match &self.answers[&key] {
-            Answer::Alone(result) => result,
+        match &self.probe_results[&key] {
+            TaskResult::Alone(result) => result,
             other => unreachable!("the key of a probe led to {other:?}"),
         }
     }
@@ -253,50 +260,50 @@ impl Known {
     /// Finds out everything in `work`, and before that what it needs: each once, on
     /// all threads. What is found is kept at once, so that a run that is ended can go
     /// on where it was.
-    pub(super) fn find(&mut self, pool: &Pool<'_>, work: Vec<Work>) -> Result<(), RunError> {
-        let open = self.unknown(pool, work);
-        let needs: Vec<Vec<Work>> =
-            open.par_iter().map(|(_, work)| work.needs(pool)).collect::<Result<_, _>>()?;
-        let needs = self.unknown(pool, needs.into_iter().flatten().collect());
-        self.work_off(pool, needs)?;
-        self.work_off(pool, open)
+    pub(super) fn find(&mut self, pool: &Pool<'_>, task: Vec<Task>) -> Result<(), RunError> {
+        let open = self.unknown(pool, task);
+        let dependencies: Vec<Vec<Task>> =
+            open.par_iter().map(|(_, task)| task.dependencies(pool)).collect::<Result<_, _>>()?;
+        let dependencies = self.unknown(pool, dependencies.into_iter().flatten().collect());
+        self.run_tasks(pool, dependencies)?;
+        self.run_tasks(pool, open)
     }
 
     /// What of `work` nobody has done, each once and with its key.
-    fn unknown(&mut self, pool: &Pool<'_>, work: Vec<Work>) -> Vec<(u128, Work)> {
+    fn unknown(&mut self, pool: &Pool<'_>, task: Vec<Task>) -> Vec<(u128, Task)> {
         let mut keys = BTreeSet::new();
         let mut open = Vec::new();
-        for work in work {
-            let key = work.key(pool);
-            if self.answers.contains_key(&key) || !keys.insert(key) {
+        for task in task {
+            let key = task.key(pool);
+            if self.probe_results.contains_key(&key) || !keys.insert(key) {
                 continue;
             }
-            match self.cache.find(Kind::Groups, key) {
-                Some(answer) => {
-                    self.answers.insert(key, answer);
+            match self.cache.get_json(Kind::Groups, key) {
+                Some(result) => {
+                    self.probe_results.insert(key, result);
                 }
-                None => open.push((key, work)),
+                None => open.push((key, task)),
             }
         }
         open
     }
 
-    fn work_off(&mut self, pool: &Pool<'_>, mut open: Vec<(u128, Work)>) -> Result<(), RunError> {
+    fn run_tasks(&mut self, pool: &Pool<'_>, mut open: Vec<(u128, Task)>) -> Result<(), RunError> {
         // Long ones first, so that no thread is left with one at the end.
-        open.sort_by_key(|(key, work)| (std::cmp::Reverse(work.size(pool)), *key));
-        pool.bench.watch.running().begin(open.iter().map(|(_, work)| work.size(pool)).sum());
-        let answers: Vec<Result<(u128, Answer), RunError>> = open
+        open.sort_by_key(|(key, task)| (std::cmp::Reverse(task.size(pool)), *key));
+        pool.ctx.watch.running().begin(open.iter().map(|(_, task)| task.size(pool)).sum());
+        let probe_results: Vec<Result<(u128, TaskResult), RunError>> = open
             .par_iter()
             .with_max_len(1)
-            .map(|(key, work)| {
-                let answer = work.run(pool, self)?;
-                self.cache.keep(Kind::Groups, *key, &answer);
-                Ok((*key, answer))
+            .map(|(key, task)| {
+                let result = task.run(pool, self)?;
+                self.cache.put_json(Kind::Groups, *key, &result);
+                Ok((*key, result))
             })
             .collect();
-        for answer in answers {
-            let (key, answer) = answer?;
-            self.answers.insert(key, answer);
+        for result in probe_results {
+            let (key, result) = result?;
+            self.probe_results.insert(key, result);
         }
         Ok(())
     }

@@ -153,15 +153,15 @@ pub(crate) fn fill(
     feed: &StoreFeed<'_>,
     machine: &Machine,
 ) -> Result<(), TraceError> {
-    for (place, row) in rows.iter_mut().enumerate() {
-        let counts = counts(&feed.programs()[place], &feed.executed(place)?, machine);
+    for (index, row) in rows.iter_mut().enumerate() {
+        let counts = counts(&feed.programs()[index], &feed.executed(index)?, machine);
         let mut found: Vec<AssumptionRecord> = TABLE
             .iter()
             .zip(counts)
             .filter(|&(_, count)| count > 0)
             .map(|(open, count)| record(open.what, open.effect, count, row.warp_instructions))
             .collect();
-        row.memory_only = feed.memory_only(place);
+        row.memory_only = feed.memory_only(index);
         found.extend(left_out(row).into_iter().chain(of_log(row)));
         found.sort_by_key(|open| std::cmp::Reverse(open.instructions));
         row.assumptions = found;

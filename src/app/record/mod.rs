@@ -20,23 +20,23 @@ use gpumodel_sim::{
     SmCounts, StallStack, TlbCounts, TranslationCounts,
 };
 
-use crate::analyze::Bench;
+use crate::RunContext;
 
 /// The row of one launch.
 pub(crate) fn kernel(
-    bench: &Bench<'_>,
+    ctx: &RunContext<'_>,
     program: &Program,
-    place: usize,
+    index: usize,
     counts: &KernelCounts,
 ) -> KernelRecord {
-    let (machine, launch) = (&bench.resolved.machine, &program.launch);
+    let (machine, launch) = (&ctx.resolved.machine, &program.launch);
     let need = Need::of(launch, machine);
     let (fits, limit) = need.fits(machine);
     let cycles = counts.end - counts.start;
     KernelRecord {
         name: launch.name.clone(),
         id: launch.id,
-        launch: to_u32(place + 1),
+        launch: to_u32(index + 1),
         stream: launch.stream,
         start_cycle: counts.start,
         end_cycle: counts.end,
@@ -56,13 +56,13 @@ pub(crate) fn kernel(
         l2: cache(&counts.l2),
         instruction_cache: machine.fetch.as_ref().map(|_| fetch(&counts.fetch)),
         constant_cache: machine.constant.as_ref().map(|_| constant(&counts.constant)),
-        dram: dram(bench, counts, cycles),
+        dram: dram(ctx, counts, cycles),
         translation: machine.translation.as_ref().map(|_| translation(&counts.translation)),
         stall_fractions: stalls(counts.stalls, counts.slot_cycles),
         held_slot_fraction: Some(share(counts.held_slots, counts.slot_cycles)),
         issue_slot_utilization: Some(utilization::issue_slots(machine, counts)),
         residence: Some(utilization::residence(machine, &need, launch.block.count(), fits)),
-        activity: Some(utilization::activity(machine, counts, cycles, bench.memory.peak_gb_per_s)),
+        activity: Some(utilization::activity(machine, counts, cycles, ctx.memory.peak_gb_per_s)),
         instruction_mix: mix(counts),
         unknown_opcode_instructions: counts.unknown_opcodes,
         memory_only: false,
@@ -73,7 +73,7 @@ pub(crate) fn kernel(
 
 /// The row of an application from its launches' rows.
 pub(crate) fn app(
-    bench: &Bench<'_>,
+    ctx: &RunContext<'_>,
     name: &str,
     store_hash: String,
     kernels: Vec<KernelRecord>,
@@ -103,16 +103,12 @@ pub(crate) fn app(
     }
     row.launch_cycles = launching(&kernels);
     row.ipc = ratio(row.thread_instructions, cycles);
-    row.dram.bandwidth_utilization = utilization(bench, row.dram.bytes(), cycles);
+    row.dram.bandwidth_utilization = utilization(ctx, row.dram.bytes(), cycles);
     row.timeline = outcome.timeline.iter().map(interval).collect();
-    fill_parts(&mut row, &bench.resolved.machine, outcome);
+    fill_parts(&mut row, &ctx.resolved.machine, outcome);
     if !row.memory_only {
-        row.energy = energy::spent(
-            &bench.resolved.machine,
-            outcome.kernels.iter(),
-            &outcome.channels,
-            cycles,
-        );
+        row.energy =
+            energy::spent(&ctx.resolved.machine, outcome.kernels.iter(), &outcome.channels, cycles);
         row.energy_joules = row.energy.map(|parts| parts.total_joules());
     }
     row.kernels = kernels;
@@ -201,20 +197,20 @@ pub(crate) fn constant(counts: &ConstantCounts) -> ConstantCounters {
     }
 }
 
-pub(crate) fn dram(bench: &Bench<'_>, counts: &KernelCounts, cycles: Cycle) -> DramCounters {
+pub(crate) fn dram(ctx: &RunContext<'_>, counts: &KernelCounts, cycles: Cycle) -> DramCounters {
     let bytes = (counts.dram_reads + counts.dram_writes) * SECTOR_BYTES;
     DramCounters {
         read_sectors: counts.dram_reads,
         write_sectors: counts.dram_writes,
         row_hits: counts.row_hits,
         row_misses: counts.row_misses,
-        bandwidth_utilization: utilization(bench, bytes, cycles),
+        bandwidth_utilization: utilization(ctx, bytes, cycles),
     }
 }
 
 /// Share of the peak bandwidth over `cycles`.
-fn utilization(bench: &Bench<'_>, bytes: u64, cycles: Cycle) -> f64 {
-    let per_cycle = bench.memory.peak_gb_per_s * 1000.0 / bench.resolved.machine.clocks.core_mhz;
+fn utilization(ctx: &RunContext<'_>, bytes: u64, cycles: Cycle) -> f64 {
+    let per_cycle = ctx.memory.peak_gb_per_s * 1000.0 / ctx.resolved.machine.clocks.core_mhz;
     ratio(bytes, cycles) / per_cycle
 }
 

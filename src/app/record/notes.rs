@@ -8,9 +8,7 @@ use gpumodel_feed::StoreFeed;
 use gpumodel_sim::Outcome;
 use gpumodel_sim::config::Machine;
 
-use crate::analyze::AnalyzeRequest;
-use crate::app::App;
-use crate::ending::{Until, Who};
+use crate::{AnalyzeRequest, App, EndWhen, Ending};
 
 /// Launches that a window has to hold before targets of it are more than how fast a
 /// launch begins.
@@ -30,7 +28,7 @@ impl Notes {
 
     /// Adds what was asked of co-runs where there are none.
     pub(crate) fn of_request(&mut self, request: &AnalyzeRequest) {
-        let until = request.until != Until::default();
+        let until = request.until != Ending::default();
         let asked = until || request.window.is_some() || !request.arrivals.is_empty();
         if request.schemes.is_empty() && asked {
             self.add(String::from(
@@ -42,7 +40,7 @@ impl Notes {
 
     /// Adds that the window that sets targets is mostly the latency of launches.
     pub(crate) fn of_window(&mut self, request: &AnalyzeRequest, machine: &Machine) {
-        let targeted = !request.schemes.is_empty() && request.until.who == Who::Targets;
+        let targeted = !request.schemes.is_empty() && request.until.when == EndWhen::Targets;
         let launch = machine.dispatch.kernel_launch_cycles;
         let short = |window: &Cycle| targeted && *window < launch.saturating_mul(LAUNCHES);
         if let Some(window) = request.compared().filter(short) {
@@ -103,7 +101,7 @@ impl Notes {
 
     /// Adds how many launches are known by their accesses alone.
     fn of_logs(&mut self, name: &str, feed: &StoreFeed<'_>) {
-        let logs = (0..feed.programs().len()).filter(|&place| feed.memory_only(place)).count();
+        let logs = (0..feed.programs().len()).filter(|&index| feed.memory_only(index)).count();
         if logs > 0 {
             self.add(format!("{name}: {logs} launches are memory-only, from a log of accesses: warps issue them in order and wait for none; caches and DRAM are modelled, IPC and all times are not"));
         }

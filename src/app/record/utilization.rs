@@ -8,14 +8,14 @@ use gpumodel_sim::{Cause, KernelCounts, Need, Outcome, Program, Sample};
 
 /// What resident CTAs held, summed over SMs and cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Held {
+pub(crate) struct HeldResources {
     /// Registers times cycles.
     pub(crate) registers: f64,
     /// Bytes of shared memory times cycles.
     pub(crate) shared_bytes: f64,
 }
 
-impl Held {
+impl HeldResources {
     /// Adds `cta_cycles` of CTAs that need `need` each.
     pub(crate) fn add(&mut self, need: &Need, cta_cycles: f64) {
         self.registers += f64::from(need.registers) * cta_cycles;
@@ -33,7 +33,7 @@ impl Held {
 pub(crate) fn busy<'a>(
     machine: &Machine,
     counts: impl Iterator<Item = &'a KernelCounts>,
-    held: Held,
+    held: HeldResources,
     cycles: Cycle,
 ) -> UtilizationRecord {
     let mut by_unit = [0; Unit::ALL.len()];
@@ -72,7 +72,7 @@ pub(crate) fn alone(
     outcome: &Outcome,
 ) -> UtilizationRecord {
     let needs: Vec<Need> = programs.iter().map(|p| Need::of(&p.launch, machine)).collect();
-    let mut held = Held::default();
+    let mut held = HeldResources::default();
     for sample in &outcome.timeline {
         let weights: Vec<f64> = outcome.kernels.iter().map(|k| weight(k, sample)).collect();
         let whole: f64 = weights.iter().sum();
@@ -161,7 +161,7 @@ mod tests {
     use gpumodel_core::isa::Unit;
     use gpumodel_sim::{CacheCounts, KernelCounts, Need, Sample};
 
-    use super::{Held, busy, weight};
+    use super::{HeldResources, busy, weight};
 
     #[test]
     fn shares_are_work_over_capacity() {
@@ -183,14 +183,14 @@ mod tests {
         launch.by_unit[Unit::Int.index()] = 100;
         launch.by_unit[Unit::Sfu.index()] = 10;
         launch.by_unit[Unit::Memory.index()] = 20;
-        let mut held = Held::default();
+        let mut held = HeldResources::default();
         let need = Need { registers: 250, shared_bytes: 100, ..Need::default() };
         held.add(&need, 2.0 * 2.0 * 500.0); // two CTAs on two SMs, half of the time
         let shares = busy(&machine, [&launch, &launch].into_iter(), held, 1000);
         // 600 of 4000 fp32 slots; 160 of 2000 SFU cycles; 2400 of 8000 sectors.
         assert_eq!((shares.alu, shares.sfu, shares.load_store), (0.15, 0.08, 0.3));
         assert_eq!((shares.registers, shares.shared), (0.25, 0.2));
-        let nothing = busy(&machine, std::iter::empty(), Held::default(), 0);
+        let nothing = busy(&machine, std::iter::empty(), HeldResources::default(), 0);
         assert_eq!((nothing.alu, nothing.registers), (0.0, 0.0));
     }
 

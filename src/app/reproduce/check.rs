@@ -6,7 +6,7 @@ use gpumodel_core::units::{did_you_mean, sorted_mix};
 use gpumodel_report::paper::{ALONE, Compared, Headline, Paper, Part, Reproduction};
 use gpumodel_report::results::Measure;
 
-use crate::reproduce::ReproduceError;
+use crate::ReproduceError;
 use crate::sweep::PlanNames;
 
 /// Refuses a folder with the report of a paper that one on `papers` would leave out.
@@ -24,7 +24,7 @@ pub(super) fn report(folder: &Path, papers: &[Paper]) -> Result<(), ReproduceErr
 /// Refuses measures and figures that nobody knows; `figures` are those that can be drawn.
 pub(super) fn names(paper: &Paper, figures: &[String]) -> Result<(), ReproduceError> {
     for row in &paper.headlines {
-        measure(&row.measure, &row.over).map_err(|message| wrong(paper, row, &message))?;
+        measure(&row.measure, &row.over).map_err(|message| invalid(paper, row, &message))?;
     }
     for (place, compared) in compared(paper) {
         measure(&compared.measure, &compared.over)
@@ -69,7 +69,7 @@ pub(super) fn rows(paper: &Paper, part: &Part, plan: &PlanNames) -> Result<(), R
         let set = &paper.sets[&row.set];
         if set.part == part.name {
             let ours = [("scheme", &row.scheme), ("over", &row.over)];
-            schemes(ours, &plan.schemes).map_err(|message| wrong(paper, row, &message))?;
+            schemes(ours, &plan.schemes).map_err(|message| invalid(paper, row, &message))?;
         }
     }
     for (place, compared) in compared(paper) {
@@ -122,7 +122,7 @@ fn base(scheme: &str) -> &str {
     scheme.split(':').next().unwrap_or(scheme)
 }
 
-fn wrong(paper: &Paper, row: &Headline, message: &str) -> ReproduceError {
+fn invalid(paper: &Paper, row: &Headline, message: &str) -> ReproduceError {
     at(paper, &format!("headline of {}", row.published), message)
 }
 

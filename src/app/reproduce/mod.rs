@@ -21,9 +21,8 @@ use gpumodel_report::results::{Analysis, RecordError, joined};
 use gpumodel_sim::config::{Models, SpecError};
 
 use crate::cache::results::BUILD;
-use crate::error::RunError;
-use crate::reproduce::part::{Prepared, distinct};
-use crate::sweep::{SweepError, SweepWatch};
+use crate::{RunError, SweepError, SweepWatch};
+use part::{Prepared, distinct};
 
 /// Stands for all papers.
 const ALL_PAPERS: &str = "all";

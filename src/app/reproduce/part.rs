@@ -9,12 +9,13 @@ use gpumodel_report::paper::{Paper, Part, ReproducedPart};
 use gpumodel_report::results::{Analysis, SweepFiles};
 use gpumodel_sim::config::Models;
 
-use crate::analyze::{AnalyzeRequest, analyze};
-use crate::cache::results::{BUILD, key};
-use crate::reproduce::published::figures;
-use crate::reproduce::{ReproduceError, ReproduceRequest, check};
-use crate::sweep::{
-    SweepEnd, SweepError, SweepRequest, SweepWatch, plan_names, refuse_other_builds, so_far, sweep,
+use super::published::figures;
+use super::{BUILD, check};
+use crate::cache::results::key;
+use crate::sweep::{plan_names, refuse_other_builds, so_far};
+use crate::{
+    AnalyzeRequest, ReproduceError, ReproduceRequest, SweepError, SweepProgress, SweepRequest,
+    SweepWatch, analyze, sweep,
 };
 
 /// A part whose plan or queue lies in its folder, checked.
@@ -49,9 +50,9 @@ impl<'a> Prepared<'a> {
         let quick = if request.quick { "quick-" } else { "" };
         let folder = Path::new("parts").join(format!("{quick}{}-{}", paper.name, part.name));
         let place = request.report.join(&folder);
-        fs::create_dir_all(&place).map_err(wrong(&place))?;
+        fs::create_dir_all(&place).map_err(invalid(&place))?;
         let mut file = place.join(format!("{stem}.toml"));
-        WholeFile::write(&file, model.text.as_bytes()).map_err(wrong(&file))?;
+        WholeFile::write(&file, model.text.as_bytes()).map_err(invalid(&file))?;
         // The user's own: paths in it are from its folder on, and errors name it.
         if request.models.is_some() && Path::new(&model.origin).is_file() {
             file = PathBuf::from(&model.origin);
@@ -114,7 +115,7 @@ fn failed(part: &Part, source: SweepError) -> ReproduceError {
     ReproduceError::Sweep { part: part.name.clone(), source: Box::new(source) }
 }
 
-fn wrong(path: &Path) -> impl FnOnce(std::io::Error) -> ReproduceError {
+fn invalid(path: &Path) -> impl FnOnce(std::io::Error) -> ReproduceError {
     let path = path.to_path_buf();
     move |source| ReproduceError::Folder { path, source }
 }
@@ -152,7 +153,7 @@ fn swept(
     place: &Path,
     request: &ReproduceRequest,
     watch: &dyn SweepWatch,
-) -> Result<(Vec<PathBuf>, SweepEnd), ReproduceError> {
+) -> Result<(Vec<PathBuf>, SweepProgress), ReproduceError> {
     let asked = sweep_of(plan, place, request);
     let files = SweepFiles::new(place);
     let (end, cells) = if request.so_far {
@@ -183,18 +184,18 @@ fn queued(
     (place, models): (&Path, &Models),
     request: &ReproduceRequest,
     watch: &dyn SweepWatch,
-) -> Result<(Vec<PathBuf>, SweepEnd), ReproduceError> {
+) -> Result<(Vec<PathBuf>, SweepProgress), ReproduceError> {
     let machine = part.machine.clone().unwrap_or_default();
     let mut words = vec![BUILD.to_owned(), queue.display().to_string(), machine.clone()];
     words.extend(part.schemes.iter().cloned());
     words.extend(models.texts().flat_map(|(path, text)| [path.to_owned(), text.to_owned()]));
     let path = place.join(format!("{:032x}.json", key(&words)));
-    let done = SweepEnd { done: 1, ..SweepEnd::default() };
+    let done = SweepProgress { done: 1, ..SweepProgress::default() };
     if Analysis::read(&path).is_ok() {
         return Ok((vec![path], done));
     }
     if request.so_far {
-        return Ok((Vec::new(), SweepEnd { left: 1, ..SweepEnd::default() }));
+        return Ok((Vec::new(), SweepProgress { left: 1, ..SweepProgress::default() }));
     }
     if watch.stopped() {
         return Err(stopped(part, 1));
@@ -208,7 +209,7 @@ fn queued(
     let failed =
         |source| ReproduceError::Queue { part: part.name.clone(), source: Box::new(source) };
     let record = analyze(&asked, watch).map_err(failed)?;
-    WholeFile::write(&path, record.to_json().as_bytes()).map_err(wrong(&path))?;
+    WholeFile::write(&path, record.to_json().as_bytes()).map_err(invalid(&path))?;
     if watch.stopped() { Err(stopped(part, 1)) } else { Ok((vec![path], done)) }
 }
 

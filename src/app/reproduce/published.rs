@@ -7,7 +7,7 @@ use gpumodel_report::paper::{
     ReproducedFigure, ReproducedPart, TableEntry,
 };
 
-use crate::reproduce::{Ran, filled};
+use super::{Ran, filled};
 
 /// The figures of `part`, without what the paper prints.
 pub(super) fn figures(part: &Part) -> Vec<ReproducedFigure> {

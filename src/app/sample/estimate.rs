@@ -5,7 +5,7 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use gpumodel_core::units::{Cycle, to_u64, to_usize};
 use gpumodel_sim::CtaSpan;
 
-use crate::sample::selection::Strata;
+use super::selection::Strata;
 
 /// How sure intervals are.
 pub(super) const CONFIDENCE: f64 = 0.95;
@@ -20,7 +20,7 @@ pub(super) struct Sampled {
     /// Cycles from the first CTA's start to the last one's end.
     pub(super) cycles: Cycle,
     /// Reads of data, of sectors that CTAs outside the run bring.
-    pub(super) passed: u64,
+    pub(super) outside_reads: u64,
 }
 
 /// What samples say of the whole launch.
@@ -47,23 +47,25 @@ impl Estimate {
     /// means of their strata, less what the sample leaves of the launch to chance.
     /// Where SMs with equally many CTAs end apart, that is added as a variance.
     pub(super) fn of(strata: &Strata, runs: &[Sampled], per_sm: u32, times: f64) -> Self {
-        let lives = Lives::of(strata, runs);
-        let whole = lives.mean(strata.sizes.iter().copied());
+        let lifetimes = MeanLifetimes::of(strata, runs);
+        let whole = lifetimes.mean(strata.sizes.iter().copied());
         let adjusted = |run: &Sampled| {
             let mut counts = vec![0_u64; strata.sizes.len()];
             run.chosen.iter().for_each(|&cta| counts[stratum(strata, cta)] += 1);
-            let ends = Ends::of(run, per_sm);
-            (float(run.cycles) + ends.later(times)) * whole / lives.mean(counts.into_iter())
+            let ends = EndTimes::of(run, per_sm);
+            (float(run.cycles) + ends.extra_cycles(times)) * whole
+                / lifetimes.mean(counts.into_iter())
         };
         let cycles = runs.iter().map(adjusted).sum::<f64>() / float(to_u64(runs.len().max(1)));
-        let batches = batches(strata, runs, &lives, to_usize(per_sm.max(1)));
-        let ran: u64 = runs.iter().map(|run| to_u64(run.chosen.len())).sum();
-        let left = 1.0 - float(ran) / float(strata.ctas().max(1));
+        let batches = batches(strata, runs, &lifetimes, to_usize(per_sm.max(1)));
+        let results: u64 = runs.iter().map(|run| to_u64(run.chosen.len())).sum();
+        let left = 1.0 - float(results) / float(strata.ctas().max(1));
         let sampling = interval(&batches) * left.max(0.0).sqrt() / whole;
-        let widest = |in_turn: bool| {
-            let ends = runs.iter().map(|run| Ends::of(run, per_sm));
-            let apart = ends.filter(|ends| ends.in_turn == in_turn).map(|ends| ends.apart);
-            apart.fold(0.0, f64::max) / cycles.max(1.0)
+        let widest = |refilled: bool| {
+            let ends = runs.iter().map(|run| EndTimes::of(run, per_sm));
+            let deviation =
+                ends.filter(|ends| ends.refilled == refilled).map(|ends| ends.deviation);
+            deviation.fold(0.0, f64::max) / cycles.max(1.0)
         };
         Self { cycles, half_width: sampling.hypot(widest(false)), tail: widest(true) }
     }
@@ -74,9 +76,9 @@ fn stratum(strata: &Strata, cta: u64) -> usize {
 }
 
 /// Mean lives by stratum.
-struct Lives(Vec<f64>);
+struct MeanLifetimes(Vec<f64>);
 
-impl Lives {
+impl MeanLifetimes {
     /// A stratum without a CTA in any run lives as its instructions suggest.
     fn of(strata: &Strata, runs: &[Sampled]) -> Self {
         let mut sums = vec![(0.0, 0_u64); strata.sizes.len()];
@@ -115,7 +117,7 @@ impl Lives {
 }
 
 /// Means over batches of what lives are beyond their strata's means.
-fn batches(strata: &Strata, runs: &[Sampled], lives: &Lives, size: usize) -> Vec<f64> {
+fn batches(strata: &Strata, runs: &[Sampled], lifetimes: &MeanLifetimes, size: usize) -> Vec<f64> {
     let mut means = Vec::new();
     for run in runs {
         let mut spans = run.spans.clone();
@@ -124,7 +126,7 @@ fn batches(strata: &Strata, runs: &[Sampled], lives: &Lives, size: usize) -> Vec
             for batch in on_sm.chunks(size) {
                 let beyond = |span: &CtaSpan| {
                     let cta = run.chosen[to_usize(span.ordinal)];
-                    float(span.end - span.start) - lives.0[stratum(strata, cta)]
+                    float(span.end - span.start) - lifetimes.0[stratum(strata, cta)]
                 };
                 means.push(batch.iter().map(beyond).sum::<f64>() / float(to_u64(batch.len())));
             }
@@ -154,15 +156,15 @@ fn deviation(values: &[f64]) -> f64 {
 }
 
 /// When the SMs on which the launch's end depends have ended.
-struct Ends {
+struct EndTimes {
     sms: f64,
     /// Standard deviation in cycles.
-    apart: f64,
+    deviation: f64,
     /// SMs took CTAs as they became free.
-    in_turn: bool,
+    refilled: bool,
 }
 
-impl Ends {
+impl EndTimes {
     /// Of all SMs where they took CTAs as they became free; where all CTAs were
     /// resident at once, of those with the most.
     fn of(run: &Sampled, per_sm: u32) -> Self {
@@ -173,18 +175,18 @@ impl Ends {
             *end = (end.0 + 1, end.1.max(span.end));
         }
         let most = ends.iter().map(|end| end.0).max().unwrap_or(0);
-        let in_turn = most > u64::from(per_sm);
-        let least = if in_turn { 1 } else { most };
+        let refilled = most > u64::from(per_sm);
+        let least = if refilled { 1 } else { most };
         let last: Vec<f64> = ends.iter().filter(|e| e.0 >= least).map(|e| float(e.1)).collect();
-        Self { sms: float(to_u64(last.len())), apart: deviation(&last), in_turn }
+        Self { sms: float(to_u64(last.len())), deviation: deviation(&last), refilled }
     }
 
     /// By how many cycles the last of `times` as many SMs is expected to end later:
     /// the expected largest of normal values, and of evenly strewn ones where SMs
     /// took CTAs as they became free, for these end within a CTA's life.
-    fn later(&self, times: f64) -> f64 {
-        let largest = if self.in_turn { largest_even } else { largest };
-        self.apart * (largest(self.sms * times) - largest(self.sms))
+    fn extra_cycles(&self, times: f64) -> f64 {
+        let largest = if self.refilled { largest_even } else { largest };
+        self.deviation * (largest(self.sms * times) - largest(self.sms))
     }
 }
 
@@ -208,7 +210,7 @@ fn largest_even(count: f64) -> f64 {
 pub(super) struct Bias {
     /// Accesses that wait for a channel crowd on one of many as they cannot on one of
     /// few; as many wait as before a server that is as busy.
-    pub(super) crowding: f64,
+    pub(super) contention: f64,
 }
 
 impl Bias {
@@ -220,12 +222,12 @@ impl Bias {
     /// For a launch that takes the share `busy` of the DRAM's bandwidth.
     pub(super) fn of(busy: f64) -> Self {
         let busy = busy.clamp(0.0, 0.99);
-        Self { crowding: Self::WAITING * busy * busy / (1.0 - busy) }
+        Self { contention: Self::WAITING * busy * busy / (1.0 - busy) }
     }
 
     /// Half of the interval's width.
     pub(super) fn half_width(self) -> f64 {
-        Self::ALWAYS + self.crowding
+        Self::ALWAYS + self.contention
     }
 }
 
@@ -238,8 +240,7 @@ fn float(count: u64) -> f64 {
 mod tests {
     use gpumodel_sim::CtaSpan;
 
-    use super::{Bias, Estimate, Sampled};
-    use crate::sample::selection::Strata;
+    use super::{Bias, Estimate, Sampled, Strata};
 
     /// One run on two SMs, one CTA after the other; `life` by CTA.
     fn run(chosen: Vec<u64>, life: impl Fn(u64) -> u64) -> Sampled {
@@ -257,7 +258,7 @@ mod tests {
                 end,
             });
         }
-        Sampled { chosen, spans, cycles: at[0].max(at[1]), passed: 0 }
+        Sampled { chosen, spans, cycles: at[0].max(at[1]), outside_reads: 0 }
     }
 
     #[test]
@@ -305,8 +306,12 @@ mod tests {
         // Ends 1000 and 1100 deviate by 70.7; evenly strewn, the largest of 2 is
         // 0.577 of that beyond the mean, the largest of 32 is 1.627.
         assert!((cycles(16.0) - 1100.0 - 70.7 * 1.05).abs() < 1.0, "{}", cycles(16.0));
-        let run =
-            Sampled { spans: one.spans[..2].to_vec(), chosen: vec![0, 1], cycles: 110, passed: 0 };
+        let run = Sampled {
+            spans: one.spans[..2].to_vec(),
+            chosen: vec![0, 1],
+            cycles: 110,
+            outside_reads: 0,
+        };
         let at_once = Estimate::of(&strata, &[run], 1, 16.0).cycles;
         // Of normal values 0.59 and 2.07 of the 7.07 between them.
         assert!((at_once - 110.0 - 7.07 * 1.48).abs() < 0.2, "{at_once}");
@@ -315,7 +320,7 @@ mod tests {
     #[test]
     fn a_busy_memory_widens_the_bias() {
         assert!((Bias::of(0.0).half_width() - Bias::ALWAYS).abs() < 1e-12);
-        assert!(Bias::of(0.6).crowding > 4.0 * Bias::of(0.35).crowding);
-        assert!(Bias::of(1.0).crowding.is_finite());
+        assert!(Bias::of(0.6).contention > 4.0 * Bias::of(0.35).contention);
+        assert!(Bias::of(1.0).contention.is_finite());
     }
 }

@@ -15,11 +15,11 @@ use gpumodel_core::units::{SECTOR_BYTES, to_u32, to_usize};
 use gpumodel_sim::{PresumedL2Hits, Program};
 use gpumodel_trace::{Cta, Store, TraceError};
 
-use crate::sample::selection::{Draw, SETS};
+use super::selection::{Draw, SETS};
 
 /// Sectors of one page of the table.
 /// Pages that a walk keeps, about 3 KB each: launches over more than 640 MB run whole.
-const MOST_PAGES: usize = 160 << 10;
+const MAX_PAGES: usize = 160 << 10;
 
 const PAGE_SECTORS: u64 = 128;
 
@@ -28,26 +28,26 @@ const WINDOW_BYTES: u64 = 16 << 20;
 
 /// What is known of one sector.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct SectorState {
     /// Number of the CTA that touched it last, over all launches, from 1.
     last: u32,
     /// When, in touches over 16.
     tick: u32,
     /// Stretch in which its generation began, and the last that touched it.
-    born: u32,
-    stretch: u32,
+    first_group: u32,
+    group: u32,
     /// The owner's draw, and the owner's set.
     best: u32,
     owner: u8,
     /// Sets that touched it in this stretch, a bit each.
     sets: u8,
-    /// It is among [`Census::shared`].
+    /// It is among [`SharingScan::shared`].
     listed: bool,
 }
 
 /// What a stretch needs of the rest.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Around {
+pub(super) struct OutsideAccesses {
     /// What earlier stretches left.
     pub(super) before: PresumedL2Hits,
     /// By set: the same, and what CTAs outside the set bring.
@@ -56,16 +56,16 @@ pub(super) struct Around {
 
 /// The walk.
 #[derive(Debug)]
-pub(super) struct Census {
-    pages: FxHashMap<u64, Box<[Seen; 128]>>,
+pub(super) struct SharingScan {
+    pages: FxHashMap<u64, Box<[SectorState; 128]>>,
     /// Sectors that more than one CTA touched, in this stretch.
     shared: Vec<u64>,
     /// More pages were touched than it keeps.
     overflows: bool,
-    around: Around,
+    outside: OutsideAccesses,
     touches: u64,
     cta: u32,
-    stretch: u32,
+    group: u32,
     /// CTAs of the current launch that are resident together.
     resident: u32,
     /// Touches within which the L2 keeps a sector, over 16.
@@ -74,17 +74,17 @@ pub(super) struct Census {
     line: u64,
 }
 
-impl Census {
+impl SharingScan {
     /// A walk for an L2 of `lines` lines of `line` sectors.
     pub(super) fn new(lines: u64, line: u64) -> Self {
         Self {
             pages: FxHashMap::default(),
             overflows: false,
             shared: Vec::new(),
-            around: Around::default(),
+            outside: OutsideAccesses::default(),
             touches: 0,
             cta: 0,
-            stretch: 1,
+            group: 1,
             resident: 0,
             kept: u32::try_from(lines * line / 16).unwrap_or(u32::MAX),
             line: line.max(1),
@@ -150,68 +150,74 @@ impl Census {
 
     #[inline]
     fn touch(&mut self, sector: u64, set: u8) {
-        let Self { pages, cta, stretch, .. } = self;
-        if pages.len() >= MOST_PAGES && !pages.contains_key(&(sector / PAGE_SECTORS)) {
+        let Self { pages, cta, group, .. } = self;
+        if pages.len() >= MAX_PAGES && !pages.contains_key(&(sector / PAGE_SECTORS)) {
             self.overflows = true;
             return;
         }
-        let page =
-            pages.entry(sector / PAGE_SECTORS).or_insert_with(|| Box::new([Seen::default(); 128]));
-        let seen = &mut page[to_usize(sector % PAGE_SECTORS)];
-        if seen.last == *cta {
+        let page = pages
+            .entry(sector / PAGE_SECTORS)
+            .or_insert_with(|| Box::new([SectorState::default(); 128]));
+        let state = &mut page[to_usize(sector % PAGE_SECTORS)];
+        if state.last == *cta {
             return;
         }
         let tick = u32::try_from(self.touches / 16).unwrap_or(u32::MAX);
         self.touches += 1;
-        let (cta, stretch) = (*cta, *stretch);
+        let (cta, group) = (*cta, *group);
         // Sectors of a line that the same CTAs touch have the same owner.
         let draw = mix(sector / self.line, cta);
-        let far = cta - seen.last > self.resident && tick - seen.tick > self.kept;
-        if seen.last == 0 || far {
-            if seen.listed {
-                resolve(&mut self.around, sector, seen);
+        let far = cta - state.last > self.resident && tick - state.tick > self.kept;
+        if state.last == 0 || far {
+            if state.listed {
+                record_generation(&mut self.outside, sector, state);
             }
-            *seen = Seen { born: stretch, best: draw, owner: set, ..Seen::default() };
+            *state = SectorState {
+                first_group: group,
+                best: draw,
+                owner: set,
+                ..SectorState::default()
+            };
         } else {
-            if seen.stretch != stretch {
-                (seen.sets, seen.listed) = (0, false);
+            if state.group != group {
+                (state.sets, state.listed) = (0, false);
             }
-            if seen.born == stretch && draw < seen.best {
-                (seen.best, seen.owner) = (draw, set);
+            if state.first_group == group && draw < state.best {
+                (state.best, state.owner) = (draw, set);
             }
-            if !seen.listed {
-                seen.listed = true;
+            if !state.listed {
+                state.listed = true;
                 self.shared.push(sector);
             }
         }
-        (seen.last, seen.tick, seen.stretch) = (cta, tick, stretch);
-        seen.sets |= u8::try_from((1_u32 << set) & 0xff).unwrap_or(0);
+        (state.last, state.tick, state.group) = (cta, tick, group);
+        state.sets |= u8::try_from((1_u32 << set) & 0xff).unwrap_or(0);
     }
 
     /// Ends a stretch: what it needs of the rest.
-    pub(super) fn end_stretch(&mut self) -> Around {
+    pub(super) fn end_group(&mut self) -> OutsideAccesses {
         for sector in std::mem::take(&mut self.shared) {
             if let Some(page) = self.pages.get_mut(&(sector / PAGE_SECTORS)) {
-                let seen = &mut page[to_usize(sector % PAGE_SECTORS)];
-                if seen.listed {
-                    resolve(&mut self.around, sector, seen);
-                    seen.listed = false;
+                let state = &mut page[to_usize(sector % PAGE_SECTORS)];
+                if state.listed {
+                    record_generation(&mut self.outside, sector, state);
+                    state.listed = false;
                 }
             }
         }
-        self.stretch += 1;
-        std::mem::take(&mut self.around)
+        self.group += 1;
+        std::mem::take(&mut self.outside)
     }
 }
 
 /// Puts a sector's generation where it belongs.
-fn resolve(around: &mut Around, sector: u64, seen: &Seen) {
-    if seen.born < seen.stretch {
-        around.before.add(sector);
+fn record_generation(outside: &mut OutsideAccesses, sector: u64, state: &SectorState) {
+    if state.first_group < state.group {
+        outside.before.add(sector);
     }
-    for (set, presumed_l2_hits) in around.sets.iter_mut().enumerate() {
-        let touched = seen.sets >> set & 1 == 1;
-        if touched && (seen.born < seen.stretch || usize::from(seen.owner) != set) {
+    for (set, presumed_l2_hits) in outside.sets.iter_mut().enumerate() {
+        let touched = state.sets >> set & 1 == 1;
+        if touched && (state.first_group < state.group || usize::from(state.owner) != set) {
             presumed_l2_hits.add(sector);
         }
     }
@@ -239,7 +245,7 @@ fn steps(program: &Program, segment: usize) -> Steps {
     let (mut before, mut steps) = (0, Steps::new());
     for instruction in &code.instructions[code.segments[segment].range()] {
         let effect = program.opcodes[to_usize(instruction.opcode)].effect;
-        match (instruction.width, shared_by_ctas(effect)) {
+        match (instruction.width, may_be_shared(effect)) {
             (1.., Some(generic)) => {
                 steps.push(Step { before, width: u64::from(instruction.width), generic });
                 before = 0;
@@ -252,7 +258,7 @@ fn steps(program: &Program, segment: usize) -> Steps {
 
 /// Whether addresses may be those of other CTAs too; `Some(true)`: where they are
 /// outside the windows.
-fn shared_by_ctas(effect: Effect) -> Option<bool> {
+fn may_be_shared(effect: Effect) -> Option<bool> {
     match effect.space()? {
         Space::Global | Space::Texture => Some(false),
         Space::Generic => Some(true),

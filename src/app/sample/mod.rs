@@ -55,21 +55,18 @@ use gpumodel_feed::StoreFeed;
 use gpumodel_report::results::{AppRecord, KernelRecord, SampleRecord};
 use gpumodel_sim::{KernelCounts, Outcome};
 
-use crate::analyze::Bench;
-use crate::app::App;
-use crate::error::RunError;
-use crate::record;
 use crate::record::assumptions;
 use crate::record::notes::Notes;
-use crate::sample::l2_sharing::{Around, Census};
-use crate::sample::runner::{Ran, Runner};
-use crate::sample::scale::Scale;
-use crate::sample::selection::Choice;
+use crate::{App, RunContext, RunError, record};
+use l2_sharing::{OutsideAccesses, SharingScan};
+use runner::{LaunchResult, Runner};
+use scale::Scale;
+use selection::Choice;
 
 /// Launches that run together: one sampled one, or neighbours that run whole.
 #[derive(Clone, Debug)]
-struct Stretch {
-    places: Range<usize>,
+struct LaunchGroup {
+    launches: Range<usize>,
     sampled: bool,
 }
 
@@ -79,44 +76,45 @@ struct Stretch {
 /// # Errors
 /// [`RunError`] when the trace is damaged or the machine cannot run it.
 pub(super) fn sampled(
-    bench: &Bench<'_>,
+    ctx: &RunContext<'_>,
     app: &App,
     feed: &StoreFeed<'_>,
     plan: &Plan,
-    wish: SampleRequest,
+    request: SampleRequest,
     notes: &mut Notes,
 ) -> Result<Option<AppRecord>, RunError> {
-    let scale = match part(bench, feed) {
+    let scale = match part(ctx, feed) {
         Ok(scale) => scale,
         Err(reason) => {
             notes.add(format!("{}: nothing was sampled: {reason}", app.name));
             return Ok(None);
         }
     };
-    let choice = |place| Choice::of(feed, place, &scale, wish, bench.seed);
-    let places: Vec<usize> = (0..feed.programs().len()).collect();
-    let choices = places.into_par_iter().map(choice).collect::<Result<Vec<_>, _>>()?;
+    let choice = |index| Choice::of(feed, index, &scale, request, ctx.seed);
+    let launches: Vec<usize> = (0..feed.programs().len()).collect();
+    let choices = launches.into_par_iter().map(choice).collect::<Result<Vec<_>, _>>()?;
     reasons(app, &choices, notes);
-    let stretches = stretches(&choices);
-    if stretches.iter().all(|stretch| !stretch.sampled) {
+    let groups = groups(&choices);
+    if groups.iter().all(|group| !group.sampled) {
         return Ok(None);
     }
-    let Some(arounds) = walk(bench, feed, &choices, &stretches)? else {
+    let Some(outside) = scan_launches(ctx, feed, &choices, &groups)? else {
         notes.add(format!("{}: nothing was sampled: it touches too much memory", app.name));
         return Ok(None);
     };
-    let runner = Runner { bench, app, feed, plan, scale: &scale, target: wish.half_width };
-    let run = |(stretch, around): (&Stretch, Around)| match &choices[stretch.places.start] {
-        Choice::Sample(sampling) => runner.sample(stretch.places.start, sampling, around),
-        Choice::Whole(_) => runner.whole(stretch.places.clone(), around.before),
-    };
-    let ran = stretches.par_iter().zip(arounds).map(run).collect::<Result<Vec<_>, _>>()?;
-    join(bench, app, feed, ran, notes).map(Some)
+    let runner = Runner { ctx, app, feed, plan, scale: &scale, target: request.half_width };
+    let run =
+        |(group, outside): (&LaunchGroup, OutsideAccesses)| match &choices[group.launches.start] {
+            Choice::Sample(sampling) => runner.sample(group.launches.start, sampling, outside),
+            Choice::Whole(_) => runner.whole(group.launches.clone(), outside.before),
+        };
+    let results = groups.par_iter().zip(outside).map(run).collect::<Result<Vec<_>, _>>()?;
+    join(ctx, app, feed, results, notes).map(Some)
 }
 
 /// The part of the machine, or why there is none.
-fn part(bench: &Bench<'_>, feed: &StoreFeed<'_>) -> Result<Scale, &'static str> {
-    let machine = &bench.resolved.machine;
+fn part(ctx: &RunContext<'_>, feed: &StoreFeed<'_>) -> Result<Scale, &'static str> {
+    let machine = &ctx.resolved.machine;
     let streams = feed.programs().windows(2).any(|p| p[0].launch.stream != p[1].launch.stream);
     if streams && !machine.quirks.serial_kernels {
         return Err("kernels of several streams may run side by side");
@@ -124,7 +122,7 @@ fn part(bench: &Bench<'_>, feed: &StoreFeed<'_>) -> Result<Scale, &'static str> 
     if machine.translation.is_some() {
         return Err("the machine translates addresses");
     }
-    Scale::of(machine, bench.memory)
+    Scale::of(machine, ctx.memory)
         .ok_or("no part of the machine has its SMs and channels in proportion")
 }
 
@@ -142,13 +140,13 @@ fn reasons(app: &App, choices: &[Choice], notes: &mut Notes) {
     }
 }
 
-fn stretches(choices: &[Choice]) -> Vec<Stretch> {
-    let mut found: Vec<Stretch> = Vec::new();
-    for (place, choice) in choices.iter().enumerate() {
+fn groups(choices: &[Choice]) -> Vec<LaunchGroup> {
+    let mut found: Vec<LaunchGroup> = Vec::new();
+    for (index, choice) in choices.iter().enumerate() {
         let sampled = matches!(choice, Choice::Sample(_));
         match found.last_mut() {
-            Some(last) if !last.sampled && !sampled => last.places.end = place + 1,
-            _ => found.push(Stretch { places: place..place + 1, sampled }),
+            Some(last) if !last.sampled && !sampled => last.launches.end = index + 1,
+            _ => found.push(LaunchGroup { launches: index..index + 1, sampled }),
         }
     }
     found
@@ -156,51 +154,51 @@ fn stretches(choices: &[Choice]) -> Vec<Stretch> {
 
 /// Walks over all launches: what each stretch needs of the rest; `None` when they
 /// touch more memory than is kept track of.
-fn walk(
-    bench: &Bench<'_>,
+fn scan_launches(
+    ctx: &RunContext<'_>,
     feed: &StoreFeed<'_>,
     choices: &[Choice],
-    stretches: &[Stretch],
-) -> Result<Option<Vec<Around>>, RunError> {
-    let machine = &bench.resolved.machine;
+    groups: &[LaunchGroup],
+) -> Result<Option<Vec<OutsideAccesses>>, RunError> {
+    let machine = &ctx.resolved.machine;
     let (l2, sms) = (&machine.l2, u64::from(machine.dispatch.sms));
     let lines = u64::from(l2.slices) * u64::from(l2.cache.sets) * u64::from(l2.cache.ways);
     let line = u64::from(l2.cache.line_bytes) / SECTOR_BYTES;
-    let mut census = Census::new(lines, line);
-    let mut arounds = Vec::with_capacity(stretches.len());
-    for stretch in stretches {
-        for place in stretch.places.clone() {
-            let (draw, per_sm) = match &choices[place] {
+    let mut scan = SharingScan::new(lines, line);
+    let mut outside = Vec::with_capacity(groups.len());
+    for group in groups {
+        for index in group.launches.clone() {
+            let (draw, per_sm) = match &choices[index] {
                 Choice::Sample(sampling) => (Some(&sampling.draw), u64::from(sampling.per_sm)),
                 Choice::Whole(_) => (None, 1),
             };
-            let program = &feed.programs()[place];
-            census.launch(feed.store(), feed.kernel(place), program, draw, per_sm * sms)?;
-            if census.overflows() {
+            let program = &feed.programs()[index];
+            scan.launch(feed.store(), feed.kernel(index), program, draw, per_sm * sms)?;
+            if scan.overflows() {
                 return Ok(None);
             }
         }
-        arounds.push(census.end_stretch());
+        outside.push(scan.end_group());
     }
-    Ok(Some(arounds))
+    Ok(Some(outside))
 }
 
 /// The row of the application: its stretches one after the other.
 fn join(
-    bench: &Bench<'_>,
+    ctx: &RunContext<'_>,
     app: &App,
     feed: &StoreFeed<'_>,
-    ran: Vec<Vec<Ran>>,
+    results: Vec<Vec<LaunchResult>>,
     notes: &mut Notes,
 ) -> Result<AppRecord, RunError> {
-    let gap = bench.resolved.machine.dispatch.kernel_retire_cycles;
+    let gap = ctx.resolved.machine.dispatch.kernel_retire_cycles;
     let mut outcome = Outcome::default();
     let mut samples: Vec<Option<SampleRecord>> = Vec::new();
-    for stretch in ran {
+    for group in results {
         let offset = if outcome.cycles == 0 { 0 } else { outcome.cycles + gap };
-        for Ran { mut counts, sample, shortfall } in stretch {
-            if let Some(shortfall) = shortfall {
-                let words = shortfall.words();
+        for LaunchResult { mut counts, sample, fallback } in group {
+            if let Some(fallback) = fallback {
+                let words = fallback.words();
                 notes.add(format!("{}: samples of a launch {words}: it ran whole", app.name));
             }
             shift(&mut counts, offset);
@@ -212,15 +210,15 @@ fn join(
     outcome.totals.clone_from(&outcome.kernels);
     let rows = feed.programs().iter().zip(&outcome.kernels).zip(samples).enumerate();
     let mut kernels: Vec<KernelRecord> = rows
-        .map(|(place, ((program, counts), sample))| {
-            let mut row = record::kernel(bench, program, place, counts);
+        .map(|(index, ((program, counts), sample))| {
+            let mut row = record::kernel(ctx, program, index, counts);
             row.sample = sample.map(|sample| sample.with_ipc(row.thread_instructions));
             row
         })
         .collect();
-    assumptions::fill(&mut kernels, feed, &bench.resolved.machine)?;
-    notes.of_run(app, feed, &outcome, &bench.resolved.machine);
-    Ok(record::app(bench, &app.name, app.store.content_hash(), kernels, &outcome))
+    assumptions::fill(&mut kernels, feed, &ctx.resolved.machine)?;
+    notes.of_run(app, feed, &outcome, &ctx.resolved.machine);
+    Ok(record::app(ctx, &app.name, app.store.content_hash(), kernels, &outcome))
 }
 
 fn shift(counts: &mut KernelCounts, by: Cycle) {

@@ -9,38 +9,35 @@ use gpumodel_report::results::SampleRecord;
 use gpumodel_sim::config::Machine;
 use gpumodel_sim::{Command, End, Feed, Gpu, KernelCounts, Outcome, Part, PresumedL2Hits, Setup};
 
-use crate::analyze::Bench;
-use crate::app::App;
-use crate::error::RunError;
+use super::estimate::{Bias, CONFIDENCE, Estimate, Sampled};
+use super::selection::Sampling;
+use super::{OutsideAccesses, Scale};
 use crate::memory::Memory;
-use crate::sample::estimate::{Bias, CONFIDENCE, Estimate, Sampled};
-use crate::sample::l2_sharing::Around;
-use crate::sample::scale::Scale;
-use crate::sample::selection::Sampling;
+use crate::{App, RunContext, RunError};
 
 /// A launch runs whole when what crowds on its channels may be more than this many
 /// times the half-width asked for.
-const MOST_CROWDING: f64 = 5.0;
+const MAX_CONTENTION: f64 = 5.0;
 
 /// A launch runs whole when others bring more than this share of what it reads from
 /// the L2. A matrix product, of which 72 to 75 % of the reads are such, came out 0.5
 /// to 21 % too fast on parts of three machines; a stencil with 27 to 33 % was within
 /// 5 %.
-const MOST_SHARED: f64 = 0.6;
+const MAX_SHARED: f64 = 0.6;
 
 /// What a launch left; times from the start of its stretch on.
 #[derive(Debug)]
-pub(super) struct Ran {
+pub(super) struct LaunchResult {
     pub(super) counts: KernelCounts,
     pub(super) sample: Option<SampleRecord>,
     /// Why no sample was enough.
-    pub(super) shortfall: Option<Shortfall>,
+    pub(super) fallback: Option<FallbackReason>,
 }
 
 /// What all stretches share.
 #[derive(Clone, Copy)]
 pub(super) struct Runner<'a> {
-    pub(super) bench: &'a Bench<'a>,
+    pub(super) ctx: &'a RunContext<'a>,
     pub(super) app: &'a App,
     pub(super) feed: &'a StoreFeed<'a>,
     pub(super) plan: &'a Plan,
@@ -53,16 +50,19 @@ impl Runner<'_> {
     /// The launches at `places`, whole, on the whole machine.
     pub(super) fn whole(
         &self,
-        places: Range<usize>,
+        launches: Range<usize>,
         presumed_l2_hits: PresumedL2Hits,
-    ) -> Result<Vec<Ran>, RunError> {
-        let feed = StretchFeed::new(self.feed, places.start);
+    ) -> Result<Vec<LaunchResult>, RunError> {
+        let feed = StretchFeed::new(self.feed, launches.start);
         let part = Part { pace: 1, presumed_l2_hits };
-        let commands = self.feed.stretch(places);
-        let (machine, memory) = (&self.bench.resolved.machine, self.bench.memory);
+        let commands = self.feed.stretch(launches);
+        let (machine, memory) = (&self.ctx.resolved.machine, self.ctx.memory);
         let outcome = self.run(&feed, commands, machine, memory, part)?;
-        let rows =
-            outcome.kernels.into_iter().map(|counts| Ran { counts, sample: None, shortfall: None });
+        let rows = outcome.kernels.into_iter().map(|counts| LaunchResult {
+            counts,
+            sample: None,
+            fallback: None,
+        });
         Ok(rows.collect())
     }
 
@@ -70,49 +70,49 @@ impl Runner<'_> {
     /// is tight; whole when it never is, or the memory is too busy for a part to tell.
     pub(super) fn sample(
         &self,
-        place: usize,
+        index: usize,
         sampling: &Sampling,
-        around: Around,
-    ) -> Result<Vec<Ran>, RunError> {
+        outside: OutsideAccesses,
+    ) -> Result<Vec<LaunchResult>, RunError> {
         let Sampling { strata, draw, per_sm } = sampling;
         let mut runs: Vec<Sampled> = Vec::new();
         let mut sum = KernelCounts::default();
-        let mut shortfall = Shortfall::Wide;
-        for (set, presumed_l2_hits) in around.sets.into_iter().enumerate().take(draw.sets) {
+        let mut fallback = FallbackReason::Wide;
+        for (set, presumed_l2_hits) in outside.sets.into_iter().enumerate().take(draw.sets) {
             let chosen = draw.chosen(set, strata.ctas());
-            let (counts, run) = self.one(place, chosen, presumed_l2_hits)?;
+            let (counts, run) = self.one(index, chosen, presumed_l2_hits)?;
             if runs.is_empty() {
                 (sum.start, sum.first_cta, sum.end) = (counts.start, counts.first_cta, counts.end);
             }
             sum.join(&counts);
             runs.push(run);
             let bias = Bias::of(self.busy(&sum, &runs));
-            shortfall = shortage(&bias, &sum, &runs, self.target);
-            if shortfall != Shortfall::Wide {
+            fallback = fallback_reason(&bias, &sum, &runs, self.target);
+            if fallback != FallbackReason::Wide {
                 break;
             }
             let mut estimate = Estimate::of(strata, &runs, *per_sm, self.scale.times());
             if estimate.half_width <= self.target {
                 estimate.half_width = estimate.half_width.hypot(estimate.tail) + bias.half_width();
-                return Ok(vec![self.extrapolated(place, sampling, sum, &estimate, &runs)]);
+                return Ok(vec![self.extrapolated(index, sampling, sum, &estimate, &runs)]);
             }
         }
-        let mut whole = self.whole(place..place + 1, around.before)?;
-        for ran in &mut whole {
-            let cycles = ran.counts.end - ran.counts.start;
-            let sample = self.exact(place, sampling, cycles);
-            ran.sample = Some(SampleRecord { runs: to_u32(runs.len()), ..sample });
-            ran.shortfall = Some(shortfall);
+        let mut whole = self.whole(index..index + 1, outside.before)?;
+        for results in &mut whole {
+            let cycles = results.counts.end - results.counts.start;
+            let sample = self.exact(index, sampling, cycles);
+            results.sample = Some(SampleRecord { runs: to_u32(runs.len()), ..sample });
+            results.fallback = Some(fallback);
         }
         Ok(whole)
     }
 
     /// The share of the part's DRAM bandwidth that `runs` took, which counted `sum`.
     fn busy(&self, sum: &KernelCounts, runs: &[Sampled]) -> f64 {
-        let machine = &self.bench.resolved.machine;
+        let machine = &self.ctx.resolved.machine;
         let cycles: Cycle = runs.iter().map(|run| run.cycles).sum();
         let bytes = float((sum.dram_reads + sum.dram_writes) * SECTOR_BYTES);
-        let peak = self.bench.memory.peak_gb_per_s * 1000.0 / machine.clocks.core_mhz;
+        let peak = self.ctx.memory.peak_gb_per_s * 1000.0 / machine.clocks.core_mhz;
         let share = f64::from(self.scale.machine.dram.channels) / f64::from(machine.dram.channels);
         bytes / (float(cycles.max(1)) * peak * share)
     }
@@ -120,17 +120,20 @@ impl Runner<'_> {
     /// One set of CTAs on the machine's part.
     fn one(
         &self,
-        place: usize,
+        index: usize,
         chosen: Vec<u64>,
         presumed_l2_hits: PresumedL2Hits,
     ) -> Result<(KernelCounts, Sampled), RunError> {
-        let feed = SampleFeed::new(self.feed, place, &chosen);
-        let part = Part { pace: self.scale.pace, presumed_l2_hits };
+        let feed = SampleFeed::new(self.feed, index, &chosen);
+        let part = Part { pace: self.scale.cta_interval, presumed_l2_hits };
         let (machine, memory) = (&self.scale.machine, &self.scale.memory);
         let outcome = self.run(&feed, feed.commands(), machine, memory, part)?;
         let counts = outcome.kernels.into_iter().next().unwrap_or_default();
         let cycles = counts.end - counts.first_cta;
-        Ok((counts, Sampled { chosen, spans: outcome.spans, cycles, passed: outcome.passed }))
+        Ok((
+            counts,
+            Sampled { chosen, spans: outcome.spans, cycles, outside_reads: outcome.passed },
+        ))
     }
 
     fn run<F: Feed>(
@@ -150,7 +153,7 @@ impl Runner<'_> {
             end: End::default(),
             part: Some(part),
         };
-        let running = self.bench.watch.running();
+        let running = self.ctx.watch.running();
         let mut watch = |issued| running.advance(issued);
         Gpu::new(setup, feed).and_then(|gpu| gpu.run(self.plan, &mut watch)).map_err(failed)
     }
@@ -158,13 +161,13 @@ impl Runner<'_> {
     /// The launch from the sums of its samples.
     fn extrapolated(
         &self,
-        place: usize,
+        index: usize,
         sampling: &Sampling,
         mut counts: KernelCounts,
         estimate: &Estimate,
         runs: &[Sampled],
-    ) -> Ran {
-        let (warps, threads) = self.feed.instructions(place);
+    ) -> LaunchResult {
+        let (warps, threads) = self.feed.instructions(index);
         let factor = float(warps) / float(counts.warp_instructions.max(1));
         counts.extrapolate(factor, to_u64(runs.len()));
         counts.settle_instructions(warps, threads);
@@ -179,15 +182,15 @@ impl Runner<'_> {
             runs: to_u32(runs.len()),
             sms: to_u64(self.scale.sms()),
             channels: to_u64(self.scale.machine.dram.channels),
-            ..self.exact(place, sampling, 0)
+            ..self.exact(index, sampling, 0)
         };
-        Ran { counts, sample: Some(sample), shortfall: None }
+        LaunchResult { counts, sample: Some(sample), fallback: None }
     }
 
     /// The sample's row of a launch that ran whole after all, in `cycles`.
-    fn exact(&self, place: usize, sampling: &Sampling, cycles: Cycle) -> SampleRecord {
-        let machine = &self.bench.resolved.machine;
-        let ctas = self.feed.programs()[place].ctas;
+    fn exact(&self, index: usize, sampling: &Sampling, cycles: Cycle) -> SampleRecord {
+        let machine = &self.ctx.resolved.machine;
+        let ctas = self.feed.programs()[index].ctas;
         SampleRecord {
             ctas_run: ctas,
             ctas,
@@ -203,16 +206,21 @@ impl Runner<'_> {
     }
 }
 
-/// What keeps `runs`, which counted `sum`, from telling the whole; [`Shortfall::Wide`]
+/// What keeps `runs`, which counted `sum`, from telling the whole; [`FallbackReason::Wide`]
 /// when only their interval may.
-fn shortage(bias: &Bias, sum: &KernelCounts, runs: &[Sampled], target: f64) -> Shortfall {
-    let passed: u64 = runs.iter().map(|run| run.passed).sum();
-    if bias.crowding > MOST_CROWDING * target {
-        Shortfall::Crowded
-    } else if float(passed) > MOST_SHARED * float(sum.l2.reads()) {
-        Shortfall::Shared
+fn fallback_reason(
+    bias: &Bias,
+    sum: &KernelCounts,
+    runs: &[Sampled],
+    target: f64,
+) -> FallbackReason {
+    let outside_reads: u64 = runs.iter().map(|run| run.outside_reads).sum();
+    if bias.contention > MAX_CONTENTION * target {
+        FallbackReason::Contention
+    } else if float(outside_reads) > MAX_SHARED * float(sum.l2.reads()) {
+        FallbackReason::Shared
     } else {
-        Shortfall::Wide
+        FallbackReason::Wide
     }
 }
 
@@ -232,22 +240,22 @@ fn rounded(cycles: f64) -> Cycle {
 
 /// The reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shortfall {
+pub(super) enum FallbackReason {
     /// The interval stayed wider than asked for.
     Wide,
     /// Requests may crowd on the machine's channels as they do not on a part's.
-    Crowded,
+    Contention,
     /// CTAs on other SMs bring most of what is read from the L2: on a part it is
     /// simply there, on the whole machine everybody waits for it together.
     Shared,
 }
 
-impl Shortfall {
+impl FallbackReason {
     /// In words, of the samples.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Wide => "left a wider interval than asked for",
-            Self::Crowded => "do not tell how requests crowd on the channels of a busy DRAM",
+            Self::Contention => "do not tell how requests crowd on the channels of a busy DRAM",
             Self::Shared => "do not tell how long SMs wait for data that they read together",
         }
     }

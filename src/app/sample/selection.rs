@@ -8,8 +8,8 @@ use gpumodel_feed::StoreFeed;
 use gpumodel_sim::{Need, Program};
 use gpumodel_trace::{Store, TraceError};
 
-use crate::sample::SampleRequest;
-use crate::sample::scale::Scale;
+use super::Scale;
+use crate::SampleRequest;
 
 /// Sets of SMs that may be drawn for one launch, one after the other.
 pub(super) const SETS: usize = 4;
@@ -36,8 +36,8 @@ impl Draw {
     /// like the launch's in number per SM, strata and instructions as those of any row.
     pub(super) fn new(strata: &Strata, whole: u32, part: u32, port: u32, seed: u64) -> Self {
         let (whole, part, port) = (to_usize(whole), to_usize(part), to_usize(port.max(1)));
-        let mix = Mix::of_sms(strata, whole);
-        let mut random = Random(seed);
+        let mix = SmLoads::of_sms(strata, whole);
+        let mut random = SplitMix64(seed);
         let mut free: Vec<usize> = (0..whole / port).collect();
         let mut set_of = vec![byte(SETS); whole];
         let mut sets = 0;
@@ -80,14 +80,14 @@ fn byte(set: usize) -> u8 {
 }
 
 /// What each SM would get.
-struct Mix {
+struct SmLoads {
     /// By SM: CTAs by stratum, then all CTAs, then instructions.
     by_sm: Vec<Vec<f64>>,
     /// The mean over all SMs.
     mean: Vec<f64>,
 }
 
-impl Mix {
+impl SmLoads {
     #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
     fn of_sms(strata: &Strata, whole: usize) -> Self {
         let columns = strata.sizes.len() + 2;
@@ -118,9 +118,9 @@ impl Mix {
 }
 
 /// A small generator (`SplitMix64`, Steele et al. 2014).
-struct Random(u64);
+struct SplitMix64(u64);
 
-impl Random {
+impl SplitMix64 {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -250,16 +250,16 @@ impl Choice {
     /// [`TraceError::Store`] when a block is damaged.
     pub(super) fn of(
         feed: &StoreFeed<'_>,
-        place: usize,
+        index: usize,
         scale: &Scale,
-        wish: SampleRequest,
+        request: SampleRequest,
         seed: u64,
     ) -> Result<Self, TraceError> {
-        let program = &feed.programs()[place];
+        let program = &feed.programs()[index];
         if program.ctas < u64::from(scale.whole_sms) {
             return Ok(Self::Whole("fewer CTAs than SMs"));
         }
-        if feed.warp_instructions(place) < wish.fewest_instructions {
+        if feed.warp_instructions(index) < request.fewest_instructions {
             return Ok(Self::Whole("too few instructions to be worth it"));
         }
         if has_global_atomics(program) {
@@ -267,11 +267,11 @@ impl Choice {
         }
         let sms = u64::from(scale.whole_sms);
         let fits = u64::from(Need::of(&program.launch, &scale.machine).fits(&scale.machine).0);
-        let strata = Strata::of(feed.store(), feed.kernel(place), sms, fits)?;
+        let strata = Strata::of(feed.store(), feed.kernel(index), sms, fits)?;
         let port = scale.machine.interconnect.sms_per_port;
         let draw = Draw::new(&strata, scale.whole_sms, scale.sms(), port, seed);
         let per_sm = u32::try_from(fits.min(strata.ctas().div_ceil(sms))).unwrap_or(u32::MAX);
-        if straggles(&strata, &draw, per_sm, scale.whole_sms) > wish.half_width {
+        if tail_excess(&strata, &draw, per_sm, scale.whole_sms) > request.half_width {
             return Ok(Self::Whole("single CTAs are so long that no sample tells the end"));
         }
         Ok(Self::Sample(Box::new(Sampling { strata, draw, per_sm })))
@@ -290,7 +290,7 @@ fn has_global_atomics(program: &Program) -> bool {
 
 /// By which share of the run a CTA that is in no set may end later than those in one.
 #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
-fn straggles(strata: &Strata, draw: &Draw, per_sm: u32, sms: u32) -> f64 {
+fn tail_excess(strata: &Strata, draw: &Draw, per_sm: u32, sms: u32) -> f64 {
     let (mut longest, mut drawn) = (0, 0);
     for (ordinal, &work) in strata.work.iter().enumerate() {
         longest = longest.max(work);
@@ -313,16 +313,16 @@ mod tests {
         let strata = Strata::new(&ctas);
         let draw = Draw::new(&strata, 80, 4, 1, 7);
         assert_eq!(draw.sets, SETS);
-        let mut seen = 0;
+        let mut state = 0;
         for set in 0..SETS {
             let chosen = draw.chosen(set, 1000);
             let odd = chosen.iter().filter(|&cta| cta % 2 == 1).count();
             assert_eq!(odd * 2, chosen.len());
             assert_eq!(chosen.len(), 50, "half of the SMs get 13 CTAs, the others 12");
-            seen += chosen.len();
+            state += chosen.len();
         }
         let left = (0..1000).filter(|&cta| usize::from(draw.set(cta)) == SETS).count();
-        assert_eq!(seen + left, 1000);
+        assert_eq!(state + left, 1000);
     }
 
     #[test]

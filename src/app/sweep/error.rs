@@ -9,8 +9,8 @@ use gpumodel_core::units::with_causes;
 use gpumodel_report::results::RecordError;
 use gpumodel_sim::config::SpecError;
 
-use crate::error::{RunError, at};
-use crate::sweep::slurm::SlurmError;
+use crate::error::at;
+use crate::{RunError, SlurmError};
 
 /// Why a sweep or a merge was refused, or had to stop.
 #[derive(Debug, Error)]
@@ -41,12 +41,12 @@ pub enum SweepError {
         source: Box<RunError>,
     },
     /// Several applications of the plan cannot be used.
-    #[error("{}: {} applications cannot be used{}", path.display(), wrong.len(), listed(wrong))]
-    Several {
+    #[error("{}: {} applications cannot be used{}", path.display(), invalid.len(), listed(invalid))]
+    Apps {
         /// The plan.
         path: PathBuf,
         /// Why, for each in the order of the plan.
-        wrong: Vec<SweepError>,
+        invalid: Vec<SweepError>,
     },
     /// The plan has other cells than when the script of a job was written, which names them by
     /// number.
@@ -55,7 +55,7 @@ pub enum SweepError {
          machine or the program has changed since; nothing was run: put back what was changed, \
          or write and submit the scripts again", plan.display()
     )]
-    OtherCells {
+    PlanChanged {
         /// The plan.
         plan: PathBuf,
     },
@@ -79,7 +79,7 @@ pub enum SweepError {
         "{} holds {cells} cells that are not those of the folders to be joined: name another folder",
         folder.display()
     )]
-    Foreign {
+    OtherContents {
         /// The folder.
         folder: PathBuf,
         /// Cells there, done or failed.
@@ -154,14 +154,14 @@ impl SweepError {
 
 /// Why a cell has no record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Failure {
+pub(super) struct CellFailure {
     /// What went wrong, then its causes.
     pub(super) errors: Vec<String>,
     /// It would be the same again, whenever the cell runs.
     pub(super) refused: bool,
 }
 
-impl From<RunError> for Failure {
+impl From<RunError> for CellFailure {
     fn from(error: RunError) -> Self {
         Self { errors: with_causes(&error), refused: error.refuses() }
     }

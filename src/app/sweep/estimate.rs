@@ -6,11 +6,10 @@ use gpumodel_core::units::{Cycle, to_u64, with_causes};
 use gpumodel_feed::StoreFeed;
 use gpumodel_report::results::{CellEstimate, SweepEstimate, SweepFiles};
 
-use crate::ending::{Until, Who};
-use crate::error::RunError;
+use super::{Cell, SweepInputs};
 use crate::facts::facts;
-use crate::scheme::chosen;
-use crate::sweep::inputs::{Cell, Stock};
+use crate::scheme::parse_scheme;
+use crate::{EndWhen, Ending, RunError};
 
 /// Warp instructions per millisecond on one core. Measured on shared virtual machines over
 /// our workload models: 200 to 2000, fewer the more go to memory.
@@ -36,21 +35,21 @@ const BASIS: &str = "0.5 million warp instructions per second and core (measured
     early, or wait much";
 
 /// Bytes that applications take while they run, without machines.
-pub(super) fn bytes(stock: &Stock, apps: &[usize]) -> u64 {
+pub(super) fn bytes(inputs: &SweepInputs, apps: &[usize]) -> u64 {
     let app = |&app: &usize| {
-        stock.warp_instructions(app).saturating_mul(BYTES_PER_INSTRUCTION).min(STORE_BYTES)
+        inputs.warp_instructions(app).saturating_mul(BYTES_PER_INSTRUCTION).min(STORE_BYTES)
     };
     apps.iter().map(app).fold(0, u64::saturating_add)
 }
 
 /// By cell: how many machines it runs at once at most, which are those that its scheme
 /// asks for. How many that is is asked of one mix of a size and taken for all.
-pub(super) fn machines_of(stock: &Stock, cells: &[Cell]) -> Vec<u64> {
+pub(super) fn machines_of(inputs: &SweepInputs, cells: &[Cell]) -> Vec<u64> {
     let mut known: BTreeMap<(usize, usize, &str), u64> = BTreeMap::new();
     let mut machines_of = Vec::with_capacity(cells.len());
     for cell in cells {
         // What cannot be asked cannot run either.
-        let asked = || runs_before(stock, cell).unwrap_or(0);
+        let asked = || runs_before(inputs, cell).unwrap_or(0);
         let question = (cell.machine, cell.mix.len(), cell.scheme.as_str());
         let runs = *known.entry(question).or_insert_with(asked);
         machines_of.push(runs.max(1));
@@ -63,14 +62,14 @@ pub(super) fn machines_of(stock: &Stock, cells: &[Cell]) -> Vec<u64> {
 const SLOTS_PER_INSTRUCTION: u64 = 4;
 
 /// Warp instructions of the applications of a mix, as far as a run of them goes.
-pub(super) fn work(stock: &Stock, cell: &Cell) -> u64 {
-    let all = cell.mix.iter().map(|&app| stock.warp_instructions(app));
+pub(super) fn work(inputs: &SweepInputs, cell: &Cell) -> u64 {
+    let all = cell.mix.iter().map(|&app| inputs.warp_instructions(app));
     let all = all.fold(0, u64::saturating_add);
-    let machine = &stock.machines[cell.machine].resolved.machine;
+    let machine = &inputs.machines[cell.machine].resolved.machine;
     let slots = machine.sm.schedulers * machine.sm.issue_width;
     let issued =
         (u64::from(machine.dispatch.sms) * u64::from(slots)).div_ceil(SLOTS_PER_INSTRUCTION);
-    let plan = &stock.plan;
+    let plan = &inputs.plan;
     let end = last_cycle(plan.until, plan.window, cell.mix.len());
     let end = end.map(|cycles| cycles.saturating_mul(issued));
     end.map_or(all, |most| all.min(most))
@@ -79,8 +78,8 @@ pub(super) fn work(stock: &Stock, cell: &Cell) -> u64 {
 /// The cycle by which a run of so many applications is over, where its end says something
 /// of it: work of a window each takes as many windows at most, unless they disturb each
 /// other much.
-fn last_cycle(until: Until, window: Option<Cycle>, apps: usize) -> Option<Cycle> {
-    let windows = window.filter(|_| until.who == Who::Targets);
+fn last_cycle(until: Ending, window: Option<Cycle>, apps: usize) -> Option<Cycle> {
+    let windows = window.filter(|_| until.when == EndWhen::Targets);
     let windows = windows.map(|window| window.saturating_mul(to_u64(apps)));
     [until.cycles, windows].into_iter().flatten().min()
 }
@@ -89,16 +88,16 @@ fn last_cycle(until: Until, window: Option<Cycle>, apps: usize) -> Option<Cycle>
 /// with this cache folder take their measured time, and others the rate of their scheme.
 /// The sums are those of the cells that have not ended in `files`.
 pub(super) fn estimate(
-    stock: &Stock,
+    inputs: &SweepInputs,
     (indices, cells): (&[usize], &[Cell]),
     threads: usize,
     files: &SweepFiles,
 ) -> SweepEstimate {
     let estimated = indices.iter().zip(cells);
     let mut estimates: Vec<CellEstimate> =
-        estimated.map(|(&index, cell)| unmeasured(stock, (index, cell), threads, files)).collect();
+        estimated.map(|(&index, cell)| unmeasured(inputs, (index, cell), threads, files)).collect();
     let known: Vec<Option<u64>> =
-        estimates.iter().map(|one| stock.seconds.micros(&one.cell.key)).collect();
+        estimates.iter().map(|one| inputs.seconds.micros(&one.cell.key)).collect();
     let (rates, measured) = rates(&known, &estimates);
     for (one, known) in estimates.iter_mut().zip(known) {
         one.core_milliseconds = match known {
@@ -108,7 +107,7 @@ pub(super) fn estimate(
     }
     let open = estimates.iter().zip(cells).filter(|(one, _)| one.ended.is_none());
     let (open, open_cells): (Vec<&CellEstimate>, Vec<&Cell>) = open.unzip();
-    let alone_milliseconds = alone(stock, &open_cells);
+    let alone_milliseconds = alone(inputs, &open_cells);
     let sum = open.iter().map(|one| one.core_milliseconds).fold(0, u64::saturating_add);
     let longest = open.iter().map(|one| one.core_milliseconds).max().unwrap_or(0);
     let core_seconds = sum.saturating_add(alone_milliseconds).div_ceil(1000);
@@ -127,26 +126,26 @@ pub(super) fn estimate(
 
 /// The estimate of a cell from its warp instructions.
 fn unmeasured(
-    stock: &Stock,
+    inputs: &SweepInputs,
     (index, cell): (usize, &Cell),
     threads: usize,
     files: &SweepFiles,
 ) -> CellEstimate {
-    let (before, refused) = match runs_before(stock, cell) {
+    let (before, refused) = match runs_before(inputs, cell) {
         Ok(before) => (before, None),
         Err(error) => (0, Some(with_causes(&error).join(": "))),
     };
     let runs = before + 1;
     let machines = before.clamp(1, to_u64(threads.max(1))).saturating_mul(MACHINE_BYTES);
-    let alone = cell.mix.iter().map(|&app| stock.warp_instructions(app));
+    let alone = cell.mix.iter().map(|&app| inputs.warp_instructions(app));
     let key = &cell.record.key;
     CellEstimate {
         number: to_u64(index + 1),
         cell: cell.record.clone(),
         runs,
-        core_milliseconds: milliseconds(work(stock, cell).saturating_mul(runs)),
+        core_milliseconds: milliseconds(work(inputs, cell).saturating_mul(runs)),
         alone_milliseconds: milliseconds(alone.fold(0, u64::saturating_add)),
-        memory_bytes: bytes(stock, &cell.mix).saturating_add(machines),
+        memory_bytes: bytes(inputs, &cell.mix).saturating_add(machines),
         ended: files.has_ended(key).then(|| files.record(key).is_file()),
         refused,
     }
@@ -158,16 +157,16 @@ fn milliseconds(warp_instructions: u64) -> u64 {
 }
 
 /// Runs that a scheme asks for before it starts.
-fn runs_before(stock: &Stock, cell: &Cell) -> Result<u64, RunError> {
-    let request = stock.request(cell);
-    let (bench, apps) = stock.bench(&request, cell.machine, &cell.mix)?;
-    let feed = |app| StoreFeed::new(app, |_| true, bench.resolved).map_err(RunError::from);
+fn runs_before(inputs: &SweepInputs, cell: &Cell) -> Result<u64, RunError> {
+    let request = inputs.request(cell);
+    let (ctx, apps) = inputs.ctx(&request, cell.machine, &cell.mix)?;
+    let feed = |app| StoreFeed::new(app, |_| true, ctx.resolved).map_err(RunError::from);
     let feeds = apps.iter().map(|app| feed(&app.store)).collect::<Result<Vec<_>, _>>()?;
     let arrivals = request.arrivals(&apps)?;
     let named = apps.iter().zip(&feeds).zip(arrivals);
     let named: Vec<_> = named.map(|((app, feed), at)| (app.name.as_str(), feed, at)).collect();
-    let (name, scheme) = chosen(&request.schemes[0], &request.apps)?;
-    let probes = scheme.probes(&facts(&bench, &named));
+    let (name, scheme) = parse_scheme(&request.schemes[0], &request.apps)?;
+    let probes = scheme.probes(&facts(&ctx, &named));
     Ok(to_u64(probes.map_err(|source| RunError::law(&name.name, source))?.len()))
 }
 
@@ -217,14 +216,14 @@ fn rate(rates: &BTreeMap<String, Rate>, scheme: &str) -> Rate {
 
 /// Milliseconds of one core for every application of `cells` alone that has not been run
 /// with this cache folder, once per machine.
-fn alone(stock: &Stock, cells: &[&Cell]) -> u64 {
+fn alone(inputs: &SweepInputs, cells: &[&Cell]) -> u64 {
     let apps = cells.iter().flat_map(|cell| cell.mix.iter().map(|&app| (cell.machine, app)));
     let apps: BTreeSet<(usize, usize)> = apps.collect();
     let mut rate = Rate::default();
     let mut unknown = 0_u64;
     for (machine, app) in apps {
-        let thought = milliseconds(stock.warp_instructions(app));
-        match stock.seconds.micros(&stock.name_alone(machine, app)) {
+        let thought = milliseconds(inputs.warp_instructions(app));
+        match inputs.seconds.micros(&inputs.solo_name(machine, app)) {
             Some(took) => rate.add(took, thought.saturating_mul(1000)),
             None => unknown = unknown.saturating_add(thought),
         }

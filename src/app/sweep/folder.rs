@@ -12,9 +12,9 @@ use gpumodel_report::results::{
     Analysis, CellRecord, FailedCell, OTHER_FORMS, RecordError, SweepFiles, SweepRecord, Tidy,
 };
 
-use crate::sweep::SweepWatch;
-use crate::sweep::error::{Failure, SweepError};
-use crate::sweep::inputs::Cell;
+use super::Cell;
+use super::error::CellFailure;
+use crate::{SweepError, SweepWatch};
 
 /// The folder of a sweep.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl SweepFolder {
     }
 
     /// Leaves a folder in which nothing was begun: empty folders go.
-    pub(super) fn leave(&self) {
+    pub(super) fn remove_if_empty(&self) {
         let folders = [self.files.records(), self.files.failures()];
         for folder in folders.iter().map(PathBuf::as_path).chain([self.files.root()]) {
             // One that holds something stays.
@@ -58,7 +58,7 @@ impl SweepFolder {
     }
 
     /// Forgets that `cells` have failed.
-    pub(super) fn forgive(&self, cells: &[Cell]) -> Result<(), SweepError> {
+    pub(super) fn clear_failures(&self, cells: &[Cell]) -> Result<(), SweepError> {
         for cell in cells {
             let path = self.files.failure(&cell.record.key);
             match fs::remove_file(&path) {
@@ -88,7 +88,7 @@ impl SweepFolder {
     pub(super) fn keep(
         &self,
         cell: &Cell,
-        outcome: Result<Analysis, Failure>,
+        outcome: Result<Analysis, CellFailure>,
     ) -> Result<bool, SweepError> {
         let key = &cell.record.key;
         let (record, failure) = (self.files.record(key), self.files.failure(key));
@@ -104,7 +104,7 @@ impl SweepFolder {
                 let _ = fs::remove_file(failure);
                 Ok(true)
             }
-            Err(Failure { errors, refused }) => {
+            Err(CellFailure { errors, refused }) => {
                 if state.is_err() {
                     let _ = fs::remove_file(record);
                 }
@@ -207,38 +207,38 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{Cell, Failure, SweepFolder};
-    use crate::analyze::Unwatched;
-    use crate::sweep::inputs::Stock;
+    use super::{Cell, CellFailure, SweepFolder};
+    use crate::Unwatched;
+    use crate::sweep::inputs::SweepInputs;
     use crate::sweep::plan::Plan;
 
     const PLAN: &str = "machines = ['warped-slicer']\nschemes = ['even', 'left-over']\n\
         [apps]\na = 'synth:saxpy'\n[mixes]\nlists = [['a']]\n";
 
     /// A plan's stock and cells, and the folder of a sweep of them.
-    fn opened(root: &Path) -> (Stock, Vec<Cell>, SweepFolder) {
+    fn opened(root: &Path) -> (SweepInputs, Vec<Cell>, SweepFolder) {
         let path = root.join("plan.toml");
         fs::write(&path, PLAN).unwrap();
-        let stock = Stock::new(Plan::read(&path).unwrap(), None, root, &Unwatched).unwrap();
-        let cells = stock.cells().unwrap();
-        (stock, cells, SweepFolder::open(&root.join("out")).unwrap())
+        let inputs = SweepInputs::new(Plan::read(&path).unwrap(), None, root, &Unwatched).unwrap();
+        let cells = inputs.cells().unwrap();
+        (inputs, cells, SweepFolder::open(&root.join("out")).unwrap())
     }
 
     #[test]
     fn a_failure_takes_the_place_of_a_damaged_record_and_not_of_a_good_one() {
         let place = tempfile::tempdir().unwrap();
-        let (stock, cells, folder) = opened(place.path());
-        let failed = || Err(Failure { errors: vec!["no".to_owned()], refused: false });
+        let (inputs, cells, folder) = opened(place.path());
+        let failed = || Err(CellFailure { errors: vec!["no".to_owned()], refused: false });
         let key = &cells[0].record.key;
         let (record, failure) = (folder.files.record(key), folder.files.failure(key));
         fs::write(&record, "{").unwrap();
         assert!(!folder.keep(&cells[0], failed()).unwrap());
         assert_eq!((record.exists(), failure.exists()), (false, true));
-        assert!(folder.keep(&cells[0], Ok(stock.run(&cells[0]).unwrap())).unwrap());
+        assert!(folder.keep(&cells[0], Ok(inputs.run(&cells[0]).unwrap())).unwrap());
         // Another process has ended it meanwhile.
         assert!(folder.keep(&cells[0], failed()).unwrap());
         assert_eq!((record.exists(), failure.exists()), (true, false));
-        folder.forgive(&cells).unwrap();
+        folder.clear_failures(&cells).unwrap();
         assert_eq!((record.exists(), folder.files.failed().len()), (true, 0));
     }
 }

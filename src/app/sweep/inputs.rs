@@ -10,35 +10,35 @@ use gpumodel_report::results::{Analysis, CellRecord};
 use gpumodel_sim::config::{Models, Resolved};
 use gpumodel_trace::{Beside, Filter, Store};
 
-use crate::analyze::{AnalyzeRequest, Bench, Unwatched, together};
-use crate::app::{App, AppName, Made};
-use crate::cache::results::{BUILD, Recall, key, key_of};
-use crate::cache::times::Seconds;
-use crate::error::RunError;
+use super::{Plan, key};
+use crate::analyze::together;
+use crate::app::AppStore;
+use crate::cache::results::{BUILD, ResultCache, key_of};
+use crate::cache::times::RunTimes;
 use crate::memory::Memory;
-use crate::scheme::chosen;
-use crate::sweep::SweepWatch;
-use crate::sweep::error::SweepError;
-use crate::sweep::plan::Plan;
+use crate::scheme::parse_scheme;
+use crate::{
+    AnalyzeRequest, App, AppName, RunContext, RunError, SweepError, SweepWatch, Unwatched,
+};
 
 /// Everything that cells need; it does not hold the stores open.
 #[derive(Debug)]
-pub(super) struct Stock {
+pub(super) struct SweepInputs {
     pub(super) plan: Plan,
     /// By application of the plan; `None`: it is in no mix.
-    apps: Vec<Option<Stored>>,
+    apps: Vec<Option<PlanApp>>,
     /// By machine of the plan.
-    pub(super) machines: Vec<Station>,
-    recall: Recall,
+    pub(super) machines: Vec<ResolvedMachine>,
+    results: ResultCache,
     /// What cells took.
-    pub(super) seconds: Seconds,
+    pub(super) seconds: RunTimes,
     models: Option<PathBuf>,
     cache: PathBuf,
 }
 
 /// A machine, resolved.
 #[derive(Debug)]
-pub(super) struct Station {
+pub(super) struct ResolvedMachine {
     pub(super) resolved: Resolved,
     memory: Memory,
 }
@@ -54,7 +54,7 @@ pub(super) struct Cell {
     pub(super) record: CellRecord,
 }
 
-impl Stock {
+impl SweepInputs {
     /// Converts applications and resolves machines.
     pub(super) fn new(
         plan: Plan,
@@ -64,12 +64,13 @@ impl Stock {
     ) -> Result<Self, SweepError> {
         let apps = stores(&plan, models, cache, watch)?;
         let files = crate::models(models)?;
-        let machines = (0..plan.machines.len()).map(|machine| station(&plan, machine, &files));
+        let machines =
+            (0..plan.machines.len()).map(|machine| resolved_machine(&plan, machine, &files));
         Ok(Self {
             apps,
             machines: machines.collect::<Result<_, _>>()?,
-            recall: Recall::new(cache),
-            seconds: Seconds::new(cache),
+            results: ResultCache::new(cache),
+            seconds: RunTimes::new(cache),
             models: models.map(Path::to_path_buf),
             cache: cache.to_path_buf(),
             plan,
@@ -106,7 +107,7 @@ impl Stock {
         let plan = &self.plan;
         let (resolved, set) = (&self.machines[machine].resolved, &plan.machines[machine].settings);
         let apps: Vec<AppName> = mix.iter().map(|&app| plan.apps[app].clone()).collect();
-        let named = chosen(scheme, &apps);
+        let named = parse_scheme(scheme, &apps);
         let (named, _) = named.map_err(|source| {
             plan.part(&format!("schemes: {scheme}"), plan.line_of_scheme(scheme), source)
         })?;
@@ -146,7 +147,7 @@ impl Stock {
         record
     }
 
-    fn stored(&self, app: usize) -> &Stored {
+    fn stored(&self, app: usize) -> &PlanApp {
         self.apps[app].as_ref().expect("applications of mixes are stored")
     }
 
@@ -156,7 +157,7 @@ impl Stock {
     }
 
     /// What the time of an application alone on a machine is kept under.
-    pub(super) fn name_alone(&self, machine: usize, app: usize) -> String {
+    pub(super) fn solo_name(&self, machine: usize, app: usize) -> String {
         let (resolved, stored) = (&self.machines[machine].resolved, self.stored(app));
         let words =
             [resolved.hash.clone(), stored.content.clone(), self.plan.apps[app].name.clone()];
@@ -168,7 +169,7 @@ impl Stock {
         let (name, stored) = (self.plan.apps[app].name.clone(), self.stored(app));
         let store = Store::open(&stored.made.path)?;
         if content(&store) != stored.content {
-            return Err(RunError::Changed { app: name, path: stored.made.path.clone() });
+            return Err(RunError::StoreChanged { app: name, path: stored.made.path.clone() });
         }
         Ok(App { name, store, warnings: stored.made.warnings.clone() })
     }
@@ -192,34 +193,34 @@ impl Stock {
     /// Runs a cell.
     pub(super) fn run(&self, cell: &Cell) -> Result<Analysis, RunError> {
         let request = self.request(cell);
-        let (bench, apps) = self.bench(&request, cell.machine, &cell.mix)?;
-        let mut analysis = together(&bench, &request, &apps)?;
+        let (ctx, apps) = self.ctx(&request, cell.machine, &cell.mix)?;
+        let mut analysis = together(&ctx, &request, &apps)?;
         analysis.cell = Some(cell.record.clone());
         Ok(analysis)
     }
 
     /// Runs an application alone, so that the cells know what it does.
-    pub(super) fn run_alone(&self, cell: &Cell, app: usize) -> Result<(), RunError> {
+    pub(super) fn run_solo(&self, cell: &Cell, app: usize) -> Result<(), RunError> {
         let request = self.request(cell);
-        let (bench, apps) = self.bench(&request, cell.machine, &[app])?;
-        bench.solo(&apps[0]).map(drop)
+        let (ctx, apps) = self.ctx(&request, cell.machine, &[app])?;
+        ctx.solo(&apps[0]).map(drop)
     }
 
     /// A machine with applications, ready to run.
-    pub(super) fn bench<'a>(
+    pub(super) fn ctx<'a>(
         &'a self,
         request: &'a AnalyzeRequest,
         machine: usize,
         apps: &[usize],
-    ) -> Result<(Bench<'a>, Vec<App>), RunError> {
-        let Station { resolved, memory } = &self.machines[machine];
-        let bench = Bench::new(request, (resolved, memory), &Unwatched, Some(&self.recall));
+    ) -> Result<(RunContext<'a>, Vec<App>), RunError> {
+        let ResolvedMachine { resolved, memory } = &self.machines[machine];
+        let ctx = RunContext::new(request, (resolved, memory), &Unwatched, Some(&self.results));
         let open = |&app: &usize| {
             let mut app = self.open(app)?;
             app.narrow(&Filter::default())?;
             Ok(app)
         };
-        Ok((bench, apps.iter().map(open).collect::<Result<_, RunError>>()?))
+        Ok((ctx, apps.iter().map(open).collect::<Result<_, RunError>>()?))
     }
 }
 
@@ -236,20 +237,24 @@ impl Plan {
     }
 }
 
-fn station(plan: &Plan, machine: usize, files: &Models) -> Result<Station, SweepError> {
+fn resolved_machine(
+    plan: &Plan,
+    machine: usize,
+    files: &Models,
+) -> Result<ResolvedMachine, SweepError> {
     let named = &plan.machines[machine];
     let (key, line) = (format!("machines: {}", named.name), plan.line_of_machine(machine));
     let resolved = files.machine_set_by_file(&named.name, &named.settings);
     let resolved = resolved.map_err(|source| plan.part(&key, line, source))?;
     let memory = Memory::load(&resolved.machine, files);
     let memory = memory.map_err(|source| plan.part(&key, line, source))?;
-    Ok(Station { resolved, memory })
+    Ok(ResolvedMachine { resolved, memory })
 }
 
 /// The store of an application.
 #[derive(Clone, Debug)]
-pub(super) struct Stored {
-    pub(super) made: Made,
+pub(super) struct PlanApp {
+    pub(super) made: AppStore,
     /// What tells it from others.
     pub(super) content: String,
     pub(super) warp_instructions: u64,
@@ -262,7 +267,7 @@ pub(super) fn stores(
     models: Option<&Path>,
     cache: &Path,
     watch: &dyn SweepWatch,
-) -> Result<Vec<Option<Stored>>, SweepError> {
+) -> Result<Vec<Option<PlanApp>>, SweepError> {
     let used: BTreeSet<usize> = plan.mixes.iter().flatten().copied().collect();
     // By source: its place among those that are made.
     let mut sources: BTreeMap<&Path, usize> = BTreeMap::new();
@@ -285,19 +290,19 @@ pub(super) fn stores(
 }
 
 /// All that was made, or everything that is wrong with the rest; an interrupt goes before.
-fn all(plan: &Plan, made: Vec<Result<Stored, SweepError>>) -> Result<Vec<Stored>, SweepError> {
-    let (mut stores, mut wrong) = (Vec::new(), Vec::new());
+fn all(plan: &Plan, made: Vec<Result<PlanApp, SweepError>>) -> Result<Vec<PlanApp>, SweepError> {
+    let (mut stores, mut invalid) = (Vec::new(), Vec::new());
     for one in made {
         match one {
             Ok(store) => stores.push(store),
             Err(stopped @ SweepError::Stopped { .. }) => return Err(stopped),
-            Err(error) => wrong.push(error),
+            Err(error) => invalid.push(error),
         }
     }
-    match wrong.len() {
+    match invalid.len() {
         0 => Ok(stores),
-        1 => Err(wrong.remove(0)),
-        _ => Err(SweepError::Several { path: plan.path.clone(), wrong }),
+        1 => Err(invalid.remove(0)),
+        _ => Err(SweepError::Apps { path: plan.path.clone(), invalid }),
     }
 }
 
@@ -313,16 +318,16 @@ fn stored(
     models: Option<&Path>,
     cache: &Path,
     watch: &dyn SweepWatch,
-) -> Result<Stored, SweepError> {
+) -> Result<PlanApp, SweepError> {
     let name = &plan.apps[app];
     let failed = |source: RunError| {
         plan.part(&format!("apps.{}", name.name), plan.line_of_app(&name.name), source)
     };
-    let made = Made::of(name, models, cache, &Beside(watch.converting())).map_err(failed)?;
+    let made = AppStore::of(name, models, cache, &Beside(watch.converting())).map_err(failed)?;
     let store = Store::open(&made.path).map_err(|source| failed(source.into()))?;
     let kernels = 0..store.kernel_count();
     let warp_instructions = kernels.map(|kernel| store.kernel(kernel).warp_instructions()).sum();
-    Ok(Stored { made, content: content(&store), warp_instructions })
+    Ok(PlanApp { made, content: content(&store), warp_instructions })
 }
 
 #[cfg(test)]
@@ -333,16 +338,13 @@ mod tests {
     use gpumodel_core::units::with_causes;
     use gpumodel_trace::{Progress, Silent};
 
-    use super::{AppName, RunError, Stock, SweepError, SweepWatch};
-    use crate::analyze::{Unwatched, Watch};
-    use crate::app::Made;
-    use crate::sweep::SweepEnd;
-    use crate::sweep::plan::Plan;
+    use super::{AppName, AppStore, Plan, RunError, SweepError, SweepInputs, SweepWatch};
+    use crate::{SweepProgress, Unwatched, Watch};
 
     /// The store of a workload model as `a.gpt` of a folder.
     fn store(folder: &Path, model: &str) {
         let name = AppName::parse(&format!("synth:{model}"));
-        let made = Made::of(&name, None, folder, &Silent).unwrap();
+        let made = AppStore::of(&name, None, folder, &Silent).unwrap();
         std::fs::rename(made.path, folder.join("a.gpt")).unwrap();
     }
 
@@ -355,11 +357,11 @@ mod tests {
                     [mixes]\nlists = [['a']]\n";
         std::fs::write(&path, text).unwrap();
         let plan = Plan::read(&path).unwrap();
-        let stock = Stock::new(plan, None, root, &Unwatched).unwrap();
-        let cell = stock.cells().unwrap().remove(0);
-        assert!(stock.run(&cell).is_ok());
+        let inputs = SweepInputs::new(plan, None, root, &Unwatched).unwrap();
+        let cell = inputs.cells().unwrap().remove(0);
+        assert!(inputs.run(&cell).is_ok());
         store(root, "compute");
-        assert!(matches!(stock.run(&cell), Err(RunError::Changed { app, .. }) if app == "a"));
+        assert!(matches!(inputs.run(&cell), Err(RunError::StoreChanged { app, .. }) if app == "a"));
     }
 
     /// Somebody who wants no more after so many sources were begun.
@@ -376,7 +378,7 @@ mod tests {
     }
 
     impl SweepWatch for Impatient {
-        fn begin(&self, _: SweepEnd) {}
+        fn begin(&self, _: SweepProgress) {}
 
         fn ended(&self, _: bool) {}
 
@@ -389,7 +391,7 @@ mod tests {
         fn say(&self, _: &str) {}
     }
 
-    /// What [`Stock::new`] says to a plan with these applications, all in one mix.
+    /// What [`SweepInputs::new`] says to a plan with these applications, all in one mix.
     fn refused(root: &Path, apps: &[&str], watch: &dyn SweepWatch) -> SweepError {
         let path = root.join("plan.toml");
         let names: Vec<String> = (0..apps.len()).map(|n| format!("'a{n}'")).collect();
@@ -401,7 +403,7 @@ mod tests {
         );
         std::fs::write(&path, text).unwrap();
         let plan = Plan::read(&path).unwrap();
-        Stock::new(plan, None, root, watch).unwrap_err()
+        SweepInputs::new(plan, None, root, watch).unwrap_err()
     }
 
     #[test]

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use gpumodel_report::results::{CellRecord, FailedCell, RecordError, SweepFiles, SweepRecord};
 
-use crate::sweep::error::SweepError;
-use crate::sweep::folder::{SweepFolder, write, write_tables};
+use super::SweepFolder;
+use super::folder::{write, write_tables};
+use crate::SweepError;
 
 /// What `merge` is asked for.
 #[derive(Clone, Debug)]
@@ -27,7 +28,7 @@ struct Source {
 }
 
 /// Cells in order, and by key what there is of them.
-type Gathered = (Vec<CellRecord>, BTreeMap<String, Source>);
+type Collected = (Vec<CellRecord>, BTreeMap<String, Source>);
 
 /// Joins folders: their cells in the order of the folders, each once, records before
 /// failures; then the tables of all. Gives the cells that are done and that failed.
@@ -43,14 +44,14 @@ pub fn merge(request: &MergeRequest) -> Result<(usize, usize), SweepError> {
     if let Some(folder) = request.folders.iter().find(itself) {
         return Err(SweepError::IntoItself { folder: folder.clone() });
     }
-    let (order, sources) = gathered(request)?;
-    check_own(&SweepFiles::new(&request.out), &order, &sources)?;
+    let (order, sources) = collected(request)?;
+    check_output(&SweepFiles::new(&request.out), &order, &sources)?;
     let folder = SweepFolder::open(&request.out)?;
     copy(&folder.files, order, &sources)
 }
 
 /// What there is in the folders.
-fn gathered(request: &MergeRequest) -> Result<Gathered, SweepError> {
+fn collected(request: &MergeRequest) -> Result<Collected, SweepError> {
     let mut order: Vec<CellRecord> = Vec::new();
     let mut sources = BTreeMap::new();
     let mut builds: BTreeMap<String, PathBuf> = BTreeMap::new();
@@ -77,7 +78,7 @@ fn gathered(request: &MergeRequest) -> Result<Gathered, SweepError> {
         return Err(SweepError::Mixed { versions: told.collect::<Vec<_>>().join(", ") });
     }
     for (key, source) in found {
-        better(&mut sources, key, source)?;
+        add_source(&mut sources, key, source)?;
     }
     let mut known = std::collections::BTreeSet::new();
     order.retain(|cell| known.insert(cell.key.clone()));
@@ -85,12 +86,13 @@ fn gathered(request: &MergeRequest) -> Result<Gathered, SweepError> {
 }
 
 /// Refuses a folder that holds anything but what is to be written into it.
-fn check_own(
+fn check_output(
     out: &SweepFiles,
     order: &[CellRecord],
     sources: &BTreeMap<String, Source>,
 ) -> Result<(), SweepError> {
-    let foreign = || SweepError::Foreign { folder: out.root().to_path_buf(), cells: out.ended() };
+    let foreign =
+        || SweepError::OtherContents { folder: out.root().to_path_buf(), cells: out.ended() };
     if out.begun() && SweepRecord::read(&out.list())?.cells != order {
         return Err(foreign());
     }
@@ -129,7 +131,7 @@ fn source(files: &SweepFiles, cell: &CellRecord) -> Result<Option<Source>, Recor
 }
 
 /// Takes `source` for the cell `key`, unless there is one as good.
-fn better(
+fn add_source(
     sources: &mut BTreeMap<String, Source>,
     key: String,
     source: Source,

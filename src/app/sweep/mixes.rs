@@ -6,17 +6,17 @@ use serde::Deserialize;
 
 use gpumodel_core::units::did_you_mean;
 
-use crate::error::Wrong;
+use crate::error::InvalidValue;
 use crate::random::Draws;
 
 /// Applications of one mix at most.
-const MOST_TOGETHER: usize = 16;
+const MAX_MIX_SIZE: usize = 16;
 
 /// Where mixes stand in a plan.
 const KEY: &str = "mixes";
 
 /// Mixes of a plan at most.
-const MOST: usize = 100_000;
+const MAX_MIXES: usize = 100_000;
 
 /// The mixes of a plan as they are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -47,31 +47,31 @@ impl Mixes {
     ///
     /// # Errors
     /// Where, key, what was expected and what was found.
-    pub(super) fn of(&self, names: &[&str]) -> Result<Vec<Vec<usize>>, Wrong> {
-        let places = names.iter().enumerate().map(|(place, &name)| (name, place)).collect();
+    pub(super) fn of(&self, names: &[&str]) -> Result<Vec<Vec<usize>>, InvalidValue> {
+        let indices = names.iter().enumerate().map(|(index, &name)| (name, index)).collect();
         let mut mixes = Vec::new();
         for (number, list) in self.lists.iter().enumerate() {
-            let mix = listed(list, &places).map_err(|wrong| {
-                let message = format!("mixes.lists, list {}: {wrong}", number + 1);
-                Wrong::of(KEY, message).within("lists").item(number)
+            let mix = listed(list, &indices).map_err(|invalid| {
+                let message = format!("mixes.lists, list {}: {invalid}", number + 1);
+                InvalidValue::of(KEY, message).within("lists").item(number)
             })?;
             mixes.push(mix);
         }
         let pairs = if self.all_pairs { combinations(names.len(), 2) } else { 0 };
         let drawn = self.random.iter().map(|random| random.count);
         let asked = drawn.fold(pairs.saturating_add(mixes.len()), usize::saturating_add);
-        if asked > MOST {
-            let message = format!("mixes: expected at most {MOST}, found {asked}");
-            return Err(Wrong::of(KEY, message));
+        if asked > MAX_MIXES {
+            let message = format!("mixes: expected at most {MAX_MIXES}, found {asked}");
+            return Err(InvalidValue::of(KEY, message));
         }
         if self.all_pairs {
             let pairs = |one| (one + 1..names.len()).map(move |other| vec![one, other]);
             mixes.extend((0..names.len()).flat_map(pairs));
         }
         for (number, random) in self.random.iter().enumerate() {
-            let drawn = random.drawn(names.len()).map_err(|wrong| {
-                let message = format!("mixes.random, draw {}: {wrong}", number + 1);
-                Wrong::of(KEY, message).within("random").item(number)
+            let drawn = random.drawn(names.len()).map_err(|invalid| {
+                let message = format!("mixes.random, draw {}: {invalid}", number + 1);
+                InvalidValue::of(KEY, message).within("random").item(number)
             })?;
             mixes.extend(drawn);
         }
@@ -80,34 +80,34 @@ impl Mixes {
         if mixes.is_empty() {
             let message =
                 "expected mixes, as [mixes] with lists = [[\"a\", \"b\"]] or all_pairs = true";
-            return Err(Wrong::of(KEY, message));
+            return Err(InvalidValue::of(KEY, message));
         }
         Ok(mixes)
     }
 }
 
 /// The applications of a list by their places.
-fn listed(list: &[String], places: &BTreeMap<&str, usize>) -> Result<Vec<usize>, String> {
-    if !(1..=MOST_TOGETHER).contains(&list.len()) {
+fn listed(list: &[String], indices: &BTreeMap<&str, usize>) -> Result<Vec<usize>, String> {
+    if !(1..=MAX_MIX_SIZE).contains(&list.len()) {
         let found = list.len();
-        return Err(format!("expected 1 to {MOST_TOGETHER} applications, found {found}"));
+        return Err(format!("expected 1 to {MAX_MIX_SIZE} applications, found {found}"));
     }
     let mut mix = Vec::new();
     for name in list {
-        let &place = places.get(name.as_str()).ok_or_else(|| {
-            let names = || places.keys().copied();
+        let &index = indices.get(name.as_str()).ok_or_else(|| {
+            let names = || indices.keys().copied();
             let hint = did_you_mean(name, names());
             format!(
                 "no application {name}{hint}; there are: {}",
                 names().collect::<Vec<_>>().join(", ")
             )
         })?;
-        if mix.contains(&place) {
+        if mix.contains(&index) {
             return Err(format!(
                 "{name} is there twice; give the same source a second name in [apps]"
             ));
         }
-        mix.push(place);
+        mix.push(index);
     }
     Ok(mix)
 }
@@ -115,11 +115,11 @@ fn listed(list: &[String], places: &BTreeMap<&str, usize>) -> Result<Vec<usize>,
 impl Random {
     /// As many mixes as asked for, out of `apps` applications.
     fn drawn(&self, apps: usize) -> Result<Vec<Vec<usize>>, String> {
-        let most = MOST_TOGETHER.min(apps);
+        let most = MAX_MIX_SIZE.min(apps);
         if !(1..=most).contains(&self.size) {
             return Err(format!("size: expected 1 to {most}, found {}", self.size));
         }
-        let possible = combinations(apps, self.size).min(MOST);
+        let possible = combinations(apps, self.size).min(MAX_MIXES);
         if !(1..=possible).contains(&self.count) {
             return Err(format!(
                 "count: expected 1 to {possible} mixes of {} out of {apps}, found {}",
@@ -144,9 +144,9 @@ impl Random {
 
 /// How many ways there are to take `some` out of `all`; bounded.
 fn combinations(all: usize, some: usize) -> usize {
-    let step = |ways: usize, place: usize| ways.saturating_mul(all - place) / (place + 1);
+    let step = |ways: usize, index: usize| ways.saturating_mul(all - index) / (index + 1);
     (0..some.min(all.saturating_sub(some)))
-        .fold(1, |ways, place| step(ways, place).min(usize::MAX >> 8))
+        .fold(1, |ways, index| step(ways, index).min(usize::MAX >> 8))
 }
 
 #[cfg(test)]
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn what_is_no_mix_is_refused_with_its_place() {
-        for (wrong, words) in [
+        for (invalid, words) in [
             (lists(&[&["a"], &["a", "x"]]), "list 2: no application x"),
             (lists(&[&["a", "a"]]), "a is there twice"),
             (lists(&[&[]]), "found 0"),
@@ -204,7 +204,7 @@ mod tests {
             (drawn(&[usize::MAX, usize::MAX]), "at most 100000"),
             (drawn(&[1, 100_000]), "found 100001"),
         ] {
-            let said = wrong.of(&NAMES).unwrap_err().message;
+            let said = invalid.of(&NAMES).unwrap_err().message;
             assert!(said.contains(words), "{said}");
         }
     }

@@ -24,17 +24,17 @@ use std::path::{Path, PathBuf};
 use gpumodel_core::units::check_writable;
 use gpumodel_report::results::{CellRecord, SweepEstimate, SweepFiles};
 
-use crate::analyze::{Unwatched, Watch};
 use crate::cache::results::key;
-use crate::sweep::folder::SweepFolder;
-use crate::sweep::inputs::{Cell, Stock};
-use crate::sweep::plan::Plan;
-use crate::sweep::run::{Course, Room};
+use crate::{Unwatched, Watch};
+use folder::SweepFolder;
+use inputs::{Cell, SweepInputs};
+use plan::Plan;
+use run::{LocalRun, MemoryBudget};
 
 pub use error::SweepError;
 pub use merge::{MergeRequest, merge};
 pub(crate) use plan::{PlanNames, plan_names};
-pub use slurm::{SlurmEnd, SlurmError, SlurmRequest, slurm_sweep};
+pub use slurm::{SlurmError, SlurmOutcome, SlurmRequest, slurm_sweep};
 
 /// What `sweep` is asked for.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ pub struct SweepRequest {
 
 /// How far a sweep has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SweepEnd {
+pub struct SweepProgress {
     /// Cells with a record.
     pub done: usize,
     /// Cells that failed.
@@ -78,7 +78,7 @@ pub struct SweepEnd {
 /// Somebody who watches a sweep. Called from several threads.
 pub trait SweepWatch: Watch {
     /// Told once, before the first cell runs.
-    fn begin(&self, so_far: SweepEnd);
+    fn begin(&self, so_far: SweepProgress);
 
     /// Told whenever a cell has ended, with whether it has a record.
     fn ended(&self, done: bool);
@@ -91,7 +91,7 @@ pub trait SweepWatch: Watch {
 }
 
 impl SweepWatch for Unwatched {
-    fn begin(&self, _: SweepEnd) {}
+    fn begin(&self, _: SweepProgress) {}
 
     fn ended(&self, _: bool) {}
 
@@ -110,31 +110,31 @@ impl SweepWatch for Unwatched {
 /// # Errors
 /// [`SweepError`]: a wrong plan, an application or a machine that cannot be used, and where
 /// the list of the folder is damaged.
-pub fn remaining(
+pub fn sweep_estimate(
     request: &SweepRequest,
     threads: usize,
     watch: &dyn SweepWatch,
 ) -> Result<SweepEstimate, SweepError> {
-    let (stock, cells, part) = asked(request, watch)?;
+    let (inputs, cells, part) = selected_cells(request, watch)?;
     let cells = chosen(&cells, &part);
     let files = SweepFiles::new(&request.out);
-    let other_builds = versions::others(&stock, &cells, &files)?;
+    let other_builds = versions::others(&inputs, &cells, &files)?;
     Ok(SweepEstimate {
         other_builds,
-        ..estimate::estimate(&stock, (&part, &cells), threads, &files)
+        ..estimate::estimate(&inputs, (&part, &cells), threads, &files)
     })
 }
 
 /// All cells of the plan, and the places of those that were asked for.
-fn asked(
+fn selected_cells(
     request: &SweepRequest,
     watch: &dyn SweepWatch,
-) -> Result<(Stock, Vec<Cell>, Vec<usize>), SweepError> {
+) -> Result<(SweepInputs, Vec<Cell>, Vec<usize>), SweepError> {
     let plan = Plan::read(&request.plan)?;
     part(request, plan.cells())?;
-    let (stock, cells) = stocked(request, plan, watch)?;
+    let (inputs, cells) = sweep_inputs(request, plan, watch)?;
     let part = part(request, cells.len())?;
-    Ok((stock, cells, part))
+    Ok((inputs, cells, part))
 }
 
 /// The cells at `places`.
@@ -151,16 +151,17 @@ fn chosen(cells: &[Cell], places: &[usize]) -> Vec<Cell> {
 pub(super) fn so_far(
     request: &SweepRequest,
     watch: &dyn SweepWatch,
-) -> Result<(SweepEnd, Vec<CellRecord>), SweepError> {
+) -> Result<(SweepProgress, Vec<CellRecord>), SweepError> {
     let files = SweepFiles::new(&request.out);
     if !request.mixed_versions {
         versions::refuse_others(&files)?;
     }
-    let (_, cells, part) = asked(request, watch)?;
+    let (_, cells, part) = selected_cells(request, watch)?;
     let cells = chosen(&cells, &part);
     let states = folder::states(&files, &cells, watch);
     let count = |wanted| states.iter().filter(|&&state| state == wanted).count();
-    let end = SweepEnd { done: count(Some(true)), failed: count(Some(false)), left: count(None) };
+    let end =
+        SweepProgress { done: count(Some(true)), failed: count(Some(false)), left: count(None) };
     let done = cells.into_iter().zip(&states).filter(|(_, state)| **state == Some(true));
     Ok((end, done.map(|(cell, _)| cell.record).collect()))
 }
@@ -178,16 +179,16 @@ pub(super) fn refuse_other_builds(folder: &Path) -> Result<(), SweepError> {
 /// # Errors
 /// [`SweepError`]: what keeps the sweep from being run. A cell that fails is kept as
 /// such, and counted.
-pub fn sweep(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<SweepEnd, SweepError> {
-    let Opened { folder, stock, cells: all, part, .. } = open(request, watch)?;
+pub fn sweep(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<SweepProgress, SweepError> {
+    let OpenSweep { folder, inputs, cells: all, part, .. } = open(request, watch)?;
     folder.list(&all)?;
     let cells = chosen(&all, &part);
     if request.retry_failed {
-        folder.forgive(&cells)?;
+        folder.clear_failures(&cells)?;
     }
     let states = folder.states(&cells, watch);
-    let room = Room::new(request.memory_bytes);
-    let end = Course::new((&stock, &folder), (&cells, &states), watch, room).run()?;
+    let budget = MemoryBudget::new(request.memory_bytes);
+    let end = LocalRun::new((&inputs, &folder), (&cells, &states), watch, budget).run()?;
     // Of many jobs, the one after them writes the tables.
     if request.plan_hash.is_none() {
         folder.tables(watch)?;
@@ -200,13 +201,13 @@ pub fn sweep(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<SweepEnd,
 /// # Errors
 /// [`SweepError`]: a folder that holds no sweep, a damaged list, or tables that cannot be
 /// written.
-pub fn sweep_tables(out: &Path, watch: &dyn SweepWatch) -> Result<SweepEnd, SweepError> {
+pub fn sweep_tables(out: &Path, watch: &dyn SweepWatch) -> Result<SweepProgress, SweepError> {
     let files = SweepFiles::new(out);
     if !files.begun() {
         return Err(SweepError::NoSweep { folder: out.to_path_buf() });
     }
     folder::write_tables(&files, |sentence| watch.say(sentence))?;
-    let mut end = SweepEnd::default();
+    let mut end = SweepProgress::default();
     for cell in files.cells()? {
         let count = match files.outcome(&cell.key) {
             Ok(Some(Ok(_))) => &mut end.done,
@@ -220,9 +221,9 @@ pub fn sweep_tables(out: &Path, watch: &dyn SweepWatch) -> Result<SweepEnd, Swee
 }
 
 /// A sweep whose plan is understood and whose folder can be written.
-struct Opened {
+struct OpenSweep {
     folder: SweepFolder,
-    stock: Stock,
+    inputs: SweepInputs,
     /// All cells of the plan.
     cells: Vec<Cell>,
     /// The places of those that were asked for.
@@ -232,7 +233,7 @@ struct Opened {
 }
 
 /// Opens a sweep; refuses what was not asked for.
-fn open(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<Opened, SweepError> {
+fn open(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<OpenSweep, SweepError> {
     let plan = Plan::read(&request.plan)?;
     part(request, plan.cells())?;
     let files = SweepFiles::new(&request.out);
@@ -246,18 +247,18 @@ fn open(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<Opened, SweepE
     }
     check_writable(&request.out).map_err(SweepError::folder(&request.out))?;
     let folder = SweepFolder::open(&request.out)?;
-    let stocked = stocked(request, plan, watch).and_then(|(stock, cells)| {
+    let sweep_inputs = sweep_inputs(request, plan, watch).and_then(|(inputs, cells)| {
         let hash = plan_hash(&cells);
         expected(request, &hash)?;
-        Ok((part(request, cells.len())?, stock, cells, hash))
+        Ok((part(request, cells.len())?, inputs, cells, hash))
     });
-    match stocked {
-        Ok((part, stock, cells, hash)) => {
-            tell_others(request, &cells, watch)?;
-            Ok(Opened { folder, stock, cells, part, hash })
+    match sweep_inputs {
+        Ok((part, inputs, cells, hash)) => {
+            note_other_cells(request, &cells, watch)?;
+            Ok(OpenSweep { folder, inputs, cells, part, hash })
         }
         Err(error) => {
-            folder.leave();
+            folder.remove_if_empty();
             Err(error)
         }
     }
@@ -265,7 +266,7 @@ fn open(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<Opened, SweepE
 
 /// Says that the folder holds cells that are not of the plan. Jobs leave it to who submitted
 /// them.
-fn tell_others(
+fn note_other_cells(
     request: &SweepRequest,
     cells: &[Cell],
     watch: &dyn SweepWatch,
@@ -296,24 +297,24 @@ fn plan_hash(cells: &[Cell]) -> String {
 fn expected(request: &SweepRequest, found: &str) -> Result<(), SweepError> {
     match &request.plan_hash {
         Some(expected) if expected != found => {
-            Err(SweepError::OtherCells { plan: request.plan.clone() })
+            Err(SweepError::PlanChanged { plan: request.plan.clone() })
         }
         _ => Ok(()),
     }
 }
 
-fn stocked(
+fn sweep_inputs(
     request: &SweepRequest,
     plan: Plan,
     watch: &dyn SweepWatch,
-) -> Result<(Stock, Vec<Cell>), SweepError> {
+) -> Result<(SweepInputs, Vec<Cell>), SweepError> {
     let (models, cache) = (request.models.as_deref(), &request.cache);
-    let stock = Stock::new(plan, models, cache, watch)?;
-    let mut cells = stock.cells()?;
+    let inputs = SweepInputs::new(plan, models, cache, watch)?;
+    let mut cells = inputs.cells()?;
     if request.mixed_versions {
-        versions::adopt(&stock, &mut cells, &SweepFiles::new(&request.out))?;
+        versions::adopt(&inputs, &mut cells, &SweepFiles::new(&request.out))?;
     }
-    Ok((stock, cells))
+    Ok((inputs, cells))
 }
 
 /// The places of the cells that were asked for, out of `count`, in order.

@@ -10,21 +10,19 @@ use sysinfo::System;
 
 use gpumodel_core::units::to_u64;
 
+use super::error::CellFailure;
+use super::estimate::{self, MACHINE_BYTES};
+use super::{Cell, SweepFolder, SweepInputs};
 use crate::cache::times::measured;
-use crate::error::RunError;
-use crate::sweep::error::{Failure, SweepError};
-use crate::sweep::estimate::{self, MACHINE_BYTES};
-use crate::sweep::folder::SweepFolder;
-use crate::sweep::inputs::{Cell, Stock};
-use crate::sweep::{SweepEnd, SweepWatch};
+use crate::{RunError, SweepError, SweepProgress, SweepWatch};
 
 /// A sweep under way in this process.
-pub(super) struct Course<'a> {
-    stock: &'a Stock,
+pub(super) struct LocalRun<'a> {
+    inputs: &'a SweepInputs,
     folder: &'a SweepFolder,
     cells: &'a [Cell],
     watch: &'a dyn SweepWatch,
-    room: Room,
+    budget: MemoryBudget,
     /// By cell: machines at once that it can use.
     machines: Vec<u64>,
     state: Mutex<State>,
@@ -32,9 +30,9 @@ pub(super) struct Course<'a> {
 
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<Job>,
+    waiting: VecDeque<WorkItem>,
     load: Load,
-    end: SweepEnd,
+    end: SweepProgress,
     broken: Option<SweepError>,
 }
 
@@ -51,7 +49,7 @@ struct Load {
 impl Load {
     /// Whether one more job has a thread and memory, where `fits` says whether there is so
     /// much in all and for the job; the only one has, whatever it takes.
-    fn has_room(self, job: Self, threads: usize, fits: impl FnOnce(u64, u64) -> bool) -> bool {
+    fn admits(self, job: Self, threads: usize, fits: impl FnOnce(u64, u64) -> bool) -> bool {
         let mut all = self;
         all.add(job);
         let fits = || fits(all.memory(threads), job.memory(threads));
@@ -77,28 +75,31 @@ impl Load {
     }
 }
 
-impl<'a> Course<'a> {
+impl<'a> LocalRun<'a> {
     /// The cells that `states` says are open.
     pub(super) fn new(
-        (stock, folder): (&'a Stock, &'a SweepFolder),
+        (inputs, folder): (&'a SweepInputs, &'a SweepFolder),
         (cells, states): (&'a [Cell], &[Option<bool>]),
         watch: &'a dyn SweepWatch,
-        room: Room,
+        budget: MemoryBudget,
     ) -> Self {
         let count = |wanted| states.iter().filter(|&&state| state == wanted).count();
-        let end =
-            SweepEnd { done: count(Some(true)), failed: count(Some(false)), left: count(None) };
+        let end = SweepProgress {
+            done: count(Some(true)),
+            failed: count(Some(false)),
+            left: count(None),
+        };
         let mut open: Vec<usize> = (0..cells.len()).filter(|&at| states[at].is_none()).collect();
         // Long ones first, so that no thread is left with one at the end.
-        open.sort_by_key(|&at| (std::cmp::Reverse(estimate::work(stock, &cells[at])), at));
+        open.sort_by_key(|&at| (std::cmp::Reverse(estimate::work(inputs, &cells[at])), at));
         let waiting = waiting(cells, open);
         let state = Mutex::new(State { waiting, end, ..State::default() });
-        let machines = estimate::machines_of(stock, cells);
-        Self { stock, folder, cells, watch, room, machines, state }
+        let machines = estimate::machines_of(inputs, cells);
+        Self { inputs, folder, cells, watch, budget, machines, state }
     }
 
     /// Runs all of them.
-    pub(super) fn run(self) -> Result<SweepEnd, SweepError> {
+    pub(super) fn run(self) -> Result<SweepProgress, SweepError> {
         let end = self.state().end;
         self.watch.begin(end);
         rayon::scope(|scope| self.admit(scope));
@@ -119,8 +120,8 @@ impl<'a> Course<'a> {
         while !self.watch.stopped() && state.broken.is_none() {
             let Some(&job) = state.waiting.front() else { break };
             let load = self.load(job);
-            let fits = |all, one| self.room.fits(all, one);
-            if !state.load.has_room(load, threads, fits) {
+            let fits = |all, one| self.budget.fits(all, one);
+            if !state.load.admits(load, threads, fits) {
                 break;
             }
             state.waiting.pop_front();
@@ -133,18 +134,18 @@ impl<'a> Course<'a> {
         }
     }
 
-    fn load(&self, job: Job) -> Load {
+    fn load(&self, job: WorkItem) -> Load {
         let (apps, machines) = match &job {
-            Job::Alone { app, .. } => (std::slice::from_ref(app), 1),
-            Job::Cell(at) => (&self.cells[*at].mix[..], self.machines[*at]),
+            WorkItem::Alone { app, .. } => (std::slice::from_ref(app), 1),
+            WorkItem::Cell(at) => (&self.cells[*at].mix[..], self.machines[*at]),
         };
-        Load { jobs: 1, bytes: estimate::bytes(self.stock, apps), machines }
+        Load { jobs: 1, bytes: estimate::bytes(self.inputs, apps), machines }
     }
 
-    fn work(&self, job: Job) {
+    fn work(&self, job: WorkItem) {
         match job {
-            Job::Alone { cell, app } => self.alone(&self.cells[cell], app),
-            Job::Cell(at) => {
+            WorkItem::Alone { cell, app } => self.alone(&self.cells[cell], app),
+            WorkItem::Cell(at) => {
                 if let Err(error) = self.cell(&self.cells[at]) {
                     self.state().broken.get_or_insert(error);
                 }
@@ -163,9 +164,9 @@ impl<'a> Course<'a> {
     /// Runs an application alone.
     fn alone(&self, cell: &Cell, app: usize) {
         // What goes wrong here goes wrong in the cells, which say so.
-        let (done, own) = measured(|| caught(|| self.stock.run_alone(cell, app)));
+        let (done, own) = measured(|| catch_panic(|| self.inputs.run_solo(cell, app)));
         if done.is_ok() {
-            self.stock.seconds.add(&self.stock.name_alone(cell.machine, app), own);
+            self.inputs.seconds.add(&self.inputs.solo_name(cell.machine, app), own);
         }
     }
 
@@ -176,11 +177,11 @@ impl<'a> Course<'a> {
             self.count(good);
             return Ok(());
         }
-        let (found, own) = measured(|| caught(|| self.stock.run(cell)));
+        let (found, own) = measured(|| catch_panic(|| self.inputs.run(cell)));
         let ran = found.is_ok();
         let good = self.folder.keep(cell, found)?;
         if ran {
-            self.stock.seconds.add(&cell.record.key, own);
+            self.inputs.seconds.add(&cell.record.key, own);
         }
         self.count(good);
         Ok(())
@@ -189,15 +190,15 @@ impl<'a> Course<'a> {
 
 /// The outcome of `work`: errors with their causes, and a panic, which is our bug, as an
 /// error of this cell alone.
-fn caught<T>(work: impl FnOnce() -> Result<T, RunError>) -> Result<T, Failure> {
+fn catch_panic<T>(work: impl FnOnce() -> Result<T, RunError>) -> Result<T, CellFailure> {
     match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(outcome) => outcome.map_err(Failure::from),
+        Ok(outcome) => outcome.map_err(CellFailure::from),
         Err(panic) => {
             let error = format!(
                 "the program panicked: {}; this is a defect, please report it",
                 said(panic.as_ref())
             );
-            Err(Failure { errors: vec![error], refused: false })
+            Err(CellFailure { errors: vec![error], refused: false })
         }
     }
 }
@@ -209,7 +210,7 @@ fn said(panic: &(dyn Any + Send)) -> &str {
 
 /// A piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Job {
+pub(super) enum WorkItem {
     /// An application alone on the machine of a cell.
     Alone {
         cell: usize,
@@ -220,35 +221,35 @@ pub(super) enum Job {
 
 /// The open cells in order, and before them each of their applications on its machine, the
 /// first ones first.
-pub(super) fn waiting(cells: &[Cell], open: Vec<usize>) -> VecDeque<Job> {
+pub(super) fn waiting(cells: &[Cell], open: Vec<usize>) -> VecDeque<WorkItem> {
     let mut known = BTreeSet::new();
     let mut jobs = VecDeque::new();
     for &cell in &open {
         for &app in &cells[cell].mix {
             if known.insert((cells[cell].machine, app)) {
-                jobs.push_back(Job::Alone { cell, app });
+                jobs.push_back(WorkItem::Alone { cell, app });
             }
         }
     }
-    jobs.extend(open.into_iter().map(Job::Cell));
+    jobs.extend(open.into_iter().map(WorkItem::Cell));
     jobs
 }
 
 /// The part of it that cells may take, in tenths: the program and others need some.
-const TENTHS: u64 = 8;
+const USABLE_TENTHS: u64 = 8;
 
 /// Bytes of which cells take `cells` where only the whole is bounded.
 pub(super) fn for_cells(cells: u64) -> u64 {
-    cells.div_ceil(TENTHS).saturating_mul(10)
+    cells.div_ceil(USABLE_TENTHS).saturating_mul(10)
 }
 
 /// The memory that the cells of this process may take.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
+pub(super) struct MemoryBudget {
     most: u64,
 }
 
-impl Room {
+impl MemoryBudget {
     /// Room for a process that runs no cell so far, in what is free now; at most `most` bytes.
     pub(super) fn new(most: Option<u64>) -> Self {
         Self { most: most.unwrap_or(u64::MAX).min(of_free(free())) }
@@ -261,7 +262,7 @@ impl Room {
 }
 
 fn of_free(free: u64) -> u64 {
-    free / 10 * TENTHS
+    free / 10 * USABLE_TENTHS
 }
 
 /// Bytes that this machine, and the group of processes that this one is in, have free; no
@@ -276,7 +277,7 @@ fn free() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Failure, Load, MACHINE_BYTES, Room, RunError, caught, for_cells};
+    use super::{CellFailure, Load, MACHINE_BYTES, MemoryBudget, RunError, catch_panic, for_cells};
 
     #[test]
     fn no_more_run_at_once_than_threads_and_memory_hold() {
@@ -284,7 +285,7 @@ mod tests {
             let mut load = Load::default();
             for &bytes in sizes {
                 let job = Load { jobs: 1, bytes, machines: 0 };
-                if load.has_room(job, threads, |bytes, _| bytes <= memory) {
+                if load.admits(job, threads, |bytes, _| bytes <= memory) {
                     load.add(job);
                 }
             }
@@ -302,34 +303,34 @@ mod tests {
         let mut load = Load::default();
         load.add(job);
         let memory = 4 * MACHINE_BYTES + 20;
-        assert!(load.has_room(job, 4, |bytes, _| bytes <= memory), "not 60 machines");
-        assert!(!load.has_room(job, 4, |bytes, _| bytes < memory));
+        assert!(load.admits(job, 4, |bytes, _| bytes <= memory), "not 60 machines");
+        assert!(!load.admits(job, 4, |bytes, _| bytes < memory));
         load.take(job);
         assert_eq!(load, Load::default());
     }
 
     #[test]
     fn a_panic_is_the_error_of_its_cell() {
-        let fine: Result<u8, Failure> = caught(|| Ok(5));
+        let fine: Result<u8, CellFailure> = catch_panic(|| Ok(5));
         assert_eq!(fine, Ok(5));
         let work = || -> Result<u8, RunError> { panic!("at {}", 7) };
-        let failure = caught(work).unwrap_err();
+        let failure = catch_panic(work).unwrap_err();
         assert!(failure.errors[0].contains("panicked: at 7") && !failure.refused, "{failure:?}");
     }
 
     #[test]
     fn what_would_be_refused_again_is_told_from_what_may_go_well() {
-        let lasting = caught(|| -> Result<u8, RunError> { Err(RunError::NoWindow) });
+        let lasting = catch_panic(|| -> Result<u8, RunError> { Err(RunError::NoWindow) });
         assert!(lasting.unwrap_err().refused);
         let lost = || RunError::NoApp { path: "a.gpt".into(), hint: String::new() };
-        assert!(!caught(|| -> Result<u8, RunError> { Err(lost()) }).unwrap_err().refused);
+        assert!(!catch_panic(|| -> Result<u8, RunError> { Err(lost()) }).unwrap_err().refused);
     }
 
     #[test]
     fn cells_take_no_more_than_is_given_or_free() {
-        let room = Room::new(Some(1000));
-        assert!(room.fits(1000, 10) && !room.fits(1001, 10));
-        let free = Room::new(None);
+        let budget = MemoryBudget::new(Some(1000));
+        assert!(budget.fits(1000, 10) && !budget.fits(1001, 10));
+        let free = MemoryBudget::new(None);
         assert!(free.most > 0 && !free.fits(free.most.saturating_add(1), 0));
         assert!(!free.fits(0, u64::MAX), "more than any machine has");
         assert_eq!(for_cells(800), 1000);

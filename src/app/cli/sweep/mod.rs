@@ -13,12 +13,12 @@ use gpumodel_report::results::{FailedCell, SweepFiles};
 use gpumodel_report::table;
 
 use crate::cli::Outcome;
-use crate::cli::interrupt::{INTERRUPTED, ask_first};
+use crate::cli::interrupt::{INTERRUPTED, stop_gracefully};
 use crate::cli::options::{cache_folder, memory};
 use crate::cli::output::stdout;
 use crate::cli::progress::with_sweep_bars;
-use crate::cli::sweep::slurm::SlurmArguments;
-use crate::{SweepEnd, SweepError, SweepRequest, remaining, sweep, sweep_tables};
+use crate::{SweepError, SweepProgress, SweepRequest, sweep, sweep_estimate, sweep_tables};
+use slurm::SlurmArguments;
 
 /// Runs a plan: mixes x machines x schemes with their parameters x seeds
 ///
@@ -147,10 +147,10 @@ impl fmt::Display for Cells {
 
 fn cells(typed: &str) -> Result<Cells, String> {
     let range = |word: &str| {
-        let wrong = || format!("expected FIRST-LAST, as 1-100 or 1-20,25, found {}", shown(word));
+        let invalid = || format!("expected FIRST-LAST, as 1-100 or 1-20,25, found {}", shown(word));
         let (first, last) = word.split_once('-').unwrap_or((word, word));
-        let range = (first.parse().map_err(|_| wrong())?, last.parse().map_err(|_| wrong())?);
-        if range.0 >= 1 && range.0 <= range.1 { Ok(range) } else { Err(wrong()) }
+        let range = (first.parse().map_err(|_| invalid())?, last.parse().map_err(|_| invalid())?);
+        if range.0 >= 1 && range.0 <= range.1 { Ok(range) } else { Err(invalid()) }
     };
     typed.split(',').map(range).collect::<Result<_, _>>().map(Cells)
 }
@@ -184,7 +184,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.engine == Engine::Slurm {
         return slurm::run(arguments, &request);
     }
-    ask_first();
+    stop_gracefully();
     match with_sweep_bars(|watch| sweep(&request, watch)) {
         Ok(end) => tell(arguments, end),
         Err(error @ SweepError::Stopped { .. }) => stopped(arguments, &error),
@@ -195,7 +195,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 /// Prints what the cells will take.
 fn dry(request: &SweepRequest) -> Outcome {
     let threads = rayon::current_num_threads();
-    let said = table::planned(&with_sweep_bars(|watch| remaining(request, threads, watch))?);
+    let said = table::planned(&with_sweep_bars(|watch| sweep_estimate(request, threads, watch))?);
     stdout().write_all(said.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -209,8 +209,8 @@ fn stopped(arguments: &Arguments, error: &SweepError) -> Outcome {
 }
 
 /// Says how the sweep ended.
-fn tell(arguments: &Arguments, end: SweepEnd) -> Outcome {
-    let SweepEnd { done, failed, left } = end;
+fn tell(arguments: &Arguments, end: SweepProgress) -> Outcome {
+    let SweepProgress { done, failed, left } = end;
     let out = arguments.out.display();
     let mut stdout = stdout();
     let of = arguments.cells.as_ref().map(|cells| format!(" of cells {cells}"));

@@ -7,13 +7,11 @@ use std::process::ExitCode;
 use gpumodel_core::units::to_usize;
 use gpumodel_report::table;
 
-use crate::cli::Outcome;
-use crate::cli::interrupt::ask_first;
+use super::{
+    Arguments, Outcome, again, stdout, stop_gracefully, stopped, tell, typed, with_sweep_bars,
+};
 use crate::cli::options::named_cache;
-use crate::cli::output::stdout;
-use crate::cli::progress::with_sweep_bars;
-use crate::cli::sweep::{Arguments, again, stopped, tell, typed};
-use crate::{SlurmEnd, SlurmRequest, SweepError, SweepRequest, slurm_sweep};
+use crate::{SlurmOutcome, SlurmRequest, SweepError, SweepRequest, slurm_sweep};
 
 /// What Slurm is asked for.
 #[derive(Debug, clap::Args)]
@@ -58,8 +56,8 @@ impl SlurmArguments {
 
 /// Writes scripts for Slurm, and submits them.
 pub(super) fn run(arguments: &Arguments, request: &SweepRequest) -> Outcome {
-    let slurm = wanted(arguments, request)?;
-    ask_first();
+    let slurm = slurm_request(arguments, request)?;
+    stop_gracefully();
     match with_sweep_bars(|watch| slurm_sweep(request, &slurm, watch)) {
         Ok(end) if end.submitted.0 == 0 => tell(arguments, end.cells),
         Ok(end) => submitted(arguments, &end),
@@ -69,8 +67,8 @@ pub(super) fn run(arguments: &Arguments, request: &SweepRequest) -> Outcome {
 }
 
 /// Says what was missing and why, what was submitted, and how to go on.
-fn submitted(arguments: &Arguments, end: &SlurmEnd) -> Outcome {
-    let SlurmEnd { cells, lost, submitted: (missing, tasks), jobs, name, script, .. } = end;
+fn submitted(arguments: &Arguments, end: &SlurmOutcome) -> Outcome {
+    let SlurmOutcome { cells, lost, submitted: (missing, tasks), jobs, name, script, .. } = end;
     let (out, mut stdout) = (arguments.out.display(), stdout());
     let (done, failed, left) = (cells.done, cells.failed, cells.left);
     writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left")?;
@@ -95,7 +93,7 @@ fn submitted(arguments: &Arguments, end: &SlurmEnd) -> Outcome {
 }
 
 /// What was typed, as nodes understand it.
-fn wanted(arguments: &Arguments, request: &SweepRequest) -> Result<SlurmRequest, io::Error> {
+fn slurm_request(arguments: &Arguments, request: &SweepRequest) -> Result<SlurmRequest, io::Error> {
     let typed = &arguments.slurm;
     Ok(SlurmRequest {
         program: in_script(std::env::current_exe()?)?,
@@ -157,8 +155,8 @@ mod tests {
         for fine in ["/a b/it's", "/100%/\"x\"", "/ä"] {
             assert_eq!(in_script(PathBuf::from(fine)).unwrap(), PathBuf::from(fine));
         }
-        for wrong in ["/a\nb", "/a\\b", "/a\u{7f}"] {
-            let said = in_script(PathBuf::from(wrong)).unwrap_err().to_string();
+        for invalid in ["/a\nb", "/a\\b", "/a\u{7f}"] {
+            let said = in_script(PathBuf::from(invalid)).unwrap_err().to_string();
             assert!(said.contains("choose another one"), "{said}");
         }
     }

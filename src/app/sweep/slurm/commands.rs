@@ -23,12 +23,12 @@ pub enum SlurmError {
         source: io::Error,
     },
     /// A command ended with an error.
-    #[error("{command}: {said}")]
+    #[error("{command}: {run_command}")]
     Refused {
         /// Which.
         command: String,
         /// What it said.
-        said: String,
+        run_command: String,
     },
     /// An answer that is none.
     #[error("{command}: expected {expected}, found {found:?}")]
@@ -46,7 +46,7 @@ pub enum SlurmError {
          missing then",
         jobs(submitted)
     )]
-    Partly {
+    PartlySubmitted {
         /// Numbers of jobs.
         submitted: Vec<u64>,
         /// What they are called.
@@ -58,13 +58,13 @@ pub enum SlurmError {
     #[error(
         "{}: {} queued or running: --resume submits what they leave when they have ended \
          (squeue --name={name}), or cancel them first: scancel --name={name}",
-        folder.display(), jobs(living)
+        folder.display(), jobs(active)
     )]
     Queued {
         /// The folder of the sweep.
         folder: PathBuf,
         /// Numbers of jobs.
-        living: Vec<u64>,
+        active: Vec<u64>,
         /// What they are called.
         name: String,
     },
@@ -91,7 +91,7 @@ const CLUSTERS: &str = "SBATCH_CLUSTERS";
 
 /// What the environment may not say to Slurm's commands: names and logs of jobs are those of
 /// the scripts, and the queue is asked for these jobs wherever they are.
-const OWN_WORDS: [&str; 8] = [
+const CLEARED_VARIABLES: [&str; 8] = [
     "SBATCH_ARRAY_INX",
     "SBATCH_JOB_NAME",
     "SBATCH_OUTPUT",
@@ -103,7 +103,7 @@ const OWN_WORDS: [&str; 8] = [
 ];
 
 /// Tasks of one array at most where the cluster does not say: what Slurm allows by default.
-pub(super) const ARRAY: usize = 1001;
+pub(super) const DEFAULT_ARRAY_SIZE: usize = 1001;
 
 /// By job and place in its array: the state of a task, as `TIMEOUT`. A job that is no array has
 /// place 0.
@@ -111,7 +111,7 @@ pub(super) type States = BTreeMap<(u64, usize), String>;
 
 /// Whether `sbatch` is there.
 pub(super) fn check() -> Result<(), SlurmError> {
-    said("sbatch", ["--version"]).map(drop)
+    run_command("sbatch", ["--version"]).map(drop)
 }
 
 /// Submits a script, to begin when the jobs `after` have ended; gives its number.
@@ -122,7 +122,7 @@ pub(super) fn submit(script: &Path, after: &[u64]) -> Result<u64, SlurmError> {
         words.push(format!("--dependency=afterany:{}", after.join(":")));
     }
     let words = words.iter().map(OsStr::new).chain([script.as_os_str()]);
-    let answer = said("sbatch", words)?;
+    let answer = run_command("sbatch", words)?;
     // NUMBER or NUMBER;CLUSTER, perhaps after lines that a site's own plugin prints.
     let number = answer.lines().rev().find_map(|line| line.split(';').next()?.trim().parse().ok());
     number.ok_or_else(|| SlurmError::Unreadable {
@@ -134,17 +134,17 @@ pub(super) fn submit(script: &Path, after: &[u64]) -> Result<u64, SlurmError> {
 
 /// Tasks of one array at most.
 pub(super) fn array_limit() -> usize {
-    let answer = said("scontrol", ["show", "config"]).unwrap_or_default();
+    let answer = run_command("scontrol", ["show", "config"]).unwrap_or_default();
     let line = answer.lines().find_map(|line| line.strip_prefix("MaxArraySize"));
     let limit = line.and_then(|rest| rest.trim().trim_start_matches('=').trim().parse().ok());
-    limit.unwrap_or(ARRAY).max(1)
+    limit.unwrap_or(DEFAULT_ARRAY_SIZE).max(1)
 }
 
 /// The states of the jobs called `name` that the controller remembers.
 pub(super) fn queue(name: &str) -> Result<States, SlurmError> {
     let name = format!("--name={name}");
     let words = ["--noheader", "--all", "--array", "--states=all", &name, "--format=%F|%K|%T"];
-    Ok(queued(&said("squeue", words)?))
+    Ok(queued(&run_command("squeue", words)?))
 }
 
 /// The states of `jobs` by the accounts; empty where the cluster keeps none.
@@ -154,16 +154,16 @@ pub(super) fn accounts(jobs: &[u64]) -> States {
     let words = ["--noheader", "--parsable2", "--allocations", &list, "--format=JobID,State"];
     let clusters = std::env::var(CLUSTERS).map(|names| format!("--clusters={names}"));
     let words = words.into_iter().chain(clusters.as_deref().ok());
-    accounted(&said("sacct", words).unwrap_or_default())
+    accounted(&run_command("sacct", words).unwrap_or_default())
 }
 
 /// Lines of `squeue`: `12|3|RUNNING`, or `12|N/A|RUNNING`.
 fn queued(text: &str) -> States {
     let line = |line: &str| {
         let mut words = line.trim().split('|');
-        let (job, place, state) = (words.next()?, words.next()?, words.next()?);
-        let place = if place == "N/A" { 0 } else { place.parse().ok()? };
-        Some(((job.parse().ok()?, place), state.to_owned()))
+        let (job, index, state) = (words.next()?, words.next()?, words.next()?);
+        let index = if index == "N/A" { 0 } else { index.parse().ok()? };
+        Some(((job.parse().ok()?, index), state.to_owned()))
     };
     text.lines().filter_map(line).collect()
 }
@@ -172,15 +172,15 @@ fn queued(text: &str) -> States {
 fn accounted(text: &str) -> States {
     let line = |line: &str| {
         let (id, state) = line.trim().split_once('|')?;
-        let (job, place) = id.split_once('_').unwrap_or((id, "0"));
+        let (job, index) = id.split_once('_').unwrap_or((id, "0"));
         let state = state.split_whitespace().next()?.trim_end_matches('+');
-        Some(((job.parse().ok()?, place.parse().ok()?), state.to_owned()))
+        Some(((job.parse().ok()?, index.parse().ok()?), state.to_owned()))
     };
     text.lines().filter_map(line).collect()
 }
 
 /// Whether a task in that state may still run.
-pub(super) fn lives(state: &str) -> bool {
+pub(super) fn is_active(state: &str) -> bool {
     const ENDED: [&str; 10] = [
         "BOOT_FAIL",
         "CANCELLED",
@@ -197,13 +197,13 @@ pub(super) fn lives(state: &str) -> bool {
 }
 
 /// Runs a command to its end and gives what it wrote.
-fn said<'a, W: AsRef<OsStr> + ?Sized + 'a>(
+fn run_command<'a, W: AsRef<OsStr> + ?Sized + 'a>(
     program: &str,
     words: impl IntoIterator<Item = &'a W>,
 ) -> Result<String, SlurmError> {
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::null());
-    for word in OWN_WORDS {
+    for word in CLEARED_VARIABLES {
         command.env_remove(word);
     }
     if let Some(clusters) = std::env::var_os(CLUSTERS) {
@@ -222,23 +222,25 @@ fn said<'a, W: AsRef<OsStr> + ?Sized + 'a>(
         line.strip_prefix("error: ").unwrap_or(line).to_owned()
     };
     let lines: Vec<String> = text.lines().map(words).filter(|line| !line.is_empty()).collect();
-    let said = if lines.is_empty() { output.status.to_string() } else { lines.join("; ") };
-    Err(SlurmError::Refused { command: program.to_owned(), said })
+    let run_command = if lines.is_empty() { output.status.to_string() } else { lines.join("; ") };
+    Err(SlurmError::Refused { command: program.to_owned(), run_command })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{SlurmError, accounted, lives, queued, said};
+    use super::{SlurmError, accounted, is_active, queued, run_command};
 
     #[test]
     fn a_command_that_is_missing_or_refuses_is_told() {
-        let missing = said::<str>("gpumodel-no-such-command", []).unwrap_err();
+        let missing = run_command::<str>("gpumodel-no-such-command", []).unwrap_err();
         assert!(matches!(missing, SlurmError::Missing { .. }));
         assert!(missing.to_string().contains("login node of a cluster; --print"), "{missing}");
         let words = ["-c", "echo fine; printf 'sh: error: not today\n\nnor now\n' >&2; exit 3"];
-        assert_eq!(said("sh", words).unwrap_err().to_string(), "sh: not today; nor now");
-        assert!(said("sh", ["-c", "exit 3"]).unwrap_err().to_string().contains("exit status: 3"));
-        assert_eq!(said("sh", ["-c", "echo fine"]).unwrap(), "fine\n");
+        assert_eq!(run_command("sh", words).unwrap_err().to_string(), "sh: not today; nor now");
+        assert!(
+            run_command("sh", ["-c", "exit 3"]).unwrap_err().to_string().contains("exit status: 3")
+        );
+        assert_eq!(run_command("sh", ["-c", "echo fine"]).unwrap(), "fine\n");
     }
 
     #[test]
@@ -248,6 +250,6 @@ mod tests {
         let found = accounted("12_0|OUT_OF_MEMORY\n12_1|CANCELLED by 1000\n12_[2-9]|PENDING\n");
         let expected = [((12, 0), "OUT_OF_MEMORY".into()), ((12, 1), "CANCELLED".into())];
         assert_eq!(found, expected.into());
-        assert!(lives("RUNNING") && lives("COMPLETING") && !lives("OUT_OF_MEMORY"));
+        assert!(is_active("RUNNING") && is_active("COMPLETING") && !is_active("OUT_OF_MEMORY"));
     }
 }

@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::sweep::error::SweepError;
-use crate::sweep::folder::write;
-use crate::sweep::slurm::commands::SlurmError;
-use crate::sweep::slurm::scripts::Ask;
+use super::{Resources, write};
+use crate::{SlurmError, SweepError};
 
 /// Value of [`Jobs::schema`].
 const SCHEMA: &str = "gpumodel.slurm/2";
@@ -38,7 +36,7 @@ pub(super) struct Submission {
     pub(super) tasks: Vec<Vec<(u64, u64)>>,
     /// What each of its tasks asks for.
     #[serde(flatten)]
-    pub(super) ask: Ask,
+    pub(super) resources: Resources,
 }
 
 /// What jobs of the sweep in `out` are called, so that one `squeue --name` shows and one
@@ -60,12 +58,12 @@ impl Jobs {
             }
             Err(source) => return Err(SweepError::Folder { path, source }),
         };
-        let wrong = |message| SlurmError::Jobs { path: path.clone(), message };
+        let invalid = |message| SlurmError::Jobs { path: path.clone(), message };
         let jobs: Self =
-            serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+            serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
         if jobs.schema != SCHEMA {
             let found = &jobs.schema;
-            Err(wrong(format!("expected schema \"{SCHEMA}\", found \"{found}\"")))?;
+            Err(invalid(format!("expected schema \"{SCHEMA}\", found \"{found}\"")))?;
         }
         Ok(jobs)
     }
@@ -96,7 +94,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{Ask, Jobs, Submission, file};
+    use super::{Jobs, Resources, Submission, file};
 
     #[test]
     fn what_is_written_is_read_and_what_is_damaged_is_told() {
@@ -105,9 +103,9 @@ mod tests {
         let mut jobs = read().unwrap();
         for job in [10, 11] {
             let tasks = vec![vec![(1, 3), (5, 5)], vec![(4, 4)]];
-            let ask = Ask { megabytes: job, minutes: 7 };
+            let resources = Resources { megabytes: job, minutes: 7 };
             let (label, plan_hash) = (format!("cells-{job}"), String::from("7f"));
-            let one = Submission { label, job, plan_hash, tasks, ask };
+            let one = Submission { label, job, plan_hash, tasks, resources };
             jobs.add(folder.path(), one).unwrap();
         }
         assert_eq!(read().unwrap(), jobs);

@@ -57,12 +57,12 @@ pub struct SlurmRequest {
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
-pub(super) struct Ask {
+pub(super) struct Resources {
     pub(super) megabytes: u64,
     pub(super) minutes: u64,
 }
 
-impl Ask {
+impl Resources {
     /// The larger one of each.
     pub(super) fn at_least(self, other: Self) -> Self {
         let (megabytes, minutes) = (other.megabytes, other.minutes);
@@ -84,8 +84,8 @@ pub(super) fn slices<'a>(cells: &[&'a CellEstimate], count: usize) -> Vec<Slice<
     for cell in cells {
         // The slice that the middle of the cell falls into.
         let middle = 2 * before + cost(cell);
-        let place = middle * u128::from(to_u64(count)) / (2 * whole);
-        slices[usize::try_from(place).unwrap_or(0).min(count - 1)].push(cell);
+        let index = middle * u128::from(to_u64(count)) / (2 * whole);
+        slices[usize::try_from(index).unwrap_or(0).min(count - 1)].push(cell);
         before += cost(cell);
     }
     slices.retain(|slice| !slice.is_empty());
@@ -114,7 +114,7 @@ pub(super) fn list(ranges: &[(u64, u64)]) -> String {
 
 /// What an array or the job after it is called, and what it insists on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Label<'a> {
+pub(super) struct JobLabel<'a> {
     /// Folder of scripts and logs.
     pub(super) folder: &'a Path,
     /// What the job is called.
@@ -137,7 +137,7 @@ impl SlurmRequest {
 
     /// What any of some slices asks for. Any of them may have to run the applications of its
     /// cells alone, which take `alone` milliseconds at most.
-    pub(super) fn ask(&self, slices: &[Slice<'_>], alone: u64) -> Ask {
+    pub(super) fn resources(&self, slices: &[Slice<'_>], alone: u64) -> Resources {
         let seconds = |slice: &Slice<'_>| {
             let sum = |of: fn(&CellEstimate) -> u64| slice.iter().map(|c| of(c)).sum::<u64>();
             let all =
@@ -147,37 +147,42 @@ impl SlurmRequest {
         };
         let seconds = slices.iter().map(seconds).max().unwrap_or(0);
         let seconds = seconds.saturating_mul(TIME_FACTOR).saturating_add(TASK_SECONDS);
-        let bytes = run::for_cells(self.room(slices)).saturating_add(PROCESS_BYTES);
-        Ask { megabytes: bytes.div_ceil(1 << 20), minutes: seconds.div_ceil(60) }
+        let bytes = run::for_cells(self.budget(slices)).saturating_add(PROCESS_BYTES);
+        Resources { megabytes: bytes.div_ceil(1 << 20), minutes: seconds.div_ceil(60) }
     }
 
     /// Bytes that cells may take together in a task of some slices: as many at once as it has
     /// threads, and one in any case.
-    fn room(&self, slices: &[Slice<'_>]) -> u64 {
+    fn budget(&self, slices: &[Slice<'_>]) -> u64 {
         let bytes = slices.iter().flatten().map(|cell| cell.memory_bytes).max().unwrap_or(0);
         let all = bytes.saturating_mul(to_u64(self.threads));
         self.memory_bytes.map_or(all, |most| all.min(most.max(bytes)))
     }
 
     /// What the job asks for that writes the tables of `cells` cells.
-    pub(super) fn ask_tables(cells: usize) -> Ask {
+    pub(super) fn ask_tables(cells: usize) -> Resources {
         let seconds = to_u64(cells) * TABLE_MILLISECONDS / 1000 * TIME_FACTOR + TASK_SECONDS;
-        Ask { megabytes: 2 * (PROCESS_BYTES >> 20), minutes: seconds.div_ceil(60) }
+        Resources { megabytes: 2 * (PROCESS_BYTES >> 20), minutes: seconds.div_ceil(60) }
     }
 
     /// The script of an array of `slices`. Those of cells that failed before run them again.
-    pub(super) fn array(&self, label: Label<'_>, slices: &[Slice<'_>], ask: Ask) -> String {
-        let mut text = head(label, "_%a", (self.threads, ask));
+    pub(super) fn array(
+        &self,
+        label: JobLabel<'_>,
+        slices: &[Slice<'_>],
+        resources: Resources,
+    ) -> String {
+        let mut text = head(label, "_%a", (self.threads, resources));
         let at_once = self.at_once.map_or_else(String::new, |most| format!("%{most}"));
         let _ = writeln!(text, "#SBATCH --array=0-{}{at_once}", slices.len() - 1);
         let _ = writeln!(text, "case \"$SLURM_ARRAY_TASK_ID\" in");
-        for (place, slice) in slices.iter().enumerate() {
-            let _ = writeln!(text, "{place}) cells={} ;;", list(&ranges(slice)));
+        for (index, slice) in slices.iter().enumerate() {
+            let _ = writeln!(text, "{index}) cells={} ;;", list(&ranges(slice)));
         }
         let (program, plan) = (quoted(&self.program), quoted(&self.plan));
         let _ = write!(text, "esac\nexec {program} sweep {plan} --out {}", quoted(&self.out));
         let _ = write!(text, " --resume --threads {}", self.threads);
-        let _ = write!(text, " --memory {}", self.room(slices).max(1 << 20));
+        let _ = write!(text, " --memory {}", self.budget(slices).max(1 << 20));
         for word in &self.words {
             let _ = write!(text, " {}", quoted(Path::new(word)));
         }
@@ -189,16 +194,16 @@ impl SlurmRequest {
     }
 
     /// The script of the job after the arrays, which writes the tables.
-    pub(super) fn tables(&self, label: Label<'_>, ask: Ask) -> String {
+    pub(super) fn tables(&self, label: JobLabel<'_>, resources: Resources) -> String {
         let (program, plan) = (quoted(&self.program), quoted(&self.plan));
         let out = quoted(&self.out);
-        let text = head(label, "", (1, ask));
+        let text = head(label, "", (1, resources));
         format!("{text}exec {program} sweep {plan} --out {out} --tables-only\n")
     }
 }
 
 /// What a job asks for.
-fn head(label: Label<'_>, log: &str, (threads, ask): (usize, Ask)) -> String {
+fn head(label: JobLabel<'_>, log: &str, (threads, resources): (usize, Resources)) -> String {
     // A percent sign begins what Slurm puts in.
     let folder = label.folder.display().to_string().replace('%', "%%").replace('"', "\\\"");
     format!(
@@ -206,7 +211,7 @@ fn head(label: Label<'_>, log: &str, (threads, ask): (usize, Ask)) -> String {
          #SBATCH --open-mode=append\n#SBATCH --requeue\n\
          #SBATCH --nodes=1\n#SBATCH --ntasks=1\n#SBATCH --cpus-per-task={threads}\n\
          #SBATCH --mem={}M\n#SBATCH --time={}\n",
-        label.name, label.script, ask.megabytes, ask.minutes
+        label.name, label.script, resources.megabytes, resources.minutes
     )
 }
 
@@ -224,7 +229,7 @@ mod tests {
 
     use gpumodel_report::results::CellEstimate;
 
-    use super::{Ask, Label, Slice, SlurmRequest, slices};
+    use super::{JobLabel, Resources, Slice, SlurmRequest, slices};
 
     fn request() -> SlurmRequest {
         SlurmRequest {
@@ -254,13 +259,13 @@ mod tests {
         (1..).zip(milliseconds).map(cell).collect()
     }
 
-    fn label(folder: &Path) -> Label<'_> {
-        Label { folder, name: "gpumodel-7", script: "cells-4", plan_hash: "7f" }
+    fn label(folder: &Path) -> JobLabel<'_> {
+        JobLabel { folder, name: "gpumodel-7", script: "cells-4", plan_hash: "7f" }
     }
 
     /// Three slices of 14 cells.
     fn some(all: &[CellEstimate]) -> Vec<Slice<'_>> {
-        let of = |places: &[usize]| places.iter().map(|&at| &all[at]).collect();
+        let of = |indices: &[usize]| indices.iter().map(|&at| &all[at]).collect();
         [&[1, 2, 6][..], &[8], &[9, 10, 13]].map(of).to_vec()
     }
 
@@ -304,11 +309,11 @@ mod tests {
         let slice: Vec<Slice<'_>> = vec![all.iter().collect()];
         // 1800 s of one core and as much for the applications alone on two, four times that
         // and ten minutes; two cells in 80 % of it and the process.
-        let ask = Ask { megabytes: 2816, minutes: 130 };
-        assert_eq!(request().ask(&slice, 1_800_000), ask);
+        let resources = Resources { megabytes: 2816, minutes: 130 };
+        assert_eq!(request().resources(&slice, 1_800_000), resources);
         for (given, megabytes) in [(1536, 2176), (100, 1536), (4096, 2816)] {
             let given = SlurmRequest { memory_bytes: Some(given << 20), ..request() };
-            assert_eq!(given.ask(&slice, 0).megabytes, megabytes);
+            assert_eq!(given.resources(&slice, 0).megabytes, megabytes);
         }
     }
 
@@ -319,7 +324,7 @@ mod tests {
         let mut all = cells(&[1; 14]);
         let array = |program: &str, all: &[CellEstimate]| {
             let request = SlurmRequest { program: PathBuf::from(program), ..request() };
-            request.array(label(&folder), &some(all), Ask { megabytes: 700, minutes: 11 })
+            request.array(label(&folder), &some(all), Resources { megabytes: 700, minutes: 11 })
         };
         let text = array("/opt/it's/gpumodel", &all);
         for line in [
@@ -354,9 +359,9 @@ mod tests {
 
     #[test]
     fn the_job_of_the_tables_runs_no_cell() {
-        let ask = SlurmRequest::ask_tables(200_000);
-        assert_eq!(ask, Ask { megabytes: 512, minutes: 277 });
-        let text = request().tables(label(Path::new("/f")), ask);
+        let resources = SlurmRequest::ask_tables(200_000);
+        assert_eq!(resources, Resources { megabytes: 512, minutes: 277 });
+        let text = request().tables(label(Path::new("/f")), resources);
         assert!(text.contains("--mem=512M\n#SBATCH --time=277\n"), "{text}");
         assert!(text.contains("--output=\"/f/cells-4.log\"\n"), "{text}");
         assert!(text.ends_with("sweep '/plans/plan.toml' --out '/out' --tables-only\n"), "{text}");
