@@ -1,4 +1,4 @@
-//! The request of `analyze` and how it is carried out.
+//! `analyze`: its request, and the context that all its runs share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -28,40 +28,40 @@ use crate::{App, AppName, EndWhen, Ending, RunError, SampleRequest};
 /// What `analyze` is asked for.
 #[derive(Clone, Debug)]
 pub struct AnalyzeRequest {
-    /// The applications, each analyzed alone.
+    /// The applications; each also runs alone.
     pub apps: Vec<AppName>,
     /// The machine: a name or a file.
     pub machine: String,
-    /// `--set` words.
+    /// Machine keys that `--set` overrides.
     pub overrides: Vec<(String, String)>,
-    /// The launches and CTAs that run.
+    /// Selects the launches and CTAs that run.
     pub filter: Filter,
     /// Schemes under which the applications run together, each as `name` or
     /// `name:key=value:key=value`.
     pub schemes: Vec<String>,
     /// When co-runs end.
     pub until: Ending,
-    /// Cycles of a solo run that co-runs are compared with and that set the targets
-    /// of [`super::EndWhen::Targets`]; `None`: those at which co-runs end, or the whole.
+    /// Cycles of the solo runs that co-runs are compared with and that set the targets of
+    /// [`EndWhen::Targets`]; `None`: those at which co-runs end, or the whole solo runs.
     pub window: Option<Cycle>,
-    /// A queue of applications, worked off group by group: [`AnalyzeRequest::schemes`]
-    /// are then schemes for queues, those that ILP-SMRA compares where none is named.
+    /// The file of a queue, which runs group by group: [`AnalyzeRequest::schemes`] are then
+    /// schemes for queues; the default is those that ILP-SMRA compares.
     pub queue: Option<PathBuf>,
-    /// Applications by name that come later than at cycle 0.
+    /// Arrival cycles of applications, by name; the others arrive at cycle 0.
     pub arrivals: Vec<(String, Cycle)>,
-    /// A folder of model files before the built-in ones.
+    /// A folder of model files that take precedence over the built-in ones.
     pub models: Option<PathBuf>,
-    /// Where converted traces and profiles of their code are kept.
+    /// The cache folder, for converted traces and results.
     pub cache: PathBuf,
-    /// The seed of samples, recorded in the result.
+    /// The seed of samples; recorded in the result.
     pub seed: u64,
     /// Sample large launches; `None`: run every CTA.
     pub sample: Option<SampleRequest>,
 }
 
 impl AnalyzeRequest {
-    /// All launches of `apps`, each alone and every CTA of it, on `machine` as its
-    /// file says, seed 0; conversions are kept in `cache`.
+    /// Solo runs of all launches and CTAs of `apps` on `machine`, seed 0, with the cache
+    /// folder `cache`.
     #[must_use]
     pub fn new(apps: Vec<AppName>, machine: &str, cache: &Path) -> Self {
         Self {
@@ -81,12 +81,10 @@ impl AnalyzeRequest {
         }
     }
 
-    /// The queue that is to be worked off and its schemes; `None`: all applications
-    /// run together.
+    /// The queue and its schemes; `None`: all applications run together.
     ///
     /// # Errors
-    /// When the file or a scheme is wrong, or something is asked for that has no
-    /// meaning for what is to be run.
+    /// When the file or a scheme is invalid, or an option has no meaning for this run.
     fn queue(&self) -> Result<Option<(QueueFile, Vec<QueueChoice>)>, RunError> {
         let Some(path) = &self.queue else {
             self.schemes.iter().try_for_each(|typed| parse_scheme(typed, &self.apps).map(drop))?;
@@ -118,8 +116,8 @@ impl AnalyzeRequest {
         }
     }
 
-    /// Refuses a window that the end of co-runs has no use for, and an end without the
-    /// window that it needs; without co-runs neither matters.
+    /// Refuses a window that the end of co-runs does not use, and an end without the window
+    /// that it needs; without co-runs neither matters.
     fn check_window(&self) -> Result<(), RunError> {
         let (when, window) = (self.until.when, self.window);
         if self.schemes.is_empty() {
@@ -134,7 +132,7 @@ impl AnalyzeRequest {
         Ok(())
     }
 
-    /// Refuses an application that is to come at two times.
+    /// Refuses two arrivals of one application.
     fn check_arrivals(&self) -> Result<(), RunError> {
         let mut known = BTreeSet::new();
         match self.arrivals.iter().find(|(name, _)| !known.insert(name)) {
@@ -143,15 +141,15 @@ impl AnalyzeRequest {
         }
     }
 
-    /// Cycles of the solo runs that co-runs are compared with; `None`: the whole.
+    /// Cycles of the solo runs that co-runs are compared with; `None`: the whole runs.
     pub(super) fn compared(&self) -> Option<Cycle> {
         self.window.or(self.until.cycles)
     }
 
-    /// When each of `apps` comes.
+    /// The arrival cycle of each of `apps`.
     ///
     /// # Errors
-    /// When an arrival is that of no application.
+    /// When an arrival names an unknown application.
     pub(super) fn arrivals(&self, apps: &[App]) -> Result<Vec<Cycle>, RunError> {
         let mut cycles = vec![0; apps.len()];
         for (name, cycle) in &self.arrivals {
@@ -166,7 +164,7 @@ impl AnalyzeRequest {
     }
 }
 
-/// What all runs of one analysis share.
+/// The context that all runs of one analysis share.
 pub(super) struct RunContext<'a> {
     pub(super) resolved: &'a Resolved,
     pub(super) memory: &'a Memory,
@@ -175,12 +173,12 @@ pub(super) struct RunContext<'a> {
     pub(super) seed: u64,
     pub(super) sample: Option<SampleRequest>,
     filter: &'a Filter,
-    /// What was found out before and is not to be done again; `None`: all is.
+    /// Cached results; `None`: everything is computed.
     results: Option<&'a ResultCache>,
 }
 
 impl<'a> RunContext<'a> {
-    /// What the runs of `request` on a machine share.
+    /// The context of the runs of `request` on a machine.
     pub(super) fn new(
         request: &'a AnalyzeRequest,
         (resolved, memory): (&'a Resolved, &'a Memory),
@@ -192,53 +190,52 @@ impl<'a> RunContext<'a> {
         Self { resolved, memory, watch, profiles, seed, sample, filter, results }
     }
 
-    /// The answer of `work`, or what is known of it under the words that its question
-    /// consists of: they name everything about it but build, machine and filter.
+    /// The cached result of `work`, or the one that it computes. `key_parts` name everything
+    /// that the result depends on, except build, machine and filter.
     pub(super) fn cached<T: Serialize + DeserializeOwned>(
         &self,
-        words: impl FnOnce() -> Vec<String>,
+        key_parts: impl FnOnce() -> Vec<String>,
         work: impl FnOnce() -> Result<T, RunError>,
     ) -> Result<T, RunError> {
         let Some(results) = self.results else { return work() };
         let mut all = vec![self.resolved.hash.clone(), self.filter()];
-        all.extend(words());
+        all.extend(key_parts());
         results.find(&all, work)
     }
 
-    /// One application alone, with what its numbers lean on.
+    /// The record of a solo run, with notes on its assumptions.
     pub(super) fn solo(&self, app: &App) -> Result<(AppRecord, Vec<String>), RunError> {
-        let words = || vec![String::from("solo"), app.name.clone(), app.store.content_hash()];
-        self.cached(words, || {
+        let key_parts = || vec![String::from("solo"), app.name.clone(), app.store.content_hash()];
+        self.cached(key_parts, || {
             let mut notes = Notes::default();
             let row = solo(self, app, &mut notes)?;
             Ok((row, notes.into_sentences()))
         })
     }
 
-    /// What was chosen of the applications, in words.
+    /// The filter of launches and CTAs as text.
     pub(super) fn filter(&self) -> String {
         format!("{:?}", self.filter.words())
     }
 
-    /// Warp instructions of an application that run.
-    fn work(&self, app: &App) -> u64 {
+    /// Warp instructions of an application that the filter selects.
+    fn selected_instructions(&self, app: &App) -> u64 {
         let chosen = (0..app.store.kernel_count()).filter(|&kernel| self.chooses(app, kernel));
         chosen.map(|kernel| app.store.kernel(kernel).warp_instructions()).sum()
     }
 
-    /// Whether a kernel of an application's store runs.
+    /// Whether the filter selects a kernel of an application's store.
     pub(super) fn chooses(&self, app: &App, kernel: usize) -> bool {
         self.filter.takes(&app.store.kernel(kernel).launch())
     }
 }
 
-/// Analyzes every application alone, then all of them together under each scheme
-/// that is named, side by side on all threads. The record does not depend on their
-/// number.
+/// Runs every application alone, then all of them together under each named scheme, in
+/// parallel on all threads. The record does not depend on the number of threads.
 ///
 /// # Errors
-/// [`RunError`]: a wrong model file, a wrong trace, a machine that cannot run an
-/// application, an unknown scheme.
+/// [`RunError`]: an invalid model file or trace, a machine that cannot run an application,
+/// an unknown scheme.
 pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, RunError> {
     let queue = request.queue()?;
     let named = queue.as_ref().map_or(&request.apps, |(file, _)| &file.apps);
@@ -253,7 +250,7 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
     };
     let apps = open(request, (named, locations), watch)?;
     let mut notes = Notes::default();
-    let mut analysis = begun(&ctx, request, &apps, &mut notes)?;
+    let mut analysis = with_solo_runs(&ctx, request, &apps, &mut notes)?;
     if request.sample.is_some() && (queue.is_some() || !request.schemes.is_empty()) {
         notes.add(String::from("co-runs are not sampled: every CTA of them ran"));
     }
@@ -268,22 +265,22 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
     Ok(analysis)
 }
 
-/// Analyzes `apps` together under the schemes of a request that has no queue, on a
-/// machine that is there already, each of them alone before.
-pub(super) fn together(
+/// Analyzes `apps` alone and together under the schemes of a request without a queue, in an
+/// existing context.
+pub(super) fn analyze_in(
     ctx: &RunContext<'_>,
     request: &AnalyzeRequest,
     apps: &[App],
 ) -> Result<Analysis, RunError> {
     let mut notes = Notes::default();
-    let mut analysis = begun(ctx, request, apps, &mut notes)?;
+    let mut analysis = with_solo_runs(ctx, request, apps, &mut notes)?;
     analysis.coruns = coruns(ctx, request, apps, &analysis.solo)?;
     analysis.notes = notes.into_sentences();
     Ok(analysis)
 }
 
-/// An analysis that has come as far as the runs alone.
-fn begun(
+/// An analysis with the solo runs.
+fn with_solo_runs(
     ctx: &RunContext<'_>,
     request: &AnalyzeRequest,
     apps: &[App],
@@ -292,21 +289,21 @@ fn begun(
     let mut analysis = empty(request, peaks(ctx.resolved, ctx.memory));
     notes.of_request(request);
     notes.of_window(request, &ctx.resolved.machine);
-    alone(ctx, apps, &mut analysis, notes)?;
+    add_solo_runs(ctx, apps, &mut analysis, notes)?;
     Ok(analysis)
 }
 
-/// Analyzes each application alone.
-fn alone(
+/// Adds the record of each solo run.
+fn add_solo_runs(
     ctx: &RunContext<'_>,
     apps: &[App],
     analysis: &mut Analysis,
     notes: &mut Notes,
 ) -> Result<(), RunError> {
-    ctx.watch.running().begin(apps.iter().map(|app| ctx.work(app)).sum());
+    ctx.watch.running().begin(apps.iter().map(|app| ctx.selected_instructions(app)).sum());
     let rows: Vec<Result<_, RunError>> = apps
         .par_iter()
-        // Each on whichever thread is free: they take seconds or milliseconds.
+        // One by one: they take between milliseconds and minutes.
         .with_max_len(1)
         .map(|app| {
             let mut notes = Notes::default();
@@ -324,8 +321,8 @@ fn alone(
     Ok(())
 }
 
-/// The applications, with what was chosen of them; `places` is where a file names the
-/// first ones.
+/// Opens the applications and applies the filter; `locations` is where a file names the
+/// first of them.
 fn open(
     request: &AnalyzeRequest,
     (named, locations): (&[AppName], &[String]),
@@ -371,16 +368,16 @@ fn check_names(apps: &[AppName]) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Somebody who watches an analysis. Called from several threads.
+/// Receives the progress of an analysis, from several threads.
 pub trait Watch: Sync {
-    /// Told about converting: bytes of trace text.
+    /// Receives the progress of conversions, in bytes of trace text.
     fn converting(&self) -> &dyn Progress;
 
-    /// Told about running: warp instructions.
+    /// Receives the progress of runs, in warp instructions.
     fn running(&self) -> &dyn Progress;
 }
 
-/// Nobody.
+/// Ignores all progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unwatched;
 

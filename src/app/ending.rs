@@ -1,4 +1,4 @@
-//! When a co-run ends, as users type it.
+//! When a co-run ends: `--until`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,13 +8,13 @@ use gpumodel_core::units::Cycle;
 /// When a co-run ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
-    /// Who has to be done.
+    /// Which applications must finish.
     pub when: EndWhen,
-    /// The cycle at which the run ends at the latest.
+    /// The last cycle of the run.
     pub cycles: Option<Cycle>,
 }
 
-/// Who has to be done before a co-run ends.
+/// Which applications must finish before a co-run ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EndWhen {
     /// Every application has finished once.
@@ -22,13 +22,12 @@ pub enum EndWhen {
     All,
     /// One application has finished.
     First,
-    /// Every application has reached the instructions that it executes alone in a
-    /// window, where it is stopped and gives up what it holds (Warped-Slicer).
+    /// Every application has reached the instruction count of its solo window, where it stops
+    /// and frees its resources (Warped-Slicer).
     Targets,
-    /// Every application has finished once; who is early begins anew meanwhile
-    /// (UGPU).
+    /// Every application has finished once; early finishers relaunch (UGPU).
     FirstRun,
-    /// Nobody: only the clock counts.
+    /// None: only the cycle counts.
     Clock,
 }
 
@@ -44,17 +43,19 @@ impl EndWhen {
 impl FromStr for Ending {
     type Err = String;
 
-    /// Reads `all`, `first`, `targets`, `first-run`, `cycles=N`, or one of the words
-    /// and `cycles=N` with a comma between them.
+    /// Reads `all`, `first`, `targets`, `first-run`, `cycles=N`, or one of the names and
+    /// `cycles=N` with a comma between them.
     fn from_str(typed: &str) -> Result<Self, String> {
         let mut until = Self { when: EndWhen::Clock, cycles: None };
         for part in typed.split([',', ':']) {
-            let again = match part.strip_prefix("cycles=") {
+            let repeated = match part.strip_prefix("cycles=") {
                 Some(cycles) => until.cycles.replace(number(cycles)?).is_some(),
                 None => std::mem::replace(&mut until.when, named(part)?) != EndWhen::Clock,
             };
-            if again {
-                return Err(format!("{part} comes second: one word, one number of cycles"));
+            if repeated {
+                return Err(format!(
+                    "{part} comes second: give one of all, first, targets, first-run, and cycles=N once"
+                ));
             }
         }
         Ok(until)

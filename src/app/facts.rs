@@ -87,8 +87,6 @@ fn kernel(machine: &Machine, program: &Program, warp_instructions: u64) -> Kerne
 pub(super) fn peaks(resolved: &Resolved, memory: &Memory) -> MachineRecord {
     let machine = &resolved.machine;
     let slices = f64::from(machine.l2.slices * machine.l2.accesses_per_cycle);
-    #[allow(clippy::cast_precision_loss, reason = "a sector has 32 bytes")]
-    let sector = SECTOR_BYTES as f64;
     let issue = u32::from(machine.dispatch.sms) * machine.sm.schedulers * machine.sm.issue_width;
     MachineRecord {
         name: machine.name.clone(),
@@ -97,7 +95,7 @@ pub(super) fn peaks(resolved: &Resolved, memory: &Memory) -> MachineRecord {
         sms: u64::from(machine.dispatch.sms),
         core_mhz: machine.clocks.core_mhz,
         peak_dram_gb_per_s: memory.peak_gb_per_s,
-        peak_l2_gb_per_s: slices * sector * machine.clocks.l2_mhz / 1000.0,
+        peak_l2_gb_per_s: slices * SECTOR_BYTES as f64 * machine.clocks.l2_mhz / 1000.0,
         peak_warp_instructions_per_cycle: f64::from(issue),
     }
 }

@@ -1,7 +1,6 @@
-//! Joins machine, traces and schemes: opens applications, runs them, fills
-//! records.
+//! Joins machine, traces and schemes: opens applications, runs them, fills records.
 //!
-//! Knows no drawing and no command line.
+//! Only `cli` knows the command line; nothing here draws.
 
 pub mod cli;
 
@@ -43,6 +42,16 @@ pub use sweep::{
     MergeRequest, SlurmError, SlurmOutcome, SlurmRequest, SweepError, SweepProgress, SweepRequest,
     SweepWatch, merge, slurm_sweep, sweep, sweep_estimate, sweep_tables,
 };
+
+/// A count as a number; counts of a run stay below 2^53.
+pub(crate) fn float(count: u64) -> f64 {
+    count as f64
+}
+
+/// `part` over `whole`; 0 where `whole` is 0.
+pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { float(part) / float(whole) }
+}
 
 /// The carried model files, and over them those of `folder`.
 ///

@@ -46,7 +46,6 @@ impl Memory {
         }
         whole_lines(machine, &mapping, &map)?;
         as_wide_as_said(machine, &standard)?;
-        #[allow(clippy::cast_precision_loss, reason = "a clock in kHz is far below 2^53")]
         let standard_mhz = standard.clock_khz as f64 / 1000.0;
         let mhz = machine.clocks.dram_mhz.unwrap_or(standard_mhz);
         about_as_fast(machine, &standard, (mhz, standard_mhz))?;

@@ -146,7 +146,6 @@ impl SoloBaseline {
         let app = outcome.apps[0];
         let counts = sums(&outcome.kernels);
         let threads = threads(app.progress, counts.warp_instructions, counts.thread_instructions);
-        #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
         let ipc = threads as f64 / app.end.max(1) as f64;
         let alone = Alone { cycles: app.end, ipc };
         Ok(Self { alone, target: (!app.finished).then_some(app.progress) })
@@ -156,7 +155,6 @@ impl SoloBaseline {
 /// Thread instructions of `progress` warp instructions, at the rate of what was
 /// counted: bursts are counted when they begin, which is ahead of progress.
 #[allow(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "counts are below 2^53 and not negative"

@@ -97,7 +97,7 @@ fn ended(run: &CoRun, request: &AnalyzeRequest, context: &str) {
     let limit = request.until.cycles.unwrap_or(u64::MAX);
     assert!(run.cycles <= limit, "{context}: {} cycles", run.cycles);
     let done = run.apps.iter().filter(|app| app.finished).count();
-    let least = match request.until.who {
+    let least = match request.until.when {
         _ if run.cycles == limit => 0,
         gpumodel::app::EndWhen::First => 1,
         gpumodel::app::EndWhen::Clock => 0,

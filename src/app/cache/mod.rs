@@ -1,9 +1,9 @@
-//! What saves work between runs: files in the user's cache folder, by kind and key.
+//! The user's cache folder: files by kind and key that save work between runs.
 //!
-//! Each file is whole or absent, and holds a checksum; of each kind there are so many bytes at
-//! most, the ones used longest ago go first. A missing or damaged file, or a folder that cannot
-//! be written, costs no more than the work. Who computes something twice writes the same bytes,
-//! so processes that share a folder need not know of each other.
+//! Each file is whole or absent, and holds a checksum. The bytes of each kind are bounded; the
+//! least recently used files are removed first. If a file is missing or damaged, or the folder
+//! cannot be written, the work is repeated. Two processes that compute the same thing write the
+//! same bytes, so processes that share a folder need no coordination.
 
 pub(crate) mod profiles;
 pub(crate) mod results;
@@ -22,38 +22,38 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use gpumodel_core::units::to_u64;
 
-/// What is kept, by what it is for.
+/// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The store of a trace or of a workload model: a file that is mapped.
     Store,
-    /// What was remarked while a store was made.
+    /// Remarks of the conversion to a store.
     Notes,
     /// Interval profiles of the code of a store.
     Profiles,
-    /// What runs alone and probes of schemes have given, for the cells of sweeps.
+    /// Results of solo runs and of probes of schemes, for the cells of sweeps.
     LruResults,
-    /// The same for the groups of a queue.
+    /// Results of the groups of a queue.
     Groups,
     /// How long a cell took.
     Times,
 }
 
-/// Kinds, in the order in which they are declared.
+/// The number of kinds.
 const KINDS: usize = 6;
 
-/// A file takes whole blocks of a disk, so also many small ones are bounded.
+/// Files count in whole blocks of a disk, so that many small ones are bounded, too.
 const BLOCK: u64 = 4096;
 
-/// A folder is listed again when this program has written such a part of its bound: what
-/// others write is not known before.
+/// A folder is listed again after this program has written this fraction of its bound: other
+/// processes may have written meanwhile.
 const LIST_SHARE: u64 = 8;
 
-/// A store that was used so lately is in use: a sweep opens it again for its next cell.
+/// A store used within this time stays: a sweep opens it again for its next cell.
 const IN_USE: Duration = Duration::from_secs(7 * 24 * 3600);
 
 impl Kind {
-    /// Its folder, the ending of its files, and bytes of all of them at most.
+    /// Folder, file extension, and the most bytes of all files.
     const fn layout(self) -> (&'static str, &'static str, u64) {
         match self {
             Self::Store => ("stores", "gpt", 64 << 30),
@@ -65,25 +65,25 @@ impl Kind {
         }
     }
 
-    /// How long ago a file was used at least that goes.
+    /// Files used within this time are not removed.
     const fn in_use(self) -> Duration {
         match self {
             Self::Store | Self::Notes => IN_USE,
-            _ => Duration::ZERO,
+            Self::Profiles | Self::Answers | Self::Groups | Self::Times => Duration::ZERO,
         }
     }
 }
 
-/// The cache folder of a user.
+/// A cache folder.
 #[derive(Clone, Debug)]
 pub(crate) struct DiskCache {
     folder: PathBuf,
-    /// By kind: bytes that may be written before its folder is listed; clones share them.
+    /// By kind: bytes that may be written before its folder is listed again; shared by clones.
     budgets: Arc<Mutex<[u64; KINDS]>>,
 }
 
 impl DiskCache {
-    /// The one in `folder`, which need not exist.
+    /// The cache in `folder`, which need not exist.
     pub(crate) fn new(folder: &Path) -> Self {
         Self { folder: folder.to_path_buf(), budgets: Arc::default() }
     }
@@ -94,7 +94,7 @@ impl DiskCache {
         self.folder.join(folder).join(format!("{key:032x}.{ending}"))
     }
 
-    /// The bytes under `key`; `None`: there are none, or they are damaged.
+    /// The bytes of `key`; `None` if they are missing or damaged.
     pub(crate) fn get(&self, kind: Kind, key: u128) -> Option<Vec<u8>> {
         let mut file = File::open(self.path(kind, key)).ok()?;
         let mut bytes = Vec::new();
@@ -102,37 +102,37 @@ impl DiskCache {
         let (content, sum) = bytes.split_last_chunk()?;
         (xxh3_64(content) == u64::from_le_bytes(*sum)).then_some(())?;
         bytes.truncate(bytes.len() - sum.len());
-        // Used now; where that cannot be written, it goes earlier than it should.
+        // If this fails, the file is removed earlier than it should be.
         let _ = file.set_modified(SystemTime::now());
         Some(bytes)
     }
 
-    /// Keeps `bytes` under `key`, unless they are a quarter of what is kept of the kind.
-    /// Nothing happens where the folder cannot be written.
+    /// Stores `bytes` under `key`, unless they are more than a quarter of the kind's bound. Does
+    /// nothing if the folder cannot be written.
     pub(crate) fn put(&self, kind: Kind, key: u128, bytes: &[u8]) {
         let size = to_u64(bytes.len()).next_multiple_of(BLOCK);
         if size <= kind.layout().2 / 4 {
             self.reserve(kind, size);
-            // The next run does the work again: nothing but time is lost.
+            // On failure the next run repeats the work.
             let _ = self.write(kind, key, bytes);
         }
     }
 
-    /// The answer under `key`; `None`: there is none, or it is damaged.
+    /// The value of `key`; `None` if it is missing or damaged.
     pub(crate) fn get_json<T: DeserializeOwned>(&self, kind: Kind, key: u128) -> Option<T> {
         serde_json::from_slice(&self.get(kind, key)?).ok()
     }
 
-    /// Keeps an answer under `key`, as [`DiskCache::put`].
+    /// Stores a value under `key`, as [`DiskCache::put`].
     pub(crate) fn put_json<T: Serialize>(&self, kind: Kind, key: u128, answer: &T) {
         let text = serde_json::to_vec(answer).expect("an answer is plain data");
         self.put(kind, key, &text);
     }
 
-    /// The file of `key`, to be written in a folder that is there and within its bound.
+    /// The file of `key`, ready to be written: creates its folder and keeps it within its bound.
     ///
     /// # Errors
-    /// When the folder cannot be made.
+    /// When the folder cannot be created.
     pub(crate) fn prepare(&self, kind: Kind, key: u128) -> io::Result<PathBuf> {
         let path = self.path(kind, key);
         fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
@@ -140,14 +140,13 @@ impl DiskCache {
         Ok(path)
     }
 
-    /// Says that the file of `key` is used now.
+    /// Marks the file of `key` as used now.
     pub(crate) fn touch(&self, kind: Kind, key: u128) {
         let file = File::open(self.path(kind, key));
         let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
     }
 
-    /// Writes a file under a name of its own and gives it the right one: whoever reads
-    /// meanwhile sees a whole file or none.
+    /// Writes a file under a temporary name and renames it: readers see a whole file or none.
     fn write(&self, kind: Kind, key: u128, bytes: &[u8]) -> io::Result<()> {
         let path = self.path(kind, key);
         let folder = path.parent().unwrap_or(&self.folder);
@@ -159,11 +158,10 @@ impl DiskCache {
         Ok(())
     }
 
-    /// Takes room for `size` bytes more. Where there is none left as far as is known,
-    /// removes the files used longest ago until there is room for some time.
+    /// Reserves `size` bytes. If the budget is used up, removes the least recently used files
+    /// and renews the budget.
     fn reserve(&self, kind: Kind, size: u64) {
         let evict_above = kind.layout().2;
-        // Numbers: a panic leaves them whole.
         let mut budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);
         let budgets = &mut budgets[kind as usize];
         if let Some(left) = budgets.checked_sub(size) {
@@ -175,7 +173,7 @@ impl DiskCache {
         *budgets = share.saturating_sub(size);
     }
 
-    /// Removes the files used longest ago that are above `most` bytes.
+    /// Removes the least recently used files until at most `most` bytes are left.
     fn evict_above(&self, kind: Kind, most: u64) {
         let mut files = entries(&self.folder.join(kind.layout().0));
         files.sort();
@@ -185,14 +183,14 @@ impl DiskCache {
             if whole <= most || used > old {
                 break;
             }
-            // Another process may have been faster.
+            // Another process may have removed it.
             let _ = fs::remove_file(path);
             whole -= bytes;
         }
     }
 }
 
-/// When each file of a folder was used, its path and the bytes of its blocks.
+/// Last use, path and bytes on disk of each file of a folder.
 fn entries(folder: &Path) -> Vec<(SystemTime, PathBuf, u64)> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let file = |entry: io::Result<fs::DirEntry>| {
@@ -238,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ones_used_longest_ago_make_room() {
+    fn the_least_recently_used_files_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let cache = DiskCache::new(folder.path());
         let (kind, bytes) = (Kind::Profiles, vec![7; 6 << 20]);
@@ -285,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_cannot_be_written_costs_nothing_but_time() {
+    fn a_folder_that_cannot_be_written_is_no_error() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let cache = DiskCache::new(file.path());
         cache.put(Kind::LruResults, 1, b"few");

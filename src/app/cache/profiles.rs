@@ -1,7 +1,7 @@
-//! Interval profiles kept between runs, in the user's cache folder.
+//! Interval profiles of code in the cache folder.
 //!
-//! One file per store, choice of launches, machine and build of the program. It
-//! saves the walk over the code, a few percent of a run at best.
+//! One file per store, selection of launches, machine and build of the program. It saves the
+//! analysis of the code, a few percent of a run at best.
 
 use std::path::Path;
 
@@ -12,20 +12,19 @@ use gpumodel_sim::ProfileImage;
 
 use super::{DiskCache, Kind};
 
-/// Smaller profiles are found sooner than a file is read.
+/// Smaller profiles are computed faster than a file is read.
 const LEAST_BYTES: usize = 16 << 10;
 
-/// The files of one folder.
+/// The profiles in a cache folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Profiles(DiskCache);
 
-/// What a file is for.
+/// Identifies the file of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key(u128);
 
 impl Key {
-    /// The key of a run of the launches `chosen` of a store on a machine, both by
-    /// their hashes.
+    /// The key of a run of the launches `chosen`; store and machine are given by their hashes.
     pub(crate) fn new(store: &str, machine: &str, chosen: &[usize]) -> Self {
         let mut hash = Xxh3::new();
         for word in [env!("CARGO_PKG_VERSION"), env!("GPUMODEL_SOURCE"), store, machine] {
@@ -40,17 +39,17 @@ impl Key {
 }
 
 impl Profiles {
-    /// Those in the folder `cache`.
+    /// The profiles in the folder `cache`.
     pub(crate) fn new(cache: &Path) -> Self {
         Self(DiskCache::new(cache))
     }
 
-    /// What is kept for `key`; nothing where there is no whole file.
+    /// The profiles of `key`; empty if there is no intact file.
     pub(crate) fn load(&self, key: Key) -> Vec<ProfileImage> {
         self.0.get(Kind::Profiles, key.0).and_then(|bytes| decode(&bytes)).unwrap_or_default()
     }
 
-    /// Keeps what a run has found, where that is worth a file.
+    /// Stores the profiles of a run if they are worth a file.
     pub(crate) fn save(&self, key: Key, images: &[ProfileImage]) {
         let bytes = encode(images);
         if bytes.len() >= LEAST_BYTES {
@@ -59,7 +58,7 @@ impl Profiles {
     }
 }
 
-/// Number of images, then the length and the words of each.
+/// The number of images, then the length and the words of each.
 fn encode(images: &[ProfileImage]) -> Vec<u8> {
     let mut bytes = to_u32(images.len()).to_le_bytes().to_vec();
     for image in images {

@@ -1,4 +1,4 @@
-//! Stores made on the fly, kept in the user's cache folder.
+//! Stores that are converted on the fly and kept in the cache folder.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,9 +15,8 @@ use super::results::key;
 use super::{DiskCache, Kind};
 use crate::RunError;
 
-/// The store of a trace: converted into `cache` unless that was done before, the
-/// source has not changed and what was kept is whole. What was remarked while
-/// converting comes with it.
+/// The store of a trace with remarks: from `cache` if it is there intact and the source has not
+/// changed, else converted.
 pub(crate) fn trace_store(
     path: &Path,
     cache: &Path,
@@ -26,8 +25,8 @@ pub(crate) fn trace_store(
     cached_or_made(source_key(path)?, cache, |stored| convert(path, stored, cache, progress))
 }
 
-/// The store of a workload model at a scale: made in `cache` unless this build of the program has
-/// made it before of the same text.
+/// The store of a workload model at a scale: from `cache` if this build of the program has made
+/// it from the same text, else converted.
 pub(crate) fn model_store(
     (workload, scale): (&str, f64),
     models: Option<&Path>,
@@ -51,7 +50,7 @@ pub(crate) fn model_store(
     })
 }
 
-/// An error of writing is about the cache.
+/// Turns an error of writing into one about the cache.
 fn cache_error(error: TraceError, cache: &Path) -> RunError {
     match error {
         TraceError::Output(source) | TraceError::Io { what: "write", source, .. } => {
@@ -61,35 +60,35 @@ fn cache_error(error: TraceError, cache: &Path) -> RunError {
     }
 }
 
-/// The store called `key` in `cache`: what is there, if it is whole, or what `make`
-/// writes to its path; with what was remarked on it.
+/// The store `key` of `cache`, with remarks: the existing one if it is intact, else the one that
+/// `make` writes to its path.
 fn cached_or_made(
     key: u128,
     cache: &Path,
     make: impl FnOnce(&Path) -> Result<Vec<String>, RunError>,
 ) -> Result<(PathBuf, Vec<String>), RunError> {
     let failed = |source| RunError::Cache { path: cache.to_path_buf(), source };
-    let kept = DiskCache::new(cache);
-    let (stored, notes) = (kept.path(Kind::Store, key), kept.path(Kind::Notes, key));
-    // A run that was ended may have left a store without notes: that is no damage.
-    let there = stored.exists() && notes.exists();
-    if there && let Some(notes) = whole(&kept, key) {
-        kept.touch(Kind::Store, key);
+    let disk = DiskCache::new(cache);
+    let (stored, notes) = (disk.path(Kind::Store, key), disk.path(Kind::Notes, key));
+    // An interrupted run may have left a store without notes: that is no damage.
+    let exists = stored.exists() && notes.exists();
+    if exists && let Some(notes) = intact_notes(&disk, key) {
+        disk.touch(Kind::Store, key);
         return Ok((stored, notes));
     }
-    let stored = kept.prepare(Kind::Store, key).map_err(failed)?;
+    let stored = disk.prepare(Kind::Store, key).map_err(failed)?;
     let mut warnings = make(&stored)?;
-    kept.put_json(Kind::Notes, key, &warnings);
-    if there {
-        warnings.push("what the cache kept of it was damaged: made again".to_owned());
+    disk.put_json(Kind::Notes, key, &warnings);
+    if exists {
+        warnings.push("its cached store was damaged and was made again".to_owned());
     }
     Ok((stored, warnings))
 }
 
-/// The notes of a store that is kept; `None` when it or they are damaged.
-fn whole(kept: &DiskCache, key: u128) -> Option<Vec<String>> {
-    Store::open(&kept.path(Kind::Store, key)).and_then(|store| store.check_blocks()).ok()?;
-    kept.get_json(Kind::Notes, key)
+/// The notes of a cached store; `None` if store or notes are damaged.
+fn intact_notes(disk: &DiskCache, key: u128) -> Option<Vec<String>> {
+    Store::open(&disk.path(Kind::Store, key)).and_then(|store| store.check_blocks()).ok()?;
+    disk.get_json(Kind::Notes, key)
 }
 
 fn convert(
@@ -105,15 +104,14 @@ fn convert(
     report.map(|report| report.warnings).map_err(|error| cache_error(error, cache))
 }
 
-/// A number that changes when the source, or the program, does: names, sizes and
-/// times of the files that are read, wherever lists find them, and of every file in
-/// a folder.
+/// A hash that changes with the source or the program: names, sizes and modification times of
+/// the files that are read, also those of lists, and of every file in a folder.
 fn source_key(path: &Path) -> Result<u128, RunError> {
     let unread = |source| TraceError::Io { what: "read", path: path.to_path_buf(), source };
     let full = path.canonicalize().map_err(unread)?;
     let sources = gpumodel_trace::sources(&[path.to_path_buf()])?;
-    let place = |file: PathBuf| file.canonicalize().unwrap_or(file);
-    let mut files: Vec<PathBuf> = sources.into_iter().map(place).collect();
+    let real = |file: PathBuf| file.canonicalize().unwrap_or(file);
+    let mut files: Vec<PathBuf> = sources.into_iter().map(real).collect();
     if full.is_dir() {
         for entry in fs::read_dir(&full).map_err(unread)? {
             files.push(entry.map_err(unread)?.path());
@@ -125,7 +123,7 @@ fn source_key(path: &Path) -> Result<u128, RunError> {
     hash.update(concat!(env!("CARGO_PKG_VERSION"), "\n").as_bytes());
     hash.update(full.as_os_str().as_encoded_bytes());
     for file in files {
-        // A neighbour may be a broken link, or go while we look.
+        // Another file of the folder may be a broken link, or be removed meanwhile.
         let Ok(meta) = fs::metadata(&file) else { continue };
         let changed = meta.modified().map_err(unread)?;
         let changed = changed.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -136,17 +134,17 @@ fn source_key(path: &Path) -> Result<u128, RunError> {
     Ok(hash.digest128())
 }
 
-/// The records of its launches.
+/// Gives the converter the launches of a workload model.
 pub(crate) struct ModelRecords<'a> {
     workload: &'a Workload,
     records: LaunchRecords<'a>,
 }
 
 impl<'a> ModelRecords<'a> {
-    /// Those of `workload`.
+    /// The launches of `workload`.
     ///
     /// # Errors
-    /// When the first CTA of a kernel does what no CTA can.
+    /// When the first CTA of a kernel is invalid.
     pub(crate) fn new(workload: &'a Workload) -> Result<Self, SynthError> {
         Ok(Self { workload, records: LaunchRecords::new(workload)? })
     }
@@ -188,7 +186,8 @@ impl Launches for ModelRecords<'_> {
     }
 }
 
-/// What a workload model says in an error of making its records; other errors come back.
+/// The error of a workload model within a conversion error; other errors are returned as they
+/// are.
 pub(crate) fn synth_error(error: TraceError) -> Result<SynthError, TraceError> {
     let TraceError::Io { what: "make", path, source } = error else { return Err(error) };
     source.downcast().map_err(|source| TraceError::Io { what: "make", path, source })

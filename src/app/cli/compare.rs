@@ -1,4 +1,4 @@
-//! `gpumodel compare`: records beside a reference table.
+//! `gpumodel compare`: records against a reference table.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,15 +15,15 @@ use super::Outcome;
 use super::output::{check_overwrites, check_svg, write_text};
 use super::records::{Records, read_all, sources};
 
-/// Results beside a reference table: cycles, hit rates and DRAM bytes with their errors.
+/// Compares records with a reference table: cycles, hit rates and DRAM bytes with their errors.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A row of the table is about a record when its `machine` is the record's machine
+A row of the table matches a record if its `machine` is the record's machine
 and its `trace` the application's name. Tables are CSV with the columns
   machine,trace,launches,kernels,cycles,...   runs of a cycle simulator
   machine,trace,launch,name,cycles,...        single launches of one
   machine,trace,kernel,elapsed_cycles,...     hardware counters, means per launch of the
-                                              kernel of that name, or whose names hold it
+                                              kernels whose name is or contains this one
 Cycles are compared without launch latency.
 
 Examples:
@@ -37,8 +37,8 @@ pub(crate) struct Arguments {
     /// The reference table
     #[arg(long, value_name = "FILE.csv")]
     reference: PathBuf,
-    /// Launch latency within the table's cycles, per launch; default: that of the record's
-    /// machine
+    /// Launch latency per launch that the table's cycles include; default: that of the
+    /// record's machine
     #[arg(long, value_name = "CYCLES")]
     launch_cycles: Option<u64>,
     /// Writes the comparison as JSON; `-` is standard output, without the tables

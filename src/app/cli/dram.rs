@@ -1,4 +1,4 @@
-//! `gpumodel dram`: one channel of the memory model alone.
+//! `gpumodel dram`: one channel of the DRAM model alone.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -11,7 +11,7 @@ use gpumodel_core::units::WholeFile;
 use gpumodel_report::results::DramRecord;
 
 use super::Outcome;
-use super::output::{check_overwrites, stdout, write_text};
+use super::output::{check_overwrites, stdout, write_json};
 use crate::{DramJob, RequestFormat};
 
 const EXAMPLES: &str = "\
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     /// Request file; - reads standard input
     #[arg(long, value_name = "FILE")]
     requests: PathBuf,
-    /// How the request lines are written
+    /// Format of the request lines
     #[arg(long, value_enum, default_value_t = Format::Address)]
     format: Format,
     /// Change a controller option or a parameter of the spec for this run
@@ -52,7 +52,8 @@ pub(crate) struct Arguments {
     /// Write the result as JSON; - writes it to standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Folder of model files that come before the built-in ones
+    /// A folder of model files that take precedence over the built-in ones, laid out as
+    /// `models/`
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
 }
@@ -86,7 +87,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         commands.finish()?;
     }
     match arguments.json.as_deref() {
-        Some(path) => write_text(path, &(serde_json::to_string_pretty(&record)? + "\n"))?,
+        Some(path) => write_json(path, &record)?,
         None => print(&record)?,
     }
     Ok(ExitCode::SUCCESS)

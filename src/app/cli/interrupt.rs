@@ -1,4 +1,4 @@
-//! What an interrupt does.
+//! Handles interrupts: removes unfinished outputs, and lets sweeps finish what runs.
 
 use std::fs;
 use std::io::{self, Write};
@@ -11,25 +11,25 @@ use gpumodel_core::units::remove_unfinished;
 /// The exit code of a program that was interrupted.
 pub(super) const INTERRUPTED: u8 = 130;
 
-/// What is said where an interrupt ends the program at once.
-const ENDED_MESSAGE: &str = "interrupted: outputs that were not finished are removed";
+/// The message when an interrupt ends the program at once.
+const ENDED_MESSAGE: &str = "interrupted: unfinished outputs are removed";
 
-/// The first interrupt only asks.
+/// Whether the first interrupt only asks to stop.
 static GRACEFUL: AtomicBool = AtomicBool::new(false);
 
-/// It has asked.
+/// Whether an interrupt has asked to stop.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// What is said where the first interrupt only asks.
-const GRACEFUL_MESSAGE: &str =
-    "interrupted: what runs is finished first; interrupt again to stop now";
+/// The message when the first interrupt asks to stop.
+const GRACEFUL_MESSAGE: &str = "interrupted: finishing what runs; interrupt again to stop now";
 
-/// Ends the program at an interrupt, without outputs that are not finished: by a terminal,
-/// by its hang-up and by `kill`, unless the program was started to ignore the latter two.
+/// Ends the program at an interrupt and removes unfinished outputs. Interrupts come from a
+/// terminal, its hang-up or `kill`; the latter two only if the program was not started to
+/// ignore them.
 pub(super) fn listen() {
     #[cfg(unix)]
     keep_ignored();
-    // Without a handler an interrupt still ends the program, only less tidily.
+    // Without a handler an interrupt still ends the program, but unfinished outputs stay.
     let _ = ctrlc::set_handler(|| {
         if GRACEFUL.load(Ordering::SeqCst) {
             if !STOPPED.swap(true, Ordering::SeqCst) {
@@ -45,11 +45,11 @@ pub(super) fn listen() {
 }
 
 fn tell(words: &str) {
-    // It is lost where the terminal has hung up.
+    // The write fails if the terminal has hung up.
     let _ = writeln!(io::stderr(), "{words}");
 }
 
-/// Lets the first interrupt only be asked for by [`stopped`].
+/// Makes the first interrupt only set [`stopped`].
 pub(super) fn stop_gracefully() {
     GRACEFUL.store(true, Ordering::SeqCst);
 }
@@ -59,31 +59,30 @@ pub(super) fn stopped() -> bool {
     STOPPED.load(Ordering::SeqCst)
 }
 
-/// Those that stay ignored, of the ones that `ctrlc` handles. Not the interrupt: a shell
-/// without job control ignores it for all that it starts in the background, and scripts
-/// interrupt sweeps there all the same.
+/// The signals of `ctrlc` that stay ignored. Not the interrupt: a shell without job control
+/// ignores it for all background processes, and scripts still interrupt sweeps there.
 const KEPT: [Signal; 2] = [Signal::SIGHUP, Signal::SIGTERM];
 
-/// Keeps ignored signals from handlers to come, which would take them up again: in this
-/// thread, and in those and the programs that it starts. Where the system does not say
-/// what is ignored, as beside Linux, nothing is.
+/// Blocks ignored signals (`nohup` ignores hang-ups) in this thread and in all threads and
+/// programs that it starts, so that handlers set later do not receive them. Does nothing on
+/// systems that do not report ignored signals, which is all but Linux.
 fn keep_ignored() {
     let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
     let mut kept = SigSet::empty();
     for signal in KEPT.into_iter().filter(|&signal| ignored & bit(signal) != 0) {
         kept.add(signal);
     }
-    // Refused only for words that this does not say.
+    // Fails only for an invalid argument, which this is not.
     let _ = kept.thread_block();
 }
 
-/// The ignored signals of a process whose status `/proc` gives as `status`.
+/// The ignored signals in the text of `/proc/PID/status`.
 fn ignored(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Where a signal is in such a mask.
+/// The bit of a signal in such a mask.
 fn bit(signal: Signal) -> u64 {
     1 << (signal as i32 - 1)
 }

@@ -1,11 +1,11 @@
-//! The options that choose launches and CTAs, for every verb that has them.
+//! Options that several verbs share.
 
 use std::path::PathBuf;
 
 use gpumodel_core::units::ByteCount;
 use gpumodel_trace::{CtaChoice, Filter, KernelIds, NamePattern};
 
-/// What to take of a trace or store.
+/// Selects launches and CTAs of a trace or store.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct FilterArguments {
     /// Only launches with these ids, as `1-12,40`
@@ -28,8 +28,21 @@ impl From<FilterArguments> for Filter {
     }
 }
 
-/// Nothing runs in less: whoever types less has left out the unit.
+/// The smallest amount of memory: a smaller one lacks its unit.
 const MIN_MEMORY: ByteCount = ByteCount(1 << 20);
+
+/// Reads the `KEY=VALUE` of a `--set`.
+pub(super) fn setting(typed: &str) -> Result<(String, String), String> {
+    let (key, value) =
+        typed.split_once('=').ok_or("expected KEY=VALUE, as l1.latency_cycles=20")?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// Sets the number of threads; the default is one per core.
+pub(super) fn set_threads(threads: Option<u16>) -> Result<(), rayon::ThreadPoolBuildError> {
+    let Some(threads) = threads else { return Ok(()) };
+    rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()
+}
 
 /// Reads an amount of memory, as `512M` or `2G`.
 pub(super) fn memory(typed: &str) -> Result<ByteCount, String> {
@@ -37,7 +50,7 @@ pub(super) fn memory(typed: &str) -> Result<ByteCount, String> {
     (size >= MIN_MEMORY).then_some(size).ok_or_else(|| String::from("expected at least 1M"))
 }
 
-/// Where converted traces are kept: [`named_cache`], else `gpumodel` in the user's cache
+/// The folder for converted traces and cached results: [`named_cache`], else `gpumodel` in the user's cache
 /// folder, else in the folder for temporary files.
 pub(super) fn cache_folder() -> PathBuf {
     named_cache()
@@ -46,7 +59,7 @@ pub(super) fn cache_folder() -> PathBuf {
         .unwrap_or_else(|| std::env::temp_dir().join("gpumodel-cache"))
 }
 
-/// The folder that `GPUMODEL_CACHE` names for it.
+/// The cache folder that `GPUMODEL_CACHE` names.
 pub(super) fn named_cache() -> Option<PathBuf> {
     variable("GPUMODEL_CACHE")
 }

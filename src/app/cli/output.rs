@@ -1,15 +1,19 @@
-//! Where results go: to standard output, or into a file.
+//! Where results and messages go, and the check that an output replaces no input.
 
+use std::fmt::Display;
 use std::io::{self, StdoutLock, Write};
 use std::path::{Path, PathBuf};
+
+use comfy_table::{Table, TableStyle};
+use serde::Serialize;
 
 use gpumodel_core::units::WholeFile;
 use gpumodel_trace::Store;
 
-/// Standard output, whose errors say that they are of it.
+/// Standard output; its errors name it.
 pub(super) struct Stdout(StdoutLock<'static>);
 
-/// Standard output, this thread's alone as long as the value lives.
+/// Locks standard output.
 pub(super) fn stdout() -> Stdout {
     Stdout(io::stdout().lock())
 }
@@ -24,9 +28,15 @@ impl Write for Stdout {
     }
 }
 
-/// The same error in words that name the output; its kind tells closed pipes.
+/// The same error with the name of the output; its kind still identifies closed pipes.
 fn named(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))
+}
+
+/// Writes a line to standard error.
+#[allow(clippy::print_stderr, reason = "messages go to standard error")]
+pub(super) fn message(line: impl Display) {
+    eprintln!("{line}");
 }
 
 /// Writes `text` to `path`, or to standard output for `-`.
@@ -37,16 +47,28 @@ pub(super) fn write_text(path: &Path, text: &str) -> io::Result<()> {
     WholeFile::write(path, text.as_bytes())
 }
 
-/// Endings of pictures that are no SVG.
+/// Writes a JSON document, indented, as [`write_text`] does.
+pub(super) fn write_json(path: &Path, document: &impl Serialize) -> io::Result<()> {
+    write_text(path, &(serde_json::to_string_pretty(document)? + "\n"))
+}
+
+/// A table with this preset of borders and these headings.
+pub(super) fn table(preset: TableStyle, header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(preset).set_header(header);
+    table
+}
+
+/// Extensions of other picture formats.
 const OTHER_PICTURES: [&str; 6] = ["pdf", "png", "eps", "ps", "jpg", "jpeg"];
 
-/// Refuses a name for a figure that says another form than SVG, which is what is written.
+/// Refuses a name for a figure that ends as another format than SVG.
 pub(super) fn check_svg(path: &Path) -> Result<(), String> {
     let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     if !OTHER_PICTURES.contains(&ending.as_str()) {
         return Ok(());
     }
-    // What is to be converted with has no JPEG.
+    // rsvg-convert writes no JPEG.
     let form = if ending.starts_with('j') { "png" } else { ending.as_str() };
     let (svg, other) = (path.with_extension("svg"), path.with_extension(form));
     let (shown, svg, other) = (path.display(), svg.display(), other.display());
@@ -56,11 +78,11 @@ pub(super) fn check_svg(path: &Path) -> Result<(), String> {
     ))
 }
 
-/// Refuses outputs, each with the option that names it, that would replace a store, one of
-/// `inputs` or something in a folder among them, or each other.
+/// Refuses outputs that would replace a store, one of `inputs`, a file in a folder among
+/// them, or each other. Each output comes with its option.
 ///
-/// Standard output (`-`), devices and pipes replace nothing. An input may be a name that is
-/// no file.
+/// Standard output (`-`), devices and pipes replace nothing. An input may be a name instead
+/// of a file.
 pub(super) fn check_overwrites(
     inputs: &[PathBuf],
     outputs: &[(&str, Option<&Path>)],
@@ -79,7 +101,7 @@ pub(super) fn check_overwrites(
             return Err(format!("{shown}: {why}; give the output another name"));
         }
         if let Some((other, _)) = written.iter().find(|(_, known)| *known == real) {
-            let why = format!("is to be written by {other} and by {option}");
+            let why = format!("would be written by {other} and by {option}");
             return Err(format!("{shown}: {why}; give one of them another name"));
         }
         written.push((option, real));
@@ -87,11 +109,11 @@ pub(super) fn check_overwrites(
     Ok(())
 }
 
-/// The file that an output at `path` replaces or is going to be; `None`: there is something
-/// that is no file, or no folder for one.
+/// The file that an output at `path` replaces or creates; `None` if `path` is something other
+/// than a file, or its folder does not exist.
 fn real(path: &Path) -> Option<PathBuf> {
-    if let Ok(there) = path.canonicalize() {
-        return there.is_file().then_some(there);
+    if let Ok(existing) = path.canonicalize() {
+        return existing.is_file().then_some(existing);
     }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new(".")).canonicalize().ok()?;
@@ -121,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn outputs_that_are_inputs_by_whatever_name_are_refused() {
+    fn outputs_that_are_inputs_under_any_name_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at("cells")).unwrap();

@@ -1,4 +1,4 @@
-//! Progress on standard error: bars on a terminal, else a line from time to time.
+//! Progress on standard error: bars on a terminal, else a line in a log every half minute.
 
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
@@ -13,110 +13,122 @@ use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use gpumodel_core::units::to_u64;
 use gpumodel_trace::{Progress, Silent};
 
-use super::interrupt;
-use crate::{SweepProgress, SweepWatch, Watch};
+use super::{interrupt, message};
+use crate::{SweepProgress, SweepWatch, Watch, ratio};
 
-/// One bar.
-struct Bar(ProgressBar);
+/// What a [`Meter`] counts: the template of its bar, and its name in logs.
+type Unit = (&'static str, &'static str);
 
-impl Bar {
-    /// A bar that shows itself when it is given a length.
-    fn new(template: &str) -> Self {
+const BYTES: Unit =
+    ("converting {bar:40} {bytes}/{total_bytes}{estimate}", "bytes of traces converted");
+const INSTRUCTIONS: Unit = (
+    "running    {bar:40} {human_pos}/{human_len} warp instructions{estimate}",
+    "warp instructions run",
+);
+const CELLS: Unit = ("cells      {bar:40} {pos}/{len} {msg}{estimate}", "cells ended");
+
+/// Shows how far some work is: as a bar on a terminal, else as a phase of a log.
+enum Meter {
+    Bar(ProgressBar),
+    Phase(Arc<Phase>),
+}
+
+impl Meter {
+    /// A meter that appears when it gets a length.
+    fn new((template, name): Unit) -> Self {
+        if !io::stderr().is_terminal() {
+            return Self::Phase(Phase::new(name));
+        }
         let style = ProgressStyle::with_template(template);
         let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-        Self(ProgressBar::new(0).with_style(style.with_key("estimate", estimate)))
+        Self::Bar(ProgressBar::new(0).with_style(style.with_key("estimate", time_left)))
+    }
+
+    fn clear(&self) {
+        if let Self::Bar(bar) = self {
+            bar.finish_and_clear();
+        }
     }
 }
 
-/// The time that is left, once that can be told.
-fn estimate(state: &ProgressState, out: &mut dyn Write) {
+/// Writes the time that is left, once an estimate exists.
+fn time_left(state: &ProgressState, out: &mut dyn Write) {
     let left = state.eta();
     if left.as_secs() > 0 {
-        // Nobody sees a bar that cannot be written.
+        // A bar that cannot be written is not worth an error.
         let _ = write!(out, ", {:#} to go", HumanDuration(left));
     }
 }
 
-impl Progress for Bar {
+impl Progress for Meter {
     fn begin(&self, length: u64) {
-        self.0.reset();
-        self.0.set_length(length);
+        match self {
+            Self::Phase(phase) => phase.begin(length),
+            Self::Bar(bar) => {
+                bar.reset();
+                bar.set_length(length);
+            }
+        }
     }
 
     fn more(&self, length: u64) {
-        let so_far = self.0.length().unwrap_or(0);
-        self.0.set_length(so_far.saturating_add(length));
+        match self {
+            Self::Phase(phase) => phase.more(length),
+            Self::Bar(bar) => bar.set_length(bar.length().unwrap_or(0).saturating_add(length)),
+        }
     }
 
     fn begin_unknown(&self) {
-        self.0.reset();
-        self.0.unset_length();
+        match self {
+            Self::Phase(phase) => phase.begin_unknown(),
+            Self::Bar(bar) => {
+                bar.reset();
+                bar.unset_length();
+            }
+        }
     }
 
     fn advance(&self, done: u64) {
-        self.0.inc(done);
+        match self {
+            Self::Phase(phase) => phase.advance(done),
+            Self::Bar(bar) => bar.inc(done),
+        }
     }
 }
 
-impl Drop for Bar {
+impl Drop for Meter {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.clear();
     }
 }
 
-/// The bars of an analysis, one after the other.
-struct Bars {
-    converting: Bar,
-    running: Bar,
+/// Shows an analysis: first what is converted, then what runs.
+struct AnalysisDisplay {
+    converting: Meter,
+    running: Meter,
 }
 
-impl Watch for Bars {
+impl Watch for AnalysisDisplay {
     fn converting(&self) -> &dyn Progress {
         &self.converting
     }
 
     fn running(&self) -> &dyn Progress {
-        self.converting.0.finish_and_clear();
+        self.converting.clear();
         &self.running
     }
 }
 
-/// The stages of an analysis, of which a log tells.
-struct Lines {
-    converting: Arc<Phase>,
-    running: Arc<Phase>,
-}
-
-impl Watch for Lines {
-    fn converting(&self) -> &dyn Progress {
-        &*self.converting
-    }
-
-    fn running(&self) -> &dyn Progress {
-        &*self.running
-    }
-}
-
-/// Where the progress of a sweep shows.
-enum Shown {
-    /// Bars of what is converted and of cells.
-    Bars(Bar, Bar),
-    /// Stages of the same, of which a log tells.
-    Lines(Arc<Phase>, Arc<Phase>),
-}
-
-/// Who watches a sweep: shows its progress and listens for interrupts.
-struct SweepShown {
-    shown: Shown,
+/// Shows a sweep and passes interrupts on to it.
+struct SweepDisplay {
+    converting: Meter,
+    cells: Meter,
     rate: Arc<SweepRate>,
 }
 
-impl Watch for SweepShown {
+impl Watch for SweepDisplay {
     fn converting(&self) -> &dyn Progress {
-        match &self.shown {
-            Shown::Bars(converting, _) => converting,
-            Shown::Lines(converting, _) => &**converting,
-        }
+        &self.converting
     }
 
     fn running(&self) -> &dyn Progress {
@@ -124,33 +136,30 @@ impl Watch for SweepShown {
     }
 }
 
-impl SweepWatch for SweepShown {
+impl SweepWatch for SweepDisplay {
     fn begin(&self, so_far: SweepProgress) {
         self.rate.begin(so_far);
-        let ended = so_far.done + so_far.failed;
-        let all = to_u64(ended + so_far.left);
-        match &self.shown {
-            Shown::Lines(_, cells) => cells.begin_at(to_u64(ended), all),
-            Shown::Bars(converting, cells) => {
-                converting.0.finish_and_clear();
-                cells.begin(all);
-                cells.0.set_message(self.rate.words());
-                cells.0.set_position(to_u64(ended));
+        let ended = to_u64(so_far.done + so_far.failed);
+        let all = ended + to_u64(so_far.left);
+        self.converting.clear();
+        match &self.cells {
+            Meter::Phase(cells) => cells.begin_at(ended, all),
+            Meter::Bar(bar) => {
+                self.cells.begin(all);
+                bar.set_message(self.rate.summary());
+                bar.set_position(ended);
                 // Rate and time left are those of this run.
-                cells.0.reset_eta();
-                cells.0.enable_steady_tick(std::time::Duration::from_secs(1));
+                bar.reset_eta();
+                bar.enable_steady_tick(Duration::from_secs(1));
             }
         }
     }
 
     fn ended(&self, done: bool) {
         self.rate.add(done);
-        match &self.shown {
-            Shown::Lines(_, cells) => cells.advance(1),
-            Shown::Bars(_, cells) => {
-                cells.advance(1);
-                cells.0.set_message(self.rate.words());
-            }
+        self.cells.advance(1);
+        if let Meter::Bar(bar) = &self.cells {
+            bar.set_message(self.rate.summary());
         }
     }
 
@@ -159,71 +168,57 @@ impl SweepWatch for SweepShown {
     }
 
     fn say(&self, sentence: &str) {
-        match &self.shown {
-            Shown::Bars(_, cells) => cells.0.suspend(|| tell(sentence)),
-            Shown::Lines(..) => tell(sentence),
+        match &self.cells {
+            Meter::Bar(bar) => bar.suspend(|| message(sentence)),
+            Meter::Phase(_) => message(sentence),
         }
     }
 }
 
-#[allow(clippy::print_stderr, reason = "progress goes to standard error")]
-fn tell(line: &str) {
-    eprintln!("{line}");
-}
-
-const CELLS: &str = "cells      {bar:40} {pos}/{len} {msg}{estimate}";
-const BYTES: &str = "converting {bar:40} {bytes}/{total_bytes}{estimate}";
-const INSTRUCTIONS: &str =
-    "running    {bar:40} {human_pos}/{human_len} warp instructions{estimate}";
-
-/// What logs call that which is counted.
-const OF_BYTES: &str = "bytes of traces converted";
-const OF_INSTRUCTIONS: &str = "warp instructions run";
-const OF_CELLS: &str = "cells ended";
-
-/// Converts with its progress where somebody can see it.
+/// Shows the progress of a conversion.
 pub(super) fn with_bar<T>(work: impl FnOnce(&dyn Progress) -> T) -> T {
-    if io::stderr().is_terminal() {
-        return work(&Bar::new(BYTES));
-    }
-    let phase = Phase::new(OF_BYTES);
-    let _log = Log::new(vec![Arc::clone(&phase)], LOG_INTERVAL, tell);
-    work(&*phase)
+    let converting = Meter::new(BYTES);
+    let _log = log(&[&converting], |line| message(line));
+    work(&converting)
 }
 
-/// Analyzes with its progress where somebody can see it.
+/// Shows the progress of an analysis.
 pub(super) fn with_bars<T>(work: impl FnOnce(&dyn Watch) -> T) -> T {
-    if io::stderr().is_terminal() {
-        return work(&Bars { converting: Bar::new(BYTES), running: Bar::new(INSTRUCTIONS) });
-    }
-    let lines = Lines { converting: Phase::new(OF_BYTES), running: Phase::new(OF_INSTRUCTIONS) };
-    let phases = vec![Arc::clone(&lines.converting), Arc::clone(&lines.running)];
-    let _log = Log::new(phases, LOG_INTERVAL, tell);
-    work(&lines)
+    let display =
+        AnalysisDisplay { converting: Meter::new(BYTES), running: Meter::new(INSTRUCTIONS) };
+    let _log = log(&[&display.converting, &display.running], |line| message(line));
+    work(&display)
 }
 
-/// Sweeps with its progress where somebody can see it.
+/// Shows the progress of a sweep.
 pub(super) fn with_sweep_bars<T>(work: impl FnOnce(&dyn SweepWatch) -> T) -> T {
     let rate = Arc::new(SweepRate::default());
-    if io::stderr().is_terminal() {
-        let shown = Shown::Bars(Bar::new(BYTES), Bar::new(CELLS));
-        return work(&SweepShown { shown, rate });
-    }
-    let phases = [Phase::new(OF_BYTES), Phase::new(OF_CELLS)];
-    let status = Arc::clone(&rate);
-    let _log = Log::new(phases.to_vec(), LOG_INTERVAL, move |line: &str| tell(&status.after(line)));
-    let [converting, cells] = phases;
-    work(&SweepShown { shown: Shown::Lines(converting, cells), rate })
+    let logged = Arc::clone(&rate);
+    let display = SweepDisplay { converting: Meter::new(BYTES), cells: Meter::new(CELLS), rate };
+    let meters = [&display.converting, &display.cells];
+    let _log = log(&meters, move |line| message(logged.after(line)));
+    work(&display)
 }
 
-/// Length of a stage whose end nobody knows.
-const UNKNOWN: u64 = u64::MAX;
-/// How often a log hears of work under way.
-pub(super) const LOG_INTERVAL: Duration = Duration::from_secs(30);
+/// The log of those of `meters` that are no bars.
+fn log(meters: &[&Meter], say: impl Fn(&str) + Send + 'static) -> Option<Log> {
+    let phase = |meter: &&Meter| match meter {
+        Meter::Phase(phase) => Some(Arc::clone(phase)),
+        Meter::Bar(_) => None,
+    };
+    let phases: Vec<_> = meters.iter().filter_map(phase).collect();
+    (!phases.is_empty()).then(|| Log::new(phases, LOG_INTERVAL, say))
+}
 
-/// Work under way: what is counted, as `trace bytes converted`.
+/// Length of a phase whose end is unknown.
+const UNKNOWN: u64 = u64::MAX;
+/// Time between two lines of a log.
+const LOG_INTERVAL: Duration = Duration::from_secs(30);
+
+/// A phase of some work, as a log shows it.
 #[derive(Debug)]
-pub(super) struct Phase {
+struct Phase {
+    /// What is counted, as `cells ended`.
     what: &'static str,
     /// How much is done, and of how much.
     done: AtomicU64,
@@ -231,35 +226,34 @@ pub(super) struct Phase {
     begun: Mutex<Begun>,
 }
 
-/// Where a stage began.
+/// When and where a phase began.
 #[derive(Debug, Default)]
 struct Begun {
-    /// `None`: it has not.
+    /// `None`: it has not begun.
     at: Option<Instant>,
-    /// What was done by then.
+    /// What was done before.
     done: u64,
 }
 
 impl Phase {
-    pub(super) fn new(what: &'static str) -> Arc<Self> {
+    fn new(what: &'static str) -> Arc<Self> {
         let (done, length) = (AtomicU64::new(0), AtomicU64::new(0));
         Arc::new(Self { what, done, length, begun: Mutex::default() })
     }
 
     /// Begins with `done` of `length` done already.
-    pub(super) fn begin_at(&self, done: u64, length: u64) {
+    fn begin_at(&self, done: u64, length: u64) {
         self.done.store(done, Ordering::Relaxed);
         self.length.store(length, Ordering::Relaxed);
         *self.begun() = Begun { at: Some(Instant::now()), done };
     }
 
     fn begun(&self) -> MutexGuard<'_, Begun> {
-        // Two plain values.
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How far it is, with the time that is left where that can be told; `None`: it has not
-    /// begun, or has ended.
+    /// How far it is, with an estimate of the time that is left. `None`: it has not begun, or
+    /// has ended.
     fn status(&self) -> Option<String> {
         let (done, length) =
             (self.done.load(Ordering::Relaxed), self.length.load(Ordering::Relaxed));
@@ -284,12 +278,6 @@ impl Phase {
     }
 }
 
-/// Progress needs no more digits than `f64` has.
-#[allow(clippy::cast_precision_loss)]
-fn ratio(part: u64, whole: u64) -> f64 {
-    part as f64 / whole as f64
-}
-
 impl Progress for Phase {
     fn begin(&self, length: u64) {
         self.begin_at(0, length);
@@ -310,65 +298,61 @@ impl Progress for Phase {
     }
 }
 
-/// Tells of stages from time to time, until it is dropped.
+/// Writes a line about the current phase from time to time, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Log {
+struct Log {
     end: Option<Sender<()>>,
-    teller: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Log {
-    /// Gives `say` a line about the last one of `stages` that is under way, each `every`.
-    pub(super) fn new(
-        phases: Vec<Arc<Phase>>,
-        every: Duration,
-        say: impl Fn(&str) + Send + 'static,
-    ) -> Self {
+    /// Passes `say` a line about the last of `phases` that is under way, once per `every`.
+    fn new(phases: Vec<Arc<Phase>>, every: Duration, say: impl Fn(&str) + Send + 'static) -> Self {
         let (end, ended) = channel();
-        let tell = move || {
+        let write = move || {
             while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
                 if let Some(line) = phases.iter().rev().find_map(|phase| phase.status()) {
                     say(&line);
                 }
             }
         };
-        // Where there are no more threads, the work goes on without a log.
-        let teller = thread::Builder::new().spawn(tell).ok();
-        Self { end: Some(end), teller }
+        // If no thread can be started, the work goes on without a log.
+        let thread = thread::Builder::new().spawn(write).ok();
+        Self { end: Some(end), thread }
     }
 }
 
 impl Drop for Log {
     fn drop(&mut self) {
         drop(self.end.take());
-        if let Some(teller) = self.teller.take() {
-            // A log that could not be written keeps nothing from being done.
-            let _ = teller.join();
+        if let Some(thread) = self.thread.take() {
+            // An error in the log must not stop the work.
+            let _ = thread.join();
         }
     }
 }
 
-/// The cells of a sweep, as they end.
+/// Counts the cells of a sweep as they end.
 #[derive(Debug, Default)]
-pub(super) struct SweepRate(Mutex<Option<Count>>);
+struct SweepRate(Mutex<Option<Count>>);
 
-/// What is known once the sweep has begun.
+/// The counts of a sweep that has begun.
 #[derive(Debug)]
 struct Count {
     cells: SweepProgress,
     begun: Instant,
-    /// Cells that have ended since.
+    /// Cells that have ended in this run.
     new: usize,
 }
 
 impl SweepRate {
     /// The first cell is about to run.
-    pub(super) fn begin(&self, so_far: SweepProgress) {
+    fn begin(&self, so_far: SweepProgress) {
         *self.count() = Some(Count { cells: so_far, begun: Instant::now(), new: 0 });
     }
 
     /// A cell has ended: `done`, or failed.
-    pub(super) fn add(&self, done: bool) {
+    fn add(&self, done: bool) {
         if let Some(count) = &mut *self.count() {
             count.new += 1;
             count.cells.left = count.cells.left.saturating_sub(1);
@@ -377,34 +361,31 @@ impl SweepRate {
         }
     }
 
-    /// How far it is; empty before it has begun.
-    pub(super) fn words(&self) -> String {
+    /// Counts and rate; empty before the sweep begins.
+    fn summary(&self) -> String {
         let count = self.count();
-        let status =
-            count.as_ref().map(|count| words(count.cells, count.new, count.begun.elapsed()));
-        status.unwrap_or_default()
+        let summary = |count: &Count| summary(count.cells, count.new, count.begun.elapsed());
+        count.as_ref().map(summary).unwrap_or_default()
     }
 
-    /// The line of a log with it.
-    pub(super) fn after(&self, line: &str) -> String {
-        let words = self.words();
-        if words.is_empty() { line.to_owned() } else { format!("{line}: {words}") }
+    /// A line of a log, followed by the summary.
+    fn after(&self, line: &str) -> String {
+        let summary = self.summary();
+        if summary.is_empty() { line.to_owned() } else { format!("{line}: {summary}") }
     }
 
     fn count(&self) -> MutexGuard<'_, Option<Count>> {
-        // Plain numbers.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The cells, and their rate where `new` have ended in `time`.
-fn words(cells: SweepProgress, new: usize, time: Duration) -> String {
+/// The counts, and the rate of `new` cells in `time`.
+fn summary(cells: SweepProgress, new: usize, time: Duration) -> String {
     let SweepProgress { done, failed, left } = cells;
     let text = format!("{done} done, {failed} failed, {left} left");
     if new == 0 || time.is_zero() {
         return text;
     }
-    #[allow(clippy::cast_precision_loss, reason = "nobody has so many cells")]
     let rate = new as f64 * 60.0 / time.as_secs_f64();
     let digits = if rate < 1.0 { 2 } else { usize::from(rate < 10.0) };
     format!("{text}, {rate:.digits$} cells per minute")
@@ -417,10 +398,10 @@ mod tests {
 
     use gpumodel_trace::Progress;
 
-    use super::{Log, Phase, SweepProgress, SweepRate, words};
+    use super::{Log, Phase, SweepProgress, SweepRate, summary};
 
     #[test]
-    fn the_log_tells_of_the_last_stage_under_way() {
+    fn the_log_shows_the_last_phase_under_way() {
         let phases = [Phase::new("bytes"), Phase::new("cells")];
         let (tell, status) = channel();
         let say = move |line: &str| drop(tell.send(line.to_owned()));
@@ -430,14 +411,14 @@ mod tests {
         assert_eq!(next(), "0 of 200 bytes (0 %)", "no estimate without progress");
         phases[1].begin_at(5, 20);
         let line = std::iter::repeat_with(next).find(|line| line.contains("cells"));
-        assert_eq!(line.unwrap(), "5 of 20 cells (25 %)", "what was done before says nothing");
+        assert_eq!(line.unwrap(), "5 of 20 cells (25 %)", "what was done before gives no rate");
         phases[1].advance(5);
         let line = std::iter::repeat_with(next).find(|line| line.starts_with("10 of")).unwrap();
         assert!(line.starts_with("10 of 20 cells (50 %), about "), "{line}");
         assert!(line.ends_with(" to go"), "{line}");
         phases[1].advance(10);
         let line = std::iter::repeat_with(next).find(|line| line.contains("bytes"));
-        assert!(line.is_some(), "a stage that has ended is not told of");
+        assert!(line.is_some(), "a phase that has ended is not shown");
         phases[0].more(100);
         phases[0].more(200);
         let line = std::iter::repeat_with(next).find(|line| line.contains("of 500 bytes"));
@@ -445,17 +426,17 @@ mod tests {
         phases[1].begin_unknown();
         phases[1].advance(7);
         let line = std::iter::repeat_with(next).find(|line| line == "7 cells");
-        assert!(line.is_some(), "without an end there is no share of it");
+        assert!(line.is_some(), "without a length there is no percentage");
         drop(log);
         while status.try_recv().is_ok() {}
-        assert!(status.recv().is_err(), "nothing is said after the end");
+        assert!(status.recv().is_err(), "no line after the end");
     }
 
     const CELLS: SweepProgress = SweepProgress { done: 10, failed: 2, left: 28 };
 
     #[test]
     fn the_rate_is_that_of_this_run() {
-        let said = |new, seconds| words(CELLS, new, Duration::from_secs(seconds));
+        let said = |new, seconds| summary(CELLS, new, Duration::from_secs(seconds));
         assert_eq!(said(0, 30), "10 done, 2 failed, 28 left", "nothing has ended yet");
         assert_eq!(said(6, 90), "10 done, 2 failed, 28 left, 4.0 cells per minute");
         assert_eq!(said(12, 6), "10 done, 2 failed, 28 left, 120 cells per minute");
@@ -468,7 +449,7 @@ mod tests {
         rate.add(true);
         assert_eq!(rate.after("7 bytes"), "7 bytes", "it has not begun");
         rate.begin(CELLS);
-        assert_eq!(rate.words(), "10 done, 2 failed, 28 left");
+        assert_eq!(rate.summary(), "10 done, 2 failed, 28 left");
         [true, false, true].into_iter().for_each(|done| rate.add(done));
         let said = rate.after("15 of 40 cells ended (38 %)");
         let cells = "15 of 40 cells ended (38 %): 12 done, 3 failed, 25 left, ";

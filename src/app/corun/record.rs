@@ -91,7 +91,6 @@ impl MixRunner<'_> {
                 registers: kernel.registers_per_cta,
                 shared_bytes: kernel.shared_bytes_per_cta,
             };
-            #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
             held.add(&need, cycles as f64);
         }
         held
@@ -127,9 +126,7 @@ impl MixRunner<'_> {
         let cycles = ended.cycles();
         let (warp_instructions, thread_instructions) = self.work(app, &ended, &counts);
         let again = self.until.when == crate::ending::EndWhen::FirstRun;
-        #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
-        let slots =
-            cycles as f64 * f64::from(u32::from(machine.dispatch.sms) * machine.sm.schedulers);
+        let schedulers = u32::from(machine.dispatch.sms) * machine.sm.schedulers;
         let feed = &self.mix.feeds[app];
         CoRunApp {
             app: self.facts.apps[app].name.clone(),
@@ -145,7 +142,7 @@ impl MixRunner<'_> {
             l1: record::cache(&counts.l1),
             l2: record::cache(&counts.l2),
             dram: record::dram(self.ctx, &counts, cycles),
-            stall_fractions: record::stalls(counts.stalls, slots),
+            stall_fractions: record::stalls(counts.stalls, cycles as f64 * f64::from(schedulers)),
             killed_ctas: all.ctas_killed,
             ..CoRunApp::default()
         }
@@ -267,7 +264,6 @@ fn residency(outcome: &Outcome) -> Option<ResidencyRecord> {
     let residency = outcome.residency.as_ref()?;
     let apps = residency.cta_cycles.len();
     let sms = residency.cta_cycles.first().map_or(0, Vec::len);
-    #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
     let mean = |&cycles: &u64| cycles as f64 / residency.span as f64;
     let mut rows = Vec::new();
     for sm in 0..sms {

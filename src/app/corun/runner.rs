@@ -201,7 +201,6 @@ impl<'a> MixRunner<'a> {
 
     /// Single-precision operations in so many warp instructions of an application, at
     /// its mean over all.
-    #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
     fn flops(&self, app: usize, warp_instructions: u64) -> Result<f64, RunError> {
         let feed = self.mix.feeds[app];
         let flops = feed.flops()?;

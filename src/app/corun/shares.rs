@@ -52,7 +52,6 @@ impl MixRunner<'_> {
             sums.0 += u128::from(cycles) * u128::from(self.sms(plan, id));
             sums.1 += u128::from(cycles) * u128::from(self.channels(plan, id));
         }
-        #[allow(clippy::cast_precision_loss, reason = "a mean that is shown")]
         let mean = |sum: u128| sum as f64 / ended.cycles() as f64;
         (ended.cycles() > 0).then(|| (mean(sums.0), mean(sums.1)))
     }

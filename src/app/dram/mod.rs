@@ -120,7 +120,6 @@ impl DramJob {
         Ok(self.record(&run))
     }
 
-    #[allow(clippy::cast_precision_loss)] // counts far below 2^52
     fn record(&self, run: &ChannelRun<'_>) -> DramRecord {
         let counters = run.channel.counters();
         let cycles = run.outstanding.last_done();
@@ -280,7 +279,6 @@ impl LatencyHistogram {
     }
 
     /// Mean in clocks; 0 when nothing was read.
-    #[allow(clippy::cast_precision_loss)] // a mean of clocks
     pub(crate) fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
     }

@@ -91,7 +91,6 @@ pub(super) fn profile(row: &AppRecord, core_mhz: f64) -> Profile {
         *kind += count;
     }
     let cycles = (row.cycles - row.launch_cycles.min(row.cycles)).max(1);
-    #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
     let per = |count: u64, whole: u64| count as f64 / whole.max(1) as f64;
     let gb_per_s = |bytes: u64| per(bytes, cycles) * core_mhz / 1000.0;
     Profile {

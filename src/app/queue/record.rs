@@ -1,7 +1,7 @@
 //! From queues that were worked off to their records.
 
 use gpumodel_core::contract::{Findings, QueueFacts};
-use gpumodel_core::units::{Cycle, to_u64};
+use gpumodel_core::units::to_u64;
 use gpumodel_policy::queue::{CLASSES, FREED};
 use gpumodel_report::results::{
     Analysis, ClassifiedRecord, GroupRecord, InterferenceRecord, JobRecord, MatchingRecord,
@@ -10,6 +10,7 @@ use gpumodel_report::results::{
 
 use super::schedule::{CompletedGroup, GroupingDecision};
 use super::{Pool, Queue, Schedule};
+use crate::ratio;
 
 /// Adds the records of all courses, and of what their groupings found out.
 pub(super) fn add(
@@ -48,12 +49,11 @@ fn run(pool: &Pool<'_>, queue: &Queue, schedule: &Schedule, classes: &[usize]) -
     let works = schedule.facts.jobs.iter().map(|job| pool.instructions(job.app).1);
     for (job, threads) in jobs.iter_mut().zip(works) {
         job.thread_instructions = threads;
-        job.ipc = per(threads, job.cycles);
+        job.ipc = ratio(threads, job.cycles);
     }
     let parameters = schedule.choice.settings();
     let thread_instructions = jobs.iter().map(|job| job.thread_instructions).sum();
     let ipcs: f64 = jobs.iter().map(|job| job.ipc).sum();
-    #[allow(clippy::cast_precision_loss, reason = "a queue is far below 2^53")]
     let count = jobs.len().max(1) as f64;
     QueueRun {
         queue: queue.name.clone(),
@@ -67,7 +67,7 @@ fn run(pool: &Pool<'_>, queue: &Queue, schedule: &Schedule, classes: &[usize]) -
         early_finishers: early_finishers(schedule),
         cycles: schedule.now,
         thread_instructions,
-        throughput_ipc: per(thread_instructions, schedule.now),
+        throughput_ipc: ratio(thread_instructions, schedule.now),
         mean_job_ipc: ipcs / count,
         jobs,
         groups,
@@ -79,11 +79,6 @@ fn run(pool: &Pool<'_>, queue: &Queue, schedule: &Schedule, classes: &[usize]) -
 fn early_finishers(schedule: &Schedule) -> String {
     let freed = schedule.choice.settings().find(|(name, _)| *name == FREED);
     freed.map_or_else(|| String::from("scheme"), |(_, value)| value.to_string())
-}
-
-#[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
-fn per(count: u64, cycles: Cycle) -> f64 {
-    if cycles == 0 { 0.0 } else { count as f64 / cycles as f64 }
 }
 
 /// The jobs, without their instructions.
@@ -138,7 +133,6 @@ fn matching(decision: &GroupingDecision, findings: &Findings) -> MatchingRecord 
     for (one, jobs) in findings.classified.iter().zip(&decision.waiting) {
         waiting[one.class] += jobs;
     }
-    #[allow(clippy::cast_precision_loss, reason = "a queue is far below 2^53")]
     let worth = |pattern: &PatternRecord| pattern.efficiency * pattern.groups as f64;
     MatchingRecord {
         cycle: decision.cycle,

@@ -202,7 +202,6 @@ fn of_log(row: &KernelRecord) -> Option<AssumptionRecord> {
         .then(|| record("access of a log without its code", effect, all, all))
 }
 
-#[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
 fn record(what: &str, effect: &str, instructions: u64, all: u64) -> AssumptionRecord {
     let share = instructions as f64 / all.max(1) as f64;
     AssumptionRecord { what: what.to_owned(), instructions, share, effect: effect.to_owned() }

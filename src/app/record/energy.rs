@@ -6,6 +6,8 @@ use gpumodel_sim::KernelCounts;
 use gpumodel_sim::config::Machine;
 use gpumodel_sim::dram::ChannelCounters;
 
+use crate::float;
+
 /// Joules in a picojoule.
 const PICO: f64 = 1e-12;
 
@@ -67,11 +69,6 @@ impl Events {
         self.dram += launch.dram_reads + launch.dram_writes;
         self.activates += launch.row_misses;
     }
-}
-
-#[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
-fn float(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use gpumodel_sim::{
     SmCounts, StallStack, TlbCounts, TranslationCounts,
 };
 
-use crate::RunContext;
+use crate::{RunContext, ratio};
 
 /// The row of one launch.
 pub(crate) fn kernel(
@@ -138,11 +138,6 @@ fn launching(kernels: &[KernelRecord]) -> Cycle {
     sum
 }
 
-#[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
-fn ratio(count: u64, cycles: Cycle) -> f64 {
-    if cycles == 0 { 0.0 } else { count as f64 / cycles as f64 }
-}
-
 /// A part of a whole that may be nothing.
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
@@ -247,7 +242,6 @@ fn mix(counts: &KernelCounts) -> BTreeMap<String, u64> {
     counted.filter(|&(_, count)| count > 0).collect()
 }
 
-#[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
 fn interval(sample: &Sample) -> Interval {
     let cycles = (sample.end - sample.start).max(1);
     Interval {
@@ -261,7 +255,6 @@ fn interval(sample: &Sample) -> Interval {
 
 /// Fills the rows of SMs, slices and channels.
 fn fill_parts(row: &mut AppRecord, machine: &Machine, outcome: &Outcome) {
-    #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
     let slots = outcome.cycles as f64 * f64::from(machine.sm.schedulers);
     row.by_sm = outcome.sms.iter().map(|counts| sm(machine, counts, slots)).collect();
     row.by_slice = outcome.slices.iter().map(cache).collect();

@@ -6,6 +6,8 @@ use gpumodel_report::results::{UnitShares, UtilizationRecord};
 use gpumodel_sim::config::{Cache, Machine};
 use gpumodel_sim::{Cause, KernelCounts, Need, Outcome, Program, Sample};
 
+use crate::float;
+
 /// What resident CTAs held, summed over SMs and cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct HeldResources {
@@ -149,11 +151,6 @@ pub(crate) fn issue_slots(machine: &Machine, counts: &KernelCounts) -> f64 {
     let width = f64::from(machine.sm.issue_width.max(1));
     let issued = counts.stalls[Cause::Issued as usize] * width;
     if counts.slot_cycles > 0.0 { (issued / counts.slot_cycles).clamp(0.0, 1.0) } else { 0.0 }
-}
-
-#[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
-fn float(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use gpumodel_core::units::{Cycle, to_u64, to_usize};
 use gpumodel_sim::CtaSpan;
 
 use super::selection::Strata;
+use crate::float;
 
 /// How sure intervals are.
 pub(super) const CONFIDENCE: f64 = 0.95;
@@ -229,11 +230,6 @@ impl Bias {
     pub(super) fn half_width(self) -> f64 {
         Self::ALWAYS + self.contention
     }
-}
-
-#[allow(clippy::cast_precision_loss, reason = "counts and cycles are below 2^53")]
-fn float(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

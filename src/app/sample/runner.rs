@@ -13,7 +13,7 @@ use super::estimate::{Bias, CONFIDENCE, Estimate, Sampled};
 use super::selection::Sampling;
 use super::{OutsideAccesses, Scale};
 use crate::memory::Memory;
-use crate::{App, RunContext, RunError};
+use crate::{App, RunContext, RunError, float};
 
 /// A launch runs whole when what crowds on its channels may be more than this many
 /// times the half-width asked for.
@@ -222,11 +222,6 @@ fn fallback_reason(
     } else {
         FallbackReason::Wide
     }
-}
-
-#[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
-fn float(count: u64) -> f64 {
-    count as f64
 }
 
 #[allow(

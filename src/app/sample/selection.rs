@@ -88,7 +88,6 @@ struct SmLoads {
 }
 
 impl SmLoads {
-    #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
     fn of_sms(strata: &Strata, whole: usize) -> Self {
         let columns = strata.sizes.len() + 2;
         let mut by_sm = vec![vec![0.0; columns]; whole];
@@ -289,7 +288,6 @@ fn has_global_atomics(program: &Program) -> bool {
 }
 
 /// By which share of the run a CTA that is in no set may end later than those in one.
-#[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
 fn tail_excess(strata: &Strata, draw: &Draw, per_sm: u32, sms: u32) -> f64 {
     let (mut longest, mut drawn) = (0, 0);
     for (ordinal, &work) in strata.work.iter().enumerate() {

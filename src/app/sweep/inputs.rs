@@ -11,7 +11,7 @@ use gpumodel_sim::config::{Models, Resolved};
 use gpumodel_trace::{Beside, Filter, Store};
 
 use super::{Plan, key};
-use crate::analyze::together;
+use crate::analyze::analyze_in;
 use crate::app::AppStore;
 use crate::cache::results::{BUILD, ResultCache, key_of};
 use crate::cache::times::RunTimes;
@@ -194,7 +194,7 @@ impl SweepInputs {
     pub(super) fn run(&self, cell: &Cell) -> Result<Analysis, RunError> {
         let request = self.request(cell);
         let (ctx, apps) = self.ctx(&request, cell.machine, &cell.mix)?;
-        let mut analysis = together(&ctx, &request, &apps)?;
+        let mut analysis = analyze_in(&ctx, &request, &apps)?;
         analysis.cell = Some(cell.record.clone());
         Ok(analysis)
     }
@@ -323,7 +323,8 @@ fn stored(
     let failed = |source: RunError| {
         plan.part(&format!("apps.{}", name.name), plan.line_of_app(&name.name), source)
     };
-    let made = AppStore::of(name, models, cache, &Beside(watch.converting())).map_err(failed)?;
+    let made = AppStore::find_or_create(name, models, cache, &Beside(watch.converting()))
+        .map_err(failed)?;
     let store = Store::open(&made.path).map_err(|source| failed(source.into()))?;
     let kernels = 0..store.kernel_count();
     let warp_instructions = kernels.map(|kernel| store.kernel(kernel).warp_instructions()).sum();
@@ -344,7 +345,7 @@ mod tests {
     /// The store of a workload model as `a.gpt` of a folder.
     fn store(folder: &Path, model: &str) {
         let name = AppName::parse(&format!("synth:{model}"));
-        let made = AppStore::of(&name, None, folder, &Silent).unwrap();
+        let made = AppStore::find_or_create(&name, None, folder, &Silent).unwrap();
         std::fs::rename(made.path, folder.join("a.gpt")).unwrap();
     }
 

@@ -36,7 +36,7 @@ pub struct SlurmRequest {
     /// The folder of the sweep, on a file system that all nodes share.
     pub out: PathBuf,
     /// Words that go to every task, as `--models`.
-    pub words: Vec<String>,
+    pub extra_arguments: Vec<String>,
     /// Bytes that cells may take together in a task; `None`: what they need.
     pub memory_bytes: Option<u64>,
     /// Tasks at least, as far as there are cells; `None`: of about half an hour each.
@@ -183,7 +183,7 @@ impl SlurmRequest {
         let _ = write!(text, "esac\nexec {program} sweep {plan} --out {}", quoted(&self.out));
         let _ = write!(text, " --resume --threads {}", self.threads);
         let _ = write!(text, " --memory {}", self.budget(slices).max(1 << 20));
-        for word in &self.words {
+        for word in &self.extra_arguments {
             let _ = write!(text, " {}", quoted(Path::new(word)));
         }
         if slices.iter().flatten().any(|cell| cell.ended == Some(false)) {
@@ -236,7 +236,7 @@ mod tests {
             program: PathBuf::from("/opt/it's/gpumodel"),
             plan: PathBuf::from("/plans/plan.toml"),
             out: PathBuf::from("/out"),
-            words: vec!["--models".into(), "own models".into()],
+            extra_arguments: vec!["--models".into(), "own models".into()],
             memory_bytes: None,
             tasks: None,
             threads: 2,
