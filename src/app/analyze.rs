@@ -11,7 +11,8 @@ use gpumodel_core::units::Cycle;
 use gpumodel_policy::queue::{FREED, QueueChoice};
 use gpumodel_report::paper::PublishedSlowdowns;
 use gpumodel_report::results::{Analysis, AppRecord, MachineRecord, SCHEMA};
-use gpumodel_sim::config::Resolved;
+use gpumodel_sim::config::{Machine, Resolved};
+use gpumodel_sim::{End, Load, Setup};
 use gpumodel_trace::{Filter, Progress, Silent};
 
 use crate::cache::profiles::Profiles;
@@ -190,6 +191,17 @@ impl<'a> RunContext<'a> {
         Self { resolved, memory, watch, profiles, seed, sample, filter, results }
     }
 
+    /// A machine with the memory of this context, ready to run `apps` until `end`.
+    pub(super) fn setup<'m>(
+        &'m self,
+        machine: &'m Machine,
+        apps: Vec<Load>,
+        end: End,
+    ) -> Setup<'m> {
+        let (standard, mapping) = (&self.memory.standard, self.memory.map.clone());
+        Setup { machine, standard, mapping, apps, end, part: None }
+    }
+
     /// The cached result of `work`, or the one that it computes. `key_parts` name everything
     /// that the result depends on, except build, machine and filter.
     pub(super) fn cached<T: Serialize + DeserializeOwned>(
@@ -200,7 +212,7 @@ impl<'a> RunContext<'a> {
         let Some(results) = self.results else { return work() };
         let mut all = vec![self.resolved.hash.clone(), self.filter()];
         all.extend(key_parts());
-        results.find(&all, work)
+        results.get_or_compute(&all, work)
     }
 
     /// The record of a solo run, with notes on its assumptions.

@@ -32,7 +32,7 @@ pub(crate) enum Kind {
     /// Interval profiles of the code of a store.
     Profiles,
     /// Results of solo runs and of probes of schemes, for the cells of sweeps.
-    LruResults,
+    Results,
     /// Results of the groups of a queue.
     Groups,
     /// How long a cell took.
@@ -59,7 +59,7 @@ impl Kind {
             Self::Store => ("stores", "gpt", 64 << 30),
             Self::Notes => ("stores", "notes", 64 << 30),
             Self::Profiles => ("profiles", "profile", 64 << 20),
-            Self::LruResults => ("answers", "json", 256 << 20),
+            Self::Results => ("answers", "json", 256 << 20),
             Self::Groups => ("groups", "json", 64 << 20),
             Self::Times => ("times", "time", 64 << 20),
         }
@@ -69,7 +69,7 @@ impl Kind {
     const fn in_use(self) -> Duration {
         match self {
             Self::Store | Self::Notes => IN_USE,
-            Self::Profiles | Self::Answers | Self::Groups | Self::Times => Duration::ZERO,
+            Self::Profiles | Self::Results | Self::Groups | Self::Times => Duration::ZERO,
         }
     }
 }
@@ -161,16 +161,16 @@ impl DiskCache {
     /// Reserves `size` bytes. If the budget is used up, removes the least recently used files
     /// and renews the budget.
     fn reserve(&self, kind: Kind, size: u64) {
-        let evict_above = kind.layout().2;
+        let bound = kind.layout().2;
         let mut budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);
-        let budgets = &mut budgets[kind as usize];
-        if let Some(left) = budgets.checked_sub(size) {
-            *budgets = left;
+        let budget = &mut budgets[kind as usize];
+        if let Some(left) = budget.checked_sub(size) {
+            *budget = left;
             return;
         }
-        let share = evict_above / LIST_SHARE;
-        self.evict_above(kind, evict_above.saturating_sub(share.max(size)));
-        *budgets = share.saturating_sub(size);
+        let share = bound / LIST_SHARE;
+        self.evict_above(kind, bound.saturating_sub(share.max(size)));
+        *budget = share.saturating_sub(size);
     }
 
     /// Removes the least recently used files until at most `most` bytes are left.
@@ -213,19 +213,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = DiskCache::new(folder.path());
         let answer = (5_u64, vec![0.1, 3.0], String::from("words"));
-        assert_eq!(cache.get(Kind::LruResults, 7), None);
-        cache.put_json(Kind::LruResults, 7, &answer);
-        assert_eq!(cache.get_json(Kind::LruResults, 7), Some(answer));
+        assert_eq!(cache.get(Kind::Results, 7), None);
+        cache.put_json(Kind::Results, 7, &answer);
+        assert_eq!(cache.get_json(Kind::Results, 7), Some(answer));
         assert_eq!(cache.get(Kind::Groups, 7), None, "of another kind");
-        let path = cache.path(Kind::LruResults, 7);
+        let path = cache.path(Kind::Results, 7);
         let whole = fs::read(&path).unwrap();
         for length in 0..whole.len() {
             fs::write(&path, &whole[..length]).unwrap();
-            assert_eq!(cache.get(Kind::LruResults, 7), None, "cut at {length}");
+            assert_eq!(cache.get(Kind::Results, 7), None, "cut at {length}");
             let mut damaged = whole.clone();
             damaged[length] ^= 1;
             fs::write(&path, damaged).unwrap();
-            assert_eq!(cache.get(Kind::LruResults, 7), None, "damaged at {length}");
+            assert_eq!(cache.get(Kind::Results, 7), None, "damaged at {length}");
         }
     }
 
@@ -286,8 +286,8 @@ mod tests {
     fn a_folder_that_cannot_be_written_is_no_error() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let cache = DiskCache::new(file.path());
-        cache.put(Kind::LruResults, 1, b"few");
-        assert_eq!(cache.get(Kind::LruResults, 1), None);
+        cache.put(Kind::Results, 1, b"few");
+        assert_eq!(cache.get(Kind::Results, 1), None);
         assert!(cache.prepare(Kind::Store, 1).is_err());
     }
 }

@@ -1,7 +1,7 @@
-//! Answers that many runs need: each is computed once by a process, and kept between runs.
+//! Results that many runs need: a process computes each once, and keeps it for later runs.
 //!
-//! They lie in the cache folder; those used last are held in memory as well. Of several
-//! processes with one cache folder two may compute the same answer.
+//! They lie in the cache folder, and those of this process in memory as well. Two processes
+//! with one cache folder may compute the same result.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,133 +16,99 @@ use super::times::waited;
 use super::{DiskCache, Kind};
 use crate::RunError;
 
-/// Bytes that are held in memory: those that the cells of an hour need, by far.
+/// Bytes of results in memory; the cells of an hour need far less.
 const MAX_BYTES_IN_MEMORY: usize = 64 << 20;
 
-/// The build of the program: what another one has kept is not taken for this one's.
+/// The build of the program, which is part of every key.
 pub(crate) const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("GPUMODEL_BUILD"));
 
-/// Answers by their questions, and profiles of code.
+/// Results by key, and profiles of code.
 #[derive(Debug)]
 pub(crate) struct ResultCache {
-    held: Mutex<LruResults>,
-    cache: DiskCache,
+    memory: Mutex<MemoryCache>,
+    disk: DiskCache,
     profiles: Profiles,
 }
 
 impl ResultCache {
-    /// What is kept in the folder `cache`.
+    /// The results in the folder `cache`.
     pub(crate) fn new(cache: &Path) -> Self {
-        let (held, profiles) =
-            (Mutex::new(LruResults::new(MAX_BYTES_IN_MEMORY)), Profiles::new(cache));
-        Self { held, cache: DiskCache::new(cache), profiles }
+        let (disk, profiles) = (DiskCache::new(cache), Profiles::new(cache));
+        Self { memory: Mutex::default(), disk, profiles }
     }
 
-    /// The profiles of the same folder.
+    /// The profiles in the same folder.
     pub(crate) fn profiles(&self) -> Profiles {
         self.profiles.clone()
     }
 
-    /// The answer to the question that `words` are. Where it is not known, `work` computes it;
-    /// another thread that asks meanwhile waits, so `work` must not wait for others.
-    pub(crate) fn find<T: Serialize + DeserializeOwned>(
+    /// The result under the key of `key_parts`, computed by `work` if it is not known. Other
+    /// threads that need it wait meanwhile, so `work` must not wait for them.
+    pub(crate) fn get_or_compute<T: Serialize + DeserializeOwned>(
         &self,
         key_parts: &[String],
         work: impl FnOnce() -> Result<T, RunError>,
     ) -> Result<T, RunError> {
         let key = key(key_parts);
-        let slot = lock(&self.held).slot(key);
+        let slot = lock(&self.memory).slot(key);
         let mut text = waited(|| lock(&slot));
-        if let Some(answer) = text.as_ref().and_then(|text| serde_json::from_str(text).ok()) {
-            return Ok(answer);
+        if let Some(result) = text.as_ref().and_then(|text| serde_json::from_str(text).ok()) {
+            return Ok(result);
         }
-        let found = match self.cache.get_json(Kind::LruResults, key) {
-            Some(answer) => Ok(answer),
-            None => work().inspect(|answer| self.cache.put_json(Kind::LruResults, key, answer)),
+        let result = match self.disk.get_json(Kind::Results, key) {
+            Some(result) => result,
+            None => work().inspect(|result| self.disk.put_json(Kind::Results, key, result))?,
         };
-        *text = found.as_ref().ok().and_then(|answer| serde_json::to_string(answer).ok());
-        let bytes = text.as_ref().map(String::len);
+        *text = serde_json::to_string(&result).ok();
+        let bytes = text.as_ref().map_or(0, String::len);
         drop(text);
-        lock(&self.held).put(key, bytes);
-        found
+        lock(&self.memory).add(bytes);
+        Ok(result)
     }
 }
 
-/// The number that stands for `words` in this build.
+/// The hash of `key_parts` and this build.
 pub(crate) fn key(key_parts: &[String]) -> u128 {
     key_of(BUILD, key_parts)
 }
 
-/// What another build called it.
+/// The hash of `key_parts` and another build.
 pub(crate) fn key_of(build: &str, key_parts: &[String]) -> u128 {
     let mut text = String::from(build);
-    for word in key_parts {
-        // Lengths keep words apart.
-        text += &format!("\n{} {word}", word.len());
+    for part in key_parts {
+        // Their lengths separate the parts.
+        text += &format!("\n{} {part}", part.len());
     }
     xxh3_128(text.as_bytes())
 }
 
-/// What a thread that panicked has left is whole: values are put there at once.
+/// Locks a value that is whole even after a panic: it is only set at once.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An answer as JSON, once it is there; whoever finds it out has it locked.
-pub(crate) type Slot = Arc<Mutex<Option<String>>>;
+/// A result as JSON; locked while it is computed.
+type Slot = Arc<Mutex<Option<String>>>;
 
-/// Answers by the numbers of their questions.
-#[derive(Debug)]
-pub(crate) struct LruResults {
-    slots: BTreeMap<u128, Entry>,
-    most_bytes: usize,
-    bytes: usize,
-    /// Counts uses.
-    now: u64,
-}
-
+/// Results in memory.
 #[derive(Debug, Default)]
-struct Entry {
-    slot: Slot,
-    /// 0: there is no answer yet.
+struct MemoryCache {
+    slots: BTreeMap<u128, Slot>,
     bytes: usize,
-    /// When it was used last.
-    used: u64,
 }
 
-impl LruResults {
-    /// None, and at most so many bytes of them.
-    pub(crate) fn new(most_bytes: usize) -> Self {
-        Self { slots: BTreeMap::new(), most_bytes, bytes: 0, now: 0 }
+impl MemoryCache {
+    fn slot(&mut self, key: u128) -> Slot {
+        Arc::clone(self.slots.entry(key).or_default())
     }
 
-    /// Where the answer to the question `key` is, or will be.
-    pub(crate) fn slot(&mut self, key: u128) -> Slot {
-        self.now += 1;
-        let entry = self.slots.entry(key).or_default();
-        entry.used = self.now;
-        Arc::clone(&entry.slot)
-    }
-
-    /// The answer to `key` has come and has so many bytes; `None`: it has not. Where all
-    /// are more than the bound, those that nobody used for longest go; who has their
-    /// places keeps them.
-    pub(crate) fn put(&mut self, key: u128, bytes: Option<usize>) {
-        let Some(entry) = self.slots.get_mut(&key) else { return };
-        let Some(bytes) = bytes else {
-            self.bytes -= entry.bytes;
-            self.slots.remove(&key);
-            return;
-        };
-        self.bytes = self.bytes - entry.bytes + bytes;
-        entry.bytes = bytes;
-        while self.bytes > self.most_bytes {
-            let there = self.slots.iter().filter(|(_, entry)| entry.bytes > 0);
-            let Some(oldest) = there.min_by_key(|(_, entry)| entry.used).map(|(&key, _)| key)
-            else {
-                return;
-            };
-            self.bytes -= self.slots.remove(&oldest).map_or(0, |entry| entry.bytes);
+    /// Counts a new result. Beyond the bound all results are dropped from memory, but for
+    /// those that are being computed.
+    fn add(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        if self.bytes > MAX_BYTES_IN_MEMORY {
+            self.slots.retain(|_, slot| slot.try_lock().map_or(true, |text| text.is_none()));
+            self.bytes = 0;
         }
     }
 }
@@ -152,10 +118,10 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use super::{LruResults, ResultCache, key};
+    use super::{MAX_BYTES_IN_MEMORY, MemoryCache, ResultCache, key};
 
     #[test]
-    fn a_question_is_worked_on_once_also_by_those_who_come_later() {
+    fn a_result_is_computed_once_and_found_by_later_runs() {
         let cache = tempfile::tempdir().unwrap();
         let asked = AtomicU32::new(0);
         let key_parts = [String::from("how long"), String::from("a")];
@@ -164,7 +130,7 @@ mod tests {
                 asked.fetch_add(1, Ordering::Relaxed);
                 Ok((0.1 + 0.2, vec![u64::MAX]))
             };
-            results.find(&key_parts, work).unwrap()
+            results.get_or_compute(&key_parts, work).unwrap()
         };
         let results = ResultCache::new(cache.path());
         std::thread::scope(|scope| {
@@ -177,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_kept_apart() {
+    fn parts_of_a_key_are_separate() {
         let of = |key_parts: &[&str]| {
             key(&key_parts.iter().map(ToString::to_string).collect::<Vec<_>>())
         };
@@ -186,21 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn those_used_last_are_held_within_the_bound() {
-        let mut answers = LruResults::new(100);
-        let held = |answers: &LruResults| answers.slots.keys().copied().collect::<Vec<_>>();
-        let working = answers.slot(9);
+    fn memory_is_bounded_and_keeps_what_is_being_computed() {
+        let mut memory = MemoryCache::default();
+        let working = memory.slot(9);
         for key in 0..4 {
-            answers.slot(key);
-            answers.put(key, Some(30));
-            answers.slot(0);
+            *memory.slot(key).lock().unwrap() = Some(String::from("5"));
+            memory.add(MAX_BYTES_IN_MEMORY / 3);
         }
-        assert_eq!(held(&answers), [0, 2, 3, 9], "1 was not used since; nobody knows 9 yet");
-        assert!(Arc::ptr_eq(&working, &answers.slot(9)));
-        answers.put(9, Some(500));
-        assert_eq!((held(&answers), answers.bytes), (vec![], 0), "too large for all");
-        answers.slot(5);
-        answers.put(5, None);
-        assert_eq!(held(&answers), [], "no answer, no place");
+        assert!(memory.slots.keys().eq(&[9]), "{:?}", memory.slots.keys());
+        assert!(Arc::ptr_eq(&working, &memory.slot(9)));
     }
 }

@@ -1,4 +1,4 @@
-//! How long cells and applications alone took, as the cache folder knows it: for estimates.
+//! Times of cells and solo runs: measured, and kept in the cache folder for estimates.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -7,53 +7,53 @@ use std::time::{Duration, Instant};
 use super::results::key;
 use super::{DiskCache, Kind};
 
-/// What is known.
+/// The times in a cache folder.
 #[derive(Debug)]
 pub(crate) struct RunTimes(DiskCache);
 
 impl RunTimes {
-    /// What the folder `cache` knows.
+    /// The times in the folder `cache`.
     pub(crate) fn new(cache: &Path) -> Self {
         Self(DiskCache::new(cache))
     }
 
-    /// Adds what the work called `name` took one thread. The longest time counts: another run
-    /// found answers in the cache folder.
+    /// Adds the time that the work `name` took one thread. The longest time counts: shorter runs
+    /// found results in the cache folder.
     pub(crate) fn add(&self, name: &str, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         if self.micros(name).is_none_or(|known| known < micros) {
-            self.0.put(Kind::Times, number(name), &micros.to_le_bytes());
+            self.0.put(Kind::Times, time_key(name), &micros.to_le_bytes());
         }
     }
 
-    /// Microseconds that the work called `name` took one thread, where that is known.
+    /// Microseconds that the work `name` took one thread, if it was measured.
     pub(crate) fn micros(&self, name: &str) -> Option<u64> {
-        let bytes = self.0.get(Kind::Times, number(name))?;
+        let bytes = self.0.get(Kind::Times, time_key(name))?;
         Some(u64::from_le_bytes(bytes.try_into().ok()?))
     }
 }
 
-fn number(name: &str) -> u128 {
+fn time_key(name: &str) -> u128 {
     key(&[String::from("time"), name.to_owned()])
 }
 
 thread_local! {
-    /// Time since the piece began that is not its own.
+    /// Time of nested work since the current work began.
     static OTHERS: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
-/// Runs `work`, and says how long it took. A thread of the pool that waits takes other
-/// work: pieces that are measured themselves do not count.
+/// Runs `work` and measures its time, without nested measured work: a thread of the pool that
+/// waits runs other work meanwhile.
 pub(crate) fn measured<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let outer = OTHERS.replace(Duration::ZERO);
     let begin = Instant::now();
-    let found = work();
+    let result = work();
     let whole = begin.elapsed();
     let inner = OTHERS.replace(outer.saturating_add(whole));
-    (found, whole.saturating_sub(inner))
+    (result, whole.saturating_sub(inner))
 }
 
-/// Runs `wait`, which does not count as the work of whoever waits.
+/// Runs `wait`, whose time does not count as work.
 pub(crate) fn waited<T>(wait: impl FnOnce() -> T) -> T {
     measured(wait).0
 }
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_do_on_the_thread_does_not_count() {
+    fn nested_work_does_not_count() {
         let long = Duration::from_millis(200);
         let (((), own), outer) = measured(|| {
             waited(|| sleep(long));

@@ -1,4 +1,4 @@
-//! Applications together under every scheme that was asked for.
+//! Co-runs: all applications together under every requested scheme.
 
 mod record;
 pub(crate) mod runner;
@@ -20,15 +20,15 @@ use crate::solo::SoloBaseline;
 use crate::{AnalyzeRequest, App, EndWhen, RunContext, RunError};
 use runner::MixRunner;
 
-/// A scheme with what it asked to have measured.
+/// A scheme with its probes.
 struct PreparedScheme {
     chosen: SchemeLabel,
     scheme: Box<dyn Scheme>,
     probes: Vec<Probe>,
 }
 
-/// Runs `apps` together under each scheme of the request, side by side on all
-/// threads; the rows are in the order of the schemes, whatever the threads.
+/// Runs `apps` together under each scheme of the request, in parallel on all threads. The
+/// rows are in the order of the schemes.
 pub(crate) fn coruns(
     ctx: &RunContext<'_>,
     request: &AnalyzeRequest,
@@ -40,7 +40,7 @@ pub(crate) fn coruns(
         store.map_err(RunError::from)
     });
     let feeds: Vec<StoreFeed<'_>> = feeds.collect::<Result<_, _>>()?;
-    // Windows, limits and probes: nobody knows how much is run.
+    // The length of windows, limits and probes is unknown.
     ctx.watch.running().begin_unknown();
     let baselines = baselines(ctx, request, apps, &feeds, solo)?;
     let targeted = request.until.when == EndWhen::Targets;
@@ -73,7 +73,7 @@ pub(crate) fn coruns(
     runs.into_iter().collect()
 }
 
-/// The applications alone over the work that the co-runs are about.
+/// The part of each solo run that the co-runs are compared with.
 fn baselines(
     ctx: &RunContext<'_>,
     request: &AnalyzeRequest,
@@ -90,16 +90,17 @@ fn baselines(
         .zip(solo)
         .with_max_len(1)
         .map(|((app, feed), row)| {
-            // The window may hold the whole run, which is known.
-            let known = (1..=window).contains(&row.cycles) && !row.is_sampled();
-            let known = known.then(|| Ok(SoloBaseline::whole(row)));
-            known.unwrap_or_else(|| SoloBaseline::within(ctx, app, feed, window))
+            // A run that ends within the window is known.
+            if (1..=window).contains(&row.cycles) && !row.is_sampled() {
+                return Ok(SoloBaseline::whole(row));
+            }
+            SoloBaseline::within(ctx, app, feed, window)
         })
         .collect();
     runs.into_iter().collect()
 }
 
-/// Refuses targets that are reached before anything is done.
+/// Refuses targets below one instruction.
 fn check_targets(
     ctx: &RunContext<'_>,
     request: &AnalyzeRequest,
@@ -128,8 +129,8 @@ fn prepare(
     request.schemes.iter().map(prepare).collect()
 }
 
-/// Answers what the schemes asked, each question once; those that race do so
-/// within their scheme.
+/// Runs the probes of all schemes, equal ones once; probes that race do so within their
+/// scheme.
 fn probe_results(
     runner: &MixRunner<'_>,
     prepared: &[PreparedScheme],

@@ -1,4 +1,4 @@
-//! From a co-run of the machine to its record.
+//! The record of a co-run.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::record::utilization::HeldResources;
 use crate::record::{energy, utilization};
 use crate::solo::threads;
 
-/// What an application may have done of its target when it stops, before the run says so.
+/// Progress beyond this multiple of the target is noted.
 const MAX_OVERSHOOT: f64 = 1.1;
 
 impl MixRunner<'_> {
@@ -62,16 +62,16 @@ impl MixRunner<'_> {
         run
     }
 
-    /// Says which applications had gone far beyond their targets when that was seen: the
-    /// IPC of each is that of all it did, the one alone is that of the window.
+    /// Notes on applications that went far beyond their targets before the next check: their IPC
+    /// covers all they executed, the solo IPC only the window.
     fn overshoot_notes(&self, outcome: &Outcome) -> Vec<String> {
         let far = |(app, &target): (usize, &Option<f64>)| {
             let (ended, target) = (&outcome.apps[app], target?);
             let far = ended.finished && ended.runs == 0 && ended.progress > MAX_OVERSHOOT * target;
             far.then(|| {
                 format!(
-                    "{}: executed {:.0} warp instructions before it was seen that its target of \
-                     {target:.0} was reached (64 cycles or more lie between two looks): its \
+                    "{}: executed {:.0} warp instructions before the check that its target of \
+                     {target:.0} was reached (checks are 64 cycles or more apart): its \
                      progress is overstated; a longer --window compares better",
                     self.facts.apps[app].name, ended.progress
                 )
@@ -80,7 +80,7 @@ impl MixRunner<'_> {
         self.targets.iter().enumerate().filter_map(far).collect()
     }
 
-    /// What resident CTAs held.
+    /// The registers and shared memory of resident CTAs over time.
     fn held(&self, outcome: &Outcome, decisions: &[Decision]) -> HeldResources {
         let plan = decisions.first().map(|decision| &decision.plan);
         let mut held = HeldResources::default();
@@ -116,7 +116,7 @@ impl MixRunner<'_> {
         }
     }
 
-    /// What was counted of an application, without what it was given.
+    /// The counts of an application, without its shares of the machine.
     fn app_counts(&self, app: usize, outcome: &Outcome) -> CoRunApp {
         let machine = &self.ctx.resolved.machine;
         let launches = self.mix.launches(app);
@@ -125,7 +125,7 @@ impl MixRunner<'_> {
         let ended = outcome.apps[app];
         let cycles = ended.cycles();
         let (warp_instructions, thread_instructions) = self.work(app, &ended, &counts);
-        let again = self.until.when == crate::ending::EndWhen::FirstRun;
+        let relaunches = self.until.when == crate::EndWhen::FirstRun;
         let schedulers = u32::from(machine.dispatch.sms) * machine.sm.schedulers;
         let feed = &self.mix.feeds[app];
         CoRunApp {
@@ -138,7 +138,7 @@ impl MixRunner<'_> {
             memory_only: (0..feed.programs().len()).any(|index| feed.memory_only(index)),
             warp_instructions,
             thread_instructions,
-            all_thread_instructions: if again { all.thread_instructions } else { 0 },
+            all_thread_instructions: if relaunches { all.thread_instructions } else { 0 },
             l1: record::cache(&counts.l1),
             l2: record::cache(&counts.l2),
             dram: record::dram(self.ctx, &counts, cycles),
@@ -148,8 +148,8 @@ impl MixRunner<'_> {
         }
     }
 
-    /// Warp and thread instructions of the reported run: those of the trace where it
-    /// came to its end, else by the issue slots that they took.
+    /// Warp and thread instructions of the reported run: those of the trace if it finished, else
+    /// its progress.
     pub(crate) fn work(
         &self,
         app: usize,
@@ -171,7 +171,7 @@ impl MixRunner<'_> {
         (warps, threads)
     }
 
-    /// What it cost an application that channels were its own, if any ever were.
+    /// The cost of owned channels to an application, if any were owned.
     fn migration(&self, ended: &AppOutcome, decisions: &[Decision]) -> Option<MigrationRecord> {
         let memory = ended.memory;
         owned(decisions).then(|| MigrationRecord {
@@ -233,8 +233,8 @@ impl MixRunner<'_> {
     }
 }
 
-/// The plan without what the record says beside it; a quota that is the same on all
-/// SMs is one number. Forms as workers hold for the whole run: only the first says
+/// The plan without the fields that the record holds separately; a quota that is the same on
+/// all SMs becomes one number. Worker forms hold for the whole run: only the first plan has
 /// them.
 fn brief_plan(plan: &Plan, first: bool) -> serde_json::Value {
     let mut value = serde_json::to_value(plan).expect("a plan is plain data");
@@ -278,12 +278,12 @@ fn residency(outcome: &Outcome) -> Option<ResidencyRecord> {
     Some(ResidencyRecord { interval_cycles: residency.span, rows })
 }
 
-/// Whether channels were ever owned.
+/// Whether any plan gives applications channels.
 fn owned(decisions: &[Decision]) -> bool {
     decisions.iter().any(|decision| !decision.plan.channels().is_empty())
 }
 
-/// What had moved of an application up to the end.
+/// The pages of an application that moved during the run.
 fn moved_so_far(moved: &AppMoved) -> MovedSoFar {
     MovedSoFar {
         pages_moved: moved.pages,
@@ -292,7 +292,7 @@ fn moved_so_far(moved: &AppMoved) -> MovedSoFar {
     }
 }
 
-/// What has moved up to a decision, where channels are owned and anything has.
+/// The pages that moved up to a decision; empty if channels are not owned or no page moved.
 fn moved(view: &View) -> Vec<MovedSoFar> {
     let one = |app: &AppView| MovedSoFar {
         pages_moved: app.pages_moved,

@@ -1,4 +1,4 @@
-//! Applications on one machine, together: runs under a scheme or a fixed plan.
+//! Runs of applications together on one machine, under a scheme or a fixed plan.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use gpumodel_core::isa::Unit;
 use gpumodel_core::units::{AppId, Cycle, SECTOR_BYTES, to_u16};
 use gpumodel_feed::Mix;
 use gpumodel_policy::Scheme;
-use gpumodel_sim::{Cause, End, Gpu, KernelCounts, Load, MachineError, Outcome, Pause, Setup};
+use gpumodel_sim::{Cause, End, Gpu, KernelCounts, Load, MachineError, Outcome, Pause};
 
 use crate::{EndWhen, Ending, RunContext, RunError, scheme};
 
@@ -26,7 +26,7 @@ pub(crate) struct MixRunner<'a> {
 /// One decision of a scheme.
 pub(crate) struct Decision {
     pub(crate) cycle: Cycle,
-    /// What the scheme was shown; `None`: it began.
+    /// The view that the scheme got; `None` at the start.
     pub(crate) view: Option<Box<View>>,
     pub(crate) plan: Plan,
 }
@@ -46,14 +46,8 @@ impl<'a> MixRunner<'a> {
             relaunches: self.until.when == EndWhen::FirstRun,
             absent: !present.contains(&AppId(to_u16(app))),
         };
-        let setup = Setup {
-            machine: &self.ctx.resolved.machine,
-            standard: &self.ctx.memory.standard,
-            mapping: self.ctx.memory.map.clone(),
-            apps: (0..self.facts.apps.len()).map(load).collect(),
-            end,
-            part: None,
-        };
+        let loads = (0..self.facts.apps.len()).map(load).collect();
+        let setup = self.ctx.setup(&self.ctx.resolved.machine, loads, end);
         Gpu::new(setup, mix).map_err(|source| self.failed(source))
     }
 
@@ -61,9 +55,8 @@ impl<'a> MixRunner<'a> {
         RunError::Machine { app: self.names.clone(), source }
     }
 
-    /// Why a run under a scheme ended without a result: a scheme may give somebody nothing
-    /// while others begin anew, and decisions of another run may leave somebody waiting
-    /// for ever.
+    /// The error of a run under a scheme. A scheme may give an application nothing while others
+    /// relaunch, and replayed decisions may leave an application waiting forever.
     fn stopped(&self, scheme: &str, source: MachineError) -> RunError {
         let typed = scheme.to_owned();
         match source {
@@ -72,8 +65,8 @@ impl<'a> MixRunner<'a> {
             }
             MachineError::Stuck { .. } if scheme == scheme::REPLAY => {
                 let problem = String::from(
-                    "its decisions leave an application waiting for ever here: machine, arrivals \
-                     or end are not those of the record",
+                    "its decisions leave an application waiting forever here: machine, arrivals \
+                     or end differ from those of the record",
                 );
                 RunError::Replay { typed, problem }
             }
@@ -81,7 +74,7 @@ impl<'a> MixRunner<'a> {
         }
     }
 
-    /// The end that the run itself has.
+    /// The end of a run under a scheme.
     fn end(&self) -> End {
         End { first: self.until.when == EndWhen::First, at: self.until.cycles }
     }
@@ -90,7 +83,7 @@ impl<'a> MixRunner<'a> {
         self.facts.apps.iter().map(|app| app.app).collect()
     }
 
-    /// Runs all applications under a scheme that has got its probes.
+    /// Runs all applications under a scheme, with the results of its probes.
     pub(crate) fn run_scheme(
         &'a self,
         name: &str,
@@ -122,8 +115,8 @@ impl<'a> MixRunner<'a> {
         Ok((outcome, decisions))
     }
 
-    /// Who came to its end has executed its trace once, beside what was lost with
-    /// CTAs that started again.
+    /// Checks that each finished application has executed its trace once, without the
+    /// instructions of CTAs that were killed and restarted.
     fn check_instructions(&self, outcome: &Outcome) -> Result<(), RunError> {
         for (app, feed) in self.mix.feeds.iter().enumerate() {
             if outcome.apps[app].runs == 0 {
@@ -141,8 +134,8 @@ impl<'a> MixRunner<'a> {
         Ok(())
     }
 
-    /// Answers a probe as [`MixRunner::probe`], unless the answer is known. One that races
-    /// is about what its rivals took, so it is always run.
+    /// The result of a probe, from the cache or from [`MixRunner::probe`]. A racing probe always
+    /// runs: its result depends on the other probes.
     pub(crate) fn cached_probe(
         &'a self,
         probe: &Probe,
@@ -151,19 +144,19 @@ impl<'a> MixRunner<'a> {
         if probe.race {
             return self.probe(probe, best);
         }
-        let words = || {
+        let key_parts = || {
             let asked = serde_json::to_string(probe).expect("a probe is plain data");
             let stopped = format!("{} {:?}", self.until, self.targets);
-            let mut words = vec![String::from("probe"), asked, stopped];
+            let mut parts = vec![String::from("probe"), asked, stopped];
             for (app, feed) in self.facts.apps.iter().zip(&self.mix.feeds) {
-                words.push(format!("{} {} {:?}", app.name, app.arrival, feed.content()));
+                parts.push(format!("{} {} {:?}", app.name, app.arrival, feed.content()));
             }
-            words
+            parts
         };
-        self.ctx.cached(words, || self.probe(probe, best))
+        self.ctx.cached(key_parts, || self.probe(probe, best))
     }
 
-    /// Answers a probe. `best` is the shortest run so far of those that race.
+    /// Runs a probe. `best` is the length of the shortest racing run so far.
     pub(crate) fn probe(
         &'a self,
         probe: &Probe,
@@ -193,14 +186,14 @@ impl<'a> MixRunner<'a> {
         Ok(ProbeResult { cycles, apps: apps.collect::<Result<_, _>>()? })
     }
 
-    /// When the first of some applications arrives: windows begin there.
+    /// The first arrival of some applications, where windows begin.
     fn first_arrival(&self, apps: &[AppId]) -> Cycle {
         let arrivals = apps.iter().map(|app| self.facts.apps[app.index()].arrival);
         arrivals.min().unwrap_or(0)
     }
 
-    /// Single-precision operations in so many warp instructions of an application, at
-    /// its mean over all.
+    /// Single-precision operations in so many warp instructions of an application, at the mean
+    /// over its whole trace.
     fn flops(&self, app: usize, warp_instructions: u64) -> Result<f64, RunError> {
         let feed = self.mix.feeds[app];
         let flops = feed.flops()?;
@@ -235,7 +228,7 @@ impl<'a> MixRunner<'a> {
     }
 }
 
-/// The counts of several launches together.
+/// The summed counts of several launches.
 pub(crate) fn sums(launches: &[KernelCounts]) -> KernelCounts {
     let mut sums = KernelCounts::default();
     launches.iter().for_each(|launch| sums.join(launch));

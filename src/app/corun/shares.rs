@@ -1,4 +1,4 @@
-//! What plans gave an application: when it ended, and in the mean.
+//! The shares of the machine that plans gave an application, and where its time went.
 
 use gpumodel_core::contract::{KernelFacts, Plan, Share, Wake};
 use gpumodel_core::units::{AppId, Cycle, to_u16, to_u32, to_u64};
@@ -9,8 +9,8 @@ use super::MixRunner;
 use super::runner::Decision;
 
 impl MixRunner<'_> {
-    /// SMs, CTAs per SM and channels that an application had when it ended, or last
-    /// before nothing was left of it that could start.
+    /// SMs, CTAs per SM and channels of an application when it ended, or earlier if it had
+    /// released them because no CTA was left to start.
     pub(crate) fn share(
         &self,
         app: usize,
@@ -30,9 +30,9 @@ impl MixRunner<'_> {
         (self.sms(plan, id), most.into(), self.channels(plan, id))
     }
 
-    /// SMs and channels that plans gave an application, the mean over its reported run, in
-    /// which it has nothing while it waits; `None` where that has no length, or all take
-    /// turns. What the last one has beyond its share is not counted.
+    /// Mean SMs and channels of an application over its reported run; nothing counts while it
+    /// waits. `None` if the run has no length, or if applications take turns on the whole
+    /// machine.
     pub(crate) fn mean_share(
         &self,
         app: usize,
@@ -62,26 +62,26 @@ impl MixRunner<'_> {
         to_u64(sms.filter(|&sm| plan.quota(app, sm) > 0).count())
     }
 
-    /// Its channels: all, where nobody owns any.
+    /// Its channels: all, if no application owns any.
     fn channels(&self, plan: &Plan, app: AppId) -> u64 {
         let own = plan.channels().get(app.index());
         own.map_or(self.facts.channels, |own| to_u32(own.len())).into()
     }
 }
 
-/// True when a plan gives an application nothing.
+/// Whether a plan gives an application nothing.
 fn is_waiting(plan: &Plan, app: AppId) -> bool {
     matches!(plan.shares().get(app.index()), Some(Share::Waiting) | None)
 }
 
-/// Plans with the cycles from and up to which they are in force: one with a delay is
-/// once that is over, unless the scheme has decided anew meanwhile. The first is at once.
+/// Plans with the cycles in which they are in force. A plan with a delay takes effect after it,
+/// unless the scheme decided again before; the first plan takes effect at once.
 fn periods(decisions: &[Decision]) -> Vec<(Cycle, Cycle, &Plan)> {
     let next = decisions.iter().skip(1).map(Some).chain([None]);
     let all = decisions.iter().zip(next).enumerate();
     let effective = all.filter_map(|(index, (decision, next))| {
         let effect = decision.cycle.saturating_add(decision.plan.delay());
-        // A look that a plan has asked for comes when it is in force, or later.
+        // A wake that a plan requested comes when the plan is in force, or later.
         let last = |next: &Decision| match &next.view {
             Some(view) if matches!(view.wake, Wake::At(_)) => next.cycle,
             _ => next.cycle.saturating_sub(1),
@@ -95,7 +95,7 @@ fn periods(decisions: &[Decision]) -> Vec<(Cycle, Cycle, &Plan)> {
     effective.iter().zip(ends).map(|(&(from, plan), to)| (from, to, plan)).collect()
 }
 
-/// The plan that had taken effect before `cycle`.
+/// The plan in force just before `cycle`.
 fn in_force(decisions: &[Decision], cycle: Cycle) -> Option<&Plan> {
     let periods = periods(decisions);
     let begun = periods.iter().rposition(|span| span.0 < cycle).unwrap_or(0);
@@ -103,7 +103,7 @@ fn in_force(decisions: &[Decision], cycle: Cycle) -> Option<&Plan> {
 }
 
 impl MixRunner<'_> {
-    /// An application's launches in the form that they ran in.
+    /// The kernels of an application, in worker form if the plan sets one.
     pub(crate) fn formed(&self, app: usize, plan: Option<&Plan>) -> Vec<KernelFacts> {
         let kernels = &self.facts.apps[app].kernels;
         let form = plan.and_then(|plan| plan.workers(AppId(to_u16(app))));
@@ -111,7 +111,7 @@ impl MixRunner<'_> {
         formed.map_or_else(|| kernels.clone(), Iterator::collect)
     }
 
-    /// How an application's kernels ran as workers, if they did.
+    /// The worker form of an application's kernels, if the plan sets one.
     pub(crate) fn workers(
         &self,
         app: usize,
@@ -136,8 +136,8 @@ impl MixRunner<'_> {
         })
     }
 
-    /// Where an application's time went. Calls go out as soon as the launch before has
-    /// ended: what of them lies beside another wait counts as theirs.
+    /// The host's view of an application's time. A call starts when the previous launch ends, so
+    /// waiting time during a call counts as communication.
     pub(crate) fn host(
         &self,
         app: usize,

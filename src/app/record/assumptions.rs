@@ -1,5 +1,5 @@
-//! What a launch leans on: instructions of which the trace says less than the
-//! machine would have to know, counted from its code and its warps' paths.
+//! The assumptions of a launch: instructions for which the trace lacks information that the
+//! machine needs, counted from the code and the paths of its warps.
 
 use gpumodel_core::isa::{Effect, Instruction, Opcode, RegisterFile, Space, Unit};
 use gpumodel_core::units::to_usize;
@@ -9,7 +9,7 @@ use gpumodel_sim::Program;
 use gpumodel_sim::config::Machine;
 use gpumodel_trace::TraceError;
 
-/// One static instruction with all that decides what is open about it.
+/// A static instruction with its context.
 struct Line<'a> {
     instruction: &'a Instruction,
     opcode: &'a Opcode,
@@ -18,7 +18,7 @@ struct Line<'a> {
     machine: &'a Machine,
 }
 
-/// One thing that may be open.
+/// One kind of assumption.
 struct Row {
     what: &'static str,
     effect: &'static str,
@@ -33,7 +33,7 @@ const TABLE: &[Row] = &[
     },
     Row {
         what: "generic address",
-        effect: "told apart by the shared and local windows in the trace",
+        effect: "classified by the shared and local windows in the trace",
         applies: |line| line.is_generic() && line.has_windows(),
     },
     Row {
@@ -43,7 +43,7 @@ const TABLE: &[Row] = &[
     },
     Row {
         what: "constant load without an address",
-        effect: "takes a fixed time and looks no cache up",
+        effect: "takes a fixed time and accesses no cache",
         applies: |line| {
             line.opcode.effect == Effect::Load(Space::Constant) && !line.has_addresses()
         },
@@ -89,7 +89,7 @@ const TABLE: &[Row] = &[
     },
     Row {
         what: "atomic on global memory",
-        effect: "changes its sector in the L2; what atomics to one address cost is assumed",
+        effect: "changes its sector in the L2; the cost of atomics to one address is assumed",
         applies: |line| {
             matches!(
                 line.opcode.effect,
@@ -143,8 +143,7 @@ impl Line<'_> {
     }
 }
 
-/// Fills what the rows of all launches of `feed` lean on, and whether they are of
-/// accesses alone.
+/// Fills the assumptions of all launches of `feed`, and whether only their accesses are known.
 ///
 /// # Errors
 /// [`TraceError::Store`] when a block is damaged.
@@ -185,7 +184,7 @@ fn counts(program: &Program, executed: &[u64], machine: &Machine) -> Vec<u64> {
     counts
 }
 
-/// What a sample did not run.
+/// The CTAs that a sample did not run.
 fn left_out(row: &KernelRecord) -> Option<AssumptionRecord> {
     let sample = row.sample.as_ref().filter(|sample| sample.ctas_run < sample.ctas)?;
     let left = sample.ctas - sample.ctas_run;
@@ -194,10 +193,10 @@ fn left_out(row: &KernelRecord) -> Option<AssumptionRecord> {
     Some(record("CTA that no sample took", effect, instructions, row.warp_instructions))
 }
 
-/// That nothing but accesses is known.
+/// A launch from a log of accesses.
 fn of_log(row: &KernelRecord) -> Option<AssumptionRecord> {
     let all = row.warp_instructions;
-    let effect = "issued in the order of its warp, nothing waits for it: IPC is not modelled";
+    let effect = "issued in warp order; nothing waits for it: IPC is not modelled";
     (row.memory_only && all > 0)
         .then(|| record("access of a log without its code", effect, all, all))
 }
@@ -219,8 +218,8 @@ mod tests {
     /// One instruction: text, width, immediates, and whether it lists a predicate.
     type Typed = (&'static str, u8, &'static [i64], bool);
 
-    /// What a launch of these instructions, executed three times, leans on.
-    fn leans(lines: &[Typed], windows: u64) -> Vec<(&'static str, u64)> {
+    /// The assumptions of a launch of these instructions, executed three times.
+    fn assumed(lines: &[Typed], windows: u64) -> Vec<(&'static str, u64)> {
         let resolved = crate::models(None).unwrap().machine("rtx-2060", &[]).unwrap();
         let predicate = Register::new(RegisterFile::Predicate, 0).unwrap();
         let instruction = |(number, line): (usize, &Typed)| Instruction {
@@ -269,20 +268,20 @@ mod tests {
     ];
 
     #[test]
-    fn each_open_thing_is_found_and_counted_where_it_is_and_nowhere_else() {
+    fn each_assumption_is_counted_where_it_applies_and_nowhere_else() {
         for &(what, open, said) in CASES {
-            let found = leans(&[open, ("FADD", 0, &[], false)], 0);
+            let found = assumed(&[open, ("FADD", 0, &[], false)], 0);
             let row = found.iter().find(|(name, _)| name.starts_with(what));
             assert_eq!(row.map(|row| row.1), Some(3), "{what}: {found:?}");
-            let found = leans(&[said], 0);
+            let found = assumed(&[said], 0);
             assert!(!found.iter().any(|(name, _)| name.starts_with(what)), "{what}: {found:?}");
         }
     }
 
     #[test]
-    fn generic_addresses_with_windows_are_told_apart_and_waits_count_their_copies() {
-        assert_eq!(leans(&[("LD.E", 4, &[], false)], 1 << 24), [("generic address", 3)]);
-        let waits = |list: &'static [i64]| leans(&[("DEPBAR", 0, list, false)], 0);
+    fn generic_addresses_use_windows_and_waits_count_their_copies() {
+        assert_eq!(assumed(&[("LD.E", 4, &[], false)], 1 << 24), [("generic address", 3)]);
+        let waits = |list: &'static [i64]| assumed(&[("DEPBAR", 0, list, false)], 0);
         assert_eq!(waits(&[]).len(), 1, "{:?}", waits(&[]));
         assert!(waits(&[1]).is_empty());
     }

@@ -1,4 +1,4 @@
-//! Energy of a run from what the machine counted.
+//! The energy of a run, from the machine's counts.
 
 use gpumodel_core::units::Cycle;
 use gpumodel_report::results::EnergyRecord;
@@ -11,13 +11,12 @@ use crate::float;
 /// Joules in a picojoule.
 const PICO: f64 = 1e-12;
 
-/// Where the energy of a run of `cycles` went, all launches of `counts` together;
-/// `None` where the machine has no energy table.
+/// The energy of a run of `cycles`, by component, for all launches of `counts`; `None` if the
+/// machine has no energy table.
 ///
-/// Passes over shared memory are not counted by the machine: they are part of the
-/// instructions. A sector crosses the crossbar once, as a read's answer or a write's
-/// data; page walks begin at the L2 and cross nothing. A page that the memory copies
-/// itself takes the rows that were opened for it.
+/// Accesses to shared memory are part of the instructions. A sector crosses the crossbar once,
+/// as the reply of a read or the data of a write; page walks start at the L2 and do not cross
+/// it. A page that the memory copies itself takes the rows that were opened for it.
 pub(crate) fn spent<'a>(
     machine: &Machine,
     counts: impl Iterator<Item = &'a KernelCounts>,
@@ -44,7 +43,7 @@ pub(crate) fn spent<'a>(
     })
 }
 
-/// What takes energy, summed over launches.
+/// Counts of events that take energy, summed over launches.
 #[derive(Debug, Default)]
 struct Events {
     instructions: u64,

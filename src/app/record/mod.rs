@@ -1,4 +1,4 @@
-//! From the machine's counts to rows of a record.
+//! Turns the machine's counts into rows of a record.
 
 pub(crate) mod assumptions;
 pub(crate) mod energy;
@@ -101,7 +101,7 @@ pub(crate) fn app(
             *row.translation.get_or_insert_default() += counters;
         }
     }
-    row.launch_cycles = launching(&kernels);
+    row.launch_cycles = launch_only_cycles(&kernels);
     row.ipc = ratio(row.thread_instructions, cycles);
     row.dram.bandwidth_utilization = utilization(ctx, row.dram.bytes(), cycles);
     row.timeline = outcome.timeline.iter().map(interval).collect();
@@ -115,9 +115,8 @@ pub(crate) fn app(
     row
 }
 
-/// Cycles in which some launch was in its launch latency and no CTA of another
-/// one could run.
-fn launching(kernels: &[KernelRecord]) -> Cycle {
+/// Cycles in which a launch was in its launch latency and no CTA of another launch could run.
+fn launch_only_cycles(kernels: &[KernelRecord]) -> Cycle {
     let mut edges: Vec<(Cycle, i64, i64)> = Vec::with_capacity(3 * kernels.len());
     for kernel in kernels {
         let first_cta = kernel.start_cycle + kernel.launch_cycles;
@@ -138,7 +137,7 @@ fn launching(kernels: &[KernelRecord]) -> Cycle {
     sum
 }
 
-/// A part of a whole that may be nothing.
+/// `part` over `whole`; 0 where `whole` is 0.
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
@@ -203,13 +202,13 @@ pub(crate) fn dram(ctx: &RunContext<'_>, counts: &KernelCounts, cycles: Cycle) -
     }
 }
 
-/// Share of the peak bandwidth over `cycles`.
+/// Share of the peak DRAM bandwidth over `cycles`.
 fn utilization(ctx: &RunContext<'_>, bytes: u64, cycles: Cycle) -> f64 {
     let per_cycle = ctx.memory.peak_gb_per_s * 1000.0 / ctx.resolved.machine.clocks.core_mhz;
     ratio(bytes, cycles) / per_cycle
 }
 
-/// Shares of `slots` slot-cycles; what was not booked is idle.
+/// Shares of `slots` slot-cycles; slot-cycles without a cause are idle.
 pub(crate) fn stalls(stack: StallStack, slots: f64) -> BTreeMap<String, f64> {
     let stack = without_debt(stack);
     let booked: f64 = stack.iter().sum();
@@ -223,8 +222,8 @@ pub(crate) fn stalls(stack: StallStack, slots: f64) -> BTreeMap<String, f64> {
     Cause::ALL.into_iter().map(share).collect()
 }
 
-/// Schedulers move parts of cycles between issue and short waits, which may leave
-/// less than nothing of the latter: the other waits of running warps pay for it.
+/// Schedulers move fractions of cycles between issue and short waits, which may make the latter
+/// negative; the other waits of running warps are reduced instead.
 fn without_debt(mut stack: StallStack) -> StallStack {
     let mut debt = (-stack[Cause::ShortRaw as usize]).max(0.0);
     stack[Cause::ShortRaw as usize] += debt;
@@ -253,7 +252,7 @@ fn interval(sample: &Sample) -> Interval {
     }
 }
 
-/// Fills the rows of SMs, slices and channels.
+/// Fills the rows of SMs, L2 slices and channels.
 fn fill_parts(row: &mut AppRecord, machine: &Machine, outcome: &Outcome) {
     let slots = outcome.cycles as f64 * f64::from(machine.sm.schedulers);
     row.by_sm = outcome.sms.iter().map(|counts| sm(machine, counts, slots)).collect();
@@ -291,10 +290,10 @@ mod tests {
     use gpumodel_report::results::KernelRecord;
     use gpumodel_sim::KernelCounts;
 
-    use super::{Cause, launching, stalls};
+    use super::{Cause, launch_only_cycles, stalls};
 
     #[test]
-    fn no_cause_has_less_than_nothing_and_the_whole_stays() {
+    fn no_cause_is_negative_and_the_sum_stays() {
         let mut counts = KernelCounts { slot_cycles: 20.0, ..KernelCounts::default() };
         counts.stalls[Cause::Issued as usize] = 6.0;
         counts.stalls[Cause::ExecutionResource as usize] = 5.0;
@@ -311,10 +310,10 @@ mod tests {
     #[test]
     fn launch_latency_behind_a_running_kernel_is_not_counted() {
         let serial = [kernel(0, 100, 300), kernel(300, 100, 500)];
-        assert_eq!(launching(&serial), 200);
+        assert_eq!(launch_only_cycles(&serial), 200);
         let side_by_side = [kernel(0, 100, 300), kernel(0, 100, 400)];
-        assert_eq!(launching(&side_by_side), 100);
+        assert_eq!(launch_only_cycles(&side_by_side), 100);
         let hidden = [kernel(0, 100, 300), kernel(150, 100, 500)];
-        assert_eq!(launching(&hidden), 100);
+        assert_eq!(launch_only_cycles(&hidden), 100);
     }
 }

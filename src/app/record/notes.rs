@@ -1,5 +1,4 @@
-//! What a record's numbers lean on: assumptions that a run needed, each said
-//! once per application.
+//! The notes of a record: assumptions of its runs, once per application.
 
 use std::collections::BTreeMap;
 
@@ -10,35 +9,33 @@ use gpumodel_sim::config::Machine;
 
 use crate::{AnalyzeRequest, App, EndWhen, Ending};
 
-/// Launches that a window has to hold before targets of it are more than how fast a
-/// launch begins.
+/// A window of fewer launch latencies makes targets depend mostly on the latency.
 const LAUNCHES: Cycle = 10;
 
-/// The notes of one analysis, in order.
+/// The notes of one analysis, in order and each once.
 #[derive(Debug, Default)]
 pub(crate) struct Notes(Vec<String>);
 
 impl Notes {
-    /// Adds a sentence, once.
+    /// Adds a sentence unless it is there.
     pub(crate) fn add(&mut self, note: String) {
         if !self.0.contains(&note) {
             self.0.push(note);
         }
     }
 
-    /// Adds what was asked of co-runs where there are none.
+    /// Notes options of co-runs that are ignored because no scheme is named.
     pub(crate) fn of_request(&mut self, request: &AnalyzeRequest) {
         let until = request.until != Ending::default();
         let asked = until || request.window.is_some() || !request.arrivals.is_empty();
         if request.schemes.is_empty() && asked {
             self.add(String::from(
-                "no scheme was named, so nothing ran together: its end, window and arrivals \
-                 were not used",
+                "no scheme was named, so nothing ran together: end, window and arrivals were not used",
             ));
         }
     }
 
-    /// Adds that the window that sets targets is mostly the latency of launches.
+    /// Notes a window that is mostly launch latency.
     pub(crate) fn of_window(&mut self, request: &AnalyzeRequest, machine: &Machine) {
         let targeted = !request.schemes.is_empty() && request.until.when == EndWhen::Targets;
         let launch = machine.dispatch.kernel_launch_cycles;
@@ -53,7 +50,7 @@ impl Notes {
         }
     }
 
-    /// Adds what a run of `app` leant on.
+    /// Notes the assumptions of a run of `app`.
     pub(crate) fn of_run(
         &mut self,
         app: &App,
@@ -77,15 +74,15 @@ impl Notes {
         self.of_logs(name, feed);
         let generic: u64 = outcome.kernels.iter().map(|k| k.generic_accesses).sum();
         if generic > 0 {
-            self.add(format!("{name}: {generic} accesses through generic addresses, told apart by the trace's shared and local windows"));
+            self.add(format!("{name}: {generic} accesses through generic addresses, classified by the trace's shared and local windows"));
         }
         let barriers: u64 = outcome.kernels.iter().map(|k| k.assumed_barriers).sum();
         if barriers > 0 {
-            self.add(format!("{name}: {barriers} barrier instructions whose number or thread count the trace does not tell: with a count a barrier of its own, else the one of the whole CTA"));
+            self.add(format!("{name}: {barriers} barrier instructions without number or thread count in the trace: with a count each is a separate barrier, else that of the whole CTA"));
         }
         let waits: u64 = outcome.kernels.iter().map(|k| k.assumed_waits).sum();
         if waits > 0 {
-            self.add(format!("{name}: {waits} waits for asynchronous copies (DEPBAR) without an immediate: taken as waits for all"));
+            self.add(format!("{name}: {waits} waits for asynchronous copies (DEPBAR) without an immediate, modelled as waits for all"));
         }
         if machine.quirks.textures_are_latency {
             self.add(format!(
@@ -99,7 +96,7 @@ impl Notes {
         }
     }
 
-    /// Adds how many launches are known by their accesses alone.
+    /// Notes launches of which only the accesses are known.
     fn of_logs(&mut self, name: &str, feed: &StoreFeed<'_>) {
         let logs = (0..feed.programs().len()).filter(|&index| feed.memory_only(index)).count();
         if logs > 0 {

@@ -1,4 +1,4 @@
-//! How busy the units and stores of the SMs were, from what the machine counted.
+//! How busy the units and memories of the SMs were, from the machine's counts.
 
 use gpumodel_core::isa::Unit;
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u64};
@@ -8,7 +8,7 @@ use gpumodel_sim::{Cause, KernelCounts, Need, Outcome, Program, Sample};
 
 use crate::float;
 
-/// What resident CTAs held, summed over SMs and cycles.
+/// Resources of resident CTAs, summed over SMs and cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct HeldResources {
     /// Registers times cycles.
@@ -25,13 +25,12 @@ impl HeldResources {
     }
 }
 
-/// The shares of a run of `cycles`, all launches of `counts` together.
+/// The utilization over a run of `cycles`, for all launches of `counts`.
 ///
-/// A pipe is busy for the initiation interval of its unit with each warp
-/// instruction; of integer, single and half precision the busiest pipe stands for
-/// the ALU, since some machines run all three on one. The load/store path is busy
-/// with issue or with the sectors that its L1 looks up, whichever takes longer;
-/// waits for room further down do not count.
+/// A warp instruction occupies its pipe for the initiation interval of the unit. The ALU's
+/// utilization is that of the busiest of the integer, single and half precision pipes, since
+/// some machines run all three on one. The load/store path is busy with issue or with the
+/// sectors that the L1 looks up, whichever takes longer; back-pressure does not count.
 pub(crate) fn busy<'a>(
     machine: &Machine,
     counts: impl Iterator<Item = &'a KernelCounts>,
@@ -66,9 +65,9 @@ pub(crate) fn busy<'a>(
     }
 }
 
-/// The shares of a solo run. CTAs of launches that run at a time are told apart by
-/// how many each started per cycle.
-pub(crate) fn alone(
+/// The utilization of a solo run. Resident CTAs are divided between concurrent launches by the
+/// CTAs that each started per cycle.
+pub(crate) fn solo(
     machine: &Machine,
     programs: &[Program],
     outcome: &Outcome,
@@ -85,14 +84,14 @@ pub(crate) fn alone(
     busy(machine, outcome.kernels.iter(), held, outcome.cycles)
 }
 
-/// CTAs that a launch started within an interval, had it started them evenly.
+/// CTAs that a launch started within an interval, at an even rate.
 fn weight(launch: &KernelCounts, sample: &Sample) -> f64 {
     let overlap = launch.end.min(sample.end).saturating_sub(launch.first_cta.max(sample.start));
     let length = launch.end.saturating_sub(launch.first_cta).max(1);
     float(overlap) * float(launch.ctas_started) / float(to_u64(length))
 }
 
-/// How much of an SM `ctas` CTAs take that need `need` each and have `threads`.
+/// The shares of an SM that `ctas` CTAs take, each with `need` and `threads`.
 pub(crate) fn residence(machine: &Machine, need: &Need, threads: u64, ctas: u32) -> UnitShares {
     let part = |amount: u32, whole: u32| f64::from(amount) * f64::from(ctas) / f64::from(whole);
     let lanes = f64::from(machine.sm.max_warps) * 32.0;
@@ -108,8 +107,8 @@ pub(crate) fn residence(machine: &Machine, need: &Need, threads: u64, ctas: u32)
     .collect()
 }
 
-/// How busy units and memory were in the `cycles` of a launch; `peak_gb_per_s` is the
-/// DRAM's.
+/// The utilization of units and memory in the `cycles` of a launch; `peak_gb_per_s` is that of
+/// the DRAM.
 pub(crate) fn activity(
     machine: &Machine,
     counts: &KernelCounts,
@@ -143,10 +142,9 @@ pub(crate) fn activity(
     shares
 }
 
-/// Share of the issue slots from the first CTA to the last one's end in which an
-/// instruction issued at least. Bursts are fluids: where a slot takes two instructions,
-/// none are taken to issue in pairs, so that the true share lies between half of this
-/// and this.
+/// Share of the issue slots, from the first CTA to the end of the last, in which an instruction
+/// issued. If a slot takes two instructions, this assumes that none issue in pairs: the true
+/// share is between half of this and this.
 pub(crate) fn issue_slots(machine: &Machine, counts: &KernelCounts) -> f64 {
     let width = f64::from(machine.sm.issue_width.max(1));
     let issued = counts.stalls[Cause::Issued as usize] * width;
