@@ -1,4 +1,4 @@
-//! What a scheme may know before a run starts.
+//! The facts that schemes get before a run starts.
 
 use gpumodel_core::contract::{AppFacts, Facts, KernelFacts};
 use gpumodel_core::units::{AppId, Cycle, SECTOR_BYTES, WARP_LANES, to_u16};
@@ -50,8 +50,7 @@ pub(super) fn facts(ctx: &RunContext<'_>, apps: &[(&str, &StoreFeed<'_>, Cycle)]
     }
 }
 
-/// What an SM's port of the crossbar moves; where packets are not cut, a sector per
-/// cycle.
+/// Bandwidth of an SM's crossbar port; a sector per cycle if packets are not cut into flits.
 fn port_gb_per_s(machine: &Machine) -> f64 {
     let port = &machine.interconnect;
     let sector = u32::try_from(SECTOR_BYTES).expect("a sector has 32 bytes");
@@ -59,7 +58,7 @@ fn port_gb_per_s(machine: &Machine) -> f64 {
     f64::from(bytes) * machine.clocks.interconnect_mhz / 1000.0 / f64::from(port.sms_per_port)
 }
 
-/// The groups of channels that pages lie in, where they lie in some and not in all.
+/// The groups of channels between which pages are divided; empty if pages span all channels.
 fn channel_groups(machine: &Machine, memory: &Memory) -> Vec<Vec<u32>> {
     let pages = machine.translation.as_ref();
     let pages = pages.and_then(|spec| PageChannels::of(&memory.map, spec.page_bytes));
@@ -82,8 +81,7 @@ fn kernel(machine: &Machine, program: &Program, warp_instructions: u64) -> Kerne
     }
 }
 
-/// The machine's row of a record: name, hash and the peaks that follow from its
-/// description.
+/// The machine in a record: name, hash and the peak rates of its description.
 pub(super) fn peaks(resolved: &Resolved, memory: &Memory) -> MachineRecord {
     let machine = &resolved.machine;
     let slices = f64::from(machine.l2.slices * machine.l2.accesses_per_cycle);

@@ -1,10 +1,10 @@
-//! Numbers that follow from a seed alone.
+//! Random numbers for mixes and queues.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use gpumodel_core::units::{to_u64, to_usize};
 
-/// Numbers that follow from a seed alone.
+/// A sequence of random numbers that depends only on its seed.
 #[derive(Clone, Debug)]
 pub(super) struct Draws {
     seed: u64,
@@ -12,7 +12,7 @@ pub(super) struct Draws {
 }
 
 impl Draws {
-    /// Those of `seed`.
+    /// The sequence of `seed`.
     pub(super) fn new(seed: u64) -> Self {
         Self { seed, count: 0 }
     }

@@ -1,4 +1,8 @@
-//! The schemes by name, for those who list them and those who run them.
+//! The schemes by name, and `replay:`, which repeats the decisions of a record.
+//!
+//! On the same machine with the same applications and end, a replay has the recorded outcome:
+//! the decisions are all that a scheme does. On another machine with as many SMs it shows the
+//! effect of the same decisions there.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,18 +16,18 @@ use gpumodel_report::results::{Analysis, CoRun, DecisionRecord, RecordError};
 
 use crate::{AppName, RunError};
 
-/// One scheme as the command line lists it.
+/// A scheme as the command line lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemeRow {
     /// The name that `--scheme` takes.
     pub name: &'static str,
-    /// Where it is from.
+    /// The paper or system that it is from.
     pub paper: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
-    /// What may be set in `name:key=value`.
+    /// The parameters of `name:key=value`.
     pub parameters: Vec<ParameterRow>,
-    /// It says who of a queue runs with whom: it needs one.
+    /// It forms groups of a queue, so it needs one.
     pub queue: bool,
 }
 
@@ -32,15 +36,15 @@ pub struct SchemeRow {
 pub struct ParameterRow {
     /// The key.
     pub name: &'static str,
-    /// Its value when nothing is said.
+    /// The default value.
     pub default: String,
-    /// Which values it takes, in words.
+    /// The values that it takes, as text.
     pub takes: String,
-    /// What it does and where its default is from, in one line.
+    /// What it does and the source of its default, in one line.
     pub summary: &'static str,
 }
 
-/// Every scheme, in the order of the table of schemes, then those that need a queue.
+/// Every scheme: those for co-runs, then those for queues.
 #[must_use]
 pub fn schemes() -> Vec<SchemeRow> {
     let parameter = |parameter: &gpumodel_policy::Parameter| ParameterRow {
@@ -74,18 +78,18 @@ pub fn schemes() -> Vec<SchemeRow> {
     gpumodel_policy::TABLE.iter().map(row).chain(queues).collect()
 }
 
-/// A scheme as it was asked for.
+/// Name and parameters of a scheme, for the record.
 pub(super) struct SchemeLabel {
     pub(super) name: String,
     /// Its parameters, defaults included.
     pub(super) parameters: BTreeMap<String, String>,
 }
 
-/// The scheme that `typed` names, as `name` or `name:key=value:key=value`, for these
-/// applications.
+/// Parses `name` or `name:key=value:key=value` to a scheme for these applications.
 ///
 /// # Errors
-/// When there is none, it has no such parameter or value, or does not serve so many.
+/// When scheme, parameter or value is unknown, or the scheme needs another number of
+/// applications.
 pub(super) fn parse_scheme(
     typed: &str,
     apps: &[AppName],
@@ -110,21 +114,21 @@ pub(super) fn parse_scheme(
     Ok((SchemeLabel { name: choice.row().name.to_owned(), parameters }, choice.make()))
 }
 
-/// Its name in `--scheme`.
+/// The name of replays in `--scheme`.
 pub(crate) const REPLAY: &str = "replay";
 
-/// Plans in the order in which they were made.
+/// The scheme that repeats recorded plans, in order.
 #[derive(Clone, Debug)]
 struct Replay {
     plans: Vec<Value>,
     next: usize,
 }
 
-/// The scheme that `typed` names.
+/// Parses `replay:FILE.json[:run=N]`.
 ///
 /// # Errors
-/// [`RunError::Replay`] when there is no such record, no such co-run in it, or that is of
-/// other applications.
+/// [`RunError::Replay`] when the record or the co-run does not exist, or the applications
+/// differ.
 fn replayed(typed: &str, apps: &[AppName]) -> Result<(SchemeLabel, Box<dyn Scheme>), RunError> {
     let failed = |problem: String| RunError::Replay { typed: typed.to_owned(), problem };
     let rest = typed.split_once(':').map(|(_, rest)| rest).unwrap_or_default();
@@ -148,7 +152,7 @@ fn replayed(typed: &str, apps: &[AppName]) -> Result<(SchemeLabel, Box<dyn Schem
     let named: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();
     if recorded != named {
         let (recorded, named) = (recorded.join(", "), named.join(", "));
-        return Err(failed(format!("the record is of {recorded}; here are {named}")));
+        return Err(failed(format!("the record is of {recorded}, this run of {named}")));
     }
     let parameters = BTreeMap::from([
         (String::from("record"), path.to_owned()),
@@ -159,7 +163,7 @@ fn replayed(typed: &str, apps: &[AppName]) -> Result<(SchemeLabel, Box<dyn Schem
     Ok((SchemeLabel { name: REPLAY.to_owned(), parameters }, Box::new(replay)))
 }
 
-/// The plans of a co-run with what its record says only once.
+/// The plans of a co-run, completed with the fields that the record holds only once.
 fn plans(corun: &CoRun) -> Result<Vec<Value>, String> {
     let workers = corun.decisions.first().and_then(|first| first.plan.get("workers")).cloned();
     let plan = |decision: &DecisionRecord| {
@@ -180,7 +184,7 @@ fn plans(corun: &CoRun) -> Result<Vec<Value>, String> {
     corun.decisions.iter().map(plan).collect()
 }
 
-/// Whether a plan can be read, on a machine of whatever size.
+/// Checks that a plan can be read, whatever the size of the machine.
 fn readable(plan: &Value) -> Result<(), serde_json::Error> {
     let mut plan = plan.clone();
     if let Some(Value::Array(shares)) = plan.get_mut("shares") {
@@ -189,7 +193,7 @@ fn readable(plan: &Value) -> Result<(), serde_json::Error> {
     serde_json::from_value::<Plan>(plan).map(|_| ())
 }
 
-/// A share as a plan has it, of which a record shortens equal quotas to one number.
+/// A share in the form of a plan; a record shortens equal quotas to one number.
 fn share(share: &Value, sms: u16) -> Value {
     let quotas = match share {
         Value::Number(_) => vec![share.clone(); usize::from(sms)],
@@ -200,8 +204,8 @@ fn share(share: &Value, sms: u16) -> Value {
 }
 
 impl Replay {
-    /// The next plan; behind the last one this again. It wakes nobody at a cycle that
-    /// has passed: in a run that is not the recorded one that would be for ever.
+    /// The next plan; after the last one, that one again, without wakes at past cycles: in a run
+    /// that differs from the recorded one they would repeat forever.
     fn plan(&mut self, facts: &Facts, now: Cycle) -> Result<Plan, LawBroken> {
         let place = self.next.min(self.plans.len() - 1);
         self.next += 1;
@@ -215,7 +219,7 @@ impl Replay {
         if let Some(Value::Array(shares)) = value.get_mut("shares") {
             shares.iter_mut().for_each(|one| *one = share(one, facts.sms));
         }
-        let plan: Plan = serde_json::from_value(value).expect("it has been read before");
+        let plan: Plan = serde_json::from_value(value).expect("it was checked before");
         plan.checked(facts)
     }
 }

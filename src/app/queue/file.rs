@@ -17,7 +17,7 @@ use gpumodel_sim::config::{KeyLines, SpecError, plain};
 
 use super::Generate;
 use crate::AppName;
-use crate::error::{InvalidValue, at};
+use crate::error::{InvalidValue, location};
 
 /// The largest queue file that is read.
 const MAX_BYTES: u64 = 16 << 20;
@@ -75,7 +75,7 @@ pub enum QueueFileError {
     #[error(transparent)]
     Spec(Box<SpecError>),
     /// A value that no queue can have.
-    #[error("{}: {message}", at(path, *line))]
+    #[error("{}: {message}", location(path, *line))]
     Value {
         /// The file.
         path: PathBuf,
@@ -137,8 +137,9 @@ impl QueueFile {
         more: &[AppName],
     ) -> Result<Self, InvalidValue> {
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
-        let index =
-            |name: &String| at(path, lines.line(&InvalidValue::of("apps", "").within(name).keys));
+        let index = |name: &String| {
+            location(path, lines.line(&InvalidValue::of("apps", "").within(name).keys))
+        };
         let locations = raw.apps.keys().map(index).collect();
         let named = raw.apps.iter().map(|(name, source)| AppName::within(folder, name, source));
         let apps: Vec<AppName> = named.chain(more.iter().cloned()).collect();

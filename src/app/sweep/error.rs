@@ -9,7 +9,7 @@ use gpumodel_core::units::with_causes;
 use gpumodel_report::results::RecordError;
 use gpumodel_sim::config::SpecError;
 
-use crate::error::at;
+use crate::error::location;
 use crate::{RunError, SlurmError};
 
 /// Why a sweep or a merge was refused, or had to stop.
@@ -19,7 +19,7 @@ pub enum SweepError {
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// A value that no plan can have.
-    #[error("{}: {message}", at(path, *line))]
+    #[error("{}: {message}", location(path, *line))]
     Plan {
         /// The plan.
         path: PathBuf,
@@ -29,7 +29,7 @@ pub enum SweepError {
         message: String,
     },
     /// An application or a machine of the plan cannot be used.
-    #[error("{}: {key}", at(path, *line))]
+    #[error("{}: {key}", location(path, *line))]
     Part {
         /// The plan.
         path: PathBuf,
