@@ -1,14 +1,15 @@
-//! One memory channel alone: a request file in, commands and a record out.
+//! `dram`: runs a request file through one memory channel, to a command list and a record.
 
 pub(crate) mod requests;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 
+use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 use gpumodel_core::models::ModelFiles;
-use gpumodel_core::units::{to_u32, to_u64, to_usize};
+use gpumodel_core::units::{to_u32, to_u64};
 use gpumodel_report::results::DramRecord;
 use gpumodel_sim::config::{MemoryError, MemoryStandard, Refresh};
 use gpumodel_sim::dram::{Channel, ControllerOptions, Done, Issued, Request};
@@ -18,25 +19,25 @@ use requests::{Access, Requests};
 
 pub use requests::RequestFormat;
 
-/// Most clocks without a request where commands are listed: each refresh is one.
+/// The longest gap between requests if commands are listed, since each refresh is a line.
 const MAX_LISTED_GAP: u64 = 1 << 32;
 
-/// Clocks after which listed commands are written, so that memory holds few of them.
+/// Commands are written after so many clocks, to bound the memory that holds them.
 const WRITE_INTERVAL: u64 = 1 << 20;
 
 /// Why a channel could not be run.
 #[derive(Debug, Error)]
 pub enum DramError {
-    /// The memory standard or a `--set` word.
+    /// The memory standard or a `--set` option.
     #[error(transparent)]
     Memory(#[from] MemoryError),
     /// The request file.
     #[error(transparent)]
     Requests(#[from] RequestError),
-    /// A `--set` word that is no `KEY=VALUE`.
+    /// A `--set` option that is no `KEY=VALUE`.
     #[error("--set {word}: expected KEY=VALUE, as in --set act_clocks=2")]
     Override {
-        /// The word.
+        /// The option.
         word: String,
     },
     /// The command list could not be written.
@@ -44,7 +45,7 @@ pub enum DramError {
     Commands(#[source] io::Error),
 }
 
-/// One channel to run: a memory standard with what was changed in it.
+/// One channel to run: a memory standard with changed options and parameters.
 #[derive(Clone, Debug)]
 pub struct DramJob {
     standard: MemoryStandard,
@@ -54,7 +55,7 @@ pub struct DramJob {
 
 impl DramJob {
     /// The standard `spec` (a name or a file, see [`MemoryStandard::load`]) with
-    /// the `KEY=VALUE` words of `changes`: controller options and parameters.
+    /// the `KEY=VALUE` pairs of `changes`: controller options and parameters.
     ///
     /// # Errors
     /// Unknown standards and keys, values out of range.
@@ -93,8 +94,8 @@ impl DramJob {
     /// command to `commands` as CSV.
     ///
     /// # Errors
-    /// A request line that cannot be read, with its number, or that comes so late that
-    /// the refreshes until then are too many to list; a failing write.
+    /// A request line that is invalid, or so late that the refreshes before it are too many to
+    /// list; a failing write.
     pub fn run<'a>(
         &'a self,
         name: &str,
@@ -124,7 +125,7 @@ impl DramJob {
         let counters = run.channel.counters();
         let cycles = run.outstanding.last_done();
         let moved = (counters.reads + counters.writes) * to_u64(self.standard.bytes_per_access);
-        // Posted writes are done before they move: the channel ends later then.
+        // Posted writes are done before their data moves: the channel then ends later.
         let possible = self.standard.peak_bytes_per_clock() * cycles.max(run.idle_at) as f64;
         DramRecord {
             schema: DramRecord::SCHEMA.to_owned(),
@@ -149,23 +150,23 @@ impl DramJob {
     }
 }
 
-/// A channel with a source of requests in front of it.
+/// A channel in a run, with its outstanding requests.
 struct ChannelRun<'a> {
     standard: &'a MemoryStandard,
     channel: Channel,
     outstanding: OutstandingRequests,
     latencies: LatencyHistogram,
     commands: Option<&'a mut (dyn Write + 'a)>,
-    /// Clock at which the channel had nothing left to do.
+    /// Clock at which the channel became idle at the end.
     idle_at: u64,
-    /// Most clocks without a request, where commands are listed.
+    /// The longest allowed gap between requests.
     max_gap: u64,
     accesses: u64,
 }
 
 impl ChannelRun<'_> {
-    /// In each clock the controller acts, then all accesses that have arrived
-    /// are offered in order until one is refused; dead clocks are skipped.
+    /// In each clock the controller acts, then all accesses that have arrived are offered in
+    /// order until one is refused; clocks without events are skipped.
     fn run(&mut self, mut requests: Requests<impl BufRead>) -> Result<(), DramError> {
         if let Some(commands) = &mut self.commands {
             self.channel.keep_log();
@@ -206,12 +207,12 @@ impl ChannelRun<'_> {
         }
     }
 
-    /// Lets the channel act up to a clock, and writes its commands meanwhile.
+    /// Advances the channel to a clock, and writes its commands.
     fn advance(&mut self, (from, to): (u64, u64), done: &mut Vec<Done>) -> Result<(), DramError> {
         let stride = if self.commands.is_some() { WRITE_INTERVAL } else { u64::MAX };
         let mut at = from;
         loop {
-            // Nothing is sent before the next event, however far that is.
+            // No command is issued before the next event.
             let event = self.channel.next_event().unwrap_or(u64::MAX);
             at = to.min(at.saturating_add(stride).max(event));
             self.channel.advance(at, done);
@@ -226,7 +227,7 @@ impl ChannelRun<'_> {
         let token = self.outstanding.accept(clock, &access, &mut self.latencies);
         let request = Request { token, ..access.request() };
         let accepted = self.channel.push(clock, request);
-        debug_assert!(accepted, "there was room");
+        debug_assert!(accepted, "the channel had room");
         self.accesses += 1;
     }
 
@@ -254,14 +255,10 @@ fn write_command(standard: &MemoryStandard, issued: Issued, to: &mut dyn Write) 
     )
 }
 
-/// Latencies below this are counted in a table.
-const SHORT: u64 = 4096;
-
-/// A histogram of latencies in clocks, exact.
+/// A histogram of latencies in clocks.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LatencyHistogram {
-    short: Vec<u64>,
-    long: BTreeMap<u64, u64>,
+struct LatencyHistogram {
+    counts: FxHashMap<u64, u64>,
     count: u64,
     sum: u128,
 }
@@ -270,34 +267,29 @@ impl LatencyHistogram {
     fn add(&mut self, latency: u64) {
         self.count += 1;
         self.sum += u128::from(latency);
-        if latency < SHORT {
-            self.short.resize(self.short.len().max(to_usize(SHORT)), 0);
-            self.short[to_usize(latency)] += 1;
-        } else {
-            *self.long.entry(latency).or_insert(0) += 1;
-        }
+        *self.counts.entry(latency).or_default() += 1;
     }
 
-    /// Mean in clocks; 0 when nothing was read.
-    pub(crate) fn mean(&self) -> f64 {
+    /// Mean in clocks; 0 if nothing was read.
+    fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
     }
 
     /// The smallest latency that `percent` of all reads do not exceed.
-    pub(crate) fn percentile(&self, percent: u64) -> u64 {
+    fn percentile(&self, percent: u64) -> u64 {
         let rank = (u128::from(self.count) * u128::from(percent)).div_ceil(100);
-        let short = self.short.iter().enumerate().map(|(at, count)| (at as u64, *count));
-        let long = self.long.iter().map(|(latency, count)| (*latency, *count));
+        let mut sorted: Vec<(u64, u64)> = self.counts.iter().map(|(&at, &n)| (at, n)).collect();
+        sorted.sort_unstable();
         let mut seen = 0;
-        let found = short.chain(long).find(|(_, count)| {
+        let found = sorted.into_iter().find(|(_, count)| {
             seen += u128::from(*count);
-            seen >= rank && rank > 0
+            seen >= rank
         });
         found.map_or(0, |(latency, _)| latency)
     }
 }
 
-/// One request of which some accesses are still on their way.
+/// A request with accesses in flight.
 #[derive(Clone, Copy, Debug)]
 struct PendingRequest {
     accepted: u64,
@@ -306,9 +298,9 @@ struct PendingRequest {
     write: bool,
 }
 
-/// All requests on their way; tokens are slots of the table.
+/// All requests in flight; tokens are indices of the table.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct OutstandingRequests {
+struct OutstandingRequests {
     table: Vec<PendingRequest>,
     free: Vec<u32>,
     /// The request whose accesses are being accepted.
@@ -320,12 +312,7 @@ pub(crate) struct OutstandingRequests {
 
 impl OutstandingRequests {
     /// The token of an access that is accepted at `clock`.
-    pub(crate) fn accept(
-        &mut self,
-        clock: u64,
-        access: &Access,
-        into: &mut LatencyHistogram,
-    ) -> u32 {
+    fn accept(&mut self, clock: u64, access: &Access, into: &mut LatencyHistogram) -> u32 {
         if access.first {
             self.close(into);
         }
@@ -347,14 +334,14 @@ impl OutstandingRequests {
     }
 
     /// The open request has no further access.
-    pub(crate) fn close(&mut self, into: &mut LatencyHistogram) {
+    fn close(&mut self, into: &mut LatencyHistogram) {
         if let Some(slot) = self.open.take() {
             self.finish(slot, into);
         }
     }
 
     /// An access was served.
-    pub(crate) fn done(&mut self, done: Done, into: &mut LatencyHistogram) {
+    fn done(&mut self, done: Done, into: &mut LatencyHistogram) {
         let pending = &mut self.table[done.token as usize];
         pending.left -= 1;
         pending.last_done = pending.last_done.max(done.clock);
@@ -378,17 +365,17 @@ impl OutstandingRequests {
     }
 
     /// Requests so far.
-    pub(crate) fn requests(&self) -> u64 {
+    fn requests(&self) -> u64 {
         self.requests
     }
 
     /// Clock at which the last access was done.
-    pub(crate) fn last_done(&self) -> u64 {
+    fn last_done(&self) -> u64 {
         self.last_done
     }
 
     /// Clock of the last read's last data beat.
-    pub(crate) fn last_read_done(&self) -> u64 {
+    fn last_read_done(&self) -> u64 {
         self.last_read_done
     }
 }
@@ -398,7 +385,7 @@ mod tests {
     use super::LatencyHistogram;
 
     #[test]
-    fn percentiles_are_exact_on_both_sides_of_the_table() {
+    fn percentiles_are_exact() {
         let mut latencies = LatencyHistogram::default();
         for latency in 1..=100 {
             latencies.add(latency * 100);

@@ -1,4 +1,4 @@
-//! The request files of `gpumodel dram`, read line by line in bounded memory.
+//! Reads the request files of `gpumodel dram` line by line, in bounded memory.
 
 use std::io::{self, BufRead, Read};
 
@@ -11,13 +11,13 @@ use gpumodel_sim::dram::Request;
 /// Longest line, in bytes.
 const MAX_LINE_BYTES: u64 = 4096;
 
-/// Latest clock that a request may name: 13 days at 1 GHz.
+/// The latest clock of a request: 13 days at 1 GHz.
 const MAX_CLOCK: u64 = 1 << 50;
 
-/// Most bytes of one request.
+/// The most bytes of a request.
 const MAX_REQUEST_BYTES: u64 = 1 << 20;
 
-/// How the lines of a request file are written.
+/// The format of the lines of a request file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestFormat {
     /// `CYCLE ADDRESS R|W [BYTES]`.
@@ -29,24 +29,24 @@ pub enum RequestFormat {
 /// Why a request file could not be read.
 #[derive(Debug, Error)]
 pub enum RequestError {
-    /// The file system refused.
+    /// The file cannot be read.
     #[error("cannot read {name}")]
     Read {
         /// The file.
         name: String,
-        /// What the file system says.
+        /// Why.
         source: io::Error,
     },
-    /// A line that is no request.
+    /// An invalid line.
     #[error("{name}:{line}: expected {expected}, found {found}")]
     Line {
         /// The file.
         name: String,
         /// The line, from 1.
         line: u64,
-        /// What should stand there.
+        /// What was expected.
         expected: String,
-        /// What stands there.
+        /// What was found.
         found: String,
     },
 }
@@ -56,7 +56,7 @@ pub enum RequestError {
 pub(crate) struct Access {
     /// Arrival clock.
     pub(crate) clock: u64,
-    /// Writes; else reads.
+    /// Whether it writes.
     pub(crate) write: bool,
     /// The first access of its request.
     pub(crate) first: bool,
@@ -77,14 +77,14 @@ pub(crate) struct Requests<R> {
     name: String,
     file: R,
     format: RequestFormat,
-    /// How many of each part there are: pc, bg, bank, row, column.
+    /// Number of pseudo channels, bank groups, banks, rows and columns.
     limits: [u32; 5],
     access_bytes: u64,
     line: Vec<u8>,
     number: u64,
     /// The last request's ID and kind (coordinates).
     last: Option<(u64, bool)>,
-    /// Accesses of the last line that are still to come (address): the next one's number.
+    /// Further accesses of the last line (address): the next one's number and the end.
     rest: Option<(Access, u64, u64)>,
 }
 
@@ -169,15 +169,15 @@ impl<R: BufRead> Requests<R> {
         }
     }
 
-    /// The error for the last access read, where commands are listed and it comes more
-    /// than `most` clocks after all others were served.
+    /// The error for the last access read: if commands are listed, it comes more than `most`
+    /// clocks after all others were served.
     pub(crate) fn too_late(&self, most: u64) -> RequestError {
         RequestError::Line {
             name: self.name.clone(),
             line: self.number,
             expected: format!(
-                "a CYCLE within {most} of when the requests before are done, as every refresh \
-                 until then would be a line of the command list"
+                "a CYCLE within {most} clocks of the end of the requests before, since every \
+                 refresh until then would be a line of the command list"
             ),
             found: "a later one".to_owned(),
         }
@@ -197,7 +197,7 @@ impl<R: BufRead> Requests<R> {
         }
     }
 
-    /// How long a request is: one of no bytes is none.
+    /// The bytes of a request, at least 1.
     fn bytes(&self, fields: &mut Fields<'_>) -> Result<u64, RequestError> {
         let word = fields.next();
         let value = word.and_then(number).filter(|value| (1..=MAX_REQUEST_BYTES).contains(value));
@@ -221,7 +221,7 @@ impl<R: BufRead> Requests<R> {
         Ok(Access { clock, write, first, coordinates })
     }
 
-    /// `CYCLE ADDRESS R|W [BYTES]`: every access that the bytes touch.
+    /// `CYCLE ADDRESS R|W [BYTES]`: the first access of those that the bytes touch.
     fn address(&mut self, fields: &mut Fields<'_>) -> Result<Access, RequestError> {
         let clock = self.number(fields, "CYCLE", MAX_CLOCK)?;
         let address = self.number(fields, "ADDRESS", u64::MAX)?;
@@ -255,13 +255,13 @@ impl<R: BufRead> Requests<R> {
     }
 }
 
-/// The words of a line.
+/// The fields of a line.
 struct Fields<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Fields<'a> {
-    /// The first byte of the next word.
+    /// The first byte of the next field.
     fn peek(&mut self) -> Option<u8> {
         self.bytes = self.bytes.trim_ascii_start();
         self.bytes.first().copied()

@@ -1,4 +1,4 @@
-//! From the lives of a sample's CTAs to the launch: cycles and their interval.
+//! Estimates a launch's cycles, with an interval, from the lifetimes of a sample's CTAs.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
@@ -8,7 +8,7 @@ use gpumodel_sim::CtaSpan;
 use super::selection::Strata;
 use crate::float;
 
-/// How sure intervals are.
+/// The confidence of intervals.
 pub(super) const CONFIDENCE: f64 = 0.95;
 
 /// One run of a sample.
@@ -16,24 +16,23 @@ pub(super) const CONFIDENCE: f64 = 0.95;
 pub(super) struct Sampled {
     /// The CTAs that ran, in the order of their start.
     pub(super) chosen: Vec<u64>,
-    /// Their lives.
+    /// Their lifetimes.
     pub(super) spans: Vec<CtaSpan>,
     /// Cycles from the first CTA's start to the last one's end.
     pub(super) cycles: Cycle,
-    /// Reads of data, of sectors that CTAs outside the run bring.
+    /// Reads of sectors that CTAs outside the run bring.
     pub(super) outside_reads: u64,
 }
 
-/// What samples say of the whole launch.
+/// The estimate for the whole launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Estimate {
     /// Cycles from the first CTA's start to the last one's end.
     pub(super) cycles: f64,
-    /// Half of the interval's width over `cycles`; infinite when the samples are
-    /// too few to say.
+    /// Half of the interval's width over `cycles`; infinite if there are too few samples.
     pub(super) half_width: f64,
-    /// The same for when the last of all SMs ends, where they took CTAs as they
-    /// became free: further sets do not narrow it.
+    /// The same for the end of the last SM if SMs took further CTAs as they became free: more
+    /// sets do not narrow it.
     pub(super) tail: f64,
 }
 
@@ -41,12 +40,12 @@ impl Estimate {
     /// The estimate from runs of samples; `per_sm` CTAs are resident on an SM, and
     /// the whole machine has `times` as many SMs.
     ///
-    /// Cycles are those of the runs and by how much the last of all SMs ends after
-    /// the last of a part's, times the mean life of a CTA in the launch's mix of
-    /// strata over that in the sample's mix. The interval is Student's over batches
-    /// of as many CTAs as are resident on an SM: what a batch's lives are beside the
-    /// means of their strata, less what the sample leaves of the launch to chance.
-    /// Where SMs with equally many CTAs end apart, that is added as a variance.
+    /// Cycles are those of the runs, plus the expected difference between the last end of all
+    /// SMs and of a part's, times the mean lifetime of a CTA in the launch's mix of strata over
+    /// that in the sample's mix. The interval is Student's over batches of as many CTAs as are
+    /// resident on an SM: deviations of lifetimes from the means of their strata, with the
+    /// finite population correction. The spread of end times of SMs with equally many CTAs is
+    /// added as a variance.
     pub(super) fn of(strata: &Strata, runs: &[Sampled], per_sm: u32, times: f64) -> Self {
         let lifetimes = MeanLifetimes::of(strata, runs);
         let whole = lifetimes.mean(strata.sizes.iter().copied());
@@ -76,11 +75,11 @@ fn stratum(strata: &Strata, cta: u64) -> usize {
     to_usize(strata.of[to_usize(cta)])
 }
 
-/// Mean lives by stratum.
+/// Mean lifetimes by stratum.
 struct MeanLifetimes(Vec<f64>);
 
 impl MeanLifetimes {
-    /// A stratum without a CTA in any run lives as its instructions suggest.
+    /// A stratum without a CTA in any run gets a lifetime in proportion to its instructions.
     fn of(strata: &Strata, runs: &[Sampled]) -> Self {
         let mut sums = vec![(0.0, 0_u64); strata.sizes.len()];
         let (mut life, mut work) = (0.0, 0.0);
@@ -106,7 +105,7 @@ impl MeanLifetimes {
         Self(sums.iter().enumerate().map(mean).collect())
     }
 
-    /// The mean life in a mix of strata, at least one cycle.
+    /// The mean lifetime in a mix of strata, at least one cycle.
     fn mean(&self, counts: impl Iterator<Item = u64>) -> f64 {
         let (mut sum, mut all) = (0.0, 0.0);
         for (life, count) in self.0.iter().zip(counts) {
@@ -117,7 +116,7 @@ impl MeanLifetimes {
     }
 }
 
-/// Means over batches of what lives are beyond their strata's means.
+/// Means over batches of the deviations of lifetimes from their strata's means.
 fn batches(strata: &Strata, runs: &[Sampled], lifetimes: &MeanLifetimes, size: usize) -> Vec<f64> {
     let mut means = Vec::new();
     for run in runs {
@@ -156,18 +155,18 @@ fn deviation(values: &[f64]) -> f64 {
     (squares / float(to_u64(values.len() - 1))).sqrt()
 }
 
-/// When the SMs on which the launch's end depends have ended.
+/// The end times of the SMs on which the launch's end depends.
 struct EndTimes {
     sms: f64,
     /// Standard deviation in cycles.
     deviation: f64,
-    /// SMs took CTAs as they became free.
+    /// SMs took further CTAs as they became free.
     refilled: bool,
 }
 
 impl EndTimes {
-    /// Of all SMs where they took CTAs as they became free; where all CTAs were
-    /// resident at once, of those with the most.
+    /// Those of all SMs if they took further CTAs as they became free; if all CTAs were resident
+    /// at once, those of the SMs with the most CTAs.
     fn of(run: &Sampled, per_sm: u32) -> Self {
         let sms = run.spans.iter().map(|span| usize::from(span.sm) + 1).max().unwrap_or(0);
         let mut ends = vec![(0_u64, 0_u64); sms];
@@ -182,11 +181,11 @@ impl EndTimes {
         Self { sms: float(to_u64(last.len())), deviation: deviation(&last), refilled }
     }
 
-    /// By how many cycles the last of `times` as many SMs is expected to end later:
-    /// the expected largest of normal values, and of evenly strewn ones where SMs
-    /// took CTAs as they became free, for these end within a CTA's life.
+    /// Expected cycles by which the last of `times` as many SMs ends later: from the expected
+    /// largest of normal values, or of uniform ones if SMs took further CTAs as they became free,
+    /// since these end within a CTA's lifetime.
     fn extra_cycles(&self, times: f64) -> f64 {
-        let largest = if self.refilled { largest_even } else { largest };
+        let largest = if self.refilled { largest_uniform } else { largest };
         self.deviation * (largest(self.sms * times) - largest(self.sms))
     }
 }
@@ -198,26 +197,26 @@ fn largest(count: f64) -> f64 {
     normal.inverse_cdf((count.max(1.0) - 0.375) / (count.max(1.0) + 0.25))
 }
 
-/// The same of values strewn evenly over an interval.
-fn largest_even(count: f64) -> f64 {
+/// The same of values uniform over an interval.
+fn largest_uniform(count: f64) -> f64 {
     let count = count.max(1.0);
     12.0_f64.sqrt() * (count / (count + 1.0) - 0.5)
 }
 
-/// What a part of a machine does otherwise than the whole, over the cycles: half of
-/// an interval, beside what is left to chance. Fitted to seven launches on a GV100
-/// with 80 SMs, run on parts of five.
+/// The systematic error of a part of the machine, relative to the cycles: half of an interval,
+/// in addition to the sampling error. Fitted to seven launches on a GV100 with 80 SMs, run on
+/// parts of five.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bias {
-    /// Accesses that wait for a channel crowd on one of many as they cannot on one of
-    /// few; as many wait as before a server that is as busy.
+    /// Waiting accesses collide more on many channels than on few; as many wait as in front of
+    /// an equally busy server.
     pub(super) contention: f64,
 }
 
 impl Bias {
-    /// Of every launch: code that all SMs fetch at once, CTAs that keep pace.
+    /// For every launch: code that all SMs fetch at once, CTAs in lockstep.
     const ALWAYS: f64 = 0.02;
-    /// Per access that waits.
+    /// Per waiting access.
     const WAITING: f64 = 0.17;
 
     /// For a launch that takes the share `busy` of the DRAM's bandwidth.

@@ -1,12 +1,11 @@
-//! Who shares which sectors: one walk over the addresses of all launches.
+//! Which CTAs share sectors of the L2: one scan of the addresses of all launches.
 //!
-//! A sample sees fewer CTAs share a sector than the whole launch does, and would
-//! miss it too often. The walk (a few per cent of a run) counts for every sector
-//! which CTAs touch it. The touches that the L2 can join, those of CTAs that may
-//! be resident together or with less than the L2's capacity between them, are one
-//! *generation*: one miss in the whole machine. One of its touches, drawn by a
-//! hash, owns the miss; for samples without the owner the sector is presumed to hit.
-//! So a sample of a share of the CTAs gets that share of the misses.
+//! In a sample fewer CTAs share a sector than in the whole launch, so it would miss too often.
+//! The scan (a few per cent of a run) finds for every sector the CTAs that access it. Accesses
+//! that the L2 can merge, from CTAs that may be resident together or with less than the L2's
+//! capacity between them, are one *generation*: one miss in the whole machine. One of its
+//! accesses, drawn by a hash, owns the miss; in samples without the owner the sector is
+//! presumed to hit. So a sample of a share of the CTAs gets that share of the misses.
 
 use rustc_hash::FxHashMap;
 
@@ -17,65 +16,65 @@ use gpumodel_trace::{Cta, Store, TraceError};
 
 use super::selection::{Draw, SETS};
 
-/// Sectors of one page of the table.
-/// Pages that a walk keeps, about 3 KB each: launches over more than 640 MB run whole.
+/// The most pages of the table, about 3 KB each: launches over more than 640 MB run whole.
 const MAX_PAGES: usize = 160 << 10;
 
+/// Sectors of one page of the table.
 const PAGE_SECTORS: u64 = 128;
 
 /// Bytes of the windows of shared and local memory in generic addresses.
 const WINDOW_BYTES: u64 = 16 << 20;
 
-/// What is known of one sector.
+/// The accesses to one sector so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct SectorState {
-    /// Number of the CTA that touched it last, over all launches, from 1.
+    /// The last CTA that accessed it, numbered over all launches from 1.
     last: u32,
-    /// When, in touches over 16.
+    /// When, in accesses divided by 16.
     tick: u32,
-    /// Stretch in which its generation began, and the last that touched it.
+    /// The group of launches in which its generation began, and the last one that accessed it.
     first_group: u32,
     group: u32,
-    /// The owner's draw, and the owner's set.
+    /// The owner's hash and set.
     best: u32,
     owner: u8,
-    /// Sets that touched it in this stretch, a bit each.
+    /// Sets that accessed it in this group, a bit each.
     sets: u8,
-    /// It is among [`SharingScan::shared`].
+    /// It is in [`SharingScan::shared`].
     listed: bool,
 }
 
-/// What a stretch needs of the rest.
+/// Sectors in the L2 by accesses from outside a group of launches or a set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OutsideAccesses {
-    /// What earlier stretches left.
+    /// Those of earlier groups.
     pub(super) before: PresumedL2Hits,
-    /// By set: the same, and what CTAs outside the set bring.
+    /// By set: the same, and those of CTAs outside the set.
     pub(super) sets: [PresumedL2Hits; SETS],
 }
 
-/// The walk.
+/// The scan.
 #[derive(Debug)]
 pub(super) struct SharingScan {
     pages: FxHashMap<u64, Box<[SectorState; 128]>>,
-    /// Sectors that more than one CTA touched, in this stretch.
+    /// Sectors that more than one CTA accessed in this group.
     shared: Vec<u64>,
-    /// More pages were touched than it keeps.
+    /// Whether the table was full.
     overflows: bool,
     outside: OutsideAccesses,
     touches: u64,
     cta: u32,
     group: u32,
-    /// CTAs of the current launch that are resident together.
+    /// CTAs of the current launch that are resident at once.
     resident: u32,
-    /// Touches within which the L2 keeps a sector, over 16.
+    /// Accesses for which the L2 keeps a sector, divided by 16.
     kept: u32,
-    /// Sectors of a line of the L2.
+    /// Sectors per line of the L2.
     line: u64,
 }
 
 impl SharingScan {
-    /// A walk for an L2 of `lines` lines of `line` sectors.
+    /// A scan for an L2 of `lines` lines of `line` sectors.
     pub(super) fn new(lines: u64, line: u64) -> Self {
         Self {
             pages: FxHashMap::default(),
@@ -91,14 +90,12 @@ impl SharingScan {
         }
     }
 
-    /// True when more pages were touched than a walk keeps: what it says is not
-    /// the whole truth.
+    /// Whether the launches access more memory than the table covers: the result is incomplete.
     pub(super) fn overflows(&self) -> bool {
         self.overflows
     }
 
-    /// Walks over launch `kernel` of `store`, of which `draw` takes CTAs and
-    /// `resident` CTAs run at once.
+    /// Scans launch `kernel` of `store`, with the sets of `draw` and `resident` CTAs at once.
     ///
     /// # Errors
     /// [`TraceError::Store`] when a block is damaged.
@@ -165,8 +162,8 @@ impl SharingScan {
         let tick = u32::try_from(self.touches / 16).unwrap_or(u32::MAX);
         self.touches += 1;
         let (cta, group) = (*cta, *group);
-        // Sectors of a line that the same CTAs touch have the same owner.
-        let draw = mix(sector / self.line, cta);
+        // Sectors of a line that the same CTAs access have the same owner.
+        let draw = access_hash(sector / self.line, cta);
         let far = cta - state.last > self.resident && tick - state.tick > self.kept;
         if state.last == 0 || far {
             if state.listed {
@@ -194,7 +191,7 @@ impl SharingScan {
         state.sets |= u8::try_from((1_u32 << set) & 0xff).unwrap_or(0);
     }
 
-    /// Ends a stretch: what it needs of the rest.
+    /// Ends a group of launches and returns the accesses from outside it.
     pub(super) fn end_group(&mut self) -> OutsideAccesses {
         for sector in std::mem::take(&mut self.shared) {
             if let Some(page) = self.pages.get_mut(&(sector / PAGE_SECTORS)) {
@@ -210,7 +207,7 @@ impl SharingScan {
     }
 }
 
-/// Puts a sector's generation where it belongs.
+/// Records the generation of a sector for the sets that do not own its miss.
 fn record_generation(outside: &mut OutsideAccesses, sector: u64, state: &SectorState) {
     if state.first_group < state.group {
         outside.before.add(sector);
@@ -223,16 +220,16 @@ fn record_generation(outside: &mut OutsideAccesses, sector: u64, state: &SectorS
     }
 }
 
-/// A number drawn for the touch of a line.
-fn mix(line: u64, cta: u32) -> u32 {
+/// The hash of an access to a line.
+fn access_hash(line: u64, cta: u32) -> u32 {
     let mixed = (line ^ u64::from(cta) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     to_u32(mixed >> 32)
 }
 
-/// One instruction that goes through the L2.
+/// An instruction that accesses the L2.
 struct Step {
-    /// Instructions of the segment before it, behind the last such.
+    /// Instructions between the previous step and this one.
     before: u32,
     width: u64,
     generic: bool,
@@ -256,8 +253,8 @@ fn steps(program: &Program, segment: usize) -> Steps {
     steps
 }
 
-/// Whether addresses may be those of other CTAs too; `Some(true)`: where they are
-/// outside the windows.
+/// Whether other CTAs may access the same addresses; `Some(true)`: only addresses outside the
+/// windows.
 fn may_be_shared(effect: Effect) -> Option<bool> {
     match effect.space()? {
         Space::Global | Space::Texture => Some(false),

@@ -1,32 +1,31 @@
-//! `analyze --sample`: launches from a part of their CTAs on a part of the machine.
+//! `analyze --sample`: estimates launches from some of their CTAs on a part of the machine.
 //!
 //! # The method
-//! A launch's CTAs are grouped into *strata* by the paths of their warps. A *set*
-//! is a row of neighbouring SMs of the machine with the CTAs that these SMs would
-//! get; one is drawn of those whose mix of strata is nearest to the launch's.
-//! It runs, from the first wave to the last one, on a part of the machine with as
-//! many SMs as the set and L2 slices, channels and launch rate in proportion
-//! ([`scale`]; scale-model simulation, Liu et al., IEEE CAL 2022). What CTAs outside
-//! the set bring into the L2 is known from a walk over all addresses ([`census`]).
-//! From the lives of the set's CTAs follow the launch's cycles and their interval
-//! ([`estimate`]); when chance leaves more open than asked for, another set runs, and
-//! after the last one the launch runs whole. So does a launch that keeps the DRAM so
-//! busy that a part of its channels does not tell how requests crowd on all of them.
+//! A launch's CTAs are grouped into *strata* by the paths of their warps. A *set* is a row of
+//! neighbouring SMs with the CTAs that these SMs would get; one is drawn from those whose mix
+//! of strata is nearest to the launch's ([`selection`]). It runs, from the first wave to the
+//! last, on a part of the machine with as many SMs as the set, and L2 slices, channels and
+//! launch rate in proportion ([`scale`]; scale-model simulation, Liu et al., IEEE CAL 2022). A
+//! scan of all addresses finds what CTAs outside the set bring into the L2 ([`l2_sharing`]).
+//! The lifetimes of the set's CTAs give the launch's cycles and their interval ([`estimate`]).
+//! If the interval is wider than requested, another set runs; after the last set the launch
+//! runs whole. So does a launch that keeps the DRAM so busy that a part of its channels does
+//! not show the contention on all of them.
 //!
-//! # Why so
+//! # Alternatives that were tried
 //! * *The first waves on the whole machine, then extrapolation*: most launches have
-//!   fewer than 13 waves on a large GPU, many less than one: a tenth of the work is
-//!   not even the first wave, whose CTAs all start together with cold caches.
+//!   fewer than 13 waves on a large GPU, many less than one: a tenth of the work is less than
+//!   the first wave, whose CTAs all start together with cold caches.
 //! * *CTAs drawn one by one*: breaks what neighbours share in the L1 and L2 (a
 //!   stencil missed the L2 2.6 times as often). *One block of neighbours*: other
-//!   CTAs share an SM's L1 than in the whole (a matrix product 12 % L1 hits for
-//!   42 %). *Whole SMs with the census* keep both.
+//!   CTAs share an SM's L1 than in the whole (a matrix product had 12 % L1 hits instead of
+//!   42 %). *Whole SMs with the scan* keep both.
 //! * *SMs drawn one by one* lose a part of what neighbours share (on a GV100 a matrix
 //!   product 6 % too fast, a Walsh transform 4 %; in a row 1 % each).
-//! * *Sectors that others bring come only after a miss*: which CTA of many asks first
-//!   is not known. The first of the set waiting for the whole miss made the matrix
-//!   product 8 % too slow, for half of it 2 to 5 %, for none 1 % too fast; for as long
-//!   as requests of two SMs lay apart, with SMs drawn one by one, 6 % too fast.
+//! * *A miss for the first access to a sector that others bring*: it is unknown which CTA
+//!   accesses it first. A whole miss made the matrix product 8 % too slow, half a miss 2 to
+//!   5 %, none 1 % too fast; the time between requests of two SMs, with SMs drawn one by one,
+//!   6 % too fast.
 //! * *Other ways to fold channels*: without the turn by row, or neighbouring channels
 //!   into one, a Sobol sequence was 14 and 13 % too fast where it was 10 %.
 //! * *Larger parts, and the trend over them*: an eighth, a quarter and a half of the
@@ -35,8 +34,8 @@
 //! * *A part of the machine*: contention, waves and the tail are as in the whole;
 //!   and a part is cheaper than its share of the work.
 //!
-//! What it does not see: atomics that meet in one place, address translation, and
-//! streams side by side. Such launches run whole, and so do small ones.
+//! Not modelled: contention of atomics, address translation, and concurrent streams. Such
+//! launches run whole, and so do small ones.
 
 mod estimate;
 mod l2_sharing;
@@ -63,15 +62,15 @@ use runner::{LaunchResult, Runner};
 use scale::Scale;
 use selection::Choice;
 
-/// Launches that run together: one sampled one, or neighbours that run whole.
+/// Launches that run together: one that is sampled, or neighbours that run whole.
 #[derive(Clone, Debug)]
 struct LaunchGroup {
     launches: Range<usize>,
     sampled: bool,
 }
 
-/// Runs `app` by samples under `plan`. `None` when no launch of it can be sampled:
-/// it is to run whole, and the reason is among the notes.
+/// Runs samples of `app` under `plan`. `None` if no launch can be sampled: it must run whole,
+/// and the notes say why.
 ///
 /// # Errors
 /// [`RunError`] when the trace is damaged or the machine cannot run it.
@@ -112,7 +111,7 @@ pub(super) fn sampled(
     join(ctx, app, feed, results, notes).map(Some)
 }
 
-/// The part of the machine, or why there is none.
+/// The part of the machine, or why no part will do.
 fn part(ctx: &RunContext<'_>, feed: &StoreFeed<'_>) -> Result<Scale, &'static str> {
     let machine = &ctx.resolved.machine;
     let streams = feed.programs().windows(2).any(|p| p[0].launch.stream != p[1].launch.stream);
@@ -126,7 +125,7 @@ fn part(ctx: &RunContext<'_>, feed: &StoreFeed<'_>) -> Result<Scale, &'static st
         .ok_or("no part of the machine has its SMs and channels in proportion")
 }
 
-/// Says which launches run whole.
+/// Notes which launches run whole, and why.
 fn reasons(app: &App, choices: &[Choice], notes: &mut Notes) {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for choice in choices {
@@ -152,8 +151,8 @@ fn groups(choices: &[Choice]) -> Vec<LaunchGroup> {
     found
 }
 
-/// Walks over all launches: what each stretch needs of the rest; `None` when they
-/// touch more memory than is kept track of.
+/// Scans all launches for the accesses outside each group's sets; `None` if they touch more
+/// memory than the scan covers.
 fn scan_launches(
     ctx: &RunContext<'_>,
     feed: &StoreFeed<'_>,
@@ -183,7 +182,7 @@ fn scan_launches(
     Ok(Some(outside))
 }
 
-/// The row of the application: its stretches one after the other.
+/// The record of the application: its groups one after the other.
 fn join(
     ctx: &RunContext<'_>,
     app: &App,
@@ -198,7 +197,7 @@ fn join(
         let offset = if outcome.cycles == 0 { 0 } else { outcome.cycles + gap };
         for LaunchResult { mut counts, sample, fallback } in group {
             if let Some(fallback) = fallback {
-                let words = fallback.words();
+                let words = fallback.text();
                 notes.add(format!("{}: samples of a launch {words}: it ran whole", app.name));
             }
             shift(&mut counts, offset);
@@ -227,22 +226,22 @@ fn shift(counts: &mut KernelCounts, by: Cycle) {
     counts.end += by;
 }
 
-/// What `--sample` asks for.
+/// The options of sampling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SampleRequest {
-    /// Half of the interval's width over the cycles, above 0 and below 1: sets of
-    /// CTAs run until it is reached.
+    /// Half of the interval's width over the cycles, above 0 and below 1: sets of CTAs run until
+    /// it is reached.
     pub half_width: f64,
     /// Launches of fewer warp instructions run whole.
     pub fewest_instructions: u64,
 }
 
 impl SampleRequest {
-    /// Within 3 %: the sampling error that the interval must not exceed.
+    /// The default half width: 3 %.
     pub const HALF_WIDTH: f64 = 0.03;
 
-    /// What runs whole in a second or two: there is little to save, and of so short
-    /// a launch most is its beginning and its end.
+    /// Shorter launches run whole within a second or two, and consist mostly of their start and
+    /// end.
     pub const FEWEST_INSTRUCTIONS: u64 = 8_000_000;
 
     /// Samples until the interval is `half_width` of the cycles to either side.

@@ -1,4 +1,4 @@
-//! Running stretches of launches: samples of one, or several whole.
+//! Runs groups of launches: samples of one, or several whole.
 
 use std::ops::Range;
 
@@ -15,26 +15,25 @@ use super::{OutsideAccesses, Scale};
 use crate::memory::Memory;
 use crate::{App, RunContext, RunError, float};
 
-/// A launch runs whole when what crowds on its channels may be more than this many
-/// times the half-width asked for.
+/// A launch runs whole if the error from contention on its channels may exceed this many times
+/// the requested half width.
 const MAX_CONTENTION: f64 = 5.0;
 
-/// A launch runs whole when others bring more than this share of what it reads from
-/// the L2. A matrix product, of which 72 to 75 % of the reads are such, came out 0.5
-/// to 21 % too fast on parts of three machines; a stencil with 27 to 33 % was within
-/// 5 %.
+/// A launch runs whole if CTAs outside the sample bring more than this share of its L2 reads. A
+/// matrix product with 72 to 75 % of such reads was 0.5 to 21 % too fast on parts of three
+/// machines; a stencil with 27 to 33 % was within 5 %.
 const MAX_SHARED: f64 = 0.6;
 
-/// What a launch left; times from the start of its stretch on.
+/// The result of a launch; times count from the start of its group.
 #[derive(Debug)]
 pub(super) struct LaunchResult {
     pub(super) counts: KernelCounts,
     pub(super) sample: Option<SampleRecord>,
-    /// Why no sample was enough.
+    /// Why it ran whole after samples.
     pub(super) fallback: Option<FallbackReason>,
 }
 
-/// What all stretches share.
+/// The context of all groups.
 #[derive(Clone, Copy)]
 pub(super) struct Runner<'a> {
     pub(super) ctx: &'a RunContext<'a>,
@@ -42,12 +41,12 @@ pub(super) struct Runner<'a> {
     pub(super) feed: &'a StoreFeed<'a>,
     pub(super) plan: &'a Plan,
     pub(super) scale: &'a Scale,
-    /// The half-width that an interval may have, over the cycles.
+    /// The largest half width of an interval, relative to the cycles.
     pub(super) target: f64,
 }
 
 impl Runner<'_> {
-    /// The launches at `places`, whole, on the whole machine.
+    /// Runs `launches` whole, on the whole machine.
     pub(super) fn whole(
         &self,
         launches: Range<usize>,
@@ -66,8 +65,8 @@ impl Runner<'_> {
         Ok(rows.collect())
     }
 
-    /// The launch at `place` by samples, one set after the other until the interval
-    /// is tight; whole when it never is, or the memory is too busy for a part to tell.
+    /// Runs samples of a launch, one set after the other, until the interval is narrow enough;
+    /// runs it whole if it never is, or if a part of the machine is not representative.
     pub(super) fn sample(
         &self,
         index: usize,
@@ -107,7 +106,7 @@ impl Runner<'_> {
         Ok(whole)
     }
 
-    /// The share of the part's DRAM bandwidth that `runs` took, which counted `sum`.
+    /// The share of the part's DRAM bandwidth that `runs`, with the counts `sum`, took.
     fn busy(&self, sum: &KernelCounts, runs: &[Sampled]) -> f64 {
         let machine = &self.ctx.resolved.machine;
         let cycles: Cycle = runs.iter().map(|run| run.cycles).sum();
@@ -117,7 +116,7 @@ impl Runner<'_> {
         bytes / (float(cycles.max(1)) * peak * share)
     }
 
-    /// One set of CTAs on the machine's part.
+    /// Runs one set of CTAs on the part of the machine.
     fn one(
         &self,
         index: usize,
@@ -158,7 +157,7 @@ impl Runner<'_> {
         Gpu::new(setup, feed).and_then(|gpu| gpu.run(self.plan, &mut watch)).map_err(failed)
     }
 
-    /// The launch from the sums of its samples.
+    /// Extrapolates the launch from the sums of its samples.
     fn extrapolated(
         &self,
         index: usize,
@@ -187,7 +186,7 @@ impl Runner<'_> {
         LaunchResult { counts, sample: Some(sample), fallback: None }
     }
 
-    /// The sample's row of a launch that ran whole after all, in `cycles`.
+    /// The sample record of a launch that ran whole, in `cycles`.
     fn exact(&self, index: usize, sampling: &Sampling, cycles: Cycle) -> SampleRecord {
         let machine = &self.ctx.resolved.machine;
         let ctas = self.feed.programs()[index].ctas;
@@ -206,8 +205,8 @@ impl Runner<'_> {
     }
 }
 
-/// What keeps `runs`, which counted `sum`, from telling the whole; [`FallbackReason::Wide`]
-/// when only their interval may.
+/// Why `runs`, with the counts `sum`, do not represent the launch; [`FallbackReason::Wide`] if
+/// only their interval is too wide.
 fn fallback_reason(
     bias: &Bias,
     sum: &KernelCounts,
@@ -233,25 +232,25 @@ fn rounded(cycles: f64) -> Cycle {
     cycles.max(0.0).round() as Cycle
 }
 
-/// The reason.
+/// Why a launch ran whole although it was sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FallbackReason {
-    /// The interval stayed wider than asked for.
+    /// The interval stayed too wide.
     Wide,
-    /// Requests may crowd on the machine's channels as they do not on a part's.
+    /// Contention on the machine's channels does not show on a part's.
     Contention,
-    /// CTAs on other SMs bring most of what is read from the L2: on a part it is
-    /// simply there, on the whole machine everybody waits for it together.
+    /// CTAs on other SMs bring most of the L2 reads: on a part they hit at once, on the whole
+    /// machine all SMs wait for them together.
     Shared,
 }
 
 impl FallbackReason {
-    /// In words, of the samples.
-    pub(super) fn words(self) -> &'static str {
+    /// The reason as text, of the samples.
+    pub(super) fn text(self) -> &'static str {
         match self {
-            Self::Wide => "left a wider interval than asked for",
-            Self::Contention => "do not tell how requests crowd on the channels of a busy DRAM",
-            Self::Shared => "do not tell how long SMs wait for data that they read together",
+            Self::Wide => "left a wider interval than requested",
+            Self::Contention => "do not show the contention on the channels of a busy DRAM",
+            Self::Shared => "do not show how long SMs wait for shared data",
         }
     }
 }

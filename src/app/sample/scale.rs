@@ -5,29 +5,29 @@ use gpumodel_sim::config::Machine;
 
 use crate::memory::Memory;
 
-/// How far the part's SMs per channel may be from the machine's.
+/// The largest relative deviation of SMs per channel from the machine's.
 const MISMATCH: f64 = 0.03;
 
-/// Fewest SMs of a part: an interval needs more than one to compare.
+/// The fewest SMs of a part: an interval needs more than one.
 const MIN_SMS: u32 = 2;
 
-/// A machine with fewer SMs, L2 slices and channels, all in proportion: each SM
-/// finds as much of the memory system as in the whole machine.
+/// A machine with fewer SMs, L2 slices and channels, all in proportion: each SM has as large a
+/// share of the memory system as in the whole machine.
 #[derive(Clone, Debug)]
 pub(super) struct Scale {
     /// The part.
     pub(super) machine: Machine,
-    /// Its memory; addresses lie as in the whole, folded onto fewer channels.
+    /// Its memory: the address map of the whole, folded onto fewer channels.
     pub(super) memory: Memory,
     /// SMs of the whole machine.
     pub(super) whole_sms: u32,
-    /// Cycles from one CTA's hand-out to the next.
+    /// Cycles between two dispatches of CTAs.
     pub(super) cta_interval: Cycle,
 }
 
 impl Scale {
-    /// The smallest part of `machine` that keeps its proportions; `None` when there
-    /// is none of at most half.
+    /// The smallest part of `machine` that keeps its proportions; `None` if there is none of at
+    /// most half the SMs.
     pub(super) fn of(machine: &Machine, memory: &Memory) -> Option<Self> {
         let (channels, sms) = (machine.dram.channels, u32::from(machine.dispatch.sms));
         let parts = (1..=channels / 2).filter(|kept| channels.is_multiple_of(*kept));

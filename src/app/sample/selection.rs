@@ -1,4 +1,4 @@
-//! Which CTAs of a launch a sample takes.
+//! Selects what a sample runs: launches, sets of SMs, and CTAs by strata of equal work.
 
 use std::collections::BTreeMap;
 
@@ -11,29 +11,29 @@ use gpumodel_trace::{Store, TraceError};
 use super::Scale;
 use crate::SampleRequest;
 
-/// Sets of SMs that may be drawn for one launch, one after the other.
+/// The most sets of SMs that are drawn for one launch.
 pub(super) const SETS: usize = 4;
 
-/// A row of SMs is near to the whole launch when it is at most so many times as far
-/// from it as the nearest.
+/// A row of SMs is near to the whole launch if its distance is at most so many times that of
+/// the nearest row.
 const NEAR: f64 = 1.25;
 
-/// The sample of a launch: sets of SMs of the whole machine. A set takes the CTAs
-/// that these SMs would get when CTAs go round robin.
+/// Sets of SMs of the whole machine, drawn for a launch. A set takes the CTAs that its SMs
+/// would get in round-robin order.
 #[derive(Clone, Debug)]
 pub(super) struct Draw {
-    /// By SM of the whole machine: the set it is in; [`SETS`] for none.
+    /// By SM of the whole machine: its set; [`SETS`] for none.
     set_of: Vec<u8>,
     /// Sets drawn.
     pub(super) sets: usize,
 }
 
 impl Draw {
-    /// Draws sets of `part` SMs out of `whole`, ports of `port` SMs together. The
-    /// sets are disjoint, and each is a row of neighbours among what is left: CTAs
-    /// that share lines and rows of memory are neighbours, and so are the SMs on which
-    /// they run. From a drawn place on it is the first of which the CTAs are about as
-    /// like the launch's in number per SM, strata and instructions as those of any row.
+    /// Draws disjoint sets of `part` SMs out of `whole`, in whole ports of `port` SMs. Each set
+    /// is a row of neighbours among the free SMs, since CTAs that share lines and rows of memory
+    /// run on neighbouring SMs. From a random SM on, it is the first row whose CTAs are nearly
+    /// as similar to the launch's, in number per SM, strata and instructions, as those of the
+    /// most similar row.
     pub(super) fn new(strata: &Strata, whole: u32, part: u32, port: u32, seed: u64) -> Self {
         let (whole, part, port) = (to_usize(whole), to_usize(part), to_usize(port.max(1)));
         let mix = SmLoads::of_sms(strata, whole);
@@ -63,7 +63,7 @@ impl Draw {
         Self { set_of, sets }
     }
 
-    /// The set that takes the CTA `ordinal`; [`SETS`] for none.
+    /// The set of the CTA `ordinal`; [`SETS`] for none.
     #[inline]
     pub(super) fn set(&self, ordinal: u64) -> u8 {
         self.set_of[to_usize(ordinal % to_u64(self.set_of.len()))]
@@ -79,7 +79,7 @@ fn byte(set: usize) -> u8 {
     u8::try_from(set).expect("there are few sets")
 }
 
-/// What each SM would get.
+/// The CTAs and instructions that each SM would get.
 struct SmLoads {
     /// By SM: CTAs by stratum, then all CTAs, then instructions.
     by_sm: Vec<Vec<f64>>,
@@ -103,8 +103,8 @@ impl SmLoads {
         Self { by_sm, mean }
     }
 
-    /// How far the mean over `sms` is from the mean over all: summed over columns,
-    /// in CTAs per SM.
+    /// Distance of the mean over `sms` from the mean over all SMs: summed over columns, in CTAs
+    /// per SM.
     fn distance(&self, sms: impl Iterator<Item = usize>) -> f64 {
         let mut sums = vec![0.0; self.mean.len()];
         let mut count = 0.0;
@@ -116,7 +116,7 @@ impl SmLoads {
     }
 }
 
-/// A small generator (`SplitMix64`, Steele et al. 2014).
+/// The `SplitMix64` generator (Steele et al. 2014).
 struct SplitMix64(u64);
 
 impl SplitMix64 {
@@ -132,13 +132,13 @@ impl SplitMix64 {
     }
 }
 
-/// A shape of fewer than one CTA in this many is rare: it is put together with
-/// others of about as many instructions.
+/// A shape of fewer than one CTA in this many is rare: it shares a stratum with rare shapes of
+/// about as many instructions.
 const RARE: usize = 64;
 
-/// CTAs whose warps take the same paths are one stratum; those with rare paths are
-/// strata by their number of instructions. Where all CTAs are resident at once,
-/// those on SMs with one CTA more than others are strata of their own.
+/// CTAs whose warps take the same paths are one stratum; those with rare paths are grouped by
+/// their number of instructions. If all CTAs are resident at once, those on SMs with one more
+/// CTA than others are separate strata.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Strata {
     /// By CTA in store order: its stratum.
@@ -149,7 +149,7 @@ pub(super) struct Strata {
     pub(super) sizes: Vec<u64>,
 }
 
-/// What tells strata apart.
+/// Identifies a stratum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Shape(u64),
@@ -219,7 +219,7 @@ impl Strata {
 /// The class of a CTA with a rare path.
 fn rare(work: u64) -> Key {
     let exponent = work.max(1).ilog2();
-    // The three bits behind the leading one.
+    // The three bits after the leading one.
     let eighth = if exponent >= 3 { work >> (exponent - 3) & 7 } else { 0 };
     Key::Work(exponent * 8 + to_u32(eighth))
 }
@@ -233,17 +233,17 @@ pub(super) struct Sampling {
     pub(super) per_sm: u32,
 }
 
-/// What becomes of a launch.
+/// How a launch runs.
 #[derive(Debug)]
 pub(super) enum Choice {
-    /// It runs whole, for this reason.
+    /// Whole, for this reason.
     Whole(&'static str),
-    /// Samples of it run.
+    /// By samples.
     Sample(Box<Sampling>),
 }
 
 impl Choice {
-    /// The choice for the launch at `place` of `feed`. `wish` is what is asked of the sample.
+    /// The choice for the launch at `index` of `feed`.
     ///
     /// # Errors
     /// [`TraceError::Store`] when a block is damaged.
@@ -259,10 +259,10 @@ impl Choice {
             return Ok(Self::Whole("fewer CTAs than SMs"));
         }
         if feed.warp_instructions(index) < request.fewest_instructions {
-            return Ok(Self::Whole("too few instructions to be worth it"));
+            return Ok(Self::Whole("too few instructions to be worth sampling"));
         }
         if has_global_atomics(program) {
-            return Ok(Self::Whole("atomics may meet in one place, which no part of them shows"));
+            return Ok(Self::Whole("contention of atomics does not show in a part of them"));
         }
         let sms = u64::from(scale.whole_sms);
         let fits = u64::from(Need::of(&program.launch, &scale.machine).fits(&scale.machine).0);
@@ -271,7 +271,7 @@ impl Choice {
         let draw = Draw::new(&strata, scale.whole_sms, scale.sms(), port, seed);
         let per_sm = u32::try_from(fits.min(strata.ctas().div_ceil(sms))).unwrap_or(u32::MAX);
         if tail_excess(&strata, &draw, per_sm, scale.whole_sms) > request.half_width {
-            return Ok(Self::Whole("single CTAs are so long that no sample tells the end"));
+            return Ok(Self::Whole("single CTAs are so long that no sample predicts the end"));
         }
         Ok(Self::Sample(Box::new(Sampling { strata, draw, per_sm })))
     }
@@ -287,7 +287,7 @@ fn has_global_atomics(program: &Program) -> bool {
     })
 }
 
-/// By which share of the run a CTA that is in no set may end later than those in one.
+/// The share of the run by which a CTA outside all sets may end later than those in one.
 fn tail_excess(strata: &Strata, draw: &Draw, per_sm: u32, sms: u32) -> f64 {
     let (mut longest, mut drawn) = (0, 0);
     for (ordinal, &work) in strata.work.iter().enumerate() {
