@@ -1,4 +1,4 @@
-//! A queue as the user writes it down.
+//! Queue files.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,34 +25,34 @@ const MAX_BYTES: u64 = 16 << 20;
 /// The longest queue.
 const MAX_JOBS: usize = 100_000;
 
-/// The latest arrival: weeks of any GPU's time.
+/// The latest arrival: weeks of GPU time.
 const MAX_CYCLES: Cycle = 1_000_000_000_000_000;
 
-/// Applications that run together at most.
+/// The most applications that run together.
 const MAX_GROUP_SIZE: usize = 16;
 
 /// A queue file, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct QueueFile {
-    /// Its name: that of the file without folder and extension.
+    /// Its name: the stem of the file.
     pub(super) name: String,
     /// N_G.
     pub(crate) group_size: usize,
     /// `idle` or `given`.
     pub(crate) early_finishers: &'static str,
-    /// The applications, by name: those of the file first.
+    /// The applications: those of the file first.
     pub(crate) apps: Vec<AppName>,
-    /// Where the file names each of its own.
+    /// File and line of each application of the file.
     pub(crate) locations: Vec<String>,
-    /// The order that is written down.
+    /// The listed order.
     pub(super) order: Vec<Entry>,
-    /// The queues that are to be made.
+    /// The queues to generate.
     pub(super) generate: Option<Generate>,
-    /// Slow-downs that were measured, by class that disturbs, then that suffers.
+    /// Measured slow-downs, by interfering class or application, then by the slowed one.
     pub(super) interference: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
-/// Why a file is no queue.
+/// Why a queue file is refused.
 #[derive(Debug, Error)]
 pub enum QueueFileError {
     /// It cannot be read.
@@ -63,23 +63,23 @@ pub enum QueueFileError {
         /// Why.
         source: io::Error,
     },
-    /// It is larger than any queue.
+    /// It is too large.
     #[error("the queue {path} is larger than {most} bytes")]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// The largest that is read.
+        /// The largest size.
         most: u64,
     },
-    /// It is not TOML, or has other keys than a queue.
+    /// It is no TOML, or has unknown keys.
     #[error(transparent)]
     Spec(Box<SpecError>),
-    /// A value that no queue can have.
+    /// An invalid value.
     #[error("{}: {message}", location(path, *line))]
     Value {
         /// The file.
         path: PathBuf,
-        /// The line, from 1; `None`: it is about the whole file.
+        /// The line, from 1; `None`: the error is about the whole file.
         line: Option<u32>,
         /// Key, what was expected and what was found.
         message: String,
@@ -94,7 +94,7 @@ enum EarlyFinishers {
     Given,
 }
 
-/// The file as it is read.
+/// The file as it is written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Raw {
@@ -113,7 +113,7 @@ struct Raw {
 }
 
 impl QueueFile {
-    /// Reads the queue at `path`; `more` are applications beside those that it names.
+    /// Reads the queue at `path`; `more` are further applications.
     pub(crate) fn read(path: &Path, more: &[AppName]) -> Result<Self, QueueFileError> {
         let failed = |source| QueueFileError::Read { path: path.to_path_buf(), source };
         let mut text = String::new();
@@ -190,12 +190,12 @@ impl QueueFile {
         if self.order.len() > MAX_JOBS {
             return Err(InvalidValue::of(
                 "order",
-                format!("order: expected at most {MAX_JOBS} places"),
+                format!("order: expected at most {MAX_JOBS} entries"),
             ));
         }
         for (number, entry) in self.order.iter().enumerate() {
             let invalid = |message: String| {
-                let message = format!("order, place {}: {message}", number + 1);
+                let message = format!("order, entry {}: {message}", number + 1);
                 InvalidValue::of("order", message).item(number)
             };
             if entry.arrival > MAX_CYCLES {
@@ -207,7 +207,8 @@ impl QueueFile {
             if !results().any(|name| name == entry.app) {
                 let hint = did_you_mean(&entry.app, results());
                 let all = results().collect::<Vec<_>>().join(", ");
-                let message = format!("no application {}{hint}; there are: {all}", entry.app);
+                let message =
+                    format!("no application {}{hint}; the applications are: {all}", entry.app);
                 return Err(invalid(message).within("app"));
             }
         }
@@ -241,16 +242,16 @@ impl QueueFile {
     }
 }
 
-/// One place of an order that is written down.
+/// An entry of a listed order: the name of an application, or a name and a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Application name.
+    /// The name of the application.
     pub(super) app: String,
     /// When it arrives.
     pub(super) arrival: Cycle,
 }
 
-/// A place that says when.
+/// An entry with a time.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Timed {
@@ -258,7 +259,7 @@ struct Timed {
     arrival: Cycle,
 }
 
-/// What is wrong within `{ app, arrival }` is told of the key that it is about.
+/// An error within `{ app, arrival }` names the key.
 impl<'de> Deserialize<'de> for Entry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(EntryVisitor)
@@ -311,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_values_that_no_queue_has_are_told_with_their_line() {
+    fn unknown_keys_and_values_are_refused_with_their_line() {
         let apps = "[apps]\na = 'synth:saxpy'\n";
         for (text, words) in [
             (
@@ -348,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_queue_is_refused_with_its_place() {
+    fn invalid_values_are_refused_with_their_line() {
         let apps = "[apps]\na = 'synth:saxpy'\n";
         for (text, words) in [
             (
@@ -358,7 +359,7 @@ mod tests {
             (format!("group_size = 2\n{apps}"), "expected an order"),
             (
                 format!("group_size = 2\norder=['b']\n{apps}"),
-                "q.toml:2: order, place 1: no application b",
+                "q.toml:2: order, entry 1: no application b",
             ),
             ("group_size = 2\norder=['b']".into(), "expected applications"),
             (format!("group_size = 2\norder=['a']\n{apps}[generate]\nlength=2"), "found both"),
@@ -369,7 +370,7 @@ mod tests {
             (format!("group_size = 2\norder=['a']\n{apps}[interference]\nM={{Q=1.0}}"), "found Q"),
             (
                 format!("group_size = 2\norder=[{{app='a',arrival=9000000000000000000}}]\n{apps}"),
-                "q.toml:2: order, place 1: arrival: expected at most",
+                "q.toml:2: order, entry 1: arrival: expected at most",
             ),
         ] {
             let error = read(&text).unwrap_err();
@@ -395,11 +396,11 @@ mod tests {
             ),
             (
                 format!("group_size = 2\n{apps}[generate]\nlength=2\nseeds=[1,\n2,\n1]"),
-                "q.toml:8: generate.seeds: 1 is there twice",
+                "q.toml:8: generate.seeds: 1 appears twice",
             ),
             (
                 format!("group_size = 2\n{apps}[generate]\nlength=2\ndistributions=['M', 'M']"),
-                "generate.distributions: M is there twice",
+                "generate.distributions: M appears twice",
             ),
         ] {
             let error = read(&text).unwrap_err();

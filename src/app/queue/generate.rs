@@ -1,4 +1,4 @@
-//! Queues made by a rule: how many applications of each class, in which order.
+//! Generates queues: applications of each class by a distribution, in random order.
 
 use std::fmt;
 
@@ -13,25 +13,25 @@ use crate::random::Draws;
 pub(super) const DISTRIBUTIONS: [&str; 5] =
     ["equal", CLASSES[0], CLASSES[1], CLASSES[2], CLASSES[3]];
 
-/// Where it stands in a queue.
+/// Its key in a queue file.
 const KEY: &str = "generate";
 
-/// Applications in all queues of a file at most.
+/// The most applications in all queues of a file.
 const MAX_TOTAL_JOBS: usize = 1_000_000;
 
-/// Seeds of one file at most.
+/// The most seeds of a file.
 const MAX_SEEDS: usize = 1000;
 
-/// Queues that are to be made: one per distribution and seed.
+/// Queues to generate: one per distribution and seed.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Generate {
     /// Applications in a queue.
     pub(super) length: usize,
-    /// How classes are distributed.
+    /// The distributions of classes.
     #[serde(default = "all")]
     pub(super) distributions: Vec<String>,
-    /// A queue for each.
+    /// The seeds.
     #[serde(default = "one")]
     pub(super) seeds: Vec<u64>,
 }
@@ -76,23 +76,22 @@ impl Generate {
     }
 }
 
-/// Something wrong with the value of `key`.
+/// An error about the value of `key`.
 fn invalid(key: &str, message: &str) -> InvalidValue {
     InvalidValue::of(KEY, format!("{KEY}.{key}: {message}")).within(key)
 }
 
-/// Queues are told apart by what is in these lists.
+/// Refuses repeated values: they identify queues.
 fn once<T: PartialEq + fmt::Display>(key: &str, list: &[T]) -> Result<(), InvalidValue> {
     match (1..list.len()).find(|&index| list[..index].contains(&list[index])) {
-        Some(index) => Err(invalid(key, &format!("{} is there twice", list[index])).item(index)),
+        Some(index) => Err(invalid(key, &format!("{} appears twice", list[index])).item(index)),
         None => Ok(()),
     }
 }
 
-/// How many applications of each of `classes` a queue of `length` has: as many of
-/// each, the first ones taking what is left over; or, where one dominates, of each
-/// other one 45 % divided between them and of that one the rest (11 + 3 + 3 + 3 of
-/// 20 and 21 + 5 + 5 + 5 of 36).
+/// The number of applications of each class in a queue of `length`. Without a dominant class:
+/// equal numbers, the first classes taking the remainder. With one: the others share 45 %, the
+/// dominant class takes the rest (11 + 3 + 3 + 3 of 20, and 21 + 5 + 5 + 5 of 36).
 pub(super) fn counts(dominant: Option<usize>, classes: usize, length: usize) -> Vec<usize> {
     let Some(dominant) = dominant else {
         let (each, more) = (length / classes, length % classes);
@@ -103,10 +102,11 @@ pub(super) fn counts(dominant: Option<usize>, classes: usize, length: usize) -> 
     (0..classes).map(|class| if class == dominant { rest } else { other }).collect()
 }
 
-/// A queue: of each class so many applications, drawn with repetition from those that
-/// it has, in random order. `pools` are the applications of each class.
+/// A queue: `counts` applications of each class, drawn with repetition from its pool, in random
+/// order.
 ///
-/// `None` where a class that is needed has no application; its place in `counts`.
+/// # Errors
+/// The index of a needed class without applications.
 pub(super) fn queue(
     counts: &[usize],
     pools: &[Vec<usize>],

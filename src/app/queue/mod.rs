@@ -1,10 +1,8 @@
-//! Queues of applications: who runs with whom, group after group, under every scheme
-//! that was asked for.
+//! Queues of applications, run group by group under every requested scheme.
 //!
-//! The queues of one request are worked off side by side: in rounds, all of them say
-//! what they need to go on, and each piece of work is done once, on whichever thread
-//! is free. What was found out is kept in the user's cache folder, so that a request
-//! that was ended goes on where it was.
+//! The queues of a request advance together in rounds: each names the tasks that it needs, and
+//! every task runs once, on any thread. Results are kept in the cache folder, so that an
+//! interrupted request resumes.
 
 mod file;
 mod generate;
@@ -30,10 +28,10 @@ use tasks::TaskResults;
 pub(crate) use file::QueueFile;
 pub use file::QueueFileError;
 
-/// The schemes of a queue where none is named: those that ILP-SMRA compares.
+/// The default schemes of a queue: those that ILP-SMRA compares.
 pub(crate) const DEFAULT_SCHEMES: [&str; 4] = ["even-queue", "profile-based", "ilp", "ilp-smra"];
 
-/// A queue by its name.
+/// A queue with its jobs.
 pub(super) struct Queue {
     pub(super) name: String,
     pub(super) distribution: Option<String>,
@@ -41,9 +39,8 @@ pub(super) struct Queue {
     pub(super) jobs: Vec<Job>,
 }
 
-/// Works off the queues of `file`, whose applications are `apps` with their runs
-/// alone, under each of `schemes`, and adds them to `analysis`. What is found out is
-/// kept in the folder `cache`.
+/// Runs the queues of `file` under each of `schemes` and adds them to `analysis`, which has the
+/// solo runs of `apps`. Results are kept in the folder `cache`.
 pub(crate) fn queues(
     ctx: &RunContext<'_>,
     file: &QueueFile,
@@ -74,13 +71,13 @@ pub(crate) fn queues(
         if needed.is_empty() {
             break;
         }
-        results.find(&pool, needed)?;
+        results.compute(&pool, needed)?;
     }
     record::add(analysis, &pool, &schedules, &classes);
     Ok(())
 }
 
-/// What schemes know of any queue of these applications.
+/// The facts of any queue of these applications.
 fn queue_facts(ctx: &RunContext<'_>, file: &QueueFile, solo: &[AppRecord]) -> QueueFacts {
     let machine = &ctx.resolved.machine;
     let peaks = peaks(ctx.resolved, ctx.memory);
@@ -98,7 +95,7 @@ fn queue_facts(ctx: &RunContext<'_>, file: &QueueFile, solo: &[AppRecord]) -> Qu
     }
 }
 
-/// The queues that the file writes down or asks for.
+/// The queue that the file lists, or those that it generates.
 fn queues_of(
     file: &QueueFile,
     facts: &QueueFacts,
@@ -107,7 +104,7 @@ fn queues_of(
     let Some(generate) = &file.generate else {
         let index = |name: &str| facts.apps.iter().position(|app| app.name == name);
         let job = |entry: &file::Entry| {
-            let app = index(&entry.app).expect("the file was checked to name known ones");
+            let app = index(&entry.app).expect("the file was checked");
             Job { app, arrival: entry.arrival }
         };
         let mut jobs: Vec<Job> = file.order.iter().map(job).collect();
@@ -135,7 +132,7 @@ fn generated(
     let dominant = CLASSES.iter().position(|class| *class == distribution);
     let counts = generate::counts(dominant, pools.len(), generate.length);
     let index = generate::DISTRIBUTIONS.iter().position(|results| *results == distribution);
-    // Queues of one seed and several distributions are not drawn alike.
+    // Queues of one seed and several distributions are drawn differently.
     let generated = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ to_u64(index.unwrap_or(0));
     let queue = generate::queue(&counts, &pools, generated).map_err(|class| RunError::NoClass {
         distribution: distribution.to_owned(),

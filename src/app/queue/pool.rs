@@ -1,4 +1,4 @@
-//! The applications that queues are made of, ready to run in any combination.
+//! The applications of queues, ready to run in any combination.
 
 use gpumodel_core::contract::{Facts, Profile};
 use gpumodel_core::units::SECTOR_BYTES;
@@ -9,7 +9,7 @@ use crate::corun::runner::MixRunner;
 use crate::facts::facts;
 use crate::{App, EndWhen, Ending, RunContext, RunError};
 
-/// Applications with their instructions.
+/// Applications with their feeds.
 pub(super) struct Pool<'a> {
     pub(super) ctx: &'a RunContext<'a>,
     apps: &'a [App],
@@ -17,7 +17,7 @@ pub(super) struct Pool<'a> {
 }
 
 impl<'a> Pool<'a> {
-    /// All of `apps`.
+    /// A pool of `apps`.
     pub(super) fn new(ctx: &'a RunContext<'a>, apps: &'a [App]) -> Result<Self, RunError> {
         let feed = |app: &'a App| {
             let feed = StoreFeed::new(&app.store, |k| ctx.chooses(app, k), ctx.resolved)?;
@@ -35,7 +35,7 @@ impl<'a> Pool<'a> {
         &self.apps[app].name
     }
 
-    /// What an application's numbers follow from: its store and what of it runs.
+    /// Identifies the instructions of an application: its store and the selected launches.
     pub(super) fn content(&self, app: usize) -> String {
         self.feeds[app].content()
     }
@@ -47,8 +47,7 @@ impl<'a> Pool<'a> {
         launches.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     }
 
-    /// What a scheme knows of applications that are together from the beginning; one
-    /// that is there again is told apart by a number.
+    /// The facts of applications that run together from the start; a repeated one gets a number.
     pub(super) fn facts(&self, apps: &[usize]) -> Facts {
         let names: Vec<String> =
             (0..apps.len()).map(|index| self.distinct_name(apps, index)).collect();
@@ -62,11 +61,11 @@ impl<'a> Pool<'a> {
         if before == 0 { name.to_owned() } else { format!("{name} ({})", before + 1) }
     }
 
-    /// Applications on the machine, to run until all have come to their ends; `again`:
-    /// who is early begins anew meanwhile.
-    pub(super) fn runner(&'a self, apps: &[usize], again: bool) -> MixRunner<'a> {
+    /// A runner of applications until all have finished; with `relaunch`, early finishers relaunch
+    /// meanwhile.
+    pub(super) fn runner(&'a self, apps: &[usize], relaunch: bool) -> MixRunner<'a> {
         let names: Vec<&str> = apps.iter().map(|&app| self.name(app)).collect();
-        let when = if again { EndWhen::FirstRun } else { EndWhen::All };
+        let when = if relaunch { EndWhen::FirstRun } else { EndWhen::All };
         MixRunner {
             ctx: self.ctx,
             names: names.join(" + "),
@@ -78,8 +77,7 @@ impl<'a> Pool<'a> {
     }
 }
 
-/// The metrics by which an application is classified, from its run alone. Launch
-/// latency is left out: nothing of the application runs in it.
+/// The metrics that classify an application, from its solo run without launch latency.
 pub(super) fn profile(row: &AppRecord, core_mhz: f64) -> Profile {
     let (mut memory, mut compute) = (0, 0);
     for (unit, &count) in row.kernels.iter().flat_map(|kernel| &kernel.instruction_mix) {

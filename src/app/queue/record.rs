@@ -1,4 +1,4 @@
-//! From queues that were worked off to their records.
+//! The records of queues.
 
 use gpumodel_core::contract::{Findings, QueueFacts};
 use gpumodel_core::units::to_u64;
@@ -12,7 +12,7 @@ use super::schedule::{CompletedGroup, GroupingDecision};
 use super::{Pool, Queue, Schedule};
 use crate::ratio;
 
-/// Adds the records of all courses, and of what their groupings found out.
+/// Adds the records of all schedules and of the interference that their groupings measured.
 pub(super) fn add(
     analysis: &mut Analysis,
     pool: &Pool<'_>,
@@ -37,7 +37,7 @@ pub(super) fn add(
     }
 }
 
-/// Every application with its class, in words.
+/// Every application with its class, as text.
 pub(super) fn list(classes: &[usize], facts: &QueueFacts) -> String {
     let named = classes.iter().zip(&facts.apps);
     let named = named.map(|(&class, app)| format!("{} is {}", app.name, CLASSES[class]));
@@ -75,13 +75,13 @@ fn run(pool: &Pool<'_>, queue: &Queue, schedule: &Schedule, classes: &[usize]) -
     }
 }
 
-/// What becomes of the SMs of who ends before its group.
+/// What happens to the SMs of a job that ends before its group.
 fn early_finishers(schedule: &Schedule) -> String {
     let freed = schedule.choice.settings().find(|(name, _)| *name == FREED);
     freed.map_or_else(|| String::from("scheme"), |(_, value)| value.to_string())
 }
 
-/// The jobs, without their instructions.
+/// The jobs, without instruction counts.
 fn jobs(schedule: &Schedule, classes: &[usize]) -> Vec<JobRecord> {
     let record = |job: &gpumodel_core::contract::Job| JobRecord {
         app: schedule.facts.apps[job.app].name.clone(),
@@ -113,7 +113,7 @@ fn groups(schedule: &Schedule) -> Vec<GroupRecord> {
     schedule.groups.iter().map(record).collect()
 }
 
-/// What a grouping decided; nothing where it weighs no patterns.
+/// The decisions of a grouping; none if it uses no patterns.
 fn matchings(schedule: &Schedule) -> Vec<MatchingRecord> {
     let Some(findings) = schedule.grouping.findings() else { return Vec::new() };
     schedule.decisions.iter().map(|decision| matching(decision, findings)).collect()

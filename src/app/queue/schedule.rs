@@ -1,4 +1,4 @@
-//! A queue worked off under one scheme, group by group.
+//! The schedule of one queue under one scheme, group by group.
 
 use std::collections::VecDeque;
 
@@ -12,19 +12,19 @@ use super::tasks::{GroupOutcome, Task};
 use super::{Pool, TaskResults};
 use crate::RunError;
 
-/// A queue under a scheme. A group begins when the one before has ended and somebody
-/// waits; it ends when its last member does.
+/// A queue under a scheme. A group starts when the previous one has ended and a job waits; it
+/// ends when its last member does.
 pub(super) struct Schedule {
-    /// Which queue, for messages.
+    /// The name of the queue, for errors.
     queue: String,
     pub(super) choice: QueueChoice,
     pub(super) grouping: Box<dyn Grouping>,
     pub(super) facts: QueueFacts,
-    /// What the grouping asked for; `None`: it has its answers.
+    /// Probes of the grouping; `None` once it has their results.
     asked: Option<Vec<GroupProbe>>,
-    /// The cycle.
+    /// The current cycle.
     pub(super) now: Cycle,
-    /// Jobs that have arrived so far.
+    /// Number of jobs that have arrived.
     arrived: usize,
     waiting: Vec<JobId>,
     planned: VecDeque<Group>,
@@ -32,26 +32,26 @@ pub(super) struct Schedule {
     pub(super) groups: Vec<CompletedGroup>,
 }
 
-/// A decision of who runs with whom.
+/// A decision on groups.
 pub(super) struct GroupingDecision {
     pub(super) cycle: Cycle,
-    /// By application: jobs that waited.
+    /// By application: waiting jobs.
     pub(super) waiting: Vec<u64>,
-    /// Every pattern that was weighed.
+    /// The patterns that were considered.
     pub(super) patterns: Vec<PatternUse>,
     pub(super) reason: String,
 }
 
-/// A group that has run.
+/// A completed group.
 pub(super) struct CompletedGroup {
     pub(super) start: Cycle,
-    /// The decision that it follows.
+    /// The planned group.
     pub(super) group: Group,
     pub(super) outcome: GroupOutcome,
 }
 
 impl Schedule {
-    /// A queue at its beginning.
+    /// A queue at its start.
     pub(super) fn new(
         queue: &str,
         choice: QueueChoice,
@@ -81,8 +81,8 @@ impl Schedule {
         RunError::Queue { queue, scheme, source: Box::new(source) }
     }
 
-    /// Goes on as far as what is known allows, and tells what is needed to go further;
-    /// nothing: the queue is empty.
+    /// Advances as far as `results` allow and returns the tasks that it needs next; none: the
+    /// queue is empty.
     pub(super) fn advance(
         &mut self,
         pool: &Pool<'_>,
@@ -105,7 +105,7 @@ impl Schedule {
                 self.completed(outcome.clone());
                 continue;
             }
-            // Who still comes may change what is planned behind the first group.
+            // Later arrivals may change the plan after the first group.
             let certain =
                 if self.arrived == self.facts.jobs.len() { self.planned.len() } else { 1 };
             return Ok(self.planned.iter().take(certain).map(|group| self.task(group)).collect());
@@ -113,7 +113,7 @@ impl Schedule {
         Ok(Vec::new())
     }
 
-    /// Sees to it that a group is planned; false: nobody is left.
+    /// Plans the next groups if none is planned; false: no job is left.
     fn plan(&mut self) -> Result<bool, RunError> {
         if self.waiting.is_empty()
             && let Some(next) = self.facts.jobs.get(self.arrived)
@@ -136,7 +136,7 @@ impl Schedule {
         Ok(!self.planned.is_empty())
     }
 
-    /// Keeps what a decision rests on; the groups themselves are told as they run.
+    /// Keeps the basis of a decision; the groups are recorded as they run.
     fn note(&mut self, groups: &Groups) {
         if self.grouping.findings().is_none() {
             return;
@@ -149,8 +149,8 @@ impl Schedule {
         self.decisions.push(GroupingDecision { cycle: self.now, waiting, patterns, reason });
     }
 
-    /// The applications of a group in the order in which they lie on the SMs: that of
-    /// the pool, so that groups of the same applications are the same.
+    /// The task of a group, with its applications in the order of the pool, so that groups of the
+    /// same applications are equal.
     fn task(&self, group: &Group) -> Task {
         let apps = sorted(&self.facts, group).iter().map(|job| self.app(*job)).collect();
         Task::Group { apps, within: self.choice.within().clone() }
@@ -160,7 +160,7 @@ impl Schedule {
         self.facts.jobs[job.index()].app
     }
 
-    /// Takes note that the first planned group has run.
+    /// Records that the first planned group has run.
     fn completed(&mut self, outcome: GroupOutcome) {
         let Some(mut group) = self.planned.pop_front() else { return };
         group.jobs = sorted(&self.facts, &group);

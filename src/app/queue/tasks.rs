@@ -1,5 +1,4 @@
-//! Pieces of work that queues need: each is done once, whatever asks for it, and its
-//! answer follows from what its key names.
+//! The simulations that queues need. Each runs once, and its result depends only on its key.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -23,42 +22,41 @@ use crate::RunError;
 use crate::cache::{DiskCache, Kind};
 use crate::corun::runner::{Decision, MixRunner};
 
-/// A piece of work.
+/// A simulation.
 #[derive(Clone, Debug)]
 pub(super) enum Task {
-    /// One application alone under a plan that a scheme asks about.
-    Alone { app: usize, plan: Box<Plan>, window: Option<Cycle> },
-    /// Applications together, each on SMs of its own.
+    /// A probe: one application alone under a plan.
+    Solo { app: usize, plan: Box<Plan>, window: Option<Cycle> },
+    /// Applications together, each on its own SMs.
     Pair(GroupProbe),
     /// The members of a group under a scheme.
     Group { apps: Vec<usize>, within: Choice },
 }
 
-/// What a piece of work gives.
+/// The result of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum TaskResult {
-    Alone(ProbeResult),
+    Solo(ProbeResult),
     Pair(GroupProbeResult),
     Group(GroupOutcome),
 }
 
-/// The run of a group.
+/// The result of a group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct GroupOutcome {
-    /// Until its last member ended.
+    /// Cycles until its last member ended.
     pub(super) cycles: Cycle,
-    /// By member: when it ended.
+    /// End cycle of each member.
     pub(super) ends: Vec<Cycle>,
-    /// How the SMs were divided.
+    /// The divisions of the SMs.
     pub(super) shares: Vec<ShareRecord>,
 }
 
 impl Task {
-    /// What the answer is kept under: it changes with everything that the answer
-    /// depends on.
+    /// The cache key of the result, a hash of everything that the result depends on.
     pub(super) fn key(&self, pool: &Pool<'_>) -> u128 {
         let (apps, what) = match self {
-            Self::Alone { app, plan, window } => {
+            Self::Solo { app, plan, window } => {
                 let plan = serde_json::to_string(plan).expect("a plan is plain data");
                 (std::slice::from_ref(app), format!("alone {plan} {window:?}"))
             }
@@ -69,7 +67,7 @@ impl Task {
                     .iter()
                     .map(|(name, value)| format!("{name}={value}"))
                     .collect();
-                // The reasons of its shares name them.
+                // The reasons of its shares contain the names.
                 let names: Vec<&str> = apps.iter().map(|&app| pool.name(app)).collect();
                 let scheme = (within.row().name, settings.join(" "));
                 (&apps[..], format!("group {scheme:?} {names:?}"))
@@ -81,36 +79,36 @@ impl Task {
         xxh3_128(words.join("\n").as_bytes())
     }
 
-    /// What must be known before it is done.
+    /// The tasks whose results it needs.
     pub(super) fn dependencies(&self, pool: &Pool<'_>) -> Result<Vec<Self>, RunError> {
         let Self::Group { apps, within } = self else { return Ok(Vec::new()) };
         let facts = pool.facts(apps);
         let asked = probes(within, &facts)?;
-        asked.iter().filter_map(|probe| alone(pool, apps, within, probe).transpose()).collect()
+        asked.iter().filter_map(|probe| solo_task(pool, apps, within, probe).transpose()).collect()
     }
 
-    /// Warp instructions to be run, at least.
+    /// The least number of warp instructions to run.
     pub(super) fn size(&self, pool: &Pool<'_>) -> u64 {
         let apps = match self {
-            Self::Alone { app, .. } => std::slice::from_ref(app),
+            Self::Solo { app, .. } => std::slice::from_ref(app),
             Self::Pair(probe) => &probe.apps,
             Self::Group { apps, .. } => apps,
         };
         apps.iter().map(|&app| pool.instructions(app).0).sum()
     }
 
-    /// Does it, knowing what it needs.
+    /// Runs it, with the results of its dependencies.
     pub(super) fn run(
         &self,
         pool: &Pool<'_>,
         results: &TaskResults,
     ) -> Result<TaskResult, RunError> {
         match self {
-            Self::Alone { app, plan, window } => {
+            Self::Solo { app, plan, window } => {
                 let runner = pool.runner(&[*app], false);
                 let (apps, plan) = (vec![AppId(0)], plan.as_ref().clone());
                 let probe = Probe { apps, plan, window: *window, race: false };
-                Ok(TaskResult::Alone(runner.probe(&probe, &AtomicU64::new(Cycle::MAX))?))
+                Ok(TaskResult::Solo(runner.probe(&probe, &AtomicU64::new(Cycle::MAX))?))
             }
             Self::Pair(probe) => Ok(TaskResult::Pair(pair(pool, probe)?)),
             Self::Group { apps, within } => {
@@ -129,9 +127,8 @@ fn probes(within: &Choice, facts: &Facts) -> Result<Vec<Probe>, RunError> {
     within.make().probes(facts).map_err(law(within))
 }
 
-/// A probe of one member of a group as a piece of work of its own, where it is one: it
-/// is the same whoever the other members are.
-fn alone(
+/// The task of a probe of a single member of a group; it does not depend on the other members.
+fn solo_task(
     pool: &Pool<'_>,
     apps: &[usize],
     within: &Choice,
@@ -140,7 +137,7 @@ fn alone(
     let [member] = probe.apps[..] else { return Ok(None) };
     let app = apps[member.index()];
     let plan = probe.plan.of_one(&pool.facts(&[app]), member).map_err(law(within))?;
-    Ok(Some(Task::Alone { app, plan: Box::new(plan), window: probe.window }))
+    Ok(Some(Task::Solo { app, plan: Box::new(plan), window: probe.window }))
 }
 
 /// Runs the members of a group under a scheme.
@@ -154,9 +151,9 @@ fn group(
     let best = AtomicU64::new(Cycle::MAX);
     let mut probe_results = Vec::new();
     for probe in probes(within, &runner.facts)? {
-        probe_results.push(match alone(pool, apps, within, &probe)? {
+        probe_results.push(match solo_task(pool, apps, within, &probe)? {
             Some(task) => {
-                let mut result = results.alone(task.key(pool)).clone();
+                let mut result = results.solo(task.key(pool)).clone();
                 result.apps[0].app = probe.apps[0];
                 result
             }
@@ -173,7 +170,7 @@ fn group(
     })
 }
 
-/// The division of the SMs whenever it changed.
+/// The divisions of the SMs, at each change.
 fn shares(runner: &MixRunner<'_>, outcome: &Outcome, decisions: &[Decision]) -> Vec<ShareRecord> {
     let members = (0..runner.facts.apps.len()).map(|member| AppId(to_u16(member)));
     let mut changes: Vec<ShareRecord> = Vec::new();
@@ -193,7 +190,7 @@ fn shares(runner: &MixRunner<'_>, outcome: &Outcome, decisions: &[Decision]) -> 
     changes
 }
 
-/// Runs applications side by side, each on SMs of its own.
+/// Runs applications together, each on its own SMs.
 fn pair(pool: &Pool<'_>, probe: &GroupProbe) -> Result<GroupProbeResult, RunError> {
     let runner = pool.runner(&probe.apps, probe.apps.len() > 1);
     let full = runner.facts.max_ctas_per_sm;
@@ -220,47 +217,46 @@ fn pair(pool: &Pool<'_>, probe: &GroupProbe) -> Result<GroupProbeResult, RunErro
     })
 }
 
-/// Answers by the keys of the work.
+/// Results of tasks by key, of this run and of earlier ones.
 #[derive(Debug)]
 pub(super) struct TaskResults {
-    probe_results: BTreeMap<u128, TaskResult>,
+    by_key: BTreeMap<u128, TaskResult>,
     cache: DiskCache,
 }
 
 impl TaskResults {
-    /// Nothing but what is kept in the folder `cache`.
+    /// The results in the folder `cache`.
     pub(super) fn new(cache: &Path) -> Self {
-        Self { probe_results: BTreeMap::new(), cache: DiskCache::new(cache) }
+        Self { by_key: BTreeMap::new(), cache: DiskCache::new(cache) }
     }
 
-    /// The outcome of a group, where it is known.
+    /// The result of a group, if it is known.
     pub(super) fn group(&self, key: u128) -> Option<&GroupOutcome> {
-        match self.probe_results.get(&key)? {
+        match self.by_key.get(&key)? {
             TaskResult::Group(outcome) => Some(outcome),
-            other => unreachable!("the key of a group led to {other:?}"),
+            other => unreachable!("the key of a group has {other:?}"),
         }
     }
 
-    /// The answer to a probe of applications on SMs of their own, where it is known.
+    /// The result of a pair, if it is known.
     pub(super) fn pair(&self, key: u128) -> Option<&GroupProbeResult> {
-        match self.probe_results.get(&key)? {
+        match self.by_key.get(&key)? {
             TaskResult::Pair(result) => Some(result),
-            other => unreachable!("the key of a pair led to {other:?}"),
+            other => unreachable!("the key of a pair has {other:?}"),
         }
     }
 
-    /// The answer to a probe of one application, which has been found out before.
-    pub(super) fn alone(&self, key: u128) -> &ProbeResult {
-        match &self.probe_results[&key] {
-            TaskResult::Alone(result) => result,
-            other => unreachable!("the key of a probe led to {other:?}"),
+    /// The result of a solo probe, which must be known.
+    pub(super) fn solo(&self, key: u128) -> &ProbeResult {
+        match &self.by_key[&key] {
+            TaskResult::Solo(result) => result,
+            other => unreachable!("the key of a probe has {other:?}"),
         }
     }
 
-    /// Finds out everything in `work`, and before that what it needs: each once, on
-    /// all threads. What is found is kept at once, so that a run that is ended can go
-    /// on where it was.
-    pub(super) fn find(&mut self, pool: &Pool<'_>, task: Vec<Task>) -> Result<(), RunError> {
+    /// Runs the unknown ones of `tasks` and their dependencies, each once, on all threads. Each
+    /// result is stored at once, so that an interrupted run resumes.
+    pub(super) fn compute(&mut self, pool: &Pool<'_>, task: Vec<Task>) -> Result<(), RunError> {
         let open = self.unknown(pool, task);
         let dependencies: Vec<Vec<Task>> =
             open.par_iter().map(|(_, task)| task.dependencies(pool)).collect::<Result<_, _>>()?;
@@ -269,18 +265,18 @@ impl TaskResults {
         self.run_tasks(pool, open)
     }
 
-    /// What of `work` nobody has done, each once and with its key.
+    /// The tasks without a known result, each once and with its key.
     fn unknown(&mut self, pool: &Pool<'_>, task: Vec<Task>) -> Vec<(u128, Task)> {
         let mut keys = BTreeSet::new();
         let mut open = Vec::new();
         for task in task {
             let key = task.key(pool);
-            if self.probe_results.contains_key(&key) || !keys.insert(key) {
+            if self.by_key.contains_key(&key) || !keys.insert(key) {
                 continue;
             }
             match self.cache.get_json(Kind::Groups, key) {
                 Some(result) => {
-                    self.probe_results.insert(key, result);
+                    self.by_key.insert(key, result);
                 }
                 None => open.push((key, task)),
             }
@@ -289,7 +285,7 @@ impl TaskResults {
     }
 
     fn run_tasks(&mut self, pool: &Pool<'_>, mut open: Vec<(u128, Task)>) -> Result<(), RunError> {
-        // Long ones first, so that no thread is left with one at the end.
+        // Long tasks first, so that none runs alone at the end.
         open.sort_by_key(|(key, task)| (std::cmp::Reverse(task.size(pool)), *key));
         pool.ctx.watch.running().begin(open.iter().map(|(_, task)| task.size(pool)).sum());
         let probe_results: Vec<Result<(u128, TaskResult), RunError>> = open
@@ -303,7 +299,7 @@ impl TaskResults {
             .collect();
         for result in probe_results {
             let (key, result) = result?;
-            self.probe_results.insert(key, result);
+            self.by_key.insert(key, result);
         }
         Ok(())
     }
