@@ -1,4 +1,4 @@
-//! The figures of a part, with what the paper prints in them.
+//! Published values in the figures and tables of a reproduction.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use gpumodel_report::paper::{
 
 use super::{Ran, filled};
 
-/// The figures of `part`, without what the paper prints.
+/// The figures of `part`, without published values.
 pub(super) fn figures(part: &Part) -> Vec<ReproducedFigure> {
     let figures = part.figures.iter().cloned();
     figures.map(|figure| ReproducedFigure { figure, published_percent: BTreeMap::new() }).collect()
 }
 
-/// The figures of `part`, no short version, with the means that the paper prints of all its
-/// mixes; `rows` are the paper's, filled.
+/// The figures of `part`, which is no short version, with the published means over all its
+/// mixes; `rows` are the filled rows of the paper.
 pub(super) fn marked(
     part: &ReproducedPart,
     paper: &Paper,
@@ -48,10 +48,10 @@ fn is_whole(row: &HeadlineRow, part: &ReproducedPart, paper: &Paper) -> bool {
     set.part == part.name && plain && mean && all
 }
 
-/// The value of a table that says how many cycles it is about.
+/// The value of a table that holds its window in cycles.
 const WINDOW: &str = "cycles";
 
-/// Every table of `paper`, with ours; `partial`: runs are a part of the paper's.
+/// Every table of `paper` with our values; `partial`: only some of the paper's runs exist.
 pub(super) fn tables(paper: &Paper, ran: &[Ran], partial: bool) -> Vec<PublishedTable> {
     let mut tables = paper.tables.clone();
     for (own, table) in tables.iter_mut().zip(&paper.tables) {
@@ -65,7 +65,7 @@ pub(super) fn tables(paper: &Paper, ran: &[Ran], partial: bool) -> Vec<Published
     tables
 }
 
-/// What one scheme has over another.
+/// The gain of one scheme over another.
 fn gain(compared: &Compared, paper: &Paper, ran: &[Ran], partial: bool) -> Option<TableEntry> {
     let headline = Headline {
         scheme: compared.scheme.clone(),
@@ -79,7 +79,7 @@ fn gain(compared: &Compared, paper: &Paper, ran: &[Ran], partial: bool) -> Optio
     row.modelled_percent.map(TableEntry::Number)
 }
 
-/// What the first part that has it gives.
+/// The value of the first part that has it.
 fn found(table: &PublishedTable, value: &PublishedValue, ran: &[Ran]) -> Option<TableEntry> {
     let names = value.apps.iter().map(|app| vec![app.model.clone(), app.label.clone()]);
     let apps: Vec<Vec<String>> = names.collect();
@@ -107,7 +107,7 @@ mod tests {
 
     use super::{figures, marked};
 
-    /// What is printed by IPC over left-over in a part of `all` mixes, where the runs of each
+    /// The published value of IPC over left-over in a part of `all` mixes, where the runs of each
     /// row have `ran` of them.
     fn printed(part: &str, all: Option<usize>, ran: usize, failed: usize) -> Option<[f64; 2]> {
         let paper = Paper::load(&crate::models(None).unwrap(), "warped-slicer").unwrap();
@@ -139,9 +139,9 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_that_lacks_a_mix_has_no_printed_one_beside_it() {
+    fn a_mean_without_all_mixes_has_no_published_value() {
         assert_eq!(printed("pairs", Some(30), 29, 1), None);
-        assert_eq!(printed("pairs", None, 30, 0), None, "of a list, of nobody knows how many");
+        assert_eq!(printed("pairs", None, 30, 0), None, "of a list of unknown length");
         // Runs that failed were of other schemes.
         assert_eq!(printed("pairs", Some(30), 30, 1), Some([23.0, 23.0]));
     }

@@ -1,4 +1,4 @@
-//! What a sweep will take, before it runs: rough, and it says what it rests on.
+//! Estimates time and memory of a sweep before it runs: rough, and with its basis.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,26 +15,25 @@ use crate::{EndWhen, Ending, RunError};
 /// our workload models: 200 to 2000, fewer the more go to memory.
 const INSTRUCTIONS_PER_MILLISECOND: u64 = 500;
 
-/// Bytes that a machine and its records take. Measured: 23 to 60 MB.
+/// Bytes of a machine and its records. Measured: 23 to 60 MB.
 pub(super) const MACHINE_BYTES: u64 = 64 << 20;
 
-/// Bytes of an application in memory per warp instruction, as far as its chunks are
-/// held. Measured: 16 to 20.
+/// Bytes in memory per warp instruction of an application whose chunks are in memory. Measured:
+/// 16 to 20.
 const BYTES_PER_INSTRUCTION: u64 = 24;
 
-/// Bytes of decoded chunks that an open store holds at most, besides those in use.
+/// The most bytes of decoded chunks of an open store, besides those in use.
 const STORE_BYTES: u64 = 256 << 20;
 
-/// What it rests on, for people.
+/// The basis of the estimate, as text.
 const BASIS: &str = "0.5 million warp instructions per second and core (measured: 0.2 to 2, fewer \
     where more go to memory), as many runs per cell as its scheme asks for before it starts, and \
     each application alone once per machine; \
     a quarter of the issue slots used until the last cycle, where a plan says when that is, or for \
     a window for each application; 64 MB per machine at once and 24 bytes per warp instruction, at \
-    most 256 MB for each application. Off by several times where applications restart, end \
-    early, or wait much";
+    most 256 MB for each application. Off by several times if applications restart, end early or wait much";
 
-/// Bytes that applications take while they run, without machines.
+/// Bytes of running applications, without machines.
 pub(super) fn bytes(inputs: &SweepInputs, apps: &[usize]) -> u64 {
     let app = |&app: &usize| {
         inputs.warp_instructions(app).saturating_mul(BYTES_PER_INSTRUCTION).min(STORE_BYTES)
@@ -42,13 +41,13 @@ pub(super) fn bytes(inputs: &SweepInputs, apps: &[usize]) -> u64 {
     apps.iter().map(app).fold(0, u64::saturating_add)
 }
 
-/// By cell: how many machines it runs at once at most, which are those that its scheme
-/// asks for. How many that is is asked of one mix of a size and taken for all.
+/// By cell: the most machines that run at once, which are the probes of its scheme. Their number
+/// is taken from one mix of each size.
 pub(super) fn machines_of(inputs: &SweepInputs, cells: &[Cell]) -> Vec<u64> {
     let mut known: BTreeMap<(usize, usize, &str), u64> = BTreeMap::new();
     let mut machines_of = Vec::with_capacity(cells.len());
     for cell in cells {
-        // What cannot be asked cannot run either.
+        // A scheme without valid probes does not run.
         let asked = || runs_before(inputs, cell).unwrap_or(0);
         let question = (cell.machine, cell.mix.len(), cell.scheme.as_str());
         let runs = *known.entry(question).or_insert_with(asked);
@@ -57,11 +56,11 @@ pub(super) fn machines_of(inputs: &SweepInputs, cells: &[Cell]) -> Vec<u64> {
     machines_of
 }
 
-/// One issue slot in so many is used, where a run ends after so many cycles. Measured over
-/// pairs of our workload models: 3 to 70 % are.
+/// One issue slot in so many is used in a run that ends at a cycle. Measured over pairs of our
+/// workload models: 3 to 70 % are used.
 const SLOTS_PER_INSTRUCTION: u64 = 4;
 
-/// Warp instructions of the applications of a mix, as far as a run of them goes.
+/// Warp instructions that a run of a mix executes.
 pub(super) fn work(inputs: &SweepInputs, cell: &Cell) -> u64 {
     let all = cell.mix.iter().map(|&app| inputs.warp_instructions(app));
     let all = all.fold(0, u64::saturating_add);
@@ -75,9 +74,8 @@ pub(super) fn work(inputs: &SweepInputs, cell: &Cell) -> u64 {
     end.map_or(all, |most| all.min(most))
 }
 
-/// The cycle by which a run of so many applications is over, where its end says something
-/// of it: work of a window each takes as many windows at most, unless they disturb each
-/// other much.
+/// The last cycle of a run of so many applications, if its end bounds it: with targets, at most
+/// one window per application, unless they interfere much.
 fn last_cycle(until: Ending, window: Option<Cycle>, apps: usize) -> Option<Cycle> {
     let windows = window.filter(|_| until.when == EndWhen::Targets);
     let windows = windows.map(|window| window.saturating_mul(to_u64(apps)));
@@ -156,7 +154,7 @@ fn milliseconds(warp_instructions: u64) -> u64 {
     warp_instructions.div_ceil(INSTRUCTIONS_PER_MILLISECOND)
 }
 
-/// Runs that a scheme asks for before it starts.
+/// The number of probes that a scheme runs before it starts.
 fn runs_before(inputs: &SweepInputs, cell: &Cell) -> Result<u64, RunError> {
     let request = inputs.request(cell);
     let (ctx, apps) = inputs.ctx(&request, cell.machine, &cell.mix)?;
@@ -170,7 +168,7 @@ fn runs_before(inputs: &SweepInputs, cell: &Cell) -> Result<u64, RunError> {
     Ok(to_u64(probes.map_err(|source| RunError::law(&name.name, source))?.len()))
 }
 
-/// Microseconds in place of so many estimated ones.
+/// Measured and estimated microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Rate {
     measured: u64,
@@ -183,7 +181,7 @@ impl Rate {
         self.estimated = self.estimated.saturating_add(estimated);
     }
 
-    /// What `milliseconds` of the estimate are by this rate.
+    /// Scales `milliseconds` of an estimate.
     fn of(self, milliseconds: u64) -> u64 {
         let scaled = u128::from(milliseconds) * u128::from(self.measured);
         let scaled = scaled / u128::from(self.estimated.max(1));
@@ -191,8 +189,7 @@ impl Rate {
     }
 }
 
-/// What measured cells took over what was thought, by scheme and (`""`) of all; and how many
-/// were measured.
+/// Measured over estimated time, by scheme and (`""`) over all; and the number of measured cells.
 fn rates(known: &[Option<u64>], cells: &[CellEstimate]) -> (BTreeMap<String, Rate>, u64) {
     let mut rates: BTreeMap<String, Rate> = BTreeMap::new();
     let mut measured = 0;
@@ -207,15 +204,14 @@ fn rates(known: &[Option<u64>], cells: &[CellEstimate]) -> (BTreeMap<String, Rat
     (rates, measured)
 }
 
-/// The rate of a scheme: that of all where none of its cells was measured, and what was
-/// thought where none was.
+/// The rate of a scheme; if none of its cells was measured, that of all; if no cell was, 1.
 fn rate(rates: &BTreeMap<String, Rate>, scheme: &str) -> Rate {
-    let as_thought = Rate { measured: 1, estimated: 1 };
-    *rates.get(scheme).or_else(|| rates.get("")).unwrap_or(&as_thought)
+    let unmeasured = Rate { measured: 1, estimated: 1 };
+    *rates.get(scheme).or_else(|| rates.get("")).unwrap_or(&unmeasured)
 }
 
-/// Milliseconds of one core for every application of `cells` alone that has not been run
-/// with this cache folder, once per machine.
+/// Milliseconds of one core for the solo runs of `cells` that are not in this cache folder, once
+/// per machine.
 fn alone(inputs: &SweepInputs, cells: &[&Cell]) -> u64 {
     let apps = cells.iter().flat_map(|cell| cell.mix.iter().map(|&app| (cell.machine, app)));
     let apps: BTreeSet<(usize, usize)> = apps.collect();
