@@ -362,7 +362,7 @@ fn parts_merge_to_the_whole_and_versions_do_not_mix() {
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replacen("\"stp\": ", "\"stp\": 1", 1)).unwrap();
     let (code, said) = place.run(&["merge", "a", "b", "--out", "mixed", "--mixed-versions"]);
-    assert!(code == Some(2) && said.contains("are of the same cell and differ"), "{said}");
+    assert!(code == Some(2) && said.contains("are records of the same cell and differ"), "{said}");
 }
 
 #[test]

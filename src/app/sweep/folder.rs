@@ -1,4 +1,4 @@
-//! Writing into the folder of a sweep: each file whole or not at all.
+//! The folder of a sweep: records, failures and tables, each file written whole or not at all.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,7 +23,7 @@ pub(super) struct SweepFolder {
 }
 
 impl SweepFolder {
-    /// Makes what is missing.
+    /// Opens the folder and creates what is missing.
     pub(super) fn open(root: &Path) -> Result<Self, SweepError> {
         let files = SweepFiles::new(root);
         for folder in [files.records(), files.failures()] {
@@ -32,16 +32,16 @@ impl SweepFolder {
         Ok(Self { files })
     }
 
-    /// Leaves a folder in which nothing was begun: empty folders go.
+    /// Removes the folders that are empty, after a sweep that did not begin.
     pub(super) fn remove_if_empty(&self) {
         let folders = [self.files.records(), self.files.failures()];
         for folder in folders.iter().map(PathBuf::as_path).chain([self.files.root()]) {
-            // One that holds something stays.
+            // A folder that is not empty stays.
             let _ = fs::remove_dir(folder);
         }
     }
 
-    /// Puts `cells` into the list, before others that are there and have ended.
+    /// Writes the list: `cells`, then listed others that have ended.
     pub(super) fn list(&self, cells: &[Cell]) -> Result<(), SweepError> {
         let before = if self.files.begun() { self.files.cells()? } else { Vec::new() };
         let own = || cells.iter().map(|cell| &cell.record);
@@ -57,7 +57,7 @@ impl SweepFolder {
         write(&self.files.list(), &SweepRecord::new(listed).to_json())
     }
 
-    /// Forgets that `cells` have failed.
+    /// Removes the failures of `cells`.
     pub(super) fn clear_failures(&self, cells: &[Cell]) -> Result<(), SweepError> {
         for cell in cells {
             let path = self.files.failure(&cell.record.key);
@@ -71,20 +71,20 @@ impl SweepFolder {
         Ok(())
     }
 
-    /// By cell: its [`SweepFolder::state`]. A damaged file is said and counts for nothing.
+    /// The [`SweepFolder::state`] of each cell. A damaged file is reported and ignored.
     pub(super) fn states(&self, cells: &[Cell], watch: &dyn SweepWatch) -> Vec<Option<bool>> {
         states(&self.files, cells, watch)
     }
 
-    /// How a cell ended, true for a record; `None`: it has not.
+    /// How a cell ended: true with a record, false with a failure, `None` not yet.
     ///
     /// # Errors
-    /// When its file is damaged, or that of another cell.
+    /// When its file is damaged or belongs to another cell.
     pub(super) fn state(&self, cell: &Cell) -> Result<Option<bool>, RecordError> {
         state(&self.files, cell)
     }
 
-    /// Keeps the outcome of a cell; true when the cell has a record.
+    /// Writes the outcome of a cell; true if the cell has a record.
     pub(super) fn keep(
         &self,
         cell: &Cell,
@@ -94,13 +94,13 @@ impl SweepFolder {
         let (record, failure) = (self.files.record(key), self.files.failure(key));
         let state = self.state(cell);
         if let Ok(Some(true)) = state {
-            // Another process was faster: it has written the same bytes.
+            // Another process has written the same bytes.
             return Ok(true);
         }
         match outcome {
             Ok(analysis) => {
                 write(&record, &analysis.to_json())?;
-                // What was there was damaged, or is made good.
+                // An earlier failure is obsolete.
                 let _ = fs::remove_file(failure);
                 Ok(true)
             }
@@ -120,16 +120,16 @@ impl SweepFolder {
     }
 }
 
-/// How cells have ended in `files`, which others may be writing, true for a record. A
-/// damaged file is said and counts for nothing.
+/// How cells have ended in `files`: true with a record, false with a failure. Other processes
+/// may write meanwhile. A damaged file is reported and ignored.
 pub(super) fn states(
     files: &SweepFiles,
     cells: &[Cell],
     watch: &dyn SweepWatch,
 ) -> Vec<Option<bool>> {
     let say = |error: RecordError| {
-        let words = with_causes(&error).join(": ");
-        watch.say(&format!("damaged, the cell runs again: {words}"));
+        let causes = with_causes(&error).join(": ");
+        watch.say(&format!("damaged, the cell runs again: {causes}"));
     };
     let state = |cell| state(files, cell).map_err(say).ok().flatten();
     cells.par_iter().map(state).collect()
@@ -152,12 +152,12 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), SweepError> {
     WholeFile::write(path, text.as_bytes()).map_err(SweepError::folder(path))
 }
 
-/// What the tables are called.
+/// The names of the tables.
 const CELLS: &str = "cells";
 const APPS: &str = "apps";
 
-/// Writes the tables of the sweep in `files`, row by row; says what cannot be read. Who ends
-/// cells meanwhile writes them too: the last of all writes all rows.
+/// Writes the tables of the sweep in `files`, row by row, and reports what cannot be read. Other
+/// processes that end cells meanwhile write them, too: the last one writes all rows.
 pub(super) fn write_tables(files: &SweepFiles, say: impl Fn(&str)) -> Result<(), SweepError> {
     loop {
         let ended = (files.done(), files.failed());
@@ -195,7 +195,7 @@ fn write_once(files: &SweepFiles, say: &impl Fn(&str)) -> Result<(), SweepError>
     let end = |table: Tidy<WholeFile>| table.finish()?.into_iter().try_for_each(WholeFile::finish);
     [cells, apps].into_iter().try_for_each(end).map_err(failed())?;
     for ending in OTHER_FORMS {
-        // What another build has written would not say what these say.
+        // Tables that another build wrote in other formats are obsolete.
         let _ = fs::remove_file(files.table(CELLS, ending));
         let _ = fs::remove_file(files.table(APPS, ending));
     }

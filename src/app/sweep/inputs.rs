@@ -1,4 +1,4 @@
-//! What the cells of a plan are made of: stores, machines, and what is known already.
+//! The inputs of a plan's cells: stores, machines and cached results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -21,41 +21,41 @@ use crate::{
     AnalyzeRequest, App, AppName, RunContext, RunError, SweepError, SweepWatch, Unwatched,
 };
 
-/// Everything that cells need; it does not hold the stores open.
+/// Everything that cells need; stores are opened per cell.
 #[derive(Debug)]
 pub(super) struct SweepInputs {
     pub(super) plan: Plan,
-    /// By application of the plan; `None`: it is in no mix.
+    /// By application of the plan; `None` if it is in no mix.
     apps: Vec<Option<PlanApp>>,
     /// By machine of the plan.
     pub(super) machines: Vec<ResolvedMachine>,
     results: ResultCache,
-    /// What cells took.
+    /// Times of cells.
     pub(super) seconds: RunTimes,
     models: Option<PathBuf>,
     cache: PathBuf,
 }
 
-/// A machine, resolved.
+/// A machine with its memory.
 #[derive(Debug)]
 pub(super) struct ResolvedMachine {
     pub(super) resolved: Resolved,
     memory: Memory,
 }
 
-/// One cell: places in the plan.
+/// One cell, by indices of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cell {
     pub(super) machine: usize,
     pub(super) mix: Vec<usize>,
     pub(super) scheme: String,
     seed: u64,
-    /// What it is called, by which files.
+    /// Its key, and everything that the key is made of.
     pub(super) record: CellRecord,
 }
 
 impl SweepInputs {
-    /// Converts applications and resolves machines.
+    /// Converts the applications and resolves the machines.
     pub(super) fn new(
         plan: Plan,
         models: Option<&Path>,
@@ -131,7 +131,7 @@ impl SweepInputs {
         Ok(Cell { machine, mix: mix.to_vec(), scheme: scheme.to_owned(), seed, record })
     }
 
-    /// The key of a cell that has none yet, as the build in `record` makes it.
+    /// The key of a cell, by the build in `record`.
     fn key(&self, record: &CellRecord, mix: &[usize]) -> String {
         let mut words =
             vec![String::from("cell"), format!("{record:?}"), record.machine_hash.clone()];
@@ -139,7 +139,7 @@ impl SweepInputs {
         format!("{:032x}", key_of(&record.build, &words))
     }
 
-    /// What `cell` is called by the build that made `other`.
+    /// The record of `cell` with the key of the build that made `other`.
     pub(super) fn by_build_of(&self, cell: &Cell, other: &CellRecord) -> CellRecord {
         let (program, build) = (other.program.clone(), other.build.clone());
         let mut record = CellRecord { key: String::new(), program, build, ..cell.record.clone() };
@@ -156,7 +156,7 @@ impl SweepInputs {
         self.stored(app).warp_instructions
     }
 
-    /// What the time of an application alone on a machine is kept under.
+    /// The name under which the time of a solo run is kept.
     pub(super) fn solo_name(&self, machine: usize, app: usize) -> String {
         let (resolved, stored) = (&self.machines[machine].resolved, self.stored(app));
         let words =
@@ -164,7 +164,7 @@ impl SweepInputs {
         format!("alone-{:032x}", key(&words))
     }
 
-    /// Opens an application, if its store still says what the keys of cells are made of.
+    /// Opens an application if its store has not changed since the keys of cells were made.
     fn open(&self, app: usize) -> Result<App, RunError> {
         let (name, stored) = (self.plan.apps[app].name.clone(), self.stored(app));
         let store = Store::open(&stored.made.path)?;
@@ -174,7 +174,7 @@ impl SweepInputs {
         Ok(App { name, store, warnings: stored.made.warnings.clone() })
     }
 
-    /// What `analyze` would be asked for.
+    /// The `analyze` request of a cell.
     pub(super) fn request(&self, cell: &Cell) -> AnalyzeRequest {
         let named = &self.plan.machines[cell.machine];
         let apps = cell.mix.iter().map(|&app| self.plan.apps[app].clone()).collect();
@@ -199,14 +199,14 @@ impl SweepInputs {
         Ok(analysis)
     }
 
-    /// Runs an application alone, so that the cells know what it does.
+    /// Runs an application alone, so that the result is cached for the cells.
     pub(super) fn run_solo(&self, cell: &Cell, app: usize) -> Result<(), RunError> {
         let request = self.request(cell);
         let (ctx, apps) = self.ctx(&request, cell.machine, &[app])?;
         ctx.solo(&apps[0]).map(drop)
     }
 
-    /// A machine with applications, ready to run.
+    /// A machine with open applications.
     pub(super) fn ctx<'a>(
         &'a self,
         request: &'a AnalyzeRequest,
@@ -225,7 +225,7 @@ impl SweepInputs {
 }
 
 impl Plan {
-    /// What is wrong with `key` of the plan.
+    /// An error about `key` of the plan.
     pub(super) fn part(
         &self,
         key: &str,
@@ -255,13 +255,13 @@ fn resolved_machine(
 #[derive(Clone, Debug)]
 pub(super) struct PlanApp {
     pub(super) made: AppStore,
-    /// What tells it from others.
+    /// Identifies its content.
     pub(super) content: String,
     pub(super) warp_instructions: u64,
 }
 
-/// The stores of the applications of a plan; `None`: it is in no mix. Names of one source
-/// share what is made of it once. An interrupt lets those end that are being made.
+/// The stores of the applications of a plan; `None` if the application is in no mix. Each source
+/// is converted once, also if several names share it. At an interrupt, started conversions end.
 pub(super) fn stores(
     plan: &Plan,
     models: Option<&Path>,
@@ -269,7 +269,7 @@ pub(super) fn stores(
     watch: &dyn SweepWatch,
 ) -> Result<Vec<Option<PlanApp>>, SweepError> {
     let used: BTreeSet<usize> = plan.mixes.iter().flatten().copied().collect();
-    // By source: its place among those that are made.
+    // By source: its index among the stores.
     let mut sources: BTreeMap<&Path, usize> = BTreeMap::new();
     let mut firsts = Vec::new();
     for &app in &used {
@@ -289,7 +289,7 @@ pub(super) fn stores(
     Ok((0..plan.apps.len()).map(|app| used.contains(&app).then(|| of(app))).collect())
 }
 
-/// All that was made, or everything that is wrong with the rest; an interrupt goes before.
+/// All stores, or all errors; an interrupt takes precedence.
 fn all(plan: &Plan, made: Vec<Result<PlanApp, SweepError>>) -> Result<Vec<PlanApp>, SweepError> {
     let (mut stores, mut invalid) = (Vec::new(), Vec::new());
     for one in made {
@@ -306,7 +306,7 @@ fn all(plan: &Plan, made: Vec<Result<PlanApp, SweepError>>) -> Result<Vec<PlanAp
     }
 }
 
-/// What tells a store from others.
+/// Identifies the content of a store.
 pub(super) fn content(store: &Store) -> String {
     format!("{} {}", store.content_hash(), to_u64(store.kernel_count()))
 }
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_is_another_one_by_now_is_the_error_of_its_cell() {
+    fn a_changed_store_is_the_error_of_its_cell() {
         let folder = tempfile::tempdir().unwrap();
         let (root, path) = (folder.path(), folder.path().join("plan.toml"));
         store(root, "saxpy");
@@ -365,7 +365,7 @@ mod tests {
         assert!(matches!(inputs.run(&cell), Err(RunError::StoreChanged { app, .. }) if app == "a"));
     }
 
-    /// Somebody who wants no more after so many sources were begun.
+    /// Interrupts after so many sources.
     struct Impatient(AtomicUsize);
 
     impl Watch for Impatient {
@@ -392,7 +392,7 @@ mod tests {
         fn say(&self, _: &str) {}
     }
 
-    /// What [`SweepInputs::new`] says to a plan with these applications, all in one mix.
+    /// The error of [`SweepInputs::new`] for a plan with these applications, all in one mix.
     fn refused(root: &Path, apps: &[&str], watch: &dyn SweepWatch) -> SweepError {
         let path = root.join("plan.toml");
         let names: Vec<String> = (0..apps.len()).map(|n| format!("'a{n}'")).collect();
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn every_application_that_cannot_be_used_is_told() {
+    fn every_application_that_cannot_be_used_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let one = refused(folder.path(), &["synth:saxpy", "none"], &Unwatched);
         assert!(matches!(one, SweepError::Part { .. }), "{one}");
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_is_heard_between_sources() {
+    fn an_interrupt_stops_between_sources() {
         let folder = tempfile::tempdir().unwrap();
         let apps = ["synth:saxpy", "synth:compute", "synth:stream", "none"];
         let watch = Impatient(AtomicUsize::new(1));

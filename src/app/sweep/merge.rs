@@ -1,4 +1,4 @@
-//! Folders of sweeps joined into one.
+//! `merge`: joins folders of sweeps.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,33 +10,34 @@ use super::SweepFolder;
 use super::folder::{write, write_tables};
 use crate::SweepError;
 
-/// What `merge` is asked for.
+/// The request of `merge`.
 #[derive(Clone, Debug)]
 pub struct MergeRequest {
     /// Folders of sweeps.
     pub folders: Vec<PathBuf>,
-    /// The folder to write; it holds no cells, or those of such a merge that was ended early.
+    /// The folder to write, without cells or with those of the same merge that was interrupted.
     pub out: PathBuf,
-    /// Take cells of several versions of the program.
+    /// Accept cells of several versions of the program.
     pub mixed_versions: bool,
 }
 
-/// What a merged cell is copied from.
+/// The file that a merged cell is copied from.
 struct Source {
     path: PathBuf,
     done: bool,
 }
 
-/// Cells in order, and by key what there is of them.
+/// Cells in order, and their files by key.
 type Collected = (Vec<CellRecord>, BTreeMap<String, Source>);
 
-/// Joins folders: their cells in the order of the folders, each once, records before
-/// failures; then the tables of all. Gives the cells that are done and that failed.
-/// What a merge of the same folders has written that was ended early is gone on with.
+/// Joins folders: their cells in the order of the folders, each once, records before failures,
+/// then the tables of all. Returns the numbers of done and failed cells. Continues an
+/// interrupted merge of the same folders.
 ///
 /// # Errors
-/// When a folder holds no sweep or is the output, the output holds other cells, versions are mixed and that
-/// was not asked for, two records of a cell differ, or a file is damaged.
+/// When a folder holds no sweep or is the output, the output holds other cells, versions are
+/// mixed without [`MergeRequest::mixed_versions`], two records of a cell differ, or a file is
+/// damaged.
 pub fn merge(request: &MergeRequest) -> Result<(usize, usize), SweepError> {
     let real = |folder: &PathBuf| folder.canonicalize().ok();
     let itself =
@@ -50,7 +51,7 @@ pub fn merge(request: &MergeRequest) -> Result<(usize, usize), SweepError> {
     copy(&folder.files, order, &sources)
 }
 
-/// What there is in the folders.
+/// The cells and files of the folders.
 fn collected(request: &MergeRequest) -> Result<Collected, SweepError> {
     let mut order: Vec<CellRecord> = Vec::new();
     let mut sources = BTreeMap::new();
@@ -85,7 +86,7 @@ fn collected(request: &MergeRequest) -> Result<Collected, SweepError> {
     Ok((order, sources))
 }
 
-/// Refuses a folder that holds anything but what is to be written into it.
+/// Refuses an output folder with other contents than this merge writes.
 fn check_output(
     out: &SweepFiles,
     order: &[CellRecord],
@@ -109,7 +110,7 @@ fn check_output(
     Ok(())
 }
 
-/// What there is of a cell, checked.
+/// The file of a cell, checked.
 fn source(files: &SweepFiles, cell: &CellRecord) -> Result<Option<Source>, RecordError> {
     let path = |done| if done { files.record(&cell.key) } else { files.failure(&cell.key) };
     let outcome = files.outcome(&cell.key)?;
@@ -130,7 +131,7 @@ fn source(files: &SweepFiles, cell: &CellRecord) -> Result<Option<Source>, Recor
     }
 }
 
-/// Takes `source` for the cell `key`, unless there is one as good.
+/// Uses `source` for the cell `key` unless a source as good is known.
 fn add_source(
     sources: &mut BTreeMap<String, Source>,
     key: String,
@@ -173,7 +174,7 @@ fn copy(
         }
         count.0 += 1;
     }
-    // With it the folder is one of a sweep.
+    // The list makes the folder that of a sweep.
     write(&out.list(), &SweepRecord::new(order).to_json())?;
     write_tables(out, |_| ()).map(|()| count)
 }

@@ -1,4 +1,4 @@
-//! Who runs with whom: lists, all pairs, draws.
+//! The mixes of a plan: lists, all pairs, random draws.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,30 +9,30 @@ use gpumodel_core::units::did_you_mean;
 use crate::error::InvalidValue;
 use crate::random::Draws;
 
-/// Applications of one mix at most.
+/// The most applications of a mix.
 const MAX_MIX_SIZE: usize = 16;
 
-/// Where mixes stand in a plan.
+/// Their key in a plan.
 const KEY: &str = "mixes";
 
-/// Mixes of a plan at most.
+/// The most mixes of a plan.
 const MAX_MIXES: usize = 100_000;
 
 /// The mixes of a plan as they are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Mixes {
-    /// Names, in the order in which they are put on the machine.
+    /// Names, in their order on the machine.
     #[serde(default)]
     lists: Vec<Vec<String>>,
-    /// Every two applications of the plan.
+    /// Every pair of applications of the plan.
     #[serde(default)]
     all_pairs: bool,
     #[serde(default)]
     random: Vec<Random>,
 }
 
-/// Random mixes: all differ, and none has an application twice.
+/// Random mixes, all distinct, without repeated applications.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Random {
@@ -46,7 +46,7 @@ impl Mixes {
     /// The mixes of the applications `names`, each once: lists, then pairs, then draws.
     ///
     /// # Errors
-    /// Where, key, what was expected and what was found.
+    /// The location and key, what was expected and what was found.
     pub(super) fn of(&self, names: &[&str]) -> Result<Vec<Vec<usize>>, InvalidValue> {
         let indices = names.iter().enumerate().map(|(index, &name)| (name, index)).collect();
         let mut mixes = Vec::new();
@@ -86,7 +86,7 @@ impl Mixes {
     }
 }
 
-/// The applications of a list by their places.
+/// The applications of a list, by index.
 fn listed(list: &[String], indices: &BTreeMap<&str, usize>) -> Result<Vec<usize>, String> {
     if !(1..=MAX_MIX_SIZE).contains(&list.len()) {
         let found = list.len();
@@ -98,13 +98,13 @@ fn listed(list: &[String], indices: &BTreeMap<&str, usize>) -> Result<Vec<usize>
             let names = || indices.keys().copied();
             let hint = did_you_mean(name, names());
             format!(
-                "no application {name}{hint}; there are: {}",
+                "no application {name}{hint}; the applications are: {}",
                 names().collect::<Vec<_>>().join(", ")
             )
         })?;
         if mix.contains(&index) {
             return Err(format!(
-                "{name} is there twice; give the same source a second name in [apps]"
+                "{name} appears twice; give the same source a second name in [apps]"
             ));
         }
         mix.push(index);
@@ -113,7 +113,7 @@ fn listed(list: &[String], indices: &BTreeMap<&str, usize>) -> Result<Vec<usize>
 }
 
 impl Random {
-    /// As many mixes as asked for, out of `apps` applications.
+    /// The requested number of mixes of `apps` applications.
     fn drawn(&self, apps: usize) -> Result<Vec<Vec<usize>>, String> {
         let most = MAX_MIX_SIZE.min(apps);
         if !(1..=most).contains(&self.size) {
@@ -142,7 +142,7 @@ impl Random {
     }
 }
 
-/// How many ways there are to take `some` out of `all`; bounded.
+/// The number of ways to choose `some` of `all`; bounded.
 fn combinations(all: usize, some: usize) -> usize {
     let step = |ways: usize, index: usize| ways.saturating_mul(all - index) / (index + 1);
     (0..some.min(all.saturating_sub(some)))
@@ -182,23 +182,23 @@ mod tests {
         let mut all = drawn(2, 66, 7);
         all.sort();
         all.dedup();
-        assert_eq!(all.len(), 66, "as many as there are");
+        assert_eq!(all.len(), 66, "all pairs");
         assert!(Random { size: 2, count: 67, seed: 0 }.drawn(12).is_err());
         assert!(Random { size: 5, count: 1, seed: 0 }.drawn(4).is_err());
     }
 
     #[test]
-    fn ways_are_counted_as_pascal_counts_them() {
+    fn combinations_are_binomial_coefficients() {
         let row: Vec<usize> = (0..=6).map(|some| combinations(6, some)).collect();
         assert_eq!(row, [1, 6, 15, 20, 15, 6, 1]);
         assert!(combinations(100_000, 16) > 1 << 40);
     }
 
     #[test]
-    fn what_is_no_mix_is_refused_with_its_place() {
+    fn invalid_mixes_are_refused_with_their_index() {
         for (invalid, words) in [
             (lists(&[&["a"], &["a", "x"]]), "list 2: no application x"),
-            (lists(&[&["a", "a"]]), "a is there twice"),
+            (lists(&[&["a", "a"]]), "a appears twice"),
             (lists(&[&[]]), "found 0"),
             (lists(&[]), "expected mixes"),
             (drawn(&[usize::MAX, usize::MAX]), "at most 100000"),

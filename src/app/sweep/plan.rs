@@ -1,4 +1,4 @@
-//! A sweep as the user writes it down.
+//! The plan file of a sweep.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,43 +13,43 @@ use crate::error::InvalidValue;
 use crate::scheme::parse_scheme;
 use crate::{AppName, EndWhen, Ending, SweepError, scheme};
 
-/// Cells of one plan at most: a table of them is still a table.
+/// The most cells of a plan.
 const MAX_CELLS: usize = 200_000;
 
 /// A plan, checked.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// Its file.
+    /// The file.
     pub(super) path: PathBuf,
     /// The applications, by name.
     pub(super) apps: Vec<AppName>,
-    /// By mix: places among the applications.
+    /// By mix: indices of applications.
     pub(super) mixes: Vec<Vec<usize>>,
-    /// Machines with what is set of them.
+    /// Machines with their settings.
     pub(super) machines: Vec<NamedSettings>,
     /// Schemes as `analyze` takes them.
     pub(super) schemes: Vec<String>,
     pub(super) seeds: Vec<u64>,
     pub(super) until: Ending,
     pub(super) window: Option<Cycle>,
-    /// By application that comes later: when.
+    /// Arrival cycles by application.
     arrivals: BTreeMap<String, Cycle>,
-    /// How long after the application before it each one of a mix comes.
+    /// Cycles between the arrivals of the applications of a mix.
     spacing: Cycle,
-    /// By machine and by scheme: the place of the word in the file that it is of.
+    /// By machine and by scheme: the index of its item in the file's list.
     words: [Vec<usize>; 2],
-    /// Where what is written stands.
+    /// The lines of keys.
     lines: KeyLines,
 }
 
-/// Where machines and schemes stand in a plan.
+/// Keys of a plan.
 const MACHINES: &str = "machines";
 const SCHEMES: &str = "schemes";
 
-/// Applications of one plan at most.
+/// The most applications of a plan.
 const MAX_APPS: usize = 10_000;
 
-/// The file as it is read.
+/// The file as it is written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Raw {
@@ -136,7 +136,7 @@ impl Plan {
             .fold(1, usize::saturating_mul)
     }
 
-    /// Who of a mix comes later than at cycle 0, and when.
+    /// The arrival cycles of a mix, without applications that start at cycle 0.
     pub(super) fn arrivals(&self, mix: &[usize]) -> Vec<(String, Cycle)> {
         let turn = |index: usize| self.spacing.saturating_mul(to_u64(index));
         let of = |(index, &app): (usize, &usize)| {
@@ -156,7 +156,7 @@ impl Plan {
         }
         let twice = |at: &usize| self.seeds[..*at].contains(&self.seeds[*at]);
         if let Some(at) = (0..self.seeds.len()).find(twice) {
-            let message = format!("seeds: {} is there twice: leave one out", self.seeds[at]);
+            let message = format!("seeds: {} appears twice: leave one out", self.seeds[at]);
             return Err(InvalidValue::of("seeds", message).item(at));
         }
         if self.cells() > MAX_CELLS {
@@ -209,13 +209,13 @@ fn apps(folder: &Path, raw: &BTreeMap<String, String>) -> Result<Vec<AppName>, I
     Ok(raw.iter().map(|(name, source)| AppName::within(folder, name, source)).collect())
 }
 
-/// Refuses a list that multiplies out too far before it is multiplied out further.
+/// Refuses a list that expands too far, before it expands further.
 fn bounded(key: &str, count: usize) -> Result<(), InvalidValue> {
     let message = || format!("{key}: expected at most {MAX_CELLS} after lists are multiplied out");
     if count > MAX_CELLS { Err(InvalidValue::of(key, message())) } else { Ok(()) }
 }
 
-/// The machines, and by machine the place of its word.
+/// The machines, and by machine the index of its item.
 fn machines(
     folder: &Path,
     typed: &[String],
@@ -238,13 +238,13 @@ fn machines(
     Ok((machines, words))
 }
 
-/// The schemes, and by scheme the place of its word.
+/// The schemes, and by scheme the index of its item.
 fn schemes(typed: &[String]) -> Result<(Vec<String>, Vec<usize>), InvalidValue> {
     let (mut schemes, mut words) = (Vec::new(), Vec::new());
     for (index, word) in typed.iter().enumerate() {
         let invalid = |m| InvalidValue::of(SCHEMES, format!("schemes: {m}")).item(index);
         if word.split(':').next().is_some_and(|name| name.trim() == scheme::REPLAY) {
-            return Err(invalid(String::from("replay is for the one run that it repeats")));
+            return Err(invalid(String::from("replay is only for the run that it repeats")));
         }
         for scheme in combinations(word).map_err(invalid)? {
             let settings = scheme.settings.iter().map(|(key, value)| format!(":{key}={value}"));
@@ -269,7 +269,7 @@ fn arrivals(
     Ok(arrive)
 }
 
-/// What a plan runs, by name.
+/// The names in a plan.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PlanNames {
     /// Every application.
@@ -280,7 +280,7 @@ pub(crate) struct PlanNames {
     pub(crate) schemes: Vec<String>,
 }
 
-/// The names in the plan at `path`; reads nothing that it names.
+/// The names in the plan at `path`; reads none of the files that it names.
 ///
 /// # Errors
 /// As reading the plan.
@@ -294,18 +294,17 @@ pub(crate) fn plan_names(path: &Path) -> Result<PlanNames, SweepError> {
     })
 }
 
-/// A name with settings, each of one value.
+/// A name with settings of one value each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NamedSettings {
     pub(super) name: String,
     pub(super) settings: Vec<(String, String)>,
 }
 
-/// Every combination of the values in `typed`, the last list fastest.
+/// Every combination of the values in `name:key=1,2:other=a,b`; the last list varies fastest.
 ///
 /// # Errors
-/// What was expected where a part has no `=`, a list has an empty place, or a key
-/// comes twice.
+/// When a part has no `=`, a list has an empty item, or a key is repeated.
 pub(super) fn combinations(typed: &str) -> Result<Vec<NamedSettings>, String> {
     let mut parts = typed.split(':');
     let name = parts.next().unwrap_or_default().trim().to_owned();
@@ -320,13 +319,13 @@ pub(super) fn combinations(typed: &str) -> Result<Vec<NamedSettings>, String> {
             .ok_or_else(|| format!("expected key=value after the colon, found {}", found()))?;
         let (key, values) = (key.trim(), list(values));
         if all[0].settings.iter().any(|(known, _)| known == key) {
-            return Err(format!("{} comes twice in {}", shown(key), quoted(typed.as_bytes())));
+            return Err(format!("{} appears twice in {}", shown(key), quoted(typed.as_bytes())));
         }
         if key.is_empty() || values.iter().any(|value| value.is_empty()) {
             return Err(format!("expected key=value or key=value,value, found {}", found()));
         }
         if all.len().saturating_mul(values.len()) > MAX_COMBINATIONS {
-            return Err(format!("expected at most {MAX_COMBINATIONS} combinations in one word"));
+            return Err(format!("expected at most {MAX_COMBINATIONS} combinations in one item"));
         }
         let with = |one: &NamedSettings, value: &str| {
             let mut one = one.clone();
@@ -338,10 +337,10 @@ pub(super) fn combinations(typed: &str) -> Result<Vec<NamedSettings>, String> {
     Ok(all)
 }
 
-/// Combinations of one word at most.
+/// The most combinations of one item.
 const MAX_COMBINATIONS: usize = 10_000;
 
-/// The values between commas; those within brackets or quotes divide nothing.
+/// The values between commas outside brackets and quotes.
 fn list(values: &str) -> Vec<&str> {
     let (mut found, mut from, mut depth, mut quoted) = (Vec::new(), 0, 0_i32, false);
     for (at, letter) in values.char_indices() {
@@ -413,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_multiplies_out_beyond_bounds_is_refused_at_once() {
+    fn plans_beyond_bounds_are_refused() {
         let list = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
         let wide = format!("'spatial:a={0}:b={0}:c={0}'", list(1000));
         let long = format!("'w:a={0}:b={0}', ", list(100)).repeat(2000);
@@ -430,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plan_is_refused_with_its_place() {
+    fn invalid_plans_are_refused_with_their_line() {
         for (old, new, words) in [
             ("machines", "machnes", "plan.toml:1: unknown key `machnes`; did you mean `machines`"),
             ("all_pairs", "all_pair", "plan.toml:11: unknown key `mixes.all_pair`"),
@@ -453,7 +452,7 @@ mod tests {
                 "`spacing`: expected a whole number from 0 on, found",
             ),
             ("seeds = [1, 2]", "seeds = []", "plan.toml:3: seeds: expected one"),
-            ("seeds = [1, 2]", "seeds = [1, 2, 1]", "plan.toml:3: seeds: 1 is there twice"),
+            ("seeds = [1, 2]", "seeds = [1, 2, 1]", "plan.toml:3: seeds: 1 appears twice"),
             ("a = 'synth:saxpy'\nb = 'x/b.gpt'\n", "", "expected applications"),
             (
                 "all_pairs = true",
@@ -490,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_setting_is_refused() {
+    fn invalid_settings_are_refused() {
         for invalid in ["", ":a=1", "w:a", "w:a=", "w:a=1,,2", "w:=1", "w:a=1:a=2"] {
             assert!(combinations(invalid).is_err(), "{invalid}");
         }

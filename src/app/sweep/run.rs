@@ -1,4 +1,7 @@
-//! Cells on all threads of this machine, as many at once as memory holds.
+//! Runs cells on all threads of this machine, as many at once as fit in memory.
+//!
+//! Memory is approximate: estimates may be off by several times, and other processes may take
+//! more.
 
 use std::any::Any;
 use std::collections::{BTreeSet, VecDeque};
@@ -16,14 +19,14 @@ use super::{Cell, SweepFolder, SweepInputs};
 use crate::cache::times::measured;
 use crate::{RunError, SweepError, SweepProgress, SweepWatch};
 
-/// A sweep under way in this process.
+/// A sweep that runs in this process.
 pub(super) struct LocalRun<'a> {
     inputs: &'a SweepInputs,
     folder: &'a SweepFolder,
     cells: &'a [Cell],
     watch: &'a dyn SweepWatch,
     budget: MemoryBudget,
-    /// By cell: machines at once that it can use.
+    /// By cell: the most machines that run at once.
     machines: Vec<u64>,
     state: Mutex<State>,
 }
@@ -36,19 +39,19 @@ struct State {
     broken: Option<SweepError>,
 }
 
-/// What runs, or is to.
+/// Running work, or work to start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Load {
     jobs: usize,
     /// Bytes of applications.
     bytes: u64,
-    /// Machines that could run at once, had each a thread.
+    /// Machines that could run at once with enough threads.
     machines: u64,
 }
 
 impl Load {
-    /// Whether one more job has a thread and memory, where `fits` says whether there is so
-    /// much in all and for the job; the only one has, whatever it takes.
+    /// Whether a thread and memory are free for one more job; `fits` checks the memory of all and
+    /// of the job. The first job always starts.
     fn admits(self, job: Self, threads: usize, fits: impl FnOnce(u64, u64) -> bool) -> bool {
         let mut all = self;
         all.add(job);
@@ -56,7 +59,7 @@ impl Load {
         self.jobs == 0 || (self.jobs < threads && fits())
     }
 
-    /// Bytes of all: together they run as many machines at once as there are threads.
+    /// Bytes of all: together they run at most one machine per thread.
     fn memory(self, threads: usize) -> u64 {
         let machines = self.machines.min(to_u64(threads)).saturating_mul(MACHINE_BYTES);
         self.bytes.saturating_add(machines)
@@ -76,7 +79,7 @@ impl Load {
 }
 
 impl<'a> LocalRun<'a> {
-    /// The cells that `states` says are open.
+    /// A run of the cells that are open by `states`.
     pub(super) fn new(
         (inputs, folder): (&'a SweepInputs, &'a SweepFolder),
         (cells, states): (&'a [Cell], &[Option<bool>]),
@@ -90,7 +93,7 @@ impl<'a> LocalRun<'a> {
             left: count(None),
         };
         let mut open: Vec<usize> = (0..cells.len()).filter(|&at| states[at].is_none()).collect();
-        // Long ones first, so that no thread is left with one at the end.
+        // Long cells first, so that none runs alone at the end.
         open.sort_by_key(|&at| (std::cmp::Reverse(estimate::work(inputs, &cells[at])), at));
         let waiting = waiting(cells, open);
         let state = Mutex::new(State { waiting, end, ..State::default() });
@@ -108,12 +111,11 @@ impl<'a> LocalRun<'a> {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Counters and lists: a panic leaves none half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts jobs as long as there are threads and memory for them; one, whatever it
-    /// takes. No job waits within the pool: one that ends starts the next.
+    /// Starts jobs while threads and memory are free, and at least one. No job waits in the pool:
+    /// each one that ends starts the next.
     fn admit<'s>(&'s self, scope: &Scope<'s>) {
         let threads = rayon::current_num_threads();
         let mut state = self.state();
@@ -136,7 +138,7 @@ impl<'a> LocalRun<'a> {
 
     fn load(&self, job: WorkItem) -> Load {
         let (apps, machines) = match &job {
-            WorkItem::Alone { app, .. } => (std::slice::from_ref(app), 1),
+            WorkItem::Solo { app, .. } => (std::slice::from_ref(app), 1),
             WorkItem::Cell(at) => (&self.cells[*at].mix[..], self.machines[*at]),
         };
         Load { jobs: 1, bytes: estimate::bytes(self.inputs, apps), machines }
@@ -144,7 +146,7 @@ impl<'a> LocalRun<'a> {
 
     fn work(&self, job: WorkItem) {
         match job {
-            WorkItem::Alone { cell, app } => self.alone(&self.cells[cell], app),
+            WorkItem::Solo { cell, app } => self.solo(&self.cells[cell], app),
             WorkItem::Cell(at) => {
                 if let Err(error) = self.cell(&self.cells[at]) {
                     self.state().broken.get_or_insert(error);
@@ -162,15 +164,15 @@ impl<'a> LocalRun<'a> {
     }
 
     /// Runs an application alone.
-    fn alone(&self, cell: &Cell, app: usize) {
-        // What goes wrong here goes wrong in the cells, which say so.
+    fn solo(&self, cell: &Cell, app: usize) {
+        // An error here repeats in the cells, which report it.
         let (done, own) = measured(|| catch_panic(|| self.inputs.run_solo(cell, app)));
         if done.is_ok() {
             self.inputs.seconds.add(&self.inputs.solo_name(cell.machine, app), own);
         }
     }
 
-    /// Runs a cell and keeps its outcome, unless another process has ended it meanwhile.
+    /// Runs a cell and writes its outcome, unless another process has ended it meanwhile.
     fn cell(&self, cell: &Cell) -> Result<(), SweepError> {
         // A damaged file has been reported.
         if let Some(good) = self.folder.state(cell).ok().flatten() {
@@ -188,46 +190,45 @@ impl<'a> LocalRun<'a> {
     }
 }
 
-/// The outcome of `work`: errors with their causes, and a panic, which is our bug, as an
-/// error of this cell alone.
+/// The outcome of `work`: errors with their causes. A panic, which is our bug, fails only this
+/// cell.
 fn catch_panic<T>(work: impl FnOnce() -> Result<T, RunError>) -> Result<T, CellFailure> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(outcome) => outcome.map_err(CellFailure::from),
         Err(panic) => {
             let error = format!(
                 "the program panicked: {}; this is a defect, please report it",
-                said(panic.as_ref())
+                panic_message(panic.as_ref())
             );
             Err(CellFailure { errors: vec![error], refused: false })
         }
     }
 }
 
-fn said(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let owned = panic.downcast_ref::<String>().map(String::as_str);
-    owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no words")
+    owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }
 
-/// A piece of work.
+/// A unit of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WorkItem {
     /// An application alone on the machine of a cell.
-    Alone {
+    Solo {
         cell: usize,
         app: usize,
     },
     Cell(usize),
 }
 
-/// The open cells in order, and before them each of their applications on its machine, the
-/// first ones first.
+/// The solo runs that the open cells need, then the cells, in order.
 pub(super) fn waiting(cells: &[Cell], open: Vec<usize>) -> VecDeque<WorkItem> {
     let mut known = BTreeSet::new();
     let mut jobs = VecDeque::new();
     for &cell in &open {
         for &app in &cells[cell].mix {
             if known.insert((cells[cell].machine, app)) {
-                jobs.push_back(WorkItem::Alone { cell, app });
+                jobs.push_back(WorkItem::Solo { cell, app });
             }
         }
     }
@@ -235,27 +236,28 @@ pub(super) fn waiting(cells: &[Cell], open: Vec<usize>) -> VecDeque<WorkItem> {
     jobs
 }
 
-/// The part of it that cells may take, in tenths: the program and others need some.
+/// The share of the free memory for cells, in tenths; the program and others need the rest.
 const USABLE_TENTHS: u64 = 8;
 
-/// Bytes of which cells take `cells` where only the whole is bounded.
+/// The total memory of which cells get `cells` bytes.
 pub(super) fn for_cells(cells: u64) -> u64 {
     cells.div_ceil(USABLE_TENTHS).saturating_mul(10)
 }
 
-/// The memory that the cells of this process may take.
+/// The memory that all cells of this process may take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MemoryBudget {
     most: u64,
 }
 
 impl MemoryBudget {
-    /// Room for a process that runs no cell so far, in what is free now; at most `most` bytes.
+    /// The budget of a process without running cells: a share of the free memory, and at most
+    /// `most` bytes.
     pub(super) fn new(most: Option<u64>) -> Self {
         Self { most: most.unwrap_or(u64::MAX).min(of_free(free())) }
     }
 
-    /// Whether there is room for cells of `all` bytes, where the next one of them takes `one`.
+    /// Whether cells of `all` bytes fit, of which the next one takes `one`.
     pub(super) fn fits(self, all: u64, one: u64) -> bool {
         all <= self.most && one <= of_free(free())
     }
@@ -265,8 +267,8 @@ fn of_free(free: u64) -> u64 {
     free / 10 * USABLE_TENTHS
 }
 
-/// Bytes that this machine, and the group of processes that this one is in, have free; no
-/// bound where the system does not say.
+/// Free bytes of this machine and of the control group of this process; unbounded if the system
+/// does not report them.
 fn free() -> u64 {
     let mut system = System::new();
     system.refresh_memory();
