@@ -8,7 +8,7 @@ use super::{Cell, SweepInputs};
 use crate::SweepError;
 use crate::cache::results::BUILD;
 
-/// Refuses a folder whose cells another build has made.
+/// Refuses a folder with cells of another build.
 pub(super) fn refuse_others(files: &SweepFiles) -> Result<(), SweepError> {
     let listed = if files.begun() { SweepRecord::read(&files.list())?.cells } else { Vec::new() };
     match listed.iter().find(|cell| cell.build != BUILD) {
@@ -19,8 +19,8 @@ pub(super) fn refuse_others(files: &SweepFiles) -> Result<(), SweepError> {
     }
 }
 
-/// Takes the cells that another build has run for those of the plan. What has been run by
-/// this build goes before.
+/// Replaces cells of the plan by those that another build has run, unless this build has run
+/// them.
 pub(super) fn adopt(
     inputs: &SweepInputs,
     cells: &mut [Cell],
@@ -42,7 +42,7 @@ pub(super) fn adopt(
     Ok(())
 }
 
-/// By other build: how many of `cells` [`adopt`] would take from it.
+/// The number of `cells` that [`adopt`] would take from each other build.
 pub(super) fn others(
     inputs: &SweepInputs,
     cells: &[Cell],

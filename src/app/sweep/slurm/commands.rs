@@ -1,4 +1,4 @@
-//! Slurm's commands as processes, and their answers.
+//! Runs Slurm's commands and parses their output.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -19,7 +19,7 @@ pub enum SlurmError {
     Missing {
         /// Which.
         command: String,
-        /// What the system says.
+        /// Why.
         source: io::Error,
     },
     /// A command ended with an error.
@@ -30,53 +30,53 @@ pub enum SlurmError {
         /// What it said.
         run_command: String,
     },
-    /// An answer that is none.
+    /// A command printed something unexpected.
     #[error("{command}: expected {expected}, found {found:?}")]
     Unreadable {
         /// Which.
         command: String,
-        /// What it should have said.
+        /// What was expected.
         expected: &'static str,
-        /// What it said.
+        /// What it printed.
         found: String,
     },
-    /// Not all could be submitted.
+    /// Only some jobs could be submitted.
     #[error(
-        "submitted so far: {}; scancel --name={name} cancels it, and --resume submits what is \
-         missing then",
+        "submitted so far: {}; cancel with scancel --name={name}; then --resume submits what is \
+         missing",
         jobs(submitted)
     )]
     PartlySubmitted {
-        /// Numbers of jobs.
+        /// Job numbers.
         submitted: Vec<u64>,
-        /// What they are called.
+        /// The name of the jobs.
         name: String,
-        /// Why the next one was not.
+        /// Why the next one failed.
         source: Box<SlurmError>,
     },
     /// Earlier jobs of the folder have not ended.
     #[error(
-        "{}: {} queued or running: --resume submits what they leave when they have ended \
+        "{}: {} queued or running: use --resume when they have ended \
          (squeue --name={name}), or cancel them first: scancel --name={name}",
         folder.display(), jobs(active)
     )]
     Queued {
         /// The folder of the sweep.
         folder: PathBuf,
-        /// Numbers of jobs.
+        /// Job numbers.
         active: Vec<u64>,
-        /// What they are called.
+        /// The name of the jobs.
         name: String,
     },
     /// The list of jobs is damaged.
     #[error(
-        "{}: {message}; if no job of this sweep is in the queue any more, remove the file",
+        "{}: {message}; if no job of this sweep is in the queue, remove the file",
         path.display()
     )]
     Jobs {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
 }
@@ -86,11 +86,11 @@ fn jobs(numbers: &[u64]) -> String {
     format!("{} {}", if text.len() == 1 { "job" } else { "jobs" }, text.join(", "))
 }
 
-/// Where a user says what clusters `sbatch` submits to: the other commands ask those.
+/// The clusters that `sbatch` submits to; the other commands query the same ones.
 const CLUSTERS: &str = "SBATCH_CLUSTERS";
 
-/// What the environment may not say to Slurm's commands: names and logs of jobs are those of
-/// the scripts, and the queue is asked for these jobs wherever they are.
+/// Variables that Slurm's commands must not get: names and logs of jobs are set by the scripts,
+/// and `squeue` must list these jobs in any state and partition.
 const CLEARED_VARIABLES: [&str; 8] = [
     "SBATCH_ARRAY_INX",
     "SBATCH_JOB_NAME",
@@ -102,19 +102,19 @@ const CLEARED_VARIABLES: [&str; 8] = [
     "SQUEUE_USERS",
 ];
 
-/// Tasks of one array at most where the cluster does not say: what Slurm allows by default.
+/// The most tasks of an array if the cluster does not say: Slurm's default.
 pub(super) const DEFAULT_ARRAY_SIZE: usize = 1001;
 
-/// By job and place in its array: the state of a task, as `TIMEOUT`. A job that is no array has
-/// place 0.
+/// The state of each task, as `TIMEOUT`, by job and array index. A job that is no array has index
+/// 0.
 pub(super) type States = BTreeMap<(u64, usize), String>;
 
-/// Whether `sbatch` is there.
+/// Checks that `sbatch` runs.
 pub(super) fn check() -> Result<(), SlurmError> {
     run_command("sbatch", ["--version"]).map(drop)
 }
 
-/// Submits a script, to begin when the jobs `after` have ended; gives its number.
+/// Submits a script to start after the jobs `after`; returns its number.
 pub(super) fn submit(script: &Path, after: &[u64]) -> Result<u64, SlurmError> {
     let mut words = vec![String::from("--parsable")];
     if !after.is_empty() {
@@ -123,7 +123,7 @@ pub(super) fn submit(script: &Path, after: &[u64]) -> Result<u64, SlurmError> {
     }
     let words = words.iter().map(OsStr::new).chain([script.as_os_str()]);
     let answer = run_command("sbatch", words)?;
-    // NUMBER or NUMBER;CLUSTER, perhaps after lines that a site's own plugin prints.
+    // NUMBER or NUMBER;CLUSTER, possibly after lines of a site's plugin.
     let number = answer.lines().rev().find_map(|line| line.split(';').next()?.trim().parse().ok());
     number.ok_or_else(|| SlurmError::Unreadable {
         command: String::from("sbatch"),
@@ -132,7 +132,7 @@ pub(super) fn submit(script: &Path, after: &[u64]) -> Result<u64, SlurmError> {
     })
 }
 
-/// Tasks of one array at most.
+/// The most tasks of an array.
 pub(super) fn array_limit() -> usize {
     let answer = run_command("scontrol", ["show", "config"]).unwrap_or_default();
     let line = answer.lines().find_map(|line| line.strip_prefix("MaxArraySize"));
@@ -140,14 +140,14 @@ pub(super) fn array_limit() -> usize {
     limit.unwrap_or(DEFAULT_ARRAY_SIZE).max(1)
 }
 
-/// The states of the jobs called `name` that the controller remembers.
+/// The states of the jobs called `name`, as far as the controller has them.
 pub(super) fn queue(name: &str) -> Result<States, SlurmError> {
     let name = format!("--name={name}");
     let words = ["--noheader", "--all", "--array", "--states=all", &name, "--format=%F|%K|%T"];
     Ok(queued(&run_command("squeue", words)?))
 }
 
-/// The states of `jobs` by the accounts; empty where the cluster keeps none.
+/// The states of `jobs` in the accounting; empty if the cluster has none.
 pub(super) fn accounts(jobs: &[u64]) -> States {
     let list: Vec<String> = jobs.iter().map(u64::to_string).collect();
     let list = format!("--jobs={}", list.join(","));
@@ -179,7 +179,7 @@ fn accounted(text: &str) -> States {
     text.lines().filter_map(line).collect()
 }
 
-/// Whether a task in that state may still run.
+/// Whether a task in this state may still run.
 pub(super) fn is_active(state: &str) -> bool {
     const ENDED: [&str; 10] = [
         "BOOT_FAIL",
@@ -196,7 +196,7 @@ pub(super) fn is_active(state: &str) -> bool {
     !ENDED.contains(&state)
 }
 
-/// Runs a command to its end and gives what it wrote.
+/// Runs a command and returns its output.
 fn run_command<'a, W: AsRef<OsStr> + ?Sized + 'a>(
     program: &str,
     words: impl IntoIterator<Item = &'a W>,
@@ -231,7 +231,7 @@ mod tests {
     use super::{SlurmError, accounted, is_active, queued, run_command};
 
     #[test]
-    fn a_command_that_is_missing_or_refuses_is_told() {
+    fn missing_and_failing_commands_are_reported() {
         let missing = run_command::<str>("gpumodel-no-such-command", []).unwrap_err();
         assert!(matches!(missing, SlurmError::Missing { .. }));
         assert!(missing.to_string().contains("login node of a cluster; --print"), "{missing}");

@@ -1,4 +1,4 @@
-//! The jobs of a sweep, written down: `slurm/jobs.json` in its folder.
+//! The list of submitted jobs: `slurm/jobs.json` in the folder of a sweep.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,41 +13,39 @@ use crate::{SlurmError, SweepError};
 /// Value of [`Jobs::schema`].
 const SCHEMA: &str = "gpumodel.slurm/2";
 
-/// Everything that was submitted for a sweep, in order.
+/// The submissions of a sweep, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Jobs {
     schema: String,
-    /// What all of them are called.
+    /// The name of all jobs.
     pub(super) name: String,
     pub(super) submissions: Vec<Submission>,
 }
 
-/// A script that was submitted.
+/// A submitted script.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Submission {
-    /// Name of its script, without its ending.
+    /// The name of its script, without extension.
     pub(super) label: String,
-    /// Its number.
+    /// The job number.
     pub(super) job: u64,
-    /// Hash of the plan's cells that it was submitted for.
+    /// The hash of the plan's cells.
     pub(super) plan_hash: String,
-    /// By place in the array: the cells, as ranges of their numbers in the plan. Empty: the
-    /// job that writes the tables.
+    /// By array index: ranges of cell numbers in the plan. Empty for the job of the tables.
     pub(super) tasks: Vec<Vec<(u64, u64)>>,
-    /// What each of its tasks asks for.
+    /// The resources of each task.
     #[serde(flatten)]
     pub(super) resources: Resources,
 }
 
-/// What jobs of the sweep in `out` are called, so that one `squeue --name` shows and one
-/// `scancel --name` ends them.
+/// The name of the jobs of the sweep in `out`, for `squeue --name` and `scancel --name`.
 fn name(out: &Path) -> String {
     let path = std::path::absolute(out).unwrap_or_else(|_| out.to_path_buf());
     format!("gpumodel-{:016x}", xxh3_64(path.as_os_str().as_encoded_bytes()))
 }
 
 impl Jobs {
-    /// Reads what is written down in the folder of scripts of the sweep in `out`.
+    /// Reads the list in `folder`, the folder of scripts of the sweep in `out`.
     pub(super) fn read(folder: &Path, out: &Path) -> Result<Self, SweepError> {
         let path = file(folder);
         let bytes = match fs::read(&path) {
@@ -75,8 +73,7 @@ impl Jobs {
         write(&file(folder), &(text + "\n"))
     }
 
-    /// The last task that was to run the cell with that number in the plan: its submission and
-    /// its place there.
+    /// The last task with the cell of this number: its submission and array index.
     pub(super) fn last(&self, plan_hash: &str, cell: u64) -> Option<(&Submission, usize)> {
         let holds = |task: &Vec<(u64, u64)>| task.iter().any(|&(a, b)| (a..=b).contains(&cell));
         let of = |one: &Submission| one.tasks.iter().position(holds);
@@ -97,7 +94,7 @@ mod tests {
     use super::{Jobs, Resources, Submission, file};
 
     #[test]
-    fn what_is_written_is_read_and_what_is_damaged_is_told() {
+    fn lists_round_trip_and_damage_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let read = || Jobs::read(folder.path(), Path::new("/out"));
         let mut jobs = read().unwrap();

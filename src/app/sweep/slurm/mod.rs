@@ -1,8 +1,8 @@
 //! Sweeps under Slurm: job arrays over static slices of the cells, and a job after them that
 //! writes the tables.
 //!
-//! Every task works in the sweep's own folder, so nothing is to be fetched, and a task that
-//! Slurm runs again does only what is left. What was submitted is written down in the folder;
+//! Every task works in the folder of the sweep, so no results need to be fetched, and a task
+//! that Slurm requeues runs only the cells that are left. The folder lists what was submitted;
 //! another call with `--resume` submits the cells that have no record by then.
 
 mod commands;
@@ -17,7 +17,7 @@ use gpumodel_report::results::{CellEstimate, FailedCell, SweepEstimate, SweepFil
 
 use crate::sweep::estimate::estimate;
 use crate::sweep::folder::write;
-use crate::sweep::{OpenSweep, chosen, open};
+use crate::sweep::{OpenSweep, cells_at, open};
 use crate::{SweepError, SweepProgress, SweepRequest, SweepWatch};
 use commands::States;
 use jobs::{Jobs, Submission};
@@ -26,31 +26,31 @@ use scripts::{JobLabel, Resources, Slice, list, quoted, ranges, slices};
 pub use commands::SlurmError;
 pub use scripts::SlurmRequest;
 
-/// What came of a call.
+/// The outcome of a submission.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlurmOutcome {
-    /// The cells that were asked for, as they are now.
+    /// The counts of the selected cells.
     pub cells: SweepProgress,
-    /// Cells that failed before this call, each with its cause.
+    /// Cells that failed before, each with its cause.
     pub failed: Vec<FailedCell>,
-    /// What happened to cells that earlier jobs have lost, and what they ask for now.
+    /// Cells that earlier jobs lost: why, and their new resources.
     pub lost: Vec<String>,
-    /// Cells that were submitted, in so many tasks.
+    /// The numbers of submitted cells and tasks.
     pub submitted: (usize, usize),
-    /// Numbers of the jobs, the one of the tables last.
+    /// Job numbers; the job of the tables is last.
     pub jobs: Vec<u64>,
-    /// What all of them are called: one `squeue --name` shows and one `scancel --name` ends them.
+    /// The name of all jobs, for `squeue --name` and `scancel --name`.
     pub name: String,
-    /// The script that submits the others, where they were only written.
+    /// The script that submits the others, if they were only written.
     pub script: Option<PathBuf>,
 }
 
-/// Submits the cells of a plan that have no record, but for those that were refused, which
-/// would be again: each once. Where nothing is missing, writes the tables.
+/// Submits the cells of a plan without a record, except refused ones, which would fail again. If
+/// none is missing, writes the tables.
 ///
 /// # Errors
-/// [`SweepError`]: what keeps the sweep from being run; [`SlurmError`] in it where Slurm
-/// refuses or does not answer, or earlier jobs of the folder have not ended.
+/// [`SweepError`] when the sweep cannot run; with a [`SlurmError`] when Slurm refuses or does not
+/// answer, or earlier jobs of the folder have not ended.
 pub fn slurm_sweep(
     request: &SweepRequest,
     slurm: &SlurmRequest,
@@ -61,7 +61,7 @@ pub fn slurm_sweep(
     let states = earlier_states(request, slurm, &jobs)?;
     let opened = open(request, watch)?;
     let OpenSweep { folder, inputs, cells: all, part, hash } = &opened;
-    let cells = chosen(all, part);
+    let cells = cells_at(all, part);
     let mut estimate = estimate(inputs, (part, &cells), 1, &folder.files);
     let found = folder.states(&cells, watch);
     estimate.cells.iter_mut().zip(&found).for_each(|(one, &state)| one.ended = state);
@@ -79,7 +79,7 @@ pub fn slurm_sweep(
     if slurm.print {
         end.script = Some(submitter.print(&arrays, all.len())?);
     } else {
-        // A sweep of which nothing was submitted needs no --resume.
+        // If no job was submitted, the folder is removed, and no --resume is needed.
         let sent = submitter.submit(&arrays, all.len()).inspect_err(|_| folder.remove_if_empty());
         sent.and_then(|()| folder.list(all))?;
         end.jobs = submitter.sent;
@@ -87,7 +87,7 @@ pub fn slurm_sweep(
     Ok(end)
 }
 
-/// The cells as they are before anything is submitted.
+/// The outcome before anything is submitted.
 fn before(jobs: &Jobs, files: &SweepFiles, estimate: &SweepEstimate) -> SlurmOutcome {
     let with = |state| estimate.cells.iter().filter(move |one| one.ended == state);
     let count = |state| with(state).count();
@@ -107,7 +107,7 @@ fn before(jobs: &Jobs, files: &SweepFiles, estimate: &SweepEstimate) -> SlurmOut
 /// The states of earlier jobs of the sweep.
 ///
 /// # Errors
-/// When they have not ended, or the sweep is not to go on.
+/// When they have not ended, or the request does not continue the sweep.
 fn earlier_states(
     request: &SweepRequest,
     slurm: &SlurmRequest,
@@ -135,7 +135,7 @@ fn earlier_states(
     Ok(states)
 }
 
-/// Whether a cell is to be submitted: it has no record, and was not refused.
+/// Whether to submit a cell: it has no record, and was not refused.
 fn needs_submission(request: &SweepRequest, files: &SweepFiles, one: &CellEstimate) -> bool {
     let refused = || FailedCell::read(&files.failure(&one.cell.key)).is_ok_and(|one| one.refused);
     match one.ended {
@@ -145,7 +145,7 @@ fn needs_submission(request: &SweepRequest, files: &SweepFiles, one: &CellEstima
     }
 }
 
-/// What happened to the cells of earlier jobs.
+/// Finds out why earlier jobs lost cells.
 struct LostCells<'a> {
     jobs: &'a Jobs,
     states: States,
@@ -153,8 +153,8 @@ struct LostCells<'a> {
 }
 
 impl LostCells<'_> {
-    /// Cells by what they ask for at least: those that ran out of something ask for more. Says
-    /// how each cell was lost that has no cause on file.
+    /// Groups cells by their least resources: those that ran out of memory or time request more.
+    /// Adds to `lost` the reason for each cell without a recorded failure.
     fn groups<'c>(
         &self,
         slurm: &SlurmRequest,
@@ -174,7 +174,7 @@ impl LostCells<'_> {
         groups
     }
 
-    /// What a cell asks for at least, and how it was lost; nothing where no task was to run it.
+    /// The least resources of a cell, and why it was lost; `None` if it was in no task.
     fn of(&self, slurm: &SlurmRequest, cell: &CellEstimate) -> (Resources, Option<String>) {
         let Some((one, place)) = self.jobs.last(self.plan_hash, cell.number) else {
             return (Resources::default(), None);
@@ -184,12 +184,12 @@ impl LostCells<'_> {
         match self.states.get(&(one.job, place)).map(String::as_str) {
             Some("OUT_OF_MEMORY") => {
                 let megabytes = megabytes.saturating_mul(slurm.mem_factor);
-                let why = format!("{task} ran out of memory: asks for {megabytes}M now");
+                let why = format!("{task} ran out of memory: requests {megabytes}M now");
                 (Resources { megabytes, minutes: 0 }, Some(why))
             }
             Some("TIMEOUT") => {
                 let minutes = minutes.saturating_mul(slurm.time_factor);
-                let why = format!("{task} ran out of time: asks for {minutes} minutes now");
+                let why = format!("{task} ran out of time: requests {minutes} minutes now");
                 (Resources { megabytes: 0, minutes }, Some(why))
             }
             state => {
@@ -201,10 +201,10 @@ impl LostCells<'_> {
     }
 }
 
-/// The slices of an array, and what each asks for.
+/// The slices of an array, and the resources of each.
 type Array<'a> = (Vec<Slice<'a>>, Resources);
 
-/// Arrays of all groups, each as large as the cluster allows.
+/// The arrays of all groups, each as large as the cluster allows.
 fn arrays<'a>(
     slurm: &SlurmRequest,
     estimate: &SweepEstimate,
@@ -223,7 +223,7 @@ fn arrays<'a>(
     arrays
 }
 
-/// Writes scripts, submits them and writes them down.
+/// Writes scripts, submits them and lists the jobs.
 struct Submitter<'a> {
     request: &'a SlurmRequest,
     jobs: Jobs,
@@ -233,7 +233,7 @@ struct Submitter<'a> {
 }
 
 impl Submitter<'_> {
-    /// Submits arrays, and behind them the job that writes the tables of `cells` cells.
+    /// Submits arrays, then the job that writes the tables of `cells` cells.
     fn submit(&mut self, arrays: &[Array<'_>], cells: usize) -> Result<(), SweepError> {
         for (slices, resources) in arrays {
             let tasks = slices.iter().map(|slice| ranges(slice)).collect();
@@ -247,7 +247,7 @@ impl Submitter<'_> {
         })
     }
 
-    /// Submits one script; one without tasks begins when all before have ended.
+    /// Submits one script; one without tasks starts after all previous ones.
     fn send(
         &mut self,
         kind: &str,
@@ -263,7 +263,7 @@ impl Submitter<'_> {
         self.jobs.add(&self.folder, Submission { label, job, plan_hash, tasks, resources })
     }
 
-    /// An error, with what was submitted before it.
+    /// An error, with the jobs submitted before it.
     fn partly(&self, source: SlurmError) -> SlurmError {
         if self.sent.is_empty() {
             return source;
@@ -285,7 +285,7 @@ impl Submitter<'_> {
         write(&path, &text(self.request, label)).map(|()| path)
     }
 
-    /// Writes all scripts and one that submits them, which it gives.
+    /// Writes all scripts and one that submits them; returns the latter.
     fn print(&self, arrays: &[Array<'_>], cells: usize) -> Result<PathBuf, SweepError> {
         let mut lines = vec![String::from("#!/bin/sh\n# Submits the sweep. Run it once.\nset -e")];
         let mut after = Vec::new();

@@ -1,4 +1,4 @@
-//! What is submitted: cells in slices, memory and time of each, and the scripts.
+//! The scripts of jobs: slices of cells, and their memory and time.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,44 +10,44 @@ use gpumodel_report::results::CellEstimate;
 
 use crate::sweep::run;
 
-/// A task of so many seconds is worth a place in a cluster's queue.
+/// The default length of a task.
 const USUAL_SECONDS: u64 = 1800;
 
-/// Times of cells may be off so much: jobs ask for as many times the estimate.
+/// Jobs request so many times the estimated time, since estimates may be off as much.
 const TIME_FACTOR: u64 = 4;
 
-/// Seconds of a task on top of its cells: it makes stores and reads machines.
+/// Seconds of a task in addition to its cells, for stores and machines.
 const TASK_SECONDS: u64 = 600;
 
-/// Bytes of a process on top of its cells.
+/// Bytes of a process in addition to its cells.
 const PROCESS_BYTES: u64 = 256 << 20;
 
-/// Milliseconds in which a cell is read and its rows are written. Measured: 1 to 2 with a
-/// local disk; one of a network takes longer.
+/// Milliseconds to read a cell and write its rows. Measured: 1 to 2 on a local disk; a network
+/// disk takes longer.
 const TABLE_MILLISECONDS: u64 = 20;
 
-/// How a sweep is to be run under Slurm.
+/// The Slurm options of a sweep.
 #[derive(Clone, Debug)]
 pub struct SlurmRequest {
-    /// The program, as nodes find it.
+    /// The path of the program on all nodes.
     pub program: PathBuf,
-    /// The plan, as nodes find it.
+    /// The path of the plan on all nodes.
     pub plan: PathBuf,
     /// The folder of the sweep, on a file system that all nodes share.
     pub out: PathBuf,
-    /// Words that go to every task, as `--models`.
+    /// Further arguments of every task, as `--models`.
     pub extra_arguments: Vec<String>,
-    /// Bytes that cells may take together in a task; `None`: what they need.
+    /// Memory for all cells that run at once in a task; `None`: what they need.
     pub memory_bytes: Option<u64>,
-    /// Tasks at least, as far as there are cells; `None`: of about half an hour each.
+    /// The number of tasks, at most one per cell; `None`: of about half an hour each.
     pub tasks: Option<usize>,
     /// Cores of a task.
     pub threads: usize,
-    /// Tasks of one array at once at most; `None`: as many as the cluster gives.
+    /// The most tasks of an array that run at once; `None`: as many as the cluster allows.
     pub at_once: Option<usize>,
-    /// Cells that ran out of memory ask for so many times what they had.
+    /// Factor of the memory of cells that ran out of it.
     pub mem_factor: u64,
-    /// The same of time.
+    /// Factor of the time of cells that ran out of it.
     pub time_factor: u64,
     /// Write the scripts, and submit nothing.
     pub print: bool,
@@ -63,7 +63,7 @@ pub(super) struct Resources {
 }
 
 impl Resources {
-    /// The larger one of each.
+    /// The larger value of each.
     pub(super) fn at_least(self, other: Self) -> Self {
         let (megabytes, minutes) = (other.megabytes, other.minutes);
         Self { megabytes: self.megabytes.max(megabytes), minutes: self.minutes.max(minutes) }
@@ -73,8 +73,8 @@ impl Resources {
 /// The cells of a task.
 pub(super) type Slice<'a> = Vec<&'a CellEstimate>;
 
-/// `cells` in at most `count` slices, in order, so that those of one mix stay together. A
-/// slice takes no longer than the mean of all and the longest cell, by the estimate.
+/// Divides `cells` into at most `count` slices, in order, so that those of one mix stay together.
+/// By the estimate, a slice takes at most the mean of all plus the longest cell.
 pub(super) fn slices<'a>(cells: &[&'a CellEstimate], count: usize) -> Vec<Slice<'a>> {
     let cost = |cell: &CellEstimate| u128::from(cell.core_milliseconds.max(1));
     let count = count.clamp(1, cells.len().max(1));
@@ -82,7 +82,7 @@ pub(super) fn slices<'a>(cells: &[&'a CellEstimate], count: usize) -> Vec<Slice<
     let mut slices = vec![Slice::new(); count];
     let mut before = 0;
     for cell in cells {
-        // The slice that the middle of the cell falls into.
+        // The slice that contains the middle of the cell.
         let middle = 2 * before + cost(cell);
         let index = middle * u128::from(to_u64(count)) / (2 * whole);
         slices[usize::try_from(index).unwrap_or(0).min(count - 1)].push(cell);
@@ -112,22 +112,21 @@ pub(super) fn list(ranges: &[(u64, u64)]) -> String {
     ranges.iter().map(word).collect::<Vec<_>>().join(",")
 }
 
-/// What an array or the job after it is called, and what it insists on.
+/// Names and paths in the script of a job.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JobLabel<'a> {
-    /// Folder of scripts and logs.
+    /// The folder of scripts and logs.
     pub(super) folder: &'a Path,
-    /// What the job is called.
+    /// The name of the job.
     pub(super) name: &'a str,
-    /// Name of the script, without its ending.
+    /// The name of the script, without extension.
     pub(super) script: &'a str,
-    /// Hash of the plan's cells.
+    /// The hash of the plan's cells.
     pub(super) plan_hash: &'a str,
 }
 
 impl SlurmRequest {
-    /// How many slices `cells` are to have that are a part of those that take `whole`
-    /// milliseconds.
+    /// The number of slices for `cells`, which are some of those that take `whole` milliseconds.
     pub(super) fn count(&self, cells: &[&CellEstimate], whole: u64) -> usize {
         let own = cells.iter().map(|cell| cell.core_milliseconds.max(1)).sum::<u64>();
         let usual = own.div_ceil(USUAL_SECONDS * 1000 * to_u64(self.threads));
@@ -135,8 +134,8 @@ impl SlurmRequest {
         to_usize(u32::try_from(self.tasks.map_or(usual, part)).unwrap_or(u32::MAX))
     }
 
-    /// What any of some slices asks for. Any of them may have to run the applications of its
-    /// cells alone, which take `alone` milliseconds at most.
+    /// The resources of each of `slices`. Each may include the solo runs of its applications,
+    /// which take at most `alone` milliseconds.
     pub(super) fn resources(&self, slices: &[Slice<'_>], alone: u64) -> Resources {
         let seconds = |slice: &Slice<'_>| {
             let sum = |of: fn(&CellEstimate) -> u64| slice.iter().map(|c| of(c)).sum::<u64>();
@@ -151,21 +150,20 @@ impl SlurmRequest {
         Resources { megabytes: bytes.div_ceil(1 << 20), minutes: seconds.div_ceil(60) }
     }
 
-    /// Bytes that cells may take together in a task of some slices: as many at once as it has
-    /// threads, and one in any case.
+    /// Memory for the cells of a task: as many at once as threads, and at least one.
     fn budget(&self, slices: &[Slice<'_>]) -> u64 {
         let bytes = slices.iter().flatten().map(|cell| cell.memory_bytes).max().unwrap_or(0);
         let all = bytes.saturating_mul(to_u64(self.threads));
         self.memory_bytes.map_or(all, |most| all.min(most.max(bytes)))
     }
 
-    /// What the job asks for that writes the tables of `cells` cells.
+    /// The resources of the job that writes the tables of `cells` cells.
     pub(super) fn ask_tables(cells: usize) -> Resources {
         let seconds = to_u64(cells) * TABLE_MILLISECONDS / 1000 * TIME_FACTOR + TASK_SECONDS;
         Resources { megabytes: 2 * (PROCESS_BYTES >> 20), minutes: seconds.div_ceil(60) }
     }
 
-    /// The script of an array of `slices`. Those of cells that failed before run them again.
+    /// The script of an array of `slices`. Cells that failed before run again.
     pub(super) fn array(
         &self,
         label: JobLabel<'_>,
@@ -193,7 +191,7 @@ impl SlurmRequest {
         text
     }
 
-    /// The script of the job after the arrays, which writes the tables.
+    /// The script of the last job, which writes the tables.
     pub(super) fn tables(&self, label: JobLabel<'_>, resources: Resources) -> String {
         let (program, plan) = (quoted(&self.program), quoted(&self.plan));
         let out = quoted(&self.out);
@@ -202,9 +200,9 @@ impl SlurmRequest {
     }
 }
 
-/// What a job asks for.
+/// The directives of a job.
 fn head(label: JobLabel<'_>, log: &str, (threads, resources): (usize, Resources)) -> String {
-    // A percent sign begins what Slurm puts in.
+    // Slurm replaces patterns that start with a percent sign.
     let folder = label.folder.display().to_string().replace('%', "%%").replace('"', "\\\"");
     format!(
         "#!/bin/sh\n#SBATCH --job-name={}\n#SBATCH --output=\"{folder}/{}{log}.log\"\n\
@@ -215,7 +213,7 @@ fn head(label: JobLabel<'_>, log: &str, (threads, resources): (usize, Resources)
     )
 }
 
-/// A word that a shell takes as it is.
+/// A path as a quoted shell word.
 pub(super) fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
 }
