@@ -2,20 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use gpumodel_trace::workload;
-use gpumodel_trace::{Filter, Progress, Store, TraceError};
+use gpumodel_trace::{Filter, Progress, Store, TraceError, workload};
 
-use super::cached::{converted, modelled};
-use super::error::RunError;
+use crate::RunError;
+use crate::cache::stores::{model_store, trace_store};
 
-/// What a workload model's name begins with.
+/// The prefix of workload models.
 const SYNTH: &str = "synth:";
 
-/// What stands before how much of a workload model is run, with and without its sign.
+/// Precedes the scale of a workload model, with and without the equals sign.
 const SCALE: &str = ":scale=";
 const SCALE_OF: &str = ":scale";
 
-/// An application as typed: `[NAME=]PATH` or `[NAME=]synth:WORKLOAD[:scale=X]`.
+/// An application of the command line: `[NAME=]PATH` or `[NAME=]synth:WORKLOAD[:scale=X]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppName {
     /// Its name in records.
@@ -25,14 +24,14 @@ pub struct AppName {
 }
 
 impl AppName {
-    /// Reads `[NAME=]PATH`; without a name it is [`default_name`]'s. A name with a
-    /// slash, or one that ends as a scale is typed, is one where what follows it is there.
+    /// Reads `[NAME=]PATH`; the default name is [`default_name`]'s. Text with a slash or with
+    /// the end of a scale is a name only if the path behind it exists.
     #[must_use]
     pub fn parse(typed: &str) -> Self {
         let whole = PathBuf::from(typed);
         let names = |name: &str, path: &str| {
-            let there = path.starts_with(SYNTH) || Path::new(path).exists();
-            !name.is_empty() && (there || !name.contains('/') && !name.ends_with(SCALE_OF))
+            let exists = path.starts_with(SYNTH) || Path::new(path).exists();
+            !name.is_empty() && (exists || !name.contains('/') && !name.ends_with(SCALE_OF))
         };
         let typed_name = if typed.starts_with(SYNTH) { None } else { typed.split_once('=') };
         match typed_name {
@@ -44,10 +43,10 @@ impl AppName {
         }
     }
 
-    /// An application of a file in `folder`: its path from there on.
+    /// An application that a file in `folder` names, with a path relative to that folder.
     pub(super) fn within(folder: &Path, name: &str, source: &str) -> Self {
         let path = match source.strip_prefix(SYNTH) {
-            Some(model) if !is_path(named(model)) => PathBuf::from(source),
+            Some(model) if !is_path(without_scale(model)) => PathBuf::from(source),
             Some(model) => PathBuf::from(format!("{SYNTH}{}", folder.join(model).display())),
             None => folder.join(source),
         };
@@ -56,34 +55,34 @@ impl AppName {
 }
 
 /// The name or path of a workload model without its scale.
-fn named(model: &str) -> &str {
+fn without_scale(model: &str) -> &str {
     model.split_once(SCALE).map_or(model, |(name, _)| name)
 }
 
-/// That a workload model is a file and not one of those that are known by name, which hold
-/// neither a slash nor, in front of what may be a misspelt scale, a dot.
+/// Whether a workload model is a file: names of known models contain no slash and, before a
+/// scale, which may be misspelt, no dot.
 fn is_path(model: &str) -> bool {
     model.contains('/') || model.split(':').next().is_some_and(|name| name.contains('.'))
 }
 
-/// A workload model and its scale: 1 where nothing is said.
+/// Splits a workload model from its scale; the default is 1.
 fn scaled(model: &str) -> Result<(&str, f64), RunError> {
-    let wrong = |found: &str| {
+    let invalid = |found: &str| {
         let found = if found.is_empty() { "nothing" } else { found };
         RunError::Scale { app: model.to_owned(), found: found.to_owned() }
     };
     if let Some((name, scale)) = model.split_once(SCALE) {
-        return Ok((name, scale.parse().map_err(|_| wrong(scale))?));
+        return Ok((name, scale.parse().map_err(|_| invalid(scale))?));
     }
     match model.rsplit_once(':') {
         Some((file, other)) if file.ends_with(".toml") && !other.contains(['/', '\\']) => {
-            Err(wrong(other))
+            Err(invalid(other))
         }
         _ => Ok((model, 1.0)),
     }
 }
 
-/// That a path which leads nowhere is the name of a workload model, where it is.
+/// A hint for a missing path that is the name of a workload model.
 fn hint(path: &Path) -> String {
     let typed = path.display().to_string();
     let name = typed.split(':').next();
@@ -109,33 +108,33 @@ pub struct App {
     pub name: String,
     /// Its instructions.
     pub store: Store,
-    /// What was remarked while converting.
+    /// Remarks of the conversion.
     pub warnings: Vec<String>,
 }
 
 impl App {
-    /// Opens a store, or makes one in `cache` of what is no store (once: the cached
-    /// store is used until the source changes). `synth:NAME` is a workload model,
-    /// looked for in the folder `models` first; `:scale=X` multiplies what it scales.
+    /// Opens a store, or converts a trace to a store in `cache` (once: the cached store is used
+    /// until the source changes). `synth:NAME` is a workload model; files in the folder `models`
+    /// take precedence; `:scale=X` multiplies its scaled constants.
     ///
     /// # Errors
-    /// When there is no such file or model, it cannot be read as a trace, or the
-    /// cache folder cannot be written.
+    /// When the file or model does not exist, it cannot be read as a trace, or the cache folder
+    /// cannot be written.
     pub fn open(
         typed: &AppName,
         models: Option<&Path>,
         cache: &Path,
         progress: &dyn Progress,
     ) -> Result<Self, RunError> {
-        let made = Made::of(typed, models, cache, progress)?;
+        let made = AppStore::find_or_create(typed, models, cache, progress)?;
         let store = Store::open(&made.path)?;
         Ok(Self { name: typed.name.clone(), store, warnings: made.warnings })
     }
 
-    /// Shows only the CTAs that `filter` takes, and remarks on it.
+    /// Restricts the application to the CTAs that `filter` selects, with a remark.
     ///
     /// # Errors
-    /// When `filter` takes nothing, or the store is damaged.
+    /// When `filter` selects nothing, or the store is damaged.
     pub(super) fn narrow(&mut self, filter: &Filter) -> Result<(), RunError> {
         let remarks = self.store.narrow(filter).map_err(|error| match error {
             TraceError::Request(found) => RunError::NoKernels { app: self.name.clone(), found },
@@ -146,20 +145,20 @@ impl App {
     }
 }
 
-/// The store of an application, made where there was none.
+/// The path of an application's store.
 #[derive(Clone, Debug)]
-pub(super) struct Made {
+pub(super) struct AppStore {
     pub(super) path: PathBuf,
-    /// What was remarked while converting.
+    /// Remarks of the conversion.
     pub(super) warnings: Vec<String>,
 }
 
-impl Made {
-    /// Finds the store of `typed`, or makes it in `cache`.
+impl AppStore {
+    /// Finds the store of `typed`, or creates it in `cache`.
     ///
     /// # Errors
     /// As [`App::open`].
-    pub(super) fn of(
+    pub(super) fn find_or_create(
         typed: &AppName,
         models: Option<&Path>,
         cache: &Path,
@@ -167,7 +166,7 @@ impl Made {
     ) -> Result<Self, RunError> {
         let path = &typed.path;
         if let Some(workload) = path.to_str().and_then(|text| text.strip_prefix(SYNTH)) {
-            let (path, warnings) = modelled(scaled(workload)?, models, cache, progress)?;
+            let (path, warnings) = model_store(scaled(workload)?, models, cache, progress)?;
             return Ok(Self { path, warnings });
         }
         if !path.exists() {
@@ -176,15 +175,16 @@ impl Made {
         if Store::recognise(path) {
             return Ok(Self { path: path.clone(), warnings: Vec::new() });
         }
-        let (path, warnings) = converted(path, cache, progress)?;
+        let (path, warnings) = trace_store(path, cache, progress)?;
         Ok(Self { path, warnings })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{AppName, default_name};
     use std::path::Path;
+
+    use super::{AppName, default_name};
 
     #[test]
     fn names_are_the_last_two_components() {

@@ -1,6 +1,6 @@
-//! What can go wrong between a request and its record.
+//! Errors of runs, and of values in plans and queues.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -14,33 +14,32 @@ use gpumodel_sim::config::{MemoryError, SpecError};
 use gpumodel_trace::TraceError;
 use gpumodel_trace::workload::WorkloadError;
 
-use super::queue::QueueFileError;
-use super::replay;
+use crate::{QueueFileError, scheme};
 
-/// Why a run gave no record.
+/// Why a run has no record.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// A model file is wrong.
+    /// A model file is invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// A paper's file cannot be read.
     #[error(transparent)]
     Paper(#[from] PaperError),
-    /// A memory standard or an address mapping is wrong.
+    /// A memory standard or an address mapping is invalid.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// A trace or store is wrong.
+    /// A trace or store is invalid.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// A workload model is wrong.
+    /// A workload model is invalid.
     #[error(transparent)]
     Synth(#[from] WorkloadError),
-    /// A workload model is asked for at a scale that is no number.
+    /// The scale of a workload model is no number.
     #[error("synth:{app}: expected one number, as scale=0.5, found {found}")]
     Scale {
-        /// As typed, without `synth:`.
+        /// The argument, without `synth:`.
         app: String,
-        /// What stands there.
+        /// The scale that was found.
         found: String,
     },
     /// The machine could not run an application.
@@ -51,11 +50,11 @@ pub enum RunError {
         /// Why.
         source: MachineError,
     },
-    /// A scheme gives an application no share while others begin anew and anew.
+    /// A scheme gives an application no share while the others relaunch forever.
     #[error(
-        "under scheme {scheme} application {app} never gets a share while others run again and \
-         again: such a run has no end; give it one, as --until first-run,cycles=1000000 (in a \
-         plan until = \"first-run,cycles=1000000\"), or leave the scheme out"
+        "under scheme {scheme} application {app} never gets a share while others relaunch: the run \
+         has no end; set one, as --until first-run,cycles=1000000 (in a plan \
+         until = \"first-run,cycles=1000000\"), or leave the scheme out"
     )]
     Starved {
         /// Which scheme.
@@ -63,7 +62,7 @@ pub enum RunError {
         /// Which application.
         app: String,
     },
-    /// An application did not execute what its trace holds.
+    /// An application did not execute exactly its trace.
     #[error(
         "application {app} has executed {found} of the {expected} warp instructions of its \
          trace; this is a defect of the model, please report it"
@@ -73,18 +72,18 @@ pub enum RunError {
         app: String,
         /// Warp instructions of the trace.
         expected: u64,
-        /// Those executed, without what was lost with CTAs that started again.
+        /// Warp instructions executed, without those of killed CTAs.
         found: u64,
     },
-    /// A scheme's plan cannot be: what is asked of the scheme, or a defect of it.
-    #[error("scheme {scheme} cannot run so")]
+    /// A scheme's plan is invalid, by its parameters or by a defect of the scheme.
+    #[error("scheme {scheme} cannot run")]
     Law {
         /// Which scheme.
         scheme: String,
         /// Which law.
         source: LawBroken,
     },
-    /// A scheme gives channels on a machine where they cannot be owned.
+    /// A scheme assigns channels on a machine where applications cannot own them.
     #[error("scheme {scheme} gives each application memory channels of its own")]
     NoChannels {
         /// Which scheme.
@@ -95,70 +94,70 @@ pub enum RunError {
     /// A scheme that does not exist, or a parameter that it does not take.
     #[error(transparent)]
     Scheme(#[from] BadChoice),
-    /// The decisions of a record cannot be run again.
+    /// The decisions of a record cannot be replayed.
     #[error("scheme {typed}: {problem}; give it as replay:FILE.json or replay:FILE.json:run=N")]
     Replay {
-        /// As typed.
+        /// The argument.
         typed: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
-    /// The decisions of a record do not fit another machine.
+    /// The decisions of a record do not fit this machine.
     #[error(
         "scheme {scheme}: the decisions of the record do not fit here: run them on a machine with \
          as many SMs, CTA slots and channels as the record's"
     )]
-    Misfit {
-        /// As it is called.
+    ReplayMisfit {
+        /// The name of the scheme.
         scheme: String,
         /// Which law they break here.
         source: LawBroken,
     },
-    /// A scheme for one application was asked to run several.
+    /// A scheme for one application got several.
     #[error(
-        "scheme {scheme} runs one application, here are {apps}; `sequential` runs one after the \
-         other, and each is analyzed alone in any case"
+        "scheme {scheme} runs one application, found {apps}; `sequential` runs them one after the \
+         other, and each also runs alone"
     )]
-    OnlyAlone {
+    SoloOnly {
         /// Which scheme.
         scheme: &'static str,
         /// Applications of the run.
         apps: usize,
     },
-    /// A scheme for some number of applications was asked to run another.
+    /// A scheme for a fixed number of applications got another number.
     #[error(
-        "scheme {scheme} divides the machine between {only} applications, here are {apps}; `bp` \
+        "scheme {scheme} divides the machine between {only} applications, found {apps}; `bp` \
          divides it evenly between any number"
     )]
-    OnlyFor {
+    AppCount {
         /// Which scheme.
         scheme: &'static str,
-        /// Applications that it is for.
+        /// Applications that it needs.
         only: usize,
         /// Applications of the run.
         apps: usize,
     },
-    /// An application that is not among those of the run.
-    #[error("there is no application {name} in this run; there are: {known}")]
+    /// An application that is not in the run.
+    #[error("no application {name} in this run; the applications are: {known}")]
     UnknownApp {
         /// As typed.
         name: String,
         /// Every name.
         known: String,
     },
-    /// An application that is to come at two times.
+    /// Two arrivals of one application.
     #[error("application {0} arrives twice; give --arrive {0}=CYCLE once")]
     ArrivesTwice(String),
     /// Targets without the window that sets them.
     #[error(
-        "the end `targets` needs a window: each application runs alone for so many cycles, and \
-         what it executes there is its target; add --window 2000000"
+        "the end `targets` needs a window: what each application executes alone in so many cycles \
+         is its target; add --window 2000000"
     )]
     NoWindow,
-    /// A window in which an application does nothing that a target could be made of.
+    /// A window in which an application executes less than one instruction.
     #[error(
         "application {app} executes less than one warp instruction in its first {window} cycles \
-         alone, so it has no target: a launch takes {launch} cycles, and then come the first \
+         alone, so it has no target: a launch takes {launch} cycles, followed by the first \
          reads of code; give a longer window, as --window 2000000"
     )]
     EmptyWindow {
@@ -169,29 +168,31 @@ pub enum RunError {
         /// Cycles that a launch takes on the machine.
         launch: Cycle,
     },
-    /// A window where co-runs are about the whole of each application.
+    /// A window with an end of co-runs that does not use it.
     #[error(
         "a window belongs to --until targets or --until cycles=N: with `{0}` each application \
          is compared with its whole solo run"
     )]
-    IdleWindow(String),
-    /// A queue file is wrong.
+    UnusedWindow(String),
+    /// A queue file is invalid.
     #[error(transparent)]
     QueueFile(#[from] QueueFileError),
-    /// A scheme that groups a queue was asked for without one.
+    /// A scheme for queues without a queue.
     #[error(
-        "scheme {0} says who of a queue runs with whom: add --queue FILE.toml, or name a scheme \
-         for applications that all run together"
+        "scheme {0} forms groups of a queue: add --queue FILE.toml, or name a scheme for \
+         applications that all run together"
     )]
     NeedsQueue(&'static str),
-    /// An option that has no meaning for queues.
+    /// An option that does not apply to queues.
     #[error(
         "{0} is for applications that all run together: the members of a group run until each \
          has finished once, and a queue's file says when they arrive"
     )]
     NotWithQueue(&'static str),
     /// More applications together than the machine has SMs.
-    #[error("group_size is {group_size}, and the machine has {sms} SMs: one for each at least")]
+    #[error(
+        "group_size is {group_size}, but the machine has only {sms} SMs: at least one for each"
+    )]
     TooFewSms {
         /// Applications together.
         group_size: usize,
@@ -208,10 +209,10 @@ pub enum RunError {
         /// Why.
         source: Box<Unmatched>,
     },
-    /// A queue is to hold applications of a class that none has.
+    /// A queue needs applications of a class that no application has.
     #[error(
         "the distribution {distribution} needs an application of class {class}, and on this \
-         machine there is none: {classes}; add one to [apps], or name other distributions"
+         machine none has it: {classes}; add one to [apps], or name other distributions"
     )]
     NoClass {
         /// Which distribution.
@@ -226,7 +227,7 @@ pub enum RunError {
         "application {0} is a log of accesses without times; a queue needs whole traces: leave \
          it out"
     )]
-    Timeless(String),
+    NoTimes(String),
     /// An application that is neither a file nor a folder.
     #[error(
         "there is no file or folder {path}{hint}; expected a store, a trace, a list, a folder of \
@@ -235,25 +236,25 @@ pub enum RunError {
     NoApp {
         /// As typed.
         path: PathBuf,
-        /// The workload model that has this name; nothing where none has.
+        /// The workload model of this name; empty if there is none.
         hint: String,
     },
     /// An application that a file names cannot be used.
-    #[error("{place}: apps.{app}")]
-    Listed {
+    #[error("{location}: apps.{app}")]
+    FileApp {
         /// File and line.
-        place: String,
+        location: String,
         /// Its name there.
         app: String,
         /// Why.
         source: Box<RunError>,
     },
-    /// No launch of an application was asked for.
+    /// The filter selects no launch of an application.
     #[error("application {app}: {found}")]
     NoKernels {
         /// Which application.
         app: String,
-        /// What was asked for, and what there is.
+        /// The filter, and the launches of the application.
         found: String,
     },
     /// Two applications of the same name.
@@ -264,13 +265,13 @@ pub enum RunError {
         /// The second one's path.
         path: PathBuf,
     },
-    /// A store is another one than when the sweep began.
+    /// A store has changed since the sweep began.
     #[error(
-        "the store {} of application {app} has changed since the sweep began: sweep again, and \
-         its cells are made of what it holds now",
+        "the store {} of application {app} has changed since the sweep began: start the sweep again \
+         to use its new contents",
         path.display()
     )]
-    Changed {
+    StoreChanged {
         /// Which application.
         app: String,
         /// Its store.
@@ -289,8 +290,8 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Whether the same request would be refused again, by what it asks of machine, scheme
-    /// and applications: nothing of files or memory.
+    /// Whether the same request would fail again: the cause is its machine, scheme or
+    /// applications, not a file or memory.
     pub(super) fn refuses(&self) -> bool {
         match self {
             Self::Machine { source, .. } => matches!(
@@ -301,26 +302,60 @@ impl RunError {
             ),
             Self::Law { .. }
             | Self::NoChannels { .. }
-            | Self::Misfit { .. }
+            | Self::ReplayMisfit { .. }
             | Self::Starved { .. }
             | Self::Scheme(_)
-            | Self::OnlyAlone { .. }
-            | Self::OnlyFor { .. }
+            | Self::SoloOnly { .. }
+            | Self::AppCount { .. }
             | Self::EmptyWindow { .. }
             | Self::NoWindow
-            | Self::IdleWindow(_) => true,
+            | Self::UnusedWindow(_) => true,
             _ => false,
         }
     }
 
-    /// A scheme's plan broke a law: its defect, or the machine's lack of what it shares.
-    /// One that was recorded is of another machine.
+    /// The error of a plan that breaks a law: a defect of the scheme, channels that the machine
+    /// does not divide, or a replay of another machine's decisions.
     pub(super) fn law(scheme: &str, source: LawBroken) -> Self {
         let scheme = scheme.to_owned();
         match source {
             LawBroken::NoGroups => Self::NoChannels { scheme, source },
-            source if scheme == replay::NAME => Self::Misfit { scheme, source },
+            source if scheme == scheme::REPLAY => Self::ReplayMisfit { scheme, source },
             source => Self::Law { scheme, source },
         }
+    }
+}
+
+/// A file, with the line if known.
+pub(super) fn location(path: &Path, line: Option<u32>) -> String {
+    let line = line.map_or_else(String::new, |line| format!(":{line}"));
+    format!("{}{line}", path.display())
+}
+
+/// An invalid value in a plan or a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct InvalidValue {
+    /// The path of keys to the value; items of lists by their index.
+    pub(super) keys: Vec<String>,
+    /// Key, what was expected and what was found.
+    pub(super) message: String,
+}
+
+impl InvalidValue {
+    /// An error about the value of `key`.
+    pub(super) fn of(key: &str, message: impl Into<String>) -> Self {
+        Self { keys: vec![key.to_owned()], message: message.into() }
+    }
+
+    /// The same about the item at `index` of the list.
+    pub(super) fn item(mut self, index: usize) -> Self {
+        self.keys.push(index.to_string());
+        self
+    }
+
+    /// The same about the value of `key` in it.
+    pub(super) fn within(mut self, key: &str) -> Self {
+        self.keys.push(key.to_owned());
+        self
     }
 }

@@ -1,26 +1,26 @@
-//! What a scheme may know before a run starts.
+//! The facts that schemes get before a run starts.
 
 use gpumodel_core::contract::{AppFacts, Facts, KernelFacts};
 use gpumodel_core::units::{AppId, Cycle, SECTOR_BYTES, WARP_LANES, to_u16};
+use gpumodel_feed::StoreFeed;
 use gpumodel_report::results::MachineRecord;
 use gpumodel_sim::config::{Machine, PageChannels, Resolved};
 use gpumodel_sim::{Need, Program};
 
-use super::memory::Memory;
-use super::request::Bench;
-use gpumodel_feed::StoreFeed;
+use crate::RunContext;
+use crate::memory::Memory;
 
 /// The facts of applications on a machine: their names, launches and arrivals.
-pub(super) fn facts(bench: &Bench<'_>, apps: &[(&str, &StoreFeed<'_>, Cycle)]) -> Facts {
-    let machine = &bench.resolved.machine;
-    let peaks = peaks(bench.resolved, bench.memory);
+pub(super) fn facts(ctx: &RunContext<'_>, apps: &[(&str, &StoreFeed<'_>, Cycle)]) -> Facts {
+    let machine = &ctx.resolved.machine;
+    let peaks = peaks(ctx.resolved, ctx.memory);
     let lanes = u32::try_from(WARP_LANES).expect("a warp has 32 lanes");
-    let app = |(place, &(name, feed, arrival)): (usize, &(&str, &StoreFeed<'_>, Cycle))| {
+    let app = |(index, &(name, feed, arrival)): (usize, &(&str, &StoreFeed<'_>, Cycle))| {
         let kernels = feed.programs().iter().enumerate();
         let kernels =
-            kernels.map(|(place, program)| kernel(machine, program, feed.warp_instructions(place)));
+            kernels.map(|(index, program)| kernel(machine, program, feed.warp_instructions(index)));
         AppFacts {
-            app: AppId(to_u16(place)),
+            app: AppId(to_u16(index)),
             name: name.to_owned(),
             arrival,
             kernels: kernels.collect(),
@@ -36,8 +36,8 @@ pub(super) fn facts(bench: &Bench<'_>, apps: &[(&str, &StoreFeed<'_>, Cycle)]) -
         shared_unit_bytes: machine.shared.unit_bytes,
         shared_reserved_bytes: machine.shared.reserved_bytes_per_cta,
         channels: machine.dram.channels,
-        channel_groups: channel_groups(machine, bench.memory),
-        channel_bytes: bench.memory.standard.channel_bytes(),
+        channel_groups: channel_groups(machine, ctx.memory),
+        channel_bytes: ctx.memory.standard.channel_bytes(),
         page_bytes: machine.translation.as_ref().map_or(0, |spec| spec.page_bytes),
         pages_follow: machine.translation.as_ref().is_some_and(|spec| !spec.ideal),
         core_mhz: machine.clocks.core_mhz,
@@ -50,8 +50,7 @@ pub(super) fn facts(bench: &Bench<'_>, apps: &[(&str, &StoreFeed<'_>, Cycle)]) -
     }
 }
 
-/// What an SM's port of the crossbar moves; where packets are not cut, a sector per
-/// cycle.
+/// Bandwidth of an SM's crossbar port; a sector per cycle if packets are not cut into flits.
 fn port_gb_per_s(machine: &Machine) -> f64 {
     let port = &machine.interconnect;
     let sector = u32::try_from(SECTOR_BYTES).expect("a sector has 32 bytes");
@@ -59,7 +58,7 @@ fn port_gb_per_s(machine: &Machine) -> f64 {
     f64::from(bytes) * machine.clocks.interconnect_mhz / 1000.0 / f64::from(port.sms_per_port)
 }
 
-/// The groups of channels that pages lie in, where they lie in some and not in all.
+/// The groups of channels between which pages are divided; empty if pages span all channels.
 fn channel_groups(machine: &Machine, memory: &Memory) -> Vec<Vec<u32>> {
     let pages = machine.translation.as_ref();
     let pages = pages.and_then(|spec| PageChannels::of(&memory.map, spec.page_bytes));
@@ -82,13 +81,10 @@ fn kernel(machine: &Machine, program: &Program, warp_instructions: u64) -> Kerne
     }
 }
 
-/// The machine's row of a record: name, hash and the peaks that follow from its
-/// description.
+/// The machine in a record: name, hash and the peak rates of its description.
 pub(super) fn peaks(resolved: &Resolved, memory: &Memory) -> MachineRecord {
     let machine = &resolved.machine;
     let slices = f64::from(machine.l2.slices * machine.l2.accesses_per_cycle);
-    #[allow(clippy::cast_precision_loss, reason = "a sector has 32 bytes")]
-    let sector = SECTOR_BYTES as f64;
     let issue = u32::from(machine.dispatch.sms) * machine.sm.schedulers * machine.sm.issue_width;
     MachineRecord {
         name: machine.name.clone(),
@@ -97,7 +93,7 @@ pub(super) fn peaks(resolved: &Resolved, memory: &Memory) -> MachineRecord {
         sms: u64::from(machine.dispatch.sms),
         core_mhz: machine.clocks.core_mhz,
         peak_dram_gb_per_s: memory.peak_gb_per_s,
-        peak_l2_gb_per_s: slices * sector * machine.clocks.l2_mhz / 1000.0,
+        peak_l2_gb_per_s: slices * SECTOR_BYTES as f64 * machine.clocks.l2_mhz / 1000.0,
         peak_warp_instructions_per_cycle: f64::from(issue),
     }
 }

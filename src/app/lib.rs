@@ -1,64 +1,62 @@
-//! Joins machine, traces and schemes: opens applications, runs them, fills
-//! records.
+//! Joins machine, traces and schemes: opens applications, runs them, fills records.
 //!
-//! Knows no drawing and no command line.
+//! Only `cli` knows the command line; nothing here draws.
 
 pub mod cli;
 
-mod alone;
-mod answers;
+mod analyze;
 mod app;
-mod assumptions;
-mod cached;
+mod cache;
 mod corun;
-mod disk_cache;
 mod dram;
-mod dram_latency;
-mod dram_requests;
-mod draws;
-mod energy;
+mod ending;
 mod error;
 mod facts;
-mod given;
-mod hosted;
 mod memory;
-mod models;
-mod notes;
-mod parts;
-mod profiles;
 mod queue;
-mod recall;
-mod replay;
+mod random;
+mod record;
 mod reproduce;
-mod request;
-mod rows;
 mod sample;
-mod schemes;
-mod shares;
+mod scheme;
 mod solo;
-mod stage;
-mod stopwatch;
 mod sweep;
-mod together;
-mod until;
-mod utilization;
-mod watch;
-mod wrong;
 
+use std::path::Path;
+
+use gpumodel_sim::config::{Models, SpecError};
+
+pub(crate) use analyze::RunContext;
+pub use analyze::{AnalyzeRequest, Unwatched, Watch, analyze};
 pub use app::{App, AppName, default_name};
+pub use dram::requests::RequestError;
 pub use dram::{DramError, DramJob, RequestFormat};
-pub use dram_requests::RequestError;
+pub use ending::{EndWhen, Ending};
 pub use error::RunError;
 pub use memory::check_memory;
-pub use models::models;
 pub use queue::QueueFileError;
 pub use reproduce::{ReproduceError, ReproduceRequest, reproduce};
-pub use request::{AnalyzeRequest, analyze};
 pub use sample::SampleRequest;
-pub use schemes::{ParameterRow, SchemeRow, schemes};
+pub use scheme::{ParameterRow, SchemeRow, schemes};
 pub use sweep::{
-    MergeRequest, SlurmEnd, SlurmError, SlurmRequest, SweepEnd, SweepError, SweepRequest,
-    SweepWatch, merge, remaining, slurm_sweep, sweep, sweep_tables,
+    MergeRequest, SlurmError, SlurmOutcome, SlurmRequest, SweepError, SweepProgress, SweepRequest,
+    SweepWatch, merge, slurm_sweep, sweep, sweep_estimate, sweep_tables,
 };
-pub use until::{Until, Who};
-pub use watch::{Unwatched, Watch};
+
+/// A count as a number; counts of a run stay below 2^53.
+pub(crate) fn float(count: u64) -> f64 {
+    count as f64
+}
+
+/// `part` over `whole`; 0 where `whole` is 0.
+pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { float(part) / float(whole) }
+}
+
+/// The carried model files, and over them those of `folder`.
+///
+/// # Errors
+/// [`SpecError::File`].
+pub fn models(folder: Option<&Path>) -> Result<Models, SpecError> {
+    Models::with_overrides(gpumodel_models::builtin(), folder)
+}

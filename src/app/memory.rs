@@ -1,17 +1,16 @@
-//! The memory of a machine: its standard and address map, fitted together.
+//! The memory of a machine: its standard and address map, checked against each other.
 
 use gpumodel_core::models::ModelFiles;
 use gpumodel_sim::config::{AddressMap, Machine, Mapping, MemoryError, MemoryStandard};
 
-/// How many times faster or slower than its standard's own clock a memory may be: the
-/// A100 of Accel-Sim runs HBM2 at 7.1 times, and a unit that slips is off by 1000.
-const MOST_TIMES: f64 = 64.0;
+/// The largest ratio of a memory's clock to that of its standard: Accel-Sim's A100 runs HBM2 at
+/// 7.1 times, a wrong unit is off by 1000.
+const MAX_CLOCK_RATIO: f64 = 64.0;
 
-/// Whether `machine` has a memory that it can run with: reads standard and mapping,
-/// first from the folder `models`, and puts them together, as an analysis does.
+/// Checks that the memory standard and the mapping of `machine` exist and fit together.
 ///
 /// # Errors
-/// [`MemoryError`]: what there is not, or does not fit.
+/// [`MemoryError`]: what is missing or does not fit.
 pub fn check_memory(machine: &Machine, models: &ModelFiles) -> Result<(), MemoryError> {
     Memory::load(machine, models).map(drop)
 }
@@ -21,14 +20,14 @@ pub fn check_memory(machine: &Machine, models: &ModelFiles) -> Result<(), Memory
 pub(super) struct Memory {
     /// The standard with the machine's own parameters.
     pub(super) standard: MemoryStandard,
-    /// Where addresses lie.
+    /// Maps addresses to channels, banks and rows.
     pub(super) map: AddressMap,
     /// Peak bandwidth of all channels in GB/s.
     pub(super) peak_gb_per_s: f64,
 }
 
 impl Memory {
-    /// Reads what `machine` names.
+    /// Reads the standard and the mapping that `machine` names.
     pub(super) fn load(machine: &Machine, models: &ModelFiles) -> Result<Self, MemoryError> {
         let dram = &machine.dram;
         let standard = MemoryStandard::load(&dram.standard, models, &dram.timing)?;
@@ -44,19 +43,22 @@ impl Memory {
                 ),
             });
         }
-        whole_lines(machine, &mapping, &map)?;
-        as_wide_as_said(machine, &standard)?;
-        #[allow(clippy::cast_precision_loss, reason = "a clock in kHz is far below 2^53")]
+        check_sectors(machine, &mapping, &map)?;
+        check_width(machine, &standard)?;
         let standard_mhz = standard.clock_khz as f64 / 1000.0;
         let mhz = machine.clocks.dram_mhz.unwrap_or(standard_mhz);
-        about_as_fast(machine, &standard, (mhz, standard_mhz))?;
+        check_clock(machine, &standard, (mhz, standard_mhz))?;
         let bytes = standard.peak_bytes_per_clock() * f64::from(dram.channels);
         Ok(Self { standard, map, peak_gb_per_s: bytes * mhz / 1000.0 })
     }
 }
 
-/// What the caches have as one must lie in one row.
-fn whole_lines(machine: &Machine, mapping: &Mapping, map: &AddressMap) -> Result<(), MemoryError> {
+/// Checks that each sector of the caches lies in one row.
+fn check_sectors(
+    machine: &Machine,
+    mapping: &Mapping,
+    map: &AddressMap,
+) -> Result<(), MemoryError> {
     let bytes = machine.l2.cache.sector_bytes;
     if map.keeps_whole(u64::from(bytes)) {
         return Ok(());
@@ -71,8 +73,8 @@ fn whole_lines(machine: &Machine, mapping: &Mapping, map: &AddressMap) -> Result
     })
 }
 
-/// The machine says what its standard's channels move; only the standard is modelled.
-fn as_wide_as_said(machine: &Machine, standard: &MemoryStandard) -> Result<(), MemoryError> {
+/// Checks the channel width that the machine states: only that of the standard is modelled.
+fn check_width(machine: &Machine, standard: &MemoryStandard) -> Result<(), MemoryError> {
     let said = f64::from(machine.dram.channel_bytes_per_clock);
     let found = standard.peak_bytes_per_clock();
     if (said - found).abs() < 1e-6 * said {
@@ -89,20 +91,20 @@ fn as_wide_as_said(machine: &Machine, standard: &MemoryStandard) -> Result<(), M
     })
 }
 
-/// A clock far from the standard's own is a slip of units.
-fn about_as_fast(
+/// Refuses a clock far from that of the standard: its unit is probably wrong.
+fn check_clock(
     machine: &Machine,
     standard: &MemoryStandard,
     (mhz, own): (f64, f64),
 ) -> Result<(), MemoryError> {
-    if (own / MOST_TIMES..=own * MOST_TIMES).contains(&mhz) {
+    if (own / MAX_CLOCK_RATIO..=own * MAX_CLOCK_RATIO).contains(&mhz) {
         return Ok(());
     }
     Err(MemoryError::Inconsistent {
         name: standard.name.clone(),
         problem: format!(
             "its command clock is {own} MHz, clocks.dram_mhz of {} says {mhz}: expected at most \
-             {MOST_TIMES} times more or less; give the command clock in MHz, or name another \
+             {MAX_CLOCK_RATIO} times more or less; give the command clock in MHz, or name another \
              dram.standard",
             machine.name
         ),

@@ -1,88 +1,134 @@
-//! One application alone on the machine.
+//! Solo runs: whole, for records, and over a window, for co-runs to compare with.
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
 use gpumodel_core::contract::Plan;
-use gpumodel_policy::{Scheme, Solo};
-use gpumodel_report::results::{AppRecord, KernelRecord};
-use gpumodel_sim::config::Machine;
-use gpumodel_sim::{End, Gpu, Outcome, Setup};
-
-use super::app::App;
-use super::assumptions;
-use super::error::RunError;
-use super::facts::facts;
-use super::notes::Notes;
-use super::profiles::Key;
-use super::request::Bench;
-use super::rows;
-use super::sample::sampled;
-use super::utilization;
+use gpumodel_core::units::{Cycle, to_u64};
 use gpumodel_feed::StoreFeed;
+use gpumodel_policy::{Scheme, Solo};
+use gpumodel_report::results::{Alone, AppRecord, KernelRecord};
+use gpumodel_sim::config::Machine;
+use gpumodel_sim::{End, Gpu, Outcome, ProfileImage};
 
-/// Runs `app` under the `solo` scheme and fills its row.
-pub(super) fn solo(bench: &Bench<'_>, app: &App, notes: &mut Notes) -> Result<AppRecord, RunError> {
-    let resolved = bench.resolved;
-    let feed = StoreFeed::new(&app.store, |kernel| bench.chooses(app, kernel), resolved)?;
-    let plan = whole(bench, &app.name, &feed)?;
-    let logged = (0..feed.programs().len()).filter(|&place| feed.memory_only(place)).count();
-    if bench.sample.is_some() && logged > 0 {
+use crate::cache::profiles::Key;
+use crate::corun::runner::sums;
+use crate::facts::facts;
+use crate::record::notes::Notes;
+use crate::record::{assumptions, utilization};
+use crate::sample::sampled;
+use crate::{App, RunContext, RunError, record};
+
+/// Runs `app` under the `solo` scheme and fills its record.
+pub(super) fn solo(
+    ctx: &RunContext<'_>,
+    app: &App,
+    notes: &mut Notes,
+) -> Result<AppRecord, RunError> {
+    let resolved = ctx.resolved;
+    let feed = StoreFeed::new(&app.store, |kernel| ctx.chooses(app, kernel), resolved)?;
+    let plan = solo_plan(ctx, &app.name, &feed)?;
+    let logged = (0..feed.programs().len()).filter(|&index| feed.memory_only(index)).count();
+    if ctx.sample.is_some() && logged > 0 {
         let why = "a log of accesses has no times to estimate";
         notes.add(format!("{}: nothing was sampled: {why}", app.name));
-    } else if let Some(wish) = bench.sample
-        && let Some(row) = sampled(bench, app, &feed, &plan, wish, notes)?
+    } else if let Some(request) = ctx.sample
+        && let Some(row) = sampled(ctx, app, &feed, &plan, request, notes)?
     {
         return Ok(row);
     }
     let mut machine = Cow::Borrowed(&resolved.machine);
     if logged > 0 && logged == feed.programs().len() {
-        // Where no code is known, none is fetched.
+        // A log has no code to fetch.
         machine.to_mut().fetch = None;
     }
-    let outcome = run(bench, &machine, app, &feed, &plan)?;
+    let key = Key::new(&app.store.content_hash(), &resolved.hash, feed.chosen());
+    let profiles = ctx.profiles.load(key);
+    let outcome = run(ctx, &machine, (app, &feed), &plan, (End::default(), &profiles))?;
+    ctx.profiles.save(key, &outcome.profiles);
     let launches = feed.programs().iter().zip(&outcome.kernels);
     let mut kernels: Vec<KernelRecord> = launches
         .enumerate()
-        .map(|(place, (program, counts))| rows::kernel(bench, program, place, counts))
+        .map(|(index, (program, counts))| record::kernel(ctx, program, index, counts))
         .collect();
     assumptions::fill(&mut kernels, &feed, &resolved.machine)?;
     notes.of_run(app, &feed, &outcome, &resolved.machine);
     let hash = app.store.content_hash();
-    let mut row = rows::app(bench, &app.name, hash, kernels, &outcome);
+    let mut row = record::app(ctx, &app.name, hash, kernels, &outcome);
     if !row.memory_only {
-        row.utilization = Some(utilization::alone(&machine, feed.programs(), &outcome));
+        row.utilization = Some(utilization::solo(&machine, feed.programs(), &outcome));
     }
     Ok(row)
 }
 
-/// The plan that gives an application everything.
-pub(super) fn whole(bench: &Bench<'_>, name: &str, feed: &StoreFeed<'_>) -> Result<Plan, RunError> {
+/// The plan that gives an application the whole machine.
+fn solo_plan(ctx: &RunContext<'_>, name: &str, feed: &StoreFeed<'_>) -> Result<Plan, RunError> {
     let law = |source| RunError::Law { scheme: String::from("solo"), source };
-    let facts = facts(bench, &[(name, feed, 0)]);
+    let facts = facts(ctx, &[(name, feed, 0)]);
     Solo::default().start(&facts, &[]).map_err(law)
 }
 
+/// Runs an application under a plan until `end`.
 fn run(
-    bench: &Bench<'_>,
+    ctx: &RunContext<'_>,
     machine: &Machine,
-    app: &App,
-    feed: &StoreFeed<'_>,
+    (app, feed): (&App, &StoreFeed<'_>),
     plan: &Plan,
+    (end, profiles): (End, &[ProfileImage]),
 ) -> Result<Outcome, RunError> {
     let failed = |source| RunError::Machine { app: app.name.clone(), source };
-    let setup = Setup {
-        machine,
-        standard: &bench.memory.standard,
-        mapping: bench.memory.map.clone(),
-        apps: vec![feed.commands().into()],
-        end: End::default(),
-        part: None,
-    };
-    let running = bench.watch.running();
+    let setup = ctx.setup(machine, vec![feed.commands().into()], end);
+    let running = ctx.watch.running();
     let mut watch = |issued| running.advance(issued);
-    let key = Key::new(&app.store.content_hash(), &bench.resolved.hash, feed.chosen());
-    let gpu = Gpu::new(setup, feed).map(|gpu| gpu.with_profiles(&bench.profiles.load(key)));
-    let outcome = gpu.and_then(|gpu| gpu.run(plan, &mut watch)).map_err(failed)?;
-    bench.profiles.save(key, &outcome.profiles);
-    Ok(outcome)
+    let gpu = Gpu::new(setup, feed).map(|gpu| gpu.with_profiles(profiles));
+    gpu.and_then(|gpu| gpu.run(plan, &mut watch)).map_err(failed)
+}
+
+/// The part of a solo run that a co-run is compared with.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct SoloBaseline {
+    pub(super) alone: Alone,
+    /// Warp instructions executed in the window; `None` if the run ended within it.
+    pub(super) target: Option<f64>,
+}
+
+impl SoloBaseline {
+    /// The whole solo run.
+    pub(super) fn whole(row: &AppRecord) -> Self {
+        Self { alone: Alone::from(row), target: None }
+    }
+
+    /// The first `window` cycles of a solo run.
+    pub(super) fn within(
+        ctx: &RunContext<'_>,
+        app: &App,
+        feed: &StoreFeed<'_>,
+        window: Cycle,
+    ) -> Result<Self, RunError> {
+        let key_parts =
+            || vec![String::from("window"), app.store.content_hash(), window.to_string()];
+        ctx.cached(key_parts, || {
+            let plan = solo_plan(ctx, &app.name, feed)?;
+            let end = End { first: false, at: Some(window) };
+            let outcome = run(ctx, &ctx.resolved.machine, (app, feed), &plan, (end, &[]))?;
+            let (app, counts) = (outcome.apps[0], sums(&outcome.kernels));
+            let threads =
+                threads(app.progress, counts.warp_instructions, counts.thread_instructions);
+            let alone = Alone { cycles: app.end, ipc: threads as f64 / app.end.max(1) as f64 };
+            Ok(Self { alone, target: (!app.finished).then_some(app.progress) })
+        })
+    }
+}
+
+/// Thread instructions of `progress` warp instructions, at the counted ratio: bursts are
+/// counted when they begin, which is ahead of progress.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts are below 2^53 and not negative"
+)]
+pub(super) fn threads(progress: f64, warps: u64, threads: u64) -> u64 {
+    let share = progress / warps.max(1) as f64;
+    to_u64((threads as f64 * share.min(1.0)).round() as u64)
 }

@@ -97,10 +97,10 @@ fn ended(run: &CoRun, request: &AnalyzeRequest, context: &str) {
     let limit = request.until.cycles.unwrap_or(u64::MAX);
     assert!(run.cycles <= limit, "{context}: {} cycles", run.cycles);
     let done = run.apps.iter().filter(|app| app.finished).count();
-    let least = match request.until.who {
+    let least = match request.until.when {
         _ if run.cycles == limit => 0,
-        gpumodel::app::Who::First => 1,
-        gpumodel::app::Who::Clock => 0,
+        gpumodel::app::EndWhen::First => 1,
+        gpumodel::app::EndWhen::Clock => 0,
         _ => run.apps.len(),
     };
     assert!(done >= least, "{context}: {done} are done after {} cycles", run.cycles);
@@ -137,7 +137,7 @@ proptest! {
                 RunError::Starved { .. }
                 | RunError::Machine { source: MachineError::Starved { .. }, .. },
             ) if end == "first-run" => return Ok(()),
-            Err(RunError::IdleWindow(_)) if window.is_some() => return Ok(()),
+            Err(RunError::UnusedWindow(_)) if window.is_some() => return Ok(()),
             Err(RunError::EmptyWindow { .. }) if end.starts_with("targets") => return Ok(()),
             Err(error) => panic!("{context}: {error:?}"),
         };
@@ -168,7 +168,7 @@ fn a_window_without_use_or_missing_is_said_before_anything_is_read() {
     };
     for end in ["all", "first", "first-run", "first-run,cycles=500"] {
         let error = refused(end, Some(1000));
-        assert!(matches!(error, RunError::IdleWindow(_)), "{end}: {error}");
+        assert!(matches!(error, RunError::UnusedWindow(_)), "{end}: {error}");
     }
     assert!(matches!(refused("targets", None), RunError::NoWindow));
     let none = refused("targets", Some(1000)).to_string();

@@ -76,7 +76,7 @@ fn beside_a_text_that_there_is_not_it_has_no_size() {
         assert!(with[key].as_f64().unwrap() > 0.0, "{key}: {with}");
     }
     let (without, with) = (inspected(&app.store, &[]), inspected(&texts, &[]));
-    let told = "made of a workload model without a text";
+    let told = "made from a workload model, without text";
     assert!(without.contains(told) && !without.contains("% of the text"), "{without}");
     assert!(with.contains("% of the text") && !with.contains(told), "{with}");
 }

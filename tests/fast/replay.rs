@@ -62,7 +62,7 @@ fn what_cannot_be_run_again_is_refused() {
     let mut late = together(&apps, "k40c", &[replay.as_str()]);
     late.arrivals = vec![(apps[0].name.clone(), 4_000_000)];
     let waits = analyze(&late, &Unwatched).unwrap_err().to_string();
-    assert!(waits.contains("not those of the record"), "{waits}");
+    assert!(waits.contains("differ from those of the record"), "{waits}");
     let mut record = analysis;
     record.coruns[0].decisions[0].plan["shares"] = serde_json::json!([1]);
     std::fs::write(&path, record.to_json()).unwrap();

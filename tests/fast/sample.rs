@@ -118,7 +118,7 @@ fn what_is_small_or_irregular_runs_whole_and_says_so() {
     for (trips, last, wish, reason) in [
         ("9", STORE, Some(SampleRequest::default()), "too few instructions"),
         ("9", atomic, wish(), "atomics"),
-        ("select(cta == 700, 3000, 2)", STORE, wish(), "no sample tells the end"),
+        ("select(cta == 700, 3000, 2)", STORE, wish(), "no sample predicts the end"),
     ] {
         let text = workload(trips, last);
         let whole = run(folder.path(), &text, None, 0);

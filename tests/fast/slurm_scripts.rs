@@ -323,7 +323,7 @@ fn what_is_for_slurm_alone_is_refused_without_it() {
     ] {
         for more in [&[][..], &["--dry-run"], &["--engine", "local"]] {
             let (code, said) = place.sweep(&plan, "out", &[typed, more].concat());
-            let words = format!("error: {} is for jobs of Slurm: add --engine slurm", typed[0]);
+            let words = format!("error: {} is for Slurm jobs: add --engine slurm", typed[0]);
             assert!(code == Some(2) && said.contains(&words), "{typed:?}: {said}");
             assert!(!place.path("out").exists(), "{typed:?}");
         }

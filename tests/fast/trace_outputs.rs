@@ -121,7 +121,7 @@ fn outputs_do_not_replace_what_they_are_made_of() {
         }
     }
     let (code, said) = run(&with(&compare, &["--json", "e", "-o", "./e"]));
-    assert!(code == Some(2) && said.contains("is to be written by --json and by -o"), "{said}");
+    assert!(code == Some(2) && said.contains("would be written by --json and by -o"), "{said}");
 }
 
 #[test]

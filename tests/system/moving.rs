@@ -265,7 +265,7 @@ fn interrupted(folder: &Path, words: &[&str]) -> (Option<i32>, String) {
 
 #[test]
 fn an_interrupt_ends_with_130_and_a_word_and_leaves_nothing() {
-    const WORDS: &str = "interrupted: outputs that were not finished are removed\n";
+    const WORDS: &str = "interrupted: unfinished outputs are removed\n";
     let folder = tempfile::tempdir().unwrap();
     let (code, said) = interrupted(folder.path(), &["convert", "long.traceg", "-o", "out.gpt"]);
     assert!(code == Some(130) && said.contains(WORDS), "{code:?}: {said}");

@@ -216,7 +216,7 @@ fn an_interrupt_finishes_what_runs_and_a_second_one_does_not() {
         assert_eq!(left(&place, out), Vec::<PathBuf>::new(), "{out}");
         if !twice {
             assert!(said.contains(&format!(
-                "go on: gpumodel sweep {plan} --out once --threads 1 --resume"
+                "continue: gpumodel sweep {plan} --out once --threads 1 --resume"
             )));
             assert!(place.path("once/cells.csv").is_file());
         }

@@ -5,24 +5,21 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::{AnalyzeRequest, AppName, SampleRequest, Until, analyze};
 use gpumodel_core::units::{WholeFile, check_writable};
 use gpumodel_report::results::Analysis;
 use gpumodel_trace::sources;
 
-use super::Outcome;
-use super::bar::with_bars;
-use super::filter::FilterArguments;
-use super::output::{stdout, write_text};
-use super::place::cache_folder;
-use super::spare::spare;
+use super::options::{FilterArguments, cache_folder, set_threads, setting};
+use super::output::{check_overwrites, stdout, write_text};
+use super::progress::with_bars;
+use super::{Outcome, message};
+use crate::{AnalyzeRequest, AppName, Ending, SampleRequest, analyze};
 
 /// Analyzes applications on a machine: cycles, stalls, caches, DRAM
 ///
-/// Each application is analyzed alone, then all of them together under each scheme
-/// that is named. An application is a store, a trace, a
-/// list or a folder of traces; what is no store is converted first and kept in
-/// the cache folder.
+/// Runs each application alone, then all of them together under each named scheme. An
+/// application is a store, a trace, a list or a folder of traces; traces are converted first,
+/// and the store is kept in the cache folder.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "EXAMPLES:\n  \
     gpumodel analyze bfs.gpt --machine v100\n  \
@@ -31,7 +28,7 @@ use super::spare::spare;
     gpumodel analyze A=one.gpt B=two.gpt --machine my-gpu.toml --json record.json\n  \
     gpumodel analyze bfs.gpt lud.gpt --machine warped-slicer --scheme left-over,even\n  \
     gpumodel analyze bfs.gpt lud.gpt --machine warped-slicer --scheme warped-slicer \\\n      \
-        --until targets --window 2000000            equal work under all schemes\n  \
+        --until targets --window 2000000            the same work under all schemes\n  \
     gpumodel analyze A=one.gpt B=two.gpt --machine v100 --scheme spatial --arrive B=50000\n  \
     gpumodel analyze --queue queue.toml --machine ilp-smra --report out\n  \
     gpumodel analyze bfs.gpt --machine v100 --set l1.latency_cycles=20 --kernels 1-3\n  \
@@ -48,29 +45,29 @@ pub(crate) struct Arguments {
     /// A name from `gpumodel machine list`, or a machine file
     #[arg(short, long, value_name = "M")]
     machine: String,
-    /// Schemes under which the applications run together, separated by commas, each as
-    /// `name` or `name:key=value:key=value`; `gpumodel scheme list` names them;
-    /// `replay:RECORD.json[:run=N]` runs the decisions of a record again
+    /// Schemes for the co-runs, separated by commas, each as `name` or
+    /// `name:key=value:key=value`; `gpumodel scheme list` lists them;
+    /// `replay:RECORD.json[:run=N]` repeats the decisions of a record
     #[arg(long, value_name = "S", value_delimiter = ',')]
     scheme: Vec<String>,
     /// When a co-run ends: `all` (every application has finished once), `first`,
-    /// `cycles=N`, `targets` (each runs until it has executed what it does alone in
-    /// --window, then gives up what it holds), `first-run` (who is early begins anew
-    /// until all have finished once; also `first-run,cycles=N`)
+    /// `cycles=N`, `targets` (each runs to the instruction count of its solo run in
+    /// --window, then frees its resources), `first-run` (early finishers relaunch until all
+    /// have finished once; also `first-run,cycles=N`)
     #[arg(long, value_name = "END", default_value_t)]
-    until: Until,
-    /// The first N cycles of each application alone: what `targets` asks of each, and
-    /// what `targets` and `cycles` are compared with. Targets are looked at every 64
+    until: Ending,
+    /// The first N cycles of each solo run: they set the targets of `targets`, and the
+    /// co-runs of `targets` and `cycles` are compared with them. Targets are checked every 64
     /// cycles
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     window: Option<u64>,
-    /// Lets an application come to a co-run at a cycle, not at its beginning
+    /// Lets an application arrive at a cycle of the co-run instead of at its start
     #[arg(long, value_name = "APP=CYCLE", value_parser = arrival)]
     arrive: Vec<(String, u64)>,
-    /// A queue of applications, worked off group by group under schemes for queues
-    /// (without --scheme: even-queue, profile-based, ilp, ilp-smra): a TOML file with
-    /// `group_size`, `[apps]` and an `order` or a table `[generate]`; APPs are added to
-    /// its own. What was found out is kept: the same command goes on where one was ended
+    /// A queue of applications, run group by group under schemes for queues (default:
+    /// even-queue, profile-based, ilp, ilp-smra): a TOML file with `group_size`, `[apps]` and
+    /// an `order` or a table `[generate]`; APPs are added to its applications. Results are
+    /// cached: the same command resumes an interrupted one
     #[arg(long, value_name = "FILE")]
     queue: Option<PathBuf>,
     /// Writes record, SVG figures and an index.html into this folder
@@ -82,16 +79,16 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     filter: FilterArguments,
     /// Overrides a key of the machine for this run
-    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     set: Vec<(String, String)>,
-    /// A folder of model files that go before the built-in ones
+    /// A folder of model files that take precedence over the built-in ones, laid out as
+    /// `models/`
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
     /// Runs large kernels on a sample of their CTAs and a part of the machine, and
-    /// extrapolates with a 95 % interval; samples are added until what the choice
-    /// of CTAs leaves open is at most WIDTH of the cycles to either side, to which
-    /// comes a bound on what a part of the machine does otherwise than the whole.
-    /// Small kernels, those whose CTAs differ too much, and those that keep the
+    /// extrapolates with a 95 % interval. Samples are added until the sampling error is at
+    /// most WIDTH of the cycles to either side; a bound on the error of the smaller machine
+    /// is added. Small kernels, those whose CTAs differ too much, and those that keep the
     /// DRAM very busy run whole
     #[arg(
         long,
@@ -102,18 +99,12 @@ pub(crate) struct Arguments {
         value_parser = width
     )]
     sample: Option<f64>,
-    /// Seed of everything random; kept in the record
+    /// Seed of all random choices; kept in the record
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Threads; the result does not depend on it [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-}
-
-fn key_value(typed: &str) -> Result<(String, String), String> {
-    let (key, value) =
-        typed.split_once('=').ok_or("expected KEY=VALUE, as l1.latency_cycles=20")?;
-    Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
 fn arrival(typed: &str) -> Result<(String, u64), String> {
@@ -124,28 +115,29 @@ fn arrival(typed: &str) -> Result<(String, u64), String> {
 
 fn width(typed: &str) -> Result<f64, String> {
     let width: f64 = typed.parse().map_err(|_| format!("expected a number, found {typed}"))?;
-    let inside = width > 0.0 && width < 1.0;
-    inside.then_some(width).ok_or_else(|| String::from("expected a share between 0 and 1, as 0.02"))
+    (width > 0.0 && width < 1.0)
+        .then_some(width)
+        .ok_or_else(|| String::from("expected a number between 0 and 1, as 0.02"))
 }
 
-/// Refuses a width that was typed behind a space and would be taken for an application.
+/// Refuses a width after a space, which would be taken for an application.
 fn check_width(arguments: &Arguments) -> Result<(), String> {
     let width = |typed: &&String| typed.parse::<f64>().is_ok() && !Path::new(typed).exists();
     match arguments.apps.iter().find(width).filter(|_| arguments.sample.is_some()) {
-        Some(typed) => {
-            Err(format!("no application `{typed}`; a width is typed as --sample={typed}"))
-        }
+        Some(typed) => Err(format!("no application `{typed}`; write a width as --sample={typed}")),
         None => Ok(()),
     }
 }
 
-/// Refuses outputs that cannot be written, or would replace what is read, before they are
-/// worked for.
+/// Refuses outputs that cannot be written or would replace an input, before the work begins.
 fn check_outputs(arguments: &Arguments) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let (inputs, json) = (read_by(arguments), arguments.json.as_deref());
-    spare(&inputs, &[("--json", json)])?;
+    let (inputs, json) = (input_files(arguments), arguments.json.as_deref());
+    check_overwrites(&inputs, &[("--json", json)])?;
     if let Some(folder) = &arguments.report {
-        spare(&inputs, &[("--report", Some(folder.join(gpumodel_report::RECORD).as_path()))])?;
+        check_overwrites(
+            &inputs,
+            &[("--report", Some(folder.join(gpumodel_report::RECORD).as_path()))],
+        )?;
         check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
     }
     if let Some(path) = json.filter(|path| *path != Path::new("-")) {
@@ -154,10 +146,9 @@ fn check_outputs(arguments: &Arguments) -> Result<(), Box<dyn Error + Send + Syn
     Ok(())
 }
 
-/// The files that are read: of the applications (but those of a queue) all that would be
-/// converted, the machine, the
-/// queue and records whose decisions are run again. What is no file is a name.
-fn read_by(arguments: &Arguments) -> Vec<PathBuf> {
+/// The files that are read: those of the applications (without those of a queue), the
+/// machine, the queue and the records that are replayed. Names that are no files are left out.
+fn input_files(arguments: &Arguments) -> Vec<PathBuf> {
     let before = |text: &str, end: &str| PathBuf::from(text.split(end).next().unwrap_or(text));
     let mut files = vec![PathBuf::from(&arguments.machine)];
     files.extend(arguments.queue.clone());
@@ -165,15 +156,15 @@ fn read_by(arguments: &Arguments) -> Vec<PathBuf> {
         let AppName { path, .. } = AppName::parse(typed);
         match path.to_str().and_then(|text| text.strip_prefix("synth:")) {
             Some(model) => files.push(before(model, ":scale=")),
-            // What is no trace is said when it is read.
+            // A file that is no trace is refused when it is read.
             None => files.extend(sources(std::slice::from_ref(&path)).unwrap_or_default()),
         }
         files.push(path);
     }
     let replayed = arguments.scheme.iter().filter_map(|typed| typed.strip_prefix("replay:"));
     files.extend(replayed.map(|record| before(record, ":run=")));
-    // A folder of the name of a machine or a model is none; what lies in those of traces is
-    // listed.
+    // A folder with the name of a machine or model is not read; files of trace folders are
+    // listed already.
     files.retain(|path| path.is_file());
     files
 }
@@ -181,9 +172,7 @@ fn read_by(arguments: &Arguments) -> Vec<PathBuf> {
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     check_width(&arguments)?;
     check_outputs(&arguments)?;
-    if let Some(threads) = arguments.threads {
-        rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
-    }
+    set_threads(arguments.threads)?;
     let request = AnalyzeRequest {
         apps: arguments.apps.iter().map(|typed| AppName::parse(typed)).collect(),
         machine: arguments.machine,
@@ -204,13 +193,14 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     if let Some(folder) = &arguments.report {
         gpumodel_report::write_all(&analysis, folder)?;
         if io::stderr().is_terminal() {
-            writeln!(io::stderr(), "report: {}", folder.join("index.html").display())?;
+            message(format_args!("report: {}", folder.join("index.html").display()));
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the record to `json`, and the tables to standard output unless that is it.
+/// Writes the record to `json`, and the tables to standard output unless the record goes
+/// there.
 fn show(analysis: &Analysis, json: Option<&Path>) -> Result<(), Box<dyn Error + Send + Sync>> {
     if let Some(path) = json {
         write_text(path, &analysis.to_json())?;

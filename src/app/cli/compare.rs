@@ -1,29 +1,29 @@
-//! `gpumodel compare`: records beside a reference table.
+//! `gpumodel compare`: records against a reference table.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 
-use super::Outcome;
-use super::output::{check_svg, write_text};
-use super::records::{Records, read_all, sources};
-use super::spare::spare;
 use gpumodel_report::figure::{Figure, FigureInput};
 use gpumodel_report::results::{
     Comparison, ReferenceTable, alone_once, refuse_ambiguous_apps, refuse_duplicate_rows,
 };
 use gpumodel_report::table;
 
-/// Results beside a reference table: cycles, hit rates and DRAM bytes with their errors.
+use super::Outcome;
+use super::output::{check_overwrites, check_svg, write_text};
+use super::records::{Records, read_all, sources};
+
+/// Compares records with a reference table: cycles, hit rates and DRAM bytes with their errors.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A row of the table is about a record when its `machine` is the record's machine
+A row of the table matches a record if its `machine` is the record's machine
 and its `trace` the application's name. Tables are CSV with the columns
   machine,trace,launches,kernels,cycles,...   runs of a cycle simulator
   machine,trace,launch,name,cycles,...        single launches of one
   machine,trace,kernel,elapsed_cycles,...     hardware counters, means per launch of the
-                                              kernel of that name, or whose names hold it
+                                              kernels whose name is or contains this one
 Cycles are compared without launch latency.
 
 Examples:
@@ -37,8 +37,8 @@ pub(crate) struct Arguments {
     /// The reference table
     #[arg(long, value_name = "FILE.csv")]
     reference: PathBuf,
-    /// Launch latency within the table's cycles, per launch; default: that of the record's
-    /// machine
+    /// Launch latency per launch that the table's cycles include; default: that of the
+    /// record's machine
     #[arg(long, value_name = "CYCLES")]
     launch_cycles: Option<u64>,
     /// Writes the comparison as JSON; `-` is standard output, without the tables
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let mut inputs = sources(&arguments.records);
     inputs.push(arguments.reference.clone());
     let outputs = [("--json", arguments.json.as_deref()), ("-o", arguments.output.as_deref())];
-    spare(&inputs, &outputs)?;
+    check_overwrites(&inputs, &outputs)?;
     let Records { all: mut records, from } = read_all(&arguments.records)?;
     alone_once(&mut records);
     let reference = ReferenceTable::read(&arguments.reference)?;

@@ -7,10 +7,9 @@ use std::process::ExitCode;
 use gpumodel_core::units::{ByteCount, Scratch};
 use gpumodel_trace::{ConvertReport, ConvertRequest, Store, TraceError, convert, export};
 
-use super::Outcome;
-use super::bar::with_bar;
-use super::filter::FilterArguments;
-use super::memory::memory;
+use super::options::{FilterArguments, memory};
+use super::progress::with_bar;
+use super::{Outcome, message};
 
 /// Converts NVBit-style traces to one memory-mapped store.
 #[derive(Debug, clap::Args)]
@@ -21,29 +20,29 @@ use super::memory::memory;
     gpumodel convert kernelslist.g -o part.gpt --names 'gemm<float' --ctas first:160\n  \
     gpumodel convert huge.trace -o huge.gpt --memory 2G\n  \
     gpumodel convert app.gpt --to traceg -o app-text\n\n\
-    Formats and compressions (xz, gzip, bzip2, zstd) are found from the content of a file.")]
+    Formats and compressions (xz, gzip, bzip2, zstd) are recognised from the content of a file.")]
 pub(crate) struct Arguments {
-    /// Trace folder (its kernelslist.g, else its raw lists, else its trace
-    /// files), command list, or trace files (text, `.tracez`, `mem_trace` logs); with `--to traceg` also a store
+    /// Trace folder (its kernelslist.g, else its raw lists, else its trace files), command
+    /// list, or trace files (text, `.tracez`, `mem_trace` logs); with `--to traceg` also a store
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// The store, or the folder, to write
     #[arg(short, long, value_name = "OUT.gpt")]
     output: PathBuf,
     /// What to write: a store, or a new folder of grouped traces and their list
-    #[arg(long, value_enum, default_value_t = Form::Store)]
-    to: Form,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Store)]
+    to: OutputFormat,
     #[command(flatten)]
     filter: FilterArguments,
-    /// How much of a raw trace's records to hold in memory, as 512M or 2G; more
-    /// goes to a temporary file beside the output [default: 256M]
+    /// Memory for the records of a raw trace, as 512M or 2G; the rest goes to a temporary file
+    /// next to the output [default: 256M]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<ByteCount>,
 }
 
 /// What a conversion writes.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Form {
+enum OutputFormat {
     Store,
     Traceg,
 }
@@ -52,11 +51,11 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let Arguments { inputs, output, filter, memory, to } = arguments;
     let request = ConvertRequest { inputs, output, filter: filter.into(), memory };
     match to {
-        Form::Store if request.inputs.iter().any(|input| Store::recognise(input)) => {
-            return Err("an input is a store already; `--to traceg` writes one as text".into());
+        OutputFormat::Store if request.inputs.iter().any(|input| Store::recognise(input)) => {
+            return Err("an input is already a store; `--to traceg` writes one as text".into());
         }
-        Form::Store => tell(&converted(&request)?),
-        Form::Traceg => to_text(&request)?,
+        OutputFormat::Store => report(&converted(&request)?),
+        OutputFormat::Traceg => to_text(&request)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -65,8 +64,7 @@ fn converted(request: &ConvertRequest) -> Result<ConvertReport, TraceError> {
     with_bar(|progress| convert(request, progress))
 }
 
-/// Writes text, by way of a passing store unless the input is one.
-#[allow(clippy::print_stderr)]
+/// Writes text, through a temporary store unless the input is one.
 fn to_text(request: &ConvertRequest) -> Result<(), Box<dyn Error + Send + Sync>> {
     let parent = request.output.parent().filter(|parent| !parent.as_os_str().is_empty());
     let scratch = Scratch::create(parent.unwrap_or(Path::new(".")))?;
@@ -77,27 +75,25 @@ fn to_text(request: &ConvertRequest) -> Result<(), Box<dyn Error + Send + Sync>>
             store
         }
         _ => {
-            let passing = scratch.path().join("passing.gpt");
-            tell(&converted(&ConvertRequest { output: passing.clone(), ..request.clone() })?);
-            Store::open(&passing)?
+            let temporary = scratch.path().join("temporary.gpt");
+            report(&converted(&ConvertRequest { output: temporary.clone(), ..request.clone() })?);
+            Store::open(&temporary)?
         }
     };
     let kernels = export(&store, request)?;
-    eprintln!("{kernels} kernel(s) as text in {}", request.output.display());
+    message(format_args!("{kernels} kernel(s) as text in {}", request.output.display()));
     Ok(())
 }
 
-#[allow(clippy::print_stderr)]
 fn warn(warnings: &[String]) {
-    warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    warnings.iter().for_each(|warning| message(format_args!("warning: {warning}")));
 }
 
-#[allow(clippy::print_stderr)]
-fn tell(report: &ConvertReport) {
-    warn(&report.warnings);
-    let ConvertReport { kernels, left_out, text_bytes, source_bytes, store_bytes, .. } = report;
-    eprintln!(
+fn report(done: &ConvertReport) {
+    warn(&done.warnings);
+    let ConvertReport { kernels, left_out, text_bytes, source_bytes, store_bytes, .. } = done;
+    message(format_args!(
         "{kernels} kernel(s), {left_out} left out: {text_bytes} bytes of text, {source_bytes} as \
          stored, {store_bytes} in the store"
-    );
+    ));
 }

@@ -1,4 +1,4 @@
-//! `gpumodel dram`: one channel of the memory model alone.
+//! `gpumodel dram`: one channel of the DRAM model alone.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -7,12 +7,12 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::Outcome;
-use super::output::{stdout, write_text};
-use super::spare::spare;
-use crate::{DramJob, RequestFormat};
 use gpumodel_core::units::WholeFile;
 use gpumodel_report::results::DramRecord;
+
+use super::Outcome;
+use super::output::{check_overwrites, stdout, write_json};
+use crate::{DramJob, RequestFormat};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     /// Request file; - reads standard input
     #[arg(long, value_name = "FILE")]
     requests: PathBuf,
-    /// How the request lines are written
+    /// Format of the request lines
     #[arg(long, value_enum, default_value_t = Format::Address)]
     format: Format,
     /// Change a controller option or a parameter of the spec for this run
@@ -52,7 +52,8 @@ pub(crate) struct Arguments {
     /// Write the result as JSON; - writes it to standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Folder of model files that come before the built-in ones
+    /// A folder of model files that take precedence over the built-in ones, laid out as
+    /// `models/`
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
 }
@@ -70,7 +71,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     inputs.retain(|path| path.is_file());
     let outputs =
         [("--commands", arguments.commands.as_deref()), ("--json", arguments.json.as_deref())];
-    spare(&inputs, &outputs)?;
+    check_overwrites(&inputs, &outputs)?;
     let models = crate::models(arguments.models.as_deref())?;
     let job = DramJob::new(&arguments.spec, &models, &arguments.changes)?;
     let format = match arguments.format {
@@ -86,7 +87,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         commands.finish()?;
     }
     match arguments.json.as_deref() {
-        Some(path) => write_text(path, &(serde_json::to_string_pretty(&record)? + "\n"))?,
+        Some(path) => write_json(path, &record)?,
         None => print(&record)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -1,7 +1,7 @@
-//! `gpumodel inspect`: what a store holds.
+//! `gpumodel inspect`: the contents of a store.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
@@ -12,9 +12,8 @@ use gpumodel_core::units::Dim3;
 use gpumodel_report::plain_name;
 use gpumodel_trace::{Command, KernelSummary, Store, TraceError, TraceStatistics};
 
-use super::Outcome;
-use super::output::{stdout, write_text};
-use super::spare::spare;
+use super::output::{check_overwrites, stdout, table, write_json};
+use super::{Outcome, message};
 
 /// Longest kernel name in the table.
 const NAME_CHARACTERS: usize = 40;
@@ -53,7 +52,7 @@ struct Document {
     text_bytes: u64,
     source_bytes: u64,
     store_bytes: u64,
-    /// `None`, as the next: it was made of a workload model, without a text.
+    /// `None`, as the next, for a store of a workload model, which has no text.
     store_over_text: Option<f64>,
     store_over_source: Option<f64>,
     memcpy_h2d: u64,
@@ -61,7 +60,7 @@ struct Document {
     warp_instructions: u64,
     thread_instructions: u64,
     unmodelled_instructions: u64,
-    /// Launches known by their accesses alone.
+    /// Launches of which only the accesses are known.
     memory_only_kernels: u64,
     footprint: Footprint,
     mix: Vec<MixRow>,
@@ -92,7 +91,7 @@ struct KernelRow {
     binary_version: u32,
     ctas: u64,
     grid_ctas: u64,
-    /// Positions in the grid, first and last of each range, where CTAs are missing.
+    /// Positions in the grid, first and last of each range; only if CTAs are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     cta_ranges: Option<Vec<[u64; 2]>>,
     warp_instructions: u64,
@@ -103,23 +102,29 @@ struct KernelRow {
     store_bytes: u64,
     decoded_bytes: u64,
     unmodelled_instructions: u64,
-    /// The launch is known by its accesses alone.
+    /// Only the accesses of the launch are known.
     memory_only: bool,
     footprint: Footprint,
     mix: Vec<MixRow>,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
-    spare(std::slice::from_ref(&arguments.store), &[("--json", arguments.json.as_deref())])?;
+    check_overwrites(
+        std::slice::from_ref(&arguments.store),
+        &[("--json", arguments.json.as_deref())],
+    )?;
     let store = match open(&arguments) {
         Ok(store) => store,
-        Err(error @ TraceError::Store { .. }) if arguments.verify => return Ok(damaged(&error)),
+        Err(error @ TraceError::Store { .. }) if arguments.verify => {
+            message(format_args!("damaged: {error}"));
+            return Ok(ExitCode::FAILURE);
+        }
         Err(error) => return Err(error.into()),
     };
     let document = document(&store, arguments.verify)?;
     match &arguments.json {
         None => show(&document, arguments.top)?,
-        Some(path) => write_json(&document, path)?,
+        Some(path) => write_json(path, &document)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -129,21 +134,15 @@ fn open(arguments: &Arguments) -> Result<Store, TraceError> {
     if path.is_dir() {
         let path = path.display();
         let text = format!(
-            "{path} is a folder; make a store of it with `gpumodel convert {path} -o NAME.gpt`"
+            "{path} is a folder; convert it to a store with `gpumodel convert {path} -o NAME.gpt`"
         );
         return Err(TraceError::Request(text));
     }
-    let store = Store::open(&arguments.store)?;
+    let store = Store::open(path)?;
     if arguments.verify {
         store.verify()?;
     }
     Ok(store)
-}
-
-#[allow(clippy::print_stderr)]
-fn damaged(error: &TraceError) -> ExitCode {
-    eprintln!("damaged: {error}");
-    ExitCode::from(1)
 }
 
 fn document(store: &Store, verified: bool) -> Result<Document, TraceError> {
@@ -237,20 +236,14 @@ fn mix(statistics: &TraceStatistics) -> Vec<MixRow> {
     statistics.ranked().into_iter().map(row).collect()
 }
 
-/// How much `part` is of `whole`; `None`: of nothing. Sizes stay far below 2^53, where `f64`
-/// is exact.
-#[allow(clippy::cast_precision_loss)]
+/// `part` over `whole`; `None` where `whole` is 0.
 fn ratio(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
+    (whole > 0).then(|| crate::ratio(part, whole))
 }
 
-fn write_json(document: &Document, path: &Path) -> io::Result<()> {
-    write_text(path, &(serde_json::to_string_pretty(document)? + "\n"))
-}
-
-fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_header(header.to_vec());
+/// A table whose columns, but for the first, are numbers.
+fn number_table(header: &[&str]) -> Table {
+    let mut table = table(UTF8_HORIZONTAL_ONLY, header);
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
@@ -258,7 +251,7 @@ fn table(header: &[&str]) -> Table {
 }
 
 fn kernel_table(document: &Document) -> Table {
-    let mut kernels = table(&[
+    let mut kernels = number_table(&[
         "kernel",
         "id",
         "grid",
@@ -293,7 +286,7 @@ fn kernel_table(document: &Document) -> Table {
     kernels
 }
 
-/// How many CTAs there are, and of how many where some are missing.
+/// The number of CTAs, and that of the grid if some are missing.
 fn ctas(kernel: &KernelRow) -> String {
     match kernel.ctas < kernel.grid_ctas {
         true => format!("{} of {}", kernel.ctas, kernel.grid_ctas),
@@ -303,7 +296,7 @@ fn ctas(kernel: &KernelRow) -> String {
 
 fn show(document: &Document, top: usize) -> io::Result<()> {
     let kernels = kernel_table(document);
-    let mut mix = table(&["opcode", "warp instr", "share"]);
+    let mut mix = number_table(&["opcode", "warp instr", "share"]);
     for row in document.mix.iter().take(top) {
         let share = ratio(row.warp_instructions, document.warp_instructions).unwrap_or(0.0);
         let count = row.warp_instructions.to_string();
@@ -326,15 +319,15 @@ fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
         "copies     {} to the device, {} bytes",
         document.memcpy_h2d, document.memcpy_h2d_bytes
     )?;
-    let beside = match (document.store_over_text, document.store_over_source) {
+    let compared = match (document.store_over_text, document.store_over_source) {
         (Some(of_text), Some(of_source)) => format!(
             ": {:.2} % of the text ({text_bytes}), {of_source:.2} x the trace files \
              ({source_bytes})",
             100.0 * of_text
         ),
-        _ => String::from(", made of a workload model without a text"),
+        _ => String::from(", made from a workload model, without text"),
     };
-    writeln!(out, "size       {store_bytes} bytes{beside}")?;
+    writeln!(out, "size       {store_bytes} bytes{compared}")?;
     if document.unmodelled_instructions > 0 {
         writeln!(
             out,
@@ -350,7 +343,7 @@ fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Says which kernels are known by their accesses alone.
+/// Writes how many kernels have only accesses.
 fn accesses(document: &Document, out: &mut impl Write) -> io::Result<()> {
     if document.memory_only_kernels > 0 {
         writeln!(

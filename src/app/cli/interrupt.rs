@@ -1,39 +1,43 @@
-//! What an interrupt does.
+//! Handles interrupts: removes unfinished outputs, and lets sweeps finish what runs.
 
+use std::fs;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::sys::signal::{SigSet, Signal};
 
 use gpumodel_core::units::remove_unfinished;
 
 /// The exit code of a program that was interrupted.
 pub(super) const INTERRUPTED: u8 = 130;
 
-/// What is said where an interrupt ends the program at once.
-const ENDED: &str = "interrupted: outputs that were not finished are removed";
+/// The message when an interrupt ends the program at once.
+const ENDED_MESSAGE: &str = "interrupted: unfinished outputs are removed";
 
-/// The first interrupt only asks.
-static GENTLE: AtomicBool = AtomicBool::new(false);
+/// Whether the first interrupt only asks to stop.
+static GRACEFUL: AtomicBool = AtomicBool::new(false);
 
-/// It has asked.
+/// Whether an interrupt has asked to stop.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// What is said where the first interrupt only asks.
-const ASKED: &str = "interrupted: what runs is finished first; interrupt again to stop now";
+/// The message when the first interrupt asks to stop.
+const GRACEFUL_MESSAGE: &str = "interrupted: finishing what runs; interrupt again to stop now";
 
-/// Ends the program at an interrupt, without outputs that are not finished: by a terminal,
-/// by its hang-up and by `kill`, unless the program was started to ignore the latter two.
+/// Ends the program at an interrupt and removes unfinished outputs. Interrupts come from a
+/// terminal, its hang-up or `kill`; the latter two only if the program was not started to
+/// ignore them.
 pub(super) fn listen() {
     #[cfg(unix)]
-    super::ignored::keep();
-    // Without a handler an interrupt still ends the program, only less tidily.
+    keep_ignored();
+    // Without a handler an interrupt still ends the program, but unfinished outputs stay.
     let _ = ctrlc::set_handler(|| {
-        if GENTLE.load(Ordering::SeqCst) {
+        if GRACEFUL.load(Ordering::SeqCst) {
             if !STOPPED.swap(true, Ordering::SeqCst) {
-                tell(ASKED);
+                tell(GRACEFUL_MESSAGE);
                 return;
             }
         } else {
-            tell(ENDED);
+            tell(ENDED_MESSAGE);
         }
         remove_unfinished();
         std::process::exit(INTERRUPTED.into());
@@ -41,16 +45,60 @@ pub(super) fn listen() {
 }
 
 fn tell(words: &str) {
-    // It is lost where the terminal has hung up.
+    // The write fails if the terminal has hung up.
     let _ = writeln!(io::stderr(), "{words}");
 }
 
-/// Lets the first interrupt only be asked for by [`stopped`].
-pub(super) fn ask_first() {
-    GENTLE.store(true, Ordering::SeqCst);
+/// Makes the first interrupt only set [`stopped`].
+pub(super) fn stop_gracefully() {
+    GRACEFUL.store(true, Ordering::SeqCst);
 }
 
 /// Whether an interrupt has asked to stop.
 pub(super) fn stopped() -> bool {
     STOPPED.load(Ordering::SeqCst)
+}
+
+/// The signals of `ctrlc` that stay ignored. Not the interrupt: a shell without job control
+/// ignores it for all background processes, and scripts still interrupt sweeps there.
+const KEPT: [Signal; 2] = [Signal::SIGHUP, Signal::SIGTERM];
+
+/// Blocks ignored signals (`nohup` ignores hang-ups) in this thread and in all threads and
+/// programs that it starts, so that handlers set later do not receive them. Does nothing on
+/// systems that do not report ignored signals, which is all but Linux.
+fn keep_ignored() {
+    let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
+    let mut kept = SigSet::empty();
+    for signal in KEPT.into_iter().filter(|&signal| ignored & bit(signal) != 0) {
+        kept.add(signal);
+    }
+    // Fails only for an invalid argument, which this is not.
+    let _ = kept.thread_block();
+}
+
+/// The ignored signals in the text of `/proc/PID/status`.
+fn ignored(status: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// The bit of a signal in such a mask.
+fn bit(signal: Signal) -> u64 {
+    1 << (signal as i32 - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::signal::Signal;
+
+    use super::{bit, ignored};
+
+    #[test]
+    fn a_status_says_what_is_ignored() {
+        let status = "Name:\tx\nSigBlk:\t0000000000004000\nSigIgn:\t0000000000001001\n";
+        assert_eq!(ignored(status) & bit(Signal::SIGHUP), 1);
+        assert_eq!(ignored(status) & bit(Signal::SIGTERM), 0);
+        assert_eq!(ignored("SigIgn:\t0000000000004000\n"), bit(Signal::SIGTERM));
+        assert_eq!(ignored(""), 0, "nothing is said");
+    }
 }

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use comfy_table::{Table, presets};
+use comfy_table::presets::NOTHING;
 use serde_json::json;
 
-use crate::check_memory;
 use gpumodel_sim::config::{ImportLabel, Resolved, import_accelsim};
 
 use super::Outcome;
-use super::output::{stdout, write_text};
-use super::spare::spare;
+use super::options::setting;
+use super::output::{check_overwrites, stdout, table, write_json, write_text};
+use crate::check_memory;
 
 /// Machine descriptions: list them, show one, check a file, import one.
 #[derive(Debug, Args)]
@@ -31,12 +31,12 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Every machine that can be named: what it is, its SMs, clock and bandwidth.
+    /// Lists the machines: description, SMs, clock and bandwidth.
     List(List),
-    /// Every key of a machine with its value and where the value is from.
+    /// Shows every key of a machine with its value and the source of the value.
     Show(Show),
-    /// Checks a machine file and lists every failed check; exit code 1 when there is
-    /// one, 2 when the file cannot be read as a machine.
+    /// Checks a machine file and lists every failed check; exit code 1 if a check fails, 2 if
+    /// the file cannot be read as a machine.
     Check(Check),
     /// Writes a machine file from Accel-Sim's gpgpusim.config and trace.config.
     Import(Import),
@@ -44,7 +44,8 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct List {
-    /// Folder whose files go before the built-in ones, laid out as `models/`.
+    /// A folder of model files that take precedence over the built-in ones, laid out as
+    /// `models/`
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
     /// Write the list as JSON to FILE, `-` for standard output.
@@ -56,10 +57,11 @@ struct List {
 struct Show {
     /// A name from `machine list`, or a file.
     machine: String,
-    /// Override a key for this look, as l1.latency_cycles=30.
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = assignment)]
+    /// Override a key for this output, as l1.latency_cycles=30.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     overrides: Vec<(String, String)>,
-    /// Folder whose files go before the built-in ones, laid out as `models/`.
+    /// A folder of model files that take precedence over the built-in ones, laid out as
+    /// `models/`
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
     /// Write everything as JSON to FILE, `-` for standard output.
@@ -71,7 +73,8 @@ struct Show {
 struct Check {
     /// A machine file, or the name of a built-in machine.
     file: String,
-    /// Folder whose files go before the built-in ones, laid out as `models/`.
+    /// A folder of model files that take precedence over the built-in ones, laid out as
+    /// `models/`
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
 }
@@ -110,9 +113,10 @@ fn run_list(list: &List) -> Outcome {
         .collect::<Result<_, _>>()?;
     if let Some(target) = &list.json {
         let rows: Vec<_> = machines.iter().map(summary).collect();
-        return write_json(target, &json!({"schema": "gpumodel.machines/1", "machines": rows}));
+        write_json(target, &json!({"schema": "gpumodel.machines/1", "machines": rows}))?;
+        return Ok(ExitCode::SUCCESS);
     }
-    let mut table = table(&["name", "SMs", "MHz", "GB/s", "reference", "description"]);
+    let mut table = table(NOTHING, &["name", "SMs", "MHz", "GB/s", "reference", "description"]);
     for Resolved { machine, .. } in &machines {
         let peak = machine.peak_gb_per_s().map_or_else(String::new, |peak| format!("{peak:.0}"));
         let clock = format!("{:.0}", machine.clocks.core_mhz);
@@ -128,7 +132,7 @@ fn run_list(list: &List) -> Outcome {
 
 fn run_show(show: &Show) -> Outcome {
     let file = Some(PathBuf::from(&show.machine)).filter(|path| path.is_file());
-    spare(file.as_slice(), &[("--json", show.json.as_deref())])?;
+    check_overwrites(file.as_slice(), &[("--json", show.json.as_deref())])?;
     let models = crate::models(show.models.as_deref())?;
     let resolved = models.machine(&show.machine, &show.overrides)?;
     check_memory(&resolved.machine, &models)?;
@@ -137,9 +141,10 @@ fn run_show(show: &Show) -> Outcome {
         document["schema"] = json!("gpumodel.machine/1");
         document["overrides"] = json!(resolved.overrides);
         document["keys"] = json!(resolved.listing());
-        return write_json(target, &document);
+        write_json(target, &document)?;
+        return Ok(ExitCode::SUCCESS);
     }
-    let mut table = table(&["key", "value", "kind", "source"]);
+    let mut table = table(NOTHING, &["key", "value", "kind", "source"]);
     for row in resolved.listing() {
         let value = row.value.as_str().map_or_else(|| row.value.to_string(), str::to_owned);
         let (kind, text) =
@@ -153,27 +158,27 @@ fn run_show(show: &Show) -> Outcome {
 fn run_check(check: &Check) -> Outcome {
     let models = crate::models(check.models.as_deref())?;
     let (resolved, problems) = models.examine(&check.file, &[])?;
-    let mut wrong: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    // A memory is put together from counts that are right.
-    if wrong.is_empty()
+    let mut failed: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    // The memory can only be built from valid counts.
+    if failed.is_empty()
         && let Err(error) = check_memory(&resolved.machine, &models)
     {
-        wrong.push(format!("machine, memory standard and mapping go together: {error}"));
+        failed.push(format!("machine, memory standard and mapping must fit together: {error}"));
     }
     let mut out = stdout();
-    if wrong.is_empty() {
+    if failed.is_empty() {
         let count = resolved.provenance.len();
-        writeln!(out, "{}: right, {count} values with their sources", check.file)?;
+        writeln!(out, "{}: valid, {count} values with their sources", check.file)?;
         return Ok(ExitCode::SUCCESS);
     }
-    for problem in wrong {
+    for problem in failed {
         writeln!(out, "{}: {problem}", check.file)?;
     }
     Ok(ExitCode::from(1))
 }
 
 fn run_import(import: &Import) -> Outcome {
-    spare(&import.files, &[("-o", import.output.as_deref())])?;
+    check_overwrites(&import.files, &[("-o", import.output.as_deref())])?;
     let file = import.output.as_deref().filter(|path| *path != Path::new("-"));
     let stem = file.and_then(Path::file_stem);
     let name = import
@@ -193,7 +198,7 @@ fn run_import(import: &Import) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a list says of one machine.
+/// The row of a machine in the list.
 fn summary(resolved: &Resolved) -> serde_json::Value {
     let machine = &resolved.machine;
     json!({
@@ -206,22 +211,4 @@ fn summary(resolved: &Resolved) -> serde_json::Value {
         "core_mhz": machine.clocks.core_mhz,
         "peak_gb_per_s": machine.peak_gb_per_s(),
     })
-}
-
-fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header.iter().copied());
-    table
-}
-
-fn write_json(target: &Path, document: &serde_json::Value) -> Outcome {
-    write_text(target, &(serde_json::to_string_pretty(document)? + "\n"))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// `KEY=VALUE` of a `--set`.
-fn assignment(word: &str) -> Result<(String, String), String> {
-    let (key, value) =
-        word.split_once('=').ok_or("expected KEY=VALUE, as in l1.latency_cycles=30")?;
-    Ok((key.trim().to_owned(), value.trim().to_owned()))
 }

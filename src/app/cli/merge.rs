@@ -4,21 +4,21 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::{MergeRequest, merge};
 use gpumodel_report::results::SweepFiles;
 use gpumodel_report::table;
 
 use super::Outcome;
 use super::output::stdout;
 use super::sweep::failures;
+use crate::{MergeRequest, merge};
 
 /// Joins folders of `gpumodel sweep` into a new one
 ///
-/// Cells come in the order of the folders, each once; one that has a record in any of
-/// them is done. What none of them has run is left: sweep the plan into the folder with
+/// Cells come in the order of the folders, each once; a cell with a record in any of them is
+/// done. Cells that no folder has run are left: sweep the plan into the new folder with
 /// --resume.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "EXIT CODES: 0 joined, though cells failed or are left; 2 a folder that\n\
+#[command(after_help = "EXIT CODES: 0 joined, even if cells failed or are left; 2 a folder that\n\
     holds no sweep or other cells, a damaged file, or cells of several versions.\n\n\
     EXAMPLES:\n  \
     gpumodel merge laptop cluster --out evaluation\n  \
@@ -27,11 +27,10 @@ pub(crate) struct Arguments {
     /// Folders of sweeps
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
-    /// The folder to write, without cells so far or with those of this merge, if it was ended
-    /// early
+    /// The folder to write: without cells, or with those of the same merge that was interrupted
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Takes cells of several versions of the program; the tables say which is of which
+    /// Accepts cells of several versions of the program; the tables name the version of each
     #[arg(long)]
     mixed_versions: bool,
 }

@@ -1,32 +1,24 @@
-//! Typed words to requests, one file per verb. No computation.
+//! The command line: turns arguments into requests, one file per verb. No computation.
 //!
 //! To add a verb: one file here and one row in `Verb`.
 
 mod analyze;
-mod bar;
 mod compare;
 mod convert;
 mod dram;
-mod filter;
-#[cfg(unix)]
-mod ignored;
 mod inspect;
 mod interrupt;
-mod log;
 mod machine;
-mod memory;
 mod merge;
+mod options;
 mod output;
-mod pace;
-mod place;
 mod plot;
+mod progress;
 mod records;
 mod reproduce;
 mod scheme;
-mod spare;
 mod sweep;
 mod synth;
-mod workload_list;
 
 use std::error::Error;
 use std::io;
@@ -34,7 +26,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// What a verb gives back: an exit code, or an error for the user (exit code 2).
+use output::message;
+
+/// The result of a verb: an exit code, or an error for the user (exit code 2).
 pub(crate) type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
 
 /// What happens when several GPU kernels share one GPU, from their traces.
@@ -61,9 +55,8 @@ enum Verb {
     Dram(dram::Arguments),
 }
 
-/// Runs the program named on the command line and maps its end to an exit code:
-/// 0 done, 1 a check that was asked for or a cell of a sweep failed, 2 bad usage or bad
-/// input, 130 interrupted.
+/// Runs the verb on the command line and returns its exit code: 0 done, 1 a requested check
+/// or a cell of a sweep failed, 2 bad usage or bad input, 130 interrupted.
 #[must_use]
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -99,12 +92,11 @@ fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
 }
 
-#[allow(clippy::print_stderr)]
 fn report(error: &(dyn Error + 'static)) {
-    eprintln!("error: {error}");
+    message(format_args!("error: {error}"));
     let mut cause = error.source();
     while let Some(inner) = cause {
-        eprintln!("  because: {inner}");
+        message(format_args!("  because: {inner}"));
         cause = inner.source();
     }
 }

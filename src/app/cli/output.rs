@@ -1,14 +1,19 @@
-//! Where results go: to standard output, or into a file.
+//! Where results and messages go, and the check that an output replaces no input.
 
+use std::fmt::Display;
 use std::io::{self, StdoutLock, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use comfy_table::{Table, TableStyle};
+use serde::Serialize;
 
 use gpumodel_core::units::WholeFile;
+use gpumodel_trace::Store;
 
-/// Standard output, whose errors say that they are of it.
+/// Standard output; its errors name it.
 pub(super) struct Stdout(StdoutLock<'static>);
 
-/// Standard output, this thread's alone as long as the value lives.
+/// Locks standard output.
 pub(super) fn stdout() -> Stdout {
     Stdout(io::stdout().lock())
 }
@@ -23,9 +28,15 @@ impl Write for Stdout {
     }
 }
 
-/// The same error in words that name the output; its kind tells closed pipes.
+/// The same error with the name of the output; its kind still identifies closed pipes.
 fn named(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))
+}
+
+/// Writes a line to standard error.
+#[allow(clippy::print_stderr, reason = "messages go to standard error")]
+pub(super) fn message(line: impl Display) {
+    eprintln!("{line}");
 }
 
 /// Writes `text` to `path`, or to standard output for `-`.
@@ -36,16 +47,28 @@ pub(super) fn write_text(path: &Path, text: &str) -> io::Result<()> {
     WholeFile::write(path, text.as_bytes())
 }
 
-/// Endings of pictures that are no SVG.
+/// Writes a JSON document, indented, as [`write_text`] does.
+pub(super) fn write_json(path: &Path, document: &impl Serialize) -> io::Result<()> {
+    write_text(path, &(serde_json::to_string_pretty(document)? + "\n"))
+}
+
+/// A table with this preset of borders and these headings.
+pub(super) fn table(preset: TableStyle, header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(preset).set_header(header);
+    table
+}
+
+/// Extensions of other picture formats.
 const OTHER_PICTURES: [&str; 6] = ["pdf", "png", "eps", "ps", "jpg", "jpeg"];
 
-/// Refuses a name for a figure that says another form than SVG, which is what is written.
+/// Refuses a name for a figure that ends as another format than SVG.
 pub(super) fn check_svg(path: &Path) -> Result<(), String> {
     let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     if !OTHER_PICTURES.contains(&ending.as_str()) {
         return Ok(());
     }
-    // What is to be converted with has no JPEG.
+    // rsvg-convert writes no JPEG.
     let form = if ending.starts_with('j') { "png" } else { ending.as_str() };
     let (svg, other) = (path.with_extension("svg"), path.with_extension(form));
     let (shown, svg, other) = (path.display(), svg.display(), other.display());
@@ -55,11 +78,54 @@ pub(super) fn check_svg(path: &Path) -> Result<(), String> {
     ))
 }
 
+/// Refuses outputs that would replace a store, one of `inputs`, a file in a folder among
+/// them, or each other. Each output comes with its option.
+///
+/// Standard output (`-`), devices and pipes replace nothing. An input may be a name instead
+/// of a file.
+pub(super) fn check_overwrites(
+    inputs: &[PathBuf],
+    outputs: &[(&str, Option<&Path>)],
+) -> Result<(), String> {
+    let read: Vec<PathBuf> = inputs.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let mut written: Vec<(&str, PathBuf)> = Vec::new();
+    for &(option, path) in outputs {
+        let Some(path) = path.filter(|path| *path != Path::new("-")) else { continue };
+        let Some(real) = real(path) else { continue };
+        let shown = path.display();
+        if real.is_file() && Store::recognise(&real) {
+            return Err(format!("{shown}: is a store; give the output another name"));
+        }
+        if real.is_file() && read.iter().any(|input| real.starts_with(input)) {
+            let why = format!("is read by this command, and {option} would replace it");
+            return Err(format!("{shown}: {why}; give the output another name"));
+        }
+        if let Some((other, _)) = written.iter().find(|(_, known)| *known == real) {
+            let why = format!("would be written by {other} and by {option}");
+            return Err(format!("{shown}: {why}; give one of them another name"));
+        }
+        written.push((option, real));
+    }
+    Ok(())
+}
+
+/// The file that an output at `path` replaces or creates; `None` if `path` is something other
+/// than a file, or its folder does not exist.
+fn real(path: &Path) -> Option<PathBuf> {
+    if let Ok(existing) = path.canonicalize() {
+        return existing.is_file().then_some(existing);
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new(".")).canonicalize().ok()?;
+    Some(parent.join(path.file_name()?))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::fs;
+    use std::path::{Path, PathBuf};
 
-    use super::check_svg;
+    use super::{check_overwrites, check_svg};
 
     #[test]
     fn names_of_other_pictures_are_refused_with_the_way_to_them() {
@@ -74,5 +140,51 @@ mod tests {
             let said = check_svg(Path::new(name)).unwrap_err();
             assert!(said.starts_with(name) && said.ends_with(way), "{said}");
         }
+    }
+
+    #[test]
+    fn outputs_that_are_inputs_under_any_name_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("cells")).unwrap();
+        for name in ["a.json", "b.json", "cells/k.json"] {
+            fs::write(at(name), "mine").unwrap();
+        }
+        let inputs = [at("a.json"), at("cells"), PathBuf::from("v100")];
+        let said = |name: &str| check_overwrites(&inputs, &[("--json", Some(at(name).as_path()))]);
+        for name in ["a.json", "cells/../a.json", "cells/k.json"] {
+            let error = said(name).unwrap_err();
+            assert!(error.contains("and --json would replace it"), "{error}");
+            assert!(error.starts_with(at(name).to_str().unwrap()), "{error}");
+        }
+        for name in ["b.json", "new.json", "cells/new.json", "nowhere/a.json"] {
+            assert_eq!(said(name), Ok(()), "{name}");
+        }
+        assert_eq!(
+            check_overwrites(&inputs, &[("--json", Some(Path::new("-"))), ("-o", None)]),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn one_file_is_not_two_outputs() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, same) = (folder.path().join("x"), folder.path().join("./x"));
+        let outputs = [("-o", Some(one.as_path())), ("--csv", Some(same.as_path()))];
+        let error = check_overwrites(&[], &outputs).unwrap_err();
+        assert!(error.contains("by -o and by --csv; give one of them another"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_lead_to_what_they_are_and_devices_replace_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (input, link) = (folder.path().join("a"), folder.path().join("b"));
+        fs::write(&input, "mine").unwrap();
+        std::os::unix::fs::symlink(&input, &link).unwrap();
+        assert!(check_overwrites(&[input], &[("--json", Some(link.as_path()))]).is_err());
+        let null = Path::new("/dev/null");
+        let outputs = [("-o", Some(null)), ("--json", Some(null))];
+        assert_eq!(check_overwrites(&[null.to_path_buf()], &outputs), Ok(()));
     }
 }

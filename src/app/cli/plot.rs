@@ -6,16 +6,16 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::Outcome;
-use super::output::{check_svg, stdout, write_text};
-use super::records::{Records, read_all, sources};
-use super::spare::spare;
 use gpumodel_report::ReportError;
 use gpumodel_report::figure::{Choice, FIGURES, Figure, FigureInput, Width};
 use gpumodel_report::results::{
     Analysis, Comparison, RecordError, ReferenceTable, alone_once, disambiguate_apps,
     refuse_ambiguous_apps, refuse_duplicate_rows,
 };
+
+use super::Outcome;
+use super::output::{check_overwrites, check_svg, stdout, write_text};
+use super::records::{Records, read_all, sources};
 
 /// Draws a figure as SVG from records alone.
 #[derive(Debug, Args)]
@@ -32,7 +32,7 @@ Examples:
 pub(crate) struct Arguments {
     /// Records that `gpumodel analyze --json` wrote, folders of its --report, folders of
     /// `gpumodel sweep`, or tables in such a folder, as its cells.csv or what was chosen from
-    /// it: the cells that they name, those of a mix together
+    /// it: the cells in them, those of a mix together
     #[arg(value_name = "RECORD", required_unless_present = "list")]
     records: Vec<PathBuf>,
     /// Which figure to draw; --list names them
@@ -41,18 +41,18 @@ pub(crate) struct Arguments {
     /// Where the SVG goes; `-` is standard output
     #[arg(short, long, value_name = "FILE.svg", required_unless_present = "list")]
     output: Option<PathBuf>,
-    /// Only this application of the records, for figures of applications alone
+    /// Only this application of the records, for figures of solo runs
     #[arg(long, value_name = "NAME")]
     app: Option<String>,
     /// The reference table of `correlation`
     #[arg(long, value_name = "FILE.csv")]
     reference: Option<PathBuf>,
-    /// The scheme that others are divided by, for `normalized` [default: left-over],
+    /// The scheme by whose values the others are divided, for `normalized` [default: left-over],
     /// `queues` [default: even-queue], `makespan` [default: sequential, else cuda] and
     /// `energy` [default: the first]
     #[arg(long, value_name = "SCHEME")]
     baseline: Option<String>,
-    /// What is compared. By `normalized`: ipc, stp, antt, fairness, harmonic, makespan or
+    /// The compared metric. By `normalized`: ipc, stp, antt, fairness, harmonic, makespan or
     /// energy [default: ipc]; by `queues`: throughput, ipc (mean of jobs) or job-ipc
     /// (each job over itself, then the mean) [default: throughput]
     #[arg(long, value_name = "NAME")]
@@ -60,19 +60,19 @@ pub(crate) struct Arguments {
     /// Which queue `schedule` and `sm-share` show [default: the first]
     #[arg(long, value_name = "NAME")]
     queue: Option<String>,
-    /// As wide as columns of a paper in two columns: one is 3.33 in, two are the text's 7 in;
-    /// the smallest letters are 7 pt there [default: for screens, of no physical size]
+    /// Width in columns of a two-column paper: one is 3.33 in, two are 7 in; the smallest
+    /// letters are 7 pt [default: for screens, without a physical size]
     #[arg(long, value_enum, value_name = "COLUMNS")]
     width: Option<Columns>,
-    /// Writes the values of a figure that has a table of its own as well
+    /// Also writes the values of a figure that has a table
     #[arg(long, value_name = "FILE.csv")]
     csv: Option<PathBuf>,
-    /// Names the figures and what each shows
+    /// Lists the figures
     #[arg(long, exclusive = true)]
     list: bool,
 }
 
-/// Columns of a paper.
+/// Width in columns of a paper.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Columns {
     One,
@@ -88,12 +88,15 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     check_svg(output)?;
     let mut inputs = sources(&arguments.records);
     inputs.extend(arguments.reference.clone());
-    spare(&inputs, &[("-o", Some(output.as_path())), ("--csv", arguments.csv.as_deref())])?;
+    check_overwrites(
+        &inputs,
+        &[("-o", Some(output.as_path())), ("--csv", arguments.csv.as_deref())],
+    )?;
     let (records, table) = read(&arguments, figure)?;
     let comparison = table.map(|table| Comparison::new(&records, &table, None));
     let drawing = figure.draw(&input(&arguments, &records, comparison.as_ref())?)?;
     if arguments.csv.is_some() && drawing.csv.is_empty() {
-        return Err(format!("the figure {name} has no table of its own").into());
+        return Err(format!("the figure {name} has no table").into());
     }
     write_text(output, &drawing.svg)?;
     if let Some(path) = &arguments.csv {
@@ -102,7 +105,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses choices that the figure does not show.
+/// Refuses options that the figure does not use.
 fn check(arguments: &Arguments, figure: &Figure) -> Result<(), ReportError> {
     let typed = [
         (Choice::App, arguments.app.is_some()),
@@ -115,7 +118,7 @@ fn check(arguments: &Arguments, figure: &Figure) -> Result<(), ReportError> {
     typed.try_for_each(|(choice, _)| figure.check(choice))
 }
 
-/// What was chosen of `records`.
+/// The input of the figure: the records and the options.
 fn input<'a>(
     arguments: &'a Arguments,
     records: &'a [Analysis],
@@ -144,7 +147,7 @@ fn input<'a>(
     Ok(input)
 }
 
-/// The records as `figure` shows them, and the reference table that was asked for.
+/// The records as `figure` shows them, and the reference table if one is named.
 fn read(
     arguments: &Arguments,
     figure: &Figure,

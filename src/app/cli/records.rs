@@ -1,4 +1,4 @@
-//! The records that a command line names: those of `analyze`, of reports and of sweeps.
+//! Reads the records that a command line names: those of `analyze`, of reports and of sweeps.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,16 +7,18 @@ use gpumodel_core::units::with_causes;
 use gpumodel_report::RECORD;
 use gpumodel_report::results::{Analysis, RecordError, SweepFiles, cells_of_table, joined};
 
-/// Records, and what each of them was read from, as typed.
+use super::message;
+
+/// Records, and the argument from which each was read.
 #[derive(Default)]
 pub(super) struct Records {
     pub(super) all: Vec<Analysis>,
     pub(super) from: Vec<PathBuf>,
 }
 
-/// Every record of `paths`, in order; of a report's folder its record, of a sweep's folder
-/// those of its cells, and of a table of such a folder those of the cells that it names, as
-/// `analyze` would have written them.
+/// Every record of `paths`, in order. For the folder of a report: its record; for the folder
+/// of a sweep: those of its cells; for a table in such a folder: those of the cells in it.
+/// Records of cells are joined as `analyze` would have written them.
 pub(super) fn read_all(paths: &[PathBuf]) -> Result<Records, RecordError> {
     let mut records = Records::default();
     for path in paths {
@@ -41,7 +43,7 @@ fn read(path: &Path) -> Result<Vec<Analysis>, RecordError> {
     }
 }
 
-/// The files and folders of which reading `paths` may take something.
+/// The files and folders that reading `paths` may read.
 pub(super) fn sources(paths: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in paths {
@@ -66,11 +68,10 @@ fn of_report(folder: &Path) -> Result<Analysis, RecordError> {
 }
 
 /// The records of the cells that are done.
-#[allow(clippy::print_stderr)]
 fn read_cells(files: &SweepFiles) -> Result<Vec<Analysis>, RecordError> {
     let listing = files.listing()?;
     for damage in &listing.damaged {
-        eprintln!("warning: left out: {}", with_causes(damage).join(": "));
+        message(format_args!("warning: left out: {}", with_causes(damage).join(": ")));
     }
     let mut records = Vec::new();
     for cell in listing.cells {
@@ -79,7 +80,7 @@ fn read_cells(files: &SweepFiles) -> Result<Vec<Analysis>, RecordError> {
     Ok(records)
 }
 
-/// The records of the cells `keys` that are done, which lie beside the table at `path`.
+/// The records of those cells of `keys` that are done, from the folder of the table `path`.
 fn read_rows(path: &Path, keys: &[String]) -> Result<Vec<Analysis>, RecordError> {
     let files = SweepFiles::new(path.parent().unwrap_or(Path::new("")));
     let mut records = Vec::new();

@@ -1,27 +1,26 @@
-//! `gpumodel reproduce`: a paper's experiments beside its published figures.
+//! `gpumodel reproduce`: a paper's experiments against its published figures.
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::{ReproduceError, ReproduceRequest, reproduce};
 use gpumodel_core::units::{ByteCount, check_writable, held};
 use gpumodel_report::figure::FIGURES;
 use gpumodel_report::results::SweepFiles;
 
 use super::Outcome;
-use super::bar::with_sweep_bars;
-use super::interrupt::{INTERRUPTED, ask_first};
-use super::memory::memory;
+use super::interrupt::{INTERRUPTED, stop_gracefully};
+use super::options::{cache_folder, memory, set_threads};
 use super::output::stdout;
-use super::place::cache_folder;
+use super::progress::with_sweep_bars;
+use crate::{ReproduceError, ReproduceRequest, reproduce};
 
-/// Runs a paper's evaluation and puts what it prints beside what comes out
+/// Runs a paper's evaluation and compares the results with its published values
 ///
 /// Machines, workload models, mixes and schemes are those of models/papers and
-/// models/plans. Everything lies in one folder; the same command goes on where it was
-/// ended, also with several processes at once.
+/// models/plans. All files go to one folder; the same command resumes an interrupted one,
+/// also with several processes at once.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "PAPER: arcs, ilp-smra, slate, ugpu, warped-slicer, your own in papers/ of --models, or all\n\n\
@@ -37,7 +36,7 @@ use super::place::cache_folder;
     EXAMPLES:\n  \
     gpumodel reproduce slate --quick --report out      a few mixes with short runs\n  \
     gpumodel reproduce slate --report slate            the whole evaluation\n  \
-    gpumodel reproduce slate --report slate --so-far   what there is of it meanwhile\n  \
+    gpumodel reproduce slate --report slate --so-far   a report of the results so far\n  \
     gpumodel reproduce all --report papers --threads 32"
 )]
 pub(crate) struct Arguments {
@@ -50,32 +49,31 @@ pub(crate) struct Arguments {
     /// A representative part with shorter runs
     #[arg(long)]
     quick: bool,
-    /// Reports what has been run so far and runs nothing, while others run the rest or after an
-    /// interrupt; applications that this machine has not met are converted first
+    /// Reports the results so far and runs nothing, while other processes run the rest or after
+    /// an interrupt; applications that are not in the cache folder are converted first
     #[arg(long)]
     so_far: bool,
-    /// Takes what other versions of the program have run in that folder, as it is; the report
-    /// tells how much. Queues are run again
+    /// Uses the results of other versions of the program in that folder; the report says how
+    /// many. Queues are run again
     #[arg(long)]
     mixed_versions: bool,
-    /// Cells at once at most [default: all cores]
+    /// Most cells that run at once [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Memory that cells may take together by their estimates, as 512M or 8G
-    /// [default: 80 % of what is free]
+    /// Memory for all cells that run at once, by their estimates, as 512M or 8G
+    /// [default: 80 % of the free memory]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<ByteCount>,
-    /// A folder of model files that go before the built-in ones
+    /// A folder of model files that take precedence over the built-in ones, laid out as
+    /// `models/`
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    if let Some(threads) = arguments.threads {
-        rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
-    }
+    set_threads(arguments.threads)?;
     let folder = &arguments.report;
-    check_own(folder)?;
+    check_folder(folder)?;
     check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
     let request = ReproduceRequest {
         paper: arguments.paper.clone(),
@@ -88,11 +86,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         cache: cache_folder(),
         figures: FIGURES.iter().map(|figure| figure.name.to_owned()).collect(),
     };
-    ask_first();
+    stop_gracefully();
     let found = match with_sweep_bars(|watch| reproduce(&request, watch)) {
         Ok(found) => found,
         Err(error @ ReproduceError::Stopped { .. }) => {
-            writeln!(stdout(), "{error}; the same command goes on")?;
+            writeln!(stdout(), "{error}; the same command resumes it")?;
             return Ok(ExitCode::from(INTERRUPTED));
         }
         Err(error) => return Err(error.into()),
@@ -102,18 +100,18 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     stdout.write_all(gpumodel_report::paper::headlines(&found).as_bytes())?;
     if found.left() > 0 {
         let left = found.left();
-        writeln!(stdout, "not run yet: {left}; the same command without --so-far goes on")?;
+        writeln!(stdout, "not run yet: {left}; the same command without --so-far runs them")?;
     }
     writeln!(stdout, "report: {}", folder.join("index.html").display())?;
     let [_, failed, _] = found.counts();
     Ok(if failed + found.failed() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Refuses a folder of somebody else's, whose report would be replaced.
-fn check_own(folder: &Path) -> Result<(), String> {
+/// Refuses a folder with other contents, which the report would mix with or replace.
+fn check_folder(folder: &Path) -> Result<(), String> {
     let Some(held) = held(folder) else { return Ok(()) };
-    // One that was ended before its report has parts; the report's text is written behind its
-    // record.
+    // An interrupted reproduction has parts but no report; the record of a report is written
+    // before its text.
     let text = ["headlines.csv", "report.md", "index.html"];
     let written = text.into_iter().find(|name| folder.join(name).exists());
     let begun = written.is_none() && has_part(folder);
@@ -127,8 +125,8 @@ fn check_own(folder: &Path) -> Result<(), String> {
     ))
 }
 
-/// Whether `folder` holds a part of a reproduction: before anything of it runs, its plan or
-/// queue lies there; what was merged has a list of cells.
+/// Whether `folder` holds a part of a reproduction: its plan or queue is written before it
+/// runs; a merged part has a list of cells.
 fn has_part(folder: &Path) -> bool {
     let within = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
     let names_apps = |file: &Path| {

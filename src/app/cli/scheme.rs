@@ -1,17 +1,19 @@
-//! `gpumodel scheme`: what sharing schemes there are.
+//! `gpumodel scheme`: lists the sharing schemes.
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
 use serde_json::json;
 
-use crate::{ParameterRow, SchemeRow, schemes};
 use gpumodel_core::units::did_you_mean;
 
 use super::Outcome;
-use super::output::{stdout, write_text};
+use super::output::{stdout, table, write_json};
+use crate::{ParameterRow, SchemeRow, schemes};
 
 /// Lists the sharing schemes
 #[derive(Debug, clap::Args)]
@@ -26,11 +28,10 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Every scheme, or those that are named: name, where it is from, what it does, what may
-    /// be set
+    /// Lists every scheme, or the named ones: paper, summary, parameters
     #[command(visible_alias = "show")]
     List {
-        /// Only these
+        /// Only these schemes
         #[arg(value_name = "SCHEME")]
         names: Vec<String>,
         /// Writes the list as JSON; `-` is standard output
@@ -43,35 +44,28 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let Verb::List { names, json } = arguments.verb;
     let rows = chosen(schemes(), &names)?;
     let Some(path) = json else {
-        writeln!(stdout(), "{}\n\n{}", table(&rows), parameters(&rows))?;
+        writeln!(stdout(), "{}\n\n{}", summaries(&rows), parameters(&rows))?;
         return Ok(ExitCode::SUCCESS);
     };
     let list: Vec<_> = rows.iter().map(row).collect();
-    let text = serde_json::to_string_pretty(&json!({ "schemes": list }))? + "\n";
-    write_text(&path, &text)?;
+    write_json(&path, &json!({ "schemes": list }))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Those of `rows` that are named, all where none is.
+/// The rows of the schemes `names`; all rows if `names` is empty.
 fn chosen(rows: Vec<SchemeRow>, names: &[String]) -> Result<Vec<SchemeRow>, String> {
     let known = || rows.iter().map(|row| row.name);
     if let Some(name) = names.iter().find(|name| !known().any(|known| known == *name)) {
         let hint = did_you_mean(name, known());
         let known = known().collect::<Vec<_>>().join(", ");
-        return Err(format!("no scheme is called {name}{hint}; there are: {known}"));
+        return Err(format!("no scheme is called {name}{hint}; the schemes are: {known}"));
     }
     let named = |row: &SchemeRow| names.is_empty() || names.iter().any(|name| name == row.name);
     Ok(rows.into_iter().filter(named).collect())
 }
 
-fn headed(header: &[&str]) -> comfy_table::Table {
-    let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::presets::NOTHING).set_header(header);
-    table
-}
-
-fn table(rows: &[SchemeRow]) -> comfy_table::Table {
-    let mut table = headed(&["scheme", "from", "does"]);
+fn summaries(rows: &[SchemeRow]) -> Table {
+    let mut table = table(NOTHING, &["scheme", "from", "does"]);
     for row in rows {
         let queue = if row.queue { " (with --queue)" } else { "" };
         table.add_row([row.name, row.paper, &format!("{}{queue}", row.summary)]);
@@ -79,8 +73,8 @@ fn table(rows: &[SchemeRow]) -> comfy_table::Table {
     table
 }
 
-fn parameters(rows: &[SchemeRow]) -> comfy_table::Table {
-    let mut table = headed(&["scheme:parameter", "default", "takes", "does"]);
+fn parameters(rows: &[SchemeRow]) -> Table {
+    let mut table = table(NOTHING, &["scheme:parameter", "default", "takes", "does"]);
     for row in rows {
         for ParameterRow { name, default, takes, summary } in &row.parameters {
             table.add_row([&format!("{}:{name}", row.name), default, takes, *summary]);

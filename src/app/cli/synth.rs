@@ -1,5 +1,8 @@
 //! `gpumodel synth`: a workload model as a trace folder.
 
+use std::error::Error;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -7,11 +10,14 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use gpumodel_core::units::{held, to_u64};
+use gpumodel_report::paper::{Paper, PaperError};
 use gpumodel_sim::config::{Models, SpecError, Unlisted};
-use gpumodel_trace::workload::{Compression, FolderReport, Workload, write_folder};
+use gpumodel_trace::workload::{
+    self, Compression, FolderReport, Workload, WorkloadError, write_folder,
+};
 
-use super::Outcome;
-use super::workload_list;
+use super::output::stdout;
+use super::{Outcome, message};
 
 /// Writes a workload model as an Accel-Sim trace folder that `convert` takes.
 #[derive(Debug, Args)]
@@ -24,7 +30,7 @@ Examples:
   gpumodel analyze synth:saxpy:scale=0.25 -m v100   a quarter of it, without a folder
 
 A scale multiplies the constants under [scaled] of the file: CTAs or the trips of each, and the
-buffers whose size is written with them. Tables that are read at random keep their size unless
+buffers whose size is written with them. Tables with random reads keep their size unless
 the file scales them; see `What --scale does` in models/workloads/README.md.")]
 pub(crate) struct Arguments {
     /// A name in models/workloads, or a file (with a `/` or the ending .toml).
@@ -35,15 +41,17 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "DIR", required_unless_present = "list")]
     output: Option<PathBuf>,
 
-    /// Multiplies the file's scaled constants: CTAs or the work of each, and what they touch.
+    /// Multiplies the constants under [scaled] of the file: CTAs or the work of each, and their
+    /// buffers.
     #[arg(long, value_name = "X", default_value_t = 1.0, allow_negative_numbers = true)]
     scale: f64,
 
-    /// How the trace files are kept.
+    /// Compression of the trace files.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Packing::None)]
     compress: Packing,
 
-    /// A folder whose workloads/*.toml come before the program's own.
+    /// A folder of model files that take precedence over the built-in ones, laid out as
+    /// `models/`
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
 
@@ -52,7 +60,7 @@ pub(crate) struct Arguments {
     list: bool,
 }
 
-/// How trace files are kept.
+/// Compression of trace files.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Packing {
     /// Plain text.
@@ -63,10 +71,10 @@ enum Packing {
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     if arguments.list {
-        return workload_list::list(arguments.models.as_deref());
+        return list(arguments.models.as_deref());
     }
     let name = arguments.workload.expect("required without --list");
-    let name = bare(&name)?;
+    let name = without_prefix(&name)?;
     let folder = arguments.output.expect("required without --list");
     check_empty(&folder)?;
     let models = crate::models(arguments.models.as_deref())?;
@@ -79,7 +87,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let report =
         write_folder(&workload, &folder, compression, &mut |done| bar.set_position(to_u64(done)))?;
     bar.finish_and_clear();
-    message(&format!(
+    message(format_args!(
         "{}: {} launch(es), {} warp instructions, {} thread instructions, {} bytes of text",
         folder.display(),
         report.kernels,
@@ -88,23 +96,23 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         report.text_bytes
     ));
     workload.remark().iter().for_each(|remark| message(remark));
-    // The folder is written: what cannot be looked up any more is no failure.
+    // The folder is written: a failed look-up of opcodes is no failure of the verb.
     match unknown(&report, &models) {
         Ok(warnings) => warnings.iter().for_each(|warning| message(warning)),
-        Err(error) => message(&format!("warning: opcodes are not looked up: {error}")),
+        Err(error) => message(format_args!("warning: opcodes are not looked up: {error}")),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// A workload's name without the `synth:` that other verbs need; they take the scale with it,
-/// too, which here has an option.
-fn bare(name: &str) -> Result<&str, String> {
-    let bare = name.strip_prefix("synth:").unwrap_or(name);
-    // `:scale=` misspelt is still meant for one; a file may have such a name.
-    let misspelt = || bare.split_once(':').filter(|_| !bare.contains('/'));
-    let typed = bare.split_once(":scale=").or_else(misspelt);
-    let Some((workload, scale)) = typed.filter(|_| !Path::new(bare).exists()) else {
-        return Ok(bare);
+/// A workload's name without the `synth:` that other verbs need. Refuses the scale that other
+/// verbs take in the name: here it is an option.
+fn without_prefix(name: &str) -> Result<&str, String> {
+    let without_prefix = name.strip_prefix("synth:").unwrap_or(name);
+    // A misspelt `:scale=` is refused, too; the name of a file may contain a colon.
+    let misspelt = || without_prefix.split_once(':').filter(|_| !without_prefix.contains('/'));
+    let typed = without_prefix.split_once(":scale=").or_else(misspelt);
+    let Some((workload, scale)) = typed.filter(|_| !Path::new(without_prefix).exists()) else {
+        return Ok(without_prefix);
     };
     let scale = scale.rsplit('=').next().unwrap_or(scale);
     let option = format!("`synth` takes a scale as an option: synth {workload} --scale");
@@ -117,15 +125,15 @@ fn bare(name: &str) -> Result<&str, String> {
     }
 }
 
-/// Refuses a folder that holds something: what is there may be a trace that nobody makes
-/// again, and two traces in one folder are none.
+/// Refuses a folder that is not empty: it may hold a trace that cannot be made again, and two
+/// traces in one folder cannot be told apart.
 fn check_empty(folder: &Path) -> Result<(), String> {
     let Some(held) = held(folder) else { return Ok(()) };
     let folder = folder.display();
     Err(format!("{folder} holds {held}: name a folder that does not exist, or remove it first"))
 }
 
-/// A warning for each opcode that was executed and is in no opcode table.
+/// A warning for each executed opcode that is in no opcode table.
 fn unknown(report: &FolderReport, models: &Models) -> Result<Vec<String>, SpecError> {
     let opcodes = report.opcodes.keys().map(String::as_str);
     let unlisted = models.unlisted(opcodes)?;
@@ -139,14 +147,70 @@ fn unknown(report: &FolderReport, models: &Models) -> Result<Vec<String>, SpecEr
     Ok(unlisted.into_iter().map(warning).collect())
 }
 
-#[allow(clippy::print_stderr, reason = "messages go to standard error")]
-fn message(text: &str) {
-    eprintln!("{text}");
-}
-
-/// A bar over launches; hidden where standard error is no terminal.
+/// A progress bar over launches; hidden if standard error is no terminal.
 fn bar(launches: usize) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(to_u64(launches)), ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} launches");
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// A paper, or none, and the names of its workloads.
+type Group<'a> = (Option<&'a Paper>, Vec<&'a str>);
+
+/// Lists names and descriptions; files of the folder `models` take precedence.
+fn list(models: Option<&Path>) -> Outcome {
+    let models = &crate::models(models)?;
+    let papers = papers(models)?;
+    let groups = groups(&papers, models);
+    let lengths = groups.iter().flat_map(|(_, names)| names).map(|name| name.len());
+    let width = lengths.max().unwrap_or(0) + 2;
+    let mut text = String::new();
+    for (paper, names) in groups {
+        writeln!(text, "{}:", heading(paper))?;
+        for name in names {
+            let workload = load(name, paper, models)?;
+            writeln!(text, "  {name:<width$}{}", workload.description())?;
+        }
+    }
+    stdout().write_all(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The papers that have workload models, by name.
+fn papers(models: &Models) -> Result<Vec<Paper>, PaperError> {
+    let papers = models.names("papers").into_iter().map(|name| Paper::load(models, name));
+    let papers: Result<Vec<Paper>, PaperError> = papers.collect();
+    Ok(papers?.into_iter().filter(|paper| !paper.workloads.is_empty()).collect())
+}
+
+/// The workloads of no paper, then those of each.
+fn groups<'a>(papers: &'a [Paper], models: &'a Models) -> Vec<Group<'a>> {
+    let listed = |name: &&str| papers.iter().any(|p| p.workloads.iter().any(|one| one == name));
+    let others = workload::names(models).into_iter().filter(|name| !listed(name)).collect();
+    let own = papers.iter().map(|paper| {
+        let names = paper.workloads.iter().map(String::as_str).collect();
+        (Some(paper), names)
+    });
+    std::iter::once((None, others)).chain(own).collect()
+}
+
+/// The heading of a group; `reproduce` takes the name of the paper.
+fn heading(paper: Option<&Paper>) -> String {
+    let Some(paper) = paper else { return String::from("of no paper") };
+    let machine = paper.machine.as_ref().map(|machine| format!(" (machine {machine})"));
+    format!("kernels of {}{}", paper.name, machine.unwrap_or_default())
+}
+
+/// A workload; if none has that name, the error names the file of the paper that lists it.
+fn load(
+    name: &str,
+    paper: Option<&Paper>,
+    models: &Models,
+) -> Result<Workload, Box<dyn Error + Send + Sync>> {
+    match (Workload::load(name, models), paper) {
+        (Err(error @ WorkloadError::Unknown { .. }), Some(paper)) => {
+            Err(format!("papers/{}.toml: workloads: {error}", paper.name).into())
+        }
+        (loaded, _) => Ok(loaded?),
+    }
 }

@@ -1,56 +1,58 @@
-//! A queue as the user writes it down.
+//! Queue files.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use thiserror::Error;
 
 use gpumodel_core::units::{Cycle, did_you_mean};
 use gpumodel_policy::queue::CLASSES;
 use gpumodel_sim::config::{KeyLines, SpecError, plain};
 
-use super::super::app::AppName;
-use super::super::wrong::{Wrong, at};
-use super::generate::Generate;
-use super::place::Entry;
+use super::Generate;
+use crate::AppName;
+use crate::error::{InvalidValue, location};
 
 /// The largest queue file that is read.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// The longest queue.
-const MOST_JOBS: usize = 100_000;
+const MAX_JOBS: usize = 100_000;
 
-/// The latest arrival: weeks of any GPU's time.
-const MOST_CYCLES: Cycle = 1_000_000_000_000_000;
+/// The latest arrival: weeks of GPU time.
+const MAX_CYCLES: Cycle = 1_000_000_000_000_000;
 
-/// Applications that run together at most.
-const MOST_TOGETHER: usize = 16;
+/// The most applications that run together.
+const MAX_GROUP_SIZE: usize = 16;
 
 /// A queue file, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct QueueFile {
-    /// Its name: that of the file without folder and extension.
+    /// Its name: the stem of the file.
     pub(super) name: String,
     /// N_G.
     pub(crate) group_size: usize,
     /// `idle` or `given`.
     pub(crate) early_finishers: &'static str,
-    /// The applications, by name: those of the file first.
+    /// The applications: those of the file first.
     pub(crate) apps: Vec<AppName>,
-    /// Where the file names each of its own.
-    pub(crate) places: Vec<String>,
-    /// The order that is written down.
+    /// File and line of each application of the file.
+    pub(crate) locations: Vec<String>,
+    /// The listed order.
     pub(super) order: Vec<Entry>,
-    /// The queues that are to be made.
+    /// The queues to generate.
     pub(super) generate: Option<Generate>,
-    /// Slow-downs that were measured, by class that disturbs, then that suffers.
-    pub(super) given: BTreeMap<String, BTreeMap<String, f64>>,
+    /// Measured slow-downs, by interfering class or application, then by the slowed one.
+    pub(super) interference: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
-/// Why a file is no queue.
+/// Why a queue file is refused.
 #[derive(Debug, Error)]
 pub enum QueueFileError {
     /// It cannot be read.
@@ -61,23 +63,23 @@ pub enum QueueFileError {
         /// Why.
         source: io::Error,
     },
-    /// It is larger than any queue.
+    /// It is too large.
     #[error("the queue {path} is larger than {most} bytes")]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// The largest that is read.
+        /// The largest size.
         most: u64,
     },
-    /// It is not TOML, or has other keys than a queue.
+    /// It is no TOML, or has unknown keys.
     #[error(transparent)]
     Spec(Box<SpecError>),
-    /// A value that no queue can have.
-    #[error("{}: {message}", at(path, *line))]
+    /// An invalid value.
+    #[error("{}: {message}", location(path, *line))]
     Value {
         /// The file.
         path: PathBuf,
-        /// The line, from 1; `None`: it is about the whole file.
+        /// The line, from 1; `None`: the error is about the whole file.
         line: Option<u32>,
         /// Key, what was expected and what was found.
         message: String,
@@ -92,7 +94,7 @@ enum EarlyFinishers {
     Given,
 }
 
-/// The file as it is read.
+/// The file as it is written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Raw {
@@ -111,28 +113,34 @@ struct Raw {
 }
 
 impl QueueFile {
-    /// Reads the queue at `path`; `more` are applications beside those that it names.
+    /// Reads the queue at `path`; `more` are further applications.
     pub(crate) fn read(path: &Path, more: &[AppName]) -> Result<Self, QueueFileError> {
         let failed = |source| QueueFileError::Read { path: path.to_path_buf(), source };
         let mut text = String::new();
         let file = File::open(path).map_err(failed)?;
-        file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
-        if text.len() as u64 > MOST_BYTES {
-            return Err(QueueFileError::TooLarge { path: path.to_path_buf(), most: MOST_BYTES });
+        file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+        if text.len() as u64 > MAX_BYTES {
+            return Err(QueueFileError::TooLarge { path: path.to_path_buf(), most: MAX_BYTES });
         }
         let (raw, lines) =
             plain(path, &text).map_err(|error| QueueFileError::Spec(Box::new(error)))?;
-        Self::new(path, (raw, &lines), more).map_err(|wrong| QueueFileError::Value {
+        Self::new(path, (raw, &lines), more).map_err(|invalid| QueueFileError::Value {
             path: path.to_path_buf(),
-            line: lines.line(&wrong.keys),
-            message: wrong.message,
+            line: lines.line(&invalid.keys),
+            message: invalid.message,
         })
     }
 
-    fn new(path: &Path, (raw, lines): (Raw, &KeyLines), more: &[AppName]) -> Result<Self, Wrong> {
+    fn new(
+        path: &Path,
+        (raw, lines): (Raw, &KeyLines),
+        more: &[AppName],
+    ) -> Result<Self, InvalidValue> {
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
-        let place = |name: &String| at(path, lines.line(&Wrong::of("apps", "").within(name).keys));
-        let places = raw.apps.keys().map(place).collect();
+        let index = |name: &String| {
+            location(path, lines.line(&InvalidValue::of("apps", "").within(name).keys))
+        };
+        let locations = raw.apps.keys().map(index).collect();
         let named = raw.apps.iter().map(|(name, source)| AppName::within(folder, name, source));
         let apps: Vec<AppName> = named.chain(more.iter().cloned()).collect();
         let early_finishers = match raw.early_finishers {
@@ -144,89 +152,136 @@ impl QueueFile {
             group_size: raw.group_size,
             early_finishers,
             apps,
-            places,
+            locations,
             order: raw.order,
             generate: raw.generate,
-            given: raw.interference,
+            interference: raw.interference,
         };
         queue.check().map(|()| queue)
     }
 
-    fn check(&self) -> Result<(), Wrong> {
+    fn check(&self) -> Result<(), InvalidValue> {
         let size = self.group_size;
-        if !(1..=MOST_TOGETHER).contains(&size) {
-            let message = format!("group_size: expected 1 to {MOST_TOGETHER}, found {size}");
-            return Err(Wrong::of("group_size", message));
+        if !(1..=MAX_GROUP_SIZE).contains(&size) {
+            let message = format!("group_size: expected 1 to {MAX_GROUP_SIZE}, found {size}");
+            return Err(InvalidValue::of("group_size", message));
         }
         if self.apps.is_empty() {
             let message = "expected applications in [apps], as saxpy = \"synth:saxpy\", or on the \
                            command line";
-            return Err(Wrong::of("apps", message));
+            return Err(InvalidValue::of("apps", message));
         }
         match &self.generate {
             None if self.order.is_empty() => {
                 let message = "expected an order, as order = [\"a\", \"b\"], or a table [generate]";
-                Err(Wrong::of("order", message))
+                Err(InvalidValue::of("order", message))
             }
             Some(_) if !self.order.is_empty() => {
                 let message = "expected an order or a table [generate], found both";
-                Err(Wrong::of("generate", message))
+                Err(InvalidValue::of("generate", message))
             }
-            Some(generate) => generate.check(MOST_JOBS),
+            Some(generate) => generate.check(MAX_JOBS),
             None => self.check_order(),
         }?;
-        self.check_given()
+        self.check_interference()
     }
 
-    fn check_order(&self) -> Result<(), Wrong> {
-        if self.order.len() > MOST_JOBS {
-            return Err(Wrong::of("order", format!("order: expected at most {MOST_JOBS} places")));
+    fn check_order(&self) -> Result<(), InvalidValue> {
+        if self.order.len() > MAX_JOBS {
+            return Err(InvalidValue::of(
+                "order",
+                format!("order: expected at most {MAX_JOBS} entries"),
+            ));
         }
         for (number, entry) in self.order.iter().enumerate() {
-            let wrong = |message: String| {
-                let message = format!("order, place {}: {message}", number + 1);
-                Wrong::of("order", message).item(number)
+            let invalid = |message: String| {
+                let message = format!("order, entry {}: {message}", number + 1);
+                InvalidValue::of("order", message).item(number)
             };
-            if entry.arrival > MOST_CYCLES {
+            if entry.arrival > MAX_CYCLES {
                 let found = entry.arrival;
-                let message = format!("arrival: expected at most {MOST_CYCLES}, found {found}");
-                return Err(wrong(message).within("arrival"));
+                let message = format!("arrival: expected at most {MAX_CYCLES}, found {found}");
+                return Err(invalid(message).within("arrival"));
             }
-            let known = || self.apps.iter().map(|app| app.name.as_str());
-            if !known().any(|name| name == entry.app) {
-                let hint = did_you_mean(&entry.app, known());
-                let all = known().collect::<Vec<_>>().join(", ");
-                let message = format!("no application {}{hint}; there are: {all}", entry.app);
-                return Err(wrong(message).within("app"));
+            let results = || self.apps.iter().map(|app| app.name.as_str());
+            if !results().any(|name| name == entry.app) {
+                let hint = did_you_mean(&entry.app, results());
+                let all = results().collect::<Vec<_>>().join(", ");
+                let message =
+                    format!("no application {}{hint}; the applications are: {all}", entry.app);
+                return Err(invalid(message).within("app"));
             }
         }
         Ok(())
     }
 
-    fn check_given(&self) -> Result<(), Wrong> {
-        let all = self.given.iter().flat_map(|(disturbs, row)| {
+    fn check_interference(&self) -> Result<(), InvalidValue> {
+        let all = self.interference.iter().flat_map(|(disturbs, row)| {
             row.iter().map(move |(suffers, value)| (disturbs, suffers, *value))
         });
         for (disturbs, suffers, value) in all {
-            let wrong = |message: String| {
+            let invalid = |message: String| {
                 let message = format!("interference.{disturbs}.{suffers}: {message}");
-                Wrong::of("interference", message).within(disturbs).within(suffers)
+                InvalidValue::of("interference", message).within(disturbs).within(suffers)
             };
             if !(0.01..=1000.0).contains(&value) {
                 let message = format!("expected a slow-down from 0.01 to 1000, found {value}");
-                return Err(wrong(message));
+                return Err(invalid(message));
             }
-            let known = |name: &String| {
+            let results = |name: &String| {
                 CLASSES.contains(&name.as_str()) || self.apps.iter().any(|app| app.name == *name)
             };
-            if let Some(name) = [disturbs, suffers].into_iter().find(|name| !known(name)) {
+            if let Some(name) = [disturbs, suffers].into_iter().find(|name| !results(name)) {
                 let classes = CLASSES.join(", ");
-                return Err(wrong(format!(
+                return Err(invalid(format!(
                     "expected a class ({classes}) or an application's name, found {name}"
                 )));
             }
         }
         Ok(())
+    }
+}
+
+/// An entry of a listed order: the name of an application, or a name and a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// The name of the application.
+    pub(super) app: String,
+    /// When it arrives.
+    pub(super) arrival: Cycle,
+}
+
+/// An entry with a time.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Timed {
+    app: String,
+    arrival: Cycle,
+}
+
+/// An error within `{ app, arrival }` names the key.
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(EntryVisitor)
+    }
+}
+
+struct EntryVisitor;
+
+impl<'de> Visitor<'de> for EntryVisitor {
+    type Value = Entry;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an application's name, or { app = \"name\", arrival = cycle }")
+    }
+
+    fn visit_str<E: Error>(self, app: &str) -> Result<Entry, E> {
+        Ok(Entry { app: app.to_owned(), arrival: 0 })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Entry, A::Error> {
+        let Timed { app, arrival } = Timed::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Entry { app, arrival })
     }
 }
 
@@ -257,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_values_that_no_queue_has_are_told_with_their_line() {
+    fn unknown_keys_and_values_are_refused_with_their_line() {
         let apps = "[apps]\na = 'synth:saxpy'\n";
         for (text, words) in [
             (
@@ -294,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_queue_is_refused_with_its_place() {
+    fn invalid_values_are_refused_with_their_line() {
         let apps = "[apps]\na = 'synth:saxpy'\n";
         for (text, words) in [
             (
@@ -304,7 +359,7 @@ mod tests {
             (format!("group_size = 2\n{apps}"), "expected an order"),
             (
                 format!("group_size = 2\norder=['b']\n{apps}"),
-                "q.toml:2: order, place 1: no application b",
+                "q.toml:2: order, entry 1: no application b",
             ),
             ("group_size = 2\norder=['b']".into(), "expected applications"),
             (format!("group_size = 2\norder=['a']\n{apps}[generate]\nlength=2"), "found both"),
@@ -315,7 +370,7 @@ mod tests {
             (format!("group_size = 2\norder=['a']\n{apps}[interference]\nM={{Q=1.0}}"), "found Q"),
             (
                 format!("group_size = 2\norder=[{{app='a',arrival=9000000000000000000}}]\n{apps}"),
-                "q.toml:2: order, place 1: arrival: expected at most",
+                "q.toml:2: order, entry 1: arrival: expected at most",
             ),
         ] {
             let error = read(&text).unwrap_err();
@@ -341,11 +396,11 @@ mod tests {
             ),
             (
                 format!("group_size = 2\n{apps}[generate]\nlength=2\nseeds=[1,\n2,\n1]"),
-                "q.toml:8: generate.seeds: 1 is there twice",
+                "q.toml:8: generate.seeds: 1 appears twice",
             ),
             (
                 format!("group_size = 2\n{apps}[generate]\nlength=2\ndistributions=['M', 'M']"),
-                "generate.distributions: M is there twice",
+                "generate.distributions: M appears twice",
             ),
         ] {
             let error = read(&text).unwrap_err();

@@ -1,4 +1,4 @@
-//! Queues made by a rule: how many applications of each class, in which order.
+//! Generates queues: applications of each class by a distribution, in random order.
 
 use std::fmt;
 
@@ -6,32 +6,32 @@ use serde::Deserialize;
 
 use gpumodel_policy::queue::CLASSES;
 
-use super::super::draws::Draws;
-use super::super::wrong::Wrong;
+use crate::error::InvalidValue;
+use crate::random::Draws;
 
 /// The distributions of ILP-SMRA, section IV: all classes alike, or one dominates.
 pub(super) const DISTRIBUTIONS: [&str; 5] =
     ["equal", CLASSES[0], CLASSES[1], CLASSES[2], CLASSES[3]];
 
-/// Where it stands in a queue.
+/// Its key in a queue file.
 const KEY: &str = "generate";
 
-/// Applications in all queues of a file at most.
-const MOST_IN_ALL: usize = 1_000_000;
+/// The most applications in all queues of a file.
+const MAX_TOTAL_JOBS: usize = 1_000_000;
 
-/// Seeds of one file at most.
-const MOST_SEEDS: usize = 1000;
+/// The most seeds of a file.
+const MAX_SEEDS: usize = 1000;
 
-/// Queues that are to be made: one per distribution and seed.
+/// Queues to generate: one per distribution and seed.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Generate {
     /// Applications in a queue.
     pub(super) length: usize,
-    /// How classes are distributed.
+    /// The distributions of classes.
     #[serde(default = "all")]
     pub(super) distributions: Vec<String>,
-    /// A queue for each.
+    /// The seeds.
     #[serde(default = "one")]
     pub(super) seeds: Vec<u64>,
 }
@@ -46,53 +46,52 @@ fn one() -> Vec<u64> {
 
 impl Generate {
     /// Checks lengths and words.
-    pub(super) fn check(&self, most_jobs: usize) -> Result<(), Wrong> {
-        let known = |word: &String| DISTRIBUTIONS.contains(&word.as_str());
-        if let Some(place) = self.distributions.iter().position(|word| !known(word)) {
-            let (all, word) = (DISTRIBUTIONS.join(", "), &self.distributions[place]);
+    pub(super) fn check(&self, most_jobs: usize) -> Result<(), InvalidValue> {
+        let results = |word: &String| DISTRIBUTIONS.contains(&word.as_str());
+        if let Some(index) = self.distributions.iter().position(|word| !results(word)) {
+            let (all, word) = (DISTRIBUTIONS.join(", "), &self.distributions[index]);
             let message = format!("expected some of {all}, found {word}");
-            return Err(wrong("distributions", &message).item(place));
+            return Err(invalid("distributions", &message).item(index));
         }
         let (words, seeds) = (self.distributions.len(), self.seeds.len());
         for (key, count, most) in [
             ("length", self.length, most_jobs),
             ("distributions", words, DISTRIBUTIONS.len()),
-            ("seeds", seeds, MOST_SEEDS),
+            ("seeds", seeds, MAX_SEEDS),
         ] {
             if !(1..=most).contains(&count) {
-                return Err(wrong(key, &format!("expected 1 to {most}, found {count}")));
+                return Err(invalid(key, &format!("expected 1 to {most}, found {count}")));
             }
         }
         let jobs = self.length.saturating_mul(words).saturating_mul(seeds);
-        if jobs > MOST_IN_ALL {
+        if jobs > MAX_TOTAL_JOBS {
             let message = format!(
-                "generate: expected at most {MOST_IN_ALL} applications in all queues, found \
+                "generate: expected at most {MAX_TOTAL_JOBS} applications in all queues, found \
                  {jobs}: a shorter length or fewer seeds"
             );
-            return Err(Wrong::of(KEY, message));
+            return Err(InvalidValue::of(KEY, message));
         }
         once("seeds", &self.seeds)?;
         once("distributions", &self.distributions)
     }
 }
 
-/// Something wrong with the value of `key`.
-fn wrong(key: &str, message: &str) -> Wrong {
-    Wrong::of(KEY, format!("{KEY}.{key}: {message}")).within(key)
+/// An error about the value of `key`.
+fn invalid(key: &str, message: &str) -> InvalidValue {
+    InvalidValue::of(KEY, format!("{KEY}.{key}: {message}")).within(key)
 }
 
-/// Queues are told apart by what is in these lists.
-fn once<T: PartialEq + fmt::Display>(key: &str, list: &[T]) -> Result<(), Wrong> {
-    match (1..list.len()).find(|&place| list[..place].contains(&list[place])) {
-        Some(place) => Err(wrong(key, &format!("{} is there twice", list[place])).item(place)),
+/// Refuses repeated values: they identify queues.
+fn once<T: PartialEq + fmt::Display>(key: &str, list: &[T]) -> Result<(), InvalidValue> {
+    match (1..list.len()).find(|&index| list[..index].contains(&list[index])) {
+        Some(index) => Err(invalid(key, &format!("{} appears twice", list[index])).item(index)),
         None => Ok(()),
     }
 }
 
-/// How many applications of each of `classes` a queue of `length` has: as many of
-/// each, the first ones taking what is left over; or, where one dominates, of each
-/// other one 45 % divided between them and of that one the rest (11 + 3 + 3 + 3 of
-/// 20 and 21 + 5 + 5 + 5 of 36).
+/// The number of applications of each class in a queue of `length`. Without a dominant class:
+/// equal numbers, the first classes taking the remainder. With one: the others share 45 %, the
+/// dominant class takes the rest (11 + 3 + 3 + 3 of 20, and 21 + 5 + 5 + 5 of 36).
 pub(super) fn counts(dominant: Option<usize>, classes: usize, length: usize) -> Vec<usize> {
     let Some(dominant) = dominant else {
         let (each, more) = (length / classes, length % classes);
@@ -103,10 +102,11 @@ pub(super) fn counts(dominant: Option<usize>, classes: usize, length: usize) -> 
     (0..classes).map(|class| if class == dominant { rest } else { other }).collect()
 }
 
-/// A queue: of each class so many applications, drawn with repetition from those that
-/// it has, in random order. `pools` are the applications of each class.
+/// A queue: `counts` applications of each class, drawn with repetition from its pool, in random
+/// order.
 ///
-/// `None` where a class that is needed has no application; its place in `counts`.
+/// # Errors
+/// The index of a needed class without applications.
 pub(super) fn queue(
     counts: &[usize],
     pools: &[Vec<usize>],

@@ -1,37 +1,33 @@
-//! The applications that queues are made of, ready to run in any combination.
+//! The applications of queues, ready to run in any combination.
 
 use gpumodel_core::contract::{Facts, Profile};
 use gpumodel_core::units::SECTOR_BYTES;
+use gpumodel_feed::{Mix, StoreFeed};
 use gpumodel_report::results::AppRecord;
 
-use super::super::app::App;
-use super::super::error::RunError;
-use super::super::facts::facts;
-use super::super::request::Bench;
-use super::super::stage::Stage;
-use super::super::until::{Until, Who};
-use gpumodel_feed::Mix;
-use gpumodel_feed::StoreFeed;
+use crate::corun::runner::MixRunner;
+use crate::facts::facts;
+use crate::{App, EndWhen, Ending, RunContext, RunError};
 
-/// Applications with their instructions.
+/// Applications with their feeds.
 pub(super) struct Pool<'a> {
-    pub(super) bench: &'a Bench<'a>,
+    pub(super) ctx: &'a RunContext<'a>,
     apps: &'a [App],
     feeds: Vec<StoreFeed<'a>>,
 }
 
 impl<'a> Pool<'a> {
-    /// All of `apps`.
-    pub(super) fn new(bench: &'a Bench<'a>, apps: &'a [App]) -> Result<Self, RunError> {
+    /// A pool of `apps`.
+    pub(super) fn new(ctx: &'a RunContext<'a>, apps: &'a [App]) -> Result<Self, RunError> {
         let feed = |app: &'a App| {
-            let feed = StoreFeed::new(&app.store, |k| bench.chooses(app, k), bench.resolved)?;
-            match (0..feed.programs().len()).any(|place| feed.memory_only(place)) {
-                true => Err(RunError::Timeless(app.name.clone())),
+            let feed = StoreFeed::new(&app.store, |k| ctx.chooses(app, k), ctx.resolved)?;
+            match (0..feed.programs().len()).any(|index| feed.memory_only(index)) {
+                true => Err(RunError::NoTimes(app.name.clone())),
                 false => Ok(feed),
             }
         };
         let feeds = apps.iter().map(feed).collect::<Result<_, RunError>>()?;
-        Ok(Self { bench, apps, feeds })
+        Ok(Self { ctx, apps, feeds })
     }
 
     /// The name of an application.
@@ -39,7 +35,7 @@ impl<'a> Pool<'a> {
         &self.apps[app].name
     }
 
-    /// What an application's numbers follow from: its store and what of it runs.
+    /// Identifies the instructions of an application: its store and the selected launches.
     pub(super) fn content(&self, app: usize) -> String {
         self.feeds[app].content()
     }
@@ -47,43 +43,41 @@ impl<'a> Pool<'a> {
     /// Warp and thread instructions of an application.
     pub(super) fn instructions(&self, app: usize) -> (u64, u64) {
         let feed = &self.feeds[app];
-        let launches = (0..feed.programs().len()).map(|place| feed.instructions(place));
+        let launches = (0..feed.programs().len()).map(|index| feed.instructions(index));
         launches.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     }
 
-    /// What a scheme knows of applications that are together from the beginning; one
-    /// that is there again is told apart by a number.
+    /// The facts of applications that run together from the start; a repeated one gets a number.
     pub(super) fn facts(&self, apps: &[usize]) -> Facts {
         let names: Vec<String> =
-            (0..apps.len()).map(|place| self.told_apart(apps, place)).collect();
+            (0..apps.len()).map(|index| self.distinct_name(apps, index)).collect();
         let named = names.iter().zip(apps).map(|(name, &app)| (name.as_str(), &self.feeds[app], 0));
-        facts(self.bench, &named.collect::<Vec<_>>())
+        facts(self.ctx, &named.collect::<Vec<_>>())
     }
 
-    fn told_apart(&self, apps: &[usize], place: usize) -> String {
-        let before = apps[..place].iter().filter(|&&app| app == apps[place]).count();
-        let name = self.name(apps[place]);
+    fn distinct_name(&self, apps: &[usize], index: usize) -> String {
+        let before = apps[..index].iter().filter(|&&app| app == apps[index]).count();
+        let name = self.name(apps[index]);
         if before == 0 { name.to_owned() } else { format!("{name} ({})", before + 1) }
     }
 
-    /// Applications on the machine, to run until all have come to their ends; `again`:
-    /// who is early begins anew meanwhile.
-    pub(super) fn stage(&'a self, apps: &[usize], again: bool) -> Stage<'a> {
+    /// A runner of applications until all have finished; with `relaunch`, early finishers relaunch
+    /// meanwhile.
+    pub(super) fn runner(&'a self, apps: &[usize], relaunch: bool) -> MixRunner<'a> {
         let names: Vec<&str> = apps.iter().map(|&app| self.name(app)).collect();
-        let who = if again { Who::FirstRun } else { Who::All };
-        Stage {
-            bench: self.bench,
+        let when = if relaunch { EndWhen::FirstRun } else { EndWhen::All };
+        MixRunner {
+            ctx: self.ctx,
             names: names.join(" + "),
             mix: Mix::new(apps.iter().map(|&app| &self.feeds[app]).collect()),
             facts: self.facts(apps),
-            until: Until { who, cycles: None },
+            until: Ending { when, cycles: None },
             targets: vec![None; apps.len()],
         }
     }
 }
 
-/// The metrics by which an application is classified, from its run alone. Launch
-/// latency is left out: nothing of the application runs in it.
+/// The metrics that classify an application, from its solo run without launch latency.
 pub(super) fn profile(row: &AppRecord, core_mhz: f64) -> Profile {
     let (mut memory, mut compute) = (0, 0);
     for (unit, &count) in row.kernels.iter().flat_map(|kernel| &kernel.instruction_mix) {
@@ -95,7 +89,6 @@ pub(super) fn profile(row: &AppRecord, core_mhz: f64) -> Profile {
         *kind += count;
     }
     let cycles = (row.cycles - row.launch_cycles.min(row.cycles)).max(1);
-    #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
     let per = |count: u64, whole: u64| count as f64 / whole.max(1) as f64;
     let gb_per_s = |bytes: u64| per(bytes, cycles) * core_mhz / 1000.0;
     Profile {

@@ -1,4 +1,4 @@
-//! Whether a paper's file can be judged after its parts have run: told before anything runs.
+//! Checks of a paper's file before anything runs: whether its parts will have what its rows need.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use gpumodel_core::units::{did_you_mean, sorted_mix};
 use gpumodel_report::paper::{ALONE, Compared, Headline, Paper, Part, Reproduction};
 use gpumodel_report::results::Measure;
 
-use super::super::sweep::PlanNames;
-use super::ReproduceError;
+use crate::ReproduceError;
+use crate::sweep::PlanNames;
 
-/// Refuses a folder with the report of a paper that one on `papers` would leave out.
+/// Refuses a folder with a report on other papers than `papers`.
 pub(super) fn report(folder: &Path, papers: &[Paper]) -> Result<(), ReproduceError> {
     let Ok(found) = Reproduction::read(&folder.join("reproduction.json")) else { return Ok(()) };
     let own = |name: &String| papers.iter().any(|paper| paper.name == *name);
@@ -21,10 +21,10 @@ pub(super) fn report(folder: &Path, papers: &[Paper]) -> Result<(), ReproduceErr
     Err(ReproduceError::Replaces { folder: folder.to_path_buf(), others })
 }
 
-/// Refuses measures and figures that nobody knows; `figures` are those that can be drawn.
+/// Refuses unknown measures and figures; `figures` are the known ones.
 pub(super) fn names(paper: &Paper, figures: &[String]) -> Result<(), ReproduceError> {
     for row in &paper.headlines {
-        measure(&row.measure, &row.over).map_err(|message| wrong(paper, row, &message))?;
+        measure(&row.measure, &row.over).map_err(|message| invalid(paper, row, &message))?;
     }
     for (place, compared) in compared(paper) {
         measure(&compared.measure, &compared.over)
@@ -41,7 +41,7 @@ pub(super) fn names(paper: &Paper, figures: &[String]) -> Result<(), ReproduceEr
     Ok(())
 }
 
-/// What values of tables compare, with their places.
+/// The comparisons of tables, with their locations.
 fn compared(paper: &Paper) -> impl Iterator<Item = (String, &Compared)> {
     paper.tables.iter().flat_map(|table| {
         let place = move |column: &String| format!("{}.compared.{column}", table.name);
@@ -63,13 +63,13 @@ fn measure(name: &str, over: &str) -> Result<(), String> {
     }
 }
 
-/// Refuses rows about schemes or mixes that `part`, run by `plan`, does not have.
+/// Refuses rows about schemes or mixes that `plan`, the plan of `part`, does not have.
 pub(super) fn rows(paper: &Paper, part: &Part, plan: &PlanNames) -> Result<(), ReproduceError> {
     for row in &paper.headlines {
         let set = &paper.sets[&row.set];
         if set.part == part.name {
             let ours = [("scheme", &row.scheme), ("over", &row.over)];
-            schemes(ours, &plan.schemes).map_err(|message| wrong(paper, row, &message))?;
+            schemes(ours, &plan.schemes).map_err(|message| invalid(paper, row, &message))?;
         }
     }
     for (place, compared) in compared(paper) {
@@ -90,8 +90,8 @@ pub(super) fn rows(paper: &Paper, part: &Part, plan: &PlanNames) -> Result<(), R
     Ok(())
 }
 
-/// Refuses a row about a scheme that is not run: by its name, as parameters may be those
-/// that hold in any case.
+/// Refuses a row about a scheme that is not run. Compares names only: parameters may have their
+/// defaults.
 fn schemes(asked: [(&str, &String); 2], run: &[String]) -> Result<(), String> {
     let known = || run.iter().map(|scheme| base(scheme));
     for (key, scheme) in asked {
@@ -122,11 +122,11 @@ fn base(scheme: &str) -> &str {
     scheme.split(':').next().unwrap_or(scheme)
 }
 
-fn wrong(paper: &Paper, row: &Headline, message: &str) -> ReproduceError {
+fn invalid(paper: &Paper, row: &Headline, message: &str) -> ReproduceError {
     at(paper, &format!("headline of {}", row.published), message)
 }
 
-/// What is wrong at a place of a paper's file.
+/// An error at a location of a paper's file.
 fn at(paper: &Paper, place: &str, message: &str) -> ReproduceError {
     ReproduceError::Paper { paper: paper.name.clone(), message: format!("{place}: {message}") }
 }

@@ -1,57 +1,53 @@
-//! Reproductions: the parts of a paper's evaluation run by their plans, and what the paper
-//! prints beside what comes out.
+//! Reproductions: runs the parts of a paper's evaluation and compares the results with the
+//! published values.
 //!
-//! Every part has a folder with its plan or queue in it, so that `sweep` or `analyze` can
-//! run it again by hand; what has ended is not run again.
+//! Every part has a folder with its plan or queue, so that `sweep` or `analyze` can run it by
+//! hand. Cells that have ended do not run again.
 
 mod check;
-mod error;
-mod figures;
-mod mixes;
 mod part;
-mod tables;
+mod published;
 
 use std::path::PathBuf;
 
+use thiserror::Error;
+
 use gpumodel_core::units::did_you_mean;
 use gpumodel_report::paper::{
-    Headline, HeadlineRow, Paper, REPRODUCTION_SCHEMA, ReproducedPaper, ReproducedPart,
+    Headline, HeadlineRow, Paper, PaperError, REPRODUCTION_SCHEMA, ReproducedPaper, ReproducedPart,
     Reproduction, RunSelection, Set, Side, judge,
 };
-use gpumodel_report::results::{Analysis, joined};
-use gpumodel_sim::config::Models;
+use gpumodel_report::results::{Analysis, RecordError, joined};
+use gpumodel_sim::config::{Models, SpecError};
 
-use super::recall::BUILD;
-use super::sweep::SweepWatch;
-use mixes::distinct;
-use part::Prepared;
+use crate::cache::results::BUILD;
+use crate::{RunError, SweepError, SweepWatch};
+use part::{Prepared, distinct};
 
-pub use error::ReproduceError;
-
-/// Stands for all papers.
+/// Selects all papers.
 const ALL_PAPERS: &str = "all";
 
-/// What `reproduce` is asked for.
+/// The request of `reproduce`.
 #[derive(Clone, Debug)]
 pub struct ReproduceRequest {
     /// A stem of `models/papers`, or `all`.
     pub paper: String,
-    /// The folder of the report, with the runs in it.
+    /// The folder of the report and the runs.
     pub report: PathBuf,
     /// A representative part with shorter runs.
     pub quick: bool,
-    /// Runs nothing: what has been run in that folder.
+    /// Reports the results in that folder without running anything.
     pub so_far: bool,
-    /// Takes the records of other builds of the program, too, as they are; queues, whose
-    /// records do not tell their build, are run again.
+    /// Also uses records of other builds of the program. Queues run again: their records do not
+    /// name the build.
     pub mixed_versions: bool,
-    /// Bytes that cells may take together; `None`: most of what is free.
+    /// Memory for all cells that run at once; `None`: most of the free memory.
     pub memory_bytes: Option<u64>,
-    /// A folder of model files before the built-in ones.
+    /// A folder of model files that take precedence over the built-in ones.
     pub models: Option<PathBuf>,
-    /// Where converted traces and what was found out are kept.
+    /// The cache folder, for converted traces and results.
     pub cache: PathBuf,
-    /// Every figure that can be drawn.
+    /// The names of all figures.
     pub figures: Vec<String>,
 }
 
@@ -61,17 +57,17 @@ struct Ran {
     records: Vec<Analysis>,
 }
 
-/// Runs what the papers' evaluations consist of, and judges what they print.
+/// Runs the parts of the papers' evaluations and compares the results with the published values.
 ///
 /// # Errors
-/// [`ReproduceError`]: no such paper, a wrong file, a folder that cannot be written, or an
-/// interrupt. A cell that fails is counted, and the rows that need it have no value.
+/// [`ReproduceError`]: an unknown paper, an invalid file, a folder that cannot be written, or an
+/// interrupt. A cell that fails is counted, and rows that need it have no value.
 pub fn reproduce(
     request: &ReproduceRequest,
     watch: &dyn SweepWatch,
 ) -> Result<Reproduction, ReproduceError> {
     let models = crate::models(request.models.as_deref())?;
-    let papers = chosen(&models, &request.paper)?;
+    let papers = requested_papers(&models, &request.paper)?;
     check::report(&request.report, &papers)?;
     let mut ready = Vec::new();
     for paper in &papers {
@@ -91,8 +87,8 @@ pub fn reproduce(
     })
 }
 
-/// The papers that were asked for: with something to run.
-fn chosen(models: &Models, name: &str) -> Result<Vec<Paper>, ReproduceError> {
+/// The requested papers.
+fn requested_papers(models: &Models, name: &str) -> Result<Vec<Paper>, ReproduceError> {
     let all = Paper::all(models)?;
     if name == ALL_PAPERS {
         return Ok(all);
@@ -108,7 +104,7 @@ fn chosen(models: &Models, name: &str) -> Result<Vec<Paper>, ReproduceError> {
     }
 }
 
-/// The parts of `paper` that are run, each with its folder, plan or queue.
+/// The parts of `paper` to run, each with its folder, plan or queue.
 fn prepared<'a>(
     paper: &'a Paper,
     models: &Models,
@@ -141,10 +137,10 @@ fn one(
     judge(&mut rows);
     if !request.quick {
         for Ran { part, .. } in &mut ran {
-            part.figures = figures::marked(part, paper, &rows);
+            part.figures = published::marked(part, paper, &rows);
         }
     }
-    let tables = tables::tables(paper, &ran, request.quick);
+    let tables = published::tables(paper, &ran, request.quick);
     Ok(ReproducedPaper {
         paper: paper.name.clone(),
         description: paper.description.clone(),
@@ -155,7 +151,7 @@ fn one(
     })
 }
 
-/// `headline` with what the part that `set` is of gives.
+/// `headline` with the result of the part that `set` belongs to.
 fn filled(headline: &Headline, set: &Set, ran: &[Ran], partial: bool) -> HeadlineRow {
     let mut row = HeadlineRow { headline: headline.clone(), ..HeadlineRow::default() };
     if set.best {
@@ -176,13 +172,100 @@ fn filled(headline: &Headline, set: &Set, ran: &[Ran], partial: bool) -> Headlin
     row
 }
 
-/// What was found out about runs such as those of `row`, on the side where ours lies.
+/// The paper file's explanation of `row`, if it applies to the side of our value.
 fn analysis(headline: &Headline, row: &HeadlineRow, quick: bool) -> Option<String> {
     if quick {
         return headline.quick_analysis.clone();
     }
     let low = headline.when? == Side::Low;
     headline.analysis.clone().filter(|_| row.is_low() == Some(low))
+}
+
+/// Why a reproduction failed.
+#[derive(Debug, Error)]
+pub enum ReproduceError {
+    /// A model file is invalid.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A paper's file cannot be read.
+    #[error(transparent)]
+    File(#[from] PaperError),
+    /// No paper of that name has an evaluation.
+    #[error("no paper {name}{hint}; the papers are: all, {known}")]
+    NoPaper {
+        /// The argument.
+        name: String,
+        /// A hint at the most similar name; may be empty.
+        hint: String,
+        /// Every name.
+        known: String,
+    },
+    /// A paper's file names something unknown or not run.
+    #[error("papers/{paper}.toml: {message}")]
+    Paper {
+        /// The stem of the file.
+        paper: String,
+        /// Where in it, and the problem.
+        message: String,
+    },
+    /// A part's plan or queue cannot be read.
+    #[error("papers/{paper}.toml: part {part}")]
+    Part {
+        /// The stem of the file.
+        paper: String,
+        /// Which part.
+        part: String,
+        /// Why.
+        source: Box<SpecError>,
+    },
+    /// A part's sweep cannot be run.
+    #[error("part {part}")]
+    Sweep {
+        /// The part.
+        part: String,
+        /// Why.
+        source: Box<SweepError>,
+    },
+    /// A part's queue cannot be run.
+    #[error("part {part}")]
+    Queue {
+        /// The part.
+        part: String,
+        /// Why.
+        source: Box<RunError>,
+    },
+    /// A record of this reproduction cannot be read.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The folder has a report on papers that this one would drop.
+    #[error(
+        "{} holds a report on {}, which this one would replace: name another folder, or \
+         reproduce all papers",
+        folder.display(),
+        others.join(", ")
+    )]
+    Replaces {
+        /// The folder.
+        folder: PathBuf,
+        /// The papers.
+        others: Vec<String>,
+    },
+    /// The folder of the report cannot be written.
+    #[error("cannot write into {}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It was interrupted; what has ended is kept.
+    #[error("part {part} was interrupted with {left} cells left")]
+    Stopped {
+        /// The part.
+        part: String,
+        /// Cells that have not ended.
+        left: usize,
+    },
 }
 
 #[cfg(test)]

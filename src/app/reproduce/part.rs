@@ -1,37 +1,37 @@
 //! One part of a paper's evaluation: a sweep by its plan, or a queue.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpumodel_core::units::WholeFile;
+use gpumodel_core::units::{WholeFile, sorted_mix};
 use gpumodel_report::paper::{Paper, Part, ReproducedPart};
 use gpumodel_report::results::{Analysis, SweepFiles};
 use gpumodel_sim::config::Models;
 
-use super::super::recall::{BUILD, key};
-use super::super::request::{AnalyzeRequest, analyze};
-use super::super::sweep::{
-    SweepEnd, SweepError, SweepRequest, SweepWatch, plan_names, refuse_other_builds, so_far, sweep,
+use super::published::figures;
+use super::{BUILD, check};
+use crate::cache::results::key;
+use crate::sweep::{plan_names, refuse_other_builds, so_far};
+use crate::{
+    AnalyzeRequest, ReproduceError, ReproduceRequest, SweepError, SweepProgress, SweepRequest,
+    SweepWatch, analyze, sweep,
 };
-use super::figures::figures;
-use super::mixes::listed;
-use super::{ReproduceError, ReproduceRequest, check};
 
-/// A part whose plan or queue lies in its folder, checked.
+/// A part whose plan or queue is written to its folder and checked.
 pub(super) struct Prepared<'a> {
     part: &'a Part,
     /// Its folder, in that of the report.
     folder: PathBuf,
     /// The plan or queue.
     file: PathBuf,
-    /// Mixes of the whole plan, where it lists them.
+    /// Number of mixes of the whole plan, if it lists them.
     mixes: Option<usize>,
 }
 
 impl<'a> Prepared<'a> {
-    /// Makes the folder of `part` and writes its plan or queue there; `None`: it is no part
-    /// of this reproduction.
+    /// Creates the folder of `part` and writes its plan or queue there; `None` if this
+    /// reproduction does not include the part.
     pub(super) fn new(
         paper: &Paper,
         part: &'a Part,
@@ -49,20 +49,21 @@ impl<'a> Prepared<'a> {
         })?;
         let quick = if request.quick { "quick-" } else { "" };
         let folder = Path::new("parts").join(format!("{quick}{}-{}", paper.name, part.name));
-        let place = request.report.join(&folder);
-        fs::create_dir_all(&place).map_err(wrong(&place))?;
-        let mut file = place.join(format!("{stem}.toml"));
-        WholeFile::write(&file, model.text.as_bytes()).map_err(wrong(&file))?;
-        // The user's own: paths in it are from its folder on, and errors name it.
+        let root = request.report.join(&folder);
+        fs::create_dir_all(&root).map_err(unwritable(&root))?;
+        let mut file = root.join(format!("{stem}.toml"));
+        WholeFile::write(&file, model.text.as_bytes()).map_err(unwritable(&file))?;
+        // A file of the user is read in place: its paths are relative to its folder, and errors
+        // name it.
         if request.models.is_some() && Path::new(&model.origin).is_file() {
             file = PathBuf::from(&model.origin);
         }
         if part.plan.is_some() {
             if !request.mixed_versions {
-                refuse_other_builds(&place).map_err(|source| failed(part, source))?;
+                refuse_other_builds(&root).map_err(|source| failed(part, source))?;
             }
             let plan = plan_names(&file).map_err(|source| failed(part, source))?;
-            // A short version has a part of the schemes and mixes.
+            // A short version has only some of the schemes and mixes.
             if !request.quick {
                 check::rows(paper, part, &plan)?;
             }
@@ -71,18 +72,18 @@ impl<'a> Prepared<'a> {
         Ok(Some(Self { part, folder, file, mixes }))
     }
 
-    /// Runs it, or looks at what has been run: what comes out, with its records.
+    /// Runs it, or reads the existing results: the part with its records.
     pub(super) fn run(
         &self,
         models: &Models,
         request: &ReproduceRequest,
         watch: &dyn SweepWatch,
     ) -> Result<(ReproducedPart, Vec<Analysis>), ReproduceError> {
-        let (part, place) = (self.part, request.report.join(&self.folder));
+        let (part, root) = (self.part, request.report.join(&self.folder));
         let (paths, end) = if part.plan.is_some() {
-            swept(part, &self.file, &place, request, watch)?
+            swept(part, &self.file, &root, request, watch)?
         } else {
-            queued(part, &self.file, (&place, models), request, watch)?
+            queued(part, &self.file, (&root, models), request, watch)?
         };
         let records: Result<Vec<Analysis>, _> =
             paths.iter().map(|path| Analysis::read(path)).collect();
@@ -106,7 +107,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// The mixes of a plan, where it lists them.
+/// The number of mixes of a plan, if it lists them.
 fn counted(models: &Models, plan: &str) -> Option<usize> {
     listed(&models.text("plans", plan).ok()?.text)
 }
@@ -115,12 +116,12 @@ fn failed(part: &Part, source: SweepError) -> ReproduceError {
     ReproduceError::Sweep { part: part.name.clone(), source: Box::new(source) }
 }
 
-fn wrong(path: &Path) -> impl FnOnce(std::io::Error) -> ReproduceError {
+fn unwritable(path: &Path) -> impl FnOnce(std::io::Error) -> ReproduceError {
     let path = path.to_path_buf();
     move |source| ReproduceError::Folder { path, source }
 }
 
-/// How many of `records` are of other builds of the program than this one, by build.
+/// The number of `records` of each other build of the program.
 fn other_builds(records: &[Analysis]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     let builds = records.iter().filter_map(|record| Some(&record.cell.as_ref()?.build));
@@ -130,11 +131,11 @@ fn other_builds(records: &[Analysis]) -> BTreeMap<String, usize> {
     counts
 }
 
-/// The sweep of `plan` into `place`.
-fn sweep_of(plan: &Path, place: &Path, request: &ReproduceRequest) -> SweepRequest {
+/// The sweep of `plan` into `folder`.
+fn sweep_of(plan: &Path, folder: &Path, request: &ReproduceRequest) -> SweepRequest {
     SweepRequest {
         plan: plan.to_path_buf(),
-        out: place.to_path_buf(),
+        out: folder.to_path_buf(),
         resume: true,
         retry_failed: true,
         mixed_versions: request.mixed_versions,
@@ -146,16 +147,16 @@ fn sweep_of(plan: &Path, place: &Path, request: &ReproduceRequest) -> SweepReque
     }
 }
 
-/// The records of a plan's cells in its order, and how many cells have none.
+/// The records of a plan's cells in its order, and the counts of cells.
 fn swept(
     part: &Part,
     plan: &Path,
-    place: &Path,
+    folder: &Path,
     request: &ReproduceRequest,
     watch: &dyn SweepWatch,
-) -> Result<(Vec<PathBuf>, SweepEnd), ReproduceError> {
-    let asked = sweep_of(plan, place, request);
-    let files = SweepFiles::new(place);
+) -> Result<(Vec<PathBuf>, SweepProgress), ReproduceError> {
+    let asked = sweep_of(plan, folder, request);
+    let files = SweepFiles::new(folder);
     let (end, cells) = if request.so_far {
         so_far(&asked, watch).map_err(|source| failed(part, source))?
     } else {
@@ -176,26 +177,26 @@ fn stopped(part: &Part, left: usize) -> ReproduceError {
     ReproduceError::Stopped { part: part.name.clone(), left }
 }
 
-/// The record of a queue under all schemes, kept under the hash of the build, the part and
-/// every model file.
+/// The record of a queue under all schemes; its name is the hash of the build, the part and all
+/// model files.
 fn queued(
     part: &Part,
     queue: &Path,
-    (place, models): (&Path, &Models),
+    (folder, models): (&Path, &Models),
     request: &ReproduceRequest,
     watch: &dyn SweepWatch,
-) -> Result<(Vec<PathBuf>, SweepEnd), ReproduceError> {
+) -> Result<(Vec<PathBuf>, SweepProgress), ReproduceError> {
     let machine = part.machine.clone().unwrap_or_default();
     let mut words = vec![BUILD.to_owned(), queue.display().to_string(), machine.clone()];
     words.extend(part.schemes.iter().cloned());
     words.extend(models.texts().flat_map(|(path, text)| [path.to_owned(), text.to_owned()]));
-    let path = place.join(format!("{:032x}.json", key(&words)));
-    let done = SweepEnd { done: 1, ..SweepEnd::default() };
+    let path = folder.join(format!("{:032x}.json", key(&words)));
+    let done = SweepProgress { done: 1, ..SweepProgress::default() };
     if Analysis::read(&path).is_ok() {
         return Ok((vec![path], done));
     }
     if request.so_far {
-        return Ok((Vec::new(), SweepEnd { left: 1, ..SweepEnd::default() }));
+        return Ok((Vec::new(), SweepProgress { left: 1, ..SweepProgress::default() }));
     }
     if watch.stopped() {
         return Err(stopped(part, 1));
@@ -209,14 +210,32 @@ fn queued(
     let failed =
         |source| ReproduceError::Queue { part: part.name.clone(), source: Box::new(source) };
     let record = analyze(&asked, watch).map_err(failed)?;
-    WholeFile::write(&path, record.to_json().as_bytes()).map_err(wrong(&path))?;
+    WholeFile::write(&path, record.to_json().as_bytes()).map_err(unwritable(&path))?;
     if watch.stopped() { Err(stopped(part, 1)) } else { Ok((vec![path], done)) }
+}
+
+/// The number of `mixes`, counting orders of the same applications once.
+pub(super) fn distinct(mixes: &[Vec<String>]) -> usize {
+    mixes.iter().map(sorted_mix).collect::<BTreeSet<_>>().len()
+}
+
+/// The number of mixes of the plan `text`; `None` if it does not list them.
+pub(super) fn listed(text: &str) -> Option<usize> {
+    let plan: toml::Table = toml::from_str(text).ok()?;
+    let mixes = plan.get("mixes")?.as_table()?;
+    let lists = mixes.get("lists").filter(|_| mixes.len() == 1)?.as_array()?;
+    let names = |list: &toml::Value| -> Option<Vec<String>> {
+        list.as_array()?.iter().map(|name| Some(name.as_str()?.to_owned())).collect()
+    };
+    let lists: Option<Vec<Vec<String>>> = lists.iter().map(names).collect();
+    lists.map(|lists| distinct(&lists))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Analysis, BUILD, other_builds};
     use gpumodel_report::results::CellRecord;
+
+    use super::{Analysis, BUILD, listed, other_builds};
 
     #[test]
     fn records_are_counted_by_builds_that_are_not_this_one() {
@@ -226,5 +245,18 @@ mod tests {
         };
         let records = [record("0.0.9+1"), record(BUILD), record("0.0.9+1"), Analysis::default()];
         assert_eq!(other_builds(&records), [("0.0.9+1".to_owned(), 2)].into());
+    }
+
+    #[test]
+    fn orders_of_the_same_applications_are_counted_once() {
+        let plan = "[mixes]\nlists = [['a', 'b'], ['b', 'a'], ['a', 'c'], ['a', 'a']]\n";
+        assert_eq!(listed(plan), Some(3));
+    }
+
+    #[test]
+    fn mixes_that_a_plan_does_not_list_are_not_counted() {
+        assert_eq!(listed("[mixes]\nlists = [['a', 'b']]\nall = 2\n"), None);
+        assert_eq!(listed("[mixes]\nall = 2\n"), None);
+        assert_eq!(listed("[mixes]\nlists = ['a']\n"), None);
     }
 }

@@ -1,13 +1,14 @@
-//! From the lives of a sample's CTAs to the launch: cycles and their interval.
+//! Estimates a launch's cycles, with an interval, from the lifetimes of a sample's CTAs.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use gpumodel_core::units::{Cycle, to_u64, to_usize};
 use gpumodel_sim::CtaSpan;
 
-use super::strata::Strata;
+use super::selection::Strata;
+use crate::float;
 
-/// How sure intervals are.
+/// The confidence of intervals.
 pub(super) const CONFIDENCE: f64 = 0.95;
 
 /// One run of a sample.
@@ -15,24 +16,23 @@ pub(super) const CONFIDENCE: f64 = 0.95;
 pub(super) struct Sampled {
     /// The CTAs that ran, in the order of their start.
     pub(super) chosen: Vec<u64>,
-    /// Their lives.
+    /// Their lifetimes.
     pub(super) spans: Vec<CtaSpan>,
     /// Cycles from the first CTA's start to the last one's end.
     pub(super) cycles: Cycle,
-    /// Reads of data, of sectors that CTAs outside the run bring.
-    pub(super) passed: u64,
+    /// Reads of sectors that CTAs outside the run bring.
+    pub(super) outside_reads: u64,
 }
 
-/// What samples say of the whole launch.
+/// The estimate for the whole launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Estimate {
     /// Cycles from the first CTA's start to the last one's end.
     pub(super) cycles: f64,
-    /// Half of the interval's width over `cycles`; infinite when the samples are
-    /// too few to say.
+    /// Half of the interval's width over `cycles`; infinite if there are too few samples.
     pub(super) half_width: f64,
-    /// The same for when the last of all SMs ends, where they took CTAs as they
-    /// became free: further sets do not narrow it.
+    /// The same for the end of the last SM if SMs took further CTAs as they became free: more
+    /// sets do not narrow it.
     pub(super) tail: f64,
 }
 
@@ -40,30 +40,32 @@ impl Estimate {
     /// The estimate from runs of samples; `per_sm` CTAs are resident on an SM, and
     /// the whole machine has `times` as many SMs.
     ///
-    /// Cycles are those of the runs and by how much the last of all SMs ends after
-    /// the last of a part's, times the mean life of a CTA in the launch's mix of
-    /// strata over that in the sample's mix. The interval is Student's over batches
-    /// of as many CTAs as are resident on an SM: what a batch's lives are beside the
-    /// means of their strata, less what the sample leaves of the launch to chance.
-    /// Where SMs with equally many CTAs end apart, that is added as a variance.
+    /// Cycles are those of the runs, plus the expected difference between the last end of all
+    /// SMs and of a part's, times the mean lifetime of a CTA in the launch's mix of strata over
+    /// that in the sample's mix. The interval is Student's over batches of as many CTAs as are
+    /// resident on an SM: deviations of lifetimes from the means of their strata, with the
+    /// finite population correction. The spread of end times of SMs with equally many CTAs is
+    /// added as a variance.
     pub(super) fn of(strata: &Strata, runs: &[Sampled], per_sm: u32, times: f64) -> Self {
-        let lives = Lives::of(strata, runs);
-        let whole = lives.mean(strata.sizes.iter().copied());
+        let lifetimes = MeanLifetimes::of(strata, runs);
+        let whole = lifetimes.mean(strata.sizes.iter().copied());
         let adjusted = |run: &Sampled| {
             let mut counts = vec![0_u64; strata.sizes.len()];
             run.chosen.iter().for_each(|&cta| counts[stratum(strata, cta)] += 1);
-            let ends = Ends::of(run, per_sm);
-            (float(run.cycles) + ends.later(times)) * whole / lives.mean(counts.into_iter())
+            let ends = EndTimes::of(run, per_sm);
+            (float(run.cycles) + ends.extra_cycles(times)) * whole
+                / lifetimes.mean(counts.into_iter())
         };
         let cycles = runs.iter().map(adjusted).sum::<f64>() / float(to_u64(runs.len().max(1)));
-        let batches = batches(strata, runs, &lives, to_usize(per_sm.max(1)));
-        let ran: u64 = runs.iter().map(|run| to_u64(run.chosen.len())).sum();
-        let left = 1.0 - float(ran) / float(strata.ctas().max(1));
+        let batches = batches(strata, runs, &lifetimes, to_usize(per_sm.max(1)));
+        let results: u64 = runs.iter().map(|run| to_u64(run.chosen.len())).sum();
+        let left = 1.0 - float(results) / float(strata.ctas().max(1));
         let sampling = interval(&batches) * left.max(0.0).sqrt() / whole;
-        let widest = |in_turn: bool| {
-            let ends = runs.iter().map(|run| Ends::of(run, per_sm));
-            let apart = ends.filter(|ends| ends.in_turn == in_turn).map(|ends| ends.apart);
-            apart.fold(0.0, f64::max) / cycles.max(1.0)
+        let widest = |refilled: bool| {
+            let ends = runs.iter().map(|run| EndTimes::of(run, per_sm));
+            let deviation =
+                ends.filter(|ends| ends.refilled == refilled).map(|ends| ends.deviation);
+            deviation.fold(0.0, f64::max) / cycles.max(1.0)
         };
         Self { cycles, half_width: sampling.hypot(widest(false)), tail: widest(true) }
     }
@@ -73,11 +75,11 @@ fn stratum(strata: &Strata, cta: u64) -> usize {
     to_usize(strata.of[to_usize(cta)])
 }
 
-/// Mean lives by stratum.
-struct Lives(Vec<f64>);
+/// Mean lifetimes by stratum.
+struct MeanLifetimes(Vec<f64>);
 
-impl Lives {
-    /// A stratum without a CTA in any run lives as its instructions suggest.
+impl MeanLifetimes {
+    /// A stratum without a CTA in any run gets a lifetime in proportion to its instructions.
     fn of(strata: &Strata, runs: &[Sampled]) -> Self {
         let mut sums = vec![(0.0, 0_u64); strata.sizes.len()];
         let (mut life, mut work) = (0.0, 0.0);
@@ -103,7 +105,7 @@ impl Lives {
         Self(sums.iter().enumerate().map(mean).collect())
     }
 
-    /// The mean life in a mix of strata, at least one cycle.
+    /// The mean lifetime in a mix of strata, at least one cycle.
     fn mean(&self, counts: impl Iterator<Item = u64>) -> f64 {
         let (mut sum, mut all) = (0.0, 0.0);
         for (life, count) in self.0.iter().zip(counts) {
@@ -114,8 +116,8 @@ impl Lives {
     }
 }
 
-/// Means over batches of what lives are beyond their strata's means.
-fn batches(strata: &Strata, runs: &[Sampled], lives: &Lives, size: usize) -> Vec<f64> {
+/// Means over batches of the deviations of lifetimes from their strata's means.
+fn batches(strata: &Strata, runs: &[Sampled], lifetimes: &MeanLifetimes, size: usize) -> Vec<f64> {
     let mut means = Vec::new();
     for run in runs {
         let mut spans = run.spans.clone();
@@ -124,7 +126,7 @@ fn batches(strata: &Strata, runs: &[Sampled], lives: &Lives, size: usize) -> Vec
             for batch in on_sm.chunks(size) {
                 let beyond = |span: &CtaSpan| {
                     let cta = run.chosen[to_usize(span.ordinal)];
-                    float(span.end - span.start) - lives.0[stratum(strata, cta)]
+                    float(span.end - span.start) - lifetimes.0[stratum(strata, cta)]
                 };
                 means.push(batch.iter().map(beyond).sum::<f64>() / float(to_u64(batch.len())));
             }
@@ -153,18 +155,18 @@ fn deviation(values: &[f64]) -> f64 {
     (squares / float(to_u64(values.len() - 1))).sqrt()
 }
 
-/// When the SMs on which the launch's end depends have ended.
-struct Ends {
+/// The end times of the SMs on which the launch's end depends.
+struct EndTimes {
     sms: f64,
     /// Standard deviation in cycles.
-    apart: f64,
-    /// SMs took CTAs as they became free.
-    in_turn: bool,
+    deviation: f64,
+    /// SMs took further CTAs as they became free.
+    refilled: bool,
 }
 
-impl Ends {
-    /// Of all SMs where they took CTAs as they became free; where all CTAs were
-    /// resident at once, of those with the most.
+impl EndTimes {
+    /// Those of all SMs if they took further CTAs as they became free; if all CTAs were resident
+    /// at once, those of the SMs with the most CTAs.
     fn of(run: &Sampled, per_sm: u32) -> Self {
         let sms = run.spans.iter().map(|span| usize::from(span.sm) + 1).max().unwrap_or(0);
         let mut ends = vec![(0_u64, 0_u64); sms];
@@ -173,18 +175,18 @@ impl Ends {
             *end = (end.0 + 1, end.1.max(span.end));
         }
         let most = ends.iter().map(|end| end.0).max().unwrap_or(0);
-        let in_turn = most > u64::from(per_sm);
-        let least = if in_turn { 1 } else { most };
+        let refilled = most > u64::from(per_sm);
+        let least = if refilled { 1 } else { most };
         let last: Vec<f64> = ends.iter().filter(|e| e.0 >= least).map(|e| float(e.1)).collect();
-        Self { sms: float(to_u64(last.len())), apart: deviation(&last), in_turn }
+        Self { sms: float(to_u64(last.len())), deviation: deviation(&last), refilled }
     }
 
-    /// By how many cycles the last of `times` as many SMs is expected to end later:
-    /// the expected largest of normal values, and of evenly strewn ones where SMs
-    /// took CTAs as they became free, for these end within a CTA's life.
-    fn later(&self, times: f64) -> f64 {
-        let largest = if self.in_turn { largest_even } else { largest };
-        self.apart * (largest(self.sms * times) - largest(self.sms))
+    /// Expected cycles by which the last of `times` as many SMs ends later: from the expected
+    /// largest of normal values, or of uniform ones if SMs took further CTAs as they became free,
+    /// since these end within a CTA's lifetime.
+    fn extra_cycles(&self, times: f64) -> f64 {
+        let largest = if self.refilled { largest_uniform } else { largest };
+        self.deviation * (largest(self.sms * times) - largest(self.sms))
     }
 }
 
@@ -195,50 +197,45 @@ fn largest(count: f64) -> f64 {
     normal.inverse_cdf((count.max(1.0) - 0.375) / (count.max(1.0) + 0.25))
 }
 
-/// The same of values strewn evenly over an interval.
-fn largest_even(count: f64) -> f64 {
+/// The same of values uniform over an interval.
+fn largest_uniform(count: f64) -> f64 {
     let count = count.max(1.0);
     12.0_f64.sqrt() * (count / (count + 1.0) - 0.5)
 }
 
-/// What a part of a machine does otherwise than the whole, over the cycles: half of
-/// an interval, beside what is left to chance. Fitted to seven launches on a GV100
-/// with 80 SMs, run on parts of five.
+/// The systematic error of a part of the machine, relative to the cycles: half of an interval,
+/// in addition to the sampling error. Fitted to seven launches on a GV100 with 80 SMs, run on
+/// parts of five.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bias {
-    /// Accesses that wait for a channel crowd on one of many as they cannot on one of
-    /// few; as many wait as before a server that is as busy.
-    pub(super) crowding: f64,
+    /// Waiting accesses collide more on many channels than on few; as many wait as in front of
+    /// an equally busy server.
+    pub(super) contention: f64,
 }
 
 impl Bias {
-    /// Of every launch: code that all SMs fetch at once, CTAs that keep pace.
+    /// For every launch: code that all SMs fetch at once, CTAs in lockstep.
     const ALWAYS: f64 = 0.02;
-    /// Per access that waits.
+    /// Per waiting access.
     const WAITING: f64 = 0.17;
 
     /// For a launch that takes the share `busy` of the DRAM's bandwidth.
     pub(super) fn of(busy: f64) -> Self {
         let busy = busy.clamp(0.0, 0.99);
-        Self { crowding: Self::WAITING * busy * busy / (1.0 - busy) }
+        Self { contention: Self::WAITING * busy * busy / (1.0 - busy) }
     }
 
     /// Half of the interval's width.
     pub(super) fn half_width(self) -> f64 {
-        Self::ALWAYS + self.crowding
+        Self::ALWAYS + self.contention
     }
-}
-
-#[allow(clippy::cast_precision_loss, reason = "counts and cycles are below 2^53")]
-fn float(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Bias, Estimate, Sampled};
-    use crate::sample::strata::Strata;
     use gpumodel_sim::CtaSpan;
+
+    use super::{Bias, Estimate, Sampled, Strata};
 
     /// One run on two SMs, one CTA after the other; `life` by CTA.
     fn run(chosen: Vec<u64>, life: impl Fn(u64) -> u64) -> Sampled {
@@ -256,7 +253,7 @@ mod tests {
                 end,
             });
         }
-        Sampled { chosen, spans, cycles: at[0].max(at[1]), passed: 0 }
+        Sampled { chosen, spans, cycles: at[0].max(at[1]), outside_reads: 0 }
     }
 
     #[test]
@@ -304,8 +301,12 @@ mod tests {
         // Ends 1000 and 1100 deviate by 70.7; evenly strewn, the largest of 2 is
         // 0.577 of that beyond the mean, the largest of 32 is 1.627.
         assert!((cycles(16.0) - 1100.0 - 70.7 * 1.05).abs() < 1.0, "{}", cycles(16.0));
-        let run =
-            Sampled { spans: one.spans[..2].to_vec(), chosen: vec![0, 1], cycles: 110, passed: 0 };
+        let run = Sampled {
+            spans: one.spans[..2].to_vec(),
+            chosen: vec![0, 1],
+            cycles: 110,
+            outside_reads: 0,
+        };
         let at_once = Estimate::of(&strata, &[run], 1, 16.0).cycles;
         // Of normal values 0.59 and 2.07 of the 7.07 between them.
         assert!((at_once - 110.0 - 7.07 * 1.48).abs() < 0.2, "{at_once}");
@@ -314,7 +315,7 @@ mod tests {
     #[test]
     fn a_busy_memory_widens_the_bias() {
         assert!((Bias::of(0.0).half_width() - Bias::ALWAYS).abs() < 1e-12);
-        assert!(Bias::of(0.6).crowding > 4.0 * Bias::of(0.35).crowding);
-        assert!(Bias::of(1.0).crowding.is_finite());
+        assert!(Bias::of(0.6).contention > 4.0 * Bias::of(0.35).contention);
+        assert!(Bias::of(1.0).contention.is_finite());
     }
 }

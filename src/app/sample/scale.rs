@@ -3,31 +3,31 @@
 use gpumodel_core::units::Cycle;
 use gpumodel_sim::config::Machine;
 
-use super::super::memory::Memory;
+use crate::memory::Memory;
 
-/// How far the part's SMs per channel may be from the machine's.
+/// The largest relative deviation of SMs per channel from the machine's.
 const MISMATCH: f64 = 0.03;
 
-/// Fewest SMs of a part: an interval needs more than one to compare.
-const FEWEST_SMS: u32 = 2;
+/// The fewest SMs of a part: an interval needs more than one.
+const MIN_SMS: u32 = 2;
 
-/// A machine with fewer SMs, L2 slices and channels, all in proportion: each SM
-/// finds as much of the memory system as in the whole machine.
+/// A machine with fewer SMs, L2 slices and channels, all in proportion: each SM has as large a
+/// share of the memory system as in the whole machine.
 #[derive(Clone, Debug)]
 pub(super) struct Scale {
     /// The part.
     pub(super) machine: Machine,
-    /// Its memory; addresses lie as in the whole, folded onto fewer channels.
+    /// Its memory: the address map of the whole, folded onto fewer channels.
     pub(super) memory: Memory,
     /// SMs of the whole machine.
     pub(super) whole_sms: u32,
-    /// Cycles from one CTA's hand-out to the next.
-    pub(super) pace: Cycle,
+    /// Cycles between two dispatches of CTAs.
+    pub(super) cta_interval: Cycle,
 }
 
 impl Scale {
-    /// The smallest part of `machine` that keeps its proportions; `None` when there
-    /// is none of at most half.
+    /// The smallest part of `machine` that keeps its proportions; `None` if there is none of at
+    /// most half the SMs.
     pub(super) fn of(machine: &Machine, memory: &Memory) -> Option<Self> {
         let (channels, sms) = (machine.dram.channels, u32::from(machine.dispatch.sms));
         let parts = (1..=channels / 2).filter(|kept| channels.is_multiple_of(*kept));
@@ -42,9 +42,9 @@ impl Scale {
         // To the nearest whole number of cycles.
         let per_cycle = chosen * machine.dispatch.ctas_per_cycle.max(1);
         part.dispatch.ctas_per_cycle = 1;
-        let pace = u64::from((2 * sms + per_cycle) / (2 * per_cycle)).max(1);
+        let cta_interval = u64::from((2 * sms + per_cycle) / (2 * per_cycle)).max(1);
         let memory = Memory { map, ..memory.clone() };
-        Some(Self { machine: part, memory, whole_sms: sms, pace })
+        Some(Self { machine: part, memory, whole_sms: sms, cta_interval })
     }
 
     /// SMs of the whole machine for one of the part.
@@ -70,13 +70,12 @@ fn fits(machine: &Machine, kept: u32, chosen: u32) -> bool {
     let exact =
         f64::from(u32::from(machine.dispatch.sms) * kept) / f64::from(machine.dram.channels);
     let half = chosen * 2 <= u32::from(machine.dispatch.sms);
-    chosen >= FEWEST_SMS && half && (f64::from(chosen) / exact - 1.0).abs() <= MISMATCH
+    chosen >= MIN_SMS && half && (f64::from(chosen) / exact - 1.0).abs() <= MISMATCH
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Scale;
-    use crate::memory::Memory;
+    use super::{Memory, Scale};
 
     #[test]
     fn a_part_keeps_the_proportions_of_the_whole() {

@@ -1,4 +1,4 @@
-//! Why a sweep cannot run; failures of single cells are apart.
+//! Why a sweep cannot run, and why a cell has no record.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,63 +9,62 @@ use gpumodel_core::units::with_causes;
 use gpumodel_report::results::RecordError;
 use gpumodel_sim::config::SpecError;
 
-use super::super::error::RunError;
-use super::super::wrong::at;
-use super::slurm::SlurmError;
+use crate::error::location;
+use crate::{RunError, SlurmError};
 
 /// Why a sweep or a merge was refused, or had to stop.
 #[derive(Debug, Error)]
 pub enum SweepError {
-    /// The plan is no TOML, or has other keys than a plan.
+    /// The plan is no TOML, or has unknown keys.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// A value that no plan can have.
-    #[error("{}: {message}", at(path, *line))]
+    /// An invalid value.
+    #[error("{}: {message}", location(path, *line))]
     Plan {
         /// The plan.
         path: PathBuf,
-        /// The line, from 1; `None`: it is about the whole plan.
+        /// The line, from 1; `None`: the error is about the whole plan.
         line: Option<u32>,
         /// Key, what was expected and what was found.
         message: String,
     },
     /// An application or a machine of the plan cannot be used.
-    #[error("{}: {key}", at(path, *line))]
+    #[error("{}: {key}", location(path, *line))]
     Part {
         /// The plan.
         path: PathBuf,
         /// The line, as of [`SweepError::Plan`].
         line: Option<u32>,
-        /// Which key of it.
+        /// The key.
         key: String,
         /// Why.
         source: Box<RunError>,
     },
     /// Several applications of the plan cannot be used.
-    #[error("{}: {} applications cannot be used{}", path.display(), wrong.len(), listed(wrong))]
-    Several {
+    #[error("{}: {} applications cannot be used{}", path.display(), invalid.len(), listed(invalid))]
+    Apps {
         /// The plan.
         path: PathBuf,
         /// Why, for each in the order of the plan.
-        wrong: Vec<SweepError>,
+        invalid: Vec<SweepError>,
     },
-    /// The plan has other cells than when the script of a job was written, which names them by
-    /// number.
+    /// The cells of the plan have changed since the script of a job was written, which names them
+    /// by number.
     #[error(
         "{}: has other cells than when the script of this job was written: the plan, a trace, a \
-         machine or the program has changed since; nothing was run: put back what was changed, \
-         or write and submit the scripts again", plan.display()
+         machine or the program has changed; nothing was run: undo the change, or write and \
+         submit the scripts again", plan.display()
     )]
-    OtherCells {
+    PlanChanged {
         /// The plan.
         plan: PathBuf,
     },
-    /// Slurm refuses or does not answer, or lost cells too often.
+    /// Slurm refuses or does not answer.
     #[error(transparent)]
     Slurm(#[from] SlurmError),
     /// The folder holds cells, and no option says what to do with them.
     #[error(
-        "{} holds {cells} cells of an earlier sweep: add --resume to go on with them, or name \
+        "{} holds {cells} cells of an earlier sweep: add --resume to continue it, or name \
          another folder",
         folder.display()
     )]
@@ -75,30 +74,30 @@ pub enum SweepError {
         /// Cells there, done or failed.
         cells: usize,
     },
-    /// A folder to be written by a merge holds what the merge would not write.
+    /// The output folder of a merge holds other cells.
     #[error(
         "{} holds {cells} cells that are not those of the folders to be joined: name another folder",
         folder.display()
     )]
-    Foreign {
+    OtherContents {
         /// The folder.
         folder: PathBuf,
         /// Cells there, done or failed.
         cells: usize,
     },
-    /// An interrupt before the first cell, or while another process was waited for.
+    /// An interrupt before the first cell.
     #[error("interrupted while {meanwhile}")]
     Stopped {
-        /// What was done, or who was waited for.
+        /// What was done meanwhile.
         meanwhile: String,
     },
-    /// A file of the sweep's folder cannot be read or written. What is there stays as it
-    /// is: the sweep can go on with `--resume`.
+    /// A file of the sweep's folder cannot be read or written. Existing files are unchanged: the
+    /// sweep can continue with `--resume`.
     #[error("cannot write into {}", path.display())]
     Folder {
         /// The file or folder.
         path: PathBuf,
-        /// What the file system says.
+        /// Why.
         source: io::Error,
     },
     /// A file of a sweep's folder is damaged.
@@ -116,19 +115,19 @@ pub enum SweepError {
         /// The folder.
         folder: PathBuf,
     },
-    /// Folders that were made by several builds of the program.
+    /// Cells of several builds of the program.
     #[error(
-        "cells of several versions: {versions}; numbers of different versions do not belong in \
-         one table: make them again with one version, or add --mixed-versions"
+        "cells of several versions: {versions}; numbers of different versions should not share a \
+         table: run them again with one version, or add --mixed-versions"
     )]
     Mixed {
         /// Each version with a folder that has it.
         versions: String,
     },
-    /// The same cell with other numbers.
+    /// Two records of one cell with different numbers.
     #[error(
-        "{} and {} are of the same cell and differ; the program gives one answer to one \
-         question: one of them was changed by hand, or this is a defect of the program",
+        "{} and {} are records of the same cell and differ: one of them was changed by hand, or \
+         this is a defect of the program",
         one.display(),
         other.display()
     )]
@@ -146,7 +145,7 @@ fn listed(errors: &[SweepError]) -> String {
 }
 
 impl SweepError {
-    /// A failure of the file system at `path`.
+    /// An error of the file system at `path`.
     pub(super) fn folder(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Folder { path, source }
@@ -155,14 +154,14 @@ impl SweepError {
 
 /// Why a cell has no record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Failure {
-    /// What went wrong, then its causes.
+pub(super) struct CellFailure {
+    /// The error, then its causes.
     pub(super) errors: Vec<String>,
-    /// It would be the same again, whenever the cell runs.
+    /// The cell would fail again in every run.
     pub(super) refused: bool,
 }
 
-impl From<RunError> for Failure {
+impl From<RunError> for CellFailure {
     fn from(error: RunError) -> Self {
         Self { errors: with_causes(&error), refused: error.refuses() }
     }

@@ -1,4 +1,4 @@
-//! Folders of sweeps joined into one.
+//! `merge`: joins folders of sweeps.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,37 +6,38 @@ use std::path::{Path, PathBuf};
 
 use gpumodel_report::results::{CellRecord, FailedCell, RecordError, SweepFiles, SweepRecord};
 
-use super::error::SweepError;
-use super::folder::{SweepFolder, write};
-use super::tables;
+use super::SweepFolder;
+use super::folder::{write, write_tables};
+use crate::SweepError;
 
-/// What `merge` is asked for.
+/// The request of `merge`.
 #[derive(Clone, Debug)]
 pub struct MergeRequest {
     /// Folders of sweeps.
     pub folders: Vec<PathBuf>,
-    /// The folder to write; it holds no cells, or those of such a merge that was ended early.
+    /// The folder to write, without cells or with those of the same merge that was interrupted.
     pub out: PathBuf,
-    /// Take cells of several versions of the program.
+    /// Accept cells of several versions of the program.
     pub mixed_versions: bool,
 }
 
-/// What a merged cell is copied from.
+/// The file that a merged cell is copied from.
 struct Source {
     path: PathBuf,
     done: bool,
 }
 
-/// Cells in order, and by key what there is of them.
-type Gathered = (Vec<CellRecord>, BTreeMap<String, Source>);
+/// Cells in order, and their files by key.
+type Collected = (Vec<CellRecord>, BTreeMap<String, Source>);
 
-/// Joins folders: their cells in the order of the folders, each once, records before
-/// failures; then the tables of all. Gives the cells that are done and that failed.
-/// What a merge of the same folders has written that was ended early is gone on with.
+/// Joins folders: their cells in the order of the folders, each once, records before failures,
+/// then the tables of all. Returns the numbers of done and failed cells. Continues an
+/// interrupted merge of the same folders.
 ///
 /// # Errors
-/// When a folder holds no sweep or is the output, the output holds other cells, versions are mixed and that
-/// was not asked for, two records of a cell differ, or a file is damaged.
+/// When a folder holds no sweep or is the output, the output holds other cells, versions are
+/// mixed without [`MergeRequest::mixed_versions`], two records of a cell differ, or a file is
+/// damaged.
 pub fn merge(request: &MergeRequest) -> Result<(usize, usize), SweepError> {
     let real = |folder: &PathBuf| folder.canonicalize().ok();
     let itself =
@@ -44,14 +45,14 @@ pub fn merge(request: &MergeRequest) -> Result<(usize, usize), SweepError> {
     if let Some(folder) = request.folders.iter().find(itself) {
         return Err(SweepError::IntoItself { folder: folder.clone() });
     }
-    let (order, sources) = gathered(request)?;
-    check_own(&SweepFiles::new(&request.out), &order, &sources)?;
+    let (order, sources) = collected(request)?;
+    check_output(&SweepFiles::new(&request.out), &order, &sources)?;
     let folder = SweepFolder::open(&request.out)?;
     copy(&folder.files, order, &sources)
 }
 
-/// What there is in the folders.
-fn gathered(request: &MergeRequest) -> Result<Gathered, SweepError> {
+/// The cells and files of the folders.
+fn collected(request: &MergeRequest) -> Result<Collected, SweepError> {
     let mut order: Vec<CellRecord> = Vec::new();
     let mut sources = BTreeMap::new();
     let mut builds: BTreeMap<String, PathBuf> = BTreeMap::new();
@@ -78,20 +79,21 @@ fn gathered(request: &MergeRequest) -> Result<Gathered, SweepError> {
         return Err(SweepError::Mixed { versions: told.collect::<Vec<_>>().join(", ") });
     }
     for (key, source) in found {
-        better(&mut sources, key, source)?;
+        add_source(&mut sources, key, source)?;
     }
     let mut known = std::collections::BTreeSet::new();
     order.retain(|cell| known.insert(cell.key.clone()));
     Ok((order, sources))
 }
 
-/// Refuses a folder that holds anything but what is to be written into it.
-fn check_own(
+/// Refuses an output folder with other contents than this merge writes.
+fn check_output(
     out: &SweepFiles,
     order: &[CellRecord],
     sources: &BTreeMap<String, Source>,
 ) -> Result<(), SweepError> {
-    let foreign = || SweepError::Foreign { folder: out.root().to_path_buf(), cells: out.ended() };
+    let foreign =
+        || SweepError::OtherContents { folder: out.root().to_path_buf(), cells: out.ended() };
     if out.begun() && SweepRecord::read(&out.list())?.cells != order {
         return Err(foreign());
     }
@@ -108,7 +110,7 @@ fn check_own(
     Ok(())
 }
 
-/// What there is of a cell, checked.
+/// The file of a cell, checked.
 fn source(files: &SweepFiles, cell: &CellRecord) -> Result<Option<Source>, RecordError> {
     let path = |done| if done { files.record(&cell.key) } else { files.failure(&cell.key) };
     let outcome = files.outcome(&cell.key)?;
@@ -129,8 +131,8 @@ fn source(files: &SweepFiles, cell: &CellRecord) -> Result<Option<Source>, Recor
     }
 }
 
-/// Takes `source` for the cell `key`, unless there is one as good.
-fn better(
+/// Uses `source` for the cell `key` unless a source as good is known.
+fn add_source(
     sources: &mut BTreeMap<String, Source>,
     key: String,
     source: Source,
@@ -172,7 +174,7 @@ fn copy(
         }
         count.0 += 1;
     }
-    // With it the folder is one of a sweep.
+    // The list makes the folder that of a sweep.
     write(&out.list(), &SweepRecord::new(order).to_json())?;
-    tables::write(out, |_| ()).map(|()| count)
+    write_tables(out, |_| ()).map(|()| count)
 }

@@ -1,4 +1,4 @@
-//! Who runs with whom: lists, all pairs, draws.
+//! The mixes of a plan: lists, all pairs, random draws.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,33 +6,33 @@ use serde::Deserialize;
 
 use gpumodel_core::units::did_you_mean;
 
-use super::super::draws::Draws;
-use super::super::wrong::Wrong;
+use crate::error::InvalidValue;
+use crate::random::Draws;
 
-/// Applications of one mix at most.
-const MOST_TOGETHER: usize = 16;
+/// The most applications of a mix.
+const MAX_MIX_SIZE: usize = 16;
 
-/// Where mixes stand in a plan.
+/// Their key in a plan.
 const KEY: &str = "mixes";
 
-/// Mixes of a plan at most.
-const MOST: usize = 100_000;
+/// The most mixes of a plan.
+const MAX_MIXES: usize = 100_000;
 
 /// The mixes of a plan as they are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Mixes {
-    /// Names, in the order in which they are put on the machine.
+    /// Names, in their order on the machine.
     #[serde(default)]
     lists: Vec<Vec<String>>,
-    /// Every two applications of the plan.
+    /// Every pair of applications of the plan.
     #[serde(default)]
     all_pairs: bool,
     #[serde(default)]
     random: Vec<Random>,
 }
 
-/// Random mixes: all differ, and none has an application twice.
+/// Random mixes, all distinct, without repeated applications.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Random {
@@ -46,32 +46,32 @@ impl Mixes {
     /// The mixes of the applications `names`, each once: lists, then pairs, then draws.
     ///
     /// # Errors
-    /// Where, key, what was expected and what was found.
-    pub(super) fn of(&self, names: &[&str]) -> Result<Vec<Vec<usize>>, Wrong> {
-        let places = names.iter().enumerate().map(|(place, &name)| (name, place)).collect();
+    /// The location and key, what was expected and what was found.
+    pub(super) fn of(&self, names: &[&str]) -> Result<Vec<Vec<usize>>, InvalidValue> {
+        let indices = names.iter().enumerate().map(|(index, &name)| (name, index)).collect();
         let mut mixes = Vec::new();
         for (number, list) in self.lists.iter().enumerate() {
-            let mix = listed(list, &places).map_err(|wrong| {
-                let message = format!("mixes.lists, list {}: {wrong}", number + 1);
-                Wrong::of(KEY, message).within("lists").item(number)
+            let mix = listed(list, &indices).map_err(|invalid| {
+                let message = format!("mixes.lists, list {}: {invalid}", number + 1);
+                InvalidValue::of(KEY, message).within("lists").item(number)
             })?;
             mixes.push(mix);
         }
         let pairs = if self.all_pairs { combinations(names.len(), 2) } else { 0 };
         let drawn = self.random.iter().map(|random| random.count);
         let asked = drawn.fold(pairs.saturating_add(mixes.len()), usize::saturating_add);
-        if asked > MOST {
-            let message = format!("mixes: expected at most {MOST}, found {asked}");
-            return Err(Wrong::of(KEY, message));
+        if asked > MAX_MIXES {
+            let message = format!("mixes: expected at most {MAX_MIXES}, found {asked}");
+            return Err(InvalidValue::of(KEY, message));
         }
         if self.all_pairs {
             let pairs = |one| (one + 1..names.len()).map(move |other| vec![one, other]);
             mixes.extend((0..names.len()).flat_map(pairs));
         }
         for (number, random) in self.random.iter().enumerate() {
-            let drawn = random.drawn(names.len()).map_err(|wrong| {
-                let message = format!("mixes.random, draw {}: {wrong}", number + 1);
-                Wrong::of(KEY, message).within("random").item(number)
+            let drawn = random.drawn(names.len()).map_err(|invalid| {
+                let message = format!("mixes.random, draw {}: {invalid}", number + 1);
+                InvalidValue::of(KEY, message).within("random").item(number)
             })?;
             mixes.extend(drawn);
         }
@@ -80,46 +80,46 @@ impl Mixes {
         if mixes.is_empty() {
             let message =
                 "expected mixes, as [mixes] with lists = [[\"a\", \"b\"]] or all_pairs = true";
-            return Err(Wrong::of(KEY, message));
+            return Err(InvalidValue::of(KEY, message));
         }
         Ok(mixes)
     }
 }
 
-/// The applications of a list by their places.
-fn listed(list: &[String], places: &BTreeMap<&str, usize>) -> Result<Vec<usize>, String> {
-    if !(1..=MOST_TOGETHER).contains(&list.len()) {
+/// The applications of a list, by index.
+fn listed(list: &[String], indices: &BTreeMap<&str, usize>) -> Result<Vec<usize>, String> {
+    if !(1..=MAX_MIX_SIZE).contains(&list.len()) {
         let found = list.len();
-        return Err(format!("expected 1 to {MOST_TOGETHER} applications, found {found}"));
+        return Err(format!("expected 1 to {MAX_MIX_SIZE} applications, found {found}"));
     }
     let mut mix = Vec::new();
     for name in list {
-        let &place = places.get(name.as_str()).ok_or_else(|| {
-            let names = || places.keys().copied();
+        let &index = indices.get(name.as_str()).ok_or_else(|| {
+            let names = || indices.keys().copied();
             let hint = did_you_mean(name, names());
             format!(
-                "no application {name}{hint}; there are: {}",
+                "no application {name}{hint}; the applications are: {}",
                 names().collect::<Vec<_>>().join(", ")
             )
         })?;
-        if mix.contains(&place) {
+        if mix.contains(&index) {
             return Err(format!(
-                "{name} is there twice; give the same source a second name in [apps]"
+                "{name} appears twice; give the same source a second name in [apps]"
             ));
         }
-        mix.push(place);
+        mix.push(index);
     }
     Ok(mix)
 }
 
 impl Random {
-    /// As many mixes as asked for, out of `apps` applications.
+    /// The requested number of mixes of `apps` applications.
     fn drawn(&self, apps: usize) -> Result<Vec<Vec<usize>>, String> {
-        let most = MOST_TOGETHER.min(apps);
+        let most = MAX_MIX_SIZE.min(apps);
         if !(1..=most).contains(&self.size) {
             return Err(format!("size: expected 1 to {most}, found {}", self.size));
         }
-        let possible = combinations(apps, self.size).min(MOST);
+        let possible = combinations(apps, self.size).min(MAX_MIXES);
         if !(1..=possible).contains(&self.count) {
             return Err(format!(
                 "count: expected 1 to {possible} mixes of {} out of {apps}, found {}",
@@ -142,11 +142,11 @@ impl Random {
     }
 }
 
-/// How many ways there are to take `some` out of `all`; bounded.
+/// The number of ways to choose `some` of `all`; bounded.
 fn combinations(all: usize, some: usize) -> usize {
-    let step = |ways: usize, place: usize| ways.saturating_mul(all - place) / (place + 1);
+    let step = |ways: usize, index: usize| ways.saturating_mul(all - index) / (index + 1);
     (0..some.min(all.saturating_sub(some)))
-        .fold(1, |ways, place| step(ways, place).min(usize::MAX >> 8))
+        .fold(1, |ways, index| step(ways, index).min(usize::MAX >> 8))
 }
 
 #[cfg(test)]
@@ -182,29 +182,29 @@ mod tests {
         let mut all = drawn(2, 66, 7);
         all.sort();
         all.dedup();
-        assert_eq!(all.len(), 66, "as many as there are");
+        assert_eq!(all.len(), 66, "all pairs");
         assert!(Random { size: 2, count: 67, seed: 0 }.drawn(12).is_err());
         assert!(Random { size: 5, count: 1, seed: 0 }.drawn(4).is_err());
     }
 
     #[test]
-    fn ways_are_counted_as_pascal_counts_them() {
+    fn combinations_are_binomial_coefficients() {
         let row: Vec<usize> = (0..=6).map(|some| combinations(6, some)).collect();
         assert_eq!(row, [1, 6, 15, 20, 15, 6, 1]);
         assert!(combinations(100_000, 16) > 1 << 40);
     }
 
     #[test]
-    fn what_is_no_mix_is_refused_with_its_place() {
-        for (wrong, words) in [
+    fn invalid_mixes_are_refused_with_their_index() {
+        for (invalid, words) in [
             (lists(&[&["a"], &["a", "x"]]), "list 2: no application x"),
-            (lists(&[&["a", "a"]]), "a is there twice"),
+            (lists(&[&["a", "a"]]), "a appears twice"),
             (lists(&[&[]]), "found 0"),
             (lists(&[]), "expected mixes"),
             (drawn(&[usize::MAX, usize::MAX]), "at most 100000"),
             (drawn(&[1, 100_000]), "found 100001"),
         ] {
-            let said = wrong.of(&NAMES).unwrap_err().message;
+            let said = invalid.of(&NAMES).unwrap_err().message;
             assert!(said.contains(words), "{said}");
         }
     }

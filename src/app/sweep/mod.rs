@@ -1,30 +1,21 @@
-//! Sweeps: mixes x machines x schemes x seeds as a plan says, each cell once, nothing
-//! lost when a process ends.
+//! Sweeps: the mixes x machines x schemes x seeds of a plan, each cell once.
 //!
-//! A cell is one mix on one machine under one scheme with one seed. Its key is the hash
-//! of everything that can change its numbers, its record is what `analyze` would have
-//! written. Processes need not know of each other: a record appears whole under its name, a
-//! process that finds one skips the cell, and two that run the same cell write the same bytes. Applications alone and what schemes ask for before they start are found out
-//! once and kept in the cache folder.
+//! A cell is one mix on one machine under one scheme with one seed. Its key is the hash of
+//! everything that can change its numbers; its record is the one that `analyze` would write.
+//! Processes need no coordination: a record is written whole, a process that finds one skips
+//! the cell, and two that run the same cell write the same bytes. Solo runs and the probes of
+//! schemes run once and are kept in the cache folder.
 
-mod course;
 mod error;
 mod estimate;
 mod folder;
-mod job;
+mod inputs;
 mod merge;
 mod mixes;
-mod names;
 mod plan;
-mod remaining;
-mod room;
-mod seconds;
+mod run;
 mod slurm;
-mod stock;
-mod stored;
-mod tables;
 mod versions;
-mod words;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -32,50 +23,49 @@ use std::path::{Path, PathBuf};
 use gpumodel_core::units::check_writable;
 use gpumodel_report::results::{CellRecord, SweepEstimate, SweepFiles};
 
-use super::recall::key;
-use super::watch::{Unwatched, Watch};
-use course::Course;
+use crate::cache::results::key;
+use crate::{Unwatched, Watch};
 use folder::SweepFolder;
+use inputs::{Cell, SweepInputs};
 use plan::Plan;
-use room::Room;
-use stock::{Cell, Stock};
+use run::{LocalRun, MemoryBudget};
 
 pub use error::SweepError;
 pub use merge::{MergeRequest, merge};
-pub(super) use names::{PlanNames, plan_names};
-pub use slurm::{SlurmEnd, SlurmError, SlurmRequest, slurm_sweep};
+pub(crate) use plan::{PlanNames, plan_names};
+pub use slurm::{SlurmError, SlurmOutcome, SlurmRequest, slurm_sweep};
 
-/// What `sweep` is asked for.
+/// The request of `sweep`.
 #[derive(Clone, Debug)]
 pub struct SweepRequest {
     /// The plan.
     pub plan: PathBuf,
     /// The folder of the sweep.
     pub out: PathBuf,
-    /// Go on with the cells that are there.
+    /// Continue in a folder with cells.
     pub resume: bool,
-    /// Run those again that failed.
+    /// Run failed cells again.
     pub retry_failed: bool,
-    /// Go on in a folder that holds cells of another version of the program: those that
-    /// have a record are not run again.
+    /// Continue in a folder with cells of another version of the program; those with a record do
+    /// not run again.
     pub mixed_versions: bool,
-    /// Bytes that cells may take together at most; `None`: as many as are free. In any case
-    /// a cell begins only where that much is free, unless none runs.
+    /// The most memory for all cells that run at once; `None`: the free memory. A cell starts only
+    /// if its memory is free, or if no other cell runs.
     pub memory_bytes: Option<u64>,
-    /// Hash that the cells of the plan must have; `None`: any. Who names it is one of many
-    /// jobs, and leaves the tables to the job after them.
+    /// The required hash of the plan's cells; `None`: any. Slurm jobs set it, and leave the tables
+    /// to the last job.
     pub plan_hash: Option<String>,
-    /// The part of the plan's cells to run, as ranges of their numbers from 1; `None`: all.
+    /// The cells to run, as ranges of their numbers in the plan, from 1; `None`: all.
     pub part: Option<Vec<(usize, usize)>>,
-    /// A folder of model files before the built-in ones.
+    /// A folder of model files that take precedence over the built-in ones.
     pub models: Option<PathBuf>,
-    /// Where converted traces and what was found out are kept.
+    /// The cache folder, for converted traces and results.
     pub cache: PathBuf,
 }
 
-/// How far a sweep has come.
+/// The counts of a sweep's cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SweepEnd {
+pub struct SweepProgress {
     /// Cells with a record.
     pub done: usize,
     /// Cells that failed.
@@ -84,23 +74,23 @@ pub struct SweepEnd {
     pub left: usize,
 }
 
-/// Somebody who watches a sweep. Called from several threads.
+/// Receives the progress of a sweep, from several threads, and may stop it.
 pub trait SweepWatch: Watch {
-    /// Told once, before the first cell runs.
-    fn begin(&self, so_far: SweepEnd);
+    /// Called once, before the first cell runs.
+    fn begin(&self, so_far: SweepProgress);
 
-    /// Told whenever a cell has ended, with whether it has a record.
+    /// Called when a cell has ended; `done`: it has a record.
     fn ended(&self, done: bool);
 
-    /// Asked whether no more cells are to be begun.
+    /// Whether no more cells should start.
     fn stopped(&self) -> bool;
 
-    /// Told what somebody should know meanwhile: what is damaged.
+    /// Receives a warning, as about a damaged file.
     fn say(&self, sentence: &str);
 }
 
 impl SweepWatch for Unwatched {
-    fn begin(&self, _: SweepEnd) {}
+    fn begin(&self, _: SweepProgress) {}
 
     fn ended(&self, _: bool) {}
 
@@ -111,52 +101,43 @@ impl SweepWatch for Unwatched {
     fn say(&self, _: &str) {}
 }
 
-/// The cells of a plan that were asked for, with their numbers in the plan, how they have ended
-/// in the folder of the sweep, and of how many it has records of other builds that were not
-/// asked for. The sums are what those that have not ended are thought to take on `threads`
-/// threads, by what the cache folder knows of the time of cells.
+/// Estimates the selected cells of a plan on `threads` threads, from the times in the cache
+/// folder: for each its number in the plan, how it has ended in the folder of the sweep, and the
+/// records of other builds. The sums are those of the cells that have not ended.
 ///
 /// # Errors
-/// [`SweepError`]: a wrong plan, an application or a machine that cannot be used, and where
-/// the list of the folder is damaged.
-pub fn remaining(
+/// [`SweepError`]: an invalid plan, an application or a machine that cannot be used, or a damaged
+/// list.
+pub fn sweep_estimate(
     request: &SweepRequest,
     threads: usize,
     watch: &dyn SweepWatch,
 ) -> Result<SweepEstimate, SweepError> {
-    let (stock, cells, part) = asked(request, watch)?;
-    let cells = chosen(&cells, &part);
+    let (inputs, cells, part) = selected_cells(request, watch)?;
+    let cells = cells_at(&cells, &part);
     let files = SweepFiles::new(&request.out);
-    let other_builds = versions::others(&stock, &cells, &files)?;
-    Ok(SweepEstimate { other_builds, ..open_estimate(&stock, (&part, &cells), threads, &files) })
+    let other_builds = versions::others(&inputs, &cells, &files)?;
+    Ok(SweepEstimate {
+        other_builds,
+        ..estimate::estimate(&inputs, (&part, &cells), threads, &files)
+    })
 }
 
-/// What those of `cells` are thought to take that have not ended in `files`.
-fn open_estimate(
-    stock: &Stock,
-    (places, cells): (&[usize], &[Cell]),
-    threads: usize,
-    files: &SweepFiles,
-) -> SweepEstimate {
-    let estimate = estimate::estimate(stock, (places, cells), threads);
-    remaining::remaining(estimate, stock, cells, files)
-}
-
-/// All cells of the plan, and the places of those that were asked for.
-fn asked(
+/// All cells of the plan, and the indices of the selected ones.
+fn selected_cells(
     request: &SweepRequest,
     watch: &dyn SweepWatch,
-) -> Result<(Stock, Vec<Cell>, Vec<usize>), SweepError> {
+) -> Result<(SweepInputs, Vec<Cell>, Vec<usize>), SweepError> {
     let plan = Plan::read(&request.plan)?;
     part(request, plan.cells())?;
-    let (stock, cells) = stocked(request, plan, watch)?;
+    let (inputs, cells) = sweep_inputs(request, plan, watch)?;
     let part = part(request, cells.len())?;
-    Ok((stock, cells, part))
+    Ok((inputs, cells, part))
 }
 
-/// The cells at `places`.
-fn chosen(cells: &[Cell], places: &[usize]) -> Vec<Cell> {
-    places.iter().map(|&at| cells[at].clone()).collect()
+/// The cells at `indices`.
+fn cells_at(cells: &[Cell], indices: &[usize]) -> Vec<Cell> {
+    indices.iter().map(|&at| cells[at].clone()).collect()
 }
 
 /// The cells of a plan that have a record in the folder of the sweep, in order, and how many
@@ -168,24 +149,25 @@ fn chosen(cells: &[Cell], places: &[usize]) -> Vec<Cell> {
 pub(super) fn so_far(
     request: &SweepRequest,
     watch: &dyn SweepWatch,
-) -> Result<(SweepEnd, Vec<CellRecord>), SweepError> {
+) -> Result<(SweepProgress, Vec<CellRecord>), SweepError> {
     let files = SweepFiles::new(&request.out);
     if !request.mixed_versions {
         versions::refuse_others(&files)?;
     }
-    let (_, cells, part) = asked(request, watch)?;
-    let cells = chosen(&cells, &part);
+    let (_, cells, part) = selected_cells(request, watch)?;
+    let cells = cells_at(&cells, &part);
     let states = folder::states(&files, &cells, watch);
     let count = |wanted| states.iter().filter(|&&state| state == wanted).count();
-    let end = SweepEnd { done: count(Some(true)), failed: count(Some(false)), left: count(None) };
+    let end =
+        SweepProgress { done: count(Some(true)), failed: count(Some(false)), left: count(None) };
     let done = cells.into_iter().zip(&states).filter(|(_, state)| **state == Some(true));
     Ok((end, done.map(|(cell, _)| cell.record).collect()))
 }
 
-/// Refuses a folder whose cells another build has made.
+/// Refuses a folder with cells of another build.
 ///
 /// # Errors
-/// [`SweepError::Mixed`], and where the list of the folder is damaged.
+/// [`SweepError::Mixed`], or a damaged list.
 pub(super) fn refuse_other_builds(folder: &Path) -> Result<(), SweepError> {
     versions::refuse_others(&SweepFiles::new(folder))
 }
@@ -193,19 +175,18 @@ pub(super) fn refuse_other_builds(folder: &Path) -> Result<(), SweepError> {
 /// Runs the cells of a plan that have not ended, and writes the tables of all.
 ///
 /// # Errors
-/// [`SweepError`]: what keeps the sweep from being run. A cell that fails is kept as
-/// such, and counted.
-pub fn sweep(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<SweepEnd, SweepError> {
-    let Opened { folder, stock, cells: all, part, .. } = open(request, watch)?;
+/// [`SweepError`] when the sweep cannot run. A cell that fails is recorded and counted.
+pub fn sweep(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<SweepProgress, SweepError> {
+    let OpenSweep { folder, inputs, cells: all, part, .. } = open(request, watch)?;
     folder.list(&all)?;
-    let cells = chosen(&all, &part);
+    let cells = cells_at(&all, &part);
     if request.retry_failed {
-        folder.forgive(&cells)?;
+        folder.clear_failures(&cells)?;
     }
     let states = folder.states(&cells, watch);
-    let room = Room::new(request.memory_bytes);
-    let end = Course::new((&stock, &folder), (&cells, &states), watch, room).run()?;
-    // Of many jobs, the one after them writes the tables.
+    let budget = MemoryBudget::new(request.memory_bytes);
+    let end = LocalRun::new((&inputs, &folder), (&cells, &states), watch, budget).run()?;
+    // Of many jobs, the last one writes the tables.
     if request.plan_hash.is_none() {
         folder.tables(watch)?;
     }
@@ -215,15 +196,14 @@ pub fn sweep(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<SweepEnd,
 /// Writes the tables of the sweep in the folder `out`, and counts its cells.
 ///
 /// # Errors
-/// [`SweepError`]: a folder that holds no sweep, a damaged list, or tables that cannot be
-/// written.
-pub fn sweep_tables(out: &Path, watch: &dyn SweepWatch) -> Result<SweepEnd, SweepError> {
+/// [`SweepError`]: a folder without a sweep, a damaged list, or tables that cannot be written.
+pub fn sweep_tables(out: &Path, watch: &dyn SweepWatch) -> Result<SweepProgress, SweepError> {
     let files = SweepFiles::new(out);
     if !files.begun() {
         return Err(SweepError::NoSweep { folder: out.to_path_buf() });
     }
-    tables::write(&files, |sentence| watch.say(sentence))?;
-    let mut end = SweepEnd::default();
+    folder::write_tables(&files, |sentence| watch.say(sentence))?;
+    let mut end = SweepProgress::default();
     for cell in files.cells()? {
         let count = match files.outcome(&cell.key) {
             Ok(Some(Ok(_))) => &mut end.done,
@@ -236,20 +216,20 @@ pub fn sweep_tables(out: &Path, watch: &dyn SweepWatch) -> Result<SweepEnd, Swee
     Ok(end)
 }
 
-/// A sweep whose plan is understood and whose folder can be written.
-struct Opened {
+/// A sweep with a valid plan and a writable folder.
+struct OpenSweep {
     folder: SweepFolder,
-    stock: Stock,
+    inputs: SweepInputs,
     /// All cells of the plan.
     cells: Vec<Cell>,
-    /// The places of those that were asked for.
+    /// The indices of the selected ones.
     part: Vec<usize>,
-    /// Hash of the cells of the plan.
+    /// The hash of the plan's cells.
     hash: String,
 }
 
-/// Opens a sweep; refuses what was not asked for.
-fn open(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<Opened, SweepError> {
+/// Opens a sweep, and refuses a folder that the request does not allow.
+fn open(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<OpenSweep, SweepError> {
     let plan = Plan::read(&request.plan)?;
     part(request, plan.cells())?;
     let files = SweepFiles::new(&request.out);
@@ -263,26 +243,26 @@ fn open(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<Opened, SweepE
     }
     check_writable(&request.out).map_err(SweepError::folder(&request.out))?;
     let folder = SweepFolder::open(&request.out)?;
-    let stocked = stocked(request, plan, watch).and_then(|(stock, cells)| {
+    let sweep_inputs = sweep_inputs(request, plan, watch).and_then(|(inputs, cells)| {
         let hash = plan_hash(&cells);
-        expected(request, &hash)?;
-        Ok((part(request, cells.len())?, stock, cells, hash))
+        check_hash(request, &hash)?;
+        Ok((part(request, cells.len())?, inputs, cells, hash))
     });
-    match stocked {
-        Ok((part, stock, cells, hash)) => {
-            tell_others(request, &cells, watch)?;
-            Ok(Opened { folder, stock, cells, part, hash })
+    match sweep_inputs {
+        Ok((part, inputs, cells, hash)) => {
+            note_other_cells(request, &cells, watch)?;
+            Ok(OpenSweep { folder, inputs, cells, part, hash })
         }
         Err(error) => {
-            folder.leave();
+            folder.remove_if_empty();
             Err(error)
         }
     }
 }
 
-/// Says that the folder holds cells that are not of the plan. Jobs leave it to who submitted
-/// them.
-fn tell_others(
+/// Warns of cells in the folder that are not in the plan; not in jobs, since the submitting
+/// process has warned.
+fn note_other_cells(
     request: &SweepRequest,
     cells: &[Cell],
     watch: &dyn SweepWatch,
@@ -295,45 +275,45 @@ fn tell_others(
     if others > 0 {
         watch.say(&format!(
             "{} holds {others} cells that are not of this plan: they stay, also in the tables; \
-             column store_hashes tells applications of one name apart, and plot and compare take \
-             a table with the rows that you choose",
+             column store_hashes distinguishes applications of one name, and plot and compare \
+             take a table with the rows that you choose",
             request.out.display()
         ));
     }
     Ok(())
 }
 
-/// Hash of the cells of a plan, in order: who names a cell by its number means one of these.
+/// The hash of the cells of a plan, in order; it makes their numbers valid.
 fn plan_hash(cells: &[Cell]) -> String {
     let keys: Vec<String> = cells.iter().map(|cell| cell.record.key.clone()).collect();
     format!("{:032x}", key(&keys))
 }
 
-/// Refuses a plan that has other cells than somebody expects.
-fn expected(request: &SweepRequest, found: &str) -> Result<(), SweepError> {
+/// Refuses a plan whose cells do not have the required hash.
+fn check_hash(request: &SweepRequest, found: &str) -> Result<(), SweepError> {
     match &request.plan_hash {
         Some(expected) if expected != found => {
-            Err(SweepError::OtherCells { plan: request.plan.clone() })
+            Err(SweepError::PlanChanged { plan: request.plan.clone() })
         }
         _ => Ok(()),
     }
 }
 
-fn stocked(
+fn sweep_inputs(
     request: &SweepRequest,
     plan: Plan,
     watch: &dyn SweepWatch,
-) -> Result<(Stock, Vec<Cell>), SweepError> {
+) -> Result<(SweepInputs, Vec<Cell>), SweepError> {
     let (models, cache) = (request.models.as_deref(), &request.cache);
-    let stock = Stock::new(plan, models, cache, watch)?;
-    let mut cells = stock.cells()?;
+    let inputs = SweepInputs::new(plan, models, cache, watch)?;
+    let mut cells = inputs.cells()?;
     if request.mixed_versions {
-        versions::adopt(&stock, &mut cells, &SweepFiles::new(&request.out))?;
+        versions::adopt(&inputs, &mut cells, &SweepFiles::new(&request.out))?;
     }
-    Ok((stock, cells))
+    Ok((inputs, cells))
 }
 
-/// The places of the cells that were asked for, out of `count`, in order.
+/// The indices of the selected cells, out of `count`, in order.
 fn part(request: &SweepRequest, count: usize) -> Result<Vec<usize>, SweepError> {
     let Some(ranges) = &request.part else { return Ok((0..count).collect()) };
     let mut places = BTreeSet::new();

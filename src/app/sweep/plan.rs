@@ -1,59 +1,55 @@
-//! A sweep as the user writes it down.
+//! The plan file of a sweep.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use gpumodel_core::units::{Cycle, did_you_mean, shown, to_u64};
+use gpumodel_core::units::{Cycle, did_you_mean, quoted, shown, to_u64};
 use gpumodel_sim::config::{KeyLines, read_plain};
 
-use super::super::app::AppName;
-use super::super::replay;
-use super::super::schemes::chosen;
-use super::super::until::{Until, Who};
-use super::super::wrong::Wrong;
-use super::error::SweepError;
 use super::mixes::Mixes;
-use super::words::{Named, combinations};
+use crate::error::InvalidValue;
+use crate::scheme::parse_scheme;
+use crate::{AppName, EndWhen, Ending, SweepError, scheme};
 
-/// Cells of one plan at most: a table of them is still a table.
-const MOST_CELLS: usize = 200_000;
+/// The most cells of a plan.
+const MAX_CELLS: usize = 200_000;
 
 /// A plan, checked.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// Its file.
+    /// The file.
     pub(super) path: PathBuf,
     /// The applications, by name.
     pub(super) apps: Vec<AppName>,
-    /// By mix: places among the applications.
+    /// By mix: indices of applications.
     pub(super) mixes: Vec<Vec<usize>>,
-    /// Machines with what is set of them.
-    pub(super) machines: Vec<Named>,
+    /// Machines with their settings.
+    pub(super) machines: Vec<NamedSettings>,
     /// Schemes as `analyze` takes them.
     pub(super) schemes: Vec<String>,
     pub(super) seeds: Vec<u64>,
-    pub(super) until: Until,
+    pub(super) until: Ending,
     pub(super) window: Option<Cycle>,
-    /// By application that comes later: when.
+    /// Arrival cycles by application.
     arrivals: BTreeMap<String, Cycle>,
-    /// How long after the application before it each one of a mix comes.
+    /// Cycles between the arrivals of the applications of a mix.
     spacing: Cycle,
-    /// By machine and by scheme: the place of the word in the file that it is of.
+    /// By machine and by scheme: the index of its item in the file's list.
     words: [Vec<usize>; 2],
-    /// Where what is written stands.
+    /// The lines of keys.
     lines: KeyLines,
 }
 
-/// Where machines and schemes stand in a plan.
+/// Keys of a plan.
 const MACHINES: &str = "machines";
 const SCHEMES: &str = "schemes";
 
-/// Applications of one plan at most.
-const MOST_APPS: usize = 10_000;
+/// The most applications of a plan.
+const MAX_APPS: usize = 10_000;
 
-/// The file as it is read.
+/// The file as it is written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Raw {
@@ -83,20 +79,20 @@ impl Plan {
     /// With file and line, or key, what was expected and what was found.
     pub(super) fn read(path: &Path) -> Result<Self, SweepError> {
         let (raw, lines) = read_plain(path)?;
-        Self::new(path, raw, lines.clone()).map_err(|wrong| SweepError::Plan {
+        Self::new(path, raw, lines.clone()).map_err(|invalid| SweepError::Plan {
             path: path.to_path_buf(),
-            line: lines.line(&wrong.keys),
-            message: wrong.message,
+            line: lines.line(&invalid.keys),
+            message: invalid.message,
         })
     }
 
-    fn new(path: &Path, raw: Raw, lines: KeyLines) -> Result<Self, Wrong> {
+    fn new(path: &Path, raw: Raw, lines: KeyLines) -> Result<Self, InvalidValue> {
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
         let apps = apps(folder, &raw.apps)?;
         let names: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();
         let until = raw.until.as_deref().unwrap_or_default();
-        let until = if raw.until.is_some() { until.parse() } else { Ok(Until::default()) };
-        let until = until.map_err(|message| Wrong::of("until", format!("until: {message}")));
+        let until = if raw.until.is_some() { until.parse() } else { Ok(Ending::default()) };
+        let until = until.map_err(|message| InvalidValue::of("until", format!("until: {message}")));
         let mixes = raw.mixes.of(&names)?;
         let (machines, of_machines) = machines(folder, &raw.machines)?;
         let (schemes, of_schemes) = schemes(&raw.schemes)?;
@@ -118,19 +114,19 @@ impl Plan {
     }
 
     /// The line of the machine at `place` among the machines.
-    pub(super) fn line_of_machine(&self, place: usize) -> Option<u32> {
-        self.lines.line(&Wrong::of(MACHINES, "").item(self.words[0][place]).keys)
+    pub(super) fn line_of_machine(&self, index: usize) -> Option<u32> {
+        self.lines.line(&InvalidValue::of(MACHINES, "").item(self.words[0][index]).keys)
     }
 
     /// The line of the scheme `typed`.
     pub(super) fn line_of_scheme(&self, typed: &str) -> Option<u32> {
-        let place = self.schemes.iter().position(|scheme| scheme == typed)?;
-        self.lines.line(&Wrong::of(SCHEMES, "").item(self.words[1][place]).keys)
+        let index = self.schemes.iter().position(|scheme| scheme == typed)?;
+        self.lines.line(&InvalidValue::of(SCHEMES, "").item(self.words[1][index]).keys)
     }
 
     /// The line of the application called `name`.
     pub(super) fn line_of_app(&self, name: &str) -> Option<u32> {
-        self.lines.line(&Wrong::of("apps", "").within(name).keys)
+        self.lines.line(&InvalidValue::of("apps", "").within(name).keys)
     }
 
     /// How many cells there are.
@@ -140,32 +136,32 @@ impl Plan {
             .fold(1, usize::saturating_mul)
     }
 
-    /// Who of a mix comes later than at cycle 0, and when.
+    /// The arrival cycles of a mix, without applications that start at cycle 0.
     pub(super) fn arrivals(&self, mix: &[usize]) -> Vec<(String, Cycle)> {
-        let turn = |place: usize| self.spacing.saturating_mul(to_u64(place));
-        let of = |(place, &app): (usize, &usize)| {
+        let turn = |index: usize| self.spacing.saturating_mul(to_u64(index));
+        let of = |(index, &app): (usize, &usize)| {
             let name = &self.apps[app].name;
-            (name.clone(), self.arrivals.get(name).copied().unwrap_or_else(|| turn(place)))
+            (name.clone(), self.arrivals.get(name).copied().unwrap_or_else(|| turn(index)))
         };
         let named =
             |(name, cycle): &(String, Cycle)| *cycle > 0 || self.arrivals.contains_key(name);
         mix.iter().enumerate().map(of).filter(named).collect()
     }
 
-    fn check(&self) -> Result<(), Wrong> {
+    fn check(&self) -> Result<(), InvalidValue> {
         for (key, count) in [("seeds", self.seeds.len()), (SCHEMES, self.schemes.len())] {
             if count == 0 {
-                return Err(Wrong::of(key, format!("{key}: expected one at least")));
+                return Err(InvalidValue::of(key, format!("{key}: expected one at least")));
             }
         }
         let twice = |at: &usize| self.seeds[..*at].contains(&self.seeds[*at]);
         if let Some(at) = (0..self.seeds.len()).find(twice) {
-            let message = format!("seeds: {} is there twice: leave one out", self.seeds[at]);
-            return Err(Wrong::of("seeds", message).item(at));
+            let message = format!("seeds: {} appears twice: leave one out", self.seeds[at]);
+            return Err(InvalidValue::of("seeds", message).item(at));
         }
-        if self.cells() > MOST_CELLS {
-            let message = format!("expected at most {MOST_CELLS} cells, found {}", self.cells());
-            return Err(Wrong { keys: Vec::new(), message });
+        if self.cells() > MAX_CELLS {
+            let message = format!("expected at most {MAX_CELLS} cells, found {}", self.cells());
+            return Err(InvalidValue { keys: Vec::new(), message });
         }
         self.check_end()?;
         let mut sizes: Vec<&Vec<usize>> = self.mixes.iter().collect();
@@ -174,82 +170,86 @@ impl Plan {
         for (typed, word) in self.schemes.iter().zip(&self.words[1]) {
             for mix in &sizes {
                 let apps: Vec<AppName> = mix.iter().map(|&app| self.apps[app].clone()).collect();
-                chosen(typed, &apps).map_err(|error| {
-                    Wrong::of(SCHEMES, format!("schemes: {}: {error}", shown(typed))).item(*word)
+                parse_scheme(typed, &apps).map_err(|error| {
+                    InvalidValue::of(SCHEMES, format!("schemes: {}: {error}", shown(typed)))
+                        .item(*word)
                 })?;
             }
         }
         Ok(())
     }
 
-    fn check_end(&self) -> Result<(), Wrong> {
-        let targets = self.until.who == Who::Targets;
+    fn check_end(&self) -> Result<(), InvalidValue> {
+        let targets = self.until.when == EndWhen::Targets;
         let message = match self.window {
             Some(0) => String::from("window: expected at least 1, found 0"),
-            Some(_) if !targets && self.until.who != Who::Clock => format!(
+            Some(_) if !targets && self.until.when != EndWhen::Clock => format!(
                 "window: belongs to until = \"targets\" or \"cycles=N\", found until = \"{}\"",
                 self.until
             ),
             None if targets && self.until.cycles.is_none() => {
                 let message = "window: expected with until = \"targets\", as window = 2000000";
-                return Err(Wrong::of("until", message));
+                return Err(InvalidValue::of("until", message));
             }
             _ => return Ok(()),
         };
-        Err(Wrong::of("window", message))
+        Err(InvalidValue::of("window", message))
     }
 }
 
-fn apps(folder: &Path, raw: &BTreeMap<String, String>) -> Result<Vec<AppName>, Wrong> {
+fn apps(folder: &Path, raw: &BTreeMap<String, String>) -> Result<Vec<AppName>, InvalidValue> {
     if raw.is_empty() {
         let message = "expected applications in [apps], as saxpy = \"synth:saxpy\"";
-        return Err(Wrong::of("apps", message));
+        return Err(InvalidValue::of("apps", message));
     }
-    if raw.len() > MOST_APPS {
-        let message = format!("apps: expected at most {MOST_APPS}, found {}", raw.len());
-        return Err(Wrong::of("apps", message));
+    if raw.len() > MAX_APPS {
+        let message = format!("apps: expected at most {MAX_APPS}, found {}", raw.len());
+        return Err(InvalidValue::of("apps", message));
     }
     Ok(raw.iter().map(|(name, source)| AppName::within(folder, name, source)).collect())
 }
 
-/// Refuses a list that multiplies out too far before it is multiplied out further.
-fn bounded(key: &str, count: usize) -> Result<(), Wrong> {
-    let told = || format!("{key}: expected at most {MOST_CELLS} after lists are multiplied out");
-    if count > MOST_CELLS { Err(Wrong::of(key, told())) } else { Ok(()) }
+/// Refuses a list that expands too far, before it expands further.
+fn bounded(key: &str, count: usize) -> Result<(), InvalidValue> {
+    let message = || format!("{key}: expected at most {MAX_CELLS} after lists are multiplied out");
+    if count > MAX_CELLS { Err(InvalidValue::of(key, message())) } else { Ok(()) }
 }
 
-/// The machines, and by machine the place of its word.
-fn machines(folder: &Path, typed: &[String]) -> Result<(Vec<Named>, Vec<usize>), Wrong> {
+/// The machines, and by machine the index of its item.
+fn machines(
+    folder: &Path,
+    typed: &[String],
+) -> Result<(Vec<NamedSettings>, Vec<usize>), InvalidValue> {
     if typed.is_empty() {
-        return Err(Wrong::of(MACHINES, "expected machines, as machines = [\"v100\"]"));
+        return Err(InvalidValue::of(MACHINES, "expected machines, as machines = [\"v100\"]"));
     }
     let (mut machines, mut words) = (Vec::new(), Vec::new());
-    for (place, word) in typed.iter().enumerate() {
-        let wrong = |m| Wrong::of(MACHINES, format!("machines: {m}")).item(place);
-        for mut machine in combinations(word).map_err(wrong)? {
+    for (index, word) in typed.iter().enumerate() {
+        let invalid = |m| InvalidValue::of(MACHINES, format!("machines: {m}")).item(index);
+        for mut machine in combinations(word).map_err(invalid)? {
             if machine.name.contains('/') || machine.name.ends_with(".toml") {
                 machine.name = folder.join(&machine.name).display().to_string();
             }
             machines.push(machine);
-            words.push(place);
+            words.push(index);
         }
         bounded(MACHINES, machines.len())?;
     }
     Ok((machines, words))
 }
 
-/// The schemes, and by scheme the place of its word.
-fn schemes(typed: &[String]) -> Result<(Vec<String>, Vec<usize>), Wrong> {
+/// The schemes, and by scheme the index of its item.
+fn schemes(typed: &[String]) -> Result<(Vec<String>, Vec<usize>), InvalidValue> {
     let (mut schemes, mut words) = (Vec::new(), Vec::new());
-    for (place, word) in typed.iter().enumerate() {
-        let wrong = |m| Wrong::of(SCHEMES, format!("schemes: {m}")).item(place);
-        if word.split(':').next().is_some_and(|name| name.trim() == replay::NAME) {
-            return Err(wrong(String::from("replay is for the one run that it repeats")));
+    for (index, word) in typed.iter().enumerate() {
+        let invalid = |m| InvalidValue::of(SCHEMES, format!("schemes: {m}")).item(index);
+        if word.split(':').next().is_some_and(|name| name.trim() == scheme::REPLAY) {
+            return Err(invalid(String::from("replay is only for the run that it repeats")));
         }
-        for scheme in combinations(word).map_err(wrong)? {
+        for scheme in combinations(word).map_err(invalid)? {
             let settings = scheme.settings.iter().map(|(key, value)| format!(":{key}={value}"));
             schemes.push(scheme.name.clone() + &settings.collect::<String>());
-            words.push(place);
+            words.push(index);
         }
         bounded(SCHEMES, schemes.len())?;
     }
@@ -259,23 +259,113 @@ fn schemes(typed: &[String]) -> Result<(Vec<String>, Vec<usize>), Wrong> {
 fn arrivals(
     arrive: BTreeMap<String, Cycle>,
     names: &[&str],
-) -> Result<BTreeMap<String, Cycle>, Wrong> {
+) -> Result<BTreeMap<String, Cycle>, InvalidValue> {
     if let Some(name) = arrive.keys().find(|name| !names.contains(&name.as_str())) {
         let hint = did_you_mean(name, names.iter().copied());
         return Err(
-            Wrong::of("arrive", format!("arrive: no application {name}{hint}")).within(name)
+            InvalidValue::of("arrive", format!("arrive: no application {name}{hint}")).within(name)
         );
     }
     Ok(arrive)
+}
+
+/// The names in a plan.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PlanNames {
+    /// Every application.
+    pub(crate) apps: Vec<String>,
+    /// Every mix: its applications.
+    pub(crate) mixes: Vec<Vec<String>>,
+    /// Every scheme with its parameters.
+    pub(crate) schemes: Vec<String>,
+}
+
+/// The names in the plan at `path`; reads none of the files that it names.
+///
+/// # Errors
+/// As reading the plan.
+pub(crate) fn plan_names(path: &Path) -> Result<PlanNames, SweepError> {
+    let plan = Plan::read(path)?;
+    let name = |&app: &usize| plan.apps[app].name.clone();
+    Ok(PlanNames {
+        apps: plan.apps.iter().map(|app| app.name.clone()).collect(),
+        mixes: plan.mixes.iter().map(|mix| mix.iter().map(name).collect()).collect(),
+        schemes: plan.schemes,
+    })
+}
+
+/// A name with settings of one value each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NamedSettings {
+    pub(super) name: String,
+    pub(super) settings: Vec<(String, String)>,
+}
+
+/// Every combination of the values in `name:key=1,2:other=a,b`; the last list varies fastest.
+///
+/// # Errors
+/// When a part has no `=`, a list has an empty item, or a key is repeated.
+pub(super) fn combinations(typed: &str) -> Result<Vec<NamedSettings>, String> {
+    let mut parts = typed.split(':');
+    let name = parts.next().unwrap_or_default().trim().to_owned();
+    if name.is_empty() {
+        return Err(format!("expected a name, found {}", quoted(typed.as_bytes())));
+    }
+    let mut all = vec![NamedSettings { name, settings: Vec::new() }];
+    for part in parts {
+        let found = || quoted(part.as_bytes());
+        let (key, values) = part
+            .split_once('=')
+            .ok_or_else(|| format!("expected key=value after the colon, found {}", found()))?;
+        let (key, values) = (key.trim(), list(values));
+        if all[0].settings.iter().any(|(known, _)| known == key) {
+            return Err(format!("{} appears twice in {}", shown(key), quoted(typed.as_bytes())));
+        }
+        if key.is_empty() || values.iter().any(|value| value.is_empty()) {
+            return Err(format!("expected key=value or key=value,value, found {}", found()));
+        }
+        if all.len().saturating_mul(values.len()) > MAX_COMBINATIONS {
+            return Err(format!("expected at most {MAX_COMBINATIONS} combinations in one item"));
+        }
+        let with = |one: &NamedSettings, value: &str| {
+            let mut one = one.clone();
+            one.settings.push((key.to_owned(), value.to_owned()));
+            one
+        };
+        all = all.iter().flat_map(|one| values.iter().map(move |v| with(one, v))).collect();
+    }
+    Ok(all)
+}
+
+/// The most combinations of one item.
+const MAX_COMBINATIONS: usize = 10_000;
+
+/// The values between commas outside brackets and quotes.
+fn list(values: &str) -> Vec<&str> {
+    let (mut found, mut from, mut depth, mut quoted) = (Vec::new(), 0, 0_i32, false);
+    for (at, letter) in values.char_indices() {
+        match letter {
+            '"' => quoted = !quoted,
+            '[' | '{' if !quoted => depth += 1,
+            ']' | '}' if !quoted => depth -= 1,
+            ',' if depth == 0 && !quoted => {
+                found.push(values[from..at].trim());
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found.push(values[from..].trim());
+    found
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use super::Plan;
-
     use gpumodel_trace::workload::Workload;
+
+    use super::{Plan, combinations};
 
     const GOOD: &str = "machines = ['v100', 'own.toml:l1.latency_cycles=20,40']\n\
         schemes = ['left-over', 'warped-slicer:window=5000,10000:delay=0,7']\n\
@@ -322,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_multiplies_out_beyond_bounds_is_refused_at_once() {
+    fn plans_beyond_bounds_are_refused() {
         let list = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
         let wide = format!("'spatial:a={0}:b={0}:c={0}'", list(1000));
         let long = format!("'w:a={0}:b={0}', ", list(100)).repeat(2000);
@@ -339,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plan_is_refused_with_its_place() {
+    fn invalid_plans_are_refused_with_their_line() {
         for (old, new, words) in [
             ("machines", "machnes", "plan.toml:1: unknown key `machnes`; did you mean `machines`"),
             ("all_pairs", "all_pair", "plan.toml:11: unknown key `mixes.all_pair`"),
@@ -362,7 +452,7 @@ mod tests {
                 "`spacing`: expected a whole number from 0 on, found",
             ),
             ("seeds = [1, 2]", "seeds = []", "plan.toml:3: seeds: expected one"),
-            ("seeds = [1, 2]", "seeds = [1, 2, 1]", "plan.toml:3: seeds: 1 is there twice"),
+            ("seeds = [1, 2]", "seeds = [1, 2, 1]", "plan.toml:3: seeds: 1 appears twice"),
             ("a = 'synth:saxpy'\nb = 'x/b.gpt'\n", "", "expected applications"),
             (
                 "all_pairs = true",
@@ -378,6 +468,44 @@ mod tests {
             assert_ne!(text, GOOD, "{old}");
             let said = read(&text).unwrap_err();
             assert!(said.contains(words) && said.contains("plan.toml"), "{new}: {said}");
+        }
+    }
+
+    fn message(typed: &str) -> Vec<String> {
+        let word = |(key, value): &(String, String)| format!("{key}={value}");
+        let all = combinations(typed).unwrap().into_iter();
+        all.map(|one| {
+            let words: Vec<String> = one.settings.iter().map(word).collect();
+            format!("{}|{}", one.name, words.join("|"))
+        })
+        .collect()
+    }
+
+    #[test]
+    fn lists_multiply_out() {
+        assert_eq!(message("even"), ["even|"]);
+        assert_eq!(message("w:a=1, 2:b=x,y"), ["w|a=1|b=x", "w|a=1|b=y", "w|a=2|b=x", "w|a=2|b=y"]);
+        assert_eq!(message("m:k=[1,2],[3]"), ["m|k=[1,2]", "m|k=[3]"]);
+    }
+
+    #[test]
+    fn invalid_settings_are_refused() {
+        for invalid in ["", ":a=1", "w:a", "w:a=", "w:a=1,,2", "w:=1", "w:a=1:a=2"] {
+            assert!(combinations(invalid).is_err(), "{invalid}");
+        }
+        let many = format!(
+            "w:a={0}:b={0}:c={0}",
+            (0..30).map(|n| n.to_string()).collect::<Vec<_>>().join(",")
+        );
+        assert!(combinations(&many).unwrap_err().contains("at most"));
+    }
+
+    #[test]
+    fn long_words_are_cut_in_errors() {
+        let long = "\u{7f}é".repeat(5000);
+        for invalid in [format!("w:{long}=1:{long}=2"), format!("w:{long}"), format!(":{long}")] {
+            let error = combinations(&invalid).unwrap_err();
+            assert!(error.len() < 500, "{} bytes: {error}", error.len());
         }
     }
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use gpumodel_report::results::{CellRecord, SweepFiles, SweepRecord};
 
-use super::super::recall::BUILD;
-use super::error::SweepError;
-use super::stock::{Cell, Stock};
+use super::{Cell, SweepInputs};
+use crate::SweepError;
+use crate::cache::results::BUILD;
 
-/// Refuses a folder whose cells another build has made.
+/// Refuses a folder with cells of another build.
 pub(super) fn refuse_others(files: &SweepFiles) -> Result<(), SweepError> {
     let listed = if files.begun() { SweepRecord::read(&files.list())?.cells } else { Vec::new() };
     match listed.iter().find(|cell| cell.build != BUILD) {
@@ -19,10 +19,10 @@ pub(super) fn refuse_others(files: &SweepFiles) -> Result<(), SweepError> {
     }
 }
 
-/// Takes the cells that another build has run for those of the plan. What has been run by
-/// this build goes before.
+/// Replaces cells of the plan by those that another build has run, unless this build has run
+/// them.
 pub(super) fn adopt(
-    stock: &Stock,
+    inputs: &SweepInputs,
     cells: &mut [Cell],
     files: &SweepFiles,
 ) -> Result<(), SweepError> {
@@ -34,7 +34,7 @@ pub(super) fn adopt(
         .collect();
     let there = |key: &str| files.record(key).is_file();
     for cell in cells.iter_mut().filter(|cell| !there(&cell.record.key)) {
-        let named = others.values().map(|other| stock.by_build_of(cell, other));
+        let named = others.values().map(|other| inputs.by_build_of(cell, other));
         if let Some(record) = named.into_iter().find(|record| there(&record.key)) {
             cell.record = record;
         }
@@ -42,14 +42,14 @@ pub(super) fn adopt(
     Ok(())
 }
 
-/// By other build: how many of `cells` [`adopt`] would take from it.
+/// The number of `cells` that [`adopt`] would take from each other build.
 pub(super) fn others(
-    stock: &Stock,
+    inputs: &SweepInputs,
     cells: &[Cell],
     files: &SweepFiles,
 ) -> Result<BTreeMap<String, u64>, SweepError> {
     let mut taken = cells.to_vec();
-    adopt(stock, &mut taken, files)?;
+    adopt(inputs, &mut taken, files)?;
     let mut counts = BTreeMap::new();
     for (one, _) in taken.into_iter().zip(cells).filter(|(one, own)| one != *own) {
         *counts.entry(one.record.build).or_insert(0) += 1;
@@ -61,9 +61,11 @@ pub(super) fn others(
 mod tests {
     use std::fs;
 
-    use super::super::super::watch::Unwatched;
-    use super::super::plan::Plan;
-    use super::{BUILD, CellRecord, Stock, SweepFiles, SweepRecord, adopt, others, refuse_others};
+    use super::{
+        BUILD, CellRecord, SweepFiles, SweepInputs, SweepRecord, adopt, others, refuse_others,
+    };
+    use crate::Unwatched;
+    use crate::sweep::plan::Plan;
 
     const PLAN: &str = "machines = ['warped-slicer']\nschemes = ['even', 'left-over']\n\
         [apps]\na = 'synth:saxpy'\n[mixes]\nlists = [['a']]\n";
@@ -74,31 +76,31 @@ mod tests {
         let (root, path) = (folder.path(), folder.path().join("plan.toml"));
         fs::write(&path, PLAN).unwrap();
         let plan = Plan::read(&path).unwrap();
-        let stock = Stock::new(plan, None, root, &Unwatched).unwrap();
-        let mut cells = stock.cells().unwrap();
+        let inputs = SweepInputs::new(plan, None, root, &Unwatched).unwrap();
+        let mut cells = inputs.cells().unwrap();
         let own: Vec<CellRecord> = cells.iter().map(|cell| cell.record.clone()).collect();
         let foreign = CellRecord { build: "0.0.9+1".to_owned(), ..own[0].clone() };
-        let other = stock.by_build_of(&cells[0], &foreign);
-        assert_eq!(stock.by_build_of(&cells[0], &own[0]), own[0]);
+        let other = inputs.by_build_of(&cells[0], &foreign);
+        assert_eq!(inputs.by_build_of(&cells[0], &own[0]), own[0]);
         assert_ne!(other.key, own[0].key);
         let files = SweepFiles::new(&root.join("out"));
-        adopt(&stock, &mut cells, &files).unwrap();
+        adopt(&inputs, &mut cells, &files).unwrap();
         fs::create_dir_all(files.records()).unwrap();
         fs::write(files.list(), SweepRecord::new(vec![other.clone()]).to_json()).unwrap();
         // Begun, not run.
-        adopt(&stock, &mut cells, &files).unwrap();
+        adopt(&inputs, &mut cells, &files).unwrap();
         assert!(cells.iter().map(|cell| &cell.record).eq(&own));
-        assert!(others(&stock, &cells, &files).unwrap().is_empty());
+        assert!(others(&inputs, &cells, &files).unwrap().is_empty());
         fs::write(files.record(&other.key), "").unwrap();
         let one = [(String::from("0.0.9+1"), 1)];
-        assert_eq!(others(&stock, &cells, &files).unwrap(), one.into());
-        adopt(&stock, &mut cells, &files).unwrap();
+        assert_eq!(others(&inputs, &cells, &files).unwrap(), one.into());
+        adopt(&inputs, &mut cells, &files).unwrap();
         assert_eq!((&cells[0].record, &cells[1].record), (&other, &own[1]));
-        assert!(others(&stock, &cells, &files).unwrap().is_empty(), "taken already");
+        assert!(others(&inputs, &cells, &files).unwrap().is_empty(), "taken already");
         assert!(refuse_others(&files).unwrap_err().to_string().contains(BUILD));
-        let mut cells = stock.cells().unwrap();
+        let mut cells = inputs.cells().unwrap();
         fs::write(files.record(&own[0].key), "").unwrap();
-        adopt(&stock, &mut cells, &files).unwrap();
+        adopt(&inputs, &mut cells, &files).unwrap();
         assert_eq!(cells[0].record, own[0]);
     }
 }

@@ -1,4 +1,4 @@
-//! `gpumodel sweep`: mixes x machines x schemes x seeds as a plan says.
+//! `gpumodel sweep`: runs the mixes x machines x schemes x seeds of a plan.
 
 mod slurm;
 
@@ -8,41 +8,40 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::{SweepEnd, SweepError, SweepRequest, remaining, sweep, sweep_tables};
 use gpumodel_core::units::{ByteCount, shown};
 use gpumodel_report::results::{FailedCell, SweepFiles};
 use gpumodel_report::table;
 
-use self::slurm::SlurmArguments;
-use super::Outcome;
-use super::bar::with_sweep_bars;
-use super::interrupt::{INTERRUPTED, ask_first};
-use super::memory::memory;
-use super::output::stdout;
-use super::place::cache_folder;
+use crate::cli::Outcome;
+use crate::cli::interrupt::{INTERRUPTED, stop_gracefully};
+use crate::cli::options::{cache_folder, memory, set_threads};
+use crate::cli::output::stdout;
+use crate::cli::progress::with_sweep_bars;
+use crate::{SweepError, SweepProgress, SweepRequest, sweep, sweep_estimate, sweep_tables};
+use slurm::SlurmArguments;
 
 /// Runs a plan: mixes x machines x schemes with their parameters x seeds
 ///
-/// Each of these is a cell; its record is what `analyze` would write. Applications alone,
-/// and what schemes ask for before they start, are found out once and kept in the cache
-/// folder. A cell that fails is kept with its error, and the rest goes on.
+/// Each combination is a cell; its record is the one that `analyze` would write. Solo runs and
+/// the probes of schemes run once and are kept in the cache folder. A cell that fails is kept
+/// with its error, and the other cells still run.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "PLAN (TOML):\n  \
     machines = [\"v100\", \"warped-slicer:l1.latency_cycles=20,40\"]   names or files; lists multiply out\n  \
     schemes = [\"left-over\", \"warped-slicer:window=5000,10000\"]     as --scheme of analyze; so do these\n  \
     until = \"targets\"                                               as of analyze [all]\n  \
     window = 2000000\n  \
-    arrive = { lud = 50000 }                                         wherever lud runs\n  \
-    spacing = 5000                                                   each so long after who is before it in the mix [0]; arrive goes first\n  \
+    arrive = { lud = 50000 }                                         the cycle at which lud arrives\n  \
+    spacing = 5000                                                   cycles between arrivals within a mix [0]; arrive takes precedence\n  \
     seeds = [0]                                                      kept in the record [0]\n\n  \
-    [apps]                                                           paths from the plan's folder on\n  \
+    [apps]                                                           paths relative to the plan's folder\n  \
     bfs = \"traces/bfs\"\n  \
     lud = \"lud.gpt\"\n  \
     copy = \"synth:stream-copy\"                                       or synth:stream-copy:scale=0.1\n\n  \
     [mixes]\n  \
     lists = [[\"bfs\", \"lud\", \"copy\"], [\"copy\", \"bfs\"]]            in this order on the machine\n  \
     all_pairs = true\n  \
-    random = [{ size = 3, count = 1, seed = 7 }]                     all differ\n\n\
+    random = [{ size = 3, count = 1, seed = 7 }]                     distinct mixes\n\n\
     FILES in DIR:\n  \
     cells/KEY.json    a record per cell, for plot and compare; KEY is the hash of everything\n                    \
     that can change its numbers\n  \
@@ -54,17 +53,17 @@ use super::place::cache_folder;
     32 bytes\n  \
     sweep.json        the cells in order\n  \
     slurm             scripts, logs and the list of jobs (jobs.json) of --engine slurm\n\n\
-    A record appears whole or not at all, so a sweep that was ended, also by kill -9, goes on\n\
-    with --resume. Several processes, also of several machines, may work in one DIR: give each\n\
-    its part with --cells. Two that run the same cell write the same bytes.\n\
+    A record is written whole or not at all: --resume continues a sweep that was ended, also by\n\
+    kill -9. Several processes, also on several machines, may work in one DIR: give each its\n\
+    part with --cells. Two that run the same cell write the same bytes.\n\
     Interrupt once to finish what runs, twice to stop at once.\n\n\
     SLURM: --engine slurm submits job arrays of slices of the cells, and a job after them that\n\
-    writes the tables; it does not wait for them. DIR, PLAN, what the plan names and the cache\n\
-    folder (GPUMODEL_CACHE) must be where all nodes see them. When the jobs have ended, the same\n\
+    writes the tables; it does not wait for them. All nodes must see DIR, PLAN, the files that\n\
+    the plan names and the cache folder (GPUMODEL_CACHE). When the jobs have ended, the same\n\
     command with --resume says which cells have no record and why, and submits exactly those.\n\
     Partition, account and the like come from sbatch's own variables, as SBATCH_PARTITION or\n\
-    SBATCH_ACCOUNT; what these say of memory and time goes before the estimate.\n\n\
-    EXIT CODES: 0 all cells have a record, or jobs were submitted; 1 some failed; 2 a wrong\n\
+    SBATCH_ACCOUNT; their memory and time take precedence over the estimate.\n\n\
+    EXIT CODES: 0 all cells have a record, or jobs were submitted; 1 some failed; 2 an invalid\n\
     plan, DIR cannot be written, or Slurm refuses; 130 interrupted.\n\n\
     EXAMPLES:\n  \
     gpumodel sweep plan.toml --out evaluation --dry-run\n  \
@@ -82,41 +81,42 @@ pub(crate) struct Arguments {
     /// The folder of the sweep
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Goes on in a folder that holds cells: those that have ended are left as they are
+    /// Continues in a folder that holds cells: those that have ended do not run again
     #[arg(long)]
     resume: bool,
-    /// Goes on, and runs the cells again that failed
+    /// Continues, and runs the failed cells again
     #[arg(long)]
     retry_failed: bool,
-    /// Goes on in a folder with cells of another version of the program, which are not run
-    /// again; the tables say which is of which
+    /// Continues in a folder with cells of another version of the program, which do not run
+    /// again; the tables name the version of each
     #[arg(long)]
     mixed_versions: bool,
-    /// Names the cells and says which of them have ended in DIR; estimates time and memory of
-    /// the others, by the cells that have run so far, and the nodes that can be of use; runs
-    /// none. Prepares traces that have not been yet, as the run would: that is kept
+    /// Lists the cells and which of them have ended in DIR; estimates time and memory of the
+    /// others from the cells that have run so far, and the number of useful nodes; runs none.
+    /// Converts traces that are not in the cache folder, as the run would
     #[arg(long)]
     dry_run: bool,
-    /// Cells at once at most [default: all cores; with --engine slurm, in a job: 1]
+    /// Most cells that run at once [default: all cores; with --engine slurm, in a job: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Memory that cells may take together by their estimates, as 512M or 8G, and at most 80 %
-    /// of what is free; one cell runs in any case [default: what is free alone]
+    /// Memory for all cells that run at once, by their estimates, as 512M or 8G, and at most
+    /// 80 % of the free memory; one cell always runs [default: 80 % of the free memory]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<ByteCount>,
-    /// Refuses a plan that has other cells than when a job was submitted
+    /// Refuses a plan whose cells have changed since a job was submitted
     #[arg(long, value_name = "HASH", hide = true)]
     plan_hash: Option<String>,
-    /// The cache folder, for jobs that are not given the variable
+    /// The cache folder, for jobs that do not get the variable
     #[arg(long, value_name = "DIR", hide = true)]
     cache: Option<PathBuf>,
-    /// Writes the tables of DIR and runs nothing: the job after others
+    /// Writes the tables of DIR and runs nothing: the last job of a sweep
     #[arg(long, hide = true)]
     tables_only: bool,
-    /// Only these cells, by their numbers in --dry-run, which are those in the whole plan
+    /// Only these cells, by their numbers in the plan, as --dry-run lists them
     #[arg(long, value_name = "FIRST-LAST,...", value_parser = cells)]
     cells: Option<Cells>,
-    /// A folder of model files that go before the built-in ones
+    /// A folder of model files that take precedence over the built-in ones, laid out as
+    /// `models/`
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
     /// Where cells run
@@ -131,7 +131,7 @@ pub(crate) struct Arguments {
 enum Engine {
     /// This machine
     Local,
-    /// Jobs of Slurm, which are submitted
+    /// Slurm jobs
     Slurm,
 }
 
@@ -148,10 +148,10 @@ impl fmt::Display for Cells {
 
 fn cells(typed: &str) -> Result<Cells, String> {
     let range = |word: &str| {
-        let wrong = || format!("expected FIRST-LAST, as 1-100 or 1-20,25, found {}", shown(word));
+        let invalid = || format!("expected FIRST-LAST, as 1-100 or 1-20,25, found {}", shown(word));
         let (first, last) = word.split_once('-').unwrap_or((word, word));
-        let range = (first.parse().map_err(|_| wrong())?, last.parse().map_err(|_| wrong())?);
-        if range.0 >= 1 && range.0 <= range.1 { Ok(range) } else { Err(wrong()) }
+        let range = (first.parse().map_err(|_| invalid())?, last.parse().map_err(|_| invalid())?);
+        if range.0 >= 1 && range.0 <= range.1 { Ok(range) } else { Err(invalid()) }
     };
     typed.split(',').map(range).collect::<Result<_, _>>().map(Cells)
 }
@@ -160,9 +160,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.engine == Engine::Local {
         arguments.slurm.refuse()?;
     }
-    if let Some(threads) = arguments.threads {
-        rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
-    }
+    set_threads(arguments.threads)?;
     let request = SweepRequest {
         plan: arguments.plan.clone(),
         out: arguments.out.clone(),
@@ -176,47 +174,47 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         cache: arguments.cache.clone().unwrap_or_else(cache_folder),
     };
     if arguments.dry_run {
-        return dry(&request);
+        return dry_run(&request);
     }
     if arguments.tables_only {
         let end = with_sweep_bars(|watch| sweep_tables(&request.out, watch))?;
-        return tell(arguments, end);
+        return report(arguments, end);
     }
     if arguments.engine == Engine::Slurm {
         return slurm::run(arguments, &request);
     }
-    ask_first();
+    stop_gracefully();
     match with_sweep_bars(|watch| sweep(&request, watch)) {
-        Ok(end) => tell(arguments, end),
+        Ok(end) => report(arguments, end),
         Err(error @ SweepError::Stopped { .. }) => stopped(arguments, &error),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Prints what the cells will take.
-fn dry(request: &SweepRequest) -> Outcome {
+/// Prints the estimate of the cells.
+fn dry_run(request: &SweepRequest) -> Outcome {
     let threads = rayon::current_num_threads();
-    let said = table::planned(&with_sweep_bars(|watch| remaining(request, threads, watch))?);
+    let said = table::planned(&with_sweep_bars(|watch| sweep_estimate(request, threads, watch))?);
     stdout().write_all(said.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says that an interrupt ended the sweep before it ran.
+/// Reports an interrupt before the first cell ran.
 fn stopped(arguments: &Arguments, error: &SweepError) -> Outcome {
     let mut stdout = stdout();
     writeln!(stdout, "{error}")?;
-    writeln!(stdout, "{}", go_on(arguments))?;
+    writeln!(stdout, "{}", resume_command(arguments))?;
     Ok(ExitCode::from(INTERRUPTED))
 }
 
-/// Says how the sweep ended.
-fn tell(arguments: &Arguments, end: SweepEnd) -> Outcome {
-    let SweepEnd { done, failed, left } = end;
+/// Reports how the sweep ended.
+fn report(arguments: &Arguments, end: SweepProgress) -> Outcome {
+    let SweepProgress { done, failed, left } = end;
     let out = arguments.out.display();
     let mut stdout = stdout();
-    let of = arguments.cells.as_ref().map(|cells| format!(" of cells {cells}"));
-    let of = of.unwrap_or_default();
-    writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left{of}")?;
+    let part = arguments.cells.as_ref().map(|cells| format!(" of cells {cells}"));
+    let part = part.unwrap_or_default();
+    writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left{part}")?;
     if failed > 0 {
         let all = failures(&arguments.out)?;
         stdout.write_all(table::failures(&all).as_bytes())?;
@@ -225,34 +223,34 @@ fn tell(arguments: &Arguments, end: SweepEnd) -> Outcome {
             let plan = arguments.plan.display();
             writeln!(
                 stdout,
-                "{refused} refused: running them again gives the same; fix the plan: leave their \
-                 schemes, machines or settings out of {plan}, or change them"
+                "{refused} refused: running them again gives the same result; change or remove their \
+                 schemes, machines or settings in {plan}"
             )?;
         }
         if all.len() > refused || all.is_empty() {
-            writeln!(stdout, "run them again: {} --retry-failed", again(arguments))?;
+            writeln!(stdout, "run them again: {} --retry-failed", command(arguments))?;
         }
     }
     if left > 0 {
-        writeln!(stdout, "{}", go_on(arguments))?;
+        writeln!(stdout, "{}", resume_command(arguments))?;
         return Ok(ExitCode::from(INTERRUPTED));
     }
     Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn go_on(arguments: &Arguments) -> String {
-    format!("go on: {} --resume", again(arguments))
+fn resume_command(arguments: &Arguments) -> String {
+    format!("continue: {} --resume", command(arguments))
 }
 
-/// The command with what says which cells are run, and where.
-fn again(arguments: &Arguments) -> String {
-    let (plan, out) = (typed(&arguments.plan), typed(&arguments.out));
-    let mut text = format!("gpumodel sweep {plan} --out {out}{}", arguments.engine.words());
+/// The command with the options that choose the cells and where they run.
+fn command(arguments: &Arguments) -> String {
+    let (plan, out) = (shell_word(&arguments.plan), shell_word(&arguments.out));
+    let mut text = format!("gpumodel sweep {plan} --out {out}{}", arguments.engine.option());
     if let Some(cells) = &arguments.cells {
         text += &format!(" --cells {cells}");
     }
     if let Some(models) = &arguments.models {
-        text += &format!(" --models {}", typed(models));
+        text += &format!(" --models {}", shell_word(models));
     }
     if arguments.mixed_versions {
         text += " --mixed-versions";
@@ -266,8 +264,8 @@ fn again(arguments: &Arguments) -> String {
     text
 }
 
-/// A path as a shell takes it.
-fn typed(path: &Path) -> String {
+/// A path, quoted for a shell if needed.
+fn shell_word(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -277,8 +275,8 @@ fn typed(path: &Path) -> String {
 }
 
 impl Engine {
-    /// How it is asked for, where it is not the usual one.
-    fn words(self) -> &'static str {
+    /// The option that selects it; empty for the default.
+    fn option(self) -> &'static str {
         match self {
             Self::Local => "",
             Self::Slurm => " --engine slurm",
@@ -286,10 +284,9 @@ impl Engine {
     }
 }
 
-/// Every failure in a sweep's folder, in order; damaged files have been said.
-pub(super) fn failures(
-    folder: &std::path::Path,
-) -> Result<Vec<FailedCell>, Box<dyn Error + Send + Sync>> {
+/// The failures in a sweep's folder, in order, without damaged files, which are reported
+/// elsewhere.
+pub(super) fn failures(folder: &Path) -> Result<Vec<FailedCell>, Box<dyn Error + Send + Sync>> {
     let files = SweepFiles::new(folder);
     let mut failed = Vec::new();
     for cell in files.cells()? {

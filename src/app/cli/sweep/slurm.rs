@@ -4,43 +4,41 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::{SlurmEnd, SlurmRequest, SweepError, SweepRequest, slurm_sweep};
 use gpumodel_core::units::to_usize;
 use gpumodel_report::table;
 
-use super::super::Outcome;
-use super::super::bar::with_sweep_bars;
-use super::super::interrupt::ask_first;
-use super::super::output::stdout;
-use super::super::place::named_cache;
-use super::{Arguments, again, stopped, tell, typed};
+use super::{
+    Arguments, Outcome, command, report, shell_word, stdout, stop_gracefully, stopped,
+    with_sweep_bars,
+};
+use crate::cli::options::named_cache;
+use crate::{SlurmOutcome, SlurmRequest, SweepError, SweepRequest, slurm_sweep};
 
-/// What Slurm is asked for.
+/// Options of `--engine slurm`.
 #[derive(Debug, clap::Args)]
 pub(super) struct SlurmArguments {
     /// Writes scripts into DIR/slurm and submits nothing
     #[arg(long)]
     print: bool,
-    /// Tasks into which the cells are divided, as even as the estimate has it [default: of about
-    /// half an hour each]
+    /// Number of tasks, of equal length by the estimate [default: of about half an hour each]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     tasks: Option<u32>,
-    /// Tasks of one array at once at most
+    /// Most tasks of one array that run at once
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     at_once: Option<u32>,
-    /// With --resume: cells whose task ran out of memory ask for N times what it had [default: 2]
+    /// With --resume: cells whose task ran out of memory request N times its memory [default: 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     mem_factor: Option<u32>,
-    /// The same of time [default: 2]
+    /// With --resume: cells whose task ran out of time request N times its time [default: 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     time_factor: Option<u32>,
 }
 
-/// What is meant where no factor was typed.
+/// The default of both factors.
 const FACTOR: u32 = 2;
 
 impl SlurmArguments {
-    /// Refuses what was typed where Slurm does not run the cells: it would mean nothing.
+    /// Refuses these options without `--engine slurm`.
     pub(super) fn refuse(&self) -> Result<(), String> {
         let typed = [
             ("--print", self.print),
@@ -50,27 +48,27 @@ impl SlurmArguments {
             ("--time-factor", self.time_factor.is_some()),
         ];
         match typed.iter().find(|(_, typed)| *typed) {
-            Some((option, _)) => Err(format!("{option} is for jobs of Slurm: add --engine slurm")),
+            Some((option, _)) => Err(format!("{option} is for Slurm jobs: add --engine slurm")),
             None => Ok(()),
         }
     }
 }
 
-/// Writes scripts for Slurm, and submits them.
+/// Writes scripts for Slurm and submits them.
 pub(super) fn run(arguments: &Arguments, request: &SweepRequest) -> Outcome {
-    let slurm = wanted(arguments, request)?;
-    ask_first();
+    let slurm = slurm_request(arguments, request)?;
+    stop_gracefully();
     match with_sweep_bars(|watch| slurm_sweep(request, &slurm, watch)) {
-        Ok(end) if end.submitted.0 == 0 => tell(arguments, end.cells),
+        Ok(end) if end.submitted.0 == 0 => report(arguments, end.cells),
         Ok(end) => submitted(arguments, &end),
         Err(error @ SweepError::Stopped { .. }) => stopped(arguments, &error),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Says what was missing and why, what was submitted, and how to go on.
-fn submitted(arguments: &Arguments, end: &SlurmEnd) -> Outcome {
-    let SlurmEnd { cells, lost, submitted: (missing, tasks), jobs, name, script, .. } = end;
+/// Reports what was missing and why, what was submitted, and how to continue.
+fn submitted(arguments: &Arguments, end: &SlurmOutcome) -> Outcome {
+    let SlurmOutcome { cells, lost, submitted: (missing, tasks), jobs, name, script, .. } = end;
     let (out, mut stdout) = (arguments.out.display(), stdout());
     let (done, failed, left) = (cells.done, cells.failed, cells.left);
     writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left")?;
@@ -79,29 +77,29 @@ fn submitted(arguments: &Arguments, end: &SlurmEnd) -> Outcome {
         writeln!(stdout, "cells {line}")?;
     }
     if let Some(script) = script {
-        writeln!(stdout, "{missing} cells in {tasks} tasks\nsubmit: sh {}", typed(script))?;
+        writeln!(stdout, "{missing} cells in {tasks} tasks\nsubmit: sh {}", shell_word(script))?;
         return Ok(ExitCode::SUCCESS);
     }
     let numbers: Vec<String> = jobs.iter().map(u64::to_string).collect();
     writeln!(
         stdout,
         "submitted: {missing} cells in {tasks} tasks, and the tables after them: jobs {}\n\
-         look: squeue --name={name}\ncancel: scancel --name={name}\n\
+         status: squeue --name={name}\ncancel: scancel --name={name}\n\
          when they have ended, submit what is missing: {} --resume",
         numbers.join(", "),
-        again(arguments)
+        command(arguments)
     )?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was typed, as nodes understand it.
-fn wanted(arguments: &Arguments, request: &SweepRequest) -> Result<SlurmRequest, io::Error> {
+/// The request, with paths that are valid on every node.
+fn slurm_request(arguments: &Arguments, request: &SweepRequest) -> Result<SlurmRequest, io::Error> {
     let typed = &arguments.slurm;
     Ok(SlurmRequest {
         program: in_script(std::env::current_exe()?)?,
         plan: in_script(real(&arguments.plan)?)?,
         out: in_script(std::path::absolute(&arguments.out)?)?,
-        words: words(arguments)?,
+        extra_arguments: extra_arguments(arguments)?,
         memory_bytes: request.memory_bytes,
         tasks: typed.tasks.map(to_usize),
         threads: arguments.threads.map_or(1, usize::from),
@@ -112,30 +110,30 @@ fn wanted(arguments: &Arguments, request: &SweepRequest) -> Result<SlurmRequest,
     })
 }
 
-/// Further words for every job: options that change its work, as they were typed here.
-fn words(arguments: &Arguments) -> Result<Vec<String>, io::Error> {
-    let mut words = Vec::new();
+/// Further arguments of every job: the options that change its work.
+fn extra_arguments(arguments: &Arguments) -> Result<Vec<String>, io::Error> {
+    let mut extra = Vec::new();
     if arguments.mixed_versions {
-        words.push(String::from("--mixed-versions"));
+        extra.push(String::from("--mixed-versions"));
     }
     if let Some(models) = &arguments.models {
         let models = in_script(real(models)?)?;
-        words.extend([String::from("--models"), models.display().to_string()]);
+        extra.extend([String::from("--models"), models.display().to_string()]);
     }
     if let Some(cache) = named_cache() {
-        // Jobs have the variables of who submits them only where the site does not say otherwise.
+        // Not every site passes the environment on to jobs.
         let cache = in_script(std::path::absolute(cache)?)?;
-        words.extend([String::from("--cache"), cache.display().to_string()]);
+        extra.extend([String::from("--cache"), cache.display().to_string()]);
     }
-    Ok(words)
+    Ok(extra)
 }
 
-/// The path from the root on; that of what is not there is refused by who reads it.
+/// The absolute path, also of a missing file, which is refused when it is read.
 fn real(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize().or_else(|_| std::path::absolute(path))
 }
 
-/// A path that a script and Slurm's own words in it can hold.
+/// Refuses a path that cannot stand in a script or in a directive of Slurm.
 fn in_script(path: PathBuf) -> Result<PathBuf, io::Error> {
     let holds = |text: &str| !text.chars().any(|c| c.is_control() || c == '\\');
     if path.to_str().is_some_and(holds) {
@@ -157,8 +155,8 @@ mod tests {
         for fine in ["/a b/it's", "/100%/\"x\"", "/ä"] {
             assert_eq!(in_script(PathBuf::from(fine)).unwrap(), PathBuf::from(fine));
         }
-        for wrong in ["/a\nb", "/a\\b", "/a\u{7f}"] {
-            let said = in_script(PathBuf::from(wrong)).unwrap_err().to_string();
+        for invalid in ["/a\nb", "/a\\b", "/a\u{7f}"] {
+            let said = in_script(PathBuf::from(invalid)).unwrap_err().to_string();
             assert!(said.contains("choose another one"), "{said}");
         }
     }

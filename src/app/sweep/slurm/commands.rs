@@ -1,4 +1,4 @@
-//! Slurm's commands as processes, and their answers.
+//! Runs Slurm's commands and parses their output.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -19,64 +19,64 @@ pub enum SlurmError {
     Missing {
         /// Which.
         command: String,
-        /// What the system says.
+        /// Why.
         source: io::Error,
     },
     /// A command ended with an error.
-    #[error("{command}: {said}")]
+    #[error("{command}: {run_command}")]
     Refused {
         /// Which.
         command: String,
         /// What it said.
-        said: String,
+        run_command: String,
     },
-    /// An answer that is none.
+    /// A command printed something unexpected.
     #[error("{command}: expected {expected}, found {found:?}")]
     Unreadable {
         /// Which.
         command: String,
-        /// What it should have said.
+        /// What was expected.
         expected: &'static str,
-        /// What it said.
+        /// What it printed.
         found: String,
     },
-    /// Not all could be submitted.
+    /// Only some jobs could be submitted.
     #[error(
-        "submitted so far: {}; scancel --name={name} cancels it, and --resume submits what is \
-         missing then",
+        "submitted so far: {}; cancel with scancel --name={name}; then --resume submits what is \
+         missing",
         jobs(submitted)
     )]
-    Partly {
-        /// Numbers of jobs.
+    PartlySubmitted {
+        /// Job numbers.
         submitted: Vec<u64>,
-        /// What they are called.
+        /// The name of the jobs.
         name: String,
-        /// Why the next one was not.
+        /// Why the next one failed.
         source: Box<SlurmError>,
     },
     /// Earlier jobs of the folder have not ended.
     #[error(
-        "{}: {} queued or running: --resume submits what they leave when they have ended \
+        "{}: {} queued or running: use --resume when they have ended \
          (squeue --name={name}), or cancel them first: scancel --name={name}",
-        folder.display(), jobs(living)
+        folder.display(), jobs(active)
     )]
     Queued {
         /// The folder of the sweep.
         folder: PathBuf,
-        /// Numbers of jobs.
-        living: Vec<u64>,
-        /// What they are called.
+        /// Job numbers.
+        active: Vec<u64>,
+        /// The name of the jobs.
         name: String,
     },
     /// The list of jobs is damaged.
     #[error(
-        "{}: {message}; if no job of this sweep is in the queue any more, remove the file",
+        "{}: {message}; if no job of this sweep is in the queue, remove the file",
         path.display()
     )]
     Jobs {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
 }
@@ -86,12 +86,12 @@ fn jobs(numbers: &[u64]) -> String {
     format!("{} {}", if text.len() == 1 { "job" } else { "jobs" }, text.join(", "))
 }
 
-/// Where a user says what clusters `sbatch` submits to: the other commands ask those.
+/// The clusters that `sbatch` submits to; the other commands query the same ones.
 const CLUSTERS: &str = "SBATCH_CLUSTERS";
 
-/// What the environment may not say to Slurm's commands: names and logs of jobs are those of
-/// the scripts, and the queue is asked for these jobs wherever they are.
-const OWN_WORDS: [&str; 8] = [
+/// Variables that Slurm's commands must not get: names and logs of jobs are set by the scripts,
+/// and `squeue` must list these jobs in any state and partition.
+const CLEARED_VARIABLES: [&str; 8] = [
     "SBATCH_ARRAY_INX",
     "SBATCH_JOB_NAME",
     "SBATCH_OUTPUT",
@@ -102,19 +102,19 @@ const OWN_WORDS: [&str; 8] = [
     "SQUEUE_USERS",
 ];
 
-/// Tasks of one array at most where the cluster does not say: what Slurm allows by default.
-pub(super) const ARRAY: usize = 1001;
+/// The most tasks of an array if the cluster does not say: Slurm's default.
+pub(super) const DEFAULT_ARRAY_SIZE: usize = 1001;
 
-/// By job and place in its array: the state of a task, as `TIMEOUT`. A job that is no array has
-/// place 0.
+/// The state of each task, as `TIMEOUT`, by job and array index. A job that is no array has index
+/// 0.
 pub(super) type States = BTreeMap<(u64, usize), String>;
 
-/// Whether `sbatch` is there.
+/// Checks that `sbatch` runs.
 pub(super) fn check() -> Result<(), SlurmError> {
-    said("sbatch", ["--version"]).map(drop)
+    run_command("sbatch", ["--version"]).map(drop)
 }
 
-/// Submits a script, to begin when the jobs `after` have ended; gives its number.
+/// Submits a script to start after the jobs `after`; returns its number.
 pub(super) fn submit(script: &Path, after: &[u64]) -> Result<u64, SlurmError> {
     let mut words = vec![String::from("--parsable")];
     if !after.is_empty() {
@@ -122,8 +122,8 @@ pub(super) fn submit(script: &Path, after: &[u64]) -> Result<u64, SlurmError> {
         words.push(format!("--dependency=afterany:{}", after.join(":")));
     }
     let words = words.iter().map(OsStr::new).chain([script.as_os_str()]);
-    let answer = said("sbatch", words)?;
-    // NUMBER or NUMBER;CLUSTER, perhaps after lines that a site's own plugin prints.
+    let answer = run_command("sbatch", words)?;
+    // NUMBER or NUMBER;CLUSTER, possibly after lines of a site's plugin.
     let number = answer.lines().rev().find_map(|line| line.split(';').next()?.trim().parse().ok());
     number.ok_or_else(|| SlurmError::Unreadable {
         command: String::from("sbatch"),
@@ -132,38 +132,38 @@ pub(super) fn submit(script: &Path, after: &[u64]) -> Result<u64, SlurmError> {
     })
 }
 
-/// Tasks of one array at most.
+/// The most tasks of an array.
 pub(super) fn array_limit() -> usize {
-    let answer = said("scontrol", ["show", "config"]).unwrap_or_default();
+    let answer = run_command("scontrol", ["show", "config"]).unwrap_or_default();
     let line = answer.lines().find_map(|line| line.strip_prefix("MaxArraySize"));
     let limit = line.and_then(|rest| rest.trim().trim_start_matches('=').trim().parse().ok());
-    limit.unwrap_or(ARRAY).max(1)
+    limit.unwrap_or(DEFAULT_ARRAY_SIZE).max(1)
 }
 
-/// The states of the jobs called `name` that the controller remembers.
+/// The states of the jobs called `name`, as far as the controller has them.
 pub(super) fn queue(name: &str) -> Result<States, SlurmError> {
     let name = format!("--name={name}");
     let words = ["--noheader", "--all", "--array", "--states=all", &name, "--format=%F|%K|%T"];
-    Ok(queued(&said("squeue", words)?))
+    Ok(queued(&run_command("squeue", words)?))
 }
 
-/// The states of `jobs` by the accounts; empty where the cluster keeps none.
+/// The states of `jobs` in the accounting; empty if the cluster has none.
 pub(super) fn accounts(jobs: &[u64]) -> States {
     let list: Vec<String> = jobs.iter().map(u64::to_string).collect();
     let list = format!("--jobs={}", list.join(","));
     let words = ["--noheader", "--parsable2", "--allocations", &list, "--format=JobID,State"];
     let clusters = std::env::var(CLUSTERS).map(|names| format!("--clusters={names}"));
     let words = words.into_iter().chain(clusters.as_deref().ok());
-    accounted(&said("sacct", words).unwrap_or_default())
+    accounted(&run_command("sacct", words).unwrap_or_default())
 }
 
 /// Lines of `squeue`: `12|3|RUNNING`, or `12|N/A|RUNNING`.
 fn queued(text: &str) -> States {
     let line = |line: &str| {
         let mut words = line.trim().split('|');
-        let (job, place, state) = (words.next()?, words.next()?, words.next()?);
-        let place = if place == "N/A" { 0 } else { place.parse().ok()? };
-        Some(((job.parse().ok()?, place), state.to_owned()))
+        let (job, index, state) = (words.next()?, words.next()?, words.next()?);
+        let index = if index == "N/A" { 0 } else { index.parse().ok()? };
+        Some(((job.parse().ok()?, index), state.to_owned()))
     };
     text.lines().filter_map(line).collect()
 }
@@ -172,15 +172,15 @@ fn queued(text: &str) -> States {
 fn accounted(text: &str) -> States {
     let line = |line: &str| {
         let (id, state) = line.trim().split_once('|')?;
-        let (job, place) = id.split_once('_').unwrap_or((id, "0"));
+        let (job, index) = id.split_once('_').unwrap_or((id, "0"));
         let state = state.split_whitespace().next()?.trim_end_matches('+');
-        Some(((job.parse().ok()?, place.parse().ok()?), state.to_owned()))
+        Some(((job.parse().ok()?, index.parse().ok()?), state.to_owned()))
     };
     text.lines().filter_map(line).collect()
 }
 
-/// Whether a task in that state may still run.
-pub(super) fn lives(state: &str) -> bool {
+/// Whether a task in this state may still run.
+pub(super) fn is_active(state: &str) -> bool {
     const ENDED: [&str; 10] = [
         "BOOT_FAIL",
         "CANCELLED",
@@ -196,14 +196,14 @@ pub(super) fn lives(state: &str) -> bool {
     !ENDED.contains(&state)
 }
 
-/// Runs a command to its end and gives what it wrote.
-fn said<'a, W: AsRef<OsStr> + ?Sized + 'a>(
+/// Runs a command and returns its output.
+fn run_command<'a, W: AsRef<OsStr> + ?Sized + 'a>(
     program: &str,
     words: impl IntoIterator<Item = &'a W>,
 ) -> Result<String, SlurmError> {
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::null());
-    for word in OWN_WORDS {
+    for word in CLEARED_VARIABLES {
         command.env_remove(word);
     }
     if let Some(clusters) = std::env::var_os(CLUSTERS) {
@@ -222,23 +222,25 @@ fn said<'a, W: AsRef<OsStr> + ?Sized + 'a>(
         line.strip_prefix("error: ").unwrap_or(line).to_owned()
     };
     let lines: Vec<String> = text.lines().map(words).filter(|line| !line.is_empty()).collect();
-    let said = if lines.is_empty() { output.status.to_string() } else { lines.join("; ") };
-    Err(SlurmError::Refused { command: program.to_owned(), said })
+    let run_command = if lines.is_empty() { output.status.to_string() } else { lines.join("; ") };
+    Err(SlurmError::Refused { command: program.to_owned(), run_command })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{SlurmError, accounted, lives, queued, said};
+    use super::{SlurmError, accounted, is_active, queued, run_command};
 
     #[test]
-    fn a_command_that_is_missing_or_refuses_is_told() {
-        let missing = said::<str>("gpumodel-no-such-command", []).unwrap_err();
+    fn missing_and_failing_commands_are_reported() {
+        let missing = run_command::<str>("gpumodel-no-such-command", []).unwrap_err();
         assert!(matches!(missing, SlurmError::Missing { .. }));
         assert!(missing.to_string().contains("login node of a cluster; --print"), "{missing}");
         let words = ["-c", "echo fine; printf 'sh: error: not today\n\nnor now\n' >&2; exit 3"];
-        assert_eq!(said("sh", words).unwrap_err().to_string(), "sh: not today; nor now");
-        assert!(said("sh", ["-c", "exit 3"]).unwrap_err().to_string().contains("exit status: 3"));
-        assert_eq!(said("sh", ["-c", "echo fine"]).unwrap(), "fine\n");
+        assert_eq!(run_command("sh", words).unwrap_err().to_string(), "sh: not today; nor now");
+        assert!(
+            run_command("sh", ["-c", "exit 3"]).unwrap_err().to_string().contains("exit status: 3")
+        );
+        assert_eq!(run_command("sh", ["-c", "echo fine"]).unwrap(), "fine\n");
     }
 
     #[test]
@@ -248,6 +250,6 @@ mod tests {
         let found = accounted("12_0|OUT_OF_MEMORY\n12_1|CANCELLED by 1000\n12_[2-9]|PENDING\n");
         let expected = [((12, 0), "OUT_OF_MEMORY".into()), ((12, 1), "CANCELLED".into())];
         assert_eq!(found, expected.into());
-        assert!(lives("RUNNING") && lives("COMPLETING") && !lives("OUT_OF_MEMORY"));
+        assert!(is_active("RUNNING") && is_active("COMPLETING") && !is_active("OUT_OF_MEMORY"));
     }
 }

@@ -1,4 +1,4 @@
-//! The jobs of a sweep, written down: `slurm/jobs.json` in its folder.
+//! The list of submitted jobs: `slurm/jobs.json` in the folder of a sweep.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -7,49 +7,45 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::super::error::SweepError;
-use super::super::folder::write;
-use super::commands::SlurmError;
-use super::scripts::Ask;
+use super::{Resources, write};
+use crate::{SlurmError, SweepError};
 
 /// Value of [`Jobs::schema`].
 const SCHEMA: &str = "gpumodel.slurm/2";
 
-/// Everything that was submitted for a sweep, in order.
+/// The submissions of a sweep, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Jobs {
     schema: String,
-    /// What all of them are called.
+    /// The name of all jobs.
     pub(super) name: String,
     pub(super) submissions: Vec<Submission>,
 }
 
-/// A script that was submitted.
+/// A submitted script.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Submission {
-    /// Name of its script, without its ending.
+    /// The name of its script, without extension.
     pub(super) label: String,
-    /// Its number.
+    /// The job number.
     pub(super) job: u64,
-    /// Hash of the plan's cells that it was submitted for.
+    /// The hash of the plan's cells.
     pub(super) plan_hash: String,
-    /// By place in the array: the cells, as ranges of their numbers in the plan. Empty: the
-    /// job that writes the tables.
+    /// By array index: ranges of cell numbers in the plan. Empty for the job of the tables.
     pub(super) tasks: Vec<Vec<(u64, u64)>>,
-    /// What each of its tasks asks for.
+    /// The resources of each task.
     #[serde(flatten)]
-    pub(super) ask: Ask,
+    pub(super) resources: Resources,
 }
 
-/// What jobs of the sweep in `out` are called, so that one `squeue --name` shows and one
-/// `scancel --name` ends them.
+/// The name of the jobs of the sweep in `out`, for `squeue --name` and `scancel --name`.
 fn name(out: &Path) -> String {
     let path = std::path::absolute(out).unwrap_or_else(|_| out.to_path_buf());
     format!("gpumodel-{:016x}", xxh3_64(path.as_os_str().as_encoded_bytes()))
 }
 
 impl Jobs {
-    /// Reads what is written down in the folder of scripts of the sweep in `out`.
+    /// Reads the list in `folder`, the folder of scripts of the sweep in `out`.
     pub(super) fn read(folder: &Path, out: &Path) -> Result<Self, SweepError> {
         let path = file(folder);
         let bytes = match fs::read(&path) {
@@ -60,12 +56,12 @@ impl Jobs {
             }
             Err(source) => return Err(SweepError::Folder { path, source }),
         };
-        let wrong = |message| SlurmError::Jobs { path: path.clone(), message };
+        let invalid = |message| SlurmError::Jobs { path: path.clone(), message };
         let jobs: Self =
-            serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+            serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
         if jobs.schema != SCHEMA {
             let found = &jobs.schema;
-            Err(wrong(format!("expected schema \"{SCHEMA}\", found \"{found}\"")))?;
+            Err(invalid(format!("expected schema \"{SCHEMA}\", found \"{found}\"")))?;
         }
         Ok(jobs)
     }
@@ -77,8 +73,7 @@ impl Jobs {
         write(&file(folder), &(text + "\n"))
     }
 
-    /// The last task that was to run the cell with that number in the plan: its submission and
-    /// its place there.
+    /// The last task with the cell of this number: its submission and array index.
     pub(super) fn last(&self, plan_hash: &str, cell: u64) -> Option<(&Submission, usize)> {
         let holds = |task: &Vec<(u64, u64)>| task.iter().any(|&(a, b)| (a..=b).contains(&cell));
         let of = |one: &Submission| one.tasks.iter().position(holds);
@@ -96,18 +91,18 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{Ask, Jobs, Submission, file};
+    use super::{Jobs, Resources, Submission, file};
 
     #[test]
-    fn what_is_written_is_read_and_what_is_damaged_is_told() {
+    fn lists_round_trip_and_damage_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let read = || Jobs::read(folder.path(), Path::new("/out"));
         let mut jobs = read().unwrap();
         for job in [10, 11] {
             let tasks = vec![vec![(1, 3), (5, 5)], vec![(4, 4)]];
-            let ask = Ask { megabytes: job, minutes: 7 };
+            let resources = Resources { megabytes: job, minutes: 7 };
             let (label, plan_hash) = (format!("cells-{job}"), String::from("7f"));
-            let one = Submission { label, job, plan_hash, tasks, ask };
+            let one = Submission { label, job, plan_hash, tasks, resources };
             jobs.add(folder.path(), one).unwrap();
         }
         assert_eq!(read().unwrap(), jobs);

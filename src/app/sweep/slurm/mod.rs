@@ -1,8 +1,8 @@
 //! Sweeps under Slurm: job arrays over static slices of the cells, and a job after them that
 //! writes the tables.
 //!
-//! Every task works in the sweep's own folder, so nothing is to be fetched, and a task that
-//! Slurm runs again does only what is left. What was submitted is written down in the folder;
+//! Every task works in the folder of the sweep, so no results need to be fetched, and a task
+//! that Slurm requeues runs only the cells that are left. The folder lists what was submitted;
 //! another call with `--resume` submits the cells that have no record by then.
 
 mod commands;
@@ -15,95 +15,100 @@ use std::path::PathBuf;
 
 use gpumodel_report::results::{CellEstimate, FailedCell, SweepEstimate, SweepFiles};
 
-use super::error::SweepError;
-use super::folder::write;
-use super::{Opened, SweepEnd, SweepRequest, SweepWatch, chosen, open, open_estimate};
+use crate::sweep::estimate::estimate;
+use crate::sweep::folder::write;
+use crate::sweep::{OpenSweep, cells_at, open};
+use crate::{SweepError, SweepProgress, SweepRequest, SweepWatch};
 use commands::States;
 use jobs::{Jobs, Submission};
-use scripts::{Ask, Label, Slice, list, quoted, ranges, slices};
+use scripts::{JobLabel, Resources, Slice, list, quoted, ranges, slices};
 
 pub use commands::SlurmError;
 pub use scripts::SlurmRequest;
 
-/// What came of a call.
+/// The outcome of a submission.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SlurmEnd {
-    /// The cells that were asked for, as they are now.
-    pub cells: SweepEnd,
-    /// Cells that failed before this call, each with its cause.
+pub struct SlurmOutcome {
+    /// The counts of the selected cells.
+    pub cells: SweepProgress,
+    /// Cells that failed before, each with its cause.
     pub failed: Vec<FailedCell>,
-    /// What happened to cells that earlier jobs have lost, and what they ask for now.
+    /// Cells that earlier jobs lost: why, and their new resources.
     pub lost: Vec<String>,
-    /// Cells that were submitted, in so many tasks.
+    /// The numbers of submitted cells and tasks.
     pub submitted: (usize, usize),
-    /// Numbers of the jobs, the one of the tables last.
+    /// Job numbers; the job of the tables is last.
     pub jobs: Vec<u64>,
-    /// What all of them are called: one `squeue --name` shows and one `scancel --name` ends them.
+    /// The name of all jobs, for `squeue --name` and `scancel --name`.
     pub name: String,
-    /// The script that submits the others, where they were only written.
+    /// The script that submits the others, if they were only written.
     pub script: Option<PathBuf>,
 }
 
-/// Submits the cells of a plan that have no record, but for those that were refused, which
-/// would be again: each once. Where nothing is missing, writes the tables.
+/// Submits the cells of a plan without a record, except refused ones, which would fail again. If
+/// none is missing, writes the tables.
 ///
 /// # Errors
-/// [`SweepError`]: what keeps the sweep from being run; [`SlurmError`] in it where Slurm
-/// refuses or does not answer, or earlier jobs of the folder have not ended.
+/// [`SweepError`] when the sweep cannot run; with a [`SlurmError`] when Slurm refuses or does not
+/// answer, or earlier jobs of the folder have not ended.
 pub fn slurm_sweep(
     request: &SweepRequest,
     slurm: &SlurmRequest,
     watch: &dyn SweepWatch,
-) -> Result<SlurmEnd, SweepError> {
+) -> Result<SlurmOutcome, SweepError> {
     let place = SweepFiles::new(&slurm.out).slurm();
     let jobs = Jobs::read(&place, &slurm.out)?;
-    let states = earlier(request, slurm, &jobs)?;
+    let states = earlier_states(request, slurm, &jobs)?;
     let opened = open(request, watch)?;
-    let Opened { folder, stock, cells: all, part, hash } = &opened;
-    let cells = chosen(all, part);
-    let mut estimate = open_estimate(stock, (part, &cells), 1, &folder.files);
+    let OpenSweep { folder, inputs, cells: all, part, hash } = &opened;
+    let cells = cells_at(all, part);
+    let mut estimate = estimate(inputs, (part, &cells), 1, &folder.files);
     let found = folder.states(&cells, watch);
     estimate.cells.iter_mut().zip(&found).for_each(|(one, &state)| one.ended = state);
     let mut end = before(&jobs, &folder.files, &estimate);
     let missing: Vec<&CellEstimate> =
-        estimate.cells.iter().filter(|one| again(request, &folder.files, one)).collect();
+        estimate.cells.iter().filter(|one| needs_submission(request, &folder.files, one)).collect();
     if missing.is_empty() {
         return if slurm.print { Ok(end) } else { folder.tables(watch).map(|()| end) };
     }
-    let fates = Fates { jobs: &jobs, states, plan_hash: hash };
-    let groups = fates.groups(slurm, &missing, &mut end.lost);
+    let lost_cells = LostCells { jobs: &jobs, states, plan_hash: hash };
+    let groups = lost_cells.groups(slurm, &missing, &mut end.lost);
     let arrays = arrays(slurm, &estimate, &groups);
     end.submitted = (missing.len(), arrays.iter().map(|(slices, _)| slices.len()).sum());
     let mut submitter = Submitter { request: slurm, jobs, hash, folder: place, sent: Vec::new() };
     if slurm.print {
         end.script = Some(submitter.print(&arrays, all.len())?);
     } else {
-        // A sweep of which nothing was submitted needs no --resume.
-        let sent = submitter.submit(&arrays, all.len()).inspect_err(|_| folder.leave());
+        // If no job was submitted, the folder is removed, and no --resume is needed.
+        let sent = submitter.submit(&arrays, all.len()).inspect_err(|_| folder.remove_if_empty());
         sent.and_then(|()| folder.list(all))?;
         end.jobs = submitter.sent;
     }
     Ok(end)
 }
 
-/// The cells as they are before anything is submitted.
-fn before(jobs: &Jobs, files: &SweepFiles, estimate: &SweepEstimate) -> SlurmEnd {
+/// The outcome before anything is submitted.
+fn before(jobs: &Jobs, files: &SweepFiles, estimate: &SweepEstimate) -> SlurmOutcome {
     let with = |state| estimate.cells.iter().filter(move |one| one.ended == state);
     let count = |state| with(state).count();
     let failure = |one: &CellEstimate| FailedCell::read(&files.failure(&one.cell.key)).ok();
-    SlurmEnd {
-        cells: SweepEnd { done: count(Some(true)), failed: count(Some(false)), left: count(None) },
+    SlurmOutcome {
+        cells: SweepProgress {
+            done: count(Some(true)),
+            failed: count(Some(false)),
+            left: count(None),
+        },
         failed: with(Some(false)).filter_map(failure).collect(),
         name: jobs.name.clone(),
-        ..SlurmEnd::default()
+        ..SlurmOutcome::default()
     }
 }
 
 /// The states of earlier jobs of the sweep.
 ///
 /// # Errors
-/// When they have not ended, or the sweep is not to go on.
-fn earlier(
+/// When they have not ended, or the request does not continue the sweep.
+fn earlier_states(
     request: &SweepRequest,
     slurm: &SlurmRequest,
     jobs: &Jobs,
@@ -117,11 +122,11 @@ fn earlier(
     }
     commands::check()?;
     let mut states = commands::queue(&jobs.name)?;
-    let living = states.iter().filter(|(_, state)| commands::lives(state));
-    let living: BTreeSet<u64> = living.map(|((job, _), _)| *job).collect();
-    if !living.is_empty() {
-        let (folder, living) = (request.out.clone(), living.into_iter().collect());
-        return Err(SlurmError::Queued { folder, living, name: jobs.name.clone() }.into());
+    let active = states.iter().filter(|(_, state)| commands::is_active(state));
+    let active: BTreeSet<u64> = active.map(|((job, _), _)| *job).collect();
+    if !active.is_empty() {
+        let (folder, active) = (request.out.clone(), active.into_iter().collect());
+        return Err(SlurmError::Queued { folder, active, name: jobs.name.clone() }.into());
     }
     let numbers: Vec<u64> = jobs.submissions.iter().map(|one| one.job).collect();
     if !numbers.is_empty() {
@@ -130,8 +135,8 @@ fn earlier(
     Ok(states)
 }
 
-/// Whether a cell is to be submitted: it has no record, and was not refused.
-fn again(request: &SweepRequest, files: &SweepFiles, one: &CellEstimate) -> bool {
+/// Whether to submit a cell: it has no record, and was not refused.
+fn needs_submission(request: &SweepRequest, files: &SweepFiles, one: &CellEstimate) -> bool {
     let refused = || FailedCell::read(&files.failure(&one.cell.key)).is_ok_and(|one| one.refused);
     match one.ended {
         Some(true) => false,
@@ -140,85 +145,85 @@ fn again(request: &SweepRequest, files: &SweepFiles, one: &CellEstimate) -> bool
     }
 }
 
-/// What happened to the cells of earlier jobs.
-struct Fates<'a> {
+/// Finds out why earlier jobs lost cells.
+struct LostCells<'a> {
     jobs: &'a Jobs,
     states: States,
     plan_hash: &'a str,
 }
 
-impl Fates<'_> {
-    /// Cells by what they ask for at least: those that ran out of something ask for more. Says
-    /// how each cell was lost that has no cause on file.
+impl LostCells<'_> {
+    /// Groups cells by their least resources: those that ran out of memory or time request more.
+    /// Adds to `lost` the reason for each cell without a recorded failure.
     fn groups<'c>(
         &self,
         slurm: &SlurmRequest,
         cells: &[&'c CellEstimate],
         lost: &mut Vec<String>,
-    ) -> BTreeMap<Ask, Slice<'c>> {
-        let mut groups: BTreeMap<Ask, Slice<'c>> = BTreeMap::new();
-        let mut told: BTreeMap<String, Slice<'c>> = BTreeMap::new();
+    ) -> BTreeMap<Resources, Slice<'c>> {
+        let mut groups: BTreeMap<Resources, Slice<'c>> = BTreeMap::new();
+        let mut reasons: BTreeMap<String, Slice<'c>> = BTreeMap::new();
         for &cell in cells {
             let (need, words) = self.of(slurm, cell);
             groups.entry(need).or_default().push(cell);
             if let Some(words) = words.filter(|_| cell.ended.is_none()) {
-                told.entry(words).or_default().push(cell);
+                reasons.entry(words).or_default().push(cell);
             }
         }
-        lost.extend(told.iter().map(|(why, cells)| format!("{}: {why}", list(&ranges(cells)))));
+        lost.extend(reasons.iter().map(|(why, cells)| format!("{}: {why}", list(&ranges(cells)))));
         groups
     }
 
-    /// What a cell asks for at least, and how it was lost; nothing where no task was to run it.
-    fn of(&self, slurm: &SlurmRequest, cell: &CellEstimate) -> (Ask, Option<String>) {
+    /// The least resources of a cell, and why it was lost; `None` if it was in no task.
+    fn of(&self, slurm: &SlurmRequest, cell: &CellEstimate) -> (Resources, Option<String>) {
         let Some((one, place)) = self.jobs.last(self.plan_hash, cell.number) else {
-            return (Ask::default(), None);
+            return (Resources::default(), None);
         };
         let task = format!("task {}_{place}", one.job);
-        let Ask { megabytes, minutes } = one.ask;
+        let Resources { megabytes, minutes } = one.resources;
         match self.states.get(&(one.job, place)).map(String::as_str) {
             Some("OUT_OF_MEMORY") => {
                 let megabytes = megabytes.saturating_mul(slurm.mem_factor);
-                let why = format!("{task} ran out of memory: asks for {megabytes}M now");
-                (Ask { megabytes, minutes: 0 }, Some(why))
+                let why = format!("{task} ran out of memory: requests {megabytes}M now");
+                (Resources { megabytes, minutes: 0 }, Some(why))
             }
             Some("TIMEOUT") => {
                 let minutes = minutes.saturating_mul(slurm.time_factor);
-                let why = format!("{task} ran out of time: asks for {minutes} minutes now");
-                (Ask { megabytes: 0, minutes }, Some(why))
+                let why = format!("{task} ran out of time: requests {minutes} minutes now");
+                (Resources { megabytes: 0, minutes }, Some(why))
             }
             state => {
                 let state = state.map_or_else(String::new, |state| format!(" ({task} {state})"));
                 let why = format!("no record and no cause: ended by the scheduler{state}");
-                (Ask::default(), Some(why))
+                (Resources::default(), Some(why))
             }
         }
     }
 }
 
-/// The slices of an array, and what each asks for.
-type Array<'a> = (Vec<Slice<'a>>, Ask);
+/// The slices of an array, and the resources of each.
+type Array<'a> = (Vec<Slice<'a>>, Resources);
 
-/// Arrays of all groups, each as large as the cluster allows.
+/// The arrays of all groups, each as large as the cluster allows.
 fn arrays<'a>(
     slurm: &SlurmRequest,
     estimate: &SweepEstimate,
-    groups: &BTreeMap<Ask, Slice<'a>>,
+    groups: &BTreeMap<Resources, Slice<'a>>,
 ) -> Vec<Array<'a>> {
-    let limit = if slurm.print { commands::ARRAY } else { commands::array_limit() };
+    let limit = if slurm.print { commands::DEFAULT_ARRAY_SIZE } else { commands::array_limit() };
     let whole = groups.values().flatten().map(|cell| cell.core_milliseconds.max(1)).sum();
     let mut arrays = Vec::new();
     for (need, cells) in groups {
         let slices = slices(cells, slurm.count(cells, whole));
         for slices in slices.chunks(limit) {
-            let ask = slurm.ask(slices, estimate.alone_milliseconds).at_least(*need);
-            arrays.push((slices.to_vec(), ask));
+            let resources = slurm.resources(slices, estimate.alone_milliseconds).at_least(*need);
+            arrays.push((slices.to_vec(), resources));
         }
     }
     arrays
 }
 
-/// Writes scripts, submits them and writes them down.
+/// Writes scripts, submits them and lists the jobs.
 struct Submitter<'a> {
     request: &'a SlurmRequest,
     jobs: Jobs,
@@ -228,22 +233,26 @@ struct Submitter<'a> {
 }
 
 impl Submitter<'_> {
-    /// Submits arrays, and behind them the job that writes the tables of `cells` cells.
+    /// Submits arrays, then the job that writes the tables of `cells` cells.
     fn submit(&mut self, arrays: &[Array<'_>], cells: usize) -> Result<(), SweepError> {
-        for (slices, ask) in arrays {
+        for (slices, resources) in arrays {
             let tasks = slices.iter().map(|slice| ranges(slice)).collect();
-            self.send("cells", (tasks, *ask), |request, label| request.array(label, slices, *ask))?;
+            self.send("cells", (tasks, *resources), |request, label| {
+                request.array(label, slices, *resources)
+            })?;
         }
-        let ask = SlurmRequest::ask_tables(cells);
-        self.send("tables", (Vec::new(), ask), |request, label| request.tables(label, ask))
+        let resources = SlurmRequest::ask_tables(cells);
+        self.send("tables", (Vec::new(), resources), |request, label| {
+            request.tables(label, resources)
+        })
     }
 
-    /// Submits one script; one without tasks begins when all before have ended.
+    /// Submits one script; one without tasks starts after all previous ones.
     fn send(
         &mut self,
         kind: &str,
-        (tasks, ask): (Vec<Vec<(u64, u64)>>, Ask),
-        text: impl FnOnce(&SlurmRequest, Label<'_>) -> String,
+        (tasks, resources): (Vec<Vec<(u64, u64)>>, Resources),
+        text: impl FnOnce(&SlurmRequest, JobLabel<'_>) -> String,
     ) -> Result<(), SweepError> {
         let label = format!("{kind}-{}", self.jobs.submissions.len() + 1);
         let script = self.script(&label, text)?;
@@ -251,44 +260,45 @@ impl Submitter<'_> {
         let job = commands::submit(&script, after).map_err(|source| self.partly(source))?;
         self.sent.push(job);
         let plan_hash = self.hash.to_owned();
-        self.jobs.add(&self.folder, Submission { label, job, plan_hash, tasks, ask })
+        self.jobs.add(&self.folder, Submission { label, job, plan_hash, tasks, resources })
     }
 
-    /// An error, with what was submitted before it.
+    /// An error, with the jobs submitted before it.
     fn partly(&self, source: SlurmError) -> SlurmError {
         if self.sent.is_empty() {
             return source;
         }
         let (submitted, name) = (self.sent.clone(), self.jobs.name.clone());
-        SlurmError::Partly { submitted, name, source: Box::new(source) }
+        SlurmError::PartlySubmitted { submitted, name, source: Box::new(source) }
     }
 
     /// Writes the script `label`.
     fn script(
         &self,
         label: &str,
-        text: impl FnOnce(&SlurmRequest, Label<'_>) -> String,
+        text: impl FnOnce(&SlurmRequest, JobLabel<'_>) -> String,
     ) -> Result<PathBuf, SweepError> {
         let Self { folder, jobs, hash, .. } = self;
         fs::create_dir_all(folder).map_err(SweepError::folder(folder))?;
         let path = folder.join(format!("{label}.sh"));
-        let label = Label { folder, name: &jobs.name, script: label, plan_hash: hash };
+        let label = JobLabel { folder, name: &jobs.name, script: label, plan_hash: hash };
         write(&path, &text(self.request, label)).map(|()| path)
     }
 
-    /// Writes all scripts and one that submits them, which it gives.
+    /// Writes all scripts and one that submits them; returns the latter.
     fn print(&self, arrays: &[Array<'_>], cells: usize) -> Result<PathBuf, SweepError> {
         let mut lines = vec![String::from("#!/bin/sh\n# Submits the sweep. Run it once.\nset -e")];
         let mut after = Vec::new();
-        for (number, (slices, ask)) in arrays.iter().enumerate() {
-            let array =
-                |request: &SlurmRequest, label: Label<'_>| request.array(label, slices, *ask);
+        for (number, (slices, resources)) in arrays.iter().enumerate() {
+            let array = |request: &SlurmRequest, label: JobLabel<'_>| {
+                request.array(label, slices, *resources)
+            };
             let script = self.script(&format!("cells-{}", number + 1), array)?;
             lines.push(format!("job{number}=$(sbatch --parsable {})", quoted(&script)));
             after.push(format!("${{job{number}%%;*}}"));
         }
-        let ask = SlurmRequest::ask_tables(cells);
-        let script = self.script("tables", |request, label| request.tables(label, ask))?;
+        let resources = SlurmRequest::ask_tables(cells);
+        let script = self.script("tables", |request, label| request.tables(label, resources))?;
         lines.push(format!("sbatch --dependency=afterany:{} {}", after.join(":"), quoted(&script)));
         let path = self.folder.join("submit.sh");
         write(&path, &(lines.join("\n") + "\n")).map(|()| path)

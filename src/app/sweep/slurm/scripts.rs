@@ -1,4 +1,4 @@
-//! What is submitted: cells in slices, memory and time of each, and the scripts.
+//! The scripts of jobs: slices of cells, and their memory and time.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,46 +8,46 @@ use serde::{Deserialize, Serialize};
 use gpumodel_core::units::{to_u64, to_usize};
 use gpumodel_report::results::CellEstimate;
 
-use super::super::room;
+use crate::sweep::run;
 
-/// A task of so many seconds is worth a place in a cluster's queue.
+/// The default length of a task.
 const USUAL_SECONDS: u64 = 1800;
 
-/// Times of cells may be off so much: jobs ask for as many times the estimate.
+/// Jobs request so many times the estimated time, since estimates may be off as much.
 const TIME_FACTOR: u64 = 4;
 
-/// Seconds of a task on top of its cells: it makes stores and reads machines.
+/// Seconds of a task in addition to its cells, for stores and machines.
 const TASK_SECONDS: u64 = 600;
 
-/// Bytes of a process on top of its cells.
+/// Bytes of a process in addition to its cells.
 const PROCESS_BYTES: u64 = 256 << 20;
 
-/// Milliseconds in which a cell is read and its rows are written. Measured: 1 to 2 with a
-/// local disk; one of a network takes longer.
+/// Milliseconds to read a cell and write its rows. Measured: 1 to 2 on a local disk; a network
+/// disk takes longer.
 const TABLE_MILLISECONDS: u64 = 20;
 
-/// How a sweep is to be run under Slurm.
+/// The Slurm options of a sweep.
 #[derive(Clone, Debug)]
 pub struct SlurmRequest {
-    /// The program, as nodes find it.
+    /// The path of the program on all nodes.
     pub program: PathBuf,
-    /// The plan, as nodes find it.
+    /// The path of the plan on all nodes.
     pub plan: PathBuf,
     /// The folder of the sweep, on a file system that all nodes share.
     pub out: PathBuf,
-    /// Words that go to every task, as `--models`.
-    pub words: Vec<String>,
-    /// Bytes that cells may take together in a task; `None`: what they need.
+    /// Further arguments of every task, as `--models`.
+    pub extra_arguments: Vec<String>,
+    /// Memory for all cells that run at once in a task; `None`: what they need.
     pub memory_bytes: Option<u64>,
-    /// Tasks at least, as far as there are cells; `None`: of about half an hour each.
+    /// The number of tasks, at most one per cell; `None`: of about half an hour each.
     pub tasks: Option<usize>,
     /// Cores of a task.
     pub threads: usize,
-    /// Tasks of one array at once at most; `None`: as many as the cluster gives.
+    /// The most tasks of an array that run at once; `None`: as many as the cluster allows.
     pub at_once: Option<usize>,
-    /// Cells that ran out of memory ask for so many times what they had.
+    /// Factor of the memory of cells that ran out of it.
     pub mem_factor: u64,
-    /// The same of time.
+    /// Factor of the time of cells that ran out of it.
     pub time_factor: u64,
     /// Write the scripts, and submit nothing.
     pub print: bool,
@@ -57,13 +57,13 @@ pub struct SlurmRequest {
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
-pub(super) struct Ask {
+pub(super) struct Resources {
     pub(super) megabytes: u64,
     pub(super) minutes: u64,
 }
 
-impl Ask {
-    /// The larger one of each.
+impl Resources {
+    /// The larger value of each.
     pub(super) fn at_least(self, other: Self) -> Self {
         let (megabytes, minutes) = (other.megabytes, other.minutes);
         Self { megabytes: self.megabytes.max(megabytes), minutes: self.minutes.max(minutes) }
@@ -73,8 +73,8 @@ impl Ask {
 /// The cells of a task.
 pub(super) type Slice<'a> = Vec<&'a CellEstimate>;
 
-/// `cells` in at most `count` slices, in order, so that those of one mix stay together. A
-/// slice takes no longer than the mean of all and the longest cell, by the estimate.
+/// Divides `cells` into at most `count` slices, in order, so that those of one mix stay together.
+/// By the estimate, a slice takes at most the mean of all plus the longest cell.
 pub(super) fn slices<'a>(cells: &[&'a CellEstimate], count: usize) -> Vec<Slice<'a>> {
     let cost = |cell: &CellEstimate| u128::from(cell.core_milliseconds.max(1));
     let count = count.clamp(1, cells.len().max(1));
@@ -82,10 +82,10 @@ pub(super) fn slices<'a>(cells: &[&'a CellEstimate], count: usize) -> Vec<Slice<
     let mut slices = vec![Slice::new(); count];
     let mut before = 0;
     for cell in cells {
-        // The slice that the middle of the cell falls into.
+        // The slice that contains the middle of the cell.
         let middle = 2 * before + cost(cell);
-        let place = middle * u128::from(to_u64(count)) / (2 * whole);
-        slices[usize::try_from(place).unwrap_or(0).min(count - 1)].push(cell);
+        let index = middle * u128::from(to_u64(count)) / (2 * whole);
+        slices[usize::try_from(index).unwrap_or(0).min(count - 1)].push(cell);
         before += cost(cell);
     }
     slices.retain(|slice| !slice.is_empty());
@@ -112,22 +112,21 @@ pub(super) fn list(ranges: &[(u64, u64)]) -> String {
     ranges.iter().map(word).collect::<Vec<_>>().join(",")
 }
 
-/// What an array or the job after it is called, and what it insists on.
+/// Names and paths in the script of a job.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Label<'a> {
-    /// Folder of scripts and logs.
+pub(super) struct JobLabel<'a> {
+    /// The folder of scripts and logs.
     pub(super) folder: &'a Path,
-    /// What the job is called.
+    /// The name of the job.
     pub(super) name: &'a str,
-    /// Name of the script, without its ending.
+    /// The name of the script, without extension.
     pub(super) script: &'a str,
-    /// Hash of the plan's cells.
+    /// The hash of the plan's cells.
     pub(super) plan_hash: &'a str,
 }
 
 impl SlurmRequest {
-    /// How many slices `cells` are to have that are a part of those that take `whole`
-    /// milliseconds.
+    /// The number of slices for `cells`, which are some of those that take `whole` milliseconds.
     pub(super) fn count(&self, cells: &[&CellEstimate], whole: u64) -> usize {
         let own = cells.iter().map(|cell| cell.core_milliseconds.max(1)).sum::<u64>();
         let usual = own.div_ceil(USUAL_SECONDS * 1000 * to_u64(self.threads));
@@ -135,9 +134,9 @@ impl SlurmRequest {
         to_usize(u32::try_from(self.tasks.map_or(usual, part)).unwrap_or(u32::MAX))
     }
 
-    /// What any of some slices asks for. Any of them may have to run the applications of its
-    /// cells alone, which take `alone` milliseconds at most.
-    pub(super) fn ask(&self, slices: &[Slice<'_>], alone: u64) -> Ask {
+    /// The resources of each of `slices`. Each may include the solo runs of its applications,
+    /// which take at most `alone` milliseconds.
+    pub(super) fn resources(&self, slices: &[Slice<'_>], alone: u64) -> Resources {
         let seconds = |slice: &Slice<'_>| {
             let sum = |of: fn(&CellEstimate) -> u64| slice.iter().map(|c| of(c)).sum::<u64>();
             let all =
@@ -147,38 +146,42 @@ impl SlurmRequest {
         };
         let seconds = slices.iter().map(seconds).max().unwrap_or(0);
         let seconds = seconds.saturating_mul(TIME_FACTOR).saturating_add(TASK_SECONDS);
-        let bytes = room::for_cells(self.room(slices)).saturating_add(PROCESS_BYTES);
-        Ask { megabytes: bytes.div_ceil(1 << 20), minutes: seconds.div_ceil(60) }
+        let bytes = run::for_cells(self.budget(slices)).saturating_add(PROCESS_BYTES);
+        Resources { megabytes: bytes.div_ceil(1 << 20), minutes: seconds.div_ceil(60) }
     }
 
-    /// Bytes that cells may take together in a task of some slices: as many at once as it has
-    /// threads, and one in any case.
-    fn room(&self, slices: &[Slice<'_>]) -> u64 {
+    /// Memory for the cells of a task: as many at once as threads, and at least one.
+    fn budget(&self, slices: &[Slice<'_>]) -> u64 {
         let bytes = slices.iter().flatten().map(|cell| cell.memory_bytes).max().unwrap_or(0);
         let all = bytes.saturating_mul(to_u64(self.threads));
         self.memory_bytes.map_or(all, |most| all.min(most.max(bytes)))
     }
 
-    /// What the job asks for that writes the tables of `cells` cells.
-    pub(super) fn ask_tables(cells: usize) -> Ask {
+    /// The resources of the job that writes the tables of `cells` cells.
+    pub(super) fn ask_tables(cells: usize) -> Resources {
         let seconds = to_u64(cells) * TABLE_MILLISECONDS / 1000 * TIME_FACTOR + TASK_SECONDS;
-        Ask { megabytes: 2 * (PROCESS_BYTES >> 20), minutes: seconds.div_ceil(60) }
+        Resources { megabytes: 2 * (PROCESS_BYTES >> 20), minutes: seconds.div_ceil(60) }
     }
 
-    /// The script of an array of `slices`. Those of cells that failed before run them again.
-    pub(super) fn array(&self, label: Label<'_>, slices: &[Slice<'_>], ask: Ask) -> String {
-        let mut text = head(label, "_%a", (self.threads, ask));
+    /// The script of an array of `slices`. Cells that failed before run again.
+    pub(super) fn array(
+        &self,
+        label: JobLabel<'_>,
+        slices: &[Slice<'_>],
+        resources: Resources,
+    ) -> String {
+        let mut text = head(label, "_%a", (self.threads, resources));
         let at_once = self.at_once.map_or_else(String::new, |most| format!("%{most}"));
         let _ = writeln!(text, "#SBATCH --array=0-{}{at_once}", slices.len() - 1);
         let _ = writeln!(text, "case \"$SLURM_ARRAY_TASK_ID\" in");
-        for (place, slice) in slices.iter().enumerate() {
-            let _ = writeln!(text, "{place}) cells={} ;;", list(&ranges(slice)));
+        for (index, slice) in slices.iter().enumerate() {
+            let _ = writeln!(text, "{index}) cells={} ;;", list(&ranges(slice)));
         }
         let (program, plan) = (quoted(&self.program), quoted(&self.plan));
         let _ = write!(text, "esac\nexec {program} sweep {plan} --out {}", quoted(&self.out));
         let _ = write!(text, " --resume --threads {}", self.threads);
-        let _ = write!(text, " --memory {}", self.room(slices).max(1 << 20));
-        for word in &self.words {
+        let _ = write!(text, " --memory {}", self.budget(slices).max(1 << 20));
+        for word in &self.extra_arguments {
             let _ = write!(text, " {}", quoted(Path::new(word)));
         }
         if slices.iter().flatten().any(|cell| cell.ended == Some(false)) {
@@ -188,29 +191,29 @@ impl SlurmRequest {
         text
     }
 
-    /// The script of the job after the arrays, which writes the tables.
-    pub(super) fn tables(&self, label: Label<'_>, ask: Ask) -> String {
+    /// The script of the last job, which writes the tables.
+    pub(super) fn tables(&self, label: JobLabel<'_>, resources: Resources) -> String {
         let (program, plan) = (quoted(&self.program), quoted(&self.plan));
         let out = quoted(&self.out);
-        let text = head(label, "", (1, ask));
+        let text = head(label, "", (1, resources));
         format!("{text}exec {program} sweep {plan} --out {out} --tables-only\n")
     }
 }
 
-/// What a job asks for.
-fn head(label: Label<'_>, log: &str, (threads, ask): (usize, Ask)) -> String {
-    // A percent sign begins what Slurm puts in.
+/// The directives of a job.
+fn head(label: JobLabel<'_>, log: &str, (threads, resources): (usize, Resources)) -> String {
+    // Slurm replaces patterns that start with a percent sign.
     let folder = label.folder.display().to_string().replace('%', "%%").replace('"', "\\\"");
     format!(
         "#!/bin/sh\n#SBATCH --job-name={}\n#SBATCH --output=\"{folder}/{}{log}.log\"\n\
          #SBATCH --open-mode=append\n#SBATCH --requeue\n\
          #SBATCH --nodes=1\n#SBATCH --ntasks=1\n#SBATCH --cpus-per-task={threads}\n\
          #SBATCH --mem={}M\n#SBATCH --time={}\n",
-        label.name, label.script, ask.megabytes, ask.minutes
+        label.name, label.script, resources.megabytes, resources.minutes
     )
 }
 
-/// A word that a shell takes as it is.
+/// A path as a quoted shell word.
 pub(super) fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
 }
@@ -222,15 +225,16 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{Ask, Label, Slice, SlurmRequest, slices};
     use gpumodel_report::results::CellEstimate;
+
+    use super::{JobLabel, Resources, Slice, SlurmRequest, slices};
 
     fn request() -> SlurmRequest {
         SlurmRequest {
             program: PathBuf::from("/opt/it's/gpumodel"),
             plan: PathBuf::from("/plans/plan.toml"),
             out: PathBuf::from("/out"),
-            words: vec!["--models".into(), "own models".into()],
+            extra_arguments: vec!["--models".into(), "own models".into()],
             memory_bytes: None,
             tasks: None,
             threads: 2,
@@ -253,13 +257,13 @@ mod tests {
         (1..).zip(milliseconds).map(cell).collect()
     }
 
-    fn label(folder: &Path) -> Label<'_> {
-        Label { folder, name: "gpumodel-7", script: "cells-4", plan_hash: "7f" }
+    fn label(folder: &Path) -> JobLabel<'_> {
+        JobLabel { folder, name: "gpumodel-7", script: "cells-4", plan_hash: "7f" }
     }
 
     /// Three slices of 14 cells.
     fn some(all: &[CellEstimate]) -> Vec<Slice<'_>> {
-        let of = |places: &[usize]| places.iter().map(|&at| &all[at]).collect();
+        let of = |indices: &[usize]| indices.iter().map(|&at| &all[at]).collect();
         [&[1, 2, 6][..], &[8], &[9, 10, 13]].map(of).to_vec()
     }
 
@@ -303,11 +307,11 @@ mod tests {
         let slice: Vec<Slice<'_>> = vec![all.iter().collect()];
         // 1800 s of one core and as much for the applications alone on two, four times that
         // and ten minutes; two cells in 80 % of it and the process.
-        let ask = Ask { megabytes: 2816, minutes: 130 };
-        assert_eq!(request().ask(&slice, 1_800_000), ask);
+        let resources = Resources { megabytes: 2816, minutes: 130 };
+        assert_eq!(request().resources(&slice, 1_800_000), resources);
         for (given, megabytes) in [(1536, 2176), (100, 1536), (4096, 2816)] {
             let given = SlurmRequest { memory_bytes: Some(given << 20), ..request() };
-            assert_eq!(given.ask(&slice, 0).megabytes, megabytes);
+            assert_eq!(given.resources(&slice, 0).megabytes, megabytes);
         }
     }
 
@@ -318,7 +322,7 @@ mod tests {
         let mut all = cells(&[1; 14]);
         let array = |program: &str, all: &[CellEstimate]| {
             let request = SlurmRequest { program: PathBuf::from(program), ..request() };
-            request.array(label(&folder), &some(all), Ask { megabytes: 700, minutes: 11 })
+            request.array(label(&folder), &some(all), Resources { megabytes: 700, minutes: 11 })
         };
         let text = array("/opt/it's/gpumodel", &all);
         for line in [
@@ -353,9 +357,9 @@ mod tests {
 
     #[test]
     fn the_job_of_the_tables_runs_no_cell() {
-        let ask = SlurmRequest::ask_tables(200_000);
-        assert_eq!(ask, Ask { megabytes: 512, minutes: 277 });
-        let text = request().tables(label(Path::new("/f")), ask);
+        let resources = SlurmRequest::ask_tables(200_000);
+        assert_eq!(resources, Resources { megabytes: 512, minutes: 277 });
+        let text = request().tables(label(Path::new("/f")), resources);
         assert!(text.contains("--mem=512M\n#SBATCH --time=277\n"), "{text}");
         assert!(text.contains("--output=\"/f/cells-4.log\"\n"), "{text}");
         assert!(text.ends_with("sweep '/plans/plan.toml' --out '/out' --tables-only\n"), "{text}");

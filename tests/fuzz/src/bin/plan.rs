@@ -4,8 +4,8 @@
 #![no_main]
 
 use gpumodel::app::{
-    AnalyzeRequest, RunError, SweepEnd, SweepError, SweepRequest, SweepWatch, Unwatched, Watch,
-    analyze, sweep,
+    AnalyzeRequest, RunError, SweepError, SweepProgress, SweepRequest, SweepWatch, Unwatched,
+    Watch, analyze, sweep,
 };
 use gpumodel::report::paper::Paper;
 use gpumodel::trace::{Progress, Silent};
@@ -34,7 +34,7 @@ impl Watch for Nobody {
 }
 
 impl SweepWatch for Nobody {
-    fn begin(&self, _: SweepEnd) {}
+    fn begin(&self, _: SweepProgress) {}
 
     fn ended(&self, _: bool) {}
 
@@ -72,7 +72,7 @@ fn queue(place: &Place, bytes: &[u8]) {
     let mut request = AnalyzeRequest::new(Vec::new(), "no-such-machine", &place.at("cache"));
     request.queue = Some(place.file("mine.toml", bytes));
     match analyze(&request, &Unwatched) {
-        Err(RunError::Spec(_) | RunError::OnlyAlone { .. }) => {}
+        Err(RunError::Spec(_) | RunError::SoloOnly { .. }) => {}
         Err(error @ RunError::QueueFile(_)) => named(&error, "mine.toml"),
         Err(error) => assert!(!error.to_string().is_empty()),
         Ok(_) => panic!("a machine that is not there was used"),

@@ -6,7 +6,7 @@
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
-use gpumodel::app::{AppName, DramJob, Until};
+use gpumodel::app::{AppName, DramJob, Ending};
 use gpumodel::policy::Choice;
 use gpumodel::policy::queue::QueueChoice;
 use gpumodel::report::results::Launches;
@@ -22,7 +22,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         2 => shown::<KernelIds>(typed),
         3 => shown::<CtaChoice>(typed),
         4 => pattern(typed),
-        5 => shown::<Until>(typed),
+        5 => shown::<Ending>(typed),
         6 => launches(typed),
         7 => drop(AppName::parse(typed)),
         8 => memory(typed),

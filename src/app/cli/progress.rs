@@ -1,0 +1,458 @@
+//! Progress on standard error: bars on a terminal, else a line in a log every half minute.
+
+use std::fmt::Write;
+use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
+
+use gpumodel_core::units::to_u64;
+use gpumodel_trace::{Progress, Silent};
+
+use super::{interrupt, message};
+use crate::{SweepProgress, SweepWatch, Watch, ratio};
+
+/// What a [`Meter`] counts: the template of its bar, and its name in logs.
+type Unit = (&'static str, &'static str);
+
+const BYTES: Unit =
+    ("converting {bar:40} {bytes}/{total_bytes}{estimate}", "bytes of traces converted");
+const INSTRUCTIONS: Unit = (
+    "running    {bar:40} {human_pos}/{human_len} warp instructions{estimate}",
+    "warp instructions run",
+);
+const CELLS: Unit = ("cells      {bar:40} {pos}/{len} {msg}{estimate}", "cells ended");
+
+/// Shows how far some work is: as a bar on a terminal, else as a phase of a log.
+enum Meter {
+    Bar(ProgressBar),
+    Phase(Arc<Phase>),
+}
+
+impl Meter {
+    /// A meter that appears when it gets a length.
+    fn new((template, name): Unit) -> Self {
+        if !io::stderr().is_terminal() {
+            return Self::Phase(Phase::new(name));
+        }
+        let style = ProgressStyle::with_template(template);
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        Self::Bar(ProgressBar::new(0).with_style(style.with_key("estimate", time_left)))
+    }
+
+    fn clear(&self) {
+        if let Self::Bar(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Writes the time that is left, once an estimate exists.
+fn time_left(state: &ProgressState, out: &mut dyn Write) {
+    let left = state.eta();
+    if left.as_secs() > 0 {
+        // A bar that cannot be written is not worth an error.
+        let _ = write!(out, ", {:#} to go", HumanDuration(left));
+    }
+}
+
+impl Progress for Meter {
+    fn begin(&self, length: u64) {
+        match self {
+            Self::Phase(phase) => phase.begin(length),
+            Self::Bar(bar) => {
+                bar.reset();
+                bar.set_length(length);
+            }
+        }
+    }
+
+    fn more(&self, length: u64) {
+        match self {
+            Self::Phase(phase) => phase.more(length),
+            Self::Bar(bar) => bar.set_length(bar.length().unwrap_or(0).saturating_add(length)),
+        }
+    }
+
+    fn begin_unknown(&self) {
+        match self {
+            Self::Phase(phase) => phase.begin_unknown(),
+            Self::Bar(bar) => {
+                bar.reset();
+                bar.unset_length();
+            }
+        }
+    }
+
+    fn advance(&self, done: u64) {
+        match self {
+            Self::Phase(phase) => phase.advance(done),
+            Self::Bar(bar) => bar.inc(done),
+        }
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// Shows an analysis: first what is converted, then what runs.
+struct AnalysisDisplay {
+    converting: Meter,
+    running: Meter,
+}
+
+impl Watch for AnalysisDisplay {
+    fn converting(&self) -> &dyn Progress {
+        &self.converting
+    }
+
+    fn running(&self) -> &dyn Progress {
+        self.converting.clear();
+        &self.running
+    }
+}
+
+/// Shows a sweep and passes interrupts on to it.
+struct SweepDisplay {
+    converting: Meter,
+    cells: Meter,
+    rate: Arc<SweepRate>,
+}
+
+impl Watch for SweepDisplay {
+    fn converting(&self) -> &dyn Progress {
+        &self.converting
+    }
+
+    fn running(&self) -> &dyn Progress {
+        &Silent
+    }
+}
+
+impl SweepWatch for SweepDisplay {
+    fn begin(&self, so_far: SweepProgress) {
+        self.rate.begin(so_far);
+        let ended = to_u64(so_far.done + so_far.failed);
+        let all = ended + to_u64(so_far.left);
+        self.converting.clear();
+        match &self.cells {
+            Meter::Phase(cells) => cells.begin_at(ended, all),
+            Meter::Bar(bar) => {
+                self.cells.begin(all);
+                bar.set_message(self.rate.summary());
+                bar.set_position(ended);
+                // Rate and time left are those of this run.
+                bar.reset_eta();
+                bar.enable_steady_tick(Duration::from_secs(1));
+            }
+        }
+    }
+
+    fn ended(&self, done: bool) {
+        self.rate.add(done);
+        self.cells.advance(1);
+        if let Meter::Bar(bar) = &self.cells {
+            bar.set_message(self.rate.summary());
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        interrupt::stopped()
+    }
+
+    fn say(&self, sentence: &str) {
+        match &self.cells {
+            Meter::Bar(bar) => bar.suspend(|| message(sentence)),
+            Meter::Phase(_) => message(sentence),
+        }
+    }
+}
+
+/// Shows the progress of a conversion.
+pub(super) fn with_bar<T>(work: impl FnOnce(&dyn Progress) -> T) -> T {
+    let converting = Meter::new(BYTES);
+    let _log = log(&[&converting], |line| message(line));
+    work(&converting)
+}
+
+/// Shows the progress of an analysis.
+pub(super) fn with_bars<T>(work: impl FnOnce(&dyn Watch) -> T) -> T {
+    let display =
+        AnalysisDisplay { converting: Meter::new(BYTES), running: Meter::new(INSTRUCTIONS) };
+    let _log = log(&[&display.converting, &display.running], |line| message(line));
+    work(&display)
+}
+
+/// Shows the progress of a sweep.
+pub(super) fn with_sweep_bars<T>(work: impl FnOnce(&dyn SweepWatch) -> T) -> T {
+    let rate = Arc::new(SweepRate::default());
+    let logged = Arc::clone(&rate);
+    let display = SweepDisplay { converting: Meter::new(BYTES), cells: Meter::new(CELLS), rate };
+    let meters = [&display.converting, &display.cells];
+    let _log = log(&meters, move |line| message(logged.after(line)));
+    work(&display)
+}
+
+/// The log of those of `meters` that are no bars.
+fn log(meters: &[&Meter], say: impl Fn(&str) + Send + 'static) -> Option<Log> {
+    let phase = |meter: &&Meter| match meter {
+        Meter::Phase(phase) => Some(Arc::clone(phase)),
+        Meter::Bar(_) => None,
+    };
+    let phases: Vec<_> = meters.iter().filter_map(phase).collect();
+    (!phases.is_empty()).then(|| Log::new(phases, LOG_INTERVAL, say))
+}
+
+/// Length of a phase whose end is unknown.
+const UNKNOWN: u64 = u64::MAX;
+/// Time between two lines of a log.
+const LOG_INTERVAL: Duration = Duration::from_secs(30);
+
+/// A phase of some work, as a log shows it.
+#[derive(Debug)]
+struct Phase {
+    /// What is counted, as `cells ended`.
+    what: &'static str,
+    /// How much is done, and of how much.
+    done: AtomicU64,
+    length: AtomicU64,
+    begun: Mutex<Begun>,
+}
+
+/// When and where a phase began.
+#[derive(Debug, Default)]
+struct Begun {
+    /// `None`: it has not begun.
+    at: Option<Instant>,
+    /// What was done before.
+    done: u64,
+}
+
+impl Phase {
+    fn new(what: &'static str) -> Arc<Self> {
+        let (done, length) = (AtomicU64::new(0), AtomicU64::new(0));
+        Arc::new(Self { what, done, length, begun: Mutex::default() })
+    }
+
+    /// Begins with `done` of `length` done already.
+    fn begin_at(&self, done: u64, length: u64) {
+        self.done.store(done, Ordering::Relaxed);
+        self.length.store(length, Ordering::Relaxed);
+        *self.begun() = Begun { at: Some(Instant::now()), done };
+    }
+
+    fn begun(&self) -> MutexGuard<'_, Begun> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How far it is, with an estimate of the time that is left. `None`: it has not begun, or
+    /// has ended.
+    fn status(&self) -> Option<String> {
+        let (done, length) =
+            (self.done.load(Ordering::Relaxed), self.length.load(Ordering::Relaxed));
+        let begun = self.begun();
+        let so_far = begun.at?.elapsed();
+        if length == UNKNOWN {
+            return Some(format!("{done} {}", self.what));
+        }
+        if done >= length {
+            return None;
+        }
+        let left = match done.saturating_sub(begun.done) {
+            0 => String::new(),
+            new => {
+                let left = so_far.as_secs_f64() * ratio(length - done, new);
+                let left = Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX);
+                format!(", about {} to go", HumanDuration(left))
+            }
+        };
+        let percent = 100.0 * ratio(done, length);
+        Some(format!("{done} of {length} {} ({percent:.0} %){left}", self.what))
+    }
+}
+
+impl Progress for Phase {
+    fn begin(&self, length: u64) {
+        self.begin_at(0, length);
+    }
+
+    fn more(&self, length: u64) {
+        let mut begun = self.begun();
+        begun.at.get_or_insert_with(Instant::now);
+        self.length.fetch_add(length, Ordering::Relaxed);
+    }
+
+    fn begin_unknown(&self) {
+        self.begin_at(0, UNKNOWN);
+    }
+
+    fn advance(&self, done: u64) {
+        self.done.fetch_add(done, Ordering::Relaxed);
+    }
+}
+
+/// Writes a line about the current phase from time to time, until it is dropped.
+#[derive(Debug)]
+struct Log {
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Log {
+    /// Passes `say` a line about the last of `phases` that is under way, once per `every`.
+    fn new(phases: Vec<Arc<Phase>>, every: Duration, say: impl Fn(&str) + Send + 'static) -> Self {
+        let (end, ended) = channel();
+        let write = move || {
+            while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                if let Some(line) = phases.iter().rev().find_map(|phase| phase.status()) {
+                    say(&line);
+                }
+            }
+        };
+        // If no thread can be started, the work goes on without a log.
+        let thread = thread::Builder::new().spawn(write).ok();
+        Self { end: Some(end), thread }
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            // An error in the log must not stop the work.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Counts the cells of a sweep as they end.
+#[derive(Debug, Default)]
+struct SweepRate(Mutex<Option<Count>>);
+
+/// The counts of a sweep that has begun.
+#[derive(Debug)]
+struct Count {
+    cells: SweepProgress,
+    begun: Instant,
+    /// Cells that have ended in this run.
+    new: usize,
+}
+
+impl SweepRate {
+    /// The first cell is about to run.
+    fn begin(&self, so_far: SweepProgress) {
+        *self.count() = Some(Count { cells: so_far, begun: Instant::now(), new: 0 });
+    }
+
+    /// A cell has ended: `done`, or failed.
+    fn add(&self, done: bool) {
+        if let Some(count) = &mut *self.count() {
+            count.new += 1;
+            count.cells.left = count.cells.left.saturating_sub(1);
+            let ended = if done { &mut count.cells.done } else { &mut count.cells.failed };
+            *ended += 1;
+        }
+    }
+
+    /// Counts and rate; empty before the sweep begins.
+    fn summary(&self) -> String {
+        let count = self.count();
+        let summary = |count: &Count| summary(count.cells, count.new, count.begun.elapsed());
+        count.as_ref().map(summary).unwrap_or_default()
+    }
+
+    /// A line of a log, followed by the summary.
+    fn after(&self, line: &str) -> String {
+        let summary = self.summary();
+        if summary.is_empty() { line.to_owned() } else { format!("{line}: {summary}") }
+    }
+
+    fn count(&self) -> MutexGuard<'_, Option<Count>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The counts, and the rate of `new` cells in `time`.
+fn summary(cells: SweepProgress, new: usize, time: Duration) -> String {
+    let SweepProgress { done, failed, left } = cells;
+    let text = format!("{done} done, {failed} failed, {left} left");
+    if new == 0 || time.is_zero() {
+        return text;
+    }
+    let rate = new as f64 * 60.0 / time.as_secs_f64();
+    let digits = if rate < 1.0 { 2 } else { usize::from(rate < 10.0) };
+    format!("{text}, {rate:.digits$} cells per minute")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use gpumodel_trace::Progress;
+
+    use super::{Log, Phase, SweepProgress, SweepRate, summary};
+
+    #[test]
+    fn the_log_shows_the_last_phase_under_way() {
+        let phases = [Phase::new("bytes"), Phase::new("cells")];
+        let (tell, status) = channel();
+        let say = move |line: &str| drop(tell.send(line.to_owned()));
+        let log = Log::new(phases.to_vec(), Duration::from_millis(2), say);
+        let next = || status.recv_timeout(Duration::from_secs(60)).unwrap();
+        phases[0].begin(200);
+        assert_eq!(next(), "0 of 200 bytes (0 %)", "no estimate without progress");
+        phases[1].begin_at(5, 20);
+        let line = std::iter::repeat_with(next).find(|line| line.contains("cells"));
+        assert_eq!(line.unwrap(), "5 of 20 cells (25 %)", "what was done before gives no rate");
+        phases[1].advance(5);
+        let line = std::iter::repeat_with(next).find(|line| line.starts_with("10 of")).unwrap();
+        assert!(line.starts_with("10 of 20 cells (50 %), about "), "{line}");
+        assert!(line.ends_with(" to go"), "{line}");
+        phases[1].advance(10);
+        let line = std::iter::repeat_with(next).find(|line| line.contains("bytes"));
+        assert!(line.is_some(), "a phase that has ended is not shown");
+        phases[0].more(100);
+        phases[0].more(200);
+        let line = std::iter::repeat_with(next).find(|line| line.contains("of 500 bytes"));
+        assert!(line.is_some(), "what is converted side by side adds up");
+        phases[1].begin_unknown();
+        phases[1].advance(7);
+        let line = std::iter::repeat_with(next).find(|line| line == "7 cells");
+        assert!(line.is_some(), "without a length there is no percentage");
+        drop(log);
+        while status.try_recv().is_ok() {}
+        assert!(status.recv().is_err(), "no line after the end");
+    }
+
+    const CELLS: SweepProgress = SweepProgress { done: 10, failed: 2, left: 28 };
+
+    #[test]
+    fn the_rate_is_that_of_this_run() {
+        let said = |new, seconds| summary(CELLS, new, Duration::from_secs(seconds));
+        assert_eq!(said(0, 30), "10 done, 2 failed, 28 left", "nothing has ended yet");
+        assert_eq!(said(6, 90), "10 done, 2 failed, 28 left, 4.0 cells per minute");
+        assert_eq!(said(12, 6), "10 done, 2 failed, 28 left, 120 cells per minute");
+        assert_eq!(said(1, 3600), "10 done, 2 failed, 28 left, 0.02 cells per minute");
+    }
+
+    #[test]
+    fn cells_count_where_they_belong() {
+        let rate = SweepRate::default();
+        rate.add(true);
+        assert_eq!(rate.after("7 bytes"), "7 bytes", "it has not begun");
+        rate.begin(CELLS);
+        assert_eq!(rate.summary(), "10 done, 2 failed, 28 left");
+        [true, false, true].into_iter().for_each(|done| rate.add(done));
+        let said = rate.after("15 of 40 cells ended (38 %)");
+        let cells = "15 of 40 cells ended (38 %): 12 done, 3 failed, 25 left, ";
+        assert!(said.starts_with(cells) && said.ends_with(" cells per minute"), "{said}");
+    }
+}

@@ -1,0 +1,236 @@
+//! Runs of applications together on one machine, under a scheme or a fixed plan.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gpumodel_core::contract::{Facts, LawBroken, Plan, Probe, ProbeApp, ProbeResult, View};
+use gpumodel_core::isa::Unit;
+use gpumodel_core::units::{AppId, Cycle, SECTOR_BYTES, to_u16};
+use gpumodel_feed::Mix;
+use gpumodel_policy::Scheme;
+use gpumodel_sim::{Cause, End, Gpu, KernelCounts, Load, MachineError, Outcome, Pause};
+
+use crate::{EndWhen, Ending, RunContext, RunError, scheme};
+
+/// Applications ready to run together.
+pub(crate) struct MixRunner<'a> {
+    pub(crate) ctx: &'a RunContext<'a>,
+    /// Their names, for messages.
+    pub(crate) names: String,
+    pub(crate) mix: Mix<'a>,
+    pub(crate) facts: Facts,
+    pub(crate) until: Ending,
+    /// By application: warp instructions after which it stops.
+    pub(crate) targets: Vec<Option<f64>>,
+}
+
+/// One decision of a scheme.
+pub(crate) struct Decision {
+    pub(crate) cycle: Cycle,
+    /// The view that the scheme got; `None` at the start.
+    pub(crate) view: Option<Box<View>>,
+    pub(crate) plan: Plan,
+}
+
+impl<'a> MixRunner<'a> {
+    /// The machine with the applications `present`, to run until `end`.
+    fn gpu<'m>(
+        &'m self,
+        mix: &'m Mix<'a>,
+        present: &[AppId],
+        end: End,
+    ) -> Result<Gpu<'m>, RunError> {
+        let load = |app: usize| Load {
+            commands: self.mix.commands(app),
+            arrival: self.facts.apps[app].arrival,
+            target: self.targets[app],
+            relaunches: self.until.when == EndWhen::FirstRun,
+            absent: !present.contains(&AppId(to_u16(app))),
+        };
+        let loads = (0..self.facts.apps.len()).map(load).collect();
+        let setup = self.ctx.setup(&self.ctx.resolved.machine, loads, end);
+        Gpu::new(setup, mix).map_err(|source| self.failed(source))
+    }
+
+    fn failed(&self, source: MachineError) -> RunError {
+        RunError::Machine { app: self.names.clone(), source }
+    }
+
+    /// The error of a run under a scheme. A scheme may give an application nothing while others
+    /// relaunch, and replayed decisions may leave an application waiting forever.
+    fn stopped(&self, scheme: &str, source: MachineError) -> RunError {
+        let typed = scheme.to_owned();
+        match source {
+            MachineError::Starved { app } => {
+                RunError::Starved { scheme: typed, app: self.facts.apps[app].name.clone() }
+            }
+            MachineError::Stuck { .. } if scheme == scheme::REPLAY => {
+                let problem = String::from(
+                    "its decisions leave an application waiting forever here: machine, arrivals \
+                     or end differ from those of the record",
+                );
+                RunError::Replay { typed, problem }
+            }
+            source => self.failed(source),
+        }
+    }
+
+    /// The end of a run under a scheme.
+    fn end(&self) -> End {
+        End { first: self.until.when == EndWhen::First, at: self.until.cycles }
+    }
+
+    fn all(&self) -> Vec<AppId> {
+        self.facts.apps.iter().map(|app| app.app).collect()
+    }
+
+    /// Runs all applications under a scheme, with the results of its probes.
+    pub(crate) fn run_scheme(
+        &'a self,
+        name: &str,
+        scheme: &mut dyn Scheme,
+        probes: &[ProbeResult],
+    ) -> Result<(Outcome, Vec<Decision>), RunError> {
+        let law = |source: LawBroken| RunError::law(name, source);
+        let plan = scheme.start(&self.facts, probes).map_err(law)?;
+        let mix = self.mix.formed(&plan, self.ctx.resolved);
+        let mut gpu = self.gpu(&mix, &self.all(), self.end())?;
+        gpu.follow(plan.clone()).map_err(|source| self.failed(source))?;
+        let mut decisions = vec![Decision { cycle: 0, view: None, plan }];
+        let running = self.ctx.watch.running();
+        let mut watch = |issued| running.advance(issued);
+        while let Pause::Decide(view) =
+            gpu.advance(&mut watch).map_err(|source| self.stopped(name, source))?
+        {
+            let plan = scheme.decide(&self.facts, &view).map_err(law)?;
+            let first = &decisions[0].plan;
+            let other = |app: &AppId| plan.workers(*app) != first.workers(*app);
+            if let Some(app) = self.all().into_iter().find(other) {
+                return Err(law(LawBroken::Reformed(app)));
+            }
+            gpu.follow(plan.clone()).map_err(|source| self.failed(source))?;
+            decisions.push(Decision { cycle: view.now, view: Some(view), plan });
+        }
+        let outcome = gpu.finish().map_err(|source| self.stopped(name, source))?;
+        self.check_instructions(&outcome)?;
+        Ok((outcome, decisions))
+    }
+
+    /// Checks that each finished application has executed its trace once, without the
+    /// instructions of CTAs that were killed and restarted.
+    fn check_instructions(&self, outcome: &Outcome) -> Result<(), RunError> {
+        for (app, feed) in self.mix.feeds.iter().enumerate() {
+            if outcome.apps[app].runs == 0 {
+                continue;
+            }
+            let sums = sums(&outcome.kernels[self.mix.launches(app)]);
+            let found = sums.warp_instructions - sums.lost_instructions - sums.added_instructions;
+            let launches = 0..feed.programs().len();
+            let expected = launches.map(|index| feed.instructions(index).0).sum();
+            if found != expected {
+                let app = self.facts.apps[app].name.clone();
+                return Err(RunError::Instructions { app, expected, found });
+            }
+        }
+        Ok(())
+    }
+
+    /// The result of a probe, from the cache or from [`MixRunner::probe`]. A racing probe always
+    /// runs: its result depends on the other probes.
+    pub(crate) fn cached_probe(
+        &'a self,
+        probe: &Probe,
+        best: &AtomicU64,
+    ) -> Result<ProbeResult, RunError> {
+        if probe.race {
+            return self.probe(probe, best);
+        }
+        let key_parts = || {
+            let asked = serde_json::to_string(probe).expect("a probe is plain data");
+            let stopped = format!("{} {:?}", self.until, self.targets);
+            let mut parts = vec![String::from("probe"), asked, stopped];
+            for (app, feed) in self.facts.apps.iter().zip(&self.mix.feeds) {
+                parts.push(format!("{} {} {:?}", app.name, app.arrival, feed.content()));
+            }
+            parts
+        };
+        self.ctx.cached(key_parts, || self.probe(probe, best))
+    }
+
+    /// Runs a probe. `best` is the length of the shortest racing run so far.
+    pub(crate) fn probe(
+        &'a self,
+        probe: &Probe,
+        best: &AtomicU64,
+    ) -> Result<ProbeResult, RunError> {
+        let mut end = match probe.window {
+            Some(window) => {
+                End { first: false, at: Some(self.first_arrival(&probe.apps) + window) }
+            }
+            None => self.end(),
+        };
+        let bound = best.load(Ordering::Relaxed);
+        if probe.race && bound < Cycle::MAX {
+            end.at = Some(end.at.map_or(bound + 1, |at| at.min(bound + 1)));
+        }
+        let mix = self.mix.formed(&probe.plan, self.ctx.resolved);
+        let gpu = self.gpu(&mix, &probe.apps, end)?;
+        let running = self.ctx.watch.running();
+        let mut watch = |issued| running.advance(issued);
+        let outcome = gpu.run(&probe.plan, &mut watch).map_err(|source| self.failed(source))?;
+        let lost = probe.race && outcome.cycles > bound;
+        if probe.race && !lost {
+            best.fetch_min(outcome.cycles, Ordering::Relaxed);
+        }
+        let cycles = if lost { Cycle::MAX } else { outcome.cycles };
+        let apps = probe.apps.iter().map(|&app| self.probed(app, &outcome));
+        Ok(ProbeResult { cycles, apps: apps.collect::<Result<_, _>>()? })
+    }
+
+    /// The first arrival of some applications, where windows begin.
+    fn first_arrival(&self, apps: &[AppId]) -> Cycle {
+        let arrivals = apps.iter().map(|app| self.facts.apps[app.index()].arrival);
+        arrivals.min().unwrap_or(0)
+    }
+
+    /// Single-precision operations in so many warp instructions of an application, at the mean
+    /// over its whole trace.
+    fn flops(&self, app: usize, warp_instructions: u64) -> Result<f64, RunError> {
+        let feed = self.mix.feeds[app];
+        let flops = feed.flops()?;
+        let all: u64 = (0..feed.programs().len()).map(|index| feed.instructions(index).0).sum();
+        Ok(flops * warp_instructions as f64 / all.max(1) as f64)
+    }
+
+    fn probed(&self, app: AppId, outcome: &Outcome) -> Result<ProbeApp, RunError> {
+        let sums = sums(&outcome.kernels[self.mix.launches(app.index())]);
+        let ended = outcome.apps[app.index()];
+        let (warp_instructions, thread_instructions) = self.work(app.index(), &ended, &sums);
+        let stalled = sums.stalls[Cause::LongMemoryLatency as usize];
+        Ok(ProbeApp {
+            app,
+            cycles: ended.cycles(),
+            warp_instructions,
+            thread_instructions,
+            l1_accesses: sums.l1.accesses(),
+            l1_hits: sums.l1.accesses() - sums.l1.misses(),
+            l2_accesses: sums.l2.accesses(),
+            l2_hits: sums.l2.accesses() - sums.l2.misses(),
+            l2_merged: sums.l2.merges(),
+            dram_bytes: (sums.dram_reads + sums.dram_writes) * SECTOR_BYTES,
+            flops: self.flops(app.index(), warp_instructions)?,
+            memory_instructions: sums.by_unit[Unit::Memory.index()],
+            memory_stall_fraction: if sums.slot_cycles > 0.0 {
+                (stalled / sums.slot_cycles).clamp(0.0, 1.0)
+            } else {
+                0.0
+            },
+        })
+    }
+}
+
+/// The summed counts of several launches.
+pub(crate) fn sums(launches: &[KernelCounts]) -> KernelCounts {
+    let mut sums = KernelCounts::default();
+    launches.iter().for_each(|launch| sums.join(launch));
+    sums
+}

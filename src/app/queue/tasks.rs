@@ -1,0 +1,306 @@
+//! The simulations that queues need. Each runs once, and its result depends only on its key.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128;
+
+use gpumodel_core::contract::{
+    DispatchOrder, Facts, GroupProbe, GroupProbeResult, LawBroken, Plan, PlanDraft, Probe,
+    ProbeResult, Share,
+};
+use gpumodel_core::units::{AppId, Cycle, to_u16, to_u64};
+use gpumodel_policy::Choice;
+use gpumodel_report::results::ShareRecord;
+use gpumodel_sim::Outcome;
+
+use super::Pool;
+use crate::RunError;
+use crate::cache::{DiskCache, Kind};
+use crate::corun::runner::{Decision, MixRunner};
+
+/// A simulation.
+#[derive(Clone, Debug)]
+pub(super) enum Task {
+    /// A probe: one application alone under a plan.
+    Solo { app: usize, plan: Box<Plan>, window: Option<Cycle> },
+    /// Applications together, each on its own SMs.
+    Pair(GroupProbe),
+    /// The members of a group under a scheme.
+    Group { apps: Vec<usize>, within: Choice },
+}
+
+/// The result of a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum TaskResult {
+    Solo(ProbeResult),
+    Pair(GroupProbeResult),
+    Group(GroupOutcome),
+}
+
+/// The result of a group.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct GroupOutcome {
+    /// Cycles until its last member ended.
+    pub(super) cycles: Cycle,
+    /// End cycle of each member.
+    pub(super) ends: Vec<Cycle>,
+    /// The divisions of the SMs.
+    pub(super) shares: Vec<ShareRecord>,
+}
+
+impl Task {
+    /// The cache key of the result, a hash of everything that the result depends on.
+    pub(super) fn key(&self, pool: &Pool<'_>) -> u128 {
+        let (apps, what) = match self {
+            Self::Solo { app, plan, window } => {
+                let plan = serde_json::to_string(plan).expect("a plan is plain data");
+                (std::slice::from_ref(app), format!("alone {plan} {window:?}"))
+            }
+            Self::Pair(probe) => (&probe.apps[..], format!("pair {:?}", probe.sms)),
+            Self::Group { apps, within } => {
+                let settings: Vec<String> = within
+                    .settings()
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value}"))
+                    .collect();
+                // The reasons of its shares contain the names.
+                let names: Vec<&str> = apps.iter().map(|&app| pool.name(app)).collect();
+                let scheme = (within.row().name, settings.join(" "));
+                (&apps[..], format!("group {scheme:?} {names:?}"))
+            }
+        };
+        let build = [env!("CARGO_PKG_VERSION"), env!("GPUMODEL_BUILD")].join(" ");
+        let mut words = vec![build, pool.ctx.resolved.hash.clone(), pool.ctx.filter(), what];
+        words.extend(apps.iter().map(|&app| pool.content(app)));
+        xxh3_128(words.join("\n").as_bytes())
+    }
+
+    /// The tasks whose results it needs.
+    pub(super) fn dependencies(&self, pool: &Pool<'_>) -> Result<Vec<Self>, RunError> {
+        let Self::Group { apps, within } = self else { return Ok(Vec::new()) };
+        let facts = pool.facts(apps);
+        let asked = probes(within, &facts)?;
+        asked.iter().filter_map(|probe| solo_task(pool, apps, within, probe).transpose()).collect()
+    }
+
+    /// The least number of warp instructions to run.
+    pub(super) fn size(&self, pool: &Pool<'_>) -> u64 {
+        let apps = match self {
+            Self::Solo { app, .. } => std::slice::from_ref(app),
+            Self::Pair(probe) => &probe.apps,
+            Self::Group { apps, .. } => apps,
+        };
+        apps.iter().map(|&app| pool.instructions(app).0).sum()
+    }
+
+    /// Runs it, with the results of its dependencies.
+    pub(super) fn run(
+        &self,
+        pool: &Pool<'_>,
+        results: &TaskResults,
+    ) -> Result<TaskResult, RunError> {
+        match self {
+            Self::Solo { app, plan, window } => {
+                let runner = pool.runner(&[*app], false);
+                let (apps, plan) = (vec![AppId(0)], plan.as_ref().clone());
+                let probe = Probe { apps, plan, window: *window, race: false };
+                Ok(TaskResult::Solo(runner.probe(&probe, &AtomicU64::new(Cycle::MAX))?))
+            }
+            Self::Pair(probe) => Ok(TaskResult::Pair(pair(pool, probe)?)),
+            Self::Group { apps, within } => {
+                Ok(TaskResult::Group(group(pool, apps, within, results)?))
+            }
+        }
+    }
+}
+
+fn law(within: &Choice) -> impl Fn(LawBroken) -> RunError {
+    let scheme = within.row().name.to_owned();
+    move |source| RunError::Law { scheme: scheme.clone(), source }
+}
+
+fn probes(within: &Choice, facts: &Facts) -> Result<Vec<Probe>, RunError> {
+    within.make().probes(facts).map_err(law(within))
+}
+
+/// The task of a probe of a single member of a group; it does not depend on the other members.
+fn solo_task(
+    pool: &Pool<'_>,
+    apps: &[usize],
+    within: &Choice,
+    probe: &Probe,
+) -> Result<Option<Task>, RunError> {
+    let [member] = probe.apps[..] else { return Ok(None) };
+    let app = apps[member.index()];
+    let plan = probe.plan.of_one(&pool.facts(&[app]), member).map_err(law(within))?;
+    Ok(Some(Task::Solo { app, plan: Box::new(plan), window: probe.window }))
+}
+
+/// Runs the members of a group under a scheme.
+fn group(
+    pool: &Pool<'_>,
+    apps: &[usize],
+    within: &Choice,
+    results: &TaskResults,
+) -> Result<GroupOutcome, RunError> {
+    let runner = pool.runner(apps, false);
+    let best = AtomicU64::new(Cycle::MAX);
+    let mut probe_results = Vec::new();
+    for probe in probes(within, &runner.facts)? {
+        probe_results.push(match solo_task(pool, apps, within, &probe)? {
+            Some(task) => {
+                let mut result = results.solo(task.key(pool)).clone();
+                result.apps[0].app = probe.apps[0];
+                result
+            }
+            None => runner.probe(&probe, &best)?,
+        });
+    }
+    let mut scheme = within.make();
+    let (outcome, decisions) =
+        runner.run_scheme(within.row().name, scheme.as_mut(), &probe_results)?;
+    Ok(GroupOutcome {
+        cycles: outcome.apps.iter().map(|app| app.end).max().unwrap_or(0),
+        ends: outcome.apps.iter().map(|app| app.end).collect(),
+        shares: shares(&runner, &outcome, &decisions),
+    })
+}
+
+/// The divisions of the SMs, at each change.
+fn shares(runner: &MixRunner<'_>, outcome: &Outcome, decisions: &[Decision]) -> Vec<ShareRecord> {
+    let members = (0..runner.facts.apps.len()).map(|member| AppId(to_u16(member)));
+    let mut changes: Vec<ShareRecord> = Vec::new();
+    for decision in decisions {
+        let since = decision.cycle + decision.plan.delay();
+        let held = |app: AppId| {
+            let quotas = (0..usize::from(runner.facts.sms)).map(|sm| decision.plan.quota(app, sm));
+            to_u64(quotas.filter(|&quota| quota > 0).count())
+        };
+        let sms: Vec<u64> = members.clone().map(held).collect();
+        let same = changes.last().is_some_and(|last| last.sms == sms);
+        if !same && since < outcome.cycles {
+            let reason = decision.plan.reason().to_owned();
+            changes.push(ShareRecord { since_begin_cycles: since, sms, reason });
+        }
+    }
+    changes
+}
+
+/// Runs applications together, each on its own SMs.
+fn pair(pool: &Pool<'_>, probe: &GroupProbe) -> Result<GroupProbeResult, RunError> {
+    let runner = pool.runner(&probe.apps, probe.apps.len() > 1);
+    let full = runner.facts.max_ctas_per_sm;
+    let mut first = 0;
+    let share = |&sms: &u16| {
+        let own = first..first + usize::from(sms);
+        first = own.end;
+        let quota = |sm| if own.contains(&sm) { full } else { 0 };
+        Share::Quota((0..usize::from(runner.facts.sms)).map(quota).collect())
+    };
+    let draft = PlanDraft {
+        shares: probe.sms.iter().map(share).collect(),
+        order: DispatchOrder::RoundRobin,
+        ..PlanDraft::default()
+    };
+    let law = |source| RunError::Law { scheme: String::from("of a pair"), source };
+    let plan = Plan::new(&runner.facts, draft).map_err(law)?;
+    let apps: Vec<AppId> = runner.facts.apps.iter().map(|app| app.app).collect();
+    let probe = Probe { apps, plan, window: None, race: false };
+    let result = runner.probe(&probe, &AtomicU64::new(Cycle::MAX))?;
+    Ok(GroupProbeResult {
+        cycles: result.apps.iter().map(|app| app.cycles).collect(),
+        warp_instructions: result.apps.iter().map(|app| app.warp_instructions).collect(),
+    })
+}
+
+/// Results of tasks by key, of this run and of earlier ones.
+#[derive(Debug)]
+pub(super) struct TaskResults {
+    by_key: BTreeMap<u128, TaskResult>,
+    cache: DiskCache,
+}
+
+impl TaskResults {
+    /// The results in the folder `cache`.
+    pub(super) fn new(cache: &Path) -> Self {
+        Self { by_key: BTreeMap::new(), cache: DiskCache::new(cache) }
+    }
+
+    /// The result of a group, if it is known.
+    pub(super) fn group(&self, key: u128) -> Option<&GroupOutcome> {
+        match self.by_key.get(&key)? {
+            TaskResult::Group(outcome) => Some(outcome),
+            other => unreachable!("the key of a group has {other:?}"),
+        }
+    }
+
+    /// The result of a pair, if it is known.
+    pub(super) fn pair(&self, key: u128) -> Option<&GroupProbeResult> {
+        match self.by_key.get(&key)? {
+            TaskResult::Pair(result) => Some(result),
+            other => unreachable!("the key of a pair has {other:?}"),
+        }
+    }
+
+    /// The result of a solo probe, which must be known.
+    pub(super) fn solo(&self, key: u128) -> &ProbeResult {
+        match &self.by_key[&key] {
+            TaskResult::Solo(result) => result,
+            other => unreachable!("the key of a probe has {other:?}"),
+        }
+    }
+
+    /// Runs the unknown ones of `tasks` and their dependencies, each once, on all threads. Each
+    /// result is stored at once, so that an interrupted run resumes.
+    pub(super) fn compute(&mut self, pool: &Pool<'_>, task: Vec<Task>) -> Result<(), RunError> {
+        let open = self.unknown(pool, task);
+        let dependencies: Vec<Vec<Task>> =
+            open.par_iter().map(|(_, task)| task.dependencies(pool)).collect::<Result<_, _>>()?;
+        let dependencies = self.unknown(pool, dependencies.into_iter().flatten().collect());
+        self.run_tasks(pool, dependencies)?;
+        self.run_tasks(pool, open)
+    }
+
+    /// The tasks without a known result, each once and with its key.
+    fn unknown(&mut self, pool: &Pool<'_>, task: Vec<Task>) -> Vec<(u128, Task)> {
+        let mut keys = BTreeSet::new();
+        let mut open = Vec::new();
+        for task in task {
+            let key = task.key(pool);
+            if self.by_key.contains_key(&key) || !keys.insert(key) {
+                continue;
+            }
+            match self.cache.get_json(Kind::Groups, key) {
+                Some(result) => {
+                    self.by_key.insert(key, result);
+                }
+                None => open.push((key, task)),
+            }
+        }
+        open
+    }
+
+    fn run_tasks(&mut self, pool: &Pool<'_>, mut open: Vec<(u128, Task)>) -> Result<(), RunError> {
+        // Long tasks first, so that none runs alone at the end.
+        open.sort_by_key(|(key, task)| (std::cmp::Reverse(task.size(pool)), *key));
+        pool.ctx.watch.running().begin(open.iter().map(|(_, task)| task.size(pool)).sum());
+        let probe_results: Vec<Result<(u128, TaskResult), RunError>> = open
+            .par_iter()
+            .with_max_len(1)
+            .map(|(key, task)| {
+                let result = task.run(pool, self)?;
+                self.cache.put_json(Kind::Groups, *key, &result);
+                Ok((*key, result))
+            })
+            .collect();
+        for result in probe_results {
+            let (key, result) = result?;
+            self.by_key.insert(key, result);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,160 @@
+//! The notes of a record: assumptions of its runs, once per application.
+
+use std::collections::BTreeMap;
+
+use gpumodel_core::units::Cycle;
+use gpumodel_feed::StoreFeed;
+use gpumodel_sim::Outcome;
+use gpumodel_sim::config::Machine;
+
+use crate::{AnalyzeRequest, App, EndWhen, Ending};
+
+/// A window of fewer launch latencies makes targets depend mostly on the latency.
+const LAUNCHES: Cycle = 10;
+
+/// The notes of one analysis, in order and each once.
+#[derive(Debug, Default)]
+pub(crate) struct Notes(Vec<String>);
+
+impl Notes {
+    /// Adds a sentence unless it is there.
+    pub(crate) fn add(&mut self, note: String) {
+        if !self.0.contains(&note) {
+            self.0.push(note);
+        }
+    }
+
+    /// Notes options of co-runs that are ignored because no scheme is named.
+    pub(crate) fn of_request(&mut self, request: &AnalyzeRequest) {
+        let until = request.until != Ending::default();
+        let asked = until || request.window.is_some() || !request.arrivals.is_empty();
+        if request.schemes.is_empty() && asked {
+            self.add(String::from(
+                "no scheme was named, so nothing ran together: end, window and arrivals were not used",
+            ));
+        }
+    }
+
+    /// Notes a window that is mostly launch latency.
+    pub(crate) fn of_window(&mut self, request: &AnalyzeRequest, machine: &Machine) {
+        let targeted = !request.schemes.is_empty() && request.until.when == EndWhen::Targets;
+        let launch = machine.dispatch.kernel_launch_cycles;
+        let short = |window: &Cycle| targeted && *window < launch.saturating_mul(LAUNCHES);
+        if let Some(window) = request.compared().filter(short) {
+            self.add(format!(
+                "the window of {window} cycles holds less than {LAUNCHES} times the {launch} that \
+                 a launch takes: targets of it depend on how a launch begins more than on the \
+                 applications, and co-runs are compared with runs of other lengths; a longer \
+                 --window compares better"
+            ));
+        }
+    }
+
+    /// Notes the assumptions of a run of `app`.
+    pub(crate) fn of_run(
+        &mut self,
+        app: &App,
+        feed: &StoreFeed<'_>,
+        outcome: &Outcome,
+        machine: &Machine,
+    ) {
+        let name = &app.name;
+        let mut unknown: BTreeMap<&str, ()> = BTreeMap::new();
+        for program in feed.programs() {
+            let texts = program.code.opcodes.iter().zip(program.opcodes.iter());
+            unknown.extend(
+                texts.filter(|(_, opcode)| !opcode.known).map(|(text, _)| (text.as_str(), ())),
+            );
+        }
+        if !unknown.is_empty() {
+            let executed: u64 = outcome.kernels.iter().map(|k| k.unknown_opcodes).sum();
+            let list: Vec<&str> = unknown.into_keys().take(12).collect();
+            self.add(format!("{name}: opcodes that no table row of this machine knows, classed by prefix: {} ({executed} warp instructions)", list.join(", ")));
+        }
+        self.of_logs(name, feed);
+        let generic: u64 = outcome.kernels.iter().map(|k| k.generic_accesses).sum();
+        if generic > 0 {
+            self.add(format!("{name}: {generic} accesses through generic addresses, classified by the trace's shared and local windows"));
+        }
+        let barriers: u64 = outcome.kernels.iter().map(|k| k.assumed_barriers).sum();
+        if barriers > 0 {
+            self.add(format!("{name}: {barriers} barrier instructions without number or thread count in the trace: with a count each is a separate barrier, else that of the whole CTA"));
+        }
+        let waits: u64 = outcome.kernels.iter().map(|k| k.assumed_waits).sum();
+        if waits > 0 {
+            self.add(format!("{name}: {waits} waits for asynchronous copies (DEPBAR) without an immediate, modelled as waits for all"));
+        }
+        if machine.quirks.textures_are_latency {
+            self.add(format!(
+                "{}: texture instructions take a fixed time and touch no memory",
+                machine.name
+            ));
+        }
+        let partial = feed.programs().iter().filter(|p| p.ctas < p.launch.grid.count()).count();
+        if partial > 0 {
+            self.add(format!("{name}: {partial} launches have fewer CTAs in the trace than in the grid; only the traced ones run"));
+        }
+    }
+
+    /// Notes launches of which only the accesses are known.
+    fn of_logs(&mut self, name: &str, feed: &StoreFeed<'_>) {
+        let logs = (0..feed.programs().len()).filter(|&index| feed.memory_only(index)).count();
+        if logs > 0 {
+            self.add(format!("{name}: {logs} launches are memory-only, from a log of accesses: warps issue them in order and wait for none; caches and DRAM are modelled, IPC and all times are not"));
+        }
+    }
+
+    /// The sentences.
+    pub(crate) fn into_sentences(self) -> Vec<String> {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{AnalyzeRequest, Notes};
+    use crate::AppName;
+
+    #[test]
+    fn a_window_that_is_mostly_launch_latency_is_said() {
+        let resolved = crate::models(None).unwrap().machine("v100", &[]).unwrap();
+        let launch = resolved.machine.dispatch.kernel_launch_cycles;
+        let notes = |until: &str, schemes: &[&str], window| {
+            let request = AnalyzeRequest {
+                schemes: schemes.iter().map(ToString::to_string).collect(),
+                until: until.parse().unwrap(),
+                window,
+                ..AnalyzeRequest::new(Vec::new(), "v100", Path::new("cache"))
+            };
+            let mut notes = Notes::default();
+            notes.of_window(&request, &resolved.machine);
+            notes.into_sentences()
+        };
+        let short = notes("targets", &["even"], Some(10 * launch - 1));
+        assert!(short.len() == 1 && short[0].contains("a longer --window"), "{short:?}");
+        assert_eq!(notes("targets,cycles=500", &["even"], None).len(), 1);
+        assert!(notes("targets", &["even"], Some(10 * launch)).is_empty());
+        assert!(notes("targets", &[], Some(10)).is_empty(), "nothing runs together");
+        assert!(notes("cycles=500", &["even"], Some(500)).is_empty(), "of one length");
+    }
+
+    #[test]
+    fn what_is_asked_of_co_runs_that_are_not_is_said() {
+        let notes = |apps: &[&str], schemes: &[&str], window| {
+            let apps = apps.iter().map(|typed| AppName::parse(typed)).collect();
+            let request = AnalyzeRequest {
+                schemes: schemes.iter().map(ToString::to_string).collect(),
+                window,
+                ..AnalyzeRequest::new(apps, "v100", Path::new("cache"))
+            };
+            let mut notes = Notes::default();
+            notes.of_request(&request);
+            notes.into_sentences()
+        };
+        assert!(notes(&["a", "b"], &[], None).is_empty());
+        assert!(notes(&["a", "b"], &["even"], Some(5)).is_empty());
+        assert!(notes(&["a", "b"], &[], Some(5))[0].starts_with("no scheme was named"));
+    }
+}
