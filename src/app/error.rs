@@ -10,7 +10,7 @@ use gpumodel_policy::BadChoice;
 use gpumodel_policy::queue::Unmatched;
 use gpumodel_report::paper::PaperError;
 use gpumodel_sim::MachineError;
-use gpumodel_sim::config::{MemoryError, SpecError};
+use gpumodel_sim::config::SpecError;
 use gpumodel_trace::TraceError;
 use gpumodel_trace::workload::WorkloadError;
 
@@ -25,9 +25,6 @@ pub enum RunError {
     /// A paper's file cannot be read.
     #[error(transparent)]
     Paper(#[from] PaperError),
-    /// A memory standard or an address mapping is invalid.
-    #[error(transparent)]
-    Memory(#[from] MemoryError),
     /// A trace or store is invalid.
     #[error(transparent)]
     Trace(#[from] TraceError),

@@ -56,7 +56,7 @@ pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
 /// The carried model files, and over them those of `folder`.
 ///
 /// # Errors
-/// [`SpecError::File`].
+/// [`SpecError::Toml`].
 pub fn models(folder: Option<&Path>) -> Result<Models, SpecError> {
     Models::with_overrides(gpumodel_models::builtin(), folder)
 }

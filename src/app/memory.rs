@@ -1,7 +1,7 @@
 //! The memory of a machine: its standard and address map, checked against each other.
 
 use gpumodel_core::models::ModelFiles;
-use gpumodel_sim::config::{AddressMap, Machine, Mapping, MemoryError, MemoryStandard};
+use gpumodel_sim::config::{AddressMap, Machine, Mapping, MemoryStandard, SpecError};
 
 /// The largest ratio of a memory's clock to that of its standard: Accel-Sim's A100 runs HBM2 at
 /// 7.1 times, a wrong unit is off by 1000.
@@ -10,8 +10,8 @@ const MAX_CLOCK_RATIO: f64 = 64.0;
 /// Checks that the memory standard and the mapping of `machine` exist and fit together.
 ///
 /// # Errors
-/// [`MemoryError`]: what is missing or does not fit.
-pub fn check_memory(machine: &Machine, models: &ModelFiles) -> Result<(), MemoryError> {
+/// [`SpecError`]: what is missing or does not fit.
+pub fn check_memory(machine: &Machine, models: &ModelFiles) -> Result<(), SpecError> {
     Memory::load(machine, models).map(drop)
 }
 
@@ -28,14 +28,14 @@ pub(super) struct Memory {
 
 impl Memory {
     /// Reads the standard and the mapping that `machine` names.
-    pub(super) fn load(machine: &Machine, models: &ModelFiles) -> Result<Self, MemoryError> {
+    pub(super) fn load(machine: &Machine, models: &ModelFiles) -> Result<Self, SpecError> {
         let dram = &machine.dram;
         let standard = MemoryStandard::load(&dram.standard, models, &dram.timing)?;
         let mapping = Mapping::load(&dram.mapping, models)?;
         let map = mapping.for_machine(dram.channels, machine.l2.slices / dram.channels)?;
         map.fits(&standard)?;
         if machine.l2.cache.line_bytes < standard.bytes_per_access {
-            return Err(MemoryError::Inconsistent {
+            return Err(SpecError::InconsistentMemory {
                 name: standard.name,
                 problem: format!(
                     "it moves {} bytes at once, an L2 line of {} holds {}: raise l2.cache.line_bytes",
@@ -54,16 +54,12 @@ impl Memory {
 }
 
 /// Checks that each sector of the caches lies in one row.
-fn check_sectors(
-    machine: &Machine,
-    mapping: &Mapping,
-    map: &AddressMap,
-) -> Result<(), MemoryError> {
+fn check_sectors(machine: &Machine, mapping: &Mapping, map: &AddressMap) -> Result<(), SpecError> {
     let bytes = machine.l2.cache.sector_bytes;
     if map.keeps_whole(u64::from(bytes)) {
         return Ok(());
     }
-    Err(MemoryError::Inconsistent {
+    Err(SpecError::InconsistentMemory {
         name: mapping.name.clone(),
         problem: format!(
             "it spreads the {bytes} bytes over channels, slices or rows that {} fetches as one: \
@@ -74,13 +70,13 @@ fn check_sectors(
 }
 
 /// Checks the channel width that the machine states: only that of the standard is modelled.
-fn check_width(machine: &Machine, standard: &MemoryStandard) -> Result<(), MemoryError> {
+fn check_width(machine: &Machine, standard: &MemoryStandard) -> Result<(), SpecError> {
     let said = f64::from(machine.dram.channel_bytes_per_clock);
     let found = standard.peak_bytes_per_clock();
     if (said - found).abs() < 1e-6 * said {
         return Ok(());
     }
-    Err(MemoryError::Inconsistent {
+    Err(SpecError::InconsistentMemory {
         name: standard.name.clone(),
         problem: format!(
             "a channel moves {found} bytes per clock, dram.channel_bytes_per_clock of {} says {said}: \
@@ -96,11 +92,11 @@ fn check_clock(
     machine: &Machine,
     standard: &MemoryStandard,
     (mhz, own): (f64, f64),
-) -> Result<(), MemoryError> {
+) -> Result<(), SpecError> {
     if (own / MAX_CLOCK_RATIO..=own * MAX_CLOCK_RATIO).contains(&mhz) {
         return Ok(());
     }
-    Err(MemoryError::Inconsistent {
+    Err(SpecError::InconsistentMemory {
         name: standard.name.clone(),
         problem: format!(
             "its command clock is {own} MHz, clocks.dram_mhz of {} says {mhz}: expected at most \

@@ -1,9 +1,9 @@
 //! Does every machine's memory fit the machine?
 
-use gpumodel::sim::config::{Machine, Mapping, MemoryError, MemoryStandard};
+use gpumodel::sim::config::{Machine, Mapping, MemoryStandard, SpecError};
 
 /// What does not fit, in words.
-fn unfit(machine: &Machine) -> Result<Option<String>, MemoryError> {
+fn unfit(machine: &Machine) -> Result<Option<String>, SpecError> {
     let dram = &machine.dram;
     let standard = MemoryStandard::load(&dram.standard, &gpumodel::models(), &dram.timing)?;
     let map = Mapping::load(&dram.mapping, &gpumodel::models())?;

@@ -1,6 +1,7 @@
 //! Is every model file right?
 
-use gpumodel::sim::config::{IsaTable, Kind};
+use gpumodel::core::toml::SourceKind;
+use gpumodel::sim::config::IsaTable;
 
 #[test]
 fn every_machine_loads_and_passes_its_checks() {
@@ -40,7 +41,7 @@ fn every_number_says_where_it_is_from() {
     for name in models.machine_names() {
         for row in models.machine(name, &[]).unwrap().listing() {
             let sourced =
-                row.source.as_ref().is_some_and(|s| s.text.len() > 3 && s.kind != Kind::Set);
+                row.source.as_ref().is_some_and(|s| s.text.len() > 3 && s.kind != SourceKind::Set);
             assert!(sourced || needs_no_source(&row.key, &row.value), "{name}: {}", row.key);
         }
     }
@@ -57,7 +58,7 @@ fn nothing_is_fitted_to_kernels_that_run_together() {
     let mut fitted = 0;
     for name in models.machine_names() {
         for row in models.machine(name, &[]).unwrap().listing() {
-            let Some(source) = row.source.filter(|source| source.kind == Kind::Fitted) else {
+            let Some(source) = row.source.filter(|source| source.kind == SourceKind::Fitted) else {
                 continue;
             };
             fitted += 1;
@@ -124,7 +125,7 @@ fn an_override_changes_the_machine_its_source_and_its_hash() {
     };
     let changed = set("l1.latency_cycles", "30");
     assert_eq!(changed.machine.l1.latency_cycles, 30);
-    assert_eq!(changed.provenance["l1.latency_cycles"].kind, Kind::Set);
+    assert_eq!(changed.provenance["l1.latency_cycles"].kind, SourceKind::Set);
     assert_ne!(changed.hash, plain.hash);
     assert_eq!(changed.overrides["l1.latency_cycles"], "30");
     assert_eq!(models.machine("v100", &[]).unwrap().hash, plain.hash);

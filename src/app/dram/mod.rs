@@ -9,9 +9,10 @@ use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 use gpumodel_core::models::ModelFiles;
+use gpumodel_core::toml::{Place, TomlError};
 use gpumodel_core::units::{to_u32, to_u64};
 use gpumodel_report::results::DramRecord;
-use gpumodel_sim::config::{MemoryError, MemoryStandard, Refresh};
+use gpumodel_sim::config::{MemoryStandard, Refresh, SpecError};
 use gpumodel_sim::dram::{Channel, ControllerOptions, Done, Issued, Request};
 
 use crate::RequestError;
@@ -30,7 +31,7 @@ const WRITE_INTERVAL: u64 = 1 << 20;
 pub enum DramError {
     /// The memory standard or a `--set` option.
     #[error(transparent)]
-    Memory(#[from] MemoryError),
+    Spec(#[from] SpecError),
     /// The request file.
     #[error(transparent)]
     Requests(#[from] RequestError),
@@ -67,15 +68,19 @@ impl DramJob {
             let (key, value) = pair.ok_or_else(|| DramError::Override { word: word.clone() })?;
             overrides.insert(key.trim().to_owned(), value.trim().to_owned());
         }
+        let place = Place::new("--set", 0);
         let mut parameters = BTreeMap::new();
         for (key, value) in &overrides {
             if !ControllerOptions::knows(key) {
                 let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
-                let number = number.ok_or_else(|| MemoryError::Value {
-                    place: "--set".to_owned(),
-                    key: key.clone(),
-                    expected: "a number".to_owned(),
-                    found: format!("`{value}`"),
+                let number = number.ok_or_else(|| {
+                    SpecError::from(TomlError::Value {
+                        place: place.clone(),
+                        key: key.clone(),
+                        expected: "a number".to_owned(),
+                        found: format!("`{value}`"),
+                        nearest: None,
+                    })
                 })?;
                 parameters.insert(key.clone(), number);
             }
@@ -84,7 +89,7 @@ impl DramJob {
         let mut options = standard.controller.clone();
         for (key, value) in &overrides {
             if ControllerOptions::knows(key) {
-                options.set("--set", key, value)?;
+                options.set(&place, key, value)?;
             }
         }
         Ok(Self { standard, options, overrides })

@@ -11,9 +11,9 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use thiserror::Error;
 
+use gpumodel_core::toml::{Node, TomlError};
 use gpumodel_core::units::{Cycle, did_you_mean};
 use gpumodel_policy::queue::CLASSES;
-use gpumodel_sim::config::{KeyLines, SpecError, plain};
 
 use super::Generate;
 use crate::AppName;
@@ -73,7 +73,7 @@ pub enum QueueFileError {
     },
     /// It is no TOML, or has unknown keys.
     #[error(transparent)]
-    Spec(Box<SpecError>),
+    Toml(Box<TomlError>),
     /// An invalid value.
     #[error("{}: {message}", location(path, *line))]
     Value {
@@ -122,8 +122,9 @@ impl QueueFile {
         if text.len() as u64 > MAX_BYTES {
             return Err(QueueFileError::TooLarge { path: path.to_path_buf(), most: MAX_BYTES });
         }
-        let (raw, lines) =
-            plain(path, &text).map_err(|error| QueueFileError::Spec(Box::new(error)))?;
+        let invalid = |error| QueueFileError::Toml(Box::new(error));
+        let lines = Node::read(&path.display().to_string(), &text).map_err(invalid)?;
+        let raw = lines.decode().map_err(invalid)?;
         Self::new(path, (raw, &lines), more).map_err(|invalid| QueueFileError::Value {
             path: path.to_path_buf(),
             line: lines.line(&invalid.keys),
@@ -133,7 +134,7 @@ impl QueueFile {
 
     fn new(
         path: &Path,
-        (raw, lines): (Raw, &KeyLines),
+        (raw, lines): (Raw, &Node),
         more: &[AppName],
     ) -> Result<Self, InvalidValue> {
         let folder = path.parent().unwrap_or_else(|| Path::new(""));

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use gpumodel_core::toml::TomlError;
 use gpumodel_core::units::with_causes;
 use gpumodel_report::results::RecordError;
 use gpumodel_sim::config::SpecError;
@@ -18,6 +19,9 @@ pub enum SweepError {
     /// The plan is no TOML, or has unknown keys.
     #[error(transparent)]
     Spec(#[from] SpecError),
+    /// The plan is invalid.
+    #[error(transparent)]
+    Toml(#[from] TomlError),
     /// An invalid value.
     #[error("{}: {message}", location(path, *line))]
     Plan {

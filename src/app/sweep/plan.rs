@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use gpumodel_core::toml::{Node, read_file};
 use gpumodel_core::units::{Cycle, did_you_mean, quoted, shown, to_u64};
-use gpumodel_sim::config::{KeyLines, read_plain};
 
 use super::mixes::Mixes;
 use crate::error::InvalidValue;
@@ -39,7 +39,7 @@ pub(super) struct Plan {
     /// By machine and by scheme: the index of its item in the file's list.
     words: [Vec<usize>; 2],
     /// The lines of keys.
-    lines: KeyLines,
+    lines: Node,
 }
 
 /// Keys of a plan.
@@ -78,7 +78,7 @@ impl Plan {
     /// # Errors
     /// With file and line, or key, what was expected and what was found.
     pub(super) fn read(path: &Path) -> Result<Self, SweepError> {
-        let (raw, lines) = read_plain(path)?;
+        let (raw, lines) = read_file(path)?;
         Self::new(path, raw, lines.clone()).map_err(|invalid| SweepError::Plan {
             path: path.to_path_buf(),
             line: lines.line(&invalid.keys),
@@ -86,7 +86,7 @@ impl Plan {
         })
     }
 
-    fn new(path: &Path, raw: Raw, lines: KeyLines) -> Result<Self, InvalidValue> {
+    fn new(path: &Path, raw: Raw, lines: Node) -> Result<Self, InvalidValue> {
         let folder = path.parent().unwrap_or_else(|| Path::new(""));
         let apps = apps(folder, &raw.apps)?;
         let names: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();

@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use super::cache::{Cache, SetHash};
-use super::cache_policy;
-use super::cache_size;
-use super::constant;
+use gpumodel_core::units::SECTOR_BYTES;
+
+use super::cache::{AllocatePolicy, Cache, SetHash, WriteMiss, WritePolicy};
 use super::isa_table::IsaTable;
-use super::machine::{Machine, SchedulerPolicy};
+use super::machine::{Allocation, Machine, SchedulerPolicy};
 use super::translation;
 
 /// A check that failed.
@@ -44,9 +43,9 @@ const CHECKS: [Check; 25] = [
     ("a launch begins and ends within 10000000 cycles", launches),
     ("a queue is at most 1048576 long", queues),
     ("schedulers divide the warps of an SM; two-level ones alone have sm.active_warps", schedulers),
-    ("a line is a multiple of the 32-byte sector, at most 8 of them", cache_size::lines),
-    ("caches have sectors of 32 bytes, or whole lines of 128 in both levels", cache_size::sectors),
-    ("all slices and all L1s together hold at most 1 GiB each", cache_size::totals),
+    ("a line is a multiple of the 32-byte sector, at most 8 of them", cache_lines),
+    ("caches have sectors of 32 bytes, or whole lines of 128 in both levels", cache_sectors),
+    ("all slices and all L1s together hold at most 1 GiB each", cache_totals),
     ("L2 slices are a multiple of the channels", slices),
     ("carve-outs ascend and fit the unified array", carve_outs),
     ("the L1 at its largest size is the unified array", unified),
@@ -56,10 +55,10 @@ const CHECKS: [Check; 25] = [
     ("a percentage is at most 100", percentages),
     ("timing parameters are at least 0", timing),
     ("a hashed cache has a power of two of sets", hashed_sets),
-    ("the policies of a cache go together", cache_policy::problems),
+    ("the policies of a cache go together", cache_policies),
     ("pages and TLBs hold together", translation::problems),
     ("instruction caches hold together", fetch),
-    ("constant caches hold together", constant::problems),
+    ("constant caches hold together", constant_caches),
     ("energies are at least 0", energy),
 ];
 
@@ -265,7 +264,7 @@ fn carve_outs(m: &Machine) -> Vec<String> {
 }
 
 fn unified(m: &Machine) -> Vec<String> {
-    let (array, unified) = (cache_size::bytes(&m.l1.cache), u64::from(m.l1.unified_bytes));
+    let (array, unified) = (cache_bytes(&m.l1.cache), u64::from(m.l1.unified_bytes));
     let smallest = m.l1.carve_outs_bytes.first().copied().map_or(0, u64::from);
     if unified == 0 || array + smallest == unified {
         return Vec::new();
@@ -365,4 +364,162 @@ fn energy(m: &Machine) -> Vec<String> {
         ("energy.dram_activate_pj", e.dram_activate_pj),
     ];
     refused(&values, |value| value.is_finite() && value >= 0.0)
+}
+
+/// Lines of whole sectors, not too many.
+fn cache_lines(m: &Machine) -> Vec<String> {
+    let sizes = [
+        ("l1.cache.line_bytes", m.l1.cache.line_bytes),
+        ("l2.cache.line_bytes", m.l2.cache.line_bytes),
+    ];
+    refused(&sizes, |bytes| {
+        let bytes = u64::from(bytes);
+        bytes >= SECTOR_BYTES && bytes.is_multiple_of(SECTOR_BYTES) && bytes <= 8 * SECTOR_BYTES
+    })
+}
+
+/// Whole lines are those of the coalescer; both levels ask for the same.
+fn cache_sectors(m: &Machine) -> Vec<String> {
+    let bytes = m.l1.cache.sector_bytes;
+    let whole = bytes == 128
+        && m.l1.cache.line_bytes == bytes
+        && m.l2.cache.line_bytes == bytes
+        && m.l1.bank_bytes == 0;
+    let sector = u64::from(bytes) == SECTOR_BYTES;
+    let found = format!(
+        "l1.cache.sector_bytes {bytes}, l2.cache.sector_bytes {}: 32 both, or 128 both with \
+         lines of 128 bytes and l1.bank_bytes 0",
+        m.l2.cache.sector_bytes
+    );
+    let same = m.l2.cache.sector_bytes == bytes;
+    if same && (sector || whole) { Vec::new() } else { vec![found] }
+}
+
+/// Bytes that a cache holds.
+fn cache_bytes(cache: &Cache) -> u64 {
+    u64::from(cache.sets)
+        .saturating_mul(u64::from(cache.ways))
+        .saturating_mul(u64::from(cache.line_bytes))
+}
+
+/// No more than any GPU has.
+fn cache_totals(m: &Machine) -> Vec<String> {
+    let fetch = m.fetch.as_ref().map_or(0, |f| f.inner_bytes.max(f.outer_bytes));
+    let constant = m.constant.as_ref().map_or(0, |c| c.bytes);
+    let l1 = cache_bytes(&m.l1.cache).saturating_mul(u64::from(m.dispatch.sms));
+    let l2 = cache_bytes(&m.l2.cache).saturating_mul(u64::from(m.l2.slices));
+    let sms = u64::from(m.dispatch.sms);
+    let totals = [
+        ("bytes of all L1s", l1),
+        ("bytes of all slices", l2),
+        ("bytes of all instruction caches", u64::from(fetch) * sms),
+        ("bytes of all constant caches", u64::from(constant) * sms),
+    ];
+    refused(&totals, |bytes| bytes <= 1 << 30)
+}
+
+/// The combinations in `machine` that mean nothing, each with its reason.
+fn cache_policies(machine: &Machine) -> Vec<String> {
+    let caches = [("l1.cache", &machine.l1.cache), ("l2.cache", &machine.l2.cache)];
+    let mut found: Vec<String> = caches
+        .into_iter()
+        .filter_map(|(key, cache)| Some(format!("{key}: {}", contradiction(cache)?)))
+        .collect();
+    if machine.l2.cache.write == WritePolicy::LocalWriteBack {
+        found.push("l2.cache: `local-write-back`, but only an L1 knows local memory".to_owned());
+    }
+    let (l1, crossbar) = (&machine.l1, &machine.interconnect);
+    if l1.bank_bytes != 0 && (!l1.bank_bytes.is_power_of_two() || l1.bank_bytes < 32) {
+        found.push(format!("l1.bank_bytes = {}: 0, or a power of two from 32 on", l1.bank_bytes));
+    }
+    if l1.returns_per_cycle > 1 {
+        found.push(format!("l1.returns_per_cycle = {}: 0 or 1", l1.returns_per_cycle));
+    }
+    if crossbar.allocation == Allocation::Matched && crossbar.flit_bytes > 0 {
+        found.push("interconnect: `matched` ports move packets of one flit: flit_bytes = 0".into());
+    }
+    found
+}
+
+/// Why the write policies of one cache contradict each other, if they do.
+fn contradiction(cache: &Cache) -> Option<&'static str> {
+    use WriteMiss::{Fetch, Lazy};
+    match (cache.write, cache.write_miss, cache.allocate) {
+        (WritePolicy::WriteEvict, Fetch | Lazy, _) => Some(
+            "`write-evict` drops what is written, so a write takes no way: write_miss = \"around\"",
+        ),
+        (WritePolicy::WriteThrough, Fetch, _) => Some(
+            "`write-through` leaves nothing to complete, so a write fetches nothing: write_miss = \
+             \"lazy\" or \"around\"",
+        ),
+        (WritePolicy::WriteBack | WritePolicy::LocalWriteBack, Fetch, AllocatePolicy::OnFill) => {
+            Some(
+                "the bytes of a write that fetches its sector need a way until it comes: allocate = \
+             \"on-miss\", or write_miss = \"lazy\" or \"around\"",
+            )
+        }
+        _ => None,
+    }
+}
+
+/// What does not hold of a machine's constant caches, as `key = value`.
+fn constant_caches(machine: &Machine) -> Vec<String> {
+    let Some(c) = &machine.constant else { return Vec::new() };
+    let mut wrong = refused(&[("constant.line_bytes", c.line_bytes)], |bytes| {
+        bytes.is_power_of_two() && (32..=128).contains(&bytes)
+    });
+    let way_bytes = u64::from(c.line_bytes) * u64::from(c.ways);
+    let whole = u64::from(c.bytes).checked_rem(way_bytes) == Some(0);
+    if c.bytes == 0 || c.bytes > 1 << 24 || !whole {
+        wrong.push(format!("constant.ways = {} of {} bytes", c.ways, c.bytes));
+    }
+    wrong.extend(refused(&[("constant.latency_cycles", c.latency_cycles)], |n| n < 100_000));
+    wrong.extend(refused(&[("constant.outstanding", c.outstanding)], |n| (1..=1024).contains(&n)));
+    let outer = machine.fetch.as_ref().map_or(0, |fetch| fetch.line_bytes);
+    if c.shares_outer && outer < c.line_bytes {
+        wrong.push(format!("constant.shares_outer with outer lines of {outer} bytes"));
+    }
+    wrong
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cache_policies;
+    use crate::config::Models;
+
+    const WRITES: [&str; 4] = ["write-through", "write-evict", "write-back", "local-write-back"];
+    const MISSES: [&str; 3] = ["around", "lazy", "fetch"];
+    const ALLOCATES: [&str; 2] = ["on-miss", "on-fill"];
+
+    fn refused(cache: &str, write: &str, miss: &str, allocate: &str) -> Vec<String> {
+        let set = |key: &str, value: &str| (format!("{cache}.{key}"), value.to_owned());
+        let set = [set("write", write), set("write_miss", miss), set("allocate", allocate)];
+        let (resolved, found) = Models::builtin().examine("accelsim-qv100", &set).unwrap();
+        let own = cache_policies(&resolved.machine);
+        assert_eq!(own.is_empty(), found.is_empty(), "{found:?}");
+        own
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused_with_a_way_out() {
+        let mut taken = 0;
+        for cache in ["l1.cache", "l2.cache"] {
+            for write in WRITES {
+                for miss in MISSES {
+                    for allocate in ALLOCATES {
+                        let wrong = refused(cache, write, miss, allocate);
+                        taken += u32::from(wrong.is_empty());
+                        assert!(wrong.iter().all(|text| text.starts_with(cache)), "{wrong:?}");
+                    }
+                }
+            }
+        }
+        // Through: around, lazy; evict: around; back and local: those and fetch
+        // on a miss. The L2 has no local memory.
+        assert_eq!(taken, (4 + 2 + 5 + 5) + (4 + 2 + 5));
+        let wrong = refused("l1.cache", "write-evict", "lazy", "on-miss");
+        assert!(wrong[0].contains("write_miss = \"around\""), "{wrong:?}");
+        let wrong = refused("l2.cache", "local-write-back", "lazy", "on-miss");
+        assert!(wrong[0].contains("only an L1"), "{wrong:?}");
+    }
 }

@@ -1,110 +1,22 @@
-//! What can be wrong with a model file, told to the user: where it is, what
-//! was expected, what was found and, for a name, which known one is nearest.
-
-use std::fmt;
-use std::sync::Arc;
+//! What can be wrong with a model file, for the user: where it is, what was expected,
+//! what was found and, for a name, which known one is nearest.
 
 use gpumodel_core::models::ModelFileError;
+use gpumodel_core::toml::{Place, TomlError};
+use gpumodel_core::units::nearest;
 use thiserror::Error;
 
 use super::check::Problem;
 
-/// A file and a line in it, or a word of the command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    file: Arc<str>,
-    line: u32,
-}
-
-impl Place {
-    /// Line `line` (from 1) of `file`; line 0 means the file as a whole.
-    #[must_use]
-    pub fn new(file: Arc<str>, line: u32) -> Self {
-        Self { file, line }
-    }
-
-    /// The file as the user knows it: a path, `models/…` for a built-in file,
-    /// or the `--set` word.
-    #[must_use]
-    pub fn file(&self) -> &str {
-        &self.file
-    }
-
-    /// The line, from 1; 0 when the whole file is meant.
-    #[must_use]
-    pub fn line(&self) -> u32 {
-        self.line
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => f.write_str(&self.file),
-            line => write!(f, "{}:{line}", self.file),
-        }
-    }
-}
-
 /// Why a model could not be read.
 #[derive(Debug, Error)]
 pub enum SpecError {
-    /// A file could not be read.
+    /// A file could not be read, or is not what its description says.
     #[error(transparent)]
-    File(#[from] ModelFileError),
-    /// The text is no TOML.
-    #[error("{place}: not TOML: {message}")]
-    Syntax {
-        /// Where reading stopped.
-        place: Place,
-        /// What the parser expected.
-        message: String,
-    },
-    /// A key that the description does not have.
-    #[error("{place}: unknown key `{key}`{}", hint_of_key(place, nearest.as_deref()))]
-    UnknownKey {
-        /// Where the key stands.
-        place: Place,
-        /// The dotted key.
-        key: String,
-        /// The known key that is spelt most alike.
-        nearest: Option<String>,
-    },
-    /// A value of the wrong kind or out of its range.
-    #[error("{place}: `{key}`: expected {expected}, found {found}{}", hint(nearest.as_deref()))]
-    Value {
-        /// Where the value stands.
-        place: Place,
-        /// The dotted key.
-        key: String,
-        /// What the description takes there.
-        expected: String,
-        /// What the file has.
-        found: String,
-        /// The known word that is spelt most alike.
-        nearest: Option<String>,
-    },
-    /// A key that must be there and is not.
-    #[error("{place}: `{key}` is missing; see models/README.md for what belongs there")]
-    Missing {
-        /// The section that lacks it.
-        place: Place,
-        /// The dotted key.
-        key: String,
-    },
-    /// A number that does not say where it is from.
-    #[error(
-        "{place}: `{key}` must say where it is from: expected {{ value = …, and exactly one of \
-         published, measured, fitted, assumed = \"source\" }}, found {found}"
-    )]
-    Source {
-        /// Where the value stands.
-        place: Place,
-        /// The dotted key.
-        key: String,
-        /// What the file has.
-        found: String,
-    },
+    Toml(TomlError),
+    /// An override that names an unknown key.
+    #[error("{0}; `gpumodel machine show NAME` lists the keys of a machine")]
+    UnknownOverride(#[source] TomlError),
     /// `base` leads back to a file that is already being read.
     #[error("{place}: `base` goes round in a circle: {chain}")]
     BaseLoop {
@@ -167,10 +79,60 @@ pub enum SpecError {
         /// Every check that failed.
         problems: Vec<Problem>,
     },
+    /// The description is readable but no memory can be like this.
+    #[error("{name} is not a consistent memory: {problem}")]
+    InconsistentMemory {
+        /// The standard or mapping.
+        name: String,
+        /// What does not fit, and what to do.
+        problem: String,
+    },
+}
+
+impl From<TomlError> for SpecError {
+    /// Adds help to an override that has no lines around it that show other keys.
+    fn from(error: TomlError) -> Self {
+        match &error {
+            TomlError::UnknownKey { place, nearest: None, .. } if place.line() == 0 => {
+                Self::UnknownOverride(error)
+            }
+            _ => Self::Toml(error),
+        }
+    }
+}
+
+impl From<ModelFileError> for SpecError {
+    fn from(error: ModelFileError) -> Self {
+        TomlError::from(error).into()
+    }
 }
 
 impl SpecError {
-    /// A model that there is not, with the place that names it; others stay.
+    /// A value that is not what the description takes.
+    pub(super) fn value(
+        place: &Place,
+        key: &str,
+        expected: impl Into<String>,
+        found: String,
+    ) -> Self {
+        let (place, key, expected) = (place.clone(), key.to_owned(), expected.into());
+        TomlError::Value { place, key, expected, found, nearest: None }.into()
+    }
+
+    /// A key, or a name in an expression, that is not among the `known` ones.
+    pub(super) fn unknown<'a>(
+        place: &Place,
+        key: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let known: Vec<&str> = known.into_iter().collect();
+        let name = key.rsplit('.').next().unwrap_or(key);
+        let near = |word| nearest(word, known.iter().copied());
+        let nearest = near(key).or_else(|| near(name));
+        TomlError::UnknownKey { place: place.clone(), key: key.to_owned(), nearest }.into()
+    }
+
+    /// Adds the place that names a missing model; other errors stay.
     pub(super) fn named_at(self, place: &Place, key: &'static str) -> Self {
         match self {
             Self::NoModel { .. } => {
@@ -178,16 +140,6 @@ impl SpecError {
             }
             other => other,
         }
-    }
-}
-
-/// What helps with an unknown key: an override has no lines around it that show others.
-fn hint_of_key(place: &Place, nearest: Option<&str>) -> String {
-    match nearest {
-        None if place.line == 0 => {
-            String::from("; `gpumodel machine show NAME` lists the keys of a machine")
-        }
-        nearest => hint(nearest),
     }
 }
 

@@ -2,19 +2,17 @@
 //!
 //! Knows opcode text and classes, nothing of pipelines beyond their names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use gpumodel_core::isa::{Effect, Opcode, Space, Unit};
+use gpumodel_core::toml::{Node, Place, SourceKind, TomlError, dotted};
+use gpumodel_core::units::{did_you_mean, nearest};
 
-use super::decode::decode;
-use super::error::{Place, SpecError};
+use super::error::SpecError;
 use super::machine::Machine;
 use super::models::Models;
-use super::pattern::Pattern;
-use super::source::Kind;
-use super::tree::{Node, dotted};
 
 /// The opcodes of one architecture.
 #[derive(Clone, Debug, Serialize)]
@@ -113,7 +111,7 @@ impl IsaTable {
         for section in ["classes", "modifiers"] {
             strip_sources(&mut tree, section)?;
         }
-        let file: File = decode(&tree)?;
+        let file: File = tree.decode()?;
         let mut modifiers = Vec::new();
         for row in file.modifiers.values() {
             modifiers.extend(row.opcodes.iter().map(|text| (Pattern::new(text), row.rule())));
@@ -270,18 +268,17 @@ fn roots(tree: &Node, classes: &BTreeMap<String, Row>) -> Result<BTreeMap<String
     for (class, row) in classes {
         if let Some(key) = row.lacks() {
             let place = place_of(tree, "classes", class);
-            return Err(SpecError::Missing { place, key: format!("classes.{class}.{key}") });
+            return Err(TomlError::Missing { place, key: format!("classes.{class}.{key}") }.into());
         }
         for root in &row.opcodes {
             if let Some(other) = owner.insert(root, class) {
                 let there = place_of(tree, "classes", other);
-                return Err(SpecError::Value {
-                    place: place_of(tree, "classes", class),
-                    key: format!("classes.{class}.opcodes"),
-                    expected: "every opcode in one class only".to_owned(),
-                    found: format!("{root}, which class `{other}` also has ({there})"),
-                    nearest: None,
-                });
+                return Err(SpecError::value(
+                    &place_of(tree, "classes", class),
+                    &format!("classes.{class}.opcodes"),
+                    "every opcode in one class only",
+                    format!("{root}, which class `{other}` also has ({there})"),
+                ));
             }
             found.insert(root.clone(), row.rule());
         }
@@ -293,18 +290,18 @@ fn roots(tree: &Node, classes: &BTreeMap<String, Row>) -> Result<BTreeMap<String
 fn prefixes(tree: &Node, file: &File) -> Result<Vec<(String, Row)>, SpecError> {
     let mut found = Vec::new();
     for (prefix, class) in &file.prefixes {
-        let row = file.classes.get(class).ok_or_else(|| SpecError::Value {
+        let row = file.classes.get(class).ok_or_else(|| TomlError::Value {
             place: place_of(tree, "prefixes", prefix),
             key: dotted("prefixes", prefix),
             expected: "the name of a class".to_owned(),
             found: format!("\"{class}\""),
-            nearest: gpumodel_core::units::nearest(class, file.classes.keys().map(String::as_str)),
+            nearest: nearest(class, file.classes.keys().map(String::as_str)),
         })?;
         found.push((prefix.clone(), row.rule()));
     }
     if !file.prefixes.contains_key("") {
         let key = "prefixes.\"\"".to_owned();
-        return Err(SpecError::Missing { place: place_of(tree, "prefixes", ""), key });
+        return Err(TomlError::Missing { place: place_of(tree, "prefixes", ""), key }.into());
     }
     found.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
     Ok(found)
@@ -322,10 +319,11 @@ fn strip_sources(tree: &mut Node, section: &str) -> Result<(), SpecError> {
     for (name, row) in rows.into_iter().flatten() {
         let place = row.place.clone();
         let Some(entries) = row.entries_mut() else { continue };
-        let sources = Kind::IN_FILES.iter().filter_map(|kind| entries.remove(kind.name())).count();
+        let sources =
+            SourceKind::IN_FILES.iter().filter_map(|kind| entries.remove(kind.name())).count();
         if sources != 1 {
             let (key, found) = (format!("{section}.{name}"), format!("{sources} sources"));
-            return Err(SpecError::Source { place, key, found });
+            return Err(TomlError::Source { place, key, found }.into());
         }
     }
     Ok(())
@@ -343,4 +341,123 @@ fn unit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Unit>, D::Error> {
 #[allow(clippy::ref_option, reason = "the shape that serde asks for")]
 fn unit_name<S: Serializer>(unit: &Option<Unit>, to: S) -> Result<S::Ok, S::Error> {
     unit.map(Unit::name).serialize(to)
+}
+
+/// Dotted parts, where `*` stands for any number of parts, none included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pattern(Vec<String>);
+
+impl Pattern {
+    pub(super) fn new(text: &str) -> Self {
+        Self(text.split('.').map(str::to_owned).collect())
+    }
+
+    /// Parts that are no `*`: how specific the pattern is.
+    pub(super) fn literals(&self) -> usize {
+        self.0.iter().filter(|part| *part != "*").count()
+    }
+
+    /// True when the opcode `text` has the pattern's shape.
+    pub(super) fn matches(&self, text: &str) -> bool {
+        // `reached[i]`: the parts read so far fit the first `i` parts of the pattern.
+        let mut reached = vec![false; self.0.len() + 1];
+        reached[0] = true;
+        self.skip_stars(&mut reached);
+        for part in text.split('.') {
+            let mut next = vec![false; self.0.len() + 1];
+            for (i, own) in self.0.iter().enumerate() {
+                if own == "*" {
+                    next[i + 1] |= reached[i + 1];
+                } else if own == part {
+                    next[i + 1] |= reached[i];
+                }
+            }
+            self.skip_stars(&mut next);
+            reached = next;
+        }
+        reached[self.0.len()]
+    }
+
+    fn skip_stars(&self, reached: &mut [bool]) {
+        for (i, own) in self.0.iter().enumerate() {
+            if own == "*" && reached[i] {
+                reached[i + 1] = true;
+            }
+        }
+    }
+}
+
+impl Serialize for Pattern {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.0.join("."))
+    }
+}
+
+/// An opcode that is in no table of `models/isa`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unlisted {
+    /// The opcode, as dotted SASS.
+    pub opcode: String,
+    /// The units on which the tables put it by its first letters, with ` or ` between them.
+    pub units: String,
+    /// The listed one that is spelt most alike, as ` (did you mean X?)`; empty: none is.
+    pub hint: String,
+}
+
+impl Models {
+    /// Those of `opcodes` that no table lists, in their order.
+    ///
+    /// # Errors
+    /// When a table cannot be read.
+    pub fn unlisted<'a>(
+        &self,
+        opcodes: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Vec<Unlisted>, SpecError> {
+        let tables = self.names("isa").into_iter().map(|name| IsaTable::load(self, name));
+        let tables: Vec<IsaTable> = tables.collect::<Result<_, _>>()?;
+        let unlisted = |opcode: &str| {
+            let units: Option<BTreeSet<&str>> =
+                tables.iter().map(|table| table.guess(opcode).map(Unit::name)).collect();
+            let root = opcode.split('.').next().unwrap_or_default();
+            Some(Unlisted {
+                opcode: opcode.to_owned(),
+                units: units?.into_iter().collect::<Vec<_>>().join(" or "),
+                hint: did_you_mean(root, tables.iter().flat_map(IsaTable::opcodes)),
+            })
+        };
+        Ok(opcodes.into_iter().filter_map(unlisted).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pattern;
+
+    #[test]
+    fn stars_stand_for_any_number_of_parts() {
+        let strong = Pattern::new("LDG.*.STRONG.*.GPU.*");
+        assert!(strong.matches("LDG.E.STRONG.GPU"));
+        assert!(strong.matches("LDG.E.64.STRONG.X.GPU.Y.Z"));
+        assert!(!strong.matches("LDG.E.STRONG.SYS"));
+        assert!(!strong.matches("STG.E.STRONG.GPU"));
+        assert!(Pattern::new("F2F.F64.*").matches("F2F.F64.F32"));
+        assert!(!Pattern::new("F2F.F64.*").matches("F2F.F32.F64"));
+        assert!(Pattern::new("*").matches("X") && Pattern::new("X").matches("X"));
+        assert!(!Pattern::new("X").matches("X.Y"));
+    }
+}
+
+#[cfg(test)]
+mod unlisted_tests {
+    use super::Models;
+
+    #[test]
+    fn what_one_table_lists_is_listed() {
+        let unlisted = Models::builtin().unlisted(["FFMA", "FFMAA.FTZ", "HGMMA.64x8x16", "QQ"]);
+        let unlisted = unlisted.unwrap();
+        let told: Vec<(&str, &str)> =
+            unlisted.iter().map(|one| (one.opcode.as_str(), one.hint.as_str())).collect();
+        assert_eq!(told, [("FFMAA.FTZ", " (did you mean FFMA?)"), ("QQ", "")]);
+        assert_eq!(unlisted[0].units, "fp32");
+    }
 }

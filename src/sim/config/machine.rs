@@ -6,10 +6,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::cache::Cache;
-use super::constant::Constant;
-use super::energy::Energy;
-use super::fetch::Fetch;
-use super::quirks::Quirks;
 use super::translation::Translation;
 
 /// One GPU, as the engine sees it.
@@ -365,4 +361,111 @@ pub struct DramSpec {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
 fn is_zero(count: &u32) -> bool {
     *count == 0
+}
+
+/// The way of constant loads that carry addresses: an inner constant cache per
+/// SM, then the outer cache of [`super::Fetch`] where both share it, then the
+/// L2. Latencies in core cycles.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Constant {
+    /// Bytes of the inner cache.
+    pub bytes: u32,
+    /// Its ways.
+    pub ways: u32,
+    /// Bytes of its lines: a power of two, 32 to 128.
+    pub line_bytes: u32,
+    /// Cycles from the look-up of a word until its data is there.
+    pub latency_cycles: u32,
+    /// Lines that it may await from the L2 at a time.
+    pub outstanding: u32,
+    /// What misses is asked of the outer cache of `fetch`; false: of the L2.
+    pub shares_outer: bool,
+}
+
+/// What events cost, in picojoules, and what time costs, in watts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Energy {
+    /// Leakage and constant power of the whole GPU without its memory.
+    pub static_watts: f64,
+    /// Background power of the memory.
+    pub dram_static_watts: f64,
+    /// One instruction of one thread, register file and shared memory included.
+    pub thread_instruction_pj: f64,
+    /// One 32-byte sector looked up in an L1.
+    pub l1_sector_pj: f64,
+    /// One 32-byte sector over the crossbar, one way.
+    pub interconnect_sector_pj: f64,
+    /// One 32-byte sector looked up in the L2.
+    pub l2_sector_pj: f64,
+    /// One 32-byte sector to or from memory, interface included.
+    pub dram_sector_pj: f64,
+    /// One row activation with its precharge.
+    pub dram_activate_pj: f64,
+    /// One 128-byte column out of a bank or into one, without the interface, where the
+    /// memory copies pages itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dram_migrate_pj: Option<f64>,
+}
+
+/// The way of instructions to the schedulers: inner caches next to them (L0),
+/// an outer cache of the SM (L1 or L1.5), then the L2. Latencies in core cycles.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fetch {
+    /// Bytes of a line, at all levels of the SM.
+    pub line_bytes: u32,
+    /// Inner caches of an SM; the schedulers share them evenly.
+    pub inner_caches: u32,
+    /// Bytes of one inner cache.
+    pub inner_bytes: u32,
+    /// Its ways.
+    pub inner_ways: u32,
+    /// Bytes of the outer cache.
+    pub outer_bytes: u32,
+    /// Its ways.
+    pub outer_ways: u32,
+    /// Cycles from a miss of an inner cache until a line of the outer one is there.
+    pub outer_latency_cycles: u32,
+    /// Cycles from one line that the outer cache delivers to the next.
+    pub outer_interval_cycles: u32,
+    /// Lines that the outer cache may await from the L2 at a time.
+    pub outer_outstanding: u32,
+    /// Lines that follow a line and are fetched with it.
+    pub prefetch_lines: u32,
+}
+
+/// What a given machine does differently from hardware; each is off by default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Quirks {
+    /// A warp's instruction buffer holds this many and is refilled only when
+    /// empty; 0: fetch never limits.
+    pub instruction_buffer: u32,
+    /// Cycles from the issue of the buffer's last instruction, beyond the next
+    /// one, until the refilled buffer issues again.
+    pub refetch_cycles: u32,
+    /// Memory instructions in front of the load/store unit that together have all
+    /// operand collectors: then a scheduler issues nothing, unless its warps could
+    /// fill all of its slots; 0: collectors never limit.
+    pub collector_queue: u32,
+    /// Only the registers that the trace lists carry dependencies: a wide load
+    /// covers its first register alone.
+    pub listed_registers_only: bool,
+    /// Kernels run one at a time, whatever their streams.
+    pub serial_kernels: bool,
+    /// A grid smaller than the GPU's room is spread over all SMs.
+    pub spreads_small_grids: bool,
+    /// Registers and shared memory of an SM are counted: a CTA's need not lie in one
+    /// piece.
+    pub pools_storage: bool,
+    /// Every barrier instruction waits at barrier 0 of the whole CTA.
+    pub whole_cta_barriers: bool,
+    /// Predicates carry no dependency.
+    pub ignores_predicates: bool,
+    /// DRAM is never refreshed.
+    pub no_refresh: bool,
+    /// Texture instructions take a fixed time and touch no memory.
+    pub textures_are_latency: bool,
 }

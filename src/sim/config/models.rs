@@ -6,8 +6,8 @@ use std::path::Path;
 use gpumodel_core::models::{ModelFiles, ModelText};
 
 use super::error::SpecError;
-use super::memory_shipped::COMMON;
-use super::tree::Node;
+use super::memory::file::COMMON;
+use gpumodel_core::toml::Node;
 use gpumodel_core::units::nearest;
 
 /// Top-level words that describe one file and are not inherited through `base`.
@@ -38,7 +38,7 @@ impl Models {
     /// the same name wins, a new name adds.
     ///
     /// # Errors
-    /// [`SpecError::File`].
+    /// [`SpecError::Toml`].
     pub fn with_overrides(files: ModelFiles, folder: Option<&Path>) -> Result<Self, SpecError> {
         match folder {
             Some(folder) => Ok(Self::new(files.with_folder(folder)?)),
@@ -81,7 +81,7 @@ impl Models {
     /// [`SpecError::NoModel`], [`SpecError::BaseLoop`] and those of [`Node::read`].
     pub(crate) fn tree(&self, folder: &'static str, name: &str) -> Result<Node, SpecError> {
         let found = self.text(folder, name)?;
-        let node = Node::read(&found.origin, &found.text)?;
+        let node = Node::read_sourced(&found.origin, &found.text)?;
         self.with_bases(folder, name, node)
     }
 
@@ -103,7 +103,7 @@ impl Models {
             let found = self
                 .text(folder, &chain[chain.len() - 1])
                 .map_err(|error| error.named_at(&base.place, "base"))?;
-            let mut inherited = Node::read(&found.origin, &found.text)?;
+            let mut inherited = Node::read_sourced(&found.origin, &found.text)?;
             for word in OWN {
                 inherited.entries_mut().and_then(|entries| entries.remove(word));
             }
@@ -119,13 +119,8 @@ fn take_base(node: &mut Node) -> Result<Option<Node>, SpecError> {
         return Ok(None);
     };
     if base.text().is_none() {
-        return Err(SpecError::Value {
-            place: base.place,
-            key: "base".to_owned(),
-            expected: "the name of another file of this folder".to_owned(),
-            found: base.content.describe(),
-            nearest: None,
-        });
+        let expected = "the name of another file of this folder";
+        return Err(SpecError::value(&base.place, "base", expected, base.content.describe()));
     }
     Ok(Some(base))
 }

@@ -4,21 +4,22 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
-use std::sync::Arc;
 
+use serde::Serialize;
+use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
+use gpumodel_core::models::{ModelFileError, read_text};
+use gpumodel_core::toml::{
+    Content, Node, Place, Provenance, Source, SourceKind, TomlError, dotted,
+};
+
 use super::check::{self, Problem};
-use super::decode::decode;
-use super::error::{Place, SpecError};
+use super::error::SpecError;
 use super::isa_table::IsaTable;
 use super::machine::Machine;
-use super::memory_file::{LONGEST_CHAIN, is_file, text_and_base};
-use super::memory_shipped::COMMON;
+use super::memory::file::{COMMON, LONGEST_CHAIN, is_file, text_and_base};
 use super::models::Models;
-use super::source::{Kind, Provenance, Source};
-use super::tree::{Content, Node};
-use gpumodel_core::models::{ModelFileError, read_text};
 
 /// A machine with everything that belongs to it.
 #[derive(Clone, Debug)]
@@ -93,7 +94,7 @@ impl Models {
             set(&mut tree, (key, value), option)?;
         }
         complete(&mut tree, &name);
-        let machine: Machine = decode(&tree)?;
+        let machine: Machine = tree.decode()?;
         let isa = IsaTable::load(self, &machine.isa)
             .map_err(|error| error.named_at(place_of(&tree, "isa"), "isa"))?;
         self.check_memory_names(&machine, &tree)?;
@@ -121,7 +122,7 @@ impl Models {
             return Ok((name_or_path.to_owned(), self.tree("gpus", name_or_path)?));
         }
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let node = Node::read(name_or_path, &read_text(path)?)?;
+        let node = Node::read_sourced(name_or_path, &read_text(path)?)?;
         // A file may refine the built-in machine of its own name: only `base`
         // words of carried files can close a circle.
         let node = self.with_bases("gpus", name_or_path, node)?;
@@ -137,13 +138,8 @@ impl Models {
         {
             let place = place_of(tree, key);
             if folder == "memory" && name == COMMON {
-                return Err(SpecError::Value {
-                    place: place.clone(),
-                    key: key.to_owned(),
-                    expected: String::from("a memory standard, as hbm2"),
-                    found: format!("`{COMMON}`, which only standards build on"),
-                    nearest: None,
-                });
+                let found = format!("`{COMMON}`, which only standards build on");
+                return Err(SpecError::value(place, key, "a memory standard, as hbm2", found));
             }
             if !is_file(name) {
                 self.text(folder, name).map_err(|error| error.named_at(place, key))?;
@@ -182,7 +178,7 @@ impl Models {
             return Some((Cow::Owned(format!("{}\n{text}", text.len())), base));
         }
         let found = self.file(&format!("{folder}/{name}.toml"))?;
-        let base = Node::read(&found.origin, &found.text)
+        let base = Node::read_sourced(&found.origin, &found.text)
             .ok()
             .and_then(|node| node.entries()?.get("base")?.text().map(str::to_owned));
         Some((Cow::Borrowed(&*found.text), base))
@@ -221,7 +217,7 @@ fn place_of<'a>(tree: &'a Node, key: &str) -> &'a Place {
 fn complete(tree: &mut Node, stem: &str) {
     let place = tree.place.clone();
     let Some(entries) = tree.entries_mut() else { return };
-    let word = |text: String| Node { place, source: None, content: Content::Text(text) };
+    let word = |text: String| Node::new(place, None, Content::Text(text));
     let name = entries.entry("name".to_owned()).or_insert_with(|| word(stem.to_owned())).clone();
     entries.entry("reference_name".to_owned()).or_insert(name);
 }
@@ -233,7 +229,7 @@ fn unsourced(tree: &Node, provenance: &mut Provenance) -> Vec<Problem> {
     silent.retain(|leaf| !DESCRIBING.contains(&leaf.key.as_str()));
     silent
         .into_iter()
-        .map(|leaf| Problem::new("every number says where it is from", SpecError::from(leaf)))
+        .map(|leaf| Problem::new("every number says where it is from", TomlError::from(leaf)))
         .collect()
 }
 
@@ -244,32 +240,71 @@ fn set(tree: &mut Node, (key, value): (&str, &str), option: &str) -> Result<(), 
     if key.split('.').any(str::is_empty) {
         return Err(SpecError::Override { word });
     }
-    let place = Place::new(Arc::from(word), 0);
+    let place = Place::new(word, 0);
     let mut node = tree;
     for step in key.split('.') {
         let Some(entries) = node.entries_mut() else {
-            return Err(SpecError::UnknownKey { place, key: key.to_owned(), nearest: None });
+            let key = key.to_owned();
+            return Err(SpecError::from(TomlError::UnknownKey { place, key, nearest: None }));
         };
-        node = entries.entry(step.to_owned()).or_insert_with(|| Node {
-            place: place.clone(),
-            source: None,
-            content: Content::Table(BTreeMap::new()),
-        });
+        node = entries
+            .entry(step.to_owned())
+            .or_insert_with(|| Node::new(place.clone(), None, Content::Table(BTreeMap::new())));
     }
     let content = match node.content {
         Content::Text(_) => Content::Text(value.to_owned()),
         _ => typed(value),
     };
-    let source = Source { kind: Kind::Set, text: "the command line of this run".to_owned() };
-    *node = Node { place, source: Some(source), content };
+    let source = Source { kind: SourceKind::Set, text: "the command line of this run".to_owned() };
+    *node = Node::new(place, Some(source), content);
     Ok(())
 }
 
 /// A value as TOML would read it; a bare word is a string.
 fn typed(value: &str) -> Content {
-    let parsed = Node::read("--set", &format!("v = {value}"))
+    let parsed = Node::read_sourced("--set", &format!("v = {value}"))
         .ok()
         .filter(|_| !value.contains('\n'))
         .and_then(|mut node| node.entries_mut()?.remove("v"));
     parsed.map_or_else(|| Content::Text(value.to_owned()), |node| node.content)
+}
+
+/// One value of a machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Listed {
+    /// The dotted key, as `--set` takes it.
+    pub key: String,
+    /// The value.
+    pub value: Value,
+    /// Where it is from; `None` for describing words and documented defaults.
+    #[serde(flatten)]
+    pub source: Option<Source>,
+}
+
+impl Resolved {
+    /// Every value of the machine in the order of its description.
+    ///
+    /// # Panics
+    /// Never: a machine is plain data and has a JSON form.
+    #[must_use]
+    pub fn listing(&self) -> Vec<Listed> {
+        let machine = serde_json::to_value(&self.machine).expect("plain data has a JSON form");
+        let mut rows = Vec::new();
+        self.collect("", machine, &mut rows);
+        rows
+    }
+
+    fn collect(&self, key: &str, value: Value, rows: &mut Vec<Listed>) {
+        match value {
+            Value::Object(entries) => {
+                for (name, inner) in entries {
+                    self.collect(&dotted(key, &name), inner, rows);
+                }
+            }
+            value => {
+                let source = self.provenance.get(key).cloned();
+                rows.push(Listed { key: key.to_owned(), value, source });
+            }
+        }
+    }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use gpumodel::core::toml::Place;
 use gpumodel::sim::config::{Command, MemoryStandard};
 use gpumodel::sim::dram::{BankCopy, BankRow, ControllerOptions, Request};
 use proptest::prelude::*;
@@ -61,7 +62,7 @@ impl Scene {
             MemoryStandard::load(STANDARDS[self.standard], &gpumodel::models(), &numbers).unwrap();
         let mut options = standard.controller.clone();
         for (key, word) in &self.options {
-            options.set("test", key, word).unwrap();
+            options.set(&Place::new("test", 0), key, word).unwrap();
         }
         (standard, options)
     }

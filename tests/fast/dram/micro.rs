@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use gpumodel::core::toml::Place;
 use gpumodel::sim::config::MemoryStandard;
 use gpumodel::sim::dram::{Channel, ControllerOptions, Done, Issued, Request};
 
@@ -80,7 +81,7 @@ fn check(spec: &str, act_clocks: Option<f64>, config: &str, cases: &[u32]) {
     let standard = MemoryStandard::load(spec, &gpumodel::models(), &overrides).unwrap();
     let mut options = standard.controller.clone();
     for key in ["posted_writes", "forward", "merge"] {
-        options.set("test", key, "0").unwrap();
+        options.set(&Place::new("test", 0), key, "0").unwrap();
     }
     for case in cases.iter().map(|number| format!("m{number:02}_")) {
         let expected = golden(config, &case);

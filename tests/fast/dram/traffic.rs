@@ -1,5 +1,6 @@
 //! Random requests for a channel, and two ways to run them.
 
+use gpumodel::core::toml::Place;
 use gpumodel::sim::config::MemoryStandard;
 use gpumodel::sim::dram::{Channel, ControllerOptions, Done, Issued, Request};
 use proptest::prelude::*;
@@ -64,7 +65,7 @@ impl Traffic {
             MemoryStandard::load(name, &gpumodel::models(), &Default::default()).unwrap();
         let mut options = standard.controller.clone();
         for (key, word) in &self.options {
-            options.set("test", key, word).unwrap();
+            options.set(&Place::new("test", 0), key, word).unwrap();
         }
         (standard, options)
     }

@@ -1,7 +1,7 @@
 //! Clocks, dispatch, SM, units and shared memory of an imported machine.
 
 use crate::config::error::SpecError;
-use crate::config::source::Kind;
+use gpumodel_core::toml::SourceKind;
 
 use super::options::{Entry, Options};
 use super::sheet::Sheet;
@@ -58,13 +58,13 @@ fn dispatch(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     let cta = options.or("-gpgpu_TB_launch_latency", "0");
     sheet.published("cta_launch_cycles", cta.number::<u64>()?, &cta.cite());
     let empty = "an empty kernel takes 5008 cycles, 5000 of them launch latency";
-    sheet.leaf("kernel_retire_cycles", &0, Kind::Assumed, empty);
+    sheet.leaf("kernel_retire_cycles", &0, SourceKind::Assumed, empty);
     sheet.choice("order", "round-robin", "GPGPU-Sim issue_block2core: clusters in turn");
     let copies = options.or("-gpgpu_perf_sim_memcpy", "1");
     let source =
         format!("{}: yet the first reads after copies miss the L2 in its runs", copies.cite());
     copies.flag()?;
-    sheet.leaf("memcpy_fills_l2", &false, Kind::Measured, &source);
+    sheet.leaf("memcpy_fills_l2", &false, SourceKind::Measured, &source);
     Ok(())
 }
 
@@ -94,11 +94,11 @@ fn sm(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     let width = options.or("-gpgpu_max_insn_issue_per_warp", "2");
     sheet.published("issue_width", width.number::<u32>()?, &width.cite());
     let chains = "Accel-Sim runs of dependent chains on QV100: FADD 7 at latency 2, DFMA 13 at 8, MUFU 25 at 20";
-    sheet.leaf("dependent_issue_cycles", &5, Kind::Measured, chains);
+    sheet.leaf("dependent_issue_cycles", &5, SourceKind::Measured, chains);
     let first = "GPGPU-Sim shader_core_ctx::cycle: issue comes before fetch and decode, so a CTA's first instruction issues in its second cycle";
     sheet.published("first_issue_cycles", 1, first);
     let chases = "Accel-Sim runs of pointer chases over L1 hits: 23 cycles at l1_latency 20 on QV100, 42 at 39 on RTX 3070, less a cycle of the port";
-    sheet.leaf("memory_issue_cycles", &2, Kind::Measured, chases);
+    sheet.leaf("memory_issue_cycles", &2, SourceKind::Measured, chases);
     let last = "GPGPU-Sim shader_core_ctx::fetch: a warp ends when its EXIT has been read, dispatched, executed and written back, five stages";
     sheet.published("exit_cycles", 5, last);
     register_banks(options, sheet, schedulers.number()?)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::config::error::SpecError;
-use crate::config::source::Kind;
+use gpumodel_core::toml::SourceKind;
 
 use super::cache_line::CacheLine;
 use super::options::{Entry, Options};
@@ -199,7 +199,7 @@ fn interconnect(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecErro
         sheet.choice("allocation", "matched", &source);
     } else {
         let source = format!("{}: a router with one-cycle allocators and its links", mode.cite());
-        sheet.leaf("latency_cycles", &4, Kind::Assumed, &source);
+        sheet.leaf("latency_cycles", &4, SourceKind::Assumed, &source);
         let flit = options.or("-icnt_flit_size", "32");
         sheet.published("flit_bytes", flit.number::<u32>()?, &flit.cite());
     }
@@ -340,7 +340,7 @@ fn quirks(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     sheet.published("instruction_buffer", 2, "GPGPU-Sim IBUFFER_SIZE");
     let lone = "Accel-Sim runs of one and four warps with eight independent FFMA on QV100: \
                 2920 and 3037 cycles";
-    sheet.leaf("refetch_cycles", &1, Kind::Fitted, lone);
+    sheet.leaf("refetch_cycles", &1, SourceKind::Fitted, lone);
     let together = options.or("-gpgpu_concurrent_kernel_sm", "0");
     sheet.published("serial_kernels", !together.flag()?, &together.cite());
     let spreads = format!(

@@ -15,7 +15,8 @@ use nom::multi::many0;
 use nom::sequence::{delimited, preceded};
 use nom::{IResult, Parser};
 
-use crate::config::error::{Place, SpecError};
+use crate::config::error::SpecError;
+use gpumodel_core::toml::Place;
 
 /// One option as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ impl Entry {
     pub(super) fn line(&self) -> Place {
         let file = self.place.file();
         let name = Path::new(file).file_name().and_then(OsStr::to_str).unwrap_or(file);
-        Place::new(Arc::from(name), self.place.line())
+        Place::new(name, self.place.line())
     }
 
     fn at(&self, place: &Place) -> String {
@@ -92,13 +93,7 @@ impl Entry {
 
     /// The error for a value that is not what the option takes.
     pub(super) fn refuse(&self, expected: &str) -> SpecError {
-        SpecError::Value {
-            place: self.place.clone(),
-            key: self.key.clone(),
-            expected: expected.to_owned(),
-            found: format!("\"{}\"", self.value),
-            nearest: None,
-        }
+        SpecError::value(&self.place, &self.key, expected, format!("\"{}\"", self.value))
     }
 }
 

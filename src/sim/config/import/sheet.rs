@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use crate::config::source::Kind;
+use gpumodel_core::toml::SourceKind;
 
 /// The text so far.
 #[derive(Debug, Default)]
@@ -37,16 +37,16 @@ impl Sheet {
 
     /// A value that a file or the simulator's source states.
     pub(super) fn published(&mut self, key: &str, value: impl Display, source: &str) {
-        self.leaf(key, &value, Kind::Published, source);
+        self.leaf(key, &value, SourceKind::Published, source);
     }
 
     /// A chosen word that a file or the simulator's source states.
     pub(super) fn choice(&mut self, key: &str, value: &str, source: &str) {
-        self.leaf(key, &quoted(value), Kind::Published, source);
+        self.leaf(key, &quoted(value), SourceKind::Published, source);
     }
 
     /// A value that is known in another way.
-    pub(super) fn leaf(&mut self, key: &str, value: &dyn Display, kind: Kind, source: &str) {
+    pub(super) fn leaf(&mut self, key: &str, value: &dyn Display, kind: SourceKind, source: &str) {
         self.line(&format!("{key} = {{ value = {value}, {kind} = {} }}", quoted(source)));
     }
 

@@ -3,6 +3,7 @@
 
 #![no_main]
 
+use gpumodel::core::toml::TomlError;
 use gpumodel::sim::config::{ImportLabel, SpecError, import_accelsim};
 use gpumodel_fuzz::{Place, named};
 
@@ -23,7 +24,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let file = place.file("m.toml", import.text.as_bytes());
     match gpumodel::models().machine(&file.display().to_string(), &[]) {
         Ok(resolved) => assert_eq!(resolved.machine.name, "m"),
-        Err(error @ SpecError::Syntax { .. }) => panic!("{error}\n{}", import.text),
+        Err(error @ SpecError::Toml(TomlError::Syntax { .. })) => {
+            panic!("{error}\n{}", import.text)
+        }
         Err(_) => {}
     }
 });

@@ -1,8 +1,8 @@
 //! How a memory controller behaves: plain data, the `[controller]` section of a
 //! memory file and the `--set` keys of `gpumodel dram`.
 
-use super::memory_error::MemoryError;
-use gpumodel_core::units::nearest;
+use crate::config::error::SpecError;
+use gpumodel_core::toml::Place;
 
 /// Policies and sizes of one channel's controller.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,8 +137,8 @@ impl ControllerOptions {
     /// `timeout`. `place` (a file and line, or `--set`) goes into the error.
     ///
     /// # Errors
-    /// [`MemoryError::UnknownKey`], or [`MemoryError::Value`] with what is expected.
-    pub fn set(&mut self, place: &str, key: &str, text: &str) -> Result<(), MemoryError> {
+    /// [`SpecError::Toml`], with what is expected.
+    pub fn set(&mut self, place: &Place, key: &str, text: &str) -> Result<(), SpecError> {
         let word = Word { place, key, text };
         match key {
             "scheduler" => {
@@ -166,7 +166,7 @@ impl ControllerOptions {
         Ok(())
     }
 
-    fn set_policy(&mut self, word: &Word<'_>) -> Result<(), MemoryError> {
+    fn set_policy(&mut self, word: &Word<'_>) -> Result<(), SpecError> {
         match word.key {
             "refresh" => {
                 self.refresh = word.one_of(&[
@@ -184,13 +184,7 @@ impl ControllerOptions {
                     ("timeout", PagePolicy::Timeout),
                 ])?;
             }
-            key => {
-                return Err(MemoryError::UnknownKey {
-                    place: word.place.to_owned(),
-                    key: key.to_owned(),
-                    nearest: nearest(key, KEYS),
-                });
-            }
+            key => return Err(SpecError::unknown(word.place, key, KEYS)),
         }
         Ok(())
     }
@@ -198,22 +192,17 @@ impl ControllerOptions {
 
 /// One key with its text and where it stands.
 struct Word<'a> {
-    place: &'a str,
+    place: &'a Place,
     key: &'a str,
     text: &'a str,
 }
 
 impl Word<'_> {
-    fn refuse(&self, expected: &str) -> MemoryError {
-        MemoryError::Value {
-            place: self.place.to_owned(),
-            key: self.key.to_owned(),
-            expected: expected.to_owned(),
-            found: format!("`{}`", self.text.escape_debug()),
-        }
+    fn refuse(&self, expected: &str) -> SpecError {
+        SpecError::value(self.place, self.key, expected, format!("`{}`", self.text.escape_debug()))
     }
 
-    fn flag(&self) -> Result<bool, MemoryError> {
+    fn flag(&self) -> Result<bool, SpecError> {
         match self.text {
             "true" | "1" | "on" | "yes" => Ok(true),
             "false" | "0" | "off" | "no" => Ok(false),
@@ -221,17 +210,17 @@ impl Word<'_> {
         }
     }
 
-    fn count(&self, low: u32, high: u32) -> Result<u32, MemoryError> {
+    fn count(&self, low: u32, high: u32) -> Result<u32, SpecError> {
         let value = self.text.parse::<u32>().ok().filter(|value| (low..=high).contains(value));
         value.ok_or_else(|| self.refuse(&format!("a whole number from {low} to {high}")))
     }
 
-    fn share(&self) -> Result<f64, MemoryError> {
+    fn share(&self) -> Result<f64, SpecError> {
         let value = self.text.parse::<f64>().ok().filter(|value| (0.0..=1.0).contains(value));
         value.ok_or_else(|| self.refuse("a share from 0 to 1"))
     }
 
-    fn one_of<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, MemoryError> {
+    fn one_of<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, SpecError> {
         let found = choices.iter().find(|(name, _)| *name == self.text);
         found.map(|&(_, choice)| choice).ok_or_else(|| {
             let names: Vec<&str> =
@@ -243,15 +232,17 @@ impl Word<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ControllerOptions, KEYS};
+    use super::{ControllerOptions, KEYS, Place};
 
     #[test]
     fn every_key_is_known_and_guards_its_range() {
         for key in KEYS {
-            let error = ControllerOptions::default().set("--set", key, "?").unwrap_err();
+            let error =
+                ControllerOptions::default().set(&Place::new("--set", 0), key, "?").unwrap_err();
             assert!(error.to_string().contains("expected"), "{error}");
         }
-        let error = ControllerOptions::default().set("--set", "hit_cop", "1").unwrap_err();
+        let error =
+            ControllerOptions::default().set(&Place::new("--set", 0), "hit_cop", "1").unwrap_err();
         assert!(error.to_string().contains("did you mean `hit_cap`"), "{error}");
     }
 }

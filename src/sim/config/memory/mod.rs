@@ -1,15 +1,28 @@
 //! A memory standard, resolved: inheritance merged, times in clocks, sentences
 //! evaluated, checked. Knows no controller state and no address.
 
-use gpumodel_core::models::ModelFiles;
+mod address_bits;
+mod address_map;
+mod command;
+mod controller;
+pub(super) mod file;
+mod gap;
+mod mapping;
+mod page_channels;
+mod resolve;
+
 use std::collections::BTreeMap;
 
-use super::memory_command::{Command, Gap};
-use super::memory_error::MemoryError;
-use super::memory_file::MemoryFile;
-use super::memory_policy::ControllerOptions;
-use super::memory_resolve;
-use super::memory_shipped::{COMMON, Folder};
+use gpumodel_core::models::ModelFiles;
+
+use super::error::SpecError;
+use file::{COMMON, Folder, MemoryFile};
+
+pub use address_map::AddressMap;
+pub use command::{Command, Gap, Level};
+pub use controller::{ControllerOptions, Order, PagePolicy, Refresh};
+pub use mapping::{Location, Mapping};
+pub use page_channels::PageChannels;
 
 /// One memory device with its controller's defaults: what a channel is made of.
 ///
@@ -58,9 +71,6 @@ pub struct MemoryStandard {
     pub controller: ControllerOptions,
     /// Every named parameter as it was used, overrides included.
     pub parameters: BTreeMap<String, i64>,
-    /// `section.key` of every number to the kind of its source (`published`,
-    /// `measured`, `fitted`, `assumed`) and the source.
-    pub sources: BTreeMap<String, (String, String)>,
 }
 
 impl MemoryStandard {
@@ -68,15 +78,15 @@ impl MemoryStandard {
     /// parameters named in `overrides`, in the unit of the file.
     ///
     /// # Errors
-    /// Any [`MemoryError`]: an unreadable file, an unknown key, a value without
+    /// Any [`SpecError`]: an unreadable file, an unknown key, a value without
     /// source or out of range, or a memory that does not fit together.
     pub fn load(
         name: &str,
         models: &ModelFiles,
         overrides: &BTreeMap<String, f64>,
-    ) -> Result<Self, MemoryError> {
+    ) -> Result<Self, SpecError> {
         let file = MemoryFile::load(Folder::Memory, name, models)?;
-        memory_resolve::resolve(&file, overrides)
+        resolve::resolve(&file, overrides)
     }
 
     /// The names of the standards; `common` holds their shared sentences and is none.

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::memory::MemoryStandard;
-use super::memory_command::Command;
-use super::memory_error::MemoryError;
-use super::memory_expression::{Fault, evaluate, names};
-use super::memory_file::{Leaf, MemoryFile};
-use super::memory_gap;
-use super::memory_policy::ControllerOptions;
-use gpumodel_core::units::nearest;
+use super::MemoryStandard;
+use super::command::Command;
+use super::controller::ControllerOptions;
+use super::file::{Leaf, MemoryFile};
+use super::gap;
+use crate::config::error::SpecError;
+use gpumodel_core::expression::{EvaluateError, Expression};
+use gpumodel_core::toml::{Place, TomlError};
 
 /// Organisation keys of a standard; `migration_bytes` only where it has MIGRATION.
 const ORGANISATION: [&str; 9] = [
@@ -40,11 +40,11 @@ const LONGEST: i64 = 1 << 30;
 /// Makes the standard of `file` with `overrides` in the file's units.
 ///
 /// # Errors
-/// Any [`MemoryError`] about keys, values or sentences.
+/// Any [`SpecError`] about keys, values or sentences.
 pub(super) fn resolve(
     file: &MemoryFile,
     overrides: &BTreeMap<String, f64>,
-) -> Result<MemoryStandard, MemoryError> {
+) -> Result<MemoryStandard, SpecError> {
     let mut numbers = numbers(file)?;
     replace(file, &mut numbers, overrides)?;
     let clock_mhz = numbers.get("clock_mhz").map_or(0.0, |number| number.value);
@@ -62,47 +62,40 @@ pub(super) fn resolve(
     standard(file, clock_khz.unsigned_abs(), parameters)
 }
 
-fn unfit(file: &MemoryFile, problem: &str) -> MemoryError {
-    MemoryError::Inconsistent { name: file.name.clone(), problem: problem.to_owned() }
+fn unfit(file: &MemoryFile, problem: &str) -> SpecError {
+    SpecError::InconsistentMemory { name: file.name.clone(), problem: problem.to_owned() }
 }
 
 /// A number of a file with its unit.
 struct Number {
     value: f64,
     nanoseconds: bool,
-    place: String,
+    place: Place,
 }
 
 impl Number {
-    fn new(leaf: &Leaf, key: &str, nanoseconds: bool) -> Result<Self, MemoryError> {
+    fn new(leaf: &Leaf, key: &str, nanoseconds: bool) -> Result<Self, SpecError> {
         let value = match leaf.text.as_str() {
             "true" => Some(1.0),
             "false" => Some(0.0),
             text => text.replace('_', "").parse::<f64>().ok().filter(|value| value.is_finite()),
         };
-        let value = value.ok_or_else(|| MemoryError::Value {
-            place: leaf.place.clone(),
-            key: key.to_owned(),
-            expected: "a number".to_owned(),
-            found: format!("`{}`", leaf.text),
+        let value = value.ok_or_else(|| {
+            SpecError::value(&leaf.place, key, "a number", format!("`{}`", leaf.text))
         })?;
         Ok(Self { value, nanoseconds, place: leaf.place.clone() })
     }
 
     /// Whole clocks: nanoseconds are rounded up, as the standards ask.
-    fn clocks(&self, key: &str, clock_mhz: f64) -> Result<i64, MemoryError> {
+    fn clocks(&self, key: &str, clock_mhz: f64) -> Result<i64, SpecError> {
         let clocks = if self.nanoseconds {
             (self.value * clock_mhz / 1e3 - 1e-6).ceil()
         } else {
             self.value
         };
         whole(clocks).filter(|clocks| (0..=LONGEST).contains(clocks)).ok_or_else(|| {
-            MemoryError::Value {
-                place: self.place.clone(),
-                key: key.to_owned(),
-                expected: format!("a whole number of clocks or things from 0 to {LONGEST}"),
-                found: self.value.to_string(),
-            }
+            let expected = format!("a whole number of clocks or things from 0 to {LONGEST}");
+            SpecError::value(&self.place, key, expected, self.value.to_string())
         })
     }
 }
@@ -115,7 +108,7 @@ fn whole(value: f64) -> Option<i64> {
 }
 
 /// Organisation and timing leaves by their bare names.
-fn numbers(file: &MemoryFile) -> Result<BTreeMap<String, Number>, MemoryError> {
+fn numbers(file: &MemoryFile) -> Result<BTreeMap<String, Number>, SpecError> {
     let mut numbers = BTreeMap::new();
     for (key, leaf) in &file.leaves {
         let (section, name) = key.split_once('.').unwrap_or(("", key));
@@ -128,11 +121,7 @@ fn numbers(file: &MemoryFile) -> Result<BTreeMap<String, Number>, MemoryError> {
         if !known {
             let sections = ["organisation", "timing", "timing_ns", "controller", "derived"];
             let known = ORGANISATION.into_iter().chain(sections);
-            return Err(MemoryError::UnknownKey {
-                place: leaf.place.clone(),
-                key: key.clone(),
-                nearest: nearest(name, known),
-            });
+            return Err(SpecError::unknown(&leaf.place, key, known));
         }
         numbers.insert(name.to_owned(), Number::new(leaf, key, section == "timing_ns")?);
     }
@@ -143,23 +132,20 @@ fn replace(
     file: &MemoryFile,
     numbers: &mut BTreeMap<String, Number>,
     overrides: &BTreeMap<String, f64>,
-) -> Result<(), MemoryError> {
+) -> Result<(), SpecError> {
     for (key, &value) in overrides {
         // An override of a derived organisation key replaces its expression.
         let derived = file.expressions.contains_key(&format!("derived.{key}"));
         if let Some(number) = numbers.get_mut(key) {
             number.value = value;
-            "--set".clone_into(&mut number.place);
+            number.place = Place::new("--set", 0);
         } else if derived {
-            let number = Number { value, nanoseconds: false, place: "--set".to_owned() };
+            let number = Number { value, nanoseconds: false, place: Place::new("--set", 0) };
             numbers.insert(key.clone(), number);
         } else {
             let known = numbers.keys().map(String::as_str);
-            return Err(MemoryError::UnknownKey {
-                place: format!("--set for {}", file.name),
-                key: key.clone(),
-                nearest: nearest(key, known),
-            });
+            let place = Place::new(format!("--set for {}", file.name), 0);
+            return Err(SpecError::unknown(&place, key, known));
         }
     }
     Ok(())
@@ -167,12 +153,12 @@ fn replace(
 
 /// Evaluates the `[derived]` expressions, in any order that works, and refuses
 /// parameters that nothing uses.
-fn derive(file: &MemoryFile, parameters: &mut BTreeMap<String, i64>) -> Result<(), MemoryError> {
-    let mut waiting: Vec<(&str, &(String, String))> = Vec::new();
+fn derive(file: &MemoryFile, parameters: &mut BTreeMap<String, i64>) -> Result<(), SpecError> {
+    let mut waiting: Vec<(&str, &Leaf)> = Vec::new();
     for (key, expression) in &file.expressions {
         let Some(("derived", name)) = key.split_once('.') else {
-            let (place, found) = (expression.1.clone(), format!("`{}`", expression.0));
-            return Err(MemoryError::Source { place, key: key.clone(), found });
+            let (place, found) = (expression.place.clone(), format!("`{}`", expression.text));
+            return Err(TomlError::Source { place, key: key.clone(), found }.into());
         };
         if !parameters.contains_key(name) {
             waiting.push((name, expression));
@@ -182,16 +168,17 @@ fn derive(file: &MemoryFile, parameters: &mut BTreeMap<String, i64>) -> Result<(
         let before = waiting.len();
         let mut left = Vec::new();
         for (name, expression) in waiting {
-            match evaluate(&expression.0, parameters) {
+            match evaluate(&expression.text, parameters) {
                 Ok(value) => drop(parameters.insert(name.to_owned(), value)),
                 Err(fault) => left.push((name, expression, fault)),
             }
         }
         if left.len() == before {
-            // What another expression waits for is told by that one.
-            let cause = left.iter().find(|(.., fault)| matches!(fault, Fault::Sentence(_)));
+            // An unknown name may be that of another expression, which has the real cause.
+            let cause = left.iter().find(|(.., fault)| matches!(fault, Fault::Invalid(_)));
             if let Some((name, expression, fault)) = cause.or(left.first()) {
-                return Err(faulty(file, (name, expression, fault), parameters));
+                let place = file.place_for(&expression.place);
+                return Err(fault.at(&place, name, &expression.text, parameters));
             }
         }
         waiting = left.into_iter().map(|(name, expression, _)| (name, expression)).collect();
@@ -199,51 +186,65 @@ fn derive(file: &MemoryFile, parameters: &mut BTreeMap<String, i64>) -> Result<(
     unused(file, parameters)
 }
 
-fn faulty(
-    file: &MemoryFile,
-    (key, (text, place), fault): (&str, &(String, String), &Fault),
-    parameters: &BTreeMap<String, i64>,
-) -> MemoryError {
-    let place = file.told(place);
-    match fault {
-        Fault::Name(name) => MemoryError::UnknownKey {
-            place,
-            key: name.clone(),
-            nearest: nearest(name, parameters.keys().map(String::as_str)),
-        },
-        Fault::Sentence(problem) => MemoryError::Value {
-            place,
-            key: key.to_owned(),
-            expected: "a sum of parameters such as \"tCL + tBL + 2 - tWL\"".to_owned(),
-            found: format!("`{text}`: {problem}"),
-        },
+/// Why an expression has no value.
+pub(super) enum Fault {
+    /// A name that no parameter has.
+    Name(String),
+    /// Anything else, in words.
+    Invalid(String),
+}
+
+impl Fault {
+    /// The error of the expression `text` of `key` at `place`.
+    pub(super) fn at(
+        &self,
+        place: &Place,
+        key: &str,
+        text: &str,
+        parameters: &BTreeMap<String, i64>,
+    ) -> SpecError {
+        match self {
+            Self::Name(name) => {
+                SpecError::unknown(place, name, parameters.keys().map(String::as_str))
+            }
+            Self::Invalid(problem) => {
+                SpecError::value(place, key, SUM, format!("`{text}`: {problem}"))
+            }
+        }
     }
 }
 
+/// What an expression is.
+pub(super) const SUM: &str = "a sum of parameters such as \"tCL + tBL + 2 - tWL\"";
+
+/// The value of the expression `text` over `parameters`.
+pub(super) fn evaluate(text: &str, parameters: &BTreeMap<String, i64>) -> Result<i64, Fault> {
+    let expression = Expression::parse(text).map_err(|error| Fault::Invalid(error.to_string()))?;
+    expression.evaluate(&|name| parameters.get(name).copied()).map_err(|error| match error {
+        EvaluateError::Name(name) => Fault::Name(name),
+        other => Fault::Invalid(other.to_string()),
+    })
+}
+
 /// Refuses timing parameters that no sentence and no expression names.
-fn unused(file: &MemoryFile, parameters: &BTreeMap<String, i64>) -> Result<(), MemoryError> {
+fn unused(file: &MemoryFile, parameters: &BTreeMap<String, i64>) -> Result<(), SpecError> {
     let mut used: BTreeSet<&str> = ORGANISATION.into_iter().chain(USED).collect();
-    for (text, _) in file.expressions.values() {
-        used.extend(names(text));
-    }
-    for row in &file.rows {
-        used.extend(row.words.get("wait").into_iter().flatten().flat_map(|text| names(text)));
-    }
+    let waits = file.rows.iter().filter_map(|row| row.words.get("wait")).flatten();
+    let texts = file.expressions.values().map(|leaf| &leaf.text).chain(waits);
+    let parsed: Vec<Expression> = texts.filter_map(|text| Expression::parse(text).ok()).collect();
+    used.extend(parsed.iter().flat_map(Expression::names));
     for (key, leaf) in &file.leaves {
         let (section, name) = key.split_once('.').unwrap_or(("", key));
         if section.starts_with("timing") && !used.contains(name) {
-            return Err(MemoryError::UnknownKey {
-                place: leaf.place.clone(),
-                key: key.clone(),
-                nearest: nearest(name, used.into_iter().filter(|u| parameters.contains_key(*u))),
-            });
+            let known = used.into_iter().filter(|name| parameters.contains_key(*name));
+            return Err(SpecError::unknown(&leaf.place, key, known));
         }
     }
     Ok(())
 }
 
 /// Refuses a channel of more bytes than addresses can name.
-fn bounded(file: &MemoryFile, parameters: &BTreeMap<String, i64>) -> Result<(), MemoryError> {
+fn bounded(file: &MemoryFile, parameters: &BTreeMap<String, i64>) -> Result<(), SpecError> {
     let counts = ["pseudo_channels", "bank_groups", "banks_per_group", "rows", "columns"];
     let count = |name: &str| parameters.get(name).copied().unwrap_or(1).max(1);
     let bytes = counts.map(count).into_iter().fold(count("bytes_per_access"), i64::saturating_mul);
@@ -260,7 +261,7 @@ fn standard(
     file: &MemoryFile,
     clock_khz: u64,
     parameters: BTreeMap<String, i64>,
-) -> Result<MemoryStandard, MemoryError> {
+) -> Result<MemoryStandard, SpecError> {
     let need = |name: &str, low: i64| {
         let value = parameters.get(name).copied();
         value.filter(|value| (low..=LONGEST).contains(value)).ok_or_else(|| {
@@ -294,10 +295,9 @@ fn standard(
         migration_clocks: migration("migration_clocks")?,
         refresh_interval: count("refresh_interval", 2)?,
         refresh_bank_interval: count("refresh_bank_interval", 1)?,
-        gaps: memory_gap::gaps(file, &parameters, separate_buses, &command_clocks)?,
+        gaps: gap::gaps(file, &parameters, separate_buses, &command_clocks)?,
         controller: controller(file)?,
         parameters,
-        sources: file.leaves.iter().map(|(k, leaf)| (k.clone(), leaf.source.clone())).collect(),
     })
 }
 
@@ -310,7 +310,7 @@ fn command_clocks(activate: u32, migration: u32) -> [u32; Command::COUNT] {
     })
 }
 
-fn controller(file: &MemoryFile) -> Result<ControllerOptions, MemoryError> {
+fn controller(file: &MemoryFile) -> Result<ControllerOptions, SpecError> {
     let mut controller = ControllerOptions::default();
     for (key, leaf) in &file.leaves {
         if let Some(("controller", name)) = key.split_once('.') {

@@ -3,10 +3,10 @@
 //! Inside a channel a location is a linear function of the address bits over
 //! GF(2): one table look-up per address byte gives all its parts at once.
 
+use super::MemoryStandard;
 use super::address_bits::{BYTES, HASH, Lanes, PARTS, SLICE, invert, mask, tables};
 use super::mapping::{ADDRESS_BITS, FIELDS, Interleave, Location, Mapping};
-use super::memory::MemoryStandard;
-use super::memory_error::MemoryError;
+use crate::config::error::SpecError;
 use gpumodel_core::units::{to_u32, to_usize};
 
 /// An address mapping of one machine.
@@ -55,9 +55,9 @@ enum Split {
 
 impl AddressMap {
     /// See [`Mapping::for_machine`].
-    pub(super) fn new(mapping: &Mapping, channels: u32, slices: u32) -> Result<Self, MemoryError> {
+    pub(super) fn new(mapping: &Mapping, channels: u32, slices: u32) -> Result<Self, SpecError> {
         let unfit =
-            |problem: String| MemoryError::Inconsistent { name: mapping.name.clone(), problem };
+            |problem: String| SpecError::InconsistentMemory { name: mapping.name.clone(), problem };
         if channels == 0 || channels > 1024 {
             return Err(unfit(format!("expected 1 to 1024 channels, found {channels}")));
         }
@@ -221,8 +221,8 @@ impl AddressMap {
     /// (rows beyond the standard's wrap and are not refused).
     ///
     /// # Errors
-    /// [`MemoryError::Inconsistent`] that names the part that does not fit.
-    pub fn fits(&self, standard: &MemoryStandard) -> Result<(), MemoryError> {
+    /// [`SpecError::InconsistentMemory`] that names the part that does not fit.
+    pub fn fits(&self, standard: &MemoryStandard) -> Result<(), SpecError> {
         let limits = [
             ("pseudo_channel", 1, standard.pseudo_channels),
             ("bank_group", 2, standard.bank_groups),
@@ -230,7 +230,7 @@ impl AddressMap {
         ];
         for (field, part, limit) in limits {
             if self.masks[part] >= limit {
-                return Err(MemoryError::Inconsistent {
+                return Err(SpecError::InconsistentMemory {
                     name: self.name.clone(),
                     problem: format!(
                         "its {field} runs to {}, {} has {limit}: choose a mapping made for it",

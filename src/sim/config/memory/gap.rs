@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::memory_command::{Command, Gap, Level};
-use super::memory_error::MemoryError;
-use super::memory_expression::{Fault, evaluate};
-use super::memory_file::{MemoryFile, Row};
-use gpumodel_core::units::{nearest, to_u32};
+use super::command::{Command, Gap, Level};
+use super::file::{MemoryFile, Row};
+use super::resolve::{SUM, evaluate};
+use crate::config::error::SpecError;
+use gpumodel_core::units::to_u32;
 
 /// Most commands that one window counts.
 const LARGEST_WINDOW: u32 = 64;
@@ -27,7 +27,7 @@ pub(super) fn gaps(
     parameters: &BTreeMap<String, i64>,
     separate_buses: bool,
     command_clocks: &[u32; Command::COUNT],
-) -> Result<Vec<Gap>, MemoryError> {
+) -> Result<Vec<Gap>, SpecError> {
     let mut strictest: BTreeMap<(Level, Command, Command, u32), u32> = BTreeMap::new();
     let mut keep = |gap: Gap| {
         let wait = strictest.entry((gap.level, gap.from, gap.to, gap.window)).or_insert(0);
@@ -66,29 +66,25 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    fn wrong(&self, key: &str, expected: &str, found: &str) -> MemoryError {
-        MemoryError::Value {
-            place: self.file.told(&self.row.place),
-            key: format!("gap.{key}"),
-            expected: expected.to_owned(),
-            found: found.to_owned(),
-        }
+    fn wrong(&self, key: &str, expected: &str, found: &str) -> SpecError {
+        let place = self.file.place_for(&self.row.place);
+        SpecError::value(&place, &format!("gap.{key}"), expected, found.to_owned())
     }
 
-    fn list(&self, key: &str) -> Result<&[String], MemoryError> {
+    fn list(&self, key: &str) -> Result<&[String], SpecError> {
         let list = self.row.words.get(key).filter(|list| !list.is_empty());
         list.map(Vec::as_slice)
             .ok_or_else(|| self.wrong(key, "level, from, to and wait in every row", "nothing"))
     }
 
-    fn single(&self, key: &str) -> Result<&str, MemoryError> {
+    fn single(&self, key: &str) -> Result<&str, SpecError> {
         match self.list(key)? {
             [word] => Ok(word),
             list => Err(self.wrong(key, "one word", &format!("{} words", list.len()))),
         }
     }
 
-    fn level(&self) -> Result<Level, MemoryError> {
+    fn level(&self) -> Result<Level, SpecError> {
         let word = self.single("level")?;
         let found = Level::ALL.into_iter().find(|level| level.name() == word);
         found.ok_or_else(|| {
@@ -97,7 +93,7 @@ impl Words<'_> {
         })
     }
 
-    fn window(&self) -> Result<u32, MemoryError> {
+    fn window(&self) -> Result<u32, SpecError> {
         if !self.row.words.contains_key("window") {
             return Ok(1);
         }
@@ -108,22 +104,19 @@ impl Words<'_> {
         })
     }
 
-    fn wait(&self) -> Result<i64, MemoryError> {
+    fn wait(&self) -> Result<i64, SpecError> {
         let text = self.single("wait")?;
-        let expected = "a sum of parameters such as \"tCL + tBL + 2 - tWL\"";
         match evaluate(text, self.parameters) {
             Ok(wait) if (-LONGEST_WAIT..=LONGEST_WAIT).contains(&wait) => Ok(wait),
-            Ok(wait) => Err(self.wrong("wait", expected, &wait.to_string())),
-            Err(Fault::Sentence(problem)) => Err(self.wrong("wait", expected, &problem)),
-            Err(Fault::Name(name)) => Err(MemoryError::UnknownKey {
-                place: self.file.told(&self.row.place),
-                nearest: nearest(&name, self.parameters.keys().map(String::as_str)),
-                key: name,
-            }),
+            Ok(wait) => Err(self.wrong("wait", SUM, &wait.to_string())),
+            Err(fault) => {
+                let place = self.file.place_for(&self.row.place);
+                Err(fault.at(&place, "gap.wait", text, self.parameters))
+            }
         }
     }
 
-    fn commands(&self, key: &str, level: Level) -> Result<Vec<Command>, MemoryError> {
+    fn commands(&self, key: &str, level: Level) -> Result<Vec<Command>, SpecError> {
         let mut commands = Vec::new();
         for word in self.list(key)? {
             let command = Command::named(word).ok_or_else(|| {
@@ -139,15 +132,11 @@ impl Words<'_> {
         Ok(commands)
     }
 
-    fn only_known_keys(&self) -> Result<(), MemoryError> {
+    fn only_known_keys(&self) -> Result<(), SpecError> {
         const KNOWN: [&str; 5] = ["level", "from", "to", "wait", "window"];
         match self.row.words.keys().find(|key| !KNOWN.contains(&key.as_str())) {
             None => Ok(()),
-            Some(key) => Err(MemoryError::UnknownKey {
-                place: self.file.told(&self.row.place),
-                key: key.clone(),
-                nearest: nearest(key, KNOWN),
-            }),
+            Some(key) => Err(SpecError::unknown(&self.file.place_for(&self.row.place), key, KNOWN)),
         }
     }
 }

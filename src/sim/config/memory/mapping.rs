@@ -5,10 +5,10 @@ use gpumodel_core::models::ModelFiles;
 use std::collections::BTreeMap;
 
 use super::address_map::AddressMap;
-use super::memory_error::MemoryError;
-use super::memory_file::{Leaf, MemoryFile};
-use super::memory_shipped::Folder;
-use gpumodel_core::units::nearest;
+use super::file::Folder;
+use super::file::{Leaf, MemoryFile};
+use crate::config::error::SpecError;
+use gpumodel_core::toml::TomlError;
 
 /// Width of the addresses that mappings take apart, in bits.
 pub(super) const ADDRESS_BITS: u32 = 47;
@@ -85,8 +85,8 @@ impl Mapping {
     /// Reads the mapping `name` (a stem in `models/memory/mappings`, or a path).
     ///
     /// # Errors
-    /// Any [`MemoryError`]: an unreadable file, unknown keys, bits out of range.
-    pub fn load(name: &str, models: &ModelFiles) -> Result<Self, MemoryError> {
+    /// Any [`SpecError`]: an unreadable file, unknown keys, bits out of range.
+    pub fn load(name: &str, models: &ModelFiles) -> Result<Self, SpecError> {
         let file = MemoryFile::load(Folder::Mappings, name, models)?;
         let mut reader = Reader { file: &file, leaves: file.leaves.clone() };
         let interleave = reader.interleave()?;
@@ -114,17 +114,17 @@ impl Mapping {
     /// The mapping of a machine with `channels` channels of `slices` L2 slices each.
     ///
     /// # Errors
-    /// [`MemoryError::Inconsistent`] when the bits do not name every address
+    /// [`SpecError::InconsistentMemory`] when the bits do not name every address
     /// exactly once, or when the slices are no power of two or need more bits
     /// than the mapping has.
-    pub fn for_machine(&self, channels: u32, slices: u32) -> Result<AddressMap, MemoryError> {
+    pub fn for_machine(&self, channels: u32, slices: u32) -> Result<AddressMap, SpecError> {
         AddressMap::new(self, channels, slices)
     }
 }
 
 fn all<const N: usize>(
-    lists: [Result<Vec<u32>, MemoryError>; N],
-) -> Result<[Vec<u32>; N], MemoryError> {
+    lists: [Result<Vec<u32>, SpecError>; N],
+) -> Result<[Vec<u32>; N], SpecError> {
     let mut bits = std::array::from_fn(|_| Vec::new());
     for (slot, list) in bits.iter_mut().zip(lists) {
         *slot = list?;
@@ -139,43 +139,38 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn bits(&mut self, key: &str) -> Result<Vec<u32>, MemoryError> {
+    fn bits(&mut self, key: &str) -> Result<Vec<u32>, SpecError> {
         let Some(leaf) = self.leaves.remove(key) else { return Ok(Vec::new()) };
-        bit_list(&leaf.text).ok_or_else(|| MemoryError::Value {
-            place: leaf.place,
-            key: key.to_owned(),
-            expected: format!(
-                "bits below {ADDRESS_BITS}, low to high, such as \"5-7, 9\" or \"15-\""
-            ),
-            found: format!("`{}`", leaf.text),
+        bit_list(&leaf.text).ok_or_else(|| {
+            let expected =
+                format!("bits below {ADDRESS_BITS}, low to high, such as \"5-7, 9\" or \"15-\"");
+            SpecError::value(&leaf.place, key, expected, format!("`{}`", leaf.text))
         })
     }
 
-    fn single(&mut self, key: &str, missing: u32) -> Result<u32, MemoryError> {
+    fn single(&mut self, key: &str, missing: u32) -> Result<u32, SpecError> {
         let Some(leaf) = self.leaves.remove(key) else { return Ok(missing) };
         let value = leaf.text.parse().ok().filter(|bit| *bit < ADDRESS_BITS);
-        value.ok_or_else(|| MemoryError::Value {
-            place: leaf.place,
-            key: key.to_owned(),
-            expected: format!("a bit below {ADDRESS_BITS}"),
-            found: format!("`{}`", leaf.text),
+        value.ok_or_else(|| {
+            let expected = format!("a bit below {ADDRESS_BITS}");
+            SpecError::value(&leaf.place, key, expected, format!("`{}`", leaf.text))
         })
     }
 
-    fn interleave(&mut self) -> Result<Interleave, MemoryError> {
+    fn interleave(&mut self) -> Result<Interleave, SpecError> {
         let listed = self.bits("interleave.channel")?;
         let shift = self.leaves.contains_key("interleave.shift");
         match (listed.is_empty(), shift) {
             (true, true) => Ok(Interleave::Divide(self.single("interleave.shift", 0)?)),
             (false, false) => Ok(Interleave::Bits(listed)),
-            _ => Err(MemoryError::Inconsistent {
+            _ => Err(SpecError::InconsistentMemory {
                 name: self.file.name.clone(),
                 problem: "give exactly one of interleave.shift and interleave.channel".to_owned(),
             }),
         }
     }
 
-    fn hash(&mut self) -> Result<Hash, MemoryError> {
+    fn hash(&mut self) -> Result<Hash, SpecError> {
         let Some(leaf) = self.leaves.remove("hash.kind") else { return Ok(Hash::None) };
         let from = self.single("hash.from", 0)?;
         let bits = self.single("hash.bits", ADDRESS_BITS - 1)?;
@@ -183,30 +178,23 @@ impl Reader<'_> {
             "none" => Ok(Hash::None),
             "polynomial" => Ok(Hash::Polynomial(from, bits)),
             "fold" => Ok(Hash::Fold(from, bits)),
-            other => Err(MemoryError::Value {
-                place: leaf.place,
-                key: "hash.kind".to_owned(),
-                expected: "none, polynomial or fold".to_owned(),
-                found: format!("`{other}`"),
-            }),
+            other => {
+                let expected = "none, polynomial or fold";
+                Err(SpecError::value(&leaf.place, "hash.kind", expected, format!("`{other}`")))
+            }
         }
     }
 
-    fn nothing_left(&self) -> Result<(), MemoryError> {
-        let expression = self.file.expressions.iter().next();
-        if let Some((key, (text, place))) = expression {
+    fn nothing_left(&self) -> Result<(), SpecError> {
+        if let Some((key, Leaf { text, place })) = self.file.expressions.iter().next() {
             let (place, found) = (place.clone(), format!("`{text}`"));
-            return Err(MemoryError::Source { place, key: key.clone(), found });
+            return Err(TomlError::Source { place, key: key.clone(), found }.into());
         }
         let Some((key, leaf)) = self.leaves.iter().next() else { return Ok(()) };
         let known = ["interleave.shift", "interleave.channel", "fields.slice", "hash.kind"];
         let lists = FIELDS.iter().flat_map(|f| [format!("fields.{f}"), format!("xor.{f}")]);
         let known: Vec<String> = known.map(str::to_owned).into_iter().chain(lists).collect();
-        Err(MemoryError::UnknownKey {
-            place: leaf.place.clone(),
-            key: key.clone(),
-            nearest: nearest(key, known.iter().map(String::as_str)),
-        })
+        Err(SpecError::unknown(&leaf.place, key, known.iter().map(String::as_str)))
     }
 }
 
