@@ -18,7 +18,7 @@ use super::estimate::{Bias, CONFIDENCE, Estimate, Sampled};
 use super::scale::Scale;
 use super::shortfall::Shortfall;
 use gpumodel_feed::StoreFeed;
-use gpumodel_feed::{SampleFeed, StretchFeed};
+use gpumodel_feed::{RangeFeed, SampleFeed};
 
 /// A launch runs whole when what crowds on its channels may be more than this many
 /// times the half-width asked for.
@@ -58,9 +58,9 @@ impl Runner<'_> {
         places: Range<usize>,
         presumed_l2_hits: PresumedL2Hits,
     ) -> Result<Vec<Ran>, RunError> {
-        let feed = StretchFeed::new(self.feed, places.start);
+        let feed = RangeFeed::new(self.feed, places.start);
         let part = Part { pace: 1, presumed_l2_hits };
-        let commands = self.feed.stretch(places);
+        let commands = self.feed.commands_of(places);
         let (machine, memory) = (&self.bench.resolved.machine, self.bench.memory);
         let outcome = self.run(&feed, commands, machine, memory, part)?;
         let rows =

@@ -56,7 +56,7 @@ pub fn convert_workload(
     Ok(report)
 }
 
-/// About the warp instructions that are computed before complete CTAs are packed.
+/// Warp instructions of a round, about: then complete CTAs are packed.
 const ROUND_INSTRUCTIONS: usize = 1 << 19;
 /// No CTA is begun while so many are held.
 const MOST_INSTRUCTIONS: usize = 2 * ROUND_INSTRUCTIONS;

@@ -185,8 +185,7 @@ impl Plan {
     }
 }
 
-/// The files that a conversion of `inputs` would read: command lists, then traces,
-/// wherever they lie.
+/// The files that a conversion of `inputs` would read: command lists, then traces.
 ///
 /// # Errors
 /// [`TraceError`] when an input does not exist, holds no trace, or is a list with a

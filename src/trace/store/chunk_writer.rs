@@ -27,7 +27,7 @@ const GROUP_CHUNKS: usize = 16;
 /// CTAs of more than a chunk each.
 const GROUP_INSTRUCTIONS: usize = 2 * GROUP_CHUNKS * CHUNK_INSTRUCTIONS;
 /// A chunk is also closed when it has this many warps: a bound on memory for
-/// warps that hardly do anything.
+/// warps of few instructions.
 const CHUNK_WARPS: usize = 1 << 16;
 /// Most warp instructions of one CTA: a bound on memory.
 pub(crate) const MOST_CTA_INSTRUCTIONS: usize = 1 << 26;
@@ -153,7 +153,7 @@ impl<'w> KernelWriter<'w> {
         self.writer.chunks(&mut self.dictionary, packed)
     }
 
-    /// Writes what is left, and the code; gives the CTAs of the kernel.
+    /// Writes what is left, and the code; returns the CTAs of the kernel.
     pub(crate) fn end(mut self, text_bytes: u64, file_bytes: u64) -> Result<u64, TraceError> {
         self.close();
         self.ready.push(std::mem::take(&mut self.open));

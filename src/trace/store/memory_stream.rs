@@ -100,7 +100,7 @@ impl StreamWriter<'_> {
     }
 }
 
-/// True when the prediction gives exactly this access; then it is passed.
+/// True when the prediction is exactly this access; then it is passed.
 fn predicted(slot: &mut Slot<u32>, seen: &Seen) -> bool {
     let first = seen.mask.trailing_zeros();
     let fits = match seen.kind {

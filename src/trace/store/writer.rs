@@ -79,7 +79,7 @@ impl StoreWriter {
         self.kernels.iter().map(|kernel| kernel.id.get()).collect()
     }
 
-    /// Starts a kernel; gives its index. Its chunks follow, then its end.
+    /// Starts a kernel; returns its index. Its chunks follow, then its end.
     pub(crate) fn kernel(&mut self, launch: &Launch, header: &str) -> usize {
         let mut row = KernelRow::new_zeroed();
         row.id = launch.id.into();
@@ -227,7 +227,7 @@ impl StoreWriter {
         self.commands.push(CommandRow { kind, first, second: 0.into() });
     }
 
-    /// Writes index and header and lets the file appear; gives its size.
+    /// Writes index and header and lets the file appear; returns its size.
     pub(crate) fn finish(mut self) -> Result<u64, TraceError> {
         let index = self.index()?;
         let index_offset = self.at;

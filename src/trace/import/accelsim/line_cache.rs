@@ -118,7 +118,7 @@ impl LineCache {
         None
     }
 
-    /// Remembers a line; gives its entry.
+    /// Remembers a line; returns its entry.
     pub(super) fn learn(&mut self, parts: Parts<'_>, number: u32, addressed: bool) -> u32 {
         let new = to_u32(self.entries.len());
         let sibling = self.heads.insert(parts.head.into(), new).unwrap_or(NONE);

@@ -110,7 +110,7 @@ pub(crate) fn parse(text: &[u8], dialect: &Dialect) -> Result<Piece, LineFault> 
 }
 
 impl Parser<'_> {
-    /// Takes one line; gives its bytes.
+    /// Takes one line; returns its bytes.
     fn step(&mut self, text: &[u8]) -> Result<usize, LineFault> {
         let (place, skipped) = match self.dialect.leading {
             0 => (0, 0),
@@ -235,11 +235,11 @@ impl Parser<'_> {
     /// Takes an instruction line that the memo does not know.
     fn instruction(&mut self, text: &[u8], place: u64, last: usize) -> Result<(), LineFault> {
         let fields = line::parse(text, self.dialect.line_info);
-        let fields = fields.map_err(|wanted| {
-            let LineFault { line, expected, found } = self.fault(wanted.what, text);
-            let at = quoted(wanted.at.trim_ascii());
+        let fields = fields.map_err(|stop| {
+            let LineFault { line, expected, found } = self.fault(stop.what, text);
+            let at = quoted(stop.at.trim_ascii());
             let whole =
-                if wanted.at.len() < text.len() { format!(" in {found}") } else { String::new() };
+                if stop.at.len() < text.len() { format!(" in {found}") } else { String::new() };
             LineFault { line, expected, found: format!("{at}{whole}") }
         })?;
         let head = &text[..text.len() - fields.from_mask.len()];

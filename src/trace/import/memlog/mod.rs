@@ -70,7 +70,7 @@ pub(super) fn import(
     log.end(source.text_bytes, source.file_bytes(), conversion)
 }
 
-/// One log on its way.
+/// The import of one log.
 struct Log<'r> {
     path: PathBuf,
     request: &'r ConvertRequest,
@@ -200,8 +200,8 @@ impl Log<'_> {
 
     /// The next thread block of a launch that is taken.
     fn block(&mut self, index: usize, merge: &mut Merge) -> Result<Option<RawBlock>, TraceError> {
-        let Logged { first, pick, launch, .. } = &self.launches.all[index];
-        let end = pick.end().min(launch.grid.count());
+        let Logged { first, selector, launch, .. } = &self.launches.all[index];
+        let end = selector.end().min(launch.grid.count());
         while let Some((place, _)) = merge.peek() {
             let cta = place / SLOTS;
             if self.launches.of_cta(cta) != index {

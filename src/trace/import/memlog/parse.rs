@@ -18,7 +18,7 @@ pub(super) struct Piece {
     /// The records; what is still missing is their places and statics.
     pub(super) records: text::Piece,
     pub(super) statics: Vec<Static>,
-    /// Of each static: the line tells its PC.
+    /// Of each static: the line has its PC.
     pub(super) placed: Vec<bool>,
     /// Of each record.
     pub(super) heads: Vec<Head>,

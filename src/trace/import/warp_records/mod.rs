@@ -1,9 +1,9 @@
 //! Records that come in any order of warps, as in raw text: gathered per warp in a short form
 //! until the file ends, then taken CTA by CTA, x fastest.
 //!
-//! What is gathered beyond the memory that may be used goes to a temporary file
-//! ([`spill`]) as a sorted run; at the end all runs are merged. What comes
-//! out does not depend on where runs were cut.
+//! Records beyond the limit of memory go to a temporary file
+//! ([`spill`]) as a sorted run; at the end all runs are merged. The result
+//! does not depend on where runs were cut.
 
 mod spill;
 
@@ -30,13 +30,13 @@ use spill::Spill;
 /// Versions from which `LDGSTS` leaves two records: the number of the tracer,
 /// or any that prints immediates.
 const PAIRS_SINCE: u32 = 5;
-/// Bytes of a warp's buffer and of its place, whatever it holds.
+/// Bytes of an empty buffer of a warp and of its place.
 const BUFFER_BYTES: usize = size_of::<WarpBuffer>() + 32;
 
-/// The place of a record that is not taken.
+/// The place of a record that is left out.
 pub(super) const NOWHERE: u64 = u64::MAX;
 
-/// How much may be gathered in memory, and where the rest goes.
+/// The limit of records in memory, and the folder for the rest.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MemoryLimit {
     /// Bytes of records in memory.
@@ -66,9 +66,9 @@ pub(super) struct WarpRecords {
     places: FxHashMap<u64, u32>,
     tracer: u32,
     warps_per_cta: u32,
-    pick: CtaSelector,
+    selector: CtaSelector,
     limit: MemoryLimit,
-    /// Bytes of all buffers, but for what the last spill had to leave.
+    /// Bytes of all buffers since the last spill.
     held: usize,
     spill: Option<Spill>,
 }
@@ -79,9 +79,9 @@ impl WarpRecords {
         tracer: u32,
         warps_per_cta: u32,
         limit: MemoryLimit,
-        pick: CtaSelector,
+        selector: CtaSelector,
     ) -> Self {
-        Self { tracer, warps_per_cta, limit, pick, ..Self::default() }
+        Self { tracer, warps_per_cta, limit, selector, ..Self::default() }
     }
 
     /// How many statics were seen.
@@ -97,7 +97,7 @@ impl WarpRecords {
         let batch = &piece.batch;
         let numbers: Vec<u32> = batch.statics.iter().map(|new| self.number(new)).collect();
         let pairs: Vec<bool> = batch.statics.iter().map(|new| self.leaves_pairs(new)).collect();
-        let some = !self.pick.all();
+        let some = !self.selector.all();
         let mut accesses = batch.accesses.iter();
         let mut tails = batch.tails.iter().peekable();
         for (index, (record, &place)) in batch.records.iter().zip(&piece.places).enumerate() {
@@ -106,7 +106,7 @@ impl WarpRecords {
             let lines = if addressed { accesses.next() } else { None };
             let tail = tails.next_if(|(at, _)| to_usize(*at) == index);
             let cta = place / u64::from(self.warps_per_cta);
-            if place == NOWHERE || (some && !self.pick.record(cta)) {
+            if place == NOWHERE || (some && !self.selector.record(cta)) {
                 continue;
             }
             let buffer = self.buffer(place);
@@ -179,7 +179,7 @@ impl WarpRecords {
         Ok(())
     }
 
-    /// WarpRecords that are between the two records of an `LDGSTS`.
+    /// Warps that are between the two records of an `LDGSTS`.
     fn halves(&self) -> Vec<u64> {
         let half = |index: u32| self.buffers[to_usize(index)].half;
         #[allow(clippy::iter_over_hash_type)] // what is made of it has no order
@@ -213,7 +213,7 @@ impl WarpRecords {
         let merge = self.merge()?;
         let mut order: Vec<u32> = (0..to_u32(self.statics.len())).collect();
         let warps_per_cta = self.warps_per_cta;
-        let end = self.pick.end().saturating_mul(u64::from(warps_per_cta));
+        let end = self.selector.end().saturating_mul(u64::from(warps_per_cta));
         order.retain(|&number| self.first[to_usize(number)].0 < end);
         order.sort_by_key(|&number| self.first[to_usize(number)]);
         let statics = Batch { statics: Arc::new(self.statics), order, ..Batch::default() };
@@ -279,7 +279,7 @@ impl RawBlock {
         Ok(block)
     }
 
-    /// The block spelled out, with `statics` and the kernel's `numbers` of them.
+    /// The block with whole records, of `statics` and the kernel's `numbers` of them.
     fn block(self, statics: &Arc<Vec<Static>>, numbers: &Arc<Vec<u32>>) -> Block {
         let mut batch = Batch { statics: Arc::clone(statics), ..Batch::default() };
         let expand = |parts: Vec<Part>| {
@@ -298,11 +298,11 @@ impl RawBlock {
     }
 }
 
-/// Warp instructions of the CTAs that are spelled out at once.
+/// Warp instructions of the CTAs that are expanded at once.
 const BATCH_RECORDS: usize = 1 << 19;
 
 /// Packs the CTAs of `next` into `kernel`, with `statics` and the kernel's `numbers` of them;
-/// `None`: they are numbered as they come.
+/// without `numbers` statics are numbered in order of appearance.
 pub(super) fn pack(
     kernel: &mut KernelWriter<'_>,
     statics: &Arc<Vec<Static>>,
@@ -368,7 +368,7 @@ pub(super) struct WarpBuffer {
     number: u32,
     mask: u32,
     base: u64,
-    /// An `LDGSTS` record was dropped; its second half comes.
+    /// The first record of an `LDGSTS` was dropped; its second half follows.
     pub(super) half: bool,
 }
 
@@ -395,7 +395,7 @@ impl Iterator for Parts {
 }
 
 impl WarpBuffer {
-    /// The end of the next record's line; gives the bytes that it takes, about.
+    /// The end of the next record's line; returns the bytes that it takes, about.
     pub(super) fn tail(&mut self, tail: &[u8]) -> usize {
         self.part.tails.push((self.part.records, tail.into()));
         tail.len() + 2 * size_of_val(&self.part.tails[0])
