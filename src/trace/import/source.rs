@@ -85,7 +85,7 @@ pub(super) struct Source {
 pub(super) struct Cut(Arc<AtomicU64>);
 
 impl Cut {
-    /// The error where it is about that line: what is missing there was cut off.
+    /// Adds to an error about that line that the file is cut off there.
     pub(super) fn explain(&self, error: TraceError) -> TraceError {
         match error {
             TraceError::Text { path, line, expected, found }
@@ -151,7 +151,7 @@ impl Source {
         self.compression
     }
 
-    /// Knows where the text is cut off, as far as it was read.
+    /// Where the text is cut off, as far as it was read.
     pub(super) fn cut(&self) -> Cut {
         self.cut.clone()
     }

@@ -70,7 +70,7 @@ pub(super) struct Chunk {
     pub(super) warps_per_cta: u32,
 }
 
-/// What a chunk must agree with.
+/// What decoding a chunk checks against.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame<'a> {
     pub(super) program: &'a Program,

@@ -112,7 +112,7 @@ pub(crate) struct KernelRow {
     pub(crate) source_bytes: U64,
 }
 
-/// Kind of a row that says: the launch in `first` is known by its accesses alone.
+/// Kind of a row that says: the launch in `first` has its accesses only.
 /// A program that does not know the kind refuses the store instead of taking it for a
 /// whole trace.
 pub(crate) const MEMORY_ONLY: u32 = 2;

@@ -40,7 +40,7 @@ pub struct Store {
     index: Index,
     programs: Vec<OnceLock<Arc<Program>>>,
     cache: ChunkCache,
-    /// By kernel whether it is known by its accesses alone.
+    /// By kernel whether it is memory-only.
     memory_only: Vec<bool>,
     /// By kernel the CTAs that are shown; empty: all of every kernel.
     selections: Vec<Option<Selection>>,

@@ -187,7 +187,7 @@ impl StoreWriter {
         self.file.write_all(bytes).map_err(|e| TraceError::io("write", &self.path, e))
     }
 
-    /// Ends the last kernel: its code, and the size of its source. Gives its CTAs.
+    /// Ends the last kernel: its code, and the size of its source. Returns its CTAs.
     pub(super) fn end(
         &mut self,
         dictionary: &Dictionary,
@@ -221,7 +221,7 @@ impl StoreWriter {
         self.commands.push(row);
     }
 
-    /// Marks the launch with the index `kernel` as one of accesses alone.
+    /// Marks the launch with the index `kernel` as memory-only.
     pub(crate) fn memory_only(&mut self, kernel: usize) {
         let (kind, first) = (MEMORY_ONLY.into(), to_u64(kernel).into());
         self.commands.push(CommandRow { kind, first, second: 0.into() });

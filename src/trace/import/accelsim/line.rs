@@ -202,7 +202,7 @@ fn is_tma(after_width: &[u8]) -> bool {
 
 /// The first three fields as numbers, and all of them as text; see
 /// [`gpumodel_core::isa::Instruction::is_open`].
-fn as_it_stands(after_sources: &[u8]) -> (Vec<i64>, &[u8]) {
+fn verbatim(after_sources: &[u8]) -> (Vec<i64>, &[u8]) {
     let tail = without_end(after_sources).trim_ascii_start();
     let words = tail.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let numbers = words.map(|word| text(word).parse().unwrap_or(0));
@@ -257,7 +257,7 @@ fn fields(input: &[u8], line_info: bool) -> Parsed<'_, Fields<'_>> {
         return Err(nom::Err::Error(Expected { at: after_addresses, what: "a space" }));
     }
     let (immediates, tail) = match open {
-        true => as_it_stands(after_sources),
+        true => verbatim(after_sources),
         false => immediates(after_addresses),
     };
     let width = if open { 0 } else { width };
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_modelled_is_kept_as_it_stands() {
+    fn what_is_not_modelled_is_kept_verbatim() {
         let fields = parse(b"0010 00000001 0 UTMALDG.2D 2 UR8 UR4 16 4 0x7f00 8 -8 0 1 ", false);
         let fields = fields.unwrap();
         assert_eq!((fields.tail, fields.fixed.width), (&b"16 4 0x7f00 8 -8 0 1"[..], 0));

@@ -45,7 +45,7 @@ pub(super) struct Launches {
     numbers: FxHashMap<(u64, u64), usize>,
     /// Printed numbers of the first and the last launch.
     ends: Option<(u64, u64)>,
-    /// How much more a launch line says than its accesses, once an access was seen.
+    /// By how much the number in a launch line exceeds that of its accesses, once known.
     ahead: Option<u64>,
     /// The launch of the last access.
     recent: Option<(u64, u64, usize)>,
@@ -111,7 +111,7 @@ impl Launches {
         Ok(index)
     }
 
-    /// How much more launch lines say, when an access says `id`.
+    /// By how much the number in launch lines exceeds `id`, that of an access.
     fn ahead(&mut self, id: u64) -> u64 {
         if let Some(ahead) = self.ahead {
             return ahead;

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::error::TraceError;
-use crate::store::records::{Batch, Block, Lines, Piece, Record, Static};
+use crate::store::records::{AddressList, Batch, Block, Piece, Record, Static};
 use crate::store::varint::{self, get};
 use gpumodel_core::isa::AddressMode;
 use gpumodel_core::units::{Dim3, to_u32, to_usize};
@@ -403,7 +403,7 @@ impl WarpBuffer {
 
     /// One record: the step from the last static and whether the mask changed,
     /// the mask if so, then mode, base and lanes of an access.
-    pub(super) fn push(&mut self, number: u32, mask: u32, lines: Option<(&Lines, &[i64])>) {
+    pub(super) fn push(&mut self, number: u32, mask: u32, lines: Option<(&AddressList, &[i64])>) {
         let bytes = &mut self.part.bytes;
         let step = i64::from(number) - i64::from(self.number) - 1;
         varint::put(bytes, varint::fold(step) << 1 | u64::from(mask != self.mask));
@@ -413,11 +413,7 @@ impl WarpBuffer {
         (self.number, self.mask) = (number, mask);
         self.part.records += 1;
         let Some((lines, deltas)) = lines else { return };
-        bytes.push(match lines.mode {
-            AddressMode::List => 0,
-            AddressMode::Stride => 1,
-            AddressMode::Delta => 2,
-        });
+        bytes.push(lines.mode.number());
         varint::put_signed(bytes, lines.base.wrapping_sub(self.base).cast_signed());
         varint::put_signed(bytes, lines.stride);
         bytes.push(lines.delta_count);
@@ -476,9 +472,8 @@ impl PartReader {
     }
 
     /// The addresses of the record; differences go to `deltas`.
-    fn access(&mut self, bytes: &[u8], deltas: &mut Vec<i64>) -> Lines {
-        let mode = [AddressMode::List, AddressMode::Stride, AddressMode::Delta];
-        let mode = mode[usize::from(bytes[self.at])];
+    fn access(&mut self, bytes: &[u8], deltas: &mut Vec<i64>) -> AddressList {
+        let mode = AddressMode::of_number(bytes[self.at]).expect("written by push");
         self.at += 1;
         self.base = self.base.wrapping_add_signed(varint::unfold(get(bytes, &mut self.at)));
         let stride = varint::unfold(get(bytes, &mut self.at));
@@ -486,6 +481,6 @@ impl PartReader {
         self.at += 1;
         let first = to_u32(deltas.len());
         deltas.extend((0..delta_count).map(|_| varint::unfold(get(bytes, &mut self.at))));
-        Lines { mode, base: self.base, stride, deltas: first, delta_count }
+        AddressList { mode, base: self.base, stride, deltas: first, delta_count }
     }
 }
