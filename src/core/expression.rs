@@ -323,7 +323,7 @@ pub fn number(input: &str) -> Parsed<'_, i64> {
 /// An expression.
 ///
 /// # Errors
-/// Where it stops to be one.
+/// Where the text stops being one.
 pub fn expression(input: &str) -> Parsed<'_, Expression> {
     binary(input, 1, 0)
 }
@@ -331,7 +331,7 @@ pub fn expression(input: &str) -> Parsed<'_, Expression> {
 /// A number, a name, a call, a negation or an expression in parentheses.
 ///
 /// # Errors
-/// Where it stops to be one.
+/// Where the text stops being one.
 pub fn operand(input: &str) -> Parsed<'_, Expression> {
     operand_at(input, 0)
 }

@@ -7,5 +7,5 @@ mod store;
 mod worker;
 
 pub use mix::Mix;
-pub use sample::{SampleFeed, StretchFeed};
+pub use sample::{RangeFeed, SampleFeed};
 pub use store::StoreFeed;

@@ -44,21 +44,21 @@ impl Feed for SampleFeed<'_> {
     }
 }
 
-/// A stretch of launches that run whole, numbered from the first of them on.
+/// Consecutive launches that run whole, numbered from the first of them on.
 #[derive(Debug)]
-pub struct StretchFeed<'a> {
+pub struct RangeFeed<'a> {
     whole: &'a StoreFeed<'a>,
     first: u32,
 }
 
-impl<'a> StretchFeed<'a> {
+impl<'a> RangeFeed<'a> {
     /// The launches of `whole` from place `first` on.
     pub fn new(whole: &'a StoreFeed<'a>, first: usize) -> Self {
         Self { whole, first: to_u32(first) }
     }
 }
 
-impl Feed for StretchFeed<'_> {
+impl Feed for RangeFeed<'_> {
     fn program(&self, kernel: KernelId) -> &Program {
         self.whole.program(KernelId(kernel.0 + self.first))
     }

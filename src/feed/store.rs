@@ -35,7 +35,7 @@ impl WarpStream for StoredWarp {
     }
 }
 
-/// The launches of one store, or those of them that were asked for.
+/// The launches of one store, or the chosen ones.
 #[derive(Debug)]
 pub struct StoreFeed<'a> {
     store: &'a Store,
@@ -93,10 +93,10 @@ impl<'a> StoreFeed<'a> {
         self.store.commands().filter_map(command).collect()
     }
 
-    /// The commands from behind the launch before `places` up to their last one,
-    /// launches numbered from the first of them on; behind the last launch of all,
-    /// the list's end.
-    pub fn stretch(&self, places: Range<usize>) -> Vec<Command> {
+    /// The commands after the launch before `places` up to the last launch of `places`,
+    /// launches numbered from the first of them on; after the last launch of all, the rest
+    /// of the list too.
+    pub fn commands_of(&self, places: Range<usize>) -> Vec<Command> {
         let first = to_u32(places.start);
         let mut begun = 0;
         let mut commands = Vec::new();
@@ -124,7 +124,7 @@ impl<'a> StoreFeed<'a> {
         (summary.warp_instructions(), summary.thread_instructions())
     }
 
-    /// Whether a chosen launch is known by its accesses alone.
+    /// Whether the trace of a chosen launch has its accesses alone.
     pub fn memory_only(&self, place: usize) -> bool {
         self.store.kernel(self.kernels[place]).memory_only()
     }
@@ -181,7 +181,7 @@ impl<'a> StoreFeed<'a> {
         &self.programs
     }
 
-    /// What numbers follow from: the store and what of it runs, in words.
+    /// The store and the launches of it that run, in words: what results depend on.
     pub fn content(&self) -> String {
         format!("{} {:?}", self.store.content_hash(), self.kernels)
     }

@@ -1,4 +1,4 @@
-//! A kernel's program as that of workers: the added code behind its own.
+//! A kernel's program in the form of workers: its own code and the added code after it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use gpumodel_core::units::to_u32;
 use gpumodel_sim::config::Resolved;
 use gpumodel_sim::{AddedSegment, AddedSegments, Line, Program, TASK_BARRIER, Worker};
 
-/// Names of what added code is made of, by architecture: the first that the machine's
+/// Opcodes of added code, by architecture: the first that the machine's
 /// opcode table knows, else the last.
 const READ: &[&str] = &["LDG.E.STRONG.GPU", "LD.E"];
 const ADD: &[&str] = &["ATOMG.E.ADD.STRONG.GPU", "ATOM.E.ADD"];
@@ -20,13 +20,13 @@ const STEP: &[&str] = &["IADD3", "IADD"];
 /// Bytes of a word.
 const WORD_BYTES: u8 = 4;
 
-/// Registers of the added code: what memory gives, and the sum that all else goes into.
+/// Registers of the added code: the value that memory returns, and the sum of all results.
 /// Kernels use them too, in other parts of their lives.
 const GOT: u16 = 0;
 const SUM: u16 = 1;
 
-/// The program of `program`'s kernel in the form of workers, and what the machine has
-/// to know of it.
+/// The program of `program`'s kernel in the form of workers, and what the machine
+/// needs to know of it.
 pub(super) fn transform(
     program: &Program,
     form: &Persistent,
@@ -73,7 +73,7 @@ pub(super) fn launch(launch: &Launch, form: &Persistent, resolved: &Resolved) ->
     }
 }
 
-/// Code that grows.
+/// Appends to a kernel's code.
 struct Writer<'a> {
     resolved: &'a Resolved,
     code: Code,

@@ -26,9 +26,9 @@ pub enum TraceError {
         path: PathBuf,
         /// Line in the decompressed text, from 1.
         line: u64,
-        /// What the format wants there.
+        /// What the format requires.
         expected: String,
-        /// What stands there, shortened.
+        /// What was found, shortened.
         found: String,
     },
     /// A byte of a binary trace is not what it should be.
@@ -38,9 +38,9 @@ pub enum TraceError {
         path: PathBuf,
         /// Position in the file, from 0; of a compressed part its start.
         offset: u64,
-        /// What the format wants there.
+        /// What the format requires.
         expected: String,
-        /// What is there.
+        /// What was found.
         found: String,
     },
     /// A store's bytes are not what they should be.
@@ -54,9 +54,9 @@ pub enum TraceError {
         path: PathBuf,
         /// Position in the file.
         offset: u64,
-        /// What the layout wants there.
+        /// What the layout requires.
         expected: String,
-        /// What is there.
+        /// What was found.
         found: String,
     },
     /// The output cannot be created; the message names it.
@@ -77,7 +77,7 @@ impl TraceError {
     }
 }
 
-/// What helps where a store is wrong at byte `offset`: at its first one it is none.
+/// The advice for a store that is wrong at byte `offset`; at its first byte it is no store.
 fn remedy(offset: u64) -> &'static str {
     if offset == 0 {
         "`gpumodel convert` makes a store of a trace"
@@ -93,7 +93,7 @@ pub(super) struct ByteFault {
     pub(super) at: usize,
     /// What should be there.
     pub(super) expected: String,
-    /// What is there.
+    /// What was found.
     pub(super) found: String,
     /// Why it could not be read at all.
     unread: Option<io::ErrorKind>,
@@ -105,7 +105,7 @@ impl ByteFault {
         Self { at, expected: expected.into(), found: found.into(), unread: None }
     }
 
-    /// A file that the system does not let be read any more.
+    /// A file that can no longer be read.
     pub(super) fn unread(error: &io::Error) -> Self {
         let unread = Some(error.kind());
         Self { unread, ..Self::new(0, "a file that can be read", error.to_string()) }
@@ -136,7 +136,7 @@ impl ByteFault {
 /// A line of a text that is not what it should be, before the file is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LineFault {
-    /// Counted from 0, from wherever the reader started.
+    /// Counted from 0, from where the reader started.
     pub(crate) line: u64,
     pub(crate) expected: String,
     pub(crate) found: String,

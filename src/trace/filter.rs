@@ -1,5 +1,5 @@
-//! Which launches and which of their CTAs are taken: the same words for traces
-//! and for stores.
+//! Filters of launches and of their CTAs, the same for traces
+//! and stores.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -29,8 +29,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// True when `launch` is wanted: its id and name are, and its grid has a CTA
-    /// that is.
+    /// True when the filter takes `launch`: its id, its name and a CTA of its grid.
     #[must_use]
     pub fn takes(&self, launch: &Launch) -> bool {
         self.kernels.as_ref().is_none_or(|ids| ids.contains(launch.id))
@@ -38,7 +37,7 @@ impl Filter {
             && self.ctas.as_ref().is_none_or(|ctas| ctas.lie_in(launch.grid.count()))
     }
 
-    /// That nothing is taken of `launches`, and what there is instead.
+    /// The message that the filter takes none of `launches`, with a list of them.
     #[must_use]
     pub fn nothing(&self, launches: impl IntoIterator<Item = Launch>) -> String {
         let mut names: Vec<(String, Vec<String>, u64)> = Vec::new();
@@ -63,7 +62,7 @@ impl Filter {
         format!("nothing is taken{asked}; there is {}{more}", shown.join(", "))
     }
 
-    /// Of the ids asked for, those of which nothing is among the launches `taken`.
+    /// A warning that names the requested ids without a launch among `taken`.
     #[must_use]
     pub fn missing(&self, taken: &[u32]) -> Option<String> {
         let asked = &self.kernels.as_ref()?.0.0;
@@ -73,7 +72,7 @@ impl Filter {
         some.then(|| format!("--kernels: no launch was taken for {missing}"))
     }
 
-    /// What was asked for, as typed: option and words.
+    /// The options and their values, as typed.
     #[must_use]
     pub fn words(&self) -> Vec<(&'static str, String)> {
         let kernels = self.kernels.as_ref().map(|ids| ("kernels", ids.to_string()));

@@ -78,18 +78,10 @@ impl LineText {
 
 fn push_addresses(out: &mut Vec<u8>, access: &Access) {
     let mut decimal = itoa::Buffer::new();
-    let mode: &[u8] = match access.mode {
-        AddressMode::List => {
-            out.extend_from_slice(b"0 ");
-            for (_, address) in access.active() {
-                push_address(out, address);
-            }
-            return;
-        }
-        AddressMode::Stride => b"1 ",
-        AddressMode::Delta => b"2 ",
-    };
-    out.extend_from_slice(mode);
+    out.extend_from_slice(&[b'0' + access.mode.number(), b' ']);
+    if access.mode == AddressMode::List {
+        return access.active().for_each(|(_, address)| push_address(out, address));
+    }
     push_address(out, access.base);
     let mut push_decimal = |number: i64| {
         out.extend_from_slice(decimal.format(number).as_bytes());

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use gpumodel_core::contract::Plan;
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32, to_u64};
-use gpumodel_feed::{SampleFeed, StoreFeed, StretchFeed};
+use gpumodel_feed::{RangeFeed, SampleFeed, StoreFeed};
 use gpumodel_report::results::SampleRecord;
 use gpumodel_sim::config::Machine;
 use gpumodel_sim::{Command, End, Feed, Gpu, KernelCounts, Outcome, Part, PresumedL2Hits, Setup};
@@ -52,9 +52,9 @@ impl Runner<'_> {
         launches: Range<usize>,
         presumed_l2_hits: PresumedL2Hits,
     ) -> Result<Vec<LaunchResult>, RunError> {
-        let feed = StretchFeed::new(self.feed, launches.start);
+        let feed = RangeFeed::new(self.feed, launches.start);
         let part = Part { pace: 1, presumed_l2_hits };
-        let commands = self.feed.stretch(launches);
+        let commands = self.feed.commands_of(launches);
         let (machine, memory) = (&self.ctx.resolved.machine, self.ctx.memory);
         let outcome = self.run(&feed, commands, machine, memory, part)?;
         let rows = outcome.kernels.into_iter().map(|counts| LaunchResult {

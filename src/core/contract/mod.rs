@@ -1,11 +1,10 @@
 //! The contract between machine and scheme: Facts, Probe, View, Plan and the
 //! Plan's laws. Plain data, versioned, printable.
 //!
-//! The machine does not know who rules; the ruler does not touch the machine.
+//! The machine does not know the scheme; the scheme does not touch the machine.
 
 mod facts;
 mod law;
-mod law_broken;
 mod persistent;
 mod plan;
 mod probe;
@@ -13,7 +12,7 @@ mod queue;
 mod view;
 
 pub use facts::{AppFacts, Facts, KernelFacts};
-pub use law_broken::LawBroken;
+pub use law::LawBroken;
 pub use persistent::{AddedCode, Persistent, Resize, Touch, Word, most_registers};
 pub use plan::{
     Curve, DispatchOrder, Freed, Migration, Plan, PlanDraft, Region, Share, TimeSlice, Vacate,

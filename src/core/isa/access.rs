@@ -13,6 +13,29 @@ pub enum AddressMode {
     Delta,
 }
 
+impl AddressMode {
+    /// Its number in trace lines.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::List => 0,
+            Self::Stride => 1,
+            Self::Delta => 2,
+        }
+    }
+
+    /// The mode of that number.
+    #[must_use]
+    pub const fn of_number(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Self::List),
+            1 => Some(Self::Stride),
+            2 => Some(Self::Delta),
+            _ => None,
+        }
+    }
+}
+
 /// One dynamic memory instruction: active lanes and their byte addresses.
 ///
 /// A reused buffer: [`Access::lanes`] is meaningful only for active lanes and

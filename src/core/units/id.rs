@@ -1,4 +1,4 @@
-//! Identifiers. Each is an index into a table of its owner.
+//! Ids, and mixes of applications by their names.
 
 use std::fmt;
 
@@ -49,5 +49,29 @@ impl fmt::Display for AppId {
 impl fmt::Display for JobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "number {}", u64::from(self.0) + 1)
+    }
+}
+
+/// The names of `apps`, sorted, so that all orders of the same applications are equal; one
+/// that occurs twice stays twice.
+#[must_use]
+pub fn sorted_mix<'a, S>(apps: impl IntoIterator<Item = &'a S>) -> Vec<&'a str>
+where
+    S: AsRef<str> + ?Sized + 'a,
+{
+    let mut names: Vec<&str> = apps.into_iter().map(AsRef::as_ref).collect();
+    names.sort_unstable();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sorted_mix;
+
+    #[test]
+    fn orders_of_the_same_applications_are_one_mix() {
+        let other = [String::from("b"), String::from("a")];
+        assert_eq!(sorted_mix(["a", "b"]), sorted_mix(&other));
+        assert_ne!(sorted_mix(["a", "b"]), sorted_mix(["a", "b", "b"]));
     }
 }

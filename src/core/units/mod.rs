@@ -1,34 +1,20 @@
-//! Cycles, bytes, addresses, ids and seeds: the words every other room uses.
+//! Cycles, bytes, addresses, ids and seeds: the types that every other crate uses.
 //!
-//! Imports nothing of the project. Nothing here knows what a GPU is.
+//! Imports nothing of the project. Independent of any GPU.
 
-mod byte_count;
-mod causes;
 mod clock;
 mod dim;
-mod expectation;
-mod folder;
 mod id;
-mod mix;
-mod narrow;
-mod nearest;
+mod messages;
+mod number;
 mod output;
-mod quoted;
-mod scratch;
 
-pub use byte_count::ByteCount;
-pub use causes::with_causes;
 pub use clock::ClockRatio;
 pub use dim::Dim3;
-pub use expectation::{in_words, message_in_words};
-pub use folder::{WholeFolder, held};
-pub use id::{AppId, JobId, KernelId, SmId};
-pub use mix::sorted_mix;
-pub use narrow::{to_u16, to_u32, to_u64, to_usize};
-pub use nearest::{did_you_mean, nearest};
-pub use output::{WholeFile, remove_unfinished};
-pub use quoted::{quoted, shown};
-pub use scratch::{Scratch, check_writable};
+pub use id::{AppId, JobId, KernelId, SmId, sorted_mix};
+pub use messages::{did_you_mean, in_words, message_in_words, nearest, quoted, shown, with_causes};
+pub use number::{ByteCount, to_u16, to_u32, to_u64, to_usize};
+pub use output::{Scratch, WholeFile, WholeFolder, check_writable, held, remove_unfinished};
 
 /// A point in time or a duration in cycles of the SM clock, unless a name says
 /// otherwise (`_dram_cycles`, `_l2_cycles`).

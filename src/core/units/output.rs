@@ -1,14 +1,14 @@
-//! Output files that appear whole or not at all.
+//! Output files and folders that appear whole or not at all, and temporary folders.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempDir};
 
 /// What names of files and folders that are not finished end with.
-pub(super) const UNFINISHED: &str = ".partial";
+const UNFINISHED: &str = ".partial";
 
 /// Temporary files and folders of outputs that are not finished yet.
 static REGISTRY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -117,7 +117,7 @@ impl Drop for WholeFile {
 }
 
 /// The folder in which a file lies.
-pub(super) fn folder_of(target: &Path) -> &Path {
+fn folder_of(target: &Path) -> &Path {
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))
 }
@@ -139,7 +139,7 @@ fn registry() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
 
 /// Makes a temporary file or folder and remembers its path for [`remove_unfinished`],
 /// which does not come in between.
-pub(super) fn unfinished<T>(make: impl FnOnce() -> io::Result<(PathBuf, T)>) -> io::Result<T> {
+fn unfinished<T>(make: impl FnOnce() -> io::Result<(PathBuf, T)>) -> io::Result<T> {
     let mut registry = registry();
     let (temporary, made) = make()?;
     registry.push(temporary);
@@ -147,7 +147,7 @@ pub(super) fn unfinished<T>(make: impl FnOnce() -> io::Result<(PathBuf, T)>) -> 
 }
 
 /// Forgets a temporary file or folder that is finished or removed.
-pub(super) fn forget_unfinished(temporary: &Path) {
+fn forget_unfinished(temporary: &Path) {
     registry().retain(|path| path != temporary);
 }
 
@@ -162,10 +162,144 @@ pub fn remove_unfinished() {
     std::mem::forget(registry);
 }
 
+/// An output folder that is filled under a temporary name next to its target.
+///
+/// [`WholeFolder::finish`] gives it its name; dropping it without that removes
+/// it. An interrupted program removes it through
+/// [`remove_unfinished`](super::remove_unfinished).
+#[derive(Debug)]
+pub struct WholeFolder {
+    temporary: PathBuf,
+    /// Removes it.
+    made: Option<TempDir>,
+    target: PathBuf,
+}
+
+impl WholeFolder {
+    /// Makes the temporary folder, and the parents of `target` where missing.
+    ///
+    /// # Errors
+    /// Whatever the file system says; also when `target` is a file.
+    pub fn create(target: &Path) -> io::Result<Self> {
+        let fail = |kind, what: &str| {
+            Err(io::Error::new(kind, format!("cannot write {}: {what}", target.display())))
+        };
+        let Some(name) = target.file_name() else {
+            return fail(io::ErrorKind::InvalidInput, "it is no folder name");
+        };
+        if target.exists() && !target.is_dir() {
+            return fail(io::ErrorKind::AlreadyExists, "it is a file, not a folder");
+        }
+        let made = unfinished(|| {
+            let parent = folder_of(target);
+            fs::create_dir_all(parent)?;
+            let prefix = format!(".{}.", name.to_string_lossy());
+            let mut builder = tempfile::Builder::new();
+            let made = builder.prefix(&prefix).suffix(UNFINISHED).tempdir_in(parent)?;
+            Ok((made.path().to_path_buf(), made))
+        });
+        match made {
+            Ok(made) => {
+                let temporary = made.path().to_path_buf();
+                Ok(Self { temporary, made: Some(made), target: target.to_path_buf() })
+            }
+            Err(error) => fail(error.kind(), &error.to_string()),
+        }
+    }
+
+    /// The temporary folder to write into.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// Gives the folder its name. Where the target exists already, its files of
+    /// the same names are replaced one by one, in the order of `names`, and
+    /// others are left alone.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn finish(self, names: &[String]) -> io::Result<()> {
+        if !self.target.exists() {
+            return fs::rename(&self.temporary, &self.target);
+        }
+        for name in names {
+            fs::rename(self.temporary.join(name), self.target.join(name))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for WholeFolder {
+    fn drop(&mut self) {
+        // After a rename the temporary name is gone: nothing to remove.
+        drop(self.made.take());
+        forget_unfinished(&self.temporary);
+    }
+}
+
+/// What lies in the folder `target`, in words; `None`: nothing does, or it is no folder.
+#[must_use]
+pub fn held(target: &Path) -> Option<String> {
+    let entries = fs::read_dir(target).ok()?.flatten();
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+    names.sort();
+    let first = names.first()?.to_string_lossy().into_owned();
+    let more = names.len() - 1;
+    Some(if more > 0 { format!("{first} and {more} more") } else { first })
+}
+
+/// A temporary folder that is removed with this value, or by
+/// [`remove_unfinished`](super::remove_unfinished) when the program is
+/// interrupted.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+    /// Removes it.
+    made: Option<TempDir>,
+}
+
+impl Scratch {
+    /// A new folder in `parent`.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn create(parent: &Path) -> io::Result<Self> {
+        let make = || tempfile::tempdir_in(parent).map(|made| (made.path().to_path_buf(), made));
+        let made = unfinished(make)?;
+        Ok(Self { path: made.path().to_path_buf(), made: Some(made) })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // An interrupt meanwhile removes what is left.
+        drop(self.made.take());
+        forget_unfinished(&self.path);
+    }
+}
+
+/// Checks before long work that files can be written into `folder`, or
+/// into the nearest folder above it that exists. Leaves nothing behind.
+///
+/// # Errors
+/// Whatever the file system says.
+pub fn check_writable(folder: &Path) -> io::Result<()> {
+    let there = folder.ancestors().find(|one| one.exists()).unwrap_or(Path::new("."));
+    tempfile::tempfile_in(there).map(drop)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::WholeFile;
+    use super::{WholeFile, WholeFolder, held};
     use std::io::Write;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_dropped_file_leaves_nothing() {
@@ -198,7 +332,6 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn others_may_read_what_is_written_as_any_new_file() {
-        use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let (plain, whole) = (folder.path().join("plain"), folder.path().join("whole"));
         std::fs::write(&plain, "").unwrap();
@@ -228,5 +361,36 @@ mod tests {
         WholeFile::write(&link, b"new").unwrap();
         assert_eq!(std::fs::read(&real).unwrap(), b"new");
         assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn what_lies_in_a_folder_is_told_by_its_first_name() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(held(folder.path()), None);
+        assert_eq!(held(&folder.path().join("none")), None);
+        std::fs::write(folder.path().join("b"), "").unwrap();
+        assert_eq!(held(folder.path()).as_deref(), Some("b"));
+        std::fs::write(folder.path().join("a"), "").unwrap();
+        assert_eq!(held(folder.path()).as_deref(), Some("a and 1 more"));
+        assert_eq!(held(&folder.path().join("a")), None, "a file");
+    }
+
+    #[test]
+    fn a_dropped_folder_leaves_nothing_and_a_finished_one_keeps_its_neighbours() {
+        let parent = tempfile::tempdir().unwrap();
+        let target = parent.path().join("out");
+        let half = WholeFolder::create(&target).unwrap();
+        std::fs::write(half.path().join("a"), "half").unwrap();
+        drop(half);
+        assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
+        for text in ["first", "second"] {
+            let whole = WholeFolder::create(&target).unwrap();
+            std::fs::write(whole.path().join("a"), text).unwrap();
+            whole.finish(&["a".to_owned()]).unwrap();
+            assert_eq!(std::fs::read_to_string(target.join("a")).unwrap(), text);
+            std::fs::write(target.join("neighbour"), "kept").unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(target.join("neighbour")).unwrap(), "kept");
+        assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 1);
     }
 }

@@ -16,7 +16,7 @@ use super::request::{ConvertReport, Progress};
 use crate::error::TraceError;
 use crate::store::Command;
 use crate::store::chunk_writer::{KernelWriter, MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
-use crate::store::records::{Batch, Block, Lines, Piece, Record, Static};
+use crate::store::records::{AddressList, Batch, Block, Piece, Record, Static};
 use crate::store::writer::StoreWriter;
 use crate::workload::{self, CtaRecords, Kernel, Workload};
 
@@ -56,7 +56,7 @@ pub fn convert_workload(
     Ok(report)
 }
 
-/// About the warp instructions that are computed before complete CTAs are packed.
+/// Warp instructions of a round, about: then complete CTAs are packed.
 const ROUND_INSTRUCTIONS: usize = 1 << 19;
 /// No CTA is begun while so many are held.
 const MOST_INSTRUCTIONS: usize = 2 * ROUND_INSTRUCTIONS;
@@ -202,7 +202,7 @@ impl Gathered {
         records.end = at + 1;
         batch.records.push(Record { number: to_u32(index), mask });
         if let Some(access) = access {
-            let lines = Lines::of(access, &mut batch.deltas);
+            let lines = AddressList::of(access, &mut batch.deltas);
             batch.accesses.push(lines);
         }
     }

@@ -168,7 +168,7 @@ impl Plan {
         }
     }
 
-    /// Keeps the best form of kernels that are there in several.
+    /// Keeps the best form of kernels that have traces in several.
     fn prefer_forms(&mut self) {
         let form = |step: &Step| match step {
             Step::Trace(path) => form(&name(path)),
@@ -185,8 +185,7 @@ impl Plan {
     }
 }
 
-/// The files that a conversion of `inputs` would read: command lists, then traces,
-/// wherever they lie.
+/// The files that a conversion of `inputs` would read: command lists, then traces.
 ///
 /// # Errors
 /// [`TraceError`] when an input does not exist, holds no trace, or is a list with a
@@ -205,7 +204,7 @@ fn wrong(path: &Path, line: u64, expected: &str, found: &[u8]) -> TraceError {
     }
 }
 
-/// The step of a list's line; `None` for lines that are no command of ours.
+/// The step of a list's line; `None` for other lines.
 fn command(line: &[u8], folder: &Path) -> Result<Option<Step>, &'static str> {
     let text = String::from_utf8_lossy(line);
     if text.starts_with("kernel") {
@@ -227,7 +226,7 @@ fn command(line: &[u8], folder: &Path) -> Result<Option<Step>, &'static str> {
     }
 }
 
-/// The file at `path`, or what it became when it was compressed in place.
+/// The file at `path`, or the same compressed in place.
 fn present(path: &Path) -> Option<PathBuf> {
     let ended = |ending: &str| {
         let mut name = path.as_os_str().to_owned();
@@ -295,7 +294,7 @@ fn stem(name: &str) -> &str {
     FORMS.iter().find_map(|ending| plain.strip_suffix(ending)).unwrap_or(plain)
 }
 
-/// What both forms of one kernel's trace have in common.
+/// The path that all forms of one kernel's trace share.
 fn kernel_key(step: &Step) -> Option<PathBuf> {
     let Step::Trace(path) = step else { return None };
     Some(path.with_file_name(stem(&name(path))))

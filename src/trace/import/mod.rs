@@ -112,7 +112,7 @@ pub fn convert(
     progress: &dyn Progress,
 ) -> Result<ConvertReport, TraceError> {
     let plan = Plan::new(&request.inputs)?;
-    spare(&request.output, &plan)?;
+    check_output(&request.output, &plan)?;
     let size = |path| fs::metadata(path).map_or(0, |metadata| metadata.len());
     progress.begin(plan.traces().map(size).sum());
     let mut conversion = Conversion {
@@ -159,9 +159,9 @@ impl Conversion<'_> {
     }
 }
 
-/// Refuses an output that is one of the files of `plan`, or is there and no store:
+/// Refuses an output that is one of the files of `plan`, or exists and is no store:
 /// a name typed wrong must not cost a trace.
-fn spare(output: &Path, plan: &Plan) -> Result<(), TraceError> {
+fn check_output(output: &Path, plan: &Plan) -> Result<(), TraceError> {
     let Ok(there) = output.canonicalize() else { return Ok(()) };
     let same = |path: &Path| path.canonicalize().is_ok_and(|path| path == there);
     let found = fs::metadata(output).map_err(|error| TraceError::io("read", output, error))?;

@@ -1,4 +1,4 @@
-//! A text file as blocks of whole lines, whatever it is compressed with.
+//! A text file, compressed or not, as blocks of whole lines.
 //!
 //! The compression is found from the first bytes, never from the name.
 
@@ -85,7 +85,7 @@ pub(super) struct Source {
 pub(super) struct Cut(Arc<AtomicU64>);
 
 impl Cut {
-    /// The error where it is about that line: what is missing there was cut off.
+    /// Adds to an error about that line that the file is cut off there.
     pub(super) fn explain(&self, error: TraceError) -> TraceError {
         match error {
             TraceError::Text { path, line, expected, found }
@@ -151,7 +151,7 @@ impl Source {
         self.compression
     }
 
-    /// Knows where the text is cut off, as far as it was read.
+    /// Where the text is cut off, as far as it was read.
     pub(super) fn cut(&self) -> Cut {
         self.cut.clone()
     }
@@ -236,7 +236,7 @@ fn lines(bytes: &[u8]) -> u64 {
     bytes.chunks(128).map(|piece| u64::from(short(piece))).sum()
 }
 
-/// Blocks that wait between the reader and the taker, per thread.
+/// Blocks that wait to be taken, per thread.
 const WAITING: usize = 1;
 
 type Message = Result<(TextBlock, u64), TraceError>;
@@ -265,7 +265,7 @@ pub(super) fn read_ahead(
                         Err(error) => Err(error),
                     };
                     let over = message.is_err();
-                    // A closed channel means that taking failed.
+                    // A closed channel means that `take` failed.
                     if send.send(message).is_err() || over {
                         return source;
                     }

@@ -10,7 +10,7 @@ use super::FORMATS;
 use super::source::TextBlock;
 use crate::error::TraceError;
 
-/// Keys of a description, of which a file has one at its top, and what takes it.
+/// Per kind of file: keys of which it has one at its top, and the option that takes it.
 const KINDS: &[(&[&str], &str, &str)] = &[
     (&["mixes", "schemes"], "the plan of a sweep", "gpumodel sweep FILE --out DIR"),
     (&["group_size"], "a queue", "gpumodel analyze --queue FILE"),

@@ -15,9 +15,9 @@ use gpumodel_core::isa::AddressMode;
 use gpumodel_core::units::{Dim3, to_u32, to_usize};
 
 use super::lanes;
-use super::records::Lines;
+use super::records::AddressList;
 
-/// How lanes lie, with lists named by `L`.
+/// A lane pattern, with lists named by `L`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape<L> {
     /// A constant step in bytes between lanes.
@@ -69,7 +69,7 @@ impl Model {
     }
 }
 
-/// What a warp's past says about one memory instruction.
+/// The state of predicting one memory instruction of one warp.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot<L> {
     lane0: u64,
@@ -109,9 +109,9 @@ impl<L: Copy> Slot<L> {
     }
 }
 
-/// How the lanes of an access lie.
+/// The lane pattern of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum AccessKind {
     /// No active lane, written the usual way: base 0.
     Zero,
     /// One active lane: any shape explains it.
@@ -120,31 +120,31 @@ pub(super) enum Kind {
     Stride(i64),
     /// Index into [`Lists`].
     List(u32),
-    /// Not written as tracers write such lanes: kept as it stands, with the
+    /// Not written as tracers write such lanes: kept in full, with the
     /// index of its differences in [`Lists`].
-    Odd(AddressMode, i64, u32),
+    Irregular(AddressMode, i64, u32),
 }
 
 /// One access of a chunk.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct Classified {
     /// Index of the memory instruction among those of the chunk.
     pub(super) slot: u32,
     pub(super) mask: u32,
     pub(super) base: u64,
-    pub(super) kind: Kind,
+    pub(super) kind: AccessKind,
 }
 
-impl Seen {
+impl Classified {
     /// Lane 0's address where the shape is known, given the instruction's usual
     /// step for single lanes; `None` for accesses that predictions pass over.
     pub(super) fn lane0(&self, usual: i64) -> Option<u64> {
         let first = i64::from(self.mask.trailing_zeros());
         let step = match self.kind {
-            Kind::Zero | Kind::Odd(..) => return None,
-            Kind::Single => usual,
-            Kind::Stride(step) => step,
-            Kind::List(_) => 0,
+            AccessKind::Zero | AccessKind::Irregular(..) => return None,
+            AccessKind::Single => usual,
+            AccessKind::Stride(step) => step,
+            AccessKind::List(_) => 0,
         };
         Some(self.base.wrapping_sub(step.wrapping_mul(first).cast_unsigned()))
     }
@@ -177,27 +177,27 @@ impl Lists {
 /// differences. With `full` the trace lists the address of every active lane instead.
 pub(super) fn classify(
     mask: u32,
-    lines: &Lines,
+    lines: &AddressList,
     deltas: &[i64],
     full: bool,
     lists: &mut Lists,
-) -> Kind {
+) -> AccessKind {
     let spread_mode = if full { AddressMode::List } else { AddressMode::Delta };
     let lanes = mask.count_ones();
     let usual = match lanes {
         0 => (lines.mode == AddressMode::Stride && lines.base == 0 && lines.stride == 0)
-            .then_some(Kind::Zero),
-        1 => (lines.mode == spread_mode).then_some(Kind::Single),
+            .then_some(AccessKind::Zero),
+        1 => (lines.mode == spread_mode).then_some(AccessKind::Single),
         _ if lines.mode == AddressMode::Stride => {
-            (!full && lanes::contiguous(mask)).then_some(Kind::Stride(lines.stride))
+            (!full && lanes::contiguous(mask)).then_some(AccessKind::Stride(lines.stride))
         }
         _ if lines.mode == spread_mode => Some(match lanes::step(mask, deltas) {
-            Some(step) if full || !lanes::contiguous(mask) => Kind::Stride(step),
-            _ => Kind::List(lists.number(deltas)),
+            Some(step) if full || !lanes::contiguous(mask) => AccessKind::Stride(step),
+            _ => AccessKind::List(lists.number(deltas)),
         }),
         _ => None,
     };
-    usual.unwrap_or_else(|| Kind::Odd(lines.mode, lines.stride, lists.number(deltas)))
+    usual.unwrap_or_else(|| AccessKind::Irregular(lines.mode, lines.stride, lists.number(deltas)))
 }
 
 /// The accesses of one warp and where the warp is.
@@ -205,7 +205,7 @@ pub(super) fn classify(
 pub(super) struct WarpAccesses<'a> {
     pub(super) cta: Dim3,
     pub(super) warp: u32,
-    pub(super) seen: &'a [Seen],
+    pub(super) seen: &'a [Classified],
 }
 
 /// A running majority: exact when one value holds more than half of the votes.
@@ -236,7 +236,7 @@ struct Sample {
     lane0: u64,
 }
 
-/// What is gathered about one instruction.
+/// Votes and samples of one instruction.
 #[derive(Clone, Debug, Default)]
 struct Gathered {
     step: Vote,
@@ -254,7 +254,7 @@ pub(super) fn fit(warps: &[WarpAccesses<'_>], full: &[bool]) -> Vec<Model> {
 fn strides(warps: &[WarpAccesses<'_>], count: usize) -> Vec<i64> {
     let mut votes = vec![Vote::default(); count];
     for seen in warps.iter().flat_map(|warp| warp.seen) {
-        if let Kind::Stride(step) = seen.kind {
+        if let AccessKind::Stride(step) = seen.kind {
             votes[to_usize(seen.slot)].cast(step);
         }
     }
@@ -321,7 +321,7 @@ fn cta_starts(samples: &[Sample], per_warp: i64) -> Vec<Sample> {
 }
 
 /// Bytes per CTA along `axis`, from neighbours in file order that differ by one
-/// there, with what the lower axes explain taken off.
+/// there, minus the part that the lower axes explain.
 fn per_cta(starts: &[Sample], model: &Model, axis: usize) -> i64 {
     let mut vote = Vote::default();
     for pair in starts.windows(2) {
@@ -339,7 +339,7 @@ fn per_cta(starts: &[Sample], model: &Model, axis: usize) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Model, Seen, Slot, WarpAccesses, fit};
+    use super::{AccessKind, Classified, Model, Slot, WarpAccesses, fit};
     use gpumodel_core::units::Dim3;
 
     #[test]
@@ -365,8 +365,12 @@ mod tests {
             let at = Dim3::new(cta % 3, cta / 3 % 2, cta / 6);
             for warp in 0..4_u32 {
                 let base = u64::from(1000 + 64 * at.x + 4096 * at.y + 100_000 * at.z + 8 * warp);
-                let seen =
-                    |k: u64| Seen { slot: 0, mask: !0, base: base + 16 * k, kind: Kind::Stride(4) };
+                let seen = |k: u64| Classified {
+                    slot: 0,
+                    mask: !0,
+                    base: base + 16 * k,
+                    kind: AccessKind::Stride(4),
+                };
                 all.push((at, warp, [seen(0), seen(1)]));
             }
         }

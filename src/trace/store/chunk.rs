@@ -50,7 +50,7 @@ pub(super) struct PathPlace {
     pub(super) start: u32,
     pub(super) end: u32,
     pub(super) instructions: u64,
-    /// Equal for equal sequences of segments, in whatever chunk of a kernel.
+    /// Equal for equal sequences of segments in all chunks of a kernel.
     pub(super) shape: u64,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Chunk {
     pub(super) warps_per_cta: u32,
 }
 
-/// What a chunk must agree with.
+/// What decoding a chunk checks against.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame<'a> {
     pub(super) program: &'a Program,
@@ -364,7 +364,7 @@ impl ChunkCache {
         self.lock().known.get(&number)?.upgrade()
     }
 
-    /// Adds the chunk `number`; gives the one that is already there, if another
+    /// Adds the chunk `number`; returns the one that is already there, if another
     /// thread was faster.
     pub(super) fn put(&self, number: u32, chunk: Chunk) -> Arc<Chunk> {
         let mut inner = self.lock();

@@ -8,7 +8,7 @@ use gpumodel_core::isa::{AddressMode, Segment};
 use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
 use rayon::prelude::*;
 
-use super::address_model::{Lists, Model, Seen, WarpAccesses, classify, fit};
+use super::address_model::{Classified, Lists, Model, WarpAccesses, classify, fit};
 use super::chunk::Streams;
 use super::code::Dictionary;
 use super::layout::MOST_STATICS;
@@ -27,7 +27,7 @@ const GROUP_CHUNKS: usize = 16;
 /// CTAs of more than a chunk each.
 const GROUP_INSTRUCTIONS: usize = 2 * GROUP_CHUNKS * CHUNK_INSTRUCTIONS;
 /// A chunk is also closed when it has this many warps: a bound on memory for
-/// warps that hardly do anything.
+/// warps of few instructions.
 const CHUNK_WARPS: usize = 1 << 16;
 /// Most warp instructions of one CTA: a bound on memory.
 pub(crate) const MOST_CTA_INSTRUCTIONS: usize = 1 << 26;
@@ -153,7 +153,7 @@ impl<'w> KernelWriter<'w> {
         self.writer.chunks(&mut self.dictionary, packed)
     }
 
-    /// Writes what is left, and the code; gives the CTAs of the kernel.
+    /// Writes what is left, and the code; returns the CTAs of the kernel.
     pub(crate) fn end(mut self, text_bytes: u64, file_bytes: u64) -> Result<u64, TraceError> {
         self.close();
         self.ready.push(std::mem::take(&mut self.open));
@@ -194,7 +194,7 @@ struct Warp {
 /// The accesses of one chunk while it is packed.
 #[derive(Debug, Default)]
 struct ChunkAccesses {
-    seen: Vec<Seen>,
+    seen: Vec<Classified>,
     lists: Lists,
     /// From memory numbers of the kernel to those of the chunk.
     slots: HashMap<u32, u32>,
@@ -267,7 +267,7 @@ impl ChunkAccesses {
         }
         let full = full.unwrap_or(false);
         let kind = classify(mask, lines, piece.batch.deltas(lines), full, &mut self.lists);
-        self.seen.push(Seen { slot, mask, base: lines.base, kind });
+        self.seen.push(Classified { slot, mask, base: lines.base, kind });
     }
 }
 
@@ -301,7 +301,12 @@ fn write_positions(blocks: &[Block], grid: Dim3, out: &mut Vec<u8>) {
     }
 }
 
-fn write_warps(warps: &[Warp], seen: &[Seen], writer: &StreamWriter<'_>, packed: &mut Packed) {
+fn write_warps(
+    warps: &[Warp],
+    seen: &[Classified],
+    writer: &StreamWriter<'_>,
+    packed: &mut Packed,
+) {
     let [mut paths, mut masks, mut memories] = [(); 3].map(|()| Streams::default());
     let mut numbers = HashMap::new();
     let mut stream = Vec::new();

@@ -1,4 +1,4 @@
-//! Walking through a store: CTAs and the warps in them.
+//! Cursors over a store: CTAs and the warps in them.
 
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ pub struct WarpCursor {
 }
 
 impl WarpCursor {
-    /// Enters the next segment of the path and gives its index in
+    /// Enters the next segment of the path and returns its index in
     /// [`gpumodel_core::isa::Code::segments`]; passes over what is left of the current
     /// one. `None` at the end of the warp.
     pub fn next_segment(&mut self) -> Option<u32> {
@@ -117,7 +117,7 @@ impl WarpCursor {
     }
 
     /// Consumes what is left of the current segment and enters it again, `times`
-    /// times, at most [`WarpCursor::repeats`]; gives the active lanes, summed.
+    /// times, at most [`WarpCursor::repeats`]; returns the active lanes, summed.
     /// Takes no longer for many repetitions where the segment carries no addresses.
     pub fn pass(&mut self, times: u64) -> u64 {
         let times = times.min(self.repeats());
@@ -150,7 +150,7 @@ impl WarpCursor {
     }
 
     /// Consumes `count` instructions, at most those that are left in the
-    /// segment, passing over their addresses; gives their active lanes, summed.
+    /// segment, passing over their addresses; returns their active lanes, summed.
     pub fn skip(&mut self, count: u32) -> u64 {
         let end = self.next + count.min(self.left());
         let mut lanes = 0;
@@ -192,7 +192,7 @@ impl WarpCursor {
         (number < end).then_some(number)
     }
 
-    /// Consumes the memory instruction that is next; gives its mask.
+    /// Consumes the memory instruction that is next; returns its mask.
     #[inline]
     fn consume(&mut self, into: Option<&mut Access>) -> u32 {
         let mask = self.masks.next(&self.chunk.bytes);

@@ -1,4 +1,4 @@
-//! A store back to text: grouped traces and their command list, as Accel-Sim's
+//! A store as text again: grouped traces and their command list, as Accel-Sim's
 //! post-processor writes them.
 
 use std::fs;
@@ -22,7 +22,7 @@ const BARE_LINES_SINCE: u32 = 3;
 
 /// Writes the launches of `store` that the filters of `request` take to the
 /// folder `request.output`, which must not exist: `kernelslist.g` and one
-/// `kernel-<n>.traceg` per launch, numbered in list order. Gives the number of
+/// `kernel-<n>.traceg` per launch, numbered in list order. Returns the number of
 /// launches. On an error nothing is left behind.
 ///
 /// Converting the folder again gives a store with the same content, but for
@@ -67,7 +67,7 @@ pub fn export(store: &Store, request: &ConvertRequest) -> Result<usize, TraceErr
     Ok(kernels)
 }
 
-/// Fails when a launch that `filter` takes has too little for a trace.
+/// Fails when a launch that `filter` takes is memory-only.
 fn whole(store: &Store, filter: &Filter) -> Result<(), TraceError> {
     let mut kernels = (0..store.kernel_count()).map(|kernel| store.kernel(kernel));
     let refused = kernels.find(|one| one.memory_only() && filter.takes(&one.launch()));

@@ -69,7 +69,7 @@ impl Map {
         std::os::unix::fs::FileExt::read_exact_at(&self.file, bytes, start)
     }
 
-    /// The same of a file that nobody can cut while it is mapped.
+    /// The same, where no program can cut a mapped file.
     #[cfg(not(unix))]
     pub(crate) fn copy(&self, start: u64, bytes: &mut [u8]) -> io::Result<()> {
         let start = usize::try_from(start).unwrap_or(usize::MAX);

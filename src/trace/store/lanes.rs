@@ -1,4 +1,4 @@
-//! How the lanes of one access lie: a constant step between lanes, or a list of
+//! The lane pattern of one access: a constant step between lanes, or a list of
 //! differences between one active lane and the next, packed.
 //!
 //! A packed list is one byte (six bits: zero bits cut off below; bit 6: form)

@@ -28,7 +28,7 @@
 //!
 //! A chunk holds whole CTAs, a range in file order, and is one zstd frame with
 //! its own checksum; see [`super::chunk`]. A code block holds the static tables
-//! of one or more launches; see [`super::dictionary`]. `texts` is one frame that
+//! of one or more launches; see [`super::code`]. `texts` is one frame that
 //! holds kernel names and header texts; rows name ranges of it.
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_128};
@@ -96,7 +96,7 @@ pub(crate) struct KernelRow {
     pub(crate) local_window: U64,
     /// Range of the texts.
     pub(crate) name: [U32; 2],
-    /// Range of the texts: header lines as they stood.
+    /// Range of the texts: header lines verbatim.
     pub(crate) header: [U32; 2],
     /// Index of the first chunk, and how many.
     pub(crate) chunks: [U32; 2],
@@ -112,7 +112,7 @@ pub(crate) struct KernelRow {
     pub(crate) source_bytes: U64,
 }
 
-/// Kind of a row that says: the launch in `first` is known by its accesses alone.
+/// Kind of a row that says: the launch in `first` has its accesses only.
 /// A program that does not know the kind refuses the store instead of taking it for a
 /// whole trace.
 pub(crate) const MEMORY_ONLY: u32 = 2;

@@ -1,21 +1,21 @@
-//! The memory stream of a warp: what its accesses add to the predictions.
+//! The memory stream of a warp: its accesses as differences from their predictions.
 //!
 //! | byte | meaning |
 //! |---|---|
 //! | `0x00`-`0x7f` | that many accesses plus one are exactly as predicted |
 //! | `0x80` + bits | one access; bit 0: the base differs, a signed number follows; bits 1-2, shape: 0 the last one, 1 a stride follows (signed), 2 a list of the chunk's table follows (number), 3 a packed list follows. The shape comes before the base |
-//! | `0xff` | one access as it stands: a byte mode, the base, the stride (signed), a packed list of one difference per further active lane |
+//! | `0xff` | one access in full: a byte mode, the base, the stride (signed), a packed list of one difference per further active lane |
 //!
-//! An access without lanes takes part only as "predicted" or as it stands.
+//! An access without lanes takes part only as "predicted" or in full.
 
 use gpumodel_core::isa::{Access, AddressMode};
 use gpumodel_core::units::{Dim3, to_usize};
 
-use super::address_model::{Kind, Lists, Model, Seen, Shape, Slot};
+use super::address_model::{AccessKind, Classified, Lists, Model, Shape, Slot};
 use super::{lanes, varint};
 
 const EXPLICIT: u8 = 0x80;
-const AS_IT_STANDS: u8 = 0xff;
+const VERBATIM: u8 = 0xff;
 const BASE: u8 = 1;
 const NEW_STRIDE: u8 = 1 << 1;
 const TABLE_LIST: u8 = 2 << 1;
@@ -45,7 +45,7 @@ pub(super) struct StreamWriter<'a> {
 
 impl StreamWriter<'_> {
     /// Appends the stream of the warp at `cta`, `warp`.
-    pub(super) fn write(&self, cta: Dim3, warp: u32, accesses: &[Seen], out: &mut Vec<u8>) {
+    pub(super) fn write(&self, cta: Dim3, warp: u32, accesses: &[Classified], out: &mut Vec<u8>) {
         let mut slots: Vec<Option<Slot<u32>>> = vec![None; self.models.len()];
         let mut run = 0;
         for seen in accesses {
@@ -62,9 +62,9 @@ impl StreamWriter<'_> {
         flush(&mut run, out);
     }
 
-    fn explicit(&self, slot: &mut Slot<u32>, seen: &Seen, out: &mut Vec<u8>) {
-        if let Kind::Odd(mode, stride, list) = seen.kind {
-            out.extend([AS_IT_STANDS, mode_byte(mode)]);
+    fn explicit(&self, slot: &mut Slot<u32>, seen: &Classified, out: &mut Vec<u8>) {
+        if let AccessKind::Irregular(mode, stride, list) = seen.kind {
+            out.extend([VERBATIM, mode.number()]);
             varint::put(out, seen.base);
             varint::put_signed(out, stride);
             lanes::pack(&self.lists.lists[to_usize(list)].0, out);
@@ -73,12 +73,12 @@ impl StreamWriter<'_> {
         let head = out.len();
         out.push(EXPLICIT);
         match seen.kind {
-            Kind::Stride(step) if slot.shape != Shape::Stride(step) => {
+            AccessKind::Stride(step) if slot.shape != Shape::Stride(step) => {
                 slot.shape = Shape::Stride(step);
                 out[head] |= NEW_STRIDE;
                 varint::put_signed(out, step);
             }
-            Kind::List(list) if slot.shape != Shape::List(list) => {
+            AccessKind::List(list) if slot.shape != Shape::List(list) => {
                 slot.shape = Shape::List(list);
                 if let Some(entry) = self.table[to_usize(list)] {
                     out[head] |= TABLE_LIST;
@@ -100,15 +100,15 @@ impl StreamWriter<'_> {
     }
 }
 
-/// True when the prediction gives exactly this access; then it is passed.
-fn predicted(slot: &mut Slot<u32>, seen: &Seen) -> bool {
+/// True when the prediction is exactly this access; then it is passed.
+fn predicted(slot: &mut Slot<u32>, seen: &Classified) -> bool {
     let first = seen.mask.trailing_zeros();
     let fits = match seen.kind {
-        Kind::Zero => return true,
-        Kind::Odd(..) => return false,
-        Kind::Single => true,
-        Kind::Stride(step) => slot.shape == Shape::Stride(step),
-        Kind::List(list) => slot.shape == Shape::List(list),
+        AccessKind::Zero => return true,
+        AccessKind::Irregular(..) => return false,
+        AccessKind::Single => true,
+        AccessKind::Stride(step) => slot.shape == Shape::Stride(step),
+        AccessKind::List(list) => slot.shape == Shape::List(list),
     };
     let same = fits && slot.expect(first) == seen.base;
     if same {
@@ -122,14 +122,6 @@ fn flush(run: &mut u32, out: &mut Vec<u8>) {
         let part = (*run).min(LONGEST_RUN);
         out.push(varint::low_byte(u64::from(part - 1)));
         *run -= part;
-    }
-}
-
-const fn mode_byte(mode: AddressMode) -> u8 {
-    match mode {
-        AddressMode::List => 0,
-        AddressMode::Stride => 1,
-        AddressMode::Delta => 2,
     }
 }
 
@@ -181,8 +173,8 @@ impl Stream {
         if self.run == 0 {
             let control = source.bytes.get(self.at).copied().unwrap_or(0);
             self.at += 1;
-            if control == AS_IT_STANDS {
-                return self.as_it_stands(source.bytes, mask, into);
+            if control == VERBATIM {
+                return self.verbatim(source.bytes, mask, into);
             }
             if control >= EXPLICIT {
                 let slot = slot.get_or_insert_with(|| Slot::new(model, source.cta, source.warp));
@@ -199,12 +191,9 @@ impl Stream {
         pass(source.bytes, slot, 0, mask, model.full, into);
     }
 
-    fn as_it_stands(&mut self, bytes: &[u8], mask: u32, into: Option<&mut Access>) {
-        let mode = match bytes.get(self.at) {
-            Some(0) => AddressMode::List,
-            Some(1) => AddressMode::Stride,
-            _ => AddressMode::Delta,
-        };
+    fn verbatim(&mut self, bytes: &[u8], mask: u32, into: Option<&mut Access>) {
+        let mode = bytes.get(self.at).copied().and_then(AddressMode::of_number);
+        let mode = mode.unwrap_or(AddressMode::Delta);
         self.at += 1;
         let base = varint::get(bytes, &mut self.at);
         let stride = varint::unfold(varint::get(bytes, &mut self.at));
@@ -272,7 +261,7 @@ fn pass(
     }
 }
 
-/// An access at address 0 with stride 0: one without lanes, or one that no model
+/// Fills in an access at address 0 with stride 0: one without lanes, or one that no model
 /// covers, which only damaged stores have.
 fn none(mask: u32, into: Option<&mut Access>) {
     if let Some(into) = into {

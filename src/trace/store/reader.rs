@@ -40,7 +40,7 @@ pub struct Store {
     index: Index,
     programs: Vec<OnceLock<Arc<Program>>>,
     cache: ChunkCache,
-    /// By kernel whether it is known by its accesses alone.
+    /// By kernel whether it is memory-only.
     memory_only: Vec<bool>,
     /// By kernel the CTAs that are shown; empty: all of every kernel.
     selections: Vec<Option<Selection>>,
@@ -84,8 +84,8 @@ impl Store {
         self.file.bytes
     }
 
-    /// 32 hex digits; equal for equal content, whatever the source's file names
-    /// and compression and whether it was raw or grouped.
+    /// 32 hex digits; equal for equal content, independent of the source's file names
+    /// and compression, and of whether it was raw or grouped.
     #[must_use]
     pub fn content_hash(&self) -> String {
         self.index.header.content.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -150,7 +150,7 @@ impl Store {
     /// Shows from now on only those CTAs of the launches taken by `filter` that it
     /// takes too: counts, ordinals and CTAs are then those of a trace without the
     /// others. Sizes, content hash and [`Store::verify`] stay those of the file.
-    /// Gives what a user should be told of what is left.
+    /// Returns what the user should know about it.
     ///
     /// # Errors
     /// [`TraceError::Request`] when `filter` takes nothing of a store that has

@@ -32,7 +32,7 @@ pub(crate) struct Record {
 /// The addresses of one dynamic memory instruction. `List` and `Delta` have
 /// their differences in the batch, one per further active lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lines {
+pub(crate) struct AddressList {
     pub(crate) mode: AddressMode,
     pub(crate) base: u64,
     /// For `Stride` the step; else 0.
@@ -42,7 +42,7 @@ pub(crate) struct Lines {
     pub(crate) delta_count: u8,
 }
 
-impl Lines {
+impl AddressList {
     /// The addresses of `access`; differences go to `deltas`.
     pub(crate) fn of(access: &Access, deltas: &mut Vec<i64>) -> Self {
         let (first, mut last) = (deltas.len(), access.base);
@@ -66,7 +66,7 @@ pub(crate) struct Batch {
     pub(crate) order: Vec<u32>,
     pub(crate) records: Vec<Record>,
     /// One per record whose static has a width.
-    pub(crate) accesses: Vec<Lines>,
+    pub(crate) accesses: Vec<AddressList>,
     pub(crate) deltas: Vec<i64>,
     /// Record index and line tail, ascending.
     pub(crate) tails: Vec<(u32, Box<[u8]>)>,
@@ -92,7 +92,7 @@ impl Batch {
     }
 
     /// The differences of `access`.
-    pub(crate) fn deltas(&self, access: &Lines) -> &[i64] {
+    pub(crate) fn deltas(&self, access: &AddressList) -> &[i64] {
         let from = to_usize(access.deltas);
         &self.deltas[from..from + usize::from(access.delta_count)]
     }

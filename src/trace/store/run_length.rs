@@ -14,9 +14,9 @@ use super::varint;
 
 /// How many recent masks a token can name.
 const RECENT: usize = 7;
-/// The token index of a mask that is spelled out.
+/// The token index of a mask that follows in full.
 const SPELLED: u8 = 7;
-/// The length field of a run whose length is spelled out.
+/// The length field of a run whose length follows.
 const LONG: u64 = 31;
 
 /// The recent masks, most recent first.
@@ -92,7 +92,7 @@ impl Masks {
         self.recent.0[0]
     }
 
-    /// Passes one instruction and gives its mask.
+    /// Passes one instruction and returns its mask.
     #[inline]
     pub(super) fn next(&mut self, bytes: &[u8]) -> u32 {
         let mask = self.enter(bytes);

@@ -1,4 +1,4 @@
-//! What a kernel's records add up to: instruction mix and global footprint.
+//! Sums over a kernel's records: instruction mix and global footprint.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -26,8 +26,8 @@ const GENERIC: &[&str] = &["LD", "ST", "ATOM"];
 pub struct TraceStatistics {
     /// Warp instructions by opcode root.
     pub mix: BTreeMap<String, u64>,
-    /// Warp instructions of which the trace says something that is kept as text
-    /// alone ([`gpumodel_core::isa::Instruction::is_open`]).
+    /// Warp instructions with fields that are kept as text
+    /// only ([`gpumodel_core::isa::Instruction::is_open`]).
     pub open: u64,
     /// Global memory touched: per 4 KiB page its 128-byte lines, as bits.
     pages: HashMap<u64, u32>,

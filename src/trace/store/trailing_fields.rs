@@ -1,5 +1,5 @@
 //! What lines carried beyond the fields we know, verbatim, and further lines of
-//! a CTA's frame. Kept beside a chunk: nobody but a round trip asks for them.
+//! a CTA's frame. Stored next to a chunk; only an export reads them.
 //!
 //! Layout: count, length and bytes of every distinct tail; then per CTA its
 //! note (length, bytes) and per warp a count of tails, each as instructions

@@ -1,7 +1,7 @@
 //! Numbers of variable length: seven bits per byte, low bits first; signed
 //! numbers are folded so that small ones of either sign stay short.
 //!
-//! Reading is total: beyond the end of its bytes a [`Reader`] answers 0 and
+//! Reading is total: beyond the end of its bytes a [`Reader`] returns 0 and
 //! remembers that it did, so foreign bytes never make it panic.
 
 use crate::error::ByteFault;
@@ -63,7 +63,7 @@ fn get_long(bytes: &[u8], at: &mut usize) -> u64 {
     value
 }
 
-/// A position in bytes, with a memory of having run past the end.
+/// A position in bytes that remembers having run past the end.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],

@@ -79,7 +79,7 @@ impl StoreWriter {
         self.kernels.iter().map(|kernel| kernel.id.get()).collect()
     }
 
-    /// Starts a kernel; gives its index. Its chunks follow, then its end.
+    /// Starts a kernel; returns its index. Its chunks follow, then its end.
     pub(crate) fn kernel(&mut self, launch: &Launch, header: &str) -> usize {
         let mut row = KernelRow::new_zeroed();
         row.id = launch.id.into();
@@ -187,7 +187,7 @@ impl StoreWriter {
         self.file.write_all(bytes).map_err(|e| TraceError::io("write", &self.path, e))
     }
 
-    /// Ends the last kernel: its code, and the size of its source. Gives its CTAs.
+    /// Ends the last kernel: its code, and the size of its source. Returns its CTAs.
     pub(super) fn end(
         &mut self,
         dictionary: &Dictionary,
@@ -221,13 +221,13 @@ impl StoreWriter {
         self.commands.push(row);
     }
 
-    /// Marks the launch with the index `kernel` as one of accesses alone.
+    /// Marks the launch with the index `kernel` as memory-only.
     pub(crate) fn memory_only(&mut self, kernel: usize) {
         let (kind, first) = (MEMORY_ONLY.into(), to_u64(kernel).into());
         self.commands.push(CommandRow { kind, first, second: 0.into() });
     }
 
-    /// Writes index and header and lets the file appear; gives its size.
+    /// Writes index and header and lets the file appear; returns its size.
     pub(crate) fn finish(mut self) -> Result<u64, TraceError> {
         let index = self.index()?;
         let index_offset = self.at;

@@ -104,7 +104,7 @@ pub(super) fn describe(file: &Node, scale: f64) -> Result<Description, WorkloadE
     })
 }
 
-/// Adds constants, multiplied by `scale` where there is one, and gives their values.
+/// Adds constants, multiplied by `scale` where there is one and returns their values.
 fn read_constants(
     entries: &[Entry<'_>],
     names: &mut Names,

@@ -10,7 +10,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
-    /// Neither a known name nor a path.
+    /// A name that is neither known nor a path.
     #[error("no workload `{name}`: {hint}")]
     Unknown {
         /// The name that was asked for.

@@ -22,7 +22,7 @@ impl Kernel {
         Self { launch, program, number }
     }
 
-    /// What a trace header would say.
+    /// The launch, as a trace header would describe it.
     #[must_use]
     pub fn launch(&self) -> &Launch {
         &self.launch
@@ -261,7 +261,7 @@ impl WarpStream {
     }
 
     /// Passes over `count` instructions of the segment, with or without
-    /// addresses; gives their active lanes, summed.
+    /// addresses; returns their active lanes, summed.
     ///
     /// # Panics
     /// When the segment has fewer instructions left.

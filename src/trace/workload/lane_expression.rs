@@ -87,7 +87,7 @@ pub(super) enum LaneExpression {
     },
 }
 
-/// Where a warp stands when an expression is read.
+/// The position of a warp at which an expression is evaluated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope<'a> {
     /// Threads of a CTA.

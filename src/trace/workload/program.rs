@@ -334,7 +334,7 @@ impl Compiler<'_> {
         self.emit(&test, Guard::Active)
     }
 
-    /// Notes that lanes diverge by `condition`; gives what was noted before.
+    /// Notes that lanes diverge by `condition`; returns what was noted before.
     fn diverge(&mut self, condition: &LaneExpression) -> Reach {
         let further = self.reach.max(condition.reach());
         std::mem::replace(&mut self.reach, further)
@@ -375,7 +375,7 @@ impl Compiler<'_> {
         self.open += length;
     }
 
-    /// Ends the open segment and adds a move; gives the move's place.
+    /// Ends the open segment and adds a move; returns the move's place.
     fn jump(&mut self, next: Move) -> usize {
         self.close();
         self.moves.push(next);

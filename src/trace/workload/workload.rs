@@ -34,7 +34,7 @@ impl Workload {
     /// the path of a file, recognised by a `/` or the ending `.toml`.
     ///
     /// # Errors
-    /// When there is no such workload, it cannot be read, or what it says makes
+    /// When no such workload exists, it cannot be read, or its content makes
     /// no sense: the error names file, line, what was found and what was expected.
     pub fn load(name_or_path: &str, models: &ModelFiles) -> Result<Self, WorkloadError> {
         Self::load_scaled(name_or_path, models, 1.0)
@@ -99,7 +99,7 @@ impl Workload {
         &self.text
     }
 
-    /// That a smaller scale would change nothing; `None` at scale 1 and where it would.
+    /// A remark where a smaller scale would change nothing; `None` at scale 1.
     #[must_use]
     pub fn remark(&self) -> Option<String> {
         let least = self.scale < 1.0 && self.description.scaled.iter().all(|&size| size == 1);
@@ -169,7 +169,7 @@ impl Workload {
     }
 
     /// Why `width` bytes at `address` do not lie in the buffer at `base`, or in no buffer
-    /// where that is not said; `None` where they do.
+    /// where `base` is `None`; `None` where they do.
     pub(super) fn outside(&self, base: Option<u64>, address: u64, width: u64) -> Option<String> {
         let buffers = &self.description.buffers;
         let within = |buffer: &&Buffer| {

@@ -78,7 +78,7 @@ impl Frames {
         Self { dialect, state, block, named, instructions: 0, bytes: 0, placed }
     }
 
-    /// Takes the next piece; gives finished thread blocks to `done`.
+    /// Takes the next piece; returns finished thread blocks to `done`.
     ///
     /// # Errors
     /// A [`LineFault`] where the frame breaks, its line counted in the piece.

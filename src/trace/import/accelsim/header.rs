@@ -17,14 +17,14 @@ pub(crate) struct Header {
     pub(crate) tracer: u32,
     /// Lines carry a source line number.
     pub(crate) line_info: bool,
-    /// The lines as they stood, without line ends.
+    /// The lines verbatim, without line ends.
     pub(crate) text: String,
     /// Bytes and lines that the header took.
     pub(crate) bytes: usize,
     pub(crate) lines: u64,
 }
 
-/// Keys without which there is no launch.
+/// Keys that a launch requires.
 const NEEDED: &[&str] = &["kernel name", "kernel id", "grid dim", "block dim", "shmem", "nregs"];
 
 /// Reads the header at the start of `text`.
@@ -83,7 +83,7 @@ impl Header {
         Ok(())
     }
 
-    /// Takes one `-key = value` line; gives the key.
+    /// Takes one `-key = value` line; returns the key.
     fn line(&mut self, content: &[u8]) -> Result<String, LineFault> {
         self.keep(content)?;
         let text = String::from_utf8_lossy(content);

@@ -25,14 +25,14 @@ const MOST_REGISTERS: usize = 255;
 /// What the opcodes have in common that print a commit group.
 const GROUPED: &str = "GMMA";
 
-/// What was wanted where the parser stopped.
+/// What the parser expected where it stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct Expected<'a> {
     pub(crate) at: &'a [u8],
     pub(crate) what: &'static str,
 }
 
-impl<'a> ParseError<&'a [u8]> for Wanted<'a> {
+impl<'a> ParseError<&'a [u8]> for Expected<'a> {
     fn from_error_kind(at: &'a [u8], _: ErrorKind) -> Self {
         Self { at, what: "a field" }
     }
@@ -42,7 +42,7 @@ impl<'a> ParseError<&'a [u8]> for Wanted<'a> {
     }
 }
 
-type Parsed<'a, T> = IResult<&'a [u8], T, Wanted<'a>>;
+type Parsed<'a, T> = IResult<&'a [u8], T, Expected<'a>>;
 
 /// Addresses of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,11 +66,11 @@ pub(crate) struct Fields<'a> {
     pub(crate) after_addresses: &'a [u8],
 }
 
-fn want<'a, T>(
+fn expecting<'a, T>(
     what: &'static str,
-    mut parser: impl Parser<&'a [u8], Output = T, Error = Wanted<'a>>,
+    mut parser: impl Parser<&'a [u8], Output = T, Error = Expected<'a>>,
 ) -> impl FnMut(&'a [u8]) -> Parsed<'a, T> {
-    move |input| parser.parse(input).map_err(|e| e.map(|_| Wanted { at: input, what }))
+    move |input| parser.parse(input).map_err(|e| e.map(|_| Expected { at: input, what }))
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -78,14 +78,14 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 fn first<'a, T>(
-    parser: impl Parser<&'a [u8], Output = T, Error = Wanted<'a>>,
-) -> impl Parser<&'a [u8], Output = T, Error = Wanted<'a>> {
+    parser: impl Parser<&'a [u8], Output = T, Error = Expected<'a>>,
+) -> impl Parser<&'a [u8], Output = T, Error = Expected<'a>> {
     preceded(space0, parser)
 }
 
 fn field<'a, T>(
-    parser: impl Parser<&'a [u8], Output = T, Error = Wanted<'a>>,
-) -> impl Parser<&'a [u8], Output = T, Error = Wanted<'a>> {
+    parser: impl Parser<&'a [u8], Output = T, Error = Expected<'a>>,
+) -> impl Parser<&'a [u8], Output = T, Error = Expected<'a>> {
     preceded(space1, parser)
 }
 
@@ -128,8 +128,8 @@ fn register(input: &[u8]) -> Parsed<'_, Register> {
 
 fn registers<'a>(what: &'static str, input: &'a [u8]) -> Parsed<'a, Vec<Register>> {
     let few = |number: &u64| *number <= gpumodel_core::units::to_u64(MOST_REGISTERS);
-    let (rest, number) = want(what, field(verify(decimal, few))).parse(input)?;
-    count(want("a register", field(register)), to_usize(number)).parse(rest)
+    let (rest, number) = expecting(what, field(verify(decimal, few))).parse(input)?;
+    count(expecting("a register", field(register)), to_usize(number)).parse(rest)
 }
 
 /// Most bytes of an opcode: real ones have some forty.
@@ -144,8 +144,8 @@ fn addresses(mask: u32, input: &[u8]) -> Parsed<'_, Addresses> {
     let first = u8::try_from(mask.count_ones()).unwrap_or_default();
     let further = to_usize(lanes::delta_count(mask));
     let known = verify(decimal, |mode: &u64| *mode <= 2);
-    let (rest, mode) = want("an address mode from 0 to 4", field(known)).parse(input)?;
-    let mut one = want("an address", field(address));
+    let (rest, mode) = expecting("an address mode from 0 to 4", field(known)).parse(input)?;
+    let mut one = expecting("an address", field(address));
     if mode == 0 {
         let (rest, all) = count(one, usize::from(first)).parse(rest)?;
         let deltas = all.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]).cast_signed());
@@ -155,13 +155,13 @@ fn addresses(mask: u32, input: &[u8]) -> Parsed<'_, Addresses> {
     }
     let (rest, base) = one.parse(rest)?;
     if mode == 1 {
-        let (rest, stride) = want("a stride", field(signed)).parse(rest)?;
+        let (rest, stride) = expecting("a stride", field(signed)).parse(rest)?;
         return Ok((
             rest,
             Addresses { mode: AddressMode::Stride, base, stride, deltas: Vec::new() },
         ));
     }
-    let difference = want("one difference per further active lane", field(signed));
+    let difference = expecting("one difference per further active lane", field(signed));
     let (rest, deltas) = count(difference, further).parse(rest)?;
     Ok((rest, Addresses { mode: AddressMode::Delta, base, stride: 0, deltas }))
 }
@@ -191,7 +191,7 @@ fn immediates(input: &[u8]) -> (Vec<i64>, &[u8]) {
 
 fn width(input: &[u8]) -> Parsed<'_, u8> {
     let narrow = map_opt(decimal, |width| u8::try_from(width).ok());
-    want("a width in bytes", field(narrow)).parse(input)
+    expecting("a width in bytes", field(narrow)).parse(input)
 }
 
 /// True when the address mode that follows a width is one of TMA.
@@ -202,7 +202,7 @@ fn is_tma(after_width: &[u8]) -> bool {
 
 /// The first three fields as numbers, and all of them as text; see
 /// [`gpumodel_core::isa::Instruction::is_open`].
-fn as_it_stands(after_sources: &[u8]) -> (Vec<i64>, &[u8]) {
+fn verbatim(after_sources: &[u8]) -> (Vec<i64>, &[u8]) {
     let tail = without_end(after_sources).trim_ascii_start();
     let words = tail.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let numbers = words.map(|word| text(word).parse().unwrap_or(0));
@@ -215,11 +215,11 @@ fn as_it_stands(after_sources: &[u8]) -> (Vec<i64>, &[u8]) {
 ///
 /// # Errors
 /// The first field that is not what the format says.
-pub(crate) fn parse(line: &[u8], line_info: bool) -> Result<Fields<'_>, Wanted<'_>> {
+pub(crate) fn parse(line: &[u8], line_info: bool) -> Result<Fields<'_>, Expected<'_>> {
     match fields(line, line_info) {
         Ok((_, fields)) => Ok(fields),
-        Err(nom::Err::Error(wanted) | nom::Err::Failure(wanted)) => Err(wanted),
-        Err(nom::Err::Incomplete(_)) => Err(Wanted { at: line, what: "a whole line" }),
+        Err(nom::Err::Error(expected) | nom::Err::Failure(expected)) => Err(expected),
+        Err(nom::Err::Incomplete(_)) => Err(Expected { at: line, what: "a whole line" }),
     }
 }
 
@@ -227,22 +227,24 @@ pub(crate) fn parse(line: &[u8], line_info: bool) -> Result<Fields<'_>, Wanted<'
 fn place(input: &[u8], line_info: bool) -> Parsed<'_, (Option<u32>, u64)> {
     const PC: &str = "a program counter";
     if !line_info {
-        return want(PC, first(hexadecimal)).map(|pc| (None, pc)).parse(input);
+        return expecting(PC, first(hexadecimal)).map(|pc| (None, pc)).parse(input);
     }
     let number = map_opt(decimal, |number| u32::try_from(number).ok());
-    let (rest, line) = want("a source line number", first(number)).parse(input)?;
-    want(PC, field(hexadecimal)).map(|pc| (Some(line), pc)).parse(rest)
+    let (rest, line) = expecting("a source line number", first(number)).parse(input)?;
+    expecting(PC, field(hexadecimal)).map(|pc| (Some(line), pc)).parse(rest)
 }
 
 fn fields(input: &[u8], line_info: bool) -> Parsed<'_, Fields<'_>> {
     let (rest, (line, pc)) = place(input, line_info)?;
-    let (from_mask, _) = want("a space", space1).parse(rest)?;
-    let (rest, mask) = want("a mask of 8 hexadecimal digits", mask).parse(from_mask)?;
+    let (from_mask, _) = expecting("a space", space1).parse(rest)?;
+    let (rest, mask) = expecting("a mask of 8 hexadecimal digits", mask).parse(from_mask)?;
     let (rest, destinations) = registers("a count of destinations", rest)?;
-    let (rest, opcode) = want("an opcode", field(opcode)).parse(rest)?;
+    let (rest, opcode) = expecting("an opcode", field(opcode)).parse(rest)?;
     let (after_sources, sources) = registers("a count of sources", rest)?;
     let (after_width, width) = match opcode.contains(GROUPED) {
-        true => want("a commit group or a width", field(signed)).map(|_| 0).parse(after_sources)?,
+        true => {
+            expecting("a commit group or a width", field(signed)).map(|_| 0).parse(after_sources)?
+        }
         false => width(after_sources)?,
     };
     let open = opcode.contains(GROUPED) || (width > 0 && is_tma(after_width));
@@ -252,10 +254,10 @@ fn fields(input: &[u8], line_info: bool) -> Parsed<'_, Fields<'_>> {
     };
     let separate = after_addresses.first().is_none_or(u8::is_ascii_whitespace);
     if !separate {
-        return Err(nom::Err::Error(Wanted { at: after_addresses, what: "a space" }));
+        return Err(nom::Err::Error(Expected { at: after_addresses, what: "a space" }));
     }
     let (immediates, tail) = match open {
-        true => as_it_stands(after_sources),
+        true => verbatim(after_sources),
         false => immediates(after_addresses),
     };
     let width = if open { 0 } else { width };
@@ -299,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_modelled_is_kept_as_it_stands() {
+    fn what_is_not_modelled_is_kept_verbatim() {
         let fields = parse(b"0010 00000001 0 UTMALDG.2D 2 UR8 UR4 16 4 0x7f00 8 -8 0 1 ", false);
         let fields = fields.unwrap();
         assert_eq!((fields.tail, fields.fixed.width), (&b"16 4 0x7f00 8 -8 0 1"[..], 0));
@@ -325,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn wants_are_named() {
+    fn expected_fields_are_named() {
         let what = |line: &'static [u8]| parse(line, false).unwrap_err().what;
         assert_eq!(what(b"zz ffffffff 0 EXIT 0 0"), "a program counter");
         assert_eq!(what(b"0010 ffff 0 EXIT 0 0"), "a mask of 8 hexadecimal digits");

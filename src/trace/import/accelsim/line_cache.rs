@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::store::records::Lines;
+use crate::store::records::AddressList;
 use gpumodel_core::isa::AddressMode;
 use gpumodel_core::units::{to_u32, to_usize};
 
@@ -47,7 +47,7 @@ pub(super) struct Parts<'a> {
 pub(super) struct Match {
     pub(super) entry: u32,
     pub(super) mask: u32,
-    pub(super) lines: Option<Lines>,
+    pub(super) lines: Option<AddressList>,
     /// Bytes of the line, its end included.
     pub(super) bytes: usize,
 }
@@ -118,7 +118,7 @@ impl LineCache {
         None
     }
 
-    /// Remembers a line; gives its entry.
+    /// Remembers a line; returns its entry.
     pub(super) fn learn(&mut self, parts: Parts<'_>, number: u32, addressed: bool) -> u32 {
         let new = to_u32(self.entries.len());
         let sibling = self.heads.insert(parts.head.into(), new).unwrap_or(NONE);
@@ -171,18 +171,23 @@ const fn nibble(digit: u8) -> Option<u8> {
 /// Address mode and addresses with single spaces, as tracers write them; any
 /// other spelling is left to the full parser.
 #[inline]
-fn addresses<'a>(text: &'a [u8], mask: u32, deltas: &mut Vec<i64>) -> Option<(Lines, &'a [u8])> {
+fn addresses<'a>(
+    text: &'a [u8],
+    mask: u32,
+    deltas: &mut Vec<i64>,
+) -> Option<(AddressList, &'a [u8])> {
     let lanes = mask.count_ones();
     let (&mode, rest) = text.strip_prefix(b" ")?.split_first()?;
-    let none = Lines { mode: AddressMode::Stride, base: 0, stride: 0, deltas: 0, delta_count: 0 };
+    let none =
+        AddressList { mode: AddressMode::Stride, base: 0, stride: 0, deltas: 0, delta_count: 0 };
     if mode == b'0' && lanes == 0 {
-        return Some((Lines { mode: AddressMode::List, ..none }, rest));
+        return Some((AddressList { mode: AddressMode::List, ..none }, rest));
     }
     let start = to_u32(deltas.len());
     let (base, mut rest) = address(rest)?;
     if mode == b'1' {
         let (stride, rest) = signed(rest)?;
-        return Some((Lines { base, stride, ..none }, rest));
+        return Some((AddressList { base, stride, ..none }, rest));
     }
     let mut last = base;
     for _ in 1..lanes.max(1) {
@@ -203,7 +208,7 @@ fn addresses<'a>(text: &'a [u8], mask: u32, deltas: &mut Vec<i64>) -> Option<(Li
         _ => return None,
     };
     let delta_count = u8::try_from(lanes.max(1) - 1).ok()?;
-    Some((Lines { mode, base, stride: 0, deltas: start, delta_count }, rest))
+    Some((AddressList { mode, base, stride: 0, deltas: start, delta_count }, rest))
 }
 
 /// ` 0x` and up to 16 digits.

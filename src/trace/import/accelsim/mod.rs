@@ -109,20 +109,20 @@ fn only_lines(piece: &Piece) -> Result<(), LineFault> {
     Err(LineFault::new(mark.line, expected, format!("{:?}", mark.mark)))
 }
 
-/// Fails when instructions are not `few`.
-fn few(few: bool) -> Result<(), LineFault> {
+/// Fails unless `few`: there are too many distinct instructions.
+fn check_statics(few: bool) -> Result<(), LineFault> {
     let expected = "at most a million distinct instructions";
     few.then_some(()).ok_or_else(|| LineFault::new(0, expected, "more"))
 }
 
-/// One file on its way.
+/// The import of one file.
 pub(crate) struct Import<'w> {
     path: PathBuf,
     dialect: Dialect,
     kernel: KernelWriter<'w>,
     frames: Frames,
     warps: WarpRecords,
-    pick: CtaSelector,
+    selector: CtaSelector,
     pub(crate) imported: Imported,
     last_line: u64,
 }
@@ -140,14 +140,14 @@ impl<'w> Import<'w> {
         let index = writer.kernel(launch, &header.text);
         writer.command(Command::Kernel(index));
         let limit = MemoryLimit::new(&request.output, request.memory());
-        let pick = || CtaSelector::new(request.filter.ctas.clone());
+        let selector = || CtaSelector::new(request.filter.ctas.clone());
         Self {
             path: path.to_path_buf(),
             dialect,
             kernel: KernelWriter::new(writer, launch.grid),
             frames: Frames::new(dialect),
-            warps: WarpRecords::new(header.tracer, launch.warps_per_cta(), limit, pick()),
-            pick: pick(),
+            warps: WarpRecords::new(header.tracer, launch.warps_per_cta(), limit, selector()),
+            selector: selector(),
             imported: Imported::default(),
             last_line: 1,
         }
@@ -180,7 +180,7 @@ impl<'w> Import<'w> {
                 self.imported.note(&piece);
                 only_lines(&piece).map_err(in_file)?;
                 self.warps.piece(&piece)?;
-                few(self.warps.statics() <= MOST_STATICS).map_err(in_file)?;
+                check_statics(self.warps.statics() <= MOST_STATICS).map_err(in_file)?;
             } else {
                 self.grouped(piece).map_err(|fault| fault.in_file(&self.path, first))?;
             }
@@ -196,10 +196,10 @@ impl<'w> Import<'w> {
     /// Takes the next piece of a grouped trace.
     pub(crate) fn grouped(&mut self, piece: Piece) -> Result<(), LineFault> {
         self.imported.note(&piece);
-        let some = !self.pick.all();
+        let some = !self.selector.all();
         // Of some blocks only their own instructions are numbered.
         let numbers = if some { Some(Arc::default()) } else { self.kernel.numbers(&piece.batch) };
-        few(numbers.is_some())?;
+        check_statics(numbers.is_some())?;
         let numbers = numbers.unwrap_or_default();
         let numbered = Numbered { batch: Arc::new(piece.batch), numbers };
         let mut blocks = Vec::new();
@@ -207,11 +207,11 @@ impl<'w> Import<'w> {
         for mut block in blocks {
             if some {
                 let linear = block.position.linear(self.dialect.grid);
-                if block.is_empty() || !self.pick.block(linear) {
+                if block.is_empty() || !self.selector.block(linear) {
                     continue;
                 }
                 self.kernel.number(&mut block);
-                few(self.kernel.statics() <= MOST_STATICS)?;
+                check_statics(self.kernel.statics() <= MOST_STATICS)?;
             }
             self.imported.notes += u64::from(!block.note.is_empty());
             self.kernel.push(block);
@@ -228,7 +228,7 @@ impl<'w> Import<'w> {
         Ok(Imported { ctas, ..self.imported })
     }
 
-    /// Takes the blocks of a raw trace, whose records are all there now.
+    /// Takes the blocks of a raw trace, which has been read to its end.
     fn raw(&mut self) -> Result<(), TraceError> {
         let grid = self.dialect.grid;
         let named = |error| match error {

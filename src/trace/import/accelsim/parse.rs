@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::io::BufRead;
 use std::sync::Arc;
 
-use crate::store::records::{Batch, Lines, Record, Static};
+use crate::store::records::{AddressList, Batch, Record, Static};
 use gpumodel_core::units::{Dim3, quoted, to_u32, to_u64, to_usize};
 
 use super::header::position;
@@ -13,7 +13,7 @@ use super::line;
 use super::line_cache::{LineCache, Match, NONE, Parts};
 use crate::error::LineFault;
 
-/// What is fixed for all lines of a file.
+/// The format of all lines of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dialect {
     /// Fields before the source line and the PC: 0, or CTA in x, y, z, warp
@@ -110,7 +110,7 @@ pub(crate) fn parse(text: &[u8], dialect: &Dialect) -> Result<Piece, LineFault> 
 }
 
 impl Parser<'_> {
-    /// Takes one line; gives its bytes.
+    /// Takes one line; returns its bytes.
     fn step(&mut self, text: &[u8]) -> Result<usize, LineFault> {
         let (place, skipped) = match self.dialect.leading {
             0 => (0, 0),
@@ -182,7 +182,7 @@ impl Parser<'_> {
     }
 
     #[inline]
-    fn record(&mut self, number: u32, mask: u32, lines: Option<Lines>, place: u64) {
+    fn record(&mut self, number: u32, mask: u32, lines: Option<AddressList>, place: u64) {
         if !self.dialect.raw && self.at_mark() {
             self.stray();
         }
@@ -235,11 +235,11 @@ impl Parser<'_> {
     /// Takes an instruction line that the memo does not know.
     fn instruction(&mut self, text: &[u8], place: u64, last: usize) -> Result<(), LineFault> {
         let fields = line::parse(text, self.dialect.line_info);
-        let fields = fields.map_err(|wanted| {
-            let LineFault { line, expected, found } = self.fault(wanted.what, text);
-            let at = quoted(wanted.at.trim_ascii());
+        let fields = fields.map_err(|stop| {
+            let LineFault { line, expected, found } = self.fault(stop.what, text);
+            let at = quoted(stop.at.trim_ascii());
             let whole =
-                if wanted.at.len() < text.len() { format!(" in {found}") } else { String::new() };
+                if stop.at.len() < text.len() { format!(" in {found}") } else { String::new() };
             LineFault { line, expected, found: format!("{at}{whole}") }
         })?;
         let head = &text[..text.len() - fields.from_mask.len()];
@@ -281,13 +281,13 @@ impl Parser<'_> {
         number
     }
 
-    fn lines(&mut self, addresses: &line::Addresses) -> Lines {
+    fn lines(&mut self, addresses: &line::Addresses) -> AddressList {
         let deltas = &mut self.piece.batch.deltas;
         let start = to_u32(deltas.len());
         deltas.extend_from_slice(&addresses.deltas);
         let delta_count = crate::store::varint::low_byte(to_u64(addresses.deltas.len()));
         let line::Addresses { mode, base, stride, .. } = *addresses;
-        Lines { mode, base, stride, deltas: start, delta_count }
+        AddressList { mode, base, stride, deltas: start, delta_count }
     }
 }
 

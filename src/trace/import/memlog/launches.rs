@@ -2,7 +2,7 @@
 //!
 //! A tool counts launches from 0 and prints the count with every access. Older ones
 //! (1.5.5) print a launch's own line after counting it, so that it says one more than
-//! its accesses; newer ones before. The first launch line of the log tells: when it
+//! its accesses; newer ones before. The first launch line of the log decides: when it
 //! says 0, or the first access says the number of the last launch, numbers agree; when
 //! the first access says one less than the first or the last launch, they are one
 //! apart. Of launches with equal numbers and context (logs put together) an access
@@ -30,7 +30,7 @@ pub(super) struct Logged {
     pub(super) text: String,
     /// The request takes it.
     pub(super) taken: bool,
-    pub(super) pick: CtaSelector,
+    pub(super) selector: CtaSelector,
     /// The number of its first CTA.
     pub(super) first: u64,
     /// Accesses that are taken.
@@ -45,7 +45,7 @@ pub(super) struct Launches {
     numbers: FxHashMap<(u64, u64), usize>,
     /// Printed numbers of the first and the last launch.
     ends: Option<(u64, u64)>,
-    /// How much more a launch line says than its accesses, once an access was seen.
+    /// By how much the number in a launch line exceeds that of its accesses, once known.
     ahead: Option<u64>,
     /// The launch of the last access.
     recent: Option<(u64, u64, usize)>,
@@ -61,7 +61,7 @@ impl Launches {
         &mut self,
         opening: Opening,
         taken: impl Fn(&Launch) -> bool,
-        pick: CtaSelector,
+        selector: CtaSelector,
     ) -> Result<(), &'static str> {
         let Opening { context, id, mut launch, text } = opening;
         let first = self.next;
@@ -74,7 +74,7 @@ impl Launches {
         self.ends = Some((self.ends.map_or(id, |(first, _)| first), id));
         self.recent = None;
         let taken = taken(&launch);
-        self.all.push(Logged { launch, text, taken, pick, first, accesses: 0 });
+        self.all.push(Logged { launch, text, taken, selector, first, accesses: 0 });
         Ok(())
     }
 
@@ -91,7 +91,7 @@ impl Launches {
             return Err(format!("a CTA inside the launch's grid {grid}"));
         }
         let linear = head.cta.linear(grid);
-        if !one.taken || !one.pick.record(linear) {
+        if !one.taken || !one.selector.record(linear) {
             return Ok(None);
         }
         one.accesses += 1;
@@ -111,7 +111,7 @@ impl Launches {
         Ok(index)
     }
 
-    /// How much more launch lines say, when an access says `id`.
+    /// By how much the number in launch lines exceeds `id`, that of an access.
     fn ahead(&mut self, id: u64) -> u64 {
         if let Some(ahead) = self.ahead {
             return ahead;

@@ -1,7 +1,7 @@
 //! One line of a log: a launch, an access, or something else.
 //!
-//! A line of the tool begins with `MEMTRACE: ` and is fields with ` - ` between. What
-//! an application writes may stand between such lines, and before one.
+//! A line of the tool begins with `MEMTRACE: `; ` - ` separates its fields. Output of the
+//! application may come between such lines, and before one.
 
 use crate::store::layout::{MOST_CTAS, MOST_THREADS};
 use gpumodel_core::isa::Launch;
@@ -23,7 +23,7 @@ pub(super) enum Line<'a> {
     Access(Access<'a>),
     /// `0xDATA,0xADDRESS`: an access that names neither CTA nor warp.
     Pair,
-    /// What the application or another part of the tool says.
+    /// Output of the application or of another part of the tool.
     Other,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Access<'a> {
     pub(super) addresses: &'a [u8],
 }
 
-/// Tells what `line` is.
+/// Classifies `line`.
 ///
 /// # Errors
 /// What was expected of a line of the tool.
@@ -91,13 +91,13 @@ fn record(line: &[u8]) -> Result<Line<'_>, &'static str> {
     access(context, fields).map(Line::Access)
 }
 
-/// What `TOOL_VERBOSE` says of a function.
+/// A line that `TOOL_VERBOSE` prints about a function.
 fn is_inspection(rest: &[u8]) -> bool {
     let comma = rest.iter().position(|&byte| byte == b',');
     rest.starts_with(b"CTX ") && comma.is_some_and(|at| rest[at..].starts_with(b", Inspecting "))
 }
 
-/// What stands between ` - `; the last field has all that follows.
+/// The fields between ` - `; the last one has the rest of the line.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Iterator for Fields<'a> {
@@ -215,7 +215,7 @@ const PADDED: usize = 16;
 /// A padded address and the space after it.
 const STEP: usize = 2 + PADDED + 1;
 
-/// The value of every byte as a hexadecimal digit; 255 for those that are none.
+/// The value of every byte as a hexadecimal digit; 255 for other bytes.
 const DIGITS: [u8; 256] = {
     let mut digits = [u8::MAX; 256];
     let mut value = 0;
@@ -248,9 +248,9 @@ fn decimal(digits: &[u8]) -> Option<u64> {
     (!digits.is_empty()).then(|| digits.iter().try_fold(0, next)).flatten()
 }
 
-/// The addresses of all lanes from `text`: 32 of `0xADDRESS`, or behind ` : ` 32 of
+/// The addresses of all lanes from `text`: 32 of `0xADDRESS`, or after ` : ` 32 of
 /// `Thread<lane>,<data>,0xADDRESS`. Where the first one is filled up to 16 digits,
-/// all of them are: a line that was cut in its last address is found by that.
+/// all of them must be, so that a line cut in its last address is refused.
 ///
 /// # Errors
 /// What was expected.

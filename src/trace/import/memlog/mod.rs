@@ -1,13 +1,13 @@
-//! Text of NVBit's `mem_trace`: accesses alone, of several launches in one file.
+//! Text of NVBit's `mem_trace`: accesses only, of several launches in one file.
 //!
 //! The log names no registers and none of the instructions between accesses, so that
-//! what is made of it is marked as memory-only. Other things it leaves open:
+//! launches are marked as memory-only. Other assumptions:
 //! * A static instruction is a distinct opcode (and size and PC, where lines have
 //!   them), numbered in order of appearance.
 //! * There is no mask. Lanes that are off have address 0, so a lane with address 0 is
 //!   taken as off, also in shared memory.
 //! * `warp` is a hardware slot. In each CTA the slots are warps in ascending order;
-//!   where they are more than the CTA has warps, those above follow in the first ones.
+//!   slots beyond the CTA's warps are added to the first warps.
 //!
 //! Records are gathered as those of raw traces are, for all launches at once: a
 //! log may mix them.
@@ -39,7 +39,7 @@ use launches::{Launches, Logged};
 use line::{MARK, SLOTS};
 use parse::{Piece, parse};
 
-/// Bytes between the PCs that static instructions without one are given.
+/// Bytes between the PCs of static instructions whose lines have none.
 const PC_STEP: u64 = 0x10;
 
 /// True when a line in `text` is one of the tool.
@@ -70,7 +70,7 @@ pub(super) fn import(
     log.end(source.text_bytes, source.file_bytes(), conversion)
 }
 
-/// One log on its way.
+/// The import of one log.
 struct Log<'r> {
     path: PathBuf,
     request: &'r ConvertRequest,
@@ -200,8 +200,8 @@ impl Log<'_> {
 
     /// The next thread block of a launch that is taken.
     fn block(&mut self, index: usize, merge: &mut Merge) -> Result<Option<RawBlock>, TraceError> {
-        let Logged { first, pick, launch, .. } = &self.launches.all[index];
-        let end = pick.end().min(launch.grid.count());
+        let Logged { first, selector, launch, .. } = &self.launches.all[index];
+        let end = selector.end().min(launch.grid.count());
         while let Some((place, _)) = merge.peek() {
             let cta = place / SLOTS;
             if self.launches.of_cta(cta) != index {
@@ -225,7 +225,7 @@ impl Log<'_> {
         Ok(None)
     }
 
-    /// Something can be made of the log.
+    /// Fails when the log has no launch or no access.
     fn check(&self) -> Result<(), TraceError> {
         let path = self.path.display();
         let text = match () {

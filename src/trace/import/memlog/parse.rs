@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use rustc_hash::FxHashMap;
 
-use crate::store::records::{Lines, Record, Static};
+use crate::store::records::{AddressList, Record, Static};
 use gpumodel_core::isa::{self, traced_width};
 use gpumodel_core::units::{Dim3, WARP_LANES, quoted, to_u32};
 
@@ -15,16 +15,16 @@ use crate::error::LineFault;
 /// A parsed block.
 #[derive(Debug, Default)]
 pub(super) struct Piece {
-    /// The records; what is still missing is their places and statics.
+    /// The records, still without their places and statics.
     pub(super) records: text::Piece,
     pub(super) statics: Vec<Static>,
-    /// Of each static: the line tells its PC.
+    /// Of each static: the line has its PC.
     pub(super) placed: Vec<bool>,
     /// Of each record.
     pub(super) heads: Vec<Head>,
     /// Launches, each with the records before it and its line.
     pub(super) launches: Vec<(usize, u64, Opening)>,
-    /// Lines of others than the tool.
+    /// Lines that are not the tool's.
     pub(super) others: u64,
     /// Lines of data and address alone.
     pub(super) pairs: u64,
@@ -41,13 +41,13 @@ pub(super) struct Head {
     pub(super) line: u64,
 }
 
-/// What makes static instructions differ in a log.
+/// The fields by which static instructions of a log differ.
 type Key<'a> = (&'a str, Option<u8>, Option<u64>);
 
 /// Parses `text`, whole lines.
 ///
 /// # Errors
-/// A [`LineFault`] at the first line of the tool that is not as it should be.
+/// A [`LineFault`] at the first line of the tool that is wrong.
 pub(super) fn parse(text: &[u8]) -> Result<Piece, LineFault> {
     let mut piece = Piece::default();
     let mut numbers: FxHashMap<Key<'_>, u32> = FxHashMap::default();
@@ -105,7 +105,7 @@ impl Piece {
         let mut listed = isa::Access::default();
         listed.set(mask, addresses);
         batch.records.push(Record { number, mask });
-        batch.accesses.push(Lines::of(&listed, &mut batch.deltas));
+        batch.accesses.push(AddressList::of(&listed, &mut batch.deltas));
         self.heads.push(Head { context, id, cta, slot, line });
     }
 }

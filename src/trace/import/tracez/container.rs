@@ -116,7 +116,7 @@ impl<'a> Container<'a> {
         Words { file: self.file, at, end: self.end, what: "a warp's payload" }
     }
 
-    /// Walks the whole index; no block may have more than `warps` warps.
+    /// Reads the whole index; no block may have more than `warps` warps.
     ///
     /// # Errors
     /// The first entry that is wrong.

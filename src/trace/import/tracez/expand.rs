@@ -31,7 +31,7 @@ enum Part<'a> {
     },
 }
 
-/// A stretch of the text that is made at once.
+/// A part of the text that is expanded at once.
 #[derive(Debug, Default)]
 pub(super) struct Job<'a> {
     parts: Vec<Part<'a>>,
@@ -50,7 +50,7 @@ pub(super) struct Text {
     places: Vec<(usize, usize)>,
 }
 
-/// What expands one job after another: nothing is allocated for each.
+/// Expands one job after another without allocating for each.
 pub(super) struct Slot<'d> {
     decoder: Decompressor<'d>,
     pub(super) text: Text,

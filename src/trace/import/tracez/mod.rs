@@ -1,7 +1,7 @@
 //! The binary traces of Accel-Sim 2.x, `.tracez`: mapped, expanded to grouped
 //! text in parallel and parsed like it. [`super::container`] has the layout.
 //!
-//! The lines of the frame are made from the index. Those of clusters are written
+//! The lines of the frame come from the index. Those of clusters are written
 //! when any block of the launch says something of them that is not zero.
 
 mod container;
@@ -36,7 +36,7 @@ pub(crate) fn recognise(start: &[u8]) -> bool {
         && lines.all(|line| matches!(line.first(), None | Some(b'-' | b'#')))
 }
 
-/// Imports the `.tracez` behind `source`; if `request` takes it.
+/// Imports the `.tracez` of `source` if the request takes it.
 pub(crate) fn import(
     source: Source,
     _first: TextBlock,
@@ -98,7 +98,7 @@ pub fn expand(path: &Path, out: &mut dyn Write) -> Result<(), TraceError> {
     opened.batches(Job::expand, |made| write(made).map_err(TraceError::Output))
 }
 
-/// Jobs, their texts and what was made of them, in order.
+/// Jobs, their texts and their results, in order.
 type Made<'m, 'a, T> = &'m mut dyn Iterator<Item = (&'m Job<'a>, &'m Text, T)>;
 
 fn map(path: &Path) -> Result<Map, TraceError> {
@@ -151,7 +151,7 @@ impl<'a> Opened<'a> {
         Slot::new(&self.dictionary).map_err(|error| TraceError::io("expand", self.path, error))
     }
 
-    /// Makes something of every job in parallel and takes it in order, a bounded
+    /// Calls `make` for every job in parallel and `take` in order, a bounded
     /// number at a time.
     fn batches<T: Send>(
         &self,

@@ -1,9 +1,9 @@
 //! Records that come in any order of warps, as in raw text: gathered per warp in a short form
 //! until the file ends, then taken CTA by CTA, x fastest.
 //!
-//! What is gathered beyond the memory that may be used goes to a temporary file
-//! ([`spill`]) as a sorted run; at the end all runs are merged. What comes
-//! out does not depend on where runs were cut.
+//! Records beyond the limit of memory go to a temporary file
+//! ([`spill`]) as a sorted run; at the end all runs are merged. The result
+//! does not depend on where runs were cut.
 
 mod spill;
 
@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::error::TraceError;
-use crate::store::records::{Batch, Block, Lines, Piece, Record, Static};
+use crate::store::records::{AddressList, Batch, Block, Piece, Record, Static};
 use crate::store::varint::{self, get};
 use gpumodel_core::isa::AddressMode;
 use gpumodel_core::units::{Dim3, to_u32, to_usize};
@@ -30,13 +30,13 @@ use spill::Spill;
 /// Versions from which `LDGSTS` leaves two records: the number of the tracer,
 /// or any that prints immediates.
 const PAIRS_SINCE: u32 = 5;
-/// Bytes of a warp's buffer and of its place, whatever it holds.
+/// Bytes of an empty buffer of a warp and of its place.
 const BUFFER_BYTES: usize = size_of::<WarpBuffer>() + 32;
 
-/// The place of a record that is not taken.
+/// The place of a record that is left out.
 pub(super) const NOWHERE: u64 = u64::MAX;
 
-/// How much may be gathered in memory, and where the rest goes.
+/// The limit of records in memory, and the folder for the rest.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MemoryLimit {
     /// Bytes of records in memory.
@@ -66,9 +66,9 @@ pub(super) struct WarpRecords {
     places: FxHashMap<u64, u32>,
     tracer: u32,
     warps_per_cta: u32,
-    pick: CtaSelector,
+    selector: CtaSelector,
     limit: MemoryLimit,
-    /// Bytes of all buffers, but for what the last spill had to leave.
+    /// Bytes of all buffers since the last spill.
     held: usize,
     spill: Option<Spill>,
 }
@@ -79,9 +79,9 @@ impl WarpRecords {
         tracer: u32,
         warps_per_cta: u32,
         limit: MemoryLimit,
-        pick: CtaSelector,
+        selector: CtaSelector,
     ) -> Self {
-        Self { tracer, warps_per_cta, limit, pick, ..Self::default() }
+        Self { tracer, warps_per_cta, limit, selector, ..Self::default() }
     }
 
     /// How many statics were seen.
@@ -97,7 +97,7 @@ impl WarpRecords {
         let batch = &piece.batch;
         let numbers: Vec<u32> = batch.statics.iter().map(|new| self.number(new)).collect();
         let pairs: Vec<bool> = batch.statics.iter().map(|new| self.leaves_pairs(new)).collect();
-        let some = !self.pick.all();
+        let some = !self.selector.all();
         let mut accesses = batch.accesses.iter();
         let mut tails = batch.tails.iter().peekable();
         for (index, (record, &place)) in batch.records.iter().zip(&piece.places).enumerate() {
@@ -106,7 +106,7 @@ impl WarpRecords {
             let lines = if addressed { accesses.next() } else { None };
             let tail = tails.next_if(|(at, _)| to_usize(*at) == index);
             let cta = place / u64::from(self.warps_per_cta);
-            if place == NOWHERE || (some && !self.pick.record(cta)) {
+            if place == NOWHERE || (some && !self.selector.record(cta)) {
                 continue;
             }
             let buffer = self.buffer(place);
@@ -179,7 +179,7 @@ impl WarpRecords {
         Ok(())
     }
 
-    /// WarpRecords that are between the two records of an `LDGSTS`.
+    /// Warps that are between the two records of an `LDGSTS`.
     fn halves(&self) -> Vec<u64> {
         let half = |index: u32| self.buffers[to_usize(index)].half;
         #[allow(clippy::iter_over_hash_type)] // what is made of it has no order
@@ -213,7 +213,7 @@ impl WarpRecords {
         let merge = self.merge()?;
         let mut order: Vec<u32> = (0..to_u32(self.statics.len())).collect();
         let warps_per_cta = self.warps_per_cta;
-        let end = self.pick.end().saturating_mul(u64::from(warps_per_cta));
+        let end = self.selector.end().saturating_mul(u64::from(warps_per_cta));
         order.retain(|&number| self.first[to_usize(number)].0 < end);
         order.sort_by_key(|&number| self.first[to_usize(number)]);
         let statics = Batch { statics: Arc::new(self.statics), order, ..Batch::default() };
@@ -279,7 +279,7 @@ impl RawBlock {
         Ok(block)
     }
 
-    /// The block spelled out, with `statics` and the kernel's `numbers` of them.
+    /// The block with whole records, of `statics` and the kernel's `numbers` of them.
     fn block(self, statics: &Arc<Vec<Static>>, numbers: &Arc<Vec<u32>>) -> Block {
         let mut batch = Batch { statics: Arc::clone(statics), ..Batch::default() };
         let expand = |parts: Vec<Part>| {
@@ -298,11 +298,11 @@ impl RawBlock {
     }
 }
 
-/// Warp instructions of the CTAs that are spelled out at once.
+/// Warp instructions of the CTAs that are expanded at once.
 const BATCH_RECORDS: usize = 1 << 19;
 
 /// Packs the CTAs of `next` into `kernel`, with `statics` and the kernel's `numbers` of them;
-/// `None`: they are numbered as they come.
+/// without `numbers` statics are numbered in order of appearance.
 pub(super) fn pack(
     kernel: &mut KernelWriter<'_>,
     statics: &Arc<Vec<Static>>,
@@ -368,7 +368,7 @@ pub(super) struct WarpBuffer {
     number: u32,
     mask: u32,
     base: u64,
-    /// An `LDGSTS` record was dropped; its second half comes.
+    /// The first record of an `LDGSTS` was dropped; its second half follows.
     pub(super) half: bool,
 }
 
@@ -395,7 +395,7 @@ impl Iterator for Parts {
 }
 
 impl WarpBuffer {
-    /// The end of the next record's line; gives the bytes that it takes, about.
+    /// The end of the next record's line; returns the bytes that it takes, about.
     pub(super) fn tail(&mut self, tail: &[u8]) -> usize {
         self.part.tails.push((self.part.records, tail.into()));
         tail.len() + 2 * size_of_val(&self.part.tails[0])
@@ -403,7 +403,7 @@ impl WarpBuffer {
 
     /// One record: the step from the last static and whether the mask changed,
     /// the mask if so, then mode, base and lanes of an access.
-    pub(super) fn push(&mut self, number: u32, mask: u32, lines: Option<(&Lines, &[i64])>) {
+    pub(super) fn push(&mut self, number: u32, mask: u32, lines: Option<(&AddressList, &[i64])>) {
         let bytes = &mut self.part.bytes;
         let step = i64::from(number) - i64::from(self.number) - 1;
         varint::put(bytes, varint::fold(step) << 1 | u64::from(mask != self.mask));
@@ -413,11 +413,7 @@ impl WarpBuffer {
         (self.number, self.mask) = (number, mask);
         self.part.records += 1;
         let Some((lines, deltas)) = lines else { return };
-        bytes.push(match lines.mode {
-            AddressMode::List => 0,
-            AddressMode::Stride => 1,
-            AddressMode::Delta => 2,
-        });
+        bytes.push(lines.mode.number());
         varint::put_signed(bytes, lines.base.wrapping_sub(self.base).cast_signed());
         varint::put_signed(bytes, lines.stride);
         bytes.push(lines.delta_count);
@@ -476,9 +472,8 @@ impl PartReader {
     }
 
     /// The addresses of the record; differences go to `deltas`.
-    fn access(&mut self, bytes: &[u8], deltas: &mut Vec<i64>) -> Lines {
-        let mode = [AddressMode::List, AddressMode::Stride, AddressMode::Delta];
-        let mode = mode[usize::from(bytes[self.at])];
+    fn access(&mut self, bytes: &[u8], deltas: &mut Vec<i64>) -> AddressList {
+        let mode = AddressMode::of_number(bytes[self.at]).expect("written by push");
         self.at += 1;
         self.base = self.base.wrapping_add_signed(varint::unfold(get(bytes, &mut self.at)));
         let stride = varint::unfold(get(bytes, &mut self.at));
@@ -486,6 +481,6 @@ impl PartReader {
         self.at += 1;
         let first = to_u32(deltas.len());
         deltas.extend((0..delta_count).map(|_| varint::unfold(get(bytes, &mut self.at))));
-        Lines { mode, base: self.base, stride, deltas: first, delta_count }
+        AddressList { mode, base: self.base, stride, deltas: first, delta_count }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct Spill {
     ends: Vec<u64>,
 }
 
-/// What went wrong with the file in `folder`.
+/// The error of the file in `folder`.
 fn failed(what: &'static str, folder: &Path, error: std::io::Error) -> TraceError {
     TraceError::io(what, folder, error)
 }
@@ -148,7 +148,7 @@ impl Run {
         Ok(())
     }
 
-    /// Reads the head of the next warp; gives its place.
+    /// Reads the head of the next warp; returns its place.
     fn advance(&mut self, file: &mut File) -> std::io::Result<Option<u64>> {
         self.fill(file, LONGEST_HEAD)?;
         if self.at == self.buffer.len() {
