@@ -56,6 +56,7 @@ pub(super) fn markdown(blocks: &[Block]) -> String {
             }
         }
     }
+    crate::dump::dump("md", &text);
     text
 }
 
@@ -88,6 +89,7 @@ pub(super) fn html(title: &str, blocks: &[Block]) -> String {
         }
     }
     text += "</main>\n</body>\n</html>\n";
+    crate::dump::dump("html", &text);
     text
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use gpumodel_core::units::WholeFile;
+
 use super::figure::{FIGURES, FigureInput, Source};
 use super::{Of, PageFigure, ReportError, page};
 use crate::results::Analysis;
-use gpumodel_core::units::WholeFile;
 
 /// What the record is called in the folder of a report.
 pub const RECORD: &str = "record.json";

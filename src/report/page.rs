@@ -3,15 +3,12 @@
 
 use std::fmt::Write as _;
 
-use super::cause::top_cause;
-use super::corun_notes::notes;
 use super::figure::Drawing;
-use super::group::{Group, groups};
+use super::format::{brief, energy, grouped, held, percent, rate, sectors};
+use super::kernels::{Group, groups, top_cause};
 use super::mix::scheme_names;
-use super::name::brief;
-use super::number::{energy, grouped, held, percent, rate, sectors};
+use super::notes::{effort, leaning, notes, sentence};
 use super::queue_rows::{Section, sections};
-use super::solo_notes::{effort, leaning, sentence};
 use super::{ReportError, escape};
 use crate::results::{Analysis, AppRecord, CoRun, CoRunApp, DecisionRecord};
 
@@ -87,6 +84,7 @@ pub fn page(analysis: &Analysis, page_figures: &[PageFigure]) -> String {
         launches(&mut text, app, analysis.machine.core_mhz);
     }
     text += "</main>\n</body>\n</html>\n";
+    crate::dump::dump("page", &text);
     text
 }
 

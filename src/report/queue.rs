@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::group::short_app;
-use super::machine::machine_words;
+use super::kernels::short_app;
+use super::mix::machine_words;
 use crate::results::{
     Analysis, JobRecord, MachineRecord, NamedRun, Over, QueueGain, QueueRun, gains,
 };

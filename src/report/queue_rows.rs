@@ -1,7 +1,6 @@
 //! The tables of queues as rows of words: what the terminal and the page show alike.
 
-use super::name::brief;
-use super::number::{grouped, short};
+use super::format::{brief, grouped, short};
 use super::queue::{BASELINE, Panel, class_of, job_name, over_name, panels};
 use crate::results::{
     Analysis, Gain, InterferenceRecord, MatchingRecord, NamedRun, Over, PatternRecord,

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use super::group::short_app;
-use super::machine::machine_words;
-use super::mix::{apart, names};
-use super::number::float;
-use crate::results::{Analysis, AppRecord, CoRun, CoRunApp};
 use gpumodel_core::units::{Cycle, to_u64};
+
+use super::format::float;
+use super::kernels::short_app;
+use super::mix::{apart, machine_words, names};
+use crate::results::{Analysis, AppRecord, CoRun, CoRunApp};
 
 /// A run of one application alone under a scheme.
 #[derive(Clone, Copy, Debug)]
@@ -176,15 +176,6 @@ pub(crate) fn sweeps<'a>(
     names.into_iter().zip(found).map(sweep).collect()
 }
 
-/// What a figure says of `count` runs that held as much as others; `None`: there are none.
-pub(crate) fn repeated(count: usize) -> Option<String> {
-    match count {
-        0 => None,
-        1 => Some("One more run held as much as another and is not drawn.".into()),
-        _ => Some(format!("{count} more runs held as much as others and are not drawn.")),
-    }
-}
-
 /// Bytes of `sectors` over the time of `run` in GB/s; `None` without a clock.
 pub(crate) fn gb_per_s(run: &SoloRun<'_>, sectors: u64) -> Option<f64> {
     let bytes = float(sectors) * float(gpumodel_core::units::SECTOR_BYTES);
@@ -193,7 +184,7 @@ pub(crate) fn gb_per_s(run: &SoloRun<'_>, sectors: u64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{SoloRun, kernel_cycles, repeated, subjects, sweeps};
+    use super::{SoloRun, kernel_cycles, subjects, sweeps};
     use crate::results::{Analysis, AppRecord, CoRun, CoRunApp, KernelRecord};
 
     fn run(scheme: &str, settings: &[(&str, &str)]) -> CoRun {
@@ -251,8 +242,6 @@ mod tests {
         // The last record does not say.
         let some = |(ctas, sms): (u32, u32)| (Some(ctas), Some(sms));
         assert_eq!(held, [(4, 15), (16, 3), (9, 15)].map(some));
-        assert_eq!(repeated(0), None);
-        assert!(repeated(3).is_some_and(|words| words.starts_with("3 more runs")));
     }
 
     #[test]

@@ -1,17 +1,15 @@
 //! Where the time of each application alone goes under each scheme: kernels,
 //! communication, compilation, waiting (Slate, Fig. 6).
 
-use super::{Drawing, FigureInput, ReportError, empty};
+use super::{Drawn, FigureInput};
 use crate::chart::{
     Anchor, Area, Entry, Fill, LABEL, Label, NOTE, REST, Scale, Sheet, Swatch, across, fit,
     fit_heavy, heavy_width, name_room, outline,
 };
+use crate::format::{csv, float, precise, row, time_unit};
 use crate::mix::names;
-use crate::number::{float, precise, time_unit};
 use crate::results::HostTime;
 use crate::solo_run::{SoloRun, Subject, subjects};
-use crate::values::{cell, csv};
-use gpumodel_core::units::to_u64;
 
 /// Applications that are drawn.
 const APPS: usize = 24;
@@ -61,10 +59,10 @@ struct Block {
     rows: Vec<Row>,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let blocks = blocks(input);
     if blocks.is_empty() {
-        return Err(empty("app-time", MISSING));
+        return Err(MISSING.into());
     }
     let drawn = &blocks[..blocks.len().min(APPS)];
     let mut sheet = input.sheet("Where the time of each application goes");
@@ -80,9 +78,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
     sheet.legend(&places.iter().map(entry).collect::<Vec<_>>());
     plot(&mut sheet, drawn);
     sheet.note("Each application alone, from its arrival to its end.");
-    if blocks.len() > APPS {
-        sheet.note(&format!("{} more applications are not drawn.", blocks.len() - APPS));
-    }
+    sheet.left_out(blocks.len() - drawn.len(), "applications are not drawn");
     Ok(sheet.finish(&input.footer()).with_csv(table(&blocks)))
 }
 
@@ -98,7 +94,7 @@ fn blocks(input: &FigureInput<'_>) -> Vec<Block> {
         let rows: Vec<Row> = named.filter_map(|(run, scheme)| row(run, scheme)).collect();
         (!rows.is_empty()).then_some(Block { label: subject.label, rows })
     };
-    subjects(&input.alone()).into_iter().filter_map(block).collect()
+    subjects(&input.whole_solo_runs()).into_iter().filter_map(block).collect()
 }
 
 fn plot(sheet: &mut Sheet, blocks: &[Block]) {
@@ -108,8 +104,8 @@ fn plot(sheet: &mut Sheet, blocks: &[Block]) {
     let schemes = name_room(&schemes, LABEL, most_scheme) + 10.0;
     let names = blocks.iter().map(|block| heavy_width(&block.label, LABEL));
     let names = names.fold(0.0, f64::max).min(most_name) + 16.0;
-    let rows = float(to_u64(all().count())) * ROW;
-    let height = rows + float(to_u64(blocks.len())) * GAP;
+    let rows = float(all().count()) * ROW;
+    let height = rows + float(blocks.len()) * GAP;
     let area = sheet.plot(names + schemes, 10.0, height);
     let most = all().map(Row::whole).fold(0.0, f64::max);
     let (seconds, unit) = time_unit(most * 1e-3);
@@ -153,10 +149,8 @@ fn table(blocks: &[Block]) -> String {
     let mut lines = Vec::new();
     for block in blocks {
         lines.extend(block.rows.iter().map(|row| {
-            let [kernel, communication, compilation, waiting] =
-                row.parts.map(|time| cell(Some(time)));
-            let (app, scheme) = (block.label.clone(), row.scheme.clone());
-            [app, scheme, kernel, communication, compilation, waiting]
+            let [kernels, communication, compilation, waiting] = row.parts;
+            row![block.label, row.scheme, kernels, communication, compilation, waiting]
         }));
     }
     let header = ["app", "scheme", "kernel_ms", "communication_ms", "compilation_ms", "waiting_ms"];

@@ -3,14 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{Drawing, FigureInput, ReportError, empty};
+use super::{Drawn, FigureInput};
 use crate::chart::{
     Anchor, Area, Entry, Fill, INK, Label, NOTE, Placement, REST, SOFT_INK, Scale, Sheet, Swatch,
     across, down, fit, outline,
 };
-use crate::group::short_app;
+use crate::kernels::short_app;
 use crate::results::{ComparedRow, Comparison, Pair, Quantity};
-use gpumodel_core::units::to_u64;
 
 /// Half the width of the band, as a share.
 const BAND: f64 = 0.2;
@@ -18,14 +17,13 @@ const LABELS: usize = 10;
 const LEFT: f64 = 62.0;
 const SIDE: f64 = 330.0;
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let comparison = input.comparison().ok_or_else(|| {
-        empty("correlation", "needs a reference table; give one with --reference FILE.csv")
-    })?;
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let comparison =
+        input.comparison.ok_or("needs a reference table; give one with --reference FILE.csv")?;
     let points = points(comparison);
     if points.is_empty() {
         let missing = "no row of the reference table is about the machine and application of a record with cycles above zero";
-        return Err(empty("correlation", missing));
+        return Err(missing.into());
     }
     let machines: BTreeSet<&str> = points.iter().map(|(row, _)| row.machine.as_str()).collect();
     let machines: Vec<&str> = machines.into_iter().collect();
@@ -36,12 +34,8 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
     let area = sheet.plot(LEFT, 14.0, sheet.share(SIDE));
     let (x, y) = scales(&area, &points);
     band(&mut sheet, &x, &y);
-    across(
-        &mut sheet.canvas,
-        &area,
-        &x,
-        &format!("reference: cycles beyond launch ({})", comparison.reference),
-    );
+    let title = format!("reference: cycles beyond launch ({})", comparison.reference);
+    across(&mut sheet.canvas, &area, &x, &title);
     down(&mut sheet.canvas, &area, &y, "gpumodel: cycles beyond launch", 12.0);
     let ends = ((x.at(x.low()), y.at(x.low())), (x.at(x.high()), y.at(x.high())));
     sheet.canvas.line(vec![ends.0, ends.1], INK, 1.0);
@@ -82,9 +76,8 @@ fn entries(machines: &[&str]) -> Vec<Entry> {
         Entry::new(Swatch::Line(INK), "equal"),
         Entry::new(Swatch::Fill(Fill::plain(REST)), "±20 %"),
     ];
-    for (i, machine) in machines.iter().enumerate() {
-        entries.push(Entry::new(Swatch::Point(i), *machine));
-    }
+    let machines = machines.iter().enumerate();
+    entries.extend(machines.map(|(i, machine)| Entry::new(Swatch::Point(i), *machine)));
     entries
 }
 
@@ -145,7 +138,7 @@ fn marks(
             sheet.canvas.text(label);
         }
     }
-    let left = to_u64(outliers.len() - named);
+    let left = outliers.len() - named;
     if left > 0 {
         let text = format!("{left} more outside the band");
         let at = (x.at(x.high()) - 6.0, y.at(y.low()) - 10.0);

@@ -1,11 +1,11 @@
 //! Time of each application alone against its CTAs per SM: one small plot each, with
 //! the points that pay for nothing as rings (ARCS 2018, Fig. 9).
 
-use super::{Drawing, FigureInput, ReportError, empty};
+use super::{Drawn, FigureInput, repeated};
 use crate::chart::{Entry, INK, Panel, Scale, Sheet, Swatch, counts, down, outline, panels};
-use crate::number::float;
-use crate::solo_run::{SoloRun, Subject, Sweep, repeated, subjects, sweeps};
-use crate::values::{cell, csv};
+use crate::distinct;
+use crate::format::{csv, float, row};
+use crate::solo_run::{SoloRun, Subject, Sweep, subjects, sweeps};
 
 /// Applications that are drawn.
 const APPS: usize = 24;
@@ -40,12 +40,13 @@ struct Point<'a> {
     dropped: bool,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let plots = plots(input);
     if plots.is_empty() {
-        return Err(empty("ctas", MISSING));
+        return Err(MISSING.into());
     }
-    let schemes = schemes(&plots);
+    let lines = || plots.iter().flat_map(|plot| &plot.lines);
+    let schemes = distinct(lines().map(|line| line.scheme.as_str()));
     let mut sheet = input.sheet("Time against CTAs per SM");
     sheet.legend(&entries(&schemes));
     let drawn = &plots[..plots.len().min(APPS)];
@@ -57,13 +58,8 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
         plot.draw(&mut sheet, panel, &schemes, slowest);
     }
     sheet.note("Each application alone, its shortest time as 1.");
-    let lines = plots.iter().flat_map(|plot| &plot.lines);
-    if let Some(note) = repeated(lines.map(|line| line.repeats).sum()) {
-        sheet.note(&note);
-    }
-    if plots.len() > APPS {
-        sheet.note(&format!("{} more applications are not drawn.", plots.len() - APPS));
-    }
+    repeated(&mut sheet, lines().map(|line| line.repeats).sum());
+    sheet.left_out(plots.len() - drawn.len(), "applications are not drawn");
     Ok(sheet.finish(&input.footer()).with_csv(table(&plots)))
 }
 
@@ -75,7 +71,7 @@ fn plots<'a>(input: &FigureInput<'a>) -> Vec<Plot<'a>> {
         let lines = sweeps.into_iter().map(|sweep| line(sweep, best)).collect();
         Some(Plot { label: subject.label, lines })
     };
-    subjects(&input.alone()).into_iter().filter_map(plot).collect()
+    subjects(&input.whole_solo_runs()).into_iter().filter_map(plot).collect()
 }
 
 fn line(sweep: Sweep<'_>, best: u64) -> Line<'_> {
@@ -91,27 +87,15 @@ fn line(sweep: Sweep<'_>, best: u64) -> Line<'_> {
     Line { scheme: sweep.scheme, points, repeats: sweep.repeats }
 }
 
-/// The schemes of all lines, in the order of the legend.
-fn schemes(plots: &[Plot<'_>]) -> Vec<String> {
-    let mut schemes: Vec<String> = Vec::new();
-    for line in plots.iter().flat_map(|plot| &plot.lines) {
-        if !schemes.contains(&line.scheme) {
-            schemes.push(line.scheme.clone());
-        }
-    }
-    schemes
-}
-
-fn entries(schemes: &[String]) -> Vec<Entry> {
-    let line = |(index, scheme): (usize, &String)| Entry::new(Swatch::Mark(index), scheme);
-    let mut entries: Vec<Entry> = schemes.iter().enumerate().map(line).collect();
+fn entries(schemes: &[&str]) -> Vec<Entry> {
+    let mut entries = Entry::marks(schemes);
     entries.push(Entry::new(Swatch::Ring(INK), "open: pruned, fewer CTAs are as fast"));
     entries
 }
 
 impl Plot<'_> {
     /// Draws it on a scale that reaches `slowest`, as that of all panels does.
-    fn draw(&self, sheet: &mut Sheet, panel: &Panel, schemes: &[String], slowest: f64) {
+    fn draw(&self, sheet: &mut Sheet, panel: &Panel, schemes: &[&str], slowest: f64) {
         let area = &panel.area;
         let points = self.lines.iter().flat_map(|line| &line.points);
         let most = points.map(|point| point.ctas).max().unwrap_or(1);
@@ -141,10 +125,8 @@ fn table(plots: &[Plot<'_>]) -> String {
     for plot in plots {
         for line in &plot.lines {
             lines.extend(line.points.iter().map(|point| {
-                let (ctas, cycles) = (point.ctas.to_string(), point.run.app.cycles.to_string());
-                let (label, scheme) = (plot.label.clone(), line.scheme.clone());
-                let pruned = point.dropped.to_string();
-                [label, scheme, ctas, cycles, cell(Some(point.time)), pruned]
+                let (cycles, pruned) = (point.run.app.cycles, point.dropped);
+                row![plot.label, line.scheme, point.ctas, cycles, point.time, pruned]
             }));
         }
     }

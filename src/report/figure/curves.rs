@@ -2,15 +2,16 @@
 //! divided the SM, with what it chose (Warped-Slicer, Fig. 3b). Of two applications
 //! the second runs from the right, so that the lines meet where both share the SM.
 
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::chart::{
-    Anchor, Area, Entry, Fill, INK, LABEL, Label, Scale, Sheet, Swatch, down, fit, outline,
-};
-use crate::mix::scheme_names;
-use crate::number::{grouped, short};
-use crate::results::{CoRun, CurveRecord, DecisionRecord};
-use crate::values::{cell, csv};
 use gpumodel_core::units::to_usize;
+
+use super::{Drawn, FigureInput};
+use crate::chart::{
+    Anchor, Area, Entry, Fill, INK, LABEL, Label, Scale, Sheet, down, fit, outline,
+};
+use crate::distinct;
+use crate::format::{csv, grouped, row, short};
+use crate::mix::scheme_names;
+use crate::results::{CoRun, CurveRecord, DecisionRecord};
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 20.0;
@@ -26,8 +27,8 @@ struct Curve<'a> {
     most: u32,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let record = input.mix("curves")?;
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let record = input.mix()?;
     let names = scheme_names(&record.coruns);
     let found: Vec<(&String, &DecisionRecord)> = names
         .iter()
@@ -36,10 +37,10 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
         .collect();
     if found.is_empty() {
         let missing = "no scheme of the record sampled speeds against CTAs";
-        return Err(empty("curves", missing));
+        return Err(missing.into());
     }
     let mut sheet = input.sheet("Speed against CTAs per SM, and the choice");
-    sheet.legend(&entries(&found));
+    sheet.legend(&Entry::marks(&apps(&found)));
     for (name, decision) in &found {
         sheet.note(&format!("{name}, cycle {}: {}", grouped(decision.cycle), decision.reason));
         sheet.skip(3.0);
@@ -83,18 +84,8 @@ fn points(record: &CurveRecord) -> Vec<(u32, f64)> {
 
 /// Every application that a curve is about, in the order of the legend.
 fn apps<'a>(found: &[(&String, &'a DecisionRecord)]) -> Vec<&'a str> {
-    let mut apps = Vec::new();
-    for curve in found.iter().flat_map(|(_, decision)| &decision.curves) {
-        if !apps.contains(&curve.app.as_str()) {
-            apps.push(curve.app.as_str());
-        }
-    }
-    apps
-}
-
-fn entries(found: &[(&String, &DecisionRecord)]) -> Vec<Entry> {
-    let entry = |(i, name): (usize, &str)| Entry::new(Swatch::Mark(i), name);
-    apps(found).into_iter().enumerate().map(entry).collect()
+    let curves = found.iter().flat_map(|(_, decision)| &decision.curves);
+    distinct(curves.map(|curve| curve.app.as_str()))
 }
 
 fn panel(sheet: &mut Sheet, decision: &DecisionRecord) {
@@ -170,9 +161,7 @@ fn table(found: &[(&String, &DecisionRecord)]) -> String {
             let record = curve.record;
             lines.extend(curve.points.iter().map(|&(ctas, share)| {
                 let ipc = record.ipc.get(to_usize(ctas - 1)).copied().flatten();
-                let chosen = (record.chosen == ctas).to_string();
-                let (app, ctas) = (record.app.clone(), ctas.to_string());
-                [(*scheme).clone(), app, ctas, cell(ipc), cell(Some(share)), chosen]
+                row![scheme, record.app, ctas, ipc, share, record.chosen == ctas]
             }));
         }
     }

@@ -1,15 +1,13 @@
 //! How much longer applications of a class take beside those of another: a map of
 //! shaded cells, beside it the same as it was published (ILP-SMRA, Fig. 2).
 
-use super::{Drawing, FigureInput, NO_QUEUE, ReportError, empty};
+use super::{Drawn, FigureInput, NO_QUEUE};
 use crate::chart::{
     Anchor, Area, LABEL, Label, NOTE, Shades, Sheet, explain, fit, heads, shaded, text_width,
 };
-use crate::number::float;
+use crate::format::{csv, float, row};
 use crate::queue_rows::{published, range};
 use crate::results::InterferenceRecord;
-use crate::values::{cell, csv};
-use gpumodel_core::units::to_u64;
 
 /// Most room of the names of rows.
 const NAMES: f64 = 110.0;
@@ -31,18 +29,18 @@ struct Map {
     cells: Vec<Vec<Value>>,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let all: Vec<&InterferenceRecord> =
-        input.records().iter().flat_map(|record| &record.interference).collect();
+        input.records.iter().flat_map(|record| &record.interference).collect();
     let Some(known) = all.iter().find(|known| !known.classes.is_empty()) else {
-        let none = input.records().iter().all(|record| record.queues.is_empty());
+        let none = input.records.iter().all(|record| record.queues.is_empty());
         let missing = if none { NO_QUEUE } else { "no scheme of the records asked for classes" };
-        return Err(empty("interference", missing));
+        return Err(missing.into());
     };
     let maps = maps(known);
-    let values = || maps.iter().flat_map(|map| map.cells.iter().flatten().flatten());
-    let high = values().map(|value| value.0).filter(|v| v.is_finite()).fold(1.0, f64::max);
-    let low = values().map(|value| value.0).filter(|v| v.is_finite()).fold(1.0, f64::min);
+    let values = maps.iter().flat_map(|map| map.cells.iter().flatten().flatten());
+    let values = values.map(|value| value.0).filter(|value| value.is_finite());
+    let (low, high) = values.fold((1.0_f64, 1.0_f64), |(l, h), v| (l.min(v), h.max(v)));
     let shades = Shades::new(low, high);
     let mut sheet = input.sheet("Slow-down of classes beside each other");
     if known.classes.len() <= BESIDE && !sheet.narrow() {
@@ -58,9 +56,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
     explain(&mut sheet, &shades, (low, high), "slow-down");
     let schemes = known.schemes.join(", ");
     sheet.note(&format!("Times as long as alone on as many SMs, as {schemes} took it."));
-    if all.len() > 1 {
-        sheet.note(&format!("{} more matrices are in the records.", all.len() - 1));
-    }
+    sheet.left_out(all.len() - 1, "matrices are in the records");
     Ok(sheet.finish(&input.footer()).with_csv(table(known)))
 }
 
@@ -71,13 +67,11 @@ fn maps(known: &InterferenceRecord) -> Vec<Map> {
     let title = if known.pairs.is_empty() { "as given" } else { "as found" };
     let mut maps = vec![Map { title, cells: found.collect() }];
     let row = |disturbs: &String| {
-        let reported = known.classes.iter().map(|suffers| published(known, disturbs, suffers));
-        reported
-            .map(|reported| {
-                reported
-                    .map(|reported| (f64::midpoint(reported.low, reported.high), range(reported)))
-            })
-            .collect()
+        let value = |suffers: &String| {
+            let printed = published(known, disturbs, suffers)?;
+            Some((f64::midpoint(printed.low, printed.high), range(printed)))
+        };
+        known.classes.iter().map(value).collect()
     };
     if !known.published.is_empty() {
         let cells = known.classes.iter().map(row).collect();
@@ -94,9 +88,9 @@ fn left(known: &InterferenceRecord, side: f64) -> f64 {
 
 fn side_by_side(sheet: &mut Sheet, known: &InterferenceRecord, maps: &[Map], shades: &Shades) {
     let (first, names) = (left(known, SIDE), left(known, 0.0));
-    let count = float(to_u64(maps.len()));
+    let count = float(maps.len());
     let room = sheet.width() - first - RIGHT - (count - 1.0) * (names + GAP);
-    let width = (room / count).min(60.0 * float(to_u64(known.classes.len())));
+    let width = (room / count).min(60.0 * float(known.classes.len()));
     let (mut x, top, mut bottom) = (first, sheet.top(), 0.0_f64);
     for map in maps {
         bottom = bottom.max(draw_map(sheet, known, map, shades, (x, top, x + width)));
@@ -114,21 +108,21 @@ fn draw_map(
     (left, top, right): (f64, f64, f64),
 ) -> f64 {
     let classes = &known.classes;
-    let width = (right - left) / float(to_u64(classes.len()));
+    let width = (right - left) / float(classes.len());
     let height = width.clamp(CELL.0, CELL.1);
     let middle = f64::midpoint(left, right);
     let title = fit(&format!("suffers ({})", map.title), LABEL, right - left + 30.0);
     sheet.canvas.text(Label::new(title, (middle, top + 7.0), LABEL, Anchor::Centre));
     let head = heads(sheet, classes, (left, top + 18.0), width, NAMES);
-    let area = Area::new(left, head, right - left, height * float(to_u64(classes.len())));
+    let area = Area::new(left, head, right - left, height * float(classes.len()));
     sheet.mark_plot(area);
     for (row, (class, values)) in classes.iter().zip(&map.cells).enumerate() {
-        let y = head + height * float(to_u64(row));
+        let y = head + height * float(row);
         let name = fit(class, NOTE, NAMES);
         let at = (left - 5.0, y + height / 2.0);
         sheet.canvas.text(Label::new(name, at, NOTE, Anchor::Right));
         for (column, value) in values.iter().enumerate() {
-            let x = left + width * float(to_u64(column));
+            let x = left + width * float(column);
             shaded(sheet, &Area::new(x, y, width, height), value.as_ref(), shades);
         }
     }
@@ -144,9 +138,9 @@ fn table(known: &InterferenceRecord) -> String {
     let mut lines = Vec::new();
     for (disturbs, row) in known.classes.iter().zip(&known.slowdown) {
         for (suffers, value) in known.classes.iter().zip(row) {
-            let reported = published(known, disturbs, suffers);
-            let (low, high) = (cell(reported.map(|t| t.low)), cell(reported.map(|t| t.high)));
-            lines.push([disturbs.clone(), suffers.clone(), cell(Some(*value)), low, high]);
+            let printed = published(known, disturbs, suffers);
+            let (low, high) = (printed.map(|one| one.low), printed.map(|one| one.high));
+            lines.push(row![disturbs, suffers, value, low, high]);
         }
     }
     csv(["disturbs", "suffers", "slowdown", "published_low", "published_high"], lines)

@@ -3,11 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Drawing, FigureInput, ReportError, empty};
+use super::{Drawn, FigureInput};
 use crate::chart::{Entry, LINES, Scale, Sheet, Swatch, across, down, outline};
-use crate::group::short_app;
-use crate::name::plain_name;
-use crate::number::{float, ratio, short};
+use crate::format::{float, plain_name, ratio, short};
+use crate::kernels::short_app;
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
@@ -30,11 +29,11 @@ impl Curve {
     }
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let mut curves = curves(input);
     if curves.is_empty() {
         let missing = "no kernel ran with several numbers of CTAs per SM; give records of several runs, made with `gpumodel analyze --set sm.max_ctas=N`";
-        return Err(empty("occupancy", missing));
+        return Err(missing.into());
     }
     let left_out = curves.len().saturating_sub(LINES);
     curves.truncate(LINES);
@@ -51,9 +50,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
     lines(&mut sheet, &curves, &x, &y);
     outline(&mut sheet.canvas, &area);
     sheet.skip(36.0);
-    if left_out > 0 {
-        sheet.note(&format!("{left_out} more kernels are not drawn; choose with --app NAME."));
-    }
+    sheet.left_out(left_out, "kernels are not drawn; choose with --app NAME");
     Ok(sheet.finish(&input.footer()))
 }
 
@@ -64,7 +61,7 @@ type Sums = BTreeMap<u32, (u64, u64)>;
 fn curves(input: &FigureInput<'_>) -> Vec<Curve> {
     let mut order: Vec<[&str; 3]> = Vec::new();
     let mut found: BTreeMap<[&str; 3], Sums> = BTreeMap::new();
-    for &(record, app) in input.runs() {
+    for &(record, app) in &input.apps {
         for kernel in &app.kernels {
             let key = [record.machine.name.as_str(), app.app.as_str(), kernel.name.as_str()];
             if !found.contains_key(&key) {

@@ -1,12 +1,14 @@
 //! One queue under every scheme over the same time: what the schedule and the SM
 //! shares are drawn on.
 
-use super::{FigureInput, NO_QUEUE, ReportError, empty};
+use std::collections::BTreeSet;
+
+use super::{FigureInput, Missing, NO_QUEUE};
 use crate::chart::{
     Anchor, Area, Colour, Entry, Fill, HATCHED, LABEL, Label, REST, SOFT_INK, Scale, Sheet, Swatch,
-    Width, across, fit, name_room, outline,
+    Width, across, fit, outline,
 };
-use crate::number::float;
+use crate::format::float;
 use crate::queue::{class_of, classes, panels};
 use crate::results::{Analysis, JobRecord, QueueRun};
 
@@ -36,25 +38,23 @@ pub(super) struct QueueTimeline<'a> {
     end: u64,
     /// Fills without lines, for areas too small for them.
     flat: bool,
-    wide: Width,
+    width: Width,
 }
 
 impl<'a> QueueTimeline<'a> {
     /// The queue that `input` names, else the first.
-    pub(super) fn new(input: &FigureInput<'a>, figure: &'static str) -> Result<Self, ReportError> {
-        let records = input.records();
+    pub(super) fn new(input: &FigureInput<'a>) -> Result<Self, Missing> {
+        let records = input.records;
         let names = records.iter().flat_map(|record| &record.queues).map(|run| run.queue.as_str());
-        let Some(first) = names.clone().next() else { return Err(empty(figure, NO_QUEUE)) };
-        let mut known: Vec<&str> = names.collect();
-        known.sort_unstable();
-        known.dedup();
-        let queue = input.queue().unwrap_or(first);
+        let Some(first) = names.clone().next() else { return Err(NO_QUEUE.into()) };
+        let known: Vec<&str> = names.collect::<BTreeSet<_>>().into_iter().collect();
+        let queue = input.queue.unwrap_or(first);
         let holds = |record: &&Analysis| record.queues.iter().any(|run| run.queue == queue);
         let Some(record) = records.iter().find(holds) else {
             let some = known[..known.len().min(12)].join(", ");
             let more = if known.len() > 12 { ", …" } else { "" };
             let missing = format!("no queue is called {queue}; there are {some}{more}");
-            return Err(empty(figure, &missing));
+            return Err(missing.into());
         };
         let panels = panels(std::slice::from_ref(record));
         let panel = panels.iter().find(|panel| panel.queues().contains(&queue));
@@ -65,11 +65,11 @@ impl<'a> QueueTimeline<'a> {
         let refs: Vec<&QueueRun> = runs.iter().map(|(_, run)| *run).collect();
         let end = refs.iter().map(|run| span(run)).max().unwrap_or(0);
         if end == 0 {
-            return Err(empty(figure, &format!("nothing of {queue} took time")));
+            return Err(format!("nothing of {queue} took time").into());
         }
         let classes = classes(record, &refs);
-        let (flat, wide) = (false, input.wide());
-        Ok(Self { record, queue, queues: known.len(), runs, classes, end, flat, wide })
+        let (flat, width) = (false, input.width);
+        Ok(Self { record, queue, queues: known.len(), runs, classes, end, flat, width })
     }
 
     /// The same with fills without lines.
@@ -102,7 +102,7 @@ impl<'a> QueueTimeline<'a> {
 
     /// A sheet with the title and the classes.
     pub(super) fn sheet(&self, title: &str) -> Sheet {
-        let mut sheet = Sheet::new(self.wide, &format!("{title}: {}", self.queue));
+        let mut sheet = Sheet::new(self.width, &format!("{title}: {}", self.queue));
         let class = |(place, class): (usize, &&str)| {
             Some(Entry::new(Swatch::Fill(self.own(place)?), *class))
         };
@@ -136,9 +136,7 @@ impl<'a> QueueTimeline<'a> {
     ) {
         let names: Vec<&str> = self.runs.iter().map(|(name, _)| name.as_str()).collect();
         let names = &names[..names.len().min(SCHEMES)];
-        let beside = NUMBERS + 8.0;
-        let left =
-            name_room(names, LABEL, sheet.share(WIDEST) - beside).max(LEFT - beside) + beside;
+        let left = sheet.left_of(names, LABEL, (LEFT, WIDEST), NUMBERS + 8.0);
         let last = names.len() - 1;
         for (index, (name, run)) in self.runs.iter().take(SCHEMES).enumerate() {
             let area = sheet.plot(left, RIGHT, height);
@@ -156,9 +154,7 @@ impl<'a> QueueTimeline<'a> {
         if self.queues > 1 {
             sheet.note(&format!("One of {} queues; --queue NAME shows another.", self.queues));
         }
-        if self.runs.len() > SCHEMES {
-            sheet.note(&format!("{} more schemes are not drawn.", self.runs.len() - SCHEMES));
-        }
+        sheet.left_out(self.runs.len() - names.len(), "schemes are not drawn");
     }
 }
 

@@ -3,15 +3,16 @@
 //! Instruction Roofline Model for GPUs" (PMBS 2019). Each kernel is a full
 //! mark at its DRAM intensity and a ring at its L2 intensity.
 
-use super::{Drawing, FigureInput, ReportError, empty};
+use gpumodel_core::units::SECTOR_BYTES;
+
+use super::{Drawn, FigureInput, Missing};
 use crate::chart::{
     Anchor, Area, Colour, Entry, Fill, INK, Label, NOTE, PAPER, Placement, SOFT_INK, Scale, Sheet,
     Swatch, across, down, heavy_width, outline, text_width,
 };
-use crate::group::{Group, groups};
-use crate::number::{float, percent, ratio, short};
+use crate::format::{float, percent, ratio, short};
+use crate::kernels::{Group, groups};
 use crate::results::MachineRecord;
-use gpumodel_core::units::SECTOR_BYTES;
 
 const POINTS: usize = 10;
 const LEFT: f64 = 62.0;
@@ -42,16 +43,16 @@ struct Roofs {
     l2: f64,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let missing = "the records are of several machines or hold no kernels; choose records of one";
-    let machine = input.machine().ok_or_else(|| empty("roofline", missing))?;
+    let machine = input.machine().ok_or(missing)?;
     let roofs = roofs(machine)?;
-    let mut groups = groups(input.runs(), POINTS);
+    let mut groups = groups(&input.apps, POINTS);
     groups.retain(|group| {
         group.busy_cycles() > 0 && group.warp_instructions > 0 && !group.memory_only
     });
     if groups.is_empty() {
-        return Err(empty("roofline", "the records hold no whole kernel with instructions"));
+        return Err("the records hold no whole kernel with instructions".into());
     }
     let points: Vec<Point> =
         groups.iter().enumerate().map(|(i, group)| point(i, group, machine)).collect();
@@ -81,7 +82,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
     Ok(sheet.finish(&input.footer()))
 }
 
-fn roofs(machine: &MachineRecord) -> Result<Roofs, ReportError> {
+fn roofs(machine: &MachineRecord) -> Result<Roofs, Missing> {
     let giga_sectors = |gb_per_s: f64| gb_per_s / float(SECTOR_BYTES);
     let roofs = Roofs {
         issue: machine.peak_warp_instructions_per_cycle * machine.core_mhz / 1000.0,
@@ -92,10 +93,8 @@ fn roofs(machine: &MachineRecord) -> Result<Roofs, ReportError> {
     if known(roofs.issue) && known(roofs.dram) && known(roofs.l2) {
         return Ok(roofs);
     }
-    Err(empty(
-        "roofline",
-        "the record does not hold the machine's peaks; make it again with `gpumodel analyze`",
-    ))
+    Err("the record does not hold the machine's peaks; make it again with `gpumodel analyze`"
+        .into())
 }
 
 fn point(index: usize, group: &Group, machine: &MachineRecord) -> Point {
@@ -176,14 +175,14 @@ fn draw_points(sheet: &mut Sheet, points: &[Point], x: &Scale, y: &Scale, free: 
 /// What the numbers beside the points mean, in two columns where there is room.
 fn key(sheet: &mut Sheet, groups: &[Group], points: &[Point]) {
     let columns = if sheet.narrow() { 1 } else { 2 };
-    let wide = (sheet.width() - 16.0) / float(gpumodel_core::units::to_u64(columns));
+    let wide = (sheet.width() - 16.0) / float(columns);
     sheet
         .note("Kernels with their share of cycles; a kernel without traffic is at the right edge.");
     let whole: u64 = groups.iter().map(|g| g.cycles).fold(0, u64::saturating_add);
     let top = sheet.top();
     let rows = groups.len().div_ceil(columns);
     for (i, (group, point)) in groups.iter().zip(points).enumerate() {
-        let line = float(gpumodel_core::units::to_u64(i % rows)) * (NOTE + 4.0);
+        let line = float(i % rows) * (NOTE + 4.0);
         let x = if i < rows { 8.0 } else { 8.0 + wide };
         let y = top + line + NOTE / 2.0;
         sheet.canvas.circle((x + 4.0, y), 4.0, point.colour, true);
@@ -195,5 +194,5 @@ fn key(sheet: &mut Sheet, groups: &[Group], points: &[Point]) {
         let name = group.title(NOTE, room - text_width(&number, NOTE));
         sheet.canvas.text(Label::new(number + &name + &tail, (x + 12.0, y), NOTE, Anchor::Left));
     }
-    sheet.skip(float(gpumodel_core::units::to_u64(rows)) * (NOTE + 4.0) + 2.0);
+    sheet.skip(float(rows) * (NOTE + 4.0) + 2.0);
 }

@@ -1,16 +1,13 @@
 //! The sharing schemes side by side: throughput, turnaround, fairness, makespan,
 //! IPC and energy, one row per scheme and one panel per metric.
 
-use super::{Drawing, FigureInput, NO_CORUN, ReportError, empty};
+use super::{Drawn, FigureInput, Missing};
 use crate::chart::{
-    Anchor, Area, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, across, beside, name_room,
-    outline,
+    Anchor, Area, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, across, beside, outline,
 };
+use crate::format::{csv, float, row, short};
 use crate::mix::{mix_names, scheme_names};
-use crate::number::{float, short};
 use crate::results::{Analysis, CoRun};
-use crate::values::{cell, csv};
-use gpumodel_core::units::to_u64;
 
 /// Room left of the panels, at least and at most: names take what they need.
 const LEFT: f64 = 112.0;
@@ -45,16 +42,16 @@ const PANELS: [Panel; 8] = [
 const WORDS: &str = "STP: sum of normalised progress; ANTT: mean slowdown; fairness: least normalised progress; harmonic: its harmonic mean; speedup: makespans in sequence over the shared makespan; IPC: thread instructions of all per cycle; ALU: share of the pipes' time; nJ/instr: energy per thread instruction.";
 
 /// Every co-run, named by its scheme, and by its mix where there are several.
-fn named<'a>(input: &FigureInput<'a>) -> Vec<(String, &'a CoRun)> {
-    let records = input.mixes();
+fn named<'a>(input: &FigureInput<'a>) -> Result<Vec<(String, &'a CoRun)>, Missing> {
+    let records = input.mixes()?;
     if records.len() < 2 {
-        return input.coruns();
+        return Ok(input.coruns());
     }
     let of = |(mix, record): (String, &&'a Analysis)| {
         let schemes = scheme_names(&record.coruns).into_iter().zip(&record.coruns);
         schemes.map(|(scheme, run)| (format!("{mix}: {scheme}"), run)).collect::<Vec<_>>()
     };
-    mix_names(&records).into_iter().zip(&records).flat_map(of).collect()
+    Ok(mix_names(&records).into_iter().zip(&records).flat_map(of).collect())
 }
 
 /// Energy over the thread instructions that it was spent on: runs that did less are not
@@ -63,11 +60,8 @@ fn per_instruction(run: &CoRun) -> f64 {
     run.work().map_or(0.0, |work| 1e9 * run.energy_joules / float(work))
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let (names, runs): (Vec<String>, Vec<&CoRun>) = named(input).into_iter().unzip();
-    if runs.is_empty() {
-        return Err(empty("schemes", NO_CORUN));
-    }
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let (names, runs): (Vec<String>, Vec<&CoRun>) = named(input)?.into_iter().unzip();
     let mut sheet = input.sheet("Sharing schemes side by side");
     let of_one = mix(&runs);
     let bold = if of_one.is_some() { "Bold: the best. " } else { "" };
@@ -87,10 +81,9 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
 /// Panels side by side, the first with fill number `first`, and the schemes' names.
 fn draw_row(sheet: &mut Sheet, panels: &[&Panel], first: usize, names: &[String], runs: &[&CoRun]) {
     let top = sheet.top() + 30.0;
-    let height = float(to_u64(runs.len())) * ROW + 6.0;
-    let left = name_room(names, LABEL, sheet.share(WIDEST) - 14.0).max(LEFT - 14.0) + 14.0;
-    let across = if sheet.narrow() { FEW } else { ACROSS };
-    let across = float(to_u64(across));
+    let height = float(runs.len()) * ROW + 6.0;
+    let left = sheet.left_of(names, LABEL, (LEFT, WIDEST), 14.0);
+    let across = float(if sheet.narrow() { FEW } else { ACROSS });
     let width = (sheet.width() - left - 8.0 - (across - 1.0) * GAP) / across;
     let mut x = left;
     for (index, panel) in panels.iter().enumerate() {
@@ -109,20 +102,22 @@ fn draw_row(sheet: &mut Sheet, panels: &[&Panel], first: usize, names: &[String]
 
 fn table(names: &[String], runs: &[&CoRun]) -> String {
     let line = |(name, run): (&String, &&CoRun)| {
-        let mut cells = vec![name.clone()];
-        cells.extend(PANELS.iter().map(|panel| cell(Some((panel.of)(run)))));
-        <[String; 9]>::try_from(cells).expect("a name and eight values")
+        let [stp, antt, fairness, speedup, ipc, harmonic, alu, energy] =
+            PANELS.map(|panel| (panel.of)(run));
+        row![name, stp, antt, fairness, speedup, ipc, harmonic, alu, energy]
     };
-    let header = ["scheme", "stp", "antt", "fairness_min_speedup", "makespan_speedup"];
-    let more = [
+    let header = [
+        "scheme",
+        "stp",
+        "antt",
+        "fairness_min_speedup",
+        "makespan_speedup",
         "ipc_throughput",
         "harmonic_speedup",
         "alu_utilization",
         "energy_nanojoules_per_thread_instruction",
     ];
-    let header: Vec<&str> = header.into_iter().chain(more).collect();
-    let header = <[&str; 9]>::try_from(header).expect("a name and eight values");
-    csv(header, names.iter().zip(runs).map(line).collect())
+    csv(header, names.iter().zip(runs).map(line))
 }
 
 /// The applications of the co-runs, where all have the same.

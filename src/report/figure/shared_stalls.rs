@@ -3,17 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::cause::{ROUNDING, causes, shares};
-use crate::chart::{
-    Anchor, Area, Entry, Fill, Label, NOTE, Scale, Sheet, Swatch, across, fit, name_room, outline,
-};
-use crate::group::groups;
+use super::stalls::{cause_entries, stack};
+use super::{Drawn, FigureInput};
+use crate::chart::{Anchor, Area, Fill, Label, NOTE, Scale, Sheet, across, fit, outline};
+use crate::distinct;
+use crate::format::{csv, float, row};
+use crate::kernels::{causes, groups};
 use crate::mix::scheme_names;
-use crate::number::float;
 use crate::results::Analysis;
-use crate::values::{cell, csv};
-use gpumodel_core::units::to_u64;
 
 const ROW: f64 = 18.0;
 const BAR: f64 = 13.0;
@@ -25,25 +22,23 @@ const RIGHT: f64 = 14.0;
 /// One bar: what it stands for, and the share of each cause.
 type Row = (String, BTreeMap<String, f64>);
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let record = input.mix("shared-stalls")?;
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let record = input.mix()?;
     let blocks = blocks(record);
     if blocks.is_empty() {
-        return Err(empty("shared-stalls", "the co-runs hold no stall stacks"));
+        return Err("the co-runs hold no stall stacks".into());
     }
     let stacks = blocks.iter().flat_map(|(_, rows)| rows.iter().map(|(_, stack)| stack));
     let causes = causes(stacks);
     let mut sheet = input.sheet("Where scheduler slots go, alone and together");
-    let entry =
-        |(name, fill): &(String, Fill)| Entry::new(Swatch::Fill(*fill), name.replace('_', " "));
-    sheet.legend(&causes.iter().map(entry).collect::<Vec<_>>());
+    sheet.legend(&cause_entries(&causes));
     let names: Vec<&str> =
         blocks.iter().flat_map(|(_, rows)| rows.iter().map(|row| row.0.as_str())).collect();
-    let left = name_room(&names, NOTE, sheet.share(WIDEST) - 14.0).max(LEFT - 14.0) + 14.0;
+    let left = sheet.left_of(&names, NOTE, (LEFT, WIDEST), 14.0);
     let last = blocks.len() - 1;
     for (index, (app, rows)) in blocks.iter().enumerate() {
         sheet.note(app);
-        let area = sheet.plot(left, RIGHT, ROW * float(to_u64(rows.len())) + 4.0);
+        let area = sheet.plot(left, RIGHT, ROW * float(rows.len()) + 4.0);
         let scale = Scale::linear(0.0, 1.0, area.x, area.right());
         if index == last {
             across(&mut sheet.canvas, &area, &scale, "share of scheduler slot-cycles");
@@ -58,28 +53,16 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
 }
 
 fn draw_row(sheet: &mut Sheet, row: &Row, causes: &[(String, Fill)], area: &Area, place: usize) {
-    let y = area.y + 2.0 + ROW * (float(to_u64(place)) + 0.5);
+    let y = area.y + 2.0 + ROW * (float(place) + 0.5);
     let name = fit(&row.0, NOTE, area.x - 14.0);
     sheet.canvas.text(Label::new(name, (area.x - 6.0, y), NOTE, Anchor::Right));
-    let mut x = area.x;
-    for (share, (_, fill)) in shares(&row.1, causes).into_iter().zip(causes) {
-        let part = Area::new(x, y - BAR / 2.0, share * area.width, BAR);
-        x = part.right();
-        if share > ROUNDING {
-            sheet.canvas.bar(part, *fill);
-        }
-    }
+    stack(sheet, &row.1, causes, (area, y, BAR), |_, _, _| {});
 }
 
 /// The bars of each application: alone, then under each scheme that says.
 fn blocks(record: &Analysis) -> Vec<(String, Vec<Row>)> {
     let names = scheme_names(&record.coruns);
-    let mut apps: Vec<&str> = Vec::new();
-    for app in record.coruns.iter().flat_map(|run| &run.apps) {
-        if !apps.contains(&app.app.as_str()) {
-            apps.push(&app.app);
-        }
-    }
+    let apps = record.coruns.iter().flat_map(|run| &run.apps).map(|app| app.app.as_str());
     let block = |app: &str| {
         let mut rows: Vec<Row> = alone(record, app).into_iter().collect();
         for (run, scheme) in record.coruns.iter().zip(&names) {
@@ -90,7 +73,7 @@ fn blocks(record: &Analysis) -> Vec<(String, Vec<Row>)> {
         (app.to_string(), rows)
     };
     let shared = |rows: &[Row]| rows.iter().any(|(name, _)| name != ALONE);
-    apps.into_iter().map(block).filter(|(_, rows)| shared(rows)).collect()
+    distinct(apps).into_iter().map(block).filter(|(_, rows)| shared(rows)).collect()
 }
 
 /// What the solo run's bar is called.
@@ -107,10 +90,7 @@ fn table(blocks: &[(String, Vec<Row>)]) -> String {
     let mut lines = Vec::new();
     for (app, rows) in blocks {
         for (run, stack) in rows {
-            let line = |(cause, share): (&String, &f64)| {
-                [app.clone(), run.clone(), cause.clone(), cell(Some(*share))]
-            };
-            lines.extend(stack.iter().map(line));
+            lines.extend(stack.iter().map(|(cause, share)| row![app, run, cause, share]));
         }
     }
     csv(["app", "run", "cause", "share"], lines)

@@ -1,14 +1,13 @@
 //! When each application ran under each sharing scheme: a band per co-run, a
 //! lane per application, a bar per launch.
 
-use super::{Drawing, FigureInput, NO_CORUN, ReportError, empty};
+use super::{Drawn, FigureInput, NO_CORUN, decision_ticks};
 use crate::chart::{
-    Anchor, Area, BarRow, Entry, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, Swatch, across,
-    fit, name_room, outline,
+    Anchor, Area, BarRow, Entry, Fill, LABEL, Label, NOTE, Scale, Sheet, across, fit, outline,
 };
-use crate::number::{float, short};
+use crate::distinct;
+use crate::format::{float, short};
 use crate::results::{CoRun, CoRunApp};
-use gpumodel_core::units::to_u64;
 
 /// Room left of the bands, at least and at most: names take what they need.
 const LEFT: f64 = 112.0;
@@ -16,21 +15,19 @@ const WIDEST: f64 = 200.0;
 const RIGHT: f64 = 46.0;
 const LANE: f64 = 18.0;
 const BAR: f64 = 14.0;
-/// Decisions nearer to each other share a tick.
-const NEAR: f64 = 0.8;
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let (names, runs): (Vec<String>, Vec<&CoRun>) = input.coruns().into_iter().unzip();
     let end = runs.iter().map(|run| span(run)).max().unwrap_or(0);
     if end == 0 {
-        return Err(empty("sharing", NO_CORUN));
+        return Err(NO_CORUN.into());
     }
     let mut sheet = input.sheet("Applications over time, by sharing scheme");
     sheet.legend(&entries(&runs));
     let last = runs.len() - 1;
-    let left = name_room(&names, LABEL, sheet.share(WIDEST) - 14.0).max(LEFT - 14.0) + 14.0;
+    let left = sheet.left_of(&names, LABEL, (LEFT, WIDEST), 14.0);
     for (index, (run, name)) in runs.iter().zip(&names).enumerate() {
-        let area = sheet.plot(left, RIGHT, LANE * float(to_u64(run.apps.len())) + 8.0);
+        let area = sheet.plot(left, RIGHT, LANE * float(run.apps.len()) + 8.0);
         let time = Scale::linear(0.0, float(end), area.x, area.right());
         if index == last {
             across(&mut sheet.canvas, &area, &time, "cycle");
@@ -49,18 +46,15 @@ fn span(run: &CoRun) -> u64 {
 
 /// One entry per lane number: the application's name where all runs agree on it.
 fn entries(runs: &[&CoRun]) -> Vec<Entry> {
-    let bar_rows = runs.iter().map(|run| run.apps.len()).max().unwrap_or(0);
-    let name = |bar_row: usize| {
-        let mut names: Vec<&str> = runs
-            .iter()
-            .filter_map(|run| run.apps.get(bar_row).map(|app| app.app.as_str()))
-            .collect();
-        names.dedup();
-        if names.len() == 1 { names[0].to_string() } else { format!("application {}", bar_row + 1) }
+    let most = runs.iter().map(|run| run.apps.len()).max().unwrap_or(0);
+    let name = |place: usize| {
+        let apps = runs.iter().filter_map(|run| run.apps.get(place));
+        match distinct(apps.map(|app| app.app.as_str()))[..] {
+            [name] => name.to_string(),
+            _ => format!("application {}", place + 1),
+        }
     };
-    (0..bar_rows)
-        .map(|bar_row| Entry::new(Swatch::Fill(Fill::of(bar_row)), name(bar_row)))
-        .collect()
+    Entry::fills(&(0..most).map(name).collect::<Vec<_>>())
 }
 
 fn band(sheet: &mut Sheet, run: &CoRun, name: &str, area: &Area, time: &Scale) {
@@ -68,16 +62,9 @@ fn band(sheet: &mut Sheet, run: &CoRun, name: &str, area: &Area, time: &Scale) {
     let name = fit(name, LABEL, area.x - 14.0);
     let at = (area.x - 6.0, area.y + area.height / 2.0);
     sheet.canvas.text(Label::new(name, at, LABEL, Anchor::Right));
-    let mut ticked = f64::MIN;
-    for decision in &run.decisions {
-        let x = time.at(float(decision.cycle));
-        if x - ticked >= NEAR {
-            sheet.canvas.line(vec![(x, area.y), (x, area.y + 4.0)], SOFT_INK, 0.8);
-            ticked = x;
-        }
-    }
+    decision_ticks(sheet, run, time, (area.y, area.y + 4.0));
     for (bar_row, app) in run.apps.iter().enumerate() {
-        let top = area.y + 6.0 + LANE * float(to_u64(bar_row));
+        let top = area.y + 6.0 + LANE * float(bar_row);
         bars(sheet, app, top, time, Fill::of(bar_row));
     }
 }

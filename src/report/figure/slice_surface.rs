@@ -1,17 +1,16 @@
 //! Throughput of pairs over how SMs and memory channels are divided: a map of shaded
 //! cells (UGPU, Fig. 4).
 
-use super::{Drawing, FigureInput, ReportError, empty};
+use std::collections::BTreeSet;
+
+use super::{Drawn, FigureInput, repeated};
 use crate::chart::{
     Anchor, Area, INK, LABEL, Label, NOTE, Shades, Sheet, explain, fit, heads, shaded, text_width,
 };
-use crate::group::short_app;
+use crate::format::{csv, float, row};
+use crate::kernels::short_app;
 use crate::mix::mix_names;
-use crate::number::float;
 use crate::results::CoRun;
-use crate::solo_run::repeated;
-use crate::values::{cell, csv};
-use gpumodel_core::units::to_u64;
 
 /// Left of the names of rows, for the title of that axis.
 const SIDE: f64 = 26.0;
@@ -46,10 +45,10 @@ struct Point {
     antt: f64,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let maps = maps(input);
     if maps.is_empty() {
-        return Err(empty("slice-surface", MISSING));
+        return Err(MISSING.into());
     }
     let drawn = &maps[..maps.len().min(MAPS)];
     let values = || drawn.iter().flat_map(|map| &map.points).map(|point| point.stp);
@@ -61,17 +60,13 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
     }
     explain(&mut sheet, &shades, (low, high), "STP (more is better)");
     sheet.note("Framed: the largest STP. The other application has the rest; a dash: no run.");
-    if let Some(note) = repeated(maps.iter().map(|map| map.repeats).sum()) {
-        sheet.note(&note);
-    }
-    if maps.len() > MAPS {
-        sheet.note(&format!("{} more pairs are not drawn.", maps.len() - MAPS));
-    }
+    repeated(&mut sheet, maps.iter().map(|map| map.repeats).sum());
+    sheet.left_out(maps.len() - drawn.len(), "pairs are not drawn");
     Ok(sheet.finish(&input.footer()).with_csv(table(&maps)))
 }
 
 fn maps(input: &FigureInput<'_>) -> Vec<Map> {
-    let records = input.mixes();
+    let records = input.mixes().unwrap_or_default();
     let named = mix_names(&records).into_iter().zip(&records);
     named.filter_map(|(mix, record)| Map::of(mix, &record.coruns)).collect()
 }
@@ -107,10 +102,7 @@ impl Map {
         }
         let first = runs.iter().find(sized)?.apps[0].app.clone();
         let sorted = |of: fn(&Point) -> u64| {
-            let mut all: Vec<u64> = points.iter().map(of).collect();
-            all.sort_unstable();
-            all.dedup();
-            all
+            points.iter().map(of).collect::<BTreeSet<u64>>().into_iter().collect::<Vec<_>>()
         };
         let (sms, channels) = (sorted(|point| point.sms), sorted(|point| point.channels));
         let several = sms.len() > 1 || channels.len() > 1;
@@ -133,21 +125,21 @@ impl Map {
         let names = rows.iter().map(|row| text_width(row, NOTE)).fold(12.0, f64::max);
         let (left, top) = (SIDE + names + 6.0, sheet.top());
         let whole = sheet.width();
-        let width = (whole - RIGHT - left) / float(to_u64(columns.len()));
+        let width = (whole - RIGHT - left) / float(columns.len());
         let middle = f64::midpoint(left, whole - RIGHT);
         let title = fit(&format!("SMs of {} ({})", self.first, self.mix), LABEL, whole - left);
         sheet.canvas.text(Label::new(title, (middle, top + 7.0), LABEL, Anchor::Centre));
         let head = heads(sheet, &columns, (left, top + 18.0), width, NAMES);
-        let height = CELL * float(to_u64(rows.len()));
+        let height = CELL * float(rows.len());
         let area = Area::new(left, head, whole - RIGHT - left, height);
         sheet.mark_plot(area);
         // The most channels are on top.
         for (row, (&channels, name)) in self.channels.iter().zip(&rows).rev().enumerate() {
-            let y = head + CELL * float(to_u64(row));
+            let y = head + CELL * float(row);
             let at = (left - 5.0, y + CELL / 2.0);
             sheet.canvas.text(Label::new(name.clone(), at, NOTE, Anchor::Right));
             for (column, &sms) in self.sms.iter().enumerate() {
-                let x = left + width * float(to_u64(column));
+                let x = left + width * float(column);
                 self.cell(sheet, shades, Area::new(x, y, width, CELL), (sms, channels));
             }
         }
@@ -173,9 +165,7 @@ fn table(maps: &[Map]) -> String {
     let mut lines = Vec::new();
     for map in maps {
         lines.extend(map.points.iter().map(|point| {
-            let (sms, channels) = (point.sms.to_string(), point.channels.to_string());
-            let (stp, antt) = (cell(Some(point.stp)), cell(Some(point.antt)));
-            [map.mix.clone(), map.first.clone(), sms, channels, stp, antt]
+            row![map.mix, map.first, point.sms, point.channels, point.stp, point.antt]
         }));
     }
     csv(["mix", "app", "sms", "channels", "stp", "antt"], lines)

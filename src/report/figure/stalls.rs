@@ -1,14 +1,15 @@
 //! Where scheduler slots go: one stacked bar per kernel, causes of every
 //! slot-cycle; the bar is full because every slot-cycle has one cause.
 
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::cause::{ROUNDING, causes, shares};
+use std::collections::BTreeMap;
+
+use super::{Drawn, FigureInput};
 use crate::chart::{
     Anchor, Area, Entry, Fill, LABEL, Label, NOTE, Scale, Sheet, Swatch, across, outline,
     text_width,
 };
-use crate::group::{Group, groups, title_room};
-use crate::number::{float, percent, ratio};
+use crate::format::{float, percent, ratio};
+use crate::kernels::{Group, ROUNDING, causes, groups, shares, title_room};
 
 const ROWS: usize = 12;
 const ROW: f64 = 29.0;
@@ -18,33 +19,55 @@ const ABOVE: f64 = 6.5;
 const NAMES: f64 = 220.0;
 const RIGHT: f64 = 48.0;
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let groups = groups(input.runs(), ROWS);
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let groups = groups(&input.apps, ROWS);
     if groups.iter().all(|group| group.stalls.is_empty()) {
-        return Err(empty("stalls", "the records hold no stall stacks; run `gpumodel analyze`"));
+        return Err("the records hold no stall stacks; run `gpumodel analyze`".into());
     }
     let causes = causes(groups.iter().map(|group| &group.stalls));
     let mut sheet = input.sheet("Where scheduler slots go");
-    let entries: Vec<Entry> = causes
-        .iter()
-        .map(|(name, fill)| Entry::new(Swatch::Fill(*fill), name.replace('_', " ")))
-        .collect();
-    sheet.legend(&entries);
+    sheet.legend(&cause_entries(&causes));
     let left = title_room(&groups, LABEL, sheet.share(NAMES)) + 14.0;
     heading(&mut sheet, left);
-    let area =
-        sheet.plot(left, RIGHT, ROW * float(gpumodel_core::units::to_u64(groups.len())) + 4.0);
+    let area = sheet.plot(left, RIGHT, ROW * float(groups.len()) + 4.0);
     let scale = Scale::linear(0.0, 1.0, area.x, area.right());
     across(&mut sheet.canvas, &area, &scale, "share of scheduler slot-cycles");
     let whole: u64 = groups.iter().map(|group| group.cycles).fold(0, u64::saturating_add);
     let mut y = area.y + ROW - BAR / 2.0;
     for group in &groups {
-        row(&mut sheet, group, &causes, &area, y, whole);
+        draw_row(&mut sheet, group, &causes, &area, y, whole);
         y += ROW;
     }
     outline(&mut sheet.canvas, &area);
     sheet.skip(38.0);
     Ok(sheet.finish(&input.footer()))
+}
+
+/// The legend of stall causes.
+pub(super) fn cause_entries(causes: &[(String, Fill)]) -> Vec<Entry> {
+    let entry =
+        |(name, fill): &(String, Fill)| Entry::new(Swatch::Fill(*fill), name.replace('_', " "));
+    causes.iter().map(entry).collect()
+}
+
+/// Draws the causes of `stalls` behind one another across an area, in a bar of a height around
+/// the height `y`; `label` gets each part with its share.
+pub(super) fn stack(
+    sheet: &mut Sheet,
+    stalls: &BTreeMap<String, f64>,
+    causes: &[(String, Fill)],
+    (area, y, height): (&Area, f64, f64),
+    label: impl Fn(&mut Sheet, Area, f64),
+) {
+    let mut x = area.x;
+    for (share, (_, fill)) in shares(stalls, causes).into_iter().zip(causes) {
+        let part = Area::new(x, y - height / 2.0, share * area.width, height);
+        x = part.right();
+        if share > ROUNDING {
+            sheet.canvas.bar(part, *fill);
+            label(sheet, part, share);
+        }
+    }
 }
 
 fn heading(sheet: &mut Sheet, left: f64) {
@@ -55,7 +78,7 @@ fn heading(sheet: &mut Sheet, left: f64) {
     sheet.skip(NOTE + 3.0);
 }
 
-fn row(
+fn draw_row(
     sheet: &mut Sheet,
     group: &Group,
     causes: &[(String, Fill)],
@@ -65,23 +88,16 @@ fn row(
 ) {
     let name = group.title(LABEL, area.x - 14.0);
     sheet.canvas.text(Label::new(name, (area.x - 6.0, y), LABEL, Anchor::Right));
-    let mut x = area.x;
-    for (share, (_, fill)) in shares(&group.stalls, causes).into_iter().zip(causes) {
-        let part = Area::new(x, y - BAR / 2.0, share * area.width, BAR);
-        x = part.right();
-        if share <= ROUNDING {
-            continue;
-        }
-        sheet.canvas.bar(part, *fill);
-        tell(sheet, &part, &percent(Some(share)));
-    }
+    stack(sheet, &group.stalls, causes, (area, y, BAR), |sheet, part, share| {
+        write_above(sheet, &part, &percent(Some(share)));
+    });
     let cycles = percent(ratio(float(group.cycles), float(whole)));
     let right = sheet.width() - 6.0;
     sheet.canvas.text(Label::new(cycles, (right, y), LABEL, Anchor::Right));
 }
 
 /// Writes `text` above `part`, where that is wide enough.
-fn tell(sheet: &mut Sheet, part: &Area, text: &str) {
+fn write_above(sheet: &mut Sheet, part: &Area, text: &str) {
     if text_width(text, NOTE) + 2.0 > part.width {
         return;
     }

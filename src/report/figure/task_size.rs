@@ -1,12 +1,11 @@
 //! Kernel time against the thread blocks of a task, over the run without a scheme: one
 //! line per application (Slate, Fig. 5).
 
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::chart::{Entry, INK, LINES, Scale, Sheet, Swatch, across, down, outline};
-use crate::number::{float, ratio};
+use super::{Drawn, FigureInput, MORE_APPS};
+use crate::chart::{Entry, INK, LINES, Scale, Sheet, across, down, outline};
+use crate::format::{csv, float, ratio, row};
 use crate::results::HostTime;
 use crate::solo_run::{SoloRun, Subject, Sweep, kernel_cycles, subjects, sweeps};
-use crate::values::{cell, csv};
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
@@ -21,21 +20,17 @@ struct Curve {
     points: Vec<(u32, u64, f64)>,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let curves: Vec<Curve> = subjects(&input.alone()).iter().flat_map(of).collect();
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let curves: Vec<Curve> = subjects(&input.whole_solo_runs()).iter().flat_map(of).collect();
     if curves.is_empty() {
-        return Err(empty("task-size", MISSING));
+        return Err(MISSING.into());
     }
     let drawn = &curves[..curves.len().min(LINES)];
     let mut sheet = input.sheet("Kernel time against the size of a task");
-    let entry = |(index, curve): (usize, &Curve)| Entry::new(Swatch::Mark(index), &curve.label);
-    sheet.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
+    sheet.legend(&Entry::marks(&drawn.iter().map(|curve| &curve.label).collect::<Vec<_>>()));
     plot(&mut sheet, drawn);
     sheet.note("Each application alone; a time of 1 is that of its kernels as written.");
-    if curves.len() > LINES {
-        let left = curves.len() - LINES;
-        sheet.note(&format!("{left} more applications are not drawn; choose with --app NAME."));
-    }
+    sheet.left_out(curves.len() - drawn.len(), MORE_APPS);
     Ok(sheet.finish(&input.footer()).with_csv(table(&curves)))
 }
 
@@ -78,9 +73,8 @@ fn plot(sheet: &mut Sheet, curves: &[Curve]) {
 fn table(curves: &[Curve]) -> String {
     let mut lines = Vec::new();
     for curve in curves {
-        lines.extend(curve.points.iter().map(|(task, cycles, share)| {
-            [curve.label.clone(), task.to_string(), cycles.to_string(), cell(Some(*share))]
-        }));
+        let points = curve.points.iter();
+        lines.extend(points.map(|(task, cycles, share)| row![curve.label, task, cycles, share]));
     }
     csv(["app", "task_blocks", "kernel_cycles", "normalized"], lines)
 }

@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use gpumodel_core::units::SECTOR_BYTES;
+
 use super::input::{ONE, listed};
-use super::{Drawing, FigureInput, NO_SOLO, ReportError, empty};
+use super::{Drawn, FigureInput, NO_SOLO};
 use crate::chart::{
     Anchor, Area, BarRow, Colour, Entry, Fill, HATCHED, Label, NOTE, REST, Scale, Sheet, Swatch,
     across, down, fit, outline, text_width,
 };
-use crate::machine::machine_words;
-use crate::name::plain_name;
-use crate::number::float;
+use crate::format::{float, plain_name};
+use crate::mix::machine_words;
 use crate::results::{Analysis, AppRecord, Interval};
-use gpumodel_core::units::{SECTOR_BYTES, to_u64};
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
@@ -26,19 +26,19 @@ const COLOURED: usize = 7;
 const _: () = assert!(COLOURED < HATCHED);
 const STEPS: u64 = 400;
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let &[(_, app)] = input.runs() else {
-        return Err(empty("timeline", &choose(input.runs())));
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let &[(_, app)] = &input.apps[..] else {
+        return Err(choose(&input.apps).into());
     };
     let end = app.kernels.iter().map(|kernel| kernel.end_cycle).max().unwrap_or(0);
     if end == 0 {
-        return Err(empty("timeline", "the record holds no kernel that took time"));
+        return Err("the record holds no kernel that took time".into());
     }
     let mut sheet = input.sheet(&format!("{} over time", app.app));
     let fills = fills(app);
     legend(&mut sheet, app, &fills);
     let bar_rows = bar_rows(app);
-    let area = sheet.plot(LEFT, RIGHT, 2.0 + LANE * float(to_u64(bar_rows.len())));
+    let area = sheet.plot(LEFT, RIGHT, 2.0 + LANE * float(bar_rows.len()));
     let time = Scale::linear(0.0, float(end), area.x, area.right());
     // Of a memory-only trace no time is modelled, so no rate is.
     let rates = !app.timeline.is_empty() && !app.memory_only;
@@ -128,7 +128,7 @@ fn gantt(
         let bar_row = bar_row.unwrap_or(bar_rows.len() - 1);
         let ends = (time.at(float(kernel.start_cycle)), time.at(float(kernel.end_cycle)));
         let Some((from, to)) = rows[bar_row].add(ends.0, ends.1) else { continue };
-        let y = area.y + LANE * float(to_u64(bar_row + 1)) - BAR;
+        let y = area.y + LANE * float(bar_row + 1) - BAR;
         let bar = Area::new(from, y, to - from, BAR);
         sheet.canvas.bar(bar, fills[kernel.name.as_str()]);
         let name = plain_name(&kernel.name);
@@ -147,7 +147,7 @@ fn gantt(
             (false, true) => long,
             (false, false) => stream.to_string(),
         };
-        let y = area.y + LANE * float(to_u64(row + 1)) - BAR / 2.0;
+        let y = area.y + LANE * float(row + 1) - BAR / 2.0;
         let name = fit(&name, NOTE, LEFT - 8.0);
         sheet.canvas.text(Label::new(name, (LEFT - 5.0, y), NOTE, Anchor::Right));
     }
@@ -179,7 +179,7 @@ fn curve(sheet: &mut Sheet, values: &[f64], end: u64, title: &str, axis: &str, c
         across(&mut sheet.canvas, &area, &time, axis);
     }
     down(&mut sheet.canvas, &area, &level, title, 12.0);
-    let step = area.width / float(to_u64(values.len()));
+    let step = area.width / float(values.len());
     let mut points = vec![(area.x, area.bottom())];
     let mut x = area.x;
     for value in values {
@@ -207,7 +207,7 @@ fn resampled(timeline: &[Interval], end: u64, of: impl Fn(&Interval) -> f64) -> 
         let mut at = from;
         while at < to {
             let step = whole(at / width).min(sums.len() - 1);
-            let next = (float(to_u64(step)) + 1.0) * width;
+            let next = (float(step) + 1.0) * width;
             let until = if step + 1 == sums.len() { to } else { next.min(to) };
             sums[step] += rate * (until - at).max(0.0) / width;
             at = if until > at { until } else { to };

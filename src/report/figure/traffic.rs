@@ -1,13 +1,14 @@
 //! Bytes through L1, L2 and DRAM per kernel: three bars each, with hit rates.
 
-use super::{Drawing, FigureInput, ReportError, empty};
+use gpumodel_core::units::SECTOR_BYTES;
+
+use super::{Drawn, FigureInput};
 use crate::chart::{
     Anchor, Area, Entry, Fill, LABEL, Label, NOTE, Scale, Sheet, Swatch, across, outline,
     text_width,
 };
-use crate::group::{Group, groups, title_room};
-use crate::number::{bytes, float, percent};
-use gpumodel_core::units::{SECTOR_BYTES, to_u64};
+use crate::format::{bytes, float, percent};
+use crate::kernels::{Group, groups, title_room};
 
 const ROWS: usize = 8;
 const ROW: f64 = 46.0;
@@ -22,10 +23,10 @@ struct Bar {
     text: String,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let groups = groups(input.runs(), ROWS);
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let groups = groups(&input.apps, ROWS);
     if groups.is_empty() {
-        return Err(empty("traffic", "the records hold no kernels; run `gpumodel analyze`"));
+        return Err("the records hold no kernels; run `gpumodel analyze`".into());
     }
     let rows: Vec<[Bar; 3]> = groups.iter().map(bars).collect();
     let mut sheet = input.sheet("Bytes through the memory hierarchy");
@@ -37,7 +38,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
     ]);
     let texts = rows.iter().flatten().map(|bar| text_width(&bar.text, NOTE)).fold(0.0, f64::max);
     let left = title_room(&groups, LABEL, sheet.share(NAMES)) + 14.0;
-    let area = sheet.plot(left, 10.0, ROW * float(to_u64(rows.len())));
+    let area = sheet.plot(left, 10.0, ROW * float(rows.len()));
     let most = rows.iter().flatten().map(|bar| bar.value).fold(0.0, f64::max);
     let room = area.right() - texts - 8.0;
     let scale = Scale::from_zero(most, area.x, room.max(area.x + 60.0));

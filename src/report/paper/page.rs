@@ -1,14 +1,14 @@
 //! What the report of a reproduction says.
 
 use super::headline::{HeadlineRow, Verdict};
-use super::published_page::published;
+use super::published_table::published;
 use super::reproduction::{ReproducedPaper, ReproducedPart, Reproduction};
 use super::write::{drawn, printed, shown};
 use crate::ReportError;
 use crate::document::Block;
+use crate::format::csv as values;
 use crate::results::{Analysis, Measure, RecordError};
 use crate::table::words;
-use crate::values::csv as values;
 
 /// The title of the report.
 pub(super) const TITLE: &str = "Papers beside the model";

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use gpumodel_core::units::message_in_words;
 use serde::{Deserialize, Serialize};
 
 use super::file::{PartFigure, Silence};
 use super::headline::{HeadlineRow, Verdict};
 use super::published_table::PublishedTable;
 use crate::results::RecordError;
-use gpumodel_core::units::message_in_words;
 
 /// Value of [`Reproduction::schema`].
 pub const REPRODUCTION_SCHEMA: &str = "gpumodel.reproduction/1";

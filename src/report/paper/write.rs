@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::slice::from_ref;
 
+use gpumodel_core::units::WholeFile;
+
 use super::file::RunSelection;
 use super::headline::HeadlineRow;
 use super::page;
@@ -12,7 +14,6 @@ use crate::ReportError;
 use crate::document::{Block, html, markdown};
 use crate::figure::{Drawing, Figure, FigureInput};
 use crate::results::{Analysis, Measure, RecordError, alone_once, joined};
-use gpumodel_core::units::WholeFile;
 
 /// Writes `reproduction.json`, `headlines.csv`, the figures, `report.md` and `index.html`
 /// into `folder`, where the records that `reproduction` names lie.

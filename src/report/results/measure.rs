@@ -1,7 +1,10 @@
 //! What one scheme gains over another, by the measure that a paper prints.
 
+use gpumodel_core::units::Cycle;
+
 use super::statistics::mean;
-use super::{CoRun, DecisionRecord, EpochShares};
+use super::{CoRun, DecisionRecord, MovedSoFar};
+use crate::format::float;
 
 /// How schemes are compared. A gain is what the first has more, 0 where they are equal;
 /// better is positive except where the name says otherwise.
@@ -174,7 +177,7 @@ impl Measure {
             })?,
             Self::DynamicPower => of(dynamic_power)?,
             Self::L1MissRate => of(|run| Some(1.0 - run.l1.hit_rate()?))?,
-            Self::L2Accesses => of(|run| Some(super::quantity::float(run.l2.accesses)))?,
+            Self::L2Accesses => of(|run| Some(crate::format::float(run.l2.accesses)))?,
             Self::SamePartition => return Some(1.0 + part(same_partition(own, base)?)),
             _ => return None,
         };
@@ -205,14 +208,14 @@ pub(crate) fn first_partition(run: &CoRun) -> Option<Vec<u32>> {
 
 /// Thread instructions of all applications.
 fn work(run: &CoRun) -> Option<f64> {
-    run.work().map(super::quantity::float)
+    run.work().map(crate::format::float)
 }
 
 /// Joules per cycle that are neither of the time alone nor of the memory's background.
 fn dynamic_power(run: &CoRun) -> Option<f64> {
     let energy = run.energy.as_ref()?;
     let moved = energy.total_joules() - energy.static_joules - energy.dram_static_joules;
-    (run.cycles > 0).then(|| moved / super::quantity::float(run.cycles))
+    (run.cycles > 0).then(|| moved / crate::format::float(run.cycles))
 }
 
 fn swapped((own, base): (f64, f64)) -> (f64, f64) {
@@ -224,20 +227,92 @@ fn makespan(run: &CoRun) -> Option<f64> {
     let whole = run.apps.iter().all(|app| app.finished && !app.memory_only);
     let first = run.apps.iter().map(|app| app.arrival_cycle).min()?;
     let last = run.apps.iter().map(|app| app.end_cycle).max()?;
-    last.checked_sub(first).filter(|_| whole).map(super::quantity::float)
+    last.checked_sub(first).filter(|_| whole).map(crate::format::float)
 }
 
 fn kernel_time(run: &CoRun) -> Option<f64> {
     let last = run.apps.iter().max_by_key(|app| app.end_cycle)?;
     let host = last.host.unwrap_or_default();
     let spent = host.communication_cycles.saturating_add(host.compilation_cycles);
-    Some(makespan(run)? - super::quantity::float(spent))
+    Some(makespan(run)? - crate::format::float(spent))
+}
+
+/// Shares of the epochs of a run, 0 to 1, by application and epoch: from the beginning to
+/// the first look of the scheme, from look to look, and from the last one to the end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EpochShares {
+    /// Epochs; without the last where the record does not say what had moved at the end.
+    pub epochs: usize,
+    /// In which the application held more CTAs than its share on some SM; empty: the
+    /// record does not say.
+    pub vacating: Vec<Vec<f64>>,
+    /// In which pages of it were under way.
+    pub moving: Vec<Vec<f64>>,
+}
+
+/// What had moved up to a cycle, by application; empty: nothing.
+type Mark<'a> = (Cycle, &'a [MovedSoFar]);
+
+impl EpochShares {
+    /// Those of `run`; `None` where no channels were owned, or the scheme never looked.
+    #[must_use]
+    pub fn of(run: &CoRun) -> Option<Self> {
+        let is_timed = |decision: &&DecisionRecord| decision.is_timed();
+        let looks: Vec<&DecisionRecord> = run.decisions.iter().filter(is_timed).collect();
+        let reported = looks.iter().any(|look| !look.moved.is_empty());
+        let mut owners = run.apps.iter().filter_map(|app| app.migration);
+        if looks.is_empty() || !reported && owners.clone().count() == 0 {
+            return None;
+        }
+        let marks = marks(run, &looks);
+        let of = |cycles: fn(&MovedSoFar) -> Cycle| -> Vec<Vec<f64>> {
+            (0..run.apps.len()).map(|app| shares(&marks, app, cycles)).collect()
+        };
+        let moving = of(|moved| moved.moving_cycles);
+        let epochs = moving.first().map_or(0, Vec::len);
+        // Looks tell nothing as long as no page has moved, though SMs may have.
+        let known = reported || owners.all(|owner| owner.vacating_cycles == 0);
+        let vacating = if known { of(|moved| moved.vacating_cycles) } else { Vec::new() };
+        (epochs > 0).then_some(Self { epochs, vacating, moving })
+    }
+
+    /// By epoch: the largest share of any application, SMs or pages. Both together take at
+    /// least that.
+    #[must_use]
+    pub fn most(&self) -> Vec<f64> {
+        let apps = || self.vacating.iter().chain(&self.moving);
+        (0..self.epochs).map(|epoch| apps().map(|app| app[epoch]).fold(0.0, f64::max)).collect()
+    }
+}
+
+/// Where epochs begin and end.
+fn marks<'a>(run: &'a CoRun, looks: &[&'a DecisionRecord]) -> Vec<Mark<'a>> {
+    let start: Mark<'_> = (0, &[]);
+    let looks = looks.iter().map(|look| (look.cycle, look.moved.as_slice()));
+    let end = run.moved.as_ref().map(|moved| (run.cycles, moved.as_slice()));
+    std::iter::once(start).chain(looks).chain(end).collect()
+}
+
+/// What application `app` spent of each epoch between two marks. What had vacated
+/// before the first page moved counts to the epoch in which that did, as far as it
+/// lasts.
+fn shares(marks: &[Mark<'_>], app: usize, of: fn(&MovedSoFar) -> Cycle) -> Vec<f64> {
+    let cycles = |moved: &[MovedSoFar]| moved.get(app).map_or(0, of);
+    let share = |two: &[Mark<'_>]| {
+        let [(since, before), (until, after)] = [two[0], two[1]];
+        let length = until.checked_sub(since).filter(|length| *length > 0)?;
+        let spent = cycles(after).saturating_sub(cycles(before));
+        Some(float(spent.min(length)) / float(length))
+    };
+    marks.windows(2).filter_map(share).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Measure;
-    use crate::results::{CoRun, CoRunApp, CurveRecord, DecisionRecord, EnergyRecord, HostTime};
+    use super::{EpochShares, Measure};
+    use crate::results::{
+        CoRun, CoRunApp, CurveRecord, DecisionRecord, EnergyRecord, HostTime, MovedSoFar,
+    };
 
     #[test]
     fn who_is_faster_gains_by_every_measure() {
@@ -310,5 +385,36 @@ mod tests {
             assert!(!Measure::named(name).unwrap().words().is_empty());
         }
         assert_eq!(Measure::named("speed"), None);
+    }
+
+    fn moved(moving_cycles: u64, vacating_cycles: u64) -> Vec<MovedSoFar> {
+        vec![MovedSoFar { moving_cycles, vacating_cycles, ..MovedSoFar::default() }]
+    }
+
+    #[test]
+    fn an_epoch_has_what_was_spent_between_looks_beginning_and_end() {
+        let look = |cycle, moving_cycles, vacating_cycles| DecisionRecord {
+            cycle,
+            wake: "as asked".into(),
+            moved: moved(moving_cycles, vacating_cycles),
+            ..DecisionRecord::default()
+        };
+        let run = CoRun {
+            apps: vec![CoRunApp::default()],
+            decisions: vec![look(100, 0, 0), look(200, 10, 30), look(400, 60, 30)],
+            ..CoRun::default()
+        };
+        let found = EpochShares::of(&run).unwrap();
+        assert_eq!((found.moving[0].clone(), found.epochs), (vec![0.0, 0.1, 0.25], 3));
+        assert_eq!(found.vacating, [[0.0, 0.3, 0.0]]);
+        assert_eq!(found.most(), [0.0, 0.3, 0.25]);
+        let run = CoRun { cycles: 500, moved: Some(moved(140, 40)), ..run };
+        let found = EpochShares::of(&run).unwrap();
+        assert_eq!((found.moving[0].clone(), found.epochs), (vec![0.0, 0.1, 0.25, 0.8], 4));
+        assert_eq!(found.vacating[0][3], 0.1);
+        // A run that ends with its last look has no epoch behind it.
+        let run = CoRun { cycles: 400, ..run };
+        assert_eq!(EpochShares::of(&run).unwrap().epochs, 3);
+        assert_eq!(EpochShares::of(&CoRun::default()), None);
     }
 }

@@ -12,13 +12,11 @@
 //! | throughput | thread instructions of all per cycle | Warped-Slicer, section V |
 //! | makespan speedup | solo makespans in sequence over the shared one | Slate, as its throughput |
 
+use gpumodel_core::units::Cycle;
 use serde::{Deserialize, Serialize};
 
-use gpumodel_core::units::Cycle;
-
-use super::quantity::float;
-use super::statistics;
-use super::{AppRecord, CoRun, CoRunApp};
+use super::{AppRecord, CoRun, CoRunApp, statistics};
+use crate::format::float;
 
 /// An application alone on the machine, over the work of its reported run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,9 +1,28 @@
-//! The quantities that a comparison is about: one row each.
+//! The quantities that a comparison is about, and their errors over many rows.
+//!
+//! Slot-cycles of schedulers, as a cycle simulator names them:
+//!
+//! | simulator (`scheduler_*`) | causes of a record |
+//! |---|---|
+//! | `issued` | issued |
+//! | `stall_pipe`: ready, its pipe is full | execution_resource |
+//! | `idle`: no warp has a valid instruction | instruction_buffer_empty, barrier, idle |
+//! | `scoreboard`: valid, operands not ready | long_memory_latency, short_raw |
+//!
+//! The simulator counts an SM only while it has work, a record all SMs from the first CTA on: what
+//! lies outside [`KernelRecord::held_slot_fraction`] is taken off `idle` first. It books a slot to
+//! one cause where a record shares it out among the waiting warps, so they can agree to a few
+//! points at best.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-use super::{KernelRecord, ReferenceRow, SlotShares};
 use gpumodel_core::units::SECTOR_BYTES;
+use serde::{Deserialize, Serialize};
+use statrs::statistics::{Data, OrderStatistics, Statistics};
+
+use crate::format::float;
+
+use super::{ComparedRow, KernelRecord, ReferenceRow};
 
 /// A quantity that a record and a reference row both know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -166,8 +185,150 @@ impl Quantity {
 #[allow(clippy::cast_precision_loss)] // 32 is exact
 const SECTOR: f64 = SECTOR_BYTES as f64;
 
-/// A counter as a float: exact up to 2^53, far beyond a run's counts.
-#[allow(clippy::cast_precision_loss)]
-pub(super) fn float(count: u64) -> f64 {
-    count as f64
+/// Shares of the slot-cycles of SMs that have work; they sum to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlotShares {
+    /// An instruction issued.
+    pub issued: f64,
+    /// A ready instruction found its pipe full.
+    pub pipe: f64,
+    /// No warp had an instruction.
+    pub idle: f64,
+    /// Operands were not ready.
+    pub scoreboard: f64,
+}
+
+impl SlotShares {
+    /// From slot-cycles in the order of the fields; `None` when there are none.
+    pub(super) fn of_counts([issued, pipe, idle, scoreboard]: [f64; 4]) -> Option<Self> {
+        let whole = issued + pipe + idle + scoreboard;
+        (whole > 0.0).then(|| Self {
+            issued: issued / whole,
+            pipe: pipe / whole,
+            idle: idle / whole,
+            scoreboard: scoreboard / whole,
+        })
+    }
+
+    /// From a launch, or what [`mean_slots`] made of several; `None` where the record
+    /// does not say which slot-cycles had work.
+    pub(super) fn of_record(kernel: &KernelRecord) -> Option<Self> {
+        let held = kernel.held_slot_fraction?;
+        let share = |cause: &str| kernel.stall_fractions.get(cause).copied().unwrap_or(0.0);
+        let idle = (share("idle") - (1.0 - held)).max(0.0);
+        Self::of_counts([
+            share("issued"),
+            share("execution_resource"),
+            idle + share("instruction_buffer_empty") + share("barrier"),
+            share("long_memory_latency") + share("short_raw"),
+        ])
+    }
+}
+
+/// Shares by cause over several launches, and how much of it had work: the means
+/// weighted by cycles beyond launch.
+pub(super) fn mean_slots(kernels: &[&KernelRecord]) -> (BTreeMap<String, f64>, Option<f64>) {
+    let weight = |kernel: &KernelRecord| float(kernel.cycles.saturating_sub(kernel.launch_cycles));
+    let whole: f64 = kernels.iter().map(|kernel| weight(kernel)).sum();
+    let mut shares = BTreeMap::new();
+    let mut held = Some(0.0);
+    if whole <= 0.0 {
+        return (shares, None);
+    }
+    for kernel in kernels {
+        let part = weight(kernel) / whole;
+        for (cause, share) in &kernel.stall_fractions {
+            *shares.entry(cause.clone()).or_default() += part * share;
+        }
+        held = held.zip(kernel.held_slot_fraction).map(|(sum, one)| sum + part * one);
+    }
+    (shares, held)
+}
+
+/// Errors of one quantity over the rows that count; percent or percentage
+/// points, as the quantity says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The quantity.
+    pub quantity: Quantity,
+    /// Pairs whose error counts.
+    pub counted: usize,
+    /// Pairs in all: the others have a reference too small for a relative error.
+    pub pairs: usize,
+    /// Mean of the absolute errors.
+    pub mean_absolute: f64,
+    /// Median of the absolute errors.
+    pub median_absolute: f64,
+    /// Mean of the signed errors: the bias.
+    pub mean_signed: f64,
+    /// The error that is largest in size, with its sign.
+    pub worst: f64,
+    /// Its application, with the launches where not all.
+    pub worst_trace: String,
+    /// Pearson correlation of the logarithms of both sides (of the values
+    /// themselves for rates); absent below 3 pairs or without spread.
+    pub correlation: Option<f64>,
+}
+
+impl Summary {
+    /// The summary of `quantity` over `rows`; `None` when no error counts.
+    #[must_use]
+    pub fn of(quantity: Quantity, rows: &[ComparedRow]) -> Option<Self> {
+        let pairs: Vec<_> =
+            rows.iter().filter_map(|row| row.pairs.get(&quantity).map(|p| (row, p))).collect();
+        let errors: Vec<(&ComparedRow, f64)> = pairs
+            .iter()
+            .filter(|(_, pair)| pair.counted)
+            .filter_map(|(row, pair)| pair.error.map(|error| (*row, error)))
+            .collect();
+        let &(mut worst_row, mut worst) = errors.first()?;
+        for &(row, error) in &errors {
+            if error.abs() > worst.abs() {
+                (worst_row, worst) = (row, error);
+            }
+        }
+        let sizes: Vec<f64> = errors.iter().map(|(_, error)| error.abs()).collect();
+        let counted = pairs.iter().filter(|(_, pair)| pair.counted);
+        let sides: Vec<(f64, f64)> = counted.map(|(_, p)| (p.model, p.reference)).collect();
+        Some(Self {
+            quantity,
+            counted: errors.len(),
+            pairs: pairs.len(),
+            mean_absolute: sizes.iter().mean(),
+            median_absolute: Data::new(sizes.clone()).median(),
+            mean_signed: errors.iter().map(|&(_, error)| error).mean(),
+            worst,
+            worst_trace: worst_row.label(),
+            correlation: correlation(quantity, &sides),
+        })
+    }
+}
+
+impl ComparedRow {
+    /// `trace`, with the launches where the row is not about all.
+    #[must_use]
+    pub fn label(&self) -> String {
+        if self.launches == "all" {
+            self.trace.clone()
+        } else {
+            format!("{} #{}", self.trace, self.launches)
+        }
+    }
+}
+
+/// Pearson's r of both sides; see [`Summary::correlation`].
+fn correlation(quantity: Quantity, sides: &[(f64, f64)]) -> Option<f64> {
+    let logarithms = quantity.unit() == ErrorUnit::Percent;
+    let usable: Vec<(f64, f64)> = sides
+        .iter()
+        .filter(|(model, reference)| !logarithms || (*model > 0.0 && *reference > 0.0))
+        .map(|&(m, r)| if logarithms { (m.ln(), r.ln()) } else { (m, r) })
+        .collect();
+    if usable.len() < 3 {
+        return None;
+    }
+    let (model, reference): (Vec<f64>, Vec<f64>) = usable.into_iter().unzip();
+    let spread = model.iter().population_std_dev() * reference.iter().population_std_dev();
+    let r = model.iter().population_covariance(reference.iter()) / spread;
+    (spread > 0.0 && r.is_finite()).then_some(r)
 }

@@ -15,8 +15,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use super::{Launches, RecordError, SlotShares};
 use gpumodel_core::units::quoted;
+
+use super::{Launches, RecordError, SlotShares};
 
 /// A reference table, rows in file order.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,8 +6,7 @@
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::statistics::{Data, OrderStatistics, Statistics};
 
-use super::quantity::float;
-use gpumodel_core::units::to_u64;
+use crate::format::float;
 
 /// Arithmetic mean; `None` of nothing or where a value is not finite.
 #[must_use]
@@ -45,7 +44,7 @@ pub fn confidence_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)
     if values.len() < 2 || !usable(values) || !(confidence > 0.0 && confidence < 1.0) {
         return None;
     }
-    let count = float(to_u64(values.len()));
+    let count = float(values.len());
     let t = StudentsT::new(0.0, 1.0, count - 1.0).ok()?.inverse_cdf(f64::midpoint(1.0, confidence));
     let reach = t * values.std_dev() / count.sqrt();
     let mean = values.mean();

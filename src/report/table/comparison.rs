@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::{brief, plain};
-use crate::number::{bytes, percent};
+use crate::format::{bytes, percent};
 use crate::results::{ComparedRow, Comparison, Coverage, ErrorUnit, Quantity, Summary};
 
 const NAMED: usize = 10;

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use super::{brief, decimal, plain, words};
-use crate::corun_notes::notes;
+use crate::format::{energy, held, percent};
 use crate::mix::scheme_names;
-use crate::number::{energy, held, percent};
+use crate::notes::notes;
 use crate::results::{Analysis, CoRun, CoRunApp};
 
 /// Letters of a scheme's name in one line, if its settings can be parted.

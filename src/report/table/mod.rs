@@ -13,7 +13,7 @@ pub use queue::queue;
 pub use solo::solo;
 pub use sweep::{failures, planned};
 
-use super::name::brief;
+use super::format::brief;
 use comfy_table::{CellAlignment, Table, presets};
 
 /// A table without frames: `header` above, the first column to the left and
@@ -42,7 +42,9 @@ pub(super) fn words(
         let text = left(column.index);
         column.set_cell_alignment(if text { CellAlignment::Left } else { CellAlignment::Right });
     }
-    table.trim_fmt() + "\n"
+    let text = table.trim_fmt() + "\n";
+    crate::dump::dump("table", &text);
+    text
 }
 
 /// A value with `places` decimals; `–` for none.

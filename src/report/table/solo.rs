@@ -3,13 +3,10 @@
 use std::fmt::Write as _;
 
 use super::{brief, decimal, plain};
-use crate::cause::top_cause;
-use crate::group::{Group, groups};
-use crate::number::{percent, rate, sectors};
+use crate::format::{percent, rate, sectors};
+use crate::kernels::{Group, groups, top_cause};
+use crate::notes::{effort, leaning, sentence};
 use crate::results::{Analysis, AppRecord};
-use crate::solo_notes::effort;
-use crate::solo_notes::leaning;
-use crate::solo_notes::sentence;
 
 const ROWS: usize = 24;
 

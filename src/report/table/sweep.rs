@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::{brief, words};
+use crate::format::{bytes, duration, float};
 use crate::mix::names;
-use crate::number::{bytes, duration, float};
 use crate::results::{CellEstimate, CellRecord, FailedCell, SweepEstimate};
 
 /// Cells that are told one by one at most where they have failed.

@@ -1,15 +1,14 @@
-//! Launches of one kernel taken together: what figures show when a program
-//! launches the same kernel a hundred times.
+//! Kernels as figures and tables show them: launches of one name together, what they take of
+//! resources, and the causes of their stalls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::results::{Analysis, AppRecord, CacheCounters, KernelRecord};
-
-use super::chart::{fit, text_width};
-use super::machine::machine_words;
-use super::name::plain_name;
-use super::number::{float, ratio};
 use gpumodel_core::units::SECTOR_BYTES;
+
+use super::chart::{Colour, Fill, fit, text_width};
+use super::format::{float, plain_name, ratio};
+use super::mix::{apart, machine_words};
+use crate::results::{Analysis, AppRecord, CacheCounters, KernelRecord, UnitShares};
 
 /// Launches of one kernel (or the rest of a long list) added up.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -221,5 +220,183 @@ fn name_apart(groups: &mut [Group], runs: &[(&Analysis, &AppRecord)]) {
             number += 1;
         }
         group.label = label;
+    }
+}
+
+/// Shares of one kernel, means over its launches weighted by cycles beyond launch.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Profile {
+    /// What to call it.
+    pub(crate) label: String,
+    /// Launches that say.
+    pub(crate) launches: u64,
+    /// Cycles of those launches.
+    pub(crate) cycles: u64,
+    /// Shares by name; a launch without one of a name counts as 0.
+    pub(crate) shares: UnitShares,
+}
+
+/// The kernels of `runs` for which `of` gives something, in record order; beyond `most`
+/// only those with most cycles, and how many are left out.
+pub(crate) fn profiles(
+    runs: &[(&Analysis, &AppRecord)],
+    most: usize,
+    of: impl Fn(&KernelRecord) -> Option<UnitShares>,
+) -> (Vec<Profile>, usize) {
+    let mut order: Vec<(usize, &str)> = Vec::new();
+    let mut sums: BTreeMap<(usize, &str), Sum> = BTreeMap::new();
+    for (index, (_, app)) in runs.iter().enumerate() {
+        for kernel in &app.kernels {
+            let Some(shares) = of(kernel) else { continue };
+            let key = (index, kernel.name.as_str());
+            let sum = sums.entry(key).or_default();
+            if sum.launches == 0 {
+                order.push(key);
+            }
+            sum.add(kernel, &shares);
+        }
+    }
+    let mut largest: Vec<usize> = (0..order.len()).collect();
+    largest.sort_by_key(|&place| std::cmp::Reverse(sums[&order[place]].cycles));
+    let left_out = largest.len().saturating_sub(most);
+    largest.truncate(most);
+    largest.sort_unstable();
+    let labels = labels(runs, &order);
+    let profile = |place: usize| sums[&order[place]].profile(&labels[place]);
+    (largest.into_iter().map(profile).collect(), left_out)
+}
+
+/// What the kernels are called: an application's only kernel like the application.
+fn labels(runs: &[(&Analysis, &AppRecord)], order: &[(usize, &str)]) -> Vec<String> {
+    let records: Vec<&Analysis> = runs.iter().map(|run| run.0).collect();
+    let machines = machine_words(&records);
+    let label = |&(index, kernel): &(usize, &str)| {
+        let app = short_app(&runs[index].1.app);
+        let own = order.iter().filter(|other| other.0 == index).count();
+        let label = match (runs.len(), own) {
+            (1, _) => plain_name(kernel),
+            (_, 1) => app.to_string(),
+            _ => format!("{app}: {}", plain_name(kernel)),
+        };
+        label + &machines[index]
+    };
+    apart(order.iter().map(label).collect())
+}
+
+/// Shares of several launches, not yet divided by their weight.
+#[derive(Debug, Default)]
+struct Sum {
+    launches: u64,
+    cycles: u64,
+    weight: f64,
+    shares: UnitShares,
+}
+
+impl Sum {
+    fn add(&mut self, kernel: &KernelRecord, shares: &UnitShares) {
+        // A launch without time still says what it takes.
+        let weight = float(kernel.cycles.saturating_sub(kernel.launch_cycles).max(1));
+        self.launches += 1;
+        self.cycles = self.cycles.saturating_add(kernel.cycles);
+        self.weight += weight;
+        for (name, share) in shares.iter().filter(|(_, share)| share.is_finite()) {
+            *self.shares.entry(name.clone()).or_default() += share * weight;
+        }
+    }
+
+    fn profile(&self, label: &str) -> Profile {
+        let mean = |(name, sum): (&String, &f64)| (name.clone(), sum / self.weight);
+        Profile {
+            label: label.into(),
+            launches: self.launches,
+            cycles: self.cycles,
+            shares: self.shares.iter().map(mean).collect(),
+        }
+    }
+}
+
+/// What is left of a stack whose parts do not sum to 1.
+pub(crate) const UNRECORDED: &str = "not recorded";
+
+/// Shares below this are rounding, not a part.
+pub(crate) const ROUNDING: f64 = 5e-4;
+
+/// The causes of `stacks` in stacking order: `issued` first, `idle` and what is
+/// not recorded last, the others by name; with the fill of each.
+pub(crate) fn causes<'a>(
+    stacks: impl Iterator<Item = &'a BTreeMap<String, f64>>,
+) -> Vec<(String, Fill)> {
+    let mut names = BTreeSet::new();
+    let mut gap = false;
+    for stack in stacks {
+        names.extend(stack.iter().filter(|(_, share)| **share > 0.0).map(|(cause, _)| cause));
+        gap |= 1.0 - stack.values().sum::<f64>() > ROUNDING;
+    }
+    let mut found: Vec<(String, Fill)> = Vec::new();
+    let middle = names.iter().filter(|name| !matches!(name.as_str(), "issued" | "idle"));
+    if names.contains(&"issued".to_string()) {
+        found.push(("issued".into(), Fill::plain(Colour(0x2b, 0x2b, 0x2b))));
+    }
+    found.extend(middle.zip(1..).map(|(name, i)| ((*name).clone(), Fill::of(i))));
+    if names.contains(&"idle".to_string()) {
+        found.push(("idle".into(), Fill::plain(Colour(0xe4, 0xe4, 0xe4))));
+    }
+    if gap {
+        found.push((UNRECORDED.into(), Fill::plain(super::chart::PAPER)));
+    }
+    found
+}
+
+/// The shares of `stack` in the order of `causes`, scaled down where they sum
+/// to more than 1; what is missing to 1 goes to [`UNRECORDED`].
+pub(crate) fn shares(stack: &BTreeMap<String, f64>, causes: &[(String, Fill)]) -> Vec<f64> {
+    let sum: f64 = stack.values().sum();
+    let scale = sum.max(1.0);
+    let share = |cause: &str| match cause {
+        UNRECORDED => (1.0 - sum).max(0.0),
+        cause => stack.get(cause).copied().unwrap_or(0.0) / scale,
+    };
+    causes.iter().map(|(cause, _)| share(cause)).collect()
+}
+
+/// The largest cause other than `issued`, with its share; `None` when nothing stalled.
+pub(crate) fn top_cause(stack: &BTreeMap<String, f64>) -> Option<(&str, f64)> {
+    let stalled = stack.iter().filter(|(cause, share)| *cause != "issued" && **share > 0.0);
+    stalled.fold(None, |best: Option<(&str, f64)>, (cause, &share)| match best {
+        Some((_, most)) if most >= share => best,
+        _ => Some((cause, share)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::profiles;
+    use crate::results::{Analysis, AppRecord, KernelRecord};
+
+    #[test]
+    fn launches_of_one_name_are_weighted_by_their_cycles() {
+        let kernel = |name: &str, cycles: u64, share| KernelRecord {
+            name: name.into(),
+            cycles: cycles + 10,
+            launch_cycles: 10,
+            residence: Some([("registers".to_string(), share)].into()),
+            ..KernelRecord::default()
+        };
+        let kernels = vec![kernel("a", 300, 0.2), kernel("b", 50, 0.5), kernel("a", 100, 0.6)];
+        let app = AppRecord { app: "suite/x".into(), kernels, ..AppRecord::default() };
+        let record = Analysis::default();
+        let reported = |runs: &[(&Analysis, &AppRecord)], most| {
+            let (all, left) = profiles(runs, most, |kernel| kernel.residence.clone());
+            let rows =
+                all.into_iter().map(|one| (one.label, one.launches, one.shares["registers"]));
+            (rows.collect::<Vec<_>>(), left)
+        };
+        let (rows, left) = reported(&[(&record, &app)], 9);
+        assert_eq!((rows.len(), left), (2, 0));
+        assert_eq!((rows[0].0.as_str(), rows[0].1), ("a", 2));
+        assert!((rows[0].2 - 0.3).abs() < 1e-12);
+        let (rows, left) = reported(&[(&record, &app), (&record, &app)], 2);
+        let names: Vec<&str> = rows.iter().map(|row| row.0.as_str()).collect();
+        assert_eq!((names, left), (vec!["x: a", "x: a [2]"], 2));
     }
 }
