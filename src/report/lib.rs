@@ -5,10 +5,8 @@
 
 mod chart;
 mod document;
-mod dump;
 mod error;
 pub mod figure;
-mod folder;
 mod format;
 mod kernels;
 mod mix;
@@ -16,15 +14,13 @@ mod notes;
 mod page;
 pub mod paper;
 mod queue;
-mod queue_rows;
 pub mod results;
 mod solo_run;
 pub mod table;
 
 pub use error::ReportError;
-pub use folder::{RECORD, write_all};
 pub use format::plain_name;
-pub use page::{Of, PageFigure, page};
+pub use page::{Of, PageFigure, RECORD, page, write_all};
 
 /// Each of `items` once, in the order in which they first come.
 fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {

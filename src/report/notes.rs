@@ -8,8 +8,13 @@ use gpumodel_core::units::to_u64;
 use super::format::{energy, float, grouped, percent};
 use crate::results::{AppRecord, CoRun};
 
+/// What is said of `app` alone, a sentence each.
+pub(super) fn solo(app: &AppRecord) -> impl Iterator<Item = String> {
+    [effort(app), sampled(app), assumed(app)].into_iter().flatten()
+}
+
 /// Energy, and how busy units and stores were; `None` where the record says neither.
-pub(super) fn effort(app: &AppRecord) -> Option<String> {
+fn effort(app: &AppRecord) -> Option<String> {
     let joules = app.energy_joules.map(|joules| format!("energy {}", energy(joules)));
     let busy = app.utilization.map(|busy| {
         let shares = [
@@ -31,7 +36,7 @@ const NAMED: f64 = 0.01;
 
 /// What at least a hundredth of the warp instructions of `app` leans on, most
 /// first; `None` without such.
-pub(super) fn leaning(app: &AppRecord) -> Option<String> {
+fn assumed(app: &AppRecord) -> Option<String> {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for open in app.kernels.iter().flat_map(|kernel| &kernel.assumptions) {
         *sums.entry(&open.what).or_default() += open.instructions;
@@ -48,10 +53,10 @@ pub(super) fn leaning(app: &AppRecord) -> Option<String> {
 
 /// What was sampled of `app`, with the interval of its cycles; `None` when every
 /// CTA ran. Intervals of launches add as those of independent estimates do.
-pub(super) fn sentence(app: &AppRecord) -> Option<String> {
-    let sampled = app.kernels.iter().filter_map(|kernel| kernel.sample.as_ref());
+fn sampled(app: &AppRecord) -> Option<String> {
+    let samples = app.kernels.iter().filter_map(|kernel| kernel.sample.as_ref());
     let (mut launches, mut ran, mut all, mut squares, mut confidence) = (0, 0, 0, 0.0, 0.0);
-    for sample in sampled.filter(|sample| sample.ctas_run < sample.ctas) {
+    for sample in samples.filter(|sample| sample.ctas_run < sample.ctas) {
         launches += 1;
         ran += sample.ctas_run;
         all += sample.ctas;
@@ -73,7 +78,7 @@ pub(super) fn sentence(app: &AppRecord) -> Option<String> {
 
 /// The notes of co-runs, each once with the `names` of the schemes that it is about, in the
 /// order in which they first come.
-pub(crate) fn notes(names: &[String], runs: &[CoRun]) -> Vec<(String, String)> {
+pub(crate) fn coruns(names: &[String], runs: &[CoRun]) -> Vec<(String, String)> {
     let mut reported: Vec<(String, Vec<&str>)> = Vec::new();
     for (name, run) in names.iter().zip(runs) {
         for note in run.notes.iter().cloned().chain(missed_timed(run)).chain(promise(run)) {
@@ -121,7 +126,7 @@ fn missed_timed(run: &CoRun) -> Option<String> {
 mod tests {
     use serde_json::json;
 
-    use super::{effort, leaning, missed_timed, notes, promise, sentence};
+    use super::{assumed, coruns, effort, missed_timed, promise, sampled};
     use crate::results::{
         AppRecord, AssumptionRecord, CoRun, CoRunApp, DecisionRecord, KernelRecord, SampleRecord,
         UtilizationRecord,
@@ -151,8 +156,8 @@ mod tests {
         };
         let kernels = vec![kernel(60), kernel(40)];
         let app = AppRecord { warp_instructions: 1000, kernels, ..AppRecord::default() };
-        assert_eq!(leaning(&app).unwrap(), "leans on: a 10 %");
-        assert_eq!(leaning(&AppRecord::default()), None);
+        assert_eq!(assumed(&app).unwrap(), "leans on: a 10 %");
+        assert_eq!(assumed(&AppRecord::default()), None);
     }
 
     #[test]
@@ -170,10 +175,10 @@ mod tests {
             KernelRecord::default(),
         ];
         let app = AppRecord { cycles: 2000, kernels, ..AppRecord::default() };
-        let said = sentence(&app).unwrap();
+        let said = sampled(&app).unwrap();
         assert!(said.starts_with("sampled: 64 of 1\u{a0}024 CTAs of 1 launch,"), "{said}");
         assert!(said.contains("within 1.0 % (95 % interval;"), "{said}");
-        assert_eq!(sentence(&AppRecord::default()), None);
+        assert_eq!(sampled(&AppRecord::default()), None);
     }
 
     #[test]
@@ -184,7 +189,7 @@ mod tests {
         };
         let names = ["a", "b", "c"].map(String::from);
         let reported =
-            notes(&names, &[run(&["cut", "slow"]), run(&["cut"]), run(&["late", "cut"])]);
+            coruns(&names, &[run(&["cut", "slow"]), run(&["cut"]), run(&["late", "cut"])]);
         let pair = |note: &str, of: &str| (note.to_owned(), of.to_owned());
         assert_eq!(reported, [pair("cut", "all schemes"), pair("slow", "a"), pair("late", "c")]);
     }

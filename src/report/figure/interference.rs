@@ -6,8 +6,8 @@ use crate::chart::{
     Anchor, Area, LABEL, Label, NOTE, Shades, Sheet, explain, fit, heads, shaded, text_width,
 };
 use crate::format::{csv, float, row};
-use crate::queue_rows::{published, range};
 use crate::results::InterferenceRecord;
+use crate::table::{published, range};
 
 /// Most room of the names of rows.
 const NAMES: f64 = 110.0;

@@ -238,13 +238,8 @@ impl Figure {
     /// # Errors
     /// [`ReportError::Empty`] when the input holds nothing that it shows.
     pub fn draw(&self, input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-        let drawn = (self.draw)(input)
-            .map_err(|Missing(missing)| ReportError::Empty { figure: self.name, missing });
-        match &drawn {
-            Ok(d) => crate::dump::dump(&format!("fig-{}", self.name), &format!("{}\n{}\n{:?}{:?}{:?}", d.svg, d.csv, d.size, d.plots, d.legends)),
-            Err(e) => crate::dump::dump(&format!("err-{}", self.name), &e.to_string()),
-        }
-        drawn
+        (self.draw)(input)
+            .map_err(|Missing(missing)| ReportError::Empty { figure: self.name, missing })
     }
 
     /// Refuses a choice that changes nothing of the figure.

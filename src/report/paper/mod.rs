@@ -4,18 +4,16 @@
 mod columns;
 mod file;
 mod headline;
-mod page;
 mod published_lookup;
 mod published_table;
+mod report;
 mod reproduction;
-mod write;
 
 pub use file::{Paper, PaperError, Part, PartFigure, RunSelection, Set, Silence};
 pub use headline::{ALONE, Headline, HeadlineRow, MixGain, Side, Verdict, judge};
-pub use page::headlines;
 pub use published_lookup::{PublishedLookup, PublishedSlowdowns};
 pub use published_table::{Compared, PublishedApp, PublishedTable, PublishedValue, TableEntry};
+pub use report::{headlines, write_reproduction};
 pub use reproduction::{
     REPRODUCTION_SCHEMA, ReproducedFigure, ReproducedPaper, ReproducedPart, Reproduction,
 };
-pub use write::write_reproduction;

@@ -11,7 +11,8 @@ use toml::{Table, Value};
 
 use super::file::Set;
 use super::headline::{arithmetic, wrong_words};
-use crate::document::Block;
+use crate::distinct;
+use crate::document::{self, Block, NONE};
 
 /// Before the keys that tell rows of the same applications apart.
 const AT: &str = "at_";
@@ -310,12 +311,6 @@ impl TableEntry {
     }
 }
 
-/// What stands where ours is missing.
-const NONE: &str = "–";
-
-/// The column of rows, which some tables have none of.
-const OF: usize = 1;
-
 /// Ends of columns, and their units as readers write them.
 const UNITS: [(&str, &str); 11] = [
     ("gb_per_s_per_channel", "GB/s per channel"),
@@ -365,22 +360,14 @@ fn place(table: &PublishedTable) -> String {
 
 /// A line for each value, those of a column together.
 fn lines(table: &PublishedTable) -> Block {
-    let mut columns: Vec<&str> = Vec::new();
-    for value in &table.values {
-        if !columns.contains(&value.column.as_str()) {
-            columns.push(&value.column);
-        }
-    }
+    let columns = distinct(table.values.iter().map(|value| value.column.as_str()));
     let ordered = columns
         .iter()
         .flat_map(|column| table.values.iter().filter(move |value| value.column == *column));
-    let mut header = vec!["value", "of", "paper", "model", "difference"];
-    let mut rows: Vec<Vec<String>> = ordered.map(line).collect();
-    if table.values.iter().all(|value| value.row.is_empty()) {
-        header.remove(OF);
-        rows.iter_mut().for_each(|cells| drop(cells.remove(OF)));
-    }
-    Block::Table(header, rows)
+    let header = ["value", "of", "paper", "model", "difference"];
+    let rows = document::Table::of_texts(header, ordered.map(line));
+    let unnamed = table.values.iter().all(|value| value.row.is_empty());
+    Block::Table(if unnamed { rows.without(&["of"]) } else { rows })
 }
 
 fn line(value: &PublishedValue) -> Vec<String> {
