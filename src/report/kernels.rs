@@ -8,13 +8,11 @@ use gpumodel_core::units::SECTOR_BYTES;
 use super::chart::{Colour, Fill, fit, text_width};
 use super::format::{float, plain_name, ratio};
 use super::mix::{apart, machine_words};
-use crate::results::{Analysis, AppRecord, CacheCounters, KernelRecord, UnitShares};
+use crate::results::{Analysis, AppRecord, KernelRecord, UnitShares};
 
 /// Launches of one kernel (or the rest of a long list) added up.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Group {
-    /// Name as traced; empty for the rest.
-    pub(crate) name: String,
     /// What to call it: plain name, with the application where there are several.
     pub(crate) label: String,
     /// Position of its application in the list.
@@ -23,67 +21,42 @@ pub(crate) struct Group {
     pub(crate) kernels: u64,
     /// Launches.
     pub(crate) launches: u64,
-    /// Cycles, launch latencies included.
-    pub(crate) cycles: u64,
-    /// Launch latencies.
-    pub(crate) launch_cycles: u64,
-    /// Warp instructions.
-    pub(crate) warp_instructions: u64,
-    /// Thread instructions.
-    pub(crate) thread_instructions: u64,
-    /// Warps that fit one SM over its warp slots, the mean weighted by cycles.
-    pub(crate) occupancy: f64,
-    /// L1 totals.
-    pub(crate) l1: CacheCounters,
-    /// L2 totals.
-    pub(crate) l2: CacheCounters,
-    /// DRAM sectors read.
-    pub(crate) dram_reads: u64,
-    /// DRAM sectors written.
-    pub(crate) dram_writes: u64,
-    /// Some launch is known by its accesses alone: no rate over time is modelled.
-    pub(crate) memory_only: bool,
-    /// Share of slot-cycles by cause, the mean weighted by cycles.
-    pub(crate) stalls: BTreeMap<String, f64>,
-    /// Cycles of the launches behind `stalls`.
+    /// Sums over the launches. Its name is empty for the rest; occupancy and stalls are means
+    /// weighted by cycles.
+    pub(crate) sum: KernelRecord,
+    /// Cycles of the launches that have stalls.
     weight: f64,
 }
 
 impl Group {
     /// Every launch of `app` on its own, in record order.
     pub(crate) fn each(app: &AppRecord) -> Vec<Self> {
-        let one = |kernel: &KernelRecord| Self {
-            name: kernel.name.clone(),
-            label: plain_name(&kernel.name),
-            kernels: 1,
-            ..Self::of(kernel)
+        let one = |kernel: &KernelRecord| {
+            let mut group = Self::new(&kernel.name, 0);
+            group.join(&Self::of(kernel));
+            group
         };
         app.kernels.iter().map(one).collect()
     }
 
-    /// Cycles without launch latencies.
-    pub(crate) fn busy_cycles(&self) -> u64 {
-        self.cycles.saturating_sub(self.launch_cycles)
-    }
-
     /// DRAM sectors, both directions.
     pub(crate) fn dram_sectors(&self) -> u64 {
-        self.dram_reads.saturating_add(self.dram_writes)
+        self.sum.dram.read_sectors.saturating_add(self.sum.dram.write_sectors)
     }
 
     /// Thread instructions per cycle, launch latencies included; `None` without cycles
     /// and where it is not modelled.
     pub(crate) fn ipc(&self) -> Option<f64> {
-        let ipc = ratio(float(self.thread_instructions), float(self.cycles));
-        ipc.filter(|_| !self.memory_only)
+        let ipc = ratio(float(self.sum.thread_instructions), float(self.sum.cycles));
+        ipc.filter(|_| !self.sum.memory_only)
     }
 
     /// DRAM traffic in GB/s at an SM clock of `core_mhz`; `None` where either is unknown
     /// or times are not modelled.
     pub(crate) fn dram_gb_per_s(&self, core_mhz: f64) -> Option<f64> {
         let bytes = float(self.dram_sectors()) * float(SECTOR_BYTES);
-        let per_cycle = ratio(bytes, float(self.busy_cycles()))?;
-        (core_mhz > 0.0 && !self.memory_only).then(|| per_cycle * core_mhz / 1000.0)
+        let per_cycle = ratio(bytes, float(self.sum.busy_cycles()))?;
+        (core_mhz > 0.0 && !self.sum.memory_only).then(|| per_cycle * core_mhz / 1000.0)
     }
 
     /// The label with the number of launches where there are several, at most
@@ -96,48 +69,27 @@ impl Group {
         fit(&self.label, size, room - text_width(&times, size)) + &times
     }
 
+    /// No launch yet of the kernel `name` of an application.
+    fn new(name: &str, app: usize) -> Self {
+        let sum = KernelRecord { name: name.into(), ..KernelRecord::default() };
+        Self { label: plain_name(name), app, kernels: 1, sum, ..Self::default() }
+    }
+
     /// One launch.
     fn of(kernel: &KernelRecord) -> Self {
-        let stalls = match kernel.memory_only {
-            true => BTreeMap::new(),
-            false => kernel.stall_fractions.clone(),
-        };
-        let weight = if stalls.is_empty() { 0.0 } else { float(kernel.cycles) };
-        Self {
-            launches: 1,
-            cycles: kernel.cycles,
-            launch_cycles: kernel.launch_cycles,
-            warp_instructions: kernel.warp_instructions,
-            thread_instructions: kernel.thread_instructions,
-            occupancy: kernel.occupancy,
-            l1: kernel.l1,
-            l2: kernel.l2,
-            dram_reads: kernel.dram.read_sectors,
-            dram_writes: kernel.dram.write_sectors,
-            memory_only: kernel.memory_only,
-            stalls,
-            weight,
-            ..Self::default()
-        }
+        let stalled = !kernel.memory_only && !kernel.stall_fractions.is_empty();
+        let weight = if stalled { float(kernel.cycles) } else { 0.0 };
+        Self { launches: 1, sum: kernel.clone(), weight, ..Self::default() }
     }
 
     fn join(&mut self, other: &Self) {
-        let cycles = float(self.cycles) + float(other.cycles);
-        let share = if cycles > 0.0 { float(other.cycles) / cycles } else { 1.0 };
-        self.occupancy += (other.occupancy - self.occupancy) * share;
-        self.memory_only |= other.memory_only;
+        let cycles = float(self.sum.cycles) + float(other.sum.cycles);
+        let share = if cycles > 0.0 { float(other.sum.cycles) / cycles } else { 1.0 };
+        self.sum.occupancy += (other.sum.occupancy - self.sum.occupancy) * share;
+        self.sum.add(&other.sum);
         self.kernels += other.kernels;
         self.launches += other.launches;
-        self.cycles = self.cycles.saturating_add(other.cycles);
-        self.launch_cycles = self.launch_cycles.saturating_add(other.launch_cycles);
-        self.warp_instructions = self.warp_instructions.saturating_add(other.warp_instructions);
-        self.thread_instructions =
-            self.thread_instructions.saturating_add(other.thread_instructions);
-        self.l1 += other.l1;
-        self.l2 += other.l2;
-        self.dram_reads = self.dram_reads.saturating_add(other.dram_reads);
-        self.dram_writes = self.dram_writes.saturating_add(other.dram_writes);
-        self.blend(&other.stalls, other.weight);
+        self.blend(&other.sum.stall_fractions, other.weight);
     }
 
     /// Takes `stalls` of `weight` into the weighted mean.
@@ -146,11 +98,10 @@ impl Group {
         if stalls.is_empty() || weight <= 0.0 {
             return;
         }
-        for share in self.stalls.values_mut() {
-            *share *= self.weight / total;
-        }
+        let own = &mut self.sum.stall_fractions;
+        own.values_mut().for_each(|share| *share *= self.weight / total);
         for (cause, share) in stalls {
-            *self.stalls.entry(cause.clone()).or_default() += share * weight / total;
+            *own.entry(cause.clone()).or_default() += share * weight / total;
         }
         self.weight = total;
     }
@@ -162,18 +113,13 @@ pub(crate) fn groups(runs: &[(&Analysis, &AppRecord)], most: usize) -> Vec<Group
     let mut found: BTreeMap<(usize, &str), Group> = BTreeMap::new();
     for (index, (_, app)) in runs.iter().enumerate() {
         for kernel in &app.kernels {
-            let group = found.entry((index, &kernel.name)).or_insert_with(|| Group {
-                name: kernel.name.clone(),
-                label: plain_name(&kernel.name),
-                app: index,
-                kernels: 1,
-                ..Group::default()
-            });
+            let group = found.entry((index, &kernel.name));
+            let group = group.or_insert_with(|| Group::new(&kernel.name, index));
             group.join(&Group::of(kernel));
         }
     }
     let mut groups: Vec<Group> = found.into_values().collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.cycles));
+    groups.sort_by_key(|group| std::cmp::Reverse(group.sum.cycles));
     if groups.len() > most {
         let rest = groups.split_off(most.saturating_sub(1));
         groups.push(joined(&rest));
@@ -295,7 +241,7 @@ struct Sum {
 impl Sum {
     fn add(&mut self, kernel: &KernelRecord, shares: &UnitShares) {
         // A launch without time still says what it takes.
-        let weight = float(kernel.cycles.saturating_sub(kernel.launch_cycles).max(1));
+        let weight = float(kernel.busy_cycles().max(1));
         self.launches += 1;
         self.cycles = self.cycles.saturating_add(kernel.cycles);
         self.weight += weight;

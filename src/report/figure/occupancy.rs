@@ -69,7 +69,7 @@ fn curves(input: &FigureInput<'_>) -> Vec<Curve> {
             }
             let sum = found.entry(key).or_default().entry(kernel.ctas_per_sm).or_default();
             sum.0 = sum.0.saturating_add(kernel.thread_instructions);
-            sum.1 = sum.1.saturating_add(kernel.cycles.saturating_sub(kernel.launch_cycles));
+            sum.1 = sum.1.saturating_add(kernel.busy_cycles());
         }
     }
     let several =

@@ -49,7 +49,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let roofs = roofs(machine)?;
     let mut groups = groups(&input.apps, POINTS);
     groups.retain(|group| {
-        group.busy_cycles() > 0 && group.warp_instructions > 0 && !group.memory_only
+        group.sum.busy_cycles() > 0 && group.sum.warp_instructions > 0 && !group.sum.memory_only
     });
     if groups.is_empty() {
         return Err("the records hold no whole kernel with instructions".into());
@@ -98,11 +98,11 @@ fn roofs(machine: &MachineRecord) -> Result<Roofs, Missing> {
 }
 
 fn point(index: usize, group: &Group, machine: &MachineRecord) -> Point {
-    let instructions = float(group.warp_instructions);
+    let instructions = float(group.sum.warp_instructions);
     Point {
-        rate: instructions / float(group.busy_cycles()) * machine.core_mhz / 1000.0,
+        rate: instructions / float(group.sum.busy_cycles()) * machine.core_mhz / 1000.0,
         dram: ratio(instructions, float(group.dram_sectors())),
-        l2: ratio(instructions, float(group.l2.accesses)),
+        l2: ratio(instructions, float(group.sum.l2.accesses)),
         colour: Fill::of(index).colour,
     }
 }
@@ -178,7 +178,7 @@ fn key(sheet: &mut Sheet, groups: &[Group], points: &[Point]) {
     let wide = (sheet.width() - 16.0) / float(columns);
     sheet
         .note("Kernels with their share of cycles; a kernel without traffic is at the right edge.");
-    let whole: u64 = groups.iter().map(|g| g.cycles).fold(0, u64::saturating_add);
+    let whole: u64 = groups.iter().map(|g| g.sum.cycles).fold(0, u64::saturating_add);
     let top = sheet.top();
     let rows = groups.len().div_ceil(columns);
     for (i, (group, point)) in groups.iter().zip(points).enumerate() {
@@ -186,7 +186,7 @@ fn key(sheet: &mut Sheet, groups: &[Group], points: &[Point]) {
         let x = if i < rows { 8.0 } else { 8.0 + wide };
         let y = top + line + NOTE / 2.0;
         sheet.canvas.circle((x + 4.0, y), 4.0, point.colour, true);
-        let share = percent(ratio(float(group.cycles), float(whole)));
+        let share = percent(ratio(float(group.sum.cycles), float(whole)));
         let traffic = if point.dram.is_none() { ", no DRAM traffic" } else { "" };
         let tail = format!(" – {share}{traffic}");
         let room = wide - 22.0 - text_width(&tail, NOTE);

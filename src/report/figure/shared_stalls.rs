@@ -82,7 +82,7 @@ const ALONE: &str = "alone";
 /// The solo run's stack, the mean of its launches weighted by cycles.
 fn alone(record: &Analysis, app: &str) -> Option<Row> {
     let solo = record.solo.iter().find(|solo| solo.app == app)?;
-    let stack = groups(&[(record, solo)], 1).into_iter().next()?.stalls;
+    let stack = groups(&[(record, solo)], 1).into_iter().next()?.sum.stall_fractions;
     (!stack.is_empty()).then(|| (ALONE.to_string(), stack))
 }
 

@@ -21,10 +21,10 @@ const RIGHT: f64 = 48.0;
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let groups = groups(&input.apps, ROWS);
-    if groups.iter().all(|group| group.stalls.is_empty()) {
+    if groups.iter().all(|group| group.sum.stall_fractions.is_empty()) {
         return Err("the records hold no stall stacks; run `gpumodel analyze`".into());
     }
-    let causes = causes(groups.iter().map(|group| &group.stalls));
+    let causes = causes(groups.iter().map(|group| &group.sum.stall_fractions));
     let mut sheet = input.sheet("Where scheduler slots go");
     sheet.legend(&cause_entries(&causes));
     let left = title_room(&groups, LABEL, sheet.share(NAMES)) + 14.0;
@@ -32,7 +32,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let area = sheet.plot(left, RIGHT, ROW * float(groups.len()) + 4.0);
     let scale = Scale::linear(0.0, 1.0, area.x, area.right());
     across(&mut sheet.canvas, &area, &scale, "share of scheduler slot-cycles");
-    let whole: u64 = groups.iter().map(|group| group.cycles).fold(0, u64::saturating_add);
+    let whole: u64 = groups.iter().map(|group| group.sum.cycles).fold(0, u64::saturating_add);
     let mut y = area.y + ROW - BAR / 2.0;
     for group in &groups {
         draw_row(&mut sheet, group, &causes, &area, y, whole);
@@ -88,10 +88,10 @@ fn draw_row(
 ) {
     let name = group.title(LABEL, area.x - 14.0);
     sheet.canvas.text(Label::new(name, (area.x - 6.0, y), LABEL, Anchor::Right));
-    stack(sheet, &group.stalls, causes, (area, y, BAR), |sheet, part, share| {
+    stack(sheet, &group.sum.stall_fractions, causes, (area, y, BAR), |sheet, part, share| {
         write_above(sheet, &part, &percent(Some(share)));
     });
-    let cycles = percent(ratio(float(group.cycles), float(whole)));
+    let cycles = percent(ratio(float(group.sum.cycles), float(whole)));
     let right = sheet.width() - 6.0;
     sheet.canvas.text(Label::new(cycles, (right, y), LABEL, Anchor::Right));
 }

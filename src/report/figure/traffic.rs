@@ -85,12 +85,12 @@ fn bars(group: &Group) -> [Bar; 3] {
     };
     let dram = size(group.dram_sectors());
     [
-        cache(group.l1.accesses, group.l1.hit_rate(), Fill::of(4)),
-        cache(group.l2.accesses, group.l2.hit_rate(), Fill::of(1)),
+        cache(group.sum.l1.accesses, group.sum.l1.hit_rate(), Fill::of(4)),
+        cache(group.sum.l2.accesses, group.sum.l2.hit_rate(), Fill::of(1)),
         Bar {
             value: dram,
             fill: Fill::of(0),
-            tail: size(group.dram_writes),
+            tail: size(group.sum.dram.write_sectors),
             text: if dram > 0.0 { bytes(dram) } else { "no access".into() },
         },
     ]
@@ -102,6 +102,6 @@ fn total(groups: &[Group]) -> String {
             groups.iter().map(of).fold(0, u64::saturating_add).saturating_mul(SECTOR_BYTES),
         ))
     };
-    let (l1, l2) = (sum(|g| g.l1.accesses), sum(|g| g.l2.accesses));
+    let (l1, l2) = (sum(|g| g.sum.l1.accesses), sum(|g| g.sum.l2.accesses));
     format!("All kernels: L1 {l1}, L2 {l2}, DRAM {}.", sum(Group::dram_sectors))
 }

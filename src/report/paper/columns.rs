@@ -5,7 +5,7 @@
 
 use gpumodel_core::units::{Cycle, SECTOR_BYTES};
 
-use crate::format::float;
+use crate::format::{float, ratio};
 use crate::results::statistics::mean;
 use crate::results::{Analysis, AppRecord, CoRun, CoRunApp, HostTime, KernelRecord, WorkersRecord};
 
@@ -72,7 +72,7 @@ fn one(app: &AppRecord, of: fn(&KernelRecord) -> u64) -> Option<f64> {
 fn issued(app: &AppRecord) -> Option<f64> {
     let (mut used, mut cycles) = (0.0, 0.0);
     for kernel in &app.kernels {
-        let own = float(kernel.cycles.saturating_sub(kernel.launch_cycles));
+        let own = float(kernel.busy_cycles());
         used += own * kernel.issue_slot_utilization?;
         cycles += own;
     }
@@ -94,18 +94,18 @@ type CoRunColumn = fn(&Analysis, &CoRun) -> Option<f64>;
 const CORUN_COLUMNS: [(&str, CoRunColumn); 8] = [
     ("warp_ipc_per_sm", |record, run| {
         let sms = float(record.machine.sms);
-        per(sum(run, executed), float(run.cycles) * sms)
+        ratio(sum(run, executed), float(run.cycles) * sms)
     }),
     // Loads and stores of the SMs, where the L1 keeps no global data.
     ("gb_per_s", |record, run| {
         let bytes = float(run.l2.accesses.saturating_mul(SECTOR_BYTES));
-        per(bytes * record.machine.core_mhz / 1e3, float(run.cycles))
+        ratio(bytes * record.machine.core_mhz / 1e3, float(run.cycles))
     }),
     ("communication_percent", |_, run| spent(run, |host| host.communication_cycles)),
     ("compilation_percent", |_, run| spent(run, |host| host.compilation_cycles)),
     ("added_percent", |_, run| {
         let added = |app: &CoRunApp| app.workers.as_ref().map_or(0, |work| work.added_instructions);
-        per(100.0 * sum(run, added), sum(run, |app| app.warp_instructions))
+        ratio(100.0 * sum(run, added), sum(run, |app| app.warp_instructions))
     }),
     ("added_registers_percent", |_, run| {
         workers(run, |work| {
@@ -118,7 +118,7 @@ const CORUN_COLUMNS: [(&str, CoRunColumn); 8] = [
     ("added_time_percent", |record, run| {
         let [app] = &run.apps[..] else { return None };
         let alone = record.solo.iter().find(|solo| solo.app == app.app)?;
-        let longer = per(100.0 * float(app.cycles), float(alone.cycles))? - 100.0;
+        let longer = ratio(100.0 * float(app.cycles), float(alone.cycles))? - 100.0;
         app.finished.then_some(longer)
     }),
 ];
@@ -137,10 +137,6 @@ pub(super) fn worker_value(column: &str, app: &CoRunApp) -> Option<f64> {
 pub(super) fn corun_value(column: &str, record: &Analysis, run: &CoRun) -> Option<f64> {
     let (_, of) = CORUN_COLUMNS.iter().find(|(name, _)| *name == column)?;
     of(record, run).filter(|value| value.is_finite())
-}
-
-fn per(what: f64, whole: f64) -> Option<f64> {
-    (whole > 0.0).then(|| what / whole)
 }
 
 fn sum(run: &CoRun, of: fn(&CoRunApp) -> u64) -> f64 {
@@ -163,7 +159,7 @@ fn spent(run: &CoRun, of: fn(&HostTime) -> Cycle) -> Option<f64> {
             host.compilation_cycles,
             host.waiting_cycles,
         ];
-        per(100.0 * float(of(host)), parts.map(float).iter().sum())
+        ratio(100.0 * float(of(host)), parts.map(float).iter().sum())
     };
     mean(&run.apps.iter().filter_map(share).collect::<Vec<f64>>())
 }

@@ -11,8 +11,8 @@ use toml::{Table, Value};
 
 use super::file::Set;
 use super::headline::{arithmetic, wrong_words};
-use crate::distinct;
-use crate::document::{self, Block, NONE};
+use crate::document::{Block, NONE};
+use crate::{distinct, document};
 
 /// Before the keys that tell rows of the same applications apart.
 const AT: &str = "at_";

@@ -1,16 +1,17 @@
 //! Reading and writing the JSON document of `analyze`.
 //!
-//! A document is checked once, here: what holds an [`Analysis`] that was read from a file may rely on
+//! A document is checked once, here: code that gets an [`Analysis`] from a file may rely on
 //! the counting rules, and on the indices of its queues.
 
+use std::fmt::Display;
 use std::path::Path;
 
-use gpumodel_core::units::{message_in_words, to_u64, to_usize};
-use serde::Deserialize;
+use gpumodel_core::units::{Cycle, message_in_words, to_u64, to_usize};
+use serde::{Deserialize, Serialize};
 
 use super::{
-    Analysis, CacheCounters, CoRun, CoRunApp, GroupRecord, InterferenceRecord, JobRecord,
-    KernelRecord, MatchingRecord, QueueRun, RecordError, ResidencyRecord, SCHEMA,
+    Analysis, AppRecord, CacheCounters, CoRun, CoRunApp, GroupRecord, InterferenceRecord,
+    JobRecord, KernelRecord, MatchingRecord, QueueRun, RecordError, ResidencyRecord, SCHEMA,
 };
 
 /// Only the key that says how to read the rest.
@@ -44,7 +45,7 @@ impl Analysis {
             });
         }
         let analysis: Self = serde_json::from_slice(bytes).map_err(|e| json_error(path, &e))?;
-        analysis.check().map_err(|(key, message)| RecordError::Value {
+        analysis.check().map_err(|Wrong { key, message }| RecordError::Value {
             path: path.to_path_buf(),
             key,
             message,
@@ -58,110 +59,24 @@ impl Analysis {
     /// Never: the types have string keys only, which JSON can always say.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("keys are strings");
-        text.push('\n');
-        text
+        pretty(self)
     }
 
     /// Checks the counting rules: hits within accesses, ends after starts,
     /// fractions between 0 and 1, queues that hold together.
-    fn check(&self) -> Result<(), (String, String)> {
-        for (a, app) in self.solo.iter().enumerate() {
-            check_cache(&app.l1).map_err(|m| (format!("solo[{a}].l1"), m))?;
-            check_cache(&app.l2).map_err(|m| (format!("solo[{a}].l2"), m))?;
-            for (k, kernel) in app.kernels.iter().enumerate() {
-                check_kernel(kernel)
-                    .map_err(|(key, m)| (format!("solo[{a}].kernels[{k}].{key}"), m))?;
-            }
-            for (i, interval) in app.timeline.iter().enumerate() {
-                check_span(interval.start_cycle, interval.end_cycle)
-                    .map_err(|m| (format!("solo[{a}].timeline[{i}]"), m))?;
-            }
-        }
-        for (c, corun) in self.coruns.iter().enumerate() {
-            check_corun(corun).map_err(|(key, m)| (format!("coruns[{c}].{key}"), m))?;
-        }
-        for (q, queue) in self.queues.iter().enumerate() {
-            queue.check().map_err(|(key, m)| (format!("queues[{q}].{key}"), m))?;
-        }
-        for (i, known) in self.interference.iter().enumerate() {
-            known.check().map_err(|(key, m)| (format!("interference[{i}].{key}"), m))?;
-        }
-        Ok(())
+    fn check(&self) -> Checked {
+        each("solo", &self.solo, |_, app| check_app(app))?;
+        each("coruns", &self.coruns, |_, run| check_corun(run))?;
+        each("queues", &self.queues, |_, queue| queue.check())?;
+        each("interference", &self.interference, |_, known| known.check())
     }
 }
 
-fn check_corun(corun: &CoRun) -> Result<(), (String, String)> {
-    check_cache(&corun.l1).map_err(|m| ("l1".into(), m))?;
-    check_cache(&corun.l2).map_err(|m| ("l2".into(), m))?;
-    for (a, app) in corun.apps.iter().enumerate() {
-        check_corun_app(app).map_err(|(key, m)| (format!("apps[{a}].{key}"), m))?;
-    }
-    for (r, row) in corun.residency.iter().flat_map(|grid| &grid.rows).enumerate() {
-        if to_usize(row.app_index) >= corun.apps.len() {
-            let message = format!("expected one of {} applications", corun.apps.len());
-            return Err((format!("residency.rows[{r}].app_index"), message));
-        }
-        if row.ctas.len() > ResidencyRecord::INTERVALS {
-            let message = format!("expected at most {} intervals", ResidencyRecord::INTERVALS);
-            return Err((format!("residency.rows[{r}].ctas"), message));
-        }
-    }
-    Ok(())
-}
-
-fn check_corun_app(app: &CoRunApp) -> Result<(), (String, String)> {
-    check_cache(&app.l1).map_err(|m| ("l1".into(), m))?;
-    check_cache(&app.l2).map_err(|m| ("l2".into(), m))?;
-    check_share(app.dram_share).map_err(|m| ("dram_share".into(), m))?;
-    for (cause, share) in &app.stall_fractions {
-        check_share(*share).map_err(|m| (format!("stall_fractions.{cause}"), m))?;
-    }
-    for (k, kernel) in app.kernels.iter().enumerate() {
-        check_span(kernel.start_cycle, kernel.end_cycle)
-            .map_err(|m| (format!("kernels[{k}]"), m))?;
-    }
-    Ok(())
-}
-
-fn check_kernel(kernel: &KernelRecord) -> Result<(), (String, String)> {
-    check_span(kernel.start_cycle, kernel.end_cycle).map_err(|m| ("end_cycle".into(), m))?;
-    check_cache(&kernel.l1).map_err(|m| ("l1".into(), m))?;
-    check_cache(&kernel.l2).map_err(|m| ("l2".into(), m))?;
-    for (cause, share) in &kernel.stall_fractions {
-        check_share(*share).map_err(|m| (format!("stall_fractions.{cause}"), m))?;
-    }
-    let held = kernel.held_slot_fraction.unwrap_or(0.0);
-    check_share(held).map_err(|m| ("held_slot_fraction".into(), m))
-}
-
-fn check_share(share: f64) -> Result<(), String> {
-    if !(0.0..=1.0 + 1e-9).contains(&share) {
-        return Err(format!("expected a share from 0 to 1, found {share}"));
-    }
-    Ok(())
-}
-
-fn check_span(start: u64, end: u64) -> Result<(), String> {
-    if end < start {
-        return Err(format!("expected an end at or after cycle {start}, found {end}"));
-    }
-    Ok(())
-}
-
-fn check_cache(cache: &CacheCounters) -> Result<(), String> {
-    let rules = [
-        ("hits", cache.hits, "accesses", cache.accesses),
-        ("merged", cache.merged, "hits", cache.hits),
-        ("reads", cache.reads, "accesses", cache.accesses),
-        ("read_hits", cache.read_hits, "reads", cache.reads),
-    ];
-    for (part, of_part, whole, of_whole) in rules {
-        if of_part > of_whole {
-            return Err(format!("expected {part} <= {whole}, found {of_part} > {of_whole}"));
-        }
-    }
-    Ok(())
+/// `value` as pretty JSON with a final newline: same value, same bytes.
+pub(crate) fn pretty(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("plain data with string keys");
+    text.push('\n');
+    text
 }
 
 fn json_error(path: &Path, error: &serde_json::Error) -> RecordError {
@@ -181,31 +96,124 @@ fn schema_line(bytes: &[u8]) -> usize {
 }
 
 /// Which key is wrong, and what was expected of it.
-type Wrong = (String, String);
+#[derive(Debug)]
+struct Wrong {
+    key: String,
+    message: String,
+}
+
+type Checked = Result<(), Wrong>;
+
+/// Refuses with `message` unless `right`.
+fn expect(right: bool, message: impl FnOnce() -> String) -> Checked {
+    if right { Ok(()) } else { Err(Wrong { key: String::new(), message: message() }) }
+}
+
+/// Something that may be wrong at a key.
+trait At {
+    /// The same below `key`.
+    fn at(self, key: impl Display) -> Self;
+}
+
+impl At for Checked {
+    fn at(self, key: impl Display) -> Self {
+        self.map_err(|wrong| {
+            let key = match wrong.key.as_str() {
+                "" => key.to_string(),
+                below => format!("{key}.{below}"),
+            };
+            Wrong { key, ..wrong }
+        })
+    }
+}
+
+/// Checks each of the `items` of a list by its place.
+fn each<T>(name: &str, items: &[T], mut check: impl FnMut(usize, &T) -> Checked) -> Checked {
+    let mut items = items.iter().enumerate();
+    items.try_for_each(|(place, item)| check(place, item).at(format_args!("{name}[{place}]")))
+}
+
+fn check_app(app: &AppRecord) -> Checked {
+    check_caches(&app.l1, &app.l2)?;
+    each("kernels", &app.kernels, |_, kernel| check_kernel(kernel))?;
+    each("timeline", &app.timeline, |_, span| check_span(span.start_cycle, span.end_cycle))
+}
+
+fn check_kernel(kernel: &KernelRecord) -> Checked {
+    check_span(kernel.start_cycle, kernel.end_cycle).at("end_cycle")?;
+    check_caches(&kernel.l1, &kernel.l2)?;
+    for (cause, share) in &kernel.stall_fractions {
+        check_share(*share).at(format_args!("stall_fractions.{cause}"))?;
+    }
+    check_share(kernel.held_slot_fraction.unwrap_or(0.0)).at("held_slot_fraction")
+}
+
+fn check_corun(corun: &CoRun) -> Checked {
+    check_caches(&corun.l1, &corun.l2)?;
+    each("apps", &corun.apps, |_, app| check_corun_app(app))?;
+    let Some(residency) = &corun.residency else { return Ok(()) };
+    each("rows", &residency.rows, |_, row| {
+        let (apps, most) = (corun.apps.len(), ResidencyRecord::INTERVALS);
+        expect(to_usize(row.app_index) < apps, || format!("expected one of {apps} applications"))
+            .at("app_index")?;
+        expect(row.ctas.len() <= most, || format!("expected at most {most} intervals")).at("ctas")
+    })
+    .at("residency")
+}
+
+fn check_corun_app(app: &CoRunApp) -> Checked {
+    check_caches(&app.l1, &app.l2)?;
+    check_share(app.dram_share).at("dram_share")?;
+    for (cause, share) in &app.stall_fractions {
+        check_share(*share).at(format_args!("stall_fractions.{cause}"))?;
+    }
+    each("kernels", &app.kernels, |_, kernel| check_span(kernel.start_cycle, kernel.end_cycle))
+}
+
+fn check_share(share: f64) -> Checked {
+    let fits = (0.0..=1.0 + 1e-9).contains(&share);
+    expect(fits, || format!("expected a share from 0 to 1, found {share}"))
+}
+
+fn check_span(start: Cycle, end: Cycle) -> Checked {
+    expect(start <= end, || format!("expected an end at or after cycle {start}, found {end}"))
+}
+
+fn check_order(before: Cycle, after: Cycle) -> Checked {
+    expect(before <= after, || format!("expected cycle {before} or later, found {after}"))
+}
+
+fn check_caches(l1: &CacheCounters, l2: &CacheCounters) -> Checked {
+    check_cache(l1).at("l1")?;
+    check_cache(l2).at("l2")
+}
+
+fn check_cache(cache: &CacheCounters) -> Checked {
+    let rules = [
+        ("hits", cache.hits, "accesses", cache.accesses),
+        ("merged", cache.merged, "hits", cache.hits),
+        ("reads", cache.reads, "accesses", cache.accesses),
+        ("read_hits", cache.read_hits, "reads", cache.reads),
+    ];
+    rules.into_iter().try_for_each(|(part, of_part, whole, of_whole)| {
+        let message = || format!("expected {part} <= {whole}, found {of_part} > {of_whole}");
+        expect(of_part <= of_whole, message)
+    })
+}
 
 impl QueueRun {
     /// Checks that jobs and groups name each other, that times run forwards, that
     /// shares and counts have an entry for each of their kind, and that groups follow
-    /// patterns that there are.
-    pub(super) fn check(&self) -> Result<(), Wrong> {
-        if self.group_size == 0 {
-            return Err(("group_size".into(), "expected at least 1, found 0".into()));
-        }
-        for (j, job) in self.jobs.iter().enumerate() {
-            self.check_job(j, job).map_err(|(key, m)| (format!("jobs[{j}].{key}"), m))?;
-        }
+    /// known patterns.
+    fn check(&self) -> Checked {
+        expect(self.group_size > 0, || "expected at least 1, found 0".into()).at("group_size")?;
+        each("jobs", &self.jobs, |place, job| self.check_job(place, job))?;
         let mut grouped = vec![false; self.jobs.len()];
-        for (g, group) in self.groups.iter().enumerate() {
-            self.check_group(g, group, &mut grouped)
-                .map_err(|(key, m)| (format!("groups[{g}].{key}"), m))?;
-        }
+        each("groups", &self.groups, |place, group| self.check_group(place, group, &mut grouped))?;
         let mut cycle = 0;
-        for (m, matching) in self.matchings.iter().enumerate() {
-            check_matching(matching, cycle)
-                .map_err(|(key, text)| (format!("matchings[{m}].{key}"), text))?;
-            cycle = matching.cycle;
-        }
-        Ok(())
+        each("matchings", &self.matchings, |_, matching| {
+            check_matching(matching, std::mem::replace(&mut cycle, matching.cycle))
+        })
     }
 
     /// The grouping that was in force at `cycle`: the last one decided by then.
@@ -214,127 +222,85 @@ impl QueueRun {
         self.matchings.iter().rev().find(|matching| matching.cycle <= cycle)
     }
 
-    fn check_job(&self, index: usize, job: &JobRecord) -> Result<(), Wrong> {
-        check_order(job.arrival_cycle, job.start_cycle)
-            .map_err(|m| ("start_cycle".to_string(), m))?;
-        check_order(job.start_cycle, job.end_cycle).map_err(|m| ("end_cycle".to_string(), m))?;
+    fn check_job(&self, index: usize, job: &JobRecord) -> Checked {
+        check_order(job.arrival_cycle, job.start_cycle).at("start_cycle")?;
+        check_order(job.start_cycle, job.end_cycle).at("end_cycle")?;
         let place = usize::try_from(job.group).unwrap_or(usize::MAX);
-        let Some(group) = self.groups.get(place) else {
-            let message = format!("expected one of {} groups", self.groups.len());
-            return Err(("group".into(), message));
-        };
-        if !group.jobs.contains(&to_u64(index)) {
-            let message = format!("expected a group that names the job, found {place}");
-            return Err(("group".into(), message));
-        }
-        Ok(())
+        let (group, count) = (self.groups.get(place), self.groups.len());
+        expect(group.is_some(), || format!("expected one of {count} groups")).at("group")?;
+        let names = group.is_some_and(|group| group.jobs.contains(&to_u64(index)));
+        expect(names, || format!("expected a group that names the job, found {place}")).at("group")
     }
 
-    fn check_group(
-        &self,
-        index: usize,
-        group: &GroupRecord,
-        grouped: &mut [bool],
-    ) -> Result<(), Wrong> {
+    fn check_group(&self, index: usize, group: &GroupRecord, grouped: &mut [bool]) -> Checked {
         let (found, most) = (to_u64(group.jobs.len()), self.group_size);
-        if found == 0 || found > most {
-            return Err(("jobs".into(), format!("expected 1 to {most} members, found {found}")));
-        }
-        for (place, &job) in group.jobs.iter().enumerate() {
+        let fits = (1..=most).contains(&found);
+        expect(fits, || format!("expected 1 to {most} members, found {found}")).at("jobs")?;
+        each("jobs", &group.jobs, |_, &job| {
             let at = usize::try_from(job).unwrap_or(usize::MAX);
-            let wrong = match self.jobs.get(at) {
-                None => format!("expected one of {} jobs, found {job}", self.jobs.len()),
-                Some(reported) if reported.group != to_u64(index) => {
-                    format!("expected a job of the group, found one of group {}", reported.group)
-                }
-                Some(_) if grouped[at] => "expected every job once".into(),
-                Some(_) => {
-                    grouped[at] = true;
-                    continue;
-                }
+            let (own, count) = (self.jobs.get(at).map(|job| job.group), self.jobs.len());
+            let Some(own) = own else {
+                return expect(false, || format!("expected one of {count} jobs, found {job}"));
             };
-            return Err((format!("jobs[{place}]"), wrong));
-        }
-        check_order(group.start_cycle, group.end_cycle)
-            .map_err(|m| ("end_cycle".to_string(), m))?;
+            let message = || format!("expected a job of the group, found one of group {own}");
+            expect(own == to_u64(index), message)?;
+            let known = std::mem::replace(&mut grouped[at], true);
+            expect(!known, || "expected every job once".into())
+        })?;
+        check_order(group.start_cycle, group.end_cycle).at("end_cycle")?;
         check_shares(group)?;
-        self.check_pattern(group).map_err(|m| ("pattern".into(), m))
-    }
-
-    fn check_pattern(&self, group: &GroupRecord) -> Result<(), String> {
-        let Some(pattern) = group.pattern else { return Ok(()) };
-        let patterns = self.matching_at(group.start_cycle).map_or(0, |m| m.patterns.len());
-        if pattern >= to_u64(patterns) {
-            return Err(format!("expected one of {patterns} patterns, found {pattern}"));
-        }
-        Ok(())
+        let known = self.matching_at(group.start_cycle).map_or(0, |m| to_u64(m.patterns.len()));
+        let pattern = group.pattern.unwrap_or_default();
+        let message = || format!("expected one of {known} patterns, found {pattern}");
+        expect(group.pattern.is_none_or(|pattern| pattern < known), message).at("pattern")
     }
 }
 
-fn check_shares(group: &GroupRecord) -> Result<(), Wrong> {
+fn check_shares(group: &GroupRecord) -> Checked {
     let (members, mut cycle) = (group.jobs.len(), 0);
-    for (s, share) in group.shares.iter().enumerate() {
-        if share.sms.len() != members {
-            let message = format!("expected {members} members, found {}", share.sms.len());
-            return Err((format!("shares[{s}].sms"), message));
-        }
-        check_order(cycle, share.since_begin_cycles)
-            .map_err(|m| (format!("shares[{s}].since_begin_cycles"), m))?;
-        cycle = share.since_begin_cycles;
-    }
-    Ok(())
+    each("shares", &group.shares, |_, share| {
+        let found = share.sms.len();
+        expect(found == members, || format!("expected {members} members, found {found}"))
+            .at("sms")?;
+        let since = share.since_begin_cycles;
+        check_order(std::mem::replace(&mut cycle, since), since).at("since_begin_cycles")
+    })
 }
 
-fn check_matching(matching: &MatchingRecord, cycle: u64) -> Result<(), Wrong> {
-    check_order(cycle, matching.cycle).map_err(|m| ("cycle".to_string(), m))?;
-    let classes = matching.classes.len();
+fn check_matching(matching: &MatchingRecord, cycle: Cycle) -> Checked {
+    check_order(cycle, matching.cycle).at("cycle")?;
+    let (classes, waiting) = (matching.classes.len(), matching.waiting.len());
     let named = classes - usize::from(matching.classes.last().is_some_and(|last| last == "idle"));
-    if !(named..=classes).contains(&matching.waiting.len()) {
-        let message = format!("expected {named} classes, found {}", matching.waiting.len());
-        return Err(("waiting".into(), message));
-    }
-    let wrong = matching.patterns.iter().position(|pattern| pattern.counts.len() != classes);
-    wrong.map_or(Ok(()), |p| {
-        let found = matching.patterns[p].counts.len();
-        Err((format!("patterns[{p}].counts"), format!("expected {classes} classes, found {found}")))
+    let message = || format!("expected {named} classes, found {waiting}");
+    expect((named..=classes).contains(&waiting), message).at("waiting")?;
+    each("patterns", &matching.patterns, |_, pattern| {
+        let found = pattern.counts.len();
+        expect(found == classes, || format!("expected {classes} classes, found {found}"))
+            .at("counts")
     })
 }
 
 impl InterferenceRecord {
     /// Checks that the matrix has a row and a column for every class, that every
     /// application has one of these classes, and that ranges are in order.
-    pub(super) fn check(&self) -> Result<(), Wrong> {
-        let classes = self.classes.len();
-        if self.slowdown.len() != classes {
-            let message = format!("expected {classes} rows, found {}", self.slowdown.len());
-            return Err(("slowdown".into(), message));
-        }
-        if let Some(row) = self.slowdown.iter().position(|of| of.len() != classes) {
-            let found = self.slowdown[row].len();
-            let message = format!("expected {classes} columns, found {found}");
-            return Err((format!("slowdown[{row}]"), message));
-        }
-        for (a, app) in self.apps.iter().enumerate() {
-            if !self.classes.contains(&app.class) {
-                let known = self.classes.join(", ");
-                let message = format!("expected one of {known}, found {}", app.class);
-                return Err((format!("apps[{a}].class"), message));
-            }
-        }
-        let wrong = self.published.iter().position(|known| known.low > known.high);
-        wrong.map_or(Ok(()), |p| {
-            let known = &self.published[p];
-            let message = format!("expected at least {}, found {}", known.low, known.high);
-            Err((format!("published[{p}].high"), message))
+    fn check(&self) -> Checked {
+        let (classes, rows) = (self.classes.len(), self.slowdown.len());
+        expect(rows == classes, || format!("expected {classes} rows, found {rows}"))
+            .at("slowdown")?;
+        each("slowdown", &self.slowdown, |_, row| {
+            let found = row.len();
+            expect(found == classes, || format!("expected {classes} columns, found {found}"))
+        })?;
+        each("apps", &self.apps, |_, app| {
+            let known = self.classes.contains(&app.class);
+            let all = || self.classes.join(", ");
+            expect(known, || format!("expected one of {}, found {}", all(), app.class)).at("class")
+        })?;
+        each("published", &self.published, |_, known| {
+            let message = || format!("expected at least {}, found {}", known.low, known.high);
+            expect(known.low <= known.high, message).at("high")
         })
     }
-}
-
-fn check_order(before: u64, after: u64) -> Result<(), String> {
-    if after < before {
-        return Err(format!("expected cycle {before} or later, found {after}"));
-    }
-    Ok(())
 }
 
 impl GroupRecord {

@@ -11,6 +11,7 @@ use std::slice;
 use gpumodel_core::units::quoted;
 use serde::{Deserialize, Serialize};
 
+use super::check::pretty;
 use super::quantity::mean_slots;
 use super::{
     Analysis, AppRecord, ErrorUnit, KernelRecord, Launches, MachineRecord, Quantity, RecordError,
@@ -187,9 +188,7 @@ impl Comparison {
     /// Never: the types have string keys only, which JSON can always say.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("keys are strings");
-        text.push('\n');
-        text
+        pretty(self)
     }
 }
 
@@ -313,17 +312,7 @@ fn choose<'a>(row: &ReferenceRow, app: &'a AppRecord) -> Result<Vec<&'a KernelRe
 /// the row is about every launch, because launches may overlap.
 fn sum(row: &ReferenceRow, app: &AppRecord, chosen: &[&KernelRecord]) -> KernelRecord {
     let mut sums = KernelRecord::default();
-    for kernel in chosen {
-        sums.memory_only |= kernel.memory_only;
-        sums.cycles = sums.cycles.saturating_add(kernel.cycles);
-        sums.launch_cycles = sums.launch_cycles.saturating_add(kernel.launch_cycles);
-        sums.thread_instructions =
-            sums.thread_instructions.saturating_add(kernel.thread_instructions);
-        sums.l1 += kernel.l1;
-        sums.l2 += kernel.l2;
-        sums.dram.read_sectors = sums.dram.read_sectors.saturating_add(kernel.dram.read_sectors);
-        sums.dram.write_sectors = sums.dram.write_sectors.saturating_add(kernel.dram.write_sectors);
-    }
+    chosen.iter().for_each(|kernel| sums.add(kernel));
     (sums.stall_fractions, sums.held_slot_fraction) = mean_slots(chosen);
     if row.launches == Launches::All && row.kernel.is_none() && !row.mean_per_launch {
         sums.cycles = app.cycles;

@@ -16,7 +16,7 @@ use gpumodel_core::units::Cycle;
 use serde::{Deserialize, Serialize};
 
 use super::{AppRecord, CoRun, CoRunApp, statistics};
-use crate::format::float;
+use crate::format::{float, ratio};
 
 /// An application alone on the machine, over the work of its reported run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -130,7 +130,7 @@ impl CoRunApp {
 
 /// `count` per one of `whole`; 0 where there is none.
 fn rate(count: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { float(count) / float(whole) }
+    ratio(float(count), float(whole)).unwrap_or(0.0)
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ pub use analysis::{
     Analysis, AppRecord, AssumptionRecord, Interval, KernelRecord, Launches, MachineRecord, SCHEMA,
     SampleRecord,
 };
+pub(crate) use check::pretty;
 pub use comparison::{
     COMPARISON_SCHEMA, ComparedRow, Comparison, Coverage, Pair, disambiguate_apps,
     refuse_ambiguous_apps, refuse_duplicate_rows,
@@ -47,8 +48,14 @@ pub use queue::{
     ThresholdRecord, gains,
 };
 pub use reference::{ReferenceRow, ReferenceTable};
+pub(crate) use sweep::read_document;
 pub use sweep::{
     CellEstimate, CellOutcome, CellRecord, FailedCell, SWEEP_SCHEMA, SweepEstimate, SweepFiles,
     SweepListing, SweepRecord, alone_once, joined,
 };
 pub use sweep_table::{OTHER_FORMS, TABLE_FORMS, Tidy, cells_of_table};
+
+/// Leaves a count out of a document where there is nothing to count.
+pub(crate) fn is_zero<T: Default + PartialEq>(count: &T) -> bool {
+    *count == T::default()
+}

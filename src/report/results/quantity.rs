@@ -20,9 +20,8 @@ use gpumodel_core::units::SECTOR_BYTES;
 use serde::{Deserialize, Serialize};
 use statrs::statistics::{Data, OrderStatistics, Statistics};
 
-use crate::format::float;
-
 use super::{ComparedRow, KernelRecord, ReferenceRow};
+use crate::format::float;
 
 /// A quantity that a record and a reference row both know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -80,104 +79,84 @@ impl Quantity {
         Self::ScoreboardSlots,
     ];
 
+    /// Its name in tables and captions, the unit of its error, and the smallest reference
+    /// value that counts in the means: below it a relative error says nothing. 1000 sectors for
+    /// L1 and DRAM traffic.
+    fn row(self) -> (&'static str, ErrorUnit, f64) {
+        use ErrorUnit::{Percent, Points};
+        let traffic = 1000.0 * SECTOR;
+        match self {
+            Self::CyclesBeyondLaunch => ("cycles beyond launch", Percent, 0.0),
+            Self::L1HitRate => ("L1 hit rate", Points, 0.0),
+            Self::L1ReadHits => ("L1 read hits", Percent, 1000.0),
+            Self::L2HitRate => ("L2 hit rate", Points, 0.0),
+            Self::DramBytes => ("DRAM bytes", Percent, traffic),
+            Self::DramReadBytes => ("DRAM read bytes", Percent, traffic),
+            Self::DramWriteBytes => ("DRAM write bytes", Percent, traffic),
+            Self::ThreadInstructions => ("thread instructions", Percent, 0.0),
+            Self::IssuedSlots => ("slots issued", Points, 0.0),
+            Self::PipeSlots => ("slots waiting for a pipe", Points, 0.0),
+            Self::IdleSlots => ("slots without instruction", Points, 0.0),
+            Self::ScoreboardSlots => ("slots waiting for operands", Points, 0.0),
+        }
+    }
+
     /// A short name for tables and captions.
     #[must_use]
     pub fn label(self) -> &'static str {
-        match self {
-            Self::CyclesBeyondLaunch => "cycles beyond launch",
-            Self::L1HitRate => "L1 hit rate",
-            Self::L1ReadHits => "L1 read hits",
-            Self::L2HitRate => "L2 hit rate",
-            Self::DramBytes => "DRAM bytes",
-            Self::DramReadBytes => "DRAM read bytes",
-            Self::DramWriteBytes => "DRAM write bytes",
-            Self::ThreadInstructions => "thread instructions",
-            Self::IssuedSlots => "slots issued",
-            Self::PipeSlots => "slots waiting for a pipe",
-            Self::IdleSlots => "slots without instruction",
-            Self::ScoreboardSlots => "slots waiting for operands",
-        }
+        self.row().0
     }
 
     /// How its error is measured.
     #[must_use]
     pub fn unit(self) -> ErrorUnit {
-        match self {
-            Self::CyclesBeyondLaunch
-            | Self::L1ReadHits
-            | Self::DramBytes
-            | Self::DramReadBytes
-            | Self::DramWriteBytes
-            | Self::ThreadInstructions => ErrorUnit::Percent,
-            _ => ErrorUnit::Points,
-        }
+        self.row().1
     }
 
-    /// The smallest reference value that counts in the means: below it a
-    /// relative error says nothing. 1000 sectors for L1 and DRAM traffic.
+    /// The smallest reference value that counts in the means.
     #[must_use]
     pub fn least_reference(self) -> f64 {
-        match self {
-            Self::DramBytes | Self::DramReadBytes | Self::DramWriteBytes => 1000.0 * SECTOR,
-            Self::L1ReadHits => 1000.0,
-            _ => 0.0,
-        }
+        self.row().2
     }
 
     /// The reference's value; `launch_cycles` is the latency in `row.cycles`.
     pub(super) fn of_reference(self, row: &ReferenceRow, launch_cycles: f64) -> Option<f64> {
+        let bytes = |sectors: Option<f64>| sectors.map(|sectors| sectors * SECTOR);
         let dram = row.dram_read_sectors.zip(row.dram_write_sectors);
         match self {
             Self::CyclesBeyondLaunch => Some(row.cycles - launch_cycles),
             Self::L1HitRate => row.l1_hit_rate,
             Self::L1ReadHits => row.l1_read_hits,
             Self::L2HitRate => row.l2_hit_rate,
-            Self::DramBytes => dram.map(|(reads, writes)| (reads + writes) * SECTOR),
-            Self::DramReadBytes => row.dram_read_sectors.map(|sectors| sectors * SECTOR),
-            Self::DramWriteBytes => row.dram_write_sectors.map(|sectors| sectors * SECTOR),
+            Self::DramBytes => bytes(dram.map(|(reads, writes)| reads + writes)),
+            Self::DramReadBytes => bytes(row.dram_read_sectors),
+            Self::DramWriteBytes => bytes(row.dram_write_sectors),
             Self::ThreadInstructions => row.thread_instructions,
-            _ => self.of_slots(&row.slots?),
+            Self::IssuedSlots => row.slots.map(|slots| slots.issued),
+            Self::PipeSlots => row.slots.map(|slots| slots.pipe),
+            Self::IdleSlots => row.slots.map(|slots| slots.idle),
+            Self::ScoreboardSlots => row.slots.map(|slots| slots.scoreboard),
         }
     }
 
     /// The model's value from sums over launches; of accesses alone only what caches
     /// and DRAM did.
     pub(super) fn of_model(self, sums: &KernelRecord) -> Option<f64> {
-        if sums.memory_only && !self.is_of_memory() {
-            return None;
-        }
+        let whole = Some(sums).filter(|sums| !sums.memory_only);
+        let slots = || SlotShares::of_record(whole?);
         match self {
-            Self::CyclesBeyondLaunch => Some(float(sums.cycles.saturating_sub(sums.launch_cycles))),
+            Self::CyclesBeyondLaunch => whole.map(|sums| float(sums.busy_cycles())),
             Self::L1HitRate => sums.l1.hit_rate(),
             Self::L1ReadHits => Some(float(sums.l1.read_hits)),
             Self::L2HitRate => sums.l2.hit_rate(),
             Self::DramBytes => Some(float(sums.dram.bytes())),
             Self::DramReadBytes => Some(float(sums.dram.read_sectors) * SECTOR),
             Self::DramWriteBytes => Some(float(sums.dram.write_sectors) * SECTOR),
-            Self::ThreadInstructions => Some(float(sums.thread_instructions)),
-            _ => self.of_slots(&SlotShares::of_record(sums)?),
-        }
-    }
-
-    fn is_of_memory(self) -> bool {
-        matches!(
-            self,
-            Self::L1HitRate
-                | Self::L1ReadHits
-                | Self::L2HitRate
-                | Self::DramBytes
-                | Self::DramReadBytes
-                | Self::DramWriteBytes
-        )
-    }
-
-    fn of_slots(self, shares: &SlotShares) -> Option<f64> {
-        match self {
-            Self::IssuedSlots => Some(shares.issued),
-            Self::PipeSlots => Some(shares.pipe),
-            Self::IdleSlots => Some(shares.idle),
-            Self::ScoreboardSlots => Some(shares.scoreboard),
-            _ => None,
+            Self::ThreadInstructions => whole.map(|sums| float(sums.thread_instructions)),
+            Self::IssuedSlots => slots().map(|slots| slots.issued),
+            Self::PipeSlots => slots().map(|slots| slots.pipe),
+            Self::IdleSlots => slots().map(|slots| slots.idle),
+            Self::ScoreboardSlots => slots().map(|slots| slots.scoreboard),
         }
     }
 }
@@ -228,7 +207,7 @@ impl SlotShares {
 /// Shares by cause over several launches, and how much of it had work: the means
 /// weighted by cycles beyond launch.
 pub(super) fn mean_slots(kernels: &[&KernelRecord]) -> (BTreeMap<String, f64>, Option<f64>) {
-    let weight = |kernel: &KernelRecord| float(kernel.cycles.saturating_sub(kernel.launch_cycles));
+    let weight = |kernel: &KernelRecord| float(kernel.busy_cycles());
     let whole: f64 = kernels.iter().map(|kernel| weight(kernel)).sum();
     let mut shares = BTreeMap::new();
     let mut held = Some(0.0);

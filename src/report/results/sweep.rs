@@ -16,8 +16,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gpumodel_core::units::{Cycle, message_in_words};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::check::pretty;
 use super::{Analysis, AppRecord, CoRun, RecordError};
 
 /// Value of [`SweepRecord::schema`].
@@ -125,10 +127,7 @@ impl SweepRecord {
     /// # Errors
     /// [`RecordError`] with the file, what is wrong and how the file comes back.
     pub fn read(path: &Path) -> Result<Self, RecordError> {
-        let record = read(path).and_then(|record: Self| {
-            check(path, &record.schema)?;
-            Ok(record)
-        });
+        let record = read_document(path, SWEEP_SCHEMA, |record: &Self| &record.schema);
         record.map_err(|error| match error {
             RecordError::Sweep { path, message } => {
                 RecordError::Sweep { path, message: format!("{message}; {LIST_AGAIN}") }
@@ -156,8 +155,7 @@ impl FailedCell {
     /// # Errors
     /// [`RecordError`] with the file and what is wrong.
     pub fn read(path: &Path) -> Result<Self, RecordError> {
-        let record: Self = read(path)?;
-        check(path, &record.schema).map(|()| record)
+        read_document(path, SWEEP_SCHEMA, |record: &Self| &record.schema)
     }
 
     /// The document as JSON with a final newline.
@@ -167,26 +165,22 @@ impl FailedCell {
     }
 }
 
-fn pretty(value: &impl Serialize) -> String {
-    let mut text = serde_json::to_string_pretty(value).expect("plain data with string keys");
-    text.push('\n');
-    text
-}
-
-fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, RecordError> {
+/// The document at `path`, whose `schema` has to be the one `expected`.
+pub(crate) fn read_document<T: DeserializeOwned>(
+    path: &Path,
+    expected: &str,
+    schema: fn(&T) -> &str,
+) -> Result<T, RecordError> {
     let bytes = std::fs::read(path).map_err(|source| RecordError::file(path, source))?;
-    serde_json::from_slice(&bytes).map_err(|error| RecordError::Sweep {
-        path: path.to_path_buf(),
-        message: message_in_words(&error.to_string()),
-    })
-}
-
-fn check(path: &Path, schema: &str) -> Result<(), RecordError> {
-    if schema == SWEEP_SCHEMA {
-        return Ok(());
+    let wrong = |message| RecordError::Sweep { path: path.to_path_buf(), message };
+    let read: T =
+        serde_json::from_slice(&bytes).map_err(|e| wrong(message_in_words(&e.to_string())))?;
+    match schema(&read) {
+        found if found != expected => {
+            Err(wrong(format!("expected schema \"{expected}\", found \"{found}\"")))
+        }
+        _ => Ok(read),
     }
-    let message = format!("expected schema \"{SWEEP_SCHEMA}\", found \"{schema}\"");
-    Err(RecordError::Sweep { path: path.to_path_buf(), message })
 }
 
 /// The record of a cell, or why there is none.

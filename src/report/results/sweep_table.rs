@@ -83,58 +83,26 @@ impl Field {
     }
 }
 
-impl From<&str> for Field {
-    fn from(text: &str) -> Self {
-        Self::Text(Some(text.to_owned()))
-    }
+macro_rules! fields {
+    ($($type:ty, $value:ident => $field:expr;)+) => {
+        $(impl From<$type> for Field {
+            fn from($value: $type) -> Self {
+                $field
+            }
+        })+
+    };
 }
 
-impl From<String> for Field {
-    fn from(text: String) -> Self {
-        Self::Text(Some(text))
-    }
-}
-
-impl From<Option<String>> for Field {
-    fn from(text: Option<String>) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<u64> for Field {
-    fn from(count: u64) -> Self {
-        Self::Count(Some(count))
-    }
-}
-
-impl From<Option<u64>> for Field {
-    fn from(count: Option<u64>) -> Self {
-        Self::Count(count)
-    }
-}
-
-impl From<usize> for Field {
-    fn from(count: usize) -> Self {
-        to_u64(count).into()
-    }
-}
-
-impl From<f64> for Field {
-    fn from(number: f64) -> Self {
-        Self::Number(number.is_finite().then_some(number))
-    }
-}
-
-impl From<Option<f64>> for Field {
-    fn from(number: Option<f64>) -> Self {
-        Self::Number(number.filter(|number| number.is_finite()))
-    }
-}
-
-impl From<bool> for Field {
-    fn from(flag: bool) -> Self {
-        Self::Flag(Some(flag))
-    }
+fields! {
+    &str, text => Self::Text(Some(text.to_owned()));
+    String, text => Self::Text(Some(text));
+    Option<String>, text => Self::Text(text);
+    u64, count => Self::Count(Some(count));
+    Option<u64>, count => Self::Count(count);
+    usize, count => to_u64(count).into();
+    f64, number => Some(number).into();
+    Option<f64>, number => Self::Number(number.filter(|number| number.is_finite()));
+    bool, flag => Self::Flag(Some(flag));
 }
 
 /// What stands between the values of the applications of a mix, as between their names.

@@ -100,16 +100,16 @@ struct Row<'a> {
 /// The names of kernels and launches, what `own` says of them, and what is said of both.
 fn columns<'a>(own: &[Column<Row<'a>>]) -> Vec<Column<Row<'a>>> {
     let name: Column<Row<'_>> =
-        ("kernel", |row| Cell::Titled(row.group.label.clone(), row.group.name.clone()));
+        ("kernel", |row| Cell::Titled(row.group.label.clone(), row.group.sum.name.clone()));
     let measures: [Column<Row<'_>>; 7] = [
-        ("cycles", |row| Cell::Count(row.group.cycles)),
+        ("cycles", |row| Cell::Count(row.group.sum.cycles)),
         ("thread IPC", |row| Cell::number(row.group.ipc(), 2)),
-        ("max occupancy", |row| percent(Some(row.group.occupancy)).into()),
-        ("L1 hit", |row| percent(row.group.l1.hit_rate()).into()),
-        ("L2 hit", |row| percent(row.group.l2.hit_rate()).into()),
+        ("max occupancy", |row| percent(Some(row.group.sum.occupancy)).into()),
+        ("L1 hit", |row| percent(row.group.sum.l1.hit_rate()).into()),
+        ("L2 hit", |row| percent(row.group.sum.l2.hit_rate()).into()),
         ("DRAM GB/s", |row| Cell::number(row.group.dram_gb_per_s(row.core_mhz), row.places)),
         ("top stall", |row| {
-            let top = top_cause(&row.group.stalls);
+            let top = top_cause(&row.group.sum.stall_fractions);
             let words = |(cause, share): (&str, _)| {
                 format!("{} {}", cause.replace('_', " "), percent(Some(share)))
             };
