@@ -8,6 +8,7 @@ use gpumodel_core::units::SECTOR_BYTES;
 use super::chart::{Colour, Fill, fit, text_width};
 use super::format::{float, plain_name, ratio};
 use super::mix::{apart, machine_words};
+use crate::group_by;
 use crate::results::{Analysis, AppRecord, KernelRecord, UnitShares};
 
 /// Launches of one kernel (or the rest of a long list) added up.
@@ -175,7 +176,7 @@ pub(crate) struct Profile {
     /// What to call it.
     pub(crate) label: String,
     /// Launches that say.
-    pub(crate) launches: u64,
+    pub(crate) launches: usize,
     /// Cycles of those launches.
     pub(crate) cycles: u64,
     /// Shares by name; a launch without one of a name counts as 0.
@@ -184,32 +185,25 @@ pub(crate) struct Profile {
 
 /// The kernels of `runs` for which `of` gives something, in record order; beyond `most`
 /// only those with most cycles, and how many are left out.
-pub(crate) fn profiles(
-    runs: &[(&Analysis, &AppRecord)],
+pub(crate) fn profiles<'r>(
+    runs: &[(&'r Analysis, &'r AppRecord)],
     most: usize,
     of: impl Fn(&KernelRecord) -> Option<UnitShares>,
 ) -> (Vec<Profile>, usize) {
-    let mut order: Vec<(usize, &str)> = Vec::new();
-    let mut sums: BTreeMap<(usize, &str), Sum> = BTreeMap::new();
-    for (index, (_, app)) in runs.iter().enumerate() {
-        for kernel in &app.kernels {
-            let Some(shares) = of(kernel) else { continue };
-            let key = (index, kernel.name.as_str());
-            let sum = sums.entry(key).or_default();
-            if sum.launches == 0 {
-                order.push(key);
-            }
-            sum.add(kernel, &shares);
-        }
-    }
-    let mut largest: Vec<usize> = (0..order.len()).collect();
-    largest.sort_by_key(|&place| std::cmp::Reverse(sums[&order[place]].cycles));
-    let left_out = largest.len().saturating_sub(most);
+    let launches = runs.iter().enumerate().flat_map(|(index, (_, app))| {
+        let launch =
+            |kernel: &'r KernelRecord| Some(((index, kernel.name.as_str()), (kernel, of(kernel)?)));
+        app.kernels.iter().filter_map(launch).collect::<Vec<_>>()
+    });
+    let (names, launches): (Vec<_>, Vec<_>) = group_by(launches).into_iter().unzip();
+    let named = labels(runs, &names).into_iter().zip(launches);
+    let all: Vec<Profile> = named.map(|(label, launches)| Profile::new(label, &launches)).collect();
+    let left_out = all.len().saturating_sub(most);
+    let mut largest: Vec<(usize, Profile)> = all.into_iter().enumerate().collect();
+    largest.sort_by_key(|(_, profile)| std::cmp::Reverse(profile.cycles));
     largest.truncate(most);
-    largest.sort_unstable();
-    let labels = labels(runs, &order);
-    let profile = |place: usize| sums[&order[place]].profile(&labels[place]);
-    (largest.into_iter().map(profile).collect(), left_out)
+    largest.sort_by_key(|(place, _)| *place);
+    (largest.into_iter().map(|(_, profile)| profile).collect(), left_out)
 }
 
 /// What the kernels are called: an application's only kernel like the application.
@@ -229,35 +223,20 @@ fn labels(runs: &[(&Analysis, &AppRecord)], order: &[(usize, &str)]) -> Vec<Stri
     apart(order.iter().map(label).collect())
 }
 
-/// Shares of several launches, not yet divided by their weight.
-#[derive(Debug, Default)]
-struct Sum {
-    launches: u64,
-    cycles: u64,
-    weight: f64,
-    shares: UnitShares,
-}
-
-impl Sum {
-    fn add(&mut self, kernel: &KernelRecord, shares: &UnitShares) {
+impl Profile {
+    fn new(label: String, launches: &[(&KernelRecord, UnitShares)]) -> Self {
         // A launch without time still says what it takes.
-        let weight = float(kernel.busy_cycles().max(1));
-        self.launches += 1;
-        self.cycles = self.cycles.saturating_add(kernel.cycles);
-        self.weight += weight;
-        for (name, share) in shares.iter().filter(|(_, share)| share.is_finite()) {
-            *self.shares.entry(name.clone()).or_default() += share * weight;
+        let weight = |kernel: &KernelRecord| float(kernel.busy_cycles().max(1));
+        let whole: f64 = launches.iter().map(|(kernel, _)| weight(kernel)).sum();
+        let mut shares = UnitShares::new();
+        for (kernel, own) in launches {
+            for (name, share) in own.iter().filter(|(_, share)| share.is_finite()) {
+                *shares.entry(name.clone()).or_default() += share * weight(kernel);
+            }
         }
-    }
-
-    fn profile(&self, label: &str) -> Profile {
-        let mean = |(name, sum): (&String, &f64)| (name.clone(), sum / self.weight);
-        Profile {
-            label: label.into(),
-            launches: self.launches,
-            cycles: self.cycles,
-            shares: self.shares.iter().map(mean).collect(),
-        }
+        shares.values_mut().for_each(|share| *share /= whole);
+        let cycles = launches.iter().map(|(kernel, _)| kernel.cycles).fold(0, u64::saturating_add);
+        Self { label, launches: launches.len(), cycles, shares }
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::kernels::short_app;
 use crate::results::{Analysis, CoRun};
+use crate::{distinct, group_by};
 
 /// What stands behind the name of each of `records`: ` on MACHINE` where they are of several
 /// machines, then ` key=value` for what was set of the machine and not of all records of
@@ -36,13 +37,9 @@ pub(crate) fn mix_name(record: &Analysis) -> String {
 /// ran on several.
 pub(crate) fn mix_names(records: &[&Analysis]) -> Vec<String> {
     let mut names: Vec<String> = records.iter().map(|record| mix_name(record)).collect();
-    let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (place, name) in names.iter().enumerate() {
-        places.entry(name.clone()).or_default().push(place);
-    }
-    for own in places.values() {
-        let same: Vec<&Analysis> = own.iter().map(|&place| records[place]).collect();
-        for (&place, words) in own.iter().zip(machine_words(&same)) {
+    for (_, places) in group_by(names.clone().into_iter().zip(0..)) {
+        let same: Vec<&Analysis> = places.iter().map(|&place: &usize| records[place]).collect();
+        for (place, words) in places.into_iter().zip(machine_words(&same)) {
             names[place] += &words;
         }
     }
@@ -236,12 +233,7 @@ impl<'a> MixesByScheme<'a> {
             all.filter(|(_, run)| shared(run)).collect()
         };
         let rows: Vec<Vec<(String, &CoRun)>> = records.iter().map(named).collect();
-        let mut schemes: Vec<String> = Vec::new();
-        for (scheme, _) in rows.iter().flatten() {
-            if !schemes.contains(scheme) {
-                schemes.push(scheme.clone());
-            }
-        }
+        let schemes = distinct(rows.iter().flatten().map(|(scheme, _)| scheme.clone()));
         let mix = |(name, row): (String, Vec<(String, &'a CoRun)>)| {
             let run = |scheme| row.iter().find(|(own, _)| own == scheme).map(|(_, run)| *run);
             Mix { name, runs: schemes.iter().map(run).collect() }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use gpumodel_core::units::to_u64;
 
 use super::format::{energy, float, grouped, percent};
+use crate::group_by;
 use crate::results::{AppRecord, CoRun};
 
 /// What is said of `app` alone, a sentence each.
@@ -79,23 +80,18 @@ fn sampled(app: &AppRecord) -> Option<String> {
 /// The notes of co-runs, each once with the `names` of the schemes that it is about, in the
 /// order in which they first come.
 pub(crate) fn coruns(names: &[String], runs: &[CoRun]) -> Vec<(String, String)> {
-    let mut reported: Vec<(String, Vec<&str>)> = Vec::new();
-    for (name, run) in names.iter().zip(runs) {
-        for note in run.notes.iter().cloned().chain(missed_timed(run)).chain(promise(run)) {
-            match reported.iter_mut().find(|(known, _)| *known == note) {
-                // Once, though a record says it twice.
-                Some((_, schemes)) if schemes.last() == Some(&name.as_str()) => {}
-                Some((_, schemes)) => schemes.push(name),
-                None => reported.push((note, vec![name])),
-            }
-        }
-    }
-    let joined = |(note, schemes): (String, Vec<&str>)| {
+    let said = names.iter().zip(runs).flat_map(|(name, run)| {
+        let notes = run.notes.iter().cloned().chain(missed_timed(run)).chain(promise(run));
+        notes.map(|note| (note, name.as_str())).collect::<Vec<_>>()
+    });
+    let named = |(note, mut schemes): (String, Vec<&str>)| {
+        // Once, though a record says it twice.
+        schemes.dedup();
         let all = schemes.len() > 2 && schemes.len() == runs.len();
         let schemes = if all { "all schemes".into() } else { schemes.join(", ") };
         (note, schemes)
     };
-    reported.into_iter().map(joined).collect()
+    group_by(said).into_iter().map(named).collect()
 }
 
 /// Says what became of a promise; `None`: nothing was promised, or nobody knows to whom.

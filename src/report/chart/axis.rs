@@ -143,7 +143,7 @@ pub(crate) fn across(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &st
             continue;
         }
         taken = Some(room);
-        canvas.text(Label::new(label, at, LABEL, Anchor::Centre));
+        canvas.write(label, at, LABEL, Anchor::Centre);
     }
     if !title.is_empty() {
         canvas.centred(title, (area.x + area.width / 2.0, area.bottom() + 28.0), LABEL);
@@ -163,8 +163,7 @@ pub(crate) fn counts(canvas: &mut Canvas, area: &Area, scale: &Scale, most: u32,
     for count in (step..=most).step_by(to_usize(step)) {
         let x = scale.at(f64::from(count));
         canvas.grid((x, area.y), (x, area.bottom()));
-        let at = (x, area.bottom() + 12.5);
-        canvas.text(Label::new(short(f64::from(count)), at, LABEL, Anchor::Centre));
+        canvas.write(short(f64::from(count)), (x, area.bottom() + 12.5), LABEL, Anchor::Centre);
     }
     if !title.is_empty() {
         canvas.centred(title, (area.x + area.width / 2.0, area.bottom() + 28.0), LABEL);
@@ -183,7 +182,7 @@ pub(crate) fn down(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &str,
             continue;
         }
         taken = Some(room);
-        canvas.text(Label::new(label, (area.x - 4.0, y), LABEL, Anchor::Right));
+        canvas.write(label, (area.x - 4.0, y), LABEL, Anchor::Right);
     }
     if !title.is_empty() {
         let at = (title_x, area.y + area.height / 2.0);

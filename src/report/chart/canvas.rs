@@ -177,13 +177,24 @@ impl Canvas {
         self.marks.push(Mark::Text(label));
     }
 
+    /// Dark upright text of a size with its `anchor` at a point.
+    pub(crate) fn write(
+        &mut self,
+        text: impl Into<String>,
+        at: (f64, f64),
+        size: f64,
+        anchor: Anchor,
+    ) {
+        self.text(Label::new(text, at, size, anchor));
+    }
+
     /// Level text as near to a middle as the width of the figure allows.
     pub(crate) fn centred(&mut self, text: &str, (x, y): (f64, f64), size: f64) {
         let whole = self.width.units();
         let text = fit(text, size, whole);
         let half = text_width(&text, size) / 2.0;
         let x = x.min(whole - half).max(half);
-        self.text(Label::new(text, (x, y), size, Anchor::Centre));
+        self.write(text, (x, y), size, Anchor::Centre);
     }
 
     /// Text before whatever is drawn there already.

@@ -221,7 +221,7 @@ impl Sheet {
             }
             let middle = self.top + LABEL / 2.0;
             self.swatch(entry.swatch, x, middle);
-            self.canvas.text(Label::new(name, (x + shown, middle), LABEL, Anchor::Left));
+            self.canvas.write(name, (x + shown, middle), LABEL, Anchor::Left);
             widest = widest.max(x + width - from);
             x += width + 12.0;
         }

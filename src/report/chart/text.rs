@@ -150,13 +150,13 @@ pub(super) fn names(canvas: &mut Canvas, all: &[Named<'_>], top: f64) -> f64 {
 /// and cut where it is for those.
 pub(crate) fn beside(canvas: &mut Canvas, name: &str, (x, y): (f64, f64), room: f64) {
     if text_width(name, LABEL) <= room {
-        canvas.text(Label::new(name, (x, y), LABEL, Anchor::Right));
+        canvas.write(name, (x, y), LABEL, Anchor::Right);
         return;
     }
     let lines = broken(name, room, 2).unwrap_or_else(|| vec![fit(name, NOTE, room)]);
     let mut at = y - LINE * float(lines.len() - 1) / 2.0;
     for line in lines {
-        canvas.text(Label::new(line, (x, at), NOTE, Anchor::Right));
+        canvas.write(line, (x, at), NOTE, Anchor::Right);
         at += LINE;
     }
 }
@@ -166,7 +166,7 @@ fn flat(canvas: &mut Canvas, all: &[Named<'_>], lines: &[Vec<String>], top: f64)
     for (named, lines) in all.iter().zip(lines) {
         let mut y = top + 9.0;
         for line in lines {
-            canvas.text(Label::new(line, (named.middle, y), NOTE, Anchor::Centre));
+            canvas.write(line, (named.middle, y), NOTE, Anchor::Centre);
             y += LINE;
         }
     }

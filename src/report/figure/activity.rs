@@ -4,9 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{Drawn, FigureInput, MORE_KERNELS, NO_SOLO};
-use crate::chart::{
-    Anchor, Area, LABEL, Label, Shades, Sheet, explain, fit, heads, name_room, shaded,
-};
+use crate::chart::{Anchor, Area, LABEL, Shades, Sheet, explain, fit, heads, name_room, shaded};
 use crate::format::{csv, float, row};
 use crate::kernels::{Profile, profiles};
 
@@ -62,7 +60,7 @@ fn map(sheet: &mut Sheet, rows: &[Profile], resources: &[&str], shades: &Shades)
     for row in rows {
         let at = (left - 5.0, y + ROW / 2.0);
         let name = fit(&row.label, LABEL, most);
-        sheet.canvas.text(Label::new(name, at, LABEL, Anchor::Right));
+        sheet.canvas.write(name, at, LABEL, Anchor::Right);
         let mut x = left;
         for resource in resources {
             let level = row.shares.get(*resource).map(|share| share * FULL);
@@ -84,5 +82,5 @@ fn table(rows: &[Profile], resources: &[&str]) -> String {
                 .filter_map(|resource| Some(row![row.label, resource, row.shares.get(*resource)?])),
         );
     }
-    csv(["kernel", "resource", "activity"], lines)
+    csv("kernel,resource,activity", lines)
 }

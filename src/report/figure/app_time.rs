@@ -120,7 +120,7 @@ fn plot(sheet: &mut Sheet, blocks: &[Block]) {
         for row in &block.rows {
             let middle = y + ROW / 2.0;
             let name = fit(&row.scheme, LABEL, most_scheme);
-            sheet.canvas.text(Label::new(name, (area.x - 5.0, middle), LABEL, Anchor::Right));
+            sheet.canvas.write(name, (area.x - 5.0, middle), LABEL, Anchor::Right);
             bar(sheet, row.parts.map(|time| time * factor), &scale, middle);
             y += ROW;
         }
@@ -141,8 +141,7 @@ fn bar(sheet: &mut Sheet, times: [f64; 4], scale: &Scale, middle: f64) {
             sheet.canvas.bar(area, part.fill);
         }
     }
-    let at = (scale.at(done) + 3.0, middle);
-    sheet.canvas.text(Label::new(precise(done), at, NOTE, Anchor::Left));
+    sheet.canvas.write(precise(done), (scale.at(done) + 3.0, middle), NOTE, Anchor::Left);
 }
 
 fn table(blocks: &[Block]) -> String {
@@ -153,6 +152,5 @@ fn table(blocks: &[Block]) -> String {
             row![block.label, row.scheme, kernels, communication, compilation, waiting]
         }));
     }
-    let header = ["app", "scheme", "kernel_ms", "communication_ms", "compilation_ms", "waiting_ms"];
-    csv(header, lines)
+    csv("app,scheme,kernel_ms,communication_ms,compilation_ms,waiting_ms", lines)
 }

@@ -130,5 +130,5 @@ fn table(plots: &[Plot<'_>]) -> String {
             }));
         }
     }
-    csv(["app", "scheme", "ctas_per_sm", "cycles", "normalized", "pruned"], lines)
+    csv("app,scheme,ctas_per_sm,cycles,normalized,pruned", lines)
 }

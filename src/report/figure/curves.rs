@@ -5,9 +5,7 @@
 use gpumodel_core::units::to_usize;
 
 use super::{Drawn, FigureInput};
-use crate::chart::{
-    Anchor, Area, Entry, Fill, INK, LABEL, Label, Scale, Sheet, down, fit, outline,
-};
+use crate::chart::{Anchor, Area, Entry, Fill, INK, LABEL, Scale, Sheet, down, fit, outline};
 use crate::distinct;
 use crate::format::{csv, grouped, row, short};
 use crate::mix::scheme_names;
@@ -127,10 +125,9 @@ fn axis(sheet: &mut Sheet, area: &Area, x: &Scale, most: u32, title: &str, above
         let tick = if above { area.y + 4.0 } else { area.bottom() - 4.0 };
         sheet.canvas.line(vec![(at, edge), (at, tick)], INK, 0.8);
         let label = short(f64::from(ctas));
-        sheet.canvas.text(Label::new(label, (at, edge + labels), LABEL, Anchor::Centre));
+        sheet.canvas.write(label, (at, edge + labels), LABEL, Anchor::Centre);
     }
-    let at = (area.x + area.width / 2.0, edge + titles);
-    sheet.canvas.text(Label::new(title, at, LABEL, Anchor::Centre));
+    sheet.canvas.write(title, (area.x + area.width / 2.0, edge + titles), LABEL, Anchor::Centre);
 }
 
 fn draw_curve(sheet: &mut Sheet, curve: &Curve<'_>, x: &Scale, level: &Scale, index: usize) {
@@ -165,7 +162,7 @@ fn table(found: &[(&String, &DecisionRecord)]) -> String {
             }));
         }
     }
-    csv(["scheme", "app", "ctas_per_sm", "ipc", "normalized", "chosen"], lines)
+    csv("scheme,app,ctas_per_sm,ipc,normalized,chosen", lines)
 }
 
 #[cfg(test)]

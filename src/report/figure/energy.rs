@@ -133,5 +133,5 @@ fn table(schemes: &[String], rows: &[Row<'_>]) -> String {
     lines.extend(schemes.iter().enumerate().map(|(place, scheme)| {
         line("MEAN", scheme, [0, 1, 2].map(|part| overall(rows, place, part)))
     }));
-    csv(["mix", "scheme", "whole", "gpu", "memory"], lines)
+    csv("mix,scheme,whole,gpu,memory", lines)
 }

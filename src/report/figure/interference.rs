@@ -112,15 +112,14 @@ fn draw_map(
     let height = width.clamp(CELL.0, CELL.1);
     let middle = f64::midpoint(left, right);
     let title = fit(&format!("suffers ({})", map.title), LABEL, right - left + 30.0);
-    sheet.canvas.text(Label::new(title, (middle, top + 7.0), LABEL, Anchor::Centre));
+    sheet.canvas.write(title, (middle, top + 7.0), LABEL, Anchor::Centre);
     let head = heads(sheet, classes, (left, top + 18.0), width, NAMES);
     let area = Area::new(left, head, right - left, height * float(classes.len()));
     sheet.mark_plot(area);
     for (row, (class, values)) in classes.iter().zip(&map.cells).enumerate() {
         let y = head + height * float(row);
         let name = fit(class, NOTE, NAMES);
-        let at = (left - 5.0, y + height / 2.0);
-        sheet.canvas.text(Label::new(name, at, NOTE, Anchor::Right));
+        sheet.canvas.write(name, (left - 5.0, y + height / 2.0), NOTE, Anchor::Right);
         for (column, value) in values.iter().enumerate() {
             let x = left + width * float(column);
             shaded(sheet, &Area::new(x, y, width, height), value.as_ref(), shades);
@@ -143,5 +142,5 @@ fn table(known: &InterferenceRecord) -> String {
             lines.push(row![disturbs, suffers, value, low, high]);
         }
     }
-    csv(["disturbs", "suffers", "slowdown", "published_low", "published_high"], lines)
+    csv("disturbs,suffers,slowdown,published_low,published_high", lines)
 }

@@ -6,12 +6,12 @@ use gpumodel_core::units::sorted_mix;
 
 use super::{Drawn, FigureInput, MORE_MIXES, NO_CORUN, baseline};
 use crate::chart::{Bars, Cluster, Entry, Sheet};
-use crate::distinct;
 use crate::format::{csv, float, ratio, row};
 use crate::kernels::short_app;
 use crate::mix::{apart, machine_words, scheme_names};
 use crate::results::statistics::{geometric_mean, mean};
 use crate::results::{Analysis, CoRun};
+use crate::{distinct, group_by};
 
 /// The baselines where none is named, the first that some mix ran under.
 const USUAL: [&str; 2] = ["sequential", "cuda"];
@@ -30,6 +30,8 @@ struct Run {
     record: usize,
     scheme: String,
     makespan: u64,
+    /// Its applications in their order.
+    label: String,
 }
 
 /// A mix with its runs, whatever the order of arrival.
@@ -84,26 +86,22 @@ fn makespan(run: &CoRun) -> Option<u64> {
 /// The mixes of `records` in order of first appearance: the same applications on one
 /// machine are one mix, whatever their order.
 fn mixes(records: &[Analysis]) -> Vec<Mix> {
-    let mut found: Vec<((&str, Vec<&str>), Mix)> = Vec::new();
-    for (index, record) in records.iter().enumerate() {
-        for (scheme, run) in scheme_names(&record.coruns).into_iter().zip(&record.coruns) {
-            let Some(makespan) = makespan(run) else { continue };
+    let runs = records.iter().enumerate().flat_map(|(record, own)| {
+        let named = scheme_names(&own.coruns).into_iter().zip(&own.coruns);
+        named.filter_map(move |(scheme, run)| {
+            let makespan = makespan(run)?;
             let apps = run.apps.iter().map(|app| &app.app);
             let label = apps.clone().map(|app| short_app(app)).collect::<Vec<_>>().join("+");
-            let key = (record.machine.hash.as_str(), sorted_mix(apps));
-            let run = Run { record: index, scheme, makespan };
-            match found.iter_mut().find(|(other, _)| *other == key) {
-                Some((_, mix)) => mix.runs.push(run),
-                None => found.push((key, Mix { label, runs: vec![run] })),
-            }
-        }
-    }
-    let mixes: Vec<Mix> = found.into_iter().map(|(_, mix)| mix).collect();
-    let own: Vec<&Analysis> = mixes.iter().map(|mix| &records[mix.runs[0].record]).collect();
-    let words = machine_words(&own);
-    let labels = mixes.iter().zip(words).map(|(mix, words)| mix.label.clone() + &words);
+            let key = (own.machine.hash.as_str(), sorted_mix(apps));
+            Some((key, Run { record, scheme, makespan, label }))
+        })
+    });
+    let mixes: Vec<Vec<Run>> = group_by(runs).into_iter().map(|(_, runs)| runs).collect();
+    let own: Vec<&Analysis> = mixes.iter().map(|runs| &records[runs[0].record]).collect();
+    let words = machine_words(&own).into_iter();
+    let labels = mixes.iter().zip(words).map(|(runs, words)| runs[0].label.clone() + &words);
     let labels = apart(labels.collect());
-    mixes.into_iter().zip(labels).map(|(mix, label)| Mix { label, ..mix }).collect()
+    labels.into_iter().zip(mixes).map(|(label, runs)| Mix { label, runs }).collect()
 }
 
 impl Mix {
@@ -184,5 +182,5 @@ fn table(
     lines.extend(
         schemes.iter().zip(means).map(|(scheme, mean)| row!["GMEAN", scheme, "", "", mean, "", ""]),
     );
-    csv(["mix", "scheme", "runs", "makespan_cycles", "speedup", "low", "high"], lines)
+    csv("mix,scheme,runs,makespan_cycles,speedup,low,high", lines)
 }

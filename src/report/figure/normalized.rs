@@ -135,5 +135,5 @@ fn table(metric: &Metric, schemes: &[String], rows: &[Row], means: &[Option<f64>
     }
     lines
         .extend(schemes.iter().zip(means).map(|(scheme, mean)| line("GMEAN", scheme, None, *mean)));
-    csv(["mix", "scheme", "metric", "value", "normalized"], lines)
+    csv("mix,scheme,metric,value,normalized", lines)
 }

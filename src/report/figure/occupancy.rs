@@ -1,12 +1,14 @@
 //! Instructions per cycle against CTAs per SM, one line per kernel, each as a
 //! share of its own largest value: Warped-Slicer, Fig. 3a.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{Drawn, FigureInput};
 use crate::chart::{Entry, LINES, Scale, Sheet, Swatch, across, down, outline};
 use crate::format::{float, plain_name, ratio, short};
 use crate::kernels::short_app;
+use crate::results::KernelRecord;
+use crate::{distinct, group_by};
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
@@ -54,34 +56,26 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     Ok(sheet.finish(&input.footer()))
 }
 
-/// Instructions and cycles beyond launch by CTAs per SM.
-type Sums = BTreeMap<u32, (u64, u64)>;
-
 /// The kernels that ran with several numbers of CTAs per SM, in record order.
-fn curves(input: &FigureInput<'_>) -> Vec<Curve> {
-    let mut order: Vec<[&str; 3]> = Vec::new();
-    let mut found: BTreeMap<[&str; 3], Sums> = BTreeMap::new();
-    for &(record, app) in &input.apps {
-        for kernel in &app.kernels {
-            let key = [record.machine.name.as_str(), app.app.as_str(), kernel.name.as_str()];
-            if !found.contains_key(&key) {
-                order.push(key);
-            }
-            let sum = found.entry(key).or_default().entry(kernel.ctas_per_sm).or_default();
-            sum.0 = sum.0.saturating_add(kernel.thread_instructions);
-            sum.1 = sum.1.saturating_add(kernel.busy_cycles());
-        }
-    }
-    let several =
-        |place: usize| order.iter().map(|key| key[place]).collect::<BTreeSet<_>>().len() > 1;
+fn curves<'a>(input: &FigureInput<'a>) -> Vec<Curve> {
+    let launches = input.apps.iter().flat_map(|(record, app)| {
+        let key = |kernel: &'a KernelRecord| [&*record.machine.name, &*app.app, &*kernel.name];
+        app.kernels.iter().map(move |kernel| (key(kernel), kernel))
+    });
+    let found = group_by(launches);
+    let several = |place: usize| distinct(found.iter().map(|(key, _)| key[place])).len() > 1;
     let (machines, apps) = (several(0), several(1));
-    let curve = |key: &[&str; 3]| {
-        let point = |(&ctas, &(work, cycles))| Some((ctas, ratio(float(work), float(cycles))?));
-        let points: Vec<(u32, f64)> = found[key].iter().filter_map(point).collect();
+    let curve = |(key, launches): &([&str; 3], Vec<&KernelRecord>)| {
+        let mut sums: BTreeMap<u32, KernelRecord> = BTreeMap::new();
+        launches.iter().for_each(|kernel| sums.entry(kernel.ctas_per_sm).or_default().add(kernel));
+        let point = |(&ctas, sum): (&u32, &KernelRecord)| {
+            Some((ctas, ratio(float(sum.thread_instructions), float(sum.busy_cycles()))?))
+        };
+        let points: Vec<(u32, f64)> = sums.iter().filter_map(point).collect();
         Curve { label: label(*key, machines, apps), points }
     };
     let worth = |curve: &Curve| curve.points.len() > 1 && curve.best().1 > 0.0;
-    order.iter().map(curve).filter(worth).collect()
+    found.iter().map(curve).filter(worth).collect()
 }
 
 /// What a line is called: the kernel, and what else tells it from the others.

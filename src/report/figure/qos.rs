@@ -194,5 +194,5 @@ fn table(schemes: &[String], rows: &[Row<'_>], means: &[Option<f64>]) -> String 
     lines.extend(
         schemes.iter().zip(means).map(|(scheme, mean)| row!["GMEAN", scheme, "", "", "", "", mean]),
     );
-    csv(["mix", "scheme", "high", "progress", "target", "met", "stp"], lines)
+    csv("mix,scheme,high,progress,target,met,stp", lines)
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use super::{FigureInput, Missing, NO_QUEUE};
 use crate::chart::{
-    Anchor, Area, Colour, Entry, Fill, HATCHED, LABEL, Label, REST, SOFT_INK, Scale, Sheet, Swatch,
-    Width, across, fit, outline,
+    Anchor, Area, Colour, Entry, Fill, HATCHED, LABEL, REST, SOFT_INK, Scale, Sheet, Swatch, Width,
+    across, fit, outline,
 };
 use crate::format::float;
 use crate::queue::{class_of, classes, panels};
@@ -146,7 +146,7 @@ impl<'a> QueueTimeline<'a> {
             }
             let words = fit(name, LABEL, left - NUMBERS - 8.0);
             let at = (left - NUMBERS, area.y + area.height / 2.0);
-            sheet.canvas.text(Label::new(words, at, LABEL, Anchor::Right));
+            sheet.canvas.write(words, at, LABEL, Anchor::Right);
             draw(sheet, run, &area, &time);
             outline(&mut sheet.canvas, &area);
             sheet.skip(if index == last { 36.0 } else { 8.0 });

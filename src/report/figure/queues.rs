@@ -137,16 +137,5 @@ fn table(metric: &Metric, panels: &[Gains]) -> String {
             row![machine, group_size, over, scheme, metric.name, queues, mean, low, high]
         }));
     }
-    let header = [
-        "machine",
-        "group_size",
-        "queues",
-        "scheme",
-        "metric",
-        "count",
-        "normalized",
-        "low",
-        "high",
-    ];
-    csv(header, lines)
+    csv("machine,group_size,queues,scheme,metric,count,normalized,low,high", lines)
 }

@@ -173,7 +173,5 @@ fn table(schemes: &[&str], rows: &[Row<'_>]) -> String {
         let shares = [0, 1].map(|part| overall(rows, place, part));
         line(["MEAN", scheme, "most"], None, shares)
     }));
-    let header =
-        ["mix", "scheme", "app", "epochs", "vacated", "vacated_worst", "moving", "moving_worst"];
-    csv(header, lines)
+    csv("mix,scheme,app,epochs,vacated,vacated_worst,moving,moving_worst", lines)
 }

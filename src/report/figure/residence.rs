@@ -46,6 +46,5 @@ fn table(rows: &[Profile]) -> String {
         let [registers, shared, threads, slots] = RESOURCES.map(|(key, _)| row.shares.get(key));
         row![row.label, row.launches, registers, shared, threads, slots]
     };
-    let header = ["kernel", "launches", "registers", "shared", "threads", "cta_slots"];
-    csv(header, rows.iter().map(line))
+    csv("kernel,launches,registers,shared,threads,cta_slots", rows.iter().map(line))
 }

@@ -230,7 +230,7 @@ fn boundaries(ctas: &[f64]) -> Vec<f64> {
 fn numbers(sheet: &mut Sheet, division: &Division, area: &Area) {
     let half = division.row_height.max(NOTE) / 2.0;
     let mut label = |sm: usize, y: f64| {
-        sheet.canvas.text(Label::new(sm.to_string(), (area.x - 5.0, y), NOTE, Anchor::Right));
+        sheet.canvas.write(sm.to_string(), (area.x - 5.0, y), NOTE, Anchor::Right);
     };
     label(0, area.y + half);
     if division.rows > 1 {
@@ -260,7 +260,7 @@ fn table(panels: &[Panel<'_>]) -> String {
             }
         }
     }
-    csv(["scheme", "sm", "app", "start_cycle", "end_cycle", "ctas"], lines)
+    csv("scheme,sm,app,start_cycle,end_cycle,ctas", lines)
 }
 
 #[cfg(test)]

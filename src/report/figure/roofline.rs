@@ -192,7 +192,7 @@ fn key(sheet: &mut Sheet, groups: &[Group], points: &[Point]) {
         let room = wide - 22.0 - text_width(&tail, NOTE);
         let number = format!("{}  ", i + 1);
         let name = group.title(NOTE, room - text_width(&number, NOTE));
-        sheet.canvas.text(Label::new(number + &name + &tail, (x + 12.0, y), NOTE, Anchor::Left));
+        sheet.canvas.write(number + &name + &tail, (x + 12.0, y), NOTE, Anchor::Left);
     }
     sheet.skip(float(rows) * (NOTE + 4.0) + 2.0);
 }

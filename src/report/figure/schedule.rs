@@ -144,9 +144,7 @@ fn table(timeline: &QueueTimeline<'_>) -> String {
             }));
         }
     }
-    let header =
-        ["scheme", "group", "place", "app", "class", "start_cycle", "end_cycle", "group_end_cycle"];
-    csv(header, lines)
+    csv("scheme,group,place,app,class,start_cycle,end_cycle,group_end_cycle", lines)
 }
 
 #[cfg(test)]

@@ -106,18 +106,10 @@ fn table(names: &[String], runs: &[&CoRun]) -> String {
             PANELS.map(|panel| (panel.of)(run));
         row![name, stp, antt, fairness, speedup, ipc, harmonic, alu, energy]
     };
-    let header = [
-        "scheme",
-        "stp",
-        "antt",
-        "fairness_min_speedup",
-        "makespan_speedup",
-        "ipc_throughput",
-        "harmonic_speedup",
-        "alu_utilization",
-        "energy_nanojoules_per_thread_instruction",
-    ];
-    csv(header, names.iter().zip(runs).map(line))
+    csv(
+        "scheme,stp,antt,fairness_min_speedup,makespan_speedup,ipc_throughput,harmonic_speedup,alu_utilization,energy_nanojoules_per_thread_instruction",
+        names.iter().zip(runs).map(line),
+    )
 }
 
 /// The applications of the co-runs, where all have the same.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::stalls::{cause_entries, stack};
 use super::{Drawn, FigureInput};
-use crate::chart::{Anchor, Area, Fill, Label, NOTE, Scale, Sheet, across, fit, outline};
+use crate::chart::{Anchor, Area, Fill, NOTE, Scale, Sheet, across, fit, outline};
 use crate::distinct;
 use crate::format::{csv, float, row};
 use crate::kernels::{causes, groups};
@@ -55,7 +55,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
 fn draw_row(sheet: &mut Sheet, row: &Row, causes: &[(String, Fill)], area: &Area, place: usize) {
     let y = area.y + 2.0 + ROW * (float(place) + 0.5);
     let name = fit(&row.0, NOTE, area.x - 14.0);
-    sheet.canvas.text(Label::new(name, (area.x - 6.0, y), NOTE, Anchor::Right));
+    sheet.canvas.write(name, (area.x - 6.0, y), NOTE, Anchor::Right);
     stack(sheet, &row.1, causes, (area, y, BAR), |_, _, _| {});
 }
 
@@ -93,5 +93,5 @@ fn table(blocks: &[(String, Vec<Row>)]) -> String {
             lines.extend(stack.iter().map(|(cause, share)| row![app, run, cause, share]));
         }
     }
-    csv(["app", "run", "cause", "share"], lines)
+    csv("app,run,cause,share", lines)
 }

@@ -3,7 +3,7 @@
 
 use super::{Drawn, FigureInput, NO_CORUN, decision_ticks};
 use crate::chart::{
-    Anchor, Area, BarRow, Entry, Fill, LABEL, Label, NOTE, Scale, Sheet, across, fit, outline,
+    Anchor, Area, BarRow, Entry, Fill, LABEL, NOTE, Scale, Sheet, across, fit, outline,
 };
 use crate::distinct;
 use crate::format::{float, short};
@@ -60,8 +60,7 @@ fn entries(runs: &[&CoRun]) -> Vec<Entry> {
 fn band(sheet: &mut Sheet, run: &CoRun, name: &str, area: &Area, time: &Scale) {
     outline(&mut sheet.canvas, area);
     let name = fit(name, LABEL, area.x - 14.0);
-    let at = (area.x - 6.0, area.y + area.height / 2.0);
-    sheet.canvas.text(Label::new(name, at, LABEL, Anchor::Right));
+    sheet.canvas.write(name, (area.x - 6.0, area.y + area.height / 2.0), LABEL, Anchor::Right);
     decision_ticks(sheet, run, time, (area.y, area.y + 4.0));
     for (bar_row, app) in run.apps.iter().enumerate() {
         let top = area.y + 6.0 + LANE * float(bar_row);
@@ -79,6 +78,5 @@ fn bars(sheet: &mut Sheet, app: &CoRunApp, top: f64, time: &Scale, fill: Fill) {
     }
     let (Some(end), true) = (bar_row.end(), app.slowdown > 0.0) else { return };
     let text = format!("{}×", short(app.slowdown));
-    let at = (end + 4.0, top + BAR / 2.0 - 1.0);
-    sheet.canvas.text(Label::new(text, at, NOTE, Anchor::Left));
+    sheet.canvas.write(text, (end + 4.0, top + BAR / 2.0 - 1.0), NOTE, Anchor::Left);
 }

@@ -182,5 +182,5 @@ fn table(panels: &[(Resource, Vec<Curve>)], over: Option<(u64, u64)>) -> String 
             }));
         }
     }
-    csv(["app", "line", "resource", "count", "ipc", "speed"], lines)
+    csv("app,line,resource,count,ipc,speed", lines)
 }

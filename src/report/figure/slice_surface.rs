@@ -128,7 +128,7 @@ impl Map {
         let width = (whole - RIGHT - left) / float(columns.len());
         let middle = f64::midpoint(left, whole - RIGHT);
         let title = fit(&format!("SMs of {} ({})", self.first, self.mix), LABEL, whole - left);
-        sheet.canvas.text(Label::new(title, (middle, top + 7.0), LABEL, Anchor::Centre));
+        sheet.canvas.write(title, (middle, top + 7.0), LABEL, Anchor::Centre);
         let head = heads(sheet, &columns, (left, top + 18.0), width, NAMES);
         let height = CELL * float(rows.len());
         let area = Area::new(left, head, whole - RIGHT - left, height);
@@ -136,8 +136,7 @@ impl Map {
         // The most channels are on top.
         for (row, (&channels, name)) in self.channels.iter().zip(&rows).rev().enumerate() {
             let y = head + CELL * float(row);
-            let at = (left - 5.0, y + CELL / 2.0);
-            sheet.canvas.text(Label::new(name.clone(), at, NOTE, Anchor::Right));
+            sheet.canvas.write(name.clone(), (left - 5.0, y + CELL / 2.0), NOTE, Anchor::Right);
             for (column, &sms) in self.sms.iter().enumerate() {
                 let x = left + width * float(column);
                 self.cell(sheet, shades, Area::new(x, y, width, CELL), (sms, channels));
@@ -168,5 +167,5 @@ fn table(maps: &[Map]) -> String {
             row![map.mix, map.first, point.sms, point.channels, point.stp, point.antt]
         }));
     }
-    csv(["mix", "app", "sms", "channels", "stp", "antt"], lines)
+    csv("mix,app,sms,channels,stp,antt", lines)
 }

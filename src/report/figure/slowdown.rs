@@ -82,5 +82,5 @@ fn table(records: &[&Analysis], names: &[String]) -> String {
             );
         }
     }
-    csv(["mix", "scheme", "app", "slowdown", "normalized_progress"], lines)
+    csv("mix,scheme,app,slowdown,normalized_progress", lines)
 }

@@ -139,5 +139,5 @@ fn table(curves: &[Curve]) -> String {
             row![curve.label, sms, cycles, requested, dram, speed, saturates]
         }));
     }
-    csv(["app", "sms", "cycles", "gb_per_s", "dram_gb_per_s", "speed", "saturates"], lines)
+    csv("app,sms,cycles,gb_per_s,dram_gb_per_s,speed,saturates", lines)
 }

@@ -32,8 +32,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     timeline.panels(&mut sheet, HEIGHT, |sheet, run, area, time| {
         let level = Scale::linear(0.0, float(sms), area.bottom(), area.y);
         for (value, y) in [(0, area.bottom() - NOTE / 2.0), (sms, area.y + NOTE / 2.0)] {
-            let at = (area.x - 5.0, y);
-            sheet.canvas.text(Label::new(value.to_string(), at, NOTE, Anchor::Right));
+            sheet.canvas.write(value.to_string(), (area.x - 5.0, y), NOTE, Anchor::Right);
         }
         let at = (area.x - TITLE, area.y + area.height / 2.0);
         sheet.canvas.text(Label::new("SMs", at, NOTE, Anchor::Centre).upwards());
@@ -132,6 +131,5 @@ fn table(timeline: &QueueTimeline<'_>) -> String {
             }
         }
     }
-    let header = ["scheme", "group", "app", "class", "start_cycle", "end_cycle", "sms", "reason"];
-    csv(header, lines)
+    csv("scheme,group,app,class,start_cycle,end_cycle,sms,reason", lines)
 }

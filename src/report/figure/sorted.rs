@@ -123,5 +123,5 @@ fn table(lines: &[Line<'_>]) -> String {
             rows.push(row(None, "GMEAN", line.mean(place)));
         }
     }
-    csv(["scheme", "metric", "rank", "mix", "value"], rows)
+    csv("scheme,metric,rank,mix,value", rows)
 }

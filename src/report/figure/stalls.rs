@@ -73,8 +73,8 @@ pub(super) fn stack(
 fn heading(sheet: &mut Sheet, left: f64) {
     let y = sheet.top() + NOTE / 2.0;
     let right = sheet.width() - 6.0;
-    sheet.canvas.text(Label::new("kernel", (left - 6.0, y), NOTE, Anchor::Right));
-    sheet.canvas.text(Label::new("cycles", (right, y), NOTE, Anchor::Right));
+    sheet.canvas.write("kernel", (left - 6.0, y), NOTE, Anchor::Right);
+    sheet.canvas.write("cycles", (right, y), NOTE, Anchor::Right);
     sheet.skip(NOTE + 3.0);
 }
 
@@ -87,13 +87,13 @@ fn draw_row(
     whole: u64,
 ) {
     let name = group.title(LABEL, area.x - 14.0);
-    sheet.canvas.text(Label::new(name, (area.x - 6.0, y), LABEL, Anchor::Right));
+    sheet.canvas.write(name, (area.x - 6.0, y), LABEL, Anchor::Right);
     stack(sheet, &group.sum.stall_fractions, causes, (area, y, BAR), |sheet, part, share| {
         write_above(sheet, &part, &percent(Some(share)));
     });
     let cycles = percent(ratio(float(group.sum.cycles), float(whole)));
     let right = sheet.width() - 6.0;
-    sheet.canvas.text(Label::new(cycles, (right, y), LABEL, Anchor::Right));
+    sheet.canvas.write(cycles, (right, y), LABEL, Anchor::Right);
 }
 
 /// Writes `text` above `part`, where that is wide enough.

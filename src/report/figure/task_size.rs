@@ -76,5 +76,5 @@ fn table(curves: &[Curve]) -> String {
         let points = curve.points.iter();
         lines.extend(points.map(|(task, cycles, share)| row![curve.label, task, cycles, share]));
     }
-    csv(["app", "task_blocks", "kernel_cycles", "normalized"], lines)
+    csv("app,task_blocks,kernel_cycles,normalized", lines)
 }

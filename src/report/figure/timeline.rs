@@ -149,7 +149,7 @@ fn gantt(
         };
         let y = area.y + LANE * float(row + 1) - BAR / 2.0;
         let name = fit(&name, NOTE, LEFT - 8.0);
-        sheet.canvas.text(Label::new(name, (LEFT - 5.0, y), NOTE, Anchor::Right));
+        sheet.canvas.write(name, (LEFT - 5.0, y), NOTE, Anchor::Right);
     }
 }
 

@@ -4,8 +4,7 @@ use gpumodel_core::units::SECTOR_BYTES;
 
 use super::{Drawn, FigureInput};
 use crate::chart::{
-    Anchor, Area, Entry, Fill, LABEL, Label, NOTE, Scale, Sheet, Swatch, across, outline,
-    text_width,
+    Anchor, Area, Entry, Fill, LABEL, NOTE, Scale, Sheet, Swatch, across, outline, text_width,
 };
 use crate::format::{bytes, float, percent};
 use crate::kernels::{Group, groups, title_room};
@@ -46,8 +45,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let mut y = area.y;
     for (group, bars) in groups.iter().zip(&rows) {
         let name = group.title(LABEL, left - 14.0);
-        let at = (left - 6.0, y + ROW / 2.0);
-        sheet.canvas.text(Label::new(name, at, LABEL, Anchor::Right));
+        sheet.canvas.write(name, (left - 6.0, y + ROW / 2.0), LABEL, Anchor::Right);
         for (bar, line) in bars.iter().zip([0.0, 1.0, 2.0]) {
             draw_bar(&mut sheet, bar, &scale, y + 3.5 + line * BAR);
         }
@@ -68,8 +66,7 @@ fn draw_bar(sheet: &mut Sheet, bar: &Bar, scale: &Scale, top: f64) {
             sheet.canvas.bar(area, fill);
         }
     }
-    let at = (right + 4.0, top + BAR / 2.0 - 1.0);
-    sheet.canvas.text(Label::new(bar.text.clone(), at, NOTE, Anchor::Left));
+    sheet.canvas.write(bar.text.clone(), (right + 4.0, top + BAR / 2.0 - 1.0), NOTE, Anchor::Left);
 }
 
 fn bars(group: &Group) -> [Bar; 3] {

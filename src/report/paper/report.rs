@@ -231,20 +231,10 @@ fn headlines_csv(reproduction: &Reproduction) -> String {
             ]
         }));
     }
-    let header = [
-        "paper",
-        "scheme",
-        "over",
-        "set",
-        "measure",
-        "mix",
-        "published_percent_low",
-        "published_percent_high",
-        "modelled_percent",
-        "verdict",
-        "published",
-    ];
-    csv(header, rows)
+    csv(
+        "paper,scheme,over,set,measure,mix,published_percent_low,published_percent_high,modelled_percent,verdict,published",
+        rows,
+    )
 }
 
 /// Writes `reproduction.json`, `headlines.csv`, the figures, `report.md` and `index.html`

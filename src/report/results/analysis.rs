@@ -488,7 +488,7 @@ impl Analysis {
         let launches = self.solo.iter().flat_map(|app| app.kernels.iter().map(move |k| (app, k)));
         let rows =
             launches.map(|(app, kernel)| COLUMNS.map(|(_, cell)| cell(&(self, app, kernel))));
-        csv(COLUMNS.map(|(name, _)| name), rows)
+        csv(&COLUMNS.map(|(name, _)| name).join(","), rows)
     }
 }
 

@@ -217,8 +217,7 @@ impl QueueRun {
     }
 
     /// The grouping that was in force at `cycle`: the last one decided by then.
-    #[must_use]
-    pub fn matching_at(&self, cycle: u64) -> Option<&MatchingRecord> {
+    pub(crate) fn matching_at(&self, cycle: u64) -> Option<&MatchingRecord> {
         self.matchings.iter().rev().find(|matching| matching.cycle <= cycle)
     }
 

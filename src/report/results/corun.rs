@@ -192,16 +192,14 @@ impl CoRun {
     }
 
     /// Whether pages moved or SMs were waited for.
-    #[must_use]
-    pub fn moved_anything(&self) -> bool {
+    pub(crate) fn moved_anything(&self) -> bool {
         let moved = |app: &CoRunApp| app.migration.is_some_and(|moved| moved.cost_anything());
         self.apps.iter().any(moved)
     }
 
     /// Whether it ran under the scheme `name:key=value`: with these parameters, whatever
     /// the others were.
-    #[must_use]
-    pub fn is_under(&self, typed: &str) -> bool {
+    pub(crate) fn is_under(&self, typed: &str) -> bool {
         let mut words = typed.split(':');
         let has = |word: &str| {
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
@@ -340,8 +338,7 @@ pub struct MigrationRecord {
 
 impl MigrationRecord {
     /// True where pages moved, or SMs were waited for.
-    #[must_use]
-    pub fn cost_anything(&self) -> bool {
+    pub(crate) fn cost_anything(&self) -> bool {
         self.pages_moved > 0 || self.resting_cycles > 0 || self.vacating_cycles > 0
     }
 }
@@ -414,15 +411,13 @@ impl CoRun {
 
     /// The place of the application with the high priority that the scheme was told;
     /// `None`: it was told none, or promises nothing.
-    #[must_use]
-    pub fn given_priority_app(&self) -> Option<usize> {
+    pub(crate) fn given_priority_app(&self) -> Option<usize> {
         let place: usize = self.parameters.get("high")?.parse().ok()?;
         self.qos_target().and(place.checked_sub(1))
     }
 
     /// The one that the scheme put first itself.
-    #[must_use]
-    pub fn chosen_priority_app(&self) -> Option<usize> {
+    pub(crate) fn chosen_priority_app(&self) -> Option<usize> {
         self.parameters.get("high")?;
         let order = self.decisions.first()?.plan.get("order")?;
         Some(to_usize(order.get("priority")?.get(0)?.as_u64()?))
@@ -430,16 +425,14 @@ impl CoRun {
 
     /// The place of the application that was promised something, told or chosen; `None`:
     /// nothing was promised, or nobody knows to whom.
-    #[must_use]
-    pub fn priority_app(&self) -> Option<usize> {
+    pub(crate) fn priority_app(&self) -> Option<usize> {
         self.qos_target()?;
         self.given_priority_app().or_else(|| self.chosen_priority_app())
     }
 
     /// Whether the application with the high priority had what it was promised; `None`:
     /// nothing was promised, or nobody knows.
-    #[must_use]
-    pub fn met_qos_target(&self) -> Option<bool> {
+    pub(crate) fn met_qos_target(&self) -> Option<bool> {
         let place = self.priority_app()?;
         let progress = self.apps.get(place)?.normalized_progress;
         progress.is_finite().then_some(progress >= self.qos_target()?)
@@ -451,14 +444,12 @@ impl DecisionRecord {
     pub const AS_ASKED: &str = "as asked";
 
     /// Whether it was taken at a cycle that the scheme had named.
-    #[must_use]
-    pub fn is_timed(&self) -> bool {
+    pub(crate) fn is_timed(&self) -> bool {
         self.wake == Self::AS_ASKED
     }
 
     /// The first cycle that its plan names for the next decision; `None`: it names none.
-    #[must_use]
-    pub fn next_timed(&self) -> Option<Cycle> {
+    pub(crate) fn next_timed(&self) -> Option<Cycle> {
         let wakes = self.plan.get("wake")?.as_array()?;
         wakes.iter().filter_map(|wake| wake.get("at")?.as_u64()).min()
     }
@@ -467,8 +458,7 @@ impl DecisionRecord {
 impl CoRun {
     /// The first cycle that the scheme named, where no such cycle ever came; `None`: one
     /// came, or it named none.
-    #[must_use]
-    pub fn missed_timed(&self) -> Option<Cycle> {
+    pub(crate) fn missed_timed(&self) -> Option<Cycle> {
         let looked = self.decisions.iter().any(DecisionRecord::is_timed);
         let first = self.decisions.iter().find_map(DecisionRecord::next_timed);
         first.filter(|_| !looked)

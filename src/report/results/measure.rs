@@ -102,8 +102,7 @@ impl Measure {
     }
 
     /// What is compared is a share of a whole, not a gain.
-    #[must_use]
-    pub fn is_share(self) -> bool {
+    pub(crate) fn is_share(self) -> bool {
         self.of_one() || self == Self::SamePartition
     }
 

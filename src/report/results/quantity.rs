@@ -114,8 +114,7 @@ impl Quantity {
     }
 
     /// The smallest reference value that counts in the means.
-    #[must_use]
-    pub fn least_reference(self) -> f64 {
+    pub(crate) fn least_reference(self) -> f64 {
         self.row().2
     }
 

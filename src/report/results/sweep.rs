@@ -454,15 +454,13 @@ impl SweepEstimate {
     }
 
     /// Seconds of one core for the longest cell that has not ended.
-    #[must_use]
-    pub fn longest_seconds(&self) -> u64 {
+    pub(crate) fn longest_seconds(&self) -> u64 {
         self.open().map(|one| one.core_milliseconds).max().unwrap_or(0).div_ceil(1000)
     }
 
     /// Nodes of [`SweepEstimate::threads`] each beyond which more make the sweep no shorter:
     /// its longest cell then takes as long as all others side by side.
-    #[must_use]
-    pub fn useful_nodes(&self) -> u64 {
+    pub(crate) fn useful_nodes(&self) -> u64 {
         let cores = self.core_seconds.div_ceil(self.longest_seconds().max(1));
         cores.div_ceil(self.threads.max(1)).max(1)
     }

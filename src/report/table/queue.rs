@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use crate::distinct;
 use crate::document::{Block, Cell, Column, Table};
 use crate::format::{brief, grouped, short};
 use crate::queue::{BASELINE, Panel, class_of, job_name, over_name, panels};
@@ -10,6 +9,7 @@ use crate::results::{
     Analysis, ClassifiedRecord, Gain, InterferenceRecord, MatchingRecord, NamedRun, Over,
     PatternRecord, PublishedSlowdown, QueueGain, QueueRun, gains,
 };
+use crate::{distinct, group_by};
 
 /// Patterns up to which all are shown, used or not.
 const PATTERNS: usize = 40;
@@ -174,17 +174,13 @@ pub(crate) fn range(reported: &PublishedSlowdown) -> String {
 fn patterns(panel: &Panel<'_>) -> Vec<Section> {
     let queues = panel.queues();
     let Some(first) = queues.first() else { return Vec::new() };
-    let mut found: Vec<(&MatchingRecord, Vec<&str>)> = Vec::new();
     let runs = panel.of(first);
-    for named in &runs {
-        for matching in named.run.matchings.iter().filter(|one| !one.patterns.is_empty()) {
-            match found.iter_mut().find(|(other, _)| *other == matching) {
-                Some((_, names)) => names.push(named.name),
-                None => found.push((matching, vec![named.name])),
-            }
-        }
-    }
-    found.iter().map(|(matching, names)| pattern_rows(first, matching, names)).collect()
+    let found = runs.iter().flat_map(|named| {
+        let weighed = named.run.matchings.iter().filter(|one| !one.patterns.is_empty());
+        weighed.map(|matching| (matching, named.name))
+    });
+    let found = group_by(found).into_iter();
+    found.map(|(matching, names)| pattern_rows(first, matching, &names)).collect()
 }
 
 fn pattern_rows(queue: &str, matching: &MatchingRecord, names: &[&str]) -> Section {
