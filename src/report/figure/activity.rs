@@ -1,12 +1,7 @@
 //! How busy units and memory are while each kernel runs, on the profiler's scale from
 //! 0 to 10: a map of shaded cells (ARCS 2018, Fig. 7, there as radar charts).
 
-use std::collections::BTreeSet;
-
-use super::{Drawn, FigureInput, MORE_KERNELS, NO_SOLO};
-use crate::chart::{Anchor, Area, LABEL, Shades, Sheet, explain, fit, heads, name_room, shaded};
-use crate::format::{csv, float, row};
-use crate::kernels::{Profile, profiles};
+use super::prelude::*;
 
 /// Kernels that are drawn.
 const KERNELS: usize = 40;
@@ -26,10 +21,8 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         kernel.activity.clone().filter(|_| !kernel.memory_only)
     });
     let resources = resources(&rows);
-    if resources.is_empty() {
-        let missing = format!("no kernel of the records says how busy units were; {NO_SOLO}");
-        return Err(missing.into());
-    }
+    let missing = format!("no kernel of the records says how busy units were; {NO_SOLO}");
+    ensure(!resources.is_empty(), missing)?;
     let mut sheet = input.sheet("How busy units and memory are");
     let shades = Shades::new(0.0, FULL);
     map(&mut sheet, &rows, &resources, &shades);

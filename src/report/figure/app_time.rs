@@ -1,15 +1,9 @@
 //! Where the time of each application alone goes under each scheme: kernels,
 //! communication, compilation, waiting (Slate, Fig. 6).
 
-use super::{Drawn, FigureInput};
-use crate::chart::{
-    Anchor, Area, Entry, Fill, LABEL, Label, NOTE, REST, Scale, Sheet, Swatch, across, fit,
-    fit_heavy, heavy_width, name_room, outline,
-};
-use crate::format::{csv, float, precise, row, time_unit};
+use super::prelude::*;
 use crate::mix::names;
 use crate::results::HostTime;
-use crate::solo_run::{SoloRun, Subject, subjects};
 
 /// Applications that are drawn.
 const APPS: usize = 24;
@@ -61,9 +55,7 @@ struct Block {
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let blocks = blocks(input);
-    if blocks.is_empty() {
-        return Err(MISSING.into());
-    }
+    ensure(!blocks.is_empty(), MISSING)?;
     let drawn = &blocks[..blocks.len().min(APPS)];
     let mut sheet = input.sheet("Where the time of each application goes");
     let used = |place: &usize| {

@@ -1,14 +1,7 @@
 //! Cycles of records beside a reference: one mark per row, the diagonal of
 //! agreement and the band of 20 % error around it.
 
-use std::collections::BTreeSet;
-
-use super::{Drawn, FigureInput};
-use crate::chart::{
-    Anchor, Area, Entry, Fill, INK, Label, NOTE, Placement, REST, SOFT_INK, Scale, Sheet, Swatch,
-    across, down, fit, outline,
-};
-use crate::kernels::short_app;
+use super::prelude::*;
 use crate::results::{ComparedRow, Comparison, Pair, Quantity};
 
 /// Half the width of the band, as a share.
@@ -21,10 +14,8 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let comparison =
         input.comparison.ok_or("needs a reference table; give one with --reference FILE.csv")?;
     let points = points(comparison);
-    if points.is_empty() {
-        let missing = "no row of the reference table is about the machine and application of a record with cycles above zero";
-        return Err(missing.into());
-    }
+    let missing = "no row of the reference table is about the machine and application of a record with cycles above zero";
+    ensure(!points.is_empty(), missing)?;
     let machines: BTreeSet<&str> = points.iter().map(|(row, _)| row.machine.as_str()).collect();
     let machines: Vec<&str> = machines.into_iter().collect();
     let mut sheet = input.sheet("Cycles beside the reference");

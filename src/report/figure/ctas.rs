@@ -1,11 +1,7 @@
 //! Time of each application alone against its CTAs per SM: one small plot each, with
 //! the points that pay for nothing as rings (ARCS 2018, Fig. 9).
 
-use super::{Drawn, FigureInput, repeated};
-use crate::chart::{Entry, INK, Panel, Scale, Sheet, Swatch, counts, down, outline, panels};
-use crate::distinct;
-use crate::format::{csv, float, row};
-use crate::solo_run::{SoloRun, Subject, Sweep, subjects, sweeps};
+use super::prelude::*;
 
 /// Applications that are drawn.
 const APPS: usize = 24;
@@ -42,9 +38,7 @@ struct Point<'a> {
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let plots = plots(input);
-    if plots.is_empty() {
-        return Err(MISSING.into());
-    }
+    ensure(!plots.is_empty(), MISSING)?;
     let lines = || plots.iter().flat_map(|plot| &plot.lines);
     let schemes = distinct(lines().map(|line| line.scheme.as_str()));
     let mut sheet = input.sheet("Time against CTAs per SM");

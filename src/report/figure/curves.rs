@@ -4,12 +4,8 @@
 
 use gpumodel_core::units::to_usize;
 
-use super::{Drawn, FigureInput};
-use crate::chart::{Anchor, Area, Entry, Fill, INK, LABEL, Scale, Sheet, down, fit, outline};
-use crate::distinct;
-use crate::format::{csv, grouped, row, short};
-use crate::mix::scheme_names;
-use crate::results::{CoRun, CurveRecord, DecisionRecord};
+use super::prelude::*;
+use crate::results::CurveRecord;
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 20.0;
@@ -33,10 +29,8 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         .zip(&record.coruns)
         .filter_map(|(name, run)| Some((name, decision(run)?)))
         .collect();
-    if found.is_empty() {
-        let missing = "no scheme of the record sampled speeds against CTAs";
-        return Err(missing.into());
-    }
+    let missing = "no scheme of the record sampled speeds against CTAs";
+    ensure(!found.is_empty(), missing)?;
     let mut sheet = input.sheet("Speed against CTAs per SM, and the choice");
     sheet.legend(&Entry::marks(&apps(&found)));
     for (name, decision) in &found {

@@ -1,12 +1,7 @@
 //! What an instruction costs in energy under each scheme, of the GPU and of its memory,
 //! over the whole under a baseline scheme (UGPU, Fig. 12b).
 
-use super::{Drawn, FigureInput, MORE_MIXES, baseline};
-use crate::chart::{Bars, Cluster, Entry, highest};
-use crate::format::{csv, float, row};
-use crate::mix::Mix;
-use crate::results::CoRun;
-use crate::results::statistics::mean;
+use super::prelude::*;
 
 /// Mixes that are drawn; the means are over all.
 const MIXES: usize = 48;
@@ -46,9 +41,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let mixes = input.mixes_by_scheme()?;
     let baseline = baseline(&mixes.schemes, input.baseline, &[], "ran")?;
     let rows: Vec<Row<'_>> = mixes.mixes.iter().filter_map(|mix| Row::of(mix, baseline)).collect();
-    if rows.is_empty() {
-        return Err(MISSING.into());
-    }
+    ensure(!rows.is_empty(), MISSING)?;
     let schemes = &mixes.schemes;
     let mut sheet =
         input.sheet(&format!("Energy of a thread instruction over {}", schemes[baseline]));

@@ -1,11 +1,7 @@
 //! How much longer applications of a class take beside those of another: a map of
 //! shaded cells, beside it the same as it was published (ILP-SMRA, Fig. 2).
 
-use super::{Drawn, FigureInput, NO_QUEUE};
-use crate::chart::{
-    Anchor, Area, LABEL, Label, NOTE, Shades, Sheet, explain, fit, heads, shaded, text_width,
-};
-use crate::format::{csv, float, row};
+use super::prelude::*;
 use crate::results::InterferenceRecord;
 use crate::table::{published, range};
 

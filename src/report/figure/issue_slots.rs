@@ -1,11 +1,8 @@
 //! Issue-slot utilisation of each kernel, with the line that divides low from high
 //! (ARCS 2018, Fig. 3).
 
-use super::{Drawn, FigureInput, MORE_KERNELS, NO_SOLO};
-use crate::chart::{Bars, Cluster};
-use crate::format::{csv, row};
-use crate::kernels::{Profile, profiles};
-use crate::results::{KernelRecord, UnitShares};
+use super::prelude::*;
+use crate::results::UnitShares;
 
 /// Kernels that are drawn.
 const KERNELS: usize = 60;
@@ -21,11 +18,8 @@ const ISSUED: &str = "issued";
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let (rows, left_out) = profiles(&input.apps, KERNELS, utilization);
-    if rows.is_empty() {
-        let missing =
-            format!("no kernel of the records says how many issue slots it used; {NO_SOLO}");
-        return Err(missing.into());
-    }
+    let missing = format!("no kernel of the records says how many issue slots it used; {NO_SOLO}");
+    ensure(!rows.is_empty(), missing)?;
     let mut sheet = input.sheet("Issue-slot utilisation");
     let labelled = rows.len() <= LABELLED;
     let cluster =

@@ -4,14 +4,7 @@
 
 use gpumodel_core::units::sorted_mix;
 
-use super::{Drawn, FigureInput, MORE_MIXES, NO_CORUN, baseline};
-use crate::chart::{Bars, Cluster, Entry, Sheet};
-use crate::format::{csv, float, ratio, row};
-use crate::kernels::short_app;
-use crate::mix::{apart, machine_words, scheme_names};
-use crate::results::statistics::{geometric_mean, mean};
-use crate::results::{Analysis, CoRun};
-use crate::{distinct, group_by};
+use super::prelude::*;
 
 /// The baselines where none is named, the first that some mix ran under.
 const USUAL: [&str; 2] = ["sequential", "cuda"];
@@ -65,7 +58,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         let missing = format!("no mix finished under {baseline}; choose with --baseline SCHEME");
         return Err(missing.into());
     }
-    let means = means(&gains, schemes.len());
+    let means = means(schemes.len(), |at| gains.iter().filter_map(move |mix| Some(mix[at]?.mean)));
     let mut sheet = input.sheet(&format!("Makespan speedup against {baseline}"));
     sheet.legend(&Entry::fills(&schemes));
     let clusters = clusters(&mixes, &gains, &means);
@@ -128,15 +121,6 @@ impl Mix {
     }
 }
 
-/// The geometric mean of each scheme over the mixes that have it.
-fn means(gains: &[Vec<Option<Gain>>], schemes: usize) -> Vec<Option<f64>> {
-    let of = |place: usize| {
-        let found: Vec<f64> = gains.iter().filter_map(|mix| Some(mix[place]?.mean)).collect();
-        geometric_mean(&found)
-    };
-    (0..schemes).map(of).collect()
-}
-
 fn clusters(mixes: &[Mix], gains: &[Vec<Option<Gain>>], means: &[Option<f64>]) -> Vec<Cluster> {
     let labelled = mixes.len() * means.len() <= LABELLED;
     let cluster = |(mix, gains): (&Mix, &Vec<Option<Gain>>)| {
@@ -155,13 +139,8 @@ fn notes(sheet: &mut Sheet, gains: &[Vec<Option<Gain>>]) {
         sheet.note("Bars: means over orders of arrival; lines on them: least and most.");
     }
     sheet.left_out(gains.len().saturating_sub(MIXES), MORE_MIXES);
-    let partial = gains.iter().filter(|mix| mix.iter().any(Option::is_none)).count();
-    if partial > 0 {
-        sheet.note(&format!(
-            "{partial} of {} mixes lack a scheme: means are over those that have it.",
-            gains.len()
-        ));
-    }
+    let lacking = gains.iter().filter(|mix| mix.iter().any(Option::is_none)).count();
+    partial(sheet, lacking, gains.len(), "a scheme: means");
 }
 
 fn table(

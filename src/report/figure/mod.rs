@@ -15,6 +15,7 @@ mod issue_slots;
 mod makespan;
 mod normalized;
 mod occupancy;
+mod prelude;
 mod qos;
 mod queue_timeline;
 mod queues;
@@ -47,6 +48,7 @@ use super::ReportError;
 use super::chart::{SOFT_INK, Scale, Sheet};
 use super::format::float;
 use super::results::CoRun;
+use super::results::statistics::geometric_mean;
 
 /// A figure that can be asked for by name.
 #[derive(Clone, Copy, Debug)]
@@ -257,6 +259,11 @@ impl Figure {
     }
 }
 
+/// Refuses with what is missing unless there is something to draw.
+fn ensure(some: bool, missing: impl Into<Missing>) -> Result<(), Missing> {
+    if some { Ok(()) } else { Err(missing.into()) }
+}
+
 /// What is missing where no record holds a co-run.
 const NO_CORUN: &str = "the records hold no co-runs; run `gpumodel analyze A B --scheme S,…`";
 
@@ -304,6 +311,22 @@ fn metric<'m, T>(
         let known = metrics.iter().map(name).collect::<Vec<_>>().join(", ");
         format!("no metric is called {asked}; there are {known}").into()
     })
+}
+
+/// The geometric mean of each of `series` over the values that it has.
+fn means<V: IntoIterator<Item = f64>>(
+    series: usize,
+    values: impl Fn(usize) -> V,
+) -> Vec<Option<f64>> {
+    let mean = |place| geometric_mean(&values(place).into_iter().collect::<Vec<f64>>());
+    (0..series).map(mean).collect()
+}
+
+/// Says how many of `all` mixes lack something, where some do.
+fn partial(sheet: &mut Sheet, lacking: usize, all: usize, what: &str) {
+    if lacking > 0 {
+        sheet.note(&format!("{lacking} of {all} mixes lack {what} are over those that have it."));
+    }
 }
 
 /// Says that `count` runs held as much as others, where there are some.

@@ -1,13 +1,7 @@
 //! Schemes over a baseline scheme: one cluster of bars per mix, the geometric mean
 //! last (Warped-Slicer, Fig. 6).
 
-use super::{Drawn, FigureInput, MORE_MIXES, baseline, metric};
-use crate::chart::{Bars, Cluster, Entry};
-use crate::distinct;
-use crate::format::{csv, row};
-use crate::mix::{mix_labels, mix_names, scheme_names};
-use crate::results::statistics::geometric_mean;
-use crate::results::{Analysis, CoRun};
+use super::prelude::*;
 
 /// The baseline where none is named and a mix ran under it.
 const USUAL: &str = "left-over";
@@ -56,7 +50,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         let missing = format!("no mix has a value under {}", schemes[baseline]);
         return Err(missing.into());
     }
-    let means = means(&rows, schemes.len());
+    let means = means(schemes.len(), |at| rows.iter().filter_map(move |row| row.shares[at]));
     let mut sheet = input.sheet(&format!("{} over {}", metric.label, schemes[baseline]));
     sheet.legend(&Entry::fills(&schemes));
     let named = mix_labels(&records);
@@ -68,13 +62,8 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     }
     named.notes.iter().for_each(|note| sheet.note(note));
     sheet.left_out(rows.len().saturating_sub(MIXES), MORE_MIXES);
-    let partial = rows.iter().filter(|row| row.shares.iter().any(Option::is_none)).count();
-    if partial > 0 {
-        sheet.note(&format!(
-            "{partial} of {} mixes lack a scheme or a value: means are over those that have it.",
-            rows.len()
-        ));
-    }
+    let lacking = rows.iter().filter(|row| row.shares.iter().any(Option::is_none)).count();
+    partial(&mut sheet, lacking, rows.len(), "a scheme or a value: means");
     Ok(sheet.finish(&input.footer()).with_csv(table(metric, &schemes, &rows, &means)))
 }
 
@@ -92,15 +81,6 @@ fn rows(records: &[&Analysis], schemes: &[String], baseline: &str, metric: &Metr
         Row { mix, values, shares }
     };
     records.iter().zip(mix_names(records)).map(row).collect()
-}
-
-/// The geometric mean of each scheme over the mixes that have it.
-fn means(rows: &[Row], schemes: usize) -> Vec<Option<f64>> {
-    let mean = |place: usize| {
-        let shares: Vec<f64> = rows.iter().filter_map(|row| row.shares[place]).collect();
-        geometric_mean(&shares)
-    };
-    (0..schemes).map(mean).collect()
 }
 
 /// What a paper prints of each scheme, where a gain is more of the metric.

@@ -1,14 +1,7 @@
 //! Instructions per cycle against CTAs per SM, one line per kernel, each as a
 //! share of its own largest value: Warped-Slicer, Fig. 3a.
 
-use std::collections::BTreeMap;
-
-use super::{Drawn, FigureInput};
-use crate::chart::{Entry, LINES, Scale, Sheet, Swatch, across, down, outline};
-use crate::format::{float, plain_name, ratio, short};
-use crate::kernels::short_app;
-use crate::results::KernelRecord;
-use crate::{distinct, group_by};
+use super::prelude::*;
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
@@ -33,10 +26,8 @@ impl Curve {
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let mut curves = curves(input);
-    if curves.is_empty() {
-        let missing = "no kernel ran with several numbers of CTAs per SM; give records of several runs, made with `gpumodel analyze --set sm.max_ctas=N`";
-        return Err(missing.into());
-    }
+    let missing = "no kernel ran with several numbers of CTAs per SM; give records of several runs, made with `gpumodel analyze --set sm.max_ctas=N`";
+    ensure(!curves.is_empty(), missing)?;
     let left_out = curves.len().saturating_sub(LINES);
     curves.truncate(LINES);
     let mut sheet = input.sheet("Speed against CTAs per SM");

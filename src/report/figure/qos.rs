@@ -1,13 +1,7 @@
 //! What the application with the high priority keeps of its speed alone, against what
 //! it was promised, and the throughput beside that (UGPU, Fig. 16).
 
-use super::{Drawn, FigureInput};
-use crate::chart::{Bars, Cluster, Entry, Fill, INK, RANKED, Ranks, Sheet, Swatch, panels};
-use crate::distinct;
-use crate::format::{csv, row, short};
-use crate::mix::Mix;
-use crate::results::CoRun;
-use crate::results::statistics::geometric_mean;
+use super::prelude::*;
 
 /// Mixes up to which each has bars; more are lines by rank.
 const MIXES: usize = 16;
@@ -43,10 +37,9 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let targets = distinct(runs.filter_map(|run| run.qos_target()));
     let Some(&target) = targets.first() else { return Err(MISSING.into()) };
     let rows: Vec<Row<'_>> = mixes.mixes.iter().filter_map(|mix| row(mix, target)).collect();
-    if rows.is_empty() {
-        return Err(MISSING.into());
-    }
-    let means = means(&rows, mixes.schemes.len());
+    ensure(!rows.is_empty(), MISSING)?;
+    let stp = |at: usize| rows.iter().filter_map(move |row| Some(row.points[at]?.stp));
+    let means = means(mixes.schemes.len(), stp);
     let by_rank = rows.len() > MIXES && mixes.schemes.len() <= RANKED;
     let mut sheet = input.sheet("Quality of service and throughput");
     sheet.legend(&entries(&mixes.schemes, &rows, target, by_rank));
@@ -148,15 +141,6 @@ fn clusters(rows: &[Row<'_>], of: fn(Point<'_>) -> f64) -> Vec<Cluster> {
     rows.iter().map(cluster).collect()
 }
 
-/// The geometric mean of each scheme's STP over the mixes that have it.
-fn means(rows: &[Row<'_>], schemes: usize) -> Vec<Option<f64>> {
-    let of = |place: usize| {
-        let stp = rows.iter().filter_map(|row| Some(row.points[place]?.stp));
-        geometric_mean(&stp.collect::<Vec<f64>>())
-    };
-    (0..schemes).map(of).collect()
-}
-
 fn notes(sheet: &mut Sheet, rows: &[Row<'_>], targets: &[f64], by_rank: bool) {
     sheet.note(
         "High priority: who has a scheme's promise; under others who has that of another scheme.",
@@ -173,13 +157,8 @@ fn notes(sheet: &mut Sheet, rows: &[Row<'_>], targets: &[f64], by_rank: bool) {
             "Each line has its own order of mixes, in each panel anew; axes do not begin at 0.",
         );
     }
-    let partial = rows.iter().filter(|row| row.points.iter().any(Option::is_none)).count();
-    if partial > 0 {
-        let all = rows.len();
-        sheet.note(&format!(
-            "{partial} of {all} mixes lack a scheme: counts and means are over those that have it."
-        ));
-    }
+    let lacking = rows.iter().filter(|row| row.points.iter().any(Option::is_none)).count();
+    partial(sheet, lacking, rows.len(), "a scheme: counts and means");
 }
 
 fn table(schemes: &[String], rows: &[Row<'_>], means: &[Option<f64>]) -> String {

@@ -1,16 +1,8 @@
 //! One queue under every scheme over the same time: what the schedule and the SM
 //! shares are drawn on.
 
-use std::collections::BTreeSet;
-
-use super::{FigureInput, Missing, NO_QUEUE};
-use crate::chart::{
-    Anchor, Area, Colour, Entry, Fill, HATCHED, LABEL, REST, SOFT_INK, Scale, Sheet, Swatch, Width,
-    across, fit, outline,
-};
-use crate::format::float;
+use super::prelude::*;
 use crate::queue::{class_of, classes, panels};
-use crate::results::{Analysis, JobRecord, QueueRun};
 
 /// Room left of the panels.
 const LEFT: f64 = 124.0;

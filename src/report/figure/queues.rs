@@ -1,10 +1,7 @@
 //! Schemes over a baseline scheme on queues: one cluster of bars per distribution of
 //! classes, the average last, one panel per group size (ILP-SMRA, Fig. 3 and 4).
 
-use super::{Drawn, FigureInput, Missing, NO_QUEUE, metric};
-use crate::chart::{Bars, Cluster, Entry, Sheet, highest};
-use crate::distinct;
-use crate::format::{csv, row};
+use super::prelude::*;
 use crate::queue::{BASELINE, Panel, over_name, panels};
 use crate::results::{Gain, Over, QueueGain};
 
@@ -38,9 +35,7 @@ struct Gains {
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let panels = panels(input.records);
-    if panels.is_empty() {
-        return Err(NO_QUEUE.into());
-    }
+    ensure(!panels.is_empty(), NO_QUEUE)?;
     let metric = metric(&METRICS, |metric| metric.name, input.metric)?;
     let baseline = baseline(&panels, input.baseline)?;
     let gains = |panel: &Panel<'_>| Gains {
@@ -52,9 +47,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let mut all: Vec<Gains> = panels.iter().map(gains).collect();
     all.sort_by_key(|gains| gains.group_size);
     all.retain(|panel| panel.gains.iter().any(|gain| (metric.of)(gain).is_some()));
-    if all.is_empty() {
-        return Err(format!("no queue has a value under {baseline}").into());
-    }
+    ensure(!all.is_empty(), format!("no queue has a value under {baseline}"))?;
     let schemes = distinct(all.iter().flat_map(|panel| &panel.gains).map(|gain| &gain.scheme));
     let mut sheet = input.sheet(&format!("{} over {baseline}", metric.label));
     sheet.legend(&Entry::fills(&schemes));

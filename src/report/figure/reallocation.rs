@@ -1,12 +1,8 @@
 //! What it costs to divide the machine anew: the share of an epoch in which SMs were
 //! vacated, and in which pages were under way (UGPU, Fig. 12a).
 
-use super::{Drawn, FigureInput, MORE_MIXES};
-use crate::chart::{Bars, Cluster, Entry, highest};
-use crate::format::{csv, row};
-use crate::mix::MixesByScheme;
-use crate::results::statistics::mean;
-use crate::results::{CoRun, DecisionRecord, EpochShares};
+use super::prelude::*;
+use crate::results::EpochShares;
 
 /// Mixes that are drawn; the means are over all.
 const MIXES: usize = 48;
@@ -42,9 +38,7 @@ struct Row<'a> {
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let found = input.mixes_by_scheme()?;
     let (schemes, rows) = rows(&found);
-    if rows.is_empty() {
-        return Err(MISSING.into());
-    }
+    ensure(!rows.is_empty(), MISSING)?;
     let mut sheet = input.sheet("Share of an epoch spent on dividing anew");
     sheet.legend(&Entry::fills(&schemes));
     let parts = [0, 1].map(|part| clusters(&rows, schemes.len(), part));

@@ -1,10 +1,7 @@
 //! How much of an SM the CTAs of each kernel take where as many are resident as fit:
 //! one cluster of bars per kernel (ARCS 2018, Fig. 2).
 
-use super::{Drawn, FigureInput, MORE_KERNELS, NO_SOLO};
-use crate::chart::{Bars, Cluster, Entry};
-use crate::format::{csv, row};
-use crate::kernels::{Profile, profiles};
+use super::prelude::*;
 
 /// Kernels that are drawn.
 const KERNELS: usize = 24;
@@ -22,11 +19,8 @@ const RESOURCES: [(&str, &str); 4] = [
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let (rows, left_out) = profiles(&input.apps, KERNELS, |kernel| kernel.residence.clone());
-    if rows.is_empty() {
-        let missing =
-            format!("no kernel of the records says what its CTAs take of an SM; {NO_SOLO}");
-        return Err(missing.into());
-    }
+    let missing = format!("no kernel of the records says what its CTAs take of an SM; {NO_SOLO}");
+    ensure(!rows.is_empty(), missing)?;
     let mut sheet = input.sheet("What resident CTAs take of an SM");
     sheet.legend(&Entry::fills(&RESOURCES.map(|(_, name)| name)));
     let labelled = rows.len() <= LABELLED;

@@ -2,18 +2,10 @@
 //! per SM. A cell is divided as its resident CTAs are; a full one held CTAs all
 //! the time.
 
-use std::collections::BTreeMap;
-
 use gpumodel_core::units::{to_u64, to_usize};
 
-use super::{Drawn, FigureInput, decision_ticks};
-use crate::chart::{
-    Anchor, Area, Entry, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, Swatch, across, beside,
-    outline,
-};
-use crate::format::{csv, float, row};
-use crate::mix::scheme_names;
-use crate::results::{Analysis, CoRun, ResidencyRecord};
+use super::prelude::*;
+use crate::results::ResidencyRecord;
 
 const LEFT: f64 = 124.0;
 /// As much where names are long.
@@ -55,9 +47,7 @@ struct Panel<'a> {
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let record = input.mix()?;
     let panels = panels(record);
-    if panels.is_empty() {
-        return Err("the co-runs do not say which CTAs were where".into());
-    }
+    ensure(!panels.is_empty(), "the co-runs do not say which CTAs were where")?;
     let mut sheet = input.sheet("Applications on the SMs over time, by sharing scheme");
     sheet.legend(&entries(&panels));
     let end = panels.iter().map(|panel| panel.run.cycles).max().unwrap_or(1);

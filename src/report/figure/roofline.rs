@@ -5,14 +5,7 @@
 
 use gpumodel_core::units::SECTOR_BYTES;
 
-use super::{Drawn, FigureInput, Missing};
-use crate::chart::{
-    Anchor, Area, Colour, Entry, Fill, INK, Label, NOTE, PAPER, Placement, SOFT_INK, Scale, Sheet,
-    Swatch, across, down, heavy_width, outline, text_width,
-};
-use crate::format::{float, percent, ratio, short};
-use crate::kernels::{Group, groups};
-use crate::results::MachineRecord;
+use super::prelude::*;
 
 const POINTS: usize = 10;
 const LEFT: f64 = 62.0;
@@ -51,9 +44,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     groups.retain(|group| {
         group.sum.busy_cycles() > 0 && group.sum.warp_instructions > 0 && !group.sum.memory_only
     });
-    if groups.is_empty() {
-        return Err("the records hold no whole kernel with instructions".into());
-    }
+    ensure(!groups.is_empty(), "the records hold no whole kernel with instructions")?;
     let points: Vec<Point> =
         groups.iter().enumerate().map(|(i, group)| point(i, group, machine)).collect();
     let mut sheet = input.sheet("Instruction roofline");

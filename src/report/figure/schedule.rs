@@ -1,14 +1,9 @@
 //! Who of a queue ran together: one panel per scheme, one lane per place in the
 //! group, a bar per application in the fill of its class, its name or letters above.
 
-use std::collections::BTreeSet;
-
+use super::prelude::*;
 use super::queue_timeline::QueueTimeline;
-use super::{Drawn, FigureInput};
-use crate::chart::{Anchor, Area, BarRow, Label, NOTE, SOFT_INK, Scale, Sheet, text_width};
-use crate::format::{csv, float, row};
 use crate::queue::{class_of, job_name};
-use crate::results::{GroupRecord, JobRecord, QueueRun};
 
 const LANE: f64 = 27.0;
 const BAR: f64 = 13.0;

@@ -1,13 +1,7 @@
 //! The sharing schemes side by side: throughput, turnaround, fairness, makespan,
 //! IPC and energy, one row per scheme and one panel per metric.
 
-use super::{Drawn, FigureInput, Missing};
-use crate::chart::{
-    Anchor, Area, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, across, beside, outline,
-};
-use crate::format::{csv, float, row, short};
-use crate::mix::{mix_names, scheme_names};
-use crate::results::{Analysis, CoRun};
+use super::prelude::*;
 
 /// Room left of the panels, at least and at most: names take what they need.
 const LEFT: f64 = 112.0;

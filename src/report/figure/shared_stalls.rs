@@ -1,16 +1,9 @@
 //! Where scheduler slots go: each application alone and under each sharing scheme,
 //! one stacked bar each (Warped-Slicer, Fig. 7c).
 
-use std::collections::BTreeMap;
-
+use super::prelude::*;
 use super::stalls::{cause_entries, stack};
-use super::{Drawn, FigureInput};
-use crate::chart::{Anchor, Area, Fill, NOTE, Scale, Sheet, across, fit, outline};
-use crate::distinct;
-use crate::format::{csv, float, row};
-use crate::kernels::{causes, groups};
-use crate::mix::scheme_names;
-use crate::results::Analysis;
+use crate::kernels::causes;
 
 const ROW: f64 = 18.0;
 const BAR: f64 = 13.0;
@@ -25,9 +18,7 @@ type Row = (String, BTreeMap<String, f64>);
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let record = input.mix()?;
     let blocks = blocks(record);
-    if blocks.is_empty() {
-        return Err("the co-runs hold no stall stacks".into());
-    }
+    ensure(!blocks.is_empty(), "the co-runs hold no stall stacks")?;
     let stacks = blocks.iter().flat_map(|(_, rows)| rows.iter().map(|(_, stack)| stack));
     let causes = causes(stacks);
     let mut sheet = input.sheet("Where scheduler slots go, alone and together");

@@ -1,13 +1,7 @@
 //! When each application ran under each sharing scheme: a band per co-run, a
 //! lane per application, a bar per launch.
 
-use super::{Drawn, FigureInput, NO_CORUN, decision_ticks};
-use crate::chart::{
-    Anchor, Area, BarRow, Entry, Fill, LABEL, NOTE, Scale, Sheet, across, fit, outline,
-};
-use crate::distinct;
-use crate::format::{float, short};
-use crate::results::{CoRun, CoRunApp};
+use super::prelude::*;
 
 /// Room left of the bands, at least and at most: names take what they need.
 const LEFT: f64 = 112.0;

@@ -1,11 +1,7 @@
 //! Speed of each application alone against its memory channels and against its SMs
 //! (UGPU, Fig. 2 and 3).
 
-use super::{Drawn, FigureInput, repeated};
-use crate::chart::{Area, CountPlot, Entry, LINES, Scale, Sheet};
-use crate::format::{csv, row};
-use crate::results::{Analysis, CoRun};
-use crate::solo_run::{SoloRun, Subject, Sweep, subjects, sweeps};
+use super::prelude::*;
 
 /// What is missing where no application ran on slices of several sizes.
 const MISSING: &str = "no application ran alone on slices of several sizes; run `gpumodel analyze APP --machine ugpu --scheme bp:sms=40:channels=4,bp:sms=40:channels=8,… --until cycles=N --json FILE`";
@@ -67,9 +63,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         .into_iter()
         .filter(|(_, curves)| !curves.is_empty())
         .collect();
-    if panels.is_empty() {
-        return Err(MISSING.into());
-    }
+    ensure(!panels.is_empty(), MISSING)?;
     let over = common(&panels);
     let mut sheet = input.sheet("Speed alone against the size of a slice");
     let drawn = panels.iter().flat_map(|(_, curves)| curves.iter().take(LINES));

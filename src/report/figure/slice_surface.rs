@@ -1,16 +1,7 @@
 //! Throughput of pairs over how SMs and memory channels are divided: a map of shaded
 //! cells (UGPU, Fig. 4).
 
-use std::collections::BTreeSet;
-
-use super::{Drawn, FigureInput, repeated};
-use crate::chart::{
-    Anchor, Area, INK, LABEL, Label, NOTE, Shades, Sheet, explain, fit, heads, shaded, text_width,
-};
-use crate::format::{csv, float, row};
-use crate::kernels::short_app;
-use crate::mix::mix_names;
-use crate::results::CoRun;
+use super::prelude::*;
 
 /// Left of the names of rows, for the title of that axis.
 const SIDE: f64 = 26.0;
@@ -47,9 +38,7 @@ struct Point {
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let maps = maps(input);
-    if maps.is_empty() {
-        return Err(MISSING.into());
-    }
+    ensure(!maps.is_empty(), MISSING)?;
     let drawn = &maps[..maps.len().min(MAPS)];
     let values = || drawn.iter().flat_map(|map| &map.points).map(|point| point.stp);
     let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));

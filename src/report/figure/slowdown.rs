@@ -1,11 +1,7 @@
 //! Slowdown of each application under each sharing scheme: one cluster of bars per
 //! scheme, one bar per application.
 
-use super::{Drawn, FigureInput};
-use crate::chart::{Bars, Cluster, Entry, Sheet, highest};
-use crate::format::{csv, row};
-use crate::mix::{mix_labels, mix_names, scheme_names};
-use crate::results::{Analysis, CoRun};
+use super::prelude::*;
 
 /// Mixes that are drawn.
 const MIXES: usize = 12;

@@ -1,10 +1,8 @@
 //! Bandwidth and speed of each application alone against the number of its SMs, and
 //! where it saturates (Slate, Fig. 1).
 
-use super::{Drawn, FigureInput, MORE_APPS, repeated};
-use crate::chart::{Area, CountPlot, Entry, Fill, INK, LINES, Scale, Sheet, Swatch};
-use crate::format::{csv, float, row};
-use crate::solo_run::{SoloRun, Subject, Sweep, gb_per_s, subjects, sweeps};
+use super::prelude::*;
+use crate::solo_run::gb_per_s;
 
 /// Of the peak: who reaches this has saturated.
 const ENOUGH: f64 = 0.95;
@@ -41,9 +39,7 @@ impl Curve {
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let curves = curves(input);
-    if curves.is_empty() {
-        return Err(MISSING.into());
-    }
+    ensure(!curves.is_empty(), MISSING)?;
     let drawn = &curves[..curves.len().min(LINES)];
     let mut sheet = input.sheet("Bandwidth and speed against SMs");
     let entry = |(index, curve): (usize, &Curve)| {

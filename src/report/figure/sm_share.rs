@@ -2,12 +2,9 @@
 //! group stacked as they lie on the SMs, in the fills of their classes. What is left
 //! of a member's SMs once it has ended is white.
 
+use super::prelude::*;
 use super::queue_timeline::QueueTimeline;
-use super::{Drawn, FigureInput};
-use crate::chart::{Anchor, Area, BarRow, Fill, INK, Label, NOTE, PAPER, SOFT_INK, Scale, Sheet};
-use crate::format::{csv, float, row};
 use crate::queue::class_of;
-use crate::results::{GroupRecord, JobRecord, QueueRun};
 
 const HEIGHT: f64 = 84.0;
 /// Left of a panel, the title of its axis.

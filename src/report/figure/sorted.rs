@@ -1,12 +1,7 @@
 //! Throughput and turnaround of many mixes: for each scheme the values of all, sorted
 //! (UGPU, Fig. 10, and 13 to 15).
 
-use super::{Drawn, FigureInput};
-use crate::chart::{Entry, RANKED, Ranks, Sheet, Swatch, panels};
-use crate::format::{csv, row, short};
-use crate::mix::{Mix, MixesByScheme};
-use crate::results::CoRun;
-use crate::results::statistics::geometric_mean;
+use super::prelude::*;
 
 const HEIGHT: f64 = 176.0;
 
@@ -52,9 +47,7 @@ impl Line<'_> {
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let found = input.mixes_by_scheme()?;
     let lines = lines(&found);
-    if lines.is_empty() {
-        return Err(MISSING.into());
-    }
+    ensure(!lines.is_empty(), MISSING)?;
     let drawn = &lines[..lines.len().min(RANKED)];
     let mut sheet = input.sheet("Mixes by rank under each scheme");
     let entry = |(index, line): (usize, &Line<'_>)| {

@@ -1,15 +1,8 @@
 //! Where scheduler slots go: one stacked bar per kernel, causes of every
 //! slot-cycle; the bar is full because every slot-cycle has one cause.
 
-use std::collections::BTreeMap;
-
-use super::{Drawn, FigureInput};
-use crate::chart::{
-    Anchor, Area, Entry, Fill, LABEL, Label, NOTE, Scale, Sheet, Swatch, across, outline,
-    text_width,
-};
-use crate::format::{float, percent, ratio};
-use crate::kernels::{Group, ROUNDING, causes, groups, shares, title_room};
+use super::prelude::*;
+use crate::kernels::{ROUNDING, causes, shares};
 
 const ROWS: usize = 12;
 const ROW: f64 = 29.0;

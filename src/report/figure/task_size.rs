@@ -1,11 +1,9 @@
 //! Kernel time against the thread blocks of a task, over the run without a scheme: one
 //! line per application (Slate, Fig. 5).
 
-use super::{Drawn, FigureInput, MORE_APPS};
-use crate::chart::{Entry, INK, LINES, Scale, Sheet, across, down, outline};
-use crate::format::{csv, float, ratio, row};
+use super::prelude::*;
 use crate::results::HostTime;
-use crate::solo_run::{SoloRun, Subject, Sweep, kernel_cycles, subjects, sweeps};
+use crate::solo_run::kernel_cycles;
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
@@ -22,9 +20,7 @@ struct Curve {
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let curves: Vec<Curve> = subjects(&input.whole_solo_runs()).iter().flat_map(of).collect();
-    if curves.is_empty() {
-        return Err(MISSING.into());
-    }
+    ensure(!curves.is_empty(), MISSING)?;
     let drawn = &curves[..curves.len().min(LINES)];
     let mut sheet = input.sheet("Kernel time against the size of a task");
     sheet.legend(&Entry::marks(&drawn.iter().map(|curve| &curve.label).collect::<Vec<_>>()));

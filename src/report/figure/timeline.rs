@@ -1,18 +1,10 @@
 //! One solo run over time: kernels by stream above, activity below.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use gpumodel_core::units::SECTOR_BYTES;
 
 use super::input::{ONE, listed};
-use super::{Drawn, FigureInput, NO_SOLO};
-use crate::chart::{
-    Anchor, Area, BarRow, Colour, Entry, Fill, HATCHED, Label, NOTE, REST, Scale, Sheet, Swatch,
-    across, down, fit, outline, text_width,
-};
-use crate::format::{float, plain_name};
-use crate::mix::machine_words;
-use crate::results::{Analysis, AppRecord, Interval};
+use super::prelude::*;
+use crate::results::Interval;
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;

@@ -2,12 +2,7 @@
 
 use gpumodel_core::units::SECTOR_BYTES;
 
-use super::{Drawn, FigureInput};
-use crate::chart::{
-    Anchor, Area, Entry, Fill, LABEL, NOTE, Scale, Sheet, Swatch, across, outline, text_width,
-};
-use crate::format::{bytes, float, percent};
-use crate::kernels::{Group, groups, title_room};
+use super::prelude::*;
 
 const ROWS: usize = 8;
 const ROW: f64 = 46.0;
@@ -24,9 +19,7 @@ struct Bar {
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let groups = groups(&input.apps, ROWS);
-    if groups.is_empty() {
-        return Err("the records hold no kernels; run `gpumodel analyze`".into());
-    }
+    ensure(!groups.is_empty(), "the records hold no kernels; run `gpumodel analyze`")?;
     let rows: Vec<[Bar; 3]> = groups.iter().map(bars).collect();
     let mut sheet = input.sheet("Bytes through the memory hierarchy");
     sheet.legend(&[

@@ -1,13 +1,8 @@
 //! What the form of persistent workers costs: time and registers of each application
 //! over those as written (ARCS 2018, Fig. 8).
 
-use super::{Drawn, FigureInput};
-use crate::chart::{Bars, Cluster, Entry};
-use crate::distinct;
-use crate::format::{csv, float, ratio, row};
+use super::prelude::*;
 use crate::results::WorkersRecord;
-use crate::results::statistics::geometric_mean;
-use crate::solo_run::{SoloRun, Subject, subjects};
 
 /// Applications that are drawn; the means are over all.
 const APPS: usize = 30;
@@ -38,9 +33,7 @@ impl Row<'_> {
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let rows = rows(input);
-    if rows.is_empty() {
-        return Err(MISSING.into());
-    }
+    ensure(!rows.is_empty(), MISSING)?;
     let mut sheet = input.sheet("Kernels as persistent workers over themselves as written");
     sheet.legend(&Entry::fills(&["time", "registers"]));
     let means = means(&rows);
