@@ -83,6 +83,11 @@ fn digits(value: f64) -> String {
         v if v >= 0.9995 => 2,
         _ => 3,
     };
+    trimmed(value, places)
+}
+
+/// `value` with at most so many decimals, without trailing zeros.
+pub(crate) fn trimmed(value: f64, places: usize) -> String {
     let text = format!("{value:.places$}");
     let trimmed =
         if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
@@ -155,7 +160,7 @@ pub(crate) fn held(mean: Option<f64>, end: u64) -> String {
     mean.map_or_else(|| format!("{end} (end)"), |mean| format!("{mean:.1}"))
 }
 
-/// The IPC of `app`, or that there is none.
+/// The IPC of `app`, or that it is not modelled.
 pub(crate) fn rate(app: &AppRecord) -> String {
     match app.memory_only {
         true => "memory-only: IPC is not modelled".to_owned(),

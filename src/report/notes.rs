@@ -94,7 +94,7 @@ pub(crate) fn coruns(names: &[String], runs: &[CoRun]) -> Vec<(String, String)> 
     group_by(said).into_iter().map(named).collect()
 }
 
-/// Says what became of a promise; `None`: nothing was promised, or nobody knows to whom.
+/// Says what became of a promise; `None`: nothing was promised, or it is not known to which.
 fn promise(run: &CoRun) -> Option<String> {
     let (target, app) = (run.qos_target()?, run.apps.get(run.priority_app()?)?);
     let kept = if run.met_qos_target()? { "kept" } else { "broken" };

@@ -113,7 +113,7 @@ pub(crate) fn class_of<'a>(record: &'a Analysis, job: &'a JobRecord) -> Option<&
     job.class.as_deref().or_else(known)
 }
 
-/// The classes of the jobs of `runs`, behind those that the record knows beside them,
+/// The classes of the jobs of `runs`, behind the others that the record knows,
 /// so that a class has the same place for every queue of the record.
 pub(crate) fn classes<'a>(record: &'a Analysis, runs: &[&'a QueueRun]) -> Vec<&'a str> {
     let jobs = runs.iter().flat_map(|run| &run.jobs);

@@ -133,7 +133,7 @@ pub(crate) struct Sweep<'a> {
 type Points<'a> = Vec<(u32, SoloRun<'a>)>;
 
 /// The sweeps of `runs` over the setting `key`, each of at least two points, which lie at
-/// what a run `held`: who is set more than there is has all that there is.
+/// what a run `held`: a run that is set more than exists has all.
 pub(crate) fn sweeps<'a>(
     runs: &[SoloRun<'a>],
     key: &str,

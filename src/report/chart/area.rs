@@ -1,4 +1,4 @@
-//! Areas on a sheet, and places for labels in them.
+//! Areas on a layout, and places for labels in them.
 
 use super::text::{Anchor, line_area, text_width};
 
@@ -88,7 +88,7 @@ impl Placement {
         }
     }
 
-    /// The nearest free place for the left middle of `text` beside `point`, which is then
+    /// The nearest free place for the left middle of `text` next to `point`, which is then
     /// taken; `None` where there is none.
     pub(crate) fn beside(
         &mut self,

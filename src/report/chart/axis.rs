@@ -134,7 +134,7 @@ pub(crate) fn across(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &st
     for (value, label) in scale.ticks() {
         let x = scale.at(value);
         canvas.grid((x, area.y), (x, area.bottom()));
-        // A label at the right end moves in where it would leave the sheet.
+        // A label at the right end moves in where it would leave the layout.
         let beyond = x + text_width(&label, LABEL) / 2.0 + 2.0 - canvas.width();
         let at = (x - beyond.max(0.0), area.bottom() + 12.5);
         let mut room = text_area(&label, LABEL, Anchor::Centre, at.0, at.1);

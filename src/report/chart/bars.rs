@@ -2,7 +2,7 @@
 
 use super::axis::{down, outline};
 use super::canvas::Label;
-use super::sheet::{NOTE, Sheet};
+use super::layout::{Layout, NOTE};
 use super::style::{Fill, INK, SOFT_INK};
 use super::text::{Anchor, Named, names};
 use super::{Area, Scale};
@@ -49,14 +49,14 @@ impl<'a> Bars<'a> {
         Self { most, ..self }
     }
 
-    /// Draws all clusters on `sheet`, on one scale from 0 on.
-    pub(crate) fn draw(&self, sheet: &mut Sheet) {
-        let room = sheet.width() - LEFT - RIGHT;
+    /// Draws all clusters on `layout`, on one scale from 0 on.
+    pub(crate) fn draw(&self, layout: &mut Layout) {
+        let room = layout.width() - LEFT - RIGHT;
         let rows = self.rows(room);
         let stretch = rows.iter().map(|row| stretch(row, room)).fold(STRETCH, f64::min);
         let most = highest(self.clusters).max(self.most).max(self.reference.unwrap_or(0.0));
         for row in rows {
-            self.row(sheet, row, stretch, most);
+            self.row(layout, row, stretch, most);
         }
     }
 
@@ -92,36 +92,42 @@ impl<'a> Bars<'a> {
         rows
     }
 
-    fn row(&self, sheet: &mut Sheet, row: &[Cluster], stretch: f64, most: f64) {
+    fn row(&self, layout: &mut Layout, row: &[Cluster], stretch: f64, most: f64) {
         let reported = row.iter().any(|cluster| cluster.reported(stretch));
-        sheet.skip(if reported { HEAD } else { NO_HEAD });
-        let area = sheet.plot(LEFT, RIGHT, HEIGHT);
+        layout.skip(if reported { HEAD } else { NO_HEAD });
+        let area = layout.plot(LEFT, RIGHT, HEIGHT);
         let scale = Scale::from_zero(most, area.bottom(), area.y);
-        down(&mut sheet.canvas, &area, &scale, self.title, area.x - TITLE);
+        down(&mut layout.canvas, &area, &scale, self.title, area.x - TITLE);
         let slots = Slot::all(row, stretch, area.x);
         let mut values = Vec::new();
         for (place, slot) in slots.iter().enumerate() {
             if slot.cluster.mean && place > 0 {
                 let x = slot.rule();
-                sheet.canvas.line(vec![(x, area.y), (x, area.bottom())], SOFT_INK, 0.6);
+                layout.canvas.line(vec![(x, area.y), (x, area.bottom())], SOFT_INK, 0.6);
             }
-            values.extend(self.bars(sheet, slot, stretch, &scale));
+            values.extend(self.bars(layout, slot, stretch, &scale));
         }
         if let Some(reference) = self.reference {
             let y = scale.at(reference);
-            sheet.canvas.dashes((area.x, y), (area.right(), y), INK, 0.8);
+            layout.canvas.dashes((area.x, y), (area.right(), y), INK, 0.8);
         }
         for value in values {
-            sheet.canvas.text_before(value);
+            layout.canvas.text_before(value);
         }
-        outline(&mut sheet.canvas, &area);
+        outline(&mut layout.canvas, &area);
         let named: Vec<Named<'_>> = slots.iter().map(Slot::named).collect();
-        let height = names(&mut sheet.canvas, &named, area.bottom());
-        sheet.skip(height + 10.0);
+        let height = names(&mut layout.canvas, &named, area.bottom());
+        layout.skip(height + 10.0);
     }
 
     /// Draws the bars of a cluster; returns the values that stand above them.
-    fn bars(&self, sheet: &mut Sheet, slot: &Slot<'_>, stretch: f64, scale: &Scale) -> Vec<Label> {
+    fn bars(
+        &self,
+        layout: &mut Layout,
+        slot: &Slot<'_>,
+        stretch: f64,
+        scale: &Scale,
+    ) -> Vec<Label> {
         let cluster = slot.cluster;
         let pitch = cluster.pitch(stretch);
         let floor = scale.at(0.0);
@@ -131,11 +137,11 @@ impl<'a> Bars<'a> {
             let top = value.filter(|v| v.is_finite()).map_or(floor, |v| scale.at(v));
             if top < floor {
                 let bar = Area::new(x, top, pitch * 0.88, floor - top);
-                sheet.canvas.bar(bar, Fill::of(place));
+                layout.canvas.bar(bar, Fill::of(place));
             }
             let middle = x + pitch * 0.44;
             let end = cluster.ends.get(place).copied().flatten();
-            let top = end.map_or(top, |end| whisker(sheet, middle, end, scale).min(top));
+            let top = end.map_or(top, |end| whisker(layout, middle, end, scale).min(top));
             if let (Some(value), true) = (value, cluster.reported(stretch)) {
                 values.push(self.value(*value, (middle, top), scale));
             }
@@ -172,11 +178,11 @@ fn stretch(row: &[Cluster], room: f64) -> f64 {
 }
 
 /// Draws both ends of a value at `x`; returns the height of the upper one.
-fn whisker(sheet: &mut Sheet, x: f64, ends: (f64, f64), scale: &Scale) -> f64 {
+fn whisker(layout: &mut Layout, x: f64, ends: (f64, f64), scale: &Scale) -> f64 {
     let (low, high) = (scale.at(ends.0), scale.at(ends.1));
-    sheet.canvas.line(vec![(x, low), (x, high)], INK, 1.0);
+    layout.canvas.line(vec![(x, low), (x, high)], INK, 1.0);
     for y in [low, high] {
-        sheet.canvas.line(vec![(x - 2.0, y), (x + 2.0, y)], INK, 1.0);
+        layout.canvas.line(vec![(x - 2.0, y), (x + 2.0, y)], INK, 1.0);
     }
     high
 }
@@ -185,7 +191,7 @@ fn whisker(sheet: &mut Sheet, x: f64, ends: (f64, f64), scale: &Scale) -> f64 {
 const GAP: f64 = 10.0;
 /// As much more before one that sums up the others.
 const APART: f64 = 14.0;
-/// A bar's share of the sheet's width, at least; with its value above it.
+/// A bar's share of the layout's width, at least; with its value above it.
 const NARROW: f64 = 6.0;
 const LABELLED: f64 = 12.0;
 
@@ -277,7 +283,7 @@ impl<'a> Slot<'a> {
         row.iter().map(slot).collect()
     }
 
-    /// Its name, which may take the width of its bars and the room beside them.
+    /// Its name, which may take the width of its bars and the room next to them.
     fn named(&self) -> Named<'a> {
         let (middle, width) = (self.left + self.width / 2.0, self.width + GAP);
         Named { name: &self.cluster.name, middle, width }

@@ -2,7 +2,7 @@
 
 use super::axis::across;
 use super::canvas::Label;
-use super::sheet::{NOTE, Sheet};
+use super::layout::{Layout, NOTE};
 use super::style::{Colour, Fill, INK, PAPER};
 use super::text::{Anchor, fit, text_width};
 use super::{Area, Scale};
@@ -14,7 +14,7 @@ const STEPS: u32 = 60;
 /// Names of columns from (`left`, `top`) on, upright and at most `most` high where they
 /// are wider than a cell; returns where they end.
 pub(crate) fn heads<S: AsRef<str>>(
-    sheet: &mut Sheet,
+    layout: &mut Layout,
     names: &[S],
     (left, top): (f64, f64),
     width: f64,
@@ -33,21 +33,21 @@ pub(crate) fn heads<S: AsRef<str>>(
         } else {
             Label::new(name.as_ref(), (x, top + NOTE / 2.0), NOTE, Anchor::Centre)
         };
-        sheet.canvas.text(label);
+        layout.canvas.text(label);
     }
     top + height + 5.0
 }
 
 /// A shaded cell with its value and how that is written, a range in two lines where one
-/// has no room; a cell that nobody knows has a dash.
+/// has no room; a cell without a value has a dash.
 pub(crate) fn shaded(
-    sheet: &mut Sheet,
+    layout: &mut Layout,
     area: &Area,
     value: Option<&(f64, String)>,
     shades: &Shades,
 ) {
     let shade = value.map_or(PAPER, |(value, _)| shades.of(*value));
-    sheet.canvas.bar(*area, Fill::plain(shade));
+    layout.canvas.bar(*area, Fill::plain(shade));
     let words = value.map_or("–", |(_, words)| words);
     let ink = shade.text();
     let lines: Vec<String> = match words.split_once('–') {
@@ -64,25 +64,25 @@ pub(crate) fn shaded(
     let mut y = area.y + area.height / 2.0 - (count - 1.0) * (NOTE + 1.0) / 2.0;
     for line in lines {
         let at = (area.x + area.width / 2.0, y);
-        sheet.canvas.text(Label::new(line, at, NOTE, Anchor::Centre).coloured(ink));
+        layout.canvas.text(Label::new(line, at, NOTE, Anchor::Centre).coloured(ink));
         y += NOTE + 1.0;
     }
 }
 
 /// A bar of all shades from `low` to `high` with their values, and `title` below.
-pub(crate) fn explain(sheet: &mut Sheet, shades: &Shades, (low, high): (f64, f64), title: &str) {
-    let area = sheet.plot(90.0, 90.0, 10.0);
+pub(crate) fn explain(layout: &mut Layout, shades: &Shades, (low, high): (f64, f64), title: &str) {
+    let area = layout.plot(90.0, 90.0, 10.0);
     let scale = Scale::linear(low, high, area.x, area.right());
     let step = area.width / f64::from(STEPS);
     for place in 0..STEPS {
         let at = f64::from(place);
         let value = low + (high - low) * (at + 0.5) / f64::from(STEPS);
         let part = Area::new(area.x + at * step, area.y, step, area.height);
-        sheet.canvas.fill(part, Fill::plain(shades.of(value)));
+        layout.canvas.fill(part, Fill::plain(shades.of(value)));
     }
-    sheet.canvas.frame(&area, INK, 0.5);
-    across(&mut sheet.canvas, &area, &scale, title);
-    sheet.skip(38.0);
+    layout.canvas.frame(&area, INK, 0.5);
+    across(&mut layout.canvas, &area, &scale, title);
+    layout.skip(38.0);
 }
 
 /// From pale over blue to nearly black: luminance falls all the way.

@@ -1,4 +1,4 @@
-//! The parts that figures are made of: a sheet with a title, a legend, plot
+//! The parts that figures are made of: a layout with a title, a legend, plot
 //! areas with axes, and a footer. Text never covers text, legends lie outside
 //! the plot areas, and the same input gives the same bytes.
 //!
@@ -9,20 +9,20 @@ mod axis;
 mod bars;
 mod canvas;
 mod heat;
+mod layout;
 mod panels;
-mod sheet;
 mod style;
 mod text;
 
 pub use area::Area;
-pub use sheet::{Drawing, Width};
+pub use layout::{Drawing, Width};
 
 pub(crate) use area::Placement;
 pub(crate) use axis::{Scale, across, counts, down, outline};
 pub(crate) use bars::{BarRow, Bars, Cluster, highest};
 pub(crate) use canvas::{LINES, Label};
 pub(crate) use heat::{Shades, explain, heads, shaded};
+pub(crate) use layout::{Entry, LABEL, Layout, NOTE, Swatch};
 pub(crate) use panels::{CountPlot, Panel, RANKED, Ranks, panels};
-pub(crate) use sheet::{Entry, LABEL, NOTE, Sheet, Swatch};
 pub(crate) use style::{Colour, Fill, HATCHED, INK, PAPER, REST, SOFT_INK};
 pub(crate) use text::{Anchor, beside, fit, fit_heavy, heavy_width, name_room, text_width};

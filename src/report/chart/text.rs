@@ -5,7 +5,7 @@
 
 use super::Area;
 use super::canvas::{Canvas, Label};
-use super::sheet::{LABEL, NOTE};
+use super::layout::{LABEL, NOTE};
 use crate::format::float;
 
 /// The point of a text that its position names.

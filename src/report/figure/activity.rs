@@ -23,13 +23,13 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let resources = resources(&rows);
     let missing = format!("no kernel of the records says how busy units were; {NO_SOLO}");
     ensure(!resources.is_empty(), missing)?;
-    let mut sheet = input.sheet("How busy units and memory are");
+    let mut layout = input.layout("How busy units and memory are");
     let shades = Shades::new(0.0, FULL);
-    map(&mut sheet, &rows, &resources, &shades);
-    explain(&mut sheet, &shades, (0.0, FULL), "tenths of the peak");
-    sheet.note("From 0 to 10, over the time of a kernel; –: the kernel does not use it.");
-    sheet.left_out(left_out, MORE_KERNELS);
-    Ok(sheet.finish(&input.footer()).with_csv(table(&rows, &resources)))
+    map(&mut layout, &rows, &resources, &shades);
+    explain(&mut layout, &shades, (0.0, FULL), "tenths of the peak");
+    layout.note("From 0 to 10, over the time of a kernel; –: the kernel does not use it.");
+    layout.left_out(left_out, MORE_KERNELS);
+    Ok(layout.finish(&input.footer()).with_csv(table(&rows, &resources)))
 }
 
 /// Every resource that some kernel uses: units by name, then memory from near to far.
@@ -40,30 +40,30 @@ fn resources(rows: &[Profile]) -> Vec<&str> {
     units.chain(MEMORY.into_iter().filter(|name| used.contains(name))).collect()
 }
 
-fn map(sheet: &mut Sheet, rows: &[Profile], resources: &[&str], shades: &Shades) {
-    let most = sheet.share(NAMES);
+fn map(layout: &mut Layout, rows: &[Profile], resources: &[&str], shades: &Shades) {
+    let most = layout.share(NAMES);
     let names: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
     let left = name_room(&names, LABEL, most) + 14.0;
-    let width = ((sheet.width() - RIGHT - left) / float(resources.len())).min(CELL);
-    let top = heads(sheet, resources, (left, sheet.top() + 4.0), width, NAMES);
+    let width = ((layout.width() - RIGHT - left) / float(resources.len())).min(CELL);
+    let top = heads(layout, resources, (left, layout.top() + 4.0), width, NAMES);
     let height = ROW * float(rows.len());
     let whole = Area::new(left, top, width * float(resources.len()), height);
-    sheet.mark_plot(whole);
+    layout.mark_plot(whole);
     let mut y = top;
     for row in rows {
         let at = (left - 5.0, y + ROW / 2.0);
         let name = fit(&row.label, LABEL, most);
-        sheet.canvas.write(name, at, LABEL, Anchor::Right);
+        layout.canvas.write(name, at, LABEL, Anchor::Right);
         let mut x = left;
         for resource in resources {
             let level = row.shares.get(*resource).map(|share| share * FULL);
             let value = level.map(|level| (level, format!("{level:.1}")));
-            shaded(sheet, &Area::new(x, y, width, ROW), value.as_ref(), shades);
+            shaded(layout, &Area::new(x, y, width, ROW), value.as_ref(), shades);
             x += width;
         }
         y += ROW;
     }
-    sheet.skip(whole.bottom() - sheet.top() + 10.0);
+    layout.skip(whole.bottom() - layout.top() + 10.0);
 }
 
 fn table(rows: &[Profile], resources: &[&str]) -> String {

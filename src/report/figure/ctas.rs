@@ -41,20 +41,20 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     ensure(!plots.is_empty(), MISSING)?;
     let lines = || plots.iter().flat_map(|plot| &plot.lines);
     let schemes = distinct(lines().map(|line| line.scheme.as_str()));
-    let mut sheet = input.sheet("Time against CTAs per SM");
-    sheet.legend(&entries(&schemes));
+    let mut layout = input.layout("Time against CTAs per SM");
+    layout.legend(&entries(&schemes));
     let drawn = &plots[..plots.len().min(APPS)];
     let names: Vec<String> = drawn.iter().map(|plot| plot.label.clone()).collect();
     let points = drawn.iter().flat_map(|plot| &plot.lines).flat_map(|line| &line.points);
     let slowest = points.map(|point| point.time).fold(1.0, f64::max);
     let height = if names.len() == 1 { ALONE } else { HEIGHT };
-    for (panel, plot) in panels(&mut sheet, &names, height).iter().zip(drawn) {
-        plot.draw(&mut sheet, panel, &schemes, slowest);
+    for (panel, plot) in panels(&mut layout, &names, height).iter().zip(drawn) {
+        plot.draw(&mut layout, panel, &schemes, slowest);
     }
-    sheet.note("Each application alone, its shortest time as 1.");
-    repeated(&mut sheet, lines().map(|line| line.repeats).sum());
-    sheet.left_out(plots.len() - drawn.len(), "applications are not drawn");
-    Ok(sheet.finish(&input.footer()).with_csv(table(&plots)))
+    layout.note("Each application alone, its shortest time as 1.");
+    repeated(&mut layout, lines().map(|line| line.repeats).sum());
+    layout.left_out(plots.len() - drawn.len(), "applications are not drawn");
+    Ok(layout.finish(&input.footer()).with_csv(table(&plots)))
 }
 
 fn plots<'a>(input: &FigureInput<'a>) -> Vec<Plot<'a>> {
@@ -89,7 +89,7 @@ fn entries(schemes: &[&str]) -> Vec<Entry> {
 
 impl Plot<'_> {
     /// Draws it on a scale that reaches `slowest`, as that of all panels does.
-    fn draw(&self, sheet: &mut Sheet, panel: &Panel, schemes: &[&str], slowest: f64) {
+    fn draw(&self, layout: &mut Layout, panel: &Panel, schemes: &[&str], slowest: f64) {
         let area = &panel.area;
         let points = self.lines.iter().flat_map(|line| &line.points);
         let most = points.map(|point| point.ctas).max().unwrap_or(1);
@@ -99,18 +99,18 @@ impl Plot<'_> {
         let y = Scale::from_zero(slowest * 1.05, area.bottom(), area.y);
         let (across, up) =
             (if panel.last { "CTAs per SM" } else { "" }, if panel.first { "time" } else { "" });
-        counts(&mut sheet.canvas, area, &x, most, across);
-        down(&mut sheet.canvas, area, &y, up, 12.0);
+        counts(&mut layout.canvas, area, &x, most, across);
+        down(&mut layout.canvas, area, &y, up, 12.0);
         for line in &self.lines {
             let place = schemes.iter().position(|scheme| *scheme == line.scheme).unwrap_or(0);
             let at = |point: &Point<'_>| (x.at(f64::from(point.ctas)), y.at(point.time));
-            sheet.canvas.stroke(&line.points.iter().map(at).collect::<Vec<_>>(), place, 1.6);
+            layout.canvas.stroke(&line.points.iter().map(at).collect::<Vec<_>>(), place, 1.6);
             for point in &line.points {
                 let ring = if point.dropped { DOT + 1.6 } else { DOT };
-                sheet.canvas.marker(at(point), place, ring, !point.dropped);
+                layout.canvas.marker(at(point), place, ring, !point.dropped);
             }
         }
-        outline(&mut sheet.canvas, area);
+        outline(&mut layout.canvas, area);
     }
 }
 

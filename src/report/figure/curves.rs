@@ -31,15 +31,15 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         .collect();
     let missing = "no scheme of the record sampled speeds against CTAs";
     ensure(!found.is_empty(), missing)?;
-    let mut sheet = input.sheet("Speed against CTAs per SM, and the choice");
-    sheet.legend(&Entry::marks(&apps(&found)));
+    let mut layout = input.layout("Speed against CTAs per SM, and the choice");
+    layout.legend(&Entry::marks(&apps(&found)));
     for (name, decision) in &found {
-        sheet.note(&format!("{name}, cycle {}: {}", grouped(decision.cycle), decision.reason));
-        sheet.skip(3.0);
-        panel(&mut sheet, decision);
+        layout.note(&format!("{name}, cycle {}: {}", grouped(decision.cycle), decision.reason));
+        layout.skip(3.0);
+        panel(&mut layout, decision);
     }
-    sheet.note("Each as a share of its own largest speed; open marks: sampled; full: chosen. Of two applications each axis spans its own largest count.");
-    Ok(sheet.finish(&input.footer()).with_csv(table(&found)))
+    layout.note("Each as a share of its own largest speed; open marks: sampled; full: chosen. Of two applications each axis spans its own largest count.");
+    Ok(layout.finish(&input.footer()).with_csv(table(&found)))
 }
 
 /// The decision of `run` that knows most applications, the first of equal ones.
@@ -80,13 +80,13 @@ fn apps<'a>(found: &[(&String, &'a DecisionRecord)]) -> Vec<&'a str> {
     distinct(curves.map(|curve| curve.app.as_str()))
 }
 
-fn panel(sheet: &mut Sheet, decision: &DecisionRecord) {
+fn panel(layout: &mut Layout, decision: &DecisionRecord) {
     let curves = curves(decision);
     let mirrored = curves.len() == 2;
-    sheet.skip(if mirrored { AXIS } else { 0.0 });
-    let area = sheet.plot(LEFT, RIGHT, HEIGHT);
+    layout.skip(if mirrored { AXIS } else { 0.0 });
+    let area = layout.plot(LEFT, RIGHT, HEIGHT);
     let level = Scale::linear(0.0, 1.05, area.bottom(), area.y);
-    down(&mut sheet.canvas, &area, &level, "normalised speed", 12.0);
+    down(&mut layout.canvas, &area, &level, "normalised speed", 12.0);
     let most = curves.iter().map(|curve| curve.most).max().unwrap_or(1);
     for (index, curve) in curves.iter().enumerate() {
         let back = mirrored && index == 1;
@@ -97,39 +97,39 @@ fn panel(sheet: &mut Sheet, decision: &DecisionRecord) {
         let x = Scale::linear(0.0, f64::from(whole), ends.0, ends.1);
         if mirrored || index == 0 {
             let title = if mirrored {
-                format!("CTAs of {}", fit(&curve.record.app, LABEL, sheet.share(250.0)))
+                format!("CTAs of {}", fit(&curve.record.app, LABEL, layout.share(250.0)))
             } else {
                 "CTAs per SM".into()
             };
-            axis(sheet, &area, &x, whole, &title, back);
+            axis(layout, &area, &x, whole, &title, back);
         }
-        draw_curve(sheet, curve, &x, &level, index);
+        draw_curve(layout, curve, &x, &level, index);
     }
-    outline(&mut sheet.canvas, &area);
-    sheet.skip(AXIS + 12.0);
+    outline(&mut layout.canvas, &area);
+    layout.skip(AXIS + 12.0);
 }
 
 /// Whole numbers of CTAs below `area`, or above it.
-fn axis(sheet: &mut Sheet, area: &Area, x: &Scale, most: u32, title: &str, above: bool) {
-    let step = most.div_ceil(if sheet.narrow() { 8 } else { 16 }).max(1);
+fn axis(layout: &mut Layout, area: &Area, x: &Scale, most: u32, title: &str, above: bool) {
+    let step = most.div_ceil(if layout.narrow() { 8 } else { 16 }).max(1);
     let (labels, titles) = if above { (-8.0, -22.0) } else { (9.0, 23.0) };
     let edge = if above { area.y } else { area.bottom() };
     for ctas in (step..=most).step_by(to_usize(step)) {
         let at = x.at(f64::from(ctas));
         let tick = if above { area.y + 4.0 } else { area.bottom() - 4.0 };
-        sheet.canvas.line(vec![(at, edge), (at, tick)], INK, 0.8);
+        layout.canvas.line(vec![(at, edge), (at, tick)], INK, 0.8);
         let label = short(f64::from(ctas));
-        sheet.canvas.write(label, (at, edge + labels), LABEL, Anchor::Centre);
+        layout.canvas.write(label, (at, edge + labels), LABEL, Anchor::Centre);
     }
-    sheet.canvas.write(title, (area.x + area.width / 2.0, edge + titles), LABEL, Anchor::Centre);
+    layout.canvas.write(title, (area.x + area.width / 2.0, edge + titles), LABEL, Anchor::Centre);
 }
 
-fn draw_curve(sheet: &mut Sheet, curve: &Curve<'_>, x: &Scale, level: &Scale, index: usize) {
+fn draw_curve(layout: &mut Layout, curve: &Curve<'_>, x: &Scale, level: &Scale, index: usize) {
     let place = |&(ctas, share): &(u32, f64)| (x.at(f64::from(ctas)), level.at(share));
     let line: Vec<(f64, f64)> = curve.points.iter().map(place).collect();
-    sheet.canvas.stroke(&line, index, 1.6);
+    layout.canvas.stroke(&line, index, 1.6);
     for point in &line {
-        sheet.canvas.marker(*point, index, DOT, false);
+        layout.canvas.marker(*point, index, DOT, false);
     }
     let chosen = curve.record.chosen;
     if chosen == 0 {
@@ -139,9 +139,9 @@ fn draw_curve(sheet: &mut Sheet, curve: &Curve<'_>, x: &Scale, level: &Scale, in
     let bottom = level.at(level.low());
     let share = curve.points.iter().find(|(ctas, _)| *ctas == chosen).map(|point| point.1);
     let top = share.map_or(level.at(1.0), |share| level.at(share));
-    sheet.canvas.dashes((at, bottom), (at, top), Fill::of(index).colour, 1.0);
+    layout.canvas.dashes((at, bottom), (at, top), Fill::of(index).colour, 1.0);
     if share.is_some() {
-        sheet.canvas.marker((at, top), index, DOT + 2.0, true);
+        layout.canvas.marker((at, top), index, DOT + 2.0, true);
     }
 }
 

@@ -43,23 +43,23 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let rows: Vec<Row<'_>> = mixes.mixes.iter().filter_map(|mix| Row::of(mix, baseline)).collect();
     ensure(!rows.is_empty(), MISSING)?;
     let schemes = &mixes.schemes;
-    let mut sheet =
-        input.sheet(&format!("Energy of a thread instruction over {}", schemes[baseline]));
-    sheet.legend(&Entry::fills(schemes));
+    let mut layout =
+        input.layout(&format!("Energy of a thread instruction over {}", schemes[baseline]));
+    layout.legend(&Entry::fills(schemes));
     let parts = [0, 1, 2].map(|part| clusters(&rows, schemes.len(), part));
     for (part, (name, _)) in PARTS.iter().enumerate() {
-        sheet.skip(4.0);
-        sheet.note(&format!("{name}:"));
+        layout.skip(4.0);
+        layout.note(&format!("{name}:"));
         let bars = Bars::new(&parts[part], "%");
         let bars = if part == 0 { bars.reference(100.0) } else { bars };
-        bars.most(if part < SAME { highest(&parts[0]) } else { 0.0 }).draw(&mut sheet);
+        bars.most(if part < SAME { highest(&parts[0]) } else { 0.0 }).draw(&mut layout);
     }
-    sheet.note(&format!(
+    layout.note(&format!(
         "All in % of what GPU and memory take together for an instruction under {}: the lower two add up to the first. Memory has a scale of its own.",
         schemes[baseline]
     ));
-    sheet.left_out(rows.len().saturating_sub(MIXES), MORE_MIXES);
-    Ok(sheet.finish(&input.footer()).with_csv(table(schemes, &rows)))
+    layout.left_out(rows.len().saturating_sub(MIXES), MORE_MIXES);
+    Ok(layout.finish(&input.footer()).with_csv(table(schemes, &rows)))
 }
 
 impl Cost {

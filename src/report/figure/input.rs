@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Missing, NO_CORUN, NO_MIX};
 use crate::ReportError;
-use crate::chart::{Sheet, Width};
+use crate::chart::{Layout, Width};
 use crate::mix::{MixesByScheme, mix_names, scheme_names};
 use crate::results::{Analysis, AppRecord, CoRun, Comparison, MachineRecord};
 use crate::solo_run::SoloRun;
@@ -113,9 +113,9 @@ impl<'a> FigureInput<'a> {
         Self { published: Some(published), ..self }
     }
 
-    /// A sheet as wide as its figure, with `title` above everything.
-    pub(super) fn sheet(&self, title: &str) -> Sheet {
-        Sheet::new(self.width, title)
+    /// A layout as wide as its figure, with `title` above everything.
+    pub(super) fn layout(&self, title: &str) -> Layout {
+        Layout::new(self.width, title)
     }
 
     /// What a paper prints of `scheme`, over the baseline.

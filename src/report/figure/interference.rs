@@ -1,5 +1,5 @@
-//! How much longer applications of a class take beside those of another: a map of
-//! shaded cells, beside it the same as it was published (ILP-SMRA, Fig. 2).
+//! How much longer applications of a class take next to those of another: a map of
+//! shaded cells, next to it the same as published (ILP-SMRA, Fig. 2).
 
 use super::prelude::*;
 use crate::results::InterferenceRecord;
@@ -19,7 +19,7 @@ const BESIDE: usize = 5;
 /// A value of a cell and how it is written.
 type Value = Option<(f64, String)>;
 
-/// One map: what is above it, and its cells by who disturbs, then who suffers.
+/// One map: what is above it, and its cells by the class that disturbs, then the one that suffers.
 struct Map {
     title: &'static str,
     cells: Vec<Vec<Value>>,
@@ -38,22 +38,22 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let values = values.map(|value| value.0).filter(|value| value.is_finite());
     let (low, high) = values.fold((1.0_f64, 1.0_f64), |(l, h), v| (l.min(v), h.max(v)));
     let shades = Shades::new(low, high);
-    let mut sheet = input.sheet("Slow-down of classes beside each other");
-    if known.classes.len() <= BESIDE && !sheet.narrow() {
-        side_by_side(&mut sheet, known, &maps, &shades);
+    let mut layout = input.layout("Slow-down of classes beside each other");
+    if known.classes.len() <= BESIDE && !layout.narrow() {
+        side_by_side(&mut layout, known, &maps, &shades);
     } else {
         for map in &maps {
             let left = left(known, SIDE);
-            let (top, right) = (sheet.top(), sheet.width() - RIGHT);
-            let bottom = draw_map(&mut sheet, known, map, &shades, (left, top, right));
-            sheet.skip(bottom - top + GAP);
+            let (top, right) = (layout.top(), layout.width() - RIGHT);
+            let bottom = draw_map(&mut layout, known, map, &shades, (left, top, right));
+            layout.skip(bottom - top + GAP);
         }
     }
-    explain(&mut sheet, &shades, (low, high), "slow-down");
+    explain(&mut layout, &shades, (low, high), "slow-down");
     let schemes = known.schemes.join(", ");
-    sheet.note(&format!("Times as long as alone on as many SMs, as {schemes} took it."));
-    sheet.left_out(all.len() - 1, "matrices are in the records");
-    Ok(sheet.finish(&input.footer()).with_csv(table(known)))
+    layout.note(&format!("Times as long as alone on as many SMs, as {schemes} took it."));
+    layout.left_out(all.len() - 1, "matrices are in the records");
+    Ok(layout.finish(&input.footer()).with_csv(table(known)))
 }
 
 fn maps(known: &InterferenceRecord) -> Vec<Map> {
@@ -82,22 +82,22 @@ fn left(known: &InterferenceRecord, side: f64) -> f64 {
     side + widths.fold(12.0, f64::max).min(NAMES) + 6.0
 }
 
-fn side_by_side(sheet: &mut Sheet, known: &InterferenceRecord, maps: &[Map], shades: &Shades) {
+fn side_by_side(layout: &mut Layout, known: &InterferenceRecord, maps: &[Map], shades: &Shades) {
     let (first, names) = (left(known, SIDE), left(known, 0.0));
     let count = float(maps.len());
-    let room = sheet.width() - first - RIGHT - (count - 1.0) * (names + GAP);
+    let room = layout.width() - first - RIGHT - (count - 1.0) * (names + GAP);
     let width = (room / count).min(60.0 * float(known.classes.len()));
-    let (mut x, top, mut bottom) = (first, sheet.top(), 0.0_f64);
+    let (mut x, top, mut bottom) = (first, layout.top(), 0.0_f64);
     for map in maps {
-        bottom = bottom.max(draw_map(sheet, known, map, shades, (x, top, x + width)));
+        bottom = bottom.max(draw_map(layout, known, map, shades, (x, top, x + width)));
         x += width + names + GAP;
     }
-    sheet.skip(bottom - top + 8.0);
+    layout.skip(bottom - top + 8.0);
 }
 
 /// Draws one map between `left` and `right` from `top` on; returns where it ends.
 fn draw_map(
-    sheet: &mut Sheet,
+    layout: &mut Layout,
     known: &InterferenceRecord,
     map: &Map,
     shades: &Shades,
@@ -108,23 +108,23 @@ fn draw_map(
     let height = width.clamp(CELL.0, CELL.1);
     let middle = f64::midpoint(left, right);
     let title = fit(&format!("suffers ({})", map.title), LABEL, right - left + 30.0);
-    sheet.canvas.write(title, (middle, top + 7.0), LABEL, Anchor::Centre);
-    let head = heads(sheet, classes, (left, top + 18.0), width, NAMES);
+    layout.canvas.write(title, (middle, top + 7.0), LABEL, Anchor::Centre);
+    let head = heads(layout, classes, (left, top + 18.0), width, NAMES);
     let area = Area::new(left, head, right - left, height * float(classes.len()));
-    sheet.mark_plot(area);
+    layout.mark_plot(area);
     for (row, (class, values)) in classes.iter().zip(&map.cells).enumerate() {
         let y = head + height * float(row);
         let name = fit(class, NOTE, NAMES);
-        sheet.canvas.write(name, (left - 5.0, y + height / 2.0), NOTE, Anchor::Right);
+        layout.canvas.write(name, (left - 5.0, y + height / 2.0), NOTE, Anchor::Right);
         for (column, value) in values.iter().enumerate() {
             let x = left + width * float(column);
-            shaded(sheet, &Area::new(x, y, width, height), value.as_ref(), shades);
+            shaded(layout, &Area::new(x, y, width, height), value.as_ref(), shades);
         }
     }
     if left - SIDE < NAMES + 10.0 {
         let at = (12.0, area.y + area.height / 2.0);
         let word = fit("disturbs", LABEL, area.height.max(LABEL));
-        sheet.canvas.text(Label::new(word, at, LABEL, Anchor::Centre).upwards());
+        layout.canvas.text(Label::new(word, at, LABEL, Anchor::Centre).upwards());
     }
     area.bottom()
 }

@@ -20,15 +20,15 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let (rows, left_out) = profiles(&input.apps, KERNELS, utilization);
     let missing = format!("no kernel of the records says how many issue slots it used; {NO_SOLO}");
     ensure(!rows.is_empty(), missing)?;
-    let mut sheet = input.sheet("Issue-slot utilisation");
+    let mut layout = input.layout("Issue-slot utilisation");
     let labelled = rows.len() <= LABELLED;
     let cluster =
         |row: &Profile| Cluster::new(&row.label, vec![Some(share(row) * 100.0)], labelled);
     let clusters: Vec<Cluster> = rows.iter().map(cluster).collect();
-    Bars::new(&clusters, "% of slots").reference(HIGH * 100.0).draw(&mut sheet);
-    sheet.note("Slots in which an instruction issued at least; dashed: 50 %, where high begins.");
-    sheet.left_out(left_out, MORE_KERNELS);
-    Ok(sheet.finish(&input.footer()).with_csv(table(&rows)))
+    Bars::new(&clusters, "% of slots").reference(HIGH * 100.0).draw(&mut layout);
+    layout.note("Slots in which an instruction issued at least; dashed: 50 %, where high begins.");
+    layout.left_out(left_out, MORE_KERNELS);
+    Ok(layout.finish(&input.footer()).with_csv(table(&rows)))
 }
 
 fn utilization(kernel: &KernelRecord) -> Option<UnitShares> {

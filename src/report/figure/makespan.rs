@@ -59,13 +59,13 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         return Err(missing.into());
     }
     let means = means(schemes.len(), |at| gains.iter().filter_map(move |mix| Some(mix[at]?.mean)));
-    let mut sheet = input.sheet(&format!("Makespan speedup against {baseline}"));
-    sheet.legend(&Entry::fills(&schemes));
+    let mut layout = input.layout(&format!("Makespan speedup against {baseline}"));
+    layout.legend(&Entry::fills(&schemes));
     let clusters = clusters(&mixes, &gains, &means);
-    Bars::new(&clusters, "speedup").reference(1.0).draw(&mut sheet);
-    notes(&mut sheet, &gains);
+    Bars::new(&clusters, "speedup").reference(1.0).draw(&mut layout);
+    notes(&mut layout, &gains);
     let csv = table(&mixes, &schemes, &gains, &means);
-    Ok(sheet.finish(&input.footer()).with_csv(csv))
+    Ok(layout.finish(&input.footer()).with_csv(csv))
 }
 
 /// From the first arrival to the last end; `None` where not all have finished.
@@ -133,14 +133,14 @@ fn clusters(mixes: &[Mix], gains: &[Vec<Option<Gain>>], means: &[Option<f64>]) -
     drawn.chain(mean).collect()
 }
 
-fn notes(sheet: &mut Sheet, gains: &[Vec<Option<Gain>>]) {
-    sheet.note("From the first arrival to the last end; more is better.");
+fn notes(layout: &mut Layout, gains: &[Vec<Option<Gain>>]) {
+    layout.note("From the first arrival to the last end; more is better.");
     if gains.iter().flatten().flatten().any(|gain| gain.runs > 1) {
-        sheet.note("Bars: means over orders of arrival; lines on them: least and most.");
+        layout.note("Bars: means over orders of arrival; lines on them: least and most.");
     }
-    sheet.left_out(gains.len().saturating_sub(MIXES), MORE_MIXES);
+    layout.left_out(gains.len().saturating_sub(MIXES), MORE_MIXES);
     let lacking = gains.iter().filter(|mix| mix.iter().any(Option::is_none)).count();
-    partial(sheet, lacking, gains.len(), "a scheme: means");
+    partial(layout, lacking, gains.len(), "a scheme: means");
 }
 
 fn table(

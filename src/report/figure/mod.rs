@@ -45,7 +45,7 @@ pub use input::FigureInput;
 use gpumodel_core::units::did_you_mean;
 
 use super::ReportError;
-use super::chart::{SOFT_INK, Scale, Sheet};
+use super::chart::{Layout, SOFT_INK, Scale};
 use super::format::float;
 use super::results::CoRun;
 use super::results::statistics::geometric_mean;
@@ -96,7 +96,7 @@ pub enum Source {
     Queues,
     /// Solo runs of the same applications on a machine with changing limits.
     Sweep,
-    /// Records beside a reference table.
+    /// Records against a reference table.
     Reference,
     /// Several runs of a study: no part of the report of one.
     Study,
@@ -323,30 +323,30 @@ fn means<V: IntoIterator<Item = f64>>(
 }
 
 /// Says how many of `all` mixes lack something, where some do.
-fn partial(sheet: &mut Sheet, lacking: usize, all: usize, what: &str) {
+fn partial(layout: &mut Layout, lacking: usize, all: usize, what: &str) {
     if lacking > 0 {
-        sheet.note(&format!("{lacking} of {all} mixes lack {what} are over those that have it."));
+        layout.note(&format!("{lacking} of {all} mixes lack {what} are over those that have it."));
     }
 }
 
 /// Says that `count` runs held as much as others, where there are some.
-fn repeated(sheet: &mut Sheet, count: usize) {
+fn repeated(layout: &mut Layout, count: usize) {
     match count {
         0 => {}
-        1 => sheet.note("One more run held as much as another and is not drawn."),
-        _ => sheet.note(&format!("{count} more runs held as much as others and are not drawn.")),
+        1 => layout.note("One more run held as much as another and is not drawn."),
+        _ => layout.note(&format!("{count} more runs held as much as others and are not drawn.")),
     }
 }
 
 /// Draws a tick from `top` to `bottom` at each decision of `run`; those nearer to each other
 /// than can be seen share one.
-fn decision_ticks(sheet: &mut Sheet, run: &CoRun, time: &Scale, (top, bottom): (f64, f64)) {
+fn decision_ticks(layout: &mut Layout, run: &CoRun, time: &Scale, (top, bottom): (f64, f64)) {
     const NEAR: f64 = 0.8;
     let mut last = f64::MIN;
     for decision in &run.decisions {
         let x = time.at(float(decision.cycle));
         if x - last >= NEAR {
-            sheet.canvas.line(vec![(x, top), (x, bottom)], SOFT_INK, 0.8);
+            layout.canvas.line(vec![(x, top), (x, bottom)], SOFT_INK, 0.8);
             last = x;
         }
     }

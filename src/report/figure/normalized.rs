@@ -51,20 +51,20 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         return Err(missing.into());
     }
     let means = means(schemes.len(), |at| rows.iter().filter_map(move |row| row.shares[at]));
-    let mut sheet = input.sheet(&format!("{} over {}", metric.label, schemes[baseline]));
-    sheet.legend(&Entry::fills(&schemes));
+    let mut layout = input.layout(&format!("{} over {}", metric.label, schemes[baseline]));
+    layout.legend(&Entry::fills(&schemes));
     let named = mix_labels(&records);
     let marks = marks(input, metric, &schemes);
     let clusters = clusters(&rows, &named.labels, &means, &marks);
-    Bars::new(&clusters, "normalised").reference(1.0).draw(&mut sheet);
+    Bars::new(&clusters, "normalised").reference(1.0).draw(&mut layout);
     if rows.len() > 1 && marks.iter().any(Option::is_some) {
-        sheet.note("Marks at GMEAN: what the paper prints.");
+        layout.note("Marks at GMEAN: what the paper prints.");
     }
-    named.notes.iter().for_each(|note| sheet.note(note));
-    sheet.left_out(rows.len().saturating_sub(MIXES), MORE_MIXES);
+    named.notes.iter().for_each(|note| layout.note(note));
+    layout.left_out(rows.len().saturating_sub(MIXES), MORE_MIXES);
     let lacking = rows.iter().filter(|row| row.shares.iter().any(Option::is_none)).count();
-    partial(&mut sheet, lacking, rows.len(), "a scheme or a value: means");
-    Ok(sheet.finish(&input.footer()).with_csv(table(metric, &schemes, &rows, &means)))
+    partial(&mut layout, lacking, rows.len(), "a scheme or a value: means");
+    Ok(layout.finish(&input.footer()).with_csv(table(metric, &schemes, &rows, &means)))
 }
 
 fn rows(records: &[&Analysis], schemes: &[String], baseline: &str, metric: &Metric) -> Vec<Row> {

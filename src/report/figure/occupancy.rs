@@ -30,21 +30,21 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     ensure(!curves.is_empty(), missing)?;
     let left_out = curves.len().saturating_sub(LINES);
     curves.truncate(LINES);
-    let mut sheet = input.sheet("Speed against CTAs per SM");
-    sheet.note("In brackets: the largest IPC, and the CTAs per SM that reach it.");
-    sheet.skip(3.0);
-    sheet.legend(&entries(&curves));
-    let area = sheet.plot(LEFT, RIGHT, HEIGHT);
+    let mut layout = input.layout("Speed against CTAs per SM");
+    layout.note("In brackets: the largest IPC, and the CTAs per SM that reach it.");
+    layout.skip(3.0);
+    layout.legend(&entries(&curves));
+    let area = layout.plot(LEFT, RIGHT, HEIGHT);
     let most = curves.iter().flat_map(|curve| &curve.points).map(|point| point.0).max();
     let x = Scale::from_zero(f64::from(most.unwrap_or(1)), area.x, area.right());
     let y = Scale::linear(0.0, 1.0, area.bottom(), area.y);
-    across(&mut sheet.canvas, &area, &x, "CTAs per SM");
-    down(&mut sheet.canvas, &area, &y, "share of the largest IPC", 12.0);
-    lines(&mut sheet, &curves, &x, &y);
-    outline(&mut sheet.canvas, &area);
-    sheet.skip(36.0);
-    sheet.left_out(left_out, "kernels are not drawn; choose with --app NAME");
-    Ok(sheet.finish(&input.footer()))
+    across(&mut layout.canvas, &area, &x, "CTAs per SM");
+    down(&mut layout.canvas, &area, &y, "share of the largest IPC", 12.0);
+    lines(&mut layout, &curves, &x, &y);
+    outline(&mut layout.canvas, &area);
+    layout.skip(36.0);
+    layout.left_out(left_out, "kernels are not drawn; choose with --app NAME");
+    Ok(layout.finish(&input.footer()))
 }
 
 /// The kernels that ran with several numbers of CTAs per SM, in record order.
@@ -91,11 +91,11 @@ fn entries(curves: &[Curve]) -> Vec<Entry> {
     curves.iter().enumerate().map(entry).collect()
 }
 
-fn lines(sheet: &mut Sheet, curves: &[Curve], x: &Scale, y: &Scale) {
+fn lines(layout: &mut Layout, curves: &[Curve], x: &Scale, y: &Scale) {
     for (index, curve) in curves.iter().enumerate() {
         let best = curve.best().1;
         let at = |&(ctas, ipc): &(u32, f64)| (x.at(f64::from(ctas)), y.at(ipc / best));
         let points: Vec<(f64, f64)> = curve.points.iter().map(at).collect();
-        sheet.canvas.curve(&points, index);
+        layout.canvas.curve(&points, index);
     }
 }

@@ -6,8 +6,8 @@ pub(super) use super::{
 };
 pub(super) use crate::chart::{
     Anchor, Area, BarRow, Bars, Cluster, Colour, CountPlot, Entry, Fill, HATCHED, INK, LABEL,
-    LINES, Label, NOTE, PAPER, Panel, Placement, RANKED, REST, Ranks, SOFT_INK, Scale, Shades,
-    Sheet, Swatch, Width, across, beside, counts, down, explain, fit, fit_heavy, heads,
+    LINES, Label, Layout, NOTE, PAPER, Panel, Placement, RANKED, REST, Ranks, SOFT_INK, Scale,
+    Shades, Swatch, Width, across, beside, counts, down, explain, fit, fit_heavy, heads,
     heavy_width, highest, name_room, outline, panels, shaded, text_width,
 };
 pub(super) use crate::format::{

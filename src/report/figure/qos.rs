@@ -1,5 +1,5 @@
 //! What the application with the high priority keeps of its speed alone, against what
-//! it was promised, and the throughput beside that (UGPU, Fig. 16).
+//! it was promised, and the throughput (UGPU, Fig. 16).
 
 use super::prelude::*;
 
@@ -41,39 +41,39 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let stp = |at: usize| rows.iter().filter_map(move |row| Some(row.points[at]?.stp));
     let means = means(mixes.schemes.len(), stp);
     let by_rank = rows.len() > MIXES && mixes.schemes.len() <= RANKED;
-    let mut sheet = input.sheet("Quality of service and throughput");
-    sheet.legend(&entries(&mixes.schemes, &rows, target, by_rank));
+    let mut layout = input.layout("Quality of service and throughput");
+    layout.legend(&entries(&mixes.schemes, &rows, target, by_rank));
     if by_rank {
-        draw_ranks(&mut sheet, &rows, target);
+        draw_ranks(&mut layout, &rows, target);
     } else {
-        draw_bars(&mut sheet, &rows, target, &means);
+        draw_bars(&mut layout, &rows, target, &means);
     }
-    notes(&mut sheet, &rows, &targets, by_rank);
-    Ok(sheet.finish(&input.footer()).with_csv(table(&mixes.schemes, &rows, &means)))
+    notes(&mut layout, &rows, &targets, by_rank);
+    Ok(layout.finish(&input.footer()).with_csv(table(&mixes.schemes, &rows, &means)))
 }
 
 /// Both panels as bars, mix by mix.
-fn draw_bars(sheet: &mut Sheet, rows: &[Row<'_>], target: f64, means: &[Option<f64>]) {
-    sheet.skip(4.0);
-    sheet.note("Normalised progress of the application with the high priority:");
+fn draw_bars(layout: &mut Layout, rows: &[Row<'_>], target: f64, means: &[Option<f64>]) {
+    layout.skip(4.0);
+    layout.note("Normalised progress of the application with the high priority:");
     let progress = clusters(rows, |point| point.progress);
-    Bars::new(&progress, "progress").reference(target).draw(sheet);
-    sheet.skip(4.0);
-    sheet.note("Throughput of all (STP):");
+    Bars::new(&progress, "progress").reference(target).draw(layout);
+    layout.skip(4.0);
+    layout.note("Throughput of all (STP):");
     let mut stp = clusters(rows, |point| point.stp);
     if rows.len() > 1 {
         stp.push(Cluster::mean("GMEAN", means.to_vec()));
     }
-    Bars::new(&stp, "STP").draw(sheet);
+    Bars::new(&stp, "STP").draw(layout);
 }
 
 /// Both panels as lines, the values of each scheme sorted.
-fn draw_ranks(sheet: &mut Sheet, rows: &[Row<'_>], target: f64) {
+fn draw_ranks(layout: &mut Layout, rows: &[Row<'_>], target: f64) {
     let names = ["progress, high priority", "STP of all"].map(String::from);
     let columns: [fn(Point<'_>) -> f64; 2] = [|point| point.progress, |point| point.stp];
     let schemes = rows.first().map_or(0, |row| row.points.len());
     let references = [Some(target), None];
-    let plots = panels(sheet, &names, HEIGHT);
+    let plots = panels(layout, &names, HEIGHT);
     for ((panel, of), reference) in plots.iter().zip(columns).zip(references) {
         let values = |place: usize| {
             let points = rows.iter().filter_map(|row| row.points[place]);
@@ -82,7 +82,7 @@ fn draw_ranks(sheet: &mut Sheet, rows: &[Row<'_>], target: f64) {
             values
         };
         let series: Vec<Vec<f64>> = (0..schemes).map(values).collect();
-        Ranks { series: &series, reference }.draw(sheet, panel, "mixes by rank");
+        Ranks { series: &series, reference }.draw(layout, panel, "mixes by rank");
     }
 }
 
@@ -141,24 +141,24 @@ fn clusters(rows: &[Row<'_>], of: fn(Point<'_>) -> f64) -> Vec<Cluster> {
     rows.iter().map(cluster).collect()
 }
 
-fn notes(sheet: &mut Sheet, rows: &[Row<'_>], targets: &[f64], by_rank: bool) {
-    sheet.note(
+fn notes(layout: &mut Layout, rows: &[Row<'_>], targets: &[f64], by_rank: bool) {
+    layout.note(
         "High priority: who has a scheme's promise; under others who has that of another scheme.",
     );
     if targets.len() > 1 {
         let all: Vec<String> = targets.iter().map(|target| short(*target)).collect();
-        sheet.note(&format!(
+        layout.note(&format!(
             "Targets differ ({}): the line is the first, each scheme counts by its own.",
             all.join(", ")
         ));
     }
     if by_rank {
-        sheet.note(
+        layout.note(
             "Each line has its own order of mixes, in each panel anew; axes do not begin at 0.",
         );
     }
     let lacking = rows.iter().filter(|row| row.points.iter().any(Option::is_none)).count();
-    partial(sheet, lacking, rows.len(), "a scheme: counts and means");
+    partial(layout, lacking, rows.len(), "a scheme: counts and means");
 }
 
 fn table(schemes: &[String], rows: &[Row<'_>], means: &[Option<f64>]) -> String {

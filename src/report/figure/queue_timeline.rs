@@ -16,7 +16,7 @@ const SCHEMES: usize = 12;
 /// Classes with a fill of their own, hatched and flat; the rest share one.
 const CLASSES: usize = 14;
 const FLAT: usize = 7;
-/// They, the rest and who has no class differ without colour.
+/// They, the rest and jobs without a class differ without colour.
 const _: () = assert!(CLASSES + 2 <= HATCHED);
 
 /// A queue and its runs.
@@ -87,14 +87,14 @@ impl<'a> QueueTimeline<'a> {
         self.spare(CLASSES + 1, REST)
     }
 
-    /// A fill that is nobody's own.
+    /// A fill that no class has.
     fn spare(&self, place: usize, colour: Colour) -> Fill {
         if self.flat { Fill::plain(colour) } else { Fill::of(place).over(colour) }
     }
 
-    /// A sheet with the title and the classes.
-    pub(super) fn sheet(&self, title: &str) -> Sheet {
-        let mut sheet = Sheet::new(self.width, &format!("{title}: {}", self.queue));
+    /// A layout with the title and the classes.
+    pub(super) fn layout(&self, title: &str) -> Layout {
+        let mut layout = Layout::new(self.width, &format!("{title}: {}", self.queue));
         let class = |(place, class): (usize, &&str)| {
             Some(Entry::new(Swatch::Fill(self.own(place)?), *class))
         };
@@ -108,8 +108,8 @@ impl<'a> QueueTimeline<'a> {
         if jobs().any(|job| class_of(self.record, job).is_none()) {
             entries.push(Entry::new(Swatch::Fill(self.unclassified()), "not classified"));
         }
-        sheet.legend(&entries);
-        sheet
+        layout.legend(&entries);
+        layout
     }
 
     /// What a job is filled with.
@@ -122,31 +122,31 @@ impl<'a> QueueTimeline<'a> {
     /// Draws a panel for every scheme, `height` high, each with `draw`.
     pub(super) fn panels(
         &self,
-        sheet: &mut Sheet,
+        layout: &mut Layout,
         height: f64,
-        mut draw: impl FnMut(&mut Sheet, &'a QueueRun, &Area, &Scale),
+        mut draw: impl FnMut(&mut Layout, &'a QueueRun, &Area, &Scale),
     ) {
         let names: Vec<&str> = self.runs.iter().map(|(name, _)| name.as_str()).collect();
         let names = &names[..names.len().min(SCHEMES)];
-        let left = sheet.left_of(names, LABEL, (LEFT, WIDEST), NUMBERS + 8.0);
+        let left = layout.left_of(names, LABEL, (LEFT, WIDEST), NUMBERS + 8.0);
         let last = names.len() - 1;
         for (index, (name, run)) in self.runs.iter().take(SCHEMES).enumerate() {
-            let area = sheet.plot(left, RIGHT, height);
+            let area = layout.plot(left, RIGHT, height);
             let time = Scale::linear(0.0, float(self.end), area.x, area.right());
             if index == last {
-                across(&mut sheet.canvas, &area, &time, "cycle");
+                across(&mut layout.canvas, &area, &time, "cycle");
             }
             let words = fit(name, LABEL, left - NUMBERS - 8.0);
             let at = (left - NUMBERS, area.y + area.height / 2.0);
-            sheet.canvas.write(words, at, LABEL, Anchor::Right);
-            draw(sheet, run, &area, &time);
-            outline(&mut sheet.canvas, &area);
-            sheet.skip(if index == last { 36.0 } else { 8.0 });
+            layout.canvas.write(words, at, LABEL, Anchor::Right);
+            draw(layout, run, &area, &time);
+            outline(&mut layout.canvas, &area);
+            layout.skip(if index == last { 36.0 } else { 8.0 });
         }
         if self.queues > 1 {
-            sheet.note(&format!("One of {} queues; --queue NAME shows another.", self.queues));
+            layout.note(&format!("One of {} queues; --queue NAME shows another.", self.queues));
         }
-        sheet.left_out(self.runs.len() - names.len(), "schemes are not drawn");
+        layout.left_out(self.runs.len() - names.len(), "schemes are not drawn");
     }
 }
 

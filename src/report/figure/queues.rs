@@ -49,14 +49,14 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     all.retain(|panel| panel.gains.iter().any(|gain| (metric.of)(gain).is_some()));
     ensure(!all.is_empty(), format!("no queue has a value under {baseline}"))?;
     let schemes = distinct(all.iter().flat_map(|panel| &panel.gains).map(|gain| &gain.scheme));
-    let mut sheet = input.sheet(&format!("{} over {baseline}", metric.label));
-    sheet.legend(&Entry::fills(&schemes));
+    let mut layout = input.layout(&format!("{} over {baseline}", metric.label));
+    layout.legend(&Entry::fills(&schemes));
     let shown: Vec<Shown> = all.iter().map(|panel| panel.shown(metric, &schemes)).collect();
-    draw_panels(&mut sheet, &all, &shown);
+    draw_panels(&mut layout, &all, &shown);
     if all.iter().flat_map(|panel| &panel.gains).any(|gain| ends(metric, gain).is_some()) {
-        sheet.note("Lines on bars: 95 % interval over seeds.");
+        layout.note("Lines on bars: 95 % interval over seeds.");
     }
-    Ok(sheet.finish(&input.footer()).with_csv(table(metric, &all)))
+    Ok(layout.finish(&input.footer()).with_csv(table(metric, &all)))
 }
 
 /// The baseline: what was asked for, where some queue ran under it.
@@ -83,13 +83,13 @@ struct Shown {
 }
 
 /// Draws the bars of all panels on one scale.
-fn draw_panels(sheet: &mut Sheet, panels: &[Gains], shown: &[Shown]) {
+fn draw_panels(layout: &mut Layout, panels: &[Gains], shown: &[Shown]) {
     let most = shown.iter().map(|shown| highest(&shown.clusters)).fold(0.0, f64::max);
     for (panel, Shown { clusters, left }) in panels.iter().zip(shown) {
-        sheet.note(&panel.title);
-        sheet.skip(3.0);
-        Bars::new(clusters, "normalised").reference(1.0).most(most).draw(sheet);
-        sheet.left_out(*left, "queues are in the average and not drawn");
+        layout.note(&panel.title);
+        layout.skip(3.0);
+        Bars::new(clusters, "normalised").reference(1.0).most(most).draw(layout);
+        layout.left_out(*left, "queues are in the average and not drawn");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What it costs to divide the machine anew: the share of an epoch in which SMs were
+//! What it costs to divide the machine again: the share of an epoch in which SMs were
 //! vacated, and in which pages were under way (UGPU, Fig. 12a).
 
 use super::prelude::*;
@@ -39,19 +39,19 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let found = input.mixes_by_scheme()?;
     let (schemes, rows) = rows(&found);
     ensure(!rows.is_empty(), MISSING)?;
-    let mut sheet = input.sheet("Share of an epoch spent on dividing anew");
-    sheet.legend(&Entry::fills(&schemes));
+    let mut layout = input.layout("Share of an epoch spent on dividing anew");
+    layout.legend(&Entry::fills(&schemes));
     let parts = [0, 1].map(|part| clusters(&rows, schemes.len(), part));
     let most = parts.iter().map(|part| highest(part)).fold(0.0, f64::max);
     for (name, clusters) in ["SMs vacated", "Pages under way"].into_iter().zip(&parts) {
-        sheet.skip(4.0);
-        sheet.note(&format!("{name}:"));
-        Bars::new(clusters, "% of epoch").most(most).draw(&mut sheet);
+        layout.skip(4.0);
+        layout.note(&format!("{name}:"));
+        Bars::new(clusters, "% of epoch").most(most).draw(&mut layout);
     }
-    sheet.note("Bars: means over all epochs, in each the application with the largest share; lines on them: up to the worst epoch; numbers: the means. Applications run on meanwhile.");
-    left_out(&found, &schemes).iter().for_each(|note| sheet.note(note));
-    sheet.left_out(rows.len().saturating_sub(MIXES), MORE_MIXES);
-    Ok(sheet.finish(&input.footer()).with_csv(table(&schemes, &rows)))
+    layout.note("Bars: means over all epochs, in each the application with the largest share; lines on them: up to the worst epoch; numbers: the means. Applications run on meanwhile.");
+    left_out(&found, &schemes).iter().for_each(|note| layout.note(note));
+    layout.left_out(rows.len().saturating_sub(MIXES), MORE_MIXES);
+    Ok(layout.finish(&input.footer()).with_csv(table(&schemes, &rows)))
 }
 
 /// The mixes that know of epochs, under the schemes that do.

@@ -21,18 +21,18 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let (rows, left_out) = profiles(&input.apps, KERNELS, |kernel| kernel.residence.clone());
     let missing = format!("no kernel of the records says what its CTAs take of an SM; {NO_SOLO}");
     ensure(!rows.is_empty(), missing)?;
-    let mut sheet = input.sheet("What resident CTAs take of an SM");
-    sheet.legend(&Entry::fills(&RESOURCES.map(|(_, name)| name)));
+    let mut layout = input.layout("What resident CTAs take of an SM");
+    layout.legend(&Entry::fills(&RESOURCES.map(|(_, name)| name)));
     let labelled = rows.len() <= LABELLED;
     let cluster = |row: &Profile| {
         let values = RESOURCES.map(|(key, _)| row.shares.get(key).map(|share| share * 100.0));
         Cluster::new(&row.label, values.into(), labelled)
     };
     let clusters: Vec<Cluster> = rows.iter().map(cluster).collect();
-    Bars::new(&clusters, "% of an SM").reference(100.0).draw(&mut sheet);
-    sheet.note("Of an SM that holds as many CTAs as fit.");
-    sheet.left_out(left_out, MORE_KERNELS);
-    Ok(sheet.finish(&input.footer()).with_csv(table(&rows)))
+    Bars::new(&clusters, "% of an SM").reference(100.0).draw(&mut layout);
+    layout.note("Of an SM that holds as many CTAs as fit.");
+    layout.left_out(left_out, MORE_KERNELS);
+    Ok(layout.finish(&input.footer()).with_csv(table(&rows)))
 }
 
 fn table(rows: &[Profile]) -> String {

@@ -48,25 +48,25 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let record = input.mix()?;
     let panels = panels(record);
     ensure(!panels.is_empty(), "the co-runs do not say which CTAs were where")?;
-    let mut sheet = input.sheet("Applications on the SMs over time, by sharing scheme");
-    sheet.legend(&entries(&panels));
+    let mut layout = input.layout("Applications on the SMs over time, by sharing scheme");
+    layout.legend(&entries(&panels));
     let end = panels.iter().map(|panel| panel.run.cycles).max().unwrap_or(1);
     let names: Vec<&str> = panels.iter().map(|panel| panel.name.as_str()).collect();
-    let left = sheet.left_of(&names, LABEL, (LEFT, WIDEST), NUMBERS + 8.0);
+    let left = layout.left_of(&names, LABEL, (LEFT, WIDEST), NUMBERS + 8.0);
     let last = panels.len() - 1;
     for (index, panel) in panels.iter().enumerate() {
         let division = Division::of(record, panel, panels.len());
-        sheet.skip(5.0);
-        let area = sheet.plot(left, RIGHT, division.row_height * float(division.rows));
+        layout.skip(5.0);
+        let area = layout.plot(left, RIGHT, division.row_height * float(division.rows));
         let time = Scale::linear(0.0, float(end), area.x, area.right());
         if index == last {
-            across(&mut sheet.canvas, &area, &time, "cycle");
+            across(&mut layout.canvas, &area, &time, "cycle");
         }
-        panel.draw(&mut sheet, &division, &area, &time);
-        sheet.skip(if index == last { 36.0 } else { 5.0 });
+        panel.draw(&mut layout, &division, &area, &time);
+        layout.skip(if index == last { 36.0 } else { 5.0 });
     }
-    sheet.note("Rows are SMs, divided as their resident CTAs are; ticks above: decisions.");
-    Ok(sheet.finish(&input.footer()).with_csv(table(&panels)))
+    layout.note("Rows are SMs, divided as their resident CTAs are; ticks above: decisions.");
+    Ok(layout.finish(&input.footer()).with_csv(table(&panels)))
 }
 
 /// The applications in their colours.
@@ -77,7 +77,7 @@ fn entries(panels: &[Panel<'_>]) -> Vec<Entry> {
     names.enumerate().map(entry).collect()
 }
 
-/// The co-runs that say who was where.
+/// The co-runs that say which CTAs were where.
 fn panels(record: &Analysis) -> Vec<Panel<'_>> {
     let panel = |(name, run): (String, _)| {
         let run: &CoRun = run;
@@ -115,21 +115,21 @@ impl Division {
 }
 
 impl Panel<'_> {
-    fn draw(&self, sheet: &mut Sheet, division: &Division, area: &Area, time: &Scale) {
+    fn draw(&self, layout: &mut Layout, division: &Division, area: &Area, time: &Scale) {
         let middle = area.y + area.height / 2.0;
         let at = (area.x - NUMBERS, middle);
-        beside(&mut sheet.canvas, &self.name, at, area.x - NUMBERS - 8.0);
+        beside(&mut layout.canvas, &self.name, at, area.x - NUMBERS - 8.0);
         if division.merged.0 > 1 {
             let words = format!("{} SMs per row", division.merged.0);
             let at = (area.x - NUMBERS, middle + 14.0);
-            sheet.canvas.text(Label::new(words, at, NOTE, Anchor::Right).coloured(SOFT_INK));
+            layout.canvas.text(Label::new(words, at, NOTE, Anchor::Right).coloured(SOFT_INK));
         }
-        numbers(sheet, division, area);
+        numbers(layout, division, area);
         for row in 0..division.rows {
-            self.row(sheet, division, area, time, row);
+            self.row(layout, division, area, time, row);
         }
-        decision_ticks(sheet, self.run, time, (area.y - 4.0, area.y));
-        outline(&mut sheet.canvas, area);
+        decision_ticks(layout, self.run, time, (area.y - 4.0, area.y));
+        outline(&mut layout.canvas, area);
     }
 
     /// Applications at a time on an SM that holds any, the mean.
@@ -155,7 +155,7 @@ impl Panel<'_> {
     }
 
     /// One row: cells that look alike are one box for each application.
-    fn row(&self, sheet: &mut Sheet, division: &Division, area: &Area, time: &Scale, row: usize) {
+    fn row(&self, layout: &mut Layout, division: &Division, area: &Area, time: &Scale, row: usize) {
         let cells = self.cells(division, row);
         // A gap between rows that are high enough to show one.
         let whole = division.row_height;
@@ -175,7 +175,7 @@ impl Panel<'_> {
                 if high > low {
                     let upper = top + height * (1.0 - high / STEPS);
                     let part = Area::new(left, upper, right - left, height * (high - low) / STEPS);
-                    sheet.canvas.fill(part, Fill::flat(app));
+                    layout.canvas.fill(part, Fill::flat(app));
                     low = high;
                 }
             }
@@ -217,10 +217,10 @@ fn boundaries(ctas: &[f64]) -> Vec<f64> {
 }
 
 /// The numbers of the first and the last SM, and between them what they are.
-fn numbers(sheet: &mut Sheet, division: &Division, area: &Area) {
+fn numbers(layout: &mut Layout, division: &Division, area: &Area) {
     let half = division.row_height.max(NOTE) / 2.0;
     let mut label = |sm: usize, y: f64| {
-        sheet.canvas.write(sm.to_string(), (area.x - 5.0, y), NOTE, Anchor::Right);
+        layout.canvas.write(sm.to_string(), (area.x - 5.0, y), NOTE, Anchor::Right);
     };
     label(0, area.y + half);
     if division.rows > 1 {
@@ -228,7 +228,7 @@ fn numbers(sheet: &mut Sheet, division: &Division, area: &Area) {
     }
     if area.height - 2.0 * half - NOTE >= TITLED {
         let at = (area.x - TITLE, area.y + area.height / 2.0);
-        sheet.canvas.text(Label::new("SM", at, NOTE, Anchor::Centre).upwards());
+        layout.canvas.text(Label::new("SM", at, NOTE, Anchor::Centre).upwards());
     }
 }
 

@@ -22,33 +22,33 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         timeline.runs.iter().flat_map(|(_, run)| &run.groups).map(|group| group.jobs.len());
     let bar_rows = members.max().unwrap_or(1).clamp(1, LANES);
     let mut names = Names::of(&timeline);
-    let mut sheet = timeline.sheet("Schedule");
+    let mut layout = timeline.layout("Schedule");
     let height = LANE * float(bar_rows) + 2.0;
-    timeline.panels(&mut sheet, height, |sheet, run, area, time| {
-        boundaries(sheet, run, area, time);
+    timeline.panels(&mut layout, height, |layout, run, area, time| {
+        boundaries(layout, run, area, time);
         for bar_row in 0..bar_rows {
             let top = area.y + LANE * float(bar_row + 1) - BAR;
             let at = (area.x - 6.0, top + BAR / 2.0);
             let number = (bar_row + 1).to_string();
-            sheet.canvas.text(Label::new(number, at, NOTE, Anchor::Right).coloured(SOFT_INK));
+            layout.canvas.text(Label::new(number, at, NOTE, Anchor::Right).coloured(SOFT_INK));
             for (bar, job) in bars(run, bar_row, top, time) {
-                sheet.canvas.bar(bar, timeline.fill(job));
-                names.tell(sheet, &bar, job_name(job));
+                layout.canvas.bar(bar, timeline.fill(job));
+                names.tell(layout, &bar, job_name(job));
             }
         }
     });
-    names.explain(&mut sheet);
-    sheet.note("Lanes are places in the group; thin lines: a group begins.");
-    Ok(sheet.finish(&input.footer()).with_csv(table(&timeline)))
+    names.explain(&mut layout);
+    layout.note("Lanes are places in the group; thin lines: a group begins.");
+    Ok(layout.finish(&input.footer()).with_csv(table(&timeline)))
 }
 
 /// A thin line where a group begins.
-fn boundaries(sheet: &mut Sheet, run: &QueueRun, area: &Area, time: &Scale) {
+fn boundaries(layout: &mut Layout, run: &QueueRun, area: &Area, time: &Scale) {
     let mut last = f64::MIN;
     for group in &run.groups {
         let x = time.at(float(group.start_cycle));
         if x - last >= NEAR {
-            sheet.canvas.line(vec![(x, area.y), (x, area.bottom())], SOFT_INK, 0.6);
+            layout.canvas.line(vec![(x, area.y), (x, area.bottom())], SOFT_INK, 0.6);
             last = x;
         }
     }
@@ -84,7 +84,7 @@ impl<'a> Names<'a> {
     }
 
     /// Writes the name of `app` above its bar.
-    fn tell(&mut self, sheet: &mut Sheet, bar: &Area, app: &str) {
+    fn tell(&mut self, layout: &mut Layout, bar: &Area, app: &str) {
         let fits = |words: &str| text_width(words, NOTE) + 1.0 <= bar.width;
         let place = self.names.binary_search(&app).unwrap_or(0);
         let words = if fits(app) { app.to_string() } else { letters(place) };
@@ -94,23 +94,23 @@ impl<'a> Names<'a> {
         }
         self.letters |= words != app;
         let at = (bar.x + bar.width / 2.0, bar.y - ABOVE);
-        sheet.canvas.text_before(Label::new(words, at, NOTE, Anchor::Centre));
+        layout.canvas.text_before(Label::new(words, at, NOTE, Anchor::Centre));
     }
 
     /// Says what letters mean, and how many bars have none.
-    fn explain(&self, sheet: &mut Sheet) {
+    fn explain(&self, layout: &mut Layout) {
         if self.letters {
             let known = self.names.iter().enumerate().take(KEY);
             let reported: Vec<String> =
                 known.map(|(place, name)| format!("{} {name}", letters(place))).collect();
             let left = self.names.len().saturating_sub(KEY);
             let more = if left > 0 { format!("; {left} more") } else { String::new() };
-            sheet.note(&format!("Above bars: {}{more}.", reported.join(", ")));
+            layout.note(&format!("Above bars: {}{more}.", reported.join(", ")));
         }
         match self.narrow {
             0 => {}
-            1 => sheet.note("One bar is too narrow for a name."),
-            narrow => sheet.note(&format!("{narrow} bars are too narrow for a name.")),
+            1 => layout.note("One bar is too narrow for a name."),
+            narrow => layout.note(&format!("{narrow} bars are too narrow for a name.")),
         }
     }
 }

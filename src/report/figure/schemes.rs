@@ -56,42 +56,48 @@ fn per_instruction(run: &CoRun) -> f64 {
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let (names, runs): (Vec<String>, Vec<&CoRun>) = named(input)?.into_iter().unzip();
-    let mut sheet = input.sheet("Sharing schemes side by side");
+    let mut layout = input.layout("Sharing schemes side by side");
     let of_one = mix(&runs);
     let bold = if of_one.is_some() { "Bold: the best. " } else { "" };
-    sheet.note(&of_one.unwrap_or("Several mixes: none is marked as the best.".into()));
+    layout.note(&of_one.unwrap_or("Several mixes: none is marked as the best.".into()));
     let reported = |panel: &&Panel| runs.iter().any(|run| (panel.of)(run) > 0.0);
     let panels: Vec<&Panel> = PANELS.iter().filter(reported).collect();
-    let across = if sheet.narrow() { FEW } else { ACROSS };
+    let across = if layout.narrow() { FEW } else { ACROSS };
     for (index, row) in panels.chunks(across).enumerate() {
-        sheet.skip(4.0);
-        draw_row(&mut sheet, row, index * across, &names, &runs);
+        layout.skip(4.0);
+        draw_row(&mut layout, row, index * across, &names, &runs);
     }
-    sheet.note(&format!("{bold}{WORDS}"));
+    layout.note(&format!("{bold}{WORDS}"));
     let csv = table(&names, &runs);
-    Ok(sheet.finish(&input.footer()).with_csv(csv))
+    Ok(layout.finish(&input.footer()).with_csv(csv))
 }
 
 /// Panels side by side, the first with fill number `first`, and the schemes' names.
-fn draw_row(sheet: &mut Sheet, panels: &[&Panel], first: usize, names: &[String], runs: &[&CoRun]) {
-    let top = sheet.top() + 30.0;
+fn draw_row(
+    layout: &mut Layout,
+    panels: &[&Panel],
+    first: usize,
+    names: &[String],
+    runs: &[&CoRun],
+) {
+    let top = layout.top() + 30.0;
     let height = float(runs.len()) * ROW + 6.0;
-    let left = sheet.left_of(names, LABEL, (LEFT, WIDEST), 14.0);
-    let across = float(if sheet.narrow() { FEW } else { ACROSS });
-    let width = (sheet.width() - left - 8.0 - (across - 1.0) * GAP) / across;
+    let left = layout.left_of(names, LABEL, (LEFT, WIDEST), 14.0);
+    let across = float(if layout.narrow() { FEW } else { ACROSS });
+    let width = (layout.width() - left - 8.0 - (across - 1.0) * GAP) / across;
     let mut x = left;
     for (index, panel) in panels.iter().enumerate() {
         let area = Area::new(x, top, width, height);
-        sheet.mark_plot(area);
-        draw_panel(sheet, panel, &area, runs, Fill::plain(Fill::of((first + index) % 7).colour));
+        layout.mark_plot(area);
+        draw_panel(layout, panel, &area, runs, Fill::plain(Fill::of((first + index) % 7).colour));
         x += width + GAP;
     }
     let mut y = top + 3.0 + ROW / 2.0;
     for name in names {
-        beside(&mut sheet.canvas, name, (left - 6.0, y), left - 14.0);
+        beside(&mut layout.canvas, name, (left - 6.0, y), left - 14.0);
         y += ROW;
     }
-    sheet.skip(30.0 + height + 24.0);
+    layout.skip(30.0 + height + 24.0);
 }
 
 fn table(names: &[String], runs: &[&CoRun]) -> String {
@@ -113,17 +119,17 @@ fn mix(runs: &[&CoRun]) -> Option<String> {
     runs.iter().all(|run| names(run) == first).then(|| first.join(" + "))
 }
 
-fn draw_panel(sheet: &mut Sheet, panel: &Panel, area: &Area, runs: &[&CoRun], fill: Fill) {
+fn draw_panel(layout: &mut Layout, panel: &Panel, area: &Area, runs: &[&CoRun], fill: Fill) {
     let centre = area.x + area.width / 2.0;
     let title = Label::new(panel.name, (centre, area.y - 22.0), LABEL, Anchor::Centre);
-    sheet.canvas.text(title.bold());
+    layout.canvas.text(title.bold());
     let better = if panel.more { "more is better" } else { "less is better" };
     let better = Label::new(better, (centre, area.y - 8.0), NOTE, Anchor::Centre);
-    sheet.canvas.text(better.coloured(SOFT_INK));
+    layout.canvas.text(better.coloured(SOFT_INK));
     let values: Vec<f64> = runs.iter().map(|run| (panel.of)(run)).collect();
     let reported = || values.iter().copied().filter(|value| value.is_finite() && *value > 0.0);
     let scale = Scale::linear(0.0, reported().fold(0.0, f64::max), area.x, area.right() - 36.0);
-    across(&mut sheet.canvas, area, &scale, "");
+    across(&mut layout.canvas, area, &scale, "");
     // What is the best of different mixes says nothing.
     let best =
         mix(runs).and_then(|_| reported().reduce(if panel.more { f64::max } else { f64::min }));
@@ -132,7 +138,7 @@ fn draw_panel(sheet: &mut Sheet, panel: &Panel, area: &Area, runs: &[&CoRun], fi
         let drawn = value.is_finite() && value > 0.0;
         let right = if drawn { scale.at(value) } else { area.x };
         if drawn {
-            sheet.canvas.bar(Area::new(area.x, y - BAR / 2.0, right - area.x, BAR), fill);
+            layout.canvas.bar(Area::new(area.x, y - BAR / 2.0, right - area.x, BAR), fill);
         }
         let words = match value {
             v if v.is_infinite() => "∞".into(),
@@ -140,8 +146,8 @@ fn draw_panel(sheet: &mut Sheet, panel: &Panel, area: &Area, runs: &[&CoRun], fi
             _ => "–".into(),
         };
         let label = Label::new(words, (right + 3.0, y), NOTE, Anchor::Left);
-        sheet.canvas.text(if best == Some(value) { label.bold() } else { label });
+        layout.canvas.text(if best == Some(value) { label.bold() } else { label });
         y += ROW;
     }
-    outline(&mut sheet.canvas, area);
+    outline(&mut layout.canvas, area);
 }

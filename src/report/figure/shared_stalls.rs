@@ -21,33 +21,33 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     ensure(!blocks.is_empty(), "the co-runs hold no stall stacks")?;
     let stacks = blocks.iter().flat_map(|(_, rows)| rows.iter().map(|(_, stack)| stack));
     let causes = causes(stacks);
-    let mut sheet = input.sheet("Where scheduler slots go, alone and together");
-    sheet.legend(&cause_entries(&causes));
+    let mut layout = input.layout("Where scheduler slots go, alone and together");
+    layout.legend(&cause_entries(&causes));
     let names: Vec<&str> =
         blocks.iter().flat_map(|(_, rows)| rows.iter().map(|row| row.0.as_str())).collect();
-    let left = sheet.left_of(&names, NOTE, (LEFT, WIDEST), 14.0);
+    let left = layout.left_of(&names, NOTE, (LEFT, WIDEST), 14.0);
     let last = blocks.len() - 1;
     for (index, (app, rows)) in blocks.iter().enumerate() {
-        sheet.note(app);
-        let area = sheet.plot(left, RIGHT, ROW * float(rows.len()) + 4.0);
+        layout.note(app);
+        let area = layout.plot(left, RIGHT, ROW * float(rows.len()) + 4.0);
         let scale = Scale::linear(0.0, 1.0, area.x, area.right());
         if index == last {
-            across(&mut sheet.canvas, &area, &scale, "share of scheduler slot-cycles");
+            across(&mut layout.canvas, &area, &scale, "share of scheduler slot-cycles");
         }
         for (place, row) in rows.iter().enumerate() {
-            draw_row(&mut sheet, row, &causes, &area, place);
+            draw_row(&mut layout, row, &causes, &area, place);
         }
-        outline(&mut sheet.canvas, &area);
-        sheet.skip(if index == last { 38.0 } else { 8.0 });
+        outline(&mut layout.canvas, &area);
+        layout.skip(if index == last { 38.0 } else { 8.0 });
     }
-    Ok(sheet.finish(&input.footer()).with_csv(table(&blocks)))
+    Ok(layout.finish(&input.footer()).with_csv(table(&blocks)))
 }
 
-fn draw_row(sheet: &mut Sheet, row: &Row, causes: &[(String, Fill)], area: &Area, place: usize) {
+fn draw_row(layout: &mut Layout, row: &Row, causes: &[(String, Fill)], area: &Area, place: usize) {
     let y = area.y + 2.0 + ROW * (float(place) + 0.5);
     let name = fit(&row.0, NOTE, area.x - 14.0);
-    sheet.canvas.write(name, (area.x - 6.0, y), NOTE, Anchor::Right);
-    stack(sheet, &row.1, causes, (area, y, BAR), |_, _, _| {});
+    layout.canvas.write(name, (area.x - 6.0, y), NOTE, Anchor::Right);
+    stack(layout, &row.1, causes, (area, y, BAR), |_, _, _| {});
 }
 
 /// The bars of each application: alone, then under each scheme that says.

@@ -16,21 +16,21 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     if end == 0 {
         return Err(NO_CORUN.into());
     }
-    let mut sheet = input.sheet("Applications over time, by sharing scheme");
-    sheet.legend(&entries(&runs));
+    let mut layout = input.layout("Applications over time, by sharing scheme");
+    layout.legend(&entries(&runs));
     let last = runs.len() - 1;
-    let left = sheet.left_of(&names, LABEL, (LEFT, WIDEST), 14.0);
+    let left = layout.left_of(&names, LABEL, (LEFT, WIDEST), 14.0);
     for (index, (run, name)) in runs.iter().zip(&names).enumerate() {
-        let area = sheet.plot(left, RIGHT, LANE * float(run.apps.len()) + 8.0);
+        let area = layout.plot(left, RIGHT, LANE * float(run.apps.len()) + 8.0);
         let time = Scale::linear(0.0, float(end), area.x, area.right());
         if index == last {
-            across(&mut sheet.canvas, &area, &time, "cycle");
+            across(&mut layout.canvas, &area, &time, "cycle");
         }
-        band(&mut sheet, run, name, &area, &time);
-        sheet.skip(if index == last { 36.0 } else { 6.0 });
+        band(&mut layout, run, name, &area, &time);
+        layout.skip(if index == last { 36.0 } else { 6.0 });
     }
-    sheet.note("Ticks above a band: decisions of the scheme. ×: slowdown against running alone.");
-    Ok(sheet.finish(&input.footer()))
+    layout.note("Ticks above a band: decisions of the scheme. ×: slowdown against running alone.");
+    Ok(layout.finish(&input.footer()))
 }
 
 fn span(run: &CoRun) -> u64 {
@@ -51,26 +51,26 @@ fn entries(runs: &[&CoRun]) -> Vec<Entry> {
     Entry::fills(&(0..most).map(name).collect::<Vec<_>>())
 }
 
-fn band(sheet: &mut Sheet, run: &CoRun, name: &str, area: &Area, time: &Scale) {
-    outline(&mut sheet.canvas, area);
+fn band(layout: &mut Layout, run: &CoRun, name: &str, area: &Area, time: &Scale) {
+    outline(&mut layout.canvas, area);
     let name = fit(name, LABEL, area.x - 14.0);
-    sheet.canvas.write(name, (area.x - 6.0, area.y + area.height / 2.0), LABEL, Anchor::Right);
-    decision_ticks(sheet, run, time, (area.y, area.y + 4.0));
+    layout.canvas.write(name, (area.x - 6.0, area.y + area.height / 2.0), LABEL, Anchor::Right);
+    decision_ticks(layout, run, time, (area.y, area.y + 4.0));
     for (bar_row, app) in run.apps.iter().enumerate() {
         let top = area.y + 6.0 + LANE * float(bar_row);
-        bars(sheet, app, top, time, Fill::of(bar_row));
+        bars(layout, app, top, time, Fill::of(bar_row));
     }
 }
 
-fn bars(sheet: &mut Sheet, app: &CoRunApp, top: f64, time: &Scale, fill: Fill) {
+fn bars(layout: &mut Layout, app: &CoRunApp, top: f64, time: &Scale, fill: Fill) {
     let mut bar_row = BarRow::default();
     for kernel in &app.kernels {
         let ends = (time.at(float(kernel.start_cycle)), time.at(float(kernel.end_cycle)));
         let Some((from, to)) = bar_row.add(ends.0, ends.1) else { continue };
         let bar = Area::new(from, top, to - from, BAR - 2.0);
-        sheet.canvas.bar(bar, fill);
+        layout.canvas.bar(bar, fill);
     }
     let (Some(end), true) = (bar_row.end(), app.slowdown > 0.0) else { return };
     let text = format!("{}×", short(app.slowdown));
-    sheet.canvas.write(text, (end + 4.0, top + BAR / 2.0 - 1.0), NOTE, Anchor::Left);
+    layout.canvas.write(text, (end + 4.0, top + BAR / 2.0 - 1.0), NOTE, Anchor::Left);
 }

@@ -65,24 +65,24 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         .collect();
     ensure(!panels.is_empty(), MISSING)?;
     let over = common(&panels);
-    let mut sheet = input.sheet("Speed alone against the size of a slice");
+    let mut layout = input.layout("Speed alone against the size of a slice");
     let drawn = panels.iter().flat_map(|(_, curves)| curves.iter().take(LINES));
     let speeds = drawn.flat_map(|curve| curve.speeds(over)).map(|speed| speed.1);
     let base = Base { over, highest: speeds.fold(1.0, f64::max) };
     for (resource, curves) in &panels {
-        panel(&mut sheet, *resource, &curves[..curves.len().min(LINES)], base);
+        panel(&mut layout, *resource, &curves[..curves.len().min(LINES)], base);
     }
     let words = match over {
         Some((sms, channels)) => format!("those on {sms} SMs and {channels} channels, half of all"),
         None => "the most of the line".into(),
     };
     let kept = "Behind names: what the slice keeps.";
-    sheet.note(&format!("Speed: instructions per cycle over {words}. {kept}"));
+    layout.note(&format!("Speed: instructions per cycle over {words}. {kept}"));
     let lines = panels.iter().flat_map(|(_, curves)| curves);
-    repeated(&mut sheet, lines.map(|curve| curve.repeats).sum());
+    repeated(&mut layout, lines.map(|curve| curve.repeats).sum());
     let left = panels.iter().map(|(_, curves)| curves.len().saturating_sub(LINES)).sum();
-    sheet.left_out(left, "lines are not drawn; choose with --app NAME");
-    Ok(sheet.finish(&input.footer()).with_csv(table(&panels, over)))
+    layout.left_out(left, "lines are not drawn; choose with --app NAME");
+    Ok(layout.finish(&input.footer()).with_csv(table(&panels, over)))
 }
 
 /// The size of half the machine, where all curves know their speed on it.
@@ -148,22 +148,22 @@ fn kept(sweep: &Sweep<'_>, changing: Resource) -> String {
     others.map(word).collect::<Vec<_>>().join(", ")
 }
 
-fn panel(sheet: &mut Sheet, resource: Resource, curves: &[Curve], base: Base) {
+fn panel(layout: &mut Layout, resource: Resource, curves: &[Curve], base: Base) {
     let names: Vec<&str> = curves.iter().map(|curve| curve.label.as_str()).collect();
-    sheet.legend(&Entry::marks(&names));
+    layout.legend(&Entry::marks(&names));
     let most = curves.iter().flat_map(|curve| &curve.points).map(|point| point.0).max();
     let y = |area: &Area| Scale::linear(0.0, 1.05 * base.highest, area.bottom(), area.y);
     let title = match base.over {
         Some((sms, channels)) => format!("speed over {sms} SMs, {channels} ch."),
         None => "speed over the largest".into(),
     };
-    let plot = CountPlot::new(sheet, most, resource.axis, y, &title);
+    let plot = CountPlot::new(layout, most, resource.axis, y, &title);
     for (index, curve) in curves.iter().enumerate() {
         let speeds = curve.speeds(base.over).into_iter();
         let points: Vec<_> = speeds.map(|(count, speed)| plot.at(count, speed)).collect();
-        sheet.canvas.curve(&points, index);
+        layout.canvas.curve(&points, index);
     }
-    plot.finish(sheet, 40.0);
+    plot.finish(layout, 40.0);
 }
 
 fn table(panels: &[(Resource, Vec<Curve>)], over: Option<(u64, u64)>) -> String {

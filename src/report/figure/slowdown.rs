@@ -13,34 +13,34 @@ const BESIDE: usize = 14;
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let records = input.mixes()?;
     let named = mix_labels(&records);
-    let mut sheet = input.sheet("Slowdown of each application");
-    panels(&mut sheet, &records[..records.len().min(MIXES)], &named.labels);
-    named.notes.iter().for_each(|note| sheet.note(note));
-    sheet.left_out(records.len().saturating_sub(MIXES), "mixes are not drawn");
+    let mut layout = input.layout("Slowdown of each application");
+    panels(&mut layout, &records[..records.len().min(MIXES)], &named.labels);
+    named.notes.iter().for_each(|note| layout.note(note));
+    layout.left_out(records.len().saturating_sub(MIXES), "mixes are not drawn");
     if records.iter().any(|record| record.coruns.iter().any(starves)) {
-        sheet.note("∞: made no progress, or its times are not modelled.");
+        layout.note("∞: made no progress, or its times are not modelled.");
     }
-    sheet.note("Solo IPC over shared IPC; 1 is as fast as alone.");
-    Ok(sheet.finish(&input.footer()).with_csv(table(&records, &mix_names(&records))))
+    layout.note("Solo IPC over shared IPC; 1 is as fast as alone.");
+    Ok(layout.finish(&input.footer()).with_csv(table(&records, &mix_names(&records))))
 }
 
 /// A panel for each of `records`, with its label where there are several.
-fn panels(sheet: &mut Sheet, records: &[&Analysis], labels: &[String]) {
+fn panels(layout: &mut Layout, records: &[&Analysis], labels: &[String]) {
     let most = records.iter().map(|record| most(record)).max().unwrap_or(0);
     let highest = records.iter().map(|record| highest(&clusters(record, true)));
     let top = highest.fold(0.0, f64::max);
-    let beside = records.len() > STACKED && most <= BESIDE && !sheet.narrow();
+    let beside = records.len() > STACKED && most <= BESIDE && !layout.narrow();
     let columns = if beside { 2 } else { 1 };
-    sheet.side_by_side(columns, records.len(), |sheet, place| {
+    layout.side_by_side(columns, records.len(), |layout, place| {
         let record = records[place];
         if records.len() > 1 {
-            sheet.note(&labels[place]);
-            sheet.skip(3.0);
+            layout.note(&labels[place]);
+            layout.skip(3.0);
         }
-        sheet.legend(&entries(record));
+        layout.legend(&entries(record));
         // In a column, values stand above the bars where there is room.
         let clusters = clusters(record, columns == 1);
-        Bars::new(&clusters, "slowdown").reference(1.0).most(top).draw(sheet);
+        Bars::new(&clusters, "slowdown").reference(1.0).most(top).draw(layout);
     });
 }
 

@@ -4,7 +4,7 @@
 use super::prelude::*;
 use crate::solo_run::gb_per_s;
 
-/// Of the peak: who reaches this has saturated.
+/// Part of the peak at which an application has saturated.
 const ENOUGH: f64 = 0.95;
 
 /// What is missing where no application ran on several numbers of SMs.
@@ -41,20 +41,20 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let curves = curves(input);
     ensure(!curves.is_empty(), MISSING)?;
     let drawn = &curves[..curves.len().min(LINES)];
-    let mut sheet = input.sheet("Bandwidth and speed against SMs");
+    let mut layout = input.layout("Bandwidth and speed against SMs");
     let entry = |(index, curve): (usize, &Curve)| {
         let tail = format!(" (saturates at {})", curve.saturates());
         Entry::new(Swatch::Mark(index), &curve.label).with(tail)
     };
-    sheet.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
+    layout.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
     if drawn.iter().flat_map(|curve| &curve.points).any(|point| point.requested.is_some()) {
-        bandwidth(&mut sheet, drawn);
+        bandwidth(&mut layout, drawn);
     }
-    speed(&mut sheet, drawn);
-    sheet.note("Loads and stores: sectors asked of the L1, or of the L2 where they pass the L1 by. Dropped line: the fewest SMs with 95 % of the largest speed.");
-    repeated(&mut sheet, curves.iter().map(|curve| curve.repeats).sum());
-    sheet.left_out(curves.len() - drawn.len(), MORE_APPS);
-    Ok(sheet.finish(&input.footer()).with_csv(table(&curves)))
+    speed(&mut layout, drawn);
+    layout.note("Loads and stores: sectors asked of the L1, or of the L2 where they pass the L1 by. Dropped line: the fewest SMs with 95 % of the largest speed.");
+    repeated(&mut layout, curves.iter().map(|curve| curve.repeats).sum());
+    layout.left_out(curves.len() - drawn.len(), MORE_APPS);
+    Ok(layout.finish(&input.footer()).with_csv(table(&curves)))
 }
 
 fn curves(input: &FigureInput<'_>) -> Vec<Curve> {
@@ -86,8 +86,8 @@ fn point(sms: u32, run: &SoloRun<'_>, fastest: u64) -> Point {
     }
 }
 
-fn bandwidth(sheet: &mut Sheet, curves: &[Curve]) {
-    sheet.legend(&[
+fn bandwidth(layout: &mut Layout, curves: &[Curve]) {
+    layout.legend(&[
         Entry::new(Swatch::Dot(INK), "full marks: loads and stores"),
         Entry::new(Swatch::Ring(INK), "open marks: DRAM"),
     ]);
@@ -95,31 +95,31 @@ fn bandwidth(sheet: &mut Sheet, curves: &[Curve]) {
     let values = points().flat_map(|point| [point.requested, point.dram]).flatten();
     let highest = values.fold(0.0, f64::max);
     let y = |area: &Area| Scale::from_zero(highest, area.bottom(), area.y);
-    let plot = CountPlot::new(sheet, most_sms(curves), "", y, "GB/s");
+    let plot = CountPlot::new(layout, most_sms(curves), "", y, "GB/s");
     for (index, curve) in curves.iter().enumerate() {
         let line = |of: fn(&Point) -> Option<f64>| -> Vec<(f64, f64)> {
             let at = |point: &Point| Some(plot.at(point.sms, of(point)?));
             curve.points.iter().filter_map(at).collect()
         };
-        sheet.canvas.thin_curve(&line(|point| point.dram), index);
-        sheet.canvas.curve(&line(|point| point.requested), index);
+        layout.canvas.thin_curve(&line(|point| point.dram), index);
+        layout.canvas.curve(&line(|point| point.requested), index);
     }
-    plot.finish(sheet, 28.0);
+    plot.finish(layout, 28.0);
 }
 
-fn speed(sheet: &mut Sheet, curves: &[Curve]) {
+fn speed(layout: &mut Layout, curves: &[Curve]) {
     let y = |area: &Area| Scale::linear(0.0, 1.05, area.bottom(), area.y);
-    let plot = CountPlot::new(sheet, most_sms(curves), "SMs", y, "speed over the largest");
+    let plot = CountPlot::new(layout, most_sms(curves), "SMs", y, "speed over the largest");
     for (index, curve) in curves.iter().enumerate() {
         let at = |point: &Point| plot.at(point.sms, point.speed);
-        sheet.canvas.curve(&curve.points.iter().map(at).collect::<Vec<_>>(), index);
+        layout.canvas.curve(&curve.points.iter().map(at).collect::<Vec<_>>(), index);
         if let Some(point) = curve.points.iter().find(|point| point.sms == curve.saturates()) {
             let (x, top) = at(point);
             let colour = Fill::of(index).colour;
-            sheet.canvas.dashes((x, plot.area.bottom()), (x, top), colour, 1.2);
+            layout.canvas.dashes((x, plot.area.bottom()), (x, top), colour, 1.2);
         }
     }
-    plot.finish(sheet, 36.0);
+    plot.finish(layout, 36.0);
 }
 
 fn most_sms(curves: &[Curve]) -> Option<u32> {

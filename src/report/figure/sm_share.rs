@@ -24,22 +24,22 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         return Err("no group of the queue says how SMs were divided".into());
     };
     let sms = timeline.record.machine.sms.max(*most);
-    let mut sheet = timeline.sheet("SMs of each application");
-    sheet.skip(4.0);
-    timeline.panels(&mut sheet, HEIGHT, |sheet, run, area, time| {
+    let mut layout = timeline.layout("SMs of each application");
+    layout.skip(4.0);
+    timeline.panels(&mut layout, HEIGHT, |layout, run, area, time| {
         let level = Scale::linear(0.0, float(sms), area.bottom(), area.y);
         for (value, y) in [(0, area.bottom() - NOTE / 2.0), (sms, area.y + NOTE / 2.0)] {
-            sheet.canvas.write(value.to_string(), (area.x - 5.0, y), NOTE, Anchor::Right);
+            layout.canvas.write(value.to_string(), (area.x - 5.0, y), NOTE, Anchor::Right);
         }
         let at = (area.x - TITLE, area.y + area.height / 2.0);
-        sheet.canvas.text(Label::new("SMs", at, NOTE, Anchor::Centre).upwards());
+        layout.canvas.text(Label::new("SMs", at, NOTE, Anchor::Centre).upwards());
         let mut bar_row = BarRow::default();
         for group in &run.groups {
-            draw_group(sheet, &timeline, run, group, &mut bar_row, (time, &level));
+            draw_group(layout, &timeline, run, group, &mut bar_row, (time, &level));
         }
     });
-    sheet.note("Upwards: SMs on which the plan lets a member start CTAs, in part where they are shared; white: it has ended. Thick lines: a group begins.");
-    Ok(sheet.finish(&input.footer()).with_csv(table(&timeline)))
+    layout.note("Upwards: SMs on which the plan lets a member start CTAs, in part where they are shared; white: it has ended. Thick lines: a group begins.");
+    Ok(layout.finish(&input.footer()).with_csv(table(&timeline)))
 }
 
 /// One stretch of time with the same shares.
@@ -60,7 +60,7 @@ fn stretches(group: &GroupRecord) -> Vec<Stretch> {
 }
 
 fn draw_group(
-    sheet: &mut Sheet,
+    layout: &mut Layout,
     timeline: &QueueTimeline<'_>,
     run: &QueueRun,
     group: &GroupRecord,
@@ -85,33 +85,33 @@ fn draw_group(
             // Neighbours overlap by a hair: no seam shows between them.
             let beyond = (to + SEAM).min(time.at(time.high()));
             let until = if until < to { until } else { beyond };
-            member(sheet, timeline.fill(job), (from, until, to), heights);
+            member(layout, timeline.fill(job), (from, until, to), heights);
             below = above;
         }
     }
     let (from, to) = (time.at(float(group.start_cycle)), time.at(float(group.end_cycle)));
     if to - from >= NARROW {
         let (top, bottom) = (level.at(level.high()), level.at(0.0));
-        sheet.canvas.line(vec![(from, top), (from, bottom)], SOFT_INK, 1.2);
+        layout.canvas.line(vec![(from, top), (from, bottom)], SOFT_INK, 1.2);
     }
 }
 
 /// One member's SMs: filled until it ends, white behind.
 fn member(
-    sheet: &mut Sheet,
+    layout: &mut Layout,
     fill: Fill,
     (from, until, to): (f64, f64, f64),
     (top, bottom): (f64, f64),
 ) {
     let part = |left: f64, right: f64| Area::new(left, top, right - left, bottom - top);
     if until > from {
-        sheet.canvas.fill(part(from, until), fill);
+        layout.canvas.fill(part(from, until), fill);
     }
     if until < to {
-        sheet.canvas.fill(part(until, to), Fill::plain(PAPER));
+        layout.canvas.fill(part(until, to), Fill::plain(PAPER));
     }
     if to - from >= STEP {
-        sheet.canvas.line(vec![(from, top), (to, top)], INK, 0.5);
+        layout.canvas.line(vec![(from, top), (to, top)], INK, 0.5);
     }
 }
 

@@ -49,20 +49,20 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let lines = lines(&found);
     ensure(!lines.is_empty(), MISSING)?;
     let drawn = &lines[..lines.len().min(RANKED)];
-    let mut sheet = input.sheet("Mixes by rank under each scheme");
+    let mut layout = input.layout("Mixes by rank under each scheme");
     let entry = |(index, line): (usize, &Line<'_>)| {
         let mean = |metric| line.mean(metric).map_or("–".into(), short);
         let tail = format!(": {}, {}", mean(0), mean(1));
         Entry::new(Swatch::Mark(index), line.scheme).with(tail)
     };
-    sheet.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
+    layout.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
     let titles = METRICS.map(|metric| metric.title.to_string());
-    for (metric, panel) in panels(&mut sheet, &titles, HEIGHT).iter().enumerate() {
+    for (metric, panel) in panels(&mut layout, &titles, HEIGHT).iter().enumerate() {
         let series: Vec<Vec<f64>> = drawn.iter().map(|line| line.values(metric)).collect();
-        Ranks { series: &series, reference: None }.draw(&mut sheet, panel, "mixes by rank");
+        Ranks { series: &series, reference: None }.draw(&mut layout, panel, "mixes by rank");
     }
-    notes(&mut sheet, found.mixes.len(), &lines);
-    Ok(sheet.finish(&input.footer()).with_csv(table(&lines)))
+    notes(&mut layout, found.mixes.len(), &lines);
+    Ok(layout.finish(&input.footer()).with_csv(table(&lines)))
 }
 
 /// The schemes that have values, with their mixes from the least value to the most.
@@ -83,22 +83,22 @@ fn lines<'a>(found: &'a MixesByScheme<'a>) -> Vec<Line<'a>> {
     all.filter(reported).collect()
 }
 
-fn notes(sheet: &mut Sheet, mixes: usize, lines: &[Line<'_>]) {
-    sheet.note("Beside the names: geometric means of STP and of ANTT over mixes.");
-    sheet.note(
+fn notes(layout: &mut Layout, mixes: usize, lines: &[Line<'_>]) {
+    layout.note("Beside the names: geometric means of STP and of ANTT over mixes.");
+    layout.note(
         "Each line has its own order of mixes, for each metric anew; axes do not begin at 0.",
     );
-    sheet.left_out(lines.len().saturating_sub(RANKED), "schemes are not drawn");
+    layout.left_out(lines.len().saturating_sub(RANKED), "schemes are not drawn");
     let lacking = |line: &&Line<'_>| line.ranks.iter().any(|ranks| ranks.len() < mixes);
     let partial: Vec<&str> = lines.iter().filter(lacking).map(|line| line.scheme).collect();
     if !partial.is_empty() {
         let partial = partial.join(", ");
-        sheet.note(&format!("Not all of {mixes} mixes have values under: {partial}."));
+        layout.note(&format!("Not all of {mixes} mixes have values under: {partial}."));
     }
     let ranks = lines.iter().flat_map(|line| &line.ranks).flatten();
     let endless = ranks.filter(|rank| rank.value.is_infinite()).count();
     if endless > 0 {
-        sheet.note(&format!(
+        layout.note(&format!(
             "{endless} values have no bound, as an application made no progress: not drawn."
         ));
     }

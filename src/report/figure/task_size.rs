@@ -22,12 +22,12 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let curves: Vec<Curve> = subjects(&input.whole_solo_runs()).iter().flat_map(of).collect();
     ensure(!curves.is_empty(), MISSING)?;
     let drawn = &curves[..curves.len().min(LINES)];
-    let mut sheet = input.sheet("Kernel time against the size of a task");
-    sheet.legend(&Entry::marks(&drawn.iter().map(|curve| &curve.label).collect::<Vec<_>>()));
-    plot(&mut sheet, drawn);
-    sheet.note("Each application alone; a time of 1 is that of its kernels as written.");
-    sheet.left_out(curves.len() - drawn.len(), MORE_APPS);
-    Ok(sheet.finish(&input.footer()).with_csv(table(&curves)))
+    let mut layout = input.layout("Kernel time against the size of a task");
+    layout.legend(&Entry::marks(&drawn.iter().map(|curve| &curve.label).collect::<Vec<_>>()));
+    plot(&mut layout, drawn);
+    layout.note("Each application alone; a time of 1 is that of its kernels as written.");
+    layout.left_out(curves.len() - drawn.len(), MORE_APPS);
+    Ok(layout.finish(&input.footer()).with_csv(table(&curves)))
 }
 
 fn of(subject: &Subject<'_>) -> Vec<Curve> {
@@ -47,23 +47,23 @@ fn of(subject: &Subject<'_>) -> Vec<Curve> {
     sweeps.iter().filter_map(curve).collect()
 }
 
-fn plot(sheet: &mut Sheet, curves: &[Curve]) {
-    let area = sheet.plot(LEFT, RIGHT, HEIGHT);
+fn plot(layout: &mut Layout, curves: &[Curve]) {
+    let area = layout.plot(LEFT, RIGHT, HEIGHT);
     let points = || curves.iter().flat_map(|curve| &curve.points);
     let sizes = || points().map(|point| f64::from(point.0));
     let (least, most) = (sizes().fold(f64::MAX, f64::min), sizes().fold(1.0, f64::max));
     let x = Scale::log(least * 0.9, most * 1.1, area.x, area.right());
     let highest = points().map(|point| point.2).fold(1.0, f64::max);
     let y = Scale::from_zero(highest, area.bottom(), area.y);
-    across(&mut sheet.canvas, &area, &x, "thread blocks of a task");
-    down(&mut sheet.canvas, &area, &y, "kernel time over as written", 12.0);
-    sheet.canvas.dashes((area.x, y.at(1.0)), (area.right(), y.at(1.0)), INK, 0.8);
+    across(&mut layout.canvas, &area, &x, "thread blocks of a task");
+    down(&mut layout.canvas, &area, &y, "kernel time over as written", 12.0);
+    layout.canvas.dashes((area.x, y.at(1.0)), (area.right(), y.at(1.0)), INK, 0.8);
     for (index, curve) in curves.iter().enumerate() {
         let at = |point: &(u32, u64, f64)| (x.at(f64::from(point.0)), y.at(point.2));
-        sheet.canvas.curve(&curve.points.iter().map(at).collect::<Vec<_>>(), index);
+        layout.canvas.curve(&curve.points.iter().map(at).collect::<Vec<_>>(), index);
     }
-    outline(&mut sheet.canvas, &area);
-    sheet.skip(36.0);
+    outline(&mut layout.canvas, &area);
+    layout.skip(36.0);
 }
 
 fn table(curves: &[Curve]) -> String {

@@ -21,45 +21,45 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let groups = groups(&input.apps, ROWS);
     ensure(!groups.is_empty(), "the records hold no kernels; run `gpumodel analyze`")?;
     let rows: Vec<[Bar; 3]> = groups.iter().map(bars).collect();
-    let mut sheet = input.sheet("Bytes through the memory hierarchy");
-    sheet.legend(&[
+    let mut layout = input.layout("Bytes through the memory hierarchy");
+    layout.legend(&[
         Entry::new(Swatch::Fill(Fill::of(4)), "L1"),
         Entry::new(Swatch::Fill(Fill::of(1)), "L2"),
         Entry::new(Swatch::Fill(Fill::of(0)), "DRAM read"),
         Entry::new(Swatch::Fill(Fill::of(5)), "DRAM write"),
     ]);
     let texts = rows.iter().flatten().map(|bar| text_width(&bar.text, NOTE)).fold(0.0, f64::max);
-    let left = title_room(&groups, LABEL, sheet.share(NAMES)) + 14.0;
-    let area = sheet.plot(left, 10.0, ROW * float(rows.len()));
+    let left = title_room(&groups, LABEL, layout.share(NAMES)) + 14.0;
+    let area = layout.plot(left, 10.0, ROW * float(rows.len()));
     let most = rows.iter().flatten().map(|bar| bar.value).fold(0.0, f64::max);
     let room = area.right() - texts - 8.0;
     let scale = Scale::from_zero(most, area.x, room.max(area.x + 60.0));
-    across(&mut sheet.canvas, &area, &scale, "bytes (32-byte sectors)");
+    across(&mut layout.canvas, &area, &scale, "bytes (32-byte sectors)");
     let mut y = area.y;
     for (group, bars) in groups.iter().zip(&rows) {
         let name = group.title(LABEL, left - 14.0);
-        sheet.canvas.write(name, (left - 6.0, y + ROW / 2.0), LABEL, Anchor::Right);
+        layout.canvas.write(name, (left - 6.0, y + ROW / 2.0), LABEL, Anchor::Right);
         for (bar, line) in bars.iter().zip([0.0, 1.0, 2.0]) {
-            draw_bar(&mut sheet, bar, &scale, y + 3.5 + line * BAR);
+            draw_bar(&mut layout, bar, &scale, y + 3.5 + line * BAR);
         }
         y += ROW;
     }
-    outline(&mut sheet.canvas, &area);
-    sheet.skip(38.0);
-    sheet.note(&total(&groups));
-    Ok(sheet.finish(&input.footer()))
+    outline(&mut layout.canvas, &area);
+    layout.skip(38.0);
+    layout.note(&total(&groups));
+    Ok(layout.finish(&input.footer()))
 }
 
-fn draw_bar(sheet: &mut Sheet, bar: &Bar, scale: &Scale, top: f64) {
+fn draw_bar(layout: &mut Layout, bar: &Bar, scale: &Scale, top: f64) {
     let (left, right) = (scale.at(0.0), scale.at(bar.value));
     let split = scale.at(bar.value - bar.tail);
     for (from, to, fill) in [(left, split, bar.fill), (split, right, Fill::of(5))] {
         if to - from > 0.05 {
             let area = Area::new(from, top, to - from, BAR - 2.0);
-            sheet.canvas.bar(area, fill);
+            layout.canvas.bar(area, fill);
         }
     }
-    sheet.canvas.write(bar.text.clone(), (right + 4.0, top + BAR / 2.0 - 1.0), NOTE, Anchor::Left);
+    layout.canvas.write(bar.text.clone(), (right + 4.0, top + BAR / 2.0 - 1.0), NOTE, Anchor::Left);
 }
 
 fn bars(group: &Group) -> [Bar; 3] {

@@ -34,15 +34,15 @@ impl Row<'_> {
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let rows = rows(input);
     ensure(!rows.is_empty(), MISSING)?;
-    let mut sheet = input.sheet("Kernels as persistent workers over themselves as written");
-    sheet.legend(&Entry::fills(&["time", "registers"]));
+    let mut layout = input.layout("Kernels as persistent workers over themselves as written");
+    layout.legend(&Entry::fills(&["time", "registers"]));
     let means = means(&rows);
-    Bars::new(&clusters(&rows, means), "normalised").reference(1.0).draw(&mut sheet);
+    Bars::new(&clusters(&rows, means), "normalised").reference(1.0).draw(&mut layout);
     let schemes = distinct(rows.iter().map(|row| row.run.run.scheme.as_str())).join(", ");
-    sheet
+    layout
         .note(&format!("Each alone, under {schemes} with as many workers as fit; less is better."));
-    sheet.left_out(rows.len().saturating_sub(APPS), "applications are in the mean and not drawn");
-    Ok(sheet.finish(&input.footer()).with_csv(table(&rows, means)))
+    layout.left_out(rows.len().saturating_sub(APPS), "applications are in the mean and not drawn");
+    Ok(layout.finish(&input.footer()).with_csv(table(&rows, means)))
 }
 
 /// The first run of each application with as many workers as fit.

@@ -123,7 +123,7 @@ const CORUN_COLUMNS: [(&str, CoRunColumn); 8] = [
     }),
 ];
 
-/// What `column` is of the form of `app` as workers, whatever runs beside it.
+/// What `column` is of the form of `app` as workers, whatever runs next to it.
 pub(super) fn worker_value(column: &str, app: &CoRunApp) -> Option<f64> {
     let work = app.workers.as_ref()?;
     match column {

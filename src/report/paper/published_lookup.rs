@@ -51,7 +51,7 @@ pub struct PublishedLookup<'a> {
 
 impl PublishedLookup<'_> {
     /// What those of `records` have of it whose machine is as its file has it; `None`:
-    /// nothing, or nobody knows how.
+    /// nothing, or it cannot be computed.
     #[must_use]
     pub fn value(&self, records: &[Analysis]) -> Option<TableEntry> {
         let plain = records.iter().filter(|record| record.overrides.is_empty());

@@ -12,6 +12,7 @@ use toml::{Table, Value};
 use super::file::Set;
 use super::headline::{arithmetic, wrong_words};
 use crate::document::{Block, NONE};
+use crate::format::trimmed;
 use crate::{distinct, document};
 
 /// Before the keys that tell rows of the same applications apart.
@@ -205,7 +206,7 @@ fn read(
             joined(list.iter().map(|cells| read_row(key, "", cells, labels)))
         }
         _ if !is_value(key) => Ok(Vec::new()),
-        plain => Ok(vec![Row::new("", "", own, labels)?.value(key, plain)?]),
+        plain => Ok(vec![row_of("", "", own, labels)?.with(key, plain)?]),
     }
 }
 
@@ -228,10 +229,10 @@ fn read_row(
         name => format!("{name}: {message}"),
     };
     let cells = cells.as_table().ok_or_else(|| place("expected a table for each row".into()))?;
-    let row = Row::new(rows, name, cells, labels).map_err(place)?;
+    let row = row_of(rows, name, cells, labels).map_err(place)?;
     let values = cells.iter().filter(|(key, _)| is_value(key));
     let value = |(column, cell): (&String, &Value)| {
-        row.value(column, cell).map_err(|message| place(format!("{column}: {message}")))
+        row.with(column, cell).map_err(|message| place(format!("{column}: {message}")))
     };
     values.map(value).collect()
 }
@@ -240,40 +241,27 @@ fn is_value(key: &str) -> bool {
     !NAMES.contains(&key) && !key.starts_with(AT)
 }
 
-/// What the values of a row have in common.
-struct Row<'a> {
-    rows: &'a str,
-    name: String,
-    apps: Vec<PublishedApp>,
-    at: BTreeMap<String, f64>,
+/// What the values of a row have in common, in a value without a column.
+fn row_of(rows: &str, key: &str, cells: &Table, labels: &Labels) -> Result<PublishedValue, String> {
+    let apps = apps(key, cells, labels)?;
+    let called = apps.iter().map(|app| app.label.as_str()).collect::<Vec<_>>().join(" + ");
+    let row = if called.is_empty() { key.to_owned() } else { called };
+    let place = |(key, value): (&String, &Value)| {
+        let at = key.strip_prefix(AT)?.to_owned();
+        match TableEntry::read(value) {
+            Ok(TableEntry::Number(number)) => Some(Ok((at, number))),
+            _ => Some(Err(format!("{key}: expected a number, found {value}"))),
+        }
+    };
+    let at: Result<BTreeMap<String, f64>, String> = cells.iter().filter_map(place).collect();
+    Ok(PublishedValue { rows: rows.to_owned(), row, apps, at: at?, ..PublishedValue::default() })
 }
 
-impl<'a> Row<'a> {
-    fn new(rows: &'a str, key: &str, cells: &Table, labels: &Labels) -> Result<Self, String> {
-        let apps = apps(key, cells, labels)?;
-        let called = apps.iter().map(|app| app.label.as_str()).collect::<Vec<_>>().join(" + ");
-        let name = if called.is_empty() { key.to_owned() } else { called };
-        let place = |(key, value): (&String, &Value)| {
-            let at = key.strip_prefix(AT)?.to_owned();
-            match TableEntry::read(value) {
-                Ok(TableEntry::Number(number)) => Some(Ok((at, number))),
-                _ => Some(Err(format!("{key}: expected a number, found {value}"))),
-            }
-        };
-        let at: Result<BTreeMap<String, f64>, String> = cells.iter().filter_map(place).collect();
-        Ok(Self { rows, name, apps, at: at? })
-    }
-
-    fn value(&self, column: &str, cell: &Value) -> Result<PublishedValue, String> {
-        Ok(PublishedValue {
-            rows: self.rows.to_owned(),
-            row: self.name.clone(),
-            apps: self.apps.clone(),
-            at: self.at.clone(),
-            column: column.to_owned(),
-            published: TableEntry::read(cell)?,
-            modelled: None,
-        })
+impl PublishedValue {
+    /// The value of this row in `column`.
+    fn with(&self, column: &str, cell: &Value) -> Result<Self, String> {
+        let published = TableEntry::read(cell)?;
+        Ok(Self { column: column.to_owned(), published, ..self.clone() })
     }
 }
 
@@ -426,10 +414,7 @@ fn rounded(value: f64) -> String {
         size if size >= 0.01 => 3,
         _ => 5,
     };
-    let text = format!("{value:.places$}");
-    let text =
-        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+    trimmed(value, places)
 }
 
 /// How far ours is from what is printed: percentages in points, counts of a list as they

@@ -1,4 +1,4 @@
-//! Papers' evaluations as we ran them, beside what the papers print.
+//! Papers' evaluations as we ran them, and what the papers print.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -76,7 +76,7 @@ pub struct ReproducedPart {
     pub figures: Vec<ReproducedFigure>,
 }
 
-/// A figure beside one of the paper.
+/// A figure to compare with one of the paper.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReproducedFigure {
     /// What is drawn.

@@ -43,7 +43,7 @@ pub struct Analysis {
     /// Queues of the applications, one entry per queue and scheme.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<QueueRun>,
-    /// What schemes for queues found out before they grouped.
+    /// What schemes for queues measured before they grouped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interference: Vec<InterferenceRecord>,
     /// Which cell of a sweep it is; absent: `analyze` was asked for it.

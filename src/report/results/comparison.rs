@@ -25,7 +25,7 @@ pub const COMPARISON_SCHEMA: &str = "gpumodel.comparison/1";
 /// Names in an error message.
 const NAMED: usize = 5;
 
-/// Records beside one reference table.
+/// Records against one reference table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// Always [`COMPARISON_SCHEMA`].
@@ -338,7 +338,7 @@ impl Pair {
 const SHOWN: usize = 8;
 
 /// By name of an application that is several: the hash of each store, with the first cell
-/// that it is in. Records that are no cells do not count: who lists them knows them.
+/// that it is in. Records that are no cells do not count: their user lists them.
 type StoresByApp = BTreeMap<String, BTreeMap<String, String>>;
 
 fn stores_by_app(records: &[Analysis]) -> StoresByApp {
@@ -378,7 +378,7 @@ pub fn disambiguate_apps(records: &mut [Analysis]) {
 }
 
 /// Refuses to put applications of one name that are several in the cells among `records`
-/// beside rows of `table` about that name.
+/// against rows of `table` about that name.
 ///
 /// # Errors
 /// [`RecordError::AmbiguousApps`] with two of the cells.

@@ -409,8 +409,8 @@ impl CoRun {
         target.is_finite().then_some(target)
     }
 
-    /// The place of the application with the high priority that the scheme was told;
-    /// `None`: it was told none, or promises nothing.
+    /// The place of the application with the high priority that the user named;
+    /// `None`: none was named, or the scheme promises nothing.
     pub(crate) fn given_priority_app(&self) -> Option<usize> {
         let place: usize = self.parameters.get("high")?.parse().ok()?;
         self.qos_target().and(place.checked_sub(1))
@@ -423,15 +423,15 @@ impl CoRun {
         Some(to_usize(order.get("priority")?.get(0)?.as_u64()?))
     }
 
-    /// The place of the application that was promised something, told or chosen; `None`:
-    /// nothing was promised, or nobody knows to whom.
+    /// The place of the application that was promised something, named or chosen; `None`:
+    /// nothing was promised, or it is not known to which.
     pub(crate) fn priority_app(&self) -> Option<usize> {
         self.qos_target()?;
         self.given_priority_app().or_else(|| self.chosen_priority_app())
     }
 
     /// Whether the application with the high priority had what it was promised; `None`:
-    /// nothing was promised, or nobody knows.
+    /// nothing was promised, or it is not known.
     pub(crate) fn met_qos_target(&self) -> Option<bool> {
         let place = self.priority_app()?;
         let progress = self.apps.get(place)?.normalized_progress;

@@ -22,7 +22,7 @@ pub enum Measure {
     AnttIncrease,
     /// From the first arrival to the last end: the other's over the own.
     Makespan,
-    /// The makespan without what the host of who ends last spends on messages and
+    /// The makespan without what the host of the last application spends on messages and
     /// compilation: the other's over the own (Slate, section V).
     KernelTime,
     /// Energy of the whole for each thread instruction: the own over the other's, negative

@@ -150,7 +150,7 @@ pub struct InterferenceRecord {
     /// The applications with their metrics and classes.
     pub apps: Vec<ClassifiedRecord>,
     /// `slowdown[j][i]`: how many times as long an application of class `i` takes
-    /// beside one of class `j`, against alone on as many SMs (S of j on i).
+    /// next to one of class `j`, against alone on as many SMs (S of j on i).
     pub slowdown: Vec<Vec<f64>>,
     /// The pairs that were run to find it; empty where the user gave it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,6 +1,6 @@
 //! Reference tables: numbers of another model or of real hardware, as CSV.
 //!
-//! Three shapes are told apart by their header line:
+//! Three shapes are distinguished by their header line:
 //! - runs of a cycle simulator (`machine,trace,launches,kernels,cycles,…`):
 //!   totals of the launches named, cycles with the launch latency included;
 //! - launches of a cycle simulator (`machine,trace,launch,name,cycles,…`);

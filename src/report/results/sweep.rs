@@ -95,7 +95,7 @@ impl CellRecord {
     }
 
     /// Cells that differ in their scheme alone, or in the build that ran them, have equal
-    /// ones: who mixes builds in a folder was told so.
+    /// ones: mixing builds in a folder is reported.
     #[must_use]
     pub fn beside(&self) -> Self {
         Self {
@@ -477,12 +477,12 @@ pub struct CellEstimate {
     pub runs: u64,
     /// Milliseconds of one core, without the applications alone.
     pub core_milliseconds: u64,
-    /// Milliseconds of one core for its applications alone, where nobody knows them yet.
+    /// Milliseconds of one core for its applications alone, where they are not known yet.
     pub alone_milliseconds: u64,
     /// Bytes.
     pub memory_bytes: u64,
     /// How it has ended in the folder of the sweep, true for a record; `None`: it has not, or
-    /// nobody looked.
+    /// it was not checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<bool>,
     /// Why it cannot run, where that shows already.

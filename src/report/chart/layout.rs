@@ -1,4 +1,4 @@
-//! A sheet that is filled from above to below: title, caption, legend, plot areas, notes, footer.
+//! A layout that is filled from above to below: title, caption, legend, plot areas, notes, footer.
 
 use super::canvas::{Canvas, Label};
 use super::text::{Anchor, fit, fit_heavy, heavy_width, name_room, text_width};
@@ -100,9 +100,9 @@ impl Entry {
     }
 }
 
-/// A sheet being filled; `top` is the first free height.
+/// A layout being filled; `top` is the first free height.
 #[derive(Debug)]
-pub(crate) struct Sheet {
+pub(crate) struct Layout {
     wide: Width,
     /// Where marks go.
     pub(crate) canvas: Canvas,
@@ -114,8 +114,8 @@ pub(crate) struct Sheet {
     legends: Vec<Area>,
 }
 
-impl Sheet {
-    /// A sheet with `title` above everything.
+impl Layout {
+    /// A layout with `title` above everything.
     pub(crate) fn new(wide: Width, title: &str) -> Self {
         let mut canvas = Canvas::new(wide);
         let mut top = MARGIN;
@@ -139,7 +139,7 @@ impl Sheet {
         self.wide.share(length)
     }
 
-    /// Width of what is being filled: of the sheet or of a column.
+    /// Width of what is being filled: of the layout or of a column.
     pub(crate) fn width(&self) -> f64 {
         self.column.1
     }
@@ -249,7 +249,7 @@ impl Sheet {
         }
     }
 
-    /// Keeps a plot area of `height`, with `left` and `right` free beside it.
+    /// Keeps a plot area of `height`, with `left` and `right` free next to it.
     pub(crate) fn plot(&mut self, left: f64, right: f64, height: f64) -> Area {
         let width = self.width() - left - right;
         let area = Area::new(self.column.0 + left, self.top, width, height);
