@@ -1,109 +1,291 @@
-//! A document that is written twice: as Markdown, and as a page with its figures inside.
+//! A document and its forms: plain text for the terminal, an HTML page with its figures inside,
+//! and Markdown with links to them.
 
 use std::fmt::Write as _;
 
-use super::figure::Drawing;
-use super::page::{STYLE, table};
-use super::{ReportError, escape};
+use comfy_table::{CellAlignment, presets};
 
-/// A piece of a document. Texts are plain: both forms escape them.
+use super::escape;
+use super::format::{brief, grouped};
+
+/// What stands where there is no value.
+pub(crate) const NONE: &str = "–";
+
+/// A piece of a document. Texts are plain: every form escapes them.
 #[derive(Debug)]
-pub(super) enum Block {
+pub(crate) enum Block {
     /// A heading of a level from 1.
     Heading(usize, String),
     /// A paragraph.
     Text(String),
+    /// A paragraph of less weight.
+    Note(String),
     /// Sentences that stand for themselves.
     List(Vec<String>),
-    /// Column names, and rows.
-    Table(Vec<&'static str>, Vec<Vec<String>>),
-    /// A figure: its file without folder, what it shows, and itself or why there is none.
-    Figure(String, String, Result<Drawing, ReportError>),
+    /// Terms with what is said of them.
+    Facts(Vec<(String, String)>),
+    /// A table.
+    Table(Table),
+    /// Blocks that a page folds under their title.
+    Folded(String, Vec<Block>),
+    /// A figure: its file without folder, what it shows, and its SVG or why there is none.
+    Figure(String, String, Result<String, String>),
+    /// Markup of a page; other forms leave it out.
+    Markup(&'static str),
+}
+
+/// A table: columns with names, and rows of as many cells.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    header: Vec<String>,
+    rows: Vec<Vec<Cell>>,
+    /// Columns of text, which a terminal aligns to the left.
+    left: Vec<usize>,
+}
+
+/// A column of a table: its name, and the cell of an item.
+pub(crate) type Column<T> = (&'static str, fn(&T) -> Cell);
+
+/// A cell of a table.
+#[derive(Clone, Debug)]
+pub(crate) enum Cell {
+    /// A text.
+    Text(String),
+    /// A text that a terminal cuts to so many characters.
+    Cut(String, usize),
+    /// A scheme, which a terminal breaks before its settings.
+    Scheme(String),
+    /// A text, and on a page a longer one to point at.
+    Titled(String, String),
+    /// A count.
+    Count(u64),
+    /// A number with so many decimals.
+    Number(f64, usize),
+}
+
+impl<T: ToString> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Self {
+        Self::Text(value.map_or_else(|| NONE.into(), |value| value.to_string()))
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl Cell {
+    /// A number with `places` decimals, where there is one.
+    pub(crate) fn number(value: Option<f64>, places: usize) -> Self {
+        value.map_or_else(|| Self::Text(NONE.into()), |value| Self::Number(value, places))
+    }
+
+    /// A count, where there is one.
+    pub(crate) fn count(value: Option<u64>) -> Self {
+        value.map_or_else(|| Self::Text(NONE.into()), Self::Count)
+    }
+
+    fn terminal(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Cut(text, most) => brief(text, *most),
+            Self::Scheme(name) => scheme_lines(name),
+            Self::Titled(text, _) => brief(text, 36),
+            Self::Count(count) => count.to_string(),
+            Self::Number(value, places) => format!("{value:.places$}"),
+        }
+    }
+
+    fn html(&self) -> String {
+        match self {
+            Self::Text(text) | Self::Cut(text, _) | Self::Scheme(text) => escape(text),
+            Self::Titled(text, title) if title.is_empty() || title == text => {
+                escape(&brief(text, 44))
+            }
+            Self::Titled(text, title) => {
+                format!("<span title=\"{}\">{}</span>", escape(title), escape(&brief(text, 44)))
+            }
+            Self::Count(count) => grouped(*count),
+            Self::Number(value, places) if value.is_finite() => format!("{value:.places$}"),
+            Self::Number(..) => "∞".into(),
+        }
+    }
+}
+
+/// The scheme `name` whole, in lines that begin at a setting.
+fn scheme_lines(name: &str) -> String {
+    const LINE: usize = 36;
+    let mut text = String::new();
+    let mut length = 0;
+    for (place, part) in brief(name, 400).split(':').enumerate() {
+        let more = part.chars().count() + 1;
+        if place > 0 && length + more > LINE {
+            text.push('\n');
+            length = 0;
+        }
+        if place > 0 {
+            text.push(':');
+        }
+        text.push_str(part);
+        length += more;
+    }
+    text
+}
+
+impl Table {
+    /// A row for each of `items`.
+    pub(crate) fn new<T>(columns: &[Column<T>], items: impl IntoIterator<Item = T>) -> Self {
+        let row = |item: T| columns.iter().map(|(_, cell)| cell(&item)).collect();
+        let header = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+        Self { header, rows: items.into_iter().map(row).collect(), left: vec![0] }
+    }
+
+    /// Rows of texts under `header`.
+    pub(crate) fn of_texts<S: Into<String>>(
+        header: impl IntoIterator<Item = S>,
+        rows: impl IntoIterator<Item = Vec<String>>,
+    ) -> Self {
+        let header = header.into_iter().map(Into::into).collect();
+        let row = |row: Vec<String>| row.into_iter().map(Cell::Text).collect();
+        Self { header, rows: rows.into_iter().map(row).collect(), left: vec![0] }
+    }
+
+    /// The same with text in the columns `left`.
+    pub(crate) fn left(self, left: &[usize]) -> Self {
+        Self { left: left.to_vec(), ..self }
+    }
+
+    /// The same without the columns called `names`.
+    pub(crate) fn without(mut self, names: &[&str]) -> Self {
+        while let Some(at) = self.header.iter().position(|name| names.contains(&name.as_str())) {
+            self.header.remove(at);
+            self.rows.iter_mut().for_each(|row| drop(row.remove(at)));
+        }
+        self
+    }
+
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Without frames: numbers to the right.
+    pub(crate) fn terminal(&self) -> String {
+        let mut table = comfy_table::Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_header(&self.header);
+        for row in &self.rows {
+            table.add_row(row.iter().map(Cell::terminal));
+        }
+        for column in table.column_iter_mut() {
+            column.set_padding((if column.index == 0 { 2 } else { 1 }, 1));
+            let left = self.left.contains(&column.index);
+            let alignment = if left { CellAlignment::Left } else { CellAlignment::Right };
+            column.set_cell_alignment(alignment);
+        }
+        table.trim_fmt() + "\n"
+    }
+
+    fn markdown(&self) -> String {
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let rows = self
+            .rows
+            .iter()
+            .map(|row| line(row.iter().map(|cell| plain(&cell.terminal())).collect()));
+        let rule = format!("|{}\n", "---|".repeat(self.header.len()));
+        line(self.header.clone()) + &rule + &rows.collect::<String>() + "\n"
+    }
+
+    fn html(&self) -> String {
+        let names = self.header.iter();
+        let names = names.map(|name| format!("<th scope=\"col\">{}</th>", escape(name)));
+        let mut text = format!(
+            "<div class=\"scroll\"><table>\n<thead><tr>{}</tr></thead>\n<tbody>\n",
+            names.collect::<String>()
+        );
+        for row in &self.rows {
+            let cells = row.iter().map(|cell| format!("<td>{}</td>", cell.html()));
+            let _ = writeln!(text, "<tr>{}</tr>", cells.collect::<String>());
+        }
+        text + "</tbody>\n</table></div>\n"
+    }
 }
 
 /// The document as Markdown: figures are links to their files.
 pub(super) fn markdown(blocks: &[Block]) -> String {
-    let mut text = String::new();
-    for block in blocks {
-        match block {
-            Block::Heading(level, title) => {
-                let _ = writeln!(text, "{} {}\n", "#".repeat(*level), plain(title));
-            }
-            Block::Text(said) => {
-                let _ = writeln!(text, "{}\n", plain(said));
-            }
-            Block::List(items) => {
-                items.iter().for_each(|item| {
-                    let _ = writeln!(text, "- {}", plain(item));
-                });
-                text.push('\n');
-            }
-            Block::Table(header, rows) => {
-                let _ =
-                    writeln!(text, "| {} |\n|{}", header.join(" | "), "---|".repeat(header.len()));
-                for row in rows {
-                    let cells: Vec<String> = row.iter().map(|cell| plain(cell)).collect();
-                    let _ = writeln!(text, "| {} |", cells.join(" | "));
-                }
-                text.push('\n');
-            }
-            Block::Figure(file, about, Ok(_)) => {
-                let _ = writeln!(text, "![{}]({file})\n", plain(about));
-            }
-            Block::Figure(_, about, Err(error)) => {
-                let _ =
-                    writeln!(text, "{}: not drawn: {}\n", plain(about), plain(&error.to_string()));
-            }
-        }
-    }
-    text
+    blocks.iter().map(Block::markdown).collect()
 }
 
-/// The document as a page of its own called `title`.
+/// The document as a page called `title`.
 pub(super) fn html(title: &str, blocks: &[Block]) -> String {
-    let mut text = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n",
-        escape(title)
-    );
-    for block in blocks {
-        match block {
-            Block::Heading(level, title) => {
-                let _ = writeln!(text, "<h{level}>{}</h{level}>", escape(title));
-            }
-            Block::Text(said) => {
-                let _ = writeln!(text, "<p>{}</p>", escape(said));
-            }
-            Block::List(items) => {
-                text += "<ul>\n";
-                items.iter().for_each(|item| {
-                    let _ = writeln!(text, "<li>{}</li>", escape(item));
-                });
-                text += "</ul>\n";
-            }
-            Block::Table(header, rows) => {
-                let rows = rows.iter().map(|row| row.iter().map(|cell| escape(cell)).collect());
-                table(&mut text, header, rows);
-            }
-            Block::Figure(file, about, drawing) => figure(&mut text, (file, about), drawing),
-        }
-    }
-    text += "</main>\n</body>\n</html>\n";
-    text
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n{}</main>\n</body>\n</html>\n",
+        escape(title),
+        blocks.iter().map(Block::html).collect::<String>()
+    )
 }
 
-fn figure(text: &mut String, (file, about): (&str, &str), drawing: &Result<Drawing, ReportError>) {
-    let (file, about) = (escape(file), escape(about));
-    let _ = match drawing {
-        Ok(drawing) => writeln!(
-            text,
-            "<figure id=\"{file}\">\n{}<figcaption>{about} (<a href=\"{file}\">{file}</a>)</figcaption>\n</figure>",
-            drawing.svg
-        ),
-        Err(error) => {
-            let why = escape(&error.to_string());
-            writeln!(text, "<p class=\"soft\">{about}: not drawn: {why}</p>")
+impl Block {
+    fn markdown(&self) -> String {
+        match self {
+            Self::Heading(level, title) => format!("{} {}\n\n", "#".repeat(*level), plain(title)),
+            Self::Text(text) | Self::Note(text) => format!("{}\n\n", plain(text)),
+            Self::List(items) => {
+                let items = items.iter().map(|item| format!("- {}\n", plain(item)));
+                items.collect::<String>() + "\n"
+            }
+            Self::Facts(facts) => {
+                let items = facts
+                    .iter()
+                    .map(|(term, said)| format!("- {}: {}\n", plain(term), plain(said)));
+                items.collect::<String>() + "\n"
+            }
+            Self::Table(table) => table.markdown(),
+            Self::Folded(title, blocks) => format!("{}\n\n{}", plain(title), markdown(blocks)),
+            Self::Figure(file, about, Ok(_)) => format!("![{}]({file})\n\n", plain(about)),
+            Self::Figure(_, about, Err(error)) => {
+                format!("{}: not drawn: {}\n\n", plain(about), plain(error))
+            }
+            Self::Markup(_) => String::new(),
         }
-    };
+    }
+
+    fn html(&self) -> String {
+        match self {
+            Self::Heading(level, title) => format!("<h{level}>{}</h{level}>\n", escape(title)),
+            Self::Text(text) => format!("<p>{}</p>\n", escape(text)),
+            Self::Note(text) => format!("<p class=\"soft\">{}</p>\n", escape(text)),
+            Self::List(items) => {
+                let items = items.iter().map(|item| format!("<li>{}</li>\n", escape(item)));
+                format!("<ul>\n{}</ul>\n", items.collect::<String>())
+            }
+            Self::Facts(facts) => {
+                let items = facts.iter().map(|(term, said)| {
+                    format!("<dt>{}</dt><dd>{}</dd>\n", escape(term), escape(said))
+                });
+                format!("<dl>\n{}</dl>\n", items.collect::<String>())
+            }
+            Self::Table(table) => table.html(),
+            Self::Folded(title, blocks) => format!(
+                "<details>\n<summary>{}</summary>\n{}</details>\n",
+                escape(title),
+                blocks.iter().map(Self::html).collect::<String>()
+            ),
+            Self::Figure(file, about, Ok(svg)) => {
+                let (file, about) = (escape(file), escape(about));
+                let id = file.trim_end_matches(".svg");
+                format!(
+                    "<figure id=\"{id}\">\n{svg}<figcaption>{about} (<a href=\"{file}\">{file}</a>)</figcaption>\n</figure>\n",
+                )
+            }
+            Self::Figure(_, about, Err(error)) => {
+                let (about, why) = (escape(about), escape(error));
+                format!("<p class=\"soft\">{about}: not drawn: {why}</p>\n")
+            }
+            Self::Markup(markup) => (*markup).to_owned(),
+        }
+    }
 }
 
 /// `text` without what Markdown gives a meaning at these places.
@@ -119,21 +301,41 @@ fn plain(text: &str) -> String {
     plain
 }
 
+/// How pages look.
+const STYLE: &str = "
+:root { color-scheme: light dark; --ink: #202020; --soft: #555; --paper: #fff; --line: #ccc; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --soft: #aaa; --paper: #161616; --line: #444; } }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
+main { max-width: 62rem; margin: 0 auto; padding: 1.5rem 1rem; }
+h1 { font-size: 1.5rem; overflow-wrap: anywhere; } h2 { font-size: 1.2rem; margin-top: 2rem; overflow-wrap: anywhere; }
+a { color: inherit; } .soft, figcaption, dt { color: var(--soft); }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; } dd { margin: 0; overflow-wrap: anywhere; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .875rem; margin: .5rem 0; }
+th, td { padding: .2rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 10rem; }
+td:last-child, th:last-child { text-align: left; }
+figure { display: inline-block; vertical-align: top; margin: .8rem .8rem .8rem 0; max-width: 30rem; width: 100%; }
+figure svg { width: 100%; height: auto; background: #fff; border: 1px solid var(--line); border-radius: 4px; }
+figcaption { font-size: .85rem; } figcaption::first-letter { text-transform: uppercase; }
+summary { cursor: pointer; }
+@media print {
+:root { --ink: #000; --soft: #444; --paper: #fff; --line: #bbb; }
+body { font-size: 9pt; } main { max-width: none; padding: 0; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; }
+.scroll { overflow: visible; } table { font-size: 7.5pt; } th, td { padding: .1rem .25rem; } th { white-space: normal; } th:first-child, td:first-child { min-width: 6rem; } figure { width: 8.5cm; }
+}
+";
+
 #[cfg(test)]
 mod tests {
-    use super::{Block, html, markdown};
-    use crate::ReportError;
+    use super::{Block, Table, html, markdown};
 
     fn blocks() -> Vec<Block> {
+        let row = vec![String::from("1|2"), String::from("<i>")];
         vec![
             Block::Heading(2, String::from("a_b")),
-            Block::Table(vec!["x", "y"], vec![vec![String::from("1|2"), String::from("<i>")]]),
+            Block::Table(Table::of_texts(["x", "y"], [row])),
             Block::List(vec![String::from("one\ntwo")]),
-            Block::Figure(
-                String::from("f.svg"),
-                String::from("F"),
-                Err(ReportError::UnknownApp { name: String::from("a"), known: String::from("b") }),
-            ),
+            Block::Figure(String::from("f.svg"), String::from("F"), Err("no kernels".into())),
         ]
     }
 

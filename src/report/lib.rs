@@ -3,39 +3,50 @@
 //! Knows no machine and no trace: whatever it shows is in the record. Same
 //! record, same bytes.
 
-mod cause;
 mod chart;
-mod corun_notes;
 mod document;
 mod error;
 pub mod figure;
-mod folder;
-mod grid;
-mod group;
-mod machine;
+mod format;
+mod kernels;
 mod mix;
-mod mix_label;
-mod name;
-mod number;
+mod notes;
 mod page;
 pub mod paper;
-mod profile;
 mod queue;
-mod queue_rows;
 pub mod results;
-mod solo_notes;
 mod solo_run;
 pub mod table;
-mod values;
 
 pub use error::ReportError;
-pub use folder::{RECORD, write_all};
-pub use name::plain_name;
-pub use page::{Of, PageFigure, page};
+pub use format::plain_name;
+pub use page::{Of, PageFigure, RECORD, page, write_all};
+
+/// Each of `items` once, in the order in which they first come.
+fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for item in items {
+        if !found.contains(&item) {
+            found.push(item);
+        }
+    }
+    found
+}
+
+/// The values of `items` by key, in the order in which the keys first come.
+fn group_by<K: PartialEq, V>(items: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in items {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}
 
 /// `text` with the characters that XML and HTML give a meaning written as entities.
-#[must_use]
-pub fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

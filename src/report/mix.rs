@@ -1,10 +1,31 @@
-//! What to call mixes of applications and the schemes that they ran under.
+//! What to call mixes of applications, their machines and the schemes that they ran under.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::group::short_app;
-use super::machine::machine_words;
+use super::kernels::short_app;
 use crate::results::{Analysis, CoRun};
+use crate::{distinct, group_by};
+
+/// What stands behind the name of each of `records`: ` on MACHINE` where they are of several
+/// machines, then ` key=value` for what was set of the machine and not of all records of
+/// it. Empty where nothing differs.
+pub(crate) fn machine_words(records: &[&Analysis]) -> Vec<String> {
+    let machines: BTreeSet<&str> = records.iter().map(|one| one.machine.name.as_str()).collect();
+    let mut alike: BTreeMap<&str, Vec<&Analysis>> = BTreeMap::new();
+    for record in records {
+        alike.entry(&record.machine.name).or_default().push(record);
+    }
+    let words = |record: &&Analysis| {
+        let name = record.machine.name.as_str();
+        let on = if machines.len() > 1 { format!(" on {name}") } else { String::new() };
+        let differs = |(key, value): &(&String, &String)| {
+            alike[name].iter().any(|other| other.overrides.get(*key) != Some(*value))
+        };
+        let set = record.overrides.iter().filter(differs);
+        on + &set.map(|(key, value)| format!(" {key}={value}")).collect::<String>()
+    };
+    records.iter().map(words).collect()
+}
 
 /// The applications that run together in `record`, by their short names.
 pub(crate) fn mix_name(record: &Analysis) -> String {
@@ -16,13 +37,9 @@ pub(crate) fn mix_name(record: &Analysis) -> String {
 /// ran on several.
 pub(crate) fn mix_names(records: &[&Analysis]) -> Vec<String> {
     let mut names: Vec<String> = records.iter().map(|record| mix_name(record)).collect();
-    let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (place, name) in names.iter().enumerate() {
-        places.entry(name.clone()).or_default().push(place);
-    }
-    for own in places.values() {
-        let same: Vec<&Analysis> = own.iter().map(|&place| records[place]).collect();
-        for (&place, words) in own.iter().zip(machine_words(&same)) {
+    for (_, places) in group_by(names.clone().into_iter().zip(0..)) {
+        let same: Vec<&Analysis> = places.iter().map(|&place: &usize| records[place]).collect();
+        for (place, words) in places.into_iter().zip(machine_words(&same)) {
             names[place] += &words;
         }
     }
@@ -62,10 +79,199 @@ pub(crate) fn apart(names: Vec<String>) -> Vec<String> {
     names.into_iter().map(&mut number).collect()
 }
 
+/// A machine without settings, where nothing else tells it from the others.
+const PLAIN: &str = "as it is";
+
+/// The labels of mixes side by side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MixLabels {
+    /// One for each record.
+    pub(crate) labels: Vec<String>,
+    /// Sentences: what all records share and labels leave out, and what labels leave to
+    /// be said.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Labels for the mixes of `records`.
+pub(crate) fn mix_labels(records: &[&Analysis]) -> MixLabels {
+    let shared = Shared::of(records);
+    let labels = records.iter().map(|record| shared.label(record)).collect();
+    MixLabels { labels: apart(labels), notes: shared.notes() }
+}
+
+/// What records share, and the settings of their machines in which they differ.
+struct Shared<'a> {
+    /// The mix, where something else tells the records apart.
+    mix: Option<String>,
+    machine: Option<&'a str>,
+    set: Vec<(&'a str, &'a str)>,
+    differ: Vec<&'a str>,
+}
+
+impl<'a> Shared<'a> {
+    fn of(records: &[&'a Analysis]) -> Self {
+        let mixes: BTreeSet<String> = records.iter().map(|record| mix_name(record)).collect();
+        let machines: BTreeSet<&'a str> =
+            records.iter().map(|record| record.machine.name.as_str()).collect();
+        let keys = records.iter().flat_map(|record| record.overrides.keys());
+        let keys: BTreeSet<&'a str> = keys.map(String::as_str).collect();
+        let (mut set, mut differ) = (Vec::new(), Vec::new());
+        for key in keys {
+            let mut values = records.iter().map(|record| record.overrides.get(key));
+            let first = values.next().flatten();
+            match first.filter(|_| values.all(|value| value == first)) {
+                Some(value) => set.push((key, value.as_str())),
+                None => differ.push(key),
+            }
+        }
+        if records.len() < 2 {
+            set.clear();
+        }
+        let reported = machines.len() > 1 || !differ.is_empty();
+        let one = |count: usize| count == 1;
+        Self {
+            mix: mixes.first().filter(|_| reported && one(mixes.len())).cloned(),
+            machine: machines.first().copied().filter(|_| one(machines.len())),
+            set,
+            differ,
+        }
+    }
+
+    /// What tells `record` from the others; of a single setting that differs, its value.
+    fn label(&self, record: &Analysis) -> String {
+        let mix = if self.mix.is_some() { String::new() } else { mix_name(record) };
+        let machine = if self.machine.is_some() { "" } else { record.machine.name.as_str() };
+        let mut label = match (mix.is_empty(), machine.is_empty()) {
+            (false, false) => format!("{mix} on {machine}"),
+            _ => mix + machine,
+        };
+        for &key in &self.differ {
+            let Some(value) = record.overrides.get(key) else { continue };
+            let alone = self.differ.len() == 1;
+            if !label.is_empty() {
+                label += if alone { ", " } else { " " };
+            }
+            let name = self.short(key);
+            let reported = if alone { value.clone() } else { format!("{name}={value}") };
+            label += &reported;
+        }
+        if label.is_empty() { PLAIN.into() } else { label }
+    }
+
+    /// The last part of a key that differs, where no other ends so.
+    fn short(&self, key: &'a str) -> &'a str {
+        let last = |key: &'a str| key.rsplit('.').next().unwrap_or(key);
+        let name = last(key);
+        if self.differ.iter().filter(|&&other| last(other) == name).count() > 1 {
+            key
+        } else {
+            name
+        }
+    }
+
+    /// What short names stand for, where labels have some.
+    fn meant(&self) -> Option<String> {
+        let reported = |&key: &&'a str| {
+            let name = self.short(key);
+            (name != key).then(|| format!("{name}: {key}"))
+        };
+        let meant: Vec<String> = self.differ.iter().filter_map(reported).collect();
+        (self.differ.len() > 1 && !meant.is_empty())
+            .then(|| format!("In labels, {}.", meant.join(", ")))
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut shared: Vec<String> = self.mix.clone().into_iter().collect();
+        if self.mix.is_some() || !self.set.is_empty() {
+            shared.extend(self.machine.map(|machine| format!("on {machine}")));
+        }
+        if !self.set.is_empty() {
+            let set: Vec<String> =
+                self.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            shared.push(format!("with {}", set.join(", ")));
+        }
+        let mut notes = Vec::new();
+        if !shared.is_empty() {
+            notes.push(format!("All: {}.", shared.join(" ")));
+        }
+        if let [key] = self.differ[..] {
+            let bare = self.mix.is_some() && self.machine.is_some();
+            let place = if bare { "Labels" } else { "Behind a comma" };
+            notes.push(format!("{place}: {key}, where it is set."));
+        }
+        notes.extend(self.meant());
+        notes
+    }
+}
+
+/// Runs of several applications together: a row per mix, a column per scheme.
+#[derive(Clone, Debug)]
+pub(crate) struct MixesByScheme<'a> {
+    /// Every scheme, in the order in which they first come.
+    pub(crate) schemes: Vec<String>,
+    /// Every record with such a run, in record order.
+    pub(crate) mixes: Vec<Mix<'a>>,
+}
+
+/// One mix.
+#[derive(Clone, Debug)]
+pub(crate) struct Mix<'a> {
+    /// What to call it.
+    pub(crate) name: String,
+    /// Its run under each scheme of the grid; `None`: there is none.
+    pub(crate) runs: Vec<Option<&'a CoRun>>,
+}
+
+impl<'a> MixesByScheme<'a> {
+    /// The runs of `records` in which several applications share the machine.
+    pub(crate) fn new(records: &'a [Analysis]) -> Self {
+        let shared = |run: &CoRun| run.apps.len() > 1;
+        let records: Vec<&Analysis> =
+            records.iter().filter(|record| record.coruns.iter().any(shared)).collect();
+        let named = |record: &&'a Analysis| -> Vec<(String, &'a CoRun)> {
+            let all = scheme_names(&record.coruns).into_iter().zip(&record.coruns);
+            all.filter(|(_, run)| shared(run)).collect()
+        };
+        let rows: Vec<Vec<(String, &CoRun)>> = records.iter().map(named).collect();
+        let schemes = distinct(rows.iter().flatten().map(|(scheme, _)| scheme.clone()));
+        let mix = |(name, row): (String, Vec<(String, &'a CoRun)>)| {
+            let run = |scheme| row.iter().find(|(own, _)| own == scheme).map(|(_, run)| *run);
+            Mix { name, runs: schemes.iter().map(run).collect() }
+        };
+        let mixes = mix_names(&records).into_iter().zip(rows).map(mix).collect();
+        Self { schemes, mixes }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{mix_names, scheme_names};
-    use crate::results::{Analysis, CoRun, CoRunApp};
+    use super::{MixLabels, MixesByScheme, machine_words, mix_labels, mix_names, scheme_names};
+    use crate::results::{Analysis, CoRun, CoRunApp, MachineRecord};
+
+    fn record(machine: &str, set: &[(&str, &str)]) -> Analysis {
+        Analysis {
+            machine: MachineRecord { name: machine.into(), ..MachineRecord::default() },
+            overrides: set.iter().map(|&(key, value)| (key.into(), value.into())).collect(),
+            ..Analysis::default()
+        }
+    }
+
+    fn words(records: &[Analysis]) -> Vec<String> {
+        machine_words(&records.iter().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn machines_are_told_by_what_differs_between_them() {
+        let swept = [
+            record("m", &[("dram.channels", "8"), ("sm.count", "4")]),
+            record("m", &[("dram.channels", "16"), ("sm.count", "4")]),
+            record("m", &[("sm.count", "4")]),
+        ];
+        assert_eq!(words(&swept), [" dram.channels=8", " dram.channels=16", ""]);
+        assert_eq!(words(&swept[..1]), [""]);
+        let several = [record("m", &[("a.b", "1")]), record("n", &[]), record("m", &[])];
+        assert_eq!(words(&several), [" on m a.b=1", " on n", " on m"]);
+    }
 
     #[test]
     fn a_mix_on_one_machine_set_otherwise_says_how() {
@@ -93,5 +299,75 @@ mod tests {
         };
         let names = scheme_names(&[run("a", "5"), run("b", "5"), run("a", "9"), run("a", "9")]);
         assert_eq!(names, ["a:window=5", "b", "a:window=9", "a:window=9 [2]"]);
+    }
+
+    fn mix_on(app: &str, machine: &str, set: &[(&str, &str)]) -> Analysis {
+        let apps = vec![CoRunApp { app: app.into(), ..CoRunApp::default() }];
+        Analysis {
+            machine: MachineRecord { name: machine.into(), ..MachineRecord::default() },
+            overrides: set.iter().map(|&(key, value)| (key.into(), value.into())).collect(),
+            coruns: vec![CoRun { apps, ..CoRun::default() }],
+            ..Analysis::default()
+        }
+    }
+
+    /// Labels, a slash, and notes.
+    fn reported(records: &[Analysis]) -> String {
+        let MixLabels { labels, notes } = mix_labels(&records.iter().collect::<Vec<_>>());
+        format!("{} / {}", labels.join(" | "), notes.join(" "))
+    }
+
+    #[test]
+    fn what_all_share_is_said_once() {
+        let alike = [mix_on("x/a", "m", &[]), mix_on("b", "m", &[])];
+        assert_eq!(reported(&alike), "a | b / ");
+        let set = [("l1.latency_cycles", "20")];
+        let alike = [mix_on("a", "m", &set), mix_on("b", "m", &set), mix_on("b", "m", &set)];
+        assert_eq!(reported(&alike), "a | b | b [2] / All: on m with l1.latency_cycles=20.");
+        assert_eq!(reported(&alike[..1]), "a / ");
+    }
+
+    #[test]
+    fn labels_are_what_differs() {
+        let set = |value| [("l1.latency_cycles", value), ("sm.count", "4")];
+        let swept = [mix_on("a", "m", &set("20")), mix_on("a", "m", &set("30"))];
+        let expected =
+            "20 | 30 / All: a on m with sm.count=4. Labels: l1.latency_cycles, where it is set.";
+        assert_eq!(reported(&swept), expected);
+        let several = [mix_on("a", "m", &set("20")[..1]), mix_on("b", "n", &[])];
+        let expected = "a on m, 20 | b on n / Behind a comma: l1.latency_cycles, where it is set.";
+        assert_eq!(reported(&several), expected);
+        let two = [mix_on("a", "m", &[]), mix_on("a", "m", &set("20"))];
+        let expected = "as it is | latency_cycles=20 count=4 / All: a on m. \
+            In labels, latency_cycles: l1.latency_cycles, count: sm.count.";
+        assert_eq!(reported(&two), expected);
+        let ends = [("l1.latency_cycles", "20"), ("l2.latency_cycles", "90")];
+        let alike = [mix_on("a", "m", &[]), mix_on("a", "m", &ends)];
+        let expected = "as it is | l1.latency_cycles=20 l2.latency_cycles=90 / All: a on m.";
+        assert_eq!(reported(&alike), expected);
+        let machines = [mix_on("a", "m", &[]), mix_on("a", "n", &[])];
+        assert_eq!(reported(&machines), "m | n / All: a.");
+    }
+
+    #[test]
+    fn a_mix_lacks_the_schemes_that_it_did_not_run_under() {
+        let app = |name: &&str| CoRunApp { app: (*name).into(), ..CoRunApp::default() };
+        let run = |scheme: &str, apps: &[&str]| CoRun {
+            scheme: scheme.into(),
+            apps: apps.iter().map(app).collect(),
+            ..CoRun::default()
+        };
+        let record = |coruns| Analysis { coruns, ..Analysis::default() };
+        let records = [
+            record(vec![run("bp", &["x/a", "b"]), run("solo", &["a"])]),
+            record(vec![run("solo", &["a"])]),
+            record(vec![run("ugpu", &["a", "c"]), run("bp", &["a", "c"])]),
+        ];
+        let table = MixesByScheme::new(&records);
+        assert_eq!(table.schemes, ["bp", "ugpu"]);
+        let names: Vec<&str> = table.mixes.iter().map(|mix| mix.name.as_str()).collect();
+        assert_eq!(names, ["a+b", "a+c"]);
+        assert!(table.mixes[0].runs[0].is_some() && table.mixes[0].runs[1].is_none());
+        assert_eq!(table.mixes[1].runs[1].map(|run| run.scheme.as_str()), Some("ugpu"));
     }
 }

@@ -1,19 +1,21 @@
-//! The page of a report: numbers, figures and where they come from, in one
-//! self-contained HTML file.
+//! The report of a record: a folder with its figures, and a page with numbers, figures and where
+//! they come from, in one self-contained HTML file.
 
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use super::cause::top_cause;
-use super::corun_notes::notes;
-use super::figure::Drawing;
-use super::group::{Group, groups};
-use super::mix::scheme_names;
-use super::name::brief;
-use super::number::{energy, grouped, held, percent, rate, sectors};
-use super::queue_rows::{Section, sections};
-use super::solo_notes::{effort, leaning, sentence};
-use super::{ReportError, escape};
-use crate::results::{Analysis, AppRecord, CoRun, CoRunApp, DecisionRecord};
+use gpumodel_core::units::{WholeFile, to_u64};
+
+use super::ReportError;
+use super::document::{Block, html};
+use super::figure::{Drawing, FIGURES, FigureInput, Source};
+use super::format::{grouped, percent, rate, sectors};
+use super::results::{Analysis, AppRecord};
+use super::table::{corun_blocks, kernel_table, launch_table, queue_blocks};
+
+/// What the record is called in the folder of a report.
+pub const RECORD: &str = "record.json";
 
 /// Kernels with their own line; the rest are one.
 const KERNELS: usize = 60;
@@ -24,8 +26,8 @@ const LAUNCHES: usize = 500;
 /// Applications of queues up to which the title names them.
 const TITLED: usize = 6;
 
-/// Characters of a kernel's name; the whole one is shown when pointed at.
-const CELL: usize = 44;
+/// Where the numbers of a page are.
+const NUMBERS: &str = "<p>The numbers: <a href=\"record.json\">record.json</a>, <a href=\"kernels.csv\">kernels.csv</a>. Other figures from them: <code>gpumodel plot record.json --figure NAME -o FILE.svg</code>; <code>gpumodel plot --list</code> names them.</p>\n";
 
 /// One figure of a report.
 #[derive(Debug)]
@@ -61,36 +63,42 @@ pub fn page(analysis: &Analysis, page_figures: &[PageFigure]) -> String {
         many if many > TITLED && !analysis.queues.is_empty() => format!("{many} applications"),
         _ => apps.join(", "),
     };
-    let title = escape(&format!("{named} on {}", analysis.machine.name));
-    let mut text = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
-    );
-    provenance(&mut text, analysis);
+    let title = format!("{named} on {}", analysis.machine.name);
+    let figures = |of: Of| page_figures.iter().filter(move |figure| figure.of == of).map(figure);
+    let mut blocks = vec![Block::Heading(1, title.clone())];
+    provenance(&mut blocks, analysis);
     if !analysis.coruns.is_empty() {
-        text += "<h2>Together</h2>\n";
-        together(&mut text, &analysis.coruns);
-        figures(&mut text, page_figures.iter().filter(|page_figure| page_figure.of == Of::CoRuns));
+        blocks.push(Block::Heading(2, "Together".into()));
+        blocks.extend(corun_blocks(&analysis.coruns));
+        blocks.extend(figures(Of::CoRuns));
     }
     if !analysis.queues.is_empty() {
-        text += "<h2>Queues</h2>\n";
-        queues(&mut text, analysis);
-        figures(&mut text, page_figures.iter().filter(|page_figure| page_figure.of == Of::Queues));
+        blocks.push(Block::Heading(2, "Queues".into()));
+        blocks.extend(queue_blocks(analysis));
+        blocks.extend(figures(Of::Queues));
     }
     for (index, app) in analysis.solo.iter().enumerate() {
-        let _ = writeln!(text, "<h2>{} alone</h2>", escape(&app.app));
-        totals(&mut text, app);
-        for said in [effort(app), sentence(app), leaning(app)].into_iter().flatten() {
-            let _ = writeln!(text, "<p>{}.</p>", escape(&said));
+        blocks.push(Block::Heading(2, format!("{} alone", app.app)));
+        blocks.push(Block::Text(totals(app)));
+        blocks.extend(super::notes::solo(app).map(|said| Block::Text(said + ".")));
+        blocks.push(Block::Table(kernel_table(analysis, app, KERNELS, 2)));
+        blocks.extend(figures(Of::App(index)));
+        // One launch is the kernel above; too many make the page slow.
+        if (2..=LAUNCHES).contains(&app.kernels.len()) {
+            let launches = Block::Table(launch_table(app, analysis.machine.core_mhz));
+            blocks.push(Block::Folded("Every launch".into(), vec![launches]));
         }
-        kernels(&mut text, analysis, app);
-        figures(&mut text, page_figures.iter().filter(|p| p.of == Of::App(index)));
-        launches(&mut text, app, analysis.machine.core_mhz);
     }
-    text += "</main>\n</body>\n</html>\n";
-    text
+    html(&title, &blocks)
 }
 
-fn provenance(text: &mut String, analysis: &Analysis) {
+fn figure(of: &PageFigure) -> Block {
+    let drawn = of.drawing.as_ref().map(|drawing| drawing.svg.clone());
+    let drawn = drawn.map_err(ToString::to_string);
+    Block::Figure(format!("{}.svg", of.file), of.about.to_owned(), drawn)
+}
+
+fn provenance(blocks: &mut Vec<Block>, analysis: &Analysis) {
     let machine = &analysis.machine;
     let mut facts = vec![
         ("Machine", format!("{} (hash {})", machine.name, machine.hash)),
@@ -101,404 +109,118 @@ fn provenance(text: &mut String, analysis: &Analysis) {
             analysis.overrides.iter().map(|(k, v)| format!("{k} = {v}")).collect();
         facts.push(("Overrides", set.join(", ")));
     }
-    facts.extend(
-        analysis.solo.iter().map(|a| ("Trace", format!("{} (hash {})", a.app, a.store_hash))),
-    );
-    *text += "<dl>\n";
-    for (name, value) in facts {
-        let _ = writeln!(text, "<dt>{name}</dt><dd>{}</dd>", escape(&value));
-    }
-    *text += "</dl>\n<p>The numbers: <a href=\"record.json\">record.json</a>, <a href=\"kernels.csv\">kernels.csv</a>. Other figures from them: <code>gpumodel plot record.json --figure NAME -o FILE.svg</code>; <code>gpumodel plot --list</code> names them.</p>\n";
+    let traces = analysis.solo.iter();
+    facts.extend(traces.map(|a| ("Trace", format!("{} (hash {})", a.app, a.store_hash))));
+    let facts = facts.into_iter().map(|(term, said)| (term.to_owned(), said));
+    blocks.push(Block::Facts(facts.collect()));
+    blocks.push(Block::Markup(NUMBERS));
     if !analysis.notes.is_empty() {
-        *text += "<h2>What the numbers lean on</h2>\n<ul>\n";
-        for note in &analysis.notes {
-            let _ = writeln!(text, "<li>{}</li>", escape(note));
-        }
-        *text += "</ul>\n";
+        blocks.push(Block::Heading(2, "What the numbers lean on".into()));
+        blocks.push(Block::List(analysis.notes.clone()));
     }
 }
 
-fn totals(text: &mut String, app: &AppRecord) {
-    let _ = writeln!(
-        text,
-        "<p>{} cycles, {} of them launch latency; {}; {} warp instructions; {}; L1 hits {}, L2 hits {}; DRAM {} read, {} written.</p>",
+fn totals(app: &AppRecord) -> String {
+    let launches = match app.kernels.len() {
+        1 => "1 launch".to_owned(),
+        many => format!("{} launches", grouped(to_u64(many))),
+    };
+    format!(
+        "{} cycles, {} of them launch latency; {launches}; {} warp instructions; {}; L1 hits {}, L2 hits {}; DRAM {} read, {} written.",
         grouped(app.cycles),
         grouped(app.launch_cycles),
-        match app.kernels.len() {
-            1 => "1 launch".to_owned(),
-            many => format!("{} launches", grouped(gpumodel_core::units::to_u64(many))),
-        },
         grouped(app.warp_instructions),
         rate(app),
         percent(app.l1.hit_rate()),
         percent(app.l2.hit_rate()),
         sectors(app.dram.read_sectors),
         sectors(app.dram.write_sectors),
-    );
+    )
 }
 
-/// One line per kernel name.
-fn kernels(text: &mut String, analysis: &Analysis, app: &AppRecord) {
-    let header = [
-        "Kernel",
-        "Launches",
-        "Cycles",
-        "thread IPC",
-        "Occupancy",
-        "L1 hits",
-        "L2 hits",
-        "DRAM GB/s",
-        "Top stall",
+/// Writes `record.json`, `kernels.csv`, the figures (`NAME.svg`, with the
+/// application before the name where there are several), the values of those that have a
+/// table of their own (`NAME.csv`) and `index.html` into
+/// `dir`, which is made where it is missing. Figures that the record has no data for
+/// are left out and named on the page. Returns the files written, in order.
+///
+/// # Errors
+/// [`ReportError::File`] with the file that could not be written.
+pub fn write_all(analysis: &Analysis, dir: &Path) -> Result<Vec<PathBuf>, ReportError> {
+    fs::create_dir_all(dir)
+        .map_err(|source| ReportError::File { path: dir.to_path_buf(), source })?;
+    let page_figures = page_figures(analysis);
+    let mut files = vec![
+        (RECORD.to_string(), analysis.to_json()),
+        ("kernels.csv".to_string(), analysis.kernels_csv()),
     ];
-    let rows = groups(&[(analysis, app)], KERNELS).into_iter().map(|group| {
-        let mut row = vec![kernel_cell(&group), group.launches.to_string()];
-        row.extend(measures(&group, analysis.machine.core_mhz));
-        row
-    });
-    table(text, &header, rows);
-}
-
-/// Every launch, folded; nothing where there is one or are too many.
-fn launches(text: &mut String, app: &AppRecord, core_mhz: f64) {
-    if !(2..=LAUNCHES).contains(&app.kernels.len()) {
-        return;
-    }
-    let header = [
-        "Kernel",
-        "Id",
-        "Stream",
-        "Grid",
-        "Block",
-        "Start",
-        "Cycles",
-        "thread IPC",
-        "Occupancy",
-        "L1 hits",
-        "L2 hits",
-        "DRAM GB/s",
-        "Top stall",
-    ];
-    let rows = app.kernels.iter().zip(Group::each(app)).map(|(kernel, group)| {
-        let mut row = vec![
-            kernel_cell(&group),
-            kernel.id.to_string(),
-            kernel.stream.to_string(),
-            kernel.grid.to_string(),
-            kernel.block.to_string(),
-            grouped(kernel.start_cycle),
-        ];
-        row.extend(measures(&group, core_mhz));
-        row
-    });
-    *text += "<details>\n<summary>Every launch</summary>\n";
-    table(text, &header, rows);
-    *text += "</details>\n";
-}
-
-/// The kernel's plain name, with the traced one to point at.
-fn kernel_cell(group: &Group) -> String {
-    let short = escape(&brief(&group.label, CELL));
-    if group.name.is_empty() || group.name == group.label {
-        return short;
-    }
-    format!("<span title=\"{}\">{short}</span>", escape(&group.name))
-}
-
-/// Cycles, IPC, occupancy, hit rates, DRAM bandwidth and the largest stall of `group`.
-fn measures(group: &Group, core_mhz: f64) -> [String; 7] {
-    let number = |value: Option<f64>| value.map_or_else(|| "–".into(), |v| format!("{v:.2}"));
-    [
-        grouped(group.cycles),
-        number(group.ipc()),
-        percent(Some(group.occupancy)),
-        percent(group.l1.hit_rate()),
-        percent(group.l2.hit_rate()),
-        number(group.dram_gb_per_s(core_mhz)),
-        top_cause(&group.stalls).map_or_else(
-            || "–".into(),
-            |(cause, share)| {
-                format!("{} {}", escape(&cause.replace('_', " ")), percent(Some(share)))
-            },
-        ),
-    ]
-}
-
-/// Rows of cells that are HTML already.
-pub(super) fn table(text: &mut String, header: &[&str], rows: impl Iterator<Item = Vec<String>>) {
-    *text += "<div class=\"scroll\"><table>\n<thead><tr>";
-    for name in header {
-        let _ = write!(text, "<th scope=\"col\">{}</th>", escape(name));
-    }
-    *text += "</tr></thead>\n<tbody>\n";
-    for row in rows {
-        *text += "<tr>";
-        for cell in row {
-            let _ = write!(text, "<td>{cell}</td>");
-        }
-        *text += "</tr>\n";
-    }
-    *text += "</tbody>\n</table></div>\n";
-}
-
-fn figures<'p>(text: &mut String, page_figures: impl Iterator<Item = &'p PageFigure>) {
+    let page = page(analysis, &page_figures);
     for page_figure in page_figures {
-        match &page_figure.drawing {
-            Ok(drawing) => {
-                let file = escape(&page_figure.file);
-                let _ = writeln!(
-                    text,
-                    "<figure id=\"{file}\">\n{}<figcaption>{} (<a href=\"{file}.svg\">{file}.svg</a>)</figcaption>\n</figure>",
-                    drawing.svg,
-                    escape(page_figure.about)
-                );
-            }
-            Err(error) => {
-                let _ = writeln!(
-                    text,
-                    "<p class=\"soft\">Not drawn: {}</p>",
-                    escape(&error.to_string())
-                );
+        if let Ok(drawing) = page_figure.drawing {
+            files.push((format!("{}.svg", page_figure.file), drawing.svg));
+            if !drawing.csv.is_empty() {
+                files.push((format!("{}.csv", page_figure.file), drawing.csv));
             }
         }
     }
+    files.push(("index.html".to_string(), page));
+    files.into_iter().map(|(name, text)| write(dir.join(name), &text)).collect()
 }
 
-pub(super) const STYLE: &str = "
-:root { color-scheme: light dark; --ink: #202020; --soft: #555; --paper: #fff; --line: #ccc; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --soft: #aaa; --paper: #161616; --line: #444; } }
-body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
-main { max-width: 62rem; margin: 0 auto; padding: 1.5rem 1rem; }
-h1 { font-size: 1.5rem; overflow-wrap: anywhere; } h2 { font-size: 1.2rem; margin-top: 2rem; overflow-wrap: anywhere; }
-a { color: inherit; } .soft, figcaption, dt { color: var(--soft); }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; } dd { margin: 0; overflow-wrap: anywhere; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .875rem; margin: .5rem 0; }
-th, td { padding: .2rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 10rem; }
-td:last-child, th:last-child { text-align: left; }
-figure { display: inline-block; vertical-align: top; margin: .8rem .8rem .8rem 0; max-width: 30rem; width: 100%; }
-figure svg { width: 100%; height: auto; background: #fff; border: 1px solid var(--line); border-radius: 4px; }
-figcaption { font-size: .85rem; } figcaption::first-letter { text-transform: uppercase; }
-summary { cursor: pointer; }
-@media print {
-:root { --ink: #000; --soft: #444; --paper: #fff; --line: #bbb; }
-body { font-size: 9pt; } main { max-width: none; padding: 0; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; }
-.scroll { overflow: visible; } table { font-size: 7.5pt; } th, td { padding: .1rem .25rem; } th { white-space: normal; } th:first-child, td:first-child { min-width: 6rem; } figure { width: 8.5cm; }
+fn write(path: PathBuf, text: &str) -> Result<PathBuf, ReportError> {
+    match WholeFile::write(&path, text.as_bytes()) {
+        Ok(()) => Ok(path),
+        Err(source) => Err(ReportError::File { path, source }),
+    }
 }
-";
 
-/// Rows up to which a table is open at once.
-const OPEN: usize = 40;
-
-/// The tables of the queues of `analysis`; long ones are folded.
-pub(super) fn queues(text: &mut String, analysis: &Analysis) {
-    for section in sections(analysis) {
-        let folded = section.rows.len() > OPEN || section.title.starts_with("Schedule");
-        if folded {
-            let _ = writeln!(text, "<details>\n<summary>{}</summary>", escape(&section.title));
-        } else {
-            let _ = writeln!(text, "<h3>{}</h3>", escape(&section.title));
-        }
-        body(text, section);
-        if folded {
-            *text += "</details>\n";
+/// Every figure of `analysis`: those of each application, then those of the co-runs and
+/// of the queues.
+fn page_figures(analysis: &Analysis) -> Vec<PageFigure> {
+    let mut page_figures = Vec::new();
+    let mut used = BTreeSet::new();
+    for (index, app) in analysis.solo.iter().enumerate() {
+        let prefix = match analysis.solo.len() {
+            1 => String::new(),
+            _ => unused(&format!("{}-", file_word(&app.app)), &mut used),
+        };
+        let input = FigureInput::one(analysis, index);
+        for figure in FIGURES.iter().filter(|f| matches!(f.source, Source::Apps | Source::OneApp)) {
+            page_figures.push(PageFigure {
+                file: format!("{prefix}{}", figure.name),
+                about: figure.about,
+                of: Of::App(index),
+                drawing: figure.draw(&input),
+            });
         }
     }
-}
-
-fn body(text: &mut String, section: Section) {
-    if !section.rows.is_empty() {
-        let names: Vec<&str> = section.header.iter().map(String::as_str).collect();
-        let cells = |row: Vec<String>| row.iter().map(|cell| escape(cell)).collect();
-        table(text, &names, section.rows.into_iter().map(cells));
-    }
-    for note in section.notes {
-        let _ = writeln!(text, "<p class=\"soft\">{}.</p>", escape(note.trim_end_matches('.')));
-    }
-}
-
-/// Decisions of a scheme up to which each has its own line.
-const DECISIONS: usize = 200;
-
-/// The tables of `runs`: schemes, what their machines did, applications, decisions,
-/// and what the figures lean on.
-pub(super) fn together(text: &mut String, runs: &[CoRun]) {
-    let names: Vec<String> = scheme_names(runs).iter().map(|name| escape(name)).collect();
-    let named: Vec<(&String, &CoRun)> = names.iter().zip(runs).collect();
-    schemes(text, &named);
-    machines(text, &named);
-    shares(text, &named);
-    moved(text, &named);
-    begins(text, &named);
-    for (note, schemes) in notes(&names, runs) {
-        let _ = writeln!(text, "<p>{schemes}: {}.</p>", escape(note.trim_end_matches('.')));
-    }
-    for (name, run) in named {
-        decisions(text, name, run);
-    }
-}
-
-fn schemes(text: &mut String, runs: &[(&String, &CoRun)]) {
-    let header = [
-        "Scheme",
-        "STP",
-        "ANTT",
-        "Harmonic",
-        "Fairness",
-        "thread IPC",
-        "Makespan",
-        "Speedup",
-        "Energy",
-        "Decisions",
+    let input = FigureInput::new(std::slice::from_ref(analysis));
+    let parts = [
+        (!analysis.coruns.is_empty(), Source::CoRuns, Of::CoRuns),
+        (!analysis.queues.is_empty(), Source::Queues, Of::Queues),
     ];
-    let rows = runs.iter().map(|(name, run)| {
-        let makespan = run.makespan_cycles > 0;
-        let reported = |yes: bool, words: String| if yes { words } else { "–".into() };
-        vec![
-            (*name).clone(),
-            format!("{:.3}", run.stp),
-            figure(run.antt),
-            format!("{:.3}", run.harmonic_speedup),
-            format!("{:.3}", run.fairness_min_speedup),
-            format!("{:.2}", run.ipc_throughput),
-            reported(makespan, grouped(run.makespan_cycles)),
-            reported(makespan, format!("{:.3}", run.makespan_speedup)),
-            energy(run.energy_joules),
-            run.decisions.len().to_string(),
-        ]
-    });
-    table(text, &header, rows);
-}
-
-/// What the machine did as a whole; nothing where no run says.
-fn machines(text: &mut String, runs: &[(&String, &CoRun)]) {
-    if runs.iter().all(|(_, run)| run.utilization.is_none()) {
-        return;
+    for (_, source, of) in parts.into_iter().filter(|(there, ..)| *there) {
+        for figure in FIGURES.iter().filter(|figure| figure.source == source) {
+            let (file, drawing) = (figure.name.to_string(), figure.draw(&input));
+            page_figures.push(PageFigure { file, about: figure.about, of, drawing });
+        }
     }
-    let header = [
-        "Scheme",
-        "ALU",
-        "SFU",
-        "LD/ST",
-        "Registers",
-        "Shared memory",
-        "L1 hits",
-        "L2 hits",
-        "DRAM bandwidth",
-        "CTAs killed",
-    ];
-    let rows = runs.iter().map(|(name, run)| {
-        let busy = run.utilization;
-        vec![
-            (*name).clone(),
-            percent(busy.map(|busy| busy.alu)),
-            percent(busy.map(|busy| busy.sfu)),
-            percent(busy.map(|busy| busy.load_store)),
-            percent(busy.map(|busy| busy.registers)),
-            percent(busy.map(|busy| busy.shared)),
-            percent(run.l1.hit_rate()),
-            percent(run.l2.hit_rate()),
-            percent(Some(run.dram.bandwidth_utilization)),
-            grouped(run.killed_ctas),
-        ]
-    });
-    table(text, &header, rows);
+    page_figures
 }
 
-fn shares(text: &mut String, runs: &[(&String, &CoRun)]) {
-    let header = [
-        "Scheme",
-        "Application",
-        "Cycles",
-        "thread IPC",
-        "Slowdown",
-        "Progress",
-        "Mean SMs",
-        "CTAs/SM at the end",
-        "Mean channels",
-        "L1 hits",
-        "MPKI (warp)",
-        "DRAM share",
-    ];
-    let row = |name: &String, app: &CoRunApp| {
-        vec![
-            name.clone(),
-            escape(&app.app),
-            grouped(app.cycles),
-            format!("{:.2}", app.ipc),
-            figure(app.slowdown),
-            format!("{:.3}", app.normalized_progress),
-            held(app.mean_sms, app.sms),
-            app.ctas_per_sm.to_string(),
-            held(app.mean_channels, app.channels),
-            percent(app.l1.hit_rate()),
-            format!("{:.2}", app.mpki_warp),
-            percent(Some(app.dram_share)),
-        ]
-    };
-    let rows = runs.iter().flat_map(|(name, run)| run.apps.iter().map(move |app| row(name, app)));
-    table(text, &header, rows);
+/// `name` with every character that file systems or links may not like as `-`.
+fn file_word(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    name.chars().map(|c| if plain(c) { c } else { '-' }).collect()
 }
 
-/// What it cost applications that SMs and channels changed hands; nothing where none did.
-fn moved(text: &mut String, runs: &[(&String, &CoRun)]) {
-    let header = [
-        "Scheme",
-        "Application",
-        "Pages",
-        "Pages moved",
-        "Cycles in which pages move",
-        "in which its SMs rest",
-        "in which SMs are vacated",
-    ];
-    let row = |name: &String, app: &CoRunApp| {
-        let moved = app.migration?;
-        Some(vec![
-            name.clone(),
-            escape(&app.app),
-            grouped(moved.pages),
-            grouped(moved.pages_moved),
-            grouped(moved.moving_cycles),
-            grouped(moved.resting_cycles),
-            grouped(moved.vacating_cycles),
-        ])
-    };
-    let reported = runs.iter().filter(|(_, run)| run.moved_anything());
-    let rows: Vec<Vec<String>> =
-        reported.flat_map(|(name, run)| run.apps.iter().filter_map(|app| row(name, app))).collect();
-    if !rows.is_empty() {
-        table(text, &header, rows.into_iter());
-        *text += "<p>A page counts each time that it moves; SMs rest while channels change hands, \
-                  and are vacated while they hold more CTAs than their share.</p>\n";
+/// `word`, numbered where it is taken.
+fn unused(word: &str, used: &mut BTreeSet<String>) -> String {
+    let mut name = word.to_string();
+    let mut number = 2;
+    while !used.insert(name.clone()) {
+        name = format!("{word}{number}-");
+        number += 1;
     }
-}
-
-/// The first decision of each scheme.
-fn begins(text: &mut String, runs: &[(&String, &CoRun)]) {
-    *text += "<dl>\n";
-    for (name, first) in runs.iter().filter_map(|(name, run)| Some((name, run.decisions.first()?)))
-    {
-        let reason = escape(&first.reason);
-        let _ = writeln!(text, "<dt>{name} begins with</dt><dd>{reason}</dd>");
-    }
-    *text += "</dl>\n";
-}
-
-/// Every decision of a scheme, folded; nothing where there is one or are too many.
-fn decisions(text: &mut String, name: &str, run: &CoRun) {
-    if !(2..=DECISIONS).contains(&run.decisions.len()) {
-        return;
-    }
-    let row = |decision: &DecisionRecord| {
-        let time = String::from("the time that it named");
-        let wake = if decision.is_timed() { time } else { escape(&decision.wake) };
-        vec![grouped(decision.cycle), wake, escape(&decision.reason)]
-    };
-    let _ = writeln!(text, "<details>\n<summary>Decisions of {name}</summary>");
-    table(text, &["Cycle", "Asked because", "Reason"], run.decisions.iter().map(row));
-    *text += "</details>\n";
-}
-
-/// A figure of merit, which may have no bound.
-fn figure(value: f64) -> String {
-    if value.is_finite() { format!("{value:.3}") } else { "∞".into() }
+    name
 }

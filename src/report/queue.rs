@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::group::short_app;
-use super::machine::machine_words;
+use super::kernels::short_app;
+use super::mix::machine_words;
+use crate::group_by;
 use crate::results::{
     Analysis, JobRecord, MachineRecord, NamedRun, Over, QueueGain, QueueRun, gains,
 };
@@ -31,33 +32,20 @@ pub(crate) struct Panel<'a> {
 }
 
 /// The queue runs of `records`, those that may be compared in one panel each.
-pub(crate) fn panels(records: &[Analysis]) -> Vec<Panel<'_>> {
-    let mut panels: Vec<Panel<'_>> = Vec::new();
-    let mut firsts: Vec<&Analysis> = Vec::new();
+pub(crate) fn panels<'a>(records: &'a [Analysis]) -> Vec<Panel<'a>> {
     let all = records.iter().flat_map(|record| record.queues.iter().map(move |run| (record, run)));
-    for (record, run) in all {
-        let same = |panel: &&mut Panel<'_>| {
-            panel.group_size == run.group_size && panel.machine.hash == record.machine.hash
-        };
-        match panels.iter_mut().find(same) {
-            Some(panel) => panel.runs.push(run),
-            None => {
-                firsts.push(record);
-                panels.push(Panel {
-                    machine: &record.machine,
-                    words: String::new(),
-                    group_size: run.group_size,
-                    names: Vec::new(),
-                    runs: vec![run],
-                });
-            }
-        }
-    }
-    for (panel, words) in panels.iter_mut().zip(machine_words(&firsts)) {
-        panel.names = scheme_names(&panel.runs);
-        panel.words = words;
-    }
-    panels
+    let key = |(record, run): (&'a Analysis, &'a QueueRun)| {
+        ((run.group_size, record.machine.hash.as_str()), (record, run))
+    };
+    let panels: Vec<Vec<_>> = group_by(all.map(key)).into_iter().map(|(_, runs)| runs).collect();
+    let firsts: Vec<&Analysis> = panels.iter().map(|runs| runs[0].0).collect();
+    let panel = |(runs, words): (Vec<(&'a Analysis, &'a QueueRun)>, String)| {
+        let (machine, group_size) = (&runs[0].0.machine, runs[0].1.group_size);
+        let runs: Vec<&QueueRun> = runs.into_iter().map(|(_, run)| run).collect();
+        Panel { machine, words, group_size, names: scheme_names(&runs), runs }
+    };
+    let words = machine_words(&firsts);
+    panels.into_iter().zip(words).map(panel).collect()
 }
 
 impl<'a> Panel<'a> {
@@ -125,7 +113,7 @@ pub(crate) fn class_of<'a>(record: &'a Analysis, job: &'a JobRecord) -> Option<&
     job.class.as_deref().or_else(known)
 }
 
-/// The classes of the jobs of `runs`, behind those that the record knows beside them,
+/// The classes of the jobs of `runs`, behind the others that the record knows,
 /// so that a class has the same place for every queue of the record.
 pub(crate) fn classes<'a>(record: &'a Analysis, runs: &[&'a QueueRun]) -> Vec<&'a str> {
     let jobs = runs.iter().flat_map(|run| &run.jobs);

@@ -1,14 +1,13 @@
 //! Co-runs of one application: runs of it alone under a scheme, one after another
 //! with a setting changed.
 
-use std::collections::BTreeMap;
-
-use super::group::short_app;
-use super::machine::machine_words;
-use super::mix::{apart, names};
-use super::number::float;
-use crate::results::{Analysis, AppRecord, CoRun, CoRunApp};
 use gpumodel_core::units::{Cycle, to_u64};
+
+use super::format::float;
+use super::kernels::short_app;
+use super::mix::{apart, machine_words, names};
+use crate::group_by;
+use crate::results::{Analysis, AppRecord, CoRun, CoRunApp};
 
 /// A run of one application alone under a scheme.
 #[derive(Clone, Copy, Debug)]
@@ -109,20 +108,13 @@ pub(crate) struct Subject<'a> {
 
 /// `runs` by application and machine, in order of first appearance.
 pub(crate) fn subjects<'a>(runs: &[SoloRun<'a>]) -> Vec<Subject<'a>> {
-    let mut order: Vec<(&str, &str)> = Vec::new();
-    let mut found: BTreeMap<(&str, &str), Vec<SoloRun<'a>>> = BTreeMap::new();
-    for run in runs {
-        let own = found.entry(run.key()).or_default();
-        if own.is_empty() {
-            order.push(run.key());
-        }
-        own.push(*run);
-    }
-    let records: Vec<&Analysis> = order.iter().map(|key| found[key][0].record).collect();
+    let (keys, runs): (Vec<_>, Vec<_>) =
+        group_by(runs.iter().map(|run| (run.key(), *run))).into_iter().unzip();
+    let records: Vec<&Analysis> =
+        runs.iter().map(|runs: &Vec<SoloRun<'_>>| runs[0].record).collect();
     let words = machine_words(&records);
-    let labels = order.iter().zip(words).map(|(key, words)| short_app(key.1).to_owned() + &words);
+    let labels = keys.iter().zip(words).map(|(key, words)| short_app(key.1).to_owned() + &words);
     let labels = apart(labels.collect());
-    let runs = order.iter().map(|key| found[key].clone());
     labels.into_iter().zip(runs).map(|(label, runs)| Subject { label, runs }).collect()
 }
 
@@ -140,49 +132,34 @@ pub(crate) struct Sweep<'a> {
 /// Runs by what they held.
 type Points<'a> = Vec<(u32, SoloRun<'a>)>;
 
-/// A scheme with its other settings.
-type Scheme = (String, BTreeMap<String, String>);
-
 /// The sweeps of `runs` over the setting `key`, each of at least two points, which lie at
-/// what a run `held`: who is set more than there is has all that there is.
+/// what a run `held`: a run that is set more than exists has all.
 pub(crate) fn sweeps<'a>(
     runs: &[SoloRun<'a>],
     key: &str,
     held: impl Fn(&SoloRun<'a>) -> Option<u32>,
 ) -> Vec<Sweep<'a>> {
-    let rest = |run: &SoloRun<'a>| -> Scheme {
+    let found = runs.iter().filter_map(|run| {
+        let held = run.setting(key).and_then(|_| held(run))?;
         let mut rest = run.run.parameters.clone();
         rest.remove(key);
-        (run.run.scheme.clone(), rest)
-    };
-    let mut found: Vec<(Scheme, Points<'a>, usize)> = Vec::new();
-    for run in runs {
-        let Some(value) = run.setting(key).and_then(|_| held(run)) else { continue };
-        let own = rest(run);
-        match found.iter_mut().find(|(other, ..)| *other == own) {
-            Some((_, points, repeats)) if points.iter().any(|point| point.0 == value) => {
-                *repeats += 1;
+        Some(((run.run.scheme.as_str(), rest), (held, *run)))
+    });
+    let sweep = |(scheme, runs): (_, Points<'a>)| {
+        let mut points: Points<'a> = Vec::new();
+        for (held, run) in &runs {
+            if points.iter().all(|point| point.0 != *held) {
+                points.push((*held, *run));
             }
-            Some((_, points, _)) => points.push((value, *run)),
-            None => found.push((own, vec![(value, *run)], 0)),
         }
-    }
-    found.retain(|(_, points, _)| points.len() > 1);
-    let names = names(found.iter().map(|((name, rest), ..)| (name.as_str(), rest)).collect());
-    let sweep = |(scheme, (_, mut points, repeats)): (String, (_, Points<'a>, usize))| {
         points.sort_by_key(|point| point.0);
-        Sweep { scheme, points, repeats }
+        let repeats = runs.len() - points.len();
+        (points.len() > 1).then_some((scheme, points, repeats))
     };
-    names.into_iter().zip(found).map(sweep).collect()
-}
-
-/// What a figure says of `count` runs that held as much as others; `None`: there are none.
-pub(crate) fn repeated(count: usize) -> Option<String> {
-    match count {
-        0 => None,
-        1 => Some("One more run held as much as another and is not drawn.".into()),
-        _ => Some(format!("{count} more runs held as much as others and are not drawn.")),
-    }
+    let found: Vec<_> = group_by(found).into_iter().filter_map(sweep).collect();
+    let names = names(found.iter().map(|((name, rest), ..)| (*name, rest)).collect());
+    let named = names.into_iter().zip(found);
+    named.map(|(scheme, (_, points, repeats))| Sweep { scheme, points, repeats }).collect()
 }
 
 /// Bytes of `sectors` over the time of `run` in GB/s; `None` without a clock.
@@ -193,7 +170,7 @@ pub(crate) fn gb_per_s(run: &SoloRun<'_>, sectors: u64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{SoloRun, kernel_cycles, repeated, subjects, sweeps};
+    use super::{SoloRun, kernel_cycles, subjects, sweeps};
     use crate::results::{Analysis, AppRecord, CoRun, CoRunApp, KernelRecord};
 
     fn run(scheme: &str, settings: &[(&str, &str)]) -> CoRun {
@@ -251,8 +228,6 @@ mod tests {
         // The last record does not say.
         let some = |(ctas, sms): (u32, u32)| (Some(ctas), Some(sms));
         assert_eq!(held, [(4, 15), (16, 3), (9, 15)].map(some));
-        assert_eq!(repeated(0), None);
-        assert!(repeated(3).is_some_and(|words| words.starts_with("3 more runs")));
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! A rectangle on a sheet, in user units from the upper left corner.
+//! Areas on a layout, and places for labels in them.
+
+use super::text::{Anchor, line_area, text_width};
 
 /// A rectangle: left, top, width and height in user units, y growing downwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -48,5 +50,87 @@ impl Area {
             && self.y <= other.y
             && other.right() <= self.right()
             && other.bottom() <= self.bottom()
+    }
+}
+
+/// The room within a plot area that is taken.
+#[derive(Debug)]
+pub(crate) struct Placement {
+    within: Area,
+    taken: Vec<Area>,
+}
+
+impl Placement {
+    /// All of `within` is free.
+    pub(crate) fn new(within: Area) -> Self {
+        Self { within, taken: Vec::new() }
+    }
+
+    /// Nothing may be placed over `area`.
+    pub(crate) fn take(&mut self, area: Area) {
+        self.taken.push(area);
+    }
+
+    /// Nothing may be placed over a point of `radius`.
+    pub(crate) fn take_point(&mut self, (x, y): (f64, f64), radius: f64) {
+        self.take(Area::new(x - radius, y - radius, 2.0 * radius, 2.0 * radius));
+    }
+
+    /// Nothing may be placed over the line between `from` and `to`.
+    pub(crate) fn take_line(&mut self, from: (f64, f64), to: (f64, f64)) {
+        let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+        let steps = (dx.hypot(dy) / 6.0).ceil().max(1.0);
+        let mut step = 0.0;
+        while step <= steps {
+            let share = step / steps;
+            self.take_point((from.0 + dx * share, from.1 + dy * share), 2.0);
+            step += 1.0;
+        }
+    }
+
+    /// The nearest free place for the left middle of `text` next to `point`, which is then
+    /// taken; `None` where there is none.
+    pub(crate) fn beside(
+        &mut self,
+        text: &str,
+        size: f64,
+        point: (f64, f64),
+    ) -> Option<(f64, f64)> {
+        self.place(text_width(text, size), size, point)
+    }
+
+    /// As [`Self::beside`], for a text that is so wide.
+    pub(crate) fn place(&mut self, width: f64, size: f64, near: (f64, f64)) -> Option<(f64, f64)> {
+        let places = [6.0, 12.0, 20.0, 30.0, 42.0, 56.0].into_iter().flat_map(|far| {
+            let (left, middle, up) = (-far - width, -width / 2.0, far + size / 2.0 - 4.0);
+            [(far, 0.0), (left, 0.0), (middle, -up), (middle, up)].into_iter().chain([
+                (far, -up),
+                (far, up),
+                (left, -up),
+                (left, up),
+            ])
+        });
+        for (dx, dy) in places {
+            let at = (near.0 + dx, near.1 + dy);
+            let area = line_area(width, size, Anchor::Left, at);
+            if self.within.holds(&area) && !self.taken.iter().any(|taken| taken.overlaps(&area)) {
+                self.take(area);
+                return Some(at);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Area, Placement};
+
+    #[test]
+    fn labels_avoid_each_other_until_there_is_no_room() {
+        let mut placement = Placement::new(Area::new(0.0, 0.0, 100.0, 40.0));
+        placement.take_point((50.0, 20.0), 4.0);
+        let placed = (0..50).filter_map(|_| placement.beside("name", 10.0, (50.0, 20.0))).count();
+        assert!((2..20).contains(&placed), "{placed} labels of 10 x 26 in 100 x 40");
     }
 }

@@ -1,10 +1,131 @@
-//! Axes: grid lines, tick labels and titles around a plot area.
+//! Scales from values to positions, and the axes that show them.
+
+use gpumodel_core::units::to_usize;
 
 use super::canvas::Canvas;
 use super::text::{Anchor, text_area, text_width};
-use super::{Area, INK, LABEL, Label, Scale};
-use crate::number::short;
-use gpumodel_core::units::to_usize;
+use super::{Area, INK, LABEL, Label};
+use crate::format::short;
+
+/// Values further from zero than this are drawn as this far.
+const MOST: f64 = 1e30;
+
+/// Values nearer to zero than this are drawn as this near on a logarithmic scale.
+const LEAST: f64 = 1e-30;
+
+/// A linear or logarithmic scale from a range of values to a range of positions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Scale {
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+    log: bool,
+}
+
+impl Scale {
+    /// A linear scale; an empty range is widened.
+    pub(crate) fn linear(low: f64, high: f64, from: f64, to: f64) -> Self {
+        let (low, high) = (drawable(low), drawable(high));
+        let high = if high > low { high } else { low + low.abs().max(1.0) };
+        Self { low, high, from, to, log: false }
+    }
+
+    /// A linear scale from 0 to a round value at or above `high`.
+    pub(crate) fn from_zero(high: f64, from: f64, to: f64) -> Self {
+        let high = drawable(high);
+        let high = if high > 0.0 { high } else { 1.0 };
+        let step = round_step(high / 4.0);
+        Self::linear(0.0, (high / step - 1e-9).ceil() * step, from, to)
+    }
+
+    /// A logarithmic scale; both ends above zero.
+    pub(crate) fn log(low: f64, high: f64, from: f64, to: f64) -> Self {
+        let (low, high) = (drawable(low).max(LEAST), drawable(high));
+        let high = if high > low { high } else { low * 10.0 };
+        Self { low, high, from, to, log: true }
+    }
+
+    /// The position of `value`, kept within the range of positions; no number is at its start.
+    pub(crate) fn at(&self, value: f64) -> f64 {
+        let share = if self.log {
+            (value.max(LEAST) / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (value - self.low) / (self.high - self.low)
+        };
+        let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
+        self.from + share * (self.to - self.from)
+    }
+
+    /// The smallest value.
+    pub(crate) fn low(&self) -> f64 {
+        self.low
+    }
+
+    /// The largest value.
+    pub(crate) fn high(&self) -> f64 {
+        self.high
+    }
+
+    /// Round values within the range and their labels.
+    pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
+        let values = if self.log { self.decades() } else { self.steps() };
+        values.into_iter().map(|v| (v, short(v))).collect()
+    }
+
+    /// Multiples of a round value: of a finer one where few lie within a range that does
+    /// not begin at one.
+    fn steps(&self) -> Vec<f64> {
+        let step = round_step((self.high - self.low) / 4.0);
+        let values = self.multiples(step);
+        if values.len() < 3 { self.multiples(round_step(0.4 * step)) } else { values }
+    }
+
+    fn multiples(&self, step: f64) -> Vec<f64> {
+        let first = (self.low / step - 1e-9).ceil();
+        let mut values = Vec::new();
+        while (first + count(&values)) * step <= self.high + step * 1e-9 {
+            values.push((first + count(&values)) * step);
+        }
+        values
+    }
+
+    /// Powers of ten; with their double and fivefold where that leaves few.
+    fn decades(&self) -> Vec<f64> {
+        let (first, last) = (self.low.log10().floor(), self.high.log10().ceil());
+        let multiples: &[f64] = if last - first <= 3.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let mut values = Vec::new();
+        let mut power = first;
+        while power <= last {
+            let base = 10f64.powf(power);
+            values.extend(
+                multiples
+                    .iter()
+                    .map(|m| m * base)
+                    .filter(|v| *v >= self.low * (1.0 - 1e-9) && *v <= self.high * (1.0 + 1e-9)),
+            );
+            power += 1.0;
+        }
+        values
+    }
+}
+
+/// `value` within what can be drawn; no number is 0.
+fn drawable(value: f64) -> f64 {
+    if value.is_nan() { 0.0 } else { value.clamp(-MOST, MOST) }
+}
+
+#[allow(clippy::cast_precision_loss)] // a handful of ticks
+fn count(values: &[f64]) -> f64 {
+    values.len() as f64
+}
+
+/// The next of 1, 2, 5 times a power of ten at or above `rough`.
+fn round_step(rough: f64) -> f64 {
+    let power = 10f64.powf(rough.max(1e-300).log10().floor());
+    let factor = [1.0, 2.0, 5.0].into_iter().find(|f| f * power >= rough * (1.0 - 1e-9));
+    factor.unwrap_or(10.0) * power
+}
 
 /// Draws the horizontal axis of `scale` below `area`: grid lines within it, tick
 /// labels and `title` beneath. Takes 34 units of height; without a title 19.
@@ -13,7 +134,7 @@ pub(crate) fn across(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &st
     for (value, label) in scale.ticks() {
         let x = scale.at(value);
         canvas.grid((x, area.y), (x, area.bottom()));
-        // A label at the right end moves in where it would leave the sheet.
+        // A label at the right end moves in where it would leave the layout.
         let beyond = x + text_width(&label, LABEL) / 2.0 + 2.0 - canvas.width();
         let at = (x - beyond.max(0.0), area.bottom() + 12.5);
         let mut room = text_area(&label, LABEL, Anchor::Centre, at.0, at.1);
@@ -22,7 +143,7 @@ pub(crate) fn across(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &st
             continue;
         }
         taken = Some(room);
-        canvas.text(Label::new(label, at, LABEL, Anchor::Centre));
+        canvas.write(label, at, LABEL, Anchor::Centre);
     }
     if !title.is_empty() {
         canvas.centred(title, (area.x + area.width / 2.0, area.bottom() + 28.0), LABEL);
@@ -42,8 +163,7 @@ pub(crate) fn counts(canvas: &mut Canvas, area: &Area, scale: &Scale, most: u32,
     for count in (step..=most).step_by(to_usize(step)) {
         let x = scale.at(f64::from(count));
         canvas.grid((x, area.y), (x, area.bottom()));
-        let at = (x, area.bottom() + 12.5);
-        canvas.text(Label::new(short(f64::from(count)), at, LABEL, Anchor::Centre));
+        canvas.write(short(f64::from(count)), (x, area.bottom() + 12.5), LABEL, Anchor::Centre);
     }
     if !title.is_empty() {
         canvas.centred(title, (area.x + area.width / 2.0, area.bottom() + 28.0), LABEL);
@@ -62,7 +182,7 @@ pub(crate) fn down(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &str,
             continue;
         }
         taken = Some(room);
-        canvas.text(Label::new(label, (area.x - 4.0, y), LABEL, Anchor::Right));
+        canvas.write(label, (area.x - 4.0, y), LABEL, Anchor::Right);
     }
     if !title.is_empty() {
         let at = (title_x, area.y + area.height / 2.0);
@@ -74,4 +194,44 @@ pub(crate) fn down(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &str,
 pub(crate) fn outline(canvas: &mut Canvas, area: &Area) {
     let points = vec![(area.x, area.y), (area.x, area.bottom()), (area.right(), area.bottom())];
     canvas.line(points, INK, 1.0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Scale;
+
+    #[test]
+    fn ticks_are_round_and_within_range() {
+        let labels = |scale: Scale| -> Vec<String> {
+            scale.ticks().into_iter().map(|(_, label)| label).collect()
+        };
+        assert_eq!(labels(Scale::from_zero(0.93, 0.0, 100.0)), ["0", "0.5", "1"]);
+        assert_eq!(labels(Scale::log(0.5, 2e5, 0.0, 1.0)), ["1", "10", "100", "1k", "10k", "100k"]);
+        assert_eq!(labels(Scale::log(8.0, 60.0, 0.0, 1.0)), ["10", "20", "50"]);
+        let narrow = Scale::linear(0.91, 1.13, 0.0, 1.0);
+        assert_eq!(labels(narrow), ["0.95", "1", "1.05", "1.1"]);
+    }
+
+    #[test]
+    fn extreme_ranges_have_few_ticks() {
+        let ends = [f64::NAN, f64::INFINITY, -f64::INFINITY, 0.0, 1e308, -1e308, 5e-324];
+        for low in ends {
+            for high in ends {
+                let scales = [Scale::linear(low, high, 0.0, 1.0), Scale::log(low, high, 0.0, 1.0)];
+                for scale in scales.into_iter().chain([Scale::from_zero(high, 0.0, 1.0)]) {
+                    assert!(scale.ticks().len() <= 64, "{scale:?}");
+                    assert!((0.0..=1.0).contains(&scale.at(3.0)), "{scale:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn positions_are_kept_within_the_range() {
+        let scale = Scale::log(1.0, 100.0, 50.0, 150.0);
+        assert!((scale.at(10.0) - 100.0).abs() < 1e-9);
+        assert!((scale.at(0.0) - 50.0).abs() < 1e-9);
+        assert!((scale.at(1e9) - 150.0).abs() < 1e-9);
+        assert!((Scale::linear(0.0, 1.0, 5.0, 9.0).at(f64::NAN) - 5.0).abs() < 1e-9);
+    }
 }

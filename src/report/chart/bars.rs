@@ -1,14 +1,12 @@
-//! Clusters of upright bars, in as many rows as they need.
+//! Bars: clusters of upright ones in as many rows as they need, and lanes of level ones over time.
 
 use super::axis::{down, outline};
 use super::canvas::Label;
-use super::cluster::{Cluster, Slot};
-use super::colour::{Fill, INK, SOFT_INK};
-use super::names::{Named, names};
-use super::sheet::{NOTE, Sheet};
-use super::text::Anchor;
+use super::layout::{Layout, NOTE};
+use super::style::{Fill, INK, SOFT_INK};
+use super::text::{Anchor, Named, names};
 use super::{Area, Scale};
-use crate::number::short;
+use crate::format::{float, short};
 
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = 8.0;
@@ -26,26 +24,39 @@ const NO_HEAD: f64 = 6.0;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bars<'a> {
     /// From left to right.
-    pub(crate) clusters: &'a [Cluster],
-    /// One fill per series.
-    pub(crate) fills: &'a [Fill],
+    clusters: &'a [Cluster],
     /// Title of the vertical axis.
-    pub(crate) title: &'a str,
+    title: &'a str,
     /// A dashed line at this value.
-    pub(crate) reference: Option<f64>,
-    /// The scale reaches this at least: what other panels of the same quantity need.
-    pub(crate) most: f64,
+    reference: Option<f64>,
+    /// The scale reaches this at least.
+    most: f64,
 }
 
-impl Bars<'_> {
-    /// Draws all clusters on `sheet`, on one scale from 0 on.
-    pub(crate) fn draw(&self, sheet: &mut Sheet) {
-        let room = sheet.width() - LEFT - RIGHT;
+impl<'a> Bars<'a> {
+    /// `clusters` on a scale with `title`.
+    pub(crate) fn new(clusters: &'a [Cluster], title: &'a str) -> Self {
+        Self { clusters, title, reference: None, most: 0.0 }
+    }
+
+    /// With a dashed line at `reference`.
+    pub(crate) fn reference(self, reference: f64) -> Self {
+        Self { reference: Some(reference), ..self }
+    }
+
+    /// On a scale that reaches `most` at least: what other panels of the same quantity need.
+    pub(crate) fn most(self, most: f64) -> Self {
+        Self { most, ..self }
+    }
+
+    /// Draws all clusters on `layout`, on one scale from 0 on.
+    pub(crate) fn draw(&self, layout: &mut Layout) {
+        let room = layout.width() - LEFT - RIGHT;
         let rows = self.rows(room);
         let stretch = rows.iter().map(|row| stretch(row, room)).fold(STRETCH, f64::min);
         let most = highest(self.clusters).max(self.most).max(self.reference.unwrap_or(0.0));
         for row in rows {
-            self.row(sheet, row, stretch, most);
+            self.row(layout, row, stretch, most);
         }
     }
 
@@ -81,50 +92,56 @@ impl Bars<'_> {
         rows
     }
 
-    fn row(&self, sheet: &mut Sheet, row: &[Cluster], stretch: f64, most: f64) {
+    fn row(&self, layout: &mut Layout, row: &[Cluster], stretch: f64, most: f64) {
         let reported = row.iter().any(|cluster| cluster.reported(stretch));
-        sheet.skip(if reported { HEAD } else { NO_HEAD });
-        let area = sheet.plot(LEFT, RIGHT, HEIGHT);
+        layout.skip(if reported { HEAD } else { NO_HEAD });
+        let area = layout.plot(LEFT, RIGHT, HEIGHT);
         let scale = Scale::from_zero(most, area.bottom(), area.y);
-        down(&mut sheet.canvas, &area, &scale, self.title, area.x - TITLE);
+        down(&mut layout.canvas, &area, &scale, self.title, area.x - TITLE);
         let slots = Slot::all(row, stretch, area.x);
         let mut values = Vec::new();
         for (place, slot) in slots.iter().enumerate() {
             if slot.cluster.mean && place > 0 {
                 let x = slot.rule();
-                sheet.canvas.line(vec![(x, area.y), (x, area.bottom())], SOFT_INK, 0.6);
+                layout.canvas.line(vec![(x, area.y), (x, area.bottom())], SOFT_INK, 0.6);
             }
-            values.extend(self.bars(sheet, slot, stretch, &scale));
+            values.extend(self.bars(layout, slot, stretch, &scale));
         }
         if let Some(reference) = self.reference {
             let y = scale.at(reference);
-            sheet.canvas.dashes((area.x, y), (area.right(), y), INK, 0.8);
+            layout.canvas.dashes((area.x, y), (area.right(), y), INK, 0.8);
         }
         for value in values {
-            sheet.canvas.text_before(value);
+            layout.canvas.text_before(value);
         }
-        outline(&mut sheet.canvas, &area);
+        outline(&mut layout.canvas, &area);
         let named: Vec<Named<'_>> = slots.iter().map(Slot::named).collect();
-        let height = names(&mut sheet.canvas, &named, area.bottom());
-        sheet.skip(height + 10.0);
+        let height = names(&mut layout.canvas, &named, area.bottom());
+        layout.skip(height + 10.0);
     }
 
     /// Draws the bars of a cluster; returns the values that stand above them.
-    fn bars(&self, sheet: &mut Sheet, slot: &Slot<'_>, stretch: f64, scale: &Scale) -> Vec<Label> {
+    fn bars(
+        &self,
+        layout: &mut Layout,
+        slot: &Slot<'_>,
+        stretch: f64,
+        scale: &Scale,
+    ) -> Vec<Label> {
         let cluster = slot.cluster;
         let pitch = cluster.pitch(stretch);
         let floor = scale.at(0.0);
         let mut values = Vec::new();
         let mut x = slot.left;
-        for (place, (value, fill)) in cluster.values.iter().zip(self.fills).enumerate() {
+        for (place, value) in cluster.values.iter().enumerate() {
             let top = value.filter(|v| v.is_finite()).map_or(floor, |v| scale.at(v));
             if top < floor {
                 let bar = Area::new(x, top, pitch * 0.88, floor - top);
-                sheet.canvas.bar(bar, *fill);
+                layout.canvas.bar(bar, Fill::of(place));
             }
             let middle = x + pitch * 0.44;
             let end = cluster.ends.get(place).copied().flatten();
-            let top = end.map_or(top, |end| whisker(sheet, middle, end, scale).min(top));
+            let top = end.map_or(top, |end| whisker(layout, middle, end, scale).min(top));
             if let (Some(value), true) = (value, cluster.reported(stretch)) {
                 values.push(self.value(*value, (middle, top), scale));
             }
@@ -161,22 +178,158 @@ fn stretch(row: &[Cluster], room: f64) -> f64 {
 }
 
 /// Draws both ends of a value at `x`; returns the height of the upper one.
-fn whisker(sheet: &mut Sheet, x: f64, ends: (f64, f64), scale: &Scale) -> f64 {
+fn whisker(layout: &mut Layout, x: f64, ends: (f64, f64), scale: &Scale) -> f64 {
     let (low, high) = (scale.at(ends.0), scale.at(ends.1));
-    sheet.canvas.line(vec![(x, low), (x, high)], INK, 1.0);
+    layout.canvas.line(vec![(x, low), (x, high)], INK, 1.0);
     for y in [low, high] {
-        sheet.canvas.line(vec![(x - 2.0, y), (x + 2.0, y)], INK, 1.0);
+        layout.canvas.line(vec![(x - 2.0, y), (x + 2.0, y)], INK, 1.0);
     }
     high
 }
 
+/// Room between clusters.
+const GAP: f64 = 10.0;
+/// As much more before one that sums up the others.
+const APART: f64 = 14.0;
+/// A bar's share of the layout's width, at least; with its value above it.
+const NARROW: f64 = 6.0;
+const LABELLED: f64 = 12.0;
+
+/// Bars side by side under one name.
+#[derive(Clone, Debug)]
+pub(crate) struct Cluster {
+    name: String,
+    /// One per series, in its fill; `None`: no bar. Infinite ones are written only.
+    values: Vec<Option<f64>>,
+    /// Values stand above the bars.
+    labelled: bool,
+    /// Both ends of what each value may be; empty: there are none.
+    ends: Vec<Option<(f64, f64)>>,
+    /// It sums up the others, and stands apart from them.
+    mean: bool,
+}
+
+impl Cluster {
+    /// Bars of these values, which stand above them where `labelled`.
+    pub(crate) fn new(name: &str, values: Vec<Option<f64>>, labelled: bool) -> Self {
+        Self { name: name.into(), values, labelled, ends: Vec::new(), mean: false }
+    }
+
+    /// One that sums up the others.
+    pub(crate) fn mean(name: &str, values: Vec<Option<f64>>) -> Self {
+        Self { mean: true, ..Self::new(name, values, true) }
+    }
+
+    /// With both ends of what each value may be.
+    pub(crate) fn with_ends(self, ends: Vec<Option<(f64, f64)>>) -> Self {
+        Self { ends, ..self }
+    }
+
+    /// Its width with the room around it, where bars are widened `stretch` times.
+    fn width(&self, stretch: f64) -> f64 {
+        self.bars() * stretch + self.gap()
+    }
+
+    /// The least width of its bars.
+    fn bars(&self) -> f64 {
+        self.least() * float(self.values.len())
+    }
+
+    /// The room around its bars.
+    fn gap(&self) -> f64 {
+        if self.mean { GAP + APART } else { GAP }
+    }
+
+    /// From one bar to the next.
+    fn pitch(&self, stretch: f64) -> f64 {
+        self.least() * stretch
+    }
+
+    fn least(&self) -> f64 {
+        if self.labelled { LABELLED } else { NARROW }
+    }
+
+    /// Values have room above its bars.
+    fn reported(&self, stretch: f64) -> bool {
+        self.pitch(stretch) >= LABELLED * 0.999
+    }
+
+    /// The largest finite value, with the ends; at least 0.
+    fn most(&self) -> f64 {
+        let ends = self.ends.iter().flatten().map(|end| end.1);
+        let all = self.values.iter().flatten().copied().chain(ends);
+        all.filter(|value| value.is_finite()).fold(0.0, f64::max)
+    }
+}
+
+/// A cluster in its place.
+#[derive(Clone, Copy, Debug)]
+struct Slot<'a> {
+    cluster: &'a Cluster,
+    /// Left edge and width of its bars.
+    left: f64,
+    width: f64,
+}
+
+impl<'a> Slot<'a> {
+    /// The places of `row` from `left` on.
+    fn all(row: &'a [Cluster], stretch: f64, left: f64) -> Vec<Self> {
+        let mut end = left;
+        let slot = |cluster: &'a Cluster| {
+            let left = end + cluster.gap() - GAP / 2.0;
+            end += cluster.width(stretch);
+            Self { cluster, left, width: cluster.bars() * stretch }
+        };
+        row.iter().map(slot).collect()
+    }
+
+    /// Its name, which may take the width of its bars and the room next to them.
+    fn named(&self) -> Named<'a> {
+        let (middle, width) = (self.left + self.width / 2.0, self.width + GAP);
+        Named { name: &self.cluster.name, middle, width }
+    }
+
+    /// Where a rule stands between it and the others.
+    fn rule(&self) -> f64 {
+        self.left - self.cluster.gap() / 2.0
+    }
+}
+
+/// Narrower bars are not drawn apart.
+const LEAST: f64 = 0.8;
+
+/// A lane being filled from left to right.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BarRow {
+    end: Option<f64>,
+}
+
+impl BarRow {
+    /// The part of the bar from `from` to `to` that is to be drawn: what lies right
+    /// of all earlier ones, at least as wide as can be seen; `None` where that is
+    /// nothing. A lane of some hundred units draws at most some thousand bars.
+    pub(crate) fn add(&mut self, from: f64, to: f64) -> Option<(f64, f64)> {
+        let start = self.end.map_or(from, |end| end.max(from));
+        let end = to.max(from + LEAST);
+        if end - start < LEAST / 2.0 {
+            return None;
+        }
+        self.end = Some(end);
+        Some((start, end))
+    }
+
+    /// The right end of the last bar.
+    pub(crate) fn end(&self) -> Option<f64> {
+        self.end
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Bars, Cluster, Scale};
+    use super::{BarRow, Bars, Cluster, Scale, Slot};
 
     fn cluster(labelled: bool) -> Cluster {
-        let (name, values) = (String::new(), vec![Some(1.0); 6]);
-        Cluster { name, values, labelled, ends: Vec::new(), mean: false }
+        Cluster::new("", vec![Some(1.0); 6], labelled)
     }
 
     #[test]
@@ -184,9 +337,7 @@ mod tests {
         let mut clusters = vec![cluster(false); 10];
         clusters.push(cluster(true));
         let lengths = |room| {
-            let bars =
-                Bars { clusters: &clusters, fills: &[], title: "", reference: None, most: 0.0 };
-            bars.rows(room).iter().map(|row| row.len()).collect::<Vec<_>>()
+            Bars::new(&clusters, "").rows(room).iter().map(|row| row.len()).collect::<Vec<_>>()
         };
         assert_eq!(lengths(420.0), [6, 5], "ten of 46 units and one of 82");
         assert_eq!(lengths(600.0), [11]);
@@ -195,12 +346,34 @@ mod tests {
 
     #[test]
     fn no_value_stands_in_the_reference_line() {
-        let reference = Some(1.0);
-        let bars = Bars { clusters: &[], fills: &[], title: "", reference, most: 0.0 };
+        let bars = Bars::new(&[], "").reference(1.0);
         let scale = Scale::linear(0.0, 2.0, 100.0, 0.0);
         let area = |value| bars.value(value, (0.0, scale.at(value)), &scale).area();
         assert!((area(0.9).bottom() - 48.0).abs() < 1e-9, "above the line at 50");
         assert!((area(0.2).bottom() - 88.0).abs() < 1e-9, "well below the line");
         assert!((area(1.5).bottom() - 23.0).abs() < 1e-9, "well above it");
+    }
+
+    #[test]
+    fn a_mean_stands_apart_behind_a_rule() {
+        let cluster = |mean| Cluster { mean, ..Cluster::new("", vec![Some(1.0); 2], false) };
+        let row = [cluster(false), cluster(false), cluster(true)];
+        let slots = Slot::all(&row, 1.0, 100.0);
+        let places: Vec<(f64, f64)> = slots.iter().map(|slot| (slot.left, slot.width)).collect();
+        assert_eq!(places, [(105.0, 12.0), (127.0, 12.0), (163.0, 12.0)]);
+        assert!((slots[2].rule() - 151.0).abs() < 1e-9, "between 139 and 163");
+    }
+
+    #[test]
+    fn a_lane_draws_what_can_be_seen() {
+        let mut bar_row = BarRow::default();
+        assert_eq!(bar_row.add(0.0, 10.0), Some((0.0, 10.0)));
+        assert_eq!(bar_row.add(10.0, 12.0), Some((10.0, 12.0)));
+        assert_eq!(bar_row.add(11.0, 12.1), None);
+        assert_eq!(bar_row.add(11.0, 13.0), Some((12.0, 13.0)));
+        let tiny = |i: u32| f64::from(i) * 0.001;
+        let drawn =
+            (0..100_000).filter(|&i| bar_row.add(20.0 + tiny(i), 20.0 + tiny(i + 1)).is_some());
+        assert!(drawn.count() <= 500);
     }
 }

@@ -2,12 +2,11 @@
 
 use super::axis::across;
 use super::canvas::Label;
-use super::colour::{Fill, INK, PAPER};
-use super::sheet::{NOTE, Sheet};
+use super::layout::{Layout, NOTE};
+use super::style::{Colour, Fill, INK, PAPER};
 use super::text::{Anchor, fit, text_width};
-use super::{Area, Scale, Shades};
-use crate::number::float;
-use gpumodel_core::units::to_u64;
+use super::{Area, Scale};
+use crate::format::float;
 
 /// Boxes of the bar that explains the shades.
 const STEPS: u32 = 60;
@@ -15,7 +14,7 @@ const STEPS: u32 = 60;
 /// Names of columns from (`left`, `top`) on, upright and at most `most` high where they
 /// are wider than a cell; returns where they end.
 pub(crate) fn heads<S: AsRef<str>>(
-    sheet: &mut Sheet,
+    layout: &mut Layout,
     names: &[S],
     (left, top): (f64, f64),
     width: f64,
@@ -27,28 +26,28 @@ pub(crate) fn heads<S: AsRef<str>>(
     // Upright names that are nearer than their size would cover each other.
     let every = if width >= NOTE { 1 } else { 2 };
     for (column, name) in names.iter().enumerate().step_by(every) {
-        let x = left + width * (float(to_u64(column)) + 0.5);
+        let x = left + width * (float(column) + 0.5);
         let label = if upright {
             let at = (x, top + height);
             Label::new(fit(name.as_ref(), NOTE, most), at, NOTE, Anchor::Left).upwards()
         } else {
             Label::new(name.as_ref(), (x, top + NOTE / 2.0), NOTE, Anchor::Centre)
         };
-        sheet.canvas.text(label);
+        layout.canvas.text(label);
     }
     top + height + 5.0
 }
 
 /// A shaded cell with its value and how that is written, a range in two lines where one
-/// has no room; a cell that nobody knows has a dash.
+/// has no room; a cell without a value has a dash.
 pub(crate) fn shaded(
-    sheet: &mut Sheet,
+    layout: &mut Layout,
     area: &Area,
     value: Option<&(f64, String)>,
     shades: &Shades,
 ) {
     let shade = value.map_or(PAPER, |(value, _)| shades.of(*value));
-    sheet.canvas.bar(*area, Fill::plain(shade));
+    layout.canvas.bar(*area, Fill::plain(shade));
     let words = value.map_or("–", |(_, words)| words);
     let ink = shade.text();
     let lines: Vec<String> = match words.split_once('–') {
@@ -57,7 +56,7 @@ pub(crate) fn shaded(
         }
         _ => vec![words.to_string()],
     };
-    let count = float(to_u64(lines.len()));
+    let count = float(lines.len());
     let widest = lines.iter().map(|line| text_width(line, NOTE)).fold(0.0, f64::max);
     if widest > area.width - 2.0 || (NOTE + 1.0) * count > area.height + 1.0 {
         return;
@@ -65,23 +64,101 @@ pub(crate) fn shaded(
     let mut y = area.y + area.height / 2.0 - (count - 1.0) * (NOTE + 1.0) / 2.0;
     for line in lines {
         let at = (area.x + area.width / 2.0, y);
-        sheet.canvas.text(Label::new(line, at, NOTE, Anchor::Centre).coloured(ink));
+        layout.canvas.text(Label::new(line, at, NOTE, Anchor::Centre).coloured(ink));
         y += NOTE + 1.0;
     }
 }
 
 /// A bar of all shades from `low` to `high` with their values, and `title` below.
-pub(crate) fn explain(sheet: &mut Sheet, shades: &Shades, (low, high): (f64, f64), title: &str) {
-    let area = sheet.plot(90.0, 90.0, 10.0);
+pub(crate) fn explain(layout: &mut Layout, shades: &Shades, (low, high): (f64, f64), title: &str) {
+    let area = layout.plot(90.0, 90.0, 10.0);
     let scale = Scale::linear(low, high, area.x, area.right());
     let step = area.width / f64::from(STEPS);
     for place in 0..STEPS {
         let at = f64::from(place);
         let value = low + (high - low) * (at + 0.5) / f64::from(STEPS);
         let part = Area::new(area.x + at * step, area.y, step, area.height);
-        sheet.canvas.fill(part, Fill::plain(shades.of(value)));
+        layout.canvas.fill(part, Fill::plain(shades.of(value)));
     }
-    sheet.canvas.frame(&area, INK, 0.5);
-    across(&mut sheet.canvas, &area, &scale, title);
-    sheet.skip(38.0);
+    layout.canvas.frame(&area, INK, 0.5);
+    across(&mut layout.canvas, &area, &scale, title);
+    layout.skip(38.0);
+}
+
+/// From pale over blue to nearly black: luminance falls all the way.
+const STOPS: [Colour; 3] =
+    [Colour(0xf0, 0xf5, 0xfa), Colour(0x2f, 0x86, 0xbd), Colour(0x04, 0x26, 0x45)];
+
+/// Shades from a low to a high value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Shades {
+    low: f64,
+    high: f64,
+}
+
+impl Shades {
+    /// Shades of finite values from `low` to `high`.
+    pub(crate) fn new(low: f64, high: f64) -> Self {
+        Self { low, high }
+    }
+
+    /// The shade of `value`, that of the nearer end beyond the range.
+    pub(crate) fn of(&self, value: f64) -> Colour {
+        let share = (value - self.low) / (self.high - self.low);
+        let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
+        let (from, to, part) = match share {
+            s if s < 0.5 => (STOPS[0], STOPS[1], s * 2.0),
+            s => (STOPS[1], STOPS[2], s * 2.0 - 1.0),
+        };
+        let mix = |a: u8, b: u8| byte(f64::from(a) + (f64::from(b) - f64::from(a)) * part);
+        Colour(mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
+    }
+}
+
+impl Colour {
+    /// What text over it is written in: the one with the larger contrast.
+    pub(crate) fn text(self) -> Colour {
+        let contrast = |other: Colour| {
+            let (a, b) = (self.luminance(), other.luminance());
+            (a.max(b) + 0.05) / (a.min(b) + 0.05)
+        };
+        if contrast(INK) >= contrast(PAPER) { INK } else { PAPER }
+    }
+
+    /// Relative luminance from 0 to 1, after WCAG 2.1.
+    fn luminance(self) -> f64 {
+        let linear = |part: u8| {
+            let part = f64::from(part) / 255.0;
+            if part <= 0.040_45 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * linear(self.0) + 0.7152 * linear(self.1) + 0.0722 * linear(self.2)
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped to a byte
+fn byte(value: f64) -> u8 {
+    value.round().clamp(0.0, 255.0) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Colour, INK, PAPER, Shades};
+
+    #[test]
+    fn more_is_darker_and_text_stands_out() {
+        let shades = Shades::new(1.0, 3.0);
+        let light: Vec<f64> =
+            (0..=20).map(|step| shades.of(1.0 + f64::from(step) * 0.1).luminance()).collect();
+        assert!(light.windows(2).all(|two| two[0] > two[1]), "{light:?}");
+        assert_eq!(shades.of(-5.0), shades.of(1.0));
+        assert_eq!(shades.of(f64::NAN), shades.of(1.0));
+        assert_eq!((shades.of(1.0).text(), shades.of(3.0).text()), (INK, PAPER));
+        assert!((PAPER.luminance() - 1.0).abs() < 1e-9 && Colour(0, 0, 0).luminance() < 1e-9);
+        let contrast = |colour: Colour| {
+            let (a, b) = (colour.luminance(), colour.text().luminance());
+            (a.max(b) + 0.05) / (a.min(b) + 0.05)
+        };
+        let least = (0..=200).map(|step| contrast(shades.of(1.0 + f64::from(step) * 0.01)));
+        assert!(least.fold(f64::MAX, f64::min) > 3.9, "legible on every shade");
+    }
 }

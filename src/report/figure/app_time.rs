@@ -1,17 +1,9 @@
 //! Where the time of each application alone goes under each scheme: kernels,
 //! communication, compilation, waiting (Slate, Fig. 6).
 
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::chart::{
-    Anchor, Area, Entry, Fill, LABEL, Label, NOTE, REST, Scale, Sheet, Swatch, across, fit,
-    fit_heavy, heavy_width, name_room, outline,
-};
+use super::prelude::*;
 use crate::mix::names;
-use crate::number::{float, precise, time_unit};
 use crate::results::HostTime;
-use crate::solo_run::{SoloRun, Subject, subjects};
-use crate::values::{cell, csv};
-use gpumodel_core::units::to_u64;
 
 /// Applications that are drawn.
 const APPS: usize = 24;
@@ -61,13 +53,11 @@ struct Block {
     rows: Vec<Row>,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let blocks = blocks(input);
-    if blocks.is_empty() {
-        return Err(empty("app-time", MISSING));
-    }
+    ensure(!blocks.is_empty(), MISSING)?;
     let drawn = &blocks[..blocks.len().min(APPS)];
-    let mut sheet = input.sheet("Where the time of each application goes");
+    let mut layout = input.layout("Where the time of each application goes");
     let used = |place: &usize| {
         let all = drawn.iter().flat_map(|block| &block.rows);
         *place == 0 || all.map(|row| row.parts[*place]).any(|time| time > 0.0)
@@ -77,13 +67,11 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
         let part = &parts()[*place];
         Entry::new(Swatch::Fill(part.fill), part.name)
     };
-    sheet.legend(&places.iter().map(entry).collect::<Vec<_>>());
-    plot(&mut sheet, drawn);
-    sheet.note("Each application alone, from its arrival to its end.");
-    if blocks.len() > APPS {
-        sheet.note(&format!("{} more applications are not drawn.", blocks.len() - APPS));
-    }
-    Ok(sheet.finish(&input.footer()).with_csv(table(&blocks)))
+    layout.legend(&places.iter().map(entry).collect::<Vec<_>>());
+    plot(&mut layout, drawn);
+    layout.note("Each application alone, from its arrival to its end.");
+    layout.left_out(blocks.len() - drawn.len(), "applications are not drawn");
+    Ok(layout.finish(&input.footer()).with_csv(table(&blocks)))
 }
 
 fn blocks(input: &FigureInput<'_>) -> Vec<Block> {
@@ -98,67 +86,63 @@ fn blocks(input: &FigureInput<'_>) -> Vec<Block> {
         let rows: Vec<Row> = named.filter_map(|(run, scheme)| row(run, scheme)).collect();
         (!rows.is_empty()).then_some(Block { label: subject.label, rows })
     };
-    subjects(&input.alone()).into_iter().filter_map(block).collect()
+    subjects(&input.whole_solo_runs()).into_iter().filter_map(block).collect()
 }
 
-fn plot(sheet: &mut Sheet, blocks: &[Block]) {
+fn plot(layout: &mut Layout, blocks: &[Block]) {
     let all = || blocks.iter().flat_map(|block| &block.rows);
     let schemes: Vec<&String> = all().map(|row| &row.scheme).collect();
-    let (most_name, most_scheme) = (sheet.share(NAMES), sheet.share(SCHEMES));
+    let (most_name, most_scheme) = (layout.share(NAMES), layout.share(SCHEMES));
     let schemes = name_room(&schemes, LABEL, most_scheme) + 10.0;
     let names = blocks.iter().map(|block| heavy_width(&block.label, LABEL));
     let names = names.fold(0.0, f64::max).min(most_name) + 16.0;
-    let rows = float(to_u64(all().count())) * ROW;
-    let height = rows + float(to_u64(blocks.len())) * GAP;
-    let area = sheet.plot(names + schemes, 10.0, height);
+    let rows = float(all().count()) * ROW;
+    let height = rows + float(blocks.len()) * GAP;
+    let area = layout.plot(names + schemes, 10.0, height);
     let most = all().map(Row::whole).fold(0.0, f64::max);
     let (seconds, unit) = time_unit(most * 1e-3);
     let factor = 1e-3 / seconds;
     let scale = Scale::from_zero(most * factor, area.x, area.right() - 40.0);
-    across(&mut sheet.canvas, &area, &scale, unit);
+    across(&mut layout.canvas, &area, &scale, unit);
     let mut y = area.y + GAP / 2.0;
     for block in blocks {
         let at = (names - 6.0, y + ROW / 2.0);
         let name = fit_heavy(&block.label, LABEL, most_name);
-        sheet.canvas.text(Label::new(name, at, LABEL, Anchor::Right).bold());
+        layout.canvas.text(Label::new(name, at, LABEL, Anchor::Right).bold());
         for row in &block.rows {
             let middle = y + ROW / 2.0;
             let name = fit(&row.scheme, LABEL, most_scheme);
-            sheet.canvas.text(Label::new(name, (area.x - 5.0, middle), LABEL, Anchor::Right));
-            bar(sheet, row.parts.map(|time| time * factor), &scale, middle);
+            layout.canvas.write(name, (area.x - 5.0, middle), LABEL, Anchor::Right);
+            bar(layout, row.parts.map(|time| time * factor), &scale, middle);
             y += ROW;
         }
         y += GAP;
     }
-    outline(&mut sheet.canvas, &area);
-    sheet.skip(38.0);
+    outline(&mut layout.canvas, &area);
+    layout.skip(38.0);
 }
 
 /// Draws the parts of a row, in the unit of `scale`, one behind the other.
-fn bar(sheet: &mut Sheet, times: [f64; 4], scale: &Scale, middle: f64) {
+fn bar(layout: &mut Layout, times: [f64; 4], scale: &Scale, middle: f64) {
     let mut done = 0.0;
     for (part, time) in parts().iter().zip(times) {
         let (left, right) = (scale.at(done), scale.at(done + time));
         done += time;
         if right - left > 0.05 {
             let area = Area::new(left, middle - BAR / 2.0, right - left, BAR);
-            sheet.canvas.bar(area, part.fill);
+            layout.canvas.bar(area, part.fill);
         }
     }
-    let at = (scale.at(done) + 3.0, middle);
-    sheet.canvas.text(Label::new(precise(done), at, NOTE, Anchor::Left));
+    layout.canvas.write(precise(done), (scale.at(done) + 3.0, middle), NOTE, Anchor::Left);
 }
 
 fn table(blocks: &[Block]) -> String {
     let mut lines = Vec::new();
     for block in blocks {
         lines.extend(block.rows.iter().map(|row| {
-            let [kernel, communication, compilation, waiting] =
-                row.parts.map(|time| cell(Some(time)));
-            let (app, scheme) = (block.label.clone(), row.scheme.clone());
-            [app, scheme, kernel, communication, compilation, waiting]
+            let [kernels, communication, compilation, waiting] = row.parts;
+            row![block.label, row.scheme, kernels, communication, compilation, waiting]
         }));
     }
-    let header = ["app", "scheme", "kernel_ms", "communication_ms", "compilation_ms", "waiting_ms"];
-    csv(header, lines)
+    csv("app,scheme,kernel_ms,communication_ms,compilation_ms,waiting_ms", lines)
 }

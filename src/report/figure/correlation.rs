@@ -1,16 +1,8 @@
-//! Cycles of records beside a reference: one mark per row, the diagonal of
+//! Cycles of records against a reference: one mark per row, the diagonal of
 //! agreement and the band of 20 % error around it.
 
-use std::collections::BTreeSet;
-
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::chart::{
-    Anchor, Area, Entry, Fill, INK, Label, NOTE, Placement, REST, SOFT_INK, Scale, Sheet, Swatch,
-    across, down, fit, outline,
-};
-use crate::group::short_app;
+use super::prelude::*;
 use crate::results::{ComparedRow, Comparison, Pair, Quantity};
-use gpumodel_core::units::to_u64;
 
 /// Half the width of the band, as a share.
 const BAND: f64 = 0.2;
@@ -18,39 +10,32 @@ const LABELS: usize = 10;
 const LEFT: f64 = 62.0;
 const SIDE: f64 = 330.0;
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let comparison = input.comparison().ok_or_else(|| {
-        empty("correlation", "needs a reference table; give one with --reference FILE.csv")
-    })?;
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let comparison =
+        input.comparison.ok_or("needs a reference table; give one with --reference FILE.csv")?;
     let points = points(comparison);
-    if points.is_empty() {
-        let missing = "no row of the reference table is about the machine and application of a record with cycles above zero";
-        return Err(empty("correlation", missing));
-    }
+    let missing = "no row of the reference table is about the machine and application of a record with cycles above zero";
+    ensure(!points.is_empty(), missing)?;
     let machines: BTreeSet<&str> = points.iter().map(|(row, _)| row.machine.as_str()).collect();
     let machines: Vec<&str> = machines.into_iter().collect();
-    let mut sheet = input.sheet("Cycles beside the reference");
-    sheet.note(&caption(comparison, &points));
-    sheet.skip(3.0);
-    sheet.legend(&entries(&machines));
-    let area = sheet.plot(LEFT, 14.0, sheet.share(SIDE));
+    let mut layout = input.layout("Cycles beside the reference");
+    layout.note(&caption(comparison, &points));
+    layout.skip(3.0);
+    layout.legend(&entries(&machines));
+    let area = layout.plot(LEFT, 14.0, layout.share(SIDE));
     let (x, y) = scales(&area, &points);
-    band(&mut sheet, &x, &y);
-    across(
-        &mut sheet.canvas,
-        &area,
-        &x,
-        &format!("reference: cycles beyond launch ({})", comparison.reference),
-    );
-    down(&mut sheet.canvas, &area, &y, "gpumodel: cycles beyond launch", 12.0);
+    band(&mut layout, &x, &y);
+    let title = format!("reference: cycles beyond launch ({})", comparison.reference);
+    across(&mut layout.canvas, &area, &x, &title);
+    down(&mut layout.canvas, &area, &y, "gpumodel: cycles beyond launch", 12.0);
     let ends = ((x.at(x.low()), y.at(x.low())), (x.at(x.high()), y.at(x.high())));
-    sheet.canvas.line(vec![ends.0, ends.1], INK, 1.0);
+    layout.canvas.line(vec![ends.0, ends.1], INK, 1.0);
     let mut free = Placement::new(area);
     free.take_line(ends.0, ends.1);
-    marks(&mut sheet, &points, &machines, &x, &y, &mut free);
-    outline(&mut sheet.canvas, &area);
-    sheet.skip(36.0);
-    Ok(sheet.finish(&input.footer()))
+    marks(&mut layout, &points, &machines, &x, &y, &mut free);
+    outline(&mut layout.canvas, &area);
+    layout.skip(36.0);
+    Ok(layout.finish(&input.footer()))
 }
 
 /// The rows with cycles above zero on both sides.
@@ -82,9 +67,8 @@ fn entries(machines: &[&str]) -> Vec<Entry> {
         Entry::new(Swatch::Line(INK), "equal"),
         Entry::new(Swatch::Fill(Fill::plain(REST)), "±20 %"),
     ];
-    for (i, machine) in machines.iter().enumerate() {
-        entries.push(Entry::new(Swatch::Point(i), *machine));
-    }
+    let machines = machines.iter().enumerate();
+    entries.extend(machines.map(|(i, machine)| Entry::new(Swatch::Point(i), *machine)));
     entries
 }
 
@@ -96,7 +80,7 @@ fn scales(area: &Area, points: &[(&ComparedRow, Pair)]) -> (Scale, Scale) {
     (Scale::log(low, high, area.x, area.right()), Scale::log(low, high, area.bottom(), area.y))
 }
 
-fn band(sheet: &mut Sheet, x: &Scale, y: &Scale) {
+fn band(layout: &mut Layout, x: &Scale, y: &Scale) {
     let (low, high) = (x.low(), x.high());
     let corner = |reference: f64, model: f64| (x.at(reference), y.at(model));
     let (more, less) = (1.0 + BAND, 1.0 - BAND);
@@ -108,7 +92,7 @@ fn band(sheet: &mut Sheet, x: &Scale, y: &Scale) {
         corner(high, high * less),
         corner(low / less, low),
     ];
-    sheet.canvas.polygon(points, REST, 0.45);
+    layout.canvas.polygon(points, REST, 0.45);
 }
 
 fn size(pair: &Pair) -> f64 {
@@ -116,7 +100,7 @@ fn size(pair: &Pair) -> f64 {
 }
 
 fn marks(
-    sheet: &mut Sheet,
+    layout: &mut Layout,
     points: &[(&ComparedRow, Pair)],
     machines: &[&str],
     x: &Scale,
@@ -126,7 +110,7 @@ fn marks(
     for (row, pair) in points {
         let at = (x.at(pair.reference), y.at(pair.model));
         let index = machines.iter().position(|name| *name == row.machine).unwrap_or(0);
-        sheet.canvas.point(at, index);
+        layout.canvas.point(at, index);
         free.take_point(at, 4.5);
     }
     let mut outliers: Vec<_> = points.iter().filter(|(_, p)| size(p) > BAND * 100.0).collect();
@@ -141,15 +125,15 @@ fn marks(
         );
         if let Some(place) = free.beside(&text, NOTE, at) {
             let label = Label::new(text, place, NOTE, Anchor::Left);
-            sheet.canvas.leader(&label.area(), at);
-            sheet.canvas.text(label);
+            layout.canvas.leader(&label.area(), at);
+            layout.canvas.text(label);
         }
     }
-    let left = to_u64(outliers.len() - named);
+    let left = outliers.len() - named;
     if left > 0 {
         let text = format!("{left} more outside the band");
         let at = (x.at(x.high()) - 6.0, y.at(y.low()) - 10.0);
-        sheet.canvas.text(Label::new(text, at, NOTE, Anchor::Right).coloured(SOFT_INK));
+        layout.canvas.text(Label::new(text, at, NOTE, Anchor::Right).coloured(SOFT_INK));
     }
 }
 

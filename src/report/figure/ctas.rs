@@ -1,11 +1,7 @@
 //! Time of each application alone against its CTAs per SM: one small plot each, with
 //! the points that pay for nothing as rings (ARCS 2018, Fig. 9).
 
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::chart::{Entry, INK, Panel, Scale, Sheet, Swatch, counts, down, outline, panels};
-use crate::number::float;
-use crate::solo_run::{SoloRun, Subject, Sweep, repeated, subjects, sweeps};
-use crate::values::{cell, csv};
+use super::prelude::*;
 
 /// Applications that are drawn.
 const APPS: usize = 24;
@@ -40,31 +36,25 @@ struct Point<'a> {
     dropped: bool,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let plots = plots(input);
-    if plots.is_empty() {
-        return Err(empty("ctas", MISSING));
-    }
-    let schemes = schemes(&plots);
-    let mut sheet = input.sheet("Time against CTAs per SM");
-    sheet.legend(&entries(&schemes));
+    ensure(!plots.is_empty(), MISSING)?;
+    let lines = || plots.iter().flat_map(|plot| &plot.lines);
+    let schemes = distinct(lines().map(|line| line.scheme.as_str()));
+    let mut layout = input.layout("Time against CTAs per SM");
+    layout.legend(&entries(&schemes));
     let drawn = &plots[..plots.len().min(APPS)];
     let names: Vec<String> = drawn.iter().map(|plot| plot.label.clone()).collect();
     let points = drawn.iter().flat_map(|plot| &plot.lines).flat_map(|line| &line.points);
     let slowest = points.map(|point| point.time).fold(1.0, f64::max);
     let height = if names.len() == 1 { ALONE } else { HEIGHT };
-    for (panel, plot) in panels(&mut sheet, &names, height).iter().zip(drawn) {
-        plot.draw(&mut sheet, panel, &schemes, slowest);
+    for (panel, plot) in panels(&mut layout, &names, height).iter().zip(drawn) {
+        plot.draw(&mut layout, panel, &schemes, slowest);
     }
-    sheet.note("Each application alone, its shortest time as 1.");
-    let lines = plots.iter().flat_map(|plot| &plot.lines);
-    if let Some(note) = repeated(lines.map(|line| line.repeats).sum()) {
-        sheet.note(&note);
-    }
-    if plots.len() > APPS {
-        sheet.note(&format!("{} more applications are not drawn.", plots.len() - APPS));
-    }
-    Ok(sheet.finish(&input.footer()).with_csv(table(&plots)))
+    layout.note("Each application alone, its shortest time as 1.");
+    repeated(&mut layout, lines().map(|line| line.repeats).sum());
+    layout.left_out(plots.len() - drawn.len(), "applications are not drawn");
+    Ok(layout.finish(&input.footer()).with_csv(table(&plots)))
 }
 
 fn plots<'a>(input: &FigureInput<'a>) -> Vec<Plot<'a>> {
@@ -75,7 +65,7 @@ fn plots<'a>(input: &FigureInput<'a>) -> Vec<Plot<'a>> {
         let lines = sweeps.into_iter().map(|sweep| line(sweep, best)).collect();
         Some(Plot { label: subject.label, lines })
     };
-    subjects(&input.alone()).into_iter().filter_map(plot).collect()
+    subjects(&input.whole_solo_runs()).into_iter().filter_map(plot).collect()
 }
 
 fn line(sweep: Sweep<'_>, best: u64) -> Line<'_> {
@@ -91,27 +81,15 @@ fn line(sweep: Sweep<'_>, best: u64) -> Line<'_> {
     Line { scheme: sweep.scheme, points, repeats: sweep.repeats }
 }
 
-/// The schemes of all lines, in the order of the legend.
-fn schemes(plots: &[Plot<'_>]) -> Vec<String> {
-    let mut schemes: Vec<String> = Vec::new();
-    for line in plots.iter().flat_map(|plot| &plot.lines) {
-        if !schemes.contains(&line.scheme) {
-            schemes.push(line.scheme.clone());
-        }
-    }
-    schemes
-}
-
-fn entries(schemes: &[String]) -> Vec<Entry> {
-    let line = |(index, scheme): (usize, &String)| Entry::new(Swatch::Mark(index), scheme);
-    let mut entries: Vec<Entry> = schemes.iter().enumerate().map(line).collect();
+fn entries(schemes: &[&str]) -> Vec<Entry> {
+    let mut entries = Entry::marks(schemes);
     entries.push(Entry::new(Swatch::Ring(INK), "open: pruned, fewer CTAs are as fast"));
     entries
 }
 
 impl Plot<'_> {
     /// Draws it on a scale that reaches `slowest`, as that of all panels does.
-    fn draw(&self, sheet: &mut Sheet, panel: &Panel, schemes: &[String], slowest: f64) {
+    fn draw(&self, layout: &mut Layout, panel: &Panel, schemes: &[&str], slowest: f64) {
         let area = &panel.area;
         let points = self.lines.iter().flat_map(|line| &line.points);
         let most = points.map(|point| point.ctas).max().unwrap_or(1);
@@ -121,18 +99,18 @@ impl Plot<'_> {
         let y = Scale::from_zero(slowest * 1.05, area.bottom(), area.y);
         let (across, up) =
             (if panel.last { "CTAs per SM" } else { "" }, if panel.first { "time" } else { "" });
-        counts(&mut sheet.canvas, area, &x, most, across);
-        down(&mut sheet.canvas, area, &y, up, 12.0);
+        counts(&mut layout.canvas, area, &x, most, across);
+        down(&mut layout.canvas, area, &y, up, 12.0);
         for line in &self.lines {
             let place = schemes.iter().position(|scheme| *scheme == line.scheme).unwrap_or(0);
             let at = |point: &Point<'_>| (x.at(f64::from(point.ctas)), y.at(point.time));
-            sheet.canvas.stroke(&line.points.iter().map(at).collect::<Vec<_>>(), place, 1.6);
+            layout.canvas.stroke(&line.points.iter().map(at).collect::<Vec<_>>(), place, 1.6);
             for point in &line.points {
                 let ring = if point.dropped { DOT + 1.6 } else { DOT };
-                sheet.canvas.marker(at(point), place, ring, !point.dropped);
+                layout.canvas.marker(at(point), place, ring, !point.dropped);
             }
         }
-        outline(&mut sheet.canvas, area);
+        outline(&mut layout.canvas, area);
     }
 }
 
@@ -141,12 +119,10 @@ fn table(plots: &[Plot<'_>]) -> String {
     for plot in plots {
         for line in &plot.lines {
             lines.extend(line.points.iter().map(|point| {
-                let (ctas, cycles) = (point.ctas.to_string(), point.run.app.cycles.to_string());
-                let (label, scheme) = (plot.label.clone(), line.scheme.clone());
-                let pruned = point.dropped.to_string();
-                [label, scheme, ctas, cycles, cell(Some(point.time)), pruned]
+                let (cycles, pruned) = (point.run.app.cycles, point.dropped);
+                row![plot.label, line.scheme, point.ctas, cycles, point.time, pruned]
             }));
         }
     }
-    csv(["app", "scheme", "ctas_per_sm", "cycles", "normalized", "pruned"], lines)
+    csv("app,scheme,ctas_per_sm,cycles,normalized,pruned", lines)
 }

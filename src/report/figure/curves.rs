@@ -2,15 +2,10 @@
 //! divided the SM, with what it chose (Warped-Slicer, Fig. 3b). Of two applications
 //! the second runs from the right, so that the lines meet where both share the SM.
 
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::chart::{
-    Anchor, Area, Entry, Fill, INK, LABEL, Label, Scale, Sheet, Swatch, down, fit, outline,
-};
-use crate::mix::scheme_names;
-use crate::number::{grouped, short};
-use crate::results::{CoRun, CurveRecord, DecisionRecord};
-use crate::values::{cell, csv};
 use gpumodel_core::units::to_usize;
+
+use super::prelude::*;
+use crate::results::CurveRecord;
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 20.0;
@@ -26,27 +21,25 @@ struct Curve<'a> {
     most: u32,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let record = input.mix("curves")?;
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let record = input.mix()?;
     let names = scheme_names(&record.coruns);
     let found: Vec<(&String, &DecisionRecord)> = names
         .iter()
         .zip(&record.coruns)
         .filter_map(|(name, run)| Some((name, decision(run)?)))
         .collect();
-    if found.is_empty() {
-        let missing = "no scheme of the record sampled speeds against CTAs";
-        return Err(empty("curves", missing));
-    }
-    let mut sheet = input.sheet("Speed against CTAs per SM, and the choice");
-    sheet.legend(&entries(&found));
+    let missing = "no scheme of the record sampled speeds against CTAs";
+    ensure(!found.is_empty(), missing)?;
+    let mut layout = input.layout("Speed against CTAs per SM, and the choice");
+    layout.legend(&Entry::marks(&apps(&found)));
     for (name, decision) in &found {
-        sheet.note(&format!("{name}, cycle {}: {}", grouped(decision.cycle), decision.reason));
-        sheet.skip(3.0);
-        panel(&mut sheet, decision);
+        layout.note(&format!("{name}, cycle {}: {}", grouped(decision.cycle), decision.reason));
+        layout.skip(3.0);
+        panel(&mut layout, decision);
     }
-    sheet.note("Each as a share of its own largest speed; open marks: sampled; full: chosen. Of two applications each axis spans its own largest count.");
-    Ok(sheet.finish(&input.footer()).with_csv(table(&found)))
+    layout.note("Each as a share of its own largest speed; open marks: sampled; full: chosen. Of two applications each axis spans its own largest count.");
+    Ok(layout.finish(&input.footer()).with_csv(table(&found)))
 }
 
 /// The decision of `run` that knows most applications, the first of equal ones.
@@ -83,27 +76,17 @@ fn points(record: &CurveRecord) -> Vec<(u32, f64)> {
 
 /// Every application that a curve is about, in the order of the legend.
 fn apps<'a>(found: &[(&String, &'a DecisionRecord)]) -> Vec<&'a str> {
-    let mut apps = Vec::new();
-    for curve in found.iter().flat_map(|(_, decision)| &decision.curves) {
-        if !apps.contains(&curve.app.as_str()) {
-            apps.push(curve.app.as_str());
-        }
-    }
-    apps
+    let curves = found.iter().flat_map(|(_, decision)| &decision.curves);
+    distinct(curves.map(|curve| curve.app.as_str()))
 }
 
-fn entries(found: &[(&String, &DecisionRecord)]) -> Vec<Entry> {
-    let entry = |(i, name): (usize, &str)| Entry::new(Swatch::Mark(i), name);
-    apps(found).into_iter().enumerate().map(entry).collect()
-}
-
-fn panel(sheet: &mut Sheet, decision: &DecisionRecord) {
+fn panel(layout: &mut Layout, decision: &DecisionRecord) {
     let curves = curves(decision);
     let mirrored = curves.len() == 2;
-    sheet.skip(if mirrored { AXIS } else { 0.0 });
-    let area = sheet.plot(LEFT, RIGHT, HEIGHT);
+    layout.skip(if mirrored { AXIS } else { 0.0 });
+    let area = layout.plot(LEFT, RIGHT, HEIGHT);
     let level = Scale::linear(0.0, 1.05, area.bottom(), area.y);
-    down(&mut sheet.canvas, &area, &level, "normalised speed", 12.0);
+    down(&mut layout.canvas, &area, &level, "normalised speed", 12.0);
     let most = curves.iter().map(|curve| curve.most).max().unwrap_or(1);
     for (index, curve) in curves.iter().enumerate() {
         let back = mirrored && index == 1;
@@ -114,40 +97,39 @@ fn panel(sheet: &mut Sheet, decision: &DecisionRecord) {
         let x = Scale::linear(0.0, f64::from(whole), ends.0, ends.1);
         if mirrored || index == 0 {
             let title = if mirrored {
-                format!("CTAs of {}", fit(&curve.record.app, LABEL, sheet.share(250.0)))
+                format!("CTAs of {}", fit(&curve.record.app, LABEL, layout.share(250.0)))
             } else {
                 "CTAs per SM".into()
             };
-            axis(sheet, &area, &x, whole, &title, back);
+            axis(layout, &area, &x, whole, &title, back);
         }
-        draw_curve(sheet, curve, &x, &level, index);
+        draw_curve(layout, curve, &x, &level, index);
     }
-    outline(&mut sheet.canvas, &area);
-    sheet.skip(AXIS + 12.0);
+    outline(&mut layout.canvas, &area);
+    layout.skip(AXIS + 12.0);
 }
 
 /// Whole numbers of CTAs below `area`, or above it.
-fn axis(sheet: &mut Sheet, area: &Area, x: &Scale, most: u32, title: &str, above: bool) {
-    let step = most.div_ceil(if sheet.narrow() { 8 } else { 16 }).max(1);
+fn axis(layout: &mut Layout, area: &Area, x: &Scale, most: u32, title: &str, above: bool) {
+    let step = most.div_ceil(if layout.narrow() { 8 } else { 16 }).max(1);
     let (labels, titles) = if above { (-8.0, -22.0) } else { (9.0, 23.0) };
     let edge = if above { area.y } else { area.bottom() };
     for ctas in (step..=most).step_by(to_usize(step)) {
         let at = x.at(f64::from(ctas));
         let tick = if above { area.y + 4.0 } else { area.bottom() - 4.0 };
-        sheet.canvas.line(vec![(at, edge), (at, tick)], INK, 0.8);
+        layout.canvas.line(vec![(at, edge), (at, tick)], INK, 0.8);
         let label = short(f64::from(ctas));
-        sheet.canvas.text(Label::new(label, (at, edge + labels), LABEL, Anchor::Centre));
+        layout.canvas.write(label, (at, edge + labels), LABEL, Anchor::Centre);
     }
-    let at = (area.x + area.width / 2.0, edge + titles);
-    sheet.canvas.text(Label::new(title, at, LABEL, Anchor::Centre));
+    layout.canvas.write(title, (area.x + area.width / 2.0, edge + titles), LABEL, Anchor::Centre);
 }
 
-fn draw_curve(sheet: &mut Sheet, curve: &Curve<'_>, x: &Scale, level: &Scale, index: usize) {
+fn draw_curve(layout: &mut Layout, curve: &Curve<'_>, x: &Scale, level: &Scale, index: usize) {
     let place = |&(ctas, share): &(u32, f64)| (x.at(f64::from(ctas)), level.at(share));
     let line: Vec<(f64, f64)> = curve.points.iter().map(place).collect();
-    sheet.canvas.stroke(&line, index, 1.6);
+    layout.canvas.stroke(&line, index, 1.6);
     for point in &line {
-        sheet.canvas.marker(*point, index, DOT, false);
+        layout.canvas.marker(*point, index, DOT, false);
     }
     let chosen = curve.record.chosen;
     if chosen == 0 {
@@ -157,9 +139,9 @@ fn draw_curve(sheet: &mut Sheet, curve: &Curve<'_>, x: &Scale, level: &Scale, in
     let bottom = level.at(level.low());
     let share = curve.points.iter().find(|(ctas, _)| *ctas == chosen).map(|point| point.1);
     let top = share.map_or(level.at(1.0), |share| level.at(share));
-    sheet.canvas.dashes((at, bottom), (at, top), Fill::of(index).colour, 1.0);
+    layout.canvas.dashes((at, bottom), (at, top), Fill::of(index).colour, 1.0);
     if share.is_some() {
-        sheet.canvas.marker((at, top), index, DOT + 2.0, true);
+        layout.canvas.marker((at, top), index, DOT + 2.0, true);
     }
 }
 
@@ -170,13 +152,11 @@ fn table(found: &[(&String, &DecisionRecord)]) -> String {
             let record = curve.record;
             lines.extend(curve.points.iter().map(|&(ctas, share)| {
                 let ipc = record.ipc.get(to_usize(ctas - 1)).copied().flatten();
-                let chosen = (record.chosen == ctas).to_string();
-                let (app, ctas) = (record.app.clone(), ctas.to_string());
-                [(*scheme).clone(), app, ctas, cell(ipc), cell(Some(share)), chosen]
+                row![scheme, record.app, ctas, ipc, share, record.chosen == ctas]
             }));
         }
     }
-    csv(["scheme", "app", "ctas_per_sm", "ipc", "normalized", "chosen"], lines)
+    csv("scheme,app,ctas_per_sm,ipc,normalized,chosen", lines)
 }
 
 #[cfg(test)]

@@ -1,13 +1,7 @@
 //! What an instruction costs in energy under each scheme, of the GPU and of its memory,
 //! over the whole under a baseline scheme (UGPU, Fig. 12b).
 
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::chart::{Bars, Cluster, Entry, Fill, Swatch, highest};
-use crate::grid::Mix;
-use crate::number::float;
-use crate::results::CoRun;
-use crate::results::statistics::mean;
-use crate::values::{cell, csv};
+use super::prelude::*;
 
 /// Mixes that are drawn; the means are over all.
 const MIXES: usize = 48;
@@ -43,46 +37,29 @@ struct Row<'a> {
     costs: Vec<Option<Cost>>,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let grid = input.grid("energy")?;
-    let baseline = baseline(&grid.schemes, input.baseline())?;
-    let rows: Vec<Row<'_>> = grid.mixes.iter().filter_map(|mix| Row::of(mix, baseline)).collect();
-    if rows.is_empty() {
-        return Err(empty("energy", MISSING));
-    }
-    let schemes = &grid.schemes;
-    let mut sheet =
-        input.sheet(&format!("Energy of a thread instruction over {}", schemes[baseline]));
-    let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
-    let entry = |(name, fill): (&String, &Fill)| Entry::new(Swatch::Fill(*fill), name);
-    sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let mixes = input.mixes_by_scheme()?;
+    let baseline = baseline(&mixes.schemes, input.baseline, &[], "ran")?;
+    let rows: Vec<Row<'_>> = mixes.mixes.iter().filter_map(|mix| Row::of(mix, baseline)).collect();
+    ensure(!rows.is_empty(), MISSING)?;
+    let schemes = &mixes.schemes;
+    let mut layout =
+        input.layout(&format!("Energy of a thread instruction over {}", schemes[baseline]));
+    layout.legend(&Entry::fills(schemes));
     let parts = [0, 1, 2].map(|part| clusters(&rows, schemes.len(), part));
     for (part, (name, _)) in PARTS.iter().enumerate() {
-        sheet.skip(4.0);
-        sheet.note(&format!("{name}:"));
-        let reference = (part == 0).then_some(100.0);
-        let most = if part < SAME { highest(&parts[0]) } else { 0.0 };
-        let clusters = &parts[part];
-        Bars { clusters, fills: &fills, title: "%", reference, most }.draw(&mut sheet);
+        layout.skip(4.0);
+        layout.note(&format!("{name}:"));
+        let bars = Bars::new(&parts[part], "%");
+        let bars = if part == 0 { bars.reference(100.0) } else { bars };
+        bars.most(if part < SAME { highest(&parts[0]) } else { 0.0 }).draw(&mut layout);
     }
-    sheet.note(&format!(
+    layout.note(&format!(
         "All in % of what GPU and memory take together for an instruction under {}: the lower two add up to the first. Memory has a scale of its own.",
         schemes[baseline]
     ));
-    if rows.len() > MIXES {
-        let left = rows.len() - MIXES;
-        sheet.note(&format!("{left} more mixes are in the mean and not drawn."));
-    }
-    Ok(sheet.finish(&input.footer()).with_csv(table(schemes, &rows)))
-}
-
-/// The place of the baseline among `schemes`: the first where none is asked for.
-fn baseline(schemes: &[String], asked: Option<&str>) -> Result<usize, ReportError> {
-    let Some(name) = asked else { return Ok(0) };
-    schemes.iter().position(|scheme| scheme == name).ok_or_else(|| {
-        let known = schemes.join(", ");
-        empty("energy", &format!("no mix ran under {name}; the schemes are {known}"))
-    })
+    layout.left_out(rows.len().saturating_sub(MIXES), MORE_MIXES);
+    Ok(layout.finish(&input.footer()).with_csv(table(schemes, &rows)))
 }
 
 impl Cost {
@@ -123,29 +100,21 @@ fn overall(rows: &[Row<'_>], scheme: usize, part: usize) -> Option<f64> {
 fn clusters(rows: &[Row<'_>], schemes: usize, part: usize) -> Vec<Cluster> {
     let percent = |value: Option<f64>| value.map(|value| 100.0 * value);
     let labelled = rows.len() * schemes <= LABELLED;
-    let cluster = |name: &str, mean, values| Cluster {
-        name: name.into(),
-        values,
-        labelled: labelled || mean,
-        ends: Vec::new(),
-        mean,
-    };
     let drawn = rows.iter().take(MIXES).map(|row| {
         let values = row.costs.iter().map(|cost| percent(cost.as_ref().map(PARTS[part].1)));
-        cluster(row.mix, false, values.collect())
+        Cluster::new(row.mix, values.collect(), labelled)
     });
     let mut clusters: Vec<Cluster> = drawn.collect();
     if rows.len() > 1 {
         let all = (0..schemes).map(|scheme| percent(overall(rows, scheme, part))).collect();
-        clusters.push(cluster("MEAN", true, all));
+        clusters.push(Cluster::mean("MEAN", all));
     }
     clusters
 }
 
 fn table(schemes: &[String], rows: &[Row<'_>]) -> String {
-    let line = |mix: &str, scheme: &str, shares: [Option<f64>; 3]| {
-        let [whole, gpu, memory] = shares.map(cell);
-        [mix.to_string(), scheme.to_string(), whole, gpu, memory]
+    let line = |mix: &str, scheme: &str, [whole, gpu, memory]: [Option<f64>; 3]| {
+        row![mix, scheme, whole, gpu, memory]
     };
     let mut lines = Vec::new();
     for row in rows {
@@ -157,5 +126,5 @@ fn table(schemes: &[String], rows: &[Row<'_>]) -> String {
     lines.extend(schemes.iter().enumerate().map(|(place, scheme)| {
         line("MEAN", scheme, [0, 1, 2].map(|part| overall(rows, place, part)))
     }));
-    csv(["mix", "scheme", "whole", "gpu", "memory"], lines)
+    csv("mix,scheme,whole,gpu,memory", lines)
 }

@@ -3,14 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::{Missing, NO_CORUN, NO_MIX};
 use crate::ReportError;
-use crate::chart::{Sheet, Width};
-use crate::grid::Grid;
-use crate::mix::{mix_names, scheme_names};
+use crate::chart::{Layout, Width};
+use crate::mix::{MixesByScheme, mix_names, scheme_names};
 use crate::results::{Analysis, AppRecord, CoRun, Comparison, MachineRecord};
 use crate::solo_run::SoloRun;
-
-use super::{NO_CORUN, NO_MIX, empty};
 
 /// How one of several records is chosen.
 pub(super) const ONE: &str = "give one of them: its file of `analyze --json`; of a sweep \
@@ -22,13 +20,20 @@ const NAMED: usize = 16;
 /// Records with a choice of applications.
 #[derive(Clone, Debug)]
 pub struct FigureInput<'a> {
-    records: &'a [Analysis],
-    apps: Vec<(&'a Analysis, &'a AppRecord)>,
-    comparison: Option<&'a Comparison>,
-    baseline: Option<&'a str>,
-    metric: Option<&'a str>,
-    queue: Option<&'a str>,
-    wide: Width,
+    /// All records.
+    pub(super) records: &'a [Analysis],
+    /// The chosen applications with their records.
+    pub(super) apps: Vec<(&'a Analysis, &'a AppRecord)>,
+    /// The comparison, where there is one.
+    pub(super) comparison: Option<&'a Comparison>,
+    /// The scheme that others are compared with, where one was asked for.
+    pub(super) baseline: Option<&'a str>,
+    /// The metric by which schemes are compared, where one was asked for.
+    pub(super) metric: Option<&'a str>,
+    /// The queue that was asked for.
+    pub(super) queue: Option<&'a str>,
+    /// How wide the figure is.
+    pub(super) width: Width,
     published: Option<&'a BTreeMap<String, [f64; 2]>>,
 }
 
@@ -43,8 +48,8 @@ impl<'a> FigureInput<'a> {
     /// Nothing chosen but `apps`.
     fn of_apps(records: &'a [Analysis], apps: Vec<(&'a Analysis, &'a AppRecord)>) -> Self {
         let (baseline, metric, queue) = (None, None, None);
-        let (wide, published) = (Width::Screen, None);
-        Self { records, apps, comparison: None, baseline, metric, queue, wide, published }
+        let (width, published) = (Width::Screen, None);
+        Self { records, apps, comparison: None, baseline, metric, queue, width, published }
     }
 
     /// Only the solo run at `index` of `record`.
@@ -73,86 +78,50 @@ impl<'a> FigureInput<'a> {
 
     /// With a comparison, for figures that show one.
     #[must_use]
-    pub fn with(mut self, comparison: &'a Comparison) -> Self {
-        self.comparison = Some(comparison);
-        self
+    pub fn with(self, comparison: &'a Comparison) -> Self {
+        Self { comparison: Some(comparison), ..self }
     }
 
     /// With the scheme that others are compared with.
     #[must_use]
-    pub fn against(mut self, scheme: &'a str) -> Self {
-        self.baseline = Some(scheme);
-        self
+    pub fn against(self, scheme: &'a str) -> Self {
+        Self { baseline: Some(scheme), ..self }
     }
 
     /// With the metric by which schemes are compared.
     #[must_use]
-    pub fn by(mut self, metric: &'a str) -> Self {
-        self.metric = Some(metric);
-        self
+    pub fn by(self, metric: &'a str) -> Self {
+        Self { metric: Some(metric), ..self }
     }
 
     /// With the queue that a figure of one queue shows.
     #[must_use]
-    pub fn of(mut self, queue: &'a str) -> Self {
-        self.queue = Some(queue);
-        self
+    pub fn of(self, queue: &'a str) -> Self {
+        Self { queue: Some(queue), ..self }
     }
 
     /// As wide as that, for print.
     #[must_use]
-    pub fn sized(mut self, wide: Width) -> Self {
-        self.wide = wide;
-        self
-    }
-
-    /// How wide its figure is.
-    pub(super) fn wide(&self) -> Width {
-        self.wide
-    }
-
-    /// A sheet as wide as its figure, with `title` above everything.
-    pub(super) fn sheet(&self, title: &str) -> Sheet {
-        Sheet::new(self.wide, title)
+    pub fn sized(self, width: Width) -> Self {
+        Self { width, ..self }
     }
 
     /// With the gains of schemes over the baseline by the metric that a paper prints, in
     /// percent: both ends.
     #[must_use]
-    pub fn beside(mut self, published: &'a BTreeMap<String, [f64; 2]>) -> Self {
-        self.published = Some(published);
-        self
+    pub fn beside(self, published: &'a BTreeMap<String, [f64; 2]>) -> Self {
+        Self { published: Some(published), ..self }
+    }
+
+    /// A layout as wide as its figure, with `title` above everything.
+    pub(super) fn layout(&self, title: &str) -> Layout {
+        Layout::new(self.width, title)
     }
 
     /// What a paper prints of `scheme`, over the baseline.
     pub(super) fn published(&self, scheme: &str) -> Option<(f64, f64)> {
         let [low, high] = self.published?.get(scheme)?.map(|percent| 1.0 + percent / 100.0);
         Some((low, high))
-    }
-
-    /// The queue that was asked for.
-    pub(super) fn queue(&self) -> Option<&'a str> {
-        self.queue
-    }
-
-    /// All records.
-    pub(super) fn records(&self) -> &'a [Analysis] {
-        self.records
-    }
-
-    /// The scheme that others are compared with, where one was asked for.
-    pub(super) fn baseline(&self) -> Option<&'a str> {
-        self.baseline
-    }
-
-    /// The metric by which schemes are compared, where one was asked for.
-    pub(super) fn metric(&self) -> Option<&'a str> {
-        self.metric
-    }
-
-    /// The chosen applications with their records.
-    pub(super) fn runs(&self) -> &[(&'a Analysis, &'a AppRecord)] {
-        &self.apps
     }
 
     /// Every co-run of the records with the name of its scheme.
@@ -163,17 +132,17 @@ impl<'a> FigureInput<'a> {
     }
 
     /// Every whole run of one chosen application alone under a scheme.
-    pub(super) fn alone(&self) -> Vec<SoloRun<'a>> {
-        self.alone_or_cut().into_iter().filter(SoloRun::is_whole).collect()
+    pub(super) fn whole_solo_runs(&self) -> Vec<SoloRun<'a>> {
+        self.solo_runs().into_iter().filter(SoloRun::is_whole).collect()
     }
 
     /// The same with runs that ended before the application.
-    pub(super) fn alone_or_cut(&self) -> Vec<SoloRun<'a>> {
-        let chosen = |alone: &SoloRun<'_>| {
+    pub(super) fn solo_runs(&self) -> Vec<SoloRun<'a>> {
+        let chosen = |run: &SoloRun<'_>| {
             let own = |(record, app): &(&Analysis, &AppRecord)| {
-                std::ptr::eq(*record, alone.record) && app.app == alone.app.app
+                std::ptr::eq(*record, run.record) && app.app == run.app.app
             };
-            let known = alone.record.solo.iter().any(|solo| solo.app == alone.app.app);
+            let known = run.record.solo.iter().any(|solo| solo.app == run.app.app);
             !known || self.apps.iter().any(own)
         };
         let of = |record: &'a Analysis| {
@@ -182,40 +151,27 @@ impl<'a> FigureInput<'a> {
         self.records.iter().flat_map(of).filter(chosen).collect()
     }
 
-    /// The runs of several applications together, mixes by schemes.
-    ///
-    /// # Errors
-    /// [`ReportError::Empty`] for `figure` when there are none.
-    pub(super) fn grid(&self, figure: &'static str) -> Result<Grid<'a>, ReportError> {
-        let grid = Grid::new(self.records);
-        if grid.mixes.is_empty() { Err(empty(figure, NO_MIX)) } else { Ok(grid) }
+    /// The runs of several applications together.
+    pub(super) fn mixes_by_scheme(&self) -> Result<MixesByScheme<'a>, Missing> {
+        let found = MixesByScheme::new(self.records);
+        if found.mixes.is_empty() { Err(NO_MIX.into()) } else { Ok(found) }
     }
 
     /// The records that hold co-runs.
-    pub(super) fn mixes(&self) -> Vec<&'a Analysis> {
-        self.records.iter().filter(|record| !record.coruns.is_empty()).collect()
+    pub(super) fn mixes(&self) -> Result<Vec<&'a Analysis>, Missing> {
+        let mixes: Vec<_> =
+            self.records.iter().filter(|record| !record.coruns.is_empty()).collect();
+        if mixes.is_empty() { Err(NO_CORUN.into()) } else { Ok(mixes) }
     }
 
     /// The only record that holds co-runs.
-    ///
-    /// # Errors
-    /// [`ReportError::Empty`] for `figure` when none does, or several do.
-    pub(super) fn mix(&self, figure: &'static str) -> Result<&'a Analysis, ReportError> {
-        match self.mixes()[..] {
-            [record] => Ok(record),
-            [] => Err(empty(figure, NO_CORUN)),
-            ref several => {
-                let names = listed(&mix_names(several), several);
-                let count = several.len();
-                let missing = format!("shows one mix, the records hold {count}: {names}; {ONE}");
-                Err(empty(figure, &missing))
-            }
+    pub(super) fn mix(&self) -> Result<&'a Analysis, Missing> {
+        let mixes = self.mixes()?;
+        if let [record] = mixes[..] {
+            return Ok(record);
         }
-    }
-
-    /// The comparison, where there is one.
-    pub(super) fn comparison(&self) -> Option<&'a Comparison> {
-        self.comparison
+        let (names, count) = (listed(&mix_names(&mixes), &mixes), mixes.len());
+        Err(format!("shows one mix, the records hold {count}: {names}; {ONE}").into())
     }
 
     /// The machine of all chosen applications; `None` when there are several or none.
@@ -259,7 +215,7 @@ pub(super) fn listed(names: &[String], records: &[&Analysis]) -> String {
     reported.join("; ")
 }
 
-/// A name with the first characters of a hash, unless it tells them.
+/// A name with the first characters of a hash, unless it holds them.
 fn named(name: &str, hash: &str) -> String {
     let start: String = hash.chars().take(8).collect();
     let reported = start.is_empty() || name.ends_with(&format!("({start})"));

@@ -1,15 +1,9 @@
-//! How much longer applications of a class take beside those of another: a map of
-//! shaded cells, beside it the same as it was published (ILP-SMRA, Fig. 2).
+//! How much longer applications of a class take next to those of another: a map of
+//! shaded cells, next to it the same as published (ILP-SMRA, Fig. 2).
 
-use super::{Drawing, FigureInput, NO_QUEUE, ReportError, empty};
-use crate::chart::{
-    Anchor, Area, LABEL, Label, NOTE, Shades, Sheet, explain, fit, heads, shaded, text_width,
-};
-use crate::number::float;
-use crate::queue_rows::{published, range};
+use super::prelude::*;
 use crate::results::InterferenceRecord;
-use crate::values::{cell, csv};
-use gpumodel_core::units::to_u64;
+use crate::table::{published, range};
 
 /// Most room of the names of rows.
 const NAMES: f64 = 110.0;
@@ -25,43 +19,41 @@ const BESIDE: usize = 5;
 /// A value of a cell and how it is written.
 type Value = Option<(f64, String)>;
 
-/// One map: what is above it, and its cells by who disturbs, then who suffers.
+/// One map: what is above it, and its cells by the class that disturbs, then the one that suffers.
 struct Map {
     title: &'static str,
     cells: Vec<Vec<Value>>,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let all: Vec<&InterferenceRecord> =
-        input.records().iter().flat_map(|record| &record.interference).collect();
+        input.records.iter().flat_map(|record| &record.interference).collect();
     let Some(known) = all.iter().find(|known| !known.classes.is_empty()) else {
-        let none = input.records().iter().all(|record| record.queues.is_empty());
+        let none = input.records.iter().all(|record| record.queues.is_empty());
         let missing = if none { NO_QUEUE } else { "no scheme of the records asked for classes" };
-        return Err(empty("interference", missing));
+        return Err(missing.into());
     };
     let maps = maps(known);
-    let values = || maps.iter().flat_map(|map| map.cells.iter().flatten().flatten());
-    let high = values().map(|value| value.0).filter(|v| v.is_finite()).fold(1.0, f64::max);
-    let low = values().map(|value| value.0).filter(|v| v.is_finite()).fold(1.0, f64::min);
+    let values = maps.iter().flat_map(|map| map.cells.iter().flatten().flatten());
+    let values = values.map(|value| value.0).filter(|value| value.is_finite());
+    let (low, high) = values.fold((1.0_f64, 1.0_f64), |(l, h), v| (l.min(v), h.max(v)));
     let shades = Shades::new(low, high);
-    let mut sheet = input.sheet("Slow-down of classes beside each other");
-    if known.classes.len() <= BESIDE && !sheet.narrow() {
-        side_by_side(&mut sheet, known, &maps, &shades);
+    let mut layout = input.layout("Slow-down of classes beside each other");
+    if known.classes.len() <= BESIDE && !layout.narrow() {
+        side_by_side(&mut layout, known, &maps, &shades);
     } else {
         for map in &maps {
             let left = left(known, SIDE);
-            let (top, right) = (sheet.top(), sheet.width() - RIGHT);
-            let bottom = draw_map(&mut sheet, known, map, &shades, (left, top, right));
-            sheet.skip(bottom - top + GAP);
+            let (top, right) = (layout.top(), layout.width() - RIGHT);
+            let bottom = draw_map(&mut layout, known, map, &shades, (left, top, right));
+            layout.skip(bottom - top + GAP);
         }
     }
-    explain(&mut sheet, &shades, (low, high), "slow-down");
+    explain(&mut layout, &shades, (low, high), "slow-down");
     let schemes = known.schemes.join(", ");
-    sheet.note(&format!("Times as long as alone on as many SMs, as {schemes} took it."));
-    if all.len() > 1 {
-        sheet.note(&format!("{} more matrices are in the records.", all.len() - 1));
-    }
-    Ok(sheet.finish(&input.footer()).with_csv(table(known)))
+    layout.note(&format!("Times as long as alone on as many SMs, as {schemes} took it."));
+    layout.left_out(all.len() - 1, "matrices are in the records");
+    Ok(layout.finish(&input.footer()).with_csv(table(known)))
 }
 
 fn maps(known: &InterferenceRecord) -> Vec<Map> {
@@ -71,13 +63,11 @@ fn maps(known: &InterferenceRecord) -> Vec<Map> {
     let title = if known.pairs.is_empty() { "as given" } else { "as found" };
     let mut maps = vec![Map { title, cells: found.collect() }];
     let row = |disturbs: &String| {
-        let reported = known.classes.iter().map(|suffers| published(known, disturbs, suffers));
-        reported
-            .map(|reported| {
-                reported
-                    .map(|reported| (f64::midpoint(reported.low, reported.high), range(reported)))
-            })
-            .collect()
+        let value = |suffers: &String| {
+            let printed = published(known, disturbs, suffers)?;
+            Some((f64::midpoint(printed.low, printed.high), range(printed)))
+        };
+        known.classes.iter().map(value).collect()
     };
     if !known.published.is_empty() {
         let cells = known.classes.iter().map(row).collect();
@@ -92,50 +82,49 @@ fn left(known: &InterferenceRecord, side: f64) -> f64 {
     side + widths.fold(12.0, f64::max).min(NAMES) + 6.0
 }
 
-fn side_by_side(sheet: &mut Sheet, known: &InterferenceRecord, maps: &[Map], shades: &Shades) {
+fn side_by_side(layout: &mut Layout, known: &InterferenceRecord, maps: &[Map], shades: &Shades) {
     let (first, names) = (left(known, SIDE), left(known, 0.0));
-    let count = float(to_u64(maps.len()));
-    let room = sheet.width() - first - RIGHT - (count - 1.0) * (names + GAP);
-    let width = (room / count).min(60.0 * float(to_u64(known.classes.len())));
-    let (mut x, top, mut bottom) = (first, sheet.top(), 0.0_f64);
+    let count = float(maps.len());
+    let room = layout.width() - first - RIGHT - (count - 1.0) * (names + GAP);
+    let width = (room / count).min(60.0 * float(known.classes.len()));
+    let (mut x, top, mut bottom) = (first, layout.top(), 0.0_f64);
     for map in maps {
-        bottom = bottom.max(draw_map(sheet, known, map, shades, (x, top, x + width)));
+        bottom = bottom.max(draw_map(layout, known, map, shades, (x, top, x + width)));
         x += width + names + GAP;
     }
-    sheet.skip(bottom - top + 8.0);
+    layout.skip(bottom - top + 8.0);
 }
 
 /// Draws one map between `left` and `right` from `top` on; returns where it ends.
 fn draw_map(
-    sheet: &mut Sheet,
+    layout: &mut Layout,
     known: &InterferenceRecord,
     map: &Map,
     shades: &Shades,
     (left, top, right): (f64, f64, f64),
 ) -> f64 {
     let classes = &known.classes;
-    let width = (right - left) / float(to_u64(classes.len()));
+    let width = (right - left) / float(classes.len());
     let height = width.clamp(CELL.0, CELL.1);
     let middle = f64::midpoint(left, right);
     let title = fit(&format!("suffers ({})", map.title), LABEL, right - left + 30.0);
-    sheet.canvas.text(Label::new(title, (middle, top + 7.0), LABEL, Anchor::Centre));
-    let head = heads(sheet, classes, (left, top + 18.0), width, NAMES);
-    let area = Area::new(left, head, right - left, height * float(to_u64(classes.len())));
-    sheet.mark_plot(area);
+    layout.canvas.write(title, (middle, top + 7.0), LABEL, Anchor::Centre);
+    let head = heads(layout, classes, (left, top + 18.0), width, NAMES);
+    let area = Area::new(left, head, right - left, height * float(classes.len()));
+    layout.mark_plot(area);
     for (row, (class, values)) in classes.iter().zip(&map.cells).enumerate() {
-        let y = head + height * float(to_u64(row));
+        let y = head + height * float(row);
         let name = fit(class, NOTE, NAMES);
-        let at = (left - 5.0, y + height / 2.0);
-        sheet.canvas.text(Label::new(name, at, NOTE, Anchor::Right));
+        layout.canvas.write(name, (left - 5.0, y + height / 2.0), NOTE, Anchor::Right);
         for (column, value) in values.iter().enumerate() {
-            let x = left + width * float(to_u64(column));
-            shaded(sheet, &Area::new(x, y, width, height), value.as_ref(), shades);
+            let x = left + width * float(column);
+            shaded(layout, &Area::new(x, y, width, height), value.as_ref(), shades);
         }
     }
     if left - SIDE < NAMES + 10.0 {
         let at = (12.0, area.y + area.height / 2.0);
         let word = fit("disturbs", LABEL, area.height.max(LABEL));
-        sheet.canvas.text(Label::new(word, at, LABEL, Anchor::Centre).upwards());
+        layout.canvas.text(Label::new(word, at, LABEL, Anchor::Centre).upwards());
     }
     area.bottom()
 }
@@ -144,10 +133,10 @@ fn table(known: &InterferenceRecord) -> String {
     let mut lines = Vec::new();
     for (disturbs, row) in known.classes.iter().zip(&known.slowdown) {
         for (suffers, value) in known.classes.iter().zip(row) {
-            let reported = published(known, disturbs, suffers);
-            let (low, high) = (cell(reported.map(|t| t.low)), cell(reported.map(|t| t.high)));
-            lines.push([disturbs.clone(), suffers.clone(), cell(Some(*value)), low, high]);
+            let printed = published(known, disturbs, suffers);
+            let (low, high) = (printed.map(|one| one.low), printed.map(|one| one.high));
+            lines.push(row![disturbs, suffers, value, low, high]);
         }
     }
-    csv(["disturbs", "suffers", "slowdown", "published_low", "published_high"], lines)
+    csv("disturbs,suffers,slowdown,published_low,published_high", lines)
 }

@@ -1,11 +1,10 @@
-//! The figures: one file each, and one row each in [`FIGURES`].
+//! The figures: one file each, and one row each in the table below.
 //!
 //! A figure takes a [`FigureInput`] and gives a [`Drawing`], or says what is missing:
 //! there is no empty plot.
 
 mod activity;
 mod app_time;
-mod choice;
 mod correlation;
 mod ctas;
 mod curves;
@@ -16,6 +15,7 @@ mod issue_slots;
 mod makespan;
 mod normalized;
 mod occupancy;
+mod prelude;
 mod qos;
 mod queue_timeline;
 mod queues;
@@ -40,11 +40,15 @@ mod traffic;
 mod transformed;
 
 pub use super::chart::{Area, Drawing, Width};
-pub use choice::Choice;
 pub use input::FigureInput;
 
-use super::ReportError;
 use gpumodel_core::units::did_you_mean;
+
+use super::ReportError;
+use super::chart::{Layout, SOFT_INK, Scale};
+use super::format::float;
+use super::results::CoRun;
+use super::results::statistics::geometric_mean;
 
 /// A figure that can be asked for by name.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +61,26 @@ pub struct Figure {
     pub source: Source,
     /// What can be chosen of it.
     takes: &'static [Choice],
-    draw: fn(&FigureInput<'_>) -> Result<Drawing, ReportError>,
+    draw: fn(&FigureInput<'_>) -> Drawn,
+}
+
+/// A drawing, or what is missing for it.
+type Drawn = Result<Drawing, Missing>;
+
+/// What the records lack that a figure shows, and what to do next.
+#[derive(Debug)]
+struct Missing(String);
+
+impl From<&str> for Missing {
+    fn from(missing: &str) -> Self {
+        Self(missing.into())
+    }
+}
+
+impl From<String> for Missing {
+    fn from(missing: String) -> Self {
+        Self(missing)
+    }
 }
 
 /// What a figure is drawn from.
@@ -73,7 +96,7 @@ pub enum Source {
     Queues,
     /// Solo runs of the same applications on a machine with changing limits.
     Sweep,
-    /// Records beside a reference table.
+    /// Records against a reference table.
     Reference,
     /// Several runs of a study: no part of the report of one.
     Study,
@@ -89,239 +112,121 @@ impl Source {
     }
 }
 
-/// Every figure, in printing order.
-pub const FIGURES: &[Figure] = &[
-    Figure {
-        name: "stalls",
-        about: "where scheduler slots go, one stacked bar per kernel",
-        source: Source::Apps,
-        takes: &[Choice::App],
-        draw: stalls::draw,
-    },
-    Figure {
-        name: "roofline",
-        about: "instructions per second against instructions per sector, with the machine's roofs",
-        source: Source::Apps,
-        takes: &[Choice::App],
-        draw: roofline::draw,
-    },
-    Figure {
-        name: "traffic",
-        about: "bytes through L1, L2 and DRAM per kernel, with hit rates",
-        source: Source::Apps,
-        takes: &[Choice::App],
-        draw: traffic::draw,
-    },
-    Figure {
-        name: "residence",
-        about: "registers, shared memory, threads and CTA slots of an SM that each kernel takes",
-        source: Source::Apps,
-        takes: &[Choice::App],
-        draw: residence::draw,
-    },
-    Figure {
-        name: "issue-slots",
-        about: "issue-slot utilisation of each kernel, with the line between low and high",
-        source: Source::Apps,
-        takes: &[Choice::App],
-        draw: issue_slots::draw,
-    },
-    Figure {
-        name: "timeline",
-        about: "kernels by stream over time, with instructions per cycle and DRAM bandwidth",
-        source: Source::OneApp,
-        takes: &[Choice::App],
-        draw: timeline::draw,
-    },
-    Figure {
-        name: "schemes",
-        about: "throughput, turnaround and fairness of the sharing schemes side by side",
-        source: Source::CoRuns,
-        takes: &[],
-        draw: schemes::draw,
-    },
-    Figure {
-        name: "sharing",
-        about: "when each application ran under each sharing scheme",
-        source: Source::CoRuns,
-        takes: &[],
-        draw: sharing::draw,
-    },
-    Figure {
-        name: "normalized",
-        about: "schemes over a baseline scheme, one group of bars per mix, with the geometric mean",
-        source: Source::CoRuns,
-        takes: &[Choice::Baseline, Choice::Metric],
-        draw: normalized::draw,
-    },
-    Figure {
-        name: "slowdown",
-        about: "slowdown of each application under each sharing scheme",
-        source: Source::CoRuns,
-        takes: &[],
-        draw: slowdown::draw,
-    },
-    Figure {
-        name: "shared-stalls",
-        about: "where scheduler slots go, each application alone and under each sharing scheme",
-        source: Source::CoRuns,
-        takes: &[],
-        draw: shared_stalls::draw,
-    },
-    Figure {
-        name: "curves",
-        about: "speed of each application against its CTAs per SM as a scheme saw it, with its choice",
-        source: Source::CoRuns,
-        takes: &[],
-        draw: curves::draw,
-    },
-    Figure {
-        name: "residency",
-        about: "which application's CTAs were on which SM over time",
-        source: Source::CoRuns,
-        takes: &[],
-        draw: residency::draw,
-    },
-    Figure {
-        name: "interference",
-        about: "how much longer each class of applications takes next to each other class, as found and as published",
-        source: Source::Queues,
-        takes: &[],
-        draw: interference::draw,
-    },
-    Figure {
-        name: "queues",
-        about: "schemes over a baseline scheme on queues, one group of bars per distribution of classes",
-        source: Source::Queues,
-        takes: &[Choice::Baseline, Choice::Metric],
-        draw: queues::draw,
-    },
-    Figure {
-        name: "schedule",
-        about: "which applications of a queue ran together and when, under each scheme",
-        source: Source::Queues,
-        takes: &[Choice::Queue],
-        draw: schedule::draw,
-    },
-    Figure {
-        name: "sm-share",
-        about: "SMs of each application of a queue over time, under each scheme",
-        source: Source::Queues,
-        takes: &[Choice::Queue],
-        draw: sm_share::draw,
-    },
-    Figure {
-        name: "occupancy",
-        about: "speed of each kernel against CTAs per SM (needs runs with several sm.max_ctas)",
-        source: Source::Sweep,
-        takes: &[Choice::App],
-        draw: occupancy::draw,
-    },
-    Figure {
-        name: "activity",
-        about: "how busy units and memory are during each kernel, from 0 to 10",
-        source: Source::StudyApps,
-        takes: &[Choice::App],
-        draw: activity::draw,
-    },
-    Figure {
-        name: "sm-scaling",
-        about: "bandwidth and speed of each application against its SMs, and where it saturates",
-        source: Source::Study,
-        takes: &[Choice::App],
-        draw: sm_scaling::draw,
-    },
-    Figure {
-        name: "ctas",
-        about: "time of each application against its CTAs per SM, with the points that pay for nothing",
-        source: Source::Study,
-        takes: &[Choice::App],
-        draw: ctas::draw,
-    },
-    Figure {
-        name: "transformed",
-        about: "time and registers of persistent workers over the kernels as written",
-        source: Source::Study,
-        takes: &[Choice::App],
-        draw: transformed::draw,
-    },
-    Figure {
-        name: "task-size",
-        about: "kernel time against the thread blocks of a task",
-        source: Source::Study,
-        takes: &[Choice::App],
-        draw: task_size::draw,
-    },
-    Figure {
-        name: "app-time",
-        about: "kernel, communication, compilation and waiting time of each application by scheme",
-        source: Source::Study,
-        takes: &[Choice::App],
-        draw: app_time::draw,
-    },
-    Figure {
-        name: "makespan",
-        about: "makespans of mixes over a baseline scheme's, orders of arrival averaged",
-        source: Source::Study,
-        takes: &[Choice::Baseline],
-        draw: makespan::draw,
-    },
-    Figure {
-        name: "sorted",
-        about: "throughput and turnaround of many mixes, those of each scheme sorted",
-        source: Source::Study,
-        takes: &[],
-        draw: sorted::draw,
-    },
-    Figure {
-        name: "reallocation",
-        about: "share of an epoch in which SMs were vacated and pages under way, mean and worst",
-        source: Source::Study,
-        takes: &[],
-        draw: reallocation::draw,
-    },
-    Figure {
-        name: "energy",
-        about: "energy of an instruction over a baseline scheme's, of the GPU and of its memory",
-        source: Source::Study,
-        takes: &[Choice::Baseline],
-        draw: energy::draw,
-    },
-    Figure {
-        name: "slice-speed",
-        about: "speed of each application alone against its memory channels and its SMs",
-        source: Source::Study,
-        takes: &[Choice::App],
-        draw: slice_speed::draw,
-    },
-    Figure {
-        name: "slice-surface",
-        about: "throughput of pairs over how SMs and memory channels are divided",
-        source: Source::Study,
-        takes: &[],
-        draw: slice_surface::draw,
-    },
-    Figure {
-        name: "qos",
-        about: "progress of the application with the high priority against its target, with throughput",
-        source: Source::Study,
-        takes: &[],
-        draw: qos::draw,
-    },
-    Figure {
-        name: "correlation",
-        about: "cycles against a reference table, with the band of 20 % error (needs --reference)",
-        source: Source::Reference,
-        takes: &[Choice::Reference],
-        draw: correlation::draw,
-    },
-];
+/// Something that some figures let choose and others do not show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// One application of the records.
+    App,
+    /// A reference table to compare with.
+    Reference,
+    /// The scheme that others are divided by.
+    Baseline,
+    /// What is compared.
+    Metric,
+    /// The queue that is shown.
+    Queue,
+}
+
+impl Choice {
+    /// The option that makes the choice.
+    #[must_use]
+    pub fn option(self) -> &'static str {
+        match self {
+            Self::App => "--app",
+            Self::Reference => "--reference",
+            Self::Baseline => "--baseline",
+            Self::Metric => "--metric",
+            Self::Queue => "--queue",
+        }
+    }
+}
+
+/// The table of figures: module, name, what it is drawn from, what can be chosen, one line.
+macro_rules! figures {
+    ($($module:ident, $name:literal, $source:ident, [$($choice:ident),*], $about:literal;)+) => {
+        /// Every figure, in printing order.
+        pub const FIGURES: &[Figure] = &[$(Figure {
+            name: $name,
+            about: $about,
+            source: Source::$source,
+            takes: &[$(Choice::$choice),*],
+            draw: $module::draw,
+        }),+];
+    };
+}
+
+figures! {
+    stalls, "stalls", Apps, [App],
+        "where scheduler slots go, one stacked bar per kernel";
+    roofline, "roofline", Apps, [App],
+        "instructions per second against instructions per sector, with the machine's roofs";
+    traffic, "traffic", Apps, [App],
+        "bytes through L1, L2 and DRAM per kernel, with hit rates";
+    residence, "residence", Apps, [App],
+        "registers, shared memory, threads and CTA slots of an SM that each kernel takes";
+    issue_slots, "issue-slots", Apps, [App],
+        "issue-slot utilisation of each kernel, with the line between low and high";
+    timeline, "timeline", OneApp, [App],
+        "kernels by stream over time, with instructions per cycle and DRAM bandwidth";
+    schemes, "schemes", CoRuns, [],
+        "throughput, turnaround and fairness of the sharing schemes side by side";
+    sharing, "sharing", CoRuns, [],
+        "when each application ran under each sharing scheme";
+    normalized, "normalized", CoRuns, [Baseline, Metric],
+        "schemes over a baseline scheme, one group of bars per mix, with the geometric mean";
+    slowdown, "slowdown", CoRuns, [],
+        "slowdown of each application under each sharing scheme";
+    shared_stalls, "shared-stalls", CoRuns, [],
+        "where scheduler slots go, each application alone and under each sharing scheme";
+    curves, "curves", CoRuns, [],
+        "speed of each application against its CTAs per SM as a scheme saw it, with its choice";
+    residency, "residency", CoRuns, [],
+        "which application's CTAs were on which SM over time";
+    interference, "interference", Queues, [],
+        "how much longer each class of applications takes next to each other class, as found and as published";
+    queues, "queues", Queues, [Baseline, Metric],
+        "schemes over a baseline scheme on queues, one group of bars per distribution of classes";
+    schedule, "schedule", Queues, [Queue],
+        "which applications of a queue ran together and when, under each scheme";
+    sm_share, "sm-share", Queues, [Queue],
+        "SMs of each application of a queue over time, under each scheme";
+    occupancy, "occupancy", Sweep, [App],
+        "speed of each kernel against CTAs per SM (needs runs with several sm.max_ctas)";
+    activity, "activity", StudyApps, [App],
+        "how busy units and memory are during each kernel, from 0 to 10";
+    sm_scaling, "sm-scaling", Study, [App],
+        "bandwidth and speed of each application against its SMs, and where it saturates";
+    ctas, "ctas", Study, [App],
+        "time of each application against its CTAs per SM, with the points that pay for nothing";
+    transformed, "transformed", Study, [App],
+        "time and registers of persistent workers over the kernels as written";
+    task_size, "task-size", Study, [App],
+        "kernel time against the thread blocks of a task";
+    app_time, "app-time", Study, [App],
+        "kernel, communication, compilation and waiting time of each application by scheme";
+    makespan, "makespan", Study, [Baseline],
+        "makespans of mixes over a baseline scheme's, orders of arrival averaged";
+    sorted, "sorted", Study, [],
+        "throughput and turnaround of many mixes, those of each scheme sorted";
+    reallocation, "reallocation", Study, [],
+        "share of an epoch in which SMs were vacated and pages under way, mean and worst";
+    energy, "energy", Study, [Baseline],
+        "energy of an instruction over a baseline scheme's, of the GPU and of its memory";
+    slice_speed, "slice-speed", Study, [App],
+        "speed of each application alone against its memory channels and its SMs";
+    slice_surface, "slice-surface", Study, [],
+        "throughput of pairs over how SMs and memory channels are divided";
+    qos, "qos", Study, [],
+        "progress of the application with the high priority against its target, with throughput";
+    correlation, "correlation", Reference, [Reference],
+        "cycles against a reference table, with the band of 20 % error (needs --reference)";
+}
 
 impl Figure {
     /// The figure called `name`.
     ///
     /// # Errors
-    /// [`ReportError::UnknownFigure`] with the names there are.
+    /// [`ReportError::UnknownFigure`] with the known names.
     pub fn named(name: &str) -> Result<&'static Self, ReportError> {
         FIGURES.iter().find(|figure| figure.name == name).ok_or_else(|| {
             let known: Vec<&str> = FIGURES.iter().map(|figure| figure.name).collect();
@@ -330,13 +235,33 @@ impl Figure {
         })
     }
 
-    /// Draws it: the same scene gives the same bytes.
+    /// Draws it: the same input gives the same bytes.
     ///
     /// # Errors
-    /// [`ReportError::Empty`] when the scene holds nothing that it shows.
+    /// [`ReportError::Empty`] when the input holds nothing that it shows.
     pub fn draw(&self, input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
         (self.draw)(input)
+            .map_err(|Missing(missing)| ReportError::Empty { figure: self.name, missing })
     }
+
+    /// Refuses a choice that changes nothing of the figure.
+    ///
+    /// # Errors
+    /// [`ReportError::Unused`] with the figures that it is for.
+    pub fn check(&self, choice: Choice) -> Result<(), ReportError> {
+        let takes = |figure: &&Self| figure.takes.contains(&choice);
+        if takes(&self) {
+            return Ok(());
+        }
+        let known: Vec<&str> = FIGURES.iter().filter(takes).map(|figure| figure.name).collect();
+        let (figure, option) = (self.name, choice.option());
+        Err(ReportError::Unused { figure, option, known: known.join(", ") })
+    }
+}
+
+/// Refuses with what is missing unless there is something to draw.
+fn ensure(some: bool, missing: impl Into<Missing>) -> Result<(), Missing> {
+    if some { Ok(()) } else { Err(missing.into()) }
 }
 
 /// What is missing where no record holds a co-run.
@@ -352,7 +277,77 @@ const NO_SOLO: &str = "run `gpumodel analyze APP --json FILE`";
 /// What is missing where no record holds a queue.
 const NO_QUEUE: &str = "the records hold no queues; run `gpumodel analyze --queue FILE.toml`";
 
-/// The error for a scene without what `figure` shows.
-fn empty(figure: &'static str, missing: &str) -> ReportError {
-    ReportError::Empty { figure, missing: missing.into() }
+/// What a figure says of applications, kernels and mixes beyond those that it draws.
+const MORE_APPS: &str = "applications are not drawn; choose with --app NAME";
+const MORE_KERNELS: &str = "kernels, with fewer cycles, are not drawn";
+const MORE_MIXES: &str = "mixes are in the mean and not drawn";
+
+/// The place of the baseline among `schemes`: the one `asked` for, else the first of `usual`
+/// that some mix `ran` under, else the first of all.
+fn baseline(
+    schemes: &[String],
+    asked: Option<&str>,
+    usual: &[&str],
+    ran: &str,
+) -> Result<usize, Missing> {
+    let place = |name: &str| schemes.iter().position(|scheme| scheme == name);
+    let Some(name) = asked else {
+        return Ok(usual.iter().find_map(|name| place(name)).unwrap_or(0));
+    };
+    let missing =
+        || format!("no mix {ran} under {name}; the schemes are {}", schemes.join(", ")).into();
+    place(name).ok_or_else(missing)
+}
+
+/// The metric called `asked` of `metrics`, which have a name each; the first where none is
+/// asked for.
+fn metric<'m, T>(
+    metrics: &'m [T],
+    name: fn(&T) -> &str,
+    asked: Option<&str>,
+) -> Result<&'m T, Missing> {
+    let Some(asked) = asked else { return Ok(&metrics[0]) };
+    metrics.iter().find(|metric| name(metric) == asked).ok_or_else(|| {
+        let known = metrics.iter().map(name).collect::<Vec<_>>().join(", ");
+        format!("no metric is called {asked}; there are {known}").into()
+    })
+}
+
+/// The geometric mean of each of `series` over the values that it has.
+fn means<V: IntoIterator<Item = f64>>(
+    series: usize,
+    values: impl Fn(usize) -> V,
+) -> Vec<Option<f64>> {
+    let mean = |place| geometric_mean(&values(place).into_iter().collect::<Vec<f64>>());
+    (0..series).map(mean).collect()
+}
+
+/// Says how many of `all` mixes lack something, where some do.
+fn partial(layout: &mut Layout, lacking: usize, all: usize, what: &str) {
+    if lacking > 0 {
+        layout.note(&format!("{lacking} of {all} mixes lack {what} are over those that have it."));
+    }
+}
+
+/// Says that `count` runs held as much as others, where there are some.
+fn repeated(layout: &mut Layout, count: usize) {
+    match count {
+        0 => {}
+        1 => layout.note("One more run held as much as another and is not drawn."),
+        _ => layout.note(&format!("{count} more runs held as much as others and are not drawn.")),
+    }
+}
+
+/// Draws a tick from `top` to `bottom` at each decision of `run`; those nearer to each other
+/// than can be seen share one.
+fn decision_ticks(layout: &mut Layout, run: &CoRun, time: &Scale, (top, bottom): (f64, f64)) {
+    const NEAR: f64 = 0.8;
+    let mut last = f64::MIN;
+    for decision in &run.decisions {
+        let x = time.at(float(decision.cycle));
+        if x - last >= NEAR {
+            layout.canvas.line(vec![(x, top), (x, bottom)], SOFT_INK, 0.8);
+            last = x;
+        }
+    }
 }

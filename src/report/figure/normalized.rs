@@ -1,15 +1,7 @@
 //! Schemes over a baseline scheme: one cluster of bars per mix, the geometric mean
 //! last (Warped-Slicer, Fig. 6).
 
-use std::collections::BTreeSet;
-
-use super::{Drawing, FigureInput, NO_CORUN, ReportError, empty};
-use crate::chart::{Bars, Cluster, Entry, Fill, Swatch};
-use crate::mix::{mix_names, scheme_names};
-use crate::mix_label::mix_labels;
-use crate::results::statistics::geometric_mean;
-use crate::results::{Analysis, CoRun};
-use crate::values::{cell, csv};
+use super::prelude::*;
 
 /// The baseline where none is named and a mix ran under it.
 const USUAL: &str = "left-over";
@@ -48,66 +40,31 @@ struct Row {
     shares: Vec<Option<f64>>,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let records = input.mixes();
-    if records.is_empty() {
-        return Err(empty("normalized", NO_CORUN));
-    }
-    let metric = metric(input.metric())?;
-    let schemes = schemes(&records);
-    let baseline = baseline(&schemes, input.baseline())?;
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let records = input.mixes()?;
+    let metric = metric(&METRICS, |metric| metric.name, input.metric)?;
+    let schemes = distinct(records.iter().flat_map(|record| scheme_names(&record.coruns)));
+    let baseline = baseline(&schemes, input.baseline, &[USUAL], "ran")?;
     let rows = rows(&records, &schemes, &schemes[baseline], metric);
     if rows.iter().all(|row| row.shares.iter().flatten().count() == 0) {
         let missing = format!("no mix has a value under {}", schemes[baseline]);
-        return Err(empty("normalized", &missing));
+        return Err(missing.into());
     }
-    let means = means(&rows, schemes.len());
-    let mut sheet = input.sheet(&format!("{} over {}", metric.label, schemes[baseline]));
-    let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
-    let entries = schemes.iter().zip(&fills);
-    let entry = |(name, fill): (&String, &Fill)| Entry::new(Swatch::Fill(*fill), name);
-    sheet.legend(&entries.map(entry).collect::<Vec<_>>());
+    let means = means(schemes.len(), |at| rows.iter().filter_map(move |row| row.shares[at]));
+    let mut layout = input.layout(&format!("{} over {}", metric.label, schemes[baseline]));
+    layout.legend(&Entry::fills(&schemes));
     let named = mix_labels(&records);
     let marks = marks(input, metric, &schemes);
     let clusters = clusters(&rows, &named.labels, &means, &marks);
-    let title = "normalised";
-    Bars { clusters: &clusters, fills: &fills, title, reference: Some(1.0), most: 0.0 }
-        .draw(&mut sheet);
+    Bars::new(&clusters, "normalised").reference(1.0).draw(&mut layout);
     if rows.len() > 1 && marks.iter().any(Option::is_some) {
-        sheet.note("Marks at GMEAN: what the paper prints.");
+        layout.note("Marks at GMEAN: what the paper prints.");
     }
-    for note in named.notes.iter().chain(&notes(&rows)) {
-        sheet.note(note);
-    }
-    Ok(sheet.finish(&input.footer()).with_csv(table(metric, &schemes, &rows, &means)))
-}
-
-fn metric(asked: Option<&str>) -> Result<&'static Metric, ReportError> {
-    let name = asked.unwrap_or(METRICS[0].name);
-    METRICS.iter().find(|metric| metric.name == name).ok_or_else(|| {
-        let known = METRICS.map(|metric| metric.name).join(", ");
-        empty("normalized", &format!("no metric is called {name}; there are {known}"))
-    })
-}
-
-/// Every scheme of the records, in the order in which they first come.
-fn schemes(records: &[&Analysis]) -> Vec<String> {
-    let mut used = BTreeSet::new();
-    let all = records.iter().flat_map(|record| scheme_names(&record.coruns));
-    all.filter(|name| used.insert(name.clone())).collect()
-}
-
-/// The place of the baseline among `schemes`.
-fn baseline(schemes: &[String], asked: Option<&str>) -> Result<usize, ReportError> {
-    let place = |name: &str| schemes.iter().position(|scheme| scheme == name);
-    match asked {
-        None => Ok(place(USUAL).unwrap_or(0)),
-        Some(name) => place(name).ok_or_else(|| {
-            let missing =
-                format!("no mix ran under {name}; the schemes are {}", schemes.join(", "));
-            empty("normalized", &missing)
-        }),
-    }
+    named.notes.iter().for_each(|note| layout.note(note));
+    layout.left_out(rows.len().saturating_sub(MIXES), MORE_MIXES);
+    let lacking = rows.iter().filter(|row| row.shares.iter().any(Option::is_none)).count();
+    partial(&mut layout, lacking, rows.len(), "a scheme or a value: means");
+    Ok(layout.finish(&input.footer()).with_csv(table(metric, &schemes, &rows, &means)))
 }
 
 fn rows(records: &[&Analysis], schemes: &[String], baseline: &str, metric: &Metric) -> Vec<Row> {
@@ -126,15 +83,6 @@ fn rows(records: &[&Analysis], schemes: &[String], baseline: &str, metric: &Metr
     records.iter().zip(mix_names(records)).map(row).collect()
 }
 
-/// The geometric mean of each scheme over the mixes that have it.
-fn means(rows: &[Row], schemes: usize) -> Vec<Option<f64>> {
-    let mean = |place: usize| {
-        let shares: Vec<f64> = rows.iter().filter_map(|row| row.shares[place]).collect();
-        geometric_mean(&shares)
-    };
-    (0..schemes).map(mean).collect()
-}
-
 /// What a paper prints of each scheme, where a gain is more of the metric.
 fn marks(input: &FigureInput<'_>, metric: &Metric, schemes: &[String]) -> Vec<Mark> {
     let mark = |scheme: &String| input.published(scheme).filter(|_| MARKED.contains(&metric.name));
@@ -149,37 +97,15 @@ fn clusters(
     marks: &[Mark],
 ) -> Vec<Cluster> {
     let one = rows.len() == 1;
-    let drawn = rows.iter().zip(labels).take(MIXES).map(|(row, label)| Cluster {
-        name: label.clone(),
-        values: row.shares.clone(),
-        labelled: one,
-        ends: Vec::new(),
-        mean: false,
-    });
-    let (name, values) = ("GMEAN".into(), means.to_vec());
-    let mean = Cluster { name, values, labelled: true, ends: marks.to_vec(), mean: true };
+    let drawn = rows.iter().zip(labels).take(MIXES);
+    let drawn = drawn.map(|(row, label)| Cluster::new(label, row.shares.clone(), one));
+    let mean = Cluster::mean("GMEAN", means.to_vec()).with_ends(marks.to_vec());
     drawn.chain((!one).then_some(mean)).collect()
 }
 
-fn notes(rows: &[Row]) -> Vec<String> {
-    let left = rows.len().saturating_sub(MIXES);
-    let partial = rows.iter().filter(|row| row.shares.iter().any(Option::is_none)).count();
-    let mut notes = Vec::new();
-    if left > 0 {
-        notes.push(format!("{left} more mixes are in the mean and not drawn."));
-    }
-    if partial > 0 {
-        notes.push(format!(
-            "{partial} of {} mixes lack a scheme or a value: means are over those that have it.",
-            rows.len()
-        ));
-    }
-    notes
-}
-
 fn table(metric: &Metric, schemes: &[String], rows: &[Row], means: &[Option<f64>]) -> String {
-    let line = |mix: &str, scheme: &str, value, share| {
-        [mix.into(), scheme.into(), metric.name.into(), cell(value), cell(share)]
+    let line = |mix: &str, scheme: &str, value: Option<f64>, share: Option<f64>| {
+        row![mix, scheme, metric.name, value, share]
     };
     let mut lines = Vec::new();
     for row in rows {
@@ -189,5 +115,5 @@ fn table(metric: &Metric, schemes: &[String], rows: &[Row], means: &[Option<f64>
     }
     lines
         .extend(schemes.iter().zip(means).map(|(scheme, mean)| line("GMEAN", scheme, None, *mean)));
-    csv(["mix", "scheme", "metric", "value", "normalized"], lines)
+    csv("mix,scheme,metric,value,normalized", lines)
 }

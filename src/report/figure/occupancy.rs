@@ -1,13 +1,7 @@
 //! Instructions per cycle against CTAs per SM, one line per kernel, each as a
 //! share of its own largest value: Warped-Slicer, Fig. 3a.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::chart::{Entry, LINES, Scale, Sheet, Swatch, across, down, outline};
-use crate::group::short_app;
-use crate::name::plain_name;
-use crate::number::{float, ratio, short};
+use super::prelude::*;
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
@@ -30,61 +24,49 @@ impl Curve {
     }
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let mut curves = curves(input);
-    if curves.is_empty() {
-        let missing = "no kernel ran with several numbers of CTAs per SM; give records of several runs, made with `gpumodel analyze --set sm.max_ctas=N`";
-        return Err(empty("occupancy", missing));
-    }
+    let missing = "no kernel ran with several numbers of CTAs per SM; give records of several runs, made with `gpumodel analyze --set sm.max_ctas=N`";
+    ensure(!curves.is_empty(), missing)?;
     let left_out = curves.len().saturating_sub(LINES);
     curves.truncate(LINES);
-    let mut sheet = input.sheet("Speed against CTAs per SM");
-    sheet.note("In brackets: the largest IPC, and the CTAs per SM that reach it.");
-    sheet.skip(3.0);
-    sheet.legend(&entries(&curves));
-    let area = sheet.plot(LEFT, RIGHT, HEIGHT);
+    let mut layout = input.layout("Speed against CTAs per SM");
+    layout.note("In brackets: the largest IPC, and the CTAs per SM that reach it.");
+    layout.skip(3.0);
+    layout.legend(&entries(&curves));
+    let area = layout.plot(LEFT, RIGHT, HEIGHT);
     let most = curves.iter().flat_map(|curve| &curve.points).map(|point| point.0).max();
     let x = Scale::from_zero(f64::from(most.unwrap_or(1)), area.x, area.right());
     let y = Scale::linear(0.0, 1.0, area.bottom(), area.y);
-    across(&mut sheet.canvas, &area, &x, "CTAs per SM");
-    down(&mut sheet.canvas, &area, &y, "share of the largest IPC", 12.0);
-    lines(&mut sheet, &curves, &x, &y);
-    outline(&mut sheet.canvas, &area);
-    sheet.skip(36.0);
-    if left_out > 0 {
-        sheet.note(&format!("{left_out} more kernels are not drawn; choose with --app NAME."));
-    }
-    Ok(sheet.finish(&input.footer()))
+    across(&mut layout.canvas, &area, &x, "CTAs per SM");
+    down(&mut layout.canvas, &area, &y, "share of the largest IPC", 12.0);
+    lines(&mut layout, &curves, &x, &y);
+    outline(&mut layout.canvas, &area);
+    layout.skip(36.0);
+    layout.left_out(left_out, "kernels are not drawn; choose with --app NAME");
+    Ok(layout.finish(&input.footer()))
 }
 
-/// Instructions and cycles beyond launch by CTAs per SM.
-type Sums = BTreeMap<u32, (u64, u64)>;
-
 /// The kernels that ran with several numbers of CTAs per SM, in record order.
-fn curves(input: &FigureInput<'_>) -> Vec<Curve> {
-    let mut order: Vec<[&str; 3]> = Vec::new();
-    let mut found: BTreeMap<[&str; 3], Sums> = BTreeMap::new();
-    for &(record, app) in input.runs() {
-        for kernel in &app.kernels {
-            let key = [record.machine.name.as_str(), app.app.as_str(), kernel.name.as_str()];
-            if !found.contains_key(&key) {
-                order.push(key);
-            }
-            let sum = found.entry(key).or_default().entry(kernel.ctas_per_sm).or_default();
-            sum.0 = sum.0.saturating_add(kernel.thread_instructions);
-            sum.1 = sum.1.saturating_add(kernel.cycles.saturating_sub(kernel.launch_cycles));
-        }
-    }
-    let several =
-        |place: usize| order.iter().map(|key| key[place]).collect::<BTreeSet<_>>().len() > 1;
+fn curves<'a>(input: &FigureInput<'a>) -> Vec<Curve> {
+    let launches = input.apps.iter().flat_map(|(record, app)| {
+        let key = |kernel: &'a KernelRecord| [&*record.machine.name, &*app.app, &*kernel.name];
+        app.kernels.iter().map(move |kernel| (key(kernel), kernel))
+    });
+    let found = group_by(launches);
+    let several = |place: usize| distinct(found.iter().map(|(key, _)| key[place])).len() > 1;
     let (machines, apps) = (several(0), several(1));
-    let curve = |key: &[&str; 3]| {
-        let point = |(&ctas, &(work, cycles))| Some((ctas, ratio(float(work), float(cycles))?));
-        let points: Vec<(u32, f64)> = found[key].iter().filter_map(point).collect();
+    let curve = |(key, launches): &([&str; 3], Vec<&KernelRecord>)| {
+        let mut sums: BTreeMap<u32, KernelRecord> = BTreeMap::new();
+        launches.iter().for_each(|kernel| sums.entry(kernel.ctas_per_sm).or_default().add(kernel));
+        let point = |(&ctas, sum): (&u32, &KernelRecord)| {
+            Some((ctas, ratio(float(sum.thread_instructions), float(sum.busy_cycles()))?))
+        };
+        let points: Vec<(u32, f64)> = sums.iter().filter_map(point).collect();
         Curve { label: label(*key, machines, apps), points }
     };
     let worth = |curve: &Curve| curve.points.len() > 1 && curve.best().1 > 0.0;
-    order.iter().map(curve).filter(worth).collect()
+    found.iter().map(curve).filter(worth).collect()
 }
 
 /// What a line is called: the kernel, and what else tells it from the others.
@@ -109,11 +91,11 @@ fn entries(curves: &[Curve]) -> Vec<Entry> {
     curves.iter().enumerate().map(entry).collect()
 }
 
-fn lines(sheet: &mut Sheet, curves: &[Curve], x: &Scale, y: &Scale) {
+fn lines(layout: &mut Layout, curves: &[Curve], x: &Scale, y: &Scale) {
     for (index, curve) in curves.iter().enumerate() {
         let best = curve.best().1;
         let at = |&(ctas, ipc): &(u32, f64)| (x.at(f64::from(ctas)), y.at(ipc / best));
         let points: Vec<(f64, f64)> = curve.points.iter().map(at).collect();
-        sheet.canvas.curve(&points, index);
+        layout.canvas.curve(&points, index);
     }
 }

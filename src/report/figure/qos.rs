@@ -1,13 +1,7 @@
 //! What the application with the high priority keeps of its speed alone, against what
-//! it was promised, and the throughput beside that (UGPU, Fig. 16).
+//! it was promised, and the throughput (UGPU, Fig. 16).
 
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::chart::{Bars, Cluster, Entry, Fill, INK, RANKED, Ranks, Sheet, Swatch, panels};
-use crate::grid::{Grid, Mix};
-use crate::number::short;
-use crate::results::CoRun;
-use crate::results::statistics::geometric_mean;
-use crate::values::{cell, csv};
+use super::prelude::*;
 
 /// Mixes up to which each has bars; more are lines by rank.
 const MIXES: usize = 16;
@@ -37,54 +31,49 @@ struct Point<'a> {
     stp: f64,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let grid = input.grid("qos")?;
-    let targets = targets(&grid);
-    let Some(&target) = targets.first() else { return Err(empty("qos", MISSING)) };
-    let rows: Vec<Row<'_>> = grid.mixes.iter().filter_map(|mix| row(mix, target)).collect();
-    if rows.is_empty() {
-        return Err(empty("qos", MISSING));
-    }
-    let means = means(&rows, grid.schemes.len());
-    let by_rank = rows.len() > MIXES && grid.schemes.len() <= RANKED;
-    let mut sheet = input.sheet("Quality of service and throughput");
-    sheet.legend(&entries(&grid.schemes, &rows, target, by_rank));
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let mixes = input.mixes_by_scheme()?;
+    let runs = mixes.mixes.iter().flat_map(|mix| &mix.runs).flatten();
+    let targets = distinct(runs.filter_map(|run| run.qos_target()));
+    let Some(&target) = targets.first() else { return Err(MISSING.into()) };
+    let rows: Vec<Row<'_>> = mixes.mixes.iter().filter_map(|mix| row(mix, target)).collect();
+    ensure(!rows.is_empty(), MISSING)?;
+    let stp = |at: usize| rows.iter().filter_map(move |row| Some(row.points[at]?.stp));
+    let means = means(mixes.schemes.len(), stp);
+    let by_rank = rows.len() > MIXES && mixes.schemes.len() <= RANKED;
+    let mut layout = input.layout("Quality of service and throughput");
+    layout.legend(&entries(&mixes.schemes, &rows, target, by_rank));
     if by_rank {
-        draw_ranks(&mut sheet, &rows, target);
+        draw_ranks(&mut layout, &rows, target);
     } else {
-        draw_bars(&mut sheet, &rows, target, &means);
+        draw_bars(&mut layout, &rows, target, &means);
     }
-    for note in notes(&rows, &targets, by_rank) {
-        sheet.note(&note);
-    }
-    Ok(sheet.finish(&input.footer()).with_csv(table(&grid.schemes, &rows, &means)))
+    notes(&mut layout, &rows, &targets, by_rank);
+    Ok(layout.finish(&input.footer()).with_csv(table(&mixes.schemes, &rows, &means)))
 }
 
 /// Both panels as bars, mix by mix.
-fn draw_bars(sheet: &mut Sheet, rows: &[Row<'_>], target: f64, means: &[Option<f64>]) {
-    let fills: Vec<Fill> = (0..means.len()).map(Fill::of).collect();
-    sheet.skip(4.0);
-    sheet.note("Normalised progress of the application with the high priority:");
+fn draw_bars(layout: &mut Layout, rows: &[Row<'_>], target: f64, means: &[Option<f64>]) {
+    layout.skip(4.0);
+    layout.note("Normalised progress of the application with the high priority:");
     let progress = clusters(rows, |point| point.progress);
-    let (title, reference) = ("progress", Some(target));
-    Bars { clusters: &progress, fills: &fills, title, reference, most: 0.0 }.draw(sheet);
-    sheet.skip(4.0);
-    sheet.note("Throughput of all (STP):");
+    Bars::new(&progress, "progress").reference(target).draw(layout);
+    layout.skip(4.0);
+    layout.note("Throughput of all (STP):");
     let mut stp = clusters(rows, |point| point.stp);
     if rows.len() > 1 {
-        let (name, values) = ("GMEAN".into(), means.to_vec());
-        stp.push(Cluster { name, values, labelled: true, ends: Vec::new(), mean: true });
+        stp.push(Cluster::mean("GMEAN", means.to_vec()));
     }
-    Bars { clusters: &stp, fills: &fills, title: "STP", reference: None, most: 0.0 }.draw(sheet);
+    Bars::new(&stp, "STP").draw(layout);
 }
 
 /// Both panels as lines, the values of each scheme sorted.
-fn draw_ranks(sheet: &mut Sheet, rows: &[Row<'_>], target: f64) {
+fn draw_ranks(layout: &mut Layout, rows: &[Row<'_>], target: f64) {
     let names = ["progress, high priority", "STP of all"].map(String::from);
     let columns: [fn(Point<'_>) -> f64; 2] = [|point| point.progress, |point| point.stp];
     let schemes = rows.first().map_or(0, |row| row.points.len());
     let references = [Some(target), None];
-    let plots = panels(sheet, &names, HEIGHT);
+    let plots = panels(layout, &names, HEIGHT);
     for ((panel, of), reference) in plots.iter().zip(columns).zip(references) {
         let values = |place: usize| {
             let points = rows.iter().filter_map(|row| row.points[place]);
@@ -93,19 +82,8 @@ fn draw_ranks(sheet: &mut Sheet, rows: &[Row<'_>], target: f64) {
             values
         };
         let series: Vec<Vec<f64>> = (0..schemes).map(values).collect();
-        Ranks { series: &series, reference }.draw(sheet, panel, "mixes by rank");
+        Ranks { series: &series, reference }.draw(layout, panel, "mixes by rank");
     }
-}
-
-/// Every target of the schemes, in the order in which they first come.
-fn targets(grid: &Grid<'_>) -> Vec<f64> {
-    let mut targets: Vec<f64> = Vec::new();
-    for run in grid.mixes.iter().flat_map(|mix| &mix.runs).flatten() {
-        if let Some(target) = run.qos_target().filter(|target| !targets.contains(target)) {
-            targets.push(target);
-        }
-    }
-    targets
 }
 
 /// The place of the application with the high priority where a scheme promises nothing: the
@@ -156,51 +134,31 @@ fn entries(schemes: &[String], rows: &[Row<'_>], target: f64, by_rank: bool) -> 
 
 fn clusters(rows: &[Row<'_>], of: fn(Point<'_>) -> f64) -> Vec<Cluster> {
     let bars: usize = rows.iter().map(|row| row.points.len()).sum();
-    let cluster = |row: &Row<'_>| Cluster {
-        name: row.mix.into(),
-        values: row.points.iter().map(|point| point.map(of)).collect(),
-        labelled: bars <= LABELLED,
-        ends: Vec::new(),
-        mean: false,
+    let cluster = |row: &Row<'_>| {
+        let values = row.points.iter().map(|point| point.map(of)).collect();
+        Cluster::new(row.mix, values, bars <= LABELLED)
     };
     rows.iter().map(cluster).collect()
 }
 
-/// The geometric mean of each scheme's STP over the mixes that have it.
-fn means(rows: &[Row<'_>], schemes: usize) -> Vec<Option<f64>> {
-    let of = |place: usize| {
-        let stp = rows.iter().filter_map(|row| Some(row.points[place]?.stp));
-        geometric_mean(&stp.collect::<Vec<f64>>())
-    };
-    (0..schemes).map(of).collect()
-}
-
-fn notes(rows: &[Row<'_>], targets: &[f64], by_rank: bool) -> Vec<String> {
-    let mut notes = vec![
-        "High priority: who has a scheme's promise; under others who has that of another scheme."
-            .into(),
-    ];
+fn notes(layout: &mut Layout, rows: &[Row<'_>], targets: &[f64], by_rank: bool) {
+    layout.note(
+        "High priority: who has a scheme's promise; under others who has that of another scheme.",
+    );
     if targets.len() > 1 {
         let all: Vec<String> = targets.iter().map(|target| short(*target)).collect();
-        notes.push(format!(
+        layout.note(&format!(
             "Targets differ ({}): the line is the first, each scheme counts by its own.",
             all.join(", ")
         ));
     }
     if by_rank {
-        notes.push(
-            "Each line has its own order of mixes, in each panel anew; axes do not begin at 0."
-                .into(),
+        layout.note(
+            "Each line has its own order of mixes, in each panel anew; axes do not begin at 0.",
         );
     }
-    let partial = rows.iter().filter(|row| row.points.iter().any(Option::is_none)).count();
-    if partial > 0 {
-        let all = rows.len();
-        notes.push(format!(
-            "{partial} of {all} mixes lack a scheme: counts and means are over those that have it."
-        ));
-    }
-    notes
+    let lacking = rows.iter().filter(|row| row.points.iter().any(Option::is_none)).count();
+    partial(layout, lacking, rows.len(), "a scheme: counts and means");
 }
 
 fn table(schemes: &[String], rows: &[Row<'_>], means: &[Option<f64>]) -> String {
@@ -208,15 +166,12 @@ fn table(schemes: &[String], rows: &[Row<'_>], means: &[Option<f64>]) -> String 
     for row in rows {
         lines.extend(schemes.iter().zip(&row.points).filter_map(|(scheme, point)| {
             let point = (*point)?;
-            let met = (point.progress >= point.target).to_string();
-            let numbers = [point.progress, point.target, point.stp].map(|value| cell(Some(value)));
-            let [progress, target, stp] = numbers;
-            Some([row.mix.into(), scheme.clone(), point.high.into(), progress, target, met, stp])
+            let Point { high, progress, target, stp } = point;
+            Some(row![row.mix, scheme, high, progress, target, progress >= target, stp])
         }));
     }
-    lines.extend(schemes.iter().zip(means).map(|(scheme, mean)| {
-        let none = String::new;
-        ["GMEAN".into(), scheme.clone(), none(), none(), none(), none(), cell(*mean)]
-    }));
-    csv(["mix", "scheme", "high", "progress", "target", "met", "stp"], lines)
+    lines.extend(
+        schemes.iter().zip(means).map(|(scheme, mean)| row!["GMEAN", scheme, "", "", "", "", mean]),
+    );
+    csv("mix,scheme,high,progress,target,met,stp", lines)
 }

@@ -1,14 +1,8 @@
 //! One queue under every scheme over the same time: what the schedule and the SM
 //! shares are drawn on.
 
-use super::{FigureInput, NO_QUEUE, ReportError, empty};
-use crate::chart::{
-    Anchor, Area, Colour, Entry, Fill, HATCHED, LABEL, Label, REST, SOFT_INK, Scale, Sheet, Swatch,
-    Width, across, fit, name_room, outline,
-};
-use crate::number::float;
+use super::prelude::*;
 use crate::queue::{class_of, classes, panels};
-use crate::results::{Analysis, JobRecord, QueueRun};
 
 /// Room left of the panels.
 const LEFT: f64 = 124.0;
@@ -22,7 +16,7 @@ const SCHEMES: usize = 12;
 /// Classes with a fill of their own, hatched and flat; the rest share one.
 const CLASSES: usize = 14;
 const FLAT: usize = 7;
-/// They, the rest and who has no class differ without colour.
+/// They, the rest and jobs without a class differ without colour.
 const _: () = assert!(CLASSES + 2 <= HATCHED);
 
 /// A queue and its runs.
@@ -36,25 +30,23 @@ pub(super) struct QueueTimeline<'a> {
     end: u64,
     /// Fills without lines, for areas too small for them.
     flat: bool,
-    wide: Width,
+    width: Width,
 }
 
 impl<'a> QueueTimeline<'a> {
     /// The queue that `input` names, else the first.
-    pub(super) fn new(input: &FigureInput<'a>, figure: &'static str) -> Result<Self, ReportError> {
-        let records = input.records();
+    pub(super) fn new(input: &FigureInput<'a>) -> Result<Self, Missing> {
+        let records = input.records;
         let names = records.iter().flat_map(|record| &record.queues).map(|run| run.queue.as_str());
-        let Some(first) = names.clone().next() else { return Err(empty(figure, NO_QUEUE)) };
-        let mut known: Vec<&str> = names.collect();
-        known.sort_unstable();
-        known.dedup();
-        let queue = input.queue().unwrap_or(first);
+        let Some(first) = names.clone().next() else { return Err(NO_QUEUE.into()) };
+        let known: Vec<&str> = names.collect::<BTreeSet<_>>().into_iter().collect();
+        let queue = input.queue.unwrap_or(first);
         let holds = |record: &&Analysis| record.queues.iter().any(|run| run.queue == queue);
         let Some(record) = records.iter().find(holds) else {
             let some = known[..known.len().min(12)].join(", ");
             let more = if known.len() > 12 { ", …" } else { "" };
             let missing = format!("no queue is called {queue}; there are {some}{more}");
-            return Err(empty(figure, &missing));
+            return Err(missing.into());
         };
         let panels = panels(std::slice::from_ref(record));
         let panel = panels.iter().find(|panel| panel.queues().contains(&queue));
@@ -65,11 +57,11 @@ impl<'a> QueueTimeline<'a> {
         let refs: Vec<&QueueRun> = runs.iter().map(|(_, run)| *run).collect();
         let end = refs.iter().map(|run| span(run)).max().unwrap_or(0);
         if end == 0 {
-            return Err(empty(figure, &format!("nothing of {queue} took time")));
+            return Err(format!("nothing of {queue} took time").into());
         }
         let classes = classes(record, &refs);
-        let (flat, wide) = (false, input.wide());
-        Ok(Self { record, queue, queues: known.len(), runs, classes, end, flat, wide })
+        let (flat, width) = (false, input.width);
+        Ok(Self { record, queue, queues: known.len(), runs, classes, end, flat, width })
     }
 
     /// The same with fills without lines.
@@ -95,14 +87,14 @@ impl<'a> QueueTimeline<'a> {
         self.spare(CLASSES + 1, REST)
     }
 
-    /// A fill that is nobody's own.
+    /// A fill that no class has.
     fn spare(&self, place: usize, colour: Colour) -> Fill {
         if self.flat { Fill::plain(colour) } else { Fill::of(place).over(colour) }
     }
 
-    /// A sheet with the title and the classes.
-    pub(super) fn sheet(&self, title: &str) -> Sheet {
-        let mut sheet = Sheet::new(self.wide, &format!("{title}: {}", self.queue));
+    /// A layout with the title and the classes.
+    pub(super) fn layout(&self, title: &str) -> Layout {
+        let mut layout = Layout::new(self.width, &format!("{title}: {}", self.queue));
         let class = |(place, class): (usize, &&str)| {
             Some(Entry::new(Swatch::Fill(self.own(place)?), *class))
         };
@@ -116,8 +108,8 @@ impl<'a> QueueTimeline<'a> {
         if jobs().any(|job| class_of(self.record, job).is_none()) {
             entries.push(Entry::new(Swatch::Fill(self.unclassified()), "not classified"));
         }
-        sheet.legend(&entries);
-        sheet
+        layout.legend(&entries);
+        layout
     }
 
     /// What a job is filled with.
@@ -130,35 +122,31 @@ impl<'a> QueueTimeline<'a> {
     /// Draws a panel for every scheme, `height` high, each with `draw`.
     pub(super) fn panels(
         &self,
-        sheet: &mut Sheet,
+        layout: &mut Layout,
         height: f64,
-        mut draw: impl FnMut(&mut Sheet, &'a QueueRun, &Area, &Scale),
+        mut draw: impl FnMut(&mut Layout, &'a QueueRun, &Area, &Scale),
     ) {
         let names: Vec<&str> = self.runs.iter().map(|(name, _)| name.as_str()).collect();
         let names = &names[..names.len().min(SCHEMES)];
-        let beside = NUMBERS + 8.0;
-        let left =
-            name_room(names, LABEL, sheet.share(WIDEST) - beside).max(LEFT - beside) + beside;
+        let left = layout.left_of(names, LABEL, (LEFT, WIDEST), NUMBERS + 8.0);
         let last = names.len() - 1;
         for (index, (name, run)) in self.runs.iter().take(SCHEMES).enumerate() {
-            let area = sheet.plot(left, RIGHT, height);
+            let area = layout.plot(left, RIGHT, height);
             let time = Scale::linear(0.0, float(self.end), area.x, area.right());
             if index == last {
-                across(&mut sheet.canvas, &area, &time, "cycle");
+                across(&mut layout.canvas, &area, &time, "cycle");
             }
             let words = fit(name, LABEL, left - NUMBERS - 8.0);
             let at = (left - NUMBERS, area.y + area.height / 2.0);
-            sheet.canvas.text(Label::new(words, at, LABEL, Anchor::Right));
-            draw(sheet, run, &area, &time);
-            outline(&mut sheet.canvas, &area);
-            sheet.skip(if index == last { 36.0 } else { 8.0 });
+            layout.canvas.write(words, at, LABEL, Anchor::Right);
+            draw(layout, run, &area, &time);
+            outline(&mut layout.canvas, &area);
+            layout.skip(if index == last { 36.0 } else { 8.0 });
         }
         if self.queues > 1 {
-            sheet.note(&format!("One of {} queues; --queue NAME shows another.", self.queues));
+            layout.note(&format!("One of {} queues; --queue NAME shows another.", self.queues));
         }
-        if self.runs.len() > SCHEMES {
-            sheet.note(&format!("{} more schemes are not drawn.", self.runs.len() - SCHEMES));
-        }
+        layout.left_out(self.runs.len() - names.len(), "schemes are not drawn");
     }
 }
 

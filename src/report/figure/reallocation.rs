@@ -1,12 +1,8 @@
-//! What it costs to divide the machine anew: the share of an epoch in which SMs were
+//! What it costs to divide the machine again: the share of an epoch in which SMs were
 //! vacated, and in which pages were under way (UGPU, Fig. 12a).
 
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::chart::{Bars, Cluster, Entry, Fill, Swatch, highest};
-use crate::grid::Grid;
-use crate::results::statistics::mean;
-use crate::results::{CoRun, DecisionRecord, EpochShares};
-use crate::values::{cell, csv};
+use super::prelude::*;
+use crate::results::EpochShares;
 
 /// Mixes that are drawn; the means are over all.
 const MIXES: usize = 48;
@@ -39,40 +35,32 @@ struct Row<'a> {
     costs: Vec<Option<Cost<'a>>>,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let grid = input.grid("reallocation")?;
-    let (schemes, rows) = rows(&grid);
-    if rows.is_empty() {
-        return Err(empty("reallocation", MISSING));
-    }
-    let mut sheet = input.sheet("Share of an epoch spent on dividing anew");
-    let fills: Vec<Fill> = (0..schemes.len()).map(Fill::of).collect();
-    let entry = |(name, fill): (&&str, &Fill)| Entry::new(Swatch::Fill(*fill), *name);
-    sheet.legend(&schemes.iter().zip(&fills).map(entry).collect::<Vec<_>>());
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let found = input.mixes_by_scheme()?;
+    let (schemes, rows) = rows(&found);
+    ensure(!rows.is_empty(), MISSING)?;
+    let mut layout = input.layout("Share of an epoch spent on dividing anew");
+    layout.legend(&Entry::fills(&schemes));
     let parts = [0, 1].map(|part| clusters(&rows, schemes.len(), part));
     let most = parts.iter().map(|part| highest(part)).fold(0.0, f64::max);
     for (name, clusters) in ["SMs vacated", "Pages under way"].into_iter().zip(&parts) {
-        sheet.skip(4.0);
-        sheet.note(&format!("{name}:"));
-        let title = "% of epoch";
-        Bars { clusters, fills: &fills, title, reference: None, most }.draw(&mut sheet);
+        layout.skip(4.0);
+        layout.note(&format!("{name}:"));
+        Bars::new(clusters, "% of epoch").most(most).draw(&mut layout);
     }
-    sheet.note("Bars: means over all epochs, in each the application with the largest share; lines on them: up to the worst epoch; numbers: the means. Applications run on meanwhile.");
-    left_out(&grid, &schemes).iter().for_each(|note| sheet.note(note));
-    if rows.len() > MIXES {
-        let left = rows.len() - MIXES;
-        sheet.note(&format!("{left} more mixes are in the mean and not drawn."));
-    }
-    Ok(sheet.finish(&input.footer()).with_csv(table(&schemes, &rows)))
+    layout.note("Bars: means over all epochs, in each the application with the largest share; lines on them: up to the worst epoch; numbers: the means. Applications run on meanwhile.");
+    left_out(&found, &schemes).iter().for_each(|note| layout.note(note));
+    layout.left_out(rows.len().saturating_sub(MIXES), MORE_MIXES);
+    Ok(layout.finish(&input.footer()).with_csv(table(&schemes, &rows)))
 }
 
 /// The mixes that know of epochs, under the schemes that do.
-fn rows<'a>(grid: &'a Grid<'a>) -> (Vec<&'a str>, Vec<Row<'a>>) {
+fn rows<'a>(found: &'a MixesByScheme<'a>) -> (Vec<&'a str>, Vec<Row<'a>>) {
     let known =
-        |place: &usize| grid.mixes.iter().any(|mix| mix.runs[*place].and_then(Cost::of).is_some());
-    let places: Vec<usize> = (0..grid.schemes.len()).filter(known).collect();
-    let schemes = places.iter().map(|&place| grid.schemes[place].as_str()).collect();
-    let rows = grid.mixes.iter().map(|mix| Row {
+        |place: &usize| found.mixes.iter().any(|mix| mix.runs[*place].and_then(Cost::of).is_some());
+    let places: Vec<usize> = (0..found.schemes.len()).filter(known).collect();
+    let schemes = places.iter().map(|&place| found.schemes[place].as_str()).collect();
+    let rows = found.mixes.iter().map(|mix| Row {
         mix: &mix.name,
         costs: places.iter().map(|&place| mix.runs[place].and_then(Cost::of)).collect(),
     });
@@ -80,10 +68,10 @@ fn rows<'a>(grid: &'a Grid<'a>) -> (Vec<&'a str>, Vec<Row<'a>>) {
 }
 
 /// Says which schemes that looked, or meant to, are not among those that are `drawn`.
-fn left_out(grid: &Grid<'_>, drawn: &[&str]) -> Vec<String> {
+fn left_out(found: &MixesByScheme<'_>, drawn: &[&str]) -> Vec<String> {
     let (mut blind, mut late) = (Vec::new(), Vec::new());
-    for (place, scheme) in grid.schemes.iter().enumerate() {
-        let runs = || grid.mixes.iter().filter_map(|mix| mix.runs[place]);
+    for (place, scheme) in found.schemes.iter().enumerate() {
+        let runs = || found.mixes.iter().filter_map(|mix| mix.runs[place]);
         if drawn.contains(&scheme.as_str()) {
             continue;
         }
@@ -133,23 +121,17 @@ impl Share {
 /// several.
 fn clusters(rows: &[Row<'_>], schemes: usize, part: usize) -> Vec<Cluster> {
     let labelled = rows.len() * schemes <= LABELLED;
-    let cluster = |name: &str, mean, shares: Vec<Option<Share>>| {
-        let percent = |share: &Option<Share>| share.map(|share| 100.0 * share.mean);
-        let reach = |share: &Option<Share>| share.map(|s| (100.0 * s.mean, 100.0 * s.worst));
-        let (values, ends) =
-            (shares.iter().map(percent).collect(), shares.iter().map(reach).collect());
-        Cluster { name: name.into(), values, labelled: labelled || mean, ends, mean }
-    };
+    let percent = |share: &Option<Share>| share.map(|share| 100.0 * share.mean);
+    let reach = |share: &Option<Share>| share.map(|s| (100.0 * s.mean, 100.0 * s.worst));
     let drawn = rows.iter().take(MIXES).map(|row| {
-        let shares = row.costs.iter().map(|cost| cost.as_ref()?.most(part)).collect();
-        cluster(row.mix, false, shares)
+        let shares: Vec<_> = row.costs.iter().map(|cost| cost.as_ref()?.most(part)).collect();
+        Cluster::new(row.mix, shares.iter().map(percent).collect(), labelled)
+            .with_ends(shares.iter().map(reach).collect())
     });
-    let mut clusters: Vec<Cluster> = drawn.collect();
-    if rows.len() > 1 {
-        let all = (0..schemes).map(|scheme| overall(rows, scheme, part)).collect();
-        clusters.push(cluster("MEAN", true, all));
-    }
-    clusters
+    let all: Vec<_> = (0..schemes).map(|scheme| overall(rows, scheme, part)).collect();
+    let mean = Cluster::mean("MEAN", all.iter().map(percent).collect())
+        .with_ends(all.iter().map(reach).collect());
+    drawn.chain((rows.len() > 1).then_some(mean)).collect()
 }
 
 /// The mean over the mixes of a scheme, and the worst epoch of any.
@@ -163,20 +145,19 @@ fn overall(rows: &[Row<'_>], scheme: usize, part: usize) -> Option<Share> {
 
 fn table(schemes: &[&str], rows: &[Row<'_>]) -> String {
     let mut lines = Vec::new();
-    let line = |names: [&str; 3], epochs: String, shares: [Option<Share>; 2]| {
-        let [mix, scheme, app] = names.map(String::from);
-        let mean = |share: Option<Share>| cell(share.map(|share| share.mean));
-        let worst = |share: Option<Share>| cell(share.map(|share| share.worst));
-        let [vacated, moving] = shares;
-        [mix, scheme, app, epochs, mean(vacated), worst(vacated), mean(moving), worst(moving)]
+    let line = |[mix, scheme, app]: [&str; 3], epochs: Option<usize>, shares: [_; 2]| {
+        let [vacated, moving] = shares.map(|share: Option<Share>| {
+            (share.map(|share| share.mean), share.map(|share| share.worst))
+        });
+        row![mix, scheme, app, epochs, vacated.0, vacated.1, moving.0, moving.1]
     };
     for row in rows {
         let costs = schemes.iter().zip(&row.costs);
         for (scheme, cost) in costs.filter_map(|(scheme, cost)| Some((*scheme, cost.as_ref()?))) {
-            let epochs = cost.epochs.to_string();
+            let epochs = Some(cost.epochs);
             lines.extend(cost.run.apps.iter().enumerate().map(|(place, app)| {
                 let shares = [0, 1].map(|part| cost.share(part, place));
-                line([row.mix, scheme, &app.app], epochs.clone(), shares)
+                line([row.mix, scheme, &app.app], epochs, shares)
             }));
             let most = [0, 1].map(|part| cost.most(part));
             lines.push(line([row.mix, scheme, "most"], epochs, most));
@@ -184,9 +165,7 @@ fn table(schemes: &[&str], rows: &[Row<'_>]) -> String {
     }
     lines.extend(schemes.iter().enumerate().map(|(place, scheme)| {
         let shares = [0, 1].map(|part| overall(rows, place, part));
-        line(["MEAN", scheme, "most"], String::new(), shares)
+        line(["MEAN", scheme, "most"], None, shares)
     }));
-    let header =
-        ["mix", "scheme", "app", "epochs", "vacated", "vacated_worst", "moving", "moving_worst"];
-    csv(header, lines)
+    csv("mix,scheme,app,epochs,vacated,vacated_worst,moving,moving_worst", lines)
 }

@@ -1,10 +1,7 @@
 //! How much of an SM the CTAs of each kernel take where as many are resident as fit:
 //! one cluster of bars per kernel (ARCS 2018, Fig. 2).
 
-use super::{Drawing, FigureInput, NO_SOLO, ReportError, empty};
-use crate::chart::{Bars, Cluster, Entry, Fill, Swatch};
-use crate::profile::{Profile, profiles};
-use crate::values::{cell, csv};
+use super::prelude::*;
 
 /// Kernels that are drawn.
 const KERNELS: usize = 24;
@@ -20,41 +17,28 @@ const RESOURCES: [(&str, &str); 4] = [
     ("cta_slots", "CTA slots"),
 ];
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let (rows, left_out) = profiles(input.runs(), KERNELS, |kernel| kernel.residence.clone());
-    if rows.is_empty() {
-        let missing =
-            format!("no kernel of the records says what its CTAs take of an SM; {NO_SOLO}");
-        return Err(empty("residence", &missing));
-    }
-    let mut sheet = input.sheet("What resident CTAs take of an SM");
-    let fills: Vec<Fill> = (0..RESOURCES.len()).map(Fill::of).collect();
-    let entry = |((_, name), fill): (&(&str, &str), &Fill)| Entry::new(Swatch::Fill(*fill), *name);
-    sheet.legend(&RESOURCES.iter().zip(&fills).map(entry).collect::<Vec<_>>());
-    let cluster = |row: &Profile| Cluster {
-        name: row.label.clone(),
-        values: RESOURCES.map(|(key, _)| row.shares.get(key).map(|share| share * 100.0)).into(),
-        labelled: rows.len() <= LABELLED,
-        ends: Vec::new(),
-        mean: false,
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let (rows, left_out) = profiles(&input.apps, KERNELS, |kernel| kernel.residence.clone());
+    let missing = format!("no kernel of the records says what its CTAs take of an SM; {NO_SOLO}");
+    ensure(!rows.is_empty(), missing)?;
+    let mut layout = input.layout("What resident CTAs take of an SM");
+    layout.legend(&Entry::fills(&RESOURCES.map(|(_, name)| name)));
+    let labelled = rows.len() <= LABELLED;
+    let cluster = |row: &Profile| {
+        let values = RESOURCES.map(|(key, _)| row.shares.get(key).map(|share| share * 100.0));
+        Cluster::new(&row.label, values.into(), labelled)
     };
     let clusters: Vec<Cluster> = rows.iter().map(cluster).collect();
-    let title = "% of an SM";
-    Bars { clusters: &clusters, fills: &fills, title, reference: Some(100.0), most: 0.0 }
-        .draw(&mut sheet);
-    sheet.note("Of an SM that holds as many CTAs as fit.");
-    if left_out > 0 {
-        sheet.note(&format!("{left_out} more kernels, with fewer cycles, are not drawn."));
-    }
-    Ok(sheet.finish(&input.footer()).with_csv(table(&rows)))
+    Bars::new(&clusters, "% of an SM").reference(100.0).draw(&mut layout);
+    layout.note("Of an SM that holds as many CTAs as fit.");
+    layout.left_out(left_out, MORE_KERNELS);
+    Ok(layout.finish(&input.footer()).with_csv(table(&rows)))
 }
 
 fn table(rows: &[Profile]) -> String {
     let line = |row: &Profile| {
-        let [registers, shared, threads, slots] =
-            RESOURCES.map(|(key, _)| cell(row.shares.get(key).copied()));
-        [row.label.clone(), row.launches.to_string(), registers, shared, threads, slots]
+        let [registers, shared, threads, slots] = RESOURCES.map(|(key, _)| row.shares.get(key));
+        row![row.label, row.launches, registers, shared, threads, slots]
     };
-    let header = ["kernel", "launches", "registers", "shared", "threads", "cta_slots"];
-    csv(header, rows.iter().map(line).collect())
+    csv("kernel,launches,registers,shared,threads,cta_slots", rows.iter().map(line))
 }

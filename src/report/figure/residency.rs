@@ -2,18 +2,10 @@
 //! per SM. A cell is divided as its resident CTAs are; a full one held CTAs all
 //! the time.
 
-use std::collections::BTreeMap;
-
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::chart::{
-    Anchor, Area, Entry, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, Swatch, across, beside,
-    name_room, outline,
-};
-use crate::mix::scheme_names;
-use crate::number::float;
-use crate::results::{Analysis, CoRun, ResidencyRecord};
-use crate::values::{cell, csv};
 use gpumodel_core::units::{to_u64, to_usize};
+
+use super::prelude::*;
+use crate::results::ResidencyRecord;
 
 const LEFT: f64 = 124.0;
 /// As much where names are long.
@@ -35,11 +27,9 @@ const SHARE: f64 = 2.0;
 const BOXES: usize = 10_000;
 /// Heights that a boundary within a cell may have.
 const STEPS: f64 = 8.0;
-/// Decisions nearer to each other share a tick.
-const NEAR: f64 = 0.8;
 
 /// How a panel divides SMs and time.
-struct Layout {
+struct Division {
     sms: usize,
     /// SMs of one row, intervals of one column.
     merged: (usize, usize),
@@ -54,32 +44,29 @@ struct Panel<'a> {
     grid: &'a ResidencyRecord,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let record = input.mix("residency")?;
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let record = input.mix()?;
     let panels = panels(record);
-    if panels.is_empty() {
-        return Err(empty("residency", "the co-runs do not say which CTAs were where"));
-    }
-    let mut sheet = input.sheet("Applications on the SMs over time, by sharing scheme");
-    sheet.legend(&entries(&panels));
+    ensure(!panels.is_empty(), "the co-runs do not say which CTAs were where")?;
+    let mut layout = input.layout("Applications on the SMs over time, by sharing scheme");
+    layout.legend(&entries(&panels));
     let end = panels.iter().map(|panel| panel.run.cycles).max().unwrap_or(1);
     let names: Vec<&str> = panels.iter().map(|panel| panel.name.as_str()).collect();
-    let beside = NUMBERS + 8.0;
-    let left = name_room(&names, LABEL, sheet.share(WIDEST) - beside).max(LEFT - beside) + beside;
+    let left = layout.left_of(&names, LABEL, (LEFT, WIDEST), NUMBERS + 8.0);
     let last = panels.len() - 1;
     for (index, panel) in panels.iter().enumerate() {
-        let layout = Layout::of(record, panel, panels.len());
-        sheet.skip(5.0);
-        let area = sheet.plot(left, RIGHT, layout.row_height * float(to_u64(layout.rows)));
+        let division = Division::of(record, panel, panels.len());
+        layout.skip(5.0);
+        let area = layout.plot(left, RIGHT, division.row_height * float(division.rows));
         let time = Scale::linear(0.0, float(end), area.x, area.right());
         if index == last {
-            across(&mut sheet.canvas, &area, &time, "cycle");
+            across(&mut layout.canvas, &area, &time, "cycle");
         }
-        panel.draw(&mut sheet, &layout, &area, &time);
-        sheet.skip(if index == last { 36.0 } else { 5.0 });
+        panel.draw(&mut layout, &division, &area, &time);
+        layout.skip(if index == last { 36.0 } else { 5.0 });
     }
-    sheet.note("Rows are SMs, divided as their resident CTAs are; ticks above: decisions.");
-    Ok(sheet.finish(&input.footer()).with_csv(table(&panels)))
+    layout.note("Rows are SMs, divided as their resident CTAs are; ticks above: decisions.");
+    Ok(layout.finish(&input.footer()).with_csv(table(&panels)))
 }
 
 /// The applications in their colours.
@@ -90,7 +77,7 @@ fn entries(panels: &[Panel<'_>]) -> Vec<Entry> {
     names.enumerate().map(entry).collect()
 }
 
-/// The co-runs that say who was where.
+/// The co-runs that say which CTAs were where.
 fn panels(record: &Analysis) -> Vec<Panel<'_>> {
     let panel = |(name, run): (String, _)| {
         let run: &CoRun = run;
@@ -102,8 +89,8 @@ fn panels(record: &Analysis) -> Vec<Panel<'_>> {
     reported.map(|(name, run, grid)| Panel { name, run, grid }).collect()
 }
 
-impl Layout {
-    /// The layout of one of `panels` panels: rows as high as the applications that
+impl Division {
+    /// The division of one of `panels` panels: rows as high as the applications that
     /// share an SM need.
     fn of(record: &Analysis, panel: &Panel<'_>, panels: usize) -> Self {
         let rows = &panel.grid.rows;
@@ -112,43 +99,37 @@ impl Layout {
         // A machine of the record may be wrong, the rows are what is drawn.
         let sms = if named < 4 * seen { named.max(seen) } else { seen };
         let least = (SHARE * panel.sharing()).clamp(ROW.0, 2.0 * ROW.1);
-        let height = (HEIGHT / float(to_u64(panels))).clamp(60.0, 150.0);
-        let most = (1..=ROWS).rev().find(|&rows| least * float(to_u64(rows)) <= height);
+        let height = (HEIGHT / float(panels)).clamp(60.0, 150.0);
+        let most = (1..=ROWS).rev().find(|&rows| least * float(rows) <= height);
         let merged = sms.div_ceil(most.unwrap_or(1));
         let drawn = sms.div_ceil(merged);
-        let row_height = (height / float(to_u64(drawn))).clamp(least, ROW.1.max(least));
-        let mut layout = Self { sms, merged: (merged, 1), rows: drawn, row_height };
-        while panel.boxes(&layout) > BOXES / panels && layout.merged.1 < ResidencyRecord::INTERVALS
+        let row_height = (height / float(drawn)).clamp(least, ROW.1.max(least));
+        let mut division = Self { sms, merged: (merged, 1), rows: drawn, row_height };
+        while panel.boxes(&division) > BOXES / panels
+            && division.merged.1 < ResidencyRecord::INTERVALS
         {
-            layout.merged.1 *= 2;
+            division.merged.1 *= 2;
         }
-        layout
+        division
     }
 }
 
 impl Panel<'_> {
-    fn draw(&self, sheet: &mut Sheet, layout: &Layout, area: &Area, time: &Scale) {
+    fn draw(&self, layout: &mut Layout, division: &Division, area: &Area, time: &Scale) {
         let middle = area.y + area.height / 2.0;
         let at = (area.x - NUMBERS, middle);
-        beside(&mut sheet.canvas, &self.name, at, area.x - NUMBERS - 8.0);
-        if layout.merged.0 > 1 {
-            let words = format!("{} SMs per row", layout.merged.0);
+        beside(&mut layout.canvas, &self.name, at, area.x - NUMBERS - 8.0);
+        if division.merged.0 > 1 {
+            let words = format!("{} SMs per row", division.merged.0);
             let at = (area.x - NUMBERS, middle + 14.0);
-            sheet.canvas.text(Label::new(words, at, NOTE, Anchor::Right).coloured(SOFT_INK));
+            layout.canvas.text(Label::new(words, at, NOTE, Anchor::Right).coloured(SOFT_INK));
         }
-        numbers(sheet, layout, area);
-        for row in 0..layout.rows {
-            self.row(sheet, layout, area, time, row);
+        numbers(layout, division, area);
+        for row in 0..division.rows {
+            self.row(layout, division, area, time, row);
         }
-        let mut ticked = f64::MIN;
-        for decision in &self.run.decisions {
-            let x = time.at(float(decision.cycle));
-            if x - ticked >= NEAR {
-                sheet.canvas.line(vec![(x, area.y - 4.0), (x, area.y)], SOFT_INK, 0.8);
-                ticked = x;
-            }
-        }
-        outline(&mut sheet.canvas, area);
+        decision_ticks(layout, self.run, time, (area.y - 4.0, area.y));
+        outline(&mut layout.canvas, area);
     }
 
     /// Applications at a time on an SM that holds any, the mean.
@@ -160,27 +141,27 @@ impl Panel<'_> {
             }
         }
         let sum: f64 = held.values().map(|&apps| f64::from(apps)).sum();
-        sum / float(to_u64(held.len().max(1)))
+        sum / float(held.len().max(1))
     }
 
-    /// Boxes that a layout takes at most.
-    fn boxes(&self, layout: &Layout) -> usize {
+    /// Boxes that a division takes at most.
+    fn boxes(&self, division: &Division) -> usize {
         let boxes = |row| {
-            let cells = self.cells(layout, row);
+            let cells = self.cells(division, row);
             let parts = cells.chunk_by(|a, b| a == b).map(|same| same[0].len());
             parts.sum::<usize>()
         };
-        (0..layout.rows).map(boxes).sum()
+        (0..division.rows).map(boxes).sum()
     }
 
     /// One row: cells that look alike are one box for each application.
-    fn row(&self, sheet: &mut Sheet, layout: &Layout, area: &Area, time: &Scale, row: usize) {
-        let cells = self.cells(layout, row);
+    fn row(&self, layout: &mut Layout, division: &Division, area: &Area, time: &Scale, row: usize) {
+        let cells = self.cells(division, row);
         // A gap between rows that are high enough to show one.
-        let whole = layout.row_height;
+        let whole = division.row_height;
         let height = if whole >= 5.0 { whole - 1.0 } else { whole };
-        let top = area.y + whole * float(to_u64(row));
-        let span = self.grid.interval_cycles.saturating_mul(to_u64(layout.merged.1));
+        let top = area.y + whole * float(row);
+        let span = self.grid.interval_cycles.saturating_mul(to_u64(division.merged.1));
         let edge = |column: usize| {
             let cycle = span.saturating_mul(to_u64(column)).min(self.run.cycles);
             time.at(float(cycle))
@@ -194,7 +175,7 @@ impl Panel<'_> {
                 if high > low {
                     let upper = top + height * (1.0 - high / STEPS);
                     let part = Area::new(left, upper, right - left, height * (high - low) / STEPS);
-                    sheet.canvas.fill(part, Fill::flat(app));
+                    layout.canvas.fill(part, Fill::flat(app));
                     low = high;
                 }
             }
@@ -202,16 +183,16 @@ impl Panel<'_> {
     }
 
     /// The upper boundary of each application in each column of a row, in steps.
-    fn cells(&self, layout: &Layout, row: usize) -> Vec<Vec<f64>> {
-        let (sms, intervals) = layout.merged;
+    fn cells(&self, division: &Division, row: usize) -> Vec<Vec<f64>> {
+        let (sms, intervals) = division.merged;
         let first = row * sms;
-        let last = (first + sms).min(layout.sms);
+        let last = (first + sms).min(division.sms);
         let here = self.grid.rows.iter().filter(|r| (first..last).contains(&to_usize(r.sm)));
         let here: Vec<_> = here.collect();
         let length = here.iter().map(|r| r.ctas.len()).max().unwrap_or(0);
         let apps = self.run.apps.len();
         let mut sums = vec![vec![0.0; apps]; length.div_ceil(intervals)];
-        let cells = float(to_u64((last - first) * intervals));
+        let cells = float((last - first) * intervals);
         for resident in here {
             for (place, ctas) in resident.ctas.iter().enumerate() {
                 sums[place / intervals][to_usize(resident.app_index)] += ctas.max(0.0) / cells;
@@ -236,18 +217,18 @@ fn boundaries(ctas: &[f64]) -> Vec<f64> {
 }
 
 /// The numbers of the first and the last SM, and between them what they are.
-fn numbers(sheet: &mut Sheet, layout: &Layout, area: &Area) {
-    let half = layout.row_height.max(NOTE) / 2.0;
+fn numbers(layout: &mut Layout, division: &Division, area: &Area) {
+    let half = division.row_height.max(NOTE) / 2.0;
     let mut label = |sm: usize, y: f64| {
-        sheet.canvas.text(Label::new(sm.to_string(), (area.x - 5.0, y), NOTE, Anchor::Right));
+        layout.canvas.write(sm.to_string(), (area.x - 5.0, y), NOTE, Anchor::Right);
     };
     label(0, area.y + half);
-    if layout.rows > 1 {
-        label(layout.sms - 1, area.bottom() - half);
+    if division.rows > 1 {
+        label(division.sms - 1, area.bottom() - half);
     }
     if area.height - 2.0 * half - NOTE >= TITLED {
         let at = (area.x - TITLE, area.y + area.height / 2.0);
-        sheet.canvas.text(Label::new("SM", at, NOTE, Anchor::Centre).upwards());
+        layout.canvas.text(Label::new("SM", at, NOTE, Anchor::Centre).upwards());
     }
 }
 
@@ -259,18 +240,17 @@ fn table(panels: &[Panel<'_>]) -> String {
             let app = &panel.run.apps[to_usize(row.app_index)].app;
             let edge = |place: usize| {
                 let cycle = panel.grid.interval_cycles.saturating_mul(to_u64(place));
-                cycle.min(panel.run.cycles).to_string()
+                cycle.min(panel.run.cycles)
             };
             let mut from = 0;
             for same in row.ctas.chunk_by(f64::eq) {
                 let to = from + same.len();
-                let (sm, ctas) = (row.sm.to_string(), cell(same.first().copied()));
-                lines.push([panel.name.clone(), sm, app.clone(), edge(from), edge(to), ctas]);
+                lines.push(row![panel.name, row.sm, app, edge(from), edge(to), same[0]]);
                 from = to;
             }
         }
     }
-    csv(["scheme", "sm", "app", "start_cycle", "end_cycle", "ctas"], lines)
+    csv("scheme,sm,app,start_cycle,end_cycle,ctas", lines)
 }
 
 #[cfg(test)]

@@ -3,15 +3,9 @@
 //! Instruction Roofline Model for GPUs" (PMBS 2019). Each kernel is a full
 //! mark at its DRAM intensity and a ring at its L2 intensity.
 
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::chart::{
-    Anchor, Area, Colour, Entry, Fill, INK, Label, NOTE, PAPER, Placement, SOFT_INK, Scale, Sheet,
-    Swatch, across, down, heavy_width, outline, text_width,
-};
-use crate::group::{Group, groups};
-use crate::number::{float, percent, ratio, short};
-use crate::results::MachineRecord;
 use gpumodel_core::units::SECTOR_BYTES;
+
+use super::prelude::*;
 
 const POINTS: usize = 10;
 const LEFT: f64 = 62.0;
@@ -42,30 +36,28 @@ struct Roofs {
     l2: f64,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let missing = "the records are of several machines or hold no kernels; choose records of one";
-    let machine = input.machine().ok_or_else(|| empty("roofline", missing))?;
+    let machine = input.machine().ok_or(missing)?;
     let roofs = roofs(machine)?;
-    let mut groups = groups(input.runs(), POINTS);
+    let mut groups = groups(&input.apps, POINTS);
     groups.retain(|group| {
-        group.busy_cycles() > 0 && group.warp_instructions > 0 && !group.memory_only
+        group.sum.busy_cycles() > 0 && group.sum.warp_instructions > 0 && !group.sum.memory_only
     });
-    if groups.is_empty() {
-        return Err(empty("roofline", "the records hold no whole kernel with instructions"));
-    }
+    ensure(!groups.is_empty(), "the records hold no whole kernel with instructions")?;
     let points: Vec<Point> =
         groups.iter().enumerate().map(|(i, group)| point(i, group, machine)).collect();
-    let mut sheet = input.sheet("Instruction roofline");
-    sheet.legend(&[
+    let mut layout = input.layout("Instruction roofline");
+    layout.legend(&[
         Entry::new(Swatch::Line(INK), "DRAM roof"),
         Entry::new(Swatch::Dashes(SOFT_INK), "L2 roof"),
         Entry::new(Swatch::Dot(INK), "per DRAM sector"),
         Entry::new(Swatch::Ring(INK), "per L2 sector"),
     ]);
-    let area = sheet.plot(LEFT, 14.0, HEIGHT);
+    let area = layout.plot(LEFT, 14.0, HEIGHT);
     let (x, y) = scales(&area, &points, &roofs);
-    across(&mut sheet.canvas, &area, &x, "warp instructions per 32-byte sector");
-    down(&mut sheet.canvas, &area, &y, "10⁹ warp instructions per second", 12.0);
+    across(&mut layout.canvas, &area, &x, "warp instructions per 32-byte sector");
+    down(&mut layout.canvas, &area, &y, "10⁹ warp instructions per second", 12.0);
     let mut free = Placement::new(area);
     for point in &points {
         let (dram, l2) = point.places(&x, &y);
@@ -73,15 +65,15 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
         free.take_point(l2, 5.0);
         free.take_line(dram, l2);
     }
-    draw_roofs(&mut sheet, &roofs, &x, &y, &mut free);
-    draw_points(&mut sheet, &points, &x, &y, &mut free);
-    outline(&mut sheet.canvas, &area);
-    sheet.skip(38.0);
-    key(&mut sheet, &groups, &points);
-    Ok(sheet.finish(&input.footer()))
+    draw_roofs(&mut layout, &roofs, &x, &y, &mut free);
+    draw_points(&mut layout, &points, &x, &y, &mut free);
+    outline(&mut layout.canvas, &area);
+    layout.skip(38.0);
+    key(&mut layout, &groups, &points);
+    Ok(layout.finish(&input.footer()))
 }
 
-fn roofs(machine: &MachineRecord) -> Result<Roofs, ReportError> {
+fn roofs(machine: &MachineRecord) -> Result<Roofs, Missing> {
     let giga_sectors = |gb_per_s: f64| gb_per_s / float(SECTOR_BYTES);
     let roofs = Roofs {
         issue: machine.peak_warp_instructions_per_cycle * machine.core_mhz / 1000.0,
@@ -92,18 +84,16 @@ fn roofs(machine: &MachineRecord) -> Result<Roofs, ReportError> {
     if known(roofs.issue) && known(roofs.dram) && known(roofs.l2) {
         return Ok(roofs);
     }
-    Err(empty(
-        "roofline",
-        "the record does not hold the machine's peaks; make it again with `gpumodel analyze`",
-    ))
+    Err("the record does not hold the machine's peaks; make it again with `gpumodel analyze`"
+        .into())
 }
 
 fn point(index: usize, group: &Group, machine: &MachineRecord) -> Point {
-    let instructions = float(group.warp_instructions);
+    let instructions = float(group.sum.warp_instructions);
     Point {
-        rate: instructions / float(group.busy_cycles()) * machine.core_mhz / 1000.0,
+        rate: instructions / float(group.sum.busy_cycles()) * machine.core_mhz / 1000.0,
         dram: ratio(instructions, float(group.dram_sectors())),
-        l2: ratio(instructions, float(group.l2.accesses)),
+        l2: ratio(instructions, float(group.sum.l2.accesses)),
         colour: Fill::of(index).colour,
     }
 }
@@ -120,7 +110,7 @@ fn scales(area: &Area, points: &[Point], roofs: &Roofs) -> (Scale, Scale) {
     (x, y)
 }
 
-fn draw_roofs(sheet: &mut Sheet, roofs: &Roofs, x: &Scale, y: &Scale, free: &mut Placement) {
+fn draw_roofs(layout: &mut Layout, roofs: &Roofs, x: &Scale, y: &Scale, free: &mut Placement) {
     let corner = |peak: f64| (x.at(roofs.issue / peak), y.at(roofs.issue));
     let foot = |peak: f64| {
         let low = x.low().max(y.low() / peak);
@@ -129,9 +119,9 @@ fn draw_roofs(sheet: &mut Sheet, roofs: &Roofs, x: &Scale, y: &Scale, free: &mut
     let end = (x.at(x.high()), y.at(roofs.issue));
     let (dram, l2) = (corner(roofs.dram), corner(roofs.l2));
     let both = if l2.0 < dram.0 { l2 } else { dram };
-    sheet.canvas.line(vec![foot(roofs.dram), dram, end], INK, 1.6);
-    sheet.canvas.dashes(foot(roofs.l2), l2, SOFT_INK, 1.4);
-    sheet.canvas.dashes(both, dram, SOFT_INK, 1.4);
+    layout.canvas.line(vec![foot(roofs.dram), dram, end], INK, 1.6);
+    layout.canvas.dashes(foot(roofs.l2), l2, SOFT_INK, 1.4);
+    layout.canvas.dashes(both, dram, SOFT_INK, 1.4);
     for (from, to) in [(foot(roofs.dram), dram), (foot(roofs.l2), l2), (both, end)] {
         free.take_line(from, to);
     }
@@ -139,7 +129,7 @@ fn draw_roofs(sheet: &mut Sheet, roofs: &Roofs, x: &Scale, y: &Scale, free: &mut
     let at = (end.0 - 4.0, end.1 - 9.0);
     let label = Label::new(text, at, NOTE, Anchor::Right);
     free.take(label.area());
-    sheet.canvas.text(label);
+    layout.canvas.text(label);
     let sides = [("DRAM", roofs.dram, INK), ("L2", roofs.l2, SOFT_INK)];
     for (name, peak, colour) in sides {
         let (from, to) = (foot(peak), corner(peak));
@@ -148,52 +138,52 @@ fn draw_roofs(sheet: &mut Sheet, roofs: &Roofs, x: &Scale, y: &Scale, free: &mut
         let beside = |near: (f64, f64)| Some((near, free.beside(&text, NOTE, near)?));
         if let Some((near, at)) = ALONG.into_iter().map(along).find_map(beside) {
             let label = Label::new(text, at, NOTE, Anchor::Left).coloured(colour);
-            sheet.canvas.leader(&label.area(), near);
-            sheet.canvas.text(label);
+            layout.canvas.leader(&label.area(), near);
+            layout.canvas.text(label);
         }
     }
 }
 
-fn draw_points(sheet: &mut Sheet, points: &[Point], x: &Scale, y: &Scale, free: &mut Placement) {
+fn draw_points(layout: &mut Layout, points: &[Point], x: &Scale, y: &Scale, free: &mut Placement) {
     for p in points {
         let (dram, l2) = p.places(x, y);
-        sheet.canvas.line(vec![dram, l2], p.colour, 0.8);
+        layout.canvas.line(vec![dram, l2], p.colour, 0.8);
     }
     for (number, p) in (1_usize..).zip(points) {
         let (dram, l2) = p.places(x, y);
-        sheet.canvas.circle(l2, 3.6, PAPER, true);
-        sheet.canvas.circle(l2, 3.6, p.colour, false);
-        sheet.canvas.circle(dram, 4.4, p.colour, true);
+        layout.canvas.circle(l2, 3.6, PAPER, true);
+        layout.canvas.circle(l2, 3.6, p.colour, false);
+        layout.canvas.circle(dram, 4.4, p.colour, true);
         let text = number.to_string();
         if let Some(at) = free.place(heavy_width(&text, NOTE), NOTE, dram) {
             let label = Label::new(text, at, NOTE, Anchor::Left).bold();
-            sheet.canvas.leader(&label.area(), dram);
-            sheet.canvas.text(label);
+            layout.canvas.leader(&label.area(), dram);
+            layout.canvas.text(label);
         }
     }
 }
 
-/// What the numbers beside the points mean, in two columns where there is room.
-fn key(sheet: &mut Sheet, groups: &[Group], points: &[Point]) {
-    let columns = if sheet.narrow() { 1 } else { 2 };
-    let wide = (sheet.width() - 16.0) / float(gpumodel_core::units::to_u64(columns));
-    sheet
+/// What the numbers next to the points mean, in two columns where there is room.
+fn key(layout: &mut Layout, groups: &[Group], points: &[Point]) {
+    let columns = if layout.narrow() { 1 } else { 2 };
+    let wide = (layout.width() - 16.0) / float(columns);
+    layout
         .note("Kernels with their share of cycles; a kernel without traffic is at the right edge.");
-    let whole: u64 = groups.iter().map(|g| g.cycles).fold(0, u64::saturating_add);
-    let top = sheet.top();
+    let whole: u64 = groups.iter().map(|g| g.sum.cycles).fold(0, u64::saturating_add);
+    let top = layout.top();
     let rows = groups.len().div_ceil(columns);
     for (i, (group, point)) in groups.iter().zip(points).enumerate() {
-        let line = float(gpumodel_core::units::to_u64(i % rows)) * (NOTE + 4.0);
+        let line = float(i % rows) * (NOTE + 4.0);
         let x = if i < rows { 8.0 } else { 8.0 + wide };
         let y = top + line + NOTE / 2.0;
-        sheet.canvas.circle((x + 4.0, y), 4.0, point.colour, true);
-        let share = percent(ratio(float(group.cycles), float(whole)));
+        layout.canvas.circle((x + 4.0, y), 4.0, point.colour, true);
+        let share = percent(ratio(float(group.sum.cycles), float(whole)));
         let traffic = if point.dram.is_none() { ", no DRAM traffic" } else { "" };
         let tail = format!(" – {share}{traffic}");
         let room = wide - 22.0 - text_width(&tail, NOTE);
         let number = format!("{}  ", i + 1);
         let name = group.title(NOTE, room - text_width(&number, NOTE));
-        sheet.canvas.text(Label::new(number + &name + &tail, (x + 12.0, y), NOTE, Anchor::Left));
+        layout.canvas.write(number + &name + &tail, (x + 12.0, y), NOTE, Anchor::Left);
     }
-    sheet.skip(float(gpumodel_core::units::to_u64(rows)) * (NOTE + 4.0) + 2.0);
+    layout.skip(float(rows) * (NOTE + 4.0) + 2.0);
 }

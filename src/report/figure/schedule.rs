@@ -1,16 +1,9 @@
 //! Who of a queue ran together: one panel per scheme, one lane per place in the
 //! group, a bar per application in the fill of its class, its name or letters above.
 
-use std::collections::BTreeSet;
-
+use super::prelude::*;
 use super::queue_timeline::QueueTimeline;
-use super::{Drawing, FigureInput, ReportError};
-use crate::chart::{Anchor, Area, BarRow, Label, NOTE, SOFT_INK, Scale, Sheet, text_width};
-use crate::number::float;
 use crate::queue::{class_of, job_name};
-use crate::results::{GroupRecord, JobRecord, QueueRun};
-use crate::values::csv;
-use gpumodel_core::units::to_u64;
 
 const LANE: f64 = 27.0;
 const BAR: f64 = 13.0;
@@ -23,39 +16,39 @@ const KEY: usize = 60;
 /// Group boundaries nearer to each other are one.
 const NEAR: f64 = 3.0;
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let queue_timeline = QueueTimeline::new(input, "schedule")?;
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let timeline = QueueTimeline::new(input)?;
     let members =
-        queue_timeline.runs.iter().flat_map(|(_, run)| &run.groups).map(|group| group.jobs.len());
+        timeline.runs.iter().flat_map(|(_, run)| &run.groups).map(|group| group.jobs.len());
     let bar_rows = members.max().unwrap_or(1).clamp(1, LANES);
-    let mut names = Names::of(&queue_timeline);
-    let mut sheet = queue_timeline.sheet("Schedule");
-    let height = LANE * float(to_u64(bar_rows)) + 2.0;
-    queue_timeline.panels(&mut sheet, height, |sheet, run, area, time| {
-        boundaries(sheet, run, area, time);
+    let mut names = Names::of(&timeline);
+    let mut layout = timeline.layout("Schedule");
+    let height = LANE * float(bar_rows) + 2.0;
+    timeline.panels(&mut layout, height, |layout, run, area, time| {
+        boundaries(layout, run, area, time);
         for bar_row in 0..bar_rows {
-            let top = area.y + LANE * float(to_u64(bar_row + 1)) - BAR;
+            let top = area.y + LANE * float(bar_row + 1) - BAR;
             let at = (area.x - 6.0, top + BAR / 2.0);
             let number = (bar_row + 1).to_string();
-            sheet.canvas.text(Label::new(number, at, NOTE, Anchor::Right).coloured(SOFT_INK));
+            layout.canvas.text(Label::new(number, at, NOTE, Anchor::Right).coloured(SOFT_INK));
             for (bar, job) in bars(run, bar_row, top, time) {
-                sheet.canvas.bar(bar, queue_timeline.fill(job));
-                names.tell(sheet, &bar, job_name(job));
+                layout.canvas.bar(bar, timeline.fill(job));
+                names.tell(layout, &bar, job_name(job));
             }
         }
     });
-    names.explain(&mut sheet);
-    sheet.note("Lanes are places in the group; thin lines: a group begins.");
-    Ok(sheet.finish(&input.footer()).with_csv(table(&queue_timeline)))
+    names.explain(&mut layout);
+    layout.note("Lanes are places in the group; thin lines: a group begins.");
+    Ok(layout.finish(&input.footer()).with_csv(table(&timeline)))
 }
 
 /// A thin line where a group begins.
-fn boundaries(sheet: &mut Sheet, run: &QueueRun, area: &Area, time: &Scale) {
+fn boundaries(layout: &mut Layout, run: &QueueRun, area: &Area, time: &Scale) {
     let mut last = f64::MIN;
     for group in &run.groups {
         let x = time.at(float(group.start_cycle));
         if x - last >= NEAR {
-            sheet.canvas.line(vec![(x, area.y), (x, area.bottom())], SOFT_INK, 0.6);
+            layout.canvas.line(vec![(x, area.y), (x, area.bottom())], SOFT_INK, 0.6);
             last = x;
         }
     }
@@ -84,14 +77,14 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    fn of(queue_timeline: &QueueTimeline<'a>) -> Self {
-        let jobs = queue_timeline.runs.iter().flat_map(|(_, run)| run.jobs.iter());
+    fn of(timeline: &QueueTimeline<'a>) -> Self {
+        let jobs = timeline.runs.iter().flat_map(|(_, run)| run.jobs.iter());
         let names: BTreeSet<&'a str> = jobs.map(job_name).collect();
         Self { names: names.into_iter().collect(), letters: false, narrow: 0 }
     }
 
     /// Writes the name of `app` above its bar.
-    fn tell(&mut self, sheet: &mut Sheet, bar: &Area, app: &str) {
+    fn tell(&mut self, layout: &mut Layout, bar: &Area, app: &str) {
         let fits = |words: &str| text_width(words, NOTE) + 1.0 <= bar.width;
         let place = self.names.binary_search(&app).unwrap_or(0);
         let words = if fits(app) { app.to_string() } else { letters(place) };
@@ -101,23 +94,23 @@ impl<'a> Names<'a> {
         }
         self.letters |= words != app;
         let at = (bar.x + bar.width / 2.0, bar.y - ABOVE);
-        sheet.canvas.text_before(Label::new(words, at, NOTE, Anchor::Centre));
+        layout.canvas.text_before(Label::new(words, at, NOTE, Anchor::Centre));
     }
 
     /// Says what letters mean, and how many bars have none.
-    fn explain(&self, sheet: &mut Sheet) {
+    fn explain(&self, layout: &mut Layout) {
         if self.letters {
             let known = self.names.iter().enumerate().take(KEY);
             let reported: Vec<String> =
                 known.map(|(place, name)| format!("{} {name}", letters(place))).collect();
             let left = self.names.len().saturating_sub(KEY);
             let more = if left > 0 { format!("; {left} more") } else { String::new() };
-            sheet.note(&format!("Above bars: {}{more}.", reported.join(", ")));
+            layout.note(&format!("Above bars: {}{more}.", reported.join(", ")));
         }
         match self.narrow {
             0 => {}
-            1 => sheet.note("One bar is too narrow for a name."),
-            narrow => sheet.note(&format!("{narrow} bars are too narrow for a name.")),
+            1 => layout.note("One bar is too narrow for a name."),
+            narrow => layout.note(&format!("{narrow} bars are too narrow for a name.")),
         }
     }
 }
@@ -135,27 +128,18 @@ fn letters(mut place: usize) -> String {
     }
 }
 
-fn table(queue_timeline: &QueueTimeline<'_>) -> String {
+fn table(timeline: &QueueTimeline<'_>) -> String {
     let mut lines = Vec::new();
-    for (scheme, run) in &queue_timeline.runs {
+    for (scheme, run) in &timeline.runs {
         for (number, group) in run.groups.iter().enumerate() {
             lines.extend(group.members(run).enumerate().map(|(place, job)| {
-                [
-                    scheme.clone(),
-                    (number + 1).to_string(),
-                    (place + 1).to_string(),
-                    job.app.clone(),
-                    class_of(queue_timeline.record, job).unwrap_or_default().to_string(),
-                    job.start_cycle.to_string(),
-                    job.end_cycle.to_string(),
-                    group.end_cycle.to_string(),
-                ]
+                let (class, start) = (class_of(timeline.record, job), job.start_cycle);
+                let (end, group_end) = (job.end_cycle, group.end_cycle);
+                row![scheme, number + 1, place + 1, job.app, class, start, end, group_end]
             }));
         }
     }
-    let header =
-        ["scheme", "group", "place", "app", "class", "start_cycle", "end_cycle", "group_end_cycle"];
-    csv(header, lines)
+    csv("scheme,group,place,app,class,start_cycle,end_cycle,group_end_cycle", lines)
 }
 
 #[cfg(test)]

@@ -1,16 +1,7 @@
 //! The sharing schemes side by side: throughput, turnaround, fairness, makespan,
 //! IPC and energy, one row per scheme and one panel per metric.
 
-use super::{Drawing, FigureInput, NO_CORUN, ReportError, empty};
-use crate::chart::{
-    Anchor, Area, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, across, beside, name_room,
-    outline,
-};
-use crate::mix::{mix_names, scheme_names};
-use crate::number::{float, short};
-use crate::results::{Analysis, CoRun};
-use crate::values::{cell, csv};
-use gpumodel_core::units::to_u64;
+use super::prelude::*;
 
 /// Room left of the panels, at least and at most: names take what they need.
 const LEFT: f64 = 112.0;
@@ -45,16 +36,16 @@ const PANELS: [Panel; 8] = [
 const WORDS: &str = "STP: sum of normalised progress; ANTT: mean slowdown; fairness: least normalised progress; harmonic: its harmonic mean; speedup: makespans in sequence over the shared makespan; IPC: thread instructions of all per cycle; ALU: share of the pipes' time; nJ/instr: energy per thread instruction.";
 
 /// Every co-run, named by its scheme, and by its mix where there are several.
-fn named<'a>(input: &FigureInput<'a>) -> Vec<(String, &'a CoRun)> {
-    let records = input.mixes();
+fn named<'a>(input: &FigureInput<'a>) -> Result<Vec<(String, &'a CoRun)>, Missing> {
+    let records = input.mixes()?;
     if records.len() < 2 {
-        return input.coruns();
+        return Ok(input.coruns());
     }
     let of = |(mix, record): (String, &&'a Analysis)| {
         let schemes = scheme_names(&record.coruns).into_iter().zip(&record.coruns);
         schemes.map(|(scheme, run)| (format!("{mix}: {scheme}"), run)).collect::<Vec<_>>()
     };
-    mix_names(&records).into_iter().zip(&records).flat_map(of).collect()
+    Ok(mix_names(&records).into_iter().zip(&records).flat_map(of).collect())
 }
 
 /// Energy over the thread instructions that it was spent on: runs that did less are not
@@ -63,66 +54,62 @@ fn per_instruction(run: &CoRun) -> f64 {
     run.work().map_or(0.0, |work| 1e9 * run.energy_joules / float(work))
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let (names, runs): (Vec<String>, Vec<&CoRun>) = named(input).into_iter().unzip();
-    if runs.is_empty() {
-        return Err(empty("schemes", NO_CORUN));
-    }
-    let mut sheet = input.sheet("Sharing schemes side by side");
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let (names, runs): (Vec<String>, Vec<&CoRun>) = named(input)?.into_iter().unzip();
+    let mut layout = input.layout("Sharing schemes side by side");
     let of_one = mix(&runs);
     let bold = if of_one.is_some() { "Bold: the best. " } else { "" };
-    sheet.note(&of_one.unwrap_or("Several mixes: none is marked as the best.".into()));
+    layout.note(&of_one.unwrap_or("Several mixes: none is marked as the best.".into()));
     let reported = |panel: &&Panel| runs.iter().any(|run| (panel.of)(run) > 0.0);
     let panels: Vec<&Panel> = PANELS.iter().filter(reported).collect();
-    let across = if sheet.narrow() { FEW } else { ACROSS };
+    let across = if layout.narrow() { FEW } else { ACROSS };
     for (index, row) in panels.chunks(across).enumerate() {
-        sheet.skip(4.0);
-        draw_row(&mut sheet, row, index * across, &names, &runs);
+        layout.skip(4.0);
+        draw_row(&mut layout, row, index * across, &names, &runs);
     }
-    sheet.note(&format!("{bold}{WORDS}"));
+    layout.note(&format!("{bold}{WORDS}"));
     let csv = table(&names, &runs);
-    Ok(sheet.finish(&input.footer()).with_csv(csv))
+    Ok(layout.finish(&input.footer()).with_csv(csv))
 }
 
 /// Panels side by side, the first with fill number `first`, and the schemes' names.
-fn draw_row(sheet: &mut Sheet, panels: &[&Panel], first: usize, names: &[String], runs: &[&CoRun]) {
-    let top = sheet.top() + 30.0;
-    let height = float(to_u64(runs.len())) * ROW + 6.0;
-    let left = name_room(names, LABEL, sheet.share(WIDEST) - 14.0).max(LEFT - 14.0) + 14.0;
-    let across = if sheet.narrow() { FEW } else { ACROSS };
-    let across = float(to_u64(across));
-    let width = (sheet.width() - left - 8.0 - (across - 1.0) * GAP) / across;
+fn draw_row(
+    layout: &mut Layout,
+    panels: &[&Panel],
+    first: usize,
+    names: &[String],
+    runs: &[&CoRun],
+) {
+    let top = layout.top() + 30.0;
+    let height = float(runs.len()) * ROW + 6.0;
+    let left = layout.left_of(names, LABEL, (LEFT, WIDEST), 14.0);
+    let across = float(if layout.narrow() { FEW } else { ACROSS });
+    let width = (layout.width() - left - 8.0 - (across - 1.0) * GAP) / across;
     let mut x = left;
     for (index, panel) in panels.iter().enumerate() {
         let area = Area::new(x, top, width, height);
-        sheet.mark_plot(area);
-        draw_panel(sheet, panel, &area, runs, Fill::plain(Fill::of((first + index) % 7).colour));
+        layout.mark_plot(area);
+        draw_panel(layout, panel, &area, runs, Fill::plain(Fill::of((first + index) % 7).colour));
         x += width + GAP;
     }
     let mut y = top + 3.0 + ROW / 2.0;
     for name in names {
-        beside(&mut sheet.canvas, name, (left - 6.0, y), left - 14.0);
+        beside(&mut layout.canvas, name, (left - 6.0, y), left - 14.0);
         y += ROW;
     }
-    sheet.skip(30.0 + height + 24.0);
+    layout.skip(30.0 + height + 24.0);
 }
 
 fn table(names: &[String], runs: &[&CoRun]) -> String {
     let line = |(name, run): (&String, &&CoRun)| {
-        let mut cells = vec![name.clone()];
-        cells.extend(PANELS.iter().map(|panel| cell(Some((panel.of)(run)))));
-        <[String; 9]>::try_from(cells).expect("a name and eight values")
+        let [stp, antt, fairness, speedup, ipc, harmonic, alu, energy] =
+            PANELS.map(|panel| (panel.of)(run));
+        row![name, stp, antt, fairness, speedup, ipc, harmonic, alu, energy]
     };
-    let header = ["scheme", "stp", "antt", "fairness_min_speedup", "makespan_speedup"];
-    let more = [
-        "ipc_throughput",
-        "harmonic_speedup",
-        "alu_utilization",
-        "energy_nanojoules_per_thread_instruction",
-    ];
-    let header: Vec<&str> = header.into_iter().chain(more).collect();
-    let header = <[&str; 9]>::try_from(header).expect("a name and eight values");
-    csv(header, names.iter().zip(runs).map(line).collect())
+    csv(
+        "scheme,stp,antt,fairness_min_speedup,makespan_speedup,ipc_throughput,harmonic_speedup,alu_utilization,energy_nanojoules_per_thread_instruction",
+        names.iter().zip(runs).map(line),
+    )
 }
 
 /// The applications of the co-runs, where all have the same.
@@ -132,17 +119,17 @@ fn mix(runs: &[&CoRun]) -> Option<String> {
     runs.iter().all(|run| names(run) == first).then(|| first.join(" + "))
 }
 
-fn draw_panel(sheet: &mut Sheet, panel: &Panel, area: &Area, runs: &[&CoRun], fill: Fill) {
+fn draw_panel(layout: &mut Layout, panel: &Panel, area: &Area, runs: &[&CoRun], fill: Fill) {
     let centre = area.x + area.width / 2.0;
     let title = Label::new(panel.name, (centre, area.y - 22.0), LABEL, Anchor::Centre);
-    sheet.canvas.text(title.bold());
+    layout.canvas.text(title.bold());
     let better = if panel.more { "more is better" } else { "less is better" };
     let better = Label::new(better, (centre, area.y - 8.0), NOTE, Anchor::Centre);
-    sheet.canvas.text(better.coloured(SOFT_INK));
+    layout.canvas.text(better.coloured(SOFT_INK));
     let values: Vec<f64> = runs.iter().map(|run| (panel.of)(run)).collect();
     let reported = || values.iter().copied().filter(|value| value.is_finite() && *value > 0.0);
     let scale = Scale::linear(0.0, reported().fold(0.0, f64::max), area.x, area.right() - 36.0);
-    across(&mut sheet.canvas, area, &scale, "");
+    across(&mut layout.canvas, area, &scale, "");
     // What is the best of different mixes says nothing.
     let best =
         mix(runs).and_then(|_| reported().reduce(if panel.more { f64::max } else { f64::min }));
@@ -151,7 +138,7 @@ fn draw_panel(sheet: &mut Sheet, panel: &Panel, area: &Area, runs: &[&CoRun], fi
         let drawn = value.is_finite() && value > 0.0;
         let right = if drawn { scale.at(value) } else { area.x };
         if drawn {
-            sheet.canvas.bar(Area::new(area.x, y - BAR / 2.0, right - area.x, BAR), fill);
+            layout.canvas.bar(Area::new(area.x, y - BAR / 2.0, right - area.x, BAR), fill);
         }
         let words = match value {
             v if v.is_infinite() => "∞".into(),
@@ -159,8 +146,8 @@ fn draw_panel(sheet: &mut Sheet, panel: &Panel, area: &Area, runs: &[&CoRun], fi
             _ => "–".into(),
         };
         let label = Label::new(words, (right + 3.0, y), NOTE, Anchor::Left);
-        sheet.canvas.text(if best == Some(value) { label.bold() } else { label });
+        layout.canvas.text(if best == Some(value) { label.bold() } else { label });
         y += ROW;
     }
-    outline(&mut sheet.canvas, area);
+    outline(&mut layout.canvas, area);
 }

@@ -1,19 +1,9 @@
 //! Where scheduler slots go: each application alone and under each sharing scheme,
 //! one stacked bar each (Warped-Slicer, Fig. 7c).
 
-use std::collections::BTreeMap;
-
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::cause::{ROUNDING, causes, shares};
-use crate::chart::{
-    Anchor, Area, Entry, Fill, Label, NOTE, Scale, Sheet, Swatch, across, fit, name_room, outline,
-};
-use crate::group::groups;
-use crate::mix::scheme_names;
-use crate::number::float;
-use crate::results::Analysis;
-use crate::values::{cell, csv};
-use gpumodel_core::units::to_u64;
+use super::prelude::*;
+use super::stalls::{cause_entries, stack};
+use crate::kernels::causes;
 
 const ROW: f64 = 18.0;
 const BAR: f64 = 13.0;
@@ -25,61 +15,45 @@ const RIGHT: f64 = 14.0;
 /// One bar: what it stands for, and the share of each cause.
 type Row = (String, BTreeMap<String, f64>);
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let record = input.mix("shared-stalls")?;
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let record = input.mix()?;
     let blocks = blocks(record);
-    if blocks.is_empty() {
-        return Err(empty("shared-stalls", "the co-runs hold no stall stacks"));
-    }
+    ensure(!blocks.is_empty(), "the co-runs hold no stall stacks")?;
     let stacks = blocks.iter().flat_map(|(_, rows)| rows.iter().map(|(_, stack)| stack));
     let causes = causes(stacks);
-    let mut sheet = input.sheet("Where scheduler slots go, alone and together");
-    let entry =
-        |(name, fill): &(String, Fill)| Entry::new(Swatch::Fill(*fill), name.replace('_', " "));
-    sheet.legend(&causes.iter().map(entry).collect::<Vec<_>>());
+    let mut layout = input.layout("Where scheduler slots go, alone and together");
+    layout.legend(&cause_entries(&causes));
     let names: Vec<&str> =
         blocks.iter().flat_map(|(_, rows)| rows.iter().map(|row| row.0.as_str())).collect();
-    let left = name_room(&names, NOTE, sheet.share(WIDEST) - 14.0).max(LEFT - 14.0) + 14.0;
+    let left = layout.left_of(&names, NOTE, (LEFT, WIDEST), 14.0);
     let last = blocks.len() - 1;
     for (index, (app, rows)) in blocks.iter().enumerate() {
-        sheet.note(app);
-        let area = sheet.plot(left, RIGHT, ROW * float(to_u64(rows.len())) + 4.0);
+        layout.note(app);
+        let area = layout.plot(left, RIGHT, ROW * float(rows.len()) + 4.0);
         let scale = Scale::linear(0.0, 1.0, area.x, area.right());
         if index == last {
-            across(&mut sheet.canvas, &area, &scale, "share of scheduler slot-cycles");
+            across(&mut layout.canvas, &area, &scale, "share of scheduler slot-cycles");
         }
         for (place, row) in rows.iter().enumerate() {
-            draw_row(&mut sheet, row, &causes, &area, place);
+            draw_row(&mut layout, row, &causes, &area, place);
         }
-        outline(&mut sheet.canvas, &area);
-        sheet.skip(if index == last { 38.0 } else { 8.0 });
+        outline(&mut layout.canvas, &area);
+        layout.skip(if index == last { 38.0 } else { 8.0 });
     }
-    Ok(sheet.finish(&input.footer()).with_csv(table(&blocks)))
+    Ok(layout.finish(&input.footer()).with_csv(table(&blocks)))
 }
 
-fn draw_row(sheet: &mut Sheet, row: &Row, causes: &[(String, Fill)], area: &Area, place: usize) {
-    let y = area.y + 2.0 + ROW * (float(to_u64(place)) + 0.5);
+fn draw_row(layout: &mut Layout, row: &Row, causes: &[(String, Fill)], area: &Area, place: usize) {
+    let y = area.y + 2.0 + ROW * (float(place) + 0.5);
     let name = fit(&row.0, NOTE, area.x - 14.0);
-    sheet.canvas.text(Label::new(name, (area.x - 6.0, y), NOTE, Anchor::Right));
-    let mut x = area.x;
-    for (share, (_, fill)) in shares(&row.1, causes).into_iter().zip(causes) {
-        let part = Area::new(x, y - BAR / 2.0, share * area.width, BAR);
-        x = part.right();
-        if share > ROUNDING {
-            sheet.canvas.bar(part, *fill);
-        }
-    }
+    layout.canvas.write(name, (area.x - 6.0, y), NOTE, Anchor::Right);
+    stack(layout, &row.1, causes, (area, y, BAR), |_, _, _| {});
 }
 
 /// The bars of each application: alone, then under each scheme that says.
 fn blocks(record: &Analysis) -> Vec<(String, Vec<Row>)> {
     let names = scheme_names(&record.coruns);
-    let mut apps: Vec<&str> = Vec::new();
-    for app in record.coruns.iter().flat_map(|run| &run.apps) {
-        if !apps.contains(&app.app.as_str()) {
-            apps.push(&app.app);
-        }
-    }
+    let apps = record.coruns.iter().flat_map(|run| &run.apps).map(|app| app.app.as_str());
     let block = |app: &str| {
         let mut rows: Vec<Row> = alone(record, app).into_iter().collect();
         for (run, scheme) in record.coruns.iter().zip(&names) {
@@ -90,7 +64,7 @@ fn blocks(record: &Analysis) -> Vec<(String, Vec<Row>)> {
         (app.to_string(), rows)
     };
     let shared = |rows: &[Row]| rows.iter().any(|(name, _)| name != ALONE);
-    apps.into_iter().map(block).filter(|(_, rows)| shared(rows)).collect()
+    distinct(apps).into_iter().map(block).filter(|(_, rows)| shared(rows)).collect()
 }
 
 /// What the solo run's bar is called.
@@ -99,7 +73,7 @@ const ALONE: &str = "alone";
 /// The solo run's stack, the mean of its launches weighted by cycles.
 fn alone(record: &Analysis, app: &str) -> Option<Row> {
     let solo = record.solo.iter().find(|solo| solo.app == app)?;
-    let stack = groups(&[(record, solo)], 1).into_iter().next()?.stalls;
+    let stack = groups(&[(record, solo)], 1).into_iter().next()?.sum.stall_fractions;
     (!stack.is_empty()).then(|| (ALONE.to_string(), stack))
 }
 
@@ -107,11 +81,8 @@ fn table(blocks: &[(String, Vec<Row>)]) -> String {
     let mut lines = Vec::new();
     for (app, rows) in blocks {
         for (run, stack) in rows {
-            let line = |(cause, share): (&String, &f64)| {
-                [app.clone(), run.clone(), cause.clone(), cell(Some(*share))]
-            };
-            lines.extend(stack.iter().map(line));
+            lines.extend(stack.iter().map(|(cause, share)| row![app, run, cause, share]));
         }
     }
-    csv(["app", "run", "cause", "share"], lines)
+    csv("app,run,cause,share", lines)
 }

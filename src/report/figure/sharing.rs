@@ -1,14 +1,7 @@
 //! When each application ran under each sharing scheme: a band per co-run, a
 //! lane per application, a bar per launch.
 
-use super::{Drawing, FigureInput, NO_CORUN, ReportError, empty};
-use crate::chart::{
-    Anchor, Area, BarRow, Entry, Fill, LABEL, Label, NOTE, SOFT_INK, Scale, Sheet, Swatch, across,
-    fit, name_room, outline,
-};
-use crate::number::{float, short};
-use crate::results::{CoRun, CoRunApp};
-use gpumodel_core::units::to_u64;
+use super::prelude::*;
 
 /// Room left of the bands, at least and at most: names take what they need.
 const LEFT: f64 = 112.0;
@@ -16,30 +9,28 @@ const WIDEST: f64 = 200.0;
 const RIGHT: f64 = 46.0;
 const LANE: f64 = 18.0;
 const BAR: f64 = 14.0;
-/// Decisions nearer to each other share a tick.
-const NEAR: f64 = 0.8;
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let (names, runs): (Vec<String>, Vec<&CoRun>) = input.coruns().into_iter().unzip();
     let end = runs.iter().map(|run| span(run)).max().unwrap_or(0);
     if end == 0 {
-        return Err(empty("sharing", NO_CORUN));
+        return Err(NO_CORUN.into());
     }
-    let mut sheet = input.sheet("Applications over time, by sharing scheme");
-    sheet.legend(&entries(&runs));
+    let mut layout = input.layout("Applications over time, by sharing scheme");
+    layout.legend(&entries(&runs));
     let last = runs.len() - 1;
-    let left = name_room(&names, LABEL, sheet.share(WIDEST) - 14.0).max(LEFT - 14.0) + 14.0;
+    let left = layout.left_of(&names, LABEL, (LEFT, WIDEST), 14.0);
     for (index, (run, name)) in runs.iter().zip(&names).enumerate() {
-        let area = sheet.plot(left, RIGHT, LANE * float(to_u64(run.apps.len())) + 8.0);
+        let area = layout.plot(left, RIGHT, LANE * float(run.apps.len()) + 8.0);
         let time = Scale::linear(0.0, float(end), area.x, area.right());
         if index == last {
-            across(&mut sheet.canvas, &area, &time, "cycle");
+            across(&mut layout.canvas, &area, &time, "cycle");
         }
-        band(&mut sheet, run, name, &area, &time);
-        sheet.skip(if index == last { 36.0 } else { 6.0 });
+        band(&mut layout, run, name, &area, &time);
+        layout.skip(if index == last { 36.0 } else { 6.0 });
     }
-    sheet.note("Ticks above a band: decisions of the scheme. ×: slowdown against running alone.");
-    Ok(sheet.finish(&input.footer()))
+    layout.note("Ticks above a band: decisions of the scheme. ×: slowdown against running alone.");
+    Ok(layout.finish(&input.footer()))
 }
 
 fn span(run: &CoRun) -> u64 {
@@ -49,49 +40,37 @@ fn span(run: &CoRun) -> u64 {
 
 /// One entry per lane number: the application's name where all runs agree on it.
 fn entries(runs: &[&CoRun]) -> Vec<Entry> {
-    let bar_rows = runs.iter().map(|run| run.apps.len()).max().unwrap_or(0);
-    let name = |bar_row: usize| {
-        let mut names: Vec<&str> = runs
-            .iter()
-            .filter_map(|run| run.apps.get(bar_row).map(|app| app.app.as_str()))
-            .collect();
-        names.dedup();
-        if names.len() == 1 { names[0].to_string() } else { format!("application {}", bar_row + 1) }
-    };
-    (0..bar_rows)
-        .map(|bar_row| Entry::new(Swatch::Fill(Fill::of(bar_row)), name(bar_row)))
-        .collect()
-}
-
-fn band(sheet: &mut Sheet, run: &CoRun, name: &str, area: &Area, time: &Scale) {
-    outline(&mut sheet.canvas, area);
-    let name = fit(name, LABEL, area.x - 14.0);
-    let at = (area.x - 6.0, area.y + area.height / 2.0);
-    sheet.canvas.text(Label::new(name, at, LABEL, Anchor::Right));
-    let mut ticked = f64::MIN;
-    for decision in &run.decisions {
-        let x = time.at(float(decision.cycle));
-        if x - ticked >= NEAR {
-            sheet.canvas.line(vec![(x, area.y), (x, area.y + 4.0)], SOFT_INK, 0.8);
-            ticked = x;
+    let most = runs.iter().map(|run| run.apps.len()).max().unwrap_or(0);
+    let name = |place: usize| {
+        let apps = runs.iter().filter_map(|run| run.apps.get(place));
+        match distinct(apps.map(|app| app.app.as_str()))[..] {
+            [name] => name.to_string(),
+            _ => format!("application {}", place + 1),
         }
-    }
+    };
+    Entry::fills(&(0..most).map(name).collect::<Vec<_>>())
+}
+
+fn band(layout: &mut Layout, run: &CoRun, name: &str, area: &Area, time: &Scale) {
+    outline(&mut layout.canvas, area);
+    let name = fit(name, LABEL, area.x - 14.0);
+    layout.canvas.write(name, (area.x - 6.0, area.y + area.height / 2.0), LABEL, Anchor::Right);
+    decision_ticks(layout, run, time, (area.y, area.y + 4.0));
     for (bar_row, app) in run.apps.iter().enumerate() {
-        let top = area.y + 6.0 + LANE * float(to_u64(bar_row));
-        bars(sheet, app, top, time, Fill::of(bar_row));
+        let top = area.y + 6.0 + LANE * float(bar_row);
+        bars(layout, app, top, time, Fill::of(bar_row));
     }
 }
 
-fn bars(sheet: &mut Sheet, app: &CoRunApp, top: f64, time: &Scale, fill: Fill) {
+fn bars(layout: &mut Layout, app: &CoRunApp, top: f64, time: &Scale, fill: Fill) {
     let mut bar_row = BarRow::default();
     for kernel in &app.kernels {
         let ends = (time.at(float(kernel.start_cycle)), time.at(float(kernel.end_cycle)));
         let Some((from, to)) = bar_row.add(ends.0, ends.1) else { continue };
         let bar = Area::new(from, top, to - from, BAR - 2.0);
-        sheet.canvas.bar(bar, fill);
+        layout.canvas.bar(bar, fill);
     }
     let (Some(end), true) = (bar_row.end(), app.slowdown > 0.0) else { return };
     let text = format!("{}×", short(app.slowdown));
-    let at = (end + 4.0, top + BAR / 2.0 - 1.0);
-    sheet.canvas.text(Label::new(text, at, NOTE, Anchor::Left));
+    layout.canvas.write(text, (end + 4.0, top + BAR / 2.0 - 1.0), NOTE, Anchor::Left);
 }

@@ -1,15 +1,7 @@
 //! Speed of each application alone against its memory channels and against its SMs
 //! (UGPU, Fig. 2 and 3).
 
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::chart::{Entry, LINES, Scale, Sheet, Swatch, counts, down, outline};
-use crate::results::{Analysis, CoRun};
-use crate::solo_run::{SoloRun, Subject, Sweep, repeated, subjects, sweeps};
-use crate::values::{cell, csv};
-
-const LEFT: f64 = 62.0;
-const RIGHT: f64 = 14.0;
-const HEIGHT: f64 = 150.0;
+use super::prelude::*;
 
 /// What is missing where no application ran on slices of several sizes.
 const MISSING: &str = "no application ran alone on slices of several sizes; run `gpumodel analyze APP --machine ugpu --scheme bp:sms=40:channels=4,bp:sms=40:channels=8,… --until cycles=N --json FILE`";
@@ -65,38 +57,32 @@ impl Curve {
     }
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let panels: Vec<(Resource, Vec<Curve>)> = RESOURCES
         .map(|resource| (resource, curves(input, resource)))
         .into_iter()
         .filter(|(_, curves)| !curves.is_empty())
         .collect();
-    if panels.is_empty() {
-        return Err(empty("slice-speed", MISSING));
-    }
+    ensure(!panels.is_empty(), MISSING)?;
     let over = common(&panels);
-    let mut sheet = input.sheet("Speed alone against the size of a slice");
+    let mut layout = input.layout("Speed alone against the size of a slice");
     let drawn = panels.iter().flat_map(|(_, curves)| curves.iter().take(LINES));
     let speeds = drawn.flat_map(|curve| curve.speeds(over)).map(|speed| speed.1);
     let base = Base { over, highest: speeds.fold(1.0, f64::max) };
     for (resource, curves) in &panels {
-        panel(&mut sheet, *resource, &curves[..curves.len().min(LINES)], base);
+        panel(&mut layout, *resource, &curves[..curves.len().min(LINES)], base);
     }
     let words = match over {
         Some((sms, channels)) => format!("those on {sms} SMs and {channels} channels, half of all"),
         None => "the most of the line".into(),
     };
     let kept = "Behind names: what the slice keeps.";
-    sheet.note(&format!("Speed: instructions per cycle over {words}. {kept}"));
+    layout.note(&format!("Speed: instructions per cycle over {words}. {kept}"));
     let lines = panels.iter().flat_map(|(_, curves)| curves);
-    if let Some(note) = repeated(lines.map(|curve| curve.repeats).sum()) {
-        sheet.note(&note);
-    }
-    let left: usize = panels.iter().map(|(_, curves)| curves.len().saturating_sub(LINES)).sum();
-    if left > 0 {
-        sheet.note(&format!("{left} more lines are not drawn; choose with --app NAME."));
-    }
-    Ok(sheet.finish(&input.footer()).with_csv(table(&panels, over)))
+    repeated(&mut layout, lines.map(|curve| curve.repeats).sum());
+    let left = panels.iter().map(|(_, curves)| curves.len().saturating_sub(LINES)).sum();
+    layout.left_out(left, "lines are not drawn; choose with --app NAME");
+    Ok(layout.finish(&input.footer()).with_csv(table(&panels, over)))
 }
 
 /// The size of half the machine, where all curves know their speed on it.
@@ -134,10 +120,10 @@ fn curves(input: &FigureInput<'_>, resource: Resource) -> Vec<Curve> {
         let set = RESOURCES.iter().all(|r| run.setting(r.key).is_some());
         set && run.app.channels > 0 && run.app.ipc.is_finite()
     };
-    let runs: Vec<SoloRun<'_>> = input.alone_or_cut().into_iter().filter(sized).collect();
+    let runs: Vec<SoloRun<'_>> = input.solo_runs().into_iter().filter(sized).collect();
     let held = |run: &SoloRun<'_>| u32::try_from((resource.held)(run)).ok().filter(|&n| n > 0);
     let of = |subject: Subject<'_>| {
-        let half = half(&subject, input.records());
+        let half = half(&subject, input.records);
         let curve = |sweep: Sweep<'_>| {
             let points: Vec<(u32, f64)> =
                 sweep.points.iter().map(|(count, run)| (*count, run.app.ipc)).collect();
@@ -162,27 +148,22 @@ fn kept(sweep: &Sweep<'_>, changing: Resource) -> String {
     others.map(word).collect::<Vec<_>>().join(", ")
 }
 
-fn panel(sheet: &mut Sheet, resource: Resource, curves: &[Curve], base: Base) {
-    let entry = |(index, curve): (usize, &Curve)| Entry::new(Swatch::Mark(index), &curve.label);
-    sheet.legend(&curves.iter().enumerate().map(entry).collect::<Vec<_>>());
-    let area = sheet.plot(LEFT, RIGHT, HEIGHT);
+fn panel(layout: &mut Layout, resource: Resource, curves: &[Curve], base: Base) {
+    let names: Vec<&str> = curves.iter().map(|curve| curve.label.as_str()).collect();
+    layout.legend(&Entry::marks(&names));
     let most = curves.iter().flat_map(|curve| &curve.points).map(|point| point.0).max();
-    let most = most.unwrap_or(1);
-    let x = Scale::linear(0.0, f64::from(most), area.x, area.right() - 5.0);
-    let y = Scale::linear(0.0, 1.05 * base.highest, area.bottom(), area.y);
-    counts(&mut sheet.canvas, &area, &x, most, resource.axis);
+    let y = |area: &Area| Scale::linear(0.0, 1.05 * base.highest, area.bottom(), area.y);
     let title = match base.over {
         Some((sms, channels)) => format!("speed over {sms} SMs, {channels} ch."),
         None => "speed over the largest".into(),
     };
-    down(&mut sheet.canvas, &area, &y, &title, 12.0);
+    let plot = CountPlot::new(layout, most, resource.axis, y, &title);
     for (index, curve) in curves.iter().enumerate() {
-        let at = |(count, speed): (u32, f64)| (x.at(f64::from(count)), y.at(speed));
-        let points: Vec<(f64, f64)> = curve.speeds(base.over).into_iter().map(at).collect();
-        sheet.canvas.curve(&points, index);
+        let speeds = curve.speeds(base.over).into_iter();
+        let points: Vec<_> = speeds.map(|(count, speed)| plot.at(count, speed)).collect();
+        layout.canvas.curve(&points, index);
     }
-    outline(&mut sheet.canvas, &area);
-    sheet.skip(40.0);
+    plot.finish(layout, 40.0);
 }
 
 fn table(panels: &[(Resource, Vec<Curve>)], over: Option<(u64, u64)>) -> String {
@@ -191,11 +172,9 @@ fn table(panels: &[(Resource, Vec<Curve>)], over: Option<(u64, u64)>) -> String 
         for curve in curves {
             let speeds = curve.speeds(over);
             lines.extend(curve.points.iter().zip(speeds).map(|((count, ipc), (_, speed))| {
-                let (app, line) = (curve.app.clone(), curve.label.clone());
-                let (ipc, speed) = (cell(Some(*ipc)), cell(Some(speed)));
-                [app, line, resource.key.into(), count.to_string(), ipc, speed]
+                row![curve.app, curve.label, resource.key, count, ipc, speed]
             }));
         }
     }
-    csv(["app", "line", "resource", "count", "ipc", "speed"], lines)
+    csv("app,line,resource,count,ipc,speed", lines)
 }

@@ -1,17 +1,7 @@
 //! Throughput of pairs over how SMs and memory channels are divided: a map of shaded
 //! cells (UGPU, Fig. 4).
 
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::chart::{
-    Anchor, Area, INK, LABEL, Label, NOTE, Shades, Sheet, explain, fit, heads, shaded, text_width,
-};
-use crate::group::short_app;
-use crate::mix::mix_names;
-use crate::number::float;
-use crate::results::CoRun;
-use crate::solo_run::repeated;
-use crate::values::{cell, csv};
-use gpumodel_core::units::to_u64;
+use super::prelude::*;
 
 /// Left of the names of rows, for the title of that axis.
 const SIDE: f64 = 26.0;
@@ -46,32 +36,26 @@ struct Point {
     antt: f64,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let maps = maps(input);
-    if maps.is_empty() {
-        return Err(empty("slice-surface", MISSING));
-    }
+    ensure(!maps.is_empty(), MISSING)?;
     let drawn = &maps[..maps.len().min(MAPS)];
     let values = || drawn.iter().flat_map(|map| &map.points).map(|point| point.stp);
     let (low, high) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));
     let shades = Shades::new(low, high);
-    let mut sheet = input.sheet("Throughput over the division of SMs and channels");
+    let mut layout = input.layout("Throughput over the division of SMs and channels");
     for map in drawn {
-        map.draw(&mut sheet, &shades);
+        map.draw(&mut layout, &shades);
     }
-    explain(&mut sheet, &shades, (low, high), "STP (more is better)");
-    sheet.note("Framed: the largest STP. The other application has the rest; a dash: no run.");
-    if let Some(note) = repeated(maps.iter().map(|map| map.repeats).sum()) {
-        sheet.note(&note);
-    }
-    if maps.len() > MAPS {
-        sheet.note(&format!("{} more pairs are not drawn.", maps.len() - MAPS));
-    }
-    Ok(sheet.finish(&input.footer()).with_csv(table(&maps)))
+    explain(&mut layout, &shades, (low, high), "STP (more is better)");
+    layout.note("Framed: the largest STP. The other application has the rest; a dash: no run.");
+    repeated(&mut layout, maps.iter().map(|map| map.repeats).sum());
+    layout.left_out(maps.len() - drawn.len(), "pairs are not drawn");
+    Ok(layout.finish(&input.footer()).with_csv(table(&maps)))
 }
 
 fn maps(input: &FigureInput<'_>) -> Vec<Map> {
-    let records = input.mixes();
+    let records = input.mixes().unwrap_or_default();
     let named = mix_names(&records).into_iter().zip(&records);
     named.filter_map(|(mix, record)| Map::of(mix, &record.coruns)).collect()
 }
@@ -107,10 +91,7 @@ impl Map {
         }
         let first = runs.iter().find(sized)?.apps[0].app.clone();
         let sorted = |of: fn(&Point) -> u64| {
-            let mut all: Vec<u64> = points.iter().map(of).collect();
-            all.sort_unstable();
-            all.dedup();
-            all
+            points.iter().map(of).collect::<BTreeSet<u64>>().into_iter().collect::<Vec<_>>()
         };
         let (sms, channels) = (sorted(|point| point.sms), sorted(|point| point.channels));
         let several = sms.len() > 1 || channels.len() > 1;
@@ -126,45 +107,44 @@ impl Map {
         self.points.iter().map(|point| point.stp).fold(0.0, f64::max)
     }
 
-    fn draw(&self, sheet: &mut Sheet, shades: &Shades) {
+    fn draw(&self, layout: &mut Layout, shades: &Shades) {
         let words =
             |counts: &[u64]| -> Vec<String> { counts.iter().map(ToString::to_string).collect() };
         let (columns, rows) = (words(&self.sms), words(&self.channels));
         let names = rows.iter().map(|row| text_width(row, NOTE)).fold(12.0, f64::max);
-        let (left, top) = (SIDE + names + 6.0, sheet.top());
-        let whole = sheet.width();
-        let width = (whole - RIGHT - left) / float(to_u64(columns.len()));
+        let (left, top) = (SIDE + names + 6.0, layout.top());
+        let whole = layout.width();
+        let width = (whole - RIGHT - left) / float(columns.len());
         let middle = f64::midpoint(left, whole - RIGHT);
         let title = fit(&format!("SMs of {} ({})", self.first, self.mix), LABEL, whole - left);
-        sheet.canvas.text(Label::new(title, (middle, top + 7.0), LABEL, Anchor::Centre));
-        let head = heads(sheet, &columns, (left, top + 18.0), width, NAMES);
-        let height = CELL * float(to_u64(rows.len()));
+        layout.canvas.write(title, (middle, top + 7.0), LABEL, Anchor::Centre);
+        let head = heads(layout, &columns, (left, top + 18.0), width, NAMES);
+        let height = CELL * float(rows.len());
         let area = Area::new(left, head, whole - RIGHT - left, height);
-        sheet.mark_plot(area);
+        layout.mark_plot(area);
         // The most channels are on top.
         for (row, (&channels, name)) in self.channels.iter().zip(&rows).rev().enumerate() {
-            let y = head + CELL * float(to_u64(row));
-            let at = (left - 5.0, y + CELL / 2.0);
-            sheet.canvas.text(Label::new(name.clone(), at, NOTE, Anchor::Right));
+            let y = head + CELL * float(row);
+            layout.canvas.write(name.clone(), (left - 5.0, y + CELL / 2.0), NOTE, Anchor::Right);
             for (column, &sms) in self.sms.iter().enumerate() {
-                let x = left + width * float(to_u64(column));
-                self.cell(sheet, shades, Area::new(x, y, width, CELL), (sms, channels));
+                let x = left + width * float(column);
+                self.cell(layout, shades, Area::new(x, y, width, CELL), (sms, channels));
             }
         }
         let at = (10.0, area.y + height / 2.0);
         let word = fit("channels", LABEL, height.max(60.0));
-        sheet.canvas.text(Label::new(word, at, LABEL, Anchor::Centre).upwards());
-        sheet.skip(area.bottom() - top + 14.0);
+        layout.canvas.text(Label::new(word, at, LABEL, Anchor::Centre).upwards());
+        layout.skip(area.bottom() - top + 14.0);
     }
 
-    fn cell(&self, sheet: &mut Sheet, shades: &Shades, area: Area, (sms, channels): (u64, u64)) {
+    fn cell(&self, layout: &mut Layout, shades: &Shades, area: Area, (sms, channels): (u64, u64)) {
         let point = self.at(sms, channels);
         let value = point.map(|point| (point.stp, format!("{:.2}", point.stp)));
-        shaded(sheet, &area, value.as_ref(), shades);
+        shaded(layout, &area, value.as_ref(), shades);
         if point.is_some_and(|point| point.stp >= self.best()) {
             let inner = Area::new(area.x + 1.5, area.y + 1.5, area.width - 3.0, area.height - 3.0);
             let ink = point.map_or(INK, |point| shades.of(point.stp).text());
-            sheet.canvas.frame(&inner, ink, 1.6);
+            layout.canvas.frame(&inner, ink, 1.6);
         }
     }
 }
@@ -173,10 +153,8 @@ fn table(maps: &[Map]) -> String {
     let mut lines = Vec::new();
     for map in maps {
         lines.extend(map.points.iter().map(|point| {
-            let (sms, channels) = (point.sms.to_string(), point.channels.to_string());
-            let (stp, antt) = (cell(Some(point.stp)), cell(Some(point.antt)));
-            [map.mix.clone(), map.first.clone(), sms, channels, stp, antt]
+            row![map.mix, map.first, point.sms, point.channels, point.stp, point.antt]
         }));
     }
-    csv(["mix", "app", "sms", "channels", "stp", "antt"], lines)
+    csv("mix,app,sms,channels,stp,antt", lines)
 }

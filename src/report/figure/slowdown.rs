@@ -1,12 +1,7 @@
 //! Slowdown of each application under each sharing scheme: one cluster of bars per
 //! scheme, one bar per application.
 
-use super::{Drawing, FigureInput, NO_CORUN, ReportError, empty};
-use crate::chart::{Bars, Cluster, Entry, Fill, Sheet, Swatch, highest};
-use crate::mix::{mix_names, scheme_names};
-use crate::mix_label::mix_labels;
-use crate::results::{Analysis, CoRun};
-use crate::values::{cell, csv};
+use super::prelude::*;
 
 /// Mixes that are drawn.
 const MIXES: usize = 12;
@@ -15,47 +10,37 @@ const STACKED: usize = 4;
 /// Applications whose bars have room in one of two columns.
 const BESIDE: usize = 14;
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let records = input.mixes();
-    if records.is_empty() {
-        return Err(empty("slowdown", NO_CORUN));
-    }
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let records = input.mixes()?;
     let named = mix_labels(&records);
-    let mut sheet = input.sheet("Slowdown of each application");
-    panels(&mut sheet, &records[..records.len().min(MIXES)], &named.labels);
-    for note in &named.notes {
-        sheet.note(note);
-    }
-    if records.len() > MIXES {
-        sheet.note(&format!("{} more mixes are not drawn.", records.len() - MIXES));
-    }
+    let mut layout = input.layout("Slowdown of each application");
+    panels(&mut layout, &records[..records.len().min(MIXES)], &named.labels);
+    named.notes.iter().for_each(|note| layout.note(note));
+    layout.left_out(records.len().saturating_sub(MIXES), "mixes are not drawn");
     if records.iter().any(|record| record.coruns.iter().any(starves)) {
-        sheet.note("∞: made no progress, or its times are not modelled.");
+        layout.note("∞: made no progress, or its times are not modelled.");
     }
-    sheet.note("Solo IPC over shared IPC; 1 is as fast as alone.");
-    Ok(sheet.finish(&input.footer()).with_csv(table(&records, &mix_names(&records))))
+    layout.note("Solo IPC over shared IPC; 1 is as fast as alone.");
+    Ok(layout.finish(&input.footer()).with_csv(table(&records, &mix_names(&records))))
 }
 
 /// A panel for each of `records`, with its label where there are several.
-fn panels(sheet: &mut Sheet, records: &[&Analysis], labels: &[String]) {
+fn panels(layout: &mut Layout, records: &[&Analysis], labels: &[String]) {
     let most = records.iter().map(|record| most(record)).max().unwrap_or(0);
     let highest = records.iter().map(|record| highest(&clusters(record, true)));
     let top = highest.fold(0.0, f64::max);
-    let beside = records.len() > STACKED && most <= BESIDE && !sheet.narrow();
+    let beside = records.len() > STACKED && most <= BESIDE && !layout.narrow();
     let columns = if beside { 2 } else { 1 };
-    sheet.side_by_side(columns, records.len(), |sheet, place| {
+    layout.side_by_side(columns, records.len(), |layout, place| {
         let record = records[place];
         if records.len() > 1 {
-            sheet.note(&labels[place]);
-            sheet.skip(3.0);
+            layout.note(&labels[place]);
+            layout.skip(3.0);
         }
-        sheet.legend(&entries(record));
-        let fills: Vec<Fill> = (0..most).map(Fill::of).collect();
+        layout.legend(&entries(record));
         // In a column, values stand above the bars where there is room.
         let clusters = clusters(record, columns == 1);
-        let title = "slowdown";
-        Bars { clusters: &clusters, fills: &fills, title, reference: Some(1.0), most: top }
-            .draw(sheet);
+        Bars::new(&clusters, "slowdown").reference(1.0).most(top).draw(layout);
     });
 }
 
@@ -71,17 +56,13 @@ fn starves(run: &CoRun) -> bool {
 /// The applications of a record in their colours.
 fn entries(record: &Analysis) -> Vec<Entry> {
     let apps = record.coruns.first().map(|run| run.apps.as_slice()).unwrap_or_default();
-    let entry = |(i, name): (usize, &str)| Entry::new(Swatch::Fill(Fill::of(i)), name);
-    apps.iter().map(|app| app.app.as_str()).enumerate().map(entry).collect()
+    Entry::fills(&apps.iter().map(|app| app.app.as_str()).collect::<Vec<_>>())
 }
 
 fn clusters(record: &Analysis, labelled: bool) -> Vec<Cluster> {
-    let cluster = |(name, run): (String, &CoRun)| Cluster {
-        name,
-        values: run.apps.iter().map(|app| Some(app.slowdown)).collect(),
-        labelled,
-        ends: Vec::new(),
-        mean: false,
+    let cluster = |(name, run): (String, &CoRun)| {
+        let slowdowns = run.apps.iter().map(|app| Some(app.slowdown));
+        Cluster::new(&name, slowdowns.collect(), labelled)
     };
     scheme_names(&record.coruns).into_iter().zip(&record.coruns).map(cluster).collect()
 }
@@ -90,12 +71,12 @@ fn table(records: &[&Analysis], names: &[String]) -> String {
     let mut lines = Vec::new();
     for (record, mix) in records.iter().zip(names) {
         for (scheme, run) in scheme_names(&record.coruns).into_iter().zip(&record.coruns) {
-            lines.extend(run.apps.iter().map(|app| {
-                let progress = cell(Some(app.normalized_progress));
-                let slowdown = cell(Some(app.slowdown));
-                [mix.clone(), scheme.clone(), app.app.clone(), slowdown, progress]
-            }));
+            lines.extend(
+                run.apps
+                    .iter()
+                    .map(|app| row![mix, scheme, app.app, app.slowdown, app.normalized_progress]),
+            );
         }
     }
-    csv(["mix", "scheme", "app", "slowdown", "normalized_progress"], lines)
+    csv("mix,scheme,app,slowdown,normalized_progress", lines)
 }

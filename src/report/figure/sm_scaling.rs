@@ -1,16 +1,10 @@
 //! Bandwidth and speed of each application alone against the number of its SMs, and
 //! where it saturates (Slate, Fig. 1).
 
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::chart::{Area, Entry, Fill, INK, LINES, Scale, Sheet, Swatch, counts, down, outline};
-use crate::number::float;
-use crate::solo_run::{SoloRun, Subject, Sweep, gb_per_s, repeated, subjects, sweeps};
-use crate::values::{cell, csv};
+use super::prelude::*;
+use crate::solo_run::gb_per_s;
 
-const LEFT: f64 = 62.0;
-const RIGHT: f64 = 14.0;
-const HEIGHT: f64 = 150.0;
-/// Of the peak: who reaches this has saturated.
+/// Part of the peak at which an application has saturated.
 const ENOUGH: f64 = 0.95;
 
 /// What is missing where no application ran on several numbers of SMs.
@@ -43,31 +37,24 @@ impl Curve {
     }
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let curves = curves(input);
-    if curves.is_empty() {
-        return Err(empty("sm-scaling", MISSING));
-    }
+    ensure(!curves.is_empty(), MISSING)?;
     let drawn = &curves[..curves.len().min(LINES)];
-    let mut sheet = input.sheet("Bandwidth and speed against SMs");
+    let mut layout = input.layout("Bandwidth and speed against SMs");
     let entry = |(index, curve): (usize, &Curve)| {
         let tail = format!(" (saturates at {})", curve.saturates());
         Entry::new(Swatch::Mark(index), &curve.label).with(tail)
     };
-    sheet.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
+    layout.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
     if drawn.iter().flat_map(|curve| &curve.points).any(|point| point.requested.is_some()) {
-        bandwidth(&mut sheet, drawn);
+        bandwidth(&mut layout, drawn);
     }
-    speed(&mut sheet, drawn);
-    sheet.note("Loads and stores: sectors asked of the L1, or of the L2 where they pass the L1 by. Dropped line: the fewest SMs with 95 % of the largest speed.");
-    if let Some(note) = repeated(curves.iter().map(|curve| curve.repeats).sum()) {
-        sheet.note(&note);
-    }
-    if curves.len() > LINES {
-        let left = curves.len() - LINES;
-        sheet.note(&format!("{left} more applications are not drawn; choose with --app NAME."));
-    }
-    Ok(sheet.finish(&input.footer()).with_csv(table(&curves)))
+    speed(&mut layout, drawn);
+    layout.note("Loads and stores: sectors asked of the L1, or of the L2 where they pass the L1 by. Dropped line: the fewest SMs with 95 % of the largest speed.");
+    repeated(&mut layout, curves.iter().map(|curve| curve.repeats).sum());
+    layout.left_out(curves.len() - drawn.len(), MORE_APPS);
+    Ok(layout.finish(&input.footer()).with_csv(table(&curves)))
 }
 
 fn curves(input: &FigureInput<'_>) -> Vec<Curve> {
@@ -83,7 +70,7 @@ fn curves(input: &FigureInput<'_>) -> Vec<Curve> {
         };
         sweeps.into_iter().map(curve).collect::<Vec<_>>()
     };
-    subjects(&input.alone()).into_iter().flat_map(of).collect()
+    subjects(&input.whole_solo_runs()).into_iter().flat_map(of).collect()
 }
 
 fn point(sms: u32, run: &SoloRun<'_>, fastest: u64) -> Point {
@@ -99,66 +86,54 @@ fn point(sms: u32, run: &SoloRun<'_>, fastest: u64) -> Point {
     }
 }
 
-/// The scale of SMs across `area`.
-fn across(area: &Area, curves: &[Curve]) -> (Scale, u32) {
-    let sms = curves.iter().flat_map(|curve| &curve.points).map(|point| point.sms);
-    let most = sms.max().unwrap_or(1);
-    (Scale::linear(0.0, f64::from(most), area.x, area.right() - 5.0), most)
-}
-
-fn bandwidth(sheet: &mut Sheet, curves: &[Curve]) {
-    sheet.legend(&[
+fn bandwidth(layout: &mut Layout, curves: &[Curve]) {
+    layout.legend(&[
         Entry::new(Swatch::Dot(INK), "full marks: loads and stores"),
         Entry::new(Swatch::Ring(INK), "open marks: DRAM"),
     ]);
-    let area = sheet.plot(LEFT, RIGHT, HEIGHT);
-    let (x, most) = across(&area, curves);
     let points = || curves.iter().flat_map(|curve| &curve.points);
     let values = points().flat_map(|point| [point.requested, point.dram]).flatten();
-    let y = Scale::from_zero(values.fold(0.0, f64::max), area.bottom(), area.y);
-    counts(&mut sheet.canvas, &area, &x, most, "");
-    down(&mut sheet.canvas, &area, &y, "GB/s", 12.0);
+    let highest = values.fold(0.0, f64::max);
+    let y = |area: &Area| Scale::from_zero(highest, area.bottom(), area.y);
+    let plot = CountPlot::new(layout, most_sms(curves), "", y, "GB/s");
     for (index, curve) in curves.iter().enumerate() {
         let line = |of: fn(&Point) -> Option<f64>| -> Vec<(f64, f64)> {
-            let at = |point: &Point| Some((x.at(f64::from(point.sms)), y.at(of(point)?)));
+            let at = |point: &Point| Some(plot.at(point.sms, of(point)?));
             curve.points.iter().filter_map(at).collect()
         };
-        sheet.canvas.thin_curve(&line(|point| point.dram), index);
-        sheet.canvas.curve(&line(|point| point.requested), index);
+        layout.canvas.thin_curve(&line(|point| point.dram), index);
+        layout.canvas.curve(&line(|point| point.requested), index);
     }
-    outline(&mut sheet.canvas, &area);
-    sheet.skip(28.0);
+    plot.finish(layout, 28.0);
 }
 
-fn speed(sheet: &mut Sheet, curves: &[Curve]) {
-    let area = sheet.plot(LEFT, RIGHT, HEIGHT);
-    let (x, most) = across(&area, curves);
-    let y = Scale::linear(0.0, 1.05, area.bottom(), area.y);
-    counts(&mut sheet.canvas, &area, &x, most, "SMs");
-    down(&mut sheet.canvas, &area, &y, "speed over the largest", 12.0);
+fn speed(layout: &mut Layout, curves: &[Curve]) {
+    let y = |area: &Area| Scale::linear(0.0, 1.05, area.bottom(), area.y);
+    let plot = CountPlot::new(layout, most_sms(curves), "SMs", y, "speed over the largest");
     for (index, curve) in curves.iter().enumerate() {
-        let at = |point: &Point| (x.at(f64::from(point.sms)), y.at(point.speed));
-        let points: Vec<(f64, f64)> = curve.points.iter().map(at).collect();
-        sheet.canvas.curve(&points, index);
+        let at = |point: &Point| plot.at(point.sms, point.speed);
+        layout.canvas.curve(&curve.points.iter().map(at).collect::<Vec<_>>(), index);
         if let Some(point) = curve.points.iter().find(|point| point.sms == curve.saturates()) {
             let (x, top) = at(point);
-            sheet.canvas.dashes((x, area.bottom()), (x, top), Fill::of(index).colour, 1.2);
+            let colour = Fill::of(index).colour;
+            layout.canvas.dashes((x, plot.area.bottom()), (x, top), colour, 1.2);
         }
     }
-    outline(&mut sheet.canvas, &area);
-    sheet.skip(36.0);
+    plot.finish(layout, 36.0);
+}
+
+fn most_sms(curves: &[Curve]) -> Option<u32> {
+    curves.iter().flat_map(|curve| &curve.points).map(|point| point.sms).max()
 }
 
 fn table(curves: &[Curve]) -> String {
     let mut lines = Vec::new();
     for curve in curves {
         lines.extend(curve.points.iter().map(|point| {
-            let (sms, cycles) = (point.sms.to_string(), point.cycles.to_string());
-            let saturates = (point.sms == curve.saturates()).to_string();
-            let (requested, dram) = (cell(point.requested), cell(point.dram));
-            let (label, speed) = (curve.label.clone(), cell(Some(point.speed)));
-            [label, sms, cycles, requested, dram, speed, saturates]
+            let saturates = point.sms == curve.saturates();
+            let Point { sms, cycles, requested, dram, speed } = point;
+            row![curve.label, sms, cycles, requested, dram, speed, saturates]
         }));
     }
-    csv(["app", "sms", "cycles", "gb_per_s", "dram_gb_per_s", "speed", "saturates"], lines)
+    csv("app,sms,cycles,gb_per_s,dram_gb_per_s,speed,saturates", lines)
 }

@@ -2,13 +2,9 @@
 //! group stacked as they lie on the SMs, in the fills of their classes. What is left
 //! of a member's SMs once it has ended is white.
 
+use super::prelude::*;
 use super::queue_timeline::QueueTimeline;
-use super::{Drawing, FigureInput, ReportError};
-use crate::chart::{Anchor, Area, BarRow, Fill, INK, Label, NOTE, PAPER, SOFT_INK, Scale, Sheet};
-use crate::number::float;
 use crate::queue::class_of;
-use crate::results::{GroupRecord, JobRecord, QueueRun};
-use crate::values::csv;
 
 const HEIGHT: f64 = 84.0;
 /// Left of a panel, the title of its axis.
@@ -20,31 +16,30 @@ const SEAM: f64 = 0.4;
 /// Narrower parts have no line above them.
 const STEP: f64 = 1.5;
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let queue_timeline = QueueTimeline::new(input, "sm-share")?.flat();
-    let groups = queue_timeline.runs.iter().flat_map(|(_, run)| &run.groups);
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let timeline = QueueTimeline::new(input)?.flat();
+    let groups = timeline.runs.iter().flat_map(|(_, run)| &run.groups);
     let shares = groups.flat_map(|group| &group.shares);
     let Some(most) = shares.flat_map(|share| &share.sms).max().filter(|most| **most > 0) else {
-        return Err(super::empty("sm-share", "no group of the queue says how SMs were divided"));
+        return Err("no group of the queue says how SMs were divided".into());
     };
-    let sms = queue_timeline.record.machine.sms.max(*most);
-    let mut sheet = queue_timeline.sheet("SMs of each application");
-    sheet.skip(4.0);
-    queue_timeline.panels(&mut sheet, HEIGHT, |sheet, run, area, time| {
+    let sms = timeline.record.machine.sms.max(*most);
+    let mut layout = timeline.layout("SMs of each application");
+    layout.skip(4.0);
+    timeline.panels(&mut layout, HEIGHT, |layout, run, area, time| {
         let level = Scale::linear(0.0, float(sms), area.bottom(), area.y);
         for (value, y) in [(0, area.bottom() - NOTE / 2.0), (sms, area.y + NOTE / 2.0)] {
-            let at = (area.x - 5.0, y);
-            sheet.canvas.text(Label::new(value.to_string(), at, NOTE, Anchor::Right));
+            layout.canvas.write(value.to_string(), (area.x - 5.0, y), NOTE, Anchor::Right);
         }
         let at = (area.x - TITLE, area.y + area.height / 2.0);
-        sheet.canvas.text(Label::new("SMs", at, NOTE, Anchor::Centre).upwards());
+        layout.canvas.text(Label::new("SMs", at, NOTE, Anchor::Centre).upwards());
         let mut bar_row = BarRow::default();
         for group in &run.groups {
-            draw_group(sheet, &queue_timeline, run, group, &mut bar_row, (time, &level));
+            draw_group(layout, &timeline, run, group, &mut bar_row, (time, &level));
         }
     });
-    sheet.note("Upwards: SMs on which the plan lets a member start CTAs, in part where they are shared; white: it has ended. Thick lines: a group begins.");
-    Ok(sheet.finish(&input.footer()).with_csv(table(&queue_timeline)))
+    layout.note("Upwards: SMs on which the plan lets a member start CTAs, in part where they are shared; white: it has ended. Thick lines: a group begins.");
+    Ok(layout.finish(&input.footer()).with_csv(table(&timeline)))
 }
 
 /// One stretch of time with the same shares.
@@ -65,8 +60,8 @@ fn stretches(group: &GroupRecord) -> Vec<Stretch> {
 }
 
 fn draw_group(
-    sheet: &mut Sheet,
-    queue_timeline: &QueueTimeline<'_>,
+    layout: &mut Layout,
+    timeline: &QueueTimeline<'_>,
     run: &QueueRun,
     group: &GroupRecord,
     bar_row: &mut BarRow,
@@ -90,56 +85,48 @@ fn draw_group(
             // Neighbours overlap by a hair: no seam shows between them.
             let beyond = (to + SEAM).min(time.at(time.high()));
             let until = if until < to { until } else { beyond };
-            member(sheet, queue_timeline.fill(job), (from, until, to), heights);
+            member(layout, timeline.fill(job), (from, until, to), heights);
             below = above;
         }
     }
     let (from, to) = (time.at(float(group.start_cycle)), time.at(float(group.end_cycle)));
     if to - from >= NARROW {
         let (top, bottom) = (level.at(level.high()), level.at(0.0));
-        sheet.canvas.line(vec![(from, top), (from, bottom)], SOFT_INK, 1.2);
+        layout.canvas.line(vec![(from, top), (from, bottom)], SOFT_INK, 1.2);
     }
 }
 
 /// One member's SMs: filled until it ends, white behind.
 fn member(
-    sheet: &mut Sheet,
+    layout: &mut Layout,
     fill: Fill,
     (from, until, to): (f64, f64, f64),
     (top, bottom): (f64, f64),
 ) {
     let part = |left: f64, right: f64| Area::new(left, top, right - left, bottom - top);
     if until > from {
-        sheet.canvas.fill(part(from, until), fill);
+        layout.canvas.fill(part(from, until), fill);
     }
     if until < to {
-        sheet.canvas.fill(part(until, to), Fill::plain(PAPER));
+        layout.canvas.fill(part(until, to), Fill::plain(PAPER));
     }
     if to - from >= STEP {
-        sheet.canvas.line(vec![(from, top), (to, top)], INK, 0.5);
+        layout.canvas.line(vec![(from, top), (to, top)], INK, 0.5);
     }
 }
 
-fn table(queue_timeline: &QueueTimeline<'_>) -> String {
+fn table(timeline: &QueueTimeline<'_>) -> String {
     let mut lines = Vec::new();
-    for (scheme, run) in &queue_timeline.runs {
+    for (scheme, run) in &timeline.runs {
         for (number, group) in run.groups.iter().enumerate() {
             for (share, stretch) in group.shares.iter().zip(stretches(group)) {
                 lines.extend(group.members(run).zip(&share.sms).map(|(job, sms)| {
-                    [
-                        scheme.clone(),
-                        (number + 1).to_string(),
-                        job.app.clone(),
-                        class_of(queue_timeline.record, job).unwrap_or_default().to_string(),
-                        stretch.from.to_string(),
-                        stretch.to.to_string(),
-                        sms.to_string(),
-                        share.reason.clone(),
-                    ]
+                    let class = class_of(timeline.record, job);
+                    let Stretch { from, to } = stretch;
+                    row![scheme, number + 1, job.app, class, from, to, sms, share.reason]
                 }));
             }
         }
     }
-    let header = ["scheme", "group", "app", "class", "start_cycle", "end_cycle", "sms", "reason"];
-    csv(header, lines)
+    csv("scheme,group,app,class,start_cycle,end_cycle,sms,reason", lines)
 }

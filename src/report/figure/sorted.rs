@@ -1,13 +1,7 @@
 //! Throughput and turnaround of many mixes: for each scheme the values of all, sorted
 //! (UGPU, Fig. 10, and 13 to 15).
 
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::chart::{Entry, RANKED, Ranks, Swatch, panels};
-use crate::grid::{Grid, Mix};
-use crate::number::short;
-use crate::results::CoRun;
-use crate::results::statistics::geometric_mean;
-use crate::values::{cell, csv};
+use super::prelude::*;
 
 const HEIGHT: f64 = 176.0;
 
@@ -50,86 +44,77 @@ impl Line<'_> {
     }
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let grid = input.grid("sorted")?;
-    let lines = lines(&grid);
-    if lines.is_empty() {
-        return Err(empty("sorted", MISSING));
-    }
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let found = input.mixes_by_scheme()?;
+    let lines = lines(&found);
+    ensure(!lines.is_empty(), MISSING)?;
     let drawn = &lines[..lines.len().min(RANKED)];
-    let mut sheet = input.sheet("Mixes by rank under each scheme");
+    let mut layout = input.layout("Mixes by rank under each scheme");
     let entry = |(index, line): (usize, &Line<'_>)| {
         let mean = |metric| line.mean(metric).map_or("–".into(), short);
         let tail = format!(": {}, {}", mean(0), mean(1));
         Entry::new(Swatch::Mark(index), line.scheme).with(tail)
     };
-    sheet.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
+    layout.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
     let titles = METRICS.map(|metric| metric.title.to_string());
-    for (metric, panel) in panels(&mut sheet, &titles, HEIGHT).iter().enumerate() {
+    for (metric, panel) in panels(&mut layout, &titles, HEIGHT).iter().enumerate() {
         let series: Vec<Vec<f64>> = drawn.iter().map(|line| line.values(metric)).collect();
-        Ranks { series: &series, reference: None }.draw(&mut sheet, panel, "mixes by rank");
+        Ranks { series: &series, reference: None }.draw(&mut layout, panel, "mixes by rank");
     }
-    for note in notes(&grid, &lines) {
-        sheet.note(&note);
-    }
-    Ok(sheet.finish(&input.footer()).with_csv(table(&lines)))
+    notes(&mut layout, found.mixes.len(), &lines);
+    Ok(layout.finish(&input.footer()).with_csv(table(&lines)))
 }
 
 /// The schemes that have values, with their mixes from the least value to the most.
-fn lines<'a>(grid: &'a Grid<'a>) -> Vec<Line<'a>> {
+fn lines<'a>(found: &'a MixesByScheme<'a>) -> Vec<Line<'a>> {
     let line = |(place, scheme): (usize, &'a String)| {
         let ranks = METRICS.map(|metric| {
             let value = |run: &CoRun| Some((metric.of)(run)).filter(|value| *value > 0.0);
             let rank =
                 |mix: &'a Mix<'a>| Some(Rank { mix: &mix.name, value: value(mix.runs[place]?)? });
-            let mut ranks: Vec<Rank<'a>> = grid.mixes.iter().filter_map(rank).collect();
+            let mut ranks: Vec<Rank<'a>> = found.mixes.iter().filter_map(rank).collect();
             ranks.sort_by(|one, other| one.value.total_cmp(&other.value));
             ranks
         });
         Line { scheme, ranks }
     };
-    let all = grid.schemes.iter().enumerate().map(line);
+    let all = found.schemes.iter().enumerate().map(line);
     let reported = |line: &Line<'_>| line.ranks.iter().flatten().any(|rank| rank.value.is_finite());
     all.filter(reported).collect()
 }
 
-fn notes(grid: &Grid<'_>, lines: &[Line<'_>]) -> Vec<String> {
-    let mut notes = vec![
-        "Beside the names: geometric means of STP and of ANTT over mixes.".to_string(),
-        "Each line has its own order of mixes, for each metric anew; axes do not begin at 0."
-            .to_string(),
-    ];
-    if lines.len() > RANKED {
-        notes.push(format!("{} more schemes are not drawn.", lines.len() - RANKED));
-    }
-    let mixes = grid.mixes.len();
+fn notes(layout: &mut Layout, mixes: usize, lines: &[Line<'_>]) {
+    layout.note("Beside the names: geometric means of STP and of ANTT over mixes.");
+    layout.note(
+        "Each line has its own order of mixes, for each metric anew; axes do not begin at 0.",
+    );
+    layout.left_out(lines.len().saturating_sub(RANKED), "schemes are not drawn");
     let lacking = |line: &&Line<'_>| line.ranks.iter().any(|ranks| ranks.len() < mixes);
     let partial: Vec<&str> = lines.iter().filter(lacking).map(|line| line.scheme).collect();
     if !partial.is_empty() {
         let partial = partial.join(", ");
-        notes.push(format!("Not all of {mixes} mixes have values under: {partial}."));
+        layout.note(&format!("Not all of {mixes} mixes have values under: {partial}."));
     }
     let ranks = lines.iter().flat_map(|line| &line.ranks).flatten();
     let endless = ranks.filter(|rank| rank.value.is_infinite()).count();
     if endless > 0 {
-        notes.push(format!(
+        layout.note(&format!(
             "{endless} values have no bound, as an application made no progress: not drawn."
         ));
     }
-    notes
 }
 
 fn table(lines: &[Line<'_>]) -> String {
     let mut rows = Vec::new();
     for line in lines {
         for (place, metric) in METRICS.iter().enumerate() {
-            let row = |rank: String, mix: &str, value| {
-                [line.scheme.into(), metric.name.into(), rank, mix.into(), cell(value)]
+            let row = |rank: Option<u32>, mix: &str, value: Option<f64>| {
+                row![line.scheme, metric.name, rank, mix, value]
             };
             let ranks = (1_u32..).zip(&line.ranks[place]);
-            rows.extend(ranks.map(|(at, r)| row(at.to_string(), r.mix, Some(r.value))));
-            rows.push(row(String::new(), "GMEAN", line.mean(place)));
+            rows.extend(ranks.map(|(at, r)| row(Some(at), r.mix, Some(r.value))));
+            rows.push(row(None, "GMEAN", line.mean(place)));
         }
     }
-    csv(["scheme", "metric", "rank", "mix", "value"], rows)
+    csv("scheme,metric,rank,mix,value", rows)
 }

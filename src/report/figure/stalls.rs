@@ -1,14 +1,8 @@
 //! Where scheduler slots go: one stacked bar per kernel, causes of every
 //! slot-cycle; the bar is full because every slot-cycle has one cause.
 
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::cause::{ROUNDING, causes, shares};
-use crate::chart::{
-    Anchor, Area, Entry, Fill, LABEL, Label, NOTE, Scale, Sheet, Swatch, across, outline,
-    text_width,
-};
-use crate::group::{Group, groups, title_room};
-use crate::number::{float, percent, ratio};
+use super::prelude::*;
+use crate::kernels::{ROUNDING, causes, shares};
 
 const ROWS: usize = 12;
 const ROW: f64 = 29.0;
@@ -18,45 +12,67 @@ const ABOVE: f64 = 6.5;
 const NAMES: f64 = 220.0;
 const RIGHT: f64 = 48.0;
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let groups = groups(input.runs(), ROWS);
-    if groups.iter().all(|group| group.stalls.is_empty()) {
-        return Err(empty("stalls", "the records hold no stall stacks; run `gpumodel analyze`"));
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let groups = groups(&input.apps, ROWS);
+    if groups.iter().all(|group| group.sum.stall_fractions.is_empty()) {
+        return Err("the records hold no stall stacks; run `gpumodel analyze`".into());
     }
-    let causes = causes(groups.iter().map(|group| &group.stalls));
-    let mut sheet = input.sheet("Where scheduler slots go");
-    let entries: Vec<Entry> = causes
-        .iter()
-        .map(|(name, fill)| Entry::new(Swatch::Fill(*fill), name.replace('_', " ")))
-        .collect();
-    sheet.legend(&entries);
-    let left = title_room(&groups, LABEL, sheet.share(NAMES)) + 14.0;
-    heading(&mut sheet, left);
-    let area =
-        sheet.plot(left, RIGHT, ROW * float(gpumodel_core::units::to_u64(groups.len())) + 4.0);
+    let causes = causes(groups.iter().map(|group| &group.sum.stall_fractions));
+    let mut layout = input.layout("Where scheduler slots go");
+    layout.legend(&cause_entries(&causes));
+    let left = title_room(&groups, LABEL, layout.share(NAMES)) + 14.0;
+    heading(&mut layout, left);
+    let area = layout.plot(left, RIGHT, ROW * float(groups.len()) + 4.0);
     let scale = Scale::linear(0.0, 1.0, area.x, area.right());
-    across(&mut sheet.canvas, &area, &scale, "share of scheduler slot-cycles");
-    let whole: u64 = groups.iter().map(|group| group.cycles).fold(0, u64::saturating_add);
+    across(&mut layout.canvas, &area, &scale, "share of scheduler slot-cycles");
+    let whole: u64 = groups.iter().map(|group| group.sum.cycles).fold(0, u64::saturating_add);
     let mut y = area.y + ROW - BAR / 2.0;
     for group in &groups {
-        row(&mut sheet, group, &causes, &area, y, whole);
+        draw_row(&mut layout, group, &causes, &area, y, whole);
         y += ROW;
     }
-    outline(&mut sheet.canvas, &area);
-    sheet.skip(38.0);
-    Ok(sheet.finish(&input.footer()))
+    outline(&mut layout.canvas, &area);
+    layout.skip(38.0);
+    Ok(layout.finish(&input.footer()))
 }
 
-fn heading(sheet: &mut Sheet, left: f64) {
-    let y = sheet.top() + NOTE / 2.0;
-    let right = sheet.width() - 6.0;
-    sheet.canvas.text(Label::new("kernel", (left - 6.0, y), NOTE, Anchor::Right));
-    sheet.canvas.text(Label::new("cycles", (right, y), NOTE, Anchor::Right));
-    sheet.skip(NOTE + 3.0);
+/// The legend of stall causes.
+pub(super) fn cause_entries(causes: &[(String, Fill)]) -> Vec<Entry> {
+    let entry =
+        |(name, fill): &(String, Fill)| Entry::new(Swatch::Fill(*fill), name.replace('_', " "));
+    causes.iter().map(entry).collect()
 }
 
-fn row(
-    sheet: &mut Sheet,
+/// Draws the causes of `stalls` behind one another across an area, in a bar of a height around
+/// the height `y`; `label` gets each part with its share.
+pub(super) fn stack(
+    layout: &mut Layout,
+    stalls: &BTreeMap<String, f64>,
+    causes: &[(String, Fill)],
+    (area, y, height): (&Area, f64, f64),
+    label: impl Fn(&mut Layout, Area, f64),
+) {
+    let mut x = area.x;
+    for (share, (_, fill)) in shares(stalls, causes).into_iter().zip(causes) {
+        let part = Area::new(x, y - height / 2.0, share * area.width, height);
+        x = part.right();
+        if share > ROUNDING {
+            layout.canvas.bar(part, *fill);
+            label(layout, part, share);
+        }
+    }
+}
+
+fn heading(layout: &mut Layout, left: f64) {
+    let y = layout.top() + NOTE / 2.0;
+    let right = layout.width() - 6.0;
+    layout.canvas.write("kernel", (left - 6.0, y), NOTE, Anchor::Right);
+    layout.canvas.write("cycles", (right, y), NOTE, Anchor::Right);
+    layout.skip(NOTE + 3.0);
+}
+
+fn draw_row(
+    layout: &mut Layout,
     group: &Group,
     causes: &[(String, Fill)],
     area: &Area,
@@ -64,27 +80,20 @@ fn row(
     whole: u64,
 ) {
     let name = group.title(LABEL, area.x - 14.0);
-    sheet.canvas.text(Label::new(name, (area.x - 6.0, y), LABEL, Anchor::Right));
-    let mut x = area.x;
-    for (share, (_, fill)) in shares(&group.stalls, causes).into_iter().zip(causes) {
-        let part = Area::new(x, y - BAR / 2.0, share * area.width, BAR);
-        x = part.right();
-        if share <= ROUNDING {
-            continue;
-        }
-        sheet.canvas.bar(part, *fill);
-        tell(sheet, &part, &percent(Some(share)));
-    }
-    let cycles = percent(ratio(float(group.cycles), float(whole)));
-    let right = sheet.width() - 6.0;
-    sheet.canvas.text(Label::new(cycles, (right, y), LABEL, Anchor::Right));
+    layout.canvas.write(name, (area.x - 6.0, y), LABEL, Anchor::Right);
+    stack(layout, &group.sum.stall_fractions, causes, (area, y, BAR), |layout, part, share| {
+        write_above(layout, &part, &percent(Some(share)));
+    });
+    let cycles = percent(ratio(float(group.sum.cycles), float(whole)));
+    let right = layout.width() - 6.0;
+    layout.canvas.write(cycles, (right, y), LABEL, Anchor::Right);
 }
 
 /// Writes `text` above `part`, where that is wide enough.
-fn tell(sheet: &mut Sheet, part: &Area, text: &str) {
+fn write_above(layout: &mut Layout, part: &Area, text: &str) {
     if text_width(text, NOTE) + 2.0 > part.width {
         return;
     }
     let at = (part.x + part.width / 2.0, part.y - ABOVE);
-    sheet.canvas.text_before(Label::new(text, at, NOTE, Anchor::Centre));
+    layout.canvas.text_before(Label::new(text, at, NOTE, Anchor::Centre));
 }

@@ -1,12 +1,9 @@
 //! Kernel time against the thread blocks of a task, over the run without a scheme: one
 //! line per application (Slate, Fig. 5).
 
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::chart::{Entry, INK, LINES, Scale, Sheet, Swatch, across, down, outline};
-use crate::number::{float, ratio};
+use super::prelude::*;
 use crate::results::HostTime;
-use crate::solo_run::{SoloRun, Subject, Sweep, kernel_cycles, subjects, sweeps};
-use crate::values::{cell, csv};
+use crate::solo_run::kernel_cycles;
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
@@ -21,22 +18,16 @@ struct Curve {
     points: Vec<(u32, u64, f64)>,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let curves: Vec<Curve> = subjects(&input.alone()).iter().flat_map(of).collect();
-    if curves.is_empty() {
-        return Err(empty("task-size", MISSING));
-    }
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let curves: Vec<Curve> = subjects(&input.whole_solo_runs()).iter().flat_map(of).collect();
+    ensure(!curves.is_empty(), MISSING)?;
     let drawn = &curves[..curves.len().min(LINES)];
-    let mut sheet = input.sheet("Kernel time against the size of a task");
-    let entry = |(index, curve): (usize, &Curve)| Entry::new(Swatch::Mark(index), &curve.label);
-    sheet.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
-    plot(&mut sheet, drawn);
-    sheet.note("Each application alone; a time of 1 is that of its kernels as written.");
-    if curves.len() > LINES {
-        let left = curves.len() - LINES;
-        sheet.note(&format!("{left} more applications are not drawn; choose with --app NAME."));
-    }
-    Ok(sheet.finish(&input.footer()).with_csv(table(&curves)))
+    let mut layout = input.layout("Kernel time against the size of a task");
+    layout.legend(&Entry::marks(&drawn.iter().map(|curve| &curve.label).collect::<Vec<_>>()));
+    plot(&mut layout, drawn);
+    layout.note("Each application alone; a time of 1 is that of its kernels as written.");
+    layout.left_out(curves.len() - drawn.len(), MORE_APPS);
+    Ok(layout.finish(&input.footer()).with_csv(table(&curves)))
 }
 
 fn of(subject: &Subject<'_>) -> Vec<Curve> {
@@ -56,31 +47,30 @@ fn of(subject: &Subject<'_>) -> Vec<Curve> {
     sweeps.iter().filter_map(curve).collect()
 }
 
-fn plot(sheet: &mut Sheet, curves: &[Curve]) {
-    let area = sheet.plot(LEFT, RIGHT, HEIGHT);
+fn plot(layout: &mut Layout, curves: &[Curve]) {
+    let area = layout.plot(LEFT, RIGHT, HEIGHT);
     let points = || curves.iter().flat_map(|curve| &curve.points);
     let sizes = || points().map(|point| f64::from(point.0));
     let (least, most) = (sizes().fold(f64::MAX, f64::min), sizes().fold(1.0, f64::max));
     let x = Scale::log(least * 0.9, most * 1.1, area.x, area.right());
     let highest = points().map(|point| point.2).fold(1.0, f64::max);
     let y = Scale::from_zero(highest, area.bottom(), area.y);
-    across(&mut sheet.canvas, &area, &x, "thread blocks of a task");
-    down(&mut sheet.canvas, &area, &y, "kernel time over as written", 12.0);
-    sheet.canvas.dashes((area.x, y.at(1.0)), (area.right(), y.at(1.0)), INK, 0.8);
+    across(&mut layout.canvas, &area, &x, "thread blocks of a task");
+    down(&mut layout.canvas, &area, &y, "kernel time over as written", 12.0);
+    layout.canvas.dashes((area.x, y.at(1.0)), (area.right(), y.at(1.0)), INK, 0.8);
     for (index, curve) in curves.iter().enumerate() {
         let at = |point: &(u32, u64, f64)| (x.at(f64::from(point.0)), y.at(point.2));
-        sheet.canvas.curve(&curve.points.iter().map(at).collect::<Vec<_>>(), index);
+        layout.canvas.curve(&curve.points.iter().map(at).collect::<Vec<_>>(), index);
     }
-    outline(&mut sheet.canvas, &area);
-    sheet.skip(36.0);
+    outline(&mut layout.canvas, &area);
+    layout.skip(36.0);
 }
 
 fn table(curves: &[Curve]) -> String {
     let mut lines = Vec::new();
     for curve in curves {
-        lines.extend(curve.points.iter().map(|(task, cycles, share)| {
-            [curve.label.clone(), task.to_string(), cycles.to_string(), cell(Some(*share))]
-        }));
+        let points = curve.points.iter();
+        lines.extend(points.map(|(task, cycles, share)| row![curve.label, task, cycles, share]));
     }
-    csv(["app", "task_blocks", "kernel_cycles", "normalized"], lines)
+    csv("app,task_blocks,kernel_cycles,normalized", lines)
 }

@@ -1,18 +1,10 @@
 //! One solo run over time: kernels by stream above, activity below.
 
-use std::collections::{BTreeMap, BTreeSet};
+use gpumodel_core::units::SECTOR_BYTES;
 
 use super::input::{ONE, listed};
-use super::{Drawing, FigureInput, NO_SOLO, ReportError, empty};
-use crate::chart::{
-    Anchor, Area, BarRow, Colour, Entry, Fill, HATCHED, Label, NOTE, REST, Scale, Sheet, Swatch,
-    across, down, fit, outline, text_width,
-};
-use crate::machine::machine_words;
-use crate::name::plain_name;
-use crate::number::float;
-use crate::results::{Analysis, AppRecord, Interval};
-use gpumodel_core::units::{SECTOR_BYTES, to_u64};
+use super::prelude::*;
+use crate::results::Interval;
 
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
@@ -26,31 +18,31 @@ const COLOURED: usize = 7;
 const _: () = assert!(COLOURED < HATCHED);
 const STEPS: u64 = 400;
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let &[(_, app)] = input.runs() else {
-        return Err(empty("timeline", &choose(input.runs())));
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let &[(_, app)] = &input.apps[..] else {
+        return Err(choose(&input.apps).into());
     };
     let end = app.kernels.iter().map(|kernel| kernel.end_cycle).max().unwrap_or(0);
     if end == 0 {
-        return Err(empty("timeline", "the record holds no kernel that took time"));
+        return Err("the record holds no kernel that took time".into());
     }
-    let mut sheet = input.sheet(&format!("{} over time", app.app));
+    let mut layout = input.layout(&format!("{} over time", app.app));
     let fills = fills(app);
-    legend(&mut sheet, app, &fills);
+    legend(&mut layout, app, &fills);
     let bar_rows = bar_rows(app);
-    let area = sheet.plot(LEFT, RIGHT, 2.0 + LANE * float(to_u64(bar_rows.len())));
+    let area = layout.plot(LEFT, RIGHT, 2.0 + LANE * float(bar_rows.len()));
     let time = Scale::linear(0.0, float(end), area.x, area.right());
     // Of a memory-only trace no time is modelled, so no rate is.
     let rates = !app.timeline.is_empty() && !app.memory_only;
     let axis = if rates { "" } else { "cycle" };
-    across(&mut sheet.canvas, &area, &time, axis);
-    gantt(&mut sheet, app, &area, &time, &bar_rows, &fills);
-    outline(&mut sheet.canvas, &area);
-    sheet.skip(if rates { 26.0 } else { 36.0 });
+    across(&mut layout.canvas, &area, &time, axis);
+    gantt(&mut layout, app, &area, &time, &bar_rows, &fills);
+    outline(&mut layout.canvas, &area);
+    layout.skip(if rates { 26.0 } else { 36.0 });
     if rates {
-        activity(&mut sheet, input, app, end);
+        activity(&mut layout, input, app, end);
     }
-    Ok(sheet.finish(&input.footer()))
+    Ok(layout.finish(&input.footer()))
 }
 
 /// What there is to choose from where not one run alone is left, and how.
@@ -90,7 +82,7 @@ fn rest() -> Fill {
     Fill::of(COLOURED).over(REST)
 }
 
-fn legend(sheet: &mut Sheet, app: &AppRecord, fills: &BTreeMap<&str, Fill>) {
+fn legend(layout: &mut Layout, app: &AppRecord, fills: &BTreeMap<&str, Fill>) {
     let mut entries = Vec::new();
     for index in 0..COLOURED {
         let name = fills.iter().find(|(_, fill)| **fill == Fill::of(index)).map(|(name, _)| name);
@@ -105,7 +97,7 @@ fn legend(sheet: &mut Sheet, app: &AppRecord, fills: &BTreeMap<&str, Fill>) {
         let words = format!("other ({} kernels)", fills.len() - COLOURED);
         entries.push(Entry::new(Swatch::Fill(rest()), words));
     }
-    sheet.legend(&entries);
+    layout.legend(&entries);
 }
 
 /// The stream of every lane; streams beyond the last lane share it.
@@ -115,7 +107,7 @@ fn bar_rows(app: &AppRecord) -> Vec<u64> {
 }
 
 fn gantt(
-    sheet: &mut Sheet,
+    layout: &mut Layout,
     app: &AppRecord,
     area: &Area,
     time: &Scale,
@@ -128,13 +120,13 @@ fn gantt(
         let bar_row = bar_row.unwrap_or(bar_rows.len() - 1);
         let ends = (time.at(float(kernel.start_cycle)), time.at(float(kernel.end_cycle)));
         let Some((from, to)) = rows[bar_row].add(ends.0, ends.1) else { continue };
-        let y = area.y + LANE * float(to_u64(bar_row + 1)) - BAR;
+        let y = area.y + LANE * float(bar_row + 1) - BAR;
         let bar = Area::new(from, y, to - from, BAR);
-        sheet.canvas.bar(bar, fills[kernel.name.as_str()]);
+        layout.canvas.bar(bar, fills[kernel.name.as_str()]);
         let name = plain_name(&kernel.name);
         if text_width(&name, NOTE) + 2.0 < bar.width {
             let at = (bar.x + bar.width / 2.0, bar.y - ABOVE);
-            sheet.canvas.text_before(Label::new(name, at, NOTE, Anchor::Centre));
+            layout.canvas.text_before(Label::new(name, at, NOTE, Anchor::Centre));
         }
     }
     let streams: BTreeSet<u64> = app.kernels.iter().map(|kernel| kernel.stream).collect();
@@ -147,39 +139,39 @@ fn gantt(
             (false, true) => long,
             (false, false) => stream.to_string(),
         };
-        let y = area.y + LANE * float(to_u64(row + 1)) - BAR / 2.0;
+        let y = area.y + LANE * float(row + 1) - BAR / 2.0;
         let name = fit(&name, NOTE, LEFT - 8.0);
-        sheet.canvas.text(Label::new(name, (LEFT - 5.0, y), NOTE, Anchor::Right));
+        layout.canvas.write(name, (LEFT - 5.0, y), NOTE, Anchor::Right);
     }
 }
 
 /// Two curves over the same time: instructions per cycle and DRAM bandwidth.
-fn activity(sheet: &mut Sheet, input: &FigureInput<'_>, app: &AppRecord, end: u64) {
+fn activity(layout: &mut Layout, input: &FigureInput<'_>, app: &AppRecord, end: u64) {
     let ghz = input.machine().map_or(0.0, |machine| machine.core_mhz / 1000.0);
     let (unit, factor) = if ghz > 0.0 { ("DRAM GB/s", ghz) } else { ("DRAM B/cycle", 1.0) };
     let bytes = float(SECTOR_BYTES) * factor;
     let instructions = resampled(&app.timeline, end, |i| float(i.warp_instructions));
     let sectors = resampled(&app.timeline, end, |i| float(i.dram_sectors) * bytes);
-    curve(sheet, &instructions, end, "warp IPC", "", Fill::of(0).colour);
-    sheet.skip(12.0);
-    curve(sheet, &sectors, end, unit, "cycle", Fill::of(5).colour);
-    sheet.skip(36.0);
+    curve(layout, &instructions, end, "warp IPC", "", Fill::of(0).colour);
+    layout.skip(12.0);
+    curve(layout, &sectors, end, unit, "cycle", Fill::of(5).colour);
+    layout.skip(36.0);
 }
 
-fn curve(sheet: &mut Sheet, values: &[f64], end: u64, title: &str, axis: &str, colour: Colour) {
-    let area = sheet.plot(LEFT, RIGHT, 84.0);
+fn curve(layout: &mut Layout, values: &[f64], end: u64, title: &str, axis: &str, colour: Colour) {
+    let area = layout.plot(LEFT, RIGHT, 84.0);
     let most = values.iter().copied().fold(0.0, f64::max);
     let time = Scale::linear(0.0, float(end), area.x, area.right());
     let level = Scale::from_zero(most, area.bottom(), area.y);
     if axis.is_empty() {
         for (cycle, _) in time.ticks() {
-            sheet.canvas.grid((time.at(cycle), area.y), (time.at(cycle), area.bottom()));
+            layout.canvas.grid((time.at(cycle), area.y), (time.at(cycle), area.bottom()));
         }
     } else {
-        across(&mut sheet.canvas, &area, &time, axis);
+        across(&mut layout.canvas, &area, &time, axis);
     }
-    down(&mut sheet.canvas, &area, &level, title, 12.0);
-    let step = area.width / float(to_u64(values.len()));
+    down(&mut layout.canvas, &area, &level, title, 12.0);
+    let step = area.width / float(values.len());
     let mut points = vec![(area.x, area.bottom())];
     let mut x = area.x;
     for value in values {
@@ -187,9 +179,9 @@ fn curve(sheet: &mut Sheet, values: &[f64], end: u64, title: &str, axis: &str, c
         x += step;
     }
     points.push((area.right(), area.bottom()));
-    sheet.canvas.polygon(points.clone(), colour, 0.3);
-    sheet.canvas.line(points, colour, 1.0);
-    outline(&mut sheet.canvas, &area);
+    layout.canvas.polygon(points.clone(), colour, 0.3);
+    layout.canvas.line(points, colour, 1.0);
+    outline(&mut layout.canvas, &area);
 }
 
 /// What `of` counts, per cycle, in equal steps from 0 to `end`.
@@ -207,7 +199,7 @@ fn resampled(timeline: &[Interval], end: u64, of: impl Fn(&Interval) -> f64) -> 
         let mut at = from;
         while at < to {
             let step = whole(at / width).min(sums.len() - 1);
-            let next = (float(to_u64(step)) + 1.0) * width;
+            let next = (float(step) + 1.0) * width;
             let until = if step + 1 == sums.len() { to } else { next.min(to) };
             sums[step] += rate * (until - at).max(0.0) / width;
             at = if until > at { until } else { to };

@@ -1,13 +1,8 @@
 //! Bytes through L1, L2 and DRAM per kernel: three bars each, with hit rates.
 
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::chart::{
-    Anchor, Area, Entry, Fill, LABEL, Label, NOTE, Scale, Sheet, Swatch, across, outline,
-    text_width,
-};
-use crate::group::{Group, groups, title_room};
-use crate::number::{bytes, float, percent};
-use gpumodel_core::units::{SECTOR_BYTES, to_u64};
+use gpumodel_core::units::SECTOR_BYTES;
+
+use super::prelude::*;
 
 const ROWS: usize = 8;
 const ROW: f64 = 46.0;
@@ -22,53 +17,49 @@ struct Bar {
     text: String,
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-    let groups = groups(input.runs(), ROWS);
-    if groups.is_empty() {
-        return Err(empty("traffic", "the records hold no kernels; run `gpumodel analyze`"));
-    }
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
+    let groups = groups(&input.apps, ROWS);
+    ensure(!groups.is_empty(), "the records hold no kernels; run `gpumodel analyze`")?;
     let rows: Vec<[Bar; 3]> = groups.iter().map(bars).collect();
-    let mut sheet = input.sheet("Bytes through the memory hierarchy");
-    sheet.legend(&[
+    let mut layout = input.layout("Bytes through the memory hierarchy");
+    layout.legend(&[
         Entry::new(Swatch::Fill(Fill::of(4)), "L1"),
         Entry::new(Swatch::Fill(Fill::of(1)), "L2"),
         Entry::new(Swatch::Fill(Fill::of(0)), "DRAM read"),
         Entry::new(Swatch::Fill(Fill::of(5)), "DRAM write"),
     ]);
     let texts = rows.iter().flatten().map(|bar| text_width(&bar.text, NOTE)).fold(0.0, f64::max);
-    let left = title_room(&groups, LABEL, sheet.share(NAMES)) + 14.0;
-    let area = sheet.plot(left, 10.0, ROW * float(to_u64(rows.len())));
+    let left = title_room(&groups, LABEL, layout.share(NAMES)) + 14.0;
+    let area = layout.plot(left, 10.0, ROW * float(rows.len()));
     let most = rows.iter().flatten().map(|bar| bar.value).fold(0.0, f64::max);
     let room = area.right() - texts - 8.0;
     let scale = Scale::from_zero(most, area.x, room.max(area.x + 60.0));
-    across(&mut sheet.canvas, &area, &scale, "bytes (32-byte sectors)");
+    across(&mut layout.canvas, &area, &scale, "bytes (32-byte sectors)");
     let mut y = area.y;
     for (group, bars) in groups.iter().zip(&rows) {
         let name = group.title(LABEL, left - 14.0);
-        let at = (left - 6.0, y + ROW / 2.0);
-        sheet.canvas.text(Label::new(name, at, LABEL, Anchor::Right));
+        layout.canvas.write(name, (left - 6.0, y + ROW / 2.0), LABEL, Anchor::Right);
         for (bar, line) in bars.iter().zip([0.0, 1.0, 2.0]) {
-            draw_bar(&mut sheet, bar, &scale, y + 3.5 + line * BAR);
+            draw_bar(&mut layout, bar, &scale, y + 3.5 + line * BAR);
         }
         y += ROW;
     }
-    outline(&mut sheet.canvas, &area);
-    sheet.skip(38.0);
-    sheet.note(&total(&groups));
-    Ok(sheet.finish(&input.footer()))
+    outline(&mut layout.canvas, &area);
+    layout.skip(38.0);
+    layout.note(&total(&groups));
+    Ok(layout.finish(&input.footer()))
 }
 
-fn draw_bar(sheet: &mut Sheet, bar: &Bar, scale: &Scale, top: f64) {
+fn draw_bar(layout: &mut Layout, bar: &Bar, scale: &Scale, top: f64) {
     let (left, right) = (scale.at(0.0), scale.at(bar.value));
     let split = scale.at(bar.value - bar.tail);
     for (from, to, fill) in [(left, split, bar.fill), (split, right, Fill::of(5))] {
         if to - from > 0.05 {
             let area = Area::new(from, top, to - from, BAR - 2.0);
-            sheet.canvas.bar(area, fill);
+            layout.canvas.bar(area, fill);
         }
     }
-    let at = (right + 4.0, top + BAR / 2.0 - 1.0);
-    sheet.canvas.text(Label::new(bar.text.clone(), at, NOTE, Anchor::Left));
+    layout.canvas.write(bar.text.clone(), (right + 4.0, top + BAR / 2.0 - 1.0), NOTE, Anchor::Left);
 }
 
 fn bars(group: &Group) -> [Bar; 3] {
@@ -84,12 +75,12 @@ fn bars(group: &Group) -> [Bar; 3] {
     };
     let dram = size(group.dram_sectors());
     [
-        cache(group.l1.accesses, group.l1.hit_rate(), Fill::of(4)),
-        cache(group.l2.accesses, group.l2.hit_rate(), Fill::of(1)),
+        cache(group.sum.l1.accesses, group.sum.l1.hit_rate(), Fill::of(4)),
+        cache(group.sum.l2.accesses, group.sum.l2.hit_rate(), Fill::of(1)),
         Bar {
             value: dram,
             fill: Fill::of(0),
-            tail: size(group.dram_writes),
+            tail: size(group.sum.dram.write_sectors),
             text: if dram > 0.0 { bytes(dram) } else { "no access".into() },
         },
     ]
@@ -101,6 +92,6 @@ fn total(groups: &[Group]) -> String {
             groups.iter().map(of).fold(0, u64::saturating_add).saturating_mul(SECTOR_BYTES),
         ))
     };
-    let (l1, l2) = (sum(|g| g.l1.accesses), sum(|g| g.l2.accesses));
+    let (l1, l2) = (sum(|g| g.sum.l1.accesses), sum(|g| g.sum.l2.accesses));
     format!("All kernels: L1 {l1}, L2 {l2}, DRAM {}.", sum(Group::dram_sectors))
 }

@@ -1,13 +1,8 @@
 //! What the form of persistent workers costs: time and registers of each application
 //! over those as written (ARCS 2018, Fig. 8).
 
-use super::{Drawing, FigureInput, ReportError, empty};
-use crate::chart::{Bars, Cluster, Entry, Fill, Swatch};
-use crate::number::{float, ratio};
+use super::prelude::*;
 use crate::results::WorkersRecord;
-use crate::results::statistics::geometric_mean;
-use crate::solo_run::{SoloRun, Subject, subjects};
-use crate::values::{cell, csv};
 
 /// Applications that are drawn; the means are over all.
 const APPS: usize = 30;
@@ -36,32 +31,18 @@ impl Row<'_> {
     }
 }
 
-pub(super) fn draw(input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let rows = rows(input);
-    if rows.is_empty() {
-        return Err(empty("transformed", MISSING));
-    }
-    let mut sheet = input.sheet("Kernels as persistent workers over themselves as written");
-    let fills = [Fill::of(0), Fill::of(1)];
-    sheet.legend(&[
-        Entry::new(Swatch::Fill(fills[0]), "time"),
-        Entry::new(Swatch::Fill(fills[1]), "registers"),
-    ]);
+    ensure(!rows.is_empty(), MISSING)?;
+    let mut layout = input.layout("Kernels as persistent workers over themselves as written");
+    layout.legend(&Entry::fills(&["time", "registers"]));
     let means = means(&rows);
-    let title = "normalised";
-    let clusters = clusters(&rows, means);
-    Bars { clusters: &clusters, fills: &fills, title, reference: Some(1.0), most: 0.0 }
-        .draw(&mut sheet);
-    let mut schemes: Vec<&str> = rows.iter().map(|row| row.run.run.scheme.as_str()).collect();
-    schemes.dedup();
-    let schemes = schemes.join(", ");
-    sheet
+    Bars::new(&clusters(&rows, means), "normalised").reference(1.0).draw(&mut layout);
+    let schemes = distinct(rows.iter().map(|row| row.run.run.scheme.as_str())).join(", ");
+    layout
         .note(&format!("Each alone, under {schemes} with as many workers as fit; less is better."));
-    if rows.len() > APPS {
-        let left = rows.len() - APPS;
-        sheet.note(&format!("{left} more applications are in the mean and not drawn."));
-    }
-    Ok(sheet.finish(&input.footer()).with_csv(table(&rows, means)))
+    layout.left_out(rows.len().saturating_sub(APPS), "applications are in the mean and not drawn");
+    Ok(layout.finish(&input.footer()).with_csv(table(&rows, means)))
 }
 
 /// The first run of each application with as many workers as fit.
@@ -75,7 +56,7 @@ fn rows<'a>(input: &FigureInput<'a>) -> Vec<Row<'a>> {
         let (workers, solo) = (run.app.workers.as_ref()?, run.solo()?);
         Some(Row { label: subject.label, run, workers, solo_cycles: solo.cycles })
     };
-    subjects(&input.alone()).into_iter().filter_map(row).collect()
+    subjects(&input.whole_solo_runs()).into_iter().filter_map(row).collect()
 }
 
 /// The geometric mean of times and of registers.
@@ -88,40 +69,19 @@ fn means(rows: &[Row<'_>]) -> [Option<f64>; 2] {
 
 fn clusters(rows: &[Row<'_>], means: [Option<f64>; 2]) -> Vec<Cluster> {
     let labelled = rows.len() <= LABELLED;
-    let cluster = |(name, values): (&str, [Option<f64>; 2])| Cluster {
-        name: name.into(),
-        values: values.into(),
-        labelled,
-        ends: Vec::new(),
-        mean: false,
-    };
-    let drawn =
-        rows.iter().take(APPS).map(|row| (row.label.as_str(), [row.time(), row.registers()]));
-    let mut clusters: Vec<Cluster> = drawn.map(cluster).collect();
-    if rows.len() > 1 {
-        clusters.push(Cluster { labelled: true, mean: true, ..cluster(("GMEAN", means)) });
-    }
-    clusters
+    let cluster =
+        |row: &Row<'_>| Cluster::new(&row.label, vec![row.time(), row.registers()], labelled);
+    let mean = (rows.len() > 1).then(|| Cluster::mean("GMEAN", means.into()));
+    rows.iter().take(APPS).map(cluster).chain(mean).collect()
 }
 
 fn table(rows: &[Row<'_>], [time, registers]: [Option<f64>; 2]) -> String {
     let line = |row: &Row<'_>| {
-        let (cycles, solo) = (row.run.app.cycles.to_string(), row.solo_cycles.to_string());
+        let (cycles, solo, time) = (row.run.app.cycles, row.solo_cycles, row.time());
         let (form, written) = (row.workers.registers, row.workers.registers_as_written);
-        let (form, written) = (form.to_string(), written.to_string());
-        [row.label.clone(), cycles, solo, cell(row.time()), form, written, cell(row.registers())]
+        row![row.label, cycles, solo, time, form, written, row.registers()]
     };
-    let mut lines: Vec<[String; 7]> = rows.iter().map(line).collect();
-    let none = String::new;
-    lines.push(["GMEAN".into(), none(), none(), cell(time), none(), none(), cell(registers)]);
-    let header = [
-        "app",
-        "cycles",
-        "solo_cycles",
-        "time",
-        "registers",
-        "registers_as_written",
-        "register_ratio",
-    ];
-    csv(header, lines)
+    let mean = row!["GMEAN", "", "", time, "", "", registers];
+    let lines = rows.iter().map(line).chain([mean]);
+    csv("app,cycles,solo_cycles,time,registers,registers_as_written,register_ratio", lines)
 }

@@ -151,7 +151,7 @@ pub struct Silence {
     pub what: String,
     /// What we take.
     pub taken: String,
-    /// What another choice changes, with numbers, or that nobody has measured it.
+    /// What another choice changes, with numbers, or that it is not measured.
     pub sensitivity: String,
 }
 

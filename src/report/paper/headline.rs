@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::file::{RunSelection, Set};
+use crate::group_by;
 use crate::results::statistics::{geometric_mean, mean};
 use crate::results::{Analysis, CoRun, Gain, Measure, NamedRun, Over, QueueGain, gains};
 
@@ -202,26 +203,18 @@ impl HeadlineRow {
         measure: Measure,
         chosen: &RunSelection<'_>,
     ) -> (Vec<MixGain>, usize) {
-        let mut ratios: BTreeMap<Vec<&str>, (String, Vec<Option<f64>>)> = BTreeMap::new();
-        let mut order: Vec<Vec<&str>> = Vec::new();
-        for record in records {
-            let Some(names) = chosen.takes(record) else { continue };
-            let mix = record.coruns[0].apps.iter().map(|app| app.app.as_str());
-            let mix = mix.collect::<Vec<_>>().join(" + ");
-            if !ratios.contains_key(&names) {
-                order.push(names.clone());
-            }
-            let entry = ratios.entry(names).or_insert_with(|| (mix, Vec::new()));
-            entry.1.push(self.ratio(record, measure));
-        }
-        let of = |names: &Vec<&str>| {
-            let (mix, ratios) = &ratios[names];
-            let ratios: Option<Vec<f64>> = ratios.iter().copied().collect();
-            Some(MixGain { mix: mix.clone(), percent: percent(mean(&ratios?)?) })
+        let runs = records.iter().filter_map(|record| Some((chosen.takes(record)?, record)));
+        let mixes = group_by(runs);
+        let of = |(_, records): &(Vec<&str>, Vec<&Analysis>)| {
+            let apps = records[0].coruns[0].apps.iter().map(|app| app.app.as_str());
+            let ratios = records.iter().map(|record| self.ratio(record, measure));
+            let ratios: Option<Vec<f64>> = ratios.collect();
+            let mix = apps.collect::<Vec<_>>().join(" + ");
+            Some(MixGain { mix, percent: percent(mean(&ratios?)?) })
         };
-        let gains: Vec<MixGain> = order.iter().filter_map(of).collect();
-        let wanted = chosen.mixes.map_or(order.len().max(1), <[_]>::len);
-        let missing = wanted.saturating_sub(gains.len());
+        let gains: Vec<MixGain> = mixes.iter().filter_map(of).collect();
+        let asked = chosen.mixes.map_or(mixes.len().max(1), <[_]>::len);
+        let missing = asked.saturating_sub(gains.len());
         (gains, missing)
     }
 

@@ -1,25 +1,19 @@
 //! Papers: what their files in `models/papers` print and ask for, what our runs give of it,
 //! and the report that compares both.
 
-mod corun_columns;
+mod columns;
 mod file;
 mod headline;
-mod page;
 mod published_lookup;
-mod published_page;
-mod published_slowdowns;
 mod published_table;
+mod report;
 mod reproduction;
-mod solo_columns;
-mod write;
 
 pub use file::{Paper, PaperError, Part, PartFigure, RunSelection, Set, Silence};
 pub use headline::{ALONE, Headline, HeadlineRow, MixGain, Side, Verdict, judge};
-pub use page::headlines;
-pub use published_lookup::PublishedLookup;
-pub use published_slowdowns::PublishedSlowdowns;
+pub use published_lookup::{PublishedLookup, PublishedSlowdowns};
 pub use published_table::{Compared, PublishedApp, PublishedTable, PublishedValue, TableEntry};
+pub use report::{headlines, write_reproduction};
 pub use reproduction::{
     REPRODUCTION_SCHEMA, ReproducedFigure, ReproducedPaper, ReproducedPart, Reproduction,
 };
-pub use write::write_reproduction;

@@ -1,14 +1,18 @@
-//! A value of a published table, looked for in records.
+//! Values of published tables, looked for in records, and published slow-downs.
 
 use std::collections::BTreeMap;
 
-use super::corun_columns::{corun_value, worker_value};
+use gpumodel_core::models::ModelFiles;
+use serde::Deserialize;
+
+use super::columns::{corun_value, solo_value, worker_value};
+use super::file::{PaperError, read};
 use super::published_table::TableEntry;
-use super::solo_columns::solo_value;
-use crate::number::float;
+use crate::format::float;
 use crate::results::statistics::mean;
-use crate::results::{Analysis, CoRun, CoRunApp, CurveRecord, first_partition};
-use gpumodel_core::units::to_u64;
+use crate::results::{
+    Analysis, CoRun, CoRunApp, CurveRecord, InterferenceRecord, PublishedSlowdown, first_partition,
+};
 
 /// Rows of what classes of applications do to each other: by who disturbs, columns by who
 /// suffers.
@@ -47,7 +51,7 @@ pub struct PublishedLookup<'a> {
 
 impl PublishedLookup<'_> {
     /// What those of `records` have of it whose machine is as its file has it; `None`:
-    /// nothing, or nobody knows how.
+    /// nothing, or it cannot be computed.
     #[must_use]
     pub fn value(&self, records: &[Analysis]) -> Option<TableEntry> {
         let plain = records.iter().filter(|record| record.overrides.is_empty());
@@ -175,7 +179,7 @@ fn shared(run: &CoRun) -> Option<Vec<f64>> {
 
 /// Speed over the best with the count that is nearest to `percent` of the most CTAs.
 fn near(curve: &CurveRecord, percent: f64) -> Option<f64> {
-    let most = float(to_u64(curve.normalized.len()));
+    let most = float(curve.normalized.len());
     let far = |ctas: u64| (100.0 * float(ctas) / most - percent).abs();
     let points = (1_u64..).zip(&curve.normalized);
     let (_, speed) = points.min_by(|a, b| far(a.0).total_cmp(&far(b.0)))?;
@@ -190,11 +194,66 @@ fn is(names: &[String], app: &str) -> bool {
     names.iter().any(|name| plain(name) == plain(app))
 }
 
+/// Slow-downs as ILP-SMRA prints them (Fig. 2, and the text about it).
+#[derive(Clone, Debug, Default)]
+pub struct PublishedSlowdowns(Vec<PublishedSlowdown>);
+
+/// What of the paper's file is read here.
+#[derive(Deserialize)]
+struct Raw {
+    interference: Interference,
+}
+
+#[derive(Deserialize)]
+struct Interference {
+    slowdown: BTreeMap<String, BTreeMap<String, Entry>>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(untagged)]
+enum Entry {
+    Value(f64),
+    Range([f64; 2]),
+}
+
+const PAPER: &str = "ilp-smra";
+
+impl PublishedSlowdowns {
+    /// Reads what the model files say.
+    ///
+    /// # Errors
+    /// Those of [`Paper::load`](super::Paper::load).
+    pub fn load(models: &ModelFiles) -> Result<Self, PaperError> {
+        let raw: Raw = read(models, PAPER)?;
+        let rows = raw.interference.slowdown.iter();
+        let entries = rows.flat_map(|(disturbs, row)| {
+            row.iter().map(move |(suffers, &entry)| slowdown(disturbs, suffers, entry))
+        });
+        Ok(Self(entries.collect()))
+    }
+
+    /// Adds them to what the model gives, where it is about the same classes.
+    pub fn add_to(&self, record: &mut InterferenceRecord) {
+        let known = |class: &String| record.classes.contains(class);
+        if self.0.iter().all(|one| known(&one.disturbs) && known(&one.suffers)) {
+            record.published.clone_from(&self.0);
+        }
+    }
+}
+
+fn slowdown(disturbs: &str, suffers: &str, entry: Entry) -> PublishedSlowdown {
+    let (low, high) = match entry {
+        Entry::Value(value) => (value, value),
+        Entry::Range([low, high]) => (low, high),
+    };
+    PublishedSlowdown { disturbs: disturbs.to_owned(), suffers: suffers.to_owned(), low, high }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{PublishedLookup, TableEntry};
+    use super::{PublishedLookup, PublishedSlowdowns, TableEntry};
     use crate::results::{
         Analysis, AppRecord, CoRun, CoRunApp, CurveRecord, DecisionRecord, InterferenceRecord,
         WorkersRecord,
@@ -368,5 +427,18 @@ mod tests {
         let time = of("time_ms", &both[1..]);
         assert!(time.is_some());
         assert_eq!((of("time_ms", &both), of("time_ms", &both[..1])), (time, None));
+    }
+
+    #[test]
+    fn what_the_paper_prints_is_there() {
+        let published = PublishedSlowdowns::load(&gpumodel_models::builtin()).unwrap();
+        let of = |disturbs: &str, suffers: &str| {
+            let found = published.0.iter().find(|o| o.disturbs == disturbs && o.suffers == suffers);
+            found.map(|one| (one.low, one.high))
+        };
+        assert_eq!(of("MC", "M"), Some((2.05, 2.05)));
+        assert_eq!(of("A", "C"), Some((1.50, 1.51)), "within the row and the column");
+        assert_eq!(of("M", "M"), None);
+        assert!(published.0.iter().all(|one| one.low <= one.high));
     }
 }

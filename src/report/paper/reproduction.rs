@@ -1,4 +1,4 @@
-//! Papers' evaluations as we ran them, beside what the papers print.
+//! Papers' evaluations as we ran them, and what the papers print.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::file::{PartFigure, Silence};
 use super::headline::{HeadlineRow, Verdict};
 use super::published_table::PublishedTable;
-use crate::results::RecordError;
-use gpumodel_core::units::message_in_words;
+use crate::results::{RecordError, is_zero, pretty, read_document};
 
 /// Value of [`Reproduction::schema`].
 pub const REPRODUCTION_SCHEMA: &str = "gpumodel.reproduction/1";
@@ -77,7 +76,7 @@ pub struct ReproducedPart {
     pub figures: Vec<ReproducedFigure>,
 }
 
-/// A figure beside one of the paper.
+/// A figure to compare with one of the paper.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReproducedFigure {
     /// What is drawn.
@@ -95,23 +94,13 @@ impl Reproduction {
     /// # Errors
     /// [`RecordError`] with the file and what is wrong.
     pub fn read(path: &Path) -> Result<Self, RecordError> {
-        let bytes = std::fs::read(path).map_err(|source| RecordError::file(path, source))?;
-        let wrong = |message| RecordError::Sweep { path: path.to_path_buf(), message };
-        let read: Self =
-            serde_json::from_slice(&bytes).map_err(|e| wrong(message_in_words(&e.to_string())))?;
-        if read.schema == REPRODUCTION_SCHEMA {
-            return Ok(read);
-        }
-        let found = &read.schema;
-        Err(wrong(format!("expected schema \"{REPRODUCTION_SCHEMA}\", found \"{found}\"")))
+        read_document(path, REPRODUCTION_SCHEMA, |read: &Self| &read.schema)
     }
 
     /// The document as JSON with a final newline.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("plain data with string keys");
-        text.push('\n');
-        text
+        pretty(self)
     }
 
     /// Rows that agree, that do not, and that were not run.
@@ -135,9 +124,4 @@ impl Reproduction {
     pub fn failed(&self) -> usize {
         self.papers.iter().flat_map(|paper| &paper.parts).map(|part| part.failed).sum()
     }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }

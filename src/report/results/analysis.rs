@@ -1,4 +1,4 @@
-//! The JSON record of `analyze`: schema `gpumodel.analysis/1`.
+//! The JSON record of `analyze`: schema `gpumodel.analysis/1`, and its launches as CSV.
 //!
 //! Keys may be added, never renamed; units are in the key names.
 
@@ -14,6 +14,7 @@ use super::{
     FetchCounters, InterferenceRecord, QueueRun, SmCounters, TlbCounters, TranslationCounters,
     UnitShares, UtilizationRecord,
 };
+use crate::format::csv;
 
 /// Value of [`Analysis::schema`].
 pub const SCHEMA: &str = "gpumodel.analysis/1";
@@ -42,7 +43,7 @@ pub struct Analysis {
     /// Queues of the applications, one entry per queue and scheme.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<QueueRun>,
-    /// What schemes for queues found out before they grouped.
+    /// What schemes for queues measured before they grouped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interference: Vec<InterferenceRecord>,
     /// Which cell of a sweep it is; absent: `analyze` was asked for it.
@@ -317,6 +318,26 @@ impl SampleRecord {
 }
 
 impl KernelRecord {
+    /// Adds the counts of `other`, and whether its times are not modelled.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.memory_only |= other.memory_only;
+        self.cycles = self.cycles.saturating_add(other.cycles);
+        self.launch_cycles = self.launch_cycles.saturating_add(other.launch_cycles);
+        self.warp_instructions = self.warp_instructions.saturating_add(other.warp_instructions);
+        self.thread_instructions =
+            self.thread_instructions.saturating_add(other.thread_instructions);
+        self.l1 += other.l1;
+        self.l2 += other.l2;
+        let (sum, dram) = (&mut self.dram, &other.dram);
+        sum.read_sectors = sum.read_sectors.saturating_add(dram.read_sectors);
+        sum.write_sectors = sum.write_sectors.saturating_add(dram.write_sectors);
+    }
+
+    /// Its cycles beyond launch latency.
+    pub(crate) fn busy_cycles(&self) -> Cycle {
+        self.cycles.saturating_sub(self.launch_cycles)
+    }
+
     /// True when the numbers are extrapolated from a part of the CTAs.
     #[must_use]
     pub fn is_sampled(&self) -> bool {
@@ -334,9 +355,10 @@ impl AppRecord {
 
 /// A selection of launches by position in the trace's list, from 1:
 /// `all`, `3`, `1-8`, `1-4,7`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Launches {
     /// Every launch of the list.
+    #[default]
     All,
     /// The launches of these ranges, ends included.
     Ranges(Vec<RangeInclusive<u32>>),
@@ -411,8 +433,67 @@ impl fmt::Display for Launches {
     }
 }
 
+/// A launch of a solo run.
+type Launch<'a> = (&'a Analysis, &'a AppRecord, &'a KernelRecord);
+
+/// A column of launches as CSV.
+type Column = (&'static str, for<'a> fn(&Launch<'a>) -> String);
+
+/// What is said of every launch; the columns of the sample are empty where every CTA ran.
+const COLUMNS: [Column; 28] = [
+    ("machine", |(record, ..)| record.machine.name.clone()),
+    ("app", |(_, app, _)| app.app.clone()),
+    ("launch", |(_, _, kernel)| kernel.launch.to_string()),
+    ("id", |(_, _, kernel)| kernel.id.to_string()),
+    ("stream", |(_, _, kernel)| kernel.stream.to_string()),
+    ("name", |(_, _, kernel)| kernel.name.clone()),
+    ("grid", |(_, _, kernel)| extent(kernel.grid)),
+    ("block", |(_, _, kernel)| extent(kernel.block)),
+    ("start_cycle", |(_, _, kernel)| kernel.start_cycle.to_string()),
+    ("end_cycle", |(_, _, kernel)| kernel.end_cycle.to_string()),
+    ("cycles", |(_, _, kernel)| kernel.cycles.to_string()),
+    ("launch_cycles", |(_, _, kernel)| kernel.launch_cycles.to_string()),
+    ("warp_instructions", |(_, _, kernel)| kernel.warp_instructions.to_string()),
+    ("thread_instructions", |(_, _, kernel)| kernel.thread_instructions.to_string()),
+    ("ctas_per_sm", |(_, _, kernel)| kernel.ctas_per_sm.to_string()),
+    ("occupancy", |(_, _, kernel)| format!("{:.6}", kernel.occupancy)),
+    ("l1_accesses", |(_, _, kernel)| kernel.l1.accesses.to_string()),
+    ("l1_hits", |(_, _, kernel)| kernel.l1.hits.to_string()),
+    ("l2_accesses", |(_, _, kernel)| kernel.l2.accesses.to_string()),
+    ("l2_hits", |(_, _, kernel)| kernel.l2.hits.to_string()),
+    ("dram_read_sectors", |(_, _, kernel)| kernel.dram.read_sectors.to_string()),
+    ("dram_write_sectors", |(_, _, kernel)| kernel.dram.write_sectors.to_string()),
+    ("dram_row_hits", |(_, _, kernel)| kernel.dram.row_hits.to_string()),
+    ("dram_row_misses", |(_, _, kernel)| kernel.dram.row_misses.to_string()),
+    ("sample_ctas_run", |(_, _, kernel)| sampled(kernel, |sample| sample.ctas_run)),
+    ("sample_cycles_low", |(_, _, kernel)| sampled(kernel, |sample| sample.cycles_low)),
+    ("sample_cycles_high", |(_, _, kernel)| sampled(kernel, |sample| sample.cycles_high)),
+    ("memory_only", |(_, _, kernel)| kernel.memory_only.to_string()),
+];
+
+fn sampled(kernel: &KernelRecord, of: fn(&SampleRecord) -> u64) -> String {
+    let sample = kernel.sample.as_ref().filter(|_| kernel.is_sampled());
+    sample.map_or_else(String::new, |sample| of(sample).to_string())
+}
+
+fn extent(Dim3 { x, y, z }: Dim3) -> String {
+    format!("{x}x{y}x{z}")
+}
+
+impl Analysis {
+    /// The launches of every solo run as CSV, in record order; the columns are
+    /// the keys of the JSON record.
+    #[must_use]
+    pub fn kernels_csv(&self) -> String {
+        let launches = self.solo.iter().flat_map(|app| app.kernels.iter().map(move |k| (app, k)));
+        let rows =
+            launches.map(|(app, kernel)| COLUMNS.map(|(_, cell)| cell(&(self, app, kernel))));
+        csv(&COLUMNS.map(|(name, _)| name).join(","), rows)
+    }
+}
+
 #[cfg(test)]
-mod launches_tests {
+mod tests {
     use super::Launches;
 
     #[test]

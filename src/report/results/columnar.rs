@@ -3,7 +3,8 @@
 //! The same rows give the same bytes.
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use parquet::record::RowAccessor;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::Type;
 
-use super::field::{Field, Row};
+use super::sweep_table::{Field, Row};
 
 /// Rows of a group, which are held in memory.
 const GROUP: usize = 1 << 16;

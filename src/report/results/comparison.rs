@@ -1,18 +1,23 @@
-//! Records beside a reference table: pairs, errors, and what was left out.
+//! Records against a reference table: pairs, errors, what was left out, and records that cannot be
+//! compared as they are.
 //!
-//! Knows nothing of how it is shown.
+//! Several records that answer one row would count twice, and one name may be that of several
+//! applications.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::slice;
 
+use gpumodel_core::units::quoted;
 use serde::{Deserialize, Serialize};
 
-use super::quantity::float;
-use super::slots;
+use super::check::pretty;
+use super::quantity::mean_slots;
 use super::{
     Analysis, AppRecord, ErrorUnit, KernelRecord, Launches, MachineRecord, Quantity, RecordError,
     ReferenceRow, ReferenceTable, Summary,
 };
-use gpumodel_core::units::quoted;
+use crate::format::float;
 
 /// Value of [`Comparison::schema`].
 pub const COMPARISON_SCHEMA: &str = "gpumodel.comparison/1";
@@ -20,7 +25,7 @@ pub const COMPARISON_SCHEMA: &str = "gpumodel.comparison/1";
 /// Names in an error message.
 const NAMED: usize = 5;
 
-/// Records beside one reference table.
+/// Records against one reference table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// Always [`COMPARISON_SCHEMA`].
@@ -183,9 +188,7 @@ impl Comparison {
     /// Never: the types have string keys only, which JSON can always say.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("keys are strings");
-        text.push('\n');
-        text
+        pretty(self)
     }
 }
 
@@ -226,8 +229,7 @@ fn compare(
         return Err(format!("{} {}: only its CTAs {ctas} ran", machine.name, app.app));
     }
     let chosen = choose(row, app)?;
-    let (mut sums, count) =
-        (sum(row, app, &chosen), float(gpumodel_core::units::to_u64(chosen.len())));
+    let (mut sums, count) = (sum(row, app, &chosen), float(chosen.len()));
     if !row.includes_launch {
         sums.launch_cycles = 0;
     }
@@ -310,18 +312,8 @@ fn choose<'a>(row: &ReferenceRow, app: &'a AppRecord) -> Result<Vec<&'a KernelRe
 /// the row is about every launch, because launches may overlap.
 fn sum(row: &ReferenceRow, app: &AppRecord, chosen: &[&KernelRecord]) -> KernelRecord {
     let mut sums = KernelRecord::default();
-    for kernel in chosen {
-        sums.memory_only |= kernel.memory_only;
-        sums.cycles = sums.cycles.saturating_add(kernel.cycles);
-        sums.launch_cycles = sums.launch_cycles.saturating_add(kernel.launch_cycles);
-        sums.thread_instructions =
-            sums.thread_instructions.saturating_add(kernel.thread_instructions);
-        sums.l1 += kernel.l1;
-        sums.l2 += kernel.l2;
-        sums.dram.read_sectors = sums.dram.read_sectors.saturating_add(kernel.dram.read_sectors);
-        sums.dram.write_sectors = sums.dram.write_sectors.saturating_add(kernel.dram.write_sectors);
-    }
-    (sums.stall_fractions, sums.held_slot_fraction) = slots::mean(chosen);
+    chosen.iter().for_each(|kernel| sums.add(kernel));
+    (sums.stall_fractions, sums.held_slot_fraction) = mean_slots(chosen);
     if row.launches == Launches::All && row.kernel.is_none() && !row.mean_per_launch {
         sums.cycles = app.cycles;
         sums.launch_cycles = app.launch_cycles;
@@ -339,5 +331,136 @@ impl Pair {
         };
         let counted = error.is_some() && reference >= quantity.least_reference();
         Self { model, reference, error, counted }
+    }
+}
+
+/// Characters of a hash that stand in a name.
+const SHOWN: usize = 8;
+
+/// By name of an application that is several: the hash of each store, with the first cell
+/// that it is in. Records that are no cells do not count: their user lists them.
+type StoresByApp = BTreeMap<String, BTreeMap<String, String>>;
+
+fn stores_by_app(records: &[Analysis]) -> StoresByApp {
+    let mut stores = StoresByApp::new();
+    for record in records {
+        let Some(cell) = &record.cell else { continue };
+        for app in &record.solo {
+            let known = stores.entry(app.app.clone()).or_default();
+            known.entry(app.store_hash.clone()).or_insert_with(|| cell.key.clone());
+        }
+    }
+    stores.retain(|_, hashes| hashes.len() > 1);
+    stores
+}
+
+/// Puts the beginning of the store's hash after the names of applications that are several
+/// in the cells among `records`.
+pub fn disambiguate_apps(records: &mut [Analysis]) {
+    let known = stores_by_app(records);
+    if known.is_empty() {
+        return;
+    }
+    for record in records.iter_mut().filter(|record| record.cell.is_some()) {
+        let of = |app: &AppRecord| {
+            let hash: String = app.store_hash.chars().take(SHOWN).collect();
+            known.contains_key(&app.app).then(|| (app.app.clone(), format!("{} ({hash})", app.app)))
+        };
+        let names: BTreeMap<String, String> = record.solo.iter().filter_map(of).collect();
+        let solo = record.solo.iter_mut().map(|app| &mut app.app);
+        let together = record.coruns.iter_mut().flat_map(|run| &mut run.apps);
+        for name in solo.chain(together.map(|app| &mut app.app)) {
+            if let Some(reported) = names.get(name) {
+                name.clone_from(reported);
+            }
+        }
+    }
+}
+
+/// Refuses to put applications of one name that are several in the cells among `records`
+/// against rows of `table` about that name.
+///
+/// # Errors
+/// [`RecordError::AmbiguousApps`] with two of the cells.
+pub fn refuse_ambiguous_apps(
+    records: &[Analysis],
+    table: &ReferenceTable,
+) -> Result<(), RecordError> {
+    let asked: BTreeSet<&str> = table.rows.iter().map(|row| row.trace.as_str()).collect();
+    let several =
+        stores_by_app(records).into_iter().find(|(name, _)| asked.contains(name.as_str()));
+    match several {
+        None => Ok(()),
+        Some((app, stores)) => {
+            let stores = stores.into_iter().take(2).map(|(hash, cell)| format!("{hash} in {cell}"));
+            let stores = stores.collect::<Vec<_>>().join(", ");
+            Err(RecordError::AmbiguousApp { app, stores })
+        }
+    }
+}
+
+/// Refuses `records` of one machine as it is set that answer the same row of `table`;
+/// `from` says what each of them was read from. The same machine otherwise set is another.
+///
+/// # Errors
+/// [`RecordError::DuplicateRow`] with the two and the row.
+pub fn refuse_duplicate_rows(
+    records: &[Analysis],
+    from: &[PathBuf],
+    table: &ReferenceTable,
+) -> Result<(), RecordError> {
+    let mut answered = BTreeMap::new();
+    for (record, other) in records.iter().zip(from) {
+        let machine = &record.machine;
+        for row in Comparison::new(slice::from_ref(record), table, None).rows {
+            let key = (row.line, machine.name.as_str(), machine.hash.as_str());
+            if let Some(one) = answered.insert(key, other) {
+                return Err(RecordError::DuplicateRow {
+                    table: table.path.clone(),
+                    line: row.line,
+                    row: format!("{} {}", row.machine, row.trace),
+                    both: Box::new([one.clone(), other.clone()]),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::disambiguate_apps;
+    use crate::results::{Analysis, AppRecord, CellRecord, CoRun, CoRunApp};
+
+    fn record(cell: bool, stores: [(&str, &str); 2]) -> Analysis {
+        let solo = stores.map(|(app, hash)| AppRecord {
+            app: app.into(),
+            store_hash: hash.into(),
+            ..AppRecord::default()
+        });
+        let apps = stores.map(|(app, _)| CoRunApp { app: app.into(), ..CoRunApp::default() });
+        Analysis {
+            cell: cell.then(CellRecord::default),
+            solo: solo.into(),
+            coruns: vec![CoRun { apps: apps.into(), ..CoRun::default() }],
+            ..Analysis::default()
+        }
+    }
+
+    #[test]
+    fn only_names_that_are_several_in_cells_are_told_apart() {
+        let mut records = [
+            record(true, [("a", "123456789"), ("b", "x")]),
+            record(true, [("a", "923456789"), ("b", "x")]),
+            record(false, [("a", "523456789"), ("b", "y")]),
+        ];
+        disambiguate_apps(&mut records);
+        let names = |record: &Analysis| -> Vec<String> {
+            let alone = record.solo.iter().map(|app| app.app.clone());
+            alone.chain(record.coruns[0].apps.iter().map(|app| app.app.clone())).collect()
+        };
+        assert_eq!(names(&records[0]), ["a (12345678)", "b", "a (12345678)", "b"]);
+        assert_eq!(names(&records[1]), ["a (92345678)", "b", "a (92345678)", "b"]);
+        assert_eq!(names(&records[2]), ["a", "b", "a", "b"]);
     }
 }

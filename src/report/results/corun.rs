@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use gpumodel_core::units::{Cycle, to_u64};
+use gpumodel_core::units::{Cycle, to_u64, to_usize};
 use serde::{Deserialize, Serialize};
 
-use super::{CacheCounters, DramCounters, UtilizationRecord, unbounded};
+use super::{CacheCounters, DramCounters, UtilizationRecord};
 
 /// The applications together under one scheme. [`CoRun::judge`] fills what
 /// compares them with running alone.
@@ -25,7 +25,7 @@ pub struct CoRun {
     pub stp: f64,
     /// Mean of solo IPC over shared IPC (UGPU eq. 4); infinite, `null` in JSON, where
     /// an application made no progress.
-    #[serde(with = "unbounded")]
+    #[serde(with = "finite_or_null")]
     pub antt: f64,
     /// Smallest normalised progress.
     pub fairness_min_speedup: f64,
@@ -111,7 +111,7 @@ pub struct CoRunApp {
     #[serde(default)]
     pub solo_ipc: f64,
     /// Solo IPC over shared IPC; infinite, `null` in JSON, without progress.
-    #[serde(with = "unbounded")]
+    #[serde(with = "finite_or_null")]
     pub slowdown: f64,
     /// Shared IPC over solo IPC.
     pub normalized_progress: f64,
@@ -192,16 +192,14 @@ impl CoRun {
     }
 
     /// Whether pages moved or SMs were waited for.
-    #[must_use]
-    pub fn moved_anything(&self) -> bool {
+    pub(crate) fn moved_anything(&self) -> bool {
         let moved = |app: &CoRunApp| app.migration.is_some_and(|moved| moved.cost_anything());
         self.apps.iter().any(moved)
     }
 
     /// Whether it ran under the scheme `name:key=value`: with these parameters, whatever
     /// the others were.
-    #[must_use]
-    pub fn is_under(&self, typed: &str) -> bool {
+    pub(crate) fn is_under(&self, typed: &str) -> bool {
         let mut words = typed.split(':');
         let has = |word: &str| {
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
@@ -340,8 +338,7 @@ pub struct MigrationRecord {
 
 impl MigrationRecord {
     /// True where pages moved, or SMs were waited for.
-    #[must_use]
-    pub fn cost_anything(&self) -> bool {
+    pub(crate) fn cost_anything(&self) -> bool {
         self.pages_moved > 0 || self.resting_cycles > 0 || self.vacating_cycles > 0
     }
 }
@@ -403,11 +400,91 @@ pub struct CurveRecord {
     pub chosen: u32,
 }
 
+impl CoRun {
+    /// The part of its speed alone that the scheme promised the application with the high
+    /// priority; `None`: it promised nothing.
+    #[must_use]
+    pub fn qos_target(&self) -> Option<f64> {
+        let target: f64 = self.parameters.get("target")?.parse().ok()?;
+        target.is_finite().then_some(target)
+    }
+
+    /// The place of the application with the high priority that the user named;
+    /// `None`: none was named, or the scheme promises nothing.
+    pub(crate) fn given_priority_app(&self) -> Option<usize> {
+        let place: usize = self.parameters.get("high")?.parse().ok()?;
+        self.qos_target().and(place.checked_sub(1))
+    }
+
+    /// The one that the scheme put first itself.
+    pub(crate) fn chosen_priority_app(&self) -> Option<usize> {
+        self.parameters.get("high")?;
+        let order = self.decisions.first()?.plan.get("order")?;
+        Some(to_usize(order.get("priority")?.get(0)?.as_u64()?))
+    }
+
+    /// The place of the application that was promised something, named or chosen; `None`:
+    /// nothing was promised, or it is not known to which.
+    pub(crate) fn priority_app(&self) -> Option<usize> {
+        self.qos_target()?;
+        self.given_priority_app().or_else(|| self.chosen_priority_app())
+    }
+
+    /// Whether the application with the high priority had what it was promised; `None`:
+    /// nothing was promised, or it is not known.
+    pub(crate) fn met_qos_target(&self) -> Option<bool> {
+        let place = self.priority_app()?;
+        let progress = self.apps.get(place)?.normalized_progress;
+        progress.is_finite().then_some(progress >= self.qos_target()?)
+    }
+}
+
+impl DecisionRecord {
+    /// Why a scheme was asked whose cycle had come.
+    pub const AS_ASKED: &str = "as asked";
+
+    /// Whether it was taken at a cycle that the scheme had named.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.wake == Self::AS_ASKED
+    }
+
+    /// The first cycle that its plan names for the next decision; `None`: it names none.
+    pub(crate) fn next_timed(&self) -> Option<Cycle> {
+        let wakes = self.plan.get("wake")?.as_array()?;
+        wakes.iter().filter_map(|wake| wake.get("at")?.as_u64()).min()
+    }
+}
+
+impl CoRun {
+    /// The first cycle that the scheme named, where no such cycle ever came; `None`: one
+    /// came, or it named none.
+    pub(crate) fn missed_timed(&self) -> Option<Cycle> {
+        let looked = self.decisions.iter().any(DecisionRecord::is_timed);
+        let first = self.decisions.iter().find_map(DecisionRecord::next_timed);
+        first.filter(|_| !looked)
+    }
+}
+
+/// A number that may be infinite: `null` in JSON, which has no such number.
+mod finite_or_null {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
+    pub(super) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+        value.is_finite().then_some(*value).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
+    }
+}
+
 #[cfg(test)]
-mod decision_tests {
+mod tests {
     use serde_json::json;
 
-    use super::DecisionRecord;
+    use super::{CoRun, DecisionRecord};
+    use crate::results::CoRunApp;
 
     #[test]
     fn a_slice_is_what_a_plan_gives_of_sms_and_channels() {
@@ -416,5 +493,41 @@ mod decision_tests {
         assert_eq!(decision.slice(0), Some((2, 2)));
         assert_eq!([1, 2, 3].map(|app| decision.slice(app)), [None; 3]);
         assert_eq!(DecisionRecord::default().slice(0), None);
+    }
+
+    #[test]
+    fn a_promise_is_kept_by_the_application_that_it_was_given_to() {
+        let app = |normalized_progress| CoRunApp { normalized_progress, ..CoRunApp::default() };
+        let run = |high: &str| CoRun {
+            parameters: [
+                ("target".to_owned(), "0.75".to_owned()),
+                ("high".to_owned(), high.into()),
+            ]
+            .into(),
+            apps: vec![app(0.5), app(0.8)],
+            ..CoRun::default()
+        };
+        assert_eq!(run("1").met_qos_target(), Some(false));
+        assert_eq!(run("2").met_qos_target(), Some(true));
+        assert_eq!(run("0").met_qos_target(), None);
+        assert_eq!(CoRun::default().met_qos_target(), None);
+    }
+
+    #[test]
+    fn a_cycle_that_was_named_and_never_came_is_missed() {
+        let decision = |wake: &str, asked| DecisionRecord {
+            wake: wake.into(),
+            plan: json!({ "wake": asked }),
+            ..DecisionRecord::default()
+        };
+        let missed = |decisions: &[DecisionRecord]| {
+            CoRun { decisions: decisions.to_vec(), ..CoRun::default() }.missed_timed()
+        };
+        let start = decision("start", json!(["kernel_end", { "at": 500 }]));
+        let end = decision("b ends", json!([]));
+        let look = decision("as asked", json!([{ "at": 1000 }]));
+        assert_eq!(missed(&[start.clone(), end.clone()]), Some(500));
+        assert_eq!(missed(&[start, look]), None, "the second one may be missed");
+        assert_eq!(missed(&[end, DecisionRecord::default()]), None, "nobody asked");
     }
 }

@@ -1,10 +1,13 @@
 //! Counters of caches and DRAM, counted as the command-line contract says:
-//! in 32-byte sectors, hits = accesses - misses, merges are hits.
+//! in 32-byte sectors, hits = accesses - misses, merges are hits; and the result of one memory channel alone.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
+
+use super::is_zero;
+use crate::format::{float, ratio};
 
 /// Sector requests of one cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,17 +44,6 @@ pub struct FetchCounters {
     pub l2: CacheCounters,
 }
 
-impl AddAssign for FetchCounters {
-    fn add_assign(&mut self, other: Self) {
-        self.inner_accesses = self.inner_accesses.saturating_add(other.inner_accesses);
-        self.inner_misses = self.inner_misses.saturating_add(other.inner_misses);
-        self.inner_merged = self.inner_merged.saturating_add(other.inner_merged);
-        self.outer_accesses = self.outer_accesses.saturating_add(other.outer_accesses);
-        self.outer_misses = self.outer_misses.saturating_add(other.outer_misses);
-        self.l2 += other.l2;
-    }
-}
-
 /// Constant loads of one launch. The launch's own L1 and L2 counters leave them
 /// out; its DRAM counters hold them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,16 +64,24 @@ pub struct ConstantCounters {
     pub l2: CacheCounters,
 }
 
-impl AddAssign for ConstantCounters {
-    fn add_assign(&mut self, other: Self) {
-        self.accesses = self.accesses.saturating_add(other.accesses);
-        self.without_address = self.without_address.saturating_add(other.without_address);
-        self.passes = self.passes.saturating_add(other.passes);
-        self.misses = self.misses.saturating_add(other.misses);
-        self.merged = self.merged.saturating_add(other.merged);
-        self.outer_misses = self.outer_misses.saturating_add(other.outer_misses);
-        self.l2 += other.l2;
-    }
+/// Sums counter by counter: counts in the first brackets saturate, counters in the second add.
+macro_rules! sums {
+    ($($type:ty: [$($count:ident),+] [$($part:ident),*];)+) => {
+        $(impl AddAssign for $type {
+            fn add_assign(&mut self, other: Self) {
+                $(self.$count = self.$count.saturating_add(other.$count);)+
+                $(self.$part += other.$part;)*
+            }
+        })+
+    };
+}
+
+sums! {
+    FetchCounters: [inner_accesses, inner_misses, inner_merged, outer_accesses, outer_misses] [l2];
+    ConstantCounters: [accesses, without_address, passes, misses, merged, outer_misses] [l2];
+    CacheCounters: [accesses, hits, merged, reads, read_hits] [];
+    TlbCounters: [accesses, hits, merged] [];
+    TranslationCounters: [walks, walk_reads, walk_read_hits, faults] [l1_tlb, l2_tlb];
 }
 
 impl CacheCounters {
@@ -93,19 +93,8 @@ impl CacheCounters {
 
     /// Hits over accesses; `None` without accesses.
     #[must_use]
-    #[allow(clippy::cast_precision_loss)]
     pub fn hit_rate(&self) -> Option<f64> {
-        (self.accesses > 0).then(|| self.hits as f64 / self.accesses as f64)
-    }
-}
-
-impl AddAssign for CacheCounters {
-    fn add_assign(&mut self, other: Self) {
-        self.accesses = self.accesses.saturating_add(other.accesses);
-        self.hits = self.hits.saturating_add(other.hits);
-        self.merged = self.merged.saturating_add(other.merged);
-        self.reads = self.reads.saturating_add(other.reads);
-        self.read_hits = self.read_hits.saturating_add(other.read_hits);
+        ratio(float(self.hits), float(self.accesses))
     }
 }
 
@@ -123,17 +112,8 @@ pub struct TlbCounters {
 impl TlbCounters {
     /// Hits over accesses; `None` without accesses.
     #[must_use]
-    #[allow(clippy::cast_precision_loss)]
     pub fn hit_rate(&self) -> Option<f64> {
-        (self.accesses > 0).then(|| self.hits as f64 / self.accesses as f64)
-    }
-}
-
-impl AddAssign for TlbCounters {
-    fn add_assign(&mut self, other: Self) {
-        self.accesses = self.accesses.saturating_add(other.accesses);
-        self.hits = self.hits.saturating_add(other.hits);
-        self.merged = self.merged.saturating_add(other.merged);
+        ratio(float(self.hits), float(self.accesses))
     }
 }
 
@@ -155,17 +135,6 @@ pub struct TranslationCounters {
     pub walk_read_hits: u64,
     /// Pages that were not in memory when first touched.
     pub faults: u64,
-}
-
-impl AddAssign for TranslationCounters {
-    fn add_assign(&mut self, other: Self) {
-        self.l1_tlb += other.l1_tlb;
-        self.l2_tlb += other.l2_tlb;
-        self.walks = self.walks.saturating_add(other.walks);
-        self.walk_reads = self.walk_reads.saturating_add(other.walk_reads);
-        self.walk_read_hits = self.walk_read_hits.saturating_add(other.walk_read_hits);
-        self.faults = self.faults.saturating_add(other.faults);
-    }
 }
 
 /// Sectors moved over the DRAM pins and what the row buffers did.
@@ -238,11 +207,6 @@ pub struct ChannelRecord {
     pub migrations: u64,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
 /// Shares from 0 to 1, means over all SMs and cycles of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UtilizationRecord {
@@ -266,3 +230,49 @@ pub struct UtilizationRecord {
 /// `shared` of the passes of shared memory (one per cycle and SM), `l1` and `l2` of
 /// sector look-ups, `dram` of the pins.
 pub type UnitShares = std::collections::BTreeMap<String, f64>;
+
+/// What `gpumodel dram` reports. The keys are a contract: added, never renamed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DramRecord {
+    /// Always `gpumodel.dram/1`.
+    pub schema: String,
+    /// The memory standard.
+    pub spec: String,
+    /// Requests of the file.
+    pub requests: u64,
+    /// Native accesses of all requests.
+    pub accesses: u64,
+    /// Clock at which the last read returned or the last write was done.
+    pub cycles: u64,
+    /// Clock of the last read's last data beat.
+    pub last_read_done_cycle: u64,
+    /// Bytes moved over bytes that the data bus could have moved in `cycles`.
+    pub bandwidth_utilization: f64,
+    /// Read requests: from acceptance of the first access to the last data beat.
+    pub mean_read_latency_cycles: f64,
+    /// The same, 99th percentile.
+    pub p99_read_latency_cycles: f64,
+    /// Accesses whose row was open when their first command was sent.
+    pub row_hits: u64,
+    /// Accesses whose bank was closed then.
+    pub row_misses: u64,
+    /// Accesses whose bank had another row open then.
+    pub row_conflicts: u64,
+    /// ACT commands.
+    pub activates: u64,
+    /// REFab and REFpb commands.
+    pub refreshes: u64,
+    /// RD and RDA commands.
+    pub reads: u64,
+    /// WR and WRA commands.
+    pub writes: u64,
+    /// Memory command clock in kHz.
+    pub clock_khz: u64,
+    /// What `--set` changed, as typed.
+    pub overrides: std::collections::BTreeMap<String, String>,
+}
+
+impl DramRecord {
+    /// The value of [`DramRecord::schema`].
+    pub const SCHEMA: &'static str = "gpumodel.dram/1";
+}

@@ -61,7 +61,7 @@ pub enum RecordError {
         /// The folder.
         path: PathBuf,
     },
-    /// A table names a cell that has no record beside the table.
+    /// A table names a cell that has no record in the folder of the table.
     #[error(
         "{}: expected the records of its cells in the same folder, found no {}; give a table in the folder of its sweep",
         path.display(), record.display()

@@ -1,7 +1,10 @@
 //! What one scheme gains over another, by the measure that a paper prints.
 
+use gpumodel_core::units::Cycle;
+
 use super::statistics::mean;
-use super::{CoRun, DecisionRecord, EpochShares};
+use super::{CoRun, DecisionRecord, MovedSoFar};
+use crate::format::float;
 
 /// How schemes are compared. A gain is what the first has more, 0 where they are equal;
 /// better is positive except where the name says otherwise.
@@ -19,7 +22,7 @@ pub enum Measure {
     AnttIncrease,
     /// From the first arrival to the last end: the other's over the own.
     Makespan,
-    /// The makespan without what the host of who ends last spends on messages and
+    /// The makespan without what the host of the last application spends on messages and
     /// compilation: the other's over the own (Slate, section V).
     KernelTime,
     /// Energy of the whole for each thread instruction: the own over the other's, negative
@@ -55,73 +58,51 @@ pub enum Measure {
     SamePartition,
 }
 
-/// By name in `models/papers`.
-const NAMES: [(&str, Measure); 20] = [
-    ("stp", Measure::Stp),
-    ("ipc", Measure::Ipc),
-    ("fairness", Measure::Fairness),
-    ("antt", Measure::Antt),
-    ("antt-increase", Measure::AnttIncrease),
-    ("makespan", Measure::Makespan),
-    ("kernel-time", Measure::KernelTime),
-    ("energy", Measure::Energy),
-    ("memory-energy", Measure::MemoryEnergy),
-    ("gpu-energy", Measure::GpuEnergy),
-    ("dynamic-power", Measure::DynamicPower),
-    ("l1-miss-rate", Measure::L1MissRate),
-    ("l2-accesses", Measure::L2Accesses),
-    ("throughput", Measure::Throughput),
-    ("app-ipc", Measure::AppIpc),
-    ("reallocation", Measure::Reallocation),
-    ("worst-reallocation", Measure::WorstReallocation),
-    ("memory-share", Measure::MemoryShare),
-    ("promises", Measure::Promises),
-    ("same-partition", Measure::SamePartition),
+/// By name in `models/papers`, with words for the header of a column.
+const NAMES: [(Measure, &str, &str); 20] = [
+    (Measure::Stp, "stp", "STP"),
+    (Measure::Ipc, "ipc", "IPC"),
+    (Measure::Fairness, "fairness", "minimum speedup"),
+    (Measure::Antt, "antt", "ANTT"),
+    (Measure::AnttIncrease, "antt-increase", "ANTT (worse)"),
+    (Measure::Makespan, "makespan", "makespan"),
+    (Measure::KernelTime, "kernel-time", "kernel time"),
+    (Measure::Energy, "energy", "energy"),
+    (Measure::MemoryEnergy, "memory-energy", "memory energy"),
+    (Measure::GpuEnergy, "gpu-energy", "energy without memory"),
+    (Measure::DynamicPower, "dynamic-power", "dynamic power"),
+    (Measure::L1MissRate, "l1-miss-rate", "L1 miss rate"),
+    (Measure::L2Accesses, "l2-accesses", "L2 accesses"),
+    (Measure::Throughput, "throughput", "throughput"),
+    (Measure::AppIpc, "app-ipc", "IPC by application"),
+    (Measure::Reallocation, "reallocation", "share of an epoch"),
+    (Measure::WorstReallocation, "worst-reallocation", "share of the worst epoch"),
+    (Measure::MemoryShare, "memory-share", "memory's share of energy"),
+    (Measure::Promises, "promises", "promises kept"),
+    (Measure::SamePartition, "same-partition", "within one CTA"),
 ];
 
 impl Measure {
     /// The measure of that name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        NAMES.iter().find(|(known, _)| *known == name).map(|&(_, measure)| measure)
+        NAMES.iter().find(|row| row.1 == name).map(|row| row.0)
     }
 
     /// Every name, for people.
     #[must_use]
     pub fn names() -> String {
-        NAMES.map(|(name, _)| name).join(", ")
+        NAMES.map(|row| row.1).join(", ")
     }
 
     /// In words, as the header of a column.
     #[must_use]
     pub fn words(self) -> &'static str {
-        match self {
-            Self::Stp => "STP",
-            Self::Ipc => "IPC",
-            Self::Fairness => "minimum speedup",
-            Self::Antt => "ANTT",
-            Self::AnttIncrease => "ANTT (worse)",
-            Self::Makespan => "makespan",
-            Self::KernelTime => "kernel time",
-            Self::Energy => "energy",
-            Self::MemoryEnergy => "memory energy",
-            Self::GpuEnergy => "energy without memory",
-            Self::DynamicPower => "dynamic power",
-            Self::L1MissRate => "L1 miss rate",
-            Self::L2Accesses => "L2 accesses",
-            Self::Throughput => "throughput",
-            Self::AppIpc => "IPC by application",
-            Self::Reallocation => "share of an epoch",
-            Self::WorstReallocation => "share of the worst epoch",
-            Self::MemoryShare => "memory's share of energy",
-            Self::Promises => "promises kept",
-            Self::SamePartition => "within one CTA",
-        }
+        NAMES.iter().find(|row| row.0 == self).map_or("", |row| row.2)
     }
 
     /// What is compared is a share of a whole, not a gain.
-    #[must_use]
-    pub fn is_share(self) -> bool {
+    pub(crate) fn is_share(self) -> bool {
         self.of_one() || self == Self::SamePartition
     }
 
@@ -174,7 +155,7 @@ impl Measure {
             })?,
             Self::DynamicPower => of(dynamic_power)?,
             Self::L1MissRate => of(|run| Some(1.0 - run.l1.hit_rate()?))?,
-            Self::L2Accesses => of(|run| Some(super::quantity::float(run.l2.accesses)))?,
+            Self::L2Accesses => of(|run| Some(crate::format::float(run.l2.accesses)))?,
             Self::SamePartition => return Some(1.0 + part(same_partition(own, base)?)),
             _ => return None,
         };
@@ -205,14 +186,14 @@ pub(crate) fn first_partition(run: &CoRun) -> Option<Vec<u32>> {
 
 /// Thread instructions of all applications.
 fn work(run: &CoRun) -> Option<f64> {
-    run.work().map(super::quantity::float)
+    run.work().map(crate::format::float)
 }
 
 /// Joules per cycle that are neither of the time alone nor of the memory's background.
 fn dynamic_power(run: &CoRun) -> Option<f64> {
     let energy = run.energy.as_ref()?;
     let moved = energy.total_joules() - energy.static_joules - energy.dram_static_joules;
-    (run.cycles > 0).then(|| moved / super::quantity::float(run.cycles))
+    (run.cycles > 0).then(|| moved / crate::format::float(run.cycles))
 }
 
 fn swapped((own, base): (f64, f64)) -> (f64, f64) {
@@ -224,20 +205,92 @@ fn makespan(run: &CoRun) -> Option<f64> {
     let whole = run.apps.iter().all(|app| app.finished && !app.memory_only);
     let first = run.apps.iter().map(|app| app.arrival_cycle).min()?;
     let last = run.apps.iter().map(|app| app.end_cycle).max()?;
-    last.checked_sub(first).filter(|_| whole).map(super::quantity::float)
+    last.checked_sub(first).filter(|_| whole).map(crate::format::float)
 }
 
 fn kernel_time(run: &CoRun) -> Option<f64> {
     let last = run.apps.iter().max_by_key(|app| app.end_cycle)?;
     let host = last.host.unwrap_or_default();
     let spent = host.communication_cycles.saturating_add(host.compilation_cycles);
-    Some(makespan(run)? - super::quantity::float(spent))
+    Some(makespan(run)? - crate::format::float(spent))
+}
+
+/// Shares of the epochs of a run, 0 to 1, by application and epoch: from the beginning to
+/// the first look of the scheme, from look to look, and from the last one to the end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EpochShares {
+    /// Epochs; without the last where the record does not say what had moved at the end.
+    pub epochs: usize,
+    /// In which the application held more CTAs than its share on some SM; empty: the
+    /// record does not say.
+    pub vacating: Vec<Vec<f64>>,
+    /// In which pages of it were under way.
+    pub moving: Vec<Vec<f64>>,
+}
+
+/// What had moved up to a cycle, by application; empty: nothing.
+type Mark<'a> = (Cycle, &'a [MovedSoFar]);
+
+impl EpochShares {
+    /// Those of `run`; `None` where no channels were owned, or the scheme never looked.
+    #[must_use]
+    pub fn of(run: &CoRun) -> Option<Self> {
+        let is_timed = |decision: &&DecisionRecord| decision.is_timed();
+        let looks: Vec<&DecisionRecord> = run.decisions.iter().filter(is_timed).collect();
+        let reported = looks.iter().any(|look| !look.moved.is_empty());
+        let mut owners = run.apps.iter().filter_map(|app| app.migration);
+        if looks.is_empty() || !reported && owners.clone().count() == 0 {
+            return None;
+        }
+        let marks = marks(run, &looks);
+        let of = |cycles: fn(&MovedSoFar) -> Cycle| -> Vec<Vec<f64>> {
+            (0..run.apps.len()).map(|app| shares(&marks, app, cycles)).collect()
+        };
+        let moving = of(|moved| moved.moving_cycles);
+        let epochs = moving.first().map_or(0, Vec::len);
+        // Looks tell nothing as long as no page has moved, though SMs may have.
+        let known = reported || owners.all(|owner| owner.vacating_cycles == 0);
+        let vacating = if known { of(|moved| moved.vacating_cycles) } else { Vec::new() };
+        (epochs > 0).then_some(Self { epochs, vacating, moving })
+    }
+
+    /// By epoch: the largest share of any application, SMs or pages. Both together take at
+    /// least that.
+    #[must_use]
+    pub fn most(&self) -> Vec<f64> {
+        let apps = || self.vacating.iter().chain(&self.moving);
+        (0..self.epochs).map(|epoch| apps().map(|app| app[epoch]).fold(0.0, f64::max)).collect()
+    }
+}
+
+/// Where epochs begin and end.
+fn marks<'a>(run: &'a CoRun, looks: &[&'a DecisionRecord]) -> Vec<Mark<'a>> {
+    let start: Mark<'_> = (0, &[]);
+    let looks = looks.iter().map(|look| (look.cycle, look.moved.as_slice()));
+    let end = run.moved.as_ref().map(|moved| (run.cycles, moved.as_slice()));
+    std::iter::once(start).chain(looks).chain(end).collect()
+}
+
+/// What application `app` spent of each epoch between two marks. What had vacated
+/// before the first page moved counts to the epoch in which that did, as far as it
+/// lasts.
+fn shares(marks: &[Mark<'_>], app: usize, of: fn(&MovedSoFar) -> Cycle) -> Vec<f64> {
+    let cycles = |moved: &[MovedSoFar]| moved.get(app).map_or(0, of);
+    let share = |two: &[Mark<'_>]| {
+        let [(since, before), (until, after)] = [two[0], two[1]];
+        let length = until.checked_sub(since).filter(|length| *length > 0)?;
+        let spent = cycles(after).saturating_sub(cycles(before));
+        Some(float(spent.min(length)) / float(length))
+    };
+    marks.windows(2).filter_map(share).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Measure;
-    use crate::results::{CoRun, CoRunApp, CurveRecord, DecisionRecord, EnergyRecord, HostTime};
+    use super::{EpochShares, Measure};
+    use crate::results::{
+        CoRun, CoRunApp, CurveRecord, DecisionRecord, EnergyRecord, HostTime, MovedSoFar,
+    };
 
     #[test]
     fn who_is_faster_gains_by_every_measure() {
@@ -310,5 +363,36 @@ mod tests {
             assert!(!Measure::named(name).unwrap().words().is_empty());
         }
         assert_eq!(Measure::named("speed"), None);
+    }
+
+    fn moved(moving_cycles: u64, vacating_cycles: u64) -> Vec<MovedSoFar> {
+        vec![MovedSoFar { moving_cycles, vacating_cycles, ..MovedSoFar::default() }]
+    }
+
+    #[test]
+    fn an_epoch_has_what_was_spent_between_looks_beginning_and_end() {
+        let look = |cycle, moving_cycles, vacating_cycles| DecisionRecord {
+            cycle,
+            wake: "as asked".into(),
+            moved: moved(moving_cycles, vacating_cycles),
+            ..DecisionRecord::default()
+        };
+        let run = CoRun {
+            apps: vec![CoRunApp::default()],
+            decisions: vec![look(100, 0, 0), look(200, 10, 30), look(400, 60, 30)],
+            ..CoRun::default()
+        };
+        let found = EpochShares::of(&run).unwrap();
+        assert_eq!((found.moving[0].clone(), found.epochs), (vec![0.0, 0.1, 0.25], 3));
+        assert_eq!(found.vacating, [[0.0, 0.3, 0.0]]);
+        assert_eq!(found.most(), [0.0, 0.3, 0.25]);
+        let run = CoRun { cycles: 500, moved: Some(moved(140, 40)), ..run };
+        let found = EpochShares::of(&run).unwrap();
+        assert_eq!((found.moving[0].clone(), found.epochs), (vec![0.0, 0.1, 0.25, 0.8], 4));
+        assert_eq!(found.vacating[0][3], 0.1);
+        // A run that ends with its last look has no epoch behind it.
+        let run = CoRun { cycles: 400, ..run };
+        assert_eq!(EpochShares::of(&run).unwrap().epochs, 3);
+        assert_eq!(EpochShares::of(&CoRun::default()), None);
     }
 }

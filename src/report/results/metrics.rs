@@ -12,13 +12,11 @@
 //! | throughput | thread instructions of all per cycle | Warped-Slicer, section V |
 //! | makespan speedup | solo makespans in sequence over the shared one | Slate, as its throughput |
 
+use gpumodel_core::units::Cycle;
 use serde::{Deserialize, Serialize};
 
-use gpumodel_core::units::Cycle;
-
-use super::quantity::float;
-use super::statistics;
-use super::{AppRecord, CoRun, CoRunApp};
+use super::{AppRecord, CoRun, CoRunApp, statistics};
+use crate::format::{float, ratio};
 
 /// An application alone on the machine, over the work of its reported run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -132,7 +130,7 @@ impl CoRunApp {
 
 /// `count` per one of `whole`; 0 where there is none.
 fn rate(count: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { float(count) / float(whole) }
+    ratio(float(count), float(whole)).unwrap_or(0.0)
 }
 
 #[cfg(test)]

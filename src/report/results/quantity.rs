@@ -1,9 +1,27 @@
-//! The quantities that a comparison is about: one row each.
+//! The quantities that a comparison is about, and their errors over many rows.
+//!
+//! Slot-cycles of schedulers, as a cycle simulator names them:
+//!
+//! | simulator (`scheduler_*`) | causes of a record |
+//! |---|---|
+//! | `issued` | issued |
+//! | `stall_pipe`: ready, its pipe is full | execution_resource |
+//! | `idle`: no warp has a valid instruction | instruction_buffer_empty, barrier, idle |
+//! | `scoreboard`: valid, operands not ready | long_memory_latency, short_raw |
+//!
+//! The simulator counts an SM only while it has work, a record all SMs from the first CTA on: what
+//! lies outside [`KernelRecord::held_slot_fraction`] is taken off `idle` first. It books a slot to
+//! one cause where a record shares it out among the waiting warps, so they can agree to a few
+//! points at best.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-use super::{KernelRecord, ReferenceRow, SlotShares};
 use gpumodel_core::units::SECTOR_BYTES;
+use serde::{Deserialize, Serialize};
+use statrs::statistics::{Data, OrderStatistics, Statistics};
+
+use super::{ComparedRow, KernelRecord, ReferenceRow};
+use crate::format::float;
 
 /// A quantity that a record and a reference row both know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -61,104 +79,83 @@ impl Quantity {
         Self::ScoreboardSlots,
     ];
 
+    /// Its name in tables and captions, the unit of its error, and the smallest reference
+    /// value that counts in the means: below it a relative error says nothing. 1000 sectors for
+    /// L1 and DRAM traffic.
+    fn row(self) -> (&'static str, ErrorUnit, f64) {
+        use ErrorUnit::{Percent, Points};
+        let traffic = 1000.0 * SECTOR;
+        match self {
+            Self::CyclesBeyondLaunch => ("cycles beyond launch", Percent, 0.0),
+            Self::L1HitRate => ("L1 hit rate", Points, 0.0),
+            Self::L1ReadHits => ("L1 read hits", Percent, 1000.0),
+            Self::L2HitRate => ("L2 hit rate", Points, 0.0),
+            Self::DramBytes => ("DRAM bytes", Percent, traffic),
+            Self::DramReadBytes => ("DRAM read bytes", Percent, traffic),
+            Self::DramWriteBytes => ("DRAM write bytes", Percent, traffic),
+            Self::ThreadInstructions => ("thread instructions", Percent, 0.0),
+            Self::IssuedSlots => ("slots issued", Points, 0.0),
+            Self::PipeSlots => ("slots waiting for a pipe", Points, 0.0),
+            Self::IdleSlots => ("slots without instruction", Points, 0.0),
+            Self::ScoreboardSlots => ("slots waiting for operands", Points, 0.0),
+        }
+    }
+
     /// A short name for tables and captions.
     #[must_use]
     pub fn label(self) -> &'static str {
-        match self {
-            Self::CyclesBeyondLaunch => "cycles beyond launch",
-            Self::L1HitRate => "L1 hit rate",
-            Self::L1ReadHits => "L1 read hits",
-            Self::L2HitRate => "L2 hit rate",
-            Self::DramBytes => "DRAM bytes",
-            Self::DramReadBytes => "DRAM read bytes",
-            Self::DramWriteBytes => "DRAM write bytes",
-            Self::ThreadInstructions => "thread instructions",
-            Self::IssuedSlots => "slots issued",
-            Self::PipeSlots => "slots waiting for a pipe",
-            Self::IdleSlots => "slots without instruction",
-            Self::ScoreboardSlots => "slots waiting for operands",
-        }
+        self.row().0
     }
 
     /// How its error is measured.
     #[must_use]
     pub fn unit(self) -> ErrorUnit {
-        match self {
-            Self::CyclesBeyondLaunch
-            | Self::L1ReadHits
-            | Self::DramBytes
-            | Self::DramReadBytes
-            | Self::DramWriteBytes
-            | Self::ThreadInstructions => ErrorUnit::Percent,
-            _ => ErrorUnit::Points,
-        }
+        self.row().1
     }
 
-    /// The smallest reference value that counts in the means: below it a
-    /// relative error says nothing. 1000 sectors for L1 and DRAM traffic.
-    #[must_use]
-    pub fn least_reference(self) -> f64 {
-        match self {
-            Self::DramBytes | Self::DramReadBytes | Self::DramWriteBytes => 1000.0 * SECTOR,
-            Self::L1ReadHits => 1000.0,
-            _ => 0.0,
-        }
+    /// The smallest reference value that counts in the means.
+    pub(crate) fn least_reference(self) -> f64 {
+        self.row().2
     }
 
     /// The reference's value; `launch_cycles` is the latency in `row.cycles`.
     pub(super) fn of_reference(self, row: &ReferenceRow, launch_cycles: f64) -> Option<f64> {
+        let bytes = |sectors: Option<f64>| sectors.map(|sectors| sectors * SECTOR);
         let dram = row.dram_read_sectors.zip(row.dram_write_sectors);
         match self {
             Self::CyclesBeyondLaunch => Some(row.cycles - launch_cycles),
             Self::L1HitRate => row.l1_hit_rate,
             Self::L1ReadHits => row.l1_read_hits,
             Self::L2HitRate => row.l2_hit_rate,
-            Self::DramBytes => dram.map(|(reads, writes)| (reads + writes) * SECTOR),
-            Self::DramReadBytes => row.dram_read_sectors.map(|sectors| sectors * SECTOR),
-            Self::DramWriteBytes => row.dram_write_sectors.map(|sectors| sectors * SECTOR),
+            Self::DramBytes => bytes(dram.map(|(reads, writes)| reads + writes)),
+            Self::DramReadBytes => bytes(row.dram_read_sectors),
+            Self::DramWriteBytes => bytes(row.dram_write_sectors),
             Self::ThreadInstructions => row.thread_instructions,
-            _ => self.of_slots(&row.slots?),
+            Self::IssuedSlots => row.slots.map(|slots| slots.issued),
+            Self::PipeSlots => row.slots.map(|slots| slots.pipe),
+            Self::IdleSlots => row.slots.map(|slots| slots.idle),
+            Self::ScoreboardSlots => row.slots.map(|slots| slots.scoreboard),
         }
     }
 
     /// The model's value from sums over launches; of accesses alone only what caches
     /// and DRAM did.
     pub(super) fn of_model(self, sums: &KernelRecord) -> Option<f64> {
-        if sums.memory_only && !self.is_of_memory() {
-            return None;
-        }
+        let whole = Some(sums).filter(|sums| !sums.memory_only);
+        let slots = || SlotShares::of_record(whole?);
         match self {
-            Self::CyclesBeyondLaunch => Some(float(sums.cycles.saturating_sub(sums.launch_cycles))),
+            Self::CyclesBeyondLaunch => whole.map(|sums| float(sums.busy_cycles())),
             Self::L1HitRate => sums.l1.hit_rate(),
             Self::L1ReadHits => Some(float(sums.l1.read_hits)),
             Self::L2HitRate => sums.l2.hit_rate(),
             Self::DramBytes => Some(float(sums.dram.bytes())),
             Self::DramReadBytes => Some(float(sums.dram.read_sectors) * SECTOR),
             Self::DramWriteBytes => Some(float(sums.dram.write_sectors) * SECTOR),
-            Self::ThreadInstructions => Some(float(sums.thread_instructions)),
-            _ => self.of_slots(&SlotShares::of_record(sums)?),
-        }
-    }
-
-    fn is_of_memory(self) -> bool {
-        matches!(
-            self,
-            Self::L1HitRate
-                | Self::L1ReadHits
-                | Self::L2HitRate
-                | Self::DramBytes
-                | Self::DramReadBytes
-                | Self::DramWriteBytes
-        )
-    }
-
-    fn of_slots(self, shares: &SlotShares) -> Option<f64> {
-        match self {
-            Self::IssuedSlots => Some(shares.issued),
-            Self::PipeSlots => Some(shares.pipe),
-            Self::IdleSlots => Some(shares.idle),
-            Self::ScoreboardSlots => Some(shares.scoreboard),
-            _ => None,
+            Self::ThreadInstructions => whole.map(|sums| float(sums.thread_instructions)),
+            Self::IssuedSlots => slots().map(|slots| slots.issued),
+            Self::PipeSlots => slots().map(|slots| slots.pipe),
+            Self::IdleSlots => slots().map(|slots| slots.idle),
+            Self::ScoreboardSlots => slots().map(|slots| slots.scoreboard),
         }
     }
 }
@@ -166,8 +163,150 @@ impl Quantity {
 #[allow(clippy::cast_precision_loss)] // 32 is exact
 const SECTOR: f64 = SECTOR_BYTES as f64;
 
-/// A counter as a float: exact up to 2^53, far beyond a run's counts.
-#[allow(clippy::cast_precision_loss)]
-pub(super) fn float(count: u64) -> f64 {
-    count as f64
+/// Shares of the slot-cycles of SMs that have work; they sum to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlotShares {
+    /// An instruction issued.
+    pub issued: f64,
+    /// A ready instruction found its pipe full.
+    pub pipe: f64,
+    /// No warp had an instruction.
+    pub idle: f64,
+    /// Operands were not ready.
+    pub scoreboard: f64,
+}
+
+impl SlotShares {
+    /// From slot-cycles in the order of the fields; `None` when there are none.
+    pub(super) fn of_counts([issued, pipe, idle, scoreboard]: [f64; 4]) -> Option<Self> {
+        let whole = issued + pipe + idle + scoreboard;
+        (whole > 0.0).then(|| Self {
+            issued: issued / whole,
+            pipe: pipe / whole,
+            idle: idle / whole,
+            scoreboard: scoreboard / whole,
+        })
+    }
+
+    /// From a launch, or what [`mean_slots`] made of several; `None` where the record
+    /// does not say which slot-cycles had work.
+    pub(super) fn of_record(kernel: &KernelRecord) -> Option<Self> {
+        let held = kernel.held_slot_fraction?;
+        let share = |cause: &str| kernel.stall_fractions.get(cause).copied().unwrap_or(0.0);
+        let idle = (share("idle") - (1.0 - held)).max(0.0);
+        Self::of_counts([
+            share("issued"),
+            share("execution_resource"),
+            idle + share("instruction_buffer_empty") + share("barrier"),
+            share("long_memory_latency") + share("short_raw"),
+        ])
+    }
+}
+
+/// Shares by cause over several launches, and how much of it had work: the means
+/// weighted by cycles beyond launch.
+pub(super) fn mean_slots(kernels: &[&KernelRecord]) -> (BTreeMap<String, f64>, Option<f64>) {
+    let weight = |kernel: &KernelRecord| float(kernel.busy_cycles());
+    let whole: f64 = kernels.iter().map(|kernel| weight(kernel)).sum();
+    let mut shares = BTreeMap::new();
+    let mut held = Some(0.0);
+    if whole <= 0.0 {
+        return (shares, None);
+    }
+    for kernel in kernels {
+        let part = weight(kernel) / whole;
+        for (cause, share) in &kernel.stall_fractions {
+            *shares.entry(cause.clone()).or_default() += part * share;
+        }
+        held = held.zip(kernel.held_slot_fraction).map(|(sum, one)| sum + part * one);
+    }
+    (shares, held)
+}
+
+/// Errors of one quantity over the rows that count; percent or percentage
+/// points, as the quantity says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The quantity.
+    pub quantity: Quantity,
+    /// Pairs whose error counts.
+    pub counted: usize,
+    /// Pairs in all: the others have a reference too small for a relative error.
+    pub pairs: usize,
+    /// Mean of the absolute errors.
+    pub mean_absolute: f64,
+    /// Median of the absolute errors.
+    pub median_absolute: f64,
+    /// Mean of the signed errors: the bias.
+    pub mean_signed: f64,
+    /// The error that is largest in size, with its sign.
+    pub worst: f64,
+    /// Its application, with the launches where not all.
+    pub worst_trace: String,
+    /// Pearson correlation of the logarithms of both sides (of the values
+    /// themselves for rates); absent below 3 pairs or without spread.
+    pub correlation: Option<f64>,
+}
+
+impl Summary {
+    /// The summary of `quantity` over `rows`; `None` when no error counts.
+    #[must_use]
+    pub fn of(quantity: Quantity, rows: &[ComparedRow]) -> Option<Self> {
+        let pairs: Vec<_> =
+            rows.iter().filter_map(|row| row.pairs.get(&quantity).map(|p| (row, p))).collect();
+        let errors: Vec<(&ComparedRow, f64)> = pairs
+            .iter()
+            .filter(|(_, pair)| pair.counted)
+            .filter_map(|(row, pair)| pair.error.map(|error| (*row, error)))
+            .collect();
+        let &(mut worst_row, mut worst) = errors.first()?;
+        for &(row, error) in &errors {
+            if error.abs() > worst.abs() {
+                (worst_row, worst) = (row, error);
+            }
+        }
+        let sizes: Vec<f64> = errors.iter().map(|(_, error)| error.abs()).collect();
+        let counted = pairs.iter().filter(|(_, pair)| pair.counted);
+        let sides: Vec<(f64, f64)> = counted.map(|(_, p)| (p.model, p.reference)).collect();
+        Some(Self {
+            quantity,
+            counted: errors.len(),
+            pairs: pairs.len(),
+            mean_absolute: sizes.iter().mean(),
+            median_absolute: Data::new(sizes.clone()).median(),
+            mean_signed: errors.iter().map(|&(_, error)| error).mean(),
+            worst,
+            worst_trace: worst_row.label(),
+            correlation: correlation(quantity, &sides),
+        })
+    }
+}
+
+impl ComparedRow {
+    /// `trace`, with the launches where the row is not about all.
+    #[must_use]
+    pub fn label(&self) -> String {
+        if self.launches == "all" {
+            self.trace.clone()
+        } else {
+            format!("{} #{}", self.trace, self.launches)
+        }
+    }
+}
+
+/// Pearson's r of both sides; see [`Summary::correlation`].
+fn correlation(quantity: Quantity, sides: &[(f64, f64)]) -> Option<f64> {
+    let logarithms = quantity.unit() == ErrorUnit::Percent;
+    let usable: Vec<(f64, f64)> = sides
+        .iter()
+        .filter(|(model, reference)| !logarithms || (*model > 0.0 && *reference > 0.0))
+        .map(|&(m, r)| if logarithms { (m.ln(), r.ln()) } else { (m, r) })
+        .collect();
+    if usable.len() < 3 {
+        return None;
+    }
+    let (model, reference): (Vec<f64>, Vec<f64>) = usable.into_iter().unzip();
+    let spread = model.iter().population_std_dev() * reference.iter().population_std_dev();
+    let r = model.iter().population_covariance(reference.iter()) / spread;
+    (spread > 0.0 && r.is_finite()).then_some(r)
 }

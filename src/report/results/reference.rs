@@ -1,6 +1,6 @@
 //! Reference tables: numbers of another model or of real hardware, as CSV.
 //!
-//! Three shapes are told apart by their header line:
+//! Three shapes are distinguished by their header line:
 //! - runs of a cycle simulator (`machine,trace,launches,kernels,cycles,…`):
 //!   totals of the launches named, cycles with the launch latency included;
 //! - launches of a cycle simulator (`machine,trace,launch,name,cycles,…`);
@@ -14,9 +14,11 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use gpumodel_core::units::quoted;
 
 use super::{Launches, RecordError, SlotShares};
-use gpumodel_core::units::quoted;
 
 /// A reference table, rows in file order.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +30,7 @@ pub struct ReferenceTable {
 }
 
 /// One row, in the terms of the counting rules. `None`: the table does not say.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReferenceRow {
     /// Name of the machine as the table knows it.
     pub machine: String,
@@ -141,18 +143,27 @@ impl Cells<'_> {
         }
     }
 
-    /// The number in `column`; `None` where the table has no such column or an empty cell.
-    fn number(&self, column: &str) -> Result<Option<f64>, String> {
+    /// What is in `column`, which has to be a number that is `right`; `None` where the table has
+    /// no such column or an empty cell.
+    fn parsed<T: FromStr>(
+        &self,
+        column: &str,
+        right: fn(&T) -> bool,
+        expected: &str,
+    ) -> Result<Option<T>, String> {
         let Some(text) = self.text(column).filter(|text| !text.is_empty()) else {
             return Ok(None);
         };
-        match text.parse::<f64>() {
-            Ok(value) if value.is_finite() && value >= 0.0 => Ok(Some(value)),
-            _ => Err(format!(
-                "column `{column}`: expected a number >= 0, found {}",
-                quoted(text.as_bytes())
-            )),
-        }
+        let value = text.parse().ok().filter(right);
+        value.map(Some).ok_or_else(|| {
+            let found = quoted(text.as_bytes());
+            format!("column `{column}`: expected {expected}, found {found}")
+        })
+    }
+
+    fn number(&self, column: &str) -> Result<Option<f64>, String> {
+        let right = |value: &f64| value.is_finite() && *value >= 0.0;
+        self.parsed(column, right, "a number >= 0")
     }
 
     fn needed(&self, column: &str) -> Result<f64, String> {
@@ -160,18 +171,9 @@ impl Cells<'_> {
             .ok_or_else(|| format!("column `{column}`: expected a number, found nothing"))
     }
 
-    /// The whole number above zero in `column`; `None` where there is none.
+    /// The whole number above zero in `column`.
     fn count(&self, column: &str) -> Result<Option<u32>, String> {
-        let Some(text) = self.text(column).filter(|text| !text.is_empty()) else {
-            return Ok(None);
-        };
-        match text.parse::<u32>() {
-            Ok(value) if value > 0 => Ok(Some(value)),
-            _ => Err(format!(
-                "column `{column}`: expected a whole number > 0, found {}",
-                quoted(text.as_bytes())
-            )),
-        }
+        self.parsed(column, |value| *value > 0, "a whole number > 0")
     }
 
     /// Sum of two columns; `None` unless both are there.
@@ -208,20 +210,9 @@ impl Shape {
             machine: cells.word("machine")?,
             trace: cells.word("trace")?,
             line,
-            launches: Launches::All,
-            kernel: None,
-            name_start: None,
-            launch_count: None,
-            mean_per_launch: false,
-            cycles: 0.0,
             includes_launch: true,
             thread_instructions: cells.number("thread_instructions")?,
-            l1_hit_rate: None,
-            l1_read_hits: None,
-            l2_hit_rate: None,
-            dram_read_sectors: None,
-            dram_write_sectors: None,
-            slots: None,
+            ..ReferenceRow::default()
         };
         match self {
             Self::Runs => fill_run(&mut row, cells)?,

@@ -4,10 +4,9 @@
 //! number that looks like one.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
-use statrs::statistics::{Data, OrderStatistics, Statistics};
+use statrs::statistics::Statistics;
 
-use super::quantity::float;
-use gpumodel_core::units::to_u64;
+use crate::format::float;
 
 /// Arithmetic mean; `None` of nothing or where a value is not finite.
 #[must_use]
@@ -24,28 +23,19 @@ pub fn geometric_mean(values: &[f64]) -> Option<f64> {
 
 /// Harmonic mean; `None` of nothing or where a value is not finite or below 0; 0
 /// where a value is 0.
-#[must_use]
-pub fn harmonic_mean(values: &[f64]) -> Option<f64> {
+pub(crate) fn harmonic_mean(values: &[f64]) -> Option<f64> {
     let positive = values.iter().all(|&value| value >= 0.0);
     (usable(values) && positive).then(|| values.harmonic_mean())
-}
-
-/// The middle value, of an even number the mean of both; `None` of nothing or
-/// where a value is not finite.
-#[must_use]
-pub fn median(values: &[f64]) -> Option<f64> {
-    usable(values).then(|| Data::new(values.to_vec()).median())
 }
 
 /// Both ends of the interval that holds the mean behind the values with
 /// `confidence` (above 0, below 1), by Student's t; `None` of fewer than two, where
 /// a value is not finite or where `confidence` is none.
-#[must_use]
-pub fn confidence_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
+pub(crate) fn confidence_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     if values.len() < 2 || !usable(values) || !(confidence > 0.0 && confidence < 1.0) {
         return None;
     }
-    let count = float(to_u64(values.len()));
+    let count = float(values.len());
     let t = StudentsT::new(0.0, 1.0, count - 1.0).ok()?.inverse_cdf(f64::midpoint(1.0, confidence));
     let reach = t * values.std_dev() / count.sqrt();
     let mean = values.mean();
@@ -58,7 +48,7 @@ fn usable(values: &[f64]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{confidence_interval, geometric_mean, harmonic_mean, mean, median};
+    use super::{confidence_interval, geometric_mean, harmonic_mean, mean};
 
     fn close(value: Option<f64>, expected: f64) {
         assert!(value.is_some_and(|value| (value - expected).abs() < 1e-9), "{value:?}");
@@ -69,14 +59,12 @@ mod tests {
         close(mean(&[2.0, 8.0]), 5.0);
         close(geometric_mean(&[2.0, 8.0]), 4.0);
         close(harmonic_mean(&[2.0, 8.0]), 3.2);
-        close(median(&[8.0, 2.0, 100.0]), 8.0);
-        close(median(&[8.0, 2.0]), 5.0);
     }
 
     #[test]
     fn what_has_no_mean_has_none() {
         for values in [&[][..], &[1.0, f64::INFINITY], &[f64::NAN]] {
-            assert_eq!((mean(values), median(values)), (None, None));
+            assert_eq!(mean(values), None);
             assert_eq!((geometric_mean(values), harmonic_mean(values)), (None, None));
         }
         assert_eq!((geometric_mean(&[1.0, 0.0]), geometric_mean(&[1.0, -2.0])), (None, None));

@@ -1,10 +1,10 @@
-//! Records beside a reference: both values and the error per row, then the
+//! Records against a reference: both values and the error per row, then the
 //! errors over all rows, then what was left out.
 
 use std::fmt::Write as _;
 
-use super::{brief, plain};
-use crate::number::{bytes, percent};
+use crate::document::{Cell, Column, NONE, Table};
+use crate::format::{brief, bytes, percent};
 use crate::results::{ComparedRow, Comparison, Coverage, ErrorUnit, Quantity, Summary};
 
 const NAMED: usize = 10;
@@ -12,9 +12,9 @@ const NAMED: usize = 10;
 /// `comparison` as text.
 #[must_use]
 pub fn comparison(comparison: &Comparison) -> String {
-    let rows = comparison.rows.iter().map(row).collect();
-    let summary = comparison.summary.iter().map(summary).collect();
-    let mut text = plain(ROWS, rows) + "\n" + &plain(SUMMARY, summary) + "\n";
+    let rows = Table::of_texts(ROWS, comparison.rows.iter().map(row));
+    let summary = summaries(&comparison.summary);
+    let mut text = rows.terminal() + "\n" + &summary.terminal() + "\n";
     coverage(&mut text, &comparison.coverage);
     text
 }
@@ -24,37 +24,24 @@ const ROWS: [&str; 13] = [
     "DRAM", "ref.", "error",
 ];
 
-fn row(row: &ComparedRow) -> [String; ROWS.len()] {
+fn row(row: &ComparedRow) -> Vec<String> {
     let cells = |quantity: Quantity, say: fn(f64) -> String| {
         row.pairs.get(&quantity).map_or_else(
-            || ["–".to_string(), "–".to_string(), "–".to_string()],
+            || [NONE.to_string(), NONE.to_string(), NONE.to_string()],
             |pair| {
                 let mark = if pair.counted { "" } else { "*" };
-                let error = pair.error.map_or_else(|| "–".into(), |e| error(quantity, e));
+                let error = pair.error.map_or_else(|| NONE.into(), |e| error(quantity, e));
                 [say(pair.model), say(pair.reference), format!("{error}{mark}")]
             },
         )
     };
-    let [cycles, cycles_ref, cycles_error] =
-        cells(Quantity::CyclesBeyondLaunch, |v| format!("{v:.0}"));
-    let [l1, l1_ref, l1_error] = cells(Quantity::L1HitRate, |v| percent(Some(v)));
-    let [l2, l2_ref, l2_error] = cells(Quantity::L2HitRate, |v| percent(Some(v)));
-    let [dram, dram_ref, dram_error] = cells(Quantity::DramBytes, bytes);
-    [
-        brief(&row.label(), 36) + if row.sampled { " (sampled)" } else { "" },
-        cycles,
-        cycles_ref,
-        cycles_error,
-        l1,
-        l1_ref,
-        l1_error,
-        l2,
-        l2_ref,
-        l2_error,
-        dram,
-        dram_ref,
-        dram_error,
-    ]
+    let rate = |share: f64| percent(Some(share));
+    let mut all = vec![brief(&row.label(), 36) + if row.sampled { " (sampled)" } else { "" }];
+    all.extend(cells(Quantity::CyclesBeyondLaunch, |v| format!("{v:.0}")));
+    all.extend(cells(Quantity::L1HitRate, rate));
+    all.extend(cells(Quantity::L2HitRate, rate));
+    all.extend(cells(Quantity::DramBytes, bytes));
+    all
 }
 
 fn error(quantity: Quantity, value: f64) -> String {
@@ -64,24 +51,26 @@ fn error(quantity: Quantity, value: f64) -> String {
     }
 }
 
-const SUMMARY: [&str; 8] =
-    ["error of", "rows", "counted", "mean |e|", "median |e|", "bias", "worst", "r"];
-
-fn summary(summary: &Summary) -> [String; SUMMARY.len()] {
-    let unit = match summary.quantity.unit() {
-        ErrorUnit::Percent => "%",
-        ErrorUnit::Points => "points",
-    };
-    [
-        format!("{} ({unit})", summary.quantity.label()),
-        summary.pairs.to_string(),
-        summary.counted.to_string(),
-        format!("{:.2}", summary.mean_absolute),
-        format!("{:.2}", summary.median_absolute),
-        format!("{:+.2}", summary.mean_signed),
-        format!("{:+.2} {}", summary.worst, brief(&summary.worst_trace, 28)),
-        summary.correlation.map_or_else(|| "–".into(), |r| format!("{r:.4}")),
-    ]
+fn summaries(all: &[Summary]) -> Table {
+    let columns: [Column<&Summary>; 8] = [
+        ("error of", |summary| {
+            let unit = match summary.quantity.unit() {
+                ErrorUnit::Percent => "%",
+                ErrorUnit::Points => "points",
+            };
+            format!("{} ({unit})", summary.quantity.label()).into()
+        }),
+        ("rows", |summary| summary.pairs.to_string().into()),
+        ("counted", |summary| summary.counted.to_string().into()),
+        ("mean |e|", |summary| Cell::Number(summary.mean_absolute, 2)),
+        ("median |e|", |summary| Cell::Number(summary.median_absolute, 2)),
+        ("bias", |summary| format!("{:+.2}", summary.mean_signed).into()),
+        ("worst", |summary| {
+            format!("{:+.2} {}", summary.worst, brief(&summary.worst_trace, 28)).into()
+        }),
+        ("r", |summary| Cell::number(summary.correlation, 4)),
+    ];
+    Table::new(&columns, all)
 }
 
 fn coverage(text: &mut String, coverage: &Coverage) {

@@ -2,16 +2,23 @@
 
 use std::fmt::Write as _;
 
-use super::{brief, decimal, plain, words};
-use crate::corun_notes::notes;
+use crate::document::{Block, Cell, Column, Table};
+use crate::format::{brief, energy, grouped, held, percent};
 use crate::mix::scheme_names;
-use crate::number::{energy, held, percent};
-use crate::results::{Analysis, CoRun, CoRunApp};
+use crate::notes::coruns;
+use crate::results::{Analysis, CoRun, CoRunApp, DecisionRecord, MigrationRecord};
 
-/// Letters of a scheme's name in one line, if its settings can be parted.
-const LINE: usize = 36;
-/// Letters of the longest name that is shown whole.
+/// Letters of the longest text that is shown whole in one line.
 const WHOLE: usize = 400;
+/// Letters of an application's name in a terminal.
+const APP: usize = 22;
+/// Decisions of a scheme up to which a page lists them.
+const DECISIONS: usize = 200;
+
+/// A co-run with what its scheme is called.
+type Named<'a> = (&'a String, &'a CoRun);
+/// An application of one.
+type NamedApp<'a> = (&'a String, &'a CoRunApp);
 
 /// The co-runs of `analysis` as text: a line per scheme with throughput,
 /// turnaround, fairness, makespan and energy, then a line per scheme and
@@ -23,44 +30,51 @@ pub fn corun(analysis: &Analysis) -> String {
         return String::new();
     }
     let names = scheme_names(&analysis.coruns);
-    let named = || names.iter().zip(&analysis.coruns);
-    let schemes = named().map(|(name, run)| scheme(name, run)).collect();
-    let apps = named().flat_map(|(name, run)| run.apps.iter().map(move |a| app(name, a))).collect();
-    let mut text = plain(SCHEMES, schemes) + "\n" + &shares(apps, divided(&analysis.coruns));
-    let moved: Vec<_> = named().flat_map(|(name, run)| moved(name, run)).collect();
-    if !moved.is_empty() {
-        text += &format!("\n{}", words(MOVED.map(String::from).into(), moved, |at| at == 0));
+    let runs: Vec<Named<'_>> = names.iter().zip(&analysis.coruns).collect();
+    let mut hidden = vec!["CTAs/SM at the end", "L1 hits"];
+    if !divided(&analysis.coruns) {
+        hidden.push("mean channels");
     }
-    for (name, run) in named() {
-        if let Some(first) = run.decisions.first() {
-            let _ =
-                writeln!(text, "begins: {}: {}", brief(name, WHOLE), brief(&first.reason, WHOLE));
-        }
+    let mut text = schemes(&runs).terminal() + "\n" + &apps(&runs).without(&hidden).terminal();
+    if let Some(moved) = moved(&runs) {
+        text += &format!("\n{}", moved.terminal());
     }
-    let briefly: Vec<String> = names.iter().map(|name| brief(name, WHOLE)).collect();
-    for (note, schemes) in notes(&briefly, &analysis.coruns) {
-        let _ = writeln!(text, "note: {}: {}", schemes, brief(&note, 400));
+    for (name, first) in begins(&runs) {
+        let _ = writeln!(text, "begins: {}: {}", brief(name, WHOLE), brief(first, WHOLE));
+    }
+    let short: Vec<String> = names.iter().map(|name| brief(name, WHOLE)).collect();
+    for (note, schemes) in coruns(&short, &analysis.coruns) {
+        let _ = writeln!(text, "note: {schemes}: {}", brief(&note, WHOLE));
     }
     text
 }
 
-/// `name` whole, in lines that begin at a setting.
-fn lines(name: &str) -> String {
-    let mut text = String::new();
-    let mut length = 0;
-    for (place, part) in brief(name, WHOLE).split(':').enumerate() {
-        let more = part.chars().count() + 1;
-        if place > 0 && length + more > LINE {
-            text.push('\n');
-            length = 0;
-        }
-        if place > 0 {
-            text.push(':');
-        }
-        text.push_str(part);
-        length += more;
+/// The same on a page, with what their machines did and with their decisions.
+pub(crate) fn corun_blocks(runs: &[CoRun]) -> Vec<Block> {
+    let names = scheme_names(runs);
+    let named: Vec<Named<'_>> = names.iter().zip(runs).collect();
+    let mut blocks = vec![Block::Table(schemes(&named))];
+    if runs.iter().any(|run| run.utilization.is_some()) {
+        blocks.push(Block::Table(machines(&named)));
     }
-    text
+    blocks.push(Block::Table(apps(&named)));
+    if let Some(moved) = moved(&named) {
+        blocks.push(Block::Table(moved));
+        blocks.push(Block::Text(MOVED.into()));
+    }
+    let begins = begins(&named);
+    let begins = begins.map(|(name, first)| (format!("{name} begins with"), first.to_owned()));
+    blocks.push(Block::Facts(begins.collect()));
+    for (note, schemes) in coruns(&names, runs) {
+        blocks.push(Block::Text(format!("{schemes}: {}.", note.trim_end_matches('.'))));
+    }
+    blocks.extend(named.iter().filter_map(|(name, run)| decisions(name, run)));
+    blocks
+}
+
+/// Schemes with the reasons of their first decisions.
+fn begins<'a>(runs: &'a [Named<'a>]) -> impl Iterator<Item = (&'a str, &'a str)> {
+    runs.iter().filter_map(|(name, run)| Some((name.as_str(), &*run.decisions.first()?.reason)))
 }
 
 /// Whether applications have had channels of their own.
@@ -70,102 +84,96 @@ fn divided(runs: &[CoRun]) -> bool {
     apps().any(|app| app.migration.is_some() || Some(app.channels) < most)
 }
 
-const SCHEMES: [&str; 10] = [
-    "scheme",
-    "STP",
-    "ANTT",
-    "harmonic",
-    "fairness",
-    "IPC",
-    "makespan",
-    "speedup",
-    "energy",
-    "decisions",
-];
-
-fn scheme(name: &str, run: &CoRun) -> [String; SCHEMES.len()] {
-    let makespan = (run.makespan_cycles > 0).then_some(run.makespan_cycles);
-    [
-        lines(name),
-        format!("{:.3}", run.stp),
-        format!("{:.3}", run.antt),
-        format!("{:.3}", run.harmonic_speedup),
-        format!("{:.3}", run.fairness_min_speedup),
-        format!("{:.2}", run.ipc_throughput),
-        makespan.map_or_else(|| "–".into(), |cycles| cycles.to_string()),
-        decimal(makespan.map(|_| run.makespan_speedup), 3),
-        energy(run.energy_joules),
-        run.decisions.len().to_string(),
-    ]
+fn schemes(runs: &[Named<'_>]) -> Table {
+    fn makespan(run: &CoRun) -> Option<u64> {
+        (run.makespan_cycles > 0).then_some(run.makespan_cycles)
+    }
+    let columns: [Column<Named<'_>>; 10] = [
+        ("scheme", |(name, _)| Cell::Scheme((*name).clone())),
+        ("STP", |(_, run)| Cell::Number(run.stp, 3)),
+        ("ANTT", |(_, run)| Cell::Number(run.antt, 3)),
+        ("harmonic", |(_, run)| Cell::Number(run.harmonic_speedup, 3)),
+        ("fairness", |(_, run)| Cell::Number(run.fairness_min_speedup, 3)),
+        ("IPC", |(_, run)| Cell::Number(run.ipc_throughput, 2)),
+        ("makespan", |(_, run)| Cell::count(makespan(run))),
+        ("speedup", |(_, run)| Cell::number(makespan(run).map(|_| run.makespan_speedup), 3)),
+        ("energy", |(_, run)| energy(run.energy_joules).into()),
+        ("decisions", |(_, run)| run.decisions.len().to_string().into()),
+    ];
+    Table::new(&columns, runs.iter().copied())
 }
 
-const APPS: [&str; 10] = [
-    "scheme",
-    "application",
-    "cycles",
-    "IPC",
-    "slowdown",
-    "progress",
-    "mean SMs",
-    "mean channels",
-    "MPKI (warp)",
-    "DRAM share",
-];
-
-/// Where channels are, which only those who own some are told.
-const CHANNELS: usize = 7;
-
-/// The table of applications; without channels where they are not `divided`.
-fn shares(rows: Vec<[String; APPS.len()]>, divided: bool) -> String {
-    let reported = |row: [String; APPS.len()]| -> Vec<String> {
-        let cells = row.into_iter().enumerate();
-        cells.filter(|(column, _)| divided || *column != CHANNELS).map(|(_, cell)| cell).collect()
-    };
-    let rows = rows.into_iter().map(reported).collect();
-    words(reported(APPS.map(String::from)), rows, |column| column == 0)
+/// What the machine did as a whole.
+fn machines(runs: &[Named<'_>]) -> Table {
+    let columns: [Column<Named<'_>>; 10] = [
+        ("scheme", |(name, _)| Cell::Scheme((*name).clone())),
+        ("ALU", |(_, run)| percent(run.utilization.map(|busy| busy.alu)).into()),
+        ("SFU", |(_, run)| percent(run.utilization.map(|busy| busy.sfu)).into()),
+        ("LD/ST", |(_, run)| percent(run.utilization.map(|busy| busy.load_store)).into()),
+        ("registers", |(_, run)| percent(run.utilization.map(|busy| busy.registers)).into()),
+        ("shared memory", |(_, run)| percent(run.utilization.map(|busy| busy.shared)).into()),
+        ("L1 hits", |(_, run)| percent(run.l1.hit_rate()).into()),
+        ("L2 hits", |(_, run)| percent(run.l2.hit_rate()).into()),
+        ("DRAM bandwidth", |(_, run)| percent(Some(run.dram.bandwidth_utilization)).into()),
+        ("CTAs killed", |(_, run)| Cell::Count(run.killed_ctas)),
+    ];
+    Table::new(&columns, runs.iter().copied())
 }
 
-fn app(scheme: &str, app: &CoRunApp) -> [String; APPS.len()] {
-    let times = !app.memory_only;
-    [
-        lines(scheme),
-        brief(&app.app, 22),
-        app.cycles.to_string(),
-        decimal(times.then_some(app.ipc), 2),
-        decimal(times.then_some(app.slowdown), 3),
-        decimal(times.then_some(app.normalized_progress), 3),
-        held(app.mean_sms, app.sms),
-        held(app.mean_channels, app.channels),
-        format!("{:.2}", app.mpki_warp),
-        percent(Some(app.dram_share)),
-    ]
+fn apps(runs: &[Named<'_>]) -> Table {
+    fn timed(app: &CoRunApp, value: f64, places: usize) -> Cell {
+        Cell::number((!app.memory_only).then_some(value), places)
+    }
+    let columns: [Column<NamedApp<'_>>; 12] = [
+        ("scheme", |(name, _)| Cell::Scheme((*name).clone())),
+        ("application", |(_, app)| Cell::Cut(app.app.clone(), APP)),
+        ("cycles", |(_, app)| Cell::Count(app.cycles)),
+        ("IPC", |(_, app)| timed(app, app.ipc, 2)),
+        ("slowdown", |(_, app)| timed(app, app.slowdown, 3)),
+        ("progress", |(_, app)| timed(app, app.normalized_progress, 3)),
+        ("mean SMs", |(_, app)| held(app.mean_sms, app.sms).into()),
+        ("CTAs/SM at the end", |(_, app)| app.ctas_per_sm.to_string().into()),
+        ("mean channels", |(_, app)| held(app.mean_channels, app.channels).into()),
+        ("L1 hits", |(_, app)| percent(app.l1.hit_rate()).into()),
+        ("MPKI (warp)", |(_, app)| Cell::Number(app.mpki_warp, 2)),
+        ("DRAM share", |(_, app)| percent(Some(app.dram_share)).into()),
+    ];
+    Table::new(&columns, runs.iter().flat_map(|(name, run)| run.apps.iter().map(|a| (*name, a))))
 }
 
-const MOVED: [&str; 7] = [
-    "scheme",
-    "application",
-    "pages",
-    "pages moved",
-    "cycles moving",
-    "cycles resting",
-    "cycles vacating",
-];
+/// What the columns of [`moved`] are.
+const MOVED: &str = "A page counts each time that it moves; SMs rest while channels change hands, \
+                     and are vacated while they hold more CTAs than their share.";
 
-/// What it cost each application that SMs and channels changed hands; nothing where
-/// none did.
-fn moved(scheme: &str, run: &CoRun) -> Vec<Vec<String>> {
-    let line = |app: &CoRunApp| {
-        let moved = app.migration?;
-        let counts = [
-            moved.pages,
-            moved.pages_moved,
-            moved.moving_cycles,
-            moved.resting_cycles,
-            moved.vacating_cycles,
-        ];
-        let names = [lines(scheme), brief(&app.app, 22)];
-        Some(names.into_iter().chain(counts.map(|count| count.to_string())).collect())
-    };
-    let apps = run.apps.iter().filter(|_| run.moved_anything());
-    apps.filter_map(line).collect()
+/// What it cost applications that SMs and channels changed hands; nothing where none did.
+fn moved(runs: &[Named<'_>]) -> Option<Table> {
+    type Moved<'a> = (&'a String, &'a CoRunApp, MigrationRecord);
+    let columns: [Column<Moved<'_>>; 7] = [
+        ("scheme", |(name, ..)| Cell::Scheme((*name).clone())),
+        ("application", |(_, app, _)| Cell::Cut(app.app.clone(), APP)),
+        ("pages", |(.., moved)| Cell::Count(moved.pages)),
+        ("pages moved", |(.., moved)| Cell::Count(moved.pages_moved)),
+        ("cycles moving", |(.., moved)| Cell::Count(moved.moving_cycles)),
+        ("cycles resting", |(.., moved)| Cell::Count(moved.resting_cycles)),
+        ("cycles vacating", |(.., moved)| Cell::Count(moved.vacating_cycles)),
+    ];
+    let runs = runs.iter().filter(|(_, run)| run.moved_anything());
+    let apps = runs.flat_map(|(name, run)| run.apps.iter().map(|app| (*name, app)));
+    let table = Table::new(&columns, apps.filter_map(|(name, a)| Some((name, a, a.migration?))));
+    (table.len() > 0).then_some(table)
+}
+
+/// Every decision of a scheme; nothing where there is one or are too many.
+fn decisions(name: &str, run: &CoRun) -> Option<Block> {
+    let columns: [Column<&DecisionRecord>; 3] = [
+        ("cycle", |decision| grouped(decision.cycle).into()),
+        ("asked because", |decision| match decision.is_timed() {
+            true => String::from("the time that it named").into(),
+            false => decision.wake.clone().into(),
+        }),
+        ("reason", |decision| decision.reason.clone().into()),
+    ];
+    let listed = (2..=DECISIONS).contains(&run.decisions.len());
+    let table = || vec![Block::Table(Table::new(&columns, &run.decisions))];
+    listed.then(|| Block::Folded(format!("Decisions of {name}"), table()))
 }

@@ -2,15 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::{brief, decimal, plain};
-use crate::cause::top_cause;
-use crate::group::{Group, groups};
-use crate::number::{percent, rate, sectors};
-use crate::results::{Analysis, AppRecord};
-use crate::solo_notes::effort;
-use crate::solo_notes::leaning;
-use crate::solo_notes::sentence;
+use crate::document::{Cell, Column, Table};
+use crate::format::{brief, percent, rate, sectors};
+use crate::kernels::{Group, groups, top_cause};
+use crate::notes;
+use crate::results::{Analysis, AppRecord, KernelRecord};
 
+/// Kernels with their own line; the rest are one.
 const ROWS: usize = 24;
 
 /// The solo runs of `analysis` as text: per application its totals and one line
@@ -20,10 +18,8 @@ pub fn solo(analysis: &Analysis) -> String {
     let mut text = String::new();
     for app in &analysis.solo {
         heading(&mut text, analysis, app);
-        let groups = groups(&[(analysis, app)], ROWS);
-        if !groups.is_empty() {
-            let rows = groups.iter().map(|g| row(g, analysis.machine.core_mhz)).collect();
-            text += &plain(COLUMNS, rows);
+        if !app.kernels.is_empty() {
+            text += &kernel_table(analysis, app, ROWS, 1).terminal();
         }
         text.push('\n');
     }
@@ -53,14 +49,14 @@ fn heading(text: &mut String, analysis: &Analysis, app: &AppRecord) {
         sectors(app.dram.read_sectors),
         sectors(app.dram.write_sectors),
     );
-    for said in [effort(app), sentence(app), leaning(app)].into_iter().flatten() {
+    for said in notes::solo(app) {
         let _ = writeln!(text, "  {}", brief(&said, 400));
     }
-    beside(text, app);
+    optional(text, app);
 }
 
 /// What only some machines have.
-fn beside(text: &mut String, app: &AppRecord) {
+fn optional(text: &mut String, app: &AppRecord) {
     if let Some(fetch) = app.instruction_cache.filter(|fetch| fetch.inner_accesses > 0) {
         let _ = writeln!(
             text,
@@ -92,32 +88,62 @@ fn beside(text: &mut String, app: &AppRecord) {
     );
 }
 
-const COLUMNS: [&str; 9] = [
-    "kernel",
-    "launches",
-    "cycles",
-    "thread IPC",
-    "max occupancy",
-    "L1 hit",
-    "L2 hit",
-    "DRAM GB/s",
-    "top stall",
-];
+/// A kernel or a launch in a table.
+struct Row<'a> {
+    launch: Option<&'a KernelRecord>,
+    group: Group,
+    core_mhz: f64,
+    /// Decimals of its DRAM bandwidth.
+    places: usize,
+}
 
-fn row(group: &Group, core_mhz: f64) -> [String; COLUMNS.len()] {
-    let stall = top_cause(&group.stalls).map_or_else(
-        || "–".into(),
-        |(cause, share)| format!("{} {}", cause.replace('_', " "), percent(Some(share))),
-    );
-    [
-        brief(&group.label, 36),
-        group.launches.to_string(),
-        group.cycles.to_string(),
-        decimal(group.ipc(), 2),
-        percent(Some(group.occupancy)),
-        percent(group.l1.hit_rate()),
-        percent(group.l2.hit_rate()),
-        decimal(group.dram_gb_per_s(core_mhz), 1),
-        stall,
-    ]
+/// The names of kernels and launches, what `own` says of them, and what is said of both.
+fn columns<'a>(own: &[Column<Row<'a>>]) -> Vec<Column<Row<'a>>> {
+    let name: Column<Row<'_>> =
+        ("kernel", |row| Cell::Titled(row.group.label.clone(), row.group.sum.name.clone()));
+    let measures: [Column<Row<'_>>; 7] = [
+        ("cycles", |row| Cell::Count(row.group.sum.cycles)),
+        ("thread IPC", |row| Cell::number(row.group.ipc(), 2)),
+        ("max occupancy", |row| percent(Some(row.group.sum.occupancy)).into()),
+        ("L1 hit", |row| percent(row.group.sum.l1.hit_rate()).into()),
+        ("L2 hit", |row| percent(row.group.sum.l2.hit_rate()).into()),
+        ("DRAM GB/s", |row| Cell::number(row.group.dram_gb_per_s(row.core_mhz), row.places)),
+        ("top stall", |row| {
+            let top = top_cause(&row.group.sum.stall_fractions);
+            let words = |(cause, share): (&str, _)| {
+                format!("{} {}", cause.replace('_', " "), percent(Some(share)))
+            };
+            top.map(words).into()
+        }),
+    ];
+    [&[name], own, &measures].concat()
+}
+
+/// The kernels of `app`, the longest-running `most` of them, with DRAM bandwidths of `places`
+/// decimals.
+pub(crate) fn kernel_table(
+    analysis: &Analysis,
+    app: &AppRecord,
+    most: usize,
+    places: usize,
+) -> Table {
+    let launches: Column<Row<'_>> = ("launches", |row| row.group.launches.to_string().into());
+    let core_mhz = analysis.machine.core_mhz;
+    let row = |group| Row { launch: None, group, core_mhz, places };
+    let rows = groups(&[(analysis, app)], most).into_iter().map(row);
+    Table::new(&columns(&[launches]), rows)
+}
+
+/// Every launch of `app`.
+pub(crate) fn launch_table(app: &AppRecord, core_mhz: f64) -> Table {
+    let launch: [Column<Row<'_>>; 5] = [
+        ("id", |row| row.launch.map(|launch| launch.id).into()),
+        ("stream", |row| row.launch.map(|launch| launch.stream).into()),
+        ("grid", |row| row.launch.map(|launch| launch.grid).into()),
+        ("block", |row| row.launch.map(|launch| launch.block).into()),
+        ("start", |row| Cell::count(row.launch.map(|launch| launch.start_cycle))),
+    ];
+    let launches = app.kernels.iter().zip(Group::each(app));
+    let row = |(launch, group)| Row { launch: Some(launch), group, core_mhz, places: 2 };
+    Table::new(&columns(&launch), launches.map(row))
 }

@@ -3,16 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{brief, words};
+use crate::document::{Cell, Column, Table};
+use crate::format::{brief, bytes, duration, float};
 use crate::mix::names;
-use crate::number::{bytes, duration, float};
 use crate::results::{CellEstimate, CellRecord, FailedCell, SweepEstimate};
 
-/// Cells that are told one by one at most where they have failed.
+/// Failed cells that are named at most.
 const FAILURES: usize = 10;
-
-const COLUMNS: [&str; 9] =
-    ["cell", "machine", "mix", "scheme", "seed", "runs", "core time", "memory", "state"];
 
 /// The cells of a plan as text, one per line, then how many there are, what those that have
 /// not ended are thought to take and what that rests on.
@@ -21,9 +18,19 @@ pub fn planned(estimate: &SweepEstimate) -> String {
     let cells = &estimate.cells;
     let schemes =
         names(cells.iter().map(|one| (&*one.cell.scheme, &one.cell.parameters)).collect());
-    let rows = cells.iter().zip(&schemes).map(|(one, scheme)| row(one, scheme)).collect();
-    let text = |column: usize| (1..=3).contains(&column) || column == 8;
-    let mut said = words(COLUMNS.map(String::from).into(), rows, text) + "\n";
+    let columns: [Column<(&CellEstimate, &String)>; 9] = [
+        ("cell", |(one, _)| one.number.to_string().into()),
+        ("machine", |(one, _)| Cell::Cut(machine(&one.cell), 48)),
+        ("mix", |(one, _)| Cell::Cut(one.cell.mix(), 48)),
+        ("scheme", |(_, scheme)| Cell::Cut(unnumbered(scheme).to_owned(), 60)),
+        ("seed", |(one, _)| one.cell.seed.to_string().into()),
+        ("runs", |(one, _)| one.runs.to_string().into()),
+        ("core time", |(one, _)| duration(one.core_milliseconds.div_ceil(1000)).into()),
+        ("memory", |(one, _)| bytes(float(one.memory_bytes)).into()),
+        ("state", |(one, _)| state(one).to_owned().into()),
+    ];
+    let table = Table::new(&columns, cells.iter().zip(&schemes)).left(&[1, 2, 3, 8]);
+    let mut said = table.terminal() + "\n";
     refusals(&mut said, cells);
     other_builds(&mut said, &estimate.other_builds);
     let _ = writeln!(
@@ -86,21 +93,6 @@ fn other_builds(said: &mut String, builds: &BTreeMap<String, u64>) {
     let _ = writeln!(said, "{line}: --resume --mixed-versions takes what is there");
 }
 
-fn row(one: &CellEstimate, scheme: &str) -> Vec<String> {
-    let cell = &one.cell;
-    vec![
-        one.number.to_string(),
-        brief(&machine(cell), 48),
-        brief(&cell.mix(), 48),
-        brief(untold(scheme), 60),
-        cell.seed.to_string(),
-        one.runs.to_string(),
-        duration(one.core_milliseconds.div_ceil(1000)),
-        bytes(float(one.memory_bytes)),
-        state(one).to_owned(),
-    ]
-}
-
 fn state(one: &CellEstimate) -> &'static str {
     match one.ended {
         Some(true) => "done",
@@ -116,7 +108,7 @@ fn machine(cell: &CellRecord) -> String {
 }
 
 /// A scheme's name without the number that tells cells apart.
-fn untold(name: &str) -> &str {
+fn unnumbered(name: &str) -> &str {
     name.split_once(" [").map_or(name, |(name, _)| name)
 }
 

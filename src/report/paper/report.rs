@@ -1,21 +1,25 @@
-//! What the report of a reproduction says.
+//! The report of a reproduction: what papers print, ours next to it, and the figures.
 
+use std::fs;
+use std::path::Path;
+use std::slice::from_ref;
+
+use gpumodel_core::units::WholeFile;
+
+use super::file::RunSelection;
 use super::headline::{HeadlineRow, Verdict};
-use super::published_page::published;
-use super::reproduction::{ReproducedPaper, ReproducedPart, Reproduction};
-use super::write::{drawn, printed, shown};
+use super::published_table::published;
+use super::reproduction::{ReproducedFigure, ReproducedPaper, ReproducedPart, Reproduction};
 use crate::ReportError;
-use crate::document::Block;
-use crate::results::{Analysis, Measure, RecordError};
-use crate::table::words;
-use crate::values::csv as values;
+use crate::document::{Block, Column, NONE, Table, html, markdown};
+use crate::figure::{Drawing, Figure, FigureInput};
+use crate::format::{csv, row};
+use crate::results::{Analysis, Measure, RecordError, alone_once, joined};
 
 /// The title of the report.
-pub(super) const TITLE: &str = "Papers beside the model";
+const TITLE: &str = "Papers beside the model";
 
-const COLUMNS: [&str; 8] = ["scheme", "over", "runs", "by", "paper", "model", "mixes", "verdict"];
-
-/// Behind which of them a report says where a value is printed.
+/// The column in which a report says where a value is printed.
 const PLACE: usize = 5;
 
 /// The rule, for the reader of a report.
@@ -31,10 +35,7 @@ const RULE: &str = "A row passes when its sign agrees (less than 0.05 % rounds t
 type Reader<'a> = dyn Fn(&[String]) -> Result<Vec<Analysis>, RecordError> + 'a;
 
 /// The document of `reproduction`.
-pub(super) fn blocks(
-    reproduction: &Reproduction,
-    read: &Reader<'_>,
-) -> Result<Vec<Block>, ReportError> {
+fn blocks(reproduction: &Reproduction, read: &Reader<'_>) -> Result<Vec<Block>, ReportError> {
     let [passed, failed, missing] = reproduction.counts();
     let mut blocks = vec![Block::Heading(1, TITLE.to_owned())];
     let quick = if reproduction.quick { "A short version: few mixes, short runs. " } else { "" };
@@ -64,16 +65,39 @@ pub(super) fn blocks(
     Ok(blocks)
 }
 
+/// A row with the name of its paper.
+type Named<'a> = (&'a str, &'a HeadlineRow);
+
+/// What is said of every row.
+fn columns<'a>() -> Vec<Column<Named<'a>>> {
+    vec![
+        ("scheme", |(_, row)| row.headline.scheme.clone().into()),
+        ("over", |(_, row)| match row.headline.over.as_str() {
+            "" => NONE.to_owned().into(),
+            over => over.to_owned().into(),
+        }),
+        ("runs", |(_, row)| {
+            let most = ["best", "largest", "largest-change"];
+            let (set, mean) = (&row.headline.set, &row.headline.mean);
+            let named = most.contains(&mean.as_str());
+            if named { format!("{set}, {mean}").into() } else { set.clone().into() }
+        }),
+        ("by", |(_, row)| {
+            let measure = Measure::named(&row.headline.measure).map(Measure::words);
+            measure.unwrap_or(&row.headline.measure).to_owned().into()
+        }),
+        ("paper", |(_, row)| printed(row).into()),
+        ("model", |(_, row)| row.modelled_percent.map(|ours| shown(row, ours)).into()),
+        ("mixes", |(_, row)| counted(row).into()),
+        ("verdict", |(_, row)| verdict(row).to_owned().into()),
+    ]
+}
+
 /// The rows with their places in the paper.
 fn judged(rows: &[HeadlineRow]) -> Block {
-    let mut header = COLUMNS.to_vec();
-    header.insert(PLACE, "where");
-    let placed = |row: &HeadlineRow| {
-        let mut cells = cells(row);
-        cells.insert(PLACE, row.headline.published.clone());
-        cells
-    };
-    Block::Table(header, rows.iter().map(placed).collect())
+    let mut columns = columns();
+    columns.insert(PLACE, ("where", |(_, row)| row.headline.published.clone().into()));
+    Block::Table(Table::new(&columns, rows.iter().map(|row| ("", row))))
 }
 
 fn studied(
@@ -91,7 +115,8 @@ fn studied(
         let words = words.into_iter().chain(&own.metric).chain(own.mix.iter().flatten());
         let file = words.map(String::as_str).collect::<Vec<_>>().join("-") + ".svg";
         let about = format!("{}, {}", own.name, own.shows);
-        blocks.push(Block::Figure(file, about, drawn(figure, &records)));
+        let drawn = drawn(figure, &records).map(|drawing| drawing.svg);
+        blocks.push(Block::Figure(file, about, drawn.map_err(|error| error.to_string())));
     }
     Ok(())
 }
@@ -118,10 +143,8 @@ fn silences(blocks: &mut Vec<Block>, paper: &ReproducedPaper) {
     blocks.push(Block::Heading(3, String::from("Where the paper is silent")));
     let rows = paper.silent.iter();
     let rows = rows.map(|one| [&one.what, &one.taken, &one.sensitivity].map(Clone::clone).into());
-    blocks.push(Block::Table(
-        vec!["not said", "taken here", "what another choice changes"],
-        rows.collect(),
-    ));
+    let header = ["not said", "taken here", "what another choice changes"];
+    blocks.push(Block::Table(Table::of_texts(header, rows)));
 }
 
 fn verdict(row: &HeadlineRow) -> &'static str {
@@ -130,26 +153,6 @@ fn verdict(row: &HeadlineRow) -> &'static str {
         Verdict::Fail => "FAILS",
         Verdict::NotRun => "not run",
     }
-}
-
-fn cells(row: &HeadlineRow) -> Vec<String> {
-    let measure = Measure::named(&row.headline.measure).map(Measure::words);
-    let most = ["best", "largest", "largest-change"].contains(&row.headline.mean.as_str());
-    let set = if most {
-        format!("{}, {}", row.headline.set, row.headline.mean)
-    } else {
-        row.headline.set.clone()
-    };
-    vec![
-        row.headline.scheme.clone(),
-        if row.headline.over.is_empty() { String::from("–") } else { row.headline.over.clone() },
-        set,
-        measure.unwrap_or(&row.headline.measure).to_owned(),
-        printed(row),
-        row.modelled_percent.map_or_else(|| String::from("–"), |ours| shown(row, ours)),
-        counted(row),
-        verdict(row).to_owned(),
-    ]
 }
 
 /// The mixes that a row was judged on, and of how many.
@@ -170,7 +173,7 @@ fn why(row: &HeadlineRow, quick: bool) -> Option<String> {
         }
         _ => String::new(),
     };
-    let said = row.analysis.as_deref().unwrap_or("The cause has not been found out.");
+    let said = row.analysis.as_deref().unwrap_or("The cause is not known.");
     let over = if row.headline.over.is_empty() {
         String::new()
     } else {
@@ -193,63 +196,122 @@ fn why(row: &HeadlineRow, quick: bool) -> Option<String> {
 /// The rows of all papers as text, then how many agree.
 #[must_use]
 pub fn headlines(reproduction: &Reproduction) -> String {
-    let mut header = vec![String::from("paper")];
-    header.extend(COLUMNS.map(String::from));
-    let rows = reproduction.papers.iter().flat_map(|paper| {
-        paper.rows.iter().map(|row| {
-            let mut all = vec![paper.paper.clone()];
-            all.extend(cells(row));
-            all
-        })
-    });
-    let text = |column: usize| column < 5 || column == 8;
+    let mut columns = columns();
+    columns.insert(0, ("paper", |(paper, _)| (*paper).to_owned().into()));
+    let rows = reproduction.papers.iter();
+    let rows = rows.flat_map(|paper| paper.rows.iter().map(|row| (paper.paper.as_str(), row)));
+    let table = Table::new(&columns, rows).left(&[0, 1, 2, 3, 4, 8]);
     let [passed, failed, missing] = reproduction.counts();
-    words(header, rows.collect(), text)
+    table.terminal()
         + &format!("\nrows that agree: {passed}, that do not: {failed}, not run: {missing}\n")
 }
 
-const HEADER: [&str; 11] = [
-    "paper",
-    "scheme",
-    "over",
-    "set",
-    "measure",
-    "mix",
-    "published_percent_low",
-    "published_percent_high",
-    "modelled_percent",
-    "verdict",
-    "published",
-];
-
 /// The rows as CSV, with one line for each mix and one for their mean.
-pub(super) fn csv(reproduction: &Reproduction) -> String {
+fn headlines_csv(reproduction: &Reproduction) -> String {
     let mut rows = Vec::new();
-    for paper in &reproduction.papers {
-        for row in &paper.rows {
-            let mean = [(row.headline.mean.as_str(), row.modelled_percent)];
-            let mixes = row.mixes.iter().map(|mix| (mix.mix.as_str(), Some(mix.percent)));
-            for (mix, percent) in mixes.chain(mean) {
-                let [low, high] = row.headline.published_percent.map(|end| end.to_string());
-                let named = [
-                    &paper.paper,
-                    &row.headline.scheme,
-                    &row.headline.over,
-                    &row.headline.set,
-                    &row.headline.measure,
-                ];
-                let [paper, scheme, over, set, measure] = named.map(Clone::clone);
-                let percent = percent.map_or_else(String::new, |percent| percent.to_string());
-                let mix = mix.to_owned();
-                let (verdict, published) =
-                    (verdict(row).to_owned(), row.headline.published.clone());
-                rows.push([
-                    paper, scheme, over, set, measure, mix, low, high, percent, verdict, published,
-                ]);
-            }
+    let all = reproduction.papers.iter();
+    for (paper, row) in all.flat_map(|paper| paper.rows.iter().map(move |row| (paper, row))) {
+        let line = &row.headline;
+        let mean = [(line.mean.as_str(), row.modelled_percent)];
+        let mixes = row.mixes.iter().map(|mix| (mix.mix.as_str(), Some(mix.percent)));
+        rows.extend(mixes.chain(mean).map(|(mix, percent)| {
+            let ([low, high], verdict) = (line.published_percent, verdict(row));
+            row![
+                paper.paper,
+                line.scheme,
+                line.over,
+                line.set,
+                line.measure,
+                mix,
+                low,
+                high,
+                percent,
+                verdict,
+                line.published
+            ]
+        }));
+    }
+    csv(
+        "paper,scheme,over,set,measure,mix,published_percent_low,published_percent_high,modelled_percent,verdict,published",
+        rows,
+    )
+}
+
+/// Writes `reproduction.json`, `headlines.csv`, the figures, `report.md` and `index.html`
+/// into `folder`, where the records that `reproduction` names lie.
+///
+/// # Errors
+/// When a record cannot be read or a file cannot be written. A figure that cannot be drawn
+/// is said in the report.
+pub fn write_reproduction(reproduction: &Reproduction, folder: &Path) -> Result<(), ReportError> {
+    let blocks = blocks(reproduction, &|part| read(folder, part))?;
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        WholeFile::write(&path, text.as_bytes())
+            .map_err(|source| ReportError::File { path, source })
+    };
+    fs::create_dir_all(folder)
+        .map_err(|source| ReportError::File { path: folder.to_path_buf(), source })?;
+    for block in &blocks {
+        if let Block::Figure(file, _, Ok(svg)) = block {
+            write(file, svg)?;
         }
     }
-    values(HEADER, rows)
+    write("reproduction.json", &reproduction.to_json())?;
+    write("headlines.csv", &headlines_csv(reproduction))?;
+    write("report.md", &markdown(&blocks))?;
+    write("index.html", &html(TITLE, &blocks))
+}
+
+/// The records of a part, those of a mix together.
+fn read(folder: &Path, records: &[String]) -> Result<Vec<Analysis>, RecordError> {
+    let records: Result<Vec<Analysis>, RecordError> =
+        records.iter().map(|record| Analysis::read(&folder.join(record))).collect();
+    Ok(joined(records?))
+}
+
+/// A figure of `records`.
+fn drawn(reproduced: &ReproducedFigure, records: &[Analysis]) -> Result<Drawing, ReportError> {
+    let figure = &reproduced.figure;
+    let named = Figure::named(&figure.name)?;
+    let chosen =
+        RunSelection { mixes: figure.mix.as_ref().map(from_ref), ..RunSelection::default() };
+    let own = |record: &&Analysis| figure.mix.is_none() || chosen.takes(record).is_some();
+    let few = figure.mix.is_some() || named.source.alone();
+    let mut some = Vec::new();
+    if few {
+        some = records.iter().filter(own).cloned().collect();
+    }
+    if named.source.alone() {
+        alone_once(&mut some);
+    }
+    let mut input = FigureInput::new(if few { &some } else { records });
+    input = input.beside(&reproduced.published_percent);
+    if let Some(scheme) = &figure.baseline {
+        input = input.against(scheme);
+    }
+    if let Some(metric) = &figure.metric {
+        input = input.by(metric);
+    }
+    named.draw(&input)
+}
+
+/// A gain, or a share, of `row` as tables show it.
+fn shown(row: &HeadlineRow, percent: f64) -> String {
+    // No minus before what rounds to zero.
+    let rounded = (percent * 10.0).round() / 10.0 + 0.0;
+    let share = Measure::named(&row.headline.measure).is_some_and(Measure::is_share);
+    if share { format!("{rounded:.1} %") } else { format!("{rounded:+.1} %") }
+}
+
+/// What is printed of `row`.
+fn printed(row: &HeadlineRow) -> String {
+    let [low, high] = row.headline.published_percent;
+    if low.to_bits() == high.to_bits() {
+        shown(row, low)
+    } else {
+        format!("{} to {}", shown(row, low), shown(row, high))
+    }
 }
 
 #[cfg(test)]
@@ -298,7 +360,7 @@ mod tests {
             why(&HeadlineRow { analysis: analysis.map(String::from), ..row() }, quick).unwrap()
         };
         assert!(reported(Some("Too few SMs."), false).ends_with("is the other. Too few SMs."));
-        let unknown = "is the other. These runs are short. The cause has not been found out.";
+        let unknown = "is the other. These runs are short. The cause is not known.";
         assert!(reported(None, true).ends_with(unknown));
         assert_eq!(why(&HeadlineRow { verdict: Verdict::Pass, ..row() }, false), None);
     }

@@ -1,11 +1,9 @@
-//! A sheet that is filled from above to below: title, caption, legend, plot
-//! areas, notes, footer.
+//! A layout that is filled from above to below: title, caption, legend, plot areas, notes, footer.
 
 use super::canvas::{Canvas, Label};
-use super::text::{Anchor, fit, fit_heavy, heavy_width, text_width};
-use super::{Area, Colour, Fill, INK, SOFT_INK, Width};
-use crate::number::float;
-use gpumodel_core::units::to_u64;
+use super::text::{Anchor, fit, fit_heavy, heavy_width, name_room, text_width};
+use super::{Area, Colour, Fill, INK, SOFT_INK};
+use crate::format::float;
 
 /// Em size of axis labels, legends and names.
 pub(crate) const LABEL: f64 = 12.0;
@@ -83,15 +81,28 @@ impl Entry {
         Self { swatch, name: name.into(), tail: String::new() }
     }
 
+    /// An entry for each of `names`, with the fills of a series.
+    pub(crate) fn fills<S: AsRef<str>>(names: &[S]) -> Vec<Self> {
+        let entry =
+            |(place, name): (usize, &S)| Self::new(Swatch::Fill(Fill::of(place)), name.as_ref());
+        names.iter().enumerate().map(entry).collect()
+    }
+
+    /// An entry for each of `names`, with the lines and marks of a plot.
+    pub(crate) fn marks<S: AsRef<str>>(names: &[S]) -> Vec<Self> {
+        let entry = |(place, name): (usize, &S)| Self::new(Swatch::Mark(place), name.as_ref());
+        names.iter().enumerate().map(entry).collect()
+    }
+
     /// The same with `tail` behind its name.
     pub(crate) fn with(self, tail: String) -> Self {
         Self { tail, ..self }
     }
 }
 
-/// A sheet being filled; `top` is the first free height.
+/// A layout being filled; `top` is the first free height.
 #[derive(Debug)]
-pub(crate) struct Sheet {
+pub(crate) struct Layout {
     wide: Width,
     /// Where marks go.
     pub(crate) canvas: Canvas,
@@ -103,8 +114,8 @@ pub(crate) struct Sheet {
     legends: Vec<Area>,
 }
 
-impl Sheet {
-    /// A sheet with `title` above everything.
+impl Layout {
+    /// A layout with `title` above everything.
     pub(crate) fn new(wide: Width, title: &str) -> Self {
         let mut canvas = Canvas::new(wide);
         let mut top = MARGIN;
@@ -128,7 +139,7 @@ impl Sheet {
         self.wide.share(length)
     }
 
-    /// Width of what is being filled: of the sheet or of a column.
+    /// Width of what is being filled: of the layout or of a column.
     pub(crate) fn width(&self) -> f64 {
         self.column.1
     }
@@ -141,7 +152,7 @@ impl Sheet {
         mut draw: impl FnMut(&mut Self, usize),
     ) {
         let whole = self.column;
-        let width = whole.1 / float(to_u64(columns));
+        let width = whole.1 / float(columns);
         for first in (0..count).step_by(columns) {
             let (top, mut bottom, mut left) = (self.top, self.top, whole.0);
             for part in first..(first + columns).min(count) {
@@ -175,6 +186,25 @@ impl Sheet {
         }
     }
 
+    /// Says that `count` more of something are not drawn, where there are some.
+    pub(crate) fn left_out(&mut self, count: usize, what: &str) {
+        if count > 0 {
+            self.note(&format!("{count} more {what}."));
+        }
+    }
+
+    /// Where a plot begins whose rows have `names` at `size` left of it, `gap` included: from
+    /// `least` to `widest`, less where there is less room.
+    pub(crate) fn left_of<S: AsRef<str>>(
+        &self,
+        names: &[S],
+        size: f64,
+        (least, widest): (f64, f64),
+        gap: f64,
+    ) -> f64 {
+        name_room(names, size, self.share(widest) - gap).max(least - gap) + gap
+    }
+
     /// A legend of as many rows as it needs.
     pub(crate) fn legend(&mut self, entries: &[Entry]) {
         let (from, room) = (self.column.0 + MARGIN, self.width() - 2.0 * MARGIN);
@@ -191,7 +221,7 @@ impl Sheet {
             }
             let middle = self.top + LABEL / 2.0;
             self.swatch(entry.swatch, x, middle);
-            self.canvas.text(Label::new(name, (x + shown, middle), LABEL, Anchor::Left));
+            self.canvas.write(name, (x + shown, middle), LABEL, Anchor::Left);
             widest = widest.max(x + width - from);
             x += width + 12.0;
         }
@@ -219,7 +249,7 @@ impl Sheet {
         }
     }
 
-    /// Keeps a plot area of `height`, with `left` and `right` free beside it.
+    /// Keeps a plot area of `height`, with `left` and `right` free next to it.
     pub(crate) fn plot(&mut self, left: f64, right: f64, height: f64) -> Area {
         let width = self.width() - left - right;
         let area = Area::new(self.column.0 + left, self.top, width, height);
@@ -292,9 +322,49 @@ fn wrap(text: &str, room: f64, face: &Face) -> Vec<String> {
     lines
 }
 
+/// Widths of a figure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Width {
+    /// Of no physical size.
+    #[default]
+    Screen,
+    /// One column: 3.33 inches.
+    One,
+    /// The text, which is both columns: 7 inches.
+    Two,
+}
+
+impl Width {
+    /// In user units: in print ten of them, which is the size of the smallest text, are
+    /// 7 pt whatever the width.
+    pub(crate) fn units(self) -> f64 {
+        match self {
+            Self::Screen => 480.0,
+            Self::One => 340.0,
+            Self::Two => 714.0,
+        }
+    }
+
+    /// In inches, where it is for print.
+    pub(crate) fn inches(self) -> Option<f64> {
+        match self {
+            Self::Screen => None,
+            Self::One => Some(3.33),
+            Self::Two => Some(7.0),
+        }
+    }
+
+    /// A length of a figure for screens where there is as much room, else its share of
+    /// the room.
+    pub(crate) fn share(self, length: f64) -> f64 {
+        length * (self.units() / Self::Screen.units()).min(1.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{REGULAR, heavy_width, text_width, title_lines, wrap};
+    use super::{REGULAR, Width, heavy_width, text_width, title_lines, wrap};
+    use crate::chart::NOTE;
 
     #[test]
     fn wrapped_lines_keep_every_word_and_the_room() {
@@ -314,5 +384,15 @@ mod tests {
         let longer = title_lines(&format!("{}over time", "some words ".repeat(20)), 464.0);
         assert_eq!(longer.len(), 2);
         assert!(longer[1].ends_with("over time") && heavy_width(&longer[1], 14.0) <= 464.0);
+    }
+
+    #[test]
+    fn the_smallest_text_is_seven_points_in_print() {
+        for width in [Width::One, Width::Two] {
+            let point = width.inches().unwrap() * 72.0 / width.units();
+            assert!((7.0..7.2).contains(&(NOTE * point)), "{width:?}: {}", NOTE * point);
+        }
+        assert!((Width::Two.share(100.0) - 100.0).abs() < 1e-9);
+        assert!((Width::One.share(240.0) - 170.0).abs() < 1e-9);
     }
 }

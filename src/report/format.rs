@@ -1,6 +1,63 @@
-//! Numbers for readers: few digits, one way everywhere.
+//! Names and numbers for readers, one way everywhere, and values as CSV.
 
 use crate::results::AppRecord;
+
+/// The last plain name within a C++ name, mangled or not: `_Z6KernelP4Node`
+/// gives `Kernel`, `_ZN2at6native4fill…` and `void at::native::fill<float>(int)`
+/// give `fill`. Names cut short by the tracer are read as far as they go; what is
+/// no such name stays as it is.
+#[must_use]
+pub fn plain_name(name: &str) -> String {
+    mangled(name).or_else(|| written(name)).unwrap_or(name).to_string()
+}
+
+/// The name before template and call arguments, without return type and scopes.
+fn written(name: &str) -> Option<&str> {
+    let scoped = name.rsplit_once("(anonymous namespace)::").map_or(name, |(_, inner)| inner);
+    let head = scoped.split(['<', '(']).next()?;
+    let plain = head.rsplit("::").next()?.split_whitespace().next_back()?;
+    let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | '-' | '~');
+    plain.chars().all(word).then_some(plain)
+}
+
+fn mangled(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix("_Z")?;
+    let Some(mut nested) = rest.strip_prefix('N') else {
+        return source_name(rest).map(|(word, _)| word);
+    };
+    nested = nested.trim_start_matches(['K', 'V', 'r']);
+    nested = nested.strip_prefix("St").unwrap_or(nested);
+    let mut last = None;
+    while let Some((word, rest)) = source_name(nested) {
+        last = Some(word);
+        nested = rest;
+    }
+    last
+}
+
+/// A length and that many characters; what is left where the text ends early.
+fn source_name(text: &str) -> Option<(&str, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let length: usize = text[..digits].parse().ok()?;
+    let rest = &text[digits..];
+    if length == 0 || rest.is_empty() {
+        return None;
+    }
+    let cut = rest.char_indices().map(|(i, _)| i).find(|&i| i >= length).unwrap_or(rest.len());
+    Some(rest.split_at(cut))
+}
+
+/// `name`, cut in the middle to `most` characters.
+pub(crate) fn brief(name: &str, most: usize) -> String {
+    let letters: Vec<char> = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    if letters.len() <= most {
+        return letters.into_iter().collect();
+    }
+    let tail = most / 3;
+    let head: String = letters[..most - tail - 1].iter().collect();
+    let end: String = letters[letters.len() - tail..].iter().collect();
+    format!("{head}…{end}")
+}
 
 /// A value with a metric prefix and three significant digits at most: `0`,
 /// `0.25`, `1.5`, `12`, `5k`, `1.25M`. For axes and labels.
@@ -26,6 +83,11 @@ fn digits(value: f64) -> String {
         v if v >= 0.9995 => 2,
         _ => 3,
     };
+    trimmed(value, places)
+}
+
+/// `value` with at most so many decimals, without trailing zeros.
+pub(crate) fn trimmed(value: f64, places: usize) -> String {
     let text = format!("{value:.places$}");
     let trimmed =
         if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
@@ -98,7 +160,7 @@ pub(crate) fn held(mean: Option<f64>, end: u64) -> String {
     mean.map_or_else(|| format!("{end} (end)"), |mean| format!("{mean:.1}"))
 }
 
-/// The IPC of `app`, or that there is none.
+/// The IPC of `app`, or that it is not modelled.
 pub(crate) fn rate(app: &AppRecord) -> String {
     match app.memory_only {
         true => "memory-only: IPC is not modelled".to_owned(),
@@ -119,10 +181,10 @@ pub(crate) fn grouped(count: u64) -> String {
     text
 }
 
-/// A counter as a float: exact up to 2^53, far beyond a run's counts.
+/// A count as a float: exact up to 2^53, far beyond a run's counts.
 #[allow(clippy::cast_precision_loss)]
-pub(crate) fn float(count: u64) -> f64 {
-    count as f64
+pub(crate) fn float(count: impl TryInto<u64>) -> f64 {
+    count.try_into().unwrap_or(u64::MAX) as f64
 }
 
 /// `part / whole`; `None` when there is no whole.
@@ -130,9 +192,88 @@ pub(crate) fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
+/// Lines of `rows` under `header`, which names the columns with commas between them.
+pub(crate) fn csv<const N: usize>(
+    header: &str,
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(header.split(',')).expect(MEMORY);
+    for row in rows {
+        writer.write_record(row).expect(MEMORY);
+    }
+    String::from_utf8(writer.into_inner().expect(MEMORY)).expect("every cell is text")
+}
+
+/// Why writing cannot fail.
+const MEMORY: &str = "memory takes every write, and rows have a cell for each column";
+
+/// A row of CSV from values of any type that is a [`Cell`].
+macro_rules! row {
+    ($($value:expr),+ $(,)?) => {
+        [$($crate::format::Cell::cell(&$value)),+]
+    };
+}
+pub(crate) use row;
+
+/// A value in CSV: with all its digits, `inf` where it has no bound; nothing for `None`.
+pub(crate) trait Cell {
+    /// Its text.
+    fn cell(&self) -> String;
+}
+
+macro_rules! cells {
+    ($($type:ty),+) => {
+        $(impl Cell for $type {
+            fn cell(&self) -> String {
+                self.to_string()
+            }
+        })+
+    };
+}
+cells!(str, String, bool, u32, u64, usize, f64);
+
+impl<T: Cell> Cell for Option<T> {
+    fn cell(&self) -> String {
+        self.as_ref().map(Cell::cell).unwrap_or_default()
+    }
+}
+
+impl<T: Cell + ?Sized> Cell for &T {
+    fn cell(&self) -> String {
+        (**self).cell()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{bytes, duration, energy, grouped, percent, precise, short, time_unit};
+    use super::{bytes, duration, energy, grouped, percent, plain_name, precise, short, time_unit};
+
+    #[test]
+    fn plain_names_come_out_of_mangled_ones() {
+        let cases = [
+            ("_Z6KernelP4NodePiPbS2_S2_S1_i", "Kernel"),
+            ("_Z14gemvNSP_kernelIffffLi1ELi32E", "gemvNSP_kernel"),
+            (
+                "_ZN10flashinfer30SinglePrefillWithKVCacheKernelILNS_8MaskMod",
+                "SinglePrefillWithKVCacheKernel",
+            ),
+            ("_ZN2at6native40_GLOBAL__N__4db7300b_8_Shape_cu_49f7391c26Cat", "Cat"),
+            ("void at::native::k<int, a::b>(float&)", "k"),
+            ("void (anonymous namespace)::k(int)", "k"),
+            ("volta_sgemm_128x64_nn", "volta_sgemm_128x64_nn"),
+            ("<lambda>", "<lambda>"),
+            ("operator&&(int)", "operator&&(int)"),
+            ("_Z", "_Z"),
+            ("_Z9", "_Z9"),
+            ("_Z99999999999999999999999x", "_Z99999999999999999999999x"),
+            ("_ZN3äöüE", "äö"),
+            ("", ""),
+        ];
+        for (mangled, plain) in cases {
+            assert_eq!(plain_name(mangled), plain);
+        }
+    }
 
     #[test]
     fn numbers_are_short() {

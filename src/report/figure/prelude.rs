@@ -1,0 +1,27 @@
+//! What most figures use: the marks of charts, words for values, and names of runs.
+
+pub(super) use super::{
+    Drawn, FigureInput, MORE_APPS, MORE_KERNELS, MORE_MIXES, Missing, NO_CORUN, NO_QUEUE, NO_SOLO,
+    baseline, decision_ticks, ensure, means, metric, partial, repeated,
+};
+pub(super) use crate::chart::{
+    Anchor, Area, BarRow, Bars, Cluster, Colour, CountPlot, Entry, Fill, HATCHED, INK, LABEL,
+    LINES, Label, Layout, NOTE, PAPER, Panel, Placement, RANKED, REST, Ranks, SOFT_INK, Scale,
+    Shades, Swatch, Width, across, beside, counts, down, explain, fit, fit_heavy, heads,
+    heavy_width, highest, name_room, outline, panels, shaded, text_width,
+};
+pub(super) use crate::format::{
+    bytes, csv, float, grouped, percent, plain_name, precise, ratio, row, short, time_unit,
+};
+pub(super) use crate::kernels::{Group, Profile, groups, profiles, short_app, title_room};
+pub(super) use crate::mix::{
+    Mix, MixesByScheme, apart, machine_words, mix_labels, mix_names, scheme_names,
+};
+pub(super) use crate::results::statistics::{geometric_mean, mean};
+pub(super) use crate::results::{
+    Analysis, AppRecord, CoRun, CoRunApp, DecisionRecord, GroupRecord, JobRecord, KernelRecord,
+    MachineRecord, QueueRun,
+};
+pub(super) use crate::solo_run::{SoloRun, Subject, Sweep, subjects, sweeps};
+pub(super) use crate::{distinct, group_by};
+pub(super) use std::collections::{BTreeMap, BTreeSet};
