@@ -27,6 +27,7 @@ mod cache;
 pub mod config;
 mod counters;
 pub mod dram;
+mod facts;
 mod gpu;
 mod interval;
 mod memory;
@@ -43,6 +44,7 @@ pub use counters::{
     CacheCounts, Cause, ConstantCounts, FetchCounts, KernelCounts, SmCounts, StallStack, TlbCounts,
     TranslationCounts,
 };
+pub use facts::machine_facts;
 pub use gpu::cta_span::CtaSpan;
 pub use gpu::error::MachineError;
 pub use gpu::feed::{Feed, FeedError, Program, Stream, WarpStream};
