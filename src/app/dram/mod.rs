@@ -67,25 +67,24 @@ impl DramJob {
             let (key, value) = pair.ok_or_else(|| DramError::Override { word: word.clone() })?;
             overrides.insert(key.trim().to_owned(), value.trim().to_owned());
         }
+        let is_option = |(key, _): &(&String, &String)| ControllerOptions::knows(key);
+        let (option_values, parameter_values): (Vec<_>, Vec<_>) =
+            overrides.iter().partition(is_option);
         let mut parameters = BTreeMap::new();
-        for (key, value) in &overrides {
-            if !ControllerOptions::knows(key) {
-                let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
-                let number = number.ok_or_else(|| MemoryError::Value {
-                    place: "--set".to_owned(),
-                    key: key.clone(),
-                    expected: "a number".to_owned(),
-                    found: format!("`{value}`"),
-                })?;
-                parameters.insert(key.clone(), number);
-            }
+        for (key, value) in parameter_values {
+            let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
+            let number = number.ok_or_else(|| MemoryError::Value {
+                place: "--set".to_owned(),
+                key: key.clone(),
+                expected: "a number".to_owned(),
+                found: format!("`{value}`"),
+            })?;
+            parameters.insert(key.clone(), number);
         }
         let standard = MemoryStandard::load(spec, models, &parameters)?;
         let mut options = standard.controller.clone();
-        for (key, value) in &overrides {
-            if ControllerOptions::knows(key) {
-                options.set("--set", key, value)?;
-            }
+        for (key, value) in option_values {
+            options.set("--set", key, value)?;
         }
         Ok(Self { standard, options, overrides })
     }
