@@ -26,7 +26,7 @@ use crate::scheme::parse_scheme;
 use crate::solo::solo;
 use crate::{App, AppName, EndWhen, Ending, RunError, SampleRequest};
 
-/// What `analyze` is asked for.
+/// The request of `analyze`.
 #[derive(Clone, Debug)]
 pub struct AnalyzeRequest {
     /// The applications; each also runs alone.
@@ -261,10 +261,9 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
         None => &[],
     };
     let apps = open(request, (named, locations), watch)?;
-    let mut notes = Notes::default();
-    let mut analysis = with_solo_runs(&ctx, request, &apps, &mut notes)?;
+    let mut analysis = with_solo_runs(&ctx, request, &apps)?;
     if request.sample.is_some() && (queue.is_some() || !request.schemes.is_empty()) {
-        notes.add(String::from("co-runs are not sampled: every CTA of them ran"));
+        analysis.notes.push(String::from("co-runs are not sampled: every CTA of them ran"));
     }
     if let Some((file, schemes)) = &queue {
         queues(&ctx, file, (schemes, &request.cache), &apps, &mut analysis)?;
@@ -273,7 +272,6 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
     } else if !request.schemes.is_empty() {
         analysis.coruns = coruns(&ctx, request, &apps, &analysis.solo)?;
     }
-    analysis.notes = notes.into_sentences();
     Ok(analysis)
 }
 
@@ -284,34 +282,21 @@ pub(super) fn analyze_in(
     request: &AnalyzeRequest,
     apps: &[App],
 ) -> Result<Analysis, RunError> {
-    let mut notes = Notes::default();
-    let mut analysis = with_solo_runs(ctx, request, apps, &mut notes)?;
+    let mut analysis = with_solo_runs(ctx, request, apps)?;
     analysis.coruns = coruns(ctx, request, apps, &analysis.solo)?;
-    analysis.notes = notes.into_sentences();
     Ok(analysis)
 }
 
-/// An analysis with the solo runs.
+/// An analysis with the record of each solo run.
 fn with_solo_runs(
     ctx: &RunContext<'_>,
     request: &AnalyzeRequest,
     apps: &[App],
-    notes: &mut Notes,
 ) -> Result<Analysis, RunError> {
     let mut analysis = empty(request, peaks(ctx.resolved, ctx.memory));
+    let mut notes = Notes::default();
     notes.of_request(request);
     notes.of_window(request, &ctx.resolved.machine);
-    add_solo_runs(ctx, apps, &mut analysis, notes)?;
-    Ok(analysis)
-}
-
-/// Adds the record of each solo run.
-fn add_solo_runs(
-    ctx: &RunContext<'_>,
-    apps: &[App],
-    analysis: &mut Analysis,
-    notes: &mut Notes,
-) -> Result<(), RunError> {
     ctx.watch.running().begin(apps.iter().map(|app| ctx.selected_instructions(app)).sum());
     let rows: Vec<Result<_, RunError>> = apps
         .par_iter()
@@ -330,7 +315,8 @@ fn add_solo_runs(
         analysis.solo.push(row);
         sentences.into_iter().for_each(|sentence| notes.add(sentence));
     }
-    Ok(())
+    analysis.notes = notes.into_sentences();
+    Ok(analysis)
 }
 
 /// Opens the applications and applies the filter; `locations` is where a file names the

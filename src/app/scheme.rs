@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use gpumodel_core::contract::{Facts, LawBroken, Plan, ProbeResult, View};
 use gpumodel_core::units::{Cycle, with_causes};
-use gpumodel_policy::Scheme;
+use gpumodel_policy::{Parameter, Scheme};
 use gpumodel_report::results::{Analysis, CoRun, DecisionRecord, RecordError};
 
 use crate::{AppName, RunError};
@@ -44,38 +44,34 @@ pub struct ParameterRow {
     pub summary: &'static str,
 }
 
+impl SchemeRow {
+    fn new(
+        (name, paper, summary): (&'static str, &'static str, &'static str),
+        parameters: impl Iterator<Item = &'static Parameter>,
+        queue: bool,
+    ) -> Self {
+        let parameter = |parameter: &'static Parameter| ParameterRow {
+            name: parameter.name,
+            default: parameter.kind.default().to_string(),
+            takes: parameter.kind.expected(),
+            summary: parameter.summary,
+        };
+        Self { name, paper, summary, parameters: parameters.map(parameter).collect(), queue }
+    }
+}
+
 /// Every scheme: those for co-runs, then those for queues.
 #[must_use]
 pub fn schemes() -> Vec<SchemeRow> {
-    let parameter = |parameter: &gpumodel_policy::Parameter| ParameterRow {
-        name: parameter.name,
-        default: parameter.kind.default().to_string(),
-        takes: parameter.kind.expected(),
-        summary: parameter.summary,
-    };
-    let parameters = |list: &[gpumodel_policy::Parameter]| -> Vec<ParameterRow> {
-        list.iter().map(parameter).collect()
-    };
-    let within = |row: &gpumodel_policy::queue::QueueRow| {
-        let found = gpumodel_policy::find(row.within);
-        parameters(found.map_or(&[], |within| within.parameters))
-    };
-    let row = |row: &gpumodel_policy::Row| SchemeRow {
-        name: row.name,
-        paper: row.paper,
-        summary: row.summary,
-        parameters: parameters(row.parameters),
-        queue: false,
-    };
-    let queue = |row: &gpumodel_policy::queue::QueueRow| SchemeRow {
-        name: row.name,
-        paper: row.paper,
-        summary: row.summary,
-        parameters: parameters(row.parameters).into_iter().chain(within(row)).collect(),
-        queue: true,
-    };
-    let queues = gpumodel_policy::queue::QUEUE_TABLE.iter().map(queue);
-    gpumodel_policy::TABLE.iter().map(row).chain(queues).collect()
+    let coruns = gpumodel_policy::TABLE.iter().map(|row| {
+        SchemeRow::new((row.name, row.paper, row.summary), row.parameters.iter(), false)
+    });
+    let queues = gpumodel_policy::queue::QUEUE_TABLE.iter().map(|row| {
+        let within = gpumodel_policy::find(row.within).map_or(&[][..], |row| row.parameters);
+        let parameters = row.parameters.iter().chain(within);
+        SchemeRow::new((row.name, row.paper, row.summary), parameters, true)
+    });
+    coruns.chain(queues).collect()
 }
 
 /// Name and parameters of a scheme, for the record.

@@ -27,6 +27,7 @@ mod cache;
 pub mod config;
 mod counters;
 pub mod dram;
+mod facts;
 mod gpu;
 mod interval;
 mod memory;
@@ -43,15 +44,13 @@ pub use counters::{
     CacheCounts, Cause, ConstantCounts, FetchCounts, KernelCounts, SmCounts, StallStack, TlbCounts,
     TranslationCounts,
 };
-pub use gpu::app::Command;
-pub use gpu::app::{AppMoved, AppOutcome, End, Load};
+pub use facts::machine_facts;
+pub use gpu::app::{AppMoved, AppOutcome, Command, End, Load};
 pub use gpu::error::MachineError;
 pub use gpu::feed::{Feed, FeedError, Program, Stream, WarpStream};
 pub use gpu::outcome::Outcome;
 pub use gpu::setup::{Part, Setup};
-pub use gpu::timeline::CtaSpan;
-pub use gpu::timeline::Residency;
-pub use gpu::timeline::Sample;
+pub use gpu::timeline::{CtaSpan, Residency, Sample};
 pub use gpu::workers::{AddedSegment, AddedSegments, Line, TASK_BARRIER, Worker};
 pub use gpu::{Gpu, Pause};
 pub use interval::ProfileImage;

@@ -10,9 +10,9 @@ use gpumodel::core::isa::{
     Access, AddressMode, Code, Instruction, Launch, Register, RegisterFile, Segment,
 };
 use gpumodel::core::units::{AppId, Dim3, KernelId};
-use gpumodel::sim::config::{Mapping, MemoryStandard, Resolved};
+use gpumodel::sim::config::{AddressMap, Machine, Mapping, MemoryStandard, Resolved};
 use gpumodel::sim::{
-    Command, End, Feed, FeedError, Gpu, Outcome, Program, Setup, Stream, WarpStream,
+    Command, End, Feed, FeedError, Gpu, Outcome, Program, Setup, Stream, WarpStream, machine_facts,
 };
 
 /// Loads that a warp has on its way at a time.
@@ -129,6 +129,7 @@ impl Traffic {
         let mapping = mapping
             .for_machine(machine.dram.channels, slices)
             .expect("the machine's mapping fits it");
+        let plan = whole(machine, &standard, &mapping);
         let command = Command::Launch { kernel: KernelId(0), stream: 0 };
         let setup = Setup {
             machine,
@@ -139,7 +140,7 @@ impl Traffic {
             part: None,
         };
         let gpu = Gpu::new(setup, self).expect("the CTA fits");
-        gpu.run(&whole(resolved), &mut |_| ()).expect("the run ends")
+        gpu.run(&plan, &mut |_| ()).expect("the run ends")
     }
 }
 
@@ -149,35 +150,10 @@ pub(crate) fn machine(name: &str) -> Resolved {
 }
 
 /// A plan that gives one application everything.
-fn whole(resolved: &Resolved) -> Plan {
-    let machine = &resolved.machine;
-    let facts = Facts {
-        sms: machine.dispatch.sms,
-        max_ctas_per_sm: machine.sm.max_ctas,
-        max_warps_per_sm: machine.sm.max_warps,
-        registers_per_sm: machine.sm.registers,
-        shared_bytes_per_sm: machine.shared.bytes,
-        register_unit: machine.sm.register_unit,
-        shared_unit_bytes: machine.shared.unit_bytes,
-        shared_reserved_bytes: machine.shared.reserved_bytes_per_cta,
-        channels: machine.dram.channels,
-        channel_groups: vec![],
-        channel_bytes: 1 << 29,
-        page_bytes: 0,
-        pages_follow: false,
-        core_mhz: machine.clocks.core_mhz,
-        peak_dram_gb_per_s: 1.0,
-        peak_l2_gb_per_s: 1.0,
-        peak_sm_port_gb_per_s: 1.0,
-        peak_ipc_per_sm: 128.0,
-        schedulers_per_sm: 4,
-        apps: vec![AppFacts {
-            app: AppId(0),
-            name: String::from("traffic"),
-            arrival: 0,
-            kernels: vec![],
-        }],
-    };
+fn whole(machine: &Machine, standard: &MemoryStandard, mapping: &AddressMap) -> Plan {
+    let app =
+        AppFacts { app: AppId(0), name: String::from("traffic"), arrival: 0, kernels: vec![] };
+    let facts = Facts { apps: vec![app], ..machine_facts(machine, standard, mapping, 1.0) };
     let shares = vec![Share::Quota(vec![facts.max_ctas_per_sm; usize::from(facts.sms)])];
     Plan::new(&facts, PlanDraft { shares, ..PlanDraft::default() }).expect("a lawful plan")
 }

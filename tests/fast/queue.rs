@@ -290,7 +290,7 @@ fn what_was_found_out_is_not_found_out_again() {
         assert!(again == first, "on {threads} threads");
     }
     // What an application did alone is asked for only where a group has to run anew.
-    let alone = |text: &[u8]| String::from_utf8_lossy(text).contains("{\"Alone\":");
+    let alone = |text: &[u8]| String::from_utf8_lossy(text).contains("{\"Solo\":");
     let whole = |(file, text): (&PathBuf, &Vec<u8>)| fs::read(file).is_ok_and(|now| now == *text);
     let mut groups = files.iter().zip(&texts).filter(|(_, text)| !alone(text));
     assert!(groups.clone().count() > 10 && groups.all(whole));
@@ -350,7 +350,7 @@ fn what_cannot_be_a_queue_is_refused() {
     refused(&["--queue", &queue, "--window", "5"], "--window is for applications");
     refused(&["--queue", &queue, "--arrive", "m=5"], "--arrive is for applications");
     refused(&["--queue", &queue, "--scheme", "ilp-smr"], "did you mean ilp-smra?");
-    refused(&["--queue", &queue, "--scheme", "solo"], "solo runs one application, here are 2");
+    refused(&["--queue", &queue, "--scheme", "solo"], "solo runs one application, found 2");
     refused(&["--queue", &queue, "--scheme", "ilp:alpha=2"], "alpha: expected a number from 0");
     refused(&["--scheme", "ilp", "synth:saxpy", "synth:compute"], "add --queue");
     let twice = format!("m={}", place.path("c").display());

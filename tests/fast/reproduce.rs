@@ -231,7 +231,7 @@ fn what_cannot_be_reproduced_is_said() {
     models(&place, &[row("sequential", "pairs", "speed", "1.0")]);
     let (code, said) = reproduce(&place, "ours", &[]);
     assert_eq!(code, Some(2));
-    assert!(said.contains("there is no paper ours; there are: all, arcs, "), "{said}");
+    assert!(said.contains("no paper ours; the papers are: all, arcs, "), "{said}");
     for (typed, meant) in [("ws", "warped-slicer"), ("slate2", "slate"), ("all2", "all")] {
         let (code, said) = reproduce(&place, typed, &[]);
         let hint = format!("no paper {typed} (did you mean {meant}?)");

@@ -155,8 +155,8 @@ fn cells_that_ran_out_of_memory_or_time_ask_for_more_of_it() {
     let out_of = |cells: &str, words: &str| {
         assert!(said.contains(&format!("cells {cells}: {words}")), "{said}");
     };
-    out_of(&tasks[0], &format!("task 1_0 ran out of memory: asks for {}M now", 3 * memory));
-    out_of(&tasks[1], &format!("task 1_1 ran out of time: asks for {} minutes now", 2 * time));
+    out_of(&tasks[0], &format!("task 1_0 ran out of memory: requests {}M now", 3 * memory));
+    out_of(&tasks[1], &format!("task 1_1 ran out of time: requests {} minutes now", 2 * time));
     out_of(&tasks[2], "no record and no cause: ended by the scheduler (task 1_2 NODE_FAIL)");
     // By what they need: nothing special, more time, more memory.
     let labels = ["cells-3", "cells-4", "cells-5"];
@@ -212,7 +212,10 @@ fn a_submission_that_fails_halfway_says_what_lives() {
     let sbatch = SBATCH.replace("for script;", "touch refuse\nfor script;");
     fs::write(place.path("bin/sbatch"), sbatch).unwrap();
     let (code, said) = cluster.sweep(&plan, &["--tasks", "12"]);
-    assert!(code == Some(2) && said.contains("submitted so far: job 1; scancel --name="), "{said}");
+    assert!(
+        code == Some(2) && said.contains("submitted so far: job 1; cancel with scancel --name="),
+        "{said}"
+    );
     assert!(said.contains("sbatch: not today"), "{said}");
     let jobs = fs::read_to_string(place.path("out/slurm/jobs.json")).unwrap();
     assert!(jobs.contains("\"cells-1\"") && !jobs.contains("\"cells-2\""), "{jobs}");

@@ -95,10 +95,10 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         report.thread_instructions,
         report.text_bytes
     ));
-    workload.remark().iter().for_each(|remark| message(remark));
+    workload.remark().iter().for_each(message);
     // The folder is written: a failed look-up of opcodes is no failure of the verb.
     match unknown(&report, &models) {
-        Ok(warnings) => warnings.iter().for_each(|warning| message(warning)),
+        Ok(warnings) => warnings.iter().for_each(message),
         Err(error) => message(format_args!("warning: opcodes are not looked up: {error}")),
     }
     Ok(ExitCode::SUCCESS)

@@ -213,8 +213,8 @@ mod tests {
             decision(400, 0, "last"),
         ];
         let reason = |cycle| in_force(&decisions, cycle).unwrap().reason();
-        let told: Vec<_> = [0, 140, 151, 399, 900].into_iter().map(reason).collect();
-        assert_eq!(told, ["first", "first", "late", "late", "last"]);
+        let reasons: Vec<_> = [0, 140, 151, 399, 900].into_iter().map(reason).collect();
+        assert_eq!(reasons, ["first", "first", "late", "late", "last"]);
         assert_eq!(in_force(&[], 5), None);
         let found: Vec<_> =
             periods(&decisions).iter().map(|span| (span.0, span.1, span.2.reason())).collect();

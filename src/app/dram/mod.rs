@@ -69,28 +69,27 @@ impl DramJob {
             overrides.insert(key.trim().to_owned(), value.trim().to_owned());
         }
         let place = Place::new("--set", 0);
+        let is_option = |(key, _): &(&String, &String)| ControllerOptions::knows(key);
+        let (option_values, parameter_values): (Vec<_>, Vec<_>) =
+            overrides.iter().partition(is_option);
         let mut parameters = BTreeMap::new();
-        for (key, value) in &overrides {
-            if !ControllerOptions::knows(key) {
-                let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
-                let number = number.ok_or_else(|| {
-                    SpecError::from(TomlError::Value {
-                        place: place.clone(),
-                        key: key.clone(),
-                        expected: "a number".to_owned(),
-                        found: format!("`{value}`"),
-                        nearest: None,
-                    })
-                })?;
-                parameters.insert(key.clone(), number);
-            }
+        for (key, value) in parameter_values {
+            let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
+            let number = number.ok_or_else(|| {
+                SpecError::from(TomlError::Value {
+                    place: place.clone(),
+                    key: key.clone(),
+                    expected: "a number".to_owned(),
+                    found: format!("`{value}`"),
+                    nearest: None,
+                })
+            })?;
+            parameters.insert(key.clone(), number);
         }
         let standard = MemoryStandard::load(spec, models, &parameters)?;
         let mut options = standard.controller.clone();
-        for (key, value) in &overrides {
-            if ControllerOptions::knows(key) {
-                options.set(&place, key, value)?;
-            }
+        for (key, value) in option_values {
+            options.set(&place, key, value)?;
         }
         Ok(Self { standard, options, overrides })
     }

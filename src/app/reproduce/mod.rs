@@ -279,7 +279,7 @@ mod tests {
              percent = 10.0\nanalysis = 'too slow'\nwhen = 'low'\nquick_analysis = 'cut'\n",
         )
         .unwrap();
-        let told = |ours, quick| {
+        let found = |ours, quick| {
             let row = HeadlineRow {
                 headline: headline.clone(),
                 modelled_percent: ours,
@@ -287,9 +287,9 @@ mod tests {
             };
             analysis(&headline, &row, quick)
         };
-        assert_eq!(told(Some(-5.0), false).as_deref(), Some("too slow"));
-        assert_eq!(told(Some(30.0), false), None);
-        assert_eq!(told(None, false), None);
-        assert_eq!(told(Some(30.0), true).as_deref(), Some("cut"));
+        assert_eq!(found(Some(-5.0), false).as_deref(), Some("too slow"));
+        assert_eq!(found(Some(30.0), false), None);
+        assert_eq!(found(None, false), None);
+        assert_eq!(found(Some(30.0), true).as_deref(), Some("cut"));
     }
 }

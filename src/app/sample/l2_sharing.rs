@@ -147,21 +147,19 @@ impl SharingScan {
 
     #[inline]
     fn touch(&mut self, sector: u64, set: u8) {
-        let Self { pages, cta, group, .. } = self;
-        if pages.len() >= MAX_PAGES && !pages.contains_key(&(sector / PAGE_SECTORS)) {
+        let (cta, group, page) = (self.cta, self.group, sector / PAGE_SECTORS);
+        if self.pages.len() >= MAX_PAGES && !self.pages.contains_key(&page) {
             self.overflows = true;
             return;
         }
-        let page = pages
-            .entry(sector / PAGE_SECTORS)
-            .or_insert_with(|| Box::new([SectorState::default(); 128]));
+        let new_page = || Box::new([SectorState::default(); 128]);
+        let page = self.pages.entry(page).or_insert_with(new_page);
         let state = &mut page[to_usize(sector % PAGE_SECTORS)];
-        if state.last == *cta {
+        if state.last == cta {
             return;
         }
         let tick = u32::try_from(self.touches / 16).unwrap_or(u32::MAX);
         self.touches += 1;
-        let (cta, group) = (*cta, *group);
         // Sectors of a line that the same CTAs access have the same owner.
         let draw = access_hash(sector / self.line, cta);
         let far = cta - state.last > self.resident && tick - state.tick > self.kept;
@@ -169,12 +167,8 @@ impl SharingScan {
             if state.listed {
                 record_generation(&mut self.outside, sector, state);
             }
-            *state = SectorState {
-                first_group: group,
-                best: draw,
-                owner: set,
-                ..SectorState::default()
-            };
+            let fresh = SectorState { first_group: group, best: draw, ..SectorState::default() };
+            *state = SectorState { owner: set, ..fresh };
         } else {
             if state.group != group {
                 (state.sets, state.listed) = (0, false);

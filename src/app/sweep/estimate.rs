@@ -95,7 +95,7 @@ pub(super) fn estimate(
     let mut estimates: Vec<CellEstimate> =
         estimated.map(|(&index, cell)| unmeasured(inputs, (index, cell), threads, files)).collect();
     let known: Vec<Option<u64>> =
-        estimates.iter().map(|one| inputs.seconds.micros(&one.cell.key)).collect();
+        estimates.iter().map(|one| inputs.times.micros(&one.cell.key)).collect();
     let (rates, measured) = rates(&known, &estimates);
     for (one, known) in estimates.iter_mut().zip(known) {
         one.core_milliseconds = match known {
@@ -219,7 +219,7 @@ fn alone(inputs: &SweepInputs, cells: &[&Cell]) -> u64 {
     let mut unknown = 0_u64;
     for (machine, app) in apps {
         let thought = milliseconds(inputs.warp_instructions(app));
-        match inputs.seconds.micros(&inputs.solo_name(machine, app)) {
+        match inputs.times.micros(&inputs.solo_name(machine, app)) {
             Some(took) => rate.add(took, thought.saturating_mul(1000)),
             None => unknown = unknown.saturating_add(thought),
         }

@@ -31,7 +31,7 @@ pub(super) struct SweepInputs {
     pub(super) machines: Vec<ResolvedMachine>,
     results: ResultCache,
     /// Times of cells.
-    pub(super) seconds: RunTimes,
+    pub(super) times: RunTimes,
     models: Option<PathBuf>,
     cache: PathBuf,
 }
@@ -70,7 +70,7 @@ impl SweepInputs {
             apps,
             machines: machines.collect::<Result<_, _>>()?,
             results: ResultCache::new(cache),
-            seconds: RunTimes::new(cache),
+            times: RunTimes::new(cache),
             models: models.map(Path::to_path_buf),
             cache: cache.to_path_buf(),
             plan,

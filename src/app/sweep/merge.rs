@@ -75,8 +75,9 @@ fn collected(request: &MergeRequest) -> Result<Collected, SweepError> {
         }
     }
     if builds.len() > 1 && !request.mixed_versions {
-        let told = builds.iter().map(|(build, folder)| format!("{build} in {}", folder.display()));
-        return Err(SweepError::Mixed { versions: told.collect::<Vec<_>>().join(", ") });
+        let versions =
+            builds.iter().map(|(build, folder)| format!("{build} in {}", folder.display()));
+        return Err(SweepError::Mixed { versions: versions.collect::<Vec<_>>().join(", ") });
     }
     for (key, source) in found {
         add_source(&mut sources, key, source)?;

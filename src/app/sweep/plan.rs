@@ -10,8 +10,8 @@ use gpumodel_core::units::{Cycle, did_you_mean, quoted, shown, to_u64};
 
 use super::mixes::Mixes;
 use crate::error::InvalidValue;
-use crate::scheme::parse_scheme;
-use crate::{AppName, EndWhen, Ending, SweepError, scheme};
+use crate::scheme::{REPLAY, parse_scheme};
+use crate::{AppName, EndWhen, Ending, SweepError};
 
 /// The most cells of a plan.
 const MAX_CELLS: usize = 200_000;
@@ -209,51 +209,55 @@ fn apps(folder: &Path, raw: &BTreeMap<String, String>) -> Result<Vec<AppName>, I
     Ok(raw.iter().map(|(name, source)| AppName::within(folder, name, source)).collect())
 }
 
+/// Expands the items of the list `key` to values, and gives the index of each value's item.
 /// Refuses a list that expands too far, before it expands further.
-fn bounded(key: &str, count: usize) -> Result<(), InvalidValue> {
-    let message = || format!("{key}: expected at most {MAX_CELLS} after lists are multiplied out");
-    if count > MAX_CELLS { Err(InvalidValue::of(key, message())) } else { Ok(()) }
+fn expanded<T>(
+    key: &str,
+    items: &[String],
+    make: impl Fn(NamedSettings) -> T,
+) -> Result<(Vec<T>, Vec<usize>), InvalidValue> {
+    let (mut values, mut indices) = (Vec::new(), Vec::new());
+    for (index, item) in items.iter().enumerate() {
+        let invalid = |error| InvalidValue::of(key, format!("{key}: {error}")).item(index);
+        for one in combinations(item).map_err(invalid)? {
+            values.push(make(one));
+            indices.push(index);
+        }
+        if values.len() > MAX_CELLS {
+            let most = format!("expected at most {MAX_CELLS} after lists are multiplied out");
+            return Err(InvalidValue::of(key, format!("{key}: {most}")));
+        }
+    }
+    Ok((values, indices))
 }
 
 /// The machines, and by machine the index of its item.
 fn machines(
     folder: &Path,
-    typed: &[String],
+    items: &[String],
 ) -> Result<(Vec<NamedSettings>, Vec<usize>), InvalidValue> {
-    if typed.is_empty() {
+    if items.is_empty() {
         return Err(InvalidValue::of(MACHINES, "expected machines, as machines = [\"v100\"]"));
     }
-    let (mut machines, mut words) = (Vec::new(), Vec::new());
-    for (index, word) in typed.iter().enumerate() {
-        let invalid = |m| InvalidValue::of(MACHINES, format!("machines: {m}")).item(index);
-        for mut machine in combinations(word).map_err(invalid)? {
-            if machine.name.contains('/') || machine.name.ends_with(".toml") {
-                machine.name = folder.join(&machine.name).display().to_string();
-            }
-            machines.push(machine);
-            words.push(index);
+    expanded(MACHINES, items, |mut machine| {
+        if machine.name.contains('/') || machine.name.ends_with(".toml") {
+            machine.name = folder.join(&machine.name).display().to_string();
         }
-        bounded(MACHINES, machines.len())?;
-    }
-    Ok((machines, words))
+        machine
+    })
 }
 
 /// The schemes, and by scheme the index of its item.
-fn schemes(typed: &[String]) -> Result<(Vec<String>, Vec<usize>), InvalidValue> {
-    let (mut schemes, mut words) = (Vec::new(), Vec::new());
-    for (index, word) in typed.iter().enumerate() {
-        let invalid = |m| InvalidValue::of(SCHEMES, format!("schemes: {m}")).item(index);
-        if word.split(':').next().is_some_and(|name| name.trim() == scheme::REPLAY) {
-            return Err(invalid(String::from("replay is only for the run that it repeats")));
-        }
-        for scheme in combinations(word).map_err(invalid)? {
-            let settings = scheme.settings.iter().map(|(key, value)| format!(":{key}={value}"));
-            schemes.push(scheme.name.clone() + &settings.collect::<String>());
-            words.push(index);
-        }
-        bounded(SCHEMES, schemes.len())?;
+fn schemes(items: &[String]) -> Result<(Vec<String>, Vec<usize>), InvalidValue> {
+    let is_replay = |item: &String| item.split(':').next().is_some_and(|n| n.trim() == REPLAY);
+    if let Some(index) = items.iter().position(is_replay) {
+        let message = "schemes: replay is only for the run that it repeats";
+        return Err(InvalidValue::of(SCHEMES, message).item(index));
     }
-    Ok((schemes, words))
+    expanded(SCHEMES, items, |scheme| {
+        let settings = scheme.settings.iter().map(|(key, value)| format!(":{key}={value}"));
+        scheme.name.clone() + &settings.collect::<String>()
+    })
 }
 
 fn arrivals(

@@ -168,7 +168,7 @@ impl<'a> LocalRun<'a> {
         // An error here repeats in the cells, which report it.
         let (done, own) = measured(|| catch_panic(|| self.inputs.run_solo(cell, app)));
         if done.is_ok() {
-            self.inputs.seconds.add(&self.inputs.solo_name(cell.machine, app), own);
+            self.inputs.times.add(&self.inputs.solo_name(cell.machine, app), own);
         }
     }
 
@@ -183,7 +183,7 @@ impl<'a> LocalRun<'a> {
         let ran = found.is_ok();
         let good = self.folder.keep(cell, found)?;
         if ran {
-            self.inputs.seconds.add(&cell.record.key, own);
+            self.inputs.times.add(&cell.record.key, own);
         }
         self.count(good);
         Ok(())
@@ -295,7 +295,7 @@ mod tests {
         };
         assert_eq!(most(&[10; 8], 4, 1000), (4, 40));
         assert_eq!(most(&[10; 8], 4, 35), (3, 30));
-        assert_eq!(most(&[10, 30, 5], 4, 20), (2, 15), "a small one fits beside");
+        assert_eq!(most(&[10, 30, 5], 4, 20), (2, 15), "a small one fits, too");
         assert_eq!(most(&[100, 1], 4, 20), (1, 100), "one runs in any case, alone");
     }
 

@@ -1,12 +1,10 @@
 //! Machines, memories and plans for tests.
 
-use crate::config::{
-    AddressMap, Command, Location, Mapping, MemoryStandard, Models, PageChannels, Resolved,
-};
+use crate::config::{AddressMap, Command, Location, Mapping, MemoryStandard, Models, Resolved};
 use gpumodel_core::contract::{AppFacts, Facts, Plan, PlanDraft, Share};
 use gpumodel_core::units::AppId;
 
-use crate::Outcome;
+use crate::{Outcome, machine_facts};
 
 /// The machine that most tests run on, with some keys set.
 pub(crate) fn machine(set: &[(&str, &str)]) -> Resolved {
@@ -71,46 +69,13 @@ pub(crate) fn translating(name: &str, set: &[(&str, &str)]) -> Resolved {
     Models::builtin().machine(name, &overrides).unwrap()
 }
 
-/// The groups of channels that a machine's pages lie in.
-pub(crate) fn channel_groups(resolved: &Resolved) -> Vec<Vec<u32>> {
-    let (_, map) = memory_of(resolved);
-    let pages = resolved.machine.translation.as_ref();
-    let pages = pages.and_then(|spec| PageChannels::of(&map, spec.page_bytes));
-    pages.map_or_else(Vec::new, |pages| pages.groups().to_vec())
-}
-
 /// The facts of `apps` applications of which nothing is known.
 pub(crate) fn facts(resolved: &Resolved, apps: u16) -> Facts {
-    let machine = &resolved.machine;
-    Facts {
-        sms: machine.dispatch.sms,
-        max_ctas_per_sm: machine.sm.max_ctas,
-        max_warps_per_sm: machine.sm.max_warps,
-        registers_per_sm: machine.sm.registers,
-        shared_bytes_per_sm: machine.shared.bytes,
-        register_unit: machine.sm.register_unit,
-        shared_unit_bytes: machine.shared.unit_bytes,
-        shared_reserved_bytes: machine.shared.reserved_bytes_per_cta,
-        channels: machine.dram.channels,
-        channel_groups: channel_groups(resolved),
-        channel_bytes: 1 << 29,
-        page_bytes: machine.translation.as_ref().map_or(0, |spec| spec.page_bytes),
-        pages_follow: machine.translation.as_ref().is_some_and(|spec| !spec.ideal),
-        core_mhz: machine.clocks.core_mhz,
-        peak_dram_gb_per_s: 1.0,
-        peak_l2_gb_per_s: 1.0,
-        peak_sm_port_gb_per_s: 1.0,
-        peak_ipc_per_sm: 128.0,
-        schedulers_per_sm: machine.sm.schedulers,
-        apps: (0..apps)
-            .map(|app| AppFacts {
-                app: AppId(app),
-                name: format!("a{app}"),
-                arrival: 0,
-                kernels: vec![],
-            })
-            .collect(),
-    }
+    let (standard, map) = memory_of(resolved);
+    let app =
+        |app| AppFacts { app: AppId(app), name: format!("a{app}"), arrival: 0, kernels: vec![] };
+    let machine = machine_facts(&resolved.machine, &standard, &map, 1.0);
+    Facts { apps: (0..apps).map(app).collect(), ..machine }
 }
 
 /// A plan that gives every application everything.

@@ -104,7 +104,7 @@ fn a_year_of_silence_costs_nothing() {
 fn a_year_of_silence_is_no_list() {
     let words = [&SPEC[..], &["--set", "refresh=all-bank"]].concat();
     let error = refused("0 0 R\n# late\n1000000000000000 0 R\n", &words);
-    assert!(error.contains("requests.txt:3: expected a CYCLE within 4294967296 of"), "{error}");
+    assert!(error.contains("requests.txt:3: expected a CYCLE within 4294967296 clocks"), "{error}");
     let folder = tempfile::tempdir().unwrap();
     let listed = [&words[..], &["--commands", "commands.csv"]].concat();
     let requests = "0 0 R\n400000000 0 R\n";

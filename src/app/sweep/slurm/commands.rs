@@ -27,7 +27,7 @@ pub enum SlurmError {
     Refused {
         /// Which.
         command: String,
-        /// What it said.
+        /// Its error output.
         run_command: String,
     },
     /// A command printed something unexpected.
