@@ -32,12 +32,7 @@ fn faults_name_file_line_and_the_nearest_word() {
         ("'EXIT',", "'R1 = LDG R2', 'EXIT'", 13, "needs an address"),
         ("'EXIT',", "{ lop = 'k', body = ['FADD'] }, 'EXIT'", 13, "did you mean `loop`"),
         ("'EXIT',", "{ loop = 'k', count = 0, body = ['FADD'] }, 'EXIT'", 13, "expected 1 to"),
-        (
-            "'EXIT',",
-            "{ loop = 'k', body = ['FADD'] }, 'EXIT'",
-            13,
-            "`kernel.code.count` is missing",
-        ),
+        ("'EXIT',", "{ loop = 'k', body = ['FADD'] }, 'EXIT'", 13, "`kernel.code.count` is mi"),
         ("'EXIT',", "{ copies = 'u', count = 'lane', body = ['FADD'] }, 'EXIT'", 13, "constants"),
         ("'EXIT',", "{ when = 'tx < 3', body = ['BAR.SYNC'] }, 'EXIT'", 13, "never be passed"),
         ("'EXIT',", "7, 'EXIT'", 13, "an instruction or a section"),
@@ -48,6 +43,11 @@ fn faults_name_file_line_and_the_nearest_word() {
         assert!(message.starts_with(&format!("test.toml:{line}: ")), "{new}: {message}");
         assert!(message.contains(word), "{new}: {message}");
     }
+}
+
+#[test]
+fn a_scale_that_a_workload_lacks_is_refused() {
+    let good = small("'EXIT',");
     for (scale, word) in [(2.0, "[scaled]"), (0.0, "above 0"), (f64::NAN, "above 0")] {
         let text = good.clone();
         let message = Workload::parse("test", "test.toml", text, scale).unwrap_err().to_string();

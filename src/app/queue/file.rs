@@ -320,7 +320,7 @@ mod tests {
                 format!("group_sice = 2\norder=['a']\n{apps}"),
                 "q.toml:1: unknown key `group_sice`; did you mean `group_size`",
             ),
-            (format!("order=['a']\n{apps}"), "q.toml:1: `group_size`: expected a value, found no"),
+            (format!("order=['a']\n{apps}"), "q.toml:1: `group_size` is missing"),
             (format!("group_size = -2\norder=['a']\n{apps}"), "expected a whole number from 0 on"),
             (
                 format!("group_size = 2\nearly_finishers = 'ide'\norder=['a']\n{apps}"),
@@ -329,7 +329,7 @@ mod tests {
             ),
             (
                 format!("group_size = 2\norder=[{{app='a'}}]\n{apps}"),
-                "q.toml:2: `order.arrival`: expected a value, found nothing",
+                "q.toml:2: `order.arrival` is missing",
             ),
             (
                 format!("group_size = 2\norder=['a',\n{{app='a', arrival=-5}}]\n{apps}"),

@@ -21,7 +21,7 @@ pub enum SweepError {
     Spec(#[from] SpecError),
     /// The plan is invalid.
     #[error(transparent)]
-    Toml(#[from] TomlError),
+    Toml(#[from] Box<TomlError>),
     /// An invalid value.
     #[error("{}: {message}", location(path, *line))]
     Plan {

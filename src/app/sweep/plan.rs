@@ -78,7 +78,7 @@ impl Plan {
     /// # Errors
     /// With file and line, or key, what was expected and what was found.
     pub(super) fn read(path: &Path) -> Result<Self, SweepError> {
-        let (raw, lines) = read_file(path)?;
+        let (raw, lines) = read_file(path).map_err(Box::new)?;
         Self::new(path, raw, lines.clone()).map_err(|invalid| SweepError::Plan {
             path: path.to_path_buf(),
             line: lines.line(&invalid.keys),

@@ -13,10 +13,10 @@ use super::check::Problem;
 pub enum SpecError {
     /// A file could not be read, or is not what its description says.
     #[error(transparent)]
-    Toml(TomlError),
+    Toml(Box<TomlError>),
     /// An override that names an unknown key.
     #[error("{0}; `gpumodel machine show NAME` lists the keys of a machine")]
-    UnknownOverride(#[source] TomlError),
+    UnknownOverride(Box<TomlError>),
     /// `base` leads back to a file that is already being read.
     #[error("{place}: `base` goes round in a circle: {chain}")]
     BaseLoop {
@@ -94,9 +94,9 @@ impl From<TomlError> for SpecError {
     fn from(error: TomlError) -> Self {
         match &error {
             TomlError::UnknownKey { place, nearest: None, .. } if place.line() == 0 => {
-                Self::UnknownOverride(error)
+                Self::UnknownOverride(Box::new(error))
             }
-            _ => Self::Toml(error),
+            _ => Self::Toml(Box::new(error)),
         }
     }
 }

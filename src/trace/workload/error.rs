@@ -20,7 +20,7 @@ pub enum WorkloadError {
     },
     /// The file cannot be read, is not TOML, or has other keys or values than a workload.
     #[error(transparent)]
-    Toml(#[from] TomlError),
+    Toml(Box<TomlError>),
     /// The file says something that no workload can mean, or that its scale does not allow.
     #[error("{place}: {what}")]
     Invalid {
@@ -37,6 +37,12 @@ pub enum WorkloadError {
         /// Why.
         source: io::Error,
     },
+}
+
+impl From<TomlError> for WorkloadError {
+    fn from(error: TomlError) -> Self {
+        Self::Toml(Box::new(error))
+    }
 }
 
 impl WorkloadError {

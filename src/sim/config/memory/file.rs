@@ -223,17 +223,14 @@ fn find(folder: Folder, name: &str, models: &ModelFiles) -> Result<(String, Stri
 
 /// Why a base cannot be read, with the file that names it.
 fn unread(error: SpecError, by: Option<&MemoryFile>) -> SpecError {
-    match (error, by) {
-        (SpecError::Toml(TomlError::File(ModelFileError::Read { path, source })), Some(by)) => {
+    let SpecError::Toml(toml) = &error else { return error };
+    match (&**toml, by) {
+        (TomlError::File(ModelFileError::Read { path, source }), Some(by)) => {
+            let place = Place::new(by.origin.as_str(), 0);
             let found = format!("`{}` ({source})", path.display());
-            SpecError::value(
-                &Place::new(by.origin.as_str(), 0),
-                "base",
-                "a file that can be read",
-                found,
-            )
+            SpecError::value(&place, "base", "a file that can be read", found)
         }
-        (error, _) => error,
+        _ => error,
     }
 }
 

@@ -24,7 +24,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let file = place.file("m.toml", import.text.as_bytes());
     match gpumodel::models().machine(&file.display().to_string(), &[]) {
         Ok(resolved) => assert_eq!(resolved.machine.name, "m"),
-        Err(error @ SpecError::Toml(TomlError::Syntax { .. })) => {
+        Err(SpecError::Toml(error)) if matches!(*error, TomlError::Syntax { .. }) => {
             panic!("{error}\n{}", import.text)
         }
         Err(_) => {}
