@@ -81,7 +81,7 @@ pub enum RunError {
         source: LawBroken,
     },
     /// A scheme assigns channels on a machine where applications cannot own them.
-    #[error("scheme {scheme} gives each application memory channels of its own")]
+    #[error("scheme {scheme} gives each application its own memory channels")]
     NoChannels {
         /// Which scheme.
         scheme: String,

@@ -107,7 +107,7 @@ fn promise(run: &CoRun) -> Option<String> {
 fn missed_timed(run: &CoRun) -> Option<String> {
     let look = run.missed_timed()?;
     let why = if run.cycles < look {
-        format!("the run ended at cycle {}, before its first look at cycle {look}", run.cycles)
+        format!("the run ended at cycle {}, before its first check at cycle {look}", run.cycles)
     } else {
         format!("its first look, meant for cycle {look}, never came")
     };

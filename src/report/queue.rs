@@ -122,7 +122,7 @@ pub(crate) fn classes<'a>(record: &'a Analysis, runs: &[&'a QueueRun]) -> Vec<&'
     let met = names.filter(|names| names.iter().any(|class| used.contains(class.as_str())));
     let met: BTreeSet<&str> = met.flatten().map(String::as_str).collect();
     let four = CLASSES.iter().copied();
-    // All four where one of them is there: a class keeps its fill in every figure.
+    // All four where one of them is present: a class keeps its fill in every figure.
     let some = CLASSES.iter().any(|class| used.contains(class));
     let four = four.filter(|_| some);
     let mut seen = BTreeSet::new();

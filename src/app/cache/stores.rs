@@ -13,7 +13,7 @@ use super::results::key;
 use super::{DiskCache, Kind};
 use crate::RunError;
 
-/// The store of a trace with remarks: from `cache` if it is there intact and the source has not
+/// The store of a trace with remarks: from `cache` if it is intact there and the source has not
 /// changed, else converted.
 pub(crate) fn trace_store(
     path: &Path,

@@ -316,7 +316,7 @@ impl Log {
                 }
             }
         };
-        // If no thread can be started, the work goes on without a log.
+        // If no thread can be started, the work continues without a log.
         let thread = thread::Builder::new().spawn(write).ok();
         Self { end: Some(end), thread }
     }

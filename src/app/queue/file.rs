@@ -98,7 +98,7 @@ enum EarlyFinishers {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Raw {
-    #[allow(dead_code, reason = "words for people")]
+    #[allow(dead_code, reason = "a description for readers")]
     description: Option<String>,
     group_size: usize,
     #[serde(default)]

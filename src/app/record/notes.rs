@@ -17,7 +17,7 @@ const LAUNCHES: Cycle = 10;
 pub(crate) struct Notes(Vec<String>);
 
 impl Notes {
-    /// Adds a sentence unless it is there.
+    /// Adds a sentence unless it is listed already.
     pub(crate) fn add(&mut self, note: String) {
         if !self.0.contains(&note) {
             self.0.push(note);

@@ -53,7 +53,7 @@ const MAX_APPS: usize = 10_000;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Raw {
-    #[allow(dead_code, reason = "words for people")]
+    #[allow(dead_code, reason = "a description for readers")]
     description: Option<String>,
     #[serde(default)]
     apps: BTreeMap<String, String>,

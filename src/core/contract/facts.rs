@@ -21,7 +21,7 @@ pub struct Facts {
     pub register_unit: u32,
     /// Shared bytes come to a CTA in multiples of this.
     pub shared_unit_bytes: u32,
-    /// Shared bytes that every CTA takes beside its own.
+    /// Shared bytes that every CTA takes in addition to its own.
     pub shared_reserved_bytes: u32,
     /// Memory channels.
     pub channels: u32,
@@ -33,7 +33,7 @@ pub struct Facts {
     pub channel_bytes: u64,
     /// Bytes of a page; 0 where addresses are not translated.
     pub page_bytes: u32,
-    /// Whether TLBs can be told of pages that move; not where all know every page.
+    /// Whether TLBs learn of pages that move; false where all know every page.
     pub pages_follow: bool,
     /// SM clock.
     pub core_mhz: f64,

@@ -234,7 +234,7 @@ pub enum LawBroken {
     NoGroups,
     /// Pages are to follow channels that change hands, and the machine has no real TLBs.
     #[error(
-        "pages follow channels that change hands where TLBs can be told: not with \
+        "pages follow channels that change owner where TLBs learn of it: not with \
          translation.ideal=true, as bp, ugpu-offline and cd-search run too"
     )]
     PagesStay,
@@ -333,16 +333,16 @@ mod tests {
     #[test]
     fn applications_are_told_by_their_places_from_1() {
         let (app, other) = (AppId(0), AppId(1));
-        let told = [
+        let found = [
             LawBroken::QuotaLength { app, expected: 30, found: 15 },
             LawBroken::RegionOverlap(app, other),
             LawBroken::ChannelGroup { app, channel: 3 },
             LawBroken::Priority(app),
         ]
         .map(|law| law.to_string());
-        assert!(told.iter().all(|law| law.contains(" number 1 ")), "{told:?}");
-        assert!(!told.iter().any(|law| law.contains("AppId")), "{told:?}");
-        assert_eq!(told[0], "application number 1 has quotas for 15 SMs; the machine has 30");
+        assert!(found.iter().all(|law| law.contains(" number 1 ")), "{found:?}");
+        assert!(!found.iter().any(|law| law.contains("AppId")), "{found:?}");
+        assert_eq!(found[0], "application number 1 has quotas for 15 SMs; the machine has 30");
     }
 
     #[test]

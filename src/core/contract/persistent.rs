@@ -11,7 +11,7 @@ use super::{Facts, KernelFacts};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
-    /// The next block that nobody has taken.
+    /// The next block that no worker has taken.
     Queue,
     /// What tells workers to leave.
     Flag,
@@ -57,7 +57,7 @@ pub enum Resize {
     #[default]
     InPlace,
     /// All workers leave at the end of their task; when all are gone the kernel is
-    /// launched anew on the SMs of the plan, so many cycles later. Its CTAs on other
+    /// launched again on the SMs of the plan after so many cycles. Its CTAs on other
     /// SMs start and quit.
     Relaunch {
         /// From the last worker's end to the first one's start.
@@ -102,7 +102,7 @@ impl Persistent {
     }
 
     /// Registers of a thread of a kernel that has `registers` as written, where a thread
-    /// may have `most`: a compiler that is told the CTA's size spills beyond that, which
+    /// may have `most`: a compiler that knows the CTA's size spills beyond that, which
     /// costs nothing here.
     #[must_use]
     #[allow(

@@ -1,4 +1,4 @@
-//! What a scheme answers: who may run where, until when.
+//! What a scheme answers: which application may run where, until when.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,10 +22,10 @@ pub enum Share {
 #[serde(rename_all = "snake_case")]
 pub enum DispatchOrder {
     /// All CTAs of the launch that began first, then those of the next: while it
-    /// has CTAs left nobody else starts on an SM, even where only they would fit.
+    /// has CTAs left no other launch starts any on an SM, even where only its would fit.
     #[default]
     InOrder,
-    /// One CTA of each in turn; whose CTA does not fit misses the turn.
+    /// One CTA of each in turn; a launch whose CTA does not fit misses its turn.
     RoundRobin,
     /// As in order, by the place of the application in the list; others behind.
     Priority(Vec<AppId>),
@@ -63,7 +63,7 @@ pub enum Freed {
 }
 
 /// How an application's performance depends on its CTAs on an SM, as far as a scheme
-/// has found out: kept with the plan that rests on it.
+/// has measured it: kept with the plan that rests on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
     /// Whose curve.
@@ -147,7 +147,7 @@ pub enum WakeOn {
     /// When a vacating SM is empty.
     CtaDrained,
     /// When an application's IPC over `sustained` cycles differs by `fraction` from
-    /// that over the first such span under the plan at whose end nobody held more than
+    /// that over the first such span under the plan at whose end no application held more than
     /// its share any longer.
     IpcShift {
         /// Relative change.
@@ -179,7 +179,7 @@ pub struct PlanDraft {
     pub workers: Vec<Option<Persistent>>,
     /// How SMs are vacated.
     pub vacate: Vacate,
-    /// What becomes of the share of who has finished.
+    /// What becomes of the share of an application that has finished.
     pub freed: Freed,
     /// Time slicing; `None`: side by side.
     pub time_slice: Option<TimeSlice>,
@@ -206,7 +206,7 @@ impl Plan {
     /// [`LawBroken`] says which law and where: a share for every application and
     /// for no other, quotas within each SM's CTA slots and only on SMs that
     /// exist, channels that exist and are owned once, a waiting application only
-    /// beside a running one or a wake condition.
+    /// with a running one or a wake condition.
     pub fn new(facts: &Facts, draft: PlanDraft) -> Result<Self, LawBroken> {
         law::check(facts, &draft)?;
         Ok(Self(draft))
@@ -290,7 +290,7 @@ impl Plan {
         self.0.vacate
     }
 
-    /// What becomes of the share of who has finished.
+    /// What becomes of the share of an application that has finished.
     #[must_use]
     pub fn freed(&self) -> Freed {
         self.0.freed

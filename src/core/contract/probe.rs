@@ -48,7 +48,7 @@ pub struct ProbeApp {
     pub l2_accesses: u64,
     /// L2 hits among them.
     pub l2_hits: u64,
-    /// Those of the hits whose sector was on its way already.
+    /// Those of the hits whose sector was in flight already.
     pub l2_merged: u64,
     /// Bytes over the DRAM pins.
     pub dram_bytes: u64,

@@ -1,5 +1,5 @@
-//! Which applications run together: a queue of them in, groups out. A decision of
-//! its own, beside that of how the members of a group share the machine.
+//! Which applications run together: a queue of them in, groups out. How the members of a
+//! group share the machine is another decision.
 
 use std::collections::BTreeMap;
 
@@ -54,8 +54,8 @@ pub struct Job {
     pub arrival: Cycle,
 }
 
-/// "Run these applications together, each on so many SMs of its own, and tell me."
-/// The run ends when each has come to its end once; who is early begins anew
+/// "Run these applications together, each on its own SMs, this many, and report."
+/// The run ends when each has ended once; an early one restarts
 /// meanwhile, so that the others are disturbed to their ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupProbe {
@@ -132,7 +132,7 @@ pub enum GroupLaw {
     /// A waiting job is in no group.
     #[error("job {0} waits and is in no group")]
     LeftOut(JobId),
-    /// A group follows a pattern that is not told.
+    /// A group follows an unknown pattern.
     #[error("group {0} follows a pattern that is not listed")]
     Pattern(usize),
 }
@@ -192,7 +192,7 @@ impl Groups {
     }
 }
 
-/// What a grouping has found out about applications before it groups them.
+/// What a grouping has measured of applications before it groups them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
     /// Names of the classes.
@@ -202,7 +202,7 @@ pub struct Findings {
     /// What metrics are compared with; empty where applications are classes.
     pub thresholds: Vec<Threshold>,
     /// `slowdown[j][i]`: how many times as long an application of class `i` takes
-    /// beside one of class `j` (S of j on i).
+    /// next to one of class `j` (S of j on i).
     pub slowdown: Vec<Vec<f64>>,
     /// What that was measured with; empty where it was given.
     pub pairs: Vec<PairFound>,

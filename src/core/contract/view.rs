@@ -39,7 +39,7 @@ pub struct View {
     pub apps: Vec<AppView>,
     /// Applications that have arrived and hold no share, in arrival order.
     pub queue: Vec<AppId>,
-    /// Owner of each memory channel; `None`: shared by all, or nobody's.
+    /// Owner of each memory channel; `None`: shared by all, or without an owner.
     pub channel_owner: Vec<Option<AppId>>,
 }
 
@@ -70,7 +70,7 @@ pub struct AppView {
     /// Sector requests to L2 and misses, without those that save and restore the state
     /// of CTAs: the program does not ask for these.
     pub l2: (u64, u64),
-    /// Those of them, beside the misses, whose sector was on its way already.
+    /// Those of the hits whose sector was in flight already.
     pub l2_merged: u64,
     /// Bytes over the DRAM pins.
     pub dram_bytes: u64,

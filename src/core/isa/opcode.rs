@@ -115,7 +115,7 @@ pub enum Effect {
     AsyncWait,
     /// Arrives at a barrier of the CTA and waits for the other warps.
     Barrier,
-    /// Arrives at a barrier of the CTA and goes on.
+    /// Arrives at a barrier of the CTA and continues.
     Arrive,
     /// Memory fence.
     Fence,

@@ -13,7 +13,7 @@ pub struct ClockRatio {
 }
 
 impl ClockRatio {
-    /// A part at `part_khz` beside an SM clock at `core_khz`; both above zero.
+    /// A part at `part_khz`, counted in cycles of an SM clock at `core_khz`; both above zero.
     ///
     /// # Panics
     /// When a frequency is zero: model files are checked for that at the door.

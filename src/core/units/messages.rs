@@ -194,7 +194,7 @@ mod tests {
         assert!(message_in_words(&error).starts_with(words), "{error}");
         assert_eq!(message_in_words("EOF while parsing"), "EOF while parsing");
         let long = format!("1 |\n2 | {}\nunknown field", "é".repeat(9000));
-        let told = message_in_words(&long);
-        assert!(told.len() < 1000 && told.ends_with("é…\nunknown field"), "{told}");
+        let message = message_in_words(&long);
+        assert!(message.len() < 1000 && message.ends_with("é…\nunknown field"), "{message}");
     }
 }

@@ -123,7 +123,7 @@ fn folder_of(target: &Path) -> &Path {
 }
 
 /// Brings the name of a file that has just got it to the disk: what was said to be written
-/// is there after a power cut too. Not all file systems can, and then it is as it is.
+/// survives a power cut. File systems that cannot do this are left as they are.
 fn sync_folder(target: &Path) {
     let _ = File::open(folder_of(target)).and_then(|folder| folder.sync_all());
 }

@@ -18,7 +18,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     ensure(!points.is_empty(), missing)?;
     let machines: BTreeSet<&str> = points.iter().map(|(row, _)| row.machine.as_str()).collect();
     let machines: Vec<&str> = machines.into_iter().collect();
-    let mut layout = input.layout("Cycles beside the reference");
+    let mut layout = input.layout("Cycles against the reference");
     layout.note(&caption(comparison, &points));
     layout.skip(3.0);
     layout.legend(&entries(&machines));

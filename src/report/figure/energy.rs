@@ -55,7 +55,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         bars.most(if part < SAME { highest(&parts[0]) } else { 0.0 }).draw(&mut layout);
     }
     layout.note(&format!(
-        "All in % of what GPU and memory take together for an instruction under {}: the lower two add up to the first. Memory has a scale of its own.",
+        "All in % of what GPU and memory take together for an instruction under {}: the lower two add up to the first. Memory has its own scale.",
         schemes[baseline]
     ));
     layout.left_out(rows.len().saturating_sub(MIXES), MORE_MIXES);

@@ -38,7 +38,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let values = values.map(|value| value.0).filter(|value| value.is_finite());
     let (low, high) = values.fold((1.0_f64, 1.0_f64), |(l, h), v| (l.min(v), h.max(v)));
     let shades = Shades::new(low, high);
-    let mut layout = input.layout("Slow-down of classes beside each other");
+    let mut layout = input.layout("Slow-down of classes that share a GPU");
     if known.classes.len() <= BESIDE && !layout.narrow() {
         side_by_side(&mut layout, known, &maps, &shades);
     } else {

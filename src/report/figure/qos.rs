@@ -143,7 +143,7 @@ fn clusters(rows: &[Row<'_>], of: fn(Point<'_>) -> f64) -> Vec<Cluster> {
 
 fn notes(layout: &mut Layout, rows: &[Row<'_>], targets: &[f64], by_rank: bool) {
     layout.note(
-        "High priority: who has a scheme's promise; under others who has that of another scheme.",
+        "High priority: the application with a scheme's promise; under other schemes, the same one.",
     );
     if targets.len() > 1 {
         let all: Vec<String> = targets.iter().map(|target| short(*target)).collect();
@@ -153,9 +153,7 @@ fn notes(layout: &mut Layout, rows: &[Row<'_>], targets: &[f64], by_rank: bool) 
         ));
     }
     if by_rank {
-        layout.note(
-            "Each line has its own order of mixes, in each panel anew; axes do not begin at 0.",
-        );
+        layout.note("Each line has its own order of mixes in each panel; axes do not begin at 0.");
     }
     let lacking = rows.iter().filter(|row| row.points.iter().any(Option::is_none)).count();
     partial(layout, lacking, rows.len(), "a scheme: counts and means");

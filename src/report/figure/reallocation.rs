@@ -39,7 +39,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let found = input.mixes_by_scheme()?;
     let (schemes, rows) = rows(&found);
     ensure(!rows.is_empty(), MISSING)?;
-    let mut layout = input.layout("Share of an epoch spent on dividing anew");
+    let mut layout = input.layout("Share of an epoch spent on reallocation");
     layout.legend(&Entry::fills(&schemes));
     let parts = [0, 1].map(|part| clusters(&rows, schemes.len(), part));
     let most = parts.iter().map(|part| highest(part)).fold(0.0, f64::max);

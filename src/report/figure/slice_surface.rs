@@ -76,7 +76,7 @@ impl Map {
         };
         let owned = |run: &CoRun| {
             let (app, first) = (&run.apps[0], run.decisions.first());
-            // At the end who is left may have everything.
+            // At the end the last application may have everything.
             let slice = first.and_then(|first| first.slice(0));
             let (sms, channels) = slice.unwrap_or((app.sms, app.channels));
             let point = Point { sms, channels, stp: run.stp, antt: run.antt };

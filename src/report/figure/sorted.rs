@@ -85,9 +85,7 @@ fn lines<'a>(found: &'a MixesByScheme<'a>) -> Vec<Line<'a>> {
 
 fn notes(layout: &mut Layout, mixes: usize, lines: &[Line<'_>]) {
     layout.note("Beside the names: geometric means of STP and of ANTT over mixes.");
-    layout.note(
-        "Each line has its own order of mixes, for each metric anew; axes do not begin at 0.",
-    );
+    layout.note("Each line has its own order of mixes for each metric; axes do not begin at 0.");
     layout.left_out(lines.len().saturating_sub(RANKED), "schemes are not drawn");
     let lacking = |line: &&Line<'_>| line.ranks.iter().any(|ranks| ranks.len() < mixes);
     let partial: Vec<&str> = lines.iter().filter(lacking).map(|line| line.scheme).collect();

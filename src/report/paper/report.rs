@@ -17,7 +17,7 @@ use crate::format::{csv, row};
 use crate::results::{Analysis, Measure, RecordError, alone_once, joined};
 
 /// The title of the report.
-const TITLE: &str = "Papers beside the model";
+const TITLE: &str = "Published results against the model";
 
 /// The column in which a report says where a value is printed.
 const PLACE: usize = 5;

@@ -528,6 +528,6 @@ mod tests {
         let look = decision("as asked", json!([{ "at": 1000 }]));
         assert_eq!(missed(&[start.clone(), end.clone()]), Some(500));
         assert_eq!(missed(&[start, look]), None, "the second one may be missed");
-        assert_eq!(missed(&[end, DecisionRecord::default()]), None, "nobody asked");
+        assert_eq!(missed(&[end, DecisionRecord::default()]), None, "no decision was asked for");
     }
 }

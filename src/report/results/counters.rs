@@ -33,7 +33,7 @@ pub struct FetchCounters {
     pub inner_accesses: u64,
     /// Waits of a warp for a line that the inner cache lacked.
     pub inner_misses: u64,
-    /// Waits for a line that was on its way already; no misses.
+    /// Waits for a line that was in flight already; no misses.
     #[serde(default)]
     pub inner_merged: u64,
     /// Lines asked of the SMs' outer caches, prefetches included.
@@ -56,7 +56,7 @@ pub struct ConstantCounters {
     pub passes: u64,
     /// Lines that the SMs' inner caches lacked.
     pub misses: u64,
-    /// Lines that were on their way already.
+    /// Lines that were in flight already.
     pub merged: u64,
     /// Lines that the SMs' outer caches asked of the L2.
     pub outer_misses: u64,
@@ -103,9 +103,9 @@ impl CacheCounters {
 pub struct TlbCounters {
     /// Look-ups.
     pub accesses: u64,
-    /// Look-ups that found their page, or joined one that was on its way.
+    /// Look-ups that found their page, or joined one that was in flight.
     pub hits: u64,
-    /// Look-ups that joined one on its way (also in `hits`).
+    /// Look-ups that joined one in flight (also in `hits`).
     pub merged: u64,
 }
 

@@ -89,7 +89,7 @@ impl Measure {
         NAMES.iter().find(|row| row.1 == name).map(|row| row.0)
     }
 
-    /// Every name, for people.
+    /// Every name, for messages.
     #[must_use]
     pub fn names() -> String {
         NAMES.map(|row| row.1).join(", ")
@@ -200,7 +200,7 @@ fn swapped((own, base): (f64, f64)) -> (f64, f64) {
     (base, own)
 }
 
-/// From the first arrival to the last end; `None` where somebody did not finish.
+/// From the first arrival to the last end; `None` where an application did not finish.
 fn makespan(run: &CoRun) -> Option<f64> {
     let whole = run.apps.iter().all(|app| app.finished && !app.memory_only);
     let first = run.apps.iter().map(|app| app.arrival_cycle).min()?;

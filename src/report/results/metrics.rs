@@ -228,8 +228,8 @@ mod tests {
         let run = judged(vec![app("a", 5000, 500), log], 500, &[(500, 10.0), (500, 10.0)]);
         assert_eq!(figures(&run), [0.0, f64::INFINITY, 0.0, 0.0, 0.0, 0.0]);
         assert!(run.notes[0].starts_with("log: known by accesses alone"), "{:?}", run.notes);
-        let nobody = judged(Vec::new(), 0, &[]);
-        assert_eq!(figures(&nobody), [0.0, f64::INFINITY, 0.0, 0.0, 0.0, 0.0]);
+        let none = judged(Vec::new(), 0, &[]);
+        assert_eq!(figures(&none), [0.0, f64::INFINITY, 0.0, 0.0, 0.0, 0.0]);
         let empty = judged(vec![app("e", 0, 0), app("f", 0, 10)], 10, &[(0, 0.0), (5, 0.0)]);
         assert_eq!((empty.apps[0].slowdown, empty.apps[1].slowdown), (f64::INFINITY, 2.0));
     }

@@ -176,7 +176,7 @@ impl Cells<'_> {
         self.parsed(column, |value| *value > 0, "a whole number > 0")
     }
 
-    /// Sum of two columns; `None` unless both are there.
+    /// Sum of two columns; `None` unless both are present.
     fn sum(&self, first: &str, second: &str) -> Result<Option<f64>, String> {
         Ok(self.number(first)?.zip(self.number(second)?).map(|(a, b)| a + b))
     }

@@ -311,9 +311,9 @@ fn groups(analysis: &Analysis, scheme: &str, run: &QueueRun) -> Section {
     });
     let moved = run.groups.iter().map(|group| group.shares.len().saturating_sub(1)).sum::<usize>();
     let mut notes = vec![match run.early_finishers.as_str() {
-        "" => format!("SMs were divided anew {moved} times within groups"),
+        "" => format!("SMs were reallocated {moved} times within groups"),
         rule => format!(
-            "SMs were divided anew {moved} times within groups; those of early finishers: {rule}"
+            "SMs were reallocated {moved} times within groups; those of early finishers: {rule}"
         ),
     }];
     let more = run.groups.len().saturating_sub(ROWS);

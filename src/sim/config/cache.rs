@@ -14,7 +14,7 @@ pub struct Cache {
     pub ways: u32,
     /// Bytes of a line (one tag).
     pub line_bytes: u32,
-    /// Bytes that are there or not as one, and that a miss fetches: 32, a sector, or
+    /// Bytes that are valid as one, and that a miss fetches: 32, a sector, or
     /// 128, where caches have whole lines. Then partly written lines are known by
     /// words of four bytes: a word of which a byte is written counts as written.
     /// Alike in L1 and L2.
@@ -26,7 +26,7 @@ pub struct Cache {
     pub mshr_entries: u32,
     /// Requests that may wait on one entry, the first included.
     pub mshr_merge: u32,
-    /// What a write does where its sector is there.
+    /// What a write does where its sector is present.
     pub write: WritePolicy,
     /// What a write does where its sector is not there.
     pub write_miss: WriteMiss,
@@ -66,7 +66,7 @@ pub enum SetHash {
     Ipoly,
 }
 
-/// What a write does where its sector is there.
+/// What a write does where its sector is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WritePolicy {

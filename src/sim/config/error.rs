@@ -37,7 +37,7 @@ pub enum SpecError {
         /// Every known name.
         known: String,
     },
-    /// A file names a model that there is not.
+    /// A file names an unknown model.
     #[error("{place}: `{key}`: {missing}")]
     NamesNoModel {
         /// Where the name stands.

@@ -455,9 +455,9 @@ mod unlisted_tests {
     fn what_one_table_lists_is_listed() {
         let unlisted = Models::builtin().unlisted(["FFMA", "FFMAA.FTZ", "HGMMA.64x8x16", "QQ"]);
         let unlisted = unlisted.unwrap();
-        let told: Vec<(&str, &str)> =
+        let hints: Vec<(&str, &str)> =
             unlisted.iter().map(|one| (one.opcode.as_str(), one.hint.as_str())).collect();
-        assert_eq!(told, [("FFMAA.FTZ", " (did you mean FFMA?)"), ("QQ", "")]);
+        assert_eq!(hints, [("FFMAA.FTZ", " (did you mean FFMA?)"), ("QQ", "")]);
         assert_eq!(unlisted[0].units, "fp32");
     }
 }

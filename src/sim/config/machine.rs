@@ -187,7 +187,7 @@ impl WarpPlacement {
 pub enum SchedulerPolicy {
     /// Loose round robin.
     Lrr,
-    /// Greedy, then oldest: who issued last goes first until it has to wait.
+    /// Greedy, then oldest: the warp that issued last goes first until it has to wait.
     Gto,
     /// Two-level: round robin in an active set of `active_warps`, which a warp
     /// leaves when it waits for memory or a barrier.
@@ -203,10 +203,10 @@ pub struct UnitSpec {
     /// Units in the SM; fewer than schedulers means that schedulers share.
     pub count: u32,
     /// Cycles from issue until a dependent instruction may issue, where the
-    /// opcode table has no figure of its own.
+    /// opcode table has no figure.
     pub latency_cycles: u32,
     /// Cycles for which one warp instruction takes one unit's issue port, where
-    /// the opcode table has no figure of its own.
+    /// the opcode table has no figure.
     pub initiation_cycles: u32,
     /// Overrides the opcode table's own figures with these (imported machines).
     #[serde(default)]
@@ -375,7 +375,7 @@ pub struct Constant {
     pub ways: u32,
     /// Bytes of its lines: a power of two, 32 to 128.
     pub line_bytes: u32,
-    /// Cycles from the look-up of a word until its data is there.
+    /// Cycles from the look-up of a word until its data arrives.
     pub latency_cycles: u32,
     /// Lines that it may await from the L2 at a time.
     pub outstanding: u32,
@@ -426,7 +426,7 @@ pub struct Fetch {
     pub outer_bytes: u32,
     /// Its ways.
     pub outer_ways: u32,
-    /// Cycles from a miss of an inner cache until a line of the outer one is there.
+    /// Cycles from a miss of an inner cache until a line of the outer one arrives.
     pub outer_latency_cycles: u32,
     /// Cycles from one line that the outer cache delivers to the next.
     pub outer_interval_cycles: u32,

@@ -70,7 +70,7 @@ impl Models {
     }
 
     /// As [`Models::machine`], but hands back the failed checks and the numbers
-    /// without a source beside the machine instead of refusing it.
+    /// without a source with the machine instead of refusing it.
     ///
     /// # Errors
     /// When the file cannot be read as a machine at all.
@@ -123,13 +123,13 @@ impl Models {
         }
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let node = Node::read_sourced(name_or_path, &read_text(path)?)?;
-        // A file may refine the built-in machine of its own name: only `base`
+        // A file may refine the built-in machine of the same name: only `base`
         // words of carried files can close a circle.
         let node = self.with_bases("gpus", name_or_path, node)?;
         Ok((name, node))
     }
 
-    /// Refuses a memory standard or an address mapping that there is not. Those named by
+    /// Refuses an unknown memory standard or address mapping. Those named by
     /// their files are read when the memory is put together.
     fn check_memory_names(&self, machine: &Machine, tree: &Node) -> Result<(), SpecError> {
         let (standard, mapping) = (&machine.dram.standard, &machine.dram.mapping);

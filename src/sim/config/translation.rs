@@ -45,7 +45,7 @@ pub struct Translation {
     /// Only pages of host-to-device copies and of local memory are in memory
     /// before they are touched; false: all are.
     pub demand_paging: bool,
-    /// Cycles until a page that is not in memory is there.
+    /// Cycles until a page that is not in memory has been loaded.
     pub fault_cycles: u64,
     /// Cycles that the driver spends on one page migration.
     pub migration_driver_cycles: u64,

@@ -15,7 +15,7 @@ struct DispatchGroup {
     asked: Option<Cycle>,
     /// From when on they may be.
     ready: Cycle,
-    /// The SM that is looked at first.
+    /// The SM that is tried first.
     next_sm: usize,
 }
 
@@ -133,7 +133,7 @@ impl DispatchGroups {
         self.ask(self.of_app[app], cycle);
     }
 
-    /// The same for those who may come to an SM.
+    /// The same for those that may come to an SM.
     pub(crate) fn ask_at(&mut self, sm: usize, cycle: Cycle) {
         self.ask(self.at_sm[sm], cycle);
     }

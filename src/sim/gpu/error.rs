@@ -51,7 +51,7 @@ pub enum MachineError {
         /// CTAs that were dropped for good.
         lost: u64,
     },
-    /// An application gets no share while another one begins anew and anew.
+    /// An application gets no share while another one restarts again and again.
     #[error(
         "application number {} never gets a share while others run again and again: such a run \
          has no end; give it one, as --until first-run,cycles=1000000", app + 1

@@ -24,13 +24,13 @@ pub(crate) enum Event {
     Scheduler { sm: u16, scheduler: u8 },
     /// A warp's wait ends at a known time.
     Wake { sm: u16, warp: u16 },
-    /// The load/store unit may go on.
+    /// The load/store unit may continue.
     LoadStore { sm: u16 },
     /// Lines of code have come for warps, or requests for code may leave.
     Fetch { sm: u16 },
     /// A request arrives at its slice.
     Arrive { packet: u32 },
-    /// A slice's answers have drained: it may go on.
+    /// A slice's answers have drained: it may continue.
     Slice { slice: u16 },
     /// A transfer arrives at its memory channel.
     ToChannel { transfer: u32 },
@@ -44,7 +44,7 @@ pub(crate) enum Event {
     Fill { transfer: u32 },
     /// The L2 TLB knows whether it has a page.
     LookUp { request: u32 },
-    /// A page walk begins, goes on to its next level, or ends.
+    /// A page walk begins, goes to its next level, or ends.
     Walk { walk: u32 },
     /// The driver has found a frame for a page that moves.
     PageMove { number: u32 },

@@ -21,13 +21,13 @@ pub(crate) struct Grid {
     pub(crate) lost: u64,
     /// Dropped ones that are to start again.
     pub(crate) again: Vec<u64>,
-    /// Warp instructions that those had issued, and that issue anew.
+    /// Warp instructions that those had issued, and that issue again.
     pub(crate) dropped: f64,
     /// CTAs whose state is in memory.
     pub(crate) saved: u64,
     /// Its CTAs are workers, who run the source's.
     pub(crate) worker_pool: Option<WorkerPool>,
-    /// CTAs on one SM at most where the machine spreads small grids, beside quotas.
+    /// CTAs on one SM at most where the machine spreads small grids; quotas are apart.
     pub(crate) spread: u32,
     /// Shared bytes that its CTAs use on a full SM.
     pub(crate) shared_per_sm: u32,
@@ -127,13 +127,13 @@ impl Grid {
         self.lives.checked_div(self.retired)
     }
 
-    /// True when all its CTAs have ended and nobody is there or comes any more.
+    /// True when all its CTAs have ended and no worker is resident or still to come.
     pub(crate) fn is_over(&self) -> bool {
         let stays = |worker_pool: &WorkerPool| self.resident() > 0 || worker_pool.expects();
         self.retired == self.ctas && !self.worker_pool.as_ref().is_some_and(stays)
     }
 
-    /// The launch begins anew.
+    /// The launch restarts.
     pub(crate) fn rewind(&mut self) {
         (self.started, self.retired) = (0, 0);
     }

@@ -53,7 +53,7 @@ const PROGRESS_CHECK_EVERY: u64 = 1 << 20;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pause {
     /// The plan asked to be woken, or something happened that always asks: answer
-    /// with [`Gpu::follow`], or go on under the plan in force.
+    /// with [`Gpu::follow`], or continue under the plan in force.
     Decide(Box<View>),
     /// The run is over.
     Over,

@@ -41,6 +41,6 @@ pub struct Outcome {
     pub profiles: Vec<ProfileImage>,
     /// Every CTA in the order of their ends, where the run is a part of a whole.
     pub spans: Vec<CtaSpan>,
-    /// Sectors of reads of data that somebody outside the run has in the L2.
+    /// Sectors of reads of data that launches outside the run have in the L2.
     pub passed: u64,
 }

@@ -33,7 +33,7 @@ pub(crate) struct PlanControl {
     /// Number of the last plan handed in: alarms and checks of earlier ones are void, as
     /// the scheme has answered.
     pub(crate) latest: u32,
-    /// Number of the plan in force: its time slices go on until the next takes effect.
+    /// Number of the plan in force: its time slices continue until the next takes effect.
     pub(crate) in_force: u32,
     /// Wakes that the scheme has not seen yet.
     pub(crate) wakes: VecDeque<Wake>,
@@ -103,7 +103,7 @@ impl PlanControl {
 
 impl Gpu<'_> {
     /// Hands the machine a plan: it takes effect after its delay; until then the one
-    /// in force goes on.
+    /// in force continues.
     ///
     /// # Errors
     /// [`MachineError::Unsupported`] when the plan asks for what the machine lacks.
@@ -283,7 +283,7 @@ impl Gpu<'_> {
         self.give_turn(next);
     }
 
-    /// A slice is over, or may begin: it does when CTAs are no longer on their way,
+    /// A slice is over, or may begin: it does when no CTA is being switched,
     /// so that each slice has its length whatever the switch has cost.
     pub(crate) fn on_slice_end(&mut self) {
         let Some(slice) = self.plan_control.time_slice() else { return };

@@ -4,8 +4,8 @@
 //! their pages at once. SMs with CTAs of such an application ask for nothing more
 //! until what they have in flight is answered; then their L1s and the L2 slices of
 //! the channels concerned are flushed, and when what was dirty in them is in memory
-//! the SMs go on. Pages follow when they are touched, from then on: no page leaves its
-//! frame before all that was written to it is there.
+//! the SMs continue. Pages follow when they are touched, from then on: no page leaves its
+//! frame before everything written to it is in memory.
 
 use gpumodel_core::contract::Plan;
 use gpumodel_core::units::{AppId, Cycle, to_u16, to_u32, to_usize};
@@ -40,7 +40,7 @@ struct Reallocation {
     /// Channels whose slices are flushed, and their previous owners, or the new ones where
     /// there were none: their lines are written on that application's account.
     channels: Vec<(u32, usize)>,
-    /// When they were; what was dirty is on its way to memory.
+    /// When they were flushed; dirty lines are being written to memory.
     flushed: Option<Cycle>,
 }
 
@@ -57,7 +57,7 @@ impl Gpu<'_> {
         match plan.channels().is_empty() {
             true => Ok(()),
             false if !owns => {
-                Err(MachineError::Unsupported("memory channels of its own for an application"))
+                Err(MachineError::Unsupported("memory channels for one application alone"))
             }
             false if ideal && !plan.migration().stays() => Err(MachineError::Unsupported(
                 "pages that follow their channels without TLBs that tell",

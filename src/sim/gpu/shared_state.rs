@@ -95,7 +95,7 @@ impl SharedState {
     }
 
     /// Checks, where debug assertions are on, that data comes from the frame in which its
-    /// page lies; tests keep a page table of their own beside.
+    /// page lies; tests keep a second page table for that.
     #[inline]
     pub(crate) fn check_answer(&mut self, packet: &Packet) {
         if matches!(packet.ask, RequestKind::Code | RequestKind::Constant) {
@@ -121,7 +121,7 @@ impl SharedState {
     /// Asks the L2 TLB for a page; the request arrives there after `way` cycles.
     pub(crate) fn ask_page(&mut self, request: Request, way: Cycle) {
         let at = self.queue.now() + way;
-        let mmu = self.mmu.as_mut().expect("who asks for pages is on a machine that translates");
+        let mmu = self.mmu.as_mut().expect("only machines that translate ask for pages");
         mmu.ask(request, at, &mut self.queue);
     }
 

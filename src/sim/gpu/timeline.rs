@@ -109,7 +109,7 @@ pub struct Residency {
     pub cta_cycles: Vec<Vec<Vec<u64>>>,
 }
 
-/// Records who has how many CTAs on which SM.
+/// Records the CTAs of each application on each SM.
 #[derive(Debug)]
 pub(crate) struct ResidencyRecorder {
     residency: Residency,

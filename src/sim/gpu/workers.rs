@@ -126,7 +126,7 @@ pub(crate) struct WorkerPool {
     last: Vec<u32>,
     /// All are to leave, for a launch on other SMs.
     retreats: bool,
-    /// When an instance comes that is on its way.
+    /// When the next instance comes, if one does.
     pub(crate) coming: Option<Cycle>,
     /// Blocks of tasks that workers have not done yet.
     pub(crate) out: u64,

@@ -53,7 +53,7 @@ impl Sm {
     }
 
     /// Makes the SM ready for a kernel whose CTAs use `shared_bytes` together:
-    /// an SM without CTAs chooses its carve-out anew and flushes its L1.
+    /// an SM without CTAs chooses its carve-out again and flushes its L1.
     pub(crate) fn prepare(&mut self, shared_bytes: u32) {
         let idle = self.ctas.iter().all(Option::is_none);
         if idle {

@@ -1,5 +1,5 @@
-//! Instruction caches of one SM: inner caches beside the schedulers (L0), the
-//! SM's outer cache (L1 or L1.5), and the lines on their way from the L2.
+//! Instruction caches of one SM: inner caches next to the schedulers (L0), the
+//! SM's outer cache (L1 or L1.5), and the lines in flight from the L2.
 //!
 //! A warp looks a whole step's lines up at once; only lines that are missing
 //! cost more. A missing line is asked of the outer cache together with the lines
@@ -21,11 +21,11 @@ use crate::sm::line_cache::LineCache;
 use crate::sm::scheduler::NEVER;
 use crate::sm::warp::Blocked;
 
-/// A line on its way to an inner cache.
+/// A line in flight to an inner cache.
 #[derive(Clone, Copy, Debug)]
 struct Coming {
     line: u32,
-    /// When it is there; [`NEVER`] while the L2 has not answered.
+    /// When it arrives; [`NEVER`] while the L2 has not answered.
     ready: Cycle,
     /// Nobody has asked for it yet.
     ahead: bool,
@@ -41,7 +41,7 @@ struct Inner {
     unused: VecDeque<u32>,
 }
 
-/// A line on its way from the L2.
+/// A line in flight from the L2.
 #[derive(Clone, Copy, Debug)]
 struct Awaited {
     line: u32,
@@ -69,7 +69,7 @@ pub(super) struct Fetch {
     inner: Vec<Inner>,
     schedulers_per_inner: usize,
     outer: LineCache,
-    /// Cycles from a request to the outer cache until the line is there.
+    /// Cycles from a request to the outer cache until the line arrives.
     latency: Cycle,
     interval: Cycle,
     free_at: Cycle,
@@ -78,7 +78,7 @@ pub(super) struct Fetch {
     limit: usize,
     /// Oldest first; those behind the first `limit` have not been sent.
     awaited: VecDeque<Awaited>,
-    /// Warps that wait for a line, and when it is there.
+    /// Warps that wait for a line, and when it arrives.
     sleepers: Vec<(u16, Coming)>,
     /// Cycles at which an event wakes warps or lets requests leave.
     alarms: Vec<Cycle>,
@@ -185,7 +185,7 @@ impl Fetch {
         waited
     }
 
-    /// Lets a warp sleep until a line is there: at `ready`, or when the L2 has
+    /// Lets a warp sleep until a line arrives: at `ready`, or when the L2 has
     /// answered.
     pub(super) fn sleep(&mut self, warp: u16, line: u32, ready: Option<Cycle>) {
         let ready = ready.unwrap_or(NEVER);
@@ -206,7 +206,7 @@ impl Fetch {
         self.sleepers.retain(|&(sleeper, _)| sleeper != warp);
     }
 
-    /// The event of cycle `now` has come: the warps whose lines are there are
+    /// The event of cycle `now` has come: the warps whose lines are present are
     /// appended to `woken` in the order in which they fell asleep.
     pub(super) fn wake(&mut self, now: Cycle, woken: &mut Vec<u16>) {
         self.alarms.retain(|&alarm| alarm > now);
@@ -226,7 +226,7 @@ pub(super) struct Window<'a> {
 
 impl Window<'_> {
     /// How far into `step`, of which `handed` instructions are already handed
-    /// out, the lines are there; `delivered` counts as there, and so does a line
+    /// out, the lines are present; `delivered` counts as present, and so does a line
     /// that comes before the warp can, which has `before` instructions to issue
     /// first.
     pub(super) fn reach(
@@ -316,7 +316,7 @@ impl Window<'_> {
 impl Fetch {
     /// Looks a line up in the outer cache: when it is at the inner one, or
     /// [`NEVER`] where it must come from the L2, which counts as a miss when it
-    /// is not on its way.
+    /// is not in flight.
     pub(super) fn look_up(
         &mut self,
         line: u32,
@@ -419,7 +419,7 @@ impl Sm {
         }
     }
 
-    /// Wakes the warps whose lines are there, all at once; requests leave where
+    /// Wakes the warps whose lines are present, all at once; requests leave where
     /// the port was full.
     pub(crate) fn on_fetch(&mut self, shared_state: &mut SharedState) {
         let Some(fetch) = self.fetch.as_mut() else { return };

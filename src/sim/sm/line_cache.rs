@@ -1,5 +1,5 @@
 //! A set-associative cache of whole lines with LRU replacement. Lines have
-//! small numbers, so that what is there is one bit per line.
+//! small numbers, so that presence is one bit per line.
 
 use gpumodel_core::units::to_usize;
 
@@ -15,7 +15,7 @@ pub(super) struct LineCache {
     /// The line in each way, set by set.
     lines: Vec<u32>,
     order: LineOrder,
-    /// One bit per line: it is there.
+    /// One bit per line: it is present.
     there: Vec<u64>,
     /// A line has had to leave: from now on the order of use matters.
     crowded: bool,
@@ -35,12 +35,12 @@ impl LineCache {
         }
     }
 
-    /// True when the line is there.
+    /// True when the line is present.
     pub(super) fn holds(&self, line: u32) -> bool {
         self.there.get(to_usize(line / 64)).is_some_and(|word| word >> (line % 64) & 1 == 1)
     }
 
-    /// True when all lines from `first` to `last` are there.
+    /// True when all lines from `first` to `last` are present.
     pub(super) fn holds_all(&self, first: u32, last: u32) -> bool {
         let (word, length) = (first / 64, last.wrapping_sub(first));
         if word != last / 64 || length >= 64 {
@@ -50,7 +50,7 @@ impl LineCache {
         self.there.get(to_usize(word)).is_some_and(|bits| bits & mask == mask)
     }
 
-    /// Notes that the lines from `first` to `last`, which are there, are used.
+    /// Notes that the lines from `first` to `last`, which are present, are used.
     pub(super) fn touch(&mut self, first: u32, last: u32) {
         if !self.crowded {
             return;

@@ -60,7 +60,7 @@ pub(crate) struct Sm {
     woken: Vec<u16>,
     /// CTAs that have left and are still to be reported.
     departed: Vec<Departure>,
-    /// State of CTAs on its way to memory and back.
+    /// State of CTAs that is being saved or restored.
     transfers: VecDeque<ContextTransfer>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A CTA that is to leave issues nothing more; it leaves when what its warps have
 //! in flight is done. A flushed one is gone then. A switched one first writes its
-//! state to memory and, wherever it comes back, reads it before its warps go on,
+//! state to memory and, wherever it comes back, reads it before its warps continue,
 //! through load/store unit, crossbar, L2 and DRAM as any other access.
 //!
 //! State moves as one 128-byte line per memory instruction of the switch, in the
@@ -31,7 +31,7 @@ pub(crate) enum Leave {
     Switch,
 }
 
-/// Where a CTA is on its way.
+/// How far a CTA that leaves or comes back is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Vacating {
     /// Its accesses are being finished.
@@ -111,7 +111,7 @@ impl Sm {
         self.ctas.iter().flatten().any(|cta| cta.vacating.is_some())
     }
 
-    /// Lets a CTA leave before its end. One that is on its way already is only
+    /// Lets a CTA leave before its end. One that is leaving already is only
     /// stopped for good.
     pub(crate) fn stop(&mut self, slot: usize, leave: Leave, shared_state: &mut SharedState) {
         let Some(cta) = self.ctas[slot].as_mut() else { return };
@@ -238,7 +238,7 @@ impl Sm {
     fn take_away(&mut self, slot: usize, shared_state: &mut SharedState) -> (Cta, Vec<Warp>) {
         self.issue.advance_all(shared_state);
         let members = self.members(slot);
-        let cta = self.ctas[slot].take().expect("who leaves is resident");
+        let cta = self.ctas[slot].take().expect("a CTA that leaves is resident");
         members.iter().for_each(|&warp| self.unblock(warp, Blocked::Stopped));
         let warps = members.iter().filter_map(|&warp| self.warps[usize::from(warp)].take());
         let warps = warps.collect();
@@ -246,7 +246,7 @@ impl Sm {
         (cta, warps)
     }
 
-    /// Takes a saved CTA back in: its warps go on when its state is here. The caller
+    /// Takes a saved CTA back in: its warps continue when its state is here. The caller
     /// has asked [`Sm::holds`].
     pub(crate) fn restore(
         &mut self,
@@ -294,7 +294,7 @@ impl Sm {
         self.begin_moving(slot, slots[0], RequestKind::Read, shared_state);
     }
 
-    /// The warps of a CTA whose state is back go on where they stopped.
+    /// The warps of a CTA whose state is back continue where they stopped.
     fn go_on_with(&mut self, slot: usize, members: &[u16], shared_state: &mut SharedState) {
         self.set_vacating(slot, None);
         for &warp in members {
@@ -323,7 +323,7 @@ impl Sm {
     }
 }
 
-/// CTAs of one launch whose state has a place of its own.
+/// CTAs of one launch whose states have different places.
 const PLACES: u64 = 1 << 16;
 
 /// Bytes of a register.

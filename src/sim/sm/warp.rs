@@ -108,7 +108,7 @@ pub(super) struct Warp {
     /// The line of code that it waited for last: its instruction buffer has it,
     /// even when the cache has lost it meanwhile.
     pub(super) delivered: Option<u32>,
-    /// How it goes on, while it is stopped.
+    /// How it continues, while it is stopped.
     pub(super) next: Next,
 }
 
@@ -383,7 +383,7 @@ fn bit(barrier: u8) -> u16 {
     1_u16.checked_shl(u32::from(barrier)).unwrap_or(0)
 }
 
-/// How a stopped warp goes on when its CTA is back.
+/// How a stopped warp continues when its CTA is back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum Next {
     /// It begins its next interval.
@@ -393,7 +393,7 @@ pub(super) enum Next {
     Rest(Running, Claim),
     /// What it met at the end of its interval, which it had to wait with.
     Meet,
-    /// It had waited for something that is there by now.
+    /// It had waited for something that has come meanwhile.
     Settled,
     /// It still waits at a barrier.
     Barrier(u8),

@@ -58,7 +58,7 @@ fn line(input: &str) -> IResult<&str, CacheLine> {
     let (input, (_kind, mshr_entries, mshr_merge)) =
         (preceded(tag(","), anychar), preceded(colon, number), preceded(colon, number))
             .parse(input)?;
-    // The miss queue: here the network's own queue holds misses on their way.
+    // The miss queue: here the network's own queue holds misses in flight.
     let (input, _) =
         (preceded(tag(","), number), opt(preceded(colon, number)), opt(preceded(tag(","), number)))
             .parse(input)?;

@@ -88,6 +88,6 @@ fn finish(options: &Options, mut sheet: Sheet) -> Import {
             sheet.comment(&format!("  {}", entry.cite()));
         }
     }
-    let told = |entries: &[&Entry]| entries.iter().map(|entry| entry.told()).collect();
-    Import { unknown: told(&unknown), ignored: told(&ignored), text: sheet.finish() }
+    let cited = |entries: &[&Entry]| entries.iter().map(|entry| entry.cited_as_typed()).collect();
+    Import { unknown: cited(&unknown), ignored: cited(&ignored), text: sheet.finish() }
 }

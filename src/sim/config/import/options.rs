@@ -36,7 +36,7 @@ impl Entry {
     }
 
     /// The same with the file as it was typed.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn cited_as_typed(&self) -> String {
         self.at(&self.place)
     }
 
@@ -222,7 +222,7 @@ mod tests {
         let mut options = Options::read(&files).unwrap();
         let entry = options.find("-a").unwrap();
         assert_eq!(entry.cite(), "a.config:1 -a 1");
-        assert_eq!(entry.told(), "w/a.config:1 -a 1");
+        assert_eq!(entry.cited_as_typed(), "w/a.config:1 -a 1");
         assert!(entry.refuse("2").to_string().starts_with("w/a.config:1: `-a`"));
         assert_eq!(options.or("-b", "3").cite(), "GPGPU-Sim's default -b 3");
         let missing = options.need("-c", "cores").unwrap_err().to_string();

@@ -67,7 +67,7 @@ pub struct MemoryStandard {
     pub refresh_bank_interval: u32,
     /// The sentences of the standard, one command each way, bus times included.
     pub gaps: Vec<Gap>,
-    /// What the controller does unless told otherwise.
+    /// The controller's default options.
     pub controller: ControllerOptions,
     /// Every named parameter as it was used, overrides included.
     pub parameters: BTreeMap<String, i64>,

@@ -24,7 +24,7 @@ const ORGANISATION: [&str; 9] = [
     "migration_bytes",
 ];
 
-/// Values that the controller asks for, besides the organisation.
+/// Values that the controller needs, besides the organisation.
 const USED: [&str; 5] =
     ["act_clocks", "read_clocks", "burst_clocks", "refresh_interval", "refresh_bank_interval"];
 

@@ -67,7 +67,7 @@ impl Sm {
         self.hold_issue(shared_state);
     }
 
-    /// The space that the access goes to; generic addresses are told by the
+    /// The space that the access goes to; generic addresses are classified by the
     /// launch's windows.
     fn resolve(&self, decoded: &AccessKind, kernel: u32, shared_state: &mut SharedState) -> Space {
         let space = decoded.effect.space().unwrap_or(Space::Global);

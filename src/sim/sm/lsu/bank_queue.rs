@@ -1,7 +1,7 @@
 //! Sectors that wait at the end of an L1 bank's pipeline.
 //!
 //! Where the L1's banks work in order, a sector for which there is no entry stays
-//! at the end of its bank's pipeline, which fills up behind it; other banks go on.
+//! at the end of its bank's pipeline, which fills up behind it; other banks continue.
 
 use std::collections::VecDeque;
 
@@ -85,7 +85,7 @@ impl Sm {
         }
     }
 
-    /// Looks a sector up that has waited; false when it must go on waiting.
+    /// Looks a sector up that has waited; false when it must continue waiting.
     fn retry_sector(&mut self, held: &QueuedSector, shared_state: &mut SharedState) -> bool {
         let now = shared_state.queue.now();
         let entry = &held.entry;

@@ -1,7 +1,7 @@
-//! The constant cache of one SM, the lines on their way to it, and constant loads at the
+//! The constant cache of one SM, the lines in flight to it, and constant loads at the
 //! load/store unit, which take one distinct word per cycle.
 //!
-//! A line on its way from the L2 is known by name to all that wait for it; one
+//! A line in flight from the L2 is known to all that wait for it; one
 //! that the outer cache has comes at a known cycle.
 
 use crate::config::Machine;
@@ -14,18 +14,18 @@ use crate::sm::lsu::queue::Entry;
 use crate::sm::scheduler::NEVER;
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32, to_u64, to_usize};
 
-/// Blocks that are told apart.
+/// Blocks that are distinguished.
 const MOST_BLOCKS: usize = 256;
 
 /// Bytes of the blocks in which addresses become line numbers: as large as a
 /// constant bank, so that the lines of a bank follow each other.
 const BLOCK_BYTES: u64 = 1 << 16;
 
-/// A line on its way.
+/// A line in flight.
 #[derive(Clone, Copy, Debug)]
 struct Coming {
     line: u32,
-    /// When it is there; [`NEVER`] while the L2 has not answered.
+    /// When it arrives; [`NEVER`] while the L2 has not answered.
     ready: Cycle,
     /// Sectors still to be asked of the L2, and still to come, where no outer
     /// cache does that.
@@ -36,7 +36,7 @@ struct Coming {
 /// What is known of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sm) enum Found {
-    /// It is there at this cycle, which may be past.
+    /// It arrives at this cycle, which may be past.
     At(Cycle),
     /// The L2 will answer; this many sectors are still to be asked for.
     Awaited { unsent: u32 },
@@ -49,7 +49,7 @@ pub(in crate::sm) enum Found {
 pub(in crate::sm) struct Constants {
     cache: LineCache,
     line_bytes: u64,
-    /// Cycles from the look-up of a word until its data is there.
+    /// Cycles from the look-up of a word until its data arrives.
     pub(in crate::sm) latency: Cycle,
     outstanding: usize,
     /// Bytes of a line of the outer cache, where it is shared.
@@ -215,7 +215,7 @@ fn words_of(bytes: u32) -> u64 {
 
 impl Sm {
     /// Looks the words of a constant load up from cycle `now` on: the cycles that
-    /// they take of the unit, or `None` when it must go on later. A line that has
+    /// they take of the unit, or `None` when it must continue later. A line that has
     /// to come does not hold up the words behind it.
     pub(in crate::sm) fn serve_constants(
         &mut self,
@@ -249,7 +249,7 @@ impl Sm {
         Some(passes.max(1))
     }
 
-    /// Looks one line up, and asks for it where it is missing: when it is there,
+    /// Looks one line up, and asks for it where it is missing: when it arrives,
     /// `Some(None)` when the L2 will answer, `None` when the entry must wait.
     fn constant_line(
         &mut self,
@@ -286,7 +286,7 @@ impl Sm {
     }
 
     /// A line is missing: asks the outer cache for it where that is shared. When
-    /// it has it, when the line is there.
+    /// it has it, when the line is present.
     fn ask_constants(
         &mut self,
         kernel: u32,

@@ -10,7 +10,7 @@ use crate::mmu::address_space::is_local;
 /// What became of one sector's read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sm) enum Read {
-    /// It is there.
+    /// It is present.
     Hit,
     /// It comes with an outstanding miss.
     Merged,
@@ -69,7 +69,7 @@ impl L1 {
         if self.tags.ways() == 0 {
             self.outstanding = Mshr::new(self.spec.cache.mshr_entries, self.spec.cache.mshr_merge);
         }
-        let ways = ways_beside(&self.spec, shared_bytes.min(shared.bytes));
+        let ways = ways_left_by(&self.spec, shared_bytes.min(shared.bytes));
         if self.spec.flushed_at_kernel_start || ways != self.tags.ways() {
             if self.writes_back {
                 self.tags.flush(is_local);
@@ -84,7 +84,7 @@ impl L1 {
         self.tags.resize(self.tags.ways());
     }
 
-    /// True when a read of the sector sends nothing: it is there, or on its way.
+    /// True when a read of the sector sends nothing: it is present, or in flight.
     pub(in crate::sm) fn keeps(&self, address: u64) -> bool {
         let (line, sector) = self.place(address);
         matches!(self.tags.lookup(line, sector).0, Found::Hit | Found::Pending)
@@ -220,8 +220,8 @@ impl L1 {
     }
 }
 
-/// Ways that remain beside `shared_bytes` of shared memory in a unified array.
-pub(in crate::sm) fn ways_beside(spec: &L1Spec, shared_bytes: u32) -> u32 {
+/// Ways that `shared_bytes` of shared memory leave in a unified array.
+pub(in crate::sm) fn ways_left_by(spec: &L1Spec, shared_bytes: u32) -> u32 {
     let full = spec.cache.ways;
     if spec.unified_bytes == 0 || spec.carve_outs_bytes.is_empty() {
         return full;

@@ -1,8 +1,8 @@
-//! Facts of the L1, and a plain L1 beside it, access by access.
+//! Facts of the L1, and a naive L1 that must agree access by access.
 
 use proptest::prelude::*;
 
-use super::l1::{L1, Read, Write, ways_beside};
+use super::l1::{L1, Read, Write, ways_left_by};
 use crate::CacheCounts;
 use crate::cache::naive::{Did, Naive, caches, sector_start, spec, written_bytes};
 use crate::config::{
@@ -77,9 +77,9 @@ fn the_carve_out_takes_the_smallest_size_that_holds_the_kernel() {
         (64 * 1024 + 1, 64),
         (96 * 1024, 64),
     ] {
-        assert_eq!(ways_beside(&unified(), shared_bytes), ways, "{shared_bytes} bytes");
+        assert_eq!(ways_left_by(&unified(), shared_bytes), ways, "{shared_bytes} bytes");
     }
-    assert_eq!(ways_beside(&with(spec(4, 2)), 96 * 1024), 2, "an array of its own");
+    assert_eq!(ways_left_by(&with(spec(4, 2)), 96 * 1024), 2, "an array of its own");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_sector_written_in_part_is_fetched_when_it_is_read_or_at_once() {
     assert_eq!(read(&mut l1, 0x40), Read::Hit);
 }
 
-/// The L1 in plain words: lines, and a list of misses with who waits.
+/// A naive L1: lines, and a list of misses with the operations that wait.
 struct Plain {
     cache: Naive,
     spec: L1Spec,

@@ -1,5 +1,5 @@
 //! The load/store unit of one SM: a queue of memory instructions, served in order, one L1
-//! look-up per sector; misses on their way, and their answers.
+//! look-up per sector; misses in flight, and their answers.
 //!
 //! Sectors evicted from the L1 wait in front of the SM's port. Nothing that sends passes
 //! them, so what waits is bounded by the lines that one look-up, or the fills of
@@ -67,18 +67,18 @@ impl Lsu {
 
 /// What became of one sector of an entry.
 pub(in crate::sm) enum Sector {
-    /// Looked up; the answer is there at this cycle.
+    /// Looked up; the answer arrives at this cycle.
     Known(Cycle),
-    /// On its way.
+    /// In flight.
     Sent,
-    /// The L1 has no entry or way: goes on after a fill.
+    /// The L1 has no entry or way: continues after a fill.
     NoEntry,
     /// The network takes no packet; `Some`: it will at that cycle.
     NoPort(Option<Cycle>),
 }
 
 impl Sm {
-    /// The load/store unit may go on.
+    /// The load/store unit may continue.
     pub(crate) fn on_load_store(&mut self, shared_state: &mut SharedState) {
         let now = shared_state.queue.now();
         self.lsu.queue.scheduled = 0;
@@ -135,7 +135,7 @@ impl Sm {
     }
 
     /// Serves an entry as far as possible: the cycles it takes of the unit, or
-    /// `None` when it must go on later.
+    /// `None` when it must continue later.
     fn serve(
         &mut self,
         entry: &mut Entry,
@@ -180,7 +180,7 @@ impl Sm {
         whole.then_some(u64::from(tags.max(banks).max(1)))
     }
 
-    /// Serves the sectors that are left; false when it must go on later.
+    /// Serves the sectors that are left; false when it must continue later.
     fn serve_sectors(
         &mut self,
         entry: &mut Entry,
@@ -417,7 +417,7 @@ impl Sm {
         }
     }
 
-    /// When a result that is there at `at` has passed the port to the registers.
+    /// When a result that arrives at `at` has passed the port to the registers.
     #[inline]
     fn returned(&mut self, at: Cycle) -> Cycle {
         if self.params.return_time == 0 {

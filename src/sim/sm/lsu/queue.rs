@@ -36,7 +36,7 @@ pub(in crate::sm) struct Entry {
     pub(in crate::sm) taken: u32,
     /// The first line with sectors that are not.
     pub(in crate::sm) place: u32,
-    /// When it issued; [`Cycle::MAX`] once it was refused: it goes on when it can.
+    /// When it issued; [`Cycle::MAX`] once it was refused: it continues when it can.
     pub(in crate::sm) issued: Cycle,
     /// Lines whose page has been looked up, on machines that translate.
     pub(in crate::sm) looked_up: u32,

@@ -26,7 +26,7 @@ use crate::sm::lsu::queue::{Entry, Route};
 pub(in crate::sm) enum Pages {
     /// All of them.
     Known,
-    /// Some are on their way.
+    /// Some are in flight.
     Asked,
     /// No more may be asked for now.
     Refused,
@@ -36,7 +36,7 @@ pub(in crate::sm) enum Pages {
 enum Page {
     /// The TLB has it.
     Known,
-    /// It was on its way already.
+    /// It was in flight already.
     Waits,
     /// It was not.
     Asked,
@@ -87,7 +87,7 @@ impl Translator {
         }))
     }
 
-    /// A place for one instruction beside the queue.
+    /// A place for one instruction outside the queue.
     fn reserve(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             self.aside.push(None);
@@ -125,7 +125,7 @@ impl Translator {
         self.misses.close(page, &mut self.released);
         for place in self.released.drain(..) {
             let slot = &mut self.aside[to_usize(place)];
-            let aside = slot.as_mut().expect("who waits for a page is set aside");
+            let aside = slot.as_mut().expect("an instruction that waits for a page is set aside");
             aside.pages -= 1;
             if aside.pages == 0 {
                 let aside = slot.take().expect("it has just been there");
@@ -201,7 +201,7 @@ impl Sm {
         self.lsu.queue.in_flight == 0
     }
 
-    /// Flushes the L1 and goes on behind [`Sm::rest`].
+    /// Flushes the L1 and continues behind [`Sm::rest`].
     pub(crate) fn ask_again(&mut self, shared_state: &mut SharedState) {
         self.lsu.l1.flush();
         self.lsu.queue.resting = false;

@@ -51,7 +51,7 @@ impl ActiveSet {
         self.ready.remove(place)
     }
 
-    /// `warp` gives up its place, if it has one: the interval that takes it.
+    /// `warp` leaves the active set, if it is in it: the interval that takes its place.
     pub(in crate::sm) fn leave(&mut self, warp: u16) -> Option<(Running, Claim)> {
         let member = self.is_member.get_mut(usize::from(warp)).filter(|member| **member)?;
         *member = false;

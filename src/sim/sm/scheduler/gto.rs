@@ -1,4 +1,4 @@
-//! Greedy, then oldest (Rogers et al., MICRO 2012): the warp that issued last goes on until it
+//! Greedy, then oldest (Rogers et al., MICRO 2012): the warp that issued last continues until it
 //! has to wait, then the oldest one is next.
 
 use super::policy::{ReadyWarp, ReadyWarps, Sharing, WarpScheduler};

@@ -6,7 +6,7 @@
 //! of densities exceeds a capacity, the policy decides who slows down:
 //! round robin gives every warp the same *instruction* rate up to its own pace
 //! (max-min fair), age-ordered policies serve one warp after the other: the
-//! oldest first, under greedy-then-oldest behind the one that goes on. Two-level
+//! oldest first, under greedy-then-oldest behind the one that continues. Two-level
 //! scheduling is round robin among the warps of the active set.
 
 use crate::interval::ASKED;
@@ -17,7 +17,7 @@ use crate::sm::scheduler::issue_interval::{IssueOrder, Turn};
 pub(in crate::sm) const ISSUE: usize = ASKED;
 
 /// Places for resources, rounded up to whole vector registers; what is beyond
-/// [`ISSUE`] nobody asks for.
+/// [`ISSUE`] is never asked for.
 pub(in crate::sm) const RESOURCES: usize = (ISSUE + 1).next_multiple_of(LANES);
 
 /// Numbers of a vector register.
@@ -45,7 +45,7 @@ impl Claim {
         Self { density, every: 1.0 / density[ISSUE], age, rate: 0.0 }
     }
 
-    /// The same claim of a warp that has come anew, as number `age`.
+    /// The same claim of a warp that has come back, as number `age`.
     pub(in crate::sm) fn aged(self, age: u64) -> Self {
         Self { age, ..self }
     }
@@ -66,10 +66,10 @@ impl Claim {
 /// in a thousand cycles.
 const SLACK: f32 = 1e-4;
 
-/// What is left of a resource that nobody can use any more.
+/// A rest of a resource too small to be used.
 const NOTHING: f32 = 1e-6;
 
-/// Whether what all ask for (in 2^-32) is there.
+/// Whether the capacity covers what all ask for (in 2^-32).
 pub(in crate::sm) fn fits(asked: &[i64; RESOURCES], capacity: &PerResource) -> bool {
     #[allow(clippy::cast_precision_loss, reason = "densities are small ratios")]
     let share = |asked: i64| asked as f64 / 4_294_967_296.0;
@@ -221,7 +221,7 @@ fn grow(sum: &mut PerResource, more: &PerResource, times: f32) {
     }
 }
 
-/// The resource that fills up first before the instruction rate of those who take
+/// The resource that fills up first before the instruction rate of those that take
 /// `slope` of what is `left` reaches `pace`, and the rate there.
 fn filled(slope: &PerResource, left: &PerResource, pace: f32) -> Option<(usize, f32)> {
     let mut excess = [0.0_f32; RESOURCES];
@@ -231,7 +231,7 @@ fn filled(slope: &PerResource, left: &PerResource, pace: f32) -> Option<(usize, 
     if !excess.iter().fold(false, |any, excess| any | (*excess > SLACK)) {
         return None;
     }
-    // Rounding may leave a resource overfull that nobody open uses.
+    // Rounding may leave a resource overfull that no open claim uses.
     let over = (0..RESOURCES).filter(|&r| excess[r] > SLACK && slope[r] > 0.0);
     over.map(|resource| (resource, left[resource] / slope[resource]))
         .min_by(|a, b| a.1.total_cmp(&b.1))
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_slows_down_while_there_is_room() {
+    fn claims_keep_their_pace_while_capacity_lasts() {
         let claims = [claim(0, 0.25, 0.5), claim(1, 0.5, 0.5)];
         close(&rates(&claims, SchedulerPolicy::Lrr), &[1.0, 1.0]);
     }

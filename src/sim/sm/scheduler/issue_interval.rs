@@ -267,7 +267,7 @@ impl IssueIntervals {
         self.order = order;
     }
 
-    /// Books the slot-cycles of a span, beside those of `waiting` warps. `width` is
+    /// Books the slot-cycles of a span, with those of `waiting` warps. `width` is
     /// what issues per cycle at most.
     pub(in crate::sm) fn book(
         &self,
@@ -371,7 +371,7 @@ mod issue_intervals_tests {
         Enter { age: u64, issue: f32, unit: f32, cycles: f64 },
         /// One is taken out.
         Remove(prop::sample::Index),
-        /// Time goes on to the first end.
+        /// Time goes to the first end.
         End,
     }
 

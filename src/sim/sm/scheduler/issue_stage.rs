@@ -204,7 +204,7 @@ impl IssueStage {
         }
     }
 
-    /// Limits those who want more of a unit than is left for them; true when that
+    /// Limits those that want more of a unit than is left for them; true when that
     /// changed what one of them uses. All but the one at `index` may be under way.
     fn limit_users(&mut self, unit: usize, index: usize, shared_state: &mut SharedState) -> bool {
         let mut changed = false;

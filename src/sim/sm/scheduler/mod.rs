@@ -46,7 +46,7 @@ pub(in crate::sm) struct Scheduler {
     since: Cycle,
     /// Up to when slot-cycles are booked.
     booked: Cycle,
-    /// The next completion must be found anew, and the rates.
+    /// The rates and the next completion are outdated.
     stale: bool,
     unshared: bool,
     /// Slot-cycles by cause, of each application that it has met.
