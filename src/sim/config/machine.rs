@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cache::Cache;
 use super::translation::Translation;
+pub use crate::sm::SchedulerPolicy;
 
 /// One GPU, as the engine sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -179,21 +180,6 @@ impl WarpPlacement {
     fn is_by_slot(&self) -> bool {
         *self == Self::Slots
     }
-}
-
-/// How a scheduler picks among ready warps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SchedulerPolicy {
-    /// Loose round robin.
-    Lrr,
-    /// Greedy, then oldest: the warp that issued last goes first until it has to wait.
-    Gto,
-    /// Two-level: round robin in an active set of `active_warps`, which a warp
-    /// leaves when it waits for memory or a barrier.
-    TwoLevel,
-    /// Strictly the oldest first.
-    Oldest,
 }
 
 /// One kind of execution unit of an SM.

@@ -12,7 +12,7 @@ use crate::gpu::feed::{Feed, Stream};
 use crate::gpu::grid::Grid;
 use crate::gpu::shared_state::SharedState;
 use crate::gpu::workers::WorkerPool;
-use crate::sm::{Departure, Saved, Sm};
+use crate::sm::{Arrival, Departure, Saved, Sm};
 
 /// The dispatcher.
 #[derive(Debug)]
@@ -33,6 +33,16 @@ pub(crate) struct Dispatcher {
     saved: Vec<Saved>,
     /// By application and SM: CTAs and warps there.
     pub(crate) held: Vec<Vec<Held>>,
+}
+
+/// What handing out CTAs needs of the machine.
+pub(crate) struct HandOut<'a> {
+    pub(crate) feed: &'a dyn Feed,
+    pub(crate) active_plan: &'a ActivePlan,
+    pub(crate) sms: &'a mut [Sm],
+    /// Scratch for the streams of a CTA's warps.
+    pub(crate) streams: &'a mut Vec<Stream>,
+    pub(crate) shared_state: &'a mut SharedState,
 }
 
 /// What an application has of an SM.
@@ -62,9 +72,9 @@ impl Dispatcher {
         }
     }
 
-    /// Divides the applications into groups as a plan that comes into force divides the SMs, and asks
-    /// for those to whom it gives something else than the one `before`. Who runs as
-    /// workers may be launched on any SM, to find that it is not his.
+    /// Divides the applications into groups as a plan that comes into force divides the SMs, and
+    /// asks for those whose share differs from that of the plan `before`. Workers may be
+    /// launched on any SM, to find that they are not wanted there.
     pub(crate) fn follow(
         &mut self,
         active_plan: &ActivePlan,
@@ -97,7 +107,7 @@ impl Dispatcher {
         self.active.push(kernel);
     }
 
-    /// Asks for CTAs at `cycle`, for everybody.
+    /// Asks for CTAs at `cycle`, for all applications.
     pub(crate) fn ask_all(&mut self, cycle: Cycle, shared_state: &mut SharedState) {
         self.dispatch_groups.ask_all(cycle);
         self.schedule(shared_state);
@@ -144,45 +154,34 @@ impl Dispatcher {
     pub(crate) fn on_dispatch(
         &mut self,
         called: u16,
-        feed: &dyn Feed,
-        active_plan: &ActivePlan,
-        sms: &mut [Sm],
-        streams: &mut Vec<Stream>,
-        shared_state: &mut SharedState,
+        machine: &mut HandOut<'_>,
     ) -> Result<(), MachineError> {
-        let (now, called) = (shared_state.queue.now(), usize::from(called));
+        let (now, called) = (machine.shared_state.queue.now(), usize::from(called));
         if !self.dispatch_groups.is_called(called, now) {
             return Ok(());
         }
-        self.arrange(active_plan);
-        let shared = to_usize(self.per_cycle) < sms.len();
+        self.arrange(machine.active_plan);
+        let shared = to_usize(self.per_cycle) < machine.sms.len();
         for group in self.dispatch_groups.in_turn().filter(|&group| shared || group == called) {
             if self.dispatch_groups.takes(group, now) {
-                self.serve(group, feed, active_plan, sms, streams, shared_state)?;
+                self.serve(group, machine)?;
             }
         }
-        self.schedule(shared_state);
+        self.schedule(machine.shared_state);
         Ok(())
     }
 
     /// Hands out CTAs of one group, as far as the others have left of what a cycle allows.
-    fn serve(
-        &mut self,
-        group: usize,
-        feed: &dyn Feed,
-        active_plan: &ActivePlan,
-        sms: &mut [Sm],
-        streams: &mut Vec<Stream>,
-        shared_state: &mut SharedState,
-    ) -> Result<(), MachineError> {
-        let (now, mut served) = (shared_state.queue.now(), false);
-        for sm in self.sm_order(self.dispatch_groups.next_sm(group), sms) {
+    fn serve(&mut self, group: usize, machine: &mut HandOut<'_>) -> Result<(), MachineError> {
+        let (now, mut served) = (machine.shared_state.queue.now(), false);
+        for sm in self.sm_order(self.dispatch_groups.next_sm(group), machine.sms) {
             if self.dispatch_groups.handed(now) == self.per_cycle {
                 break;
             }
-            let Some(kernel) = self.choose(sm, &sms[sm], active_plan) else { continue };
+            let chosen = self.choose(sm, &machine.sms[sm], machine.active_plan);
+            let Some(kernel) = chosen else { continue };
             if self.dispatch_groups.of(self.grids[to_usize(kernel)].app.index()) == Some(group) {
-                self.start(kernel, sm, feed, active_plan, &mut sms[sm], streams, shared_state)?;
+                self.start(kernel, sm, machine)?;
                 self.dispatch_groups.served(group, sm, now);
                 served = true;
             }
@@ -256,17 +255,14 @@ impl Dispatcher {
             && self.waits(kernel)
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the parts of one machine")]
     fn start(
         &mut self,
         kernel: u32,
         sm: usize,
-        feed: &dyn Feed,
-        active_plan: &ActivePlan,
-        state: &mut Sm,
-        streams: &mut Vec<Stream>,
-        shared_state: &mut SharedState,
+        machine: &mut HandOut<'_>,
     ) -> Result<(), MachineError> {
+        let HandOut { feed, active_plan, sms, streams, shared_state } = machine;
+        let state = &mut sms[sm];
         if self.prepared[sm] != Some(kernel) {
             state.prepare(self.shared_on(sm, kernel, active_plan));
             self.prepared[sm] = Some(kernel);
@@ -278,10 +274,10 @@ impl Dispatcher {
         held.warps += grid.need.warps;
         grid.came(sm, shared_state.queue.now());
         let begin = shared_state.queue.now() + self.first_issue;
+        let arrival = Arrival { kernel, need: grid.need, bounds: &bounds, begin };
         if let Some(worker_pool) = &mut grid.worker_pool {
             let number = worker_pool.take_place(sm, active_plan.quota(grid.app, sm));
-            let (worker, need) = (&worker_pool.worker, grid.need);
-            state.admit_worker((kernel, worker), number, need, &bounds, begin, shared_state);
+            state.admit_worker(&arrival, &worker_pool.worker, number, shared_state);
         } else if grid.saved > 0 {
             grid.saved -= 1;
             let place = self.saved.iter().position(|saved| saved.kernel == kernel);
@@ -292,7 +288,7 @@ impl Dispatcher {
             let ordinal = grid.next_cta();
             feed.open(KernelId(kernel), ordinal, streams).map_err(MachineError::Feed)?;
             debug_assert!(to_u64(streams.len()) <= u64::from(grid.need.warps));
-            state.admit((kernel, ordinal), grid.need, &bounds, streams, begin, shared_state);
+            state.admit(&arrival, ordinal, streams, shared_state);
         }
         if !self.waits(kernel) {
             self.active.retain(|&k| k != kernel);

@@ -26,7 +26,7 @@ use crate::counters::KernelCounts;
 use crate::gpu::app::Running;
 use crate::gpu::app_lifecycle::RunEnd;
 use crate::gpu::decision_counters::DecisionCounters;
-use crate::gpu::dispatch::Dispatcher;
+use crate::gpu::dispatch::{Dispatcher, HandOut};
 use crate::gpu::error::MachineError;
 use crate::gpu::event_queue::{Event, EventQueue};
 use crate::gpu::feed::{Feed, Stream};
@@ -272,15 +272,14 @@ impl<'a> Gpu<'a> {
     fn hand_out(&mut self, group: u16) -> Result<(), MachineError> {
         self.note_residency();
         let Some(active_plan) = self.plan_control.active() else { return Ok(()) };
-        let (sms, streams) = (&mut self.sms, &mut self.streams);
-        self.dispatcher.on_dispatch(
-            group,
-            self.feed,
+        let mut machine = HandOut {
+            feed: self.feed,
             active_plan,
-            sms,
-            streams,
-            &mut self.shared_state,
-        )?;
+            sms: &mut self.sms,
+            streams: &mut self.streams,
+            shared_state: &mut self.shared_state,
+        };
+        self.dispatcher.on_dispatch(group, &mut machine)?;
         // A CTA without instructions retires as it comes.
         self.collect_all_departed();
         Ok(())

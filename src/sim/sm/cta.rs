@@ -46,6 +46,17 @@ pub(super) struct Cta {
     pub(super) warps: Vec<u16>,
 }
 
+/// A CTA that comes to an SM.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival<'a> {
+    pub(crate) kernel: u32,
+    pub(crate) need: Need,
+    /// The part of the SM from which it takes.
+    pub(crate) bounds: &'a Bounds,
+    /// When its warps may issue.
+    pub(crate) begin: Cycle,
+}
+
 impl Sm {
     /// True when a CTA fits now, within `bounds` of the SM.
     pub(crate) fn holds(&self, need: &Need, bounds: &Bounds) -> bool {
@@ -61,55 +72,51 @@ impl Sm {
         }
     }
 
-    /// Takes CTA `ordinal` of a launch in; its warps issue from `begin` on.
+    /// Takes CTA `ordinal` of a launch in.
     ///
     /// The caller has asked [`Sm::holds`].
     pub(crate) fn admit(
         &mut self,
-        (kernel, ordinal): (u32, u64),
-        need: Need,
-        bounds: &Bounds,
+        arrival: &Arrival<'_>,
+        ordinal: u64,
         streams: &mut Vec<Stream>,
-        begin: Cycle,
         shared_state: &mut SharedState,
     ) {
-        shared_state.counts[to_usize(kernel)].ctas_started += 1;
+        shared_state.counts[to_usize(arrival.kernel)].ctas_started += 1;
         let paths = streams.drain(..).map(Path::Plain);
-        self.take_in((kernel, ordinal, None), need, bounds, paths, begin, shared_state);
+        self.take_in(arrival, (ordinal, None), paths, shared_state);
     }
 
     /// Takes a CTA with these warps in.
-    pub(super) fn take_in(
+    fn take_in(
         &mut self,
-        (kernel, ordinal, duty): (u32, u64, Option<Duty>),
-        need: Need,
-        bounds: &Bounds,
+        &Arrival { kernel, need, bounds, begin }: &Arrival<'_>,
+        (ordinal, duty): (u64, Option<Duty>),
         paths: impl Iterator<Item = Path>,
-        begin: Cycle,
         shared_state: &mut SharedState,
     ) {
-        let lies = self.resources.place(&need, bounds).expect("the dispatcher has asked for room");
-        self.resources.take(&need, lies);
+        let place = self.resources.place(&need, bounds).expect("the dispatcher has asked for room");
+        self.resources.take(&need, place);
         self.counts.ctas += 1;
         if self.lsu.l1.has_leaving() {
             self.lsu.l1.kernel = kernel;
             self.schedule_service(shared_state.queue.now(), shared_state);
         }
-        let place = self.free_cta();
-        let warps = self.seat(kernel, to_u16(place), paths, shared_state);
+        let slot = self.free_cta();
+        let warps = self.seat(kernel, to_u16(slot), paths, shared_state);
         let live = to_u32(warps.len());
         for &warp in &warps {
             self.warp(warp).waking = true;
             shared_state.queue.schedule(begin, Event::Wake { sm: self.id, warp });
         }
-        self.ctas[place] = Some(Cta {
+        self.ctas[slot] = Some(Cta {
             kernel,
             ordinal,
             duty,
             started: shared_state.queue.now(),
             away: 0,
             need,
-            place: lies,
+            place,
             issued: 0,
             vacating: None,
             live,
@@ -117,7 +124,7 @@ impl Sm {
             warps,
         });
         if live == 0 {
-            self.retire(place, shared_state);
+            self.retire(slot, shared_state);
         }
     }
 
@@ -225,27 +232,24 @@ pub(crate) struct Duty {
 }
 
 impl Sm {
-    /// Takes a worker with this number in; one without only finds out that it is not
-    /// wanted. The caller has asked [`Sm::holds`].
-    #[allow(clippy::too_many_arguments, reason = "the parts of one machine")]
+    /// Takes a worker with this number in; one without finds out that it is not wanted. The
+    /// caller has asked [`Sm::holds`].
     pub(crate) fn admit_worker(
         &mut self,
-        (kernel, worker): (u32, &Arc<Worker>),
+        arrival: &Arrival<'_>,
+        worker: &Arc<Worker>,
         number: Option<u32>,
-        need: Need,
-        bounds: &Bounds,
-        begin: Cycle,
         shared_state: &mut SharedState,
     ) {
-        let counts = &mut shared_state.counts[to_usize(kernel)];
+        let counts = &mut shared_state.counts[to_usize(arrival.kernel)];
         counts.workers += 1;
         let ordinal = counts.workers;
-        let at = (kernel, self.id);
-        let paths = (0..need.warps).map(|warp| {
+        let at = (arrival.kernel, self.id);
+        let paths = (0..arrival.need.warps).map(|warp| {
             Path::Worker(Box::new(WorkerPath::new(worker, at, warp == 0, number.is_none())))
         });
         let duty = Duty { number: number.unwrap_or(0), ..Duty::default() };
-        self.take_in((kernel, ordinal, Some(duty)), need, bounds, paths, begin, shared_state);
+        self.take_in(arrival, (ordinal, Some(duty)), paths, shared_state);
     }
 
     /// The warps of a worker wait for a task.

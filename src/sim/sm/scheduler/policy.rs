@@ -6,7 +6,7 @@
 
 use std::fmt::Debug;
 
-use crate::config::SchedulerPolicy;
+use serde::{Deserialize, Serialize};
 
 use super::gto::Gto;
 use super::lrr::Lrr;
@@ -90,12 +90,38 @@ pub(in crate::sm) trait WarpScheduler: Debug {
     }
 }
 
-/// The scheduler that a machine names: one row per policy.
-pub(in crate::sm) fn named(policy: SchedulerPolicy, active_warps: u32) -> Box<dyn WarpScheduler> {
-    match policy {
-        SchedulerPolicy::Lrr => Box::new(Lrr),
-        SchedulerPolicy::Gto => Box::new(Gto::default()),
-        SchedulerPolicy::TwoLevel => Box::new(TwoLevel { active_warps }),
-        SchedulerPolicy::Oldest => Box::new(Oldest),
-    }
+/// The policies by their names in machine files (`sm.policy`, in kebab case), each with how
+/// it is made from `sm.active_warps`.
+macro_rules! schedulers {
+    ($($(#[doc = $doc:literal])+ $name:ident: $new:expr),+ $(,)?) => {
+        /// How a scheduler picks among ready warps.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum SchedulerPolicy {
+            $($(#[doc = $doc])+ $name),+
+        }
+
+        /// The scheduler that a machine names.
+        pub(in crate::sm) fn named(
+            policy: SchedulerPolicy,
+            active_warps: u32,
+        ) -> Box<dyn WarpScheduler> {
+            match policy {
+                $(SchedulerPolicy::$name => Box::new(($new)(active_warps))),+
+            }
+        }
+    };
+}
+
+// One row per policy.
+schedulers! {
+    /// Loose round robin.
+    Lrr: |_| Lrr,
+    /// Greedy, then oldest: the warp that issued last goes first until it has to wait.
+    Gto: |_| Gto::default(),
+    /// Two-level: round robin in an active set of `active_warps`, which a warp
+    /// leaves when it waits for memory or a barrier.
+    TwoLevel: |active_warps| TwoLevel { active_warps },
+    /// Strictly the oldest first.
+    Oldest: |_| Oldest,
 }
