@@ -156,7 +156,7 @@ impl Gpu<'_> {
         self.sms[sm].take_departed(&mut departed);
         for departure in departed.drain(..) {
             let kernel = departure.kernel();
-            self.dispatcher.gone(kernel, sm, now + 1);
+            self.dispatcher.ask_after_departure(kernel, sm, now + 1);
             if let Departure::Asks { slot, .. } = departure {
                 self.next_task(sm, kernel, slot);
                 continue;

@@ -122,7 +122,7 @@ impl Dispatcher {
     /// A CTA of a launch has left an SM, or a worker of it asks there: at `cycle` the
     /// launch may start others, and so may those that may come to that SM.
     /// [`Dispatcher::schedule`] is still to be called.
-    pub(crate) fn gone(&mut self, kernel: u32, sm: usize, cycle: Cycle) {
+    pub(crate) fn ask_after_departure(&mut self, kernel: u32, sm: usize, cycle: Cycle) {
         self.dispatch_groups.ask_for(self.grids[to_usize(kernel)].app.index(), cycle);
         self.dispatch_groups.ask_at(sm, cycle);
     }

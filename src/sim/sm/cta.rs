@@ -57,6 +57,43 @@ pub(crate) struct Arrival<'a> {
     pub(crate) begin: Cycle,
 }
 
+/// What makes a CTA a worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Duty {
+    /// Its number among the launch's workers on the SM.
+    pub(crate) number: u32,
+    /// Tasks that it has taken.
+    pub(crate) tasks: u64,
+    /// Blocks of the present one.
+    pub(crate) blocks: u64,
+}
+
+/// One barrier of a CTA at which warps have arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Barrier {
+    /// Which one.
+    place: u8,
+    /// Arrivals since it opened last.
+    arrived: u32,
+    /// Warps that must arrive; 0: all of the CTA.
+    warps: u32,
+    /// Warps that have arrived and gone on.
+    ahead: u32,
+}
+
+impl Barrier {
+    /// The barrier that the operands name, made when it is met first.
+    fn find(barriers: &mut Vec<Self>, operands: BarrierOperands) -> &mut Self {
+        let place = barriers.iter().position(|barrier| barrier.place == operands.place);
+        let place = place.unwrap_or_else(|| {
+            barriers.push(Self { place: operands.place, arrived: 0, warps: 0, ahead: 0 });
+            barriers.len() - 1
+        });
+        barriers[place].warps = u32::from(operands.warps);
+        &mut barriers[place]
+    }
+}
+
 impl Sm {
     /// True when a CTA fits now, within `bounds` of the SM.
     pub(crate) fn holds(&self, need: &Need, bounds: &Bounds) -> bool {
@@ -84,11 +121,11 @@ impl Sm {
     ) {
         shared_state.counts[to_usize(arrival.kernel)].ctas_started += 1;
         let paths = streams.drain(..).map(Path::Plain);
-        self.take_in(arrival, (ordinal, None), paths, shared_state);
+        self.place_cta(arrival, (ordinal, None), paths, shared_state);
     }
 
     /// Takes a CTA with these warps in.
-    fn take_in(
+    fn place_cta(
         &mut self,
         &Arrival { kernel, need, bounds, begin }: &Arrival<'_>,
         (ordinal, duty): (u64, Option<Duty>),
@@ -103,7 +140,7 @@ impl Sm {
             self.schedule_service(shared_state.queue.now(), shared_state);
         }
         let slot = self.free_cta();
-        let warps = self.seat(kernel, to_u16(slot), paths, shared_state);
+        let warps = self.assign_slots(kernel, to_u16(slot), paths, shared_state);
         let live = to_u32(warps.len());
         for &warp in &warps {
             self.warp(warp).waking = true;
@@ -129,7 +166,7 @@ impl Sm {
     }
 
     /// Gives the warps of a CTA slots; those without instructions take none.
-    fn seat(
+    fn assign_slots(
         &mut self,
         kernel: u32,
         cta: u16,
@@ -218,20 +255,7 @@ impl Sm {
             });
         }
     }
-}
 
-/// What makes a CTA a worker.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Duty {
-    /// Its number among the launch's workers on the SM.
-    pub(crate) number: u32,
-    /// Tasks that it has taken.
-    pub(crate) tasks: u64,
-    /// Blocks of the present one.
-    pub(crate) blocks: u64,
-}
-
-impl Sm {
     /// Takes a worker with this number in; one without finds out that it is not wanted. The
     /// caller has asked [`Sm::holds`].
     pub(crate) fn admit_worker(
@@ -249,11 +273,11 @@ impl Sm {
             Path::Worker(Box::new(WorkerPath::new(worker, at, warp == 0, number.is_none())))
         });
         let duty = Duty { number: number.unwrap_or(0), ..Duty::default() };
-        self.take_in(arrival, (ordinal, Some(duty)), paths, shared_state);
+        self.place_cta(arrival, (ordinal, Some(duty)), paths, shared_state);
     }
 
     /// The warps of a worker wait for a task.
-    pub(super) fn ask(&mut self, slot: usize) {
+    pub(super) fn request_task(&mut self, slot: usize) {
         if let Some(cta) = &self.ctas[slot] {
             self.departed.push(Departure::Asks { kernel: cta.kernel, slot });
         }
@@ -275,37 +299,9 @@ impl Sm {
             }
         }
     }
-}
 
-/// One barrier of a CTA at which warps have arrived.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Barrier {
-    /// Which one.
-    place: u8,
-    /// Arrivals since it opened last.
-    arrived: u32,
-    /// Warps that must arrive; 0: all of the CTA.
-    warps: u32,
-    /// Warps that have arrived and gone on.
-    ahead: u32,
-}
-
-impl Barrier {
-    /// The barrier that the operands name, made when it is met first.
-    fn find(barriers: &mut Vec<Self>, operands: BarrierOperands) -> &mut Self {
-        let place = barriers.iter().position(|barrier| barrier.place == operands.place);
-        let place = place.unwrap_or_else(|| {
-            barriers.push(Self { place: operands.place, arrived: 0, warps: 0, ahead: 0 });
-            barriers.len() - 1
-        });
-        barriers[place].warps = u32::from(operands.warps);
-        &mut barriers[place]
-    }
-}
-
-impl Sm {
     /// A warp has issued a barrier instruction, `ahead` cycles before now.
-    pub(super) fn meet_barrier(
+    pub(super) fn arrive_at_barrier(
         &mut self,
         warp: u16,
         operands: BarrierOperands,
@@ -376,7 +372,7 @@ impl Sm {
             }
         }
         if name == BarrierOperands::TASK {
-            self.ask(place);
+            self.request_task(place);
         }
         if let Some(cta) = self.ctas[place].as_mut() {
             cta.barriers[barrier] = Barrier { arrived: left, ahead: 0, ..cta.barriers[barrier] };

@@ -37,7 +37,7 @@ pub use scheduler::policy::SchedulerPolicy;
 use scheduler::stall_accounting::Wait;
 use vacate::ContextTransfer;
 pub(crate) use vacate::{Departure, Leave, Saved};
-use warp::{Blocked, Meets, Warp};
+use warp::{Blocked, IntervalEnd, Warp};
 pub(crate) use warp_path::{Path, WorkerPath};
 
 /// One SM.
@@ -224,9 +224,9 @@ impl Sm {
 
     /// A warp has issued its interval, `ahead` cycles before now.
     fn go_on(&mut self, warp: u16, ahead: f64, shared_state: &mut SharedState) {
-        match self.warp(warp).meets {
-            Meets::More => self.begin_interval(warp, ahead, shared_state),
-            Meets::Access { instruction, slot } => {
+        match self.warp(warp).interval_end {
+            IntervalEnd::More => self.begin_interval(warp, ahead, shared_state),
+            IntervalEnd::Access { instruction, slot } => {
                 if self.lsu.queue.has_room() {
                     self.issue_access(warp, instruction, slot, shared_state);
                     self.begin_interval(warp, ahead, shared_state);
@@ -235,9 +235,9 @@ impl Sm {
                     self.block(warp, Blocked::Queue);
                 }
             }
-            Meets::Stretch(end) => self.meet(warp, end, ahead, shared_state),
-            Meets::Missing(line) => self.await_code(warp, line, shared_state),
-            Meets::Exit => self.exit(warp, shared_state),
+            IntervalEnd::Stretch(end) => self.end_stretch(warp, end, ahead, shared_state),
+            IntervalEnd::Missing(line) => self.await_code(warp, line, shared_state),
+            IntervalEnd::Exit => self.exit(warp, shared_state),
         }
     }
 
@@ -247,18 +247,24 @@ impl Sm {
         self.issue.advance(index, shared_state);
         self.unblock(warp, Blocked::Queue);
         self.warp(warp).lead = 0;
-        if let Meets::Access { instruction, slot } = self.warp(warp).meets {
+        if let IntervalEnd::Access { instruction, slot } = self.warp(warp).interval_end {
             self.issue_access(warp, instruction, slot, shared_state);
         }
         self.begin_interval(warp, 0.0, shared_state);
         self.issue.settle(index, shared_state);
     }
 
-    fn meet(&mut self, warp: u16, end: StretchEnd, ahead: f64, shared_state: &mut SharedState) {
+    fn end_stretch(
+        &mut self,
+        warp: u16,
+        end: StretchEnd,
+        ahead: f64,
+        shared_state: &mut SharedState,
+    ) {
         let resident = self.warp(warp);
         let (done, blocked) = match end {
             StretchEnd::Barrier(operands) => {
-                return self.meet_barrier(warp, operands, ahead, shared_state);
+                return self.arrive_at_barrier(warp, operands, ahead, shared_state);
             }
             StretchEnd::Segment | StretchEnd::AsyncCommit => {
                 return self.pass(warp, ahead, shared_state);

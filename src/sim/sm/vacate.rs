@@ -83,6 +83,41 @@ pub(crate) struct Saved {
     warps: Vec<Warp>,
 }
 
+/// CTAs of one launch whose states have different places.
+const PLACES: u64 = 1 << 16;
+
+/// Bytes of a register.
+const REGISTER_BYTES: u64 = 4;
+
+/// Lines of one CTA that are still to be moved.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ContextTransfer {
+    /// The CTA's slot.
+    pub(super) cta: usize,
+    /// The warp in whose name they move.
+    warp: u16,
+    kernel: u32,
+    /// The next line.
+    line: u64,
+    left: u32,
+    ask: RequestKind,
+}
+
+/// Lines of the state of a CTA of which `live` warps have not ended: their registers,
+/// and the CTA's shared memory.
+pub(super) fn lines(need: &Need, live: u32) -> u32 {
+    let registers = u64::from(need.registers) * u64::from(live) / u64::from(need.warps.max(1));
+    let bytes = registers * REGISTER_BYTES + u64::from(need.shared_bytes);
+    to_u32(bytes.div_ceil(LINE_BYTES))
+}
+
+/// The first line of the state of CTA `ordinal` of a launch, in the address space
+/// with this tag.
+fn first_line(need: &Need, ordinal: u64, tag: u64) -> u64 {
+    let span = to_u64(lines(need, need.warps)) * LINE_BYTES;
+    (STATE_BASE + ordinal % PLACES * span) ^ tag
+}
+
 impl Sm {
     /// The resident CTAs that are not about to leave: slot, launch, when they came, had
     /// they never been away.
@@ -181,8 +216,8 @@ impl Sm {
         match vacating {
             Vacating::Stopping(Leave::Switch) => self.begin_saving(slot, members[0], shared_state),
             Vacating::Stopping(leave) => self.drop_cta(slot, leave, shared_state),
-            Vacating::Saving => self.put_away(slot, shared_state),
-            Vacating::Restoring => self.go_on_with(slot, &members, shared_state),
+            Vacating::Saving => self.finish_saving(slot, shared_state),
+            Vacating::Restoring => self.resume_warps(slot, &members, shared_state),
         }
     }
 
@@ -226,7 +261,7 @@ impl Sm {
         self.departed.push(Departure::Killed { kernel, ordinal, issued, again, blocks });
     }
 
-    fn put_away(&mut self, slot: usize, shared_state: &mut SharedState) {
+    fn finish_saving(&mut self, slot: usize, shared_state: &mut SharedState) {
         let (cta, warps) = self.take_away(slot, shared_state);
         let Cta { kernel, ordinal, started, away, need, issued, barriers, .. } = cta;
         let since = shared_state.queue.now();
@@ -295,7 +330,7 @@ impl Sm {
     }
 
     /// The warps of a CTA whose state is back continue where they stopped.
-    fn go_on_with(&mut self, slot: usize, members: &[u16], shared_state: &mut SharedState) {
+    fn resume_warps(&mut self, slot: usize, members: &[u16], shared_state: &mut SharedState) {
         self.set_vacating(slot, None);
         for &warp in members {
             let index = self.issue.scheduler_of(warp);
@@ -321,44 +356,7 @@ impl Sm {
             self.issue.settle(index, shared_state);
         }
     }
-}
 
-/// CTAs of one launch whose states have different places.
-const PLACES: u64 = 1 << 16;
-
-/// Bytes of a register.
-const REGISTER_BYTES: u64 = 4;
-
-/// Lines of one CTA that are still to be moved.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ContextTransfer {
-    /// The CTA's slot.
-    pub(super) cta: usize,
-    /// The warp in whose name they move.
-    warp: u16,
-    kernel: u32,
-    /// The next line.
-    line: u64,
-    left: u32,
-    ask: RequestKind,
-}
-
-/// Lines of the state of a CTA of which `live` warps have not ended: their registers,
-/// and the CTA's shared memory.
-pub(super) fn lines(need: &Need, live: u32) -> u32 {
-    let registers = u64::from(need.registers) * u64::from(live) / u64::from(need.warps.max(1));
-    let bytes = registers * REGISTER_BYTES + u64::from(need.shared_bytes);
-    to_u32(bytes.div_ceil(LINE_BYTES))
-}
-
-/// The first line of the state of CTA `ordinal` of a launch, in the address space
-/// with this tag.
-fn first_line(need: &Need, ordinal: u64, tag: u64) -> u64 {
-    let span = to_u64(lines(need, need.warps)) * LINE_BYTES;
-    (STATE_BASE + ordinal % PLACES * span) ^ tag
-}
-
-impl Sm {
     /// Begins to move a CTA's state, in the name of its warp `warp`; false where it
     /// has none.
     pub(super) fn begin_move(&mut self, cta: usize, warp: u16, ask: RequestKind, tag: u64) -> bool {

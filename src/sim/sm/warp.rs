@@ -18,7 +18,7 @@ pub(super) const LONGEST_BURST: u32 = 1024;
 
 /// What a warp meets at the end of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Meets {
+pub(super) enum IntervalEnd {
     /// A memory instruction.
     Access { instruction: u32, slot: Option<SlotId> },
     /// The end of a stretch.
@@ -84,7 +84,7 @@ pub(super) struct Warp {
     pub(super) blocked: Blocked,
     /// A wake-up is scheduled.
     pub(super) waking: bool,
-    pub(super) meets: Meets,
+    pub(super) interval_end: IntervalEnd,
     /// Cycles from the issue of the access that it meets to the interval's end.
     pub(super) lead: u32,
     /// Operations in flight.
@@ -129,7 +129,7 @@ impl Warp {
             age,
             blocked: Blocked::No,
             waking: false,
-            meets: Meets::More,
+            interval_end: IntervalEnd::More,
             lead: 0,
             outstanding: 0,
             last_done: 0,
@@ -183,16 +183,16 @@ impl Warp {
     ) -> IssueInterval {
         let mut interval = IssueInterval::default();
         let mut mark = None;
-        let meets = loop {
-            if let Some(meets) =
+        let interval_end = loop {
+            if let Some(interval_end) =
                 self.gather_steps(profile, counts, &mut interval, window.as_deref_mut())
             {
-                break meets;
+                break interval_end;
             }
             let stretch = *profile.stretch(self.stretch);
             match stretch.end {
                 StretchEnd::Segment => {
-                    let Some(segment) = self.stream.next_segment() else { break Meets::Exit };
+                    let Some(segment) = self.stream.next_segment() else { break IntervalEnd::Exit };
                     let known = mark.filter(|_| segment == self.segment);
                     self.enter(profile, segment, 0, stretch.ready);
                     self.count_added(profile, counts);
@@ -203,15 +203,15 @@ impl Warp {
                     self.groups.push_back(Group::default());
                     self.enter(profile, self.segment, stretch.offset, stretch.ready);
                 }
-                end => break Meets::Stretch(end),
+                end => break IntervalEnd::Stretch(end),
             }
             if interval.slots >= LONGEST_BURST {
-                break Meets::More;
+                break IntervalEnd::More;
             }
         };
         counts.warp_instructions += u64::from(interval.slots);
         self.issued += u64::from(interval.slots);
-        self.meets = meets;
+        self.interval_end = interval_end;
         interval
     }
 
@@ -223,11 +223,11 @@ impl Warp {
         counts: &mut KernelCounts,
         interval: &mut IssueInterval,
         mut window: Option<&mut Window<'_>>,
-    ) -> Option<Meets> {
+    ) -> Option<IntervalEnd> {
         let stretch = profile.stretch(self.stretch);
         while self.step < stretch.first + stretch.count {
             if interval.slots >= LONGEST_BURST {
-                return Some(Meets::More);
+                return Some(IntervalEnd::More);
             }
             let whole = profile.step(self.step);
             let end = window.as_deref_mut().map_or(whole.slots, |window| {
@@ -237,7 +237,11 @@ impl Warp {
             });
             if end == self.handed {
                 let line = profile.lines().of(whole.instruction + end);
-                return Some(if interval.slots == 0 { Meets::Missing(line) } else { Meets::More });
+                return Some(if interval.slots == 0 {
+                    IntervalEnd::Missing(line)
+                } else {
+                    IntervalEnd::More
+                });
             }
             let access = if self.handed == 0 && end == whole.slots {
                 self.hand_out(whole, counts, interval)
@@ -260,7 +264,7 @@ impl Warp {
         step: &Step,
         counts: &mut KernelCounts,
         interval: &mut IssueInterval,
-    ) -> Option<Meets> {
+    ) -> Option<IntervalEnd> {
         interval.add(step.cycles, step.slots, &step.demand, step.gaps);
         for (sum, &n) in counts.by_unit.iter_mut().zip(&step.mix) {
             *sum += u64::from(n);
@@ -274,7 +278,7 @@ impl Warp {
             }
             StepEnd::Access { instruction, slot } => {
                 counts.thread_instructions += self.stream.skip(step.slots - 1);
-                Some(Meets::Access { instruction, slot })
+                Some(IntervalEnd::Access { instruction, slot })
             }
         }
     }

@@ -457,9 +457,7 @@ impl Sm {
         }
         self.wake_if_met(operation.warp, shared_state);
     }
-}
 
-impl Sm {
     /// Whether the SM's port takes another packet behind all evicted sectors.
     ///
     /// # Errors
