@@ -113,7 +113,16 @@ impl Sm {
             Effect::Store(_) => RequestKind::Write,
             Effect::Atomic(_) => RequestKind::Atomic,
             Effect::Reduction(_) => RequestKind::Reduction,
-            _ => RequestKind::Read,
+            Effect::Load(_)
+            | Effect::AsyncCopy
+            | Effect::Compute
+            | Effect::AsyncCommit
+            | Effect::AsyncWait
+            | Effect::Barrier
+            | Effect::Arrive
+            | Effect::Fence
+            | Effect::Exit
+            | Effect::Branch => RequestKind::Read,
         };
         let atomic = matches!(ask, RequestKind::Atomic | RequestKind::Reduction);
         let uncached = space != Space::Local && !self.params.caches_global;

@@ -151,7 +151,9 @@ impl Sm {
                 self.counts.constant.grow(&counted, &shared_state.counts[kernel].constant);
                 return served;
             }
-            _ => return self.serve_lines(entry, now, shared_state),
+            Route::Cached(_) | Route::Direct(_) => {
+                return self.serve_lines(entry, now, shared_state);
+            }
         };
         let latency = u64::from(self.params.shared.latency_cycles);
         let done = self.returned(now + u64::from(passes - 1)) + latency;
@@ -340,7 +342,7 @@ impl Sm {
         match route {
             Route::Cached(RequestKind::Read) => self.lsu.l1.keeps(address),
             Route::Cached(_) => self.lsu.l1.absorbs(address),
-            _ => false,
+            Route::Shared { .. } | Route::Direct(_) | Route::Constant => false,
         }
     }
 
